@@ -1,0 +1,42 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fused optimizer update. (API sketch.)
+
+#ifndef KERNELS_ENGINE_EMBEDDING_ROW_UPDATE_H_
+#define KERNELS_ENGINE_EMBEDDING_ROW_UPDATE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/pooled_lookup.h"
+
+namespace ev {
+
+struct UpdateInput {
+  EmbeddingTable* table = nullptr;
+  Span<const int64_t> keys;      // M
+  const float* grads = nullptr;  // [M, dim]
+  // When the keys are exactly plan->unique_keys(plan_table): no dedup and no
+  // second probe. Null: duplicates are summed in order of occurrence first.
+  const LookupPlan* plan = nullptr;
+  int plan_table = 0;
+};
+
+// Applies the rule named 'rule' (optimizer/rule.h) to the rows of every input, in
+// parallel; absent keys are inserted first. slots: one SlotSpec per slot of the
+// rule, per input (slots[i] for inputs[i]). Adds occurrences to frequency and
+// stamps version = step. InvalidArgument: unknown rule, wrong number of slots or
+// hyperparameters; then nothing has changed.
+Status ApplyRule(const std::string& rule, Span<const float> hyper,
+                 Span<const UpdateInput> inputs,
+                 Span<const std::vector<SlotSpec>> slots, int64_t step,
+                 Parallel* parallel);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_ROW_UPDATE_H_
