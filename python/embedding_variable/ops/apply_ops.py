@@ -1,0 +1,74 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The fused optimizer update."""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import math_ops
+
+from embedding_variable import _lib
+
+_gen = _lib.load()
+
+
+def apply(rule,  # pylint: disable=redefined-builtin
+          resources,
+          keys,
+          grads,
+          hyper,
+          step,
+          slot_names,
+          slot_inits,
+          plan=None,
+          plan_tables=None,
+          name=None):
+  """Returns the op that updates rows of K tables by one optimizer rule.
+
+  Gradients of equal keys are summed first; absent keys are inserted with their
+  default row and the slots' initial values.
+
+  Args:
+    rule: string, a row rule of the engine ("Adagrad", "Adam", ...).
+    resources: list of K resource scalars, all different.
+    keys: list of K int64 tensors `[M_k]`.
+    grads: list of K float32 tensors `[M_k, D_k]`.
+    hyper: list of float scalars (tensors or numbers), in the rule's order.
+    step: integer scalar, the global step before its increment; becomes the rows'
+      version.
+    slot_names: list of K lists of strings, one name per slot of the rule.
+    slot_inits: list of K lists of floats, beside `slot_names`.
+    plan: variant scalar of the lookup that made all of `keys`, or None.
+    plan_tables: with a plan, list of K ints: the tables' numbers in it.
+    name: name of the op.
+
+  Raises:
+    ValueError: the lists differ in length.
+  """
+  plan_tables = list(plan_tables or ())
+  lists = [("keys", keys), ("grads", grads), ("slot_names", slot_names),
+           ("slot_inits", slot_inits)]
+  if plan is not None:
+    lists.append(("plan_tables", plan_tables))
+  elif plan_tables:
+    raise ValueError("apply got plan_tables without a plan")
+  for what, values in lists:
+    if len(values) != len(resources):
+      raise ValueError("apply to %d tables got %d %s" %
+                       (len(resources), len(values), what))
+  for names, inits in zip(slot_names, slot_inits):
+    if len(names) != len(inits):
+      raise ValueError("apply got %d slot names but %d initial values" %
+                       (len(names), len(inits)))
+  return _gen.ev_apply(
+      resources,
+      keys,
+      grads, [math_ops.cast(h, dtypes.float32) for h in hyper],
+      math_ops.cast(step, dtypes.int64), [] if plan is None else [plan],
+      rule=rule,
+      slot_names=[n for names in slot_names for n in names],
+      slot_inits=[float(i) for inits in slot_inits for i in inits],
+      plan_tables=plan_tables,
+      name=name)
+
+
+ops.NotDifferentiable("EvApply")

@@ -1,0 +1,74 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The whole table out and in."""
+
+import collections
+
+from tensorflow.python.framework import ops
+
+from embedding_variable import _lib
+
+_gen = _lib.load()
+
+# What `export_table` gives; slots is a list with one entry per slot name.
+Export = collections.namedtuple(
+    "Export",
+    ["keys", "values", "versions", "frequencies", "partition_offset", "slots"])
+
+
+def export_table(resource, slot_names=(), name=None):
+  """Exports one frozen snapshot of a table.
+
+  Args:
+    resource: resource scalar from `handle`.
+    slot_names: list of S strings. A slot that the table lacks is NotFound.
+    name: name of the op.
+
+  Returns:
+    An `Export`: keys int64 `[N]` in ascending order of (floormod(key, 1000), key),
+    values float32 `[N, D]`, versions and frequencies int64 `[N]` (`[0]` when the
+    table does not record them), partition_offset int32 `[1001]` (where each
+    remainder starts), and S float32 `[N, D]`.
+  """
+  keys, values, versions, frequencies, offset, slots = _gen.ev_export(
+      resource, slot_names=list(slot_names), num_slots=len(slot_names), name=name)
+  return Export(keys, values, versions, frequencies, offset, list(slots))
+
+
+def import_table(resource,
+                 keys,
+                 values,
+                 versions,
+                 frequencies,
+                 slots=(),
+                 slot_names=(),
+                 slot_inits=(),
+                 part=0,
+                 num_parts=1,
+                 clear=False,
+                 name=None):
+  """Returns the op that inserts or overwrites rows from an export.
+
+  Args:
+    resource: resource scalar from `handle`; must be initialised.
+    keys: int64 `[N]`.
+    values: float32 `[N, D]`.
+    versions: int64 `[N]`, or `[0]`: never updated.
+    frequencies: int64 `[N]`, or `[0]`: none.
+    slots: list of S float32 `[N, D]`.
+    slot_names: list of S strings. Slots of the table that are not listed get
+      their initial value.
+    slot_inits: list of S floats.
+    part: int: keep only keys with floormod(key, 1000) % num_parts == part.
+    num_parts: int >= 1; 1 keeps all.
+    clear: empty the table first.
+    name: name of the op.
+  """
+  return _gen.ev_import(
+      resource, keys, values, versions, frequencies, list(slots),
+      slot_names=list(slot_names), slot_inits=list(slot_inits), part=part,
+      num_parts=num_parts, clear=clear, name=name)
+
+
+for _op_type in ("EvExport", "EvImport"):
+  ops.NotDifferentiable(_op_type)

@@ -1,0 +1,69 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Reading rows by key, and the gradient of that."""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+
+from embedding_variable import _lib
+
+_gen = _lib.load()
+
+
+def gather(resource, ids, name=None):
+  """Looks up rows; a key that is absent reads its default row.
+
+  Inserts nothing. Differentiable: the gradient of `resource` is an IndexedSlices
+  with one slice per id (duplicates included) and no dense shape.
+
+  Args:
+    resource: resource scalar from `handle`.
+    ids: int64 or int32 of any shape; any value is a key.
+    name: name of the op.
+
+  Returns:
+    float32 `ids.shape + [D]`.
+  """
+  return _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
+
+
+def get_meta(resource, ids, name=None):
+  """Returns what the rows of `ids` count about themselves.
+
+  Args:
+    resource: resource scalar from `handle`.
+    ids: int64 or int32 of any shape.
+    name: name of the op.
+
+  Returns:
+    (frequencies, versions): int64 of the shape of `ids`. Frequency 0 and version
+    -1 for a key that is absent or of a table that does not record them.
+  """
+  return _gen.ev_get_meta(resource, ids, name=name)
+
+
+@ops.RegisterGradient("EvGather")
+def _ev_gather_grad(op, grad):
+  """IndexedSlices over every id, formed after the lookup has read its rows.
+
+  A loss that is linear in the rows gives a gradient that does not depend on them,
+  and nothing else would keep the update from overtaking the lookup. There is no
+  dense shape: a table has no last row.
+  """
+  grad = ops.convert_to_tensor(grad)
+  dim = op.outputs[0].shape[-1:]
+  if dim.is_fully_defined():
+    row_shape = [-1] + dim.as_list()
+  else:
+    row_shape = array_ops.concat([[-1], array_ops.shape(grad)[-1:]], axis=0)
+  # A lookup in another graph (a tf.function) cannot be waited for by its operation.
+  wait_for = [op] if op.graph is ops.get_default_graph() else []
+  with ops.control_dependencies(wait_for):
+    values = array_ops.reshape(grad, row_shape)
+  ids = math_ops.cast(array_ops.reshape(op.inputs[1], [-1]), dtypes.int64)
+  return ops.IndexedSlices(values, ids), None
+
+
+ops.NotDifferentiable("EvGetMeta")

@@ -1,0 +1,133 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The fused lookup of several tables, its gradient, and the plan they share."""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import math_ops
+
+from embedding_variable import _lib
+
+_gen = _lib.load()
+
+_GRAD_OP = "EvLookupSparseGrad"
+
+
+def lookup_sparse(resources,
+                  ids,
+                  rows,
+                  batch_sizes,
+                  combiners,
+                  dims,
+                  weights=None,
+                  name=None):
+  """Looks up and pools the ids of T tables in one op.
+
+  Inserts nothing; an absent key reads its default row. Differentiable with respect
+  to the resources (IndexedSlices of unique keys) and to the weights; the gradient
+  of all tables is one op too.
+
+  Args:
+    resources: list of T resource scalars.
+    ids: list of T int64 or int32 tensors `[N_t]`. When both types occur, the
+      int32 ones are cast.
+    rows: list of T int64 tensors: the indices `[N_t, 2]` of a SparseTensor, sorted
+      by sample, or the row splits `[B_t + 1]` of a RaggedTensor.
+    batch_sizes: list of T int64 scalars, B_t.
+    combiners: list of T strings: "sum", "mean" or "sqrtn".
+    dims: list of T ints, the tables' row lengths.
+    weights: None, or a list of T float32 tensors `[N_t]`.
+    name: name of the op.
+
+  Returns:
+    (outputs, plan): a list of T float32 tensors `[B_t, D_t]`, and a variant
+    scalar for `apply_ops.apply`.
+
+  Raises:
+    ValueError: the lists differ in length, or a static shape is wrong.
+  """
+  lists = [("ids", ids), ("rows", rows), ("batch_sizes", batch_sizes),
+           ("combiners", combiners), ("dims", dims)]
+  if weights is not None:
+    lists.append(("weights", weights))
+  for what, values in lists:
+    if len(values) != len(resources):
+      raise ValueError("lookup_sparse of %d tables got %d %s" %
+                       (len(resources), len(values), what))
+  ids = [ops.convert_to_tensor(x) for x in ids]
+  if len({x.dtype for x in ids}) > 1:
+    ids = [math_ops.cast(x, dtypes.int64) for x in ids]
+  weights = [math_ops.cast(w, dtypes.float32) for w in weights or ()]
+  outputs, plan = _gen.ev_lookup_sparse(
+      resources, ids, rows, batch_sizes, weights, combiners=combiners, dims=dims,
+      name=name)
+  return list(outputs), plan
+
+
+def plan_of(slices):
+  """Tells whether the slices' keys come straight from a fused lookup's gradient.
+
+  Only the indices decide: values may have been clipped or scaled on the way.
+
+  Args:
+    slices: an IndexedSlices.
+
+  Returns:
+    (plan, table): the plan tensor of the lookup and the number of the table in
+    it, or None when the keys come from elsewhere.
+  """
+  indices = slices.indices
+  while indices.op.type == "Identity":
+    indices = indices.op.inputs[0]
+  op = indices.op
+  if op.type != _GRAD_OP:
+    return None
+  tables = op.get_attr("tables")
+  # The keys come first, then the gradients; a gradient is no index, but be exact.
+  if indices.value_index >= len(tables):
+    return None
+  return op.inputs[0], int(tables[indices.value_index])
+
+
+def _is_unconnected(op, index, grad):
+  """True when output `index` does not lead to the loss.
+
+  Stock TensorFlow replaces a missing gradient by ZerosLike(output) when another
+  output of the op has one. Handing that on would insert the keys of a table that
+  the loss does not use.
+  """
+  if grad is None:
+    return True
+  return (isinstance(grad, ops.Tensor) and grad.op.type == "ZerosLike" and
+          grad.op.inputs[0] is op.outputs[index])
+
+
+@ops.RegisterGradient("EvLookupSparse")
+def _ev_lookup_sparse_grad(op, *grads):
+  """One EvLookupSparseGrad for the tables that lead to the loss.
+
+  The plan is an output of the lookup, so what needs the plan runs after it.
+  """
+  num_tables = op.get_attr("num_tables")
+  dims = op.get_attr("dims")
+  plan = op.outputs[num_tables]
+  tables = [
+      t for t in range(num_tables) if not _is_unconnected(op, t, grads[t])
+  ]
+  result = [None] * len(op.inputs)
+  if not tables:
+    return result
+  dense = [ops.convert_to_tensor(grads[t]) for t in tables]
+  keys, values = _gen.ev_lookup_sparse_grad(
+      plan, dense, tables=tables, dims=[dims[t] for t in tables])
+  for k, t in enumerate(tables):
+    result[t] = ops.IndexedSlices(values[k], keys[k])
+  if op.get_attr("num_weights"):
+    for k, t in enumerate(tables):
+      result[4 * num_tables + t] = _gen.ev_lookup_sparse_weight_grad(
+          plan, dense[k], op.outputs[t], table=t)
+  return result
+
+
+ops.NotDifferentiable(_GRAD_OP)
+ops.NotDifferentiable("EvLookupSparseWeightGrad")

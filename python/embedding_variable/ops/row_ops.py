@@ -1,0 +1,76 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Whole rows (value and slots) by key, for the generic optimizer path."""
+
+from tensorflow.python.framework import ops
+
+from embedding_variable import _lib
+
+_gen = _lib.load()
+
+
+def unique(keys, name=None):
+  """Removes duplicates, keeping the order of first occurrence.
+
+  Args:
+    keys: int64 `[M]`.
+    name: name of the op.
+
+  Returns:
+    (unique, inverse, counts): int64 `[U]`, int32 `[M]` with
+    `keys[i] == unique[inverse[i]]`, int64 `[U]`.
+  """
+  return _gen.ev_unique(keys, name=name)
+
+
+def read_rows(resource, keys, slot_names, slot_inits, name=None):
+  """Reads value and slots of rows; an absent key as a new row would be.
+
+  Args:
+    resource: resource scalar from `handle`.
+    keys: int64 `[M]`.
+    slot_names: list of S strings; a slot that the table lacks is created.
+    slot_inits: list of S floats: what a new row's slots start with.
+    name: name of the op.
+
+  Returns:
+    (values, slots): float32 `[M, D]` and a list of S float32 `[M, D]`.
+  """
+  return _gen.ev_read_rows(
+      resource, keys, slot_names=slot_names, slot_inits=slot_inits,
+      num_slots=len(slot_names), name=name)
+
+
+def write_rows(resource, keys, counts, step, values, slots, slot_names,
+               slot_inits, name=None):
+  """Returns the op that inserts or overwrites rows.
+
+  Args:
+    resource: resource scalar from `handle`.
+    keys: int64 `[M]`, unique.
+    counts: int64 `[M]`, added to the rows' frequencies.
+    step: int64 scalar, becomes the rows' version.
+    values: float32 `[M, D]`.
+    slots: list of S float32 `[M, D]`.
+    slot_names: list of S strings.
+    slot_inits: list of S floats.
+    name: name of the op.
+  """
+  return _gen.ev_write_rows(
+      resource, keys, counts, step, values, slots, slot_names=slot_names,
+      slot_inits=slot_inits, name=name)
+
+
+def erase(resource, keys, name=None):
+  """Removes keys and their rows; returns int64 scalar, how many were there.
+
+  Args:
+    resource: resource scalar from `handle`.
+    keys: int64 or int32 of any shape; absent keys and duplicates are fine.
+    name: name of the op.
+  """
+  return _gen.ev_erase(resource, keys, name=name)
+
+
+for _op_type in ("EvUnique", "EvReadRows", "EvWriteRows", "EvErase"):
+  ops.NotDifferentiable(_op_type)
