@@ -1,0 +1,264 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The rules that every BUILD file of this repository uses.
+
+Two worlds, kept apart by construction. An engine target is C++17, sees only
+other engine targets (a dependency on anything else fails while loading), and
+has no TensorFlow header on its include path. A tf target is C++14 with
+TensorFlow's headers. Both are compiled in TensorFlow's ABI, so that a
+std::string may cross.
+
+Targets are public within the workspace: which room may use which is a table
+of the design, checked as a whole by //tests/repo_rules rather than in a
+visibility list of each BUILD file.
+"""
+
+load("@local_config_tf//:config.bzl", "TF_FRAMEWORK")
+
+_PUBLIC = ["//visibility:public"]
+
+_ABI = "@local_config_tf//:abi"
+
+_TF_HEADERS = "@local_config_tf//:headers"
+
+_GTEST = "@googletest//:gtest_main"
+
+# TensorFlow's own wheel requires AVX. Contraction to fused multiply-add would
+# make results depend on the compiler.
+_COPTS = [
+    "-O3",
+    "-ffp-contract=off",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-Wall",
+    "-Wextra",
+    "-Wno-sign-compare",
+    "-Wno-unused-parameter",
+] + select({
+    "//tools/build_defs:x86_64": ["-mavx"],
+    "//conditions:default": [],
+})
+
+_ENGINE_COPTS = ["-std=c++17"] + _COPTS
+
+_TF_COPTS = ["-std=c++14"] + _COPTS
+
+_LINKOPTS = ["-lpthread"]
+
+# Where Python packages are imported from, relative to the workspace.
+_IMPORT_ROOTS = [
+    "addons/sparse_operation_kit/python",
+    "python",
+]
+
+def _check_engine_deps(name, deps):
+    for dep in deps:
+        local = dep.startswith(":") or not dep.startswith("//") and not dep.startswith("@")
+        if not local and not dep.startswith("//kernels/engine/"):
+            fail("engine target %s may depend on //kernels/engine only, got %s" %
+                 (name, dep))
+
+def engine_library(
+        name,
+        srcs = [],
+        hdrs = [],
+        deps = [],
+        visibility = _PUBLIC,
+        **kwargs):
+    """C++17 library of the engine: no framework, no third party.
+
+    Args:
+      name: named for its header.
+      srcs: sources.
+      hdrs: headers, included by their path from the workspace.
+      deps: targets of //kernels/engine only; anything else fails.
+      visibility: public unless told.
+      **kwargs: testonly, tags, local_defines and the like.
+    """
+    _check_engine_deps(name, deps)
+    native.cc_library(
+        name = name,
+        srcs = srcs,
+        hdrs = hdrs,
+        copts = _ENGINE_COPTS + kwargs.pop("copts", []),
+        linkopts = _LINKOPTS,
+        linkstatic = True,
+        visibility = visibility,
+        deps = deps + [_ABI],
+        **kwargs
+    )
+
+def engine_test(name, srcs, deps = [], size = "small", tags = [], **kwargs):
+    """GoogleTest of the engine; gtest and its main are linked in."""
+    _check_engine_deps(name, deps)
+    native.cc_test(
+        name = name,
+        size = size,
+        srcs = srcs,
+        copts = _ENGINE_COPTS + kwargs.pop("copts", []),
+        linkopts = _LINKOPTS,
+        linkstatic = True,
+        tags = tags + ["engine"],
+        deps = deps + [_ABI, _GTEST],
+        **kwargs
+    )
+
+def engine_binary(name, srcs, deps = [], visibility = _PUBLIC, **kwargs):
+    """Program of the engine, a benchmark for instance."""
+    _check_engine_deps(name, deps)
+    native.cc_binary(
+        name = name,
+        srcs = srcs,
+        copts = _ENGINE_COPTS + kwargs.pop("copts", []),
+        linkopts = _LINKOPTS,
+        linkstatic = True,
+        visibility = visibility,
+        deps = deps + [_ABI],
+        **kwargs
+    )
+
+def tf_library(
+        name,
+        srcs = [],
+        hdrs = [],
+        deps = [],
+        visibility = _PUBLIC,
+        alwayslink = True,
+        **kwargs):
+    """C++14 library that sees TensorFlow's headers.
+
+    It is linked whole (alwayslink) unless told otherwise: ops and kernels are
+    reached only through their static initializers.
+    """
+    native.cc_library(
+        name = name,
+        srcs = srcs,
+        hdrs = hdrs,
+        alwayslink = alwayslink,
+        copts = _TF_COPTS + kwargs.pop("copts", []),
+        linkstatic = True,
+        local_defines = ["NDEBUG"],
+        visibility = visibility,
+        deps = deps + [_TF_HEADERS],
+        **kwargs
+    )
+
+def tf_op_library(name, deps, visibility = _PUBLIC):
+    """Shared library for tf.load_op_library; exports no symbol.
+
+    TensorFlow's library is found by its soname, because the process that
+    loads ours has loaded it before: no search path is left in the file.
+
+    Args:
+      name: file name, lib*.so.
+      deps: tf_library targets.
+      visibility: public unless told.
+    """
+    script = "//tools/build_defs:op_library.lds"
+    native.cc_binary(
+        name = name,
+        additional_linker_inputs = [script, TF_FRAMEWORK],
+        linkopts = _LINKOPTS + [
+            "-Wl,--version-script=$(location %s)" % script,
+            "-Wl,--no-undefined",
+            "-Wl,--gc-sections",
+            "$(location %s)" % TF_FRAMEWORK,
+        ],
+        linkshared = True,
+        linkstatic = True,
+        visibility = visibility,
+        deps = deps,
+    )
+
+def _import_root():
+    package = native.package_name()
+    for root in _IMPORT_ROOTS:
+        if package == root:
+            return ["."]
+        if package.startswith(root + "/"):
+            depth = len(package[len(root) + 1:].split("/"))
+            return ["/".join([".."] * depth)]
+    return []
+
+def ev_py_library(
+        name,
+        srcs = [],
+        deps = [],
+        data = [],
+        imports = None,
+        visibility = _PUBLIC,
+        **kwargs):
+    """Python library. Its import root (python/ or the addon's) is set here."""
+    native.py_library(
+        name = name,
+        srcs = srcs,
+        data = data,
+        imports = _import_root() if imports == None else imports,
+        srcs_version = "PY3",
+        visibility = visibility,
+        deps = deps,
+        **kwargs
+    )
+
+def ev_py_binary(
+        name,
+        srcs,
+        main = None,
+        deps = [],
+        data = [],
+        imports = None,
+        visibility = _PUBLIC,
+        **kwargs):
+    """Python program, run by the interpreter that ./configure chose."""
+    native.py_binary(
+        name = name,
+        srcs = srcs,
+        main = main or srcs[0],
+        data = data,
+        imports = _import_root() if imports == None else imports,
+        legacy_create_init = 0,
+        python_version = "PY3",
+        visibility = visibility,
+        deps = deps,
+        **kwargs
+    )
+
+def ev_py_test(
+        name,
+        srcs,
+        main = None,
+        deps = [],
+        data = [],
+        imports = None,
+        size = "small",
+        tags = [],
+        shard_count = None,
+        **kwargs):
+    """absl test. Give several TensorFlow tests of one file a shard_count.
+
+    Args:
+      name: stem_test.
+      srcs: the test, and helpers if it has any.
+      main: the test's file, srcs[0] unless told.
+      deps: ev_py_library targets.
+      data: files that the test reads.
+      imports: import roots besides the package's own.
+      size: small (60 s), medium (300 s) or large (900 s).
+      tags: "slow" leaves the test out of make check.
+      shard_count: absl splits the cases over this many processes.
+      **kwargs: args, env, flaky and the like.
+    """
+    native.py_test(
+        name = name,
+        size = size,
+        srcs = srcs,
+        main = main or srcs[0],
+        data = data + ["@local_config_python//:installed_packages.txt"],
+        imports = _import_root() if imports == None else imports,
+        legacy_create_init = 0,
+        python_version = "PY3",
+        shard_count = shard_count,
+        tags = tags,
+        deps = deps,
+        **kwargs
+    )
