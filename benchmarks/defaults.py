@@ -1,0 +1,88 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The axes that every benchmark shares, so that their numbers can be compared.
+
+The training benchmarks measure 26 tables (as many as Criteo has categorical
+columns), batch 4096, one or ten ids per sample and table, Adagrad.
+"""
+
+from __future__ import absolute_import
+from __future__ import division
+from __future__ import print_function
+
+import dataclasses
+
+TABLES = 26
+BATCH = 4096
+LEARNING_RATE = 0.01
+ZIPF_EXPONENT = 1.05
+ZIPF_ROWS = 200 * 1000
+
+# Uniform ids draw from 2 M rows a table at dim 16. With Adagrad's slot that is
+# 26 x 2 M x 128 bytes = 6.7 GB; dim 64 keeps the bytes and takes a quarter of
+# the rows, because 27 GB do not fit the machines this is meant for.
+UNIFORM_ROWS_AT_DIM_16 = 2 * 1000 * 1000
+
+DIMS = (16, 64)
+HOTNESS = (1, 10)
+DISTRIBUTIONS = ("zipf", "uniform")
+
+# How the same graph looks its rows up.
+STOCK = "stock"            # tf.Variable + tf.nn.embedding_lookup_sparse
+RESOURCE = "resource"      # the same with use_resource=True
+EV_SOK = "ev_sok"          # embedding variables + sok.lookup_sparse, one call
+EV_NN = "ev_nn"            # embedding variables + tf.nn.embedding_lookup_sparse
+VARIANTS = (STOCK, EV_SOK, EV_NN)
+ALL_VARIANTS = (STOCK, RESOURCE, EV_SOK, EV_NN)
+
+# The dense part behind the lookups.
+SUM_TOWER = "sum"          # loss = 2 * sum of all outputs: hardly any dense work
+DLRM_TOWER = "dlrm"        # pairwise dot products and a 256-128-1 MLP
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+  """One point of the training benchmark.
+
+  Attributes:
+    distribution: "zipf" or "uniform", of the ids over a table's rows.
+    hotness: ids per sample and table.
+    dim: floats per row.
+    tower: SUM_TOWER or DLRM_TOWER.
+    tables, batch: number of tables, samples per step.
+    rows: rows per table; 0 takes the default of the distribution and dim.
+  """
+
+  distribution: str
+  hotness: int
+  dim: int
+  tower: str = SUM_TOWER
+  tables: int = TABLES
+  batch: int = BATCH
+  rows: int = 0
+
+  @property
+  def rows_per_table(self):
+    if self.rows:
+      return self.rows
+    if self.distribution == "zipf":
+      return ZIPF_ROWS
+    return UNIFORM_ROWS_AT_DIM_16 * 16 // self.dim
+
+  @property
+  def name(self):
+    name = "%s_hot%d_dim%d" % (self.distribution, self.hotness, self.dim)
+    return name if self.tower == SUM_TOWER else name + "_" + self.tower
+
+
+def training_workloads():
+  """The workloads of `make bench`: every axis, and one with a realistic tower."""
+  workloads = [
+      Workload(distribution=distribution, hotness=hotness, dim=dim)
+      for distribution in DISTRIBUTIONS
+      for hotness in HOTNESS
+      for dim in DIMS
+  ]
+  workloads.append(
+      Workload(distribution="zipf", hotness=1, dim=16, tower=DLRM_TOWER))
+  return workloads

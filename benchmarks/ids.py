@@ -1,0 +1,64 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Ids for benchmarks: reproducible batches of Zipf or uniform row numbers."""
+
+from __future__ import absolute_import
+from __future__ import division
+from __future__ import print_function
+
+import numpy as np
+
+
+def zipf_cdf(rows, exponent):
+  """Cumulative probability [rows] of a Zipf law cut off at `rows` values."""
+  weights = np.arange(1, rows + 1, dtype=np.float64) ** -exponent
+  cdf = np.cumsum(weights)
+  return cdf / cdf[-1]
+
+
+def draw(rng, distribution, rows, shape, exponent):
+  """Draws row numbers in [0, rows).
+
+  Args:
+    rng: np.random.RandomState.
+    distribution: "zipf" (rank order is shuffled, so that hot rows are not
+      neighbours) or "uniform".
+    rows: int, number of distinct values.
+    shape: shape of the result.
+    exponent: float, the Zipf exponent.
+
+  Returns:
+    int64 array of `shape`.
+
+  Raises:
+    ValueError: for another distribution.
+  """
+  if distribution == "uniform":
+    return rng.randint(0, rows, size=shape, dtype=np.int64)
+  if distribution == "zipf":
+    ranks = np.searchsorted(zipf_cdf(rows, exponent), rng.random_sample(shape))
+    return rng.permutation(rows).astype(np.int64)[ranks]
+  raise ValueError(
+      "distribution must be 'zipf' or 'uniform', got %r" % (distribution,))
+
+
+def batches(workload, num_batches, seed, exponent):
+  """Makes the batches that a run rotates through.
+
+  Args:
+    workload: defaults.Workload.
+    num_batches: int.
+    seed: int; the same seed gives the same ids.
+    exponent: float, the Zipf exponent.
+
+  Returns:
+    int64 [num_batches, tables, batch * hotness].
+  """
+  ids = np.empty(
+      [num_batches, workload.tables, workload.batch * workload.hotness],
+      dtype=np.int64)
+  for table in range(workload.tables):
+    rng = np.random.RandomState(seed * 1000 + table)
+    ids[:, table, :] = draw(rng, workload.distribution, workload.rows_per_table,
+                            [num_batches, ids.shape[2]], exponent)
+  return ids

@@ -1,0 +1,263 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Measures one training step: dense variables or embedding variables.
+
+One process measures one variant of one workload and prints one line of JSON
+last, so that nothing of one variant (memory, threads, caches) is left for the
+next. `benchmarks/run.py` starts these processes in turn; alone:
+
+  python benchmarks/stock_vs_ev.py --variant=stock --distribution=zipf \
+      --hotness=10 --dim=16
+
+Both sides run the same graph but for the tables and their lookup. Ids are made
+beforehand and lie in a variable of the graph; a step takes one slice of it
+without copying, and the cost of that alone is measured too ("input").
+Every row exists before the clock starts.
+"""
+
+from __future__ import absolute_import
+from __future__ import division
+from __future__ import print_function
+
+import json
+import resource
+import time
+
+from absl import app
+from absl import flags
+import numpy as np
+import tensorflow as tf
+
+import defaults
+import ids as id_lib
+
+FLAGS = flags.FLAGS
+
+flags.DEFINE_enum("variant", defaults.STOCK, defaults.ALL_VARIANTS,
+                  "Tables and lookup to measure.")
+flags.DEFINE_enum("distribution", "zipf", defaults.DISTRIBUTIONS,
+                  "How ids spread over rows.")
+flags.DEFINE_integer("hotness", 1, "Ids per sample and table.")
+flags.DEFINE_integer("dim", 16, "Floats per row.")
+flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
+flags.DEFINE_integer("batch", defaults.BATCH, "Samples per step.")
+flags.DEFINE_integer("rows", 0, "Rows per table; 0 takes the shared default.")
+flags.DEFINE_enum("tower", defaults.SUM_TOWER,
+                  (defaults.SUM_TOWER, defaults.DLRM_TOWER), "Dense part.")
+flags.DEFINE_integer("warmup_steps", 10, "Steps before the clock starts.")
+flags.DEFINE_integer("min_steps", 20, "Least number of measured steps.")
+flags.DEFINE_float("min_seconds", 5.0, "Measures at least this long.")
+flags.DEFINE_integer("num_batches", 16, "Batches that the steps rotate through.")
+flags.DEFINE_integer("seed", 1, "Seed of the ids.")
+flags.DEFINE_integer("threads", 0, "Intra-op threads; 0 lets TensorFlow choose.")
+flags.DEFINE_string("timeline", "", "Writes one step's Chrome trace here.")
+
+_FILL_ROWS = 50 * 1000
+
+
+class Tables(object):
+  """The tables of one variant and their lookup."""
+
+  def __init__(self, variant, workload):
+    self._variant = variant
+    self._workload = workload
+    initializer = tf.ones_initializer()
+    self.variables = []
+    for i in range(workload.tables):
+      name = "table_%02d" % i
+      if variant in (defaults.EV_SOK, defaults.EV_NN):
+        import sparse_operation_kit  # pylint: disable=unused-import
+        variable = tf.get_embedding_variable(
+            name, embedding_dim=workload.dim, initializer=initializer)
+      else:
+        variable = tf.get_variable(
+            name, [workload.rows_per_table, workload.dim],
+            initializer=initializer,
+            use_resource=variant == defaults.RESOURCE)
+      self.variables.append(variable)
+
+  @property
+  def hashed(self):
+    return self._variant in (defaults.EV_SOK, defaults.EV_NN)
+
+  def lookup(self, sp_ids):
+    """Pools each table's ids by sum: list of float32 [batch, dim]."""
+    if self._variant == defaults.EV_SOK:
+      import sparse_operation_kit as sok
+      sok.init()
+      return sok.lookup_sparse(
+          self.variables, sp_ids, combiners=["sum"] * len(sp_ids))
+    return [
+        tf.nn.embedding_lookup_sparse(v, ids, None, combiner="sum")
+        for v, ids in zip(self.variables, sp_ids)
+    ]
+
+
+def dlrm_tower(outputs, batch):
+  """A DLRM's dense part: numeric MLP, pairwise dots, top MLP. Returns a loss."""
+  dim = outputs[0].shape.as_list()[1]
+  numeric = tf.random.stateless_uniform([batch, 13], seed=[1, 2])
+  labels = tf.cast(tf.random.stateless_uniform([batch, 1], seed=[3, 4]) < 0.25,
+                   tf.float32)
+  hidden = tf.layers.dense(numeric, 64, tf.nn.relu)
+  hidden = tf.layers.dense(hidden, dim, tf.nn.relu)
+  vectors = tf.stack([hidden] + outputs, axis=1)
+  dots = tf.matmul(vectors, vectors, transpose_b=True)
+  count = len(outputs) + 1
+  lower = [i * count + j for i in range(count) for j in range(i)]
+  pairs = tf.gather(tf.reshape(dots, [-1, count * count]), lower, axis=1)
+  top = tf.concat([hidden, pairs], axis=1)
+  top = tf.layers.dense(top, 256, tf.nn.relu)
+  top = tf.layers.dense(top, 128, tf.nn.relu)
+  logits = tf.layers.dense(top, 1)
+  return tf.reduce_mean(
+      tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits))
+
+
+class StepGraph(object):
+  """Input, lookup, loss and update of one workload in the default graph."""
+
+  def __init__(self, variant, workload, num_batches):
+    self.workload = workload
+    self.tables = Tables(variant, workload)
+    shape = [num_batches, workload.tables, workload.batch * workload.hotness]
+    self.batches_in = tf.placeholder(tf.int64, shape)
+    # A resource variable hands out its buffer: slices of it are not copied.
+    self._batches = tf.get_variable(
+        "batches", shape, tf.int64, initializer=tf.zeros_initializer(),
+        trainable=False, use_resource=True)
+    self.load_batches = self._batches.assign(self.batches_in)
+    cursor = tf.get_variable(
+        "cursor", [], tf.int64, initializer=tf.zeros_initializer(),
+        trainable=False, use_resource=True)
+    turn = cursor.assign_add(1, read_value=True) % num_batches
+    flat_ids = tf.unstack(self._batches[turn])
+    # One element of each: fetching a group would let TensorFlow prune the rest.
+    self.input_only = tf.add_n([ids[0] for ids in flat_ids])
+
+    samples = np.repeat(np.arange(workload.batch), workload.hotness)
+    places = np.tile(np.arange(workload.hotness), workload.batch)
+    indices = tf.constant(np.stack([samples, places], axis=1), tf.int64)
+    dense_shape = tf.constant([workload.batch, workload.hotness], tf.int64)
+    sp_ids = [tf.SparseTensor(indices, ids, dense_shape) for ids in flat_ids]
+    outputs = self.tables.lookup(sp_ids)
+    if workload.tower == defaults.DLRM_TOWER:
+      self.loss = dlrm_tower(outputs, workload.batch)
+    else:
+      self.loss = 2.0 * tf.add_n([tf.reduce_sum(o) for o in outputs])
+    optimizer = tf.train.AdagradOptimizer(defaults.LEARNING_RATE)
+    self.train_op = optimizer.minimize(self.loss)
+    if self.tables.hashed:
+      # Zero gradients insert keys and change nothing else under Adagrad.
+      self.fill_keys = tf.placeholder(tf.int64, [None])
+      zeros = tf.zeros([tf.size(self.fill_keys), workload.dim])
+      slices = tf.IndexedSlices(zeros, self.fill_keys)
+      self.fill = optimizer.apply_gradients(
+          [(slices, v) for v in self.tables.variables])
+
+  def prepare(self, session, batches):
+    """Initialises, loads the ids, and makes every row exist."""
+    session.run(tf.global_variables_initializer())
+    session.run(self.load_batches.op, {self.batches_in: batches})
+    if self.tables.hashed:
+      order = np.random.RandomState(0).permutation(self.workload.rows_per_table)
+      for begin in range(0, len(order), _FILL_ROWS):
+        session.run(self.fill, {self.fill_keys: order[begin:begin + _FILL_ROWS]})
+
+
+def time_steps(session, fetches, warmup_steps, min_steps, min_seconds):
+  """Runs `fetches` again and again. Returns the seconds of each run."""
+  call = session.make_callable(fetches)
+  for _ in range(warmup_steps):
+    call()
+  seconds = []
+  end = time.perf_counter() + min_seconds
+  while len(seconds) < min_steps or time.perf_counter() < end:
+    start = time.perf_counter()
+    call()
+    seconds.append(time.perf_counter() - start)
+  return seconds
+
+
+def write_timeline(session, fetches, path):
+  """Traces one step into a file that chrome://tracing reads."""
+  from tensorflow.python.client import timeline
+  metadata = tf.RunMetadata()
+  session.run(fetches, run_metadata=metadata, options=tf.RunOptions(
+      trace_level=tf.RunOptions.FULL_TRACE))
+  with open(path, "w") as f:
+    f.write(timeline.Timeline(metadata.step_stats).generate_chrome_trace_format())
+
+
+def summary(seconds):
+  """Median, quartiles and count, in milliseconds."""
+  ms = np.asarray(seconds) * 1e3
+  low, median, high = np.percentile(ms, [25, 50, 75])
+  return {"median_ms": round(median, 3), "q25_ms": round(low, 3),
+          "q75_ms": round(high, 3), "steps": len(seconds)}
+
+
+def measure(variant, workload, num_batches, seed, threads, warmup_steps,
+            min_steps, min_seconds, timeline_path=""):
+  """Measures one variant of one workload.
+
+  Returns:
+    dict: "step", "forward" and "input" (each with median_ms, quartiles, steps),
+    "net_ms" (step less input), the workload, unique ids per step, peak memory
+    and the first and the last loss.
+  """
+  batches = id_lib.batches(workload, num_batches, seed, defaults.ZIPF_EXPONENT)
+  unique = np.mean([len(np.unique(b)) for b in batches[0]])
+  with tf.Graph().as_default():
+    tf.set_random_seed(seed)
+    graph = StepGraph(variant, workload, num_batches)
+    config = tf.ConfigProto(intra_op_parallelism_threads=threads)
+    with tf.Session(config=config) as session:
+      prepare_start = time.perf_counter()
+      graph.prepare(session, batches)
+      prepare_seconds = time.perf_counter() - prepare_start
+      first_loss = float(session.run(graph.loss))
+      step = time_steps(session, [graph.train_op, graph.loss],
+                        warmup_steps, min_steps, min_seconds)
+      forward = time_steps(session, [graph.loss], 2,
+                           max(1, min_steps // 2), min_seconds / 4)
+      inputs = time_steps(session, [graph.input_only], 2, min_steps, 0.2)
+      last_loss = float(session.run(graph.loss))
+      if timeline_path:
+        write_timeline(session, [graph.train_op, graph.loss], timeline_path)
+  step, forward, inputs = summary(step), summary(forward), summary(inputs)
+  return {
+      "variant": variant,
+      "workload": workload.name,
+      "tables": workload.tables,
+      "rows_per_table": workload.rows_per_table,
+      "batch": workload.batch,
+      "unique_ids_per_table": round(float(unique), 1),
+      "step": step,
+      "forward": forward,
+      "input": inputs,
+      "net_ms": round(step["median_ms"] - inputs["median_ms"], 3),
+      "samples_per_second": round(workload.batch / step["median_ms"] * 1e3),
+      "prepare_seconds": round(prepare_seconds, 1),
+      "peak_rss_gb": round(
+          resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
+      "first_loss": first_loss,
+      "last_loss": last_loss,
+  }
+
+
+def main(argv):
+  if len(argv) > 1:
+    raise app.UsageError("unexpected arguments: %s" % argv[1:])
+  workload = defaults.Workload(
+      distribution=FLAGS.distribution, hotness=FLAGS.hotness, dim=FLAGS.dim,
+      tower=FLAGS.tower, tables=FLAGS.tables, batch=FLAGS.batch,
+      rows=FLAGS.rows)
+  result = measure(
+      FLAGS.variant, workload, FLAGS.num_batches, FLAGS.seed, FLAGS.threads,
+      FLAGS.warmup_steps, FLAGS.min_steps, FLAGS.min_seconds, FLAGS.timeline)
+  print(json.dumps(result, sort_keys=True))
+
+
+if __name__ == "__main__":
+  app.run(main)
