@@ -1,7 +1,21 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// (API sketch: the essay on slabs, huge pages and reuse belongs here.)
+// The rows of one table in CPU memory, and what each row counts about itself.
+//
+// Where a row lies is a function of its handle alone (slab_array.h): a shift, a
+// mask, a multiplication and one load from a directory that the first-level
+// cache holds. Nothing is stored per row but the row.
+//
+// Handles are given out in ascending order, slab after slab, so a table that
+// only grows is dense. A freed row waits in a list to be given out again. When
+// every row of a slab has been freed, the slab's memory goes back to the system
+// at once; its handles are then given out again before any new slab is begun.
+// What cannot be returned is a slab of which one row lives on: rows do not move,
+// since a handle is an address that others have computed with.
+//
+// Threads allocate from one of a few stripes, each holding some dozens of
+// handles, so that inserting threads seldom meet.
 
 #ifndef KERNELS_ENGINE_STORAGE_DRAM_ROW_STORE_H_
 #define KERNELS_ENGINE_STORAGE_DRAM_ROW_STORE_H_
@@ -9,10 +23,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <vector>
 
+#include "kernels/engine/base/prefetch.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
+#include "kernels/engine/base/spin_lock.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/storage/dram/slab_array.h"
 
 namespace ev {
 
@@ -30,35 +49,78 @@ struct RowMeta {
 // Relayout and Clear REQUIRE that no other call is running on this store.
 class RowStore {
  public:
-  // floats_per_row = dim * (1 + number of slots).
+  // floats_per_row = dim * (1 + number of slots), >= 1. Allocates nothing.
   RowStore(int64_t floats_per_row, bool with_meta);
   ~RowStore();
   RowStore(const RowStore&) = delete;
   RowStore& operator=(const RowStore&) = delete;
 
   // A row with unspecified contents (its meta is zero). ResourceExhausted when
-  // the system has no memory or the table has 2^31 rows already.
+  // the system has no memory or the table has 2^31 rows already; the store is
+  // then as it was.
   Status Allocate(RowHandle* handle);
 
   // Gives rows back: the handles are given out again by later Allocates, and the
-  // memory of a slab that has no live row left returns to the system.
+  // memory of a slab that has no live row left returns to the system. Each
+  // handle must be live and named once.
   void Free(Span<const RowHandle> handles);
 
-  // Address of a live row. Stable until Free, Relayout or Clear.
-  float* Row(RowHandle handle) const;
-  RowMeta* Meta(RowHandle handle) const;  // null without meta
+  // Address of a live row, 4-byte aligned. Stable until Free, Relayout or Clear.
+  float* Row(RowHandle handle) const {
+    return reinterpret_cast<float*>(rows_->Address(handle));
+  }
+  // Null without meta.
+  RowMeta* Meta(RowHandle handle) const {
+    return meta_ == nullptr
+               ? nullptr
+               : reinterpret_cast<RowMeta*>(meta_->Address(handle));
+  }
+
+  // Asks for the cache lines of the first 'floats' floats of a live row.
+  void PrefetchRow(RowHandle handle, int64_t floats) const {
+    PrefetchBytes(rows_->Address(handle), floats * sizeof(float));
+  }
 
   // Changes floats_per_row, keeping the first min(old, new) floats of every row
-  // and all handles; fill(row) completes each live row. At most one slab exists
-  // twice at any time.
+  // and all handles; fill(row) completes each live row. At most one slab is in
+  // memory twice at any time. ResourceExhausted: nothing has changed.
   Status Relayout(int64_t floats_per_row,
                   const std::function<void(float* row)>& fill);
 
+  // Forgets all rows and returns their memory.
   void Clear();
 
-  int64_t floats_per_row() const;
+  int64_t floats_per_row() const { return floats_per_row_; }
   int64_t live_rows() const;
-  int64_t bytes() const;  // memory mapped for rows, meta and bookkeeping
+  // Memory that the rows in use, their meta and the bookkeeping occupy, in whole
+  // pages.
+  int64_t bytes() const;
+
+ private:
+  struct Stripe;
+
+  Status Refill(Stripe* stripe);
+  bool NextRange();
+  bool AddRowSlab(size_t slab);
+  void DropRowSlab(size_t slab);
+  void DrainStripes();
+  void ReleaseEmptySlabs();
+  std::vector<bool> FreeRows() const;
+  size_t slab_rows() const { return rows_->slab_rows(); }
+
+  int64_t floats_per_row_;
+  std::unique_ptr<SlabArray> rows_;
+  std::unique_ptr<SlabArray> meta_;       // null without meta
+  std::unique_ptr<Stripe[]> stripes_;
+
+  // All below: under mu_, or alone.
+  mutable std::mutex mu_;
+  std::vector<RowHandle> free_;           // reused first, last in first out
+  std::vector<size_t> dropped_slabs_;     // begun again before a new one is
+  std::vector<uint32_t> free_in_slab_;    // how many of free_ lie in each slab
+  std::vector<uint32_t> meta_users_;      // row slabs per slab of meta
+  uint64_t next_ = 0, end_ = 0;           // never used handles of one slab
+  int64_t in_stripes_or_live_ = 0;
 };
 
 }  // namespace ev

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <type_traits>
 
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
@@ -37,7 +38,26 @@ class HashIndex {
   HashIndex& operator=(const HashIndex&) = delete;
 
   // handles[i] = the row of keys[i], or kNoRow. Duplicates are allowed.
-  void Find(Span<const int64_t> keys, RowHandle* handles) const;
+  void Find(Span<const int64_t> keys, RowHandle* handles) const {
+    FindInGroups(keys, handles, nullptr, nullptr);
+  }
+
+  // As Find, and calls on_group(begin, end) as soon as handles[begin, end) are
+  // known, a few dozen keys at a time and in order: the place to prefetch the
+  // rows of this group, or to read those of the group before it, while the
+  // index lines of the next group are on their way. on_group runs inside the
+  // find: it must not change this index.
+  template <typename OnGroup>  // void(size_t begin, size_t end)
+  void FindWith(Span<const int64_t> keys, RowHandle* handles,
+                OnGroup&& on_group) const {
+    using Fn = typename std::remove_reference<OnGroup>::type;
+    FindInGroups(
+        keys, handles,
+        [](void* context, size_t begin, size_t end) {
+          (*static_cast<Fn*>(context))(begin, end);
+        },
+        const_cast<void*>(static_cast<const void*>(&on_group)));
+  }
 
   // As Find, but an absent key is inserted with the row that source gives. On an
   // error the keys before the failing one stay inserted; handles of the others
@@ -61,6 +81,10 @@ class HashIndex {
   int64_t bytes() const;    // memory of the index, bookkeeping included
 
  private:
+  using GroupFn = void (*)(void* context, size_t begin, size_t end);
+  void FindInGroups(Span<const int64_t> keys, RowHandle* handles, GroupFn fn,
+                    void* context) const;
+
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
