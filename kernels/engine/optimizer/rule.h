@@ -1,40 +1,67 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// (API sketch.) Every row rule is one struct in its own file <stem>_rule.h:
-// elementwise, a pure function, EV_HOST_DEVICE so that nvcc compiles the same
-// lines for the GPU.
+// What a row rule is. Every rule is one struct in its own file <stem>_rule.h:
+// elementwise, a pure function of one element's gradient, value and slots, and
+// EV_HOST_DEVICE so that nvcc compiles the same lines for the GPU.
 //
 //   struct AdagradRule {
-//     static constexpr int kNumSlots = 1;          // accumulator
+//     static constexpr const char* kName = "Adagrad";
+//     static constexpr int kNumSlots = 1;   // accumulator
+//     static constexpr int kNumHyper = 1;   // lr
 //     float learning_rate;
-//     // value, slots: this element's current state, updated in place.
-//     EV_HOST_DEVICE void operator()(float grad, float* value, float* slot0) const;
+//     // REQUIRES: CheckHyper accepted hyper[0 .. kNumHyper).
+//     static AdagradRule FromHyper(const float* hyper);
+//     // Null, or what is wrong with the hyperparameters.
+//     static const char* CheckHyper(const float* hyper);
+//     // value and slots: this element's state, updated in place.
+//     EV_HOST_DEVICE void operator()(float grad, float* value,
+//                                    float* accumulator) const;
 //   };
 //
-// The rules by name, their slots and their hyperparameters (the order of the
-// 'hyper' span) are listed here and in docs/optimizers.md:
+// name            slots                      hyper, in this order
+// SGD             -                          lr
+// Momentum        momentum                   lr, momentum, nesterov (0/1)
+// Adagrad         accumulator                lr
+// AdagradDecay    accumulator, decay_power   lr, decay_step, decay_rate,
+//                                            initial_accumulator, global_step
+// Adam            m, v                       lr, beta1, beta2, epsilon,
+//                                            beta1_power, beta2_power
+// AdamAsync       m, v                       as Adam, sparse_rmsprop (0/1)
+// AdamW           m, v                       as Adam, weight_decay
+// Ftrl            accumulator, linear        lr, l1, l2, l2_shrinkage, lr_power
+// RMSProp         ms, momentum               lr, rho, momentum, epsilon
+// CenteredRMSProp mg, ms, momentum           lr, rho, momentum, epsilon
+// Adadelta        accum, accum_update        lr, rho, epsilon
 //
-// name           slots                       hyper
-// SGD            -                           lr
-// Momentum       momentum                    lr, momentum, nesterov (0/1)
-// Adagrad        accumulator                 lr
-// AdagradDecay   accumulator, decay_power    lr, decay_step, decay_rate, initial_accumulator, global_step
-// Adam           m, v                        lr, beta1, beta2, epsilon, beta1_power, beta2_power
-// AdamAsync      m, v                        lr, beta1, beta2, epsilon, beta1_power, beta2_power, sparse_rmsprop (0/1)
-// AdamW          m, v                        lr, beta1, beta2, epsilon, beta1_power, beta2_power, weight_decay
-// Ftrl           accumulator, linear         lr, l1, l2, l2_shrinkage, lr_power
-// RMSProp        ms, momentum                lr, decay(rho), momentum, epsilon
-// CenteredRMSProp mg, ms, momentum           lr, decay(rho), momentum, epsilon
-// Adadelta       accum, accum_update         lr, rho, epsilon
+// The formulas follow TensorFlow 1.15's *sparse* kernels (or, for Adam, its
+// Python for sparse gradients), operation by operation: where a stock kernel is
+// written v*b + g*(1 - b) so is the rule here, not v + (g - v)*(1 - b). Every
+// operation is rounded once to float (no contraction, no approximate square
+// root), so the CPU and the GPU give the same bits. What is left against stock
+// TensorFlow is the last bit of its own square root, which its vector code
+// approximates.
+//
+// All rules are lazy: a row without a gradient in a step does not change, its
+// moments do not decay.
 
 #ifndef KERNELS_ENGINE_OPTIMIZER_RULE_H_
 #define KERNELS_ENGINE_OPTIMIZER_RULE_H_
+
+#include <cmath>
 
 #ifdef __CUDACC__
 #define EV_HOST_DEVICE __host__ __device__ __forceinline__
 #else
 #define EV_HOST_DEVICE inline
 #endif
+
+namespace ev {
+
+// The correctly rounded square root, on the CPU and (with nvcc's default
+// -prec-sqrt=true) on the GPU.
+EV_HOST_DEVICE float RuleSqrt(float x) { return sqrtf(x); }
+
+}  // namespace ev
 
 #endif  // KERNELS_ENGINE_OPTIMIZER_RULE_H_

@@ -1,0 +1,42 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// AdamW, Adam with decoupled weight decay (Loshchilov and Hutter): the decay is
+// scaled by the learning rate, reads the value before the step and does not enter
+// the moments. Lazily: a row decays only in the steps in which it has a gradient.
+//
+//   m, v as Adam
+//   w -= lr_t * m / (sqrt(v) + epsilon) + lr * weight_decay * w
+
+#ifndef KERNELS_ENGINE_OPTIMIZER_ADAM_W_RULE_H_
+#define KERNELS_ENGINE_OPTIMIZER_ADAM_W_RULE_H_
+
+#include "kernels/engine/optimizer/adam_rule.h"
+#include "kernels/engine/optimizer/rule.h"
+
+namespace ev {
+
+struct AdamWRule {
+  static constexpr const char* kName = "AdamW";
+  static constexpr int kNumSlots = 2;  // m, v
+  static constexpr int kNumHyper = 7;
+  AdamRule adam;
+  float decay;  // lr * weight_decay
+
+  // hyper: as Adam, then weight_decay.
+  static AdamWRule FromHyper(const float* hyper) {
+    return AdamWRule{AdamRule::FromHyper(hyper), hyper[0] * hyper[6]};
+  }
+  static const char* CheckHyper(const float*) { return nullptr; }
+
+  EV_HOST_DEVICE void operator()(float grad, float* value, float* m,
+                                 float* v) const {
+    adam.Moments(grad, m, v);
+    *value -= adam.step_size * *m / (RuleSqrt(*v) + adam.epsilon) +
+              decay * *value;
+  }
+};
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_OPTIMIZER_ADAM_W_RULE_H_

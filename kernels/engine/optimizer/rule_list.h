@@ -1,0 +1,98 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// All rules by name: the one list that the CPU's dispatch and the GPU's are
+// made from.
+
+#ifndef KERNELS_ENGINE_OPTIMIZER_RULE_LIST_H_
+#define KERNELS_ENGINE_OPTIMIZER_RULE_LIST_H_
+
+#include <string>
+
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/optimizer/adadelta_rule.h"
+#include "kernels/engine/optimizer/adagrad_decay_rule.h"
+#include "kernels/engine/optimizer/adagrad_rule.h"
+#include "kernels/engine/optimizer/adam_async_rule.h"
+#include "kernels/engine/optimizer/adam_rule.h"
+#include "kernels/engine/optimizer/adam_w_rule.h"
+#include "kernels/engine/optimizer/centered_rms_prop_rule.h"
+#include "kernels/engine/optimizer/ftrl_rule.h"
+#include "kernels/engine/optimizer/momentum_rule.h"
+#include "kernels/engine/optimizer/rms_prop_rule.h"
+#include "kernels/engine/optimizer/sgd_rule.h"
+
+namespace ev {
+
+namespace rule_list_internal {
+
+template <typename Rule>
+Status Check(Span<const float> hyper) {
+  if (hyper.size() != static_cast<size_t>(Rule::kNumHyper)) {
+    return InvalidArgument(std::string("rule ") + Rule::kName + " takes " +
+                           std::to_string(Rule::kNumHyper) +
+                           " hyperparameters, got " +
+                           std::to_string(hyper.size()));
+  }
+  const char* wrong = Rule::CheckHyper(hyper.data());
+  if (wrong == nullptr) return Status::OK();
+  std::string values;
+  for (float h : hyper) {
+    if (!values.empty()) values += ", ";
+    values += std::to_string(h);
+  }
+  return InvalidArgument(std::string("rule ") + Rule::kName + ": " + wrong +
+                         ", got hyperparameters (" + values + ")");
+}
+
+template <typename Rule, typename Visitor>
+Status Visit(Span<const float> hyper, Visitor&& visitor) {
+  visitor(Rule::FromHyper(hyper.data()));
+  return Status::OK();
+}
+
+}  // namespace rule_list_internal
+
+// Calls visitor(rule) with the rule of that name, made from hyper (rule.h lists
+// names and hyperparameters). InvalidArgument, without a call: no such rule, a
+// wrong number of hyperparameters, or values that the rule cannot work with.
+template <typename Visitor>
+Status VisitRule(const std::string& name, Span<const float> hyper,
+                 Visitor&& visitor) {
+  namespace internal = rule_list_internal;
+#define EV_VISIT_RULE(Rule)                                 \
+  if (name == Rule::kName) {                                \
+    EV_RETURN_IF_ERROR(internal::Check<Rule>(hyper));       \
+    return internal::Visit<Rule>(hyper, visitor);           \
+  }
+#define EV_VISIT_RULE_OF_TWO(Rule, condition)               \
+  if (name == Rule<true>::kName) {                          \
+    EV_RETURN_IF_ERROR(internal::Check<Rule<true>>(hyper)); \
+    if (condition) {                                        \
+      return internal::Visit<Rule<true>>(hyper, visitor);   \
+    }                                                       \
+    return internal::Visit<Rule<false>>(hyper, visitor);    \
+  }
+  EV_VISIT_RULE(SgdRule)
+  EV_VISIT_RULE_OF_TWO(MomentumRule, hyper[2] != 0.0f)
+  EV_VISIT_RULE(AdagradRule)
+  EV_VISIT_RULE(AdagradDecayRule)
+  EV_VISIT_RULE(AdamRule)
+  EV_VISIT_RULE_OF_TWO(AdamAsyncRule, hyper[6] != 0.0f)
+  EV_VISIT_RULE(AdamWRule)
+  EV_VISIT_RULE_OF_TWO(FtrlRule, hyper[4] == -0.5f)
+  EV_VISIT_RULE(RmsPropRule)
+  EV_VISIT_RULE(CenteredRmsPropRule)
+  EV_VISIT_RULE(AdadeltaRule)
+#undef EV_VISIT_RULE
+#undef EV_VISIT_RULE_OF_TWO
+  return InvalidArgument(
+      "unknown rule '" + name +
+      "', expected one of SGD, Momentum, Adagrad, AdagradDecay, Adam, "
+      "AdamAsync, AdamW, Ftrl, RMSProp, CenteredRMSProp, Adadelta");
+}
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_OPTIMIZER_RULE_LIST_H_
