@@ -1,0 +1,148 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Writes .bazelrc.user: what the build must know about this machine.
+
+Run by ./configure with the interpreter that the build is to use.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+
+_ROOT = os.path.dirname(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+_HEADER = "# Written by ./configure; run it again instead of editing this.\n"
+
+
+def _fail(sentence):
+  sys.exit("./configure: " + sentence)
+
+
+def check_python():
+  """Ends the program unless it runs in a Python 3.7."""
+  if sys.version_info[:2] != (3, 7):
+    _fail("Python 3.7 is needed (TensorFlow 1.15 has no wheel for a newer one), "
+          "got %d.%d at %s: set PYTHON to another, or run make setup." %
+          (sys.version_info[0], sys.version_info[1], sys.executable))
+
+
+def find_tensorflow():
+  """Returns (name, value) pairs about the installed TensorFlow.
+
+  Ends the program with a sentence if there is none, or not a 1.15.
+  """
+  remedy = ("run make setup, or %s -m pip install tensorflow==1.15.5 "
+            "'protobuf<3.21'" % sys.executable)
+  os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+  try:
+    import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  except ModuleNotFoundError as e:
+    if e.name != "tensorflow":
+      _fail("TensorFlow in %s lacks the module %s: %s." %
+            (sys.executable, e.name, remedy))
+    _fail("%s has no TensorFlow: %s." % (sys.executable, remedy))
+  except Exception as e:  # pylint: disable=broad-except
+    _fail("TensorFlow cannot be imported in %s (%s): %s." %
+          (sys.executable, (str(e).splitlines() or [repr(e)])[0], remedy))
+  version = getattr(tf, "__version__", "unknown")
+  if version.split(".")[:2] != ["1", "15"]:
+    _fail("TensorFlow 1.15 is needed, %s has %s: %s." %
+          (sys.executable, version, remedy))
+  abi = [
+      flag.split("=")[1]
+      for flag in tf.sysconfig.get_compile_flags()
+      if flag.startswith("-D_GLIBCXX_USE_CXX11_ABI=")
+  ]
+  if not abi:
+    _fail("tf.sysconfig.get_compile_flags() of TensorFlow %s names no C++ ABI: %s." %
+          (version, remedy))
+  library_dir = tf.sysconfig.get_lib()
+  library = os.path.join(library_dir, "libtensorflow_framework.so.1")
+  if not os.path.exists(library):
+    _fail("TensorFlow %s has no %s: %s." % (version, library, remedy))
+  return [
+      ("SOK_TF_VERSION", version),
+      ("SOK_TF_INCLUDE", tf.sysconfig.get_include()),
+      ("SOK_TF_LIBRARY_DIR", library_dir),
+      ("SOK_TF_CXX11_ABI", abi[0]),
+  ]
+
+
+def find_packages():
+  """Returns {package: version} of everything that is installed."""
+  import pkg_resources  # pylint: disable=g-import-not-at-top
+  return {d.key: d.version for d in pkg_resources.working_set}
+
+
+def find_nvcc():
+  """Returns the path of the CUDA compiler, or None."""
+  for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")):
+    if home and os.access(os.path.join(home, "bin", "nvcc"), os.X_OK):
+      return os.path.join(home, "bin", "nvcc")
+  found = shutil.which("nvcc")
+  if not found and os.access("/usr/local/cuda/bin/nvcc", os.X_OK):
+    found = "/usr/local/cuda/bin/nvcc"
+  return found
+
+
+def cuda_release(nvcc):
+  """Returns what `nvcc --version` calls its release, for the report."""
+  try:
+    text = subprocess.check_output(
+        [nvcc, "--version"], universal_newlines=True)
+  except (OSError, subprocess.CalledProcessError):
+    return "of unknown release"
+  for line in text.splitlines():
+    if "release" in line:
+      return "release " + line.split("release")[1].split(",")[0].strip()
+  return "of unknown release"
+
+
+def main():
+  parser = argparse.ArgumentParser(
+      prog="./configure",
+      description="Writes .bazelrc.user for Bazel. Honours $PYTHON, $CUDA_HOME.")
+  parser.add_argument(
+      "--output",
+      default=os.path.join(_ROOT, ".bazelrc.user"),
+      help="file to write (default: .bazelrc.user of this checkout)")
+  output = parser.parse_args().output
+
+  check_python()
+  facts = [("SOK_PYTHON", sys.executable)] + find_tensorflow()
+  packages = find_packages()
+  listed = "\n".join("%s==%s" % p for p in sorted(packages.items()))
+  # Has Bazel look again at the packages when one of them changed.
+  facts.append(("SOK_PACKAGES", hashlib.sha256(listed.encode()).hexdigest()[:16]))
+  horovod = packages.get("horovod")
+  facts.append(("SOK_HOROVOD", horovod or ""))
+  nvcc = find_nvcc()
+  facts.append(("SOK_NVCC", nvcc or ""))
+
+  lines = [_HEADER]
+  lines += ["build --repo_env=%s=%s\n" % fact for fact in facts]
+  text = "".join(lines)
+  try:
+    with open(output) as f:
+      unchanged = f.read() == text
+  except OSError:
+    unchanged = False
+  if not unchanged:
+    with open(output, "w") as f:
+      f.write(text)
+
+  facts = dict(facts)
+  print("Python      %s" % sys.executable)
+  print("TensorFlow  %s, C++ ABI %s" %
+        (facts["SOK_TF_VERSION"], facts["SOK_TF_CXX11_ABI"]))
+  print("Horovod     %s" % (horovod or "not found: one process only"))
+  print("CUDA        %s" % ("%s at %s (no code here uses it yet)" % (cuda_release(nvcc), nvcc) if nvcc
+                            else "not found: tables live in CPU memory"))
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,87 @@
+#!/bin/bash
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Prints the path of a Python 3.7: $PYTHON, else one on the PATH, pyenv's or
+# uv's. With --install, has pyenv or uv install one if there is none.
+
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# Prints the real interpreter behind a command (a shim of pyenv is none) if it
+# is a 3.7.
+python37() {
+  "$1" -c 'import os, sys
+if sys.version_info[:2] != (3, 7): sys.exit(1)
+import ensurepip, venv
+print(sys.executable)' 2>/dev/null </dev/null
+}
+
+if [[ -n "${PYTHON:-}" ]]; then
+  python37 "${PYTHON}" && exit 0
+  die "\$PYTHON is '${PYTHON}', which is not a working Python 3.7 with venv" \
+    "(TensorFlow 1.15 has no wheel for a newer one): point it at a python3.7," \
+    "or unset it."
+fi
+
+find_pyenv() {
+  local pyenv root
+  for pyenv in pyenv "${PYENV_ROOT:-${HOME:-/nonexistent}/.pyenv}/bin/pyenv"; do
+    if root="$("${pyenv}" root 2>/dev/null)"; then
+      printf '%s\n%s\n' "${pyenv}" "${root}"
+      return
+    fi
+  done
+  return 1
+}
+
+python37 python3.7 && exit 0
+python37 python3 && exit 0
+
+pyenv_path="" pyenv_root=""
+if found="$(find_pyenv)"; then
+  pyenv_path="$(head -n 1 <<<"${found}")"
+  pyenv_root="$(tail -n 1 <<<"${found}")"
+  for python in "${pyenv_root}"/versions/3.7*/bin/python3.7; do
+    [[ -x "${python}" ]] && python37 "${python}" && exit 0
+  done
+fi
+
+uv_path=""
+for uv in uv "${HOME:-/nonexistent}/.local/bin/uv" .build/uv/bin/uv; do
+  if command -v "${uv}" >/dev/null 2>&1; then
+    uv_path="${uv}"
+    python="$("${uv}" python find 3.7 2>/dev/null || true)"
+    [[ -n "${python}" ]] && python37 "${python}" && exit 0
+    break
+  fi
+done
+
+missing="No Python 3.7 was found"
+hint="install one with 'uv python install 3.7' or 'pyenv install 3.7.17', or set PYTHON to its path"
+[[ "${1:-}" == --install ]] || die "${missing}: ${hint}."
+
+mkdir -p .build
+if [[ -z "${uv_path}" ]]; then
+  for python in python3 python; do
+    if "${python}" -m venv .build/uv >/dev/null 2>&1 </dev/null &&
+      .build/uv/bin/pip install -q uv >.build/uv.log 2>&1; then
+      uv_path=.build/uv/bin/uv
+      break
+    fi
+  done
+fi
+if [[ -n "${uv_path}" ]]; then
+  say "installing Python 3.7 with uv"
+  if "${uv_path}" python install 3.7 >.build/uv_python.log 2>&1; then
+    python="$("${uv_path}" python find 3.7 2>/dev/null || true)"
+    [[ -n "${python}" ]] && python37 "${python}" && exit 0
+  fi
+fi
+if [[ -n "${pyenv_path}" ]]; then
+  say "installing Python 3.7.17 with pyenv (a few minutes)"
+  if "${pyenv_path}" install -s 3.7.17 >.build/pyenv.log 2>&1; then
+    python37 "${pyenv_root}/versions/3.7.17/bin/python3.7" && exit 0
+  fi
+fi
+die "${missing} and none could be installed: ${hint}."
