@@ -96,6 +96,10 @@ class EmbeddingTable {
 
   int64_t Erase(Span<const int64_t> keys);
 
+  // Forgets all keys; default rows and slot columns stay. FailedPrecondition
+  // before Initialize.
+  Status Clear();
+
   Status Export(Span<const std::string> slots, TableSnapshot* snapshot);
 
   // Inserts or overwrites. Slots that are not given get their initial value;

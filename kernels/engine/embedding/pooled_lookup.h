@@ -41,6 +41,8 @@ class LookupPlan {
  public:
   int num_tables() const;
   EmbeddingTable* table(int t) const;
+  int64_t batch_size(int t) const;                // B of the forward
+  int64_t num_ids(int t) const;                   // N of the forward
   Span<const int64_t> unique_keys(int t) const;   // in order of first occurrence
   Span<const int32_t> counts(int t) const;        // occurrences of each
 };

@@ -1,0 +1,54 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef KERNELS_TF_BRIDGE_STATUS_H_
+#define KERNELS_TF_BRIDGE_STATUS_H_
+
+#include "kernels/engine/base/status.h"
+#include "tensorflow/core/lib/core/status.h"
+
+namespace embedding_variable {
+
+// The engine's status as TensorFlow's, with the code of the same name.
+inline tensorflow::Status ToTf(const ev::Status& status) {
+  using tensorflow::error::Code;
+  if (status.ok()) return tensorflow::Status::OK();
+  Code code = tensorflow::error::INTERNAL;
+  switch (status.code()) {
+    case ev::StatusCode::kOk:
+      return tensorflow::Status::OK();
+    case ev::StatusCode::kInvalidArgument:
+      code = tensorflow::error::INVALID_ARGUMENT;
+      break;
+    case ev::StatusCode::kNotFound:
+      code = tensorflow::error::NOT_FOUND;
+      break;
+    case ev::StatusCode::kAlreadyExists:
+      code = tensorflow::error::ALREADY_EXISTS;
+      break;
+    case ev::StatusCode::kFailedPrecondition:
+      code = tensorflow::error::FAILED_PRECONDITION;
+      break;
+    case ev::StatusCode::kResourceExhausted:
+      code = tensorflow::error::RESOURCE_EXHAUSTED;
+      break;
+    case ev::StatusCode::kOutOfRange:
+      // MonitoredTrainingSession and Estimator take TensorFlow's OUT_OF_RANGE for
+      // the end of the input and would stop training without a word.
+      code = tensorflow::error::INVALID_ARGUMENT;
+      break;
+    case ev::StatusCode::kUnimplemented:
+      code = tensorflow::error::UNIMPLEMENTED;
+      break;
+    case ev::StatusCode::kDataLoss:
+      code = tensorflow::error::DATA_LOSS;
+      break;
+    case ev::StatusCode::kInternal:
+      break;
+  }
+  return tensorflow::Status(code, status.message());
+}
+
+}  // namespace embedding_variable
+
+#endif  // KERNELS_TF_BRIDGE_STATUS_H_

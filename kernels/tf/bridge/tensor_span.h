@@ -1,0 +1,49 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors as the engine's spans and pointers: views, never copies.
+
+#ifndef KERNELS_TF_BRIDGE_TENSOR_SPAN_H_
+#define KERNELS_TF_BRIDGE_TENSOR_SPAN_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/engine/base/span.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace embedding_variable {
+
+// TensorFlow's 64-bit integer is long long where the engine's is long: one
+// representation, two types.
+template <typename T>
+struct TfTypeOf {
+  using type = T;
+};
+template <>
+struct TfTypeOf<int64_t> {
+  using type = tensorflow::int64;
+};
+
+// The elements of `tensor` in row-major order. REQUIRES: its dtype is T. The view
+// lives as long as the tensor's buffer.
+template <typename T>
+const T* Data(const tensorflow::Tensor& tensor) {
+  return reinterpret_cast<const T*>(
+      tensor.flat<typename TfTypeOf<T>::type>().data());
+}
+template <typename T>
+T* MutableData(tensorflow::Tensor* tensor) {
+  return reinterpret_cast<T*>(
+      tensor->flat<typename TfTypeOf<T>::type>().data());
+}
+
+template <typename T>
+ev::Span<const T> SpanOf(const tensorflow::Tensor& tensor) {
+  return ev::Span<const T>(Data<T>(tensor),
+                           static_cast<size_t>(tensor.NumElements()));
+}
+
+}  // namespace embedding_variable
+
+#endif  // KERNELS_TF_BRIDGE_TENSOR_SPAN_H_

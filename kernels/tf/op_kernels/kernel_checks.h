@@ -1,0 +1,92 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels ask of their inputs before the engine sees them. Every message
+// names the variable, what was expected and what came.
+
+#ifndef KERNELS_TF_OP_KERNELS_KERNEL_CHECKS_H_
+#define KERNELS_TF_OP_KERNELS_KERNEL_CHECKS_H_
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/embedding/embedding_table.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace embedding_variable {
+
+template <typename... Args>
+tensorflow::Status BadInput(const std::string& variable, Args... args) {
+  return tensorflow::errors::InvalidArgument("embedding variable '", variable,
+                                             "': ", args...);
+}
+
+inline tensorflow::Status CheckVector(const tensorflow::Tensor& tensor,
+                                      const std::string& variable,
+                                      const char* what) {
+  if (tensor.dims() == 1) return tensorflow::Status::OK();
+  return BadInput(variable, what, " must be a vector, got shape ",
+                  tensor.shape().DebugString());
+}
+
+inline tensorflow::Status CheckVectorOf(const tensorflow::Tensor& tensor,
+                                        int64_t size,
+                                        const std::string& variable,
+                                        const char* what) {
+  if (tensor.dims() == 1 && tensor.dim_size(0) == size) {
+    return tensorflow::Status::OK();
+  }
+  return BadInput(variable, what, " must have shape [", size, "], got ",
+                  tensor.shape().DebugString());
+}
+
+inline tensorflow::Status CheckMatrix(const tensorflow::Tensor& tensor,
+                                      int64_t rows, int64_t dim,
+                                      const std::string& variable,
+                                      const char* what) {
+  if (tensor.dims() == 2 && tensor.dim_size(0) == rows &&
+      tensor.dim_size(1) == dim) {
+    return tensorflow::Status::OK();
+  }
+  return BadInput(variable, what, " must have shape [", rows, ",", dim,
+                  "], got ", tensor.shape().DebugString());
+}
+
+// The shape [rows, dim]. TensorShape would end the process on a product beyond
+// int64, so what no memory can hold is refused here.
+inline tensorflow::Status MatrixShape(int64_t rows, int64_t dim,
+                                      const std::string& variable,
+                                      tensorflow::TensorShape* shape) {
+  if (rows < 0 || rows > std::numeric_limits<int64_t>::max() / 8 / dim) {
+    return BadInput(variable, "cannot hold ", rows, " rows of ", dim,
+                    " floats");
+  }
+  *shape = tensorflow::TensorShape({rows, dim});
+  return tensorflow::Status::OK();
+}
+
+// The attributes slot_names and slot_inits, dealt out to `num_tables` tables.
+inline tensorflow::Status GetSlotSpecs(
+    tensorflow::OpKernelConstruction* context, int num_tables,
+    std::vector<std::vector<ev::SlotSpec>>* specs) {
+  std::vector<std::string> names;
+  TF_RETURN_IF_ERROR(context->GetAttr("slot_names", &names));
+  std::vector<float> inits;
+  TF_RETURN_IF_ERROR(context->GetAttr("slot_inits", &inits));
+  if (names.size() != inits.size() || names.size() % num_tables != 0) {
+    return tensorflow::errors::InvalidArgument(
+        names.size(), " slot names and ", inits.size(), " initial values for ",
+        num_tables, " tables");
+  }
+  specs->resize(num_tables);
+  const size_t num_slots = names.size() / num_tables;
+  for (size_t i = 0; i < names.size(); ++i) {
+    (*specs)[i / num_slots].push_back({names[i], inits[i]});
+  }
+  return tensorflow::Status::OK();
+}
+
+}  // namespace embedding_variable
+
+#endif  // KERNELS_TF_OP_KERNELS_KERNEL_CHECKS_H_

@@ -1,0 +1,254 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// EvLookupSparse, EvLookupSparseGrad, EvLookupSparseWeightGrad.
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/embedding/pooled_lookup.h"
+#include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/status.h"
+#include "kernels/tf/bridge/tensor_span.h"
+#include "kernels/tf/op_kernels/kernel_checks.h"
+#include "kernels/tf/resources/ev_resource.h"
+#include "kernels/tf/resources/plan_variant.h"
+
+namespace embedding_variable {
+namespace {
+
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Status;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+Status ParseCombiner(const std::string& name, ev::Combiner* combiner) {
+  if (name == "sum") {
+    *combiner = ev::Combiner::kSum;
+  } else if (name == "mean") {
+    *combiner = ev::Combiner::kMean;
+  } else if (name == "sqrtn") {
+    *combiner = ev::Combiner::kSqrtN;
+  } else {
+    return tensorflow::errors::InvalidArgument(
+        "a combiner must be sum, mean or sqrtn, got '", name, "'");
+  }
+  return Status::OK();
+}
+
+class LookupSparseOp : public OpKernel {
+ public:
+  explicit LookupSparseOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("num_tables", &num_tables_));
+    OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
+    OP_REQUIRES_OK(context, context->GetAttr("dims", &dims_));
+    std::vector<std::string> combiners;
+    OP_REQUIRES_OK(context, context->GetAttr("combiners", &combiners));
+    OP_REQUIRES(
+        context,
+        dims_.size() == num_tables_ && combiners.size() == num_tables_ &&
+            (num_weights_ == 0 || num_weights_ == num_tables_),
+        tensorflow::errors::InvalidArgument(
+            "a lookup of ", num_tables_, " tables got ", dims_.size(),
+            " dims, ", combiners.size(), " combiners and ", num_weights_,
+            " weights"));
+    combiners_.resize(num_tables_);
+    for (int t = 0; t < num_tables_; ++t) {
+      OP_REQUIRES_OK(context, ParseCombiner(combiners[t], &combiners_[t]));
+    }
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const int n = num_tables_;
+    std::vector<std::shared_ptr<ev::EmbeddingTable>> tables(n);
+    std::vector<ev::PooledInput> inputs(n);
+    std::vector<TensorShape> shapes(n);
+    for (int t = 0; t < n; ++t) {
+      EvResourcePtr resource;
+      OP_REQUIRES_OK(context, GetInitialized(context, t, &resource));
+      tables[t] = resource->table();
+      OP_REQUIRES_OK(context,
+                     MakeInput(context, t, *resource, &inputs[t], &shapes[t]));
+    }
+    std::vector<float*> outputs(n);
+    for (int t = 0; t < n; ++t) {
+      Tensor* output = nullptr;
+      OP_REQUIRES_OK(context, context->allocate_output(t, shapes[t], &output));
+      outputs[t] = MutableData<float>(output);
+    }
+    PoolParallel parallel(context);
+    std::shared_ptr<const ev::LookupPlan> plan;
+    OP_REQUIRES_OK(context, ToTf(ev::PooledForward(inputs, tables, outputs,
+                                                   &parallel, &plan)));
+    OP_REQUIRES_OK(context, SetPlanOutput(context, n, std::move(plan)));
+  }
+
+ private:
+  Status MakeInput(OpKernelContext* context, int t, const EvResource& resource,
+                   ev::PooledInput* in, TensorShape* output_shape) const {
+    const std::string& name = resource.name();
+    if (resource.dim() != dims_[t]) {
+      return BadInput(name, "its rows have length ", resource.dim(),
+                      ", the lookup was built for ", dims_[t]);
+    }
+    in->table = resource.table().get();
+    in->combiner = combiners_[t];
+
+    const Tensor& ids = context->input(num_tables_ + t);
+    TF_RETURN_IF_ERROR(CheckVector(ids, name, "ids"));
+    in->num_ids = ids.dim_size(0);
+    if (ids.dtype() == tensorflow::DT_INT64) {
+      in->ids64 = Data<int64_t>(ids);
+    } else {
+      in->ids32 = Data<int32_t>(ids);
+    }
+
+    const Tensor& batch = context->input(3 * num_tables_ + t);
+    if (batch.dims() != 0) {
+      return BadInput(name, "the batch size must be a scalar, got shape ",
+                      batch.shape().DebugString());
+    }
+    in->batch_size = batch.scalar<tensorflow::int64>()();
+    TF_RETURN_IF_ERROR(
+        MatrixShape(in->batch_size, resource.dim(), name, output_shape));
+
+    const Tensor& rows = context->input(2 * num_tables_ + t);
+    if (rows.dims() == 1) {
+      if (rows.dim_size(0) != in->batch_size + 1) {
+        return BadInput(name, "a batch of ", in->batch_size, " needs ",
+                        in->batch_size + 1, " row splits, got ",
+                        rows.dim_size(0));
+      }
+      in->row_splits = Data<int64_t>(rows);
+    } else {
+      TF_RETURN_IF_ERROR(CheckMatrix(rows, in->num_ids, 2, name,
+                                     "the indices of the ids"));
+      in->coo_indices = Data<int64_t>(rows);
+    }
+
+    if (num_weights_ > 0) {
+      const Tensor& weights = context->input(4 * num_tables_ + t);
+      TF_RETURN_IF_ERROR(
+          CheckVectorOf(weights, in->num_ids, name, "the weights"));
+      in->weights = Data<float>(weights);
+    }
+    return Status::OK();
+  }
+
+  int num_tables_ = 0;
+  int num_weights_ = 0;
+  std::vector<tensorflow::int32> dims_;
+  std::vector<ev::Combiner> combiners_;
+};
+
+class LookupSparseGradOp : public OpKernel {
+ public:
+  explicit LookupSparseGradOp(OpKernelConstruction* context)
+      : OpKernel(context) {
+    int num_grads;
+    OP_REQUIRES_OK(context, context->GetAttr("num_grads", &num_grads));
+    OP_REQUIRES_OK(context, context->GetAttr("tables", &tables_));
+    OP_REQUIRES(context, tables_.size() == num_grads,
+                tensorflow::errors::InvalidArgument(
+                    num_grads, " gradients came with ", tables_.size(),
+                    " tables"));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const ev::LookupPlan* plan = nullptr;
+    OP_REQUIRES_OK(context, GetPlan(context, 0, &plan));
+    std::vector<const float*> grads(plan->num_tables(), nullptr);
+    std::vector<float*> unique_grads(plan->num_tables(), nullptr);
+    const int num_grads = static_cast<int>(tables_.size());
+    for (int k = 0; k < num_grads; ++k) {
+      const int t = tables_[k];
+      OP_REQUIRES(context, t >= 0 && t < plan->num_tables(),
+                  tensorflow::errors::InvalidArgument(
+                      "table ", t, " of a lookup of ", plan->num_tables()));
+      const ev::TableOptions& options = plan->table(t)->options();
+      OP_REQUIRES(context, grads[t] == nullptr,
+                  BadInput(options.name, "is named twice by the gradient"));
+      const Tensor& grad = context->input(1 + k);
+      OP_REQUIRES_OK(context,
+                     CheckMatrix(grad, plan->batch_size(t), options.dim,
+                                 options.name, "the gradient of the lookup"));
+      grads[t] = Data<float>(grad);
+
+      const ev::Span<const int64_t> keys = plan->unique_keys(t);
+      const int64_t num_keys = static_cast<int64_t>(keys.size());
+      Tensor* out_keys = nullptr;
+      OP_REQUIRES_OK(context, context->allocate_output(
+                                  k, TensorShape({num_keys}), &out_keys));
+      std::copy(keys.begin(), keys.end(), MutableData<int64_t>(out_keys));
+      TensorShape shape;
+      OP_REQUIRES_OK(context,
+                     MatrixShape(num_keys, options.dim, options.name, &shape));
+      Tensor* out_grads = nullptr;
+      OP_REQUIRES_OK(context, context->allocate_output(num_grads + k, shape,
+                                                       &out_grads));
+      unique_grads[t] = MutableData<float>(out_grads);
+    }
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(context, ToTf(ev::PooledBackward(*plan, grads, unique_grads,
+                                                    &parallel)));
+  }
+
+ private:
+  std::vector<tensorflow::int32> tables_;
+};
+
+class LookupSparseWeightGradOp : public OpKernel {
+ public:
+  explicit LookupSparseWeightGradOp(OpKernelConstruction* context)
+      : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("table", &table_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const ev::LookupPlan* plan = nullptr;
+    OP_REQUIRES_OK(context, GetPlan(context, 0, &plan));
+    OP_REQUIRES(context, table_ >= 0 && table_ < plan->num_tables(),
+                tensorflow::errors::InvalidArgument(
+                    "table ", table_, " of a lookup of ",
+                    plan->num_tables()));
+    const ev::TableOptions& options = plan->table(table_)->options();
+    const int64_t batch_size = plan->batch_size(table_);
+    const Tensor& grad = context->input(1);
+    const Tensor& output = context->input(2);
+    OP_REQUIRES_OK(context,
+                   CheckMatrix(grad, batch_size, options.dim, options.name,
+                               "the gradient of the lookup"));
+    OP_REQUIRES_OK(context,
+                   CheckMatrix(output, batch_size, options.dim, options.name,
+                               "the output of the lookup"));
+    Tensor* weight_grad = nullptr;
+    const TensorShape shape({plan->num_ids(table_)});
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(0, shape, &weight_grad));
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(context,
+                   ToTf(ev::PooledWeightGrad(
+                       *plan, table_, Data<float>(grad), Data<float>(output),
+                       MutableData<float>(weight_grad), &parallel)));
+  }
+
+ private:
+  int table_ = 0;
+};
+
+REGISTER_KERNEL_BUILDER(Name("EvLookupSparse").Device(tensorflow::DEVICE_CPU),
+                        LookupSparseOp);
+REGISTER_KERNEL_BUILDER(
+    Name("EvLookupSparseGrad").Device(tensorflow::DEVICE_CPU),
+    LookupSparseGradOp);
+REGISTER_KERNEL_BUILDER(
+    Name("EvLookupSparseWeightGrad").Device(tensorflow::DEVICE_CPU),
+    LookupSparseWeightGradOp);
+
+}  // namespace
+}  // namespace embedding_variable

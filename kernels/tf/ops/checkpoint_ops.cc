@@ -1,0 +1,131 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole table out and in.
+
+#include <vector>
+
+#include "kernels/tf/ops/shape_helpers.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace embedding_variable {
+namespace {
+
+using tensorflow::Status;
+using tensorflow::errors::InvalidArgument;
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+using tensorflow::strings::StrCat;
+
+REGISTER_OP("EvExport")
+    .Input("resource: resource")
+    .Output("keys: int64")
+    .Output("values: float")
+    .Output("versions: int64")
+    .Output("frequencies: int64")
+    .Output("partition_offset: int32")
+    .Output("slots: num_slots * float")
+    .Attr("num_slots: int >= 0")
+    .Attr("slot_names: list(string)")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_slots;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_slots", &num_slots));
+      std::vector<std::string> names;
+      TF_RETURN_IF_ERROR(c->GetAttr("slot_names", &names));
+      if (names.size() != num_slots) {
+        return InvalidArgument(num_slots, " slots came with ", names.size(),
+                               " names");
+      }
+      const DimensionHandle n = c->UnknownDim();
+      const ShapeHandle rows = c->Matrix(n, RowDim(c, 0));
+      c->set_output(0, c->Vector(n));
+      c->set_output(1, rows);
+      // [N], or [0] when the table does not record them.
+      c->set_output(2, c->Vector(c->UnknownDim()));
+      c->set_output(3, c->Vector(c->UnknownDim()));
+      c->set_output(4, c->Vector(1001));
+      for (int s = 0; s < num_slots; ++s) c->set_output(5 + s, rows);
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Exports one frozen snapshot of the table, in ascending order of
+(floormod(key, 1000), key).
+
+resource: The handle.
+keys: [N].
+values: [N, D].
+versions: [N], or [0] when not recorded.
+frequencies: [N], or [0] when not recorded.
+partition_offset: [1001], where each remainder of 1000 starts.
+slots: S matrices [N, D].
+num_slots: S.
+slot_names: S names of slots.
+)doc");
+
+REGISTER_OP("EvImport")
+    .Input("resource: resource")
+    .Input("keys: int64")
+    .Input("values: float")
+    .Input("versions: int64")
+    .Input("frequencies: int64")
+    .Input("slots: num_slots * float")
+    .Attr("num_slots: int >= 0")
+    .Attr("slot_names: list(string)")
+    .Attr("slot_inits: list(float)")
+    .Attr("part: int >= 0 = 0")
+    .Attr("num_parts: int >= 1 = 1")
+    .Attr("clear: bool = false")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_slots, part, num_parts;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_slots", &num_slots));
+      TF_RETURN_IF_ERROR(c->GetAttr("part", &part));
+      TF_RETURN_IF_ERROR(c->GetAttr("num_parts", &num_parts));
+      if (part >= num_parts) {
+        return InvalidArgument("part must be below num_parts = ", num_parts,
+                               ", got ", part);
+      }
+      std::vector<std::string> names;
+      TF_RETURN_IF_ERROR(c->GetAttr("slot_names", &names));
+      std::vector<float> inits;
+      TF_RETURN_IF_ERROR(c->GetAttr("slot_inits", &inits));
+      if (names.size() != num_slots || inits.size() != num_slots) {
+        return InvalidArgument(num_slots, " slots came with ", names.size(),
+                               " names and ", inits.size(),
+                               " initial values");
+      }
+      ShapeHandle keys, meta;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "keys", &keys));
+      const DimensionHandle n = c->Dim(keys, 0);
+      TF_RETURN_IF_ERROR(InputMatrix(c, 2, n, RowDim(c, 0), "values"));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 3, 1, "versions", &meta));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 4, 1, "frequencies", &meta));
+      for (int s = 0; s < num_slots; ++s) {
+        TF_RETURN_IF_ERROR(InputMatrix(c, 5 + s, n, RowDim(c, 0),
+                                       StrCat("slot ", names[s])));
+      }
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Inserts or overwrites rows from an export. Slots of the table that are not given
+get their initial value.
+
+resource: The handle.
+keys: [N].
+values: [N, D].
+versions: [N], or [0]: never updated.
+frequencies: [N], or [0]: none.
+slots: S matrices [N, D].
+num_slots: S.
+slot_names: S names. A slot that is not there is created.
+slot_inits: S values that a new row's slots start with.
+part: Keep only keys with floormod(floormod(key, 1000), num_parts) == part.
+num_parts: 1 keeps all keys.
+clear: Empty the table first.
+)doc");
+
+}  // namespace
+}  // namespace embedding_variable

@@ -1,0 +1,208 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fused lookup of T tables and its gradients. The inputs come in groups of T:
+// resources, ids, rows, batch sizes, then weights, when there are any.
+
+#include <vector>
+
+#include "kernels/tf/ops/shape_helpers.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace embedding_variable {
+namespace {
+
+using tensorflow::Status;
+using tensorflow::errors::InvalidArgument;
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+using tensorflow::strings::StrCat;
+
+// The batch size as the graph knows it: from row splits, else from a constant.
+Status StaticBatchSize(InferenceContext* c, int table, int rows_input,
+                       int batch_size_input, DimensionHandle num_ids,
+                       DimensionHandle* batch_size) {
+  ShapeHandle scalar;
+  if (!c->WithRank(c->input(batch_size_input), 0, &scalar).ok()) {
+    return InvalidArgument("batch size of table ", table,
+                           " must be a scalar, got shape ",
+                           c->DebugString(c->input(batch_size_input)));
+  }
+  TF_RETURN_IF_ERROR(c->MakeDimForScalarInput(batch_size_input, batch_size));
+  const ShapeHandle rows = c->input(rows_input);
+  if (!c->RankKnown(rows)) return Status::OK();
+  if (c->Rank(rows) == 1) {
+    DimensionHandle from_splits;
+    TF_RETURN_IF_ERROR(c->Subtract(c->Dim(rows, 0), 1, &from_splits));
+    if (!c->Merge(*batch_size, from_splits, batch_size).ok()) {
+      return InvalidArgument("table ", table, ": ",
+                             c->DebugString(c->Dim(rows, 0)),
+                             " row splits do not fit the batch size ",
+                             c->DebugString(*batch_size));
+    }
+    return Status::OK();
+  }
+  return InputMatrix(c, rows_input, num_ids, c->MakeDim(2),
+                     StrCat("indices of table ", table));
+}
+
+Status LookupSparseShape(InferenceContext* c) {
+  int num_tables, num_weights;
+  TF_RETURN_IF_ERROR(c->GetAttr("num_tables", &num_tables));
+  TF_RETURN_IF_ERROR(c->GetAttr("num_weights", &num_weights));
+  std::vector<tensorflow::int32> dims;
+  TF_RETURN_IF_ERROR(c->GetAttr("dims", &dims));
+  std::vector<std::string> combiners;
+  TF_RETURN_IF_ERROR(c->GetAttr("combiners", &combiners));
+  if (dims.size() != num_tables || combiners.size() != num_tables) {
+    return InvalidArgument("a lookup of ", num_tables, " tables got ",
+                           dims.size(), " dims and ", combiners.size(),
+                           " combiners");
+  }
+  if (num_weights != 0 && num_weights != num_tables) {
+    return InvalidArgument("a lookup of ", num_tables, " tables got ",
+                           num_weights, " weights; give one each, or none");
+  }
+  for (int t = 0; t < num_tables; ++t) {
+    DimensionHandle dim;
+    if (dims[t] < 1 ||
+        !c->Merge(c->MakeDim(dims[t]), RowDim(c, t), &dim).ok()) {
+      return InvalidArgument("table ", t, " has rows of length ",
+                             c->DebugString(RowDim(c, t)), ", dims says ",
+                             dims[t]);
+    }
+    ShapeHandle ids;
+    TF_RETURN_IF_ERROR(InputOfRank(c, num_tables + t, 1,
+                                   StrCat("ids of table ", t), &ids));
+    DimensionHandle num_ids = c->Dim(ids, 0);
+    if (num_weights > 0) {
+      ShapeHandle weights;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 4 * num_tables + t, 1,
+                                     StrCat("weights of table ", t),
+                                     &weights));
+      if (!c->Merge(num_ids, c->Dim(weights, 0), &num_ids).ok()) {
+        return InvalidArgument("table ", t, " got ",
+                               c->DebugString(c->Dim(ids, 0)), " ids but ",
+                               c->DebugString(c->Dim(weights, 0)),
+                               " weights");
+      }
+    }
+    DimensionHandle batch_size;
+    TF_RETURN_IF_ERROR(StaticBatchSize(c, t, 2 * num_tables + t,
+                                       3 * num_tables + t, num_ids,
+                                       &batch_size));
+    c->set_output(t, c->Matrix(batch_size, dim));
+  }
+  c->set_output(num_tables, c->Scalar());
+  return Status::OK();
+}
+
+REGISTER_OP("EvLookupSparse")
+    .Input("resources: num_tables * resource")
+    .Input("ids: num_tables * Tids")
+    .Input("rows: num_tables * int64")
+    .Input("batch_sizes: num_tables * int64")
+    .Input("weights: num_weights * float")
+    .Output("outputs: num_tables * float")
+    .Output("plan: variant")
+    .Attr("num_tables: int >= 1")
+    .Attr("num_weights: int >= 0")
+    .Attr("Tids: {int64, int32}")
+    .Attr("combiners: list({'sum', 'mean', 'sqrtn'})")
+    .Attr("dims: list(int)")
+    .SetIsStateful()
+    .SetShapeFn(LookupSparseShape)
+    .Doc(R"doc(
+Looks up and pools the ids of T tables. Inserts nothing; an absent key reads its
+default row. With e the row and w the weight of an id, sum gives sum(w e), mean
+sum(w e) / sum(w), sqrtn sum(w e) / sqrt(sum(w w)); a sample without ids zeros.
+
+resources: T handles.
+ids: T vectors of keys [N].
+rows: T times either the indices [N, 2] of a SparseTensor, sorted by their first
+  column, or the row splits [B + 1] of a RaggedTensor.
+batch_sizes: T scalars B.
+weights: T vectors [N], or nothing: all ones.
+outputs: T matrices [B, D].
+plan: What the lookup found, for EvLookupSparseGrad and EvApply.
+num_tables: T.
+num_weights: 0 or T.
+combiners: T times sum, mean or sqrtn.
+dims: T row lengths.
+)doc");
+
+REGISTER_OP("EvLookupSparseGrad")
+    .Input("plan: variant")
+    .Input("grads: num_grads * float")
+    .Output("keys: num_grads * int64")
+    .Output("unique_grads: num_grads * float")
+    .Attr("num_grads: int >= 1")
+    .Attr("tables: list(int)")
+    .Attr("dims: list(int)")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_grads;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_grads", &num_grads));
+      std::vector<tensorflow::int32> tables, dims;
+      TF_RETURN_IF_ERROR(c->GetAttr("tables", &tables));
+      TF_RETURN_IF_ERROR(c->GetAttr("dims", &dims));
+      if (tables.size() != num_grads || dims.size() != num_grads) {
+        return InvalidArgument(num_grads, " gradients came with ",
+                               tables.size(), " tables and ", dims.size(),
+                               " dims");
+      }
+      for (int k = 0; k < num_grads; ++k) {
+        if (tables[k] < 0 || dims[k] < 1) {
+          return InvalidArgument("table ", tables[k], " of length ", dims[k]);
+        }
+        TF_RETURN_IF_ERROR(InputMatrix(c, 1 + k, c->UnknownDim(),
+                                       c->MakeDim(dims[k]),
+                                       StrCat("gradient ", k)));
+        const DimensionHandle unique = c->UnknownDim();
+        c->set_output(k, c->Vector(unique));
+        c->set_output(num_grads + k, c->Matrix(unique, dims[k]));
+      }
+      return Status::OK();
+    })
+    .Doc(R"doc(
+The gradient of EvLookupSparse for K of its tables: for each distinct key the sum
+over its occurrences, in the order of occurrence.
+
+plan: The lookup's plan.
+grads: K gradients of the outputs [B, D].
+keys: K vectors of distinct keys [U].
+unique_grads: K matrices [U, D].
+num_grads: K.
+tables: The K tables' numbers in the lookup.
+dims: K row lengths.
+)doc");
+
+REGISTER_OP("EvLookupSparseWeightGrad")
+    .Input("plan: variant")
+    .Input("grad: float")
+    .Input("output: float")
+    .Output("weight_grad: float")
+    .Attr("table: int >= 0")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle grad, output;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 2, "grad", &grad));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 2, 2, "output", &output));
+      TF_RETURN_IF_ERROR(c->Merge(grad, output, &grad));
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+The gradient of EvLookupSparse for the weights of one table.
+
+plan: The lookup's plan.
+grad: The gradient of the table's output [B, D].
+output: That output.
+weight_grad: [N].
+table: The table's number in the lookup.
+)doc");
+
+}  // namespace
+}  // namespace embedding_variable

@@ -1,0 +1,145 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole rows by key: what the generic optimizer path reads and writes.
+
+#include <vector>
+
+#include "kernels/tf/ops/shape_helpers.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace embedding_variable {
+namespace {
+
+using tensorflow::Status;
+using tensorflow::errors::InvalidArgument;
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+using tensorflow::strings::StrCat;
+
+Status CheckSlots(InferenceContext* c, int* num_slots) {
+  TF_RETURN_IF_ERROR(c->GetAttr("num_slots", num_slots));
+  std::vector<std::string> names;
+  TF_RETURN_IF_ERROR(c->GetAttr("slot_names", &names));
+  std::vector<float> inits;
+  TF_RETURN_IF_ERROR(c->GetAttr("slot_inits", &inits));
+  if (names.size() != *num_slots || inits.size() != *num_slots) {
+    return InvalidArgument(*num_slots, " slots came with ", names.size(),
+                           " names and ", inits.size(), " initial values");
+  }
+  return Status::OK();
+}
+
+REGISTER_OP("EvUnique")
+    .Input("keys: int64")
+    .Output("unique: int64")
+    .Output("inverse: int32")
+    .Output("counts: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle keys;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 0, 1, "keys", &keys));
+      const ShapeHandle unique = c->Vector(c->UnknownDim());
+      c->set_output(0, unique);
+      c->set_output(1, keys);
+      c->set_output(2, unique);
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Removes duplicates, keeping the order of first occurrence.
+
+keys: [M].
+unique: [U].
+inverse: [M], keys[i] == unique[inverse[i]].
+counts: [U], how often each occurs.
+)doc");
+
+REGISTER_OP("EvReadRows")
+    .Input("resource: resource")
+    .Input("keys: int64")
+    .Output("values: float")
+    .Output("slots: num_slots * float")
+    .Attr("num_slots: int >= 0")
+    .Attr("slot_names: list(string)")
+    .Attr("slot_inits: list(float)")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_slots;
+      TF_RETURN_IF_ERROR(CheckSlots(c, &num_slots));
+      ShapeHandle keys;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "keys", &keys));
+      const ShapeHandle rows = c->Matrix(c->Dim(keys, 0), RowDim(c, 0));
+      for (int s = 0; s <= num_slots; ++s) c->set_output(s, rows);
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Reads value and slots of rows, of an absent key as a new row would be. Inserts
+nothing.
+
+resource: The handle.
+keys: [M].
+values: [M, D].
+slots: S matrices [M, D].
+num_slots: S.
+slot_names: S names. A slot that is not there is created.
+slot_inits: S values that a new row's slots start with.
+)doc");
+
+REGISTER_OP("EvWriteRows")
+    .Input("resource: resource")
+    .Input("keys: int64")
+    .Input("counts: int64")
+    .Input("step: int64")
+    .Input("values: float")
+    .Input("slots: num_slots * float")
+    .Attr("num_slots: int >= 0")
+    .Attr("slot_names: list(string)")
+    .Attr("slot_inits: list(float)")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_slots;
+      TF_RETURN_IF_ERROR(CheckSlots(c, &num_slots));
+      ShapeHandle keys, counts, step;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "keys", &keys));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 2, 1, "counts", &counts));
+      TF_RETURN_IF_ERROR(c->Merge(keys, counts, &keys));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 3, 0, "step", &step));
+      for (int s = 0; s <= num_slots; ++s) {
+        TF_RETURN_IF_ERROR(
+            InputMatrix(c, 4 + s, c->Dim(keys, 0), RowDim(c, 0),
+                        s == 0 ? std::string("values") : StrCat("slot ", s)));
+      }
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Inserts or overwrites rows.
+
+resource: The handle.
+keys: [M], distinct.
+counts: [M], added to the rows' frequencies.
+step: Scalar: the rows' new version.
+values: [M, D].
+slots: S matrices [M, D].
+num_slots: S.
+slot_names: S names. A slot that is not there is created.
+slot_inits: S values that a new row's slots start with.
+)doc");
+
+REGISTER_OP("EvErase")
+    .Input("resource: resource")
+    .Input("keys: int64")
+    .Output("num_erased: int64")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+Removes keys and their rows.
+
+resource: The handle.
+keys: Of any shape; absent keys and duplicates are fine.
+num_erased: Scalar, the number of keys that were there.
+)doc");
+
+}  // namespace
+}  // namespace embedding_variable

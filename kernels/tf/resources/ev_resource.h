@@ -1,0 +1,52 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of an embedding variable as a TensorFlow resource. It belongs to a
+// session's device, as the value of a variable does.
+
+#ifndef KERNELS_TF_RESOURCES_EV_RESOURCE_H_
+#define KERNELS_TF_RESOURCES_EV_RESOURCE_H_
+
+#include <memory>
+#include <string>
+
+#include "kernels/engine/embedding/embedding_table.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+
+namespace embedding_variable {
+
+// Resources are told apart by the mangled name of their type: the namespace keeps
+// ours from meeting another library's.
+class EvResource : public tensorflow::ResourceBase {
+ public:
+  explicit EvResource(const ev::TableOptions& options)
+      : table_(std::make_shared<ev::EmbeddingTable>(options)) {}
+
+  const std::shared_ptr<ev::EmbeddingTable>& table() const { return table_; }
+  const std::string& name() const { return table_->options().name; }
+  int64_t dim() const { return table_->options().dim; }
+
+  std::string DebugString() const override;
+  tensorflow::int64 MemoryUsed() const override;
+
+  // FailedPrecondition with the name and the remedy.
+  tensorflow::Status CheckInitialized() const;
+
+ private:
+  // Shared with the plans of lookups under way, which may outlive the resource.
+  const std::shared_ptr<ev::EmbeddingTable> table_;
+};
+
+using EvResourcePtr = tensorflow::core::RefCountPtr<EvResource>;
+
+// The resource of handle input `input`.
+tensorflow::Status GetResource(tensorflow::OpKernelContext* context, int input,
+                               EvResourcePtr* resource);
+// The same, and an error unless it is initialized.
+tensorflow::Status GetInitialized(tensorflow::OpKernelContext* context,
+                                  int input, EvResourcePtr* resource);
+
+}  // namespace embedding_variable
+
+#endif  // KERNELS_TF_RESOURCES_EV_RESOURCE_H_
