@@ -1,0 +1,62 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Each target does its own set-up and can be run again.
+
+SHELL := /bin/bash
+PY := .venv/bin/python
+STEP := tools/step
+
+# Bazel and pip keep their caches there.
+export HOME ?= $(CURDIR)/.build/home
+# One that is set for another project must not leak into ours.
+unexport PYTHONPATH
+unexport PYTHONHOME
+
+.PHONY: help setup wheel demo test check bench lint format sanitize clean distclean
+
+help:
+	@echo 'make demo      trains a CTR model: the way to see what this is'
+	@echo 'make test      every test, and the installed wheel; make check: the fast part'
+	@echo 'make wheel     leaves the wheel in dist/'
+	@echo 'make bench     measures against stock TensorFlow, into benchmarks/results/'
+	@echo 'make lint      format and style; make format: mends the C++ format'
+	@echo 'make sanitize  the engine under AddressSanitizer and ThreadSanitizer'
+	@echo 'make setup     all that the others need, once; make clean, make distclean: remove it'
+
+setup:
+	@$(STEP) setup tools/setup/setup.sh
+
+wheel: setup
+	@$(STEP) wheel bash -c 'bazel build //tools/pip_package:build_sok && bazel-bin/tools/pip_package/build_sok dist'
+
+demo: wheel
+	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/sparse_operation_kit-*.whl
+	@$(STEP) demo $(PY) examples/train_ctr.py --demo
+
+test: setup
+	@$(PY) tools/testing/run_tests.py test
+
+check: setup
+	@$(PY) tools/testing/run_tests.py check
+
+sanitize: setup
+	@$(PY) tools/testing/run_tests.py sanitize
+
+bench: wheel
+	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/sparse_operation_kit-*.whl
+	@$(STEP) bench $(PY) benchmarks/run.py
+
+lint: setup
+	@$(STEP) lint $(PY) tools/lint/lint.py
+
+format: setup
+	@$(STEP) format $(PY) tools/lint/lint.py --fix
+
+# The compiled Horovod and the environments of the installed tests are kept.
+clean:
+	@if command -v bazel >/dev/null; then bazel clean --expunge; fi
+	rm -rf .venv .bazelrc.user .build/setup.stamp dist
+
+distclean: clean
+	rm -rf .build

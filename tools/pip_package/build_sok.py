@@ -1,0 +1,120 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Leaves sparse_operation_kit-<version>-<tag>.whl in a folder.
+
+  bazel build //tools/pip_package:build_sok
+  bazel-bin/tools/pip_package/build_sok [OUT_DIR]        # default: dist
+"""
+
+import argparse
+import os
+import platform
+import sys
+
+import wheel_file
+
+_NAME = "sparse-operation-kit"
+
+_SUMMARY = ("Embedding variables and SparseOperationKit's pooled lookup for stock "
+            "TensorFlow 1.15")
+
+# Where each package lies in the runfiles. The library goes beside the package
+# that loads it.
+_PACKAGES = {
+    "embedding_variable": "python/embedding_variable",
+    "sparse_operation_kit":
+        "addons/sparse_operation_kit/python/sparse_operation_kit",
+}
+_LIBRARY = "kernels/tf/libembedding_variable.so"
+
+_SHIPPED = (".py", ".so")
+
+_FIELDS = [
+    ("Metadata-Version", "2.1"),
+    ("Name", _NAME),
+    ("Version", None),
+    ("Summary", _SUMMARY),
+    ("Author", "The SparseOperationKit Authors"),
+    ("License", "Apache-2.0"),
+    ("Classifier", "License :: OSI Approved :: Apache Software License"),
+    ("Classifier", "Operating System :: POSIX :: Linux"),
+    ("Classifier", "Programming Language :: Python :: 3.7"),
+    ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
+    # TensorFlow 1.15's last Python.
+    ("Requires-Python", ">=3.7,<3.8"),
+    ("Requires-Dist", "absl-py"),
+    ("Requires-Dist", "numpy"),
+    # TensorFlow 1.15 asks for no upper limit, and cannot be imported above it.
+    ("Requires-Dist", "protobuf<3.21"),
+    ("Requires-Dist", "tensorflow<1.16,>=1.15"),
+    ("Provides-Extra", "horovod"),
+    ("Requires-Dist", "horovod>=0.28.1; extra == 'horovod'"),
+    ("Description-Content-Type", "text/markdown"),
+]
+
+
+def _runfiles():
+  """Returns the root of this program's runfiles."""
+  # Not resolved: the file is a link into the source tree.
+  here = os.path.dirname(os.path.abspath(__file__))
+  return os.path.dirname(os.path.dirname(here))
+
+
+def _read(path):
+  with open(path, "rb") as f:
+    return f.read()
+
+
+def collect(root):
+  """Returns {path in the wheel: bytes} of both packages and the library."""
+  files = {}
+  for package, place in _PACKAGES.items():
+    top = os.path.join(root, place)
+    for folder, _, names in os.walk(top):
+      for name in names:
+        if name.endswith(_SHIPPED):
+          path = os.path.join(folder, name)
+          files[package + path[len(top):].replace(os.sep, "/")] = _read(path)
+    if package + "/__init__.py" not in files:
+      sys.exit("build_sok: no %s/__init__.py in the runfiles: run this program "
+               "through bazel-bin." % place)
+  library = "embedding_variable/" + os.path.basename(_LIBRARY)
+  files[library] = _read(os.path.join(root, _LIBRARY))
+  return files
+
+
+def tag():
+  """Returns the wheel's tag.
+
+  No Python symbol is used by the library, so any Python 3 that TensorFlow 1.15
+  has will do. The platform is this machine's kind and no promise of an older C
+  library: it is linked against the one it was built beside.
+  """
+  return "py3-none-linux_" + platform.machine()
+
+
+def main():
+  parser = argparse.ArgumentParser(prog="build_sok", description=__doc__)
+  parser.add_argument("out_dir", nargs="?", default="dist")
+  out_dir = parser.parse_args().out_dir
+  root = _runfiles()
+  version = _read(os.path.join(root, "tools/pip_package/version.txt")).decode().strip()
+  fields = [(k, version if k == "Version" else v) for k, v in _FIELDS]
+  description = _read(os.path.join(root, "README.md")).decode("utf-8")
+  os.makedirs(out_dir, exist_ok=True)
+  path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag()))
+  # Another run may be installing the old one: it is replaced in one step.
+  wheel_file.write(
+      path + ".part",
+      _NAME,
+      version,
+      tag(),
+      collect(root),
+      wheel_file.metadata_text(fields, description),
+      _read(os.path.join(root, "LICENSE")))
+  os.replace(path + ".part", path)
+  print(path)
+
+
+if __name__ == "__main__":
+  main()

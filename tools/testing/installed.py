@@ -1,0 +1,134 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Runs tests/installed against the wheel, installed in a clean environment.
+
+Each TensorFlow version has its environment under .build/, which is kept: making
+one downloads some hundred MB. Nothing of the source tree is importable there.
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import test_log
+
+_TIMEOUT_S = 300
+
+
+class Unavailable(Exception):
+  """TensorFlow could not be had; the message says why."""
+
+
+def _pip(python, *args):
+  """Runs pip; returns (exit code, output)."""
+  done = subprocess.run(
+      [python, "-m", "pip", "--disable-pip-version-check", "--no-input"] + list(args),
+      stdin=subprocess.DEVNULL,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT,
+      universal_newlines=True)
+  return done.returncode, done.stdout
+
+
+def _last_error(output):
+  errors = [l for l in output.splitlines() if l.startswith("ERROR")]
+  lines = errors or output.strip().splitlines() or ["no output"]
+  return lines[-1].strip()
+
+
+def environment(build_dir, tensorflow):
+  """Returns the interpreter of a clean environment with that TensorFlow.
+
+  Args:
+    build_dir: where environments are kept.
+    tensorflow: version.
+
+  Raises:
+    Unavailable: pip cannot install it.
+  """
+  folder = os.path.join(build_dir, "venv-tensorflow-" + tensorflow)
+  python = os.path.join(folder, "bin", "python")
+  complete = os.path.join(folder, "complete")
+  if not os.path.exists(complete):
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.check_call([sys.executable, "-m", "venv", folder])
+    code, output = _pip(python, "install", "tensorflow==" + tensorflow)
+    if code != 0:
+      raise Unavailable("pip cannot install tensorflow==%s (%s)" %
+                        (tensorflow, _last_error(output)))
+    with open(complete, "w") as f:
+      f.write("")
+  return python
+
+
+def install(python, wheel):
+  """Installs the wheel with what it requires; returns an error or None."""
+  _pip(python, "uninstall", "-y", "sparse-operation-kit")
+  code, output = _pip(python, "install", wheel)
+  return None if code == 0 else _last_error(output)
+
+
+def run_tests(python, tests, label):
+  """Returns the test_log.Counts of the tests, run by that interpreter."""
+  counts = test_log.Counts()
+  environ = {
+      k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "BAZEL"))
+  }
+  environ["TF_CPP_MIN_LOG_LEVEL"] = "1"
+  for test in tests:
+    program = "%s (%s)" % (os.path.relpath(test), label)
+    with tempfile.TemporaryDirectory() as folder:
+      xml = os.path.join(folder, "test.xml")
+      environ["XML_OUTPUT_FILE"] = xml
+      environ["TEST_TMPDIR"] = folder
+      # -I: neither this folder, nor the test's, nor PYTHONPATH is importable.
+      try:
+        done = subprocess.run(
+            [python, "-I", os.path.abspath(test)],
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_TIMEOUT_S)
+        code, output = done.returncode, done.stdout
+      except subprocess.TimeoutExpired as e:
+        code, output = "no end within %d s" % _TIMEOUT_S, e.output or b""
+      here = test_log.count_program([xml], program, code == 0, "exit code %s" % code)
+      print("%s: %s" % (program, here.line()), flush=True)
+      if here.failed:
+        print(output.decode("utf-8", "replace")[-20000:], flush=True)
+      counts.add(here)
+  return counts
+
+
+def test_wheel(build_dir, tensorflow, wheel, tests_dir, must):
+  """Returns the Counts of tests/installed beside one TensorFlow version.
+
+  Args:
+    build_dir: where environments are kept.
+    tensorflow: version.
+    wheel: path of the wheel.
+    tests_dir: folder of the tests.
+    must: whether a TensorFlow that cannot be had is a failure. Otherwise each
+      test is reported as skipped.
+  """
+  counts = test_log.Counts()
+  tests = sorted(glob.glob(os.path.join(tests_dir, "*_test.py")))
+  label = "installed beside TensorFlow " + tensorflow
+  try:
+    python = environment(build_dir, tensorflow)
+  except Unavailable as e:
+    names = ["%s (%s): %s" % (os.path.relpath(t), label, e) for t in tests]
+    (counts.failed if must else counts.skipped).extend(names)
+    return counts
+  error = install(python, wheel)
+  if error:
+    counts.failed.append("installing the wheel beside TensorFlow %s: %s" %
+                         (tensorflow, error))
+    return counts
+  counts.add(run_tests(python, tests, label))
+  return counts

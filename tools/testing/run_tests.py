@@ -1,0 +1,133 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""make test, make check and make sanitize, after make setup.
+
+The last line is `N passed, N failed, N skipped`, counted from the test logs; the
+exit code is 1 if a test failed or could not run.
+"""
+
+import argparse
+import glob
+import os
+import platform
+import subprocess
+import sys
+
+import installed
+import steps
+import test_log
+
+_BUILD_DIR = ".build"
+_WHEEL_DIR = "dist"
+_BUILDER = "//tools/pip_package:build_sok"
+
+# (TensorFlow version, whether it must be there).
+_TENSORFLOWS = (("1.15.5", True), ("1.15.0", False))
+
+
+def bazel_test(name, arguments):
+  """Runs `bazel test`; returns its Counts."""
+  events = os.path.join(_BUILD_DIR, "%s_events.json" % name)
+  if os.path.exists(events):
+    os.remove(events)
+  terminal = sys.stdout.isatty()
+  code = steps.run(
+      ["bazel", "test", "--keep_going", "--build_event_json_file=" + events,
+       "--color=" + ("yes" if terminal else "no"),
+       "--curses=" + ("yes" if terminal else "no"),
+       "--show_progress_rate_limit=" + ("0.2" if terminal else "30")] + arguments)
+  counts = test_log.Counts()
+  if os.path.exists(events):
+    counts = test_log.count_build_events(events)
+  if code != 0 and not counts.failed:
+    counts.failed.append("bazel test (%s) ended with exit code %d" % (name, code))
+  return counts
+
+
+def build_wheel():
+  """Returns the path of a fresh wheel, or None."""
+  for old in glob.glob(os.path.join(_WHEEL_DIR, "sparse_operation_kit-*.whl")):
+    os.remove(old)
+  if steps.run(["bazel", "build", "--color=no", "--curses=no", _BUILDER]) != 0:
+    return None
+  if steps.run(["bazel-bin/tools/pip_package/build_sok", _WHEEL_DIR]) != 0:
+    return None
+  wheels = glob.glob(os.path.join(_WHEEL_DIR, "sparse_operation_kit-*.whl"))
+  return wheels[0] if len(wheels) == 1 else None
+
+
+def everything():
+  """Every Bazel test, then the installed wheel."""
+  counts = test_log.Counts()
+  with steps.step("bazel test //..."):
+    counts.add(bazel_test("test", ["//..."]))
+  with steps.step("build the wheel"):
+    wheel = build_wheel()
+  if wheel is None:
+    counts.failed.append("the wheel could not be built")
+    return counts
+  for version, must in _TENSORFLOWS:
+    with steps.step("the installed wheel beside TensorFlow " + version):
+      counts.add(
+          installed.test_wheel(_BUILD_DIR, version, wheel, "tests/installed", must))
+  return counts
+
+
+def fast():
+  """The small tests."""
+  counts = test_log.Counts()
+  with steps.step("bazel test //... (the fast part)"):
+    counts.add(
+        bazel_test("check", [
+            "//...", "--test_size_filters=small", "--test_tag_filters=-slow"
+        ]))
+  return counts
+
+
+def _fixed_addresses():
+  """Returns bazel arguments that keep ThreadSanitizer's memory map free.
+
+  g++ 12's runtime ends at once where the kernel randomizes addresses by more
+  than 28 bits, unless the program runs without randomization.
+  """
+  setarch = ["setarch", platform.machine(), "-R"]
+  try:
+    usable = subprocess.call(setarch + ["true"], stderr=subprocess.DEVNULL) == 0
+  except OSError:
+    usable = False
+  return ["--run_under=" + " ".join(setarch)] if usable else []
+
+
+def sanitize():
+  """The engine's C++ tests under both sanitizers."""
+  counts = test_log.Counts()
+  for config, name, more in (("asan", "AddressSanitizer", []),
+                             ("tsan", "ThreadSanitizer", _fixed_addresses())):
+    with steps.step("the engine under " + name):
+      counts.add(
+          bazel_test(config, [
+              "//kernels/engine/...", "--config=" + config,
+              "--test_tag_filters=engine,-gpu,-nosan"
+          ] + more))
+  return counts
+
+
+_MODES = {"test": everything, "check": fast, "sanitize": sanitize}
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument("mode", choices=sorted(_MODES))
+  mode = parser.parse_args().mode
+  os.makedirs(_BUILD_DIR, exist_ok=True)
+  counts = _MODES[mode]()
+  steps.print_times()
+  for title, names in (("SKIPPED", counts.skipped), ("FAILED", counts.failed)):
+    for name in names:
+      print("%s %s" % (title, name))
+  print(counts.line(), flush=True)
+  sys.exit(1 if counts.failed else 0)
+
+
+if __name__ == "__main__":
+  main()

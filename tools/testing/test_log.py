@@ -1,0 +1,131 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Counts test cases from the XML logs that gtest and absl write.
+
+A test program that ends without a log of its own, or fails with a log that
+shows no failed case (it crashed, or ran out of time), counts as one failed case.
+"""
+
+import json
+import urllib.parse
+import xml.etree.ElementTree as ElementTree
+
+
+class Counts:
+  """Passed, failed and skipped cases, the latter two with a line each."""
+
+  def __init__(self):
+    self.passed = 0
+    self.failed = []
+    self.skipped = []
+
+  def add(self, other):
+    self.passed += other.passed
+    self.failed += other.failed
+    self.skipped += other.skipped
+
+  def line(self):
+    """Returns the summary, `N passed, N failed, N skipped`."""
+    return "%d passed, %d failed, %d skipped" % (
+        self.passed, len(self.failed), len(self.skipped))
+
+
+def _case_name(case):
+  return ".".join(p for p in (case.get("classname"), case.get("name")) if p)
+
+
+def _skip_reason(case):
+  """Returns why a case was skipped, or None if it ran."""
+  skipped = case.find("skipped")
+  if skipped is not None:
+    return skipped.get("message") or (skipped.text or "").strip() or "skipped"
+  if case.get("status") == "notrun" or case.get("result") in ("skipped", "suppressed"):
+    return "disabled"
+  return None
+
+
+def count_xml(path, program):
+  """Returns the Counts of one test.xml; names get `program` as prefix."""
+  counts = Counts()
+  for case in ElementTree.parse(path).getroot().iter("testcase"):
+    name = "%s %s" % (program, _case_name(case))
+    reason = _skip_reason(case)
+    if case.find("failure") is not None or case.find("error") is not None:
+      counts.failed.append(name)
+    elif reason is not None:
+      counts.skipped.append("%s: %s" % (name, reason))
+    else:
+      counts.passed += 1
+  return counts
+
+
+def count_program(xml_paths, program, succeeded, how_it_ended):
+  """Returns the Counts of one test program.
+
+  Args:
+    xml_paths: its logs, one for each shard.
+    program: its name.
+    succeeded: whether it ended well.
+    how_it_ended: for the line of a failure that no log shows.
+  """
+  counts = Counts()
+  for path in xml_paths:
+    try:
+      counts.add(count_xml(path, program))
+    except (OSError, ElementTree.ParseError) as e:
+      succeeded, how_it_ended = False, "its log cannot be read (%s)" % e
+  if not succeeded and not counts.failed:
+    counts.failed.append("%s: %s" % (program, how_it_ended))
+  if succeeded and not (counts.passed or counts.skipped):
+    counts.failed.append("%s: it ran no test case" % program)
+  return counts
+
+
+def _local_path(uri):
+  parts = urllib.parse.urlparse(uri)
+  return urllib.parse.unquote(parts.path) if parts.scheme == "file" else None
+
+
+def count_build_events(path):
+  """Returns the Counts of one `bazel test` from its build event file.
+
+  Targets that could not be built, and so never ran, are failures.
+
+  Args:
+    path: what --build_event_json_file named.
+  """
+  results, summaries, wanted = {}, {}, set()
+  with open(path) as events:
+    for line in events:
+      event = json.loads(line)
+      event_id = event.get("id", {})
+      if "targetConfigured" in event_id:
+        kind = event.get("configured", {}).get("targetKind", "")
+        if kind.endswith("_test rule"):
+          wanted.add(event_id["targetConfigured"]["label"])
+      elif "testResult" in event_id and "testResult" in event:
+        label = event_id["testResult"]["label"]
+        attempt = (event_id["testResult"].get("shard", 1),
+                   event_id["testResult"].get("run", 1))
+        # A later attempt of a flaky test replaces the earlier one.
+        results.setdefault(label, {})[attempt] = event["testResult"]
+      elif "testSummary" in event_id and "testSummary" in event:
+        summaries[event_id["testSummary"]["label"]] = event["testSummary"]
+
+  counts = Counts()
+  for label in sorted(wanted | set(results)):
+    status = summaries.get(label, {}).get("overallStatus", "NO_STATUS")
+    if label not in results:
+      counts.failed.append("%s: it could not be built, or did not run" % label)
+      continue
+    paths = []
+    for result in results[label].values():
+      for output in result.get("testActionOutput", []):
+        if output.get("name") == "test.xml":
+          local = _local_path(output.get("uri", ""))
+          if local:
+            paths.append(local)
+    counts.add(
+        count_program(paths, label, status in ("PASSED", "FLAKY"),
+                      "ended as %s" % status))
+  return counts
