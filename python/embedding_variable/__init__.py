@@ -1,0 +1,30 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Embedding variables for stock TensorFlow 1.15.
+
+Importing this package installs them: `tf.get_embedding_variable` and the option classes
+appear on `tf`, and stock lookups, optimizers, savers and feature columns work on them.
+
+  import tensorflow as tf
+  import embedding_variable
+
+  table = tf.get_embedding_variable("user", embedding_dim=16)
+  rows = tf.nn.embedding_lookup(table, ids)
+"""
+
+from embedding_variable.integration.install import install
+from embedding_variable.lookup.pooled import lookup_sparse
+from embedding_variable.summaries import summaries
+from embedding_variable.variables.creation import get_embedding_variable
+from embedding_variable.variables.embedding_variable import EmbeddingVariable
+from embedding_variable.variables.embedding_variable import is_embedding_variable
+from embedding_variable.variables.options import CBFFilter
+from embedding_variable.variables.options import CheckpointOption
+from embedding_variable.variables.options import CounterFilter
+from embedding_variable.variables.options import EmbeddingVariableOption
+from embedding_variable.variables.options import GlobalStepEvict
+from embedding_variable.variables.options import InitializerOption
+from embedding_variable.variables.options import L2WeightEvict
+from embedding_variable.variables.options import StorageOption
+
+install()

@@ -1,0 +1,85 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How one embedding variable becomes tensors of a stock V2 checkpoint, and back.
+
+The names are DeepRec's. For a variable `v` with a slot `Adagrad`:
+
+  v-keys, v-values, v-versions, v-freqs, v-partition_offset, and the same of filtered
+  keys (v-keys_filtered, v-versions_filtered, v-freqs_filtered,
+  v-partition_filter_offset); then v/Adagrad-keys, v/Adagrad-values and so on.
+
+All come from one export op: one frozen moment of keys, values and slots.
+"""
+
+from tensorflow.python.framework import constant_op
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.training.saving import saveable_object
+
+from embedding_variable.ops import checkpoint_ops
+from embedding_variable.ops import row_ops
+
+_NUM_BUCKETS = 1000
+
+
+class EmbeddingVariableSaveable(saveable_object.SaveableObject):
+  """SaveableObject of one embedding variable (of one part of a partitioned one)."""
+
+  def __init__(self, var, name):
+    """Builds the export.
+
+    Args:
+      var: the embedding variable; the slots that it has by now are saved.
+      name: string that the tensors' names start with.
+    """
+    self._var = var
+    self._slots = var.slot_columns
+    with ops.name_scope("EvSave"), ops.colocate_with(None, ignore_existing=True), \
+        ops.device(var.device):
+      specs = self._specs(name)
+    super(EmbeddingVariableSaveable, self).__init__(var, specs, name)
+
+  def _specs(self, name):
+    """Returns the SaveSpecs; their tensors are outputs of one export."""
+    var, names = self._var, list(self._slots)
+    no_keys = constant_op.constant([], dtypes.int64)
+    # A slot that no update has used yet is created, so that it can be exported.
+    ensured, _ = row_ops.read_rows(var.handle, no_keys, names,
+                                   list(self._slots.values()))
+    with ops.control_dependencies([ensured]):
+      table = checkpoint_ops.export_table(var.handle, names)
+    keys = math_ops.cast(table.keys, var.key_dtype)
+    common = [
+        ("keys", keys),
+        ("versions", table.versions),
+        ("freqs", table.frequencies),
+        ("partition_offset", table.partition_offset),
+        ("keys_filtered", array_ops.zeros([0], var.key_dtype)),
+        ("versions_filtered", array_ops.zeros([0], dtypes.int64)),
+        ("freqs_filtered", array_ops.zeros([0], dtypes.int64)),
+        ("partition_filter_offset",
+         array_ops.zeros([_NUM_BUCKETS + 1], dtypes.int32)),
+    ]
+    specs = []
+    values = [(name, table.values)]
+    values += [("%s/%s" % (name, s), v) for s, v in zip(names, table.slots)]
+    for prefix, rows in values:
+      for suffix, tensor in common + [("values", rows)]:
+        specs.append(
+            saveable_object.SaveSpec(tensor, "", "%s-%s" % (prefix, suffix)))
+    return specs
+
+  def restore(self, restored_tensors, restored_shapes):
+    """Returns the op that puts the checkpoint's rows into the table."""
+    del restored_shapes
+    var, names = self._var, list(self._slots)
+    by_name = {s.name: t for s, t in zip(self.specs, restored_tensors)}
+    tensor = lambda suffix: by_name["%s-%s" % (self.name, suffix)]
+    with ops.device(var.device), ops.control_dependencies([var.initializer]):
+      return checkpoint_ops.import_table(
+          var.handle, math_ops.cast(tensor("keys"), dtypes.int64),
+          tensor("values"), tensor("versions"), tensor("freqs"),
+          [by_name["%s/%s-values" % (self.name, s)] for s in names], names,
+          list(self._slots.values()))

@@ -1,0 +1,175 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`categorical_column_with_embedding` and its sequence variant.
+
+They go where any categorical column goes: `embedding_column`,
+`shared_embedding_columns`, `weighted_categorical_column`, `linear_model`. The variable that
+those create is an embedding variable then.
+"""
+
+import collections
+
+from tensorflow.python.feature_column import feature_column as fc_v1
+from tensorflow.python.feature_column import feature_column_v2 as fc
+from tensorflow.python.feature_column import utils as fc_utils
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import sparse_tensor
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import parsing_ops
+from tensorflow.python.ops import string_ops
+
+from embedding_variable.variables import options
+
+# Strings become keys by `tf.strings.to_hash_bucket_fast` with this many buckets.
+_STRING_BUCKETS = 2**63 - 1
+
+
+class TableSize(int):
+  """Number of rows of a table without end.
+
+  It travels where stock code keeps a column's number of buckets, and says which column it
+  came from.
+
+  Attributes:
+    column: the `EmbeddingCategoricalColumn`.
+  """
+
+  def __new__(cls, column):
+    self = super(TableSize, cls).__new__(cls, _STRING_BUCKETS)
+    self.column = column
+    return self
+
+
+def categorical_column_with_embedding(key, dtype=dtypes.string, partition_num=None,
+                                      ev_option=None):
+  """Creates a categorical column of any ids, without a vocabulary or buckets.
+
+  Integers are keys as they are; strings are hashed by `tf.strings.to_hash_bucket_fast`
+  into [0, 2^63 - 1). As in every stock column, ids below 0 count as missing.
+
+  Args:
+    key: string, name of the feature.
+    dtype: `tf.string` or an integer type, type of the feature.
+    partition_num: int, number of parts of the table; None: what the variable scope
+      says.
+    ev_option: `EmbeddingVariableOption`; None: the defaults. Its initializer wins over
+      that of `embedding_column`.
+
+  Returns:
+    A categorical column.
+
+  Raises:
+    ValueError: another `dtype`.
+  """
+  dtype = dtypes.as_dtype(dtype)
+  fc_utils.assert_string_or_int(dtype, prefix="column_name: {}".format(key))
+  return EmbeddingCategoricalColumn(key, dtype, partition_num, ev_option or
+                                    options.EmbeddingVariableOption())
+
+
+def sequence_categorical_column_with_embedding(key, dtype=dtypes.string,
+                                               partition_num=None, ev_option=None):
+  """Creates the sequence variant, for `sequence_input_layer` and `SequenceFeatures`.
+
+  Args:
+    key: string, name of the feature.
+    dtype: see `categorical_column_with_embedding`.
+    partition_num: see `categorical_column_with_embedding`.
+    ev_option: see `categorical_column_with_embedding`.
+
+  Returns:
+    A `SequenceCategoricalColumn`.
+  """
+  return fc.SequenceCategoricalColumn(
+      categorical_column_with_embedding(key, dtype, partition_num, ev_option))
+
+
+def find(column):
+  """Returns the `EmbeddingCategoricalColumn` inside a column, or None.
+
+  Args:
+    column: a feature column that may wrap a categorical one (weighted, sequence,
+      embedding).
+  """
+  while column is not None:
+    if isinstance(column, EmbeddingCategoricalColumn):
+      return column
+    column = getattr(column, "categorical_column", None)
+  return None
+
+
+class EmbeddingCategoricalColumn(
+    fc.CategoricalColumn,
+    fc_v1._CategoricalColumn,  # pylint: disable=protected-access
+    collections.namedtuple("EmbeddingCategoricalColumn",
+                           ("key", "dtype", "partition_num", "ev_option"))):
+  """See `categorical_column_with_embedding`."""
+
+  @property
+  def _is_v2_column(self):
+    return True
+
+  @property
+  def name(self):
+    return self.key
+
+  @property
+  def parse_example_spec(self):
+    return {self.key: parsing_ops.VarLenFeature(self.dtype)}
+
+  @property
+  def _parse_example_spec(self):
+    return self.parse_example_spec
+
+  def _to_ids(self, values):
+    """Returns the SparseTensor of int64 keys of a feature."""
+    values = fc._to_sparse_input_and_drop_ignore_values(values)  # pylint: disable=protected-access
+    if values.dtype.is_integer != self.dtype.is_integer:
+      raise ValueError(
+          "column '%s': the column's dtype is %s, but the feature's is %s" %
+          (self.key, self.dtype.name, values.dtype.name))
+    if values.dtype == dtypes.string:
+      ids = string_ops.string_to_hash_bucket_fast(values.values, _STRING_BUCKETS,
+                                                  name="lookup")
+    elif values.dtype.is_integer:
+      ids = math_ops.cast(values.values, dtypes.int64)
+    else:
+      raise ValueError("column '%s': the feature must be of strings or integers, "
+                       "got %s" % (self.key, values.dtype.name))
+    return sparse_tensor.SparseTensor(values.indices, ids, values.dense_shape)
+
+  def transform_feature(self, transformation_cache, state_manager):
+    return self._to_ids(transformation_cache.get(self.key, state_manager))
+
+  def _transform_feature(self, inputs):
+    return self._to_ids(inputs.get(self.key))
+
+  @property
+  def num_buckets(self):
+    return TableSize(self)
+
+  @property
+  def _num_buckets(self):
+    return self.num_buckets
+
+  def get_sparse_tensors(self, transformation_cache, state_manager):
+    return fc.CategoricalColumn.IdWeightPair(
+        transformation_cache.get(self, state_manager), None)
+
+  def _get_sparse_tensors(self, inputs, weight_collections=None, trainable=None):
+    del weight_collections, trainable
+    return fc.CategoricalColumn.IdWeightPair(inputs.get(self), None)
+
+  @property
+  def parents(self):
+    return [self.key]
+
+  def _get_config(self):
+    raise NotImplementedError(
+        "column '%s': a column with an embedding variable is not serializable" %
+        self.key)
+
+  @classmethod
+  def _from_config(cls, config, custom_objects=None, columns_by_name=None):
+    raise NotImplementedError(
+        "a column with an embedding variable is not serializable")

@@ -1,0 +1,103 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: `tf.nn.embedding_lookup` and its sparse variants.
+
+Why: a single embedding variable comes through stock `embedding_lookup` unpatched, but for
+several parts stock code divides the ids by the number of parts, which merges keys; and
+the sparse variants would read, copy and pool in five ops what one does.
+"""
+
+from tensorflow.python.ops import embedding_ops
+
+from embedding_variable.integration import patching
+from embedding_variable.lookup import embedding_lookup as row_lookup
+from embedding_variable.lookup import stock_semantics
+from embedding_variable.variables import embedding_variable as ev
+
+
+def install():
+  """Replaces the lookup functions, wherever TensorFlow holds them."""
+  patching.wrap(embedding_ops, "_embedding_lookup_and_transform",
+                _lookup_and_transform)
+  for name, make in (("embedding_lookup", _embedding_lookup),
+                     ("embedding_lookup_sparse", _embedding_lookup_sparse),
+                     ("safe_embedding_lookup_sparse",
+                      _safe_embedding_lookup_sparse)):
+    stock, replacement = patching.wrap(embedding_ops, name, make)
+    patching.replace_exports(stock, replacement)
+
+
+def _parts_of(params):
+  """Returns the parts when `params` is an embedding variable, else None."""
+  return None if params is None else ev.parts_of(params)
+
+
+def _reject(parts, **arguments):
+  """Raises for DeepRec's additional arguments that this version lacks."""
+  for name, value in sorted(arguments.items()):
+    if value is not None:
+      variable = parts[0].op.name if parts else "params"
+      raise NotImplementedError(
+          "embedding lookup of '%s': this version does not have %s" %
+          (variable, name))
+
+
+def _lookup_and_transform(stock):
+
+  def embedding_lookup_and_transform(params, ids, partition_strategy="mod",
+                                     name=None, max_norm=None, transform_fn=None):
+    parts = _parts_of(params)
+    if parts is None:
+      return stock(params, ids, partition_strategy, name, max_norm, transform_fn)
+    return row_lookup.lookup(parts, ids, name, max_norm, transform_fn)
+
+  return embedding_lookup_and_transform
+
+
+def _embedding_lookup(stock):
+
+  def embedding_lookup(params, ids, partition_strategy="mod", name=None,
+                       validate_indices=True, max_norm=None, ev_init_value=None,
+                       blocknums=None, counts=None):
+    parts = _parts_of(params)
+    _reject(parts, ev_init_value=ev_init_value, blocknums=blocknums, counts=counts)
+    if parts is None:
+      return stock(params, ids, partition_strategy, name, validate_indices,
+                   max_norm)
+    return row_lookup.lookup(parts, ids, name, max_norm)
+
+  return embedding_lookup
+
+
+def _embedding_lookup_sparse(stock):
+
+  def embedding_lookup_sparse(params, sp_ids, sp_weights, partition_strategy="mod",
+                              name=None, combiner=None, max_norm=None,
+                              blocknums=None):
+    parts = _parts_of(params)
+    _reject(parts, blocknums=blocknums)
+    if parts is None:
+      return stock(params, sp_ids, sp_weights, partition_strategy, name, combiner,
+                   max_norm)
+    return stock_semantics.lookup_sparse(parts, sp_ids, sp_weights, combiner,
+                                         max_norm, name)
+
+  return embedding_lookup_sparse
+
+
+def _safe_embedding_lookup_sparse(stock):
+
+  def safe_embedding_lookup_sparse(embedding_weights, sparse_ids,
+                                   sparse_weights=None, combiner="mean",
+                                   default_id=None, name=None,
+                                   partition_strategy="div", max_norm=None,
+                                   prune=True):
+    parts = _parts_of(embedding_weights)
+    if parts is None:
+      return stock(embedding_weights, sparse_ids, sparse_weights, combiner,
+                   default_id, name, partition_strategy, max_norm)
+    return stock_semantics.safe_lookup_sparse(parts, sparse_ids, sparse_weights,
+                                              combiner, default_id, max_norm, prune,
+                                              name)
+
+  return safe_embedding_lookup_sparse

@@ -1,0 +1,173 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: feature columns create embedding variables for columns that ask for them.
+
+Why: the variable is created deep inside embedding columns and linear models as a dense
+`[buckets, dim]`. Each place that does is run under a custom getter that makes an embedding
+variable instead.
+"""
+
+import contextlib
+
+from tensorflow.python.feature_column import feature_column as fc_v1
+from tensorflow.python.feature_column import feature_column_v2 as fc
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import embedding_ops
+from tensorflow.python.ops import variable_scope
+
+from embedding_variable.feature_column import categorical
+from embedding_variable.integration import patching
+from embedding_variable.variables import creation
+from embedding_variable.variables import embedding_variable as ev
+
+# pylint: disable=protected-access
+
+
+def install():
+  """Replaces the methods that create embedding weights."""
+  patching.wrap(fc.EmbeddingColumn, "_old_get_dense_tensor_internal",
+                _under_getter)
+  patching.wrap(fc_v1._FCLinearWrapper, "build", _build_linear)
+  patching.wrap(fc._StateManagerImpl, "create_variable", _create_variable)
+  patching.wrap(fc._StateManagerImplV2, "create_variable", _create_variable_v2)
+  patching.wrap(fc_v1._SharedEmbeddingColumn, "_get_dense_tensor_internal",
+                _shared_dense_tensor)
+  stock = fc.SharedEmbeddingColumnCreator.__dict__["embedding_weights"]
+  if not getattr(stock.fget, "_is_patched", False):
+    fc.SharedEmbeddingColumnCreator.embedding_weights = property(
+        _shared_weights(stock.fget))
+
+
+@contextlib.contextmanager
+def _getter_scope(column):
+  """A scope in which dense tables become embedding variables of the column."""
+  scope = variable_scope.get_variable_scope()
+  outer = scope.custom_getter
+  getter = creation.make_getter(column.ev_option, column.partition_num)
+
+  def custom_getter(true_getter, *args, **kwargs):
+    if outer is None:
+      return getter(true_getter, *args, **kwargs)
+
+    def through_outer(*inner_args, **inner_kwargs):
+      return outer(true_getter, *inner_args, **inner_kwargs)
+
+    return getter(through_outer, *args, **kwargs)
+
+  scope.set_custom_getter(custom_getter)
+  try:
+    yield
+  finally:
+    scope.set_custom_getter(outer)
+
+
+def _under_getter(stock):
+  """Embedding columns in `tf.feature_column.input_layer`."""
+
+  def method(self, *args, **kwargs):
+    column = categorical.find(self)
+    if column is None:
+      return stock(self, *args, **kwargs)
+    with _getter_scope(column):
+      return stock(self, *args, **kwargs)
+
+  return method
+
+
+def _build_linear(stock):
+  """Categorical columns in `tf.feature_column.linear_model`."""
+
+  def build(self, input_shape):
+    column = self._feature_column
+    column = categorical.find(column) if isinstance(
+        column, fc_v1._CategoricalColumn) else None
+    if column is None:
+      return stock(self, input_shape)
+    with _getter_scope(column):
+      return stock(self, input_shape)
+
+  return build
+
+
+def _create_variable(stock):
+  """Columns in `DenseFeatures`, `SequenceFeatures` and `LinearModel` layers."""
+
+  def create_variable(self, feature_column, name, shape, *args, **kwargs):
+    if not isinstance(tuple(shape)[0], categorical.TableSize):
+      return stock(self, feature_column, name, shape, *args, **kwargs)
+    with _getter_scope(tuple(shape)[0].column):
+      return stock(self, feature_column, name, shape, *args, **kwargs)
+
+  return create_variable
+
+
+def _create_variable_v2(stock):
+  """The same, where stock code would not go through `tf.get_variable`."""
+
+  def create_variable(self, feature_column, name, shape, *args, **kwargs):
+    if not isinstance(tuple(shape)[0], categorical.TableSize):
+      return stock(self, feature_column, name, shape, *args, **kwargs)
+    return fc._StateManagerImpl.create_variable(self, feature_column, name, shape,
+                                                *args, **kwargs)
+
+  return create_variable
+
+
+def _shared_weights(stock):
+  """Columns of `tf.feature_column.shared_embeddings` (v2)."""
+
+  def embedding_weights(self):
+    if not isinstance(self._num_buckets, categorical.TableSize):
+      return stock(self)
+    with _getter_scope(self._num_buckets.column):
+      return stock(self)
+
+  embedding_weights._is_patched = True
+  return embedding_weights
+
+
+def _shared_dense_tensor(stock):
+  """Columns of `tf.feature_column.shared_embedding_columns` (v1).
+
+  Written out because stock code compares the shared variable's shape with the dense
+  one.
+  """
+
+  def get_dense_tensor(self, inputs, weight_collections=None, trainable=None):
+    column = categorical.find(self)
+    if column is None:
+      return stock(self, inputs, weight_collections, trainable)
+    if self.ckpt_to_load_from is not None:
+      raise NotImplementedError(
+          "column '%s': this version does not load an embedding variable from "
+          "ckpt_to_load_from" % self.name)
+    with ops.name_scope(None, default_name=self.name):
+      tensors = self.categorical_column._get_sparse_tensors(
+          inputs, weight_collections=weight_collections, trainable=trainable)
+      key = "_shared_embedding_variables"
+      shared = ops.get_default_graph().__dict__.setdefault(key, {})
+      name = self.shared_embedding_collection_name
+      if name in shared:
+        weights = shared[name]
+      else:
+        with _getter_scope(column):
+          weights = variable_scope.get_variable(
+              name="embedding_weights", shape=(column.num_buckets, self.dimension),
+              dtype=dtypes.float32, initializer=self.initializer,
+              trainable=self.trainable and trainable,
+              collections=weight_collections)
+        shared[name] = weights
+        for part in ev.parts_of(weights):
+          ops.add_to_collection(name, part)
+      dims = {part.dim for part in ev.parts_of(weights)}
+      if dims != {self.dimension}:
+        raise ValueError(
+            "shared embedding '%s' has the dimension %s, but column '%s' asks for "
+            "%d" % (name, sorted(dims), self.name, self.dimension))
+      return embedding_ops.safe_embedding_lookup_sparse(
+          embedding_weights=weights, sparse_ids=tensors.id_tensor,
+          sparse_weights=tensors.weight_tensor, combiner=self.combiner,
+          name="%s_weights" % self.name, max_norm=self.max_norm)
+
+  return get_dense_tensor

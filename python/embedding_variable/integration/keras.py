@@ -1,0 +1,99 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: updates of embedding variables by `tf.keras.optimizers`.
+
+Why: subclasses replace `_resource_apply_sparse_duplicate_indices`, so that cannot be
+patched on the base class, but all go through the base class's `_distributed_apply`. For
+the time of that call the optimizer object gets a method of that name of its own, which
+takes embedding variables out and passes the rest on. Slots come from `add_slot`.
+"""
+
+import contextlib
+
+from tensorflow.python.framework import ops
+from tensorflow.python.keras import initializers
+from tensorflow.python.keras.optimizer_v2 import optimizer_v2
+
+from embedding_variable.integration import patching
+from embedding_variable.optimizers import apply_scope
+from embedding_variable.optimizers import fused
+from embedding_variable.optimizers import generic
+from embedding_variable.optimizers import registry
+from embedding_variable.optimizers import slot_view
+from embedding_variable.variables import embedding_variable as ev
+
+_METHOD = "_resource_apply_sparse_duplicate_indices"
+
+# pylint: disable=protected-access
+
+
+def install():
+  """Replaces `OptimizerV2.add_slot` and `_distributed_apply`."""
+  patching.wrap(optimizer_v2.OptimizerV2, "add_slot", _add_slot)
+  patching.wrap(optimizer_v2.OptimizerV2, "_distributed_apply",
+                _distributed_apply)
+
+
+def _add_slot(stock):
+
+  def add_slot(self, var, slot_name, initializer="zeros"):
+    if not ev.is_embedding_variable(var):
+      return stock(self, var, slot_name, initializer)
+    if slot_name not in self._slot_names:
+      self._slot_names.append(slot_name)
+    slots = self._slots.setdefault(var._unique_id, {})
+    if slot_name not in slots:
+      if isinstance(initializer, str):
+        initializer = initializers.get(initializer)
+      initial = slot_view.constant_of(var, initializer, slot_name)
+      # Stock Keras names its slot variables <variable>/<slot>; two optimizers on
+      # one variable must not share a column, so theirs are told apart by number.
+      slots[slot_name] = slot_view.create(var, slot_name, initial)
+    return slots[slot_name]
+
+  return add_slot
+
+
+@contextlib.contextmanager
+def _own_method(optimizer, method):
+  """Gives the optimizer object a method for a while."""
+  # object.__setattr__: OptimizerV2's own looks at hyperparameters first.
+  object.__setattr__(optimizer, _METHOD, method)
+  try:
+    yield
+  finally:
+    object.__delattr__(optimizer, _METHOD)
+
+
+def _distributed_apply(stock):
+
+  def distributed_apply(self, distribution, grads_and_vars, *args, **kwargs):
+    grads_and_vars = list(grads_and_vars)
+    with_rows = [v for _, v in grads_and_vars if ev.is_embedding_variable(v)]
+    if not with_rows:
+      return stock(self, distribution, grads_and_vars, *args, **kwargs)
+    for grad, var in grads_and_vars:
+      if ev.is_embedding_variable(var) and not isinstance(grad, ops.IndexedSlices):
+        raise TypeError(
+            "embedding variable '%s': its gradient must be an IndexedSlices as "
+            "tf.gradients gives it, got %s" % (var.op.name, grad))
+    # Looked up before it is shadowed.
+    rule = registry.find(self)
+    own = getattr(self, _METHOD)
+
+    def method(grad, var, indices, **apply_kwargs):
+      if not ev.is_embedding_variable(var):
+        return own(grad, var, indices, **apply_kwargs)
+      slices = ops.IndexedSlices(grad, indices)
+      if rule is not None:
+        return fused.update(self, rule, slices, var, **apply_kwargs)
+
+      def run(row_grad, variable, rows):
+        return own(row_grad, variable, rows, **apply_kwargs)
+
+      return generic.update(self, slices, var, run)
+
+    with apply_scope.enter(self, grads_and_vars), _own_method(self, method):
+      return stock(self, distribution, grads_and_vars, *args, **kwargs)
+
+  return distributed_apply

@@ -1,0 +1,109 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: DeepRec's names, where DeepRec's scripts look for them.
+
+Why: a script says `tf.get_embedding_variable`, or imports
+`tensorflow.python.ops.kv_variable_ops`. `tf` and `tf.compat.v1` are two objects, and a
+module is found through `sys.modules` and through its parent's attribute. A name that is
+there already (a DeepRec build) is left alone.
+"""
+
+import importlib
+import sys
+import types
+
+import tensorflow as tf
+
+from tensorflow.python.feature_column import feature_column_v2
+from tensorflow.python.feature_column import sequence_feature_column
+from tensorflow.python.framework import ops as framework_ops
+from tensorflow.python.ops import variable_scope
+from tensorflow.python.ops import variables
+from tensorflow.python.platform import tf_logging as logging
+
+from embedding_variable.feature_column import categorical
+from embedding_variable.optimizers import adagrad_decay
+from embedding_variable.optimizers import adam_async
+from embedding_variable.optimizers import adam_w
+from embedding_variable.variables import config_pb2
+from embedding_variable.variables import creation
+from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import options
+
+_OPTIONS = (
+    options.EmbeddingVariableOption, options.InitializerOption,
+    options.GlobalStepEvict, options.L2WeightEvict, options.CounterFilter,
+    options.CBFFilter, options.StorageOption, options.CheckpointOption
+)
+
+_OPTIMIZERS = (
+    adam_async.AdamAsyncOptimizer, adagrad_decay.AdagradDecayOptimizer,
+    adagrad_decay.AdagradDecayOptimizerV2, adam_w.AdamWOptimizer
+)
+
+_FEATURE_COLUMNS = (categorical.categorical_column_with_embedding,
+                    categorical.sequence_categorical_column_with_embedding)
+
+
+def install():
+  """Puts the names there."""
+  for owner in (tf, tf.compat.v1):
+    _set(owner, "get_embedding_variable", creation.get_embedding_variable)
+    for cls in _OPTIONS:
+      _set(owner, cls.__name__, cls)
+    for cls in _OPTIMIZERS:
+      _set(owner.train, cls.__name__, cls)
+    for function in _FEATURE_COLUMNS:
+      _set(owner.feature_column, function.__name__, function)
+  _set(framework_ops.GraphKeys, "EMBEDDING_VARIABLES", ev.EMBEDDING_VARIABLES)
+  _set(variable_scope, "get_embedding_variable", creation.get_embedding_variable)
+  for cls in _OPTIONS:
+    _set(variables, cls.__name__, cls)
+  _set(feature_column_v2, "categorical_column_with_embedding",
+       categorical.categorical_column_with_embedding)
+  _set(sequence_feature_column, "sequence_categorical_column_with_embedding",
+       categorical.sequence_categorical_column_with_embedding)
+  _add_module("tensorflow.python.ops.kv_variable_ops", {
+      "EmbeddingVariable": ev.EmbeddingVariable,
+  })
+  for module, cls in (("adam_async", adam_async.AdamAsyncOptimizer),
+                      ("adagrad_decay", adagrad_decay.AdagradDecayOptimizer),
+                      ("adagrad_decay_v2",
+                       adagrad_decay.AdagradDecayOptimizerV2),
+                      ("weight_decay_optimizers", adam_w.AdamWOptimizer)):
+    _add_module("tensorflow.python.training." + module, {cls.__name__: cls})
+  _add_module("tensorflow.core.framework.embedding.config_pb2", vars(config_pb2))
+
+
+def _set(owner, name, value):
+  """Sets an attribute that is not there yet."""
+  known = getattr(owner, name, None)
+  if known is None:
+    setattr(owner, name, value)
+    logging.debug("embedding_variable: added %s.%s",
+                  getattr(owner, "__name__", owner), name)
+  elif known is not value:
+    logging.debug("embedding_variable: %s.%s exists and is left alone",
+                  getattr(owner, "__name__", owner), name)
+
+
+def _add_module(full_name, members):
+  """Makes a module importable, in both styles, unless there is one."""
+  parent_name, name = full_name.rsplit(".", 1)
+  try:
+    parent = importlib.import_module(parent_name)
+  except ImportError:
+    parent = _add_module(parent_name, {})
+    parent.__path__ = []
+  try:
+    return importlib.import_module(full_name)
+  except ImportError:
+    pass
+  module = types.ModuleType(full_name)
+  for key, value in members.items():
+    if not key.startswith("__") and value is not None:
+      setattr(module, key, value)
+  sys.modules[full_name] = module
+  setattr(parent, name, module)
+  logging.debug("embedding_variable: added module %s", full_name)
+  return module

@@ -1,0 +1,93 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: updates of embedding variables by `tf.train` optimizers.
+
+Why: the base class picks how a variable is updated in `_get_processor`, which knows
+dense variables only. It is looked up as a global by the base class, so every subclass
+that does not replace `apply_gradients` itself comes through it. `apply_gradients` is
+wrapped to make the whole list of gradients known to the first update.
+"""
+
+from tensorflow.python.framework import ops
+from tensorflow.python.training import optimizer as optimizer_lib
+
+from embedding_variable.integration import patching
+from embedding_variable.optimizers import apply_scope
+from embedding_variable.optimizers import fused
+from embedding_variable.optimizers import generic
+from embedding_variable.optimizers import registry
+from embedding_variable.variables import embedding_variable as ev
+
+# pylint: disable=protected-access
+
+
+def install():
+  """Replaces `_get_processor` and `Optimizer.apply_gradients`."""
+  patching.wrap(optimizer_lib, "_get_processor", _get_processor)
+  patching.wrap(optimizer_lib.Optimizer, "apply_gradients", _apply_gradients)
+
+
+def check_gradient(var, grad):
+  """Raises TypeError unless `grad` has keys."""
+  if not isinstance(grad, ops.IndexedSlices):
+    raise TypeError(
+        "embedding variable '%s': its gradient must be an IndexedSlices as "
+        "tf.gradients gives it, got %s" % (var.op.name, grad))
+
+
+class _EmbeddingVariableProcessor(optimizer_lib._OptimizableVariable):
+  """How the base class treats an embedding variable."""
+
+  def __init__(self, variable):
+    self._variable = variable
+
+  def target(self):
+    return self._variable
+
+  def update_op(self, optimizer, g):
+    check_gradient(self._variable, g)
+    rule = registry.find(optimizer)
+    if rule is not None:
+      return fused.update(optimizer, rule, g, self._variable)
+    return generic.update(optimizer, g, self._variable, _runner(optimizer))
+
+
+def _runner(optimizer):
+  """Returns the function that calls the optimizer's own sparse update."""
+  base = optimizer_lib.Optimizer
+  cls = type(optimizer)
+  has_resource_update = any(
+      getattr(cls, method) is not getattr(base, method)
+      for method in ("_resource_apply_sparse",
+                     "_resource_apply_sparse_duplicate_indices"))
+  if has_resource_update:
+    return optimizer._resource_apply_sparse_duplicate_indices
+
+  def run(grad, variable, indices):
+    # A class that only knows reference variables; its state_ops take this one.
+    return optimizer._apply_sparse_duplicate_indices(
+        ops.IndexedSlices(grad, indices), variable)
+
+  return run
+
+
+def _get_processor(stock):
+
+  def get_processor(v):
+    if ev.is_embedding_variable(v):
+      return _EmbeddingVariableProcessor(v)
+    return stock(v)
+
+  return get_processor
+
+
+def _apply_gradients(stock):
+
+  def apply_gradients(self, grads_and_vars, *args, **kwargs):
+    grads_and_vars = list(grads_and_vars)
+    if not any(ev.is_embedding_variable(v) for _, v in grads_and_vars):
+      return stock(self, grads_and_vars, *args, **kwargs)
+    with apply_scope.enter(self, grads_and_vars):
+      return stock(self, grads_and_vars, *args, **kwargs)
+
+  return apply_gradients

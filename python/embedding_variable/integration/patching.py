@@ -1,0 +1,50 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How stock functions are replaced: once, and recognisably."""
+
+import functools
+import inspect
+import sys
+
+from tensorflow.python.platform import tf_logging as logging
+
+_MARK = "_embedding_variable_stock"
+
+
+def wrap(owner, name, make):
+  """Replaces attribute `name` of a module or class.
+
+  Args:
+    owner: module or class.
+    name: string.
+    make: function that takes the stock function and returns its replacement.
+
+  Returns:
+    (stock, replacement); the replacement that is there already when it is ours.
+  """
+  stock = inspect.getattr_static(owner, name)
+  is_static = isinstance(stock, staticmethod)
+  function = stock.__func__ if is_static else stock
+  if hasattr(function, _MARK):
+    return getattr(function, _MARK), function
+  replacement = functools.wraps(function)(make(function))
+  setattr(replacement, _MARK, function)
+  setattr(owner, name, staticmethod(replacement) if is_static else replacement)
+  logging.debug("embedding_variable: patched %s.%s", owner.__name__, name)
+  return function, replacement
+
+
+def replace_exports(stock, replacement, prefix="tensorflow"):
+  """Puts `replacement` wherever a module under `prefix` holds the function `stock`.
+
+  A public name such as `tf.nn.embedding_lookup_sparse` is a reference of its own, in
+  several modules, which a replacement in the defining module does not reach.
+  """
+  for module_name, module in sorted(sys.modules.items()):
+    if module is None or not module_name.startswith(prefix):
+      continue
+    members = getattr(module, "__dict__", None)
+    if not members:
+      continue
+    for key in [k for k, v in list(members.items()) if v is stock]:
+      setattr(module, key, replacement)

@@ -1,0 +1,71 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: `tf.train.Saver` saves and restores embedding variables.
+
+Why: stock code turns a resource variable into one tensor that is read whole. Both
+functions are called through the module by everything that makes savers.
+"""
+
+from tensorflow.python.ops import variables
+from tensorflow.python.training.saving import saveable_object_util
+
+from embedding_variable.checkpoint import saveable
+from embedding_variable.integration import patching
+from embedding_variable.variables import embedding_variable as ev
+
+
+def install():
+  """Replaces `op_list_to_dict` and `saveable_objects_for_op`."""
+  patching.wrap(saveable_object_util, "op_list_to_dict", _op_list_to_dict)
+  patching.wrap(saveable_object_util, "saveable_objects_for_op",
+                _saveable_objects_for_op)
+
+
+def _op_list_to_dict(stock):
+
+  def op_list_to_dict(op_list, convert_variable_to_tensor=True):
+    if not isinstance(op_list, (list, tuple, set)):
+      return stock(op_list, convert_variable_to_tensor)
+    tables, others = {}, []
+    for var in op_list:
+      # A partitioned variable is saved part by part.
+      parts = ev.parts_of(var) if isinstance(
+          var, variables.PartitionedVariable) else None
+      if ev.is_embedding_variable(var):
+        parts = [var]
+      if parts is None:
+        others.append(var)
+        continue
+      for part in parts:
+        if tables.setdefault(part.op.name, part) is not part:
+          raise ValueError("At least two variables have the same name: %s" %
+                           part.op.name)
+    names_to_saveables = stock(others, convert_variable_to_tensor)
+    for name, var in sorted(tables.items()):
+      if name in names_to_saveables:
+        raise ValueError("At least two variables have the same name: %s" % name)
+      names_to_saveables[name] = var
+    return names_to_saveables
+
+  return op_list_to_dict
+
+
+def _saveable_objects_for_op(stock):
+
+  def saveable_objects_for_op(op, name):
+    parts = None
+    if ev.is_embedding_variable(op):
+      parts = [op]
+    elif isinstance(op, (list, tuple, variables.PartitionedVariable)):
+      parts = ev.parts_of(op)
+    if parts is None:
+      for found in stock(op, name):
+        yield found
+      return
+    for i, part in enumerate(parts):
+      part_name = name
+      if len(parts) > 1:
+        part_name = "%s/part_%d" % (name, i)
+      yield saveable.EmbeddingVariableSaveable(part, part_name)
+
+  return saveable_objects_for_op

@@ -1,0 +1,240 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Pooled lookups of many tables in one op."""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.framework import sparse_tensor
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import variables
+from tensorflow.python.ops.ragged import ragged_tensor
+from tensorflow.python.ops.ragged import segment_id_ops
+
+from embedding_variable.lookup import partition
+from embedding_variable.ops import lookup_sparse_ops
+from embedding_variable.variables import embedding_variable as ev
+
+COMBINERS = ("sum", "mean", "sqrtn")
+
+
+class _Request(object):
+  """The ids of one table, in the form that the op takes."""
+
+  def __init__(self, params, sp_ids, sp_weights, combiner):
+    self.parts = _parts(params)
+    self.name = self.parts[0].op.name
+    self.dim = self.parts[0].dim
+    if combiner not in COMBINERS:
+      raise ValueError("lookup_sparse of '%s': combiner must be one of %s, got %r" %
+                       (self.name, ", ".join(COMBINERS), combiner))
+    self.combiner = combiner
+    self.ids, self.rows, self.batch_size, self.static_batch = self._convert(sp_ids)
+    self.weights = None
+    if sp_weights is not None:
+      self.weights = self._convert_weights(sp_ids, sp_weights)
+
+  def _error(self, kind, message, *args):
+    return kind("lookup_sparse of '%s': %s" % (self.name, message % args))
+
+  def _convert(self, sp_ids):
+    """Returns (ids `[N]`, rows, batch size, static batch size or None)."""
+    if isinstance(sp_ids, sparse_tensor.SparseTensorValue):
+      sp_ids = sparse_tensor.SparseTensor.from_value(sp_ids)
+    if isinstance(sp_ids, sparse_tensor.SparseTensor):
+      rank = sp_ids.indices.shape[1].value if sp_ids.indices.shape.ndims else None
+      rank = rank or sp_ids.dense_shape.shape[0].value
+      if rank is not None and rank < 2:
+        raise self._error(
+            ValueError, "sp_ids must be a SparseTensor of rank 2 or more "
+            "([samples, ids]), got rank %d", rank)
+      ids = self._check_ids(sp_ids.values)
+      rows = sp_ids.indices
+      if rank is not None and rank > 2:
+        # As stock does it: everything under one first index is one sample.
+        rows = rows[:, :2]
+      static = sp_ids.shape[0].value if sp_ids.shape.ndims else None
+      return ids, rows, sp_ids.dense_shape[0], static
+    if isinstance(sp_ids, ragged_tensor.RaggedTensor):
+      if sp_ids.ragged_rank != 1 or sp_ids.values.shape.ndims not in (None, 1):
+        raise self._error(
+            ValueError, "sp_ids must be a RaggedTensor of rank 2 "
+            "([samples, ids]), got ragged rank %d and values of rank %s",
+            sp_ids.ragged_rank, sp_ids.values.shape.ndims)
+      ids = self._check_ids(sp_ids.values)
+      splits = math_ops.cast(sp_ids.row_splits, dtypes.int64)
+      batch = array_ops.size(splits, out_type=dtypes.int64) - 1
+      static = splits.shape[0].value if splits.shape.ndims else None
+      return ids, splits, batch, None if static is None else static - 1
+    raise self._error(
+        TypeError, "sp_ids must be a SparseTensor or a RaggedTensor, got %r",
+        sp_ids)
+
+  def _check_ids(self, ids):
+    return self.parts[0].convert_ids(ids)
+
+  def _convert_weights(self, sp_ids, sp_weights):
+    """Returns float32 `[N]`."""
+    if isinstance(sp_weights, sparse_tensor.SparseTensorValue):
+      sp_weights = sparse_tensor.SparseTensor.from_value(sp_weights)
+    if isinstance(sp_ids, sparse_tensor.SparseTensorValue):
+      sp_ids = sparse_tensor.SparseTensor.from_value(sp_ids)
+    if type(sp_weights) is not type(sp_ids):
+      raise self._error(
+          TypeError, "sp_weights must be of the kind of sp_ids (%s), got %r",
+          type(sp_ids).__name__, sp_weights)
+    values = sp_weights.values
+    if not values.dtype.is_floating:
+      raise self._error(TypeError, "sp_weights must be floating point, got %s",
+                        values.dtype.name)
+    if not values.shape.is_compatible_with(self.ids.shape):
+      raise self._error(ValueError,
+                        "sp_weights has %s values, but sp_ids has %s",
+                        values.shape, self.ids.shape)
+    return math_ops.cast(values, dtypes.float32)
+
+
+def _parts(params):
+  """Returns the list of tables that `params` stands for."""
+  parts = None
+  if isinstance(params, variables.PartitionedVariable) or ev.is_embedding_variable(
+      params):
+    parts = ev.parts_of(params)
+  if parts is None:
+    raise TypeError(
+        "lookup_sparse: params must be embedding variables "
+        "(tf.get_embedding_variable), got %r" % (params,))
+  return parts
+
+
+def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
+  """Looks up and pools the ids of T tables: one op forward, one backward.
+
+  Sample b of table t gives the sum, mean (Σwe/Σw) or sqrtn (Σwe/√Σw²) of the rows of
+  its ids; zeros when it has none. Nothing is inserted; an absent key reads its default
+  row.
+
+  Args:
+    params: list of T embedding variables (or `PartitionedVariable`s of them). The
+      same one may occur more than once.
+    sp_ids: list of T SparseTensors `[B, ...]` sorted by sample, or RaggedTensors of
+      rank 2; ids int32 or int64, any value.
+    sp_weights: None, or a list of T of the same structure, floating point; an entry
+      may be None for weights of 1.
+    combiners: list of T of "sum", "mean", "sqrtn"; None: all "mean".
+    name: name of the op.
+
+  Returns:
+    A list of T float32 tensors `[B_t, dim_t]`, B_t being the dense shape's first
+    number (SparseTensor) or the number of rows (RaggedTensor).
+
+  Raises:
+    ValueError: lists of different lengths, an unknown combiner, a SparseTensor of
+      rank 1.
+    TypeError: what is not an embedding variable, ids that are not integers.
+  """
+  params, sp_ids = list(params), list(sp_ids)
+  combiners = ["mean"] * len(params) if combiners is None else list(combiners)
+  weights = [None] * len(params) if sp_weights is None else list(sp_weights)
+  for what, values in (("sp_ids", sp_ids), ("combiners", combiners),
+                       ("sp_weights", weights)):
+    if len(values) != len(params):
+      raise ValueError("lookup_sparse: %d params came with %d %s" %
+                       (len(params), len(values), what))
+  if not params:
+    return []
+  with ops.name_scope(name, "lookup_sparse"):
+    requests = [
+        _Request(*args) for args in zip(params, sp_ids, weights, combiners)
+    ]
+    outputs = [None] * len(requests)
+    by_device = {}
+    for i, request in enumerate(requests):
+      if len(request.parts) > 1:
+        outputs[i] = _lookup_parts(request)
+      else:
+        # Tables of one device go into one op.
+        by_device.setdefault(request.parts[0].device, []).append(i)
+    for device in sorted(by_device):
+      indices = by_device[device]
+      pooled = _lookup([requests[i] for i in indices], device)
+      for i, output in zip(indices, pooled):
+        outputs[i] = output
+  return outputs
+
+
+def _lookup(requests, device):
+  """One op for requests of whole tables on one device."""
+  weights = None
+  if any(r.weights is not None for r in requests):
+    weights = [
+        array_ops.ones_like(r.ids, dtypes.float32) if r.weights is None else
+        r.weights for r in requests
+    ]
+  with ops.colocate_with(None, ignore_existing=True), ops.device(device):
+    outputs, _ = lookup_sparse_ops.lookup_sparse(
+        [r.parts[0].handle for r in requests],
+        [r.ids for r in requests],
+        [r.rows for r in requests],
+        [math_ops.cast(r.batch_size, dtypes.int64) for r in requests],
+        [r.combiner for r in requests],
+        [r.dim for r in requests],
+        weights=weights)
+  for request, output in zip(requests, outputs):
+    output.set_shape([request.static_batch, request.dim])
+  return outputs
+
+
+def _lookup_parts(request):
+  """Pools over the parts of a partitioned table: partial sums, then one division."""
+  ids, num_parts = request.ids, len(request.parts)
+  samples = sample_of_ids(request.rows)
+  weights = request.weights
+  assignment = partition.part_of(ids, num_parts)
+  outputs = []
+  for p, part in enumerate(request.parts):
+    mine = array_ops.reshape(array_ops.where(math_ops.equal(assignment, p)), [-1])
+    sub = _SubRequest(request, part, array_ops.gather(ids, mine),
+                      array_ops.gather(samples, mine),
+                      None if weights is None else array_ops.gather(weights, mine))
+    outputs.extend(_lookup([sub], part.device))
+  total = math_ops.add_n(outputs)
+  if request.combiner == "sum":
+    return total
+  divisor = sum_of_weights(request.combiner, samples, weights, request.batch_size)
+  return math_ops.div_no_nan(total, array_ops.expand_dims(divisor, 1))
+
+
+class _SubRequest(object):
+  """The ids of one part, to be summed."""
+
+  def __init__(self, request, part, ids, samples, weights):
+    self.parts = [part]
+    self.dim = part.dim
+    self.combiner = "sum"
+    self.ids = ids
+    self.rows = array_ops.stack([samples, array_ops.zeros_like(samples)], axis=1)
+    self.weights = weights
+    self.batch_size = request.batch_size
+    self.static_batch = request.static_batch
+
+
+def sample_of_ids(rows):
+  """Returns int64 `[N]`: which sample each id belongs to.
+
+  Args:
+    rows: indices `[N, 2]` of a SparseTensor, or row splits `[B + 1]`.
+  """
+  if rows.shape.ndims == 1:
+    return segment_id_ops.row_splits_to_segment_ids(rows, out_type=dtypes.int64)
+  return math_ops.cast(rows[:, 0], dtypes.int64)
+
+
+def sum_of_weights(combiner, samples, weights, batch_size):
+  """Returns float32 `[B]`: what "mean" or "sqrtn" divides each sample's sum by."""
+  if weights is None:
+    weights = array_ops.ones_like(samples, dtypes.float32)
+  if combiner == "sqrtn":
+    weights = math_ops.square(weights)
+  total = math_ops.unsorted_segment_sum(weights, samples, batch_size)
+  return math_ops.sqrt(total) if combiner == "sqrtn" else total

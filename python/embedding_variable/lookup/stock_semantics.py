@@ -1,0 +1,171 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`tf.nn.embedding_lookup_sparse` and its safe variant on embedding variables.
+
+The result is what the stock function gives on a dense variable, with one difference:
+there is a row, of zeros, for every sample of the dense shape, also for empty samples
+at its end, where stock stops at the last sample that has an id.
+"""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.framework import sparse_tensor
+from tensorflow.python.framework import tensor_shape
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import embedding_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import sparse_ops
+from tensorflow.python.ops import variables
+from tensorflow.python.platform import tf_logging as logging
+
+from embedding_variable.lookup import embedding_lookup
+from embedding_variable.lookup import pooled
+from embedding_variable.ops import row_ops
+
+
+def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
+  """`tf.nn.embedding_lookup_sparse` of the parts of one embedding variable.
+
+  Args:
+    parts: list of embedding variables.
+    sp_ids: SparseTensor `[B, ...]` of int32 or int64 ids.
+    sp_weights: None, or a floating point SparseTensor of the same indices.
+    combiner: "mean", "sqrtn", "sum"; None: "mean".
+    max_norm: each row is clipped to this length before it is pooled; or None.
+    name: name of the op.
+
+  Returns:
+    float32 `[B, dim]`.
+
+  Raises:
+    TypeError: `sp_ids` or `sp_weights` is no SparseTensor.
+    ValueError: unknown combiner.
+  """
+  variable = parts[0].op.name
+  if combiner is None:
+    logging.warn("The default value of combiner will change from \"mean\" "
+                 "to \"sqrtn\" after 2016/11/01.")
+    combiner = "mean"
+  if combiner not in pooled.COMBINERS:
+    raise ValueError("embedding_lookup_sparse of '%s': combiner must be one of "
+                     "'mean', 'sqrtn' or 'sum', got %r" % (variable, combiner))
+  for what, value in (("sp_ids", sp_ids), ("sp_weights", sp_weights)):
+    if value is None and what == "sp_weights":
+      continue
+    if not isinstance(value, sparse_tensor.SparseTensor):
+      raise TypeError("embedding_lookup_sparse of '%s': %s must be a SparseTensor, "
+                      "got %r" % (variable, what, value))
+  with ops.name_scope(name, "embedding_lookup_sparse"):
+    if max_norm is not None:
+      return _lookup_clipped(parts, sp_ids, sp_weights, combiner, max_norm)
+    return pooled.lookup_sparse(
+        [as_params(parts)], [sp_ids],
+        None if sp_weights is None else [sp_weights], [combiner])[0]
+
+
+def as_params(parts):
+  """Returns the list of parts as one thing that `lookup_sparse` takes."""
+  if len(parts) == 1:
+    return parts[0]
+  for i, part in enumerate(parts):
+    if part._get_save_slice_info() is None:  # pylint: disable=protected-access
+      part._set_save_slice_info(  # pylint: disable=protected-access
+          variables.Variable.SaveSliceInfo(parts[0].op.name, [len(parts)], [i],
+                                           [1]))
+  return variables.PartitionedVariable(
+      name=parts[0].op.name, shape=[len(parts)], dtype=dtypes.float32,
+      variable_list=parts, partitions=[len(parts)])
+
+
+def _lookup_clipped(parts, sp_ids, sp_weights, combiner, max_norm):
+  """Pools rows that are clipped one by one, which the fused op does not do."""
+  ids = math_ops.cast(parts[0].convert_ids(sp_ids.values), dtypes.int64)
+  samples = pooled.sample_of_ids(sp_ids.indices)
+  batch_size = sp_ids.dense_shape[0]
+  unique, inverse, _ = row_ops.unique(ids)
+  rows = embedding_lookup.lookup(parts, unique, max_norm=max_norm)
+  rows = array_ops.gather(rows, inverse)
+  weights = None
+  if sp_weights is not None:
+    weights = math_ops.cast(sp_weights.values, dtypes.float32)
+    rows *= array_ops.expand_dims(weights, 1)
+  total = math_ops.unsorted_segment_sum(rows, samples, batch_size)
+  total.set_shape([sp_ids.shape[0].value if sp_ids.shape.ndims else None,
+                   parts[0].dim])
+  if combiner == "sum":
+    return total
+  divisor = pooled.sum_of_weights(combiner, samples, weights, batch_size)
+  return math_ops.div_no_nan(total, array_ops.expand_dims(divisor, 1))
+
+
+def safe_lookup_sparse(parts, sparse_ids, sparse_weights, combiner, default_id,
+                       max_norm, prune, name):
+  """`tf.nn.safe_embedding_lookup_sparse` of the parts of one embedding variable.
+
+  As stock does it, ids below 0 are dropped (unless `prune` is False: any id is a key
+  here), and weights that are not positive unless the combiner is "sum". Samples
+  without ids give zeros, or the row of `default_id`.
+
+  Args:
+    parts: list of embedding variables.
+    sparse_ids: SparseTensor `[d_0, ..., d_n]` of int32 or int64 ids.
+    sparse_weights: None, or a floating point SparseTensor of the same shape.
+    combiner: "mean", "sqrtn" or "sum".
+    default_id: int or None.
+    max_norm: as in `lookup_sparse`.
+    prune: bool.
+    name: name of the op.
+
+  Returns:
+    float32 `[d_0, ..., d_{n-1}, dim]`.
+  """
+  if not isinstance(sparse_ids, sparse_tensor.SparseTensor):
+    raise TypeError(
+        "safe_embedding_lookup_sparse of '%s': sparse_ids must be a SparseTensor, "
+        "got %r" % (parts[0].op.name, sparse_ids))
+  parts[0].convert_ids(sparse_ids.values)
+  with ops.name_scope(name, "embedding_lookup") as scope:
+    original_shape = sparse_ids.dense_shape
+    static_rank = tensor_shape.dimension_value(original_shape.get_shape()[0])
+    if static_rank is not None and static_rank < 2:
+      raise ValueError(
+          "safe_embedding_lookup_sparse of '%s': sparse_ids must have a rank of at "
+          "least 2, got %d" % (parts[0].op.name, static_rank))
+    static_shape = sparse_ids.shape
+    rank = array_ops.size(original_shape) if static_rank is None else static_rank
+    leading = array_ops.slice(original_shape, [0], [rank - 1])
+    if static_rank != 2:
+      sparse_ids = sparse_ops.sparse_reshape(sparse_ids, [
+          math_ops.reduce_prod(leading),
+          array_ops.gather(original_shape, rank - 1)
+      ])
+    if sparse_weights is not None:
+      sparse_weights = sparse_tensor.SparseTensor(
+          sparse_ids.indices, sparse_weights.values, sparse_ids.dense_shape)
+    # pylint: disable=protected-access
+    if prune:
+      sparse_ids, sparse_weights = embedding_ops._prune_invalid_ids(
+          sparse_ids, sparse_weights)
+    if combiner != "sum":
+      sparse_ids, sparse_weights = embedding_ops._prune_invalid_weights(
+          sparse_ids, sparse_weights)
+    # pylint: enable=protected-access
+    if default_id is not None:
+      # Without a default id nothing is filled in: the fused lookup gives zeros for an
+      # empty sample, and no key may appear that nobody asked for.
+      sparse_ids, _ = sparse_ops.sparse_fill_empty_rows(
+          sparse_ids, math_ops.cast(default_id, sparse_ids.dtype))
+      if sparse_weights is not None:
+        sparse_weights, _ = sparse_ops.sparse_fill_empty_rows(
+            sparse_weights, math_ops.cast(1.0, sparse_weights.dtype))
+    result = lookup_sparse(parts, sparse_ids, sparse_weights, combiner, max_norm,
+                           None)
+    dim = parts[0].dim
+    result = array_ops.reshape(
+        result, array_ops.concat([leading, [dim]], 0), name=scope)
+    if static_shape.ndims is not None:
+      result.set_shape(static_shape[:-1].concatenate([dim]))
+    else:
+      result.set_shape(tensor_shape.unknown_shape(static_rank)
+                       if static_rank is not None else None)
+    return result

@@ -1,0 +1,70 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What one `apply_gradients` call knows as a whole.
+
+Stock optimizers update variable after variable. One update op for all tables of one
+lookup needs the whole list, so the patched `apply_gradients` opens a scope here with
+it, and the first table's update emits the op that its sisters then share.
+"""
+
+import contextlib
+import threading
+
+from tensorflow.python.framework import constant_op
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.training import training_util
+
+_local = threading.local()
+
+
+class ApplyScope(object):
+  """The gradients of one `apply_gradients` call, and what is made once for all.
+
+  Attributes:
+    optimizer: the optimizer whose call it is.
+    pairs: list of (gradient, variable).
+    cache: dict for what the updates of this call share.
+  """
+
+  def __init__(self, optimizer, pairs):
+    self.optimizer = optimizer
+    self.pairs = pairs
+    self.cache = {}
+
+  def step(self):
+    """Returns int64 scalar: the global step before its increment; 0 without one."""
+    key = ("step", ops.get_default_graph())
+    if key not in self.cache:
+      self.cache[key] = _global_step()
+    return self.cache[key]
+
+
+def _global_step():
+  """Reads the global step. Its increment waits for the updates, so this is the old one."""
+  step = training_util.get_global_step()
+  if step is None:
+    return constant_op.constant(0, dtypes.int64)
+  with ops.colocate_with(None, ignore_existing=True):
+    return array_ops.identity(math_ops.cast(step, dtypes.int64), name="ev_step")
+
+
+@contextlib.contextmanager
+def enter(optimizer, pairs):
+  """Opens the scope of one `apply_gradients` call."""
+  stack = _local.__dict__.setdefault("stack", [])
+  stack.append(ApplyScope(optimizer, list(pairs)))
+  try:
+    yield stack[-1]
+  finally:
+    stack.pop()
+
+
+def current(optimizer):
+  """Returns the scope of the optimizer's running call; an empty one outside any."""
+  stack = _local.__dict__.get("stack") or []
+  if stack and stack[-1].optimizer is optimizer:
+    return stack[-1]
+  return ApplyScope(optimizer, [])

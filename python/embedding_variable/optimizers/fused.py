@@ -1,0 +1,77 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Fused updates: one op reads, updates and writes the rows of many tables."""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import math_ops
+
+from embedding_variable.ops import apply_ops
+from embedding_variable.ops import lookup_sparse_ops
+from embedding_variable.optimizers import apply_scope
+from embedding_variable.variables import embedding_variable as ev
+
+
+def update(optimizer, rule, grad, var, **kwargs):
+  """Returns the op that updates `var`, and its sisters of the same lookup.
+
+  Args:
+    optimizer: the optimizer; its slots exist and it is prepared.
+    rule: its `FusedRule`.
+    grad: IndexedSlices.
+    var: the embedding variable.
+    **kwargs: what a Keras update gets (`apply_state`).
+  """
+  scope = apply_scope.current(optimizer)
+  made = scope.cache.setdefault("fused", {})
+  if var in made:
+    return made[var]
+  group, plan = _group(scope, grad, var)
+  if rule.finish is not None:
+    group = group[:1]
+  slots = [rule.slots(optimizer, v) for _, v, _ in group]
+  step = scope.step()
+  if rule.step is not None:
+    step = rule.step(optimizer, step)
+  op = apply_ops.apply(
+      rule.rule_of(optimizer),
+      [v.handle for _, v, _ in group],
+      [math_ops.cast(g.indices, dtypes.int64) for g, _, _ in group],
+      [g.values for g, _, _ in group],
+      rule.hyper(optimizer, var, kwargs),
+      step,
+      slot_names=[[s.column for s in views] for views in slots],
+      slot_inits=[[s.initial for s in views] for views in slots],
+      plan=plan,
+      plan_tables=None if plan is None else [t for _, _, t in group])
+  if rule.finish is not None:
+    op = rule.finish(optimizer, var, op)
+  for _, v, _ in group:
+    made[v] = op
+  return op
+
+
+def _group(scope, grad, var):
+  """Finds the variables whose gradients come from the same lookup as `grad`.
+
+  Returns:
+    (group, plan): a list of (gradient, variable, table in the plan), and the plan;
+    only `var` and None when its keys do not come straight from a fused lookup.
+  """
+  found = lookup_sparse_ops.plan_of(grad)
+  if found is None:
+    return [(grad, var, None)], None
+  plan, table = found
+  group = [(grad, var, table)]
+  seen = {var}
+  for other_grad, other in scope.pairs:
+    if (not isinstance(other_grad, ops.IndexedSlices) or
+        not ev.is_embedding_variable(other) or other in seen):
+      continue
+    found = lookup_sparse_ops.plan_of(other_grad)
+    # A plan and the op that uses it live on one device.
+    if found is None or found[0] is not plan or other.device != var.device:
+      continue
+    seen.add(other)
+    group.append((other_grad, other, found[1]))
+  return group, plan

@@ -1,0 +1,143 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Updates of any optimizer by its own code.
+
+The touched rows and their slots are copied into small dense variables of shape
+`[number of unique keys, dim]`, the optimizer's own sparse update runs on those with
+indices 0, 1, 2, ..., and the rows are written back. The whole is one critical section
+per table, so that concurrent steps apply one after the other.
+
+Only touched rows change: momentum of other rows does not decay ("lazy" semantics).
+"""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.framework import tensor_shape
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import control_flow_ops
+from tensorflow.python.ops import gen_resource_variable_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.training import optimizer as optimizer_v1
+
+from embedding_variable.ops import row_ops
+from embedding_variable.optimizers import apply_scope
+from embedding_variable.optimizers import slot_view
+
+
+def update(optimizer, grad, var, run):
+  """Returns the op that updates `var` by the optimizer's own code.
+
+  Args:
+    optimizer: the optimizer; its slots exist and it is prepared.
+    grad: IndexedSlices, duplicates allowed.
+    var: the embedding variable.
+    run: function (grad `[U, dim]`, variable, indices `[U]`) that calls the
+      optimizer's sparse update and returns its op or tensor.
+  """
+  step = apply_scope.current(optimizer).step()
+  with ops.name_scope("generic_update"):
+    indices = math_ops.cast(grad.indices, dtypes.int64)
+    keys, inverse, counts = row_ops.unique(indices)
+    count = array_ops.size(keys)
+    values = math_ops.unsorted_segment_sum(grad.values, inverse, count)
+    values.set_shape([None, var.dim])
+    rows = math_ops.range(math_ops.cast(count, dtypes.int64))
+    mutex = gen_resource_variable_ops.mutex_v2(
+        shared_name="ev_update/" + var.op.name, name="mutex")
+    # The lock is taken when everything that comes from outside is there.
+    with ops.control_dependencies([keys, counts, values, rows, step]):
+      lock = gen_resource_variable_ops.mutex_lock(mutex)
+    with ops.control_dependencies([lock]):
+      written = _update_rows(optimizer, var, keys, counts, values, rows, step, run)
+    with ops.control_dependencies([written]):
+      unlock = gen_resource_variable_ops.consume_mutex_lock(lock)
+    return control_flow_ops.group(unlock, name="update")
+
+
+def _update_rows(optimizer, var, keys, counts, values, rows, step, run):
+  """Reads rows, runs the optimizer on them, writes them back; returns the write."""
+  slots = slots_of(optimizer, var)
+  columns = [view.column for _, view in slots]
+  initial = [view.initial for _, view in slots]
+  row_values, slot_values = row_ops.read_rows(var.handle, keys, columns, initial)
+  temporary = _temporary(var, "rows")
+  slot_temporaries = [_temporary(var, "slot_" + c) for c in columns]
+  filled = [
+      resource_variable_ops.assign_variable_op(t.handle, v)
+      for t, v in zip([temporary] + slot_temporaries, [row_values] + slot_values)
+  ]
+  with _Substitution(optimizer, var, temporary, slots, slot_temporaries):
+    with ops.control_dependencies(filled):
+      done = run(array_ops.identity(values), temporary, rows)
+  with ops.control_dependencies([done] if done is not None else filled):
+    new_values = temporary.read_value()
+    new_slots = [t.read_value() for t in slot_temporaries]
+    written = row_ops.write_rows(var.handle, keys, counts, step, new_values,
+                                 new_slots, columns, initial)
+  with ops.control_dependencies([written]):
+    # Leave no batch of rows behind between steps.
+    empty = array_ops.zeros([0, var.dim])
+    return control_flow_ops.group(*[
+        resource_variable_ops.assign_variable_op(t.handle, empty)
+        for t in [temporary] + slot_temporaries
+    ])
+
+
+def _temporary(var, name):
+  """A dense variable of shape `[None, dim]`, in no collection, assigned before use."""
+  return resource_variable_ops.ResourceVariable(
+      initial_value=lambda: array_ops.zeros([0, var.dim]),
+      shape=tensor_shape.TensorShape([None, var.dim]), dtype=dtypes.float32,
+      trainable=False, collections=[], name=name)
+
+
+def _slot_table(optimizer, var):
+  """Returns the optimizer's slots of `var`: name -> `SlotView` or stock variable."""
+  slots = optimizer._slots  # pylint: disable=protected-access
+  if isinstance(optimizer, optimizer_v1.Optimizer):
+    key = optimizer_v1._var_key(var)  # pylint: disable=protected-access
+    return {name: by_var[key] for name, by_var in slots.items() if key in by_var}
+  return dict(slots.get(_keras_key(var), {}))
+
+
+def slots_of(optimizer, var):
+  """Returns the (name, `SlotView`) pairs of `var`, sorted by name."""
+  table = _slot_table(optimizer, var)
+  return [(name, table[name]) for name in sorted(table)
+          if isinstance(table[name], slot_view.SlotView)]
+
+
+def _keras_key(var):
+  """The key of a variable in a Keras optimizer's `_slots`."""
+  return var._unique_id  # pylint: disable=protected-access
+
+
+class _Substitution(object):
+  """Shows the optimizer the temporaries as a variable with its slots, for a while."""
+
+  def __init__(self, optimizer, var, temporary, slots, slot_temporaries):
+    self._optimizer = optimizer
+    self._temporary = temporary
+    # A slot that is no column (one number for the variable, say) is shown as it is.
+    self._slots = _slot_table(optimizer, var)
+    self._slots.update(
+        {name: t for (name, _), t in zip(slots, slot_temporaries)})
+
+  def __enter__(self):
+    slots = self._optimizer._slots  # pylint: disable=protected-access
+    if isinstance(self._optimizer, optimizer_v1.Optimizer):
+      key = optimizer_v1._var_key(self._temporary)  # pylint: disable=protected-access
+      for name, slot in self._slots.items():
+        slots[name][key] = slot
+    else:
+      slots[_keras_key(self._temporary)] = self._slots
+
+  def __exit__(self, *unused_exception):
+    slots = self._optimizer._slots  # pylint: disable=protected-access
+    if isinstance(self._optimizer, optimizer_v1.Optimizer):
+      key = optimizer_v1._var_key(self._temporary)  # pylint: disable=protected-access
+      for name in self._slots:
+        slots[name].pop(key, None)
+    else:
+      slots.pop(_keras_key(self._temporary), None)

@@ -1,0 +1,66 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Which optimizer class runs as which fused row rule."""
+
+# What a subclass may replace to change how sparse gradients are applied. A class that
+# replaces any of them runs its own code, on the generic path.
+_SPARSE_METHODS = ("_resource_apply_sparse",
+                   "_resource_apply_sparse_duplicate_indices", "_apply_sparse",
+                   "_apply_sparse_duplicate_indices")
+
+_rules = {}
+
+
+class FusedRule(object):
+  """How to run one optimizer class as a row rule of the engine.
+
+  Args:
+    slots: function (optimizer, variable) -> list of `SlotView` in the rule's order.
+    hyper: function (optimizer, variable, kwargs) -> list of float scalars in the
+      rule's order; kwargs are those of a Keras update (`apply_state`), {} otherwise.
+    rule: the rule's name, or a function (optimizer) -> name, None when this object
+      must take the generic path.
+    finish: None, or a function (optimizer, variable, update op) -> op, for what the
+      optimizer keeps per variable. Such variables are not updated together.
+    step: None for the global step before its increment, or a function (optimizer,
+      that step) -> the version that rows get.
+  """
+
+  def __init__(self, rule, slots, hyper, finish=None, step=None):
+    self._rule = rule
+    self.slots = slots
+    self.hyper = hyper
+    self.finish = finish
+    self.step = step
+
+  def rule_of(self, optimizer):
+    return self._rule(optimizer) if callable(self._rule) else self._rule
+
+
+def register(optimizer_class, rule, slots, hyper, **kwargs):
+  """Registers `optimizer_class`, and its subclasses that do not replace updates.
+
+  The arguments are those of `FusedRule`.
+  """
+  _rules[optimizer_class] = FusedRule(rule, slots, hyper, **kwargs)
+
+
+def find(optimizer):
+  """Returns the `FusedRule` that gives the optimizer's own results, or None.
+
+  Args:
+    optimizer: a `tf.train.Optimizer` or a Keras `OptimizerV2`.
+  """
+  cls = type(optimizer)
+  for base in cls.__mro__:
+    rule = _rules.get(base)
+    if rule is None:
+      continue
+    for method in _SPARSE_METHODS:
+      # Function identity: a method that is replaced in between differs.
+      if getattr(cls, method, None) is not getattr(base, method, None):
+        return None
+      if method in getattr(optimizer, "__dict__", {}):
+        return None
+    return rule if rule.rule_of(optimizer) else None
+  return None

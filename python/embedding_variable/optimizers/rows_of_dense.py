@@ -1,0 +1,42 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Updates of some rows of a dense variable, for optimizers without a stock kernel."""
+
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import control_flow_ops
+from tensorflow.python.ops import state_ops
+
+
+def update_rows(variables, indices, function):
+  """Returns the op that replaces rows by a function of them.
+
+  Works on resource and on reference variables.
+
+  Args:
+    variables: list of variables of one shape.
+    indices: `[U]`, unique.
+    function: function of the list of rows `[U, ...]` that gives their new values.
+  """
+  rows = [array_ops.gather(v, indices) for v in variables]
+  new_rows = function(rows)
+  # All are read before any is written.
+  with ops.control_dependencies(rows):
+    return control_flow_ops.group(*[
+        state_ops.scatter_update(v, indices, r)
+        for v, r in zip(variables, new_rows)
+    ])
+
+
+def update_all(variables, function):
+  """Returns the op that replaces whole variables by a function of them.
+
+  Args:
+    variables: list of variables.
+    function: function of the list of their values that gives the new ones.
+  """
+  values = [array_ops.identity(v) for v in variables]
+  new_values = function(values)
+  with ops.control_dependencies(values):
+    return control_flow_ops.group(
+        *[state_ops.assign(v, n) for v, n in zip(variables, new_values)])

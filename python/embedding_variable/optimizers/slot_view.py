@@ -1,0 +1,182 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Optimizer slots of an embedding variable.
+
+A slot is a column of the table's rows, made by the engine when it is first used. What
+an optimizer holds for it is a `SlotView`: which table, which column, what a new row's
+column starts with.
+"""
+
+import contextlib
+import threading
+
+import numpy as np
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.framework import tensor_shape
+from tensorflow.python.framework import tensor_util
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+
+from embedding_variable.ops import row_ops
+
+
+class SlotView(object):
+  """Stands for the slot variable that an optimizer would have created.
+
+  It is in no collection: the table's rows, slots included, are saved and initialised
+  with the embedding variable.
+
+  Attributes:
+    primary: the embedding variable.
+    column: string, name of the column ("Adagrad", "Adam_1"); the checkpoint's tensors
+      are `<variable>/<column>-values` and so on.
+    initial: float that the column of a new row is filled with.
+  """
+
+  def __init__(self, primary, column, initial):
+    self.primary = primary
+    self.column = column
+    self.initial = float(initial)
+    self._in_graph_mode = True
+    self._graph_key = primary._graph_key  # pylint: disable=protected-access
+
+  @property
+  def name(self):
+    return "%s/%s:0" % (self.primary.op.name, self.column)
+
+  @property
+  def op(self):
+    return self.primary.op
+
+  @property
+  def handle(self):
+    return self.primary.handle
+
+  @property
+  def graph(self):
+    return self.primary.graph
+
+  @property
+  def device(self):
+    return self.primary.device
+
+  @property
+  def dtype(self):
+    return dtypes.float32
+
+  @property
+  def shape(self):
+    return tensor_shape.TensorShape([self.primary.dim])
+
+  def get_shape(self):
+    return self.shape
+
+  @property
+  def trainable(self):
+    return False
+
+  def sparse_read(self, indices, name=None):
+    """Returns the slot's rows, float32 `indices.shape + [dim]`; inserts nothing."""
+    with ops.name_scope(name, "SlotRead"):
+      ids = self.primary.convert_ids(indices)
+      flat = math_ops.cast(array_ops.reshape(ids, [-1]), dtypes.int64)
+      keys, inverse, _ = row_ops.unique(flat)
+      _, slots = row_ops.read_rows(self.handle, keys, [self.column],
+                                   [self.initial])
+      rows = array_ops.gather(slots[0], inverse)
+      rows = array_ops.reshape(
+          rows, array_ops.concat([array_ops.shape(ids), [self.primary.dim]], 0))
+      rows.set_shape(ids.shape.concatenate([self.primary.dim]))
+      return rows
+
+  def __repr__(self):
+    return "<SlotView '%s' of %r>" % (self.name, self.primary)
+
+
+_local = threading.local()
+
+
+@contextlib.contextmanager
+def ordinary_slots():
+  """While open, slots are ordinary variables, also when their shape is a row's."""
+  before = wants_ordinary()
+  _local.ordinary = True
+  try:
+    yield
+  finally:
+    _local.ordinary = before
+
+
+def wants_ordinary():
+  """True while `ordinary_slots` is open in this thread."""
+  return getattr(_local, "ordinary", False)
+
+
+def create(primary, name, initial):
+  """Creates the next slot of that name: `name`, `name_1`, ... as stock names slots.
+
+  Args:
+    primary: an embedding variable.
+    name: string, the optimizer's name.
+    initial: float.
+
+  Returns:
+    A `SlotView`.
+  """
+  columns = primary.slot_columns
+  column, number = name, 0
+  while column in columns:
+    number += 1
+    column = "%s_%d" % (name, number)
+  primary.add_slot_column(column, initial)
+  return SlotView(primary, column, initial)
+
+
+def constant_of(primary, value, slot_name):
+  """Returns the one number that fills a slot's initial value.
+
+  Args:
+    primary: the embedding variable, for messages.
+    value: initializer (object, class or function), tensor or array.
+    slot_name: string, for messages.
+
+  Raises:
+    ValueError: the value is not known at graph construction, or not the same in all
+      elements.
+  """
+  if callable(value):
+    # Made in a graph of its own: only the number is wanted.
+    with ops.Graph().as_default():
+      constant = _call(value, [primary.dim])
+  else:
+    constant = value
+  if isinstance(constant, ops.Tensor):
+    constant = tensor_util.constant_value(constant)
+  if constant is None:
+    raise ValueError(
+        "embedding variable '%s': the initial value of optimizer slot '%s' must be a "
+        "constant that is known at graph construction, got %r" %
+        (primary.op.name, slot_name, value))
+  constant = np.asarray(constant, dtype=np.float32)
+  if constant.size == 0 or not np.all(constant == constant.flat[0]):
+    raise ValueError(
+        "embedding variable '%s': the initial value of optimizer slot '%s' must be "
+        "the same in all elements, got %r" % (primary.op.name, slot_name, constant))
+  return float(constant.flat[0])
+
+
+def _call(initializer, shape):
+  """Returns the initializer's tensor, or None when it is not a plain one."""
+  if isinstance(initializer, type):
+    initializer = initializer()
+  for kwargs in ({"dtype": dtypes.float32}, {}):
+    try:
+      value = initializer(shape, **kwargs)
+    except TypeError:
+      continue
+    constant = tensor_util.constant_value(value) if isinstance(
+        value, ops.Tensor) else value
+    return constant
+  return None

@@ -1,0 +1,386 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`get_embedding_variable`.
+
+Creation goes through stock `tf.get_variable` with a variable creator of our own, so
+that names, scopes, reuse, custom getters and collections are the stock ones.
+"""
+
+import contextlib
+import inspect
+import os
+
+from tensorflow.python.eager import context
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.framework import tensor_shape
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import init_ops
+from tensorflow.python.ops import init_ops_v2
+from tensorflow.python.ops import partitioned_variables
+from tensorflow.python.ops import variable_scope
+from tensorflow.python.ops import variables
+from tensorflow.python.platform import tf_logging as logging
+
+from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import options
+
+# Buckets of a partitioned variable: a key lives in part `key % 1000 % n`.
+NUM_BUCKETS = 1000
+
+_KEY_DTYPES = (dtypes.int64, dtypes.int32)
+
+# Every row of these is the same, so one is enough.
+_UNIFORM = (init_ops.Zeros, init_ops.Ones, init_ops.Constant, init_ops_v2.Zeros,
+            init_ops_v2.Ones, init_ops_v2.Constant)
+
+_PARTITIONED = "_partitioned_embedding_variables"
+
+
+def get_embedding_variable(name,
+                           embedding_dim,
+                           key_dtype=dtypes.int64,
+                           value_dtype=None,
+                           initializer=None,
+                           regularizer=None,
+                           trainable=True,
+                           collections=None,
+                           caching_device=None,
+                           partitioner=None,
+                           validate_shape=True,
+                           custom_getter=None,
+                           constraint=None,
+                           steps_to_live=None,
+                           init_data_source=None,
+                           ev_option=None):
+  """Gets an existing embedding variable, or creates one.
+
+  Args:
+    name: string; the variable scope's name is put before it.
+    embedding_dim: int >= 1, or a list of one, length of a row.
+    key_dtype: `tf.int64` or `tf.int32`.
+    value_dtype: None or `tf.float32`.
+    initializer: initializer, array or tensor. `ev_option.init.initializer` wins
+      over it; without either the variable scope's is taken, and failing that
+      `tf.truncated_normal_initializer()`. It runs once for
+      `ev_option.init.default_value_dim` default rows (once for one row when all rows
+      are the same).
+    regularizer: must be None; a scope's regularizer is not applied.
+    trainable: bool.
+    collections: list of collections, or None for GLOBAL_VARIABLES. The variable is
+      also in `embedding_variables`.
+    caching_device: must be None.
+    partitioner: None (then the variable scope's), or a partitioner such as
+      `tf.fixed_size_partitioner(n)`: n tables `name/part_i`, key in part
+      `key % 1000 % n`.
+    validate_shape: accepted for compatibility.
+    custom_getter: as in `tf.get_variable`.
+    constraint: must be None.
+    steps_to_live: must be None or 0 in this version.
+    init_data_source: must be None.
+    ev_option: `EmbeddingVariableOption`, or None for the defaults.
+
+  Returns:
+    An `EmbeddingVariable`, or with a partitioner a `PartitionedVariable` of them.
+
+  Raises:
+    ValueError: wrong dim or key type, eager mode, an argument that has no meaning,
+      or what `tf.get_variable` raises for names and reuse.
+    NotImplementedError: a feature that this version does not have.
+  """
+  del validate_shape
+  if context.executing_eagerly():
+    raise ValueError("embedding variable '%s': tf.get_embedding_variable works in "
+                     "graph mode only" % name)
+  scope = variable_scope.get_variable_scope()
+  full_name = scope.name + "/" + name if scope.name else name
+  dim = _check_dim(full_name, embedding_dim)
+  key_dtype = dtypes.as_dtype(key_dtype)
+  if key_dtype not in _KEY_DTYPES:
+    raise ValueError("embedding variable '%s': key_dtype must be int64 or int32, "
+                     "got %s" % (full_name, key_dtype.name))
+  if value_dtype is not None and dtypes.as_dtype(value_dtype) != dtypes.float32:
+    raise ValueError("embedding variable '%s': value_dtype must be float32, got %s"
+                     % (full_name, dtypes.as_dtype(value_dtype).name))
+  for argument, value in (("regularizer", regularizer),
+                          ("caching_device", caching_device),
+                          ("constraint", constraint)):
+    if value is not None:
+      raise ValueError("embedding variable '%s': %s has no meaning for a table "
+                       "and must be None" % (full_name, argument))
+  ev_option = ev_option or options.EmbeddingVariableOption()
+  _check_old_arguments(full_name, steps_to_live, init_data_source, ev_option)
+  options.check_supported(full_name, ev_option)
+  if scope.regularizer is not None:
+    logging.log_first_n(
+        logging.WARN, "embedding variable '%s': the variable scope's regularizer "
+        "is not applied; a table has no dense value", 1, full_name)
+  table = _Table(full_name, dim, key_dtype,
+                 _choose_initializer(full_name, scope, initializer, ev_option),
+                 ev_option)
+
+  def get(part_name):
+    with _no_partitioner(scope):
+      return variable_scope.get_variable(
+          part_name, shape=[dim], dtype=dtypes.float32,
+          initializer=table.make_rows, regularizer=variable_scope.no_regularizer,
+          trainable=trainable, collections=collections, use_resource=True,
+          custom_getter=custom_getter)
+
+  partitioner = partitioner or scope.partitioner
+  if partitioner is None and scope.reuse:
+    known = _partitioned_variables().get(full_name)
+    if known is not None:
+      return known
+  return table.get(name, get, partitioner)
+
+
+def make_getter(ev_option, partition_num=None, key_dtype=dtypes.int64):
+  """Returns a custom getter that makes embedding variables of dense `[rows, dim]`.
+
+  For code that asks for a dense table and cannot be told otherwise, such as feature
+  columns.
+
+  Args:
+    ev_option: `EmbeddingVariableOption`.
+    partition_num: int, number of parts; None or 0: what the scope's partitioner says.
+    key_dtype: `tf.int64` or `tf.int32`.
+  """
+
+  def custom_getter(getter, name, shape=None, initializer=None, regularizer=None,
+                    partitioner=None, dtype=None, use_resource=None,
+                    validate_shape=None, caching_device=None, **kwargs):
+    del regularizer, dtype, use_resource, validate_shape, caching_device
+    dim = _check_dim(name, tensor_shape.TensorShape(shape)[-1])
+    options.check_supported(name, ev_option)
+    scope = variable_scope.get_variable_scope()
+    table = _Table(name, dim, key_dtype,
+                   _choose_initializer(name, scope, initializer, ev_option),
+                   ev_option)
+
+    def get(part_name):
+      return getter(
+          name=part_name, shape=[dim], dtype=dtypes.float32,
+          initializer=table.make_rows, use_resource=True, partitioner=None, **kwargs)
+
+    if partition_num:
+      partitioner = partitioned_variables.fixed_size_partitioner(partition_num)
+    return table.get(name, get, partitioner)
+
+  return custom_getter
+
+
+@contextlib.contextmanager
+def _no_partitioner(scope):
+  """Turns the scope's partitioner off: it would cut the row, not the table."""
+  partitioner = scope.partitioner
+  scope.set_partitioner(None)
+  try:
+    yield
+  finally:
+    scope.set_partitioner(partitioner)
+
+
+def _partitioned_variables():
+  """Returns the default graph's PartitionedVariables of tables, by full name."""
+  return ops.get_default_graph().__dict__.setdefault(_PARTITIONED, {})
+
+
+class _Table(object):
+  """What is to be got or created, whole or in parts."""
+
+  def __init__(self, full_name, dim, key_dtype, initializer, ev_option):
+    self._full_name = full_name
+    self._dim = dim
+    self._key_dtype = key_dtype
+    self._ev_option = ev_option
+    self.make_rows = _DefaultRows(full_name, dim, initializer,
+                                  ev_option.init.default_value_dim)
+
+  def get(self, name, get, partitioner):
+    """Gets or creates the table.
+
+    Args:
+      name: string, what `get` takes for the table's name.
+      get: function name -> variable, by stock code.
+      partitioner: partitioner or None.
+    """
+    if partitioner is None:
+      return self._get_single(name, get)
+    num_parts = _number_of_parts(self._full_name, partitioner, self._dim)
+    parts = [
+        self._get_single("%s/part_%d" % (name, i), get) for i in range(num_parts)
+    ]
+    store = variable_scope._get_default_variable_store()  # pylint: disable=protected-access
+    extra = "%s/part_%d" % (self._full_name, num_parts)
+    if extra in store._vars:  # pylint: disable=protected-access
+      raise ValueError(
+          "embedding variable '%s': %d parts were asked for, but it exists with "
+          "more (%s)" % (self._full_name, num_parts, extra))
+    known = _partitioned_variables().get(self._full_name)
+    if known is not None and list(known) == parts:
+      return known
+    for i, part in enumerate(parts):
+      part._set_save_slice_info(  # pylint: disable=protected-access
+          variables.Variable.SaveSliceInfo(self._full_name, [num_parts], [i], [1]))
+    partitioned = variables.PartitionedVariable(
+        name=self._full_name, shape=[num_parts], dtype=dtypes.float32,
+        variable_list=parts, partitions=[num_parts])
+    _partitioned_variables()[self._full_name] = partitioned
+    return partitioned
+
+  def _get_single(self, name, get):
+    """Gets or creates one table through stock code."""
+    with variable_scope.variable_creator_scope(self._create):
+      variable = get(name)
+    if not ev.is_embedding_variable(variable):
+      raise ValueError("'%s' is already the name of a variable that is no embedding "
+                       "variable: %r" % (name, variable))
+    if variable.key_dtype != self._key_dtype:
+      raise ValueError(
+          "Trying to share embedding variable %s, but specified key_dtype %s and "
+          "found %s" %
+          (variable.op.name, self._key_dtype.name, variable.key_dtype.name))
+    return variable
+
+  def _create(self, unused_next_creator, **kwargs):
+    """Variable creator: makes the table that stock code asked a variable for."""
+    init = kwargs["initial_value"]
+
+    def default_rows():
+      # A custom getter may have put its own initializer in the place of ours.
+      rows = init() if callable(init) else init
+      rows = ops.convert_to_tensor(rows, dtype=dtypes.float32)
+      return rows if rows.shape.ndims == 2 else self.make_rows.to_row(rows)
+
+    variable = ev.EmbeddingVariable(
+        kwargs["name"], self._dim, default_rows, key_dtype=self._key_dtype,
+        trainable=kwargs.get("trainable", True),
+        collections=kwargs.get("collections"),
+        record_frequency=_env_flag("TF_RECORD_FREQ"),
+        record_version=_env_flag("TF_RECORD_VERSION"))
+    variable._ev_option = self._ev_option  # pylint: disable=protected-access
+    return variable
+
+
+def _check_dim(name, embedding_dim):
+  """Returns the row length as an int >= 1."""
+  dim = embedding_dim
+  if isinstance(dim, tensor_shape.TensorShape):
+    dim = dim.as_list()
+  if isinstance(dim, (list, tuple)):
+    if len(dim) != 1:
+      raise ValueError("embedding variable '%s': embedding_dim must be one number, "
+                       "got %r" % (name, embedding_dim))
+    dim = dim[0]
+  if isinstance(dim, tensor_shape.Dimension):
+    dim = dim.value
+  try:
+    is_int = dim is not None and not isinstance(dim, bool) and int(dim) == dim
+  except (TypeError, ValueError):
+    is_int = False
+  if not is_int or dim < 1:
+    raise ValueError("embedding variable '%s': embedding_dim must be an integer of "
+                     "at least 1, got %r" % (name, embedding_dim))
+  return int(dim)
+
+
+def _check_old_arguments(name, steps_to_live, init_data_source, ev_option):
+  """Raises for what DeepRec deprecates and this version lacks."""
+  if steps_to_live:
+    evict = ev_option.evict
+    if isinstance(evict, options.L2WeightEvict) and evict.l2_weight_threshold > 0:
+      raise ValueError("embedding variable '%s': steps_to_live and L2WeightEvict "
+                       "exclude each other" % name)
+    raise NotImplementedError(
+        "embedding variable '%s': this version does not have steps_to_live (got "
+        "%r)" % (name, steps_to_live))
+  if init_data_source is not None:
+    raise NotImplementedError(
+        "embedding variable '%s': this version does not have init_data_source (got "
+        "%r)" % (name, init_data_source))
+
+
+def _choose_initializer(name, scope, initializer, ev_option):
+  """Returns the initializer by DeepRec's order of precedence."""
+  chosen = ev_option.init.initializer
+  if chosen is not None:
+    if initializer is not None:
+      logging.warning("embedding variable '%s': the initializer of InitializerOption "
+                      "is used, the initializer argument is not", name)
+    return chosen
+  if initializer is not None:
+    return initializer
+  if scope.initializer is not None:
+    return scope.initializer
+  return init_ops.truncated_normal_initializer()
+
+
+class _DefaultRows(object):
+  """Callable in an initializer's place that makes the table of default rows."""
+
+  def __init__(self, name, dim, initializer, num_rows):
+    self._name = name
+    self._dim = dim
+    self._initializer = initializer
+    self._num_rows = num_rows
+
+  def __call__(self, shape=None, dtype=None, partition_info=None):
+    """Returns float32 `[R, dim]`; `shape`, `[dim]`, is what stock code asks for."""
+    del shape, dtype, partition_info
+    initializer = self._initializer
+    if inspect.isclass(initializer):
+      initializer = initializer()
+    if not callable(initializer):
+      return self.to_row(initializer)
+    rows = 1 if isinstance(initializer, _UNIFORM) else self._num_rows
+    value = ops.convert_to_tensor(
+        _call_initializer(initializer, [rows, self._dim]), dtype=dtypes.float32)
+    if not value.shape.is_compatible_with([rows, self._dim]):
+      raise ValueError(
+          "embedding variable '%s': the initializer must return shape %s, got %s" %
+          (self._name, [rows, self._dim], value.shape))
+    return value
+
+  def to_row(self, value):
+    """Returns a constant as the one default row `[1, dim]`."""
+    value = ops.convert_to_tensor(value, dtype=dtypes.float32)
+    if value.shape.ndims == 0:
+      return array_ops.fill([1, self._dim], value)
+    if not (value.shape.is_compatible_with([self._dim]) or
+            value.shape.is_compatible_with([1, self._dim])):
+      raise ValueError(
+          "embedding variable '%s': a constant initial value must be a scalar or of "
+          "shape [%d], got %s" % (self._name, self._dim, value.shape))
+    return array_ops.reshape(value, [1, self._dim])
+
+
+def _call_initializer(initializer, shape):
+  """Calls an initializer with what its signature takes of (shape, dtype)."""
+  try:
+    signature = inspect.signature(initializer)
+  except (TypeError, ValueError):
+    return initializer(shape, dtype=dtypes.float32)
+  parameters = signature.parameters
+  any_keyword = any(p.kind == p.VAR_KEYWORD for p in parameters.values())
+  if not parameters:
+    return initializer()
+  if "dtype" in parameters or any_keyword:
+    return initializer(shape, dtype=dtypes.float32)
+  return initializer(shape)
+
+
+def _env_flag(name):
+  """True when the environment variable is set to something that says yes."""
+  return os.environ.get(name, "0").strip().lower() in ("1", "true", "yes", "on")
+
+
+def _number_of_parts(name, partitioner, dim):
+  """Asks the partitioner how many parts the table's buckets make."""
+  partitions = partitioner(
+      shape=tensor_shape.TensorShape([NUM_BUCKETS, dim]), dtype=dtypes.float32)
+  if len(partitions) != 2 or partitions[1] != 1:
+    raise ValueError(
+        "embedding variable '%s': the partitioner must cut the first of two axes "
+        "only, got %s" % (name, list(partitions)))
+  return int(partitions[0])

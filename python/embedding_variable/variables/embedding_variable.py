@@ -1,0 +1,449 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The EmbeddingVariable object: a table of rows behind a variable's interface.
+
+It derives from ResourceVariable because that is what stock `embedding_lookup`
+leaves alone instead of reading it whole. Its Python shape is `[dim]`, which the slots
+of stock optimizers are made from; its handle carries `[None, dim]`, which gradients
+in control flow need.
+"""
+
+import collections
+
+from tensorflow.core.framework import attr_value_pb2
+from tensorflow.python.eager import context
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import gen_resource_variable_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.ops import variables
+from tensorflow.python.util import compat
+
+from embedding_variable.ops import checkpoint_ops
+from embedding_variable.ops import gather_ops
+from embedding_variable.ops import handle_ops
+from embedding_variable.ops import row_ops
+from embedding_variable.variables import config_pb2
+
+# Collection of every embedding variable of a graph.
+EMBEDDING_VARIABLES = "embedding_variables"
+
+HANDLE_OP = "EvHandle"
+
+_ID_DTYPES = (dtypes.int32, dtypes.int64)
+
+# Where a graph keeps its embedding variables by handle name: one object for each,
+# however many collections of an imported meta graph mention it.
+_REGISTRY = "_embedding_variables_by_handle"
+
+
+def is_embedding_variable(value):
+  """True for an `EmbeddingVariable` (a partitioned one is a list of them)."""
+  return isinstance(value, EmbeddingVariable)
+
+
+def all_in_graph():
+  """Returns the embedding variables of the default graph."""
+  return ops.get_collection(EMBEDDING_VARIABLES)
+
+
+def parts_of(params):
+  """Returns the list of embedding variables that `params` stands for, or None.
+
+  Args:
+    params: an embedding variable, a `PartitionedVariable` or a list of them, or
+      anything else (None then). A list that mixes embedding variables with other
+      things is a TypeError.
+  """
+  if isinstance(params, variables.PartitionedVariable):
+    params = list(params)
+  if is_embedding_variable(params):
+    return [params]
+  if not isinstance(params, (list, tuple)):
+    return None
+  count = sum(is_embedding_variable(p) for p in params)
+  if not count:
+    return None
+  if count < len(params):
+    raise TypeError(
+        "embedding lookup over a list that mixes the embedding variable '%s' "
+        "with other parameters" %
+        next(p.op.name for p in params if is_embedding_variable(p)))
+  return list(params)
+
+
+class EmbeddingVariable(resource_variable_ops.ResourceVariable):
+  """A variable that maps any integer to a row of `dim` floats.
+
+  Made by `get_embedding_variable`. Looking a key up never inserts it: an absent key
+  reads its default row, row `floormod(key, R)` of the `[R, dim]` table that the
+  initializer filled. A key is inserted when its first gradient is applied.
+
+  Attributes:
+    target_gpu: rank that holds the table in `sparse_operation_kit` (-1: spread over
+      all). Has no meaning without it.
+  """
+
+  def __init__(self,  # pylint: disable=super-init-not-called
+               name,
+               dim,
+               default_rows,
+               key_dtype=dtypes.int64,
+               trainable=True,
+               collections=None,  # pylint: disable=redefined-outer-name
+               record_frequency=False,
+               record_version=False):
+    """Creates the table's handle and its initializer in the default graph.
+
+    Args:
+      name: string, full name of the variable.
+      dim: int >= 1, length of a row.
+      default_rows: function without arguments that returns float32 `[R, dim]`.
+      key_dtype: `tf.int64` or `tf.int32`.
+      trainable: bool.
+      collections: list of collection keys, or None for GLOBAL_VARIABLES.
+      record_frequency: bool.
+      record_version: bool.
+
+    Raises:
+      ValueError: in eager mode.
+    """
+    if collections is None:
+      collections = [ops.GraphKeys.GLOBAL_VARIABLES]
+    collections = list(collections)
+    if trainable and ops.GraphKeys.TRAINABLE_VARIABLES not in collections:
+      collections.append(ops.GraphKeys.TRAINABLE_VARIABLES)
+    if EMBEDDING_VARIABLES not in collections:
+      collections.append(EMBEDDING_VARIABLES)
+    self._maybe_initialize_trackable()
+    with ops.init_scope():
+      if context.executing_eagerly():
+        raise ValueError(
+            "embedding variable '%s': embedding variables work in graph mode "
+            "only" % name)
+      with ops.name_scope(name) as scope:
+        handle_name = ops.name_from_scope_name(scope)
+        # The initial value is colocated with a handle that does not exist yet,
+        # as ResourceVariable does it.
+        attr = attr_value_pb2.AttrValue(
+            list=attr_value_pb2.AttrValue.ListValue(
+                s=[compat.as_bytes("loc:@%s" % handle_name)]))
+        with ops.get_default_graph()._attr_scope({"_class": attr}):  # pylint: disable=protected-access
+          with ops.name_scope("Initializer"), ops.device(None):
+            initial_value = default_rows()
+          handle = handle_ops.handle(
+              handle_name, dim, key_dtype=key_dtype,
+              record_frequency=record_frequency, record_version=record_version,
+              name=scope)
+        if initial_value.op._get_control_flow_context() is not None:  # pylint: disable=protected-access
+          raise ValueError(
+              "embedding variable '%s': the initializer is a tensor from inside "
+              "a loop or conditional; pass an initializer object instead" % name)
+        with ops.name_scope("IsInitialized"), ops.device(handle.device):
+          is_initialized = handle_ops.is_initialized(handle)
+        with ops.name_scope("Assign") as n, \
+            ops.colocate_with(None, ignore_existing=True), \
+            ops.device(handle.device):
+          initializer = handle_ops.initialize(handle, initial_value, name=n)
+        with ops.name_scope("Read"), ops.device(handle.device):
+          # Never run. Stock TensorFlow finds the handle of an imported variable
+          # by walking back from such an op, also where this package is absent.
+          snapshot = gen_resource_variable_ops.read_variable_op(
+              handle, dtypes.float32)
+        with ops.name_scope("Shape"), ops.device(handle.device):
+          shape_tensor = handle_ops.shape(handle)
+    self._finish_init(
+        handle, dim, trainable=trainable, initial_value=initial_value,
+        initializer_op=initializer, is_initialized_op=is_initialized,
+        graph_element=snapshot, shape_tensor=shape_tensor)
+    ops.add_to_collections(collections, self)
+
+  def _finish_init(self, handle, dim, shape_tensor, **kwargs):
+    """Sets the attributes that a created and an imported variable share."""
+    resource_variable_ops.BaseResourceVariable.__init__(
+        self, shape=[dim], dtype=dtypes.float32, handle=handle,
+        name=handle.op.name, unique_id=handle.op.name,
+        handle_name=handle.op.name, **kwargs)
+    self._shape_tensor = shape_tensor
+    self._dim = dim
+    self._key_dtype = dtypes.as_dtype(handle.op.get_attr("key_dtype"))
+    # Column name -> initial value, in order of creation.
+    self._slot_columns = collections.OrderedDict()
+    self._caching_device = None
+    self.target_gpu = -1
+    self._ev_option = None
+    registry = handle.graph.__dict__.setdefault(_REGISTRY, {})
+    registry[handle.name] = self
+
+  @classmethod
+  def from_definition(cls, variable_def, import_scope=None):
+    """Returns the variable of a `VariableDef` whose ops are in the default graph.
+
+    Args:
+      variable_def: a `VariableDef` that `to_proto` made.
+      import_scope: string, name scope that the graph was imported under.
+    """
+    graph = ops.get_default_graph()
+
+    def element(name):
+      return graph.as_graph_element(
+          ops.prepend_name_scope(name, import_scope=import_scope))
+
+    handle = element(variable_def.variable_name)
+    known = graph.__dict__.get(_REGISTRY, {}).get(handle.name)
+    if known is not None:
+      return known
+    dim = handle.op.get_attr("shape").dim[-1].size
+    shape_tensor = next((c.outputs[0] for c in handle.consumers()
+                         if c.type == "EvShape"), None)
+    is_initialized = next((c.outputs[0] for c in handle.consumers()
+                           if c.type == "EvIsInitialized"), None)
+    if shape_tensor is None:
+      with ops.device(handle.device):
+        shape_tensor = handle_ops.shape(handle)
+    slice_info = None
+    if variable_def.HasField("save_slice_info_def"):
+      slice_info = variables.Variable.SaveSliceInfo(
+          save_slice_info_def=variable_def.save_slice_info_def,
+          import_scope=import_scope)
+    initial_value = None
+    if variable_def.initial_value_name:
+      initial_value = element(variable_def.initial_value_name)
+    self = cls.__new__(cls)
+    self._maybe_initialize_trackable()
+    self._finish_init(
+        handle, dim, trainable=variable_def.trainable,
+        initial_value=initial_value,
+        initializer_op=element(variable_def.initializer_name),
+        is_initialized_op=is_initialized,
+        graph_element=element(variable_def.snapshot_name),
+        shape_tensor=shape_tensor, save_slice_info=slice_info)
+    self._find_imported_slots()
+    return self
+
+  def _find_imported_slots(self):
+    """Learns the slots from the update ops of an imported graph."""
+    for op in self._handle.consumers():
+      if op.type in ("EvReadRows", "EvWriteRows"):
+        first, count = 0, None
+      elif op.type == "EvApply":
+        tables = list(op.inputs)[:op.get_attr("num_tables")]
+        per_table = len(op.get_attr("slot_names")) // len(tables)
+        first = [t is self._handle for t in tables].index(True) * per_table
+        count = per_table
+      else:
+        continue
+      names = op.get_attr("slot_names")
+      end = len(names) if count is None else first + count
+      for name, init in zip(names[first:end],
+                            op.get_attr("slot_inits")[first:end]):
+        self.add_slot_column(compat.as_str(name), init)
+
+  # What the table holds.
+
+  @property
+  def dim(self):
+    """int, length of a row."""
+    return self._dim
+
+  @property
+  def key_dtype(self):
+    """`tf.int64` or `tf.int32`."""
+    return self._key_dtype
+
+  @property
+  def slot_columns(self):
+    """Ordered dict: name of each optimizer slot's column -> its initial value."""
+    return collections.OrderedDict(self._slot_columns)
+
+  def add_slot_column(self, name, init):
+    """Notes that rows have a slot column (the engine makes it at first use)."""
+    self._slot_columns[name] = float(init)
+
+  def total_count(self):
+    """Returns int64 `[2]`: the number of keys, and dim."""
+    with ops.device(self._handle.device):
+      return handle_ops.shape(self._handle)
+
+  def get_dynamic_shape(self):
+    """Returns int64 `[2]`: the number of keys, and dim."""
+    return self.total_count()
+
+  def stats(self):
+    """Returns int64 `[4]`: rows, index bytes, row bytes, rows inserted so far."""
+    with ops.device(self._handle.device):
+      return handle_ops.stats(self._handle)
+
+  def get_frequency(self, ids):
+    """Returns int64 of the shape of `ids`: how often each was trained.
+
+    0 for an absent key, and when frequencies are not recorded (`TF_RECORD_FREQ=1`
+    at creation records them). Inserts nothing.
+    """
+    return gather_ops.get_meta(self._handle, self.convert_ids(ids))[0]
+
+  def get_version(self, ids):
+    """Returns int64 of the shape of `ids`: global step of each one's last update.
+
+    -1 for an absent key, and when versions are not recorded (`TF_RECORD_VERSION=1`
+    at creation records them). Inserts nothing.
+    """
+    return gather_ops.get_meta(self._handle, self.convert_ids(ids))[1]
+
+  def export(self):
+    """Returns (keys, values, versions, freqs) of one frozen moment.
+
+    Keys `[N]` of `key_dtype` in ascending order of (floormod(key, 1000), key),
+    values float32 `[N, dim]`, versions and freqs int64 `[N]` (`[0]` when not
+    recorded).
+    """
+    with ops.device(self._handle.device):
+      table = checkpoint_ops.export_table(self._handle)
+      keys = math_ops.cast(table.keys, self._key_dtype)
+    return keys, table.values, table.versions, table.frequencies
+
+  def erase(self, keys):
+    """Returns int64 scalar: removes `keys` with their slots, counts those found."""
+    keys = math_ops.cast(self.convert_ids(keys), dtypes.int64)
+    return row_ops.erase(self._handle, keys)
+
+  def convert_ids(self, ids):
+    """Returns `ids` as an int32 or int64 tensor.
+
+    Python and NumPy values become `key_dtype`.
+
+    Raises:
+      TypeError: ids of another type, named with the variable.
+    """
+    if not isinstance(ids, ops.Tensor):
+      dtype = getattr(ids, "dtype", None)
+      try:
+        ids = ops.convert_to_tensor(
+            ids, preferred_dtype=self._key_dtype,
+            dtype=None if dtype is None else dtypes.as_dtype(dtype).base_dtype,
+            name="ids")
+      except (TypeError, ValueError) as e:
+        raise TypeError("embedding variable '%s': ids are not integers: %s" %
+                        (self.op.name, e))
+    if ids.dtype.base_dtype not in _ID_DTYPES:
+      raise TypeError(
+          "embedding variable '%s': ids must be int32 or int64, got %s" %
+          (self.op.name, ids.dtype.base_dtype.name))
+    return ids
+
+  def sparse_read(self, indices, name=None, ev_init_value=None, counts=None):
+    """Looks up rows; differentiable.
+
+    Args:
+      indices: int32 or int64 ids of any shape.
+      name: name of the op.
+      ev_init_value: not in this version.
+      counts: not in this version.
+
+    Returns:
+      float32 `indices.shape + [dim]`.
+
+    Raises:
+      NotImplementedError: `ev_init_value` or `counts` is given.
+      TypeError: ids that are not integers.
+    """
+    if ev_init_value is not None:
+      self._unsupported("this version does not have ev_init_value")
+    if counts is not None:
+      self._unsupported("this version does not have counts")
+    with ops.name_scope("Gather" if name is None else name) as name:
+      resource_variable_ops.variable_accessed(self)
+      return gather_ops.gather(self._handle, self.convert_ids(indices), name=name)
+
+  # Facts that DeepRec's scripts ask for.
+
+  @property
+  def steps_to_live(self):
+    return None
+
+  @property
+  def storage_type(self):
+    return config_pb2.StorageType.DRAM
+
+  @property
+  def block_num(self):
+    return 1
+
+  @property
+  def invalid_key(self):
+    """DeepRec's reserved key; here no key is reserved."""
+    return self._key_dtype.max if self._key_dtype == dtypes.int64 else -1
+
+  def need_counts(self):
+    """True when frequencies are recorded."""
+    return bool(self._handle.op.get_attr("record_frequency"))
+
+  # A variable's interface.
+
+  def is_initialized(self, name=None):
+    """Returns a bool scalar."""
+    with ops.device(self._handle.device):
+      return handle_ops.is_initialized(self._handle, name=name)
+
+  def _as_graph_element(self):
+    """What `session.run(variable)` fetches: the number of keys, and dim."""
+    return self._shape_tensor
+
+  def eval(self, session=None):
+    """Returns what `session.run(variable)` does."""
+    return self._shape_tensor.eval(session=session)
+
+  def __bool__(self):
+    return True
+
+  __nonzero__ = __bool__
+
+  def __repr__(self):
+    return "<EmbeddingVariable '%s' dim=%d key_dtype=%s>" % (
+        self.name, self._dim, self._key_dtype.name)
+
+  def _dense_var_to_tensor(self, dtype=None, name=None, as_ref=False):
+    del dtype, name
+    if as_ref:
+      return self._handle  # colocate_with asks for it.
+    return self._no_dense_value()
+
+  def _no_dense_value(self, *unused_args, **unused_kwargs):
+    self._unsupported(
+        "it has no dense value: it cannot be converted to a tensor, read whole or "
+        "used in arithmetic. Look rows up with tf.nn.embedding_lookup, or call "
+        "export()")
+
+  def _no_assignment(self, *unused_args, **unused_kwargs):
+    self._unsupported(
+        "it cannot be assigned. Rows change through an optimizer, or by restoring "
+        "a checkpoint")
+
+  def _unsupported(self, what):
+    raise NotImplementedError("embedding variable '%s': %s" % (self.op.name, what))
+
+  value = _no_dense_value
+  read_value = _no_dense_value
+  _read_variable_op = _no_dense_value
+  gather_nd = _no_dense_value
+  numpy = _no_dense_value
+  count_up_to = _no_dense_value
+  _AsTensor = _no_dense_value  # pylint: disable=invalid-name
+  _ref = _no_dense_value
+  assign = _no_assignment
+  assign_add = _no_assignment
+  assign_sub = _no_assignment
+  load = _no_assignment
+  scatter_add = _no_assignment
+  scatter_sub = _no_assignment
+  scatter_update = _no_assignment
+  scatter_max = _no_assignment
+  scatter_min = _no_assignment
+  scatter_mul = _no_assignment
+  scatter_div = _no_assignment
+  scatter_nd_add = _no_assignment
+  scatter_nd_sub = _no_assignment
+  scatter_nd_update = _no_assignment
+  batch_scatter_update = _no_assignment
+  set_shape = _no_assignment

@@ -1,0 +1,270 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The option objects of an embedding variable.
+
+Constructors take DeepRec's arguments in DeepRec's order with DeepRec's defaults and
+set DeepRec's attributes. Every object owns its values: no default is shared between
+two of them. What an option asks for is checked when a variable is created with it.
+"""
+
+import os
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.platform import tf_logging as logging
+
+from embedding_variable.variables import config_pb2
+
+_GIB = 1024**3
+_TIERS = 4
+
+# Storage types that keep rows in files.
+_NEEDS_PATH = frozenset([
+    config_pb2.StorageType.LEVELDB, config_pb2.StorageType.SSDHASH,
+    config_pb2.StorageType.DRAM_LEVELDB, config_pb2.StorageType.DRAM_SSDHASH
+])
+
+_COUNTER_TYPES = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
+
+
+class InitializerOption(object):
+  """What a new key starts with.
+
+  Args:
+    initializer: initializer of the default rows, or None for the `initializer`
+      argument of `get_embedding_variable`.
+    default_value_dim: int >= 1, number of default rows. A new key copies row
+      `floormod(key, default_value_dim)`.
+    default_value_no_permission: float that fills the rows of keys that a filter
+      has not admitted.
+
+  Raises:
+    ValueError: `default_value_dim` < 1.
+  """
+
+  def __init__(self,
+               initializer=None,
+               default_value_dim=4096,
+               default_value_no_permission=.0):
+    if default_value_dim is None or default_value_dim < 1:
+      raise ValueError(
+          "InitializerOption: default_value_dim must be at least 1, got %r" %
+          (default_value_dim,))
+    self.initializer = initializer
+    self.default_value_dim = default_value_dim
+    self.default_value_no_permission = default_value_no_permission
+
+
+class GlobalStepEvict(object):
+  """Evicts keys that no step has updated for `steps_to_live` steps; None: off."""
+
+  def __init__(self, steps_to_live=None):
+    self.steps_to_live = steps_to_live
+
+
+class L2WeightEvict(object):
+  """Evicts keys with `0.5 * sum(w^2)` below the threshold; -1.0: off."""
+
+  def __init__(self, l2_weight_threshold=-1.0):
+    if l2_weight_threshold <= 0 and l2_weight_threshold != -1.0:
+      logging.warning(
+          "L2WeightEvict: l2_weight_threshold must be positive, got %s; "
+          "nothing will be evicted", l2_weight_threshold)
+    self.l2_weight_threshold = l2_weight_threshold
+
+
+class CounterFilter(object):
+  """Admits a key at its `filter_freq`-th occurrence, counted exactly; 0: off."""
+
+  def __init__(self, filter_freq=0):
+    self.filter_freq = filter_freq
+
+
+class CBFFilter(object):
+  """Admits a key at about its `filter_freq`-th occurrence, by a Bloom filter.
+
+  Args:
+    filter_freq: int, 0: off.
+    max_element_size: int, keys that the filter is made for.
+    false_positive_probability: float in (0, 1).
+    counter_type: `tf.uint8`, `tf.uint16`, `tf.uint32` or `tf.uint64`.
+
+  Raises:
+    ValueError: only one of `max_element_size` and `false_positive_probability` is
+      positive.
+    TypeError: another `counter_type`.
+  """
+
+  def __init__(self,
+               filter_freq=0,
+               max_element_size=0,
+               false_positive_probability=-1.0,
+               counter_type=dtypes.uint64):
+    if (max_element_size > 0) != (false_positive_probability > 0):
+      raise ValueError(
+          "CBFFilter: max_element_size and false_positive_probability must be "
+          "positive together, got %r and %r" %
+          (max_element_size, false_positive_probability))
+    counter_type = dtypes.as_dtype(counter_type)
+    if counter_type not in _COUNTER_TYPES:
+      raise TypeError("CBFFilter: counter_type must be one of %s, got %s" %
+                      ([t.name for t in _COUNTER_TYPES], counter_type.name))
+    self.filter_freq = filter_freq
+    self.max_element_size = max_element_size
+    self.false_positive_probability = false_positive_probability
+    self.counter_type = counter_type
+
+
+class StorageOption(object):
+  """Where rows live.
+
+  Args:
+    storage_type: number of `config_pb2.StorageType`, or None for DEFAULT.
+    storage_path: directory of the tiers that are files; it is created.
+    storage_size: list of at most four ints, bytes of each tier; missing ones are
+      1 GiB. The list is copied.
+    cache_strategy: number of `config_pb2.CacheStrategy`.
+    layout: accepted for compatibility.
+
+  Raises:
+    ValueError: `storage_size` is no list, or a storage type that needs a path has
+      none.
+  """
+
+  def __init__(self,
+               storage_type=None,
+               storage_path=None,
+               storage_size=None,
+               cache_strategy=config_pb2.CacheStrategy.LFU,
+               layout=None):
+    size = [_GIB] if storage_size is None else storage_size
+    if not isinstance(size, (list, tuple)):
+      raise ValueError("StorageOption: storage_size must be a list, got %r" %
+                       (storage_size,))
+    if len(size) > _TIERS:
+      raise ValueError("StorageOption: storage_size has %d entries, at most %d" %
+                       (len(size), _TIERS))
+    self.storage_type = storage_type
+    self.storage_path = storage_path
+    self.storage_size = list(size) + [_GIB] * (_TIERS - len(size))
+    self.cache_strategy = cache_strategy
+    self.layout = layout
+    if storage_type in _NEEDS_PATH and storage_path is None:
+      raise ValueError("StorageOption: storage type %s needs a storage_path" %
+                       config_pb2.StorageType.Name(storage_type))
+    if storage_path is not None:
+      os.makedirs(storage_path, exist_ok=True)
+
+
+class CheckpointOption(object):
+  """Where a variable would be loaded from at creation."""
+
+  def __init__(self,
+               ckpt_to_load_from=None,
+               tensor_name_in_ckpt=None,
+               always_load_from_specific_ckpt=False,
+               init_data_source=None):
+    self.ckpt_to_load_from = ckpt_to_load_from
+    self.tensor_name_in_ckpt = tensor_name_in_ckpt
+    self.always_load_from_specific_ckpt = always_load_from_specific_ckpt
+    self.init_data_source = init_data_source
+
+
+class EmbeddingVariableOption(object):
+  """All options of one embedding variable.
+
+  Args:
+    ht_type: accepted for compatibility; there is one kind of hash table.
+    ht_partition_num: accepted for compatibility.
+    evict_option: `GlobalStepEvict`, `L2WeightEvict` or None. Becomes `evict`.
+    ckpt: `CheckpointOption` or None.
+    filter_option: `CounterFilter`, `CBFFilter` or None. Becomes
+      `filter_strategy`.
+    storage_option: `StorageOption`; None is a new default one.
+    init_option: `InitializerOption`; None is a new default one. Becomes `init`.
+  """
+
+  def __init__(self,
+               ht_type="",
+               ht_partition_num=1000,
+               evict_option=None,
+               ckpt=None,
+               filter_option=None,
+               storage_option=None,
+               init_option=None):
+    self.ht_type = ht_type
+    self.ht_partition_num = ht_partition_num
+    self.evict = evict_option
+    self.ckpt = ckpt
+    self.filter_strategy = filter_option
+    self.storage_option = storage_option or StorageOption()
+    self.init = init_option or InitializerOption()
+
+
+def _unsupported(name, option, value):
+  raise NotImplementedError(
+      "embedding variable '%s': this version does not have %s (got %s)" %
+      (name, option, value))
+
+
+def check_supported(name, option):
+  """Raises unless this version does what `option` asks for.
+
+  Args:
+    name: the variable's name, for messages.
+    option: an `EmbeddingVariableOption`.
+
+  Raises:
+    TypeError: `option`, or a part of it, is of another class.
+    NotImplementedError: a feature that this version does not have.
+  """
+  if not isinstance(option, EmbeddingVariableOption):
+    raise TypeError(
+        "embedding variable '%s': ev_option must be an EmbeddingVariableOption, "
+        "got %r" % (name, option))
+  strategy = option.filter_strategy
+  if strategy is not None:
+    if not isinstance(strategy, (CounterFilter, CBFFilter)):
+      raise TypeError(
+          "embedding variable '%s': filter_option must be a CounterFilter or a "
+          "CBFFilter, got %r" % (name, strategy))
+    if strategy.filter_freq and strategy.filter_freq > 0:
+      _unsupported(name, "the feature filter %s" % type(strategy).__name__,
+                   "filter_freq=%d" % strategy.filter_freq)
+  evict = option.evict
+  if evict is not None:
+    if isinstance(evict, GlobalStepEvict):
+      if evict.steps_to_live:
+        _unsupported(name, "the eviction GlobalStepEvict",
+                     "steps_to_live=%s" % evict.steps_to_live)
+    elif isinstance(evict, L2WeightEvict):
+      if evict.l2_weight_threshold > 0:
+        _unsupported(name, "the eviction L2WeightEvict",
+                     "l2_weight_threshold=%s" % evict.l2_weight_threshold)
+    else:
+      raise TypeError(
+          "embedding variable '%s': evict_option must be a GlobalStepEvict or a "
+          "L2WeightEvict, got %r" % (name, evict))
+  _check_storage(name, option.storage_option)
+  ckpt = option.ckpt
+  if ckpt is not None and (ckpt.ckpt_to_load_from or ckpt.tensor_name_in_ckpt or
+                           ckpt.always_load_from_specific_ckpt or
+                           ckpt.init_data_source):
+    _unsupported(name, "loading through CheckpointOption", vars(ckpt))
+
+
+def _check_storage(name, storage):
+  """Raises unless rows of this storage type can be kept."""
+  if not isinstance(storage, StorageOption):
+    raise TypeError(
+        "embedding variable '%s': storage_option must be a StorageOption, got %r" %
+        (name, storage))
+  storage_type = storage.storage_type
+  if storage_type in (None, config_pb2.StorageType.DEFAULT,
+                      config_pb2.StorageType.DRAM):
+    return
+  if storage_type not in config_pb2.StorageType.values():
+    raise ValueError(
+        "embedding variable '%s': storage_type must be a value of StorageType, "
+        "got %r" % (name, storage_type))
+  _unsupported(name, "the storage type",
+               config_pb2.StorageType.Name(storage_type))
