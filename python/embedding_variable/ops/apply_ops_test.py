@@ -153,7 +153,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
       want[1:] -= 1
       self.assertAllClose(want, sess.run(rows))
 
-  @parameterized.parameters([[[1, 0]]], [[[5, -1]]])
+  @parameterized.parameters([[1, 0]], [[5, -1]])
   def test_wrong_plan_tables_are_found_anew(self, plan_tables):
     tables = [testing.Table("a", 2), testing.Table("b", 2)]
     grads = self._lookup_and_grads(tables, [[1, 2], [1, 2]])

@@ -38,6 +38,9 @@ def handle(shared_name,
     ValueError: `dim` < 1.
     TypeError: another `key_dtype`.
   """
+  if dim < 1:
+    raise ValueError("embedding variable '%s': dim must be >= 1, got %s" %
+                     (shared_name, dim))
   return _gen.ev_handle(
       container=container, shared_name=shared_name, dtype=dtypes.float32,
       shape=[None, dim], key_dtype=key_dtype, record_frequency=record_frequency,

@@ -11,6 +11,8 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from tensorflow.python.ops import resource_variable_ops
+
 from embedding_variable.ops import apply_ops
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import handle_ops
@@ -28,13 +30,13 @@ class HandleOpsTest(parameterized.TestCase, tf.test.TestCase):
     op = table.handle.op
     self.assertEqual(tf.float32, op.get_attr("dtype"))
     self.assertEqual([-1, 3], [d.size for d in op.get_attr("shape").dim])
-    data = table.handle._handle_data
+    data = resource_variable_ops.get_eager_safe_handle_data(table.handle)
     self.assertEqual(3, data.shape_and_type[0].shape.dim[1].size)
     self.assertTrue(op.op_def.is_stateful)
 
   @parameterized.parameters(0, -1)
   def test_bad_dim_is_an_error_that_names_the_variable(self, dim):
-    with self.assertRaisesRegex(ValueError, "'user'.*dim >= 1"):
+    with self.assertRaisesRegex(ValueError, "'user'.*dim must be >= 1"):
       handle_ops.handle("user", dim)
 
   def test_bad_key_dtype(self):
@@ -86,7 +88,7 @@ class HandleOpsTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllEqual(before, sess.run(rows))
       self.assertAllEqual([0, 2], sess.run(shape))
 
-  @parameterized.parameters([[[2, 3]]], [[[0, 2]]], [[[2]]], [[[1, 1, 2]]])
+  @parameterized.parameters([[2, 3]], [[0, 2]], [[2]], [[1, 1, 2]])
   def test_bad_default_rows(self, shape):
     handle = handle_ops.handle("user", 2)
     rows = tf.compat.v1.placeholder(tf.float32)
@@ -103,7 +105,7 @@ class HandleOpsTest(parameterized.TestCase, tf.test.TestCase):
     with self.assertRaisesRegex(ValueError, "default_rows must have shape"):
       handle_ops.initialize(handle, np.zeros([4, 3], np.float32))
     with self.assertRaises((TypeError, ValueError)):
-      handle_ops.initialize(handle, np.zeros([4, 2], np.float64))
+      handle_ops.initialize(handle, tf.zeros([4, 2], tf.float64))
 
   def test_two_sessions_have_two_tables(self):
     table = testing.Table("user", 2)

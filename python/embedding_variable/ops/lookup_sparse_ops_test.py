@@ -312,27 +312,6 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
     (output,), _ = _lookup([table], [ids], [splits], [size], ["sum"])
     self.assertEqual([None] * 3, tf.gradients(output, [ids, splits, size]))
 
-  def test_lookup_inside_a_while_loop(self):
-    table = testing.Table("user", 2)
-    ids = tf.constant([3, 4, 3], tf.int64)
-
-    def body(i, total):
-      (output,), _ = _lookup([table], [ids[i:i + 1]], [[0, 1]], [1], ["sum"])
-      return i + 1, total + tf.reduce_sum(output)
-
-    _, total = tf.while_loop(lambda i, _: i < 3, body, [0, 0.0])
-    grad, = tf.gradients(total, [table.handle])
-    with testing.session() as sess:
-      _init(sess, [table])
-      got, slices = sess.run([total, grad])
-      self.assertAllClose(
-          np.sum(testing.rows_of([3, 4, 3], table.defaults)), got)
-      summed = {}
-      for index, value in zip(slices.indices, slices.values):
-        summed[index] = summed.get(index, 0) + value
-      self.assertAllClose([2, 2], summed[3])
-      self.assertAllClose([1, 1], summed[4])
-
   def test_lookup_inside_a_cond(self):
     table = testing.Table("user", 2)
     flag = tf.compat.v1.placeholder(tf.bool, [])
