@@ -1,0 +1,57 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""BUILD files use the macros, which keep the rooms apart."""
+
+import re
+
+from absl.testing import absltest
+
+import tree
+
+_NATIVE = re.compile(r"^\s*(?:native\.)?((?:cc|py)_(?:library|binary|test))\(", re.M)
+_EXEMPT = ("third_party/", "tools/build_defs/", "tools/setup/")
+
+
+def violations(path, text):
+  """Returns a line for each native rule where a macro belongs."""
+  if path.startswith(_EXEMPT):
+    return []
+  return ["%s: %s: use the macros of //tools/build_defs" % (path, rule)
+          for rule in _NATIVE.findall(text)]
+
+
+class BuildFilesTest(absltest.TestCase):
+
+  def test_the_tree_obeys(self):
+    found = []
+    paths = [p for p in tree.files("BUILD", ".bzl")]
+    self.assertGreater(len(paths), 10)
+    for path in paths:
+      found += violations(path, tree.read(path))
+    self.assertEmpty(found, "\n" + "\n".join(found))
+
+  def test_every_cpp_and_python_source_is_in_a_build_file(self):
+    lost = []
+    for path in tree.files(".py", ".cc", ".h"):
+      if not path.startswith(("kernels/", "python/", "addons/")):
+        continue
+      parts = path.split("/")
+      texts = []
+      for depth in range(len(parts) - 1, 0, -1):
+        try:
+          texts.append((depth, tree.read("/".join(parts[:depth] + ["BUILD"]))))
+          break
+        except OSError:
+          continue
+      name = "/".join(parts[texts[0][0]:]) if texts else None
+      if not texts or '"%s"' % name not in texts[0][1]:
+        lost.append(path)
+    self.assertEmpty(lost, "in no BUILD file:\n" + "\n".join(lost))
+
+  def test_refuses_a_native_rule(self):
+    self.assertLen(violations("kernels/a/BUILD", 'cc_library(\n    name = "a",\n)\n'), 1)
+    self.assertEmpty(violations("kernels/a/BUILD", 'engine_library(\n)\n'))
+
+
+if __name__ == "__main__":
+  absltest.main()

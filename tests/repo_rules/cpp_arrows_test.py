@@ -1,0 +1,156 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Which room of the C++ tree includes which (the design's table)."""
+
+import re
+
+from absl.testing import absltest
+from absl.testing import parameterized
+
+import tree
+
+_ENGINE = "kernels/engine/"
+_ENGINE_ROOMS = frozenset([
+    "base", "ids", "table", "policy", "storage", "combine", "optimizer",
+    "checkpoint", "embedding", "testing"
+])
+
+# Each room and what it may include besides itself.
+_MAY_USE = {
+    "kernels/engine/base": [],
+    "kernels/engine/ids": ["kernels/engine/base"],
+    "kernels/engine/table": ["kernels/engine/base"],
+    "kernels/engine/policy": ["kernels/engine/base"],
+    "kernels/engine/storage": ["kernels/engine/base", "kernels/engine/policy"],
+    "kernels/engine/combine": ["kernels/engine/base"],
+    "kernels/engine/optimizer": ["kernels/engine/base"],
+    "kernels/engine/checkpoint": ["kernels/engine/base"],
+    "kernels/engine/embedding": [
+        _ENGINE + room for room in _ENGINE_ROOMS - {"testing"}
+    ],
+    "kernels/engine/testing": [_ENGINE + room for room in _ENGINE_ROOMS],
+    "kernels/tf/bridge": ["tensorflow", "kernels/engine/base"],
+    "kernels/tf/ops": ["tensorflow"],
+    "kernels/tf/resources": [
+        "tensorflow", "kernels/tf/bridge"
+    ] + [_ENGINE + room for room in _ENGINE_ROOMS - {"testing"}],
+    "kernels/tf/op_kernels": [
+        "tensorflow", "kernels/tf/bridge", "kernels/tf/resources"
+    ] + [_ENGINE + room for room in _ENGINE_ROOMS - {"testing"}],
+}
+
+# Programs that measure the engine from outside.
+_OUTSIDE = ("benchmarks/", "tests/")
+
+_CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
+_INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+# What TensorFlow's headers bring along belongs to TensorFlow.
+_FRAMEWORK = ("tensorflow/", "absl/", "google/protobuf/", "Eigen/", "unsupported/Eigen",
+              "third_party/eigen3")
+_GTEST = ("gtest/", "gmock/")
+
+
+def room_of(path):
+  """Returns the room that a path lies in, or None."""
+  for room in _MAY_USE:
+    if path.startswith(room + "/"):
+      return room
+  return None
+
+
+def target_of(header):
+  """Returns the room, "tensorflow", "gtest", "system" or "unknown"."""
+  if header.startswith(_FRAMEWORK):
+    return "tensorflow"
+  if header.startswith(_GTEST):
+    return "gtest"
+  return room_of(header) or "unknown"
+
+
+def is_test(path):
+  """Returns whether a file is a test or a benchmark beside the code."""
+  stem = path.rsplit(".", 1)[0]
+  return stem.endswith(("_test", "_benchmark"))
+
+
+def violations(path, text):
+  """Returns a line for each include that the table does not allow."""
+  room = room_of(path)
+  if room is None:
+    return ["%s: lies in no room of the table" % path]
+  allowed = {room, *_MAY_USE[room]}
+  if is_test(path):
+    allowed |= {"gtest", "kernels/engine/testing"}
+  if room == "kernels/engine/testing":
+    allowed |= {"gtest"}
+  found = []
+  for bracket, header in _INCLUDE.findall(text):
+    target = target_of(header)
+    if target == "unknown" and bracket == "<":
+      continue  # The system's.
+    if target not in allowed:
+      found.append("%s: %s may not include %s (%s)" % (path, room, header, target))
+  return found
+
+
+class ArrowsTest(parameterized.TestCase):
+
+  def test_the_tree_obeys(self):
+    sources = [p for p in tree.files(*_CPP) if p.startswith("kernels/")]
+    self.assertGreater(len(sources), 20)
+    found = []
+    for path in sources:
+      found += violations(path, tree.read(path))
+    self.assertEmpty(found, "\n" + "\n".join(found))
+
+  def test_other_cpp_sources_are_programs_or_tests(self):
+    others = [p for p in tree.files(*_CPP) if not p.startswith(("kernels/",) + _OUTSIDE)]
+    allowed = [p for p in others if p.startswith("addons/")]
+    self.assertEqual(others, allowed)
+
+  def test_no_framework_under_the_engine(self):
+    word = re.compile(r"tensorflow/|tensorflow::|namespace tensorflow")
+    for path in tree.files(*_CPP):
+      if path.startswith(_ENGINE):
+        for bracket, header in _INCLUDE.findall(tree.read(path)):
+          self.assertNotEqual(target_of(header), "tensorflow", path)
+        self.assertNotRegex(tree.read(path), word, path)
+
+  @parameterized.parameters(
+      ("kernels/engine/table/cpu/a.cc", "kernels/engine/ids/unique.h"),
+      ("kernels/engine/base/a.h", "kernels/engine/table/cpu/hash_index.h"),
+      ("kernels/engine/optimizer/a.h", "tensorflow/core/framework/op.h"),
+      ("kernels/engine/combine/a.h", "absl/types/span.h"),
+      ("kernels/engine/combine/a.cc", "gtest/gtest.h"),
+      ("kernels/engine/combine/a.cc", "kernels/engine/testing/oracle.h"),
+      ("kernels/engine/embedding/a.cc", "kernels/tf/bridge/status.h"),
+      ("kernels/engine/embedding/a.cc", "neighbour.h"),
+      ("kernels/tf/ops/a.cc", "kernels/engine/embedding/embedding_table.h"),
+      ("kernels/tf/bridge/a.cc", "kernels/engine/embedding/embedding_table.h"),
+      ("kernels/tf/resources/a.cc", "kernels/tf/op_kernels/checks.h"),
+      ("kernels/elsewhere/a.cc", "kernels/engine/base/span.h"),
+  )
+  def test_refuses(self, path, header):
+    self.assertLen(violations(path, '#include "%s"\n' % header), 1)
+
+  @parameterized.parameters(
+      ("kernels/engine/table/cpu/a.cc", "kernels/engine/base/span.h"),
+      ("kernels/engine/table/cpu/a.cc", "kernels/engine/table/cpu/b.h"),
+      ("kernels/engine/storage/dram/a.cc", "kernels/engine/policy/admission.h"),
+      ("kernels/engine/embedding/a.cc", "kernels/engine/ids/unique.h"),
+      ("kernels/engine/ids/a_test.cc", "gtest/gtest.h"),
+      ("kernels/engine/ids/a_test.cc", "kernels/engine/testing/oracle.h"),
+      ("kernels/tf/op_kernels/a.cc", "kernels/tf/resources/ev_resource.h"),
+      ("kernels/tf/op_kernels/a.cc", "tensorflow/core/framework/op.h"),
+  )
+  def test_allows(self, path, header):
+    self.assertEmpty(violations(path, '  # include "%s"\n' % header))
+
+  def test_the_system_is_free(self):
+    self.assertEmpty(
+        violations("kernels/engine/base/a.cc", "#include <sys/mman.h>\n#include <vector>\n"))
+
+
+if __name__ == "__main__":
+  absltest.main()

@@ -1,0 +1,158 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What Python modules import, and where stock TensorFlow is patched."""
+
+import ast
+
+from absl.testing import absltest
+from absl.testing import parameterized
+
+import tree
+
+_EV = "python/embedding_variable/"
+_INTEGRATION = _EV + "integration/"
+_SOK = "addons/sparse_operation_kit/"
+_LOADER = _EV + "_lib.py"
+
+# What runs the product from outside may import all of it.
+_OUTSIDE = ("tests/", "examples/", "benchmarks/", "docs/")
+
+
+def is_test(path):
+  return path.endswith(("_test.py", "_utest.py")) or "/testing/" in path
+
+
+def imported(module):
+  """Yields the dotted names that a parsed module imports, anywhere in it."""
+  for node in ast.walk(module):
+    if isinstance(node, ast.Import):
+      for alias in node.names:
+        yield alias.name
+    elif isinstance(node, ast.ImportFrom) and node.level == 0:
+      yield node.module
+      for alias in node.names:
+        yield "%s.%s" % (node.module, alias.name)
+
+
+def _is(name, package):
+  return name == package or name.startswith(package + ".")
+
+
+def _tensorflow_names(module):
+  """Returns the local names that are bound to something of TensorFlow's."""
+  names = set()
+  for node in ast.walk(module):
+    if isinstance(node, ast.Import):
+      for alias in node.names:
+        if _is(alias.name, "tensorflow"):
+          names.add(alias.asname or alias.name.split(".")[0])
+    elif isinstance(node, ast.ImportFrom) and node.level == 0:
+      if _is(node.module, "tensorflow"):
+        names.update(alias.asname or alias.name for alias in node.names)
+  return names
+
+
+def _base_name(node):
+  while isinstance(node, ast.Attribute):
+    node = node.value
+  return node.id if isinstance(node, ast.Name) else None
+
+
+def _targets(node):
+  if isinstance(node, ast.Assign):
+    return node.targets
+  if isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+    return [node.target]
+  if isinstance(node, ast.Delete):
+    return node.targets
+  return []
+
+
+def patches(module):
+  """Returns the line numbers where something of TensorFlow's is replaced."""
+  names = _tensorflow_names(module)
+  lines = []
+  for node in ast.walk(module):
+    for target in _targets(node):
+      if isinstance(target, ast.Attribute) and _base_name(target) in names:
+        lines.append(node.lineno)
+      if (isinstance(target, ast.Subscript) and
+          ast.dump(target.value).find("attr='modules'") >= 0):
+        key = target.slice.value if isinstance(target.slice, ast.Index) else None
+        if isinstance(key, ast.Str) and _is(key.s, "tensorflow"):
+          lines.append(node.lineno)
+    if (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and
+        node.func.id in ("setattr", "delattr") and node.args and
+        _base_name(node.args[0]) in names):
+      lines.append(node.lineno)
+  return lines
+
+
+def violations(path, text):
+  """Returns a line for each rule that a module breaks."""
+  module = ast.parse(text, path)
+  found = []
+  names = set(imported(module))
+  if any(_is(name, "tensorflow_core") for name in names):
+    found.append("%s: imports tensorflow_core, a second copy of TensorFlow's modules: "
+                 "import tensorflow.python..." % path)
+  if (any(_is(name, "sparse_operation_kit") for name in names) and
+      not path.startswith((_SOK,) + _OUTSIDE)):
+    found.append("%s: only %s and programs may import sparse_operation_kit" %
+                 (path, _SOK))
+  if path.startswith((_EV, _SOK)) and not is_test(path):
+    if not path.startswith(_INTEGRATION):
+      found += [
+          "%s:%d: patches TensorFlow: belongs into %s" % (path, line, _INTEGRATION)
+          for line in patches(module)
+      ]
+    loads = [
+        node for node in ast.walk(module)
+        if isinstance(node, ast.Attribute) and node.attr == "load_op_library"
+    ]
+    if loads and path != _LOADER:
+      found.append("%s: only %s loads the library" % (path, _LOADER))
+  return found
+
+
+class PythonArrowsTest(parameterized.TestCase):
+
+  def test_the_tree_obeys(self):
+    found = []
+    paths = tree.files(".py")
+    self.assertGreater(len(paths), 20)
+    for path in paths:
+      found += violations(path, tree.read(path))
+    self.assertEmpty(found, "\n" + "\n".join(found))
+
+  @parameterized.parameters(
+      "import tensorflow_core.python.ops.math_ops",
+      "from tensorflow_core.python.ops import math_ops",
+      "def f():\n  from tensorflow_core import estimator",
+      "import sparse_operation_kit as sok",
+      "from sparse_operation_kit import lookup",
+      "import tensorflow as tf\ntf.gather = None",
+      "import tensorflow as tf\nsetattr(tf, 'gather', None)",
+      "from tensorflow.python.ops import math_ops\nmath_ops.add = None",
+      "from tensorflow.python.training import optimizer as o\no.Optimizer.f = None",
+      "import sys\nsys.modules['tensorflow.python.ops.kv'] = None",
+      "import tensorflow as tf\ntf.load_op_library('a.so')",
+  )
+  def test_refuses(self, text):
+    self.assertLen(violations(_EV + "lookup/a.py", text), 1)
+
+  @parameterized.parameters(
+      (_INTEGRATION + "a.py", "import tensorflow as tf\ntf.gather = None"),
+      (_LOADER, "import tensorflow as tf\ntf.load_op_library('a.so')"),
+      (_SOK + "python/a.py", "import sparse_operation_kit"),
+      ("examples/a.py", "import sparse_operation_kit"),
+      (_EV + "a.py", "import sys\nsys.modules[__name__ + '.b'] = 1"),
+      (_EV + "a.py", "import tensorflow as tf\nx = tf.gather\nx.y = 1"),
+      (_EV + "a_test.py", "import tensorflow as tf\ntf.gather = None"),
+  )
+  def test_allows(self, path, text):
+    self.assertEmpty(violations(path, text))
+
+
+if __name__ == "__main__":
+  absltest.main()

@@ -1,0 +1,148 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Looks into the wheel that build_sok leaves."""
+
+import os
+import re
+import subprocess
+import tempfile
+import zipfile
+
+from absl.testing import absltest
+
+_LIBRARY = "embedding_variable/libembedding_variable.so"
+
+# What the library may need at run time: TensorFlow's, found by its soname, and
+# what every Linux has.
+_ALLOWED_LIBRARIES = {
+    "libtensorflow_framework.so.1", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1",
+    "libc.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2",
+}
+
+# Import roots of the packages in the source tree.
+_SOURCES = {
+    "embedding_variable": "python/embedding_variable",
+    "sparse_operation_kit":
+        "addons/sparse_operation_kit/python/sparse_operation_kit",
+}
+
+
+def _workspace():
+  """Returns the root of the source tree."""
+  runfiles = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
+  return os.path.dirname(os.path.realpath(os.path.join(runfiles, "WORKSPACE")))
+
+
+class BuildSokTest(absltest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    runfiles = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
+    cls.builder = os.path.join(runfiles, "tools/pip_package/build_sok")
+    cls.folder = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
+    cls.path = cls.build(cls.folder)
+    with zipfile.ZipFile(cls.path) as wheel:
+      cls.files = {name: wheel.read(name) for name in wheel.namelist()}
+
+  @classmethod
+  def build(cls, folder):
+    output = subprocess.check_output([cls.builder, folder], universal_newlines=True)
+    return output.strip()
+
+  def dist_info(self, name):
+    found = [f for f in self.files if f.endswith(".dist-info/" + name)]
+    self.assertLen(found, 1)
+    return self.files[found[0]].decode("utf-8")
+
+  def readelf(self, *flags):
+    path = os.path.join(self.create_tempdir().full_path, "lib.so")
+    with open(path, "wb") as f:
+      f.write(self.files[_LIBRARY])
+    return subprocess.check_output(
+        ["readelf", "--wide"] + list(flags) + [path], universal_newlines=True)
+
+  def test_only_the_wheel_is_left(self):
+    self.assertEqual(os.listdir(self.folder), [os.path.basename(self.path)])
+    self.assertRegex(
+        os.path.basename(self.path),
+        r"^sparse_operation_kit-\d+\.\d+\.\d+-py3-none-linux_\w+\.whl$")
+
+  def test_every_module_but_tests_is_shipped(self):
+    for package, source in _SOURCES.items():
+      top = os.path.join(_workspace(), source)
+      expected = set()
+      for folder, _, names in os.walk(top):
+        relative = os.path.relpath(folder, top)
+        expected.update(
+            os.path.normpath(os.path.join(package, relative, name))
+            for name in names
+            if name.endswith(".py") and not name.endswith("_test.py"))
+      shipped = {
+          f for f in self.files if f.startswith(package + "/") and f.endswith(".py")
+      }
+      helpers = {f for f in expected if "testing" in f.split("/")}
+      self.assertEqual(expected - helpers, shipped,
+                       "a module is in no BUILD rule that the package depends on")
+
+  def test_nothing_else_is_shipped(self):
+    for name in self.files:
+      self.assertRegex(
+          name,
+          r"^(embedding_variable|sparse_operation_kit)/.*\.py$|^%s$|"
+          r"^sparse_operation_kit-[^/]+\.dist-info/(LICENSE|METADATA|WHEEL|RECORD)$" %
+          re.escape(_LIBRARY))
+
+  def test_metadata(self):
+    metadata = self.dist_info("METADATA")
+    for line in ("Name: sparse-operation-kit", "License: Apache-2.0",
+                 "Requires-Dist: tensorflow<1.16,>=1.15", "Requires-Dist: protobuf<3.21",
+                 "Requires-Dist: numpy", "Requires-Dist: absl-py",
+                 "Provides-Extra: horovod", "Requires-Python: >=3.7,<3.8"):
+      self.assertIn("\n%s\n" % line, "\n" + metadata)
+    required = [l for l in metadata.splitlines()
+                if l.startswith("Requires-Dist: horovod")]
+    self.assertEqual(required, ["Requires-Dist: horovod>=0.28.1; extra == 'horovod'"])
+
+  def test_licence_is_apache(self):
+    licence = self.dist_info("LICENSE")
+    self.assertIn("Apache License", licence)
+    self.assertIn("Version 2.0", licence)
+
+  def test_tag_in_the_name_is_the_one_inside(self):
+    tag = re.search(r"^Tag: (.*)$", self.dist_info("WHEEL"), re.M).group(1)
+    self.assertTrue(self.path.endswith("-%s.whl" % tag))
+
+  def test_no_path_of_the_build_machine(self):
+    folders = {_workspace(), os.environ["TEST_SRCDIR"].split("/execroot/")[0]}
+    if len(os.path.expanduser("~")) > 1:
+      folders.add(os.path.expanduser("~"))
+    for name, data in self.files.items():
+      for folder in folders:
+        self.assertNotIn(folder.encode() + b"/", data, "%s names %s" % (name, folder))
+
+  def test_library_has_no_search_path(self):
+    self.assertNotRegex(self.readelf("--dynamic"), r"\((RPATH|RUNPATH)\)")
+
+  def test_library_needs_only_what_is_there(self):
+    needed = set(
+        re.findall(r"\(NEEDED\).*\[(.*)\]", self.readelf("--dynamic")))
+    self.assertIn("libtensorflow_framework.so.1", needed)
+    self.assertEmpty(needed - _ALLOWED_LIBRARIES)
+
+  def test_library_exports_nothing(self):
+    exported = []
+    for line in self.readelf("--dyn-syms").splitlines():
+      fields = line.split()
+      if len(fields) >= 8 and fields[0].rstrip(":").isdigit() and fields[6] != "UND":
+        exported.append(fields[7])
+    self.assertEmpty(exported)
+
+  def test_same_tree_gives_the_same_bytes(self):
+    again = self.build(self.create_tempdir().full_path)
+    with open(self.path, "rb") as f, open(again, "rb") as g:
+      self.assertEqual(f.read(), g.read())
+
+
+if __name__ == "__main__":
+  absltest.main()

@@ -1,0 +1,114 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of system_packages.sh with tools that only pretend."""
+
+import os
+import stat
+import subprocess
+
+from absl.testing import absltest
+
+_SCRIPT = os.path.join(
+    os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"],
+    "tools/setup/system_packages.sh")
+
+# What the script itself calls.
+_BASICS = ("bash", "cat", "dirname", "env", "mkdir", "tail")
+_PRESENT = ("g++", "make", "git", "python3")
+
+
+class SystemPackagesTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.folder = self.create_tempdir().full_path
+    self.bin = os.path.join(self.folder, "bin")
+    os.makedirs(self.bin)
+    for tool in _BASICS:
+      os.symlink("/usr/bin/" + tool, os.path.join(self.bin, tool))
+    for tool in _PRESENT:
+      self.pretend(tool)
+    if not os.path.exists("/usr/src/googletest/googletest/src/gtest-all.cc"):
+      self.skipTest("GoogleTest's sources come from elsewhere here")
+
+  def pretend(self, tool, body="exit 0"):
+    path = os.path.join(self.bin, tool)
+    with open(path, "w") as f:
+      f.write("#!/bin/bash\n%s\n" % body)
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+  def calls(self):
+    try:
+      with open(os.path.join(self.folder, "calls")) as f:
+        return f.read().splitlines()
+    except OSError:
+      return []
+
+  def run_script(self):
+    """Returns (exit code, stderr)."""
+    done = subprocess.run(
+        ["/bin/bash", _SCRIPT],
+        cwd=self.folder,
+        env={"PATH": self.bin},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        universal_newlines=True)
+    return done.returncode, done.stderr
+
+  def test_nothing_missing_is_silent(self):
+    self.pretend("bazel")
+    self.assertEqual(self.run_script(), (0, ""))
+
+  def test_without_root_says_what_to_install(self):
+    self.pretend("id", "echo 1000")
+    self.pretend("apt-get", 'echo "$@" >>calls')
+    code, stderr = self.run_script()
+    self.assertEqual(code, 1)
+    self.assertLen(stderr.splitlines(), 1)
+    self.assertIn("Missing: bazel-bootstrap, and there is no root", stderr)
+    self.assertIn("apt-get install bazel-bootstrap", stderr)
+    self.assertEmpty(self.calls())
+
+  def test_without_apt_says_what_is_needed(self):
+    self.pretend("id", "echo 0")
+    code, stderr = self.run_script()
+    self.assertEqual(code, 1)
+    self.assertLen(stderr.splitlines(), 1)
+    self.assertIn("Bazel 4.2.3", stderr)
+
+  def test_root_installs_only_what_is_missing(self):
+    self.pretend("id", "echo 0")
+    self.pretend("apt-get", 'echo "$@" >>calls')
+    code, stderr = self.run_script()
+    self.assertEqual(code, 0, stderr)
+    self.assertEqual(self.calls(),
+                     ["install -y --no-install-recommends bazel-bootstrap"])
+
+  def test_old_package_lists_are_refreshed(self):
+    self.pretend("id", "echo 0")
+    self.pretend(
+        "apt-get", 'echo "$1" >>calls\n[[ "$1" == update ]] && echo >updated\n'
+        "[[ -e updated ]]")
+    code, stderr = self.run_script()
+    self.assertEqual(code, 0, stderr)
+    self.assertEqual(self.calls(), ["install", "update", "install"])
+
+  def test_no_network_is_one_sentence(self):
+    self.pretend("id", "echo 0")
+    self.pretend("apt-get", "exit 100")
+    code, stderr = self.run_script()
+    self.assertEqual(code, 1)
+    self.assertIn("is the network there?", stderr.splitlines()[-1])
+
+  def test_sudo_is_used_where_it_asks_no_password(self):
+    self.pretend("id", "echo 1000")
+    self.pretend("apt-get", 'echo "$@" >>calls')
+    self.pretend("sudo", 'shift\necho "sudo $1" >>calls\n"$@"')
+    code, stderr = self.run_script()
+    self.assertEqual(code, 0, stderr)
+    self.assertIn("sudo env", self.calls())
+    self.assertIn("install -y --no-install-recommends bazel-bootstrap", self.calls())
+
+
+if __name__ == "__main__":
+  absltest.main()

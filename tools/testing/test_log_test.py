@@ -1,0 +1,116 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of test_log."""
+
+import json
+import os
+
+from absl.testing import absltest
+
+import test_log
+
+_GTEST = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="4" failures="1" disabled="1" errors="0" name="AllTests">
+  <testsuite name="Table" tests="4">
+    <testcase name="Finds" status="run" result="completed" classname="Table" />
+    <testcase name="Grows" status="run" result="completed" classname="Table">
+      <failure message="boom" type=""></failure>
+    </testcase>
+    <testcase name="Later" status="notrun" result="suppressed" classname="Table" />
+    <testcase name="NoGpu" status="run" result="skipped" classname="Table">
+      <skipped message="no GPU here" />
+    </testcase>
+  </testsuite>
+</testsuites>
+"""
+
+_ABSL = """<?xml version="1.0"?>
+<testsuites name="" tests="2" failures="0" errors="1">
+<testsuite name="T" tests="2" failures="0" errors="1">
+  <testcase name="test_a" status="run" result="completed" classname="T" time="0" />
+  <testcase name="test_b" status="run" result="completed" classname="T" time="0">
+  <error message="e" type="ValueError"><![CDATA[trace]]></error>
+  </testcase>
+</testsuite>
+</testsuites>
+"""
+
+_ONE = '<testsuites><testsuite><testcase name="a"/></testsuite></testsuites>'
+
+
+class TestLogTest(absltest.TestCase):
+
+  def file(self, text, name="test.xml"):
+    return self.create_tempfile("%s/%s" % (self.id(), name), text).full_path
+
+  def events(self, *events):
+    return self.file("\n".join(json.dumps(e) for e in events), "events.json")
+
+  def configured(self, label, kind="py_test rule"):
+    return {"id": {"targetConfigured": {"label": label}},
+            "configured": {"targetKind": kind}}
+
+  def result(self, label, xml, shard=1):
+    output = {"name": "test.xml", "uri": "file://" + xml}
+    return {"id": {"testResult": {"label": label, "run": 1, "shard": shard}},
+            "testResult": {"testActionOutput": [output]}}
+
+  def summary(self, label, status):
+    return {"id": {"testSummary": {"label": label}},
+            "testSummary": {"overallStatus": status}}
+
+  def test_counts_gtest_cases(self):
+    counts = test_log.count_xml(self.file(_GTEST), "//a")
+    self.assertEqual(counts.line(), "1 passed, 1 failed, 2 skipped")
+    self.assertEqual(counts.failed, ["//a Table.Grows"])
+    self.assertEqual(counts.skipped,
+                     ["//a Table.Later: disabled", "//a Table.NoGpu: no GPU here"])
+
+  def test_counts_an_absl_error_as_a_failure(self):
+    counts = test_log.count_xml(self.file(_ABSL), "//a")
+    self.assertEqual(counts.line(), "1 passed, 1 failed, 0 skipped")
+
+  def test_a_crash_is_a_failure_though_no_case_failed(self):
+    counts = test_log.count_program([self.file(_ONE)], "//a", False, "exit code -11")
+    self.assertEqual(counts.line(), "1 passed, 1 failed, 0 skipped")
+    self.assertEqual(counts.failed, ["//a: exit code -11"])
+
+  def test_a_missing_or_broken_log_is_a_failure(self):
+    broken = self.file("<testsuites>")
+    for path in (broken, os.path.join(os.path.dirname(broken), "none.xml")):
+      counts = test_log.count_program([path], "//a", True, "")
+      self.assertLen(counts.failed, 1)
+      self.assertIn("its log cannot be read", counts.failed[0])
+
+  def test_a_program_without_a_case_is_a_failure(self):
+    counts = test_log.count_program([self.file("<testsuites/>")], "//a", True, "")
+    self.assertEqual(counts.failed, ["//a: it ran no test case"])
+
+  def test_build_events_add_up_shards(self):
+    xml = self.file(_ONE)
+    counts = test_log.count_build_events(
+        self.events(
+            self.configured("//a"), self.result("//a", xml, 1),
+            self.result("//a", xml, 2), self.summary("//a", "PASSED")))
+    self.assertEqual(counts.line(), "2 passed, 0 failed, 0 skipped")
+
+  def test_build_events_count_what_was_not_built(self):
+    counts = test_log.count_build_events(
+        self.events(self.configured("//a"), self.configured("//l", "cc_library rule")))
+    self.assertEqual(counts.failed, ["//a: it could not be built, or did not run"])
+
+  def test_build_events_count_a_timeout(self):
+    counts = test_log.count_build_events(
+        self.events(
+            self.configured("//a"), self.result("//a", self.file(_ONE)),
+            self.summary("//a", "TIMEOUT")))
+    self.assertEqual(counts.failed, ["//a: ended as TIMEOUT"])
+
+  def test_build_events_without_a_summary_are_a_failure(self):
+    counts = test_log.count_build_events(
+        self.events(self.configured("//a"), self.result("//a", self.file(_ONE))))
+    self.assertLen(counts.failed, 1)
+
+
+if __name__ == "__main__":
+  absltest.main()
