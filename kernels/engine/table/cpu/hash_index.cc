@@ -3,15 +3,84 @@
 
 #include "kernels/engine/table/cpu/hash_index.h"
 
-#include <mutex>
-#include <unordered_map>
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/engine/base/epoch.h"
+#include "kernels/engine/base/prefetch.h"
+#include "kernels/engine/table/cpu/segment_size.h"
+#include "kernels/engine/table/cpu/segments.h"
 
 namespace ev {
+namespace {
+
+// Keys whose lines are on their way at once, and keys per on_group. A core of
+// today keeps 12 to 24 lines in flight; asking a little earlier than that keeps
+// it from running dry, asking much earlier evicts what was asked for.
+constexpr size_t kGroup = 32;
+
+// A find-or-insert looks without locks for this many keys, whose lines then are
+// still in the first-level cache when the absent ones are inserted.
+constexpr size_t kInsertBatch = 256;
+
+// Keys on their way through the find pipeline.
+struct Pending {
+  uint64_t hash;
+  uint64_t array;
+  const Bucket* home;
+};
+
+// Readers must not see a writer's unfinished segment, writers must not see each
+// other's: unlocks on every way out.
+class SegmentLock {
+ public:
+  SegmentLock(Segments* segments, uint64_t hash)
+      : segment_(segments->Lock(hash)) {}
+  ~SegmentLock() { segment_->lock.unlock(); }
+  SegmentLock(const SegmentLock&) = delete;
+  SegmentLock& operator=(const SegmentLock&) = delete;
+  Segment* operator->() const { return segment_; }
+  Segment* get() const { return segment_; }
+
+ private:
+  Segment* const segment_;
+};
+
+// Page by page, in an order that hops over the array: buckets ascend with the
+// hash, and keys that come in the order of their hash would crowd into one end
+// of whatever table they are inserted in, or stay on in one end of this one if
+// the visitor erases them.
+void VisitArray(uint64_t array,
+                const std::function<void(int64_t, RowHandle)>& visit) {
+  constexpr uint64_t kPage = kSmallPage / sizeof(Bucket);
+  const uint64_t count = ArrayCount(array);
+  const uint64_t pages = (count + kPage - 1) / kPage;
+  uint64_t hop = pages * 5 / 8 + 1;
+  while (std::gcd(hop, pages) != 1) ++hop;
+  for (uint64_t i = 0, page = 0; i < pages; ++i, page = (page + hop) % pages) {
+    const uint64_t end = std::min(count, (page + 1) * kPage);
+    for (uint64_t b = page * kPage; b < end; ++b) {
+      for (int s = 0; s < kSlots; ++s) {
+        int64_t key;
+        RowHandle row;
+        if (ReadSlot(ArrayBuckets(array)[b], s, &key, &row)) visit(key, row);
+      }
+    }
+  }
+}
+
+}  // namespace
 
 class HashIndex::Impl {
  public:
-  mutable std::mutex mu;
-  std::unordered_map<int64_t, RowHandle> map;
+  // Inserts the key unless it is there by now. *inserted tells which.
+  Status InsertOne(int64_t key, RowSource* source, RowHandle* handle,
+                   bool* inserted);
+  int64_t EraseOne(int64_t key,
+                   const std::function<void(int64_t, RowHandle)>& erased);
+  void PrefetchHomes(Span<const int64_t> keys) const;
+
+  Segments segments;
 };
 
 HashIndex::HashIndex() : impl_(new Impl) {}
@@ -19,61 +88,180 @@ HashIndex::~HashIndex() {}
 
 void HashIndex::FindInGroups(Span<const int64_t> keys, RowHandle* handles,
                              GroupFn fn, void* context) const {
-  std::lock_guard<std::mutex> lock(impl_->mu);
-  for (size_t i = 0; i < keys.size(); ++i) {
-    auto it = impl_->map.find(keys[i]);
-    handles[i] = it == impl_->map.end() ? kNoRow : it->second;
-    if (fn != nullptr) fn(context, i, i + 1);
+  const size_t n = keys.size();
+  if (n == 0) return;
+  EpochDomain::Guard guard;
+  Pending ring[kGroup];
+  struct Beyond {
+    uint64_t hash;
+    uint64_t array;
+    size_t index;
+  } beyond[kGroup];
+
+  const auto ask = [&](const Directory& directory, size_t i) {
+    Pending& p = ring[i % kGroup];
+    p.hash = MixKey(keys[i]);
+    p.array = directory.arrays[directory.IndexOf(p.hash)].load(
+        std::memory_order_acquire);
+    p.home = HomeBucket(p.array, p.hash);
+    PrefetchLine(p.home);
+  };
+
+  const size_t ahead = std::min(n, kGroup);
+  {
+    const Directory& directory = impl_->segments.directory();
+    for (size_t i = 0; i < ahead; ++i) ask(directory, i);
+  }
+  for (size_t begin = 0; begin < n; begin += kGroup) {
+    const Directory& directory = impl_->segments.directory();
+    const size_t end = std::min(n, begin + kGroup);
+    size_t num_beyond = 0;
+    for (size_t i = begin; i < end; ++i) {
+      const Pending p = ring[i % kGroup];
+      if (i + kGroup < n) ask(directory, i + kGroup);
+      bool go_on = false;
+      const RowHandle row =
+          FindInBucket(*p.home, keys[i], PassedBit(p.hash), &go_on);
+      handles[i] = row;
+      if (row == kNoRow && go_on) {
+        Chain chain(p.array, p.hash);
+        chain.Next();
+        PrefetchLine(chain.bucket());
+        beyond[num_beyond++] = Beyond{p.hash, p.array, i};
+      }
+    }
+    for (size_t b = 0; b < num_beyond; ++b) {
+      handles[beyond[b].index] = FindBeyondHome(
+          beyond[b].array, beyond[b].hash, keys[beyond[b].index]);
+    }
+    if (fn != nullptr) fn(context, begin, end);
+  }
+}
+
+Status HashIndex::Impl::InsertOne(int64_t key, RowSource* source,
+                                  RowHandle* handle, bool* inserted) {
+  const uint64_t hash = MixKey(key);
+  for (;;) {
+    SegmentLock segment(&segments, hash);
+    const Slot slot = LocateLocked(segment->array, hash, key);
+    if (slot.bucket != nullptr) {
+      *handle = ~slot.bucket->rows[slot.index].load(std::memory_order_relaxed);
+      *inserted = false;
+      return Status::OK();
+    }
+    const int64_t keys = segment->keys.load(std::memory_order_relaxed);
+    const int64_t slots = static_cast<int64_t>(segment->buckets * kSlots);
+    if (keys >= MaxKeys(segment->buckets)) {
+      // Without memory the segment goes on filling for a while.
+      if (segments.Grow(segment.get())) {
+        if (!segment->Owns(hash)) continue;
+      } else if (keys >= MaxKeysWithoutMemory(segment->buckets)) {
+        return ResourceExhausted("no memory for the index beyond " +
+                                 std::to_string(segments.keys()) + " keys");
+      }
+    } else if (segment->erased * 2 > slots) {
+      // So many slots have been emptied that most buckets only look as if keys
+      // had passed them. Failing to clean up is no harm.
+      segments.Rebuild(segment.get(), segment->buckets);
+    }
+    EV_RETURN_IF_ERROR(source->NewRow(key, handle));
+    InsertLocked(segment->array, hash, key, *handle);
+    segment->keys.fetch_add(1, std::memory_order_relaxed);
+    *inserted = true;
+    return Status::OK();
   }
 }
 
 Status HashIndex::FindOrInsert(Span<const int64_t> keys, RowSource* source,
                                RowHandle* handles, int64_t* num_inserted) {
-  std::lock_guard<std::mutex> lock(impl_->mu);
-  if (num_inserted != nullptr) *num_inserted = 0;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    auto it = impl_->map.find(keys[i]);
-    if (it != impl_->map.end()) {
-      handles[i] = it->second;
-      continue;
+  int64_t total = 0;
+  Status status;
+  for (size_t begin = 0; begin < keys.size() && status.ok();
+       begin += kInsertBatch) {
+    const size_t size = std::min(kInsertBatch, keys.size() - begin);
+    Find(keys.subspan(begin, size), handles + begin);
+    for (size_t i = begin; i < begin + size; ++i) {
+      if (handles[i] != kNoRow) continue;
+      bool inserted = false;
+      status = impl_->InsertOne(keys[i], source, &handles[i], &inserted);
+      total += inserted;
+      if (!status.ok()) {
+        std::fill(handles + i, handles + keys.size(), kNoRow);
+        break;
+      }
     }
-    Status status = source->NewRow(keys[i], &handles[i]);
-    if (!status.ok()) {
-      for (; i < keys.size(); ++i) handles[i] = kNoRow;
-      return status;
-    }
-    impl_->map[keys[i]] = handles[i];
-    if (num_inserted != nullptr) ++*num_inserted;
   }
-  return Status::OK();
+  impl_->segments.Reclaim();
+  if (num_inserted != nullptr) *num_inserted = total;
+  return status;
+}
+
+void HashIndex::Impl::PrefetchHomes(Span<const int64_t> keys) const {
+  const Directory& directory = segments.directory();
+  for (const int64_t key : keys) {
+    const uint64_t hash = MixKey(key);
+    PrefetchLine(HomeBucket(directory.arrays[directory.IndexOf(hash)].load(
+                                std::memory_order_acquire),
+                            hash));
+  }
+}
+
+int64_t HashIndex::Impl::EraseOne(
+    int64_t key, const std::function<void(int64_t, RowHandle)>& erased) {
+  const uint64_t hash = MixKey(key);
+  SegmentLock segment(&segments, hash);
+  const Slot slot = LocateLocked(segment->array, hash, key);
+  if (slot.bucket == nullptr) return 0;
+  const RowHandle row = EraseLocked(slot);
+  ++segment->erased;
+  const int64_t left =
+      segment->keys.fetch_sub(1, std::memory_order_relaxed) - 1;
+  if (erased) erased(key, row);
+  if (TooEmpty(segment->buckets, left)) {
+    segments.Rebuild(segment.get(), BucketsFor(left));
+  }
+  return 1;
 }
 
 int64_t HashIndex::Erase(
     Span<const int64_t> keys,
     const std::function<void(int64_t, RowHandle)>& erased) {
-  std::lock_guard<std::mutex> lock(impl_->mu);
-  int64_t n = 0;
-  for (int64_t key : keys) {
-    auto it = impl_->map.find(key);
-    if (it == impl_->map.end()) continue;
-    if (erased) erased(key, it->second);
-    impl_->map.erase(it);
-    ++n;
+  int64_t total = 0;
+  for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
+    const Span<const int64_t> group =
+        keys.subspan(begin, std::min(kGroup, keys.size() - begin));
+    impl_->PrefetchHomes(group);
+    for (const int64_t key : group) total += impl_->EraseOne(key, erased);
   }
-  return n;
+  return total;
 }
 
 void HashIndex::ForEach(
     const std::function<void(int64_t, RowHandle)>& visit) const {
-  std::lock_guard<std::mutex> lock(impl_->mu);
-  for (auto& kv : impl_->map) visit(kv.first, kv.second);
+  // By ranges of the hash: each range is read from the one array that holds it
+  // at that moment, so a segment that splits is not seen twice.
+  uint64_t hash = 0;
+  do {
+    EpochDomain::Guard guard;
+    uint64_t array, last;
+    {
+      SegmentLock segment(&impl_->segments, hash);
+      array = segment->array;
+      last = segment->depth == 0
+                 ? ~uint64_t{0}
+                 : hash | (~uint64_t{0} >> segment->depth);
+    }
+    VisitArray(array, visit);
+    hash = last + 1;
+  } while (hash != 0);
 }
 
-void HashIndex::Clear() { impl_->map.clear(); }
-int64_t HashIndex::size() const {
-  std::lock_guard<std::mutex> lock(impl_->mu);
-  return impl_->map.size();
+void HashIndex::Clear() { impl_->segments.Clear(); }
+
+int64_t HashIndex::size() const { return impl_->segments.keys(); }
+
+int64_t HashIndex::bytes() const {
+  return static_cast<int64_t>(sizeof(*this)) + impl_->segments.bytes();
 }
-int64_t HashIndex::bytes() const { return size() * 24; }
 
 }  // namespace ev

@@ -1,0 +1,54 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/base/gpu/device_buffer.h"
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+
+namespace ev {
+namespace gpu {
+
+DeviceBuffer::~DeviceBuffer() { Free(); }
+
+DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) : DeviceBuffer() {
+  *this = std::move(other);
+}
+
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) {
+  std::swap(data_, other.data_);
+  std::swap(size_bytes_, other.size_bytes_);
+  return *this;
+}
+
+void DeviceBuffer::Free() {
+  if (data_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFree(data_));
+  data_ = nullptr;
+  size_bytes_ = 0;
+}
+
+Status DeviceBuffer::Allocate(size_t size_bytes, const std::string& what) {
+  Free();
+  if (size_bytes == 0) return Status::OK();
+  void* data = nullptr;
+  const cudaError_t error = cudaMalloc(&data, size_bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // not sticky; the next launch must not report it
+    size_t free_bytes = 0, total_bytes = 0;
+    EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
+    return ResourceExhausted(
+        what + " needs " + std::to_string(size_bytes) +
+        " bytes of device memory, " + std::to_string(free_bytes) + " of " +
+        std::to_string(total_bytes) + " are free");
+  }
+  EV_CUDA_RETURN_IF_ERROR(error);
+  data_ = data;
+  size_bytes_ = size_bytes;
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,50 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A block of device memory that frees itself.
+
+#ifndef KERNELS_ENGINE_BASE_GPU_DEVICE_BUFFER_H_
+#define KERNELS_ENGINE_BASE_GPU_DEVICE_BUFFER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+namespace gpu {
+
+// Movable, not copyable. The memory belongs to the device that is current when
+// Allocate is called and is aligned to at least 256 bytes. Freeing waits for the
+// device (cudaFree): not for a step's path.
+class DeviceBuffer {
+ public:
+  DeviceBuffer() : data_(nullptr), size_bytes_(0) {}
+  ~DeviceBuffer();
+  DeviceBuffer(DeviceBuffer&& other);
+  DeviceBuffer& operator=(DeviceBuffer&& other);
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  // Gives up what it held and takes size_bytes (0: nothing), uninitialised.
+  // ResourceExhausted names what, the bytes that were wanted and those free.
+  Status Allocate(size_t size_bytes, const std::string& what);
+  void Free();
+
+  void* data() const { return data_; }
+  size_t size_bytes() const { return size_bytes_; }
+  template <typename T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  void* data_;
+  size_t size_bytes_;
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_BASE_GPU_DEVICE_BUFFER_H_

@@ -1,0 +1,31 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's view of a CUDA stream that someone else owns. Needs no CUDA
+// header, so that code which only passes a stream on compiles without one.
+
+#ifndef KERNELS_ENGINE_BASE_GPU_STREAM_H_
+#define KERNELS_ENGINE_BASE_GPU_STREAM_H_
+
+struct CUstream_st;  // what cudaStream_t points to
+
+namespace ev {
+namespace gpu {
+
+// Copyable; the owner keeps the stream alive while calls that were given it run.
+// A default StreamView is the legacy default stream.
+class StreamView {
+ public:
+  StreamView() : stream_(nullptr) {}
+  StreamView(CUstream_st* stream)  // NOLINT: implicit on purpose
+      : stream_(stream) {}
+  CUstream_st* get() const { return stream_; }
+
+ private:
+  CUstream_st* stream_;
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_BASE_GPU_STREAM_H_

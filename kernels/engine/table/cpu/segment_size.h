@@ -1,0 +1,69 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many buckets a segment of the index has, as its keys come and go.
+//
+// A slot is 64 / 5 = 12.8 bytes. Growing at 25/32 full, by a quarter (by a third
+// at most), a segment is never less than 58 % full, which is 22 bytes per key;
+// just before it grows it is 16.4. Fuller would touch more lines per find (1.17
+// on average at the limit, 1.06 just after growth), emptier would cost memory.
+//
+// Sizes above 2 MiB are made of whole huge pages where that fits, and beyond
+// 10 MiB a segment splits in two instead of growing, so that no single rehash
+// takes more than a few milliseconds.
+
+#ifndef KERNELS_ENGINE_TABLE_CPU_SEGMENT_SIZE_H_
+#define KERNELS_ENGINE_TABLE_CPU_SEGMENT_SIZE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/engine/base/pages.h"
+#include "kernels/engine/table/cpu/bucket.h"
+
+namespace ev {
+
+constexpr uint64_t kBucketsPerHugePage = kHugePage / sizeof(Bucket);
+constexpr uint64_t kMaxSegmentBuckets = 5 * kBucketsPerHugePage;
+static_assert(2 * kMaxSegmentBuckets <= kCountMask, "an array fits its word");
+
+// Keys beyond which a segment of this many buckets grows.
+constexpr int64_t MaxKeys(uint64_t buckets) {
+  return static_cast<int64_t>(buckets * kSlots * 25 / 32);
+}
+
+// Keys that it takes when there is no memory to grow. Not up to the last slot: the
+// chains of the last few keys would go through the whole segment.
+constexpr int64_t MaxKeysWithoutMemory(uint64_t buckets) {
+  return static_cast<int64_t>(buckets * kSlots * 15 / 16);
+}
+
+// To the nearest count of whole huge pages, if that changes little.
+inline uint64_t RoundBuckets(uint64_t buckets) {
+  const uint64_t whole = (buckets + kBucketsPerHugePage / 2) /
+                         kBucketsPerHugePage * kBucketsPerHugePage;
+  const bool near = whole * 100 >= buckets * 94 && whole * 100 <= buckets * 107;
+  return near ? whole : buckets;
+}
+
+// The next size up. More than kMaxSegmentBuckets: split instead.
+inline uint64_t GrownBuckets(uint64_t buckets) {
+  if (buckets < 2) return buckets + 1;
+  if (buckets < 8) return buckets + 2;
+  return RoundBuckets(buckets + buckets / 4);
+}
+
+// For a half of a segment that splits, and for a segment that shrinks.
+inline uint64_t BucketsFor(int64_t keys) {
+  // 62.5 % full.
+  return RoundBuckets(static_cast<uint64_t>(keys) * 8 / (5 * kSlots) + 1);
+}
+
+// Whether to shrink to BucketsFor(keys): far from where it grows again.
+inline bool TooEmpty(uint64_t buckets, int64_t keys) {
+  return buckets > 2 && keys * 5 < static_cast<int64_t>(buckets * kSlots * 2);
+}
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_TABLE_CPU_SEGMENT_SIZE_H_

@@ -1,0 +1,103 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a key may live: the hash, the chain of buckets, the marks of free slots.
+// Shared by the kernels and by the host model that tests them. The essay in
+// table_set.h explains why it is so.
+
+#ifndef KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
+#define KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
+
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define EV_HOST_DEVICE __host__ __device__ __forceinline__
+#else
+#define EV_HOST_DEVICE inline
+#endif
+
+namespace ev {
+namespace gpu {
+
+constexpr int kBucketSlots = 16;  // 16 int64 keys: one aligned line of 128 bytes
+constexpr int kMaxProbeLimit = 16;
+
+// A bijection of 64 bits (MurmurHash3's finaliser): two keys never share a hash,
+// so the hash also orders keys, without ties, in an order that no user chose.
+EV_HOST_DEVICE constexpr uint64_t MixKey(int64_t key) {
+  uint64_t h = static_cast<uint64_t>(key);
+  h ^= h >> 33;
+  h *= 0xff51afd7ed558ccdULL;
+  h ^= h >> 33;
+  h *= 0xc4ceb9fe1a85ec53ULL;
+  h ^= h >> 33;
+  return h;
+}
+
+// Buckets are numbered 2 * pair + parity. All buckets of a key's chain have the
+// parity of its hash, so an even bucket never holds a key with an odd hash: such
+// keys can mark its free slots, and no value is taken from the user.
+EV_HOST_DEVICE constexpr uint32_t KeyParity(uint64_t hash) {
+  return static_cast<uint32_t>(hash & 1);
+}
+
+EV_HOST_DEVICE constexpr uint32_t ScaleHash(uint32_t hash, uint32_t range) {
+  return static_cast<uint32_t>((static_cast<uint64_t>(hash) * range) >> 32);
+}
+
+// The pairs of a key's chain: first, first + step, first + 2 * step, ... modulo
+// the number of pairs. 0 < step < num_pairs, so the first two always differ.
+EV_HOST_DEVICE constexpr uint32_t FirstPair(uint64_t hash, uint32_t num_pairs) {
+  return ScaleHash(static_cast<uint32_t>(hash >> 32), num_pairs);
+}
+EV_HOST_DEVICE constexpr uint32_t PairStep(uint64_t hash, uint32_t num_pairs) {
+  return 1 + ScaleHash(static_cast<uint32_t>(hash), num_pairs - 1);
+}
+EV_HOST_DEVICE constexpr uint32_t NextPair(uint32_t pair, uint32_t step,
+                                           uint32_t num_pairs) {
+  const uint32_t room = num_pairs - pair;  // avoids overflow of pair + step
+  return step >= room ? step - room : pair + step;
+}
+EV_HOST_DEVICE constexpr uint64_t BucketOf(uint32_t pair, uint32_t parity) {
+  return 2 * static_cast<uint64_t>(pair) + parity;
+}
+
+constexpr int64_t FirstKeyOfParity(int64_t from, uint32_t parity) {
+  while (KeyParity(MixKey(from)) != parity) ++from;
+  return from;
+}
+
+// Marks of a free slot. Empty: the bucket has never been full since the last
+// clear, so no key went past it. Erased: it has been full; keys that passed it
+// may be further along the chain.
+constexpr int64_t kEmptyInEven = FirstKeyOfParity(0x5eed000000000000LL, 1);
+constexpr int64_t kEmptyInOdd = FirstKeyOfParity(0x5eed000000000000LL, 0);
+constexpr int64_t kErasedInEven = FirstKeyOfParity(0x5eed000000010000LL, 1);
+constexpr int64_t kErasedInOdd = FirstKeyOfParity(0x5eed000000010000LL, 0);
+
+EV_HOST_DEVICE int64_t EmptyMark(uint32_t parity) {
+  return parity ? kEmptyInOdd : kEmptyInEven;
+}
+EV_HOST_DEVICE int64_t ErasedMark(uint32_t parity) {
+  return parity ? kErasedInOdd : kErasedInEven;
+}
+
+// One table as the kernels see it.
+struct TableView {
+  int64_t* keys;      // [num_pairs * 2 * kBucketSlots], 256-byte aligned
+  uint64_t* scores;   // likewise, or null when the table never evicts
+  uint32_t num_pairs;
+  uint32_t probe_limit;
+};
+
+// Scores of a table that evicts the least recently used: four times the number of
+// the call that touched the key last, plus these bits. The number makes "inserted
+// by this very call" readable from the score, so nothing must be cleaned up after.
+constexpr uint64_t kLruNew = 1;      // that call inserted it
+constexpr uint64_t kLruClaimed = 2;  // and has said so for one occurrence
+constexpr int kLruCallShift = 2;
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
