@@ -140,8 +140,10 @@ def main():
   print("TensorFlow  %s, C++ ABI %s" %
         (facts["SOK_TF_VERSION"], facts["SOK_TF_CXX11_ABI"]))
   print("Horovod     %s" % (horovod or "not found: one process only"))
-  print("CUDA        %s" % ("%s at %s (no code here uses it yet)" % (cuda_release(nvcc), nvcc) if nvcc
-                            else "not found: tables live in CPU memory"))
+  if nvcc:
+    print("CUDA        %s at %s" % (cuda_release(nvcc), nvcc))
+  else:
+    print("CUDA        not found: the build leaves its CUDA code out")
 
 
 if __name__ == "__main__":

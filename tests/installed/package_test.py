@@ -1,0 +1,59 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The installed wheel: what is there, and that it comes from there."""
+
+import os
+import subprocess
+import sys
+
+from absl.testing import absltest
+import pkg_resources
+
+_DISTRIBUTION = "sparse-operation-kit"
+
+
+def _python(code):
+  """Runs code in a fresh interpreter; returns its output."""
+  return subprocess.check_output([sys.executable, "-I", "-c", code],
+                                 stderr=subprocess.DEVNULL,
+                                 universal_newlines=True).strip()
+
+
+class PackageTest(absltest.TestCase):
+
+  def test_packages_come_from_the_environment(self):
+    for package in ("embedding_variable", "sparse_operation_kit"):
+      path = _python("import %s as p; print(p.__file__)" % package)
+      self.assertStartsWith(path, sys.prefix)
+      self.assertIn("site-packages", path)
+
+  def test_library_lies_beside_its_package(self):
+    import embedding_variable  # pylint: disable=g-import-not-at-top
+    folder = os.path.dirname(embedding_variable.__file__)
+    self.assertTrue(os.path.exists(os.path.join(folder, "libembedding_variable.so")))
+
+  def test_nothing_that_it_requires_is_missing(self):
+    requirements = pkg_resources.get_distribution(_DISTRIBUTION).requires()
+    self.assertContainsSubset({"tensorflow", "numpy", "absl-py", "protobuf"},
+                              {r.key for r in requirements})
+    pkg_resources.require(_DISTRIBUTION)
+
+  def test_horovod_is_no_requirement(self):
+    requirements = pkg_resources.get_distribution(_DISTRIBUTION).requires()
+    self.assertNotIn("horovod", {r.key for r in requirements})
+    extra = pkg_resources.get_distribution(_DISTRIBUTION).requires(["horovod"])
+    self.assertIn("horovod", {r.key for r in extra})
+
+  def test_no_test_is_shipped(self):
+    import embedding_variable  # pylint: disable=g-import-not-at-top
+    import sparse_operation_kit  # pylint: disable=g-import-not-at-top
+    for package in (embedding_variable, sparse_operation_kit):
+      for _, _, names in os.walk(os.path.dirname(package.__file__)):
+        self.assertEmpty([n for n in names if n.endswith(("_test.py", "_utest.py"))])
+
+  def test_import_writes_nothing_to_standard_output(self):
+    self.assertEqual(_python("import sparse_operation_kit"), "")
+
+
+if __name__ == "__main__":
+  absltest.main()
