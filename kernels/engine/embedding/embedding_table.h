@@ -2,15 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One embedding variable in CPU memory: index, rows and meta under one façade.
-// (API sketch: complete the comments; signatures may gain, not lose.)
 //
-// Concurrency: a table-wide gate. Lookups, updates, inserts and counters enter
-// it shared and run at once; Initialize, EnsureSlots that widens rows, Erase,
-// Export and Import enter it alone, so an export is one frozen snapshot of
-// keys, values, slots and meta. A multi-table call enters its tables' gates in
-// one global order. Two updates of the same row at once each apply whole, in some
-// order (striped row locks); a reader may see a row between two elements' writes
-// never between two bytes of one element.
+// Every member may be called by any number of threads at once. A table-wide gate
+// (table_gate.h) orders them: lookups, updates, inserts and counters enter it
+// shared and run at once; Initialize, EnsureSlots that changes something, Erase,
+// Clear, Export and Import enter it alone, so an export is one frozen snapshot of
+// keys, values, slots and meta. A call on several tables enters their gates in one
+// global order. Two updates of the same row at once each apply whole, in some
+// order; a reader may see a row between the writes of two elements, never between
+// two bytes of one element.
+//
+// Any int64 is a key. A key is in the table once it has been updated, written or
+// imported; until then it reads its default row, floormod(key, R) of R.
+//
+// Errors name the table. Unless a comment says more, a call that fails has
+// changed nothing. Every call but Initialize is FailedPrecondition before
+// Initialize; ResourceExhausted can come from any call that needs memory.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_EMBEDDING_TABLE_H_
 #define KERNELS_ENGINE_EMBEDDING_EMBEDDING_TABLE_H_
@@ -57,23 +64,30 @@ struct TableStats {
 
 class EmbeddingTable {
  public:
+  // Allocates next to nothing.
   explicit EmbeddingTable(const TableOptions& options);
   ~EmbeddingTable();
+  EmbeddingTable(const EmbeddingTable&) = delete;
+  EmbeddingTable& operator=(const EmbeddingTable&) = delete;
 
   // Sets the default rows [num_default_rows, dim] that new keys copy (row
   // floormod(key, num_default_rows)), forgets all keys and all slots, and makes
-  // the table usable. Calling it again empties the table.
+  // the table usable. Calling it again empties the table. InvalidArgument: dim
+  // below 1, no default row, or a size that does not fit.
   Status Initialize(Span<const float> default_rows, int64_t num_default_rows);
   bool initialized() const;
 
   const TableOptions& options() const;
-  int64_t size() const;
+  int64_t size() const;  // keys; 0 before Initialize
   TableStats stats() const;
+  // Names and initial values by column.
+  std::vector<SlotSpec> slots() const;
 
   // Makes the rows hold these slots (adding what is missing, filled with the
-  // initial value in rows that exist) and gives their columns. Cheap when all are
-  // there. InvalidArgument when a slot exists with another initial value? No: the
-  // newer initial value wins for new rows.
+  // initial value in rows that exist) and gives their columns (null: not wanted).
+  // Cheap when all are there. A slot that exists with another initial value
+  // takes the new one, for rows made from now on. InvalidArgument: a name twice
+  // or empty. Adding moves every row once, slab by slab.
   Status EnsureSlots(Span<const SlotSpec> slots, std::vector<int>* columns);
 
   // out[i] = value of keys[i], or its default row when absent. Inserts nothing.
@@ -84,37 +98,46 @@ class EmbeddingTable {
   Status GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                  int64_t* versions) const;
 
-  // Reads value and slots of unique keys, absent keys as a new row would be.
+  // Reads value and slots of keys, absent keys as a new row would be; adds the
+  // slots to the table when missing. values [M, dim], slot_values: one [M, dim]
+  // per slot.
   Status ReadRows(Span<const int64_t> keys, Span<const SlotSpec> slots,
                   float* values, Span<float* const> slot_values,
                   Parallel* parallel);
-  // Inserts or overwrites rows (value and slots), stamps version = step and adds
-  // counts[i] (null: 1 each) to the frequency. For the generic optimizer path.
+  // Inserts or overwrites rows (value and the named slots; other slots stay, or
+  // start at their initial value), stamps version = step and adds counts[i]
+  // (null: 1 each) to the frequency. For the generic optimizer path.
+  // InvalidArgument when a key comes twice. ResourceExhausted may leave some keys
+  // inserted with their default row.
   Status WriteRows(Span<const int64_t> keys, Span<const SlotSpec> slots,
                    const float* values, Span<const float* const> slot_values,
                    const int64_t* counts, int64_t step, Parallel* parallel);
 
+  // Forgets these keys; returns how many were there. Their memory is given back.
   int64_t Erase(Span<const int64_t> keys);
 
   // Forgets all keys; default rows and slot columns stay. FailedPrecondition
   // before Initialize.
   Status Clear();
 
-  Status Export(Span<const std::string> slots, TableSnapshot* snapshot);
+  // NotFound: no such slot. The table is frozen for as long as the copy takes.
+  Status Export(Span<const std::string> slots, TableSnapshot* snapshot) const;
 
-  // Inserts or overwrites. Slots that are not given get their initial value;
-  // versions / frequencies may be empty (then -1 / 0). Keeps only keys with
+  // Inserts or overwrites; of a key that comes twice the last counts. Slots that
+  // are not given get their initial value; versions / frequencies may be empty
+  // (then -1 / 0). Keeps only keys with
   // floormod(floormod(key, 1000), num_parts) == part (num_parts 1: all).
+  // ResourceExhausted leaves what was imported so far.
   Status Import(Span<const int64_t> keys, const float* values,
                 Span<const SlotSpec> slots, Span<const float* const> slot_values,
                 Span<const int64_t> versions, Span<const int64_t> frequencies,
                 int part, int num_parts);
 
+  class Impl;                          // for this room's files
+  Impl* impl() const { return impl_.get(); }
+
  private:
-  friend class PooledLookup;
-  friend class RowUpdate;
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  const std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace ev

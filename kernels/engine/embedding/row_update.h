@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fused optimizer update. (API sketch.)
+// The fused optimizer update.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_ROW_UPDATE_H_
 #define KERNELS_ENGINE_EMBEDDING_ROW_UPDATE_H_
@@ -29,9 +29,15 @@ struct UpdateInput {
 
 // Applies the rule named 'rule' (optimizer/rule.h) to the rows of every input, in
 // parallel; absent keys are inserted first. slots: one SlotSpec per slot of the
-// rule, per input (slots[i] for inputs[i]). Adds occurrences to frequency and
-// stamps version = step. InvalidArgument: unknown rule, wrong number of slots or
-// hyperparameters; then nothing has changed.
+// rule, per input (slots[i] for inputs[i]); slots that a table lacks are added.
+// Adds occurrences to frequency and stamps version = step. A table that comes
+// several times is updated once per input, in the order of the inputs.
+//
+// Thread-safe; see embedding_table.h for updates of one row by several calls.
+// InvalidArgument: unknown rule, wrong hyperparameters, a wrong number of slots,
+// keys that are not the plan's; FailedPrecondition: a table is not initialized;
+// then nothing has changed. ResourceExhausted: no row has been updated, but some
+// keys may have been inserted with their default row.
 Status ApplyRule(const std::string& rule, Span<const float> hyper,
                  Span<const UpdateInput> inputs,
                  Span<const std::vector<SlotSpec>> slots, int64_t step,

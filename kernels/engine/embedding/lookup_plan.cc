@@ -1,0 +1,68 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/embedding/lookup_plan.h"
+
+#include "kernels/engine/embedding/planned_table.h"
+#include "kernels/engine/embedding/scratch.h"
+
+namespace ev {
+namespace {
+
+// Plans at rest: as many as lookups are likely to be under way at once, and none
+// that hoards what one huge batch needed.
+constexpr size_t kMaxIdlePlans = 32;
+constexpr size_t kMaxIdleBytes = size_t{1} << 30;
+
+// Never destroyed: plans may be released while the process ends.
+Recycler<LookupPlan>& IdlePlans() {
+  static Recycler<LookupPlan>* const plans =
+      new Recycler<LookupPlan>(kMaxIdlePlans);
+  return *plans;
+}
+
+}  // namespace
+
+LookupPlan::LookupPlan() {}
+LookupPlan::~LookupPlan() {}
+
+EmbeddingTable* LookupPlan::table(int t) const { return tables_[t]->table; }
+int64_t LookupPlan::batch_size(int t) const { return tables_[t]->batch_size; }
+int64_t LookupPlan::num_ids(int t) const { return tables_[t]->num_ids; }
+
+Span<const int64_t> LookupPlan::unique_keys(int t) const {
+  return Span<const int64_t>(tables_[t]->unique, tables_[t]->num_unique);
+}
+
+Span<const int32_t> LookupPlan::counts(int t) const {
+  return Span<const int32_t>(tables_[t]->counts, tables_[t]->num_unique);
+}
+
+size_t LookupPlan::bytes() const {
+  size_t bytes = 0;
+  for (const auto& table : tables_) {
+    bytes += table->arrays.bytes() + table->row_copies.bytes();
+  }
+  return bytes;
+}
+
+std::shared_ptr<LookupPlan> LookupPlan::Make(int num_tables) {
+  std::unique_ptr<LookupPlan> plan = IdlePlans().Take();
+  if (plan == nullptr) plan.reset(new LookupPlan);
+  while (plan->tables_.size() < static_cast<size_t>(num_tables)) {
+    plan->tables_.emplace_back(new PlannedTable);
+  }
+  plan->num_tables_ = num_tables;
+  return std::shared_ptr<LookupPlan>(plan.release(), [](LookupPlan* used) {
+    std::unique_ptr<LookupPlan> owned(used);
+    for (const auto& table : owned->tables_) {
+      table->owner.reset();
+      table->table = nullptr;
+    }
+    if (owned->bytes() <= kMaxIdleBytes) {
+      IdlePlans().Release(std::move(owned));
+    }
+  });
+}
+
+}  // namespace ev

@@ -1,0 +1,354 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// An update in three steps, each over all tables at once:
+//
+//   1  distinct keys and their summed gradients; nothing to do with a plan, or
+//      when the keys turn out to be distinct.
+//   2  row handles: the plan's when no key was erased since, with only the keys
+//      inserted that had no row; otherwise every key is found or inserted.
+//      Skipped altogether in the steady state.
+//   3  the rule, over tasks of some hundred rows, rows prefetched ahead. Rows of
+//      one input are distinct, so tasks never meet.
+//
+// Steps 1 and 2 change no row, so an error leaves every value as it was. A table
+// that comes again waits for the next round of step 3, which keeps its updates in
+// the order of the inputs.
+
+#include "kernels/engine/embedding/row_update.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/embedding/guard.h"
+#include "kernels/engine/embedding/planned_table.h"
+#include "kernels/engine/embedding/scratch.h"
+#include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/ids/unique.h"
+#include "kernels/engine/optimizer/row_rule.h"
+
+namespace ev {
+namespace {
+
+// Floats of gradient in one task of step 3: about 50 us of work.
+constexpr int64_t kFloatsPerTask = 32768;
+constexpr int64_t kKeysPerTask = 2048;
+constexpr int64_t kRowsAtOnce = 256;  // addresses computed at a time
+
+// One input on its way through the steps.
+struct Update {
+  const UpdateInput* input = nullptr;
+  EmbeddingTable::Impl* table = nullptr;
+  int round = 0;
+  bool solo = false;
+  std::vector<int64_t> slot_offsets;
+
+  // After step 1.
+  Span<const int64_t> keys;
+  const int32_t* counts = nullptr;  // null: 1 each
+  const float* grads = nullptr;
+  // After step 2.
+  const RowHandle* handles = nullptr;
+
+  LineBuffer unique_keys, inverse, unique_counts, ends, samples, offsets,
+      summed, own_handles;
+};
+
+Status CheckInput(const UpdateInput& in, const RowRule& rule,
+                  const std::vector<SlotSpec>& slots, size_t i) {
+  if (in.table == nullptr) {
+    return InvalidArgument("update " + std::to_string(i) + " has no table");
+  }
+  const EmbeddingTable::Impl& table = *in.table->impl();
+  EV_RETURN_IF_ERROR(table.CheckInitialized());
+  if (slots.size() != static_cast<size_t>(rule.num_slots())) {
+    return InvalidArgument(
+        std::string("rule ") + rule.name() + " has " +
+        std::to_string(rule.num_slots()) + " slots, got " +
+        std::to_string(slots.size()) + ", " + table.Named());
+  }
+  if (in.keys.size() >
+      static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+    return InvalidArgument("fewer than 2^31 keys are updated at once, got " +
+                           std::to_string(in.keys.size()) + ", " +
+                           table.Named());
+  }
+  if (!in.keys.empty() && (in.keys.data() == nullptr || in.grads == nullptr)) {
+    return InvalidArgument("keys came without gradients, " + table.Named());
+  }
+  if (in.plan == nullptr) return Status::OK();
+  if (in.plan_table < 0 || in.plan_table >= in.plan->num_tables() ||
+      in.plan->table(in.plan_table) != in.table) {
+    return InvalidArgument("table " + std::to_string(in.plan_table) +
+                           " of the plan is not the one to update, " +
+                           table.Named());
+  }
+  const Span<const int64_t> planned = in.plan->unique_keys(in.plan_table);
+  if (planned.size() != in.keys.size() ||
+      (planned.data() != in.keys.data() && !planned.empty() &&
+       std::memcmp(planned.data(), in.keys.data(),
+                   planned.size() * sizeof(int64_t)) != 0)) {
+    return InvalidArgument("the keys to update are not those of the plan, " +
+                           table.Named());
+  }
+  return Status::OK();
+}
+
+// Step 1 without a plan.
+Status SumDuplicates(Update* update) {
+  const Span<const int64_t> keys = update->input->keys;
+  const int64_t n = keys.size();
+  const int64_t dim = update->table->dim();
+  int64_t* unique_keys = update->unique_keys.ReserveOf<int64_t>(n);
+  int32_t* inverse = update->inverse.ReserveOf<int32_t>(n);
+  int32_t* counts = update->unique_counts.ReserveOf<int32_t>(n);
+  int64_t num_unique = 0;
+  Unique unique;
+  EV_RETURN_IF_ERROR(
+      unique.Run(keys, unique_keys, inverse, counts, &num_unique));
+  if (num_unique == n) return Status::OK();  // keys and gradients as they came
+  // Each key is a sample of one id.
+  int32_t* offsets = update->offsets.ReserveOf<int32_t>(n + 1);
+  for (int64_t i = 0; i <= n; ++i) offsets[i] = static_cast<int32_t>(i);
+  Occurrences occurrences;
+  int32_t* ends = update->ends.ReserveOf<int32_t>(num_unique);
+  int32_t* samples = update->samples.ReserveOf<int32_t>(n);
+  GroupOccurrences(inverse, counts, num_unique, offsets, n, nullptr, nullptr,
+                   ends, samples, nullptr);
+  occurrences.ends = ends;
+  occurrences.samples = samples;
+  float* summed = update->summed.ReserveOf<float>(num_unique * dim);
+  SumOccurrences(occurrences, nullptr, update->input->grads, dim, 0,
+                 num_unique, summed);
+  update->keys = Span<const int64_t>(unique_keys, num_unique);
+  update->counts = counts;
+  update->grads = summed;
+  return Status::OK();
+}
+
+// Step 2 for keys [begin, end) of an update that has its own handles.
+Status FindHandles(const Update& update, RowHandle* handles, int64_t begin,
+                   int64_t end) {
+  const UpdateInput& in = *update.input;
+  const PlannedTable* planned =
+      in.plan == nullptr ? nullptr : &in.plan->planned(in.plan_table);
+  if (planned == nullptr ||
+      planned->generation != update.table->generation) {
+    return update.table->FindOrInsert(update.keys.subspan(begin, end - begin),
+                                      handles + begin);
+  }
+  // Only those that had no row; another call may have inserted them since.
+  std::vector<int64_t> absent;
+  for (int64_t i = begin; i < end; ++i) {
+    handles[i] = planned->handles[i];
+    if (handles[i] >= kFirstReservedHandle) absent.push_back(update.keys[i]);
+  }
+  std::vector<RowHandle> found(absent.size());
+  EV_RETURN_IF_ERROR(update.table->FindOrInsert(absent, found.data()));
+  size_t next = 0;
+  for (int64_t i = begin; i < end; ++i) {
+    if (handles[i] >= kFirstReservedHandle) handles[i] = found[next++];
+  }
+  return Status::OK();
+}
+
+void StampRows(const Update& update, int64_t begin, int64_t end,
+               int64_t step) {
+  for (int64_t i = begin; i < end; ++i) {
+    update.table->AddToMeta(update.handles[i],
+                            update.counts == nullptr ? 1 : update.counts[i],
+                            step);
+  }
+}
+
+// Step 3 for rows [begin, end) while this call is the table's only updater.
+void ApplySolo(const RowRule& rule, const Update& update, int64_t begin,
+               int64_t end, int64_t step) {
+  EmbeddingTable::Impl* table = update.table;
+  float* rows[kRowsAtOnce];
+  RowBlock block;
+  block.rows = rows;
+  block.dim = table->dim();
+  block.slot_offsets = update.slot_offsets.data();
+  const bool with_meta =
+      table->options.record_frequency || table->options.record_version;
+  for (int64_t i = begin; i < end; i += kRowsAtOnce) {
+    block.num_rows = std::min(kRowsAtOnce, end - i);
+    for (int64_t j = 0; j < block.num_rows; ++j) {
+      rows[j] = table->rows->Row(update.handles[i + j]);
+    }
+    block.grads = update.grads + i * block.dim;
+    rule.Apply(block);
+    if (with_meta) StampRows(update, i, i + block.num_rows, step);
+  }
+}
+
+// The same while others update the table too: rows sorted by stripe, each under
+// its stripe's mutex.
+void ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
+                  int64_t end, int64_t step) {
+  EmbeddingTable::Impl* table = update.table;
+  std::vector<int64_t> by_stripe[UpdateLock::kStripes];
+  for (int64_t i = begin; i < end; ++i) {
+    by_stripe[UpdateLock::StripeOf(update.handles[i])].push_back(i);
+  }
+  for (const std::vector<int64_t>& rows : by_stripe) {
+    if (rows.empty()) continue;
+    std::lock_guard<std::mutex> lock(
+        *table->update_lock.stripe(update.handles[rows[0]]));
+    for (int64_t i : rows) {
+      float* row = table->rows->Row(update.handles[i]);
+      RowBlock block;
+      block.rows = &row;
+      block.dim = table->dim();
+      block.slot_offsets = update.slot_offsets.data();
+      block.grads = update.grads + i * block.dim;
+      block.num_rows = 1;
+      rule.Apply(block);
+      StampRows(update, i, i + 1, step);
+    }
+  }
+}
+
+// Step 2 of all updates.
+Status FindAllHandles(std::vector<Update>* updates, Parallel* parallel) {
+  TaskList find(kKeysPerTask);
+  std::vector<RowHandle*> own(updates->size(), nullptr);
+  for (size_t i = 0; i < updates->size(); ++i) {
+    Update& update = (*updates)[i];
+    const UpdateInput& in = *update.input;
+    if (in.plan != nullptr) {
+      const PlannedTable& planned = in.plan->planned(in.plan_table);
+      if (planned.generation == update.table->generation &&
+          planned.num_absent == 0) {
+        update.handles = planned.handles;
+        continue;
+      }
+    }
+    const int64_t n = update.keys.size();
+    own[i] = update.own_handles.ReserveOf<RowHandle>(n);
+    update.handles = own[i];
+    find.Add(static_cast<int>(i), n, 1);
+  }
+  return RunTasksWithStatus(parallel, find.num_tasks(), [&](int64_t task) {
+    Status status;
+    find.ForEachPiece(task, [&](const Piece& piece) {
+      if (!status.ok()) return;
+      status = FindHandles((*updates)[piece.item], own[piece.item],
+                           piece.begin, piece.end);
+    });
+    return status;
+  });
+}
+
+// Step 3 of the updates of one round, whose tables are distinct.
+Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
+                  int round, int64_t step, Parallel* parallel) {
+  TaskList apply(kFloatsPerTask);
+  for (size_t i = 0; i < updates.size(); ++i) {
+    if (updates[i].round != round) continue;
+    apply.Add(static_cast<int>(i), updates[i].keys.size(),
+              updates[i].table->dim());
+  }
+  return RunTasksWithStatus(parallel, apply.num_tasks(), [&](int64_t task) {
+    apply.ForEachPiece(task, [&](const Piece& piece) {
+      const Update& update = updates[piece.item];
+      if (update.solo) {
+        ApplySolo(rule, update, piece.begin, piece.end, step);
+      } else {
+        ApplyStriped(rule, update, piece.begin, piece.end, step);
+      }
+    });
+    return Status::OK();
+  });
+}
+
+}  // namespace
+
+Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
+                 Span<const UpdateInput> inputs,
+                 Span<const std::vector<SlotSpec>> slots, int64_t step,
+                 Parallel* parallel) {
+  return NoThrow("rule " + rule_name, [&] {
+    std::unique_ptr<const RowRule> rule;
+    EV_RETURN_IF_ERROR(MakeRowRule(rule_name, hyper, &rule));
+    if (slots.size() != inputs.size()) {
+      return InvalidArgument("rule " + rule_name + " got " +
+                             std::to_string(inputs.size()) + " tables and " +
+                             std::to_string(slots.size()) + " lists of slots");
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      EV_RETURN_IF_ERROR(CheckInput(inputs[i], *rule, slots[i], i));
+    }
+
+    std::vector<Update> updates(inputs.size());
+    std::vector<EmbeddingTable::Impl*> impls;
+    int num_rounds = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Update& update = updates[i];
+      update.input = &inputs[i];
+      update.table = inputs[i].table->impl();
+      update.keys = inputs[i].keys;
+      update.grads = inputs[i].grads;
+      for (size_t j = 0; j < i; ++j) {
+        if (updates[j].table == update.table) {
+          update.round = updates[j].round + 1;
+        }
+      }
+      num_rounds = std::max(num_rounds, update.round + 1);
+      impls.push_back(update.table);
+      if (inputs[i].plan != nullptr) {
+        update.counts = inputs[i].plan->counts(inputs[i].plan_table).data();
+      }
+    }
+
+    TaskList sum(kKeysPerTask);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].plan == nullptr && !inputs[i].keys.empty()) {
+        sum.AddWhole(static_cast<int>(i), inputs[i].keys.size());
+      }
+    }
+    EV_RETURN_IF_ERROR(RunTasksWithStatus(
+        parallel, sum.num_tasks(), [&](int64_t task) {
+          Status status;
+          sum.ForEachPiece(task, [&](const Piece& piece) {
+            if (status.ok()) status = SumDuplicates(&updates[piece.item]);
+          });
+          return status;
+        }));
+
+    for (;;) {
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        EV_RETURN_IF_ERROR(inputs[i].table->EnsureSlots(slots[i], nullptr));
+      }
+      const SharedGates gates(impls);
+      // Gone again when a table was initialized meanwhile.
+      bool all_there = true;
+      std::vector<int> columns;
+      for (size_t i = 0; i < updates.size() && all_there; ++i) {
+        Update& update = updates[i];
+        all_there = update.table->FindSlots(slots[i], &columns);
+        update.slot_offsets.clear();
+        for (int column : columns) {
+          update.slot_offsets.push_back(update.table->SlotOffset(column));
+        }
+      }
+      if (!all_there) continue;
+      const UpdateLocks locks(gates.tables());
+      for (Update& update : updates) update.solo = locks.solo(update.table);
+      EV_RETURN_IF_ERROR(FindAllHandles(&updates, parallel));
+      for (int round = 0; round < num_rounds; ++round) {
+        EV_RETURN_IF_ERROR(ApplyRound(*rule, updates, round, step, parallel));
+      }
+      return Status::OK();
+    }
+  });
+}
+
+}  // namespace ev

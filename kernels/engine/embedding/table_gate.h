@@ -1,0 +1,141 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two locks of a table, both held for a whole call, neither per row.
+//
+// TableGate: shared by everything that leaves rows where they are (lookups,
+// updates, inserts), alone for what moves or removes them or needs them frozen
+// (Initialize, widening, Erase, Export, Import). Writers have preference: a stream
+// of lookups cannot keep a save waiting. A thread must therefore never enter a
+// gate that it is already in; SharedGates sees to that.
+//
+// UpdateLock: makes concurrent updates of one row apply whole, at no cost while
+// there is only one updating call. The first call becomes the solo updater and
+// writes rows without any further lock (its rows are distinct, so its own tasks
+// cannot meet). A call that comes meanwhile waits for the solo one and then works
+// striped, together with all others that are waiting: each row is written under
+// the mutex of its stripe. Under contention updates so run side by side; without
+// it, which is nearly always, they pay two uncontended lock operations per table
+// and call.
+//
+// Several tables: first all gates, then all update locks, each in the order of
+// the tables' numbers. Whoever waits for a gate holds only gates of lower
+// numbers, whoever waits for an update lock holds all its gates, and an exclusive
+// holder holds nothing else: no cycle can close.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_TABLE_GATE_H_
+#define KERNELS_ENGINE_EMBEDDING_TABLE_GATE_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+namespace ev {
+
+class TableGate {
+ public:
+  void EnterShared() {
+    std::unique_lock<std::mutex> lock(mu_);
+    readers_wait_.wait(lock,
+                       [this] { return !alone_ && waiting_alone_ == 0; });
+    ++sharing_;
+  }
+  void LeaveShared() {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (--sharing_ == 0 && waiting_alone_ > 0) alone_wait_.notify_one();
+  }
+  void EnterAlone() {
+    std::unique_lock<std::mutex> lock(mu_);
+    ++waiting_alone_;
+    alone_wait_.wait(lock, [this] { return !alone_ && sharing_ == 0; });
+    --waiting_alone_;
+    alone_ = true;
+  }
+  void LeaveAlone() {
+    std::lock_guard<std::mutex> lock(mu_);
+    alone_ = false;
+    if (waiting_alone_ > 0) {
+      alone_wait_.notify_one();
+    } else {
+      readers_wait_.notify_all();
+    }
+  }
+
+ private:
+  std::mutex mu_;
+  std::condition_variable readers_wait_, alone_wait_;
+  int64_t sharing_ = 0;
+  int64_t waiting_alone_ = 0;
+  bool alone_ = false;
+};
+
+class SharedGate {
+ public:
+  explicit SharedGate(TableGate* gate) : gate_(gate) { gate_->EnterShared(); }
+  ~SharedGate() { gate_->LeaveShared(); }
+  SharedGate(const SharedGate&) = delete;
+  SharedGate& operator=(const SharedGate&) = delete;
+
+ private:
+  TableGate* const gate_;
+};
+
+class ExclusiveGate {
+ public:
+  explicit ExclusiveGate(TableGate* gate) : gate_(gate) { gate_->EnterAlone(); }
+  ~ExclusiveGate() { gate_->LeaveAlone(); }
+  ExclusiveGate(const ExclusiveGate&) = delete;
+  ExclusiveGate& operator=(const ExclusiveGate&) = delete;
+
+ private:
+  TableGate* const gate_;
+};
+
+class UpdateLock {
+ public:
+  static constexpr int kStripes = 64;
+
+  enum class Mode { kSolo, kStriped };
+
+  // Becomes the solo updater if there is no updater, else waits until there is
+  // no solo one and joins the striped ones.
+  Mode Lock() {
+    std::unique_lock<std::mutex> lock(mu_);
+    if (!solo_ && striped_ == 0 && waiting_ == 0) {
+      solo_ = true;
+      return Mode::kSolo;
+    }
+    ++waiting_;
+    wait_.wait(lock, [this] { return !solo_; });
+    --waiting_;
+    ++striped_;
+    return Mode::kStriped;
+  }
+  void Unlock(Mode mode) {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (mode == Mode::kSolo) {
+      solo_ = false;
+      wait_.notify_all();
+    } else {
+      --striped_;
+    }
+  }
+
+  // For striped updaters: hold at most one at a time, never across a wait.
+  std::mutex* stripe(uint32_t handle) { return &stripes_[StripeOf(handle)]; }
+  static int StripeOf(uint32_t handle) {
+    return static_cast<int>(handle % kStripes);
+  }
+
+ private:
+  std::mutex mu_;
+  std::condition_variable wait_;
+  bool solo_ = false;
+  int striped_ = 0;
+  int waiting_ = 0;
+  std::mutex stripes_[kStripes];
+};
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_TABLE_GATE_H_

@@ -1,0 +1,144 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/embedding/table_impl.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace ev {
+namespace {
+
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+EmbeddingTable::Impl::Impl(const TableOptions& o)
+    : options(o), number(NextNumber()) {}
+
+Status EmbeddingTable::Impl::CheckInitialized() const {
+  if (initialized.load(std::memory_order_acquire)) return Status::OK();
+  return FailedPrecondition(Named() +
+                            " is not initialized: run its initializer first");
+}
+
+int EmbeddingTable::Impl::FindSlot(const std::string& name) const {
+  for (size_t c = 0; c < slots.size(); ++c) {
+    if (slots[c].name == name) return static_cast<int>(c);
+  }
+  return -1;
+}
+
+bool EmbeddingTable::Impl::FindSlots(Span<const SlotSpec> wanted,
+                                     std::vector<int>* columns) const {
+  columns->clear();
+  for (const SlotSpec& slot : wanted) {
+    const int column = FindSlot(slot.name);
+    if (column < 0) return false;
+    columns->push_back(column);
+  }
+  return true;
+}
+
+int64_t EmbeddingTable::Impl::FindRows(Span<const int64_t> keys,
+                                       RowHandle* handles,
+                                       const float** found) const {
+  int64_t absent = 0;
+  index.FindWith(keys, handles, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      if (handles[i] < kFirstReservedHandle) {
+        found[i] = rows->Row(handles[i]);
+      } else {
+        found[i] = DefaultRow(keys[i]);
+        ++absent;
+      }
+    }
+  });
+  return absent;
+}
+
+Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
+                                          RowHandle* handles) {
+  int64_t inserted = 0;
+  const Status status = index.FindOrInsert(keys, this, handles, &inserted);
+  if (inserted != 0) {
+    inserted_rows.fetch_add(inserted, std::memory_order_relaxed);
+  }
+  if (status.ok()) return status;
+  return Status(status.code(), status.message() + ", " + Named());
+}
+
+Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
+  EV_RETURN_IF_ERROR(rows->Allocate(handle));
+  float* row = rows->Row(*handle);
+  const float* source = DefaultRow(key);
+  std::copy(source, source + dim(), row);
+  for (size_t c = 0; c < slots.size(); ++c) {
+    float* slot = row + SlotOffset(static_cast<int>(c));
+    std::fill(slot, slot + dim(), slots[c].initial_value);
+  }
+  return Status::OK();
+}
+
+void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,
+                                     int64_t step) {
+  RowMeta* meta = rows->Meta(handle);
+  if (meta == nullptr) return;
+  constexpr int64_t kMax = std::numeric_limits<uint32_t>::max();
+  // Only one updater of a row at a time is here; GetMeta may be reading.
+  const int64_t before = __atomic_load_n(&meta->frequency, __ATOMIC_RELAXED);
+  const int64_t after = std::min(
+      kMax, before + std::min(kMax, std::max<int64_t>(0, occurrences)));
+  __atomic_store_n(&meta->frequency, static_cast<uint32_t>(after),
+                   __ATOMIC_RELAXED);
+  const int64_t version = std::min(kMax - 1, std::max<int64_t>(-1, step)) + 1;
+  __atomic_store_n(&meta->version_plus1, static_cast<uint32_t>(version),
+                   __ATOMIC_RELAXED);
+}
+
+void EmbeddingTable::Impl::Clear() {
+  ++generation;
+  index.Clear();
+  rows->Clear();
+}
+
+SharedGates::SharedGates(std::vector<EmbeddingTable::Impl*> tables)
+    : tables_(std::move(tables)) {
+  std::sort(tables_.begin(), tables_.end(),
+            [](const EmbeddingTable::Impl* a, const EmbeddingTable::Impl* b) {
+              return a->number < b->number;
+            });
+  tables_.erase(std::unique(tables_.begin(), tables_.end()), tables_.end());
+  for (EmbeddingTable::Impl* table : tables_) table->gate.EnterShared();
+}
+
+SharedGates::~SharedGates() {
+  for (EmbeddingTable::Impl* table : tables_) table->gate.LeaveShared();
+}
+
+UpdateLocks::UpdateLocks(const std::vector<EmbeddingTable::Impl*>& tables)
+    : tables_(tables) {
+  modes_.reserve(tables_.size());
+  for (EmbeddingTable::Impl* table : tables_) {
+    modes_.push_back(table->update_lock.Lock());
+  }
+}
+
+UpdateLocks::~UpdateLocks() {
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    tables_[t]->update_lock.Unlock(modes_[t]);
+  }
+}
+
+bool UpdateLocks::solo(const EmbeddingTable::Impl* table) const {
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (tables_[t] == table) return modes_[t] == UpdateLock::Mode::kSolo;
+  }
+  return false;
+}
+
+}  // namespace ev

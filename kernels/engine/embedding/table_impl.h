@@ -1,0 +1,121 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is inside an EmbeddingTable; for the files of this room only.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_TABLE_IMPL_H_
+#define KERNELS_ENGINE_EMBEDDING_TABLE_IMPL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/table_gate.h"
+#include "kernels/engine/storage/dram/row_store.h"
+#include "kernels/engine/table/cpu/hash_index.h"
+
+namespace ev {
+
+inline int64_t FloorMod(int64_t a, int64_t b) {
+  const int64_t r = a % b;
+  return r < 0 ? r + b : r;
+}
+
+// Members without a lock of their own are written only by who is alone in the
+// gate and read by who shares it.
+class EmbeddingTable::Impl : public RowSource {
+ public:
+  explicit Impl(const TableOptions& options);
+
+  // "table 'name'", for messages.
+  std::string Named() const { return "table '" + options.name + "'"; }
+  Status CheckInitialized() const;
+
+  // --- REQUIRE the gate, shared or alone, and an initialized table ---
+
+  int64_t dim() const { return options.dim; }
+  const float* DefaultRow(int64_t key) const {
+    return defaults.data() + FloorMod(key, num_defaults) * dim();
+  }
+  // Offset in floats of a slot's column in a row.
+  int64_t SlotOffset(int column) const { return (1 + column) * dim(); }
+  // -1: no such slot.
+  int FindSlot(const std::string& name) const;
+  // Columns of all the slots, or false when one is missing.
+  bool FindSlots(Span<const SlotSpec> wanted, std::vector<int>* columns) const;
+
+  // handles[i] and rows[i] of each key; the default row where it is absent.
+  // Returns how many are absent.
+  int64_t FindRows(Span<const int64_t> keys, RowHandle* handles,
+                   const float** rows) const;
+
+  // handles of all keys, inserting those that are absent.
+  Status FindOrInsert(Span<const int64_t> keys, RowHandle* handles);
+
+  // RowSource: a new row is its default row and the slots' initial values.
+  Status NewRow(int64_t key, RowHandle* handle) override;
+
+  void AddToMeta(RowHandle handle, int64_t occurrences, int64_t step);
+
+  // --- REQUIRE the gate alone ---
+
+  // Forgets all keys.
+  void Clear();
+
+  const TableOptions options;
+  const uint64_t number;  // of this table among all: the order of locking
+  mutable TableGate gate;
+  UpdateLock update_lock;
+  std::atomic<bool> initialized{false};
+  std::atomic<int64_t> inserted_rows{0};
+
+  // Changes whenever a handle that was found before may no longer be right.
+  uint64_t generation = 0;
+  std::vector<float> defaults;  // [num_defaults, dim]
+  int64_t num_defaults = 0;
+  std::vector<SlotSpec> slots;  // by column
+  HashIndex index;
+  std::unique_ptr<RowStore> rows;  // null until initialized
+};
+
+// The gates of several tables, which may be named several times, entered in the
+// global order.
+class SharedGates {
+ public:
+  explicit SharedGates(std::vector<EmbeddingTable::Impl*> tables);
+  ~SharedGates();
+  SharedGates(const SharedGates&) = delete;
+  SharedGates& operator=(const SharedGates&) = delete;
+
+  // Each table once, in the global order.
+  const std::vector<EmbeddingTable::Impl*>& tables() const { return tables_; }
+
+ private:
+  std::vector<EmbeddingTable::Impl*> tables_;
+};
+
+// The update locks of tables that are distinct and in the global order, whose
+// gates are held.
+class UpdateLocks {
+ public:
+  explicit UpdateLocks(const std::vector<EmbeddingTable::Impl*>& tables);
+  ~UpdateLocks();
+  UpdateLocks(const UpdateLocks&) = delete;
+  UpdateLocks& operator=(const UpdateLocks&) = delete;
+
+  bool solo(const EmbeddingTable::Impl* table) const;
+
+ private:
+  const std::vector<EmbeddingTable::Impl*>& tables_;
+  std::vector<UpdateLock::Mode> modes_;
+};
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_TABLE_IMPL_H_

@@ -1,0 +1,189 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A whole table out, and rows from elsewhere in.
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/guard.h"
+#include "kernels/engine/embedding/table_impl.h"
+
+namespace ev {
+namespace {
+
+// Partitions of a checkpoint, as DeepRec's: floormod(key, 1000).
+constexpr int64_t kPartitions = 1000;
+
+constexpr int64_t kMaxCount = std::numeric_limits<uint32_t>::max();
+
+uint32_t Saturated(int64_t x) {
+  return static_cast<uint32_t>(
+      std::min(kMaxCount, std::max<int64_t>(0, x)));
+}
+
+struct Entry {
+  int64_t key;
+  RowHandle handle;
+};
+
+// Entries ordered by (partition, key), and where each partition begins: a
+// counting sort by partition, then each partition by itself.
+std::vector<Entry> SortedEntries(const HashIndex& index,
+                                 std::vector<int32_t>* partition_offset) {
+  std::vector<Entry> entries;
+  entries.reserve(index.size());
+  std::vector<int64_t> begins(kPartitions + 1, 0);
+  index.ForEach([&](int64_t key, RowHandle handle) {
+    if (handle >= kFirstReservedHandle) return;
+    entries.push_back(Entry{key, handle});
+    ++begins[FloorMod(key, kPartitions) + 1];
+  });
+  for (int64_t p = 0; p < kPartitions; ++p) begins[p + 1] += begins[p];
+  std::vector<Entry> sorted(entries.size());
+  std::vector<int64_t> next = begins;
+  for (const Entry& entry : entries) {
+    sorted[next[FloorMod(entry.key, kPartitions)]++] = entry;
+  }
+  for (int64_t p = 0; p < kPartitions; ++p) {
+    std::sort(sorted.begin() + begins[p], sorted.begin() + begins[p + 1],
+              [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  }
+  partition_offset->assign(begins.begin(), begins.end());
+  return sorted;
+}
+
+Status CheckSize(const EmbeddingTable::Impl& table, const char* what,
+                 size_t got, size_t expected) {
+  if (got == expected) return Status::OK();
+  return InvalidArgument(std::string("expected ") + std::to_string(expected) +
+                         " " + what + ", got " + std::to_string(got) + ", " +
+                         table.Named());
+}
+
+}  // namespace
+
+Status EmbeddingTable::Export(Span<const std::string> slots,
+                              TableSnapshot* snapshot) const {
+  return NoThrow(*impl_, [&] {
+    ExclusiveGate alone(&impl_->gate);
+    EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    std::vector<int64_t> offsets;
+    for (const std::string& slot : slots) {
+      const int column = impl_->FindSlot(slot);
+      if (column < 0) {
+        return NotFound("no slot '" + slot + "', " + impl_->Named());
+      }
+      offsets.push_back(impl_->SlotOffset(column));
+    }
+    TableSnapshot out;
+    const std::vector<Entry> entries =
+        SortedEntries(impl_->index, &out.partition_offset);
+    const size_t n = entries.size();
+    const int64_t dim = impl_->dim();
+    out.keys.resize(n);
+    out.values.resize(n * dim);
+    out.slots.resize(slots.size());
+    for (std::vector<float>& slot : out.slots) slot.resize(n * dim);
+    if (impl_->options.record_version) out.versions.resize(n);
+    if (impl_->options.record_frequency) out.frequencies.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+      if (i + 4 < n) {
+        impl_->rows->PrefetchRow(entries[i + 4].handle,
+                                 impl_->rows->floats_per_row());
+      }
+      out.keys[i] = entries[i].key;
+      const float* row = impl_->rows->Row(entries[i].handle);
+      std::copy_n(row, dim, out.values.data() + i * dim);
+      for (size_t s = 0; s < slots.size(); ++s) {
+        std::copy_n(row + offsets[s], dim, out.slots[s].data() + i * dim);
+      }
+      const RowMeta* meta = impl_->rows->Meta(entries[i].handle);
+      if (!out.versions.empty()) {
+        out.versions[i] = int64_t{meta->version_plus1} - 1;
+      }
+      if (!out.frequencies.empty()) out.frequencies[i] = meta->frequency;
+    }
+    *snapshot = std::move(out);
+    return Status::OK();
+  });
+}
+
+Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
+                              Span<const SlotSpec> slots,
+                              Span<const float* const> slot_values,
+                              Span<const int64_t> versions,
+                              Span<const int64_t> frequencies, int part,
+                              int num_parts) {
+  const Impl& table = *impl_;
+  const size_t n = keys.size();
+  if (num_parts < 1 || part < 0 || part >= num_parts) {
+    return InvalidArgument("part must be in [0, num_parts), got part " +
+                           std::to_string(part) + " of " +
+                           std::to_string(num_parts) + ", " + table.Named());
+  }
+  EV_RETURN_IF_ERROR(
+      CheckSize(table, "slot inputs", slot_values.size(), slots.size()));
+  if (!versions.empty()) {
+    EV_RETURN_IF_ERROR(CheckSize(table, "versions", versions.size(), n));
+  }
+  if (!frequencies.empty()) {
+    EV_RETURN_IF_ERROR(CheckSize(table, "frequencies", frequencies.size(), n));
+  }
+  return NoThrow(table, [&] {
+    for (;;) {
+      EV_RETURN_IF_ERROR(EnsureSlots(slots, nullptr));
+      ExclusiveGate alone(&impl_->gate);
+      std::vector<int> columns;
+      if (!impl_->FindSlots(slots, &columns)) continue;
+      // Which column gets which input; -1: its initial value.
+      std::vector<int> source(impl_->slots.size(), -1);
+      for (size_t s = 0; s < slots.size(); ++s) {
+        source[columns[s]] = static_cast<int>(s);
+      }
+      const int64_t dim = impl_->dim();
+      std::vector<int64_t> kept_keys;
+      std::vector<size_t> kept;
+      std::vector<RowHandle> handles;
+      constexpr size_t kAtOnce = 1024;
+      for (size_t i = 0; i < n;) {
+        kept_keys.clear();
+        kept.clear();
+        for (; i < n && kept.size() < kAtOnce; ++i) {
+          if (FloorMod(FloorMod(keys[i], kPartitions), num_parts) != part) {
+            continue;
+          }
+          kept_keys.push_back(keys[i]);
+          kept.push_back(i);
+        }
+        handles.resize(kept.size());
+        EV_RETURN_IF_ERROR(impl_->FindOrInsert(kept_keys, handles.data()));
+        for (size_t k = 0; k < kept.size(); ++k) {
+          float* row = impl_->rows->Row(handles[k]);
+          std::copy_n(values + kept[k] * dim, dim, row);
+          for (size_t c = 0; c < source.size(); ++c) {
+            float* slot = row + impl_->SlotOffset(static_cast<int>(c));
+            if (source[c] < 0) {
+              std::fill_n(slot, dim, impl_->slots[c].initial_value);
+            } else {
+              std::copy_n(slot_values[source[c]] + kept[k] * dim, dim, slot);
+            }
+          }
+          if (RowMeta* meta = impl_->rows->Meta(handles[k])) {
+            meta->frequency =
+                frequencies.empty() ? 0 : Saturated(frequencies[kept[k]]);
+            meta->version_plus1 =
+                versions.empty()
+                    ? 0
+                    : Saturated(std::min(kMaxCount - 1, versions[kept[k]]) + 1);
+          }
+        }
+      }
+      return Status::OK();
+    }
+  });
+}
+
+}  // namespace ev
