@@ -45,7 +45,7 @@ Status OffsetsFromIndices(const int64_t* coo_indices, int64_t batch_size,
   int64_t filled = 0;
   for (int64_t i = 0; i < num_ids; ++i) {
     const int64_t sample = coo_indices[2 * i];
-    if (sample == filled - 1) continue;
+    if (sample == filled - 1 && sample >= 0) continue;
     if (sample < filled) {
       if (sample < 0) {
         return InvalidArgument("indices must not be negative, got sample " +
