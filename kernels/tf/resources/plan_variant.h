@@ -14,6 +14,7 @@
 #include "kernels/engine/embedding/pooled_lookup.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_encode_decode.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 
 namespace embedding_variable {

@@ -497,17 +497,17 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
                              [g.indices for g in grads],
                              [g.values for g in grads], [0.1], 0,
                              [["Adagrad"]] * 2, [[0.1]] * 2)
+    fetches = outputs + [g.indices for g in grads] + [g.values for g in grads]
     results = []
     for threads in (1, 2, 8, 2):
       with testing.session(intra=threads) as sess:
         _init(sess, tables)
         for _ in range(3):
-          got = sess.run([outputs, grads])
+          got = sess.run(fetches)
           sess.run(update)
         results.append(got)
     for other in results[1:]:
-      for want, got in zip(
-          tf.nest.flatten(results[0]), tf.nest.flatten(other)):
+      for want, got in zip(results[0], other):
         self.assertEqual(want.tobytes(), got.tobytes())
 
 
