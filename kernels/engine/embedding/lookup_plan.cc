@@ -35,13 +35,17 @@ Span<const int64_t> LookupPlan::unique_keys(int t) const {
 }
 
 Span<const int32_t> LookupPlan::counts(int t) const {
-  return Span<const int32_t>(tables_[t]->counts, tables_[t]->num_unique);
+  const PlannedTable& planned = *tables_[t];
+  return Span<const int32_t>(
+      planned.occurrences != nullptr ? planned.occurrences : planned.counts,
+      planned.num_unique);
 }
 
 size_t LookupPlan::bytes() const {
   size_t bytes = 0;
   for (const auto& table : tables_) {
-    bytes += table->arrays.bytes() + table->row_copies.bytes();
+    bytes += table->arrays.bytes() + table->row_copies.bytes() +
+             table->occurrence_counts.bytes();
   }
   return bytes;
 }

@@ -41,6 +41,9 @@ struct PlannedTable {
   // values at the forward (the gradient of the weights needs them, and by then
   // the update may have run), else not to be used.
   const float** rows = nullptr;
+  // [U], when each id stands for a number of occurrences of its own (row_lookup.h);
+  // null: counts says it.
+  int32_t* occurrences = nullptr;
 
   // In order of first occurrence, so the ids themselves when all are different.
   bool all_unique() const { return num_unique == num_ids; }
@@ -66,6 +69,7 @@ struct PlannedTable {
     counts = reinterpret_cast<int32_t*>(base + counts_at);
     handles = reinterpret_cast<RowHandle*>(base + handles_at);
     rows = reinterpret_cast<const float**>(base + rows_at);
+    occurrences = nullptr;
   }
 
   PoolingBatch batch() const {
@@ -81,6 +85,7 @@ struct PlannedTable {
 
   LineBuffer arrays;
   LineBuffer row_copies;  // [U, dim], with weights only
+  LineBuffer occurrence_counts;
 };
 
 }  // namespace ev
