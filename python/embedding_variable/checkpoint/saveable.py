@@ -72,14 +72,36 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     return specs
 
   def restore(self, restored_tensors, restored_shapes):
-    """Returns the op that puts the checkpoint's rows into the table."""
+    """Returns the op that replaces the table's rows by the checkpoint's.
+
+    The stock tensors are not used, only where they come from: which of them exist is
+    the checkpoint's business (a slot may be missing, the number of parts may differ),
+    and a table is read piece by piece.
+    """
     del restored_shapes
-    var, names = self._var, list(self._slots)
-    by_name = {s.name: t for s, t in zip(self.specs, restored_tensors)}
-    tensor = lambda suffix: by_name["%s-%s" % (self.name, suffix)]
+    var = self._var
+    tensor_name, part, num_parts = self._stored_as()
+    # A restored session has not run the initializer, which gives the default rows.
     with ops.device(var.device), ops.control_dependencies([var.initializer]):
-      return checkpoint_ops.import_table(
-          var.handle, math_ops.cast(tensor("keys"), dtypes.int64),
-          tensor("values"), tensor("versions"), tensor("freqs"),
-          [by_name["%s/%s-values" % (self.name, s)] for s in names], names,
-          list(self._slots.values()))
+      return checkpoint_ops.restore_table(
+          var.handle, _prefix_of(restored_tensors[0]), tensor_name,
+          list(self._slots), list(self._slots.values()), part, num_parts)
+
+  def _stored_as(self):
+    """Returns the whole variable's name in the checkpoint, the part, how many parts."""
+    info = self._var._get_save_slice_info()  # pylint: disable=protected-access
+    if info is None:
+      return self.name, 0, 1
+    part, num_parts = info.var_offset[0], info.full_shape[0]
+    suffix = "/part_%d" % part
+    name = self.name
+    if name.endswith(suffix):
+      name = name[:-len(suffix)]
+    return name, part, num_parts
+
+
+def _prefix_of(tensor):
+  """Returns the string scalar that a restored tensor's checkpoint is named by."""
+  while tensor.op.type != "RestoreV2":
+    tensor = tensor.op.inputs[0]
+  return tensor.op.inputs[0]

@@ -3,7 +3,8 @@
 """Patch: gradients of lookups inside v1 `tf.cond`, `tf.while_loop` and `tf.map_fn`.
 
 Why: for the branch that was not taken, stock code makes a dense zero of the resource's
-shape, which a table does not have. For a loop it starts the accumulated gradient with
+shape, which a table does not have, and for unused outputs of a fused lookup zeros that
+would insert their keys. For a loop it starts the accumulated gradient with
 one row of zeros for index 0, harmless for a dense variable, but here the key 0 that
 nobody looked up.
 """
@@ -26,8 +27,14 @@ def install():
   """Replaces `ZerosLikeOutsideLoop` and the loop's accumulator of sparse gradients."""
   patching.wrap(control_flow_state, "ZerosLikeOutsideLoop",
                 _zeros_like_outside_loop)
+  patching.wrap(control_flow_state._ControlFlowState, "ZerosLike",
+                _zeros_like_in_loop)
   patching.wrap(control_flow_ops.WhileContext,
                 "AddBackpropIndexedSlicesAccumulator", _accumulator)
+
+
+# Its gradient function takes None for an output that does not lead to the loss.
+_TAKES_NONE = "EvLookupSparse"
 
 
 def handle_op_of(tensor):
@@ -44,6 +51,8 @@ def handle_op_of(tensor):
 def _zeros_like_outside_loop(stock):
 
   def zeros_like_outside_loop(op, index):
+    if op.type == _TAKES_NONE:
+      return None
     handle_op = handle_op_of(op.outputs[index])
     if handle_op is None:
       return stock(op, index)
@@ -62,6 +71,15 @@ def _zeros_like_outside_loop(stock):
     return nothing([array_ops.identity(other)])
 
   return zeros_like_outside_loop
+
+
+def _zeros_like_in_loop(stock):
+  """Zeros for unused outputs of an op in a loop; there are none of a plan."""
+
+  def zeros_like(self, op, index):
+    return None if op.type == _TAKES_NONE else stock(self, op, index)
+
+  return zeros_like
 
 
 def _accumulator(stock):

@@ -40,20 +40,25 @@ def install():
 
 
 @contextlib.contextmanager
-def _getter_scope(column):
-  """A scope in which dense tables become embedding variables of the column."""
-  scope = variable_scope.get_variable_scope()
-  outer = scope.custom_getter
-  getter = creation.make_getter(column.ev_option, column.partition_num)
+def _getter_scope(column, scope=None):
+  """A while in which dense tables become embedding variables of the column.
 
-  def custom_getter(true_getter, *args, **kwargs):
+  Args:
+    column: an `EmbeddingCategoricalColumn`.
+    scope: the `VariableScope` that tables are created in; None: the current one.
+  """
+  scope = scope or variable_scope.get_variable_scope()
+  outer = scope.custom_getter
+  make = creation.make_getter(column.ev_option, column.partition_num)
+
+  def custom_getter(getter, *args, **kwargs):
     if outer is None:
-      return getter(true_getter, *args, **kwargs)
+      return make(getter, *args, **kwargs)
 
     def through_outer(*inner_args, **inner_kwargs):
-      return outer(true_getter, *inner_args, **inner_kwargs)
+      return outer(getter, *inner_args, **inner_kwargs)
 
-    return getter(through_outer, *args, **kwargs)
+    return make(through_outer, *args, **kwargs)
 
   scope.set_custom_getter(custom_getter)
   try:
@@ -84,7 +89,8 @@ def _build_linear(stock):
         column, fc_v1._CategoricalColumn) else None
     if column is None:
       return stock(self, input_shape)
-    with _getter_scope(column):
+    # The layer opens its own scope again for each variable.
+    with _getter_scope(column, self._scope):
       return stock(self, input_shape)
 
   return build
@@ -108,8 +114,11 @@ def _create_variable_v2(stock):
   def create_variable(self, feature_column, name, shape, *args, **kwargs):
     if not isinstance(tuple(shape)[0], categorical.TableSize):
       return stock(self, feature_column, name, shape, *args, **kwargs)
-    return fc._StateManagerImpl.create_variable(self, feature_column, name, shape,
-                                                *args, **kwargs)
+    # Stock names the variable by the name scope, `tf.get_variable` does not.
+    with variable_scope._pure_variable_scope(self._layer.name), \
+        variable_scope._pure_variable_scope(feature_column.name):
+      return fc._StateManagerImpl.create_variable(self, feature_column, name, shape,
+                                                  *args, **kwargs)
 
   return create_variable
 

@@ -70,5 +70,34 @@ def import_table(resource,
       num_parts=num_parts, clear=clear, name=name)
 
 
-for _op_type in ("EvExport", "EvImport"):
+def restore_table(resource,
+                  prefix,
+                  tensor_name,
+                  slot_names=(),
+                  slot_inits=(),
+                  part=0,
+                  num_parts=1,
+                  name=None):
+  """Returns the op that replaces the rows by those of a stock V2 checkpoint.
+
+  Reads piece by piece, so that it needs little memory beyond the table. A slot that
+  the checkpoint lacks starts with its initial value.
+
+  Args:
+    resource: resource scalar from `handle`; must be initialised.
+    prefix: string scalar, the checkpoint's prefix.
+    tensor_name: string, name of the whole variable in the checkpoint. Tensors of
+      `<tensor_name>/part_0` and so on are found when it was saved in parts.
+    slot_names: list of S strings.
+    slot_inits: list of S floats.
+    part: int: keep only keys with floormod(key, 1000) % num_parts == part.
+    num_parts: int >= 1; 1 keeps all.
+    name: name of the op.
+  """
+  return _gen.ev_restore(
+      resource, prefix, tensor_name=tensor_name, slot_names=list(slot_names),
+      slot_inits=list(slot_inits), part=part, num_parts=num_parts, name=name)
+
+
+for _op_type in ("EvExport", "EvImport", "EvRestore"):
   ops.NotDifferentiable(_op_type)

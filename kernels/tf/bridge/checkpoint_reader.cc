@@ -1,0 +1,138 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/tf/bridge/checkpoint_reader.h"
+
+#include <cstring>
+#include <utility>
+
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/core/errors.h"
+#include "tensorflow/core/lib/hash/crc32c.h"
+#include "tensorflow/core/lib/io/iterator.h"
+#include "tensorflow/core/lib/io/table_options.h"
+#include "tensorflow/core/lib/strings/stringprintf.h"
+
+namespace embedding_variable {
+
+using tensorflow::BundleEntryProto;
+using tensorflow::Env;
+using tensorflow::RandomAccessFile;
+using tensorflow::Status;
+using tensorflow::StringPiece;
+using tensorflow::errors::DataLoss;
+
+TensorStream::TensorStream(const std::string& name,
+                           const BundleEntryProto& entry,
+                           std::unique_ptr<RandomAccessFile> file)
+    : name_(name),
+      entry_(entry),
+      shape_(entry.shape()),
+      file_(std::move(file)) {}
+
+Status TensorStream::Read(size_t num_bytes, void* data) {
+  if (bytes_read_ + num_bytes > entry_.size()) {
+    return DataLoss("tensor ", name_, " has ", entry_.size(),
+                    " bytes, which is less than its shape ",
+                    shape_.DebugString(), " needs");
+  }
+  if (num_bytes > 0) {
+    StringPiece result;
+    char* const scratch = static_cast<char*>(data);
+    TF_RETURN_IF_ERROR(file_->Read(entry_.offset() + bytes_read_, num_bytes,
+                                   &result, scratch));
+    if (result.size() != num_bytes) {
+      return DataLoss("the data file of tensor ", name_, " ends early");
+    }
+    // A file system that maps files gives its own memory back.
+    if (result.data() != scratch) {
+      std::memmove(scratch, result.data(), num_bytes);
+    }
+    checksum_ = tensorflow::crc32c::Extend(checksum_, scratch, num_bytes);
+    bytes_read_ += num_bytes;
+  }
+  if (bytes_read_ == entry_.size() &&
+      checksum_ != tensorflow::crc32c::Unmask(entry_.crc32c())) {
+    return DataLoss("the checksum of tensor ", name_,
+                    " differs: the checkpoint is damaged");
+  }
+  return Status::OK();
+}
+
+Status CheckpointReader::Open(const std::string& prefix,
+                              std::unique_ptr<CheckpointReader>* reader) {
+  std::unique_ptr<CheckpointReader> result(new CheckpointReader);
+  result->prefix_ = prefix;
+  const std::string index = prefix + ".index";
+  Env* const env = Env::Default();
+  tensorflow::uint64 size;
+  TF_RETURN_IF_ERROR(env->GetFileSize(index, &size));
+  TF_RETURN_IF_ERROR(env->NewRandomAccessFile(index, &result->file_));
+  tensorflow::table::Table* table = nullptr;
+  TF_RETURN_IF_ERROR(tensorflow::table::Table::Open(
+      tensorflow::table::Options(), result->file_.get(), size, &table));
+  result->index_.reset(table);
+  bool found;
+  std::string header;
+  TF_RETURN_IF_ERROR(result->Lookup("", &found, &header));
+  if (!found || !result->header_.ParseFromString(header)) {
+    return DataLoss(index, " has no header");
+  }
+  if (result->header_.endianness() !=
+      tensorflow::BundleHeaderProto::LITTLE) {
+    return tensorflow::errors::Unimplemented(
+        index, " was written by a machine of another byte order");
+  }
+  *reader = std::move(result);
+  return Status::OK();
+}
+
+Status CheckpointReader::Lookup(const std::string& key, bool* found,
+                                std::string* value) const {
+  std::unique_ptr<tensorflow::table::Iterator> it(index_->NewIterator());
+  it->Seek(key);
+  TF_RETURN_IF_ERROR(it->status());
+  *found = it->Valid() && it->key() == key;
+  if (*found) *value = std::string(it->value());
+  return Status::OK();
+}
+
+Status CheckpointReader::Find(const std::string& name, bool* found) const {
+  std::string value;
+  return Lookup(name, found, &value);
+}
+
+Status CheckpointReader::Open(const std::string& name,
+                              std::unique_ptr<TensorStream>* stream) const {
+  bool found;
+  std::string value;
+  TF_RETURN_IF_ERROR(Lookup(name, &found, &value));
+  if (!found) {
+    return tensorflow::errors::NotFound("checkpoint ", prefix_,
+                                        " has no tensor ", name);
+  }
+  BundleEntryProto entry;
+  if (!entry.ParseFromString(value) ||
+      !tensorflow::TensorShape::IsValid(entry.shape())) {
+    return DataLoss("checkpoint ", prefix_, ": the entry of tensor ", name,
+                    " cannot be read");
+  }
+  if (entry.slices_size() > 0 ||
+      tensorflow::DataTypeSize(entry.dtype()) == 0) {
+    return tensorflow::errors::Unimplemented(
+        "checkpoint ", prefix_, ": tensor ", name, " is ",
+        entry.slices_size() > 0 ? "saved in slices" : "of type ",
+        entry.slices_size() > 0 ? ""
+                                : tensorflow::DataTypeString(entry.dtype()),
+        ", which a table does not have");
+  }
+  std::unique_ptr<RandomAccessFile> file;
+  TF_RETURN_IF_ERROR(Env::Default()->NewRandomAccessFile(
+      tensorflow::strings::Printf("%s.data-%05d-of-%05d", prefix_.c_str(),
+                                  entry.shard_id(), header_.num_shards()),
+      &file));
+  stream->reset(new TensorStream(name, entry, std::move(file)));
+  return Status::OK();
+}
+
+}  // namespace embedding_variable

@@ -1,0 +1,68 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// EvRestore.
+
+#include <string>
+#include <vector>
+
+#include "kernels/tf/ops/shape_helpers.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace embedding_variable {
+namespace {
+
+using tensorflow::Status;
+using tensorflow::errors::InvalidArgument;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+REGISTER_OP("EvRestore")
+    .Input("resource: resource")
+    .Input("prefix: string")
+    .Attr("tensor_name: string")
+    .Attr("slot_names: list(string)")
+    .Attr("slot_inits: list(float)")
+    .Attr("part: int >= 0 = 0")
+    .Attr("num_parts: int >= 1 = 1")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int part, num_parts;
+      TF_RETURN_IF_ERROR(c->GetAttr("part", &part));
+      TF_RETURN_IF_ERROR(c->GetAttr("num_parts", &num_parts));
+      if (part >= num_parts) {
+        return InvalidArgument("part must be below num_parts = ", num_parts,
+                               ", got ", part);
+      }
+      std::vector<std::string> names;
+      TF_RETURN_IF_ERROR(c->GetAttr("slot_names", &names));
+      std::vector<float> inits;
+      TF_RETURN_IF_ERROR(c->GetAttr("slot_inits", &inits));
+      if (names.size() != inits.size()) {
+        return InvalidArgument(names.size(), " slot names and ", inits.size(),
+                               " initial values");
+      }
+      ShapeHandle prefix;
+      return InputOfRank(c, 1, 0, "prefix", &prefix);
+    })
+    .Doc(R"doc(
+Replaces the table's rows by those of a checkpoint, a piece at a time.
+
+The tensors are <tensor_name>-keys, <tensor_name>-values, <tensor_name>-versions,
+<tensor_name>-freqs and <tensor_name>/<slot>-values, or, when the checkpoint was
+written in another number of parts, those of <tensor_name>/part_0 and so on. A slot
+that the checkpoint lacks starts with its initial value; so do missing versions and
+frequencies. Rows of another length are an error, and so is a checkpoint without
+the variable.
+
+resource: The handle; must be initialized.
+prefix: Scalar, the checkpoint's prefix.
+tensor_name: Name of the whole variable in the checkpoint, without part_i.
+slot_names: S names of slots.
+slot_inits: S values that a new row's slots start with.
+part: Keep only keys with floormod(floormod(key, 1000), num_parts) == part.
+num_parts: 1 keeps all keys.
+)doc");
+
+}  // namespace
+}  // namespace embedding_variable
