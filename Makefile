@@ -56,7 +56,7 @@ format: setup
 # The compiled Horovod and the environments of the installed tests are kept.
 clean:
 	@if command -v bazel >/dev/null; then bazel clean --expunge; fi
-	rm -rf .venv .bazelrc.user .build/setup.stamp dist
+	rm -rf .venv .bazelrc.user .build/*.stamp dist
 
 distclean: clean
 	rm -rf .build
