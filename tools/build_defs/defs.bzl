@@ -73,7 +73,7 @@ def engine_library(
       hdrs: headers, included by their path from the workspace.
       deps: targets of //kernels/engine only; anything else fails.
       visibility: public unless told.
-      **kwargs: testonly, tags, local_defines and the like.
+      **kwargs: testonly (sees gtest's headers), tags and the like.
     """
     _check_engine_deps(name, deps)
     native.cc_library(
@@ -84,7 +84,7 @@ def engine_library(
         linkopts = _LINKOPTS,
         linkstatic = True,
         visibility = visibility,
-        deps = deps + [_ABI],
+        deps = deps + [_ABI] + ([_GTEST] if kwargs.get("testonly") else []),
         **kwargs
     )
 
