@@ -1,87 +1,65 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finding or inserting keys in tables that evict when they are full. Five
-// launches, whatever the batch:
+// Finding or inserting keys in tables that evict when they are full.
 //
-//   Begin     numbers the call, empties its lists.
-//   Classify  one find; marks present keys as used; lists absent ones, apart
-//             those with a free slot in their chain and those without.
-//   Fill      the first list: keys move into free slots. Nothing old is evicted.
-//   Evict     the second list, and what Fill could not place.
-//   Finish    the evicted keys, packed; and, when a key lost the slot that it had
-//             been given in this call, its right answer.
+// A NEW KEY proposes to the buckets of its chain in order, first for their free
+// slots only, then, if it found none in the whole chain, once more for the slots
+// of old keys. A bucket keeps the best 16 of what it holds and what came: new keys
+// before old ones, new ones by hash, old ones by score and then by hash. What it
+// gives up proposes further down its own chain if it is new, and is evicted if it
+// is old. This is deferred acceptance (Gale and Shapley): its outcome does not
+// depend on the order of the proposals, hence not on the order in which warps run.
 //
-// Fill and Evict are deferred acceptance (Gale and Shapley): a key proposes to the
-// buckets of its chain in order; a bucket keeps the best of what it holds and of
-// what came, and sends the worst away, which proposes further if it is new and is
-// evicted if it is not. Who stays does not depend on the order of the proposals,
-// so neither does it depend on the order in which warps run. A bucket changes
-// under its lock; a warp's tile holds one lock at a time, so nothing deadlocks.
-
-#include <cooperative_groups.h>
+// Most buckets hear from one new key in a call, and then nothing must be compared
+// or locked. So the work is cut into seven launches, whatever the batch:
+//
+//   Begin     numbers the call, empties lists and marks.
+//   Classify  one find. Present keys are marked as used; absent ones go on a list:
+//             with the free slots of the first bucket of their chain that has any,
+//             or on another when none has.
+//   Fill      the first list: takes those free slots. A key whose slots all went
+//             to others meanwhile is contested.
+//   Contest   places the contested keys, old keys staying where they are; what
+//             finds no place joins the contested keys of Evict.
+//   Evict     the second list: the first key to mark its first bucket has that
+//             for itself and takes the place of the lowest old key; others are
+//             contested.
+//   Contest   places them, over old keys as well.
+//   Finish    packs the evicted keys; answers again for keys in buckets from which
+//             this call took a slot that it had given out.
+//
+// Fill may serve proposals in any order because a bucket with a free slot never
+// refuses; Evict because a full bucket without new keys never refuses a new one.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/table/gpu/launch.cuh"
+#include "kernels/engine/table/gpu/claim.cuh"
+#include "kernels/engine/table/gpu/evict.cuh"
 
 namespace ev {
 namespace gpu {
 namespace {
 
-namespace cg = cooperative_groups;
+constexpr unsigned kBeginBlocks = 512;
 
-constexpr uint64_t kBestRank = ~0ULL;
-
-// What the scores of the two policies mean to the kernels.
-template <Eviction kEviction>
-struct Policy;
-
-template <>
-struct Policy<Eviction::kLru> {
-  static __device__ __forceinline__ void Use(uint64_t* score, uint64_t call) {
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(score),
-                 "l"(call << kLruCallShift)
-                 : "memory");
+__global__ void __launch_bounds__(kBlock)
+    BeginKernel(Scratch scratch, int64_t* evicted_count) {
+  // claimed and stale are one piece of memory.
+  uint4* const marks = reinterpret_cast<uint4*>(scratch.claimed);
+  constexpr unsigned kPieces = 2 * (kNumMarks / 8) / sizeof(uint4);
+  for (unsigned i = blockIdx.x * kBlock + threadIdx.x; i < kPieces;
+       i += kBeginBlocks * kBlock) {
+    marks[i] = make_uint4(0, 0, 0, 0);
   }
-  static __device__ __forceinline__ uint64_t NewScore(uint64_t call) {
-    return (call << kLruCallShift) | kLruNew;
-  }
-  static __device__ __forceinline__ bool IsNew(uint64_t score, uint64_t call) {
-    return (score & ~kLruClaimed) == NewScore(call);
-  }
-  // Whether this call's Classify may have given this key's slot out.
-  static __device__ __forceinline__ bool MayBeUsed(uint64_t score,
-                                                   uint64_t call) {
-    return (score >> kLruCallShift) == call;
-  }
-  static __device__ __forceinline__ uint64_t Shown(uint64_t score) {
-    return score >> kLruCallShift;
-  }
-};
-
-template <>
-struct Policy<Eviction::kLfu> {
-  static __device__ __forceinline__ void Use(uint64_t* score, uint64_t) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(score), 1ULL);
-  }
-  // Zero until Finish counts the occurrences: that is how a new key is known.
-  static __device__ __forceinline__ uint64_t NewScore(uint64_t) { return 0; }
-  static __device__ __forceinline__ bool IsNew(uint64_t score, uint64_t) {
-    return score == 0;
-  }
-  static __device__ __forceinline__ bool MayBeUsed(uint64_t, uint64_t) {
-    return true;
-  }
-  static __device__ __forceinline__ uint64_t Shown(uint64_t score) {
-    return score;
-  }
-};
-
-__global__ void BeginKernel(CallState* state, int64_t* evicted_count) {
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
+  CallState* const state = scratch.state;
   ++state->call;
   state->num_fill = 0;
   state->num_evict = 0;
-  state->must_verify = 0;
+  state->num_contest_fill = 0;
+  state->num_contest_evict = 0;
+  state->num_overflow = 0;
+  state->num_marked = 0;
   if (evicted_count != nullptr) *evicted_count = 0;
 }
 
@@ -105,8 +83,8 @@ __device__ __forceinline__ int AppendInBlock(bool adds, int* length) {
     block_base = total == 0 ? 0 : atomicAdd(length, total);
   }
   __syncthreads();
-  const int place = block_base + warp_base[warp] +
-                    __popc(mask & ((1u << lane) - 1));
+  const int place =
+      block_base + warp_base[warp] + __popc(mask & ((1u << lane) - 1));
   __syncthreads();  // the arrays may be used again
   return place;
 }
@@ -123,9 +101,28 @@ __global__ void __launch_bounds__(kBlock)
     t = BatchTable<kOneTable>(batch, i);
     view = batch.views[t];
   }
-  bool any_free = false;
-  const int64_t slot =
-      FindInWarp<Slots::kFrozen>(view, key, mine, &any_free);
+  Chain chain;
+  if (mine) chain = Chain(MixKey(key), view.num_pairs);
+  bool wanted = mine;
+  int64_t slot = -1;
+  uint32_t probes = 0, free = 0, free_probes = 0;
+  while (__any_sync(kAllLanes, wanted)) {
+    const int64_t first = wanted ? chain.first_slot() : 0;
+    const Seen seen = ProbeWarp<Slots::kFrozen, Want::kFreeToo>(
+        view.keys + first, key, wanted);
+    if (!wanted) continue;
+    if (seen.match != 0) {
+      slot = first + SlotOfBit(__ffs(seen.match) - 1);
+      wanted = false;
+      continue;
+    }
+    if (free == 0 && seen.free != 0) {
+      free = seen.free;
+      free_probes = probes;
+    }
+    if (seen.empty || ++probes == view.probe_limit) wanted = false;
+    chain.Next();
+  }
   const bool missed = mine && slot < 0;
   if (mine) {
     __stcs(outputs.slots + i, slot);
@@ -135,270 +132,208 @@ __global__ void __launch_bounds__(kBlock)
       Policy<kEviction>::Use(view.scores + slot, scratch.state->call);
     }
   }
-  const Pending pending = {key, t, static_cast<int32_t>(i)};
-  const int fill_at =
-      AppendInBlock(missed && any_free, &scratch.state->num_fill);
-  if (missed && any_free) scratch.fill[fill_at] = pending;
-  const int evict_at =
-      AppendInBlock(missed && !any_free, &scratch.state->num_evict);
-  if (missed && !any_free) scratch.evict[evict_at] = pending;
+  const bool fills = missed && free != 0, evicts = missed && free == 0;
+  Pending pending = {key, t, static_cast<int32_t>(i), free, free_probes};
+  const int fill_at = AppendInBlock(fills, &scratch.state->num_fill);
+  if (fills) scratch.fill[fill_at] = pending;
+  const int evict_at = AppendInBlock(evicts, &scratch.state->num_evict);
+  pending.free_or_place = evict_at;
+  if (evicts) scratch.evict[evict_at] = pending;
 }
 
-// Orders what a bucket may send away: the lowest goes first. Of the new keys of a
-// call, which rank above all old ones, the one with the lowest hash.
-struct Rank {
-  uint64_t score;
-  uint64_t hash;
-  int slot;  // in the bucket
-  __device__ __forceinline__ bool Below(const Rank& other) const {
-    return score != other.score ? score < other.score : hash < other.hash;
-  }
-};
-
-template <typename Tile>
-__device__ __forceinline__ Rank LowestInTile(const Tile& tile, Rank rank) {
-#pragma unroll
-  for (int delta = kTile / 2; delta > 0; delta /= 2) {
-    Rank other;
-    other.score = tile.shfl_xor(rank.score, delta);
-    other.hash = tile.shfl_xor(rank.hash, delta);
-    other.slot = tile.shfl_xor(rank.slot, delta);
-    if (other.Below(rank)) rank = other;
-  }
-  return rank;
-}
-
-__device__ __forceinline__ void StoreSlot(int64_t* p, int64_t value) {
-  asm volatile("st.relaxed.gpu.global.s64 [%0], %1;" ::"l"(p), "l"(value)
-               : "memory");
-}
-
-__device__ __forceinline__ void Prefetch(const void* p) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
-}
-
-enum class Phase { kFill, kEvict };
-
-enum class Proposal { kNext, kDone };
-
-// One lane of a tile's view of the key that the tile is placing.
-struct Seeker {
-  int64_t key;
-  uint64_t hash;
-  int32_t table;
-  int32_t index;  // -1: carried, not from the tile's own list entry
-  Chain chain;
-  uint32_t probes;
-};
-
-// What came out of placing one list entry.
-struct Placed {
-  int64_t slot = -1;      // of the entry's own key, when own is true
-  bool own = false;       // the entry's own key has its answer
-  bool is_new = false;
-  bool took_free = false;  // a free slot was filled
-  bool exhausted = false;  // the key in the Seeker found no bucket
-  bool lost = false;       // someone's answer of this call has become stale
-  int64_t evicted_key = 0;
-  int64_t evicted_slot = -1;
-  uint64_t evicted_score = 0;
-};
-
-// Proposes seeker's key to its bucket. REQUIRES: the tile holds the bucket's lock.
-template <Phase kPhase, Eviction kEviction, typename Tile>
-__device__ __forceinline__ Proposal Propose(const Tile& tile,
-                                            const TableView& view,
-                                            uint64_t call, Seeker* seeker,
-                                            Placed* placed) {
-  const int sub = tile.thread_rank();
-  const int64_t first = seeker->chain.first_slot();
-  int64_t* const bucket = view.keys + first;
-  uint64_t* const scores = view.scores + first;
-  const longlong2 v = LoadTwoSlots<Slots::kLive>(bucket + 2 * sub);
-  // The scores are needed only when the bucket is full; in Evict it nearly always
-  // is, so both lines are asked for together.
-  longlong2 s = make_longlong2(0, 0);
-  if (kPhase == Phase::kEvict) {
-    s = LoadTwoSlots<Slots::kLive>(
-        reinterpret_cast<const int64_t*>(scores) + 2 * sub);
-  }
-  const int64_t key = seeker->key;
-  const unsigned mx = tile.ballot(v.x == key), my = tile.ballot(v.y == key);
-  if ((mx | my) != 0) {  // the same key, placed for another of its occurrences
-    if (seeker->index >= 0) {
-      placed->own = true;
-      placed->slot =
-          first + (mx != 0 ? 2 * (__ffs(mx) - 1) : 2 * (__ffs(my) - 1) + 1);
-    }
-    return Proposal::kDone;
-  }
-  const int64_t empty = EmptyMark(seeker->chain.parity);
-  const int64_t erased = ErasedMark(seeker->chain.parity);
-  const unsigned fx = tile.ballot(v.x == empty || v.x == erased);
-  const unsigned fy = tile.ballot(v.y == empty || v.y == erased);
-
-  int victim_slot;
-  bool displaced = false;
-  int64_t displaced_key = 0;
-  if ((fx | fy) != 0) {
-    victim_slot = fx != 0 ? 2 * (__ffs(fx) - 1) : 2 * (__ffs(fy) - 1) + 1;
-    placed->took_free = true;
-  } else {
-    if (kPhase == Phase::kFill) {
-      s = LoadTwoSlots<Slots::kLive>(
-          reinterpret_cast<const int64_t*>(scores) + 2 * sub);
-    }
-    const bool new_x = Policy<kEviction>::IsNew(s.x, call);
-    const bool new_y = Policy<kEviction>::IsNew(s.y, call);
-    Rank x = {new_x ? kBestRank : static_cast<uint64_t>(s.x), MixKey(v.x),
-              2 * sub};
-    Rank y = {new_y ? kBestRank : static_cast<uint64_t>(s.y), MixKey(v.y),
-              2 * sub + 1};
-    if (kPhase == Phase::kFill) {  // old keys are not for sending away
-      if (!new_x) x = {kBestRank, kBestRank, x.slot};
-      if (!new_y) y = {kBestRank, kBestRank, y.slot};
-    }
-    const Rank victim = LowestInTile(tile, y.Below(x) ? y : x);
-    victim_slot = victim.slot;
-    const int owner = victim_slot / 2;
-    displaced_key = tile.shfl(victim_slot % 2 == 0 ? v.x : v.y, owner);
-    if (victim.score == kBestRank) {  // new keys only, or none that may go
-      if (victim.hash >= seeker->hash) return Proposal::kNext;
-      displaced = true;
-      placed->lost = true;
-    } else {
-      placed->evicted_key = displaced_key;
-      placed->evicted_slot = first + victim_slot;
-      placed->evicted_score = victim.score;
-      placed->lost |= Policy<kEviction>::MayBeUsed(victim.score, call);
-    }
-  }
-  if (sub == 0) {
-    StoreSlot(bucket + victim_slot, key);
-    StoreSlot(reinterpret_cast<int64_t*>(scores) + victim_slot,
-              static_cast<int64_t>(Policy<kEviction>::NewScore(call)));
-  }
-  if (seeker->index >= 0) {
-    placed->own = true;
-    placed->slot = first + victim_slot;
-    placed->is_new = true;
-  }
-  if (!displaced) return Proposal::kDone;
-
-  // Carry the displaced key on from its place in its own chain.
-  const uint32_t pair = seeker->chain.pair;
-  seeker->key = displaced_key;
-  seeker->hash = MixKey(displaced_key);
-  seeker->index = -1;
-  seeker->chain = Chain(seeker->hash, view.num_pairs);
-  seeker->probes = 0;
-  while (seeker->chain.pair != pair) {
-    seeker->chain.Next();
-    ++seeker->probes;
-  }
-  return Proposal::kNext;
-}
-
-template <Phase kPhase, Eviction kEviction, typename Tile>
-__device__ __forceinline__ void Place(const Tile& tile, const TableView& view,
-                                      uint64_t call, unsigned* locks,
-                                      Seeker* seeker, Placed* placed) {
-  bool done = false;
-  while (!done) {
-    const int64_t first = seeker->chain.first_slot();
-    // Bucket addresses are multiples of 128 bytes; two buckets that share a lock
-    // only wait for each other.
-    const uint64_t line =
-        reinterpret_cast<uint64_t>(view.keys + first) / 128;
-    unsigned* const lock =
-        locks + ((line ^ (line >> 20)) & (kNumLocks - 1));
-    // The lines are on their way while the lock is fetched.
-    Prefetch(view.keys + first + 2 * tile.thread_rank());
-    if (kPhase == Phase::kEvict) {
-      Prefetch(view.scores + first + 2 * tile.thread_rank());
-    }
-    unsigned busy = 0;
-    if (tile.thread_rank() == 0) busy = atomicCAS(lock, 0u, 1u);
-    busy = tile.shfl(busy, 0);
-    if (busy != 0) continue;
-    __threadfence();
-    const Proposal result =
-        Propose<kPhase, kEviction>(tile, view, call, seeker, placed);
-    __threadfence();
-    tile.sync();
-    if (tile.thread_rank() == 0) atomicExch(lock, 0u);
-    if (result == Proposal::kDone) {
-      done = true;
-    } else if (++seeker->probes == view.probe_limit) {
-      placed->exhausted = true;
-      done = true;
-    } else {
-      seeker->chain.Next();
-    }
-  }
-}
-
-template <Phase kPhase, Eviction kEviction>
+template <bool kOneTable, Eviction kEviction>
 __global__ void __launch_bounds__(kBlock)
-    PlaceKernel(const TableView* __restrict__ views, InsertOutputs outputs,
-                Scratch scratch, int64_t* size_counters) {
-  const auto tile = cg::tiled_partition<kTile>(cg::this_thread_block());
+    FillKernel(Batch batch, InsertOutputs outputs, Scratch scratch,
+               int64_t* size_counters) {
   CallState* const state = scratch.state;
-  const uint64_t call = state->call;
-  const int count =
-      kPhase == Phase::kFill ? state->num_fill : state->num_evict;
-  Pending* const list =
-      kPhase == Phase::kFill ? scratch.fill : scratch.evict;
-  const int tiles = gridDim.x * (kBlock / kTile);
-  const int first = blockIdx.x * (kBlock / kTile) + threadIdx.x / kTile;
-  const bool leader = tile.thread_rank() == 0;
-  // The whole warp makes the same number of rounds.
-  const int rounds = (count - (first & ~3) + tiles - 1) / tiles;
-  for (int round = 0; round < rounds; ++round) {
-    const int item = first + round * tiles;
-    const bool mine = item < count;
-    Seeker seeker;
-    seeker.table = 0;
-    Placed placed;
-    if (mine) {
-      const Pending pending = list[item];
-      const TableView view = views[pending.table];
-      seeker.key = pending.key;
-      seeker.hash = MixKey(pending.key);
-      seeker.table = pending.table;
-      seeker.index = pending.index;
-      seeker.chain = Chain(seeker.hash, view.num_pairs);
-      seeker.probes = 0;
-      if (kPhase == Phase::kEvict && seeker.index < 0) {
-        // Fill could not place it and nobody knows which occurrence it is.
-        placed.lost = true;
-      }
-      Place<kPhase, kEviction>(tile, view, call, scratch.locks, &seeker,
-                               &placed);
-      if (leader) {
-        if (placed.own) {
-          outputs.slots[pending.index] = placed.slot;
-          if (kEviction == Eviction::kLru && placed.is_new &&
-              outputs.is_new != nullptr) {
-            outputs.is_new[pending.index] = 1;
-          }
-        }
-        if (placed.lost || (kPhase == Phase::kEvict && placed.exhausted)) {
-          state->must_verify = 1;
-        }
-        if (kPhase == Phase::kEvict) {
-          list[item].key = placed.evicted_key;
-          scratch.evicted_slot[item] = placed.evicted_slot;
-          scratch.evicted_score[item] = placed.evicted_score;
-        } else if (placed.exhausted) {
-          scratch.evict[atomicAdd(&state->num_evict, 1)] =
-              Pending{seeker.key, seeker.table, seeker.index};
-        }
+  const int item = blockIdx.x * kBlock + threadIdx.x;
+  const int count = state->num_fill;
+  if (static_cast<int>(blockIdx.x * kBlock) >= count) return;
+  const bool mine = item < count;
+  Pending pending = {};
+  bool inserted = false, contested = false;
+  if (mine) {
+    pending = scratch.fill[item];
+    const TableView view = BatchView<kOneTable>(batch, pending.table);
+    Chain chain(MixKey(pending.key), view.num_pairs);
+    for (uint32_t j = 0; j < pending.probes; ++j) chain.Next();
+    const int64_t first = chain.first_slot();
+    const int in_bucket = ClaimSlot(view.keys + first, pending.key,
+                                    chain.parity, pending.free_or_place,
+                                    &inserted);
+    contested = in_bucket < 0;
+    if (!contested) outputs.slots[pending.index] = first + in_bucket;
+    if (inserted) {
+      view.scores[first + in_bucket] =
+          Policy<kEviction>::NewScore(state->call);
+      if (kEviction == Eviction::kLru && outputs.is_new != nullptr) {
+        outputs.is_new[pending.index] = 1;
       }
     }
-    __syncwarp();
-    CountInWarp(size_counters, seeker.table, leader && placed.took_free,
-                blockIdx.x);
+  }
+  CountInWarp(size_counters, pending.table, inserted, blockIdx.x);
+  const int at = AppendInBlock(contested, &state->num_contest_fill);
+  if (contested) scratch.contest_fill[at] = pending;
+}
+
+// The lowest of the sixteen old keys of this lane's bucket.
+struct Victim {
+  int64_t key;
+  uint64_t score;
+  int slot;  // in the bucket
+};
+
+// REQUIRES: all lanes of the warp call it; lanes with wanted == false get an
+// unspecified answer. Reads keys and scores of four buckets at once, four times in
+// flight, twice.
+template <Eviction kEviction>
+__device__ __forceinline__ Victim LowestInWarp(const int64_t* bucket,
+                                               const uint64_t* scores,
+                                               bool wanted) {
+  constexpr int kInFlight = kTile / 2;
+  const int lane = threadIdx.x & (kWarp - 1);
+  const int tile_base = lane & ~(kTile - 1);
+  const int sub = lane & (kTile - 1);
+  const unsigned need = __ballot_sync(kAllLanes, wanted);
+  const auto keys_at = reinterpret_cast<unsigned long long>(bucket);
+  const auto scores_at = reinterpret_cast<unsigned long long>(scores);
+  Victim victim = {};
+#pragma unroll
+  for (int half = 0; half < kTile; half += kInFlight) {
+    longlong2 k[kInFlight], s[kInFlight];
+#pragma unroll
+    for (int u = 0; u < kInFlight; ++u) {
+      const int source = tile_base | (half + u);
+      const auto keys_from = reinterpret_cast<const int64_t*>(
+          __shfl_sync(kAllLanes, keys_at, source));
+      const auto scores_from = reinterpret_cast<const int64_t*>(
+          __shfl_sync(kAllLanes, scores_at, source));
+      k[u] = s[u] = make_longlong2(0, 0);
+      if ((need >> source) & 1) {
+        s[u] = LoadTwoSlots<Slots::kLive>(scores_from + 2 * sub);
+        k[u] = LoadTwoSlots<Slots::kLive>(keys_from + 2 * sub);
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < kInFlight; ++u) {
+      const uint64_t sx = Policy<kEviction>::Order(s[u].x);
+      const uint64_t sy = Policy<kEviction>::Order(s[u].y);
+      uint64_t lowest = sx < sy ? sx : sy;
+#pragma unroll
+      for (int delta = kTile / 2; delta > 0; delta /= 2) {
+        const uint64_t other = __shfl_xor_sync(
+            kAllLanes, static_cast<unsigned long long>(lowest), delta);
+        lowest = other < lowest ? other : lowest;
+      }
+      bool cx = sx == lowest, cy = sy == lowest;
+      unsigned x = (__ballot_sync(kAllLanes, cx) >> tile_base) & 0xFF;
+      unsigned y = (__ballot_sync(kAllLanes, cy) >> tile_base) & 0xFF;
+      if (__any_sync(kAllLanes, __popc(x) + __popc(y) > 1)) {
+        // Equal scores: the lowest hash goes.
+        const uint64_t hx = cx ? MixKey(k[u].x) : ~0ULL;
+        const uint64_t hy = cy ? MixKey(k[u].y) : ~0ULL;
+        uint64_t hash = hx < hy ? hx : hy;
+#pragma unroll
+        for (int delta = kTile / 2; delta > 0; delta /= 2) {
+          const uint64_t other = __shfl_xor_sync(
+              kAllLanes, static_cast<unsigned long long>(hash), delta);
+          hash = other < hash ? other : hash;
+        }
+        cx = cx && hx == hash;
+        cy = cy && hy == hash;
+        x = (__ballot_sync(kAllLanes, cx) >> tile_base) & 0xFF;
+        y = (__ballot_sync(kAllLanes, cy) >> tile_base) & 0xFF;
+      }
+      const int slot = x != 0 ? 2 * (__ffs(x) - 1) : 2 * (__ffs(y) - 1) + 1;
+      const int64_t key = __shfl_sync(
+          kAllLanes,
+          static_cast<long long>(slot % 2 == 0 ? k[u].x : k[u].y),
+          tile_base | (slot / 2));
+      if (sub == half + u) victim = {key, lowest, slot};
+    }
+  }
+  return victim;
+}
+
+template <bool kOneTable, Eviction kEviction>
+__global__ void __launch_bounds__(kBlock)
+    EvictKernel(Batch batch, InsertOutputs outputs, Scratch scratch) {
+  CallState* const state = scratch.state;
+  const int item = blockIdx.x * kBlock + threadIdx.x;
+  const int count = state->num_evict;
+  if (static_cast<int>(blockIdx.x * kBlock) >= count) return;
+  const bool mine = item < count;
+  const uint64_t call = state->call;
+  Pending pending = {};
+  TableView view = batch.only;
+  int64_t first = 0;
+  bool contested = false;
+  if (mine) {
+    pending = scratch.evict[item];
+    view = BatchView<kOneTable>(batch, pending.table);
+    first = Chain(MixKey(pending.key), view.num_pairs).first_slot();
+    contested = SetMark(scratch.claimed, view.keys + first);
+  }
+  const Victim victim = LowestInWarp<kEviction>(view.keys + first,
+                                                view.scores + first, mine);
+  if (mine) {
+    const int64_t slot = first + victim.slot;
+    if (!contested) {
+      view.keys[slot] = pending.key;
+      view.scores[slot] = Policy<kEviction>::NewScore(call);
+      outputs.slots[pending.index] = slot;
+      if (kEviction == Eviction::kLru && outputs.is_new != nullptr) {
+        outputs.is_new[pending.index] = 1;
+      }
+      if (Policy<kEviction>::MayBeUsed(victim.score, call)) {
+        SetMark(scratch.stale, view.keys + first);
+        state->num_marked = 1;
+      }
+    }
+    if (outputs.evicted.count != nullptr) {
+      scratch.evicted_key[item] = victim.key;
+      scratch.evicted_slot[item] = contested ? -1 : slot;
+      scratch.evicted_score[item] = victim.score;
+      scratch.evicted_table[item] = pending.table;
+    }
+  }
+  const int at = AppendInBlock(contested, &state->num_contest_evict);
+  if (contested) scratch.contest_evict[at] = pending;
+}
+
+// Packs the evicted keys of this block's places into the caller's arrays.
+template <Eviction kEviction>
+__device__ __forceinline__ void PackEvicted(const EvictedKeys& evicted,
+                                            const Scratch& scratch,
+                                            int num_places) {
+  __shared__ unsigned long long base;
+  __shared__ int total;
+  const int place = blockIdx.x * kBlock + threadIdx.x;
+  const int64_t slot = place < num_places ? scratch.evicted_slot[place] : -1;
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  const int lane = threadIdx.x & (kWarp - 1);
+  const unsigned mask = __ballot_sync(kAllLanes, slot >= 0);
+  int warp_base = 0;
+  if (lane == 0 && mask != 0) warp_base = atomicAdd(&total, __popc(mask));
+  warp_base = __shfl_sync(kAllLanes, warp_base, 0);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    base = atomicAdd(reinterpret_cast<unsigned long long*>(evicted.count),
+                     static_cast<unsigned long long>(total));
+  }
+  __syncthreads();
+  if (slot < 0) return;
+  const int64_t at =
+      static_cast<int64_t>(base) + warp_base + __popc(mask & ((1u << lane) - 1));
+  evicted.keys[at] = scratch.evicted_key[place];
+  if (evicted.slots != nullptr) evicted.slots[at] = slot;
+  if (evicted.tables != nullptr) {
+    evicted.tables[at] = scratch.evicted_table[place];
+  }
+  if (evicted.scores != nullptr) {
+    evicted.scores[at] =
+        Policy<kEviction>::Shown(scratch.evicted_score[place]);
   }
 }
 
@@ -407,60 +342,43 @@ __global__ void __launch_bounds__(kBlock)
     FinishKernel(Batch batch, InsertOutputs outputs, Scratch scratch,
                  int64_t* rejected_counters) {
   const CallState state = *scratch.state;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  const EvictedKeys& evicted = outputs.evicted;
-  const int64_t block_first = static_cast<int64_t>(blockIdx.x) * kBlock;
-  if (evicted.count != nullptr && block_first < state.num_evict) {
-    const int64_t slot =
-        i < state.num_evict ? scratch.evicted_slot[i] : -1;
-    __shared__ unsigned long long base;
-    __shared__ int total;
-    if (threadIdx.x == 0) total = 0;
-    __syncthreads();
-    const int place = slot >= 0 ? atomicAdd(&total, 1) : 0;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      base = atomicAdd(reinterpret_cast<unsigned long long*>(evicted.count),
-                       static_cast<unsigned long long>(total));
-    }
-    __syncthreads();
-    if (slot >= 0) {
-      const int64_t at = static_cast<int64_t>(base) + place;
-      evicted.keys[at] = scratch.evict[i].key;
-      if (evicted.slots != nullptr) evicted.slots[at] = slot;
-      if (evicted.tables != nullptr) {
-        evicted.tables[at] = scratch.evict[i].table;
-      }
-      if (evicted.scores != nullptr) {
-        evicted.scores[at] =
-            Policy<kEviction>::Shown(scratch.evicted_score[i]);
-      }
-    }
+  const int num_places = state.num_evict + state.num_overflow;
+  if (outputs.evicted.count != nullptr &&
+      static_cast<int>(blockIdx.x * kBlock) < num_places) {
+    PackEvicted<kEviction>(outputs.evicted, scratch, num_places);
   }
-
-  if (kEviction == Eviction::kLru && state.must_verify == 0) return;
+  // A key goes without only where another had to go, too.
+  if (kEviction == Eviction::kLru && state.num_marked == 0 &&
+      state.num_contest_evict == 0) {
+    return;
+  }
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const bool mine = i < batch.num_keys;
-  const int64_t key = mine ? batch.keys[i] : 0;
+  int64_t slot = mine ? outputs.slots[i] : -1;
   int t = 0;
   TableView view = batch.only;
   if (!kOneTable && mine) {
     t = BatchTable<kOneTable>(batch, i);
     view = batch.views[t];
   }
-  int64_t slot = mine ? outputs.slots[i] : -1;
-  if (state.must_verify != 0) {
-    const bool stale = mine && (slot < 0 || view.keys[slot] != key);
-    const int64_t found =
-        FindInWarp<Slots::kFrozen>(view, key, stale, nullptr);
-    if (stale) {
+  bool asks_again = false;
+  if (state.num_marked != 0) {
+    asks_again =
+        mine && slot >= 0 &&
+        HasMark(scratch.stale, view.keys + slot / kBucketSlots * kBucketSlots);
+    const int64_t key = asks_again ? batch.keys[i] : 0;
+    const bool moved = asks_again && view.keys[slot] != key;
+    const int64_t found = FindInWarp<Slots::kFrozen>(view, key, moved, nullptr);
+    if (moved) {
       slot = found;
       outputs.slots[i] = slot;
     }
   }
   CountInWarp(rejected_counters, t, mine && slot < 0, blockIdx.x);
   if (!mine) return;
-  bool is_new = false;
   if (kEviction == Eviction::kLru) {
+    if (!asks_again) return;
+    bool is_new = false;
     if (slot >= 0) {
       unsigned long long* score =
           reinterpret_cast<unsigned long long*>(view.scores + slot);
@@ -468,14 +386,13 @@ __global__ void __launch_bounds__(kBlock)
                (atomicOr(score, static_cast<unsigned long long>(kLruClaimed)) &
                 kLruClaimed) == 0;
     }
-  } else {
-    if (slot >= 0 && scratch.missed[i] != 0) {
-      is_new = atomicAdd(
-                   reinterpret_cast<unsigned long long*>(view.scores + slot),
-                   1ULL) == 0;
-    }
+    if (outputs.is_new != nullptr) outputs.is_new[i] = is_new ? 1 : 0;
+  } else if (slot >= 0 && scratch.missed[i] != 0) {
+    const bool is_new =
+        atomicAdd(reinterpret_cast<unsigned long long*>(view.scores + slot),
+                  1ULL) == 0;
+    if (outputs.is_new != nullptr) outputs.is_new[i] = is_new ? 1 : 0;
   }
-  if (outputs.is_new != nullptr) outputs.is_new[i] = is_new ? 1 : 0;
 }
 
 template <bool kOneTable, Eviction kEviction>
@@ -489,56 +406,34 @@ __global__ void __launch_bounds__(kBlock)
   Policy<kEviction>::Use(view.scores + slots[i], state->call);
 }
 
-template <Eviction kEviction>
+template <bool kOneTable, Eviction kEviction>
 Status InsertAndEvict(const Batch& batch, const InsertOutputs& outputs,
                       const Scratch& scratch, int64_t* size_counters,
                       int64_t* rejected_counters, int num_processors,
                       cudaStream_t stream) {
-  const bool one = batch.num_tables == 1;
   const unsigned blocks = BlocksFor(batch.num_keys);
-  const unsigned all = BlocksFor(batch.num_keys * kTile);
-  const unsigned resident = static_cast<unsigned>(num_processors) * 8;
-  const unsigned placing = all < resident ? all : resident;
-  BeginKernel<<<1, 1, 0, stream>>>(scratch.state, outputs.evicted.count);
+  BeginKernel<<<kBeginBlocks, kBlock, 0, stream>>>(scratch,
+                                                   outputs.evicted.count);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("BeginKernel");
-  if (one) {
-    ClassifyKernel<true, kEviction>
-        <<<blocks, kBlock, 0, stream>>>(batch, outputs, scratch);
-  } else {
-    ClassifyKernel<false, kEviction>
-        <<<blocks, kBlock, 0, stream>>>(batch, outputs, scratch);
-  }
+  ClassifyKernel<kOneTable, kEviction>
+      <<<blocks, kBlock, 0, stream>>>(batch, outputs, scratch);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("ClassifyKernel");
-  PlaceKernel<Phase::kFill, kEviction><<<placing, kBlock, 0, stream>>>(
-      batch.views, outputs, scratch, size_counters);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("PlaceKernel<kFill>");
-  PlaceKernel<Phase::kEvict, kEviction><<<placing, kBlock, 0, stream>>>(
-      batch.views, outputs, scratch, size_counters);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("PlaceKernel<kEvict>");
-  if (one) {
-    FinishKernel<true, kEviction>
-        <<<blocks, kBlock, 0, stream>>>(batch, outputs, scratch,
-                                         rejected_counters);
-  } else {
-    FinishKernel<false, kEviction>
-        <<<blocks, kBlock, 0, stream>>>(batch, outputs, scratch,
-                                         rejected_counters);
-  }
+  FillKernel<kOneTable, kEviction>
+      <<<blocks, kBlock, 0, stream>>>(batch, outputs, scratch, size_counters);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FillKernel");
+  EV_RETURN_IF_ERROR(LaunchContest<Phase::kFill>(
+      batch, kEviction, outputs, scratch, size_counters, num_processors,
+      stream));
+  EvictKernel<kOneTable, kEviction>
+      <<<blocks, kBlock, 0, stream>>>(batch, outputs, scratch);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("EvictKernel");
+  EV_RETURN_IF_ERROR(LaunchContest<Phase::kEvict>(
+      batch, kEviction, outputs, scratch, size_counters, num_processors,
+      stream));
+  FinishKernel<kOneTable, kEviction><<<blocks, kBlock, 0, stream>>>(
+      batch, outputs, scratch, rejected_counters);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("FinishKernel");
   return Status::OK();
-}
-
-template <Eviction kEviction>
-void Touch(const Batch& batch, const int64_t* slots, const CallState* state,
-           cudaStream_t stream) {
-  const unsigned blocks = BlocksFor(batch.num_keys);
-  if (batch.num_tables == 1) {
-    TouchKernel<true, kEviction>
-        <<<blocks, kBlock, 0, stream>>>(batch, slots, state);
-  } else {
-    TouchKernel<false, kEviction>
-        <<<blocks, kBlock, 0, stream>>>(batch, slots, state);
-  }
 }
 
 }  // namespace
@@ -548,23 +443,27 @@ Status LaunchInsertAndEvict(const Batch& batch, Eviction eviction,
                             const Scratch& scratch, int64_t* size_counters,
                             int64_t* rejected_counters, int num_processors,
                             cudaStream_t stream) {
-  if (eviction == Eviction::kLru) {
-    return InsertAndEvict<Eviction::kLru>(batch, outputs, scratch,
-                                          size_counters, rejected_counters,
-                                          num_processors, stream);
-  }
-  return InsertAndEvict<Eviction::kLfu>(batch, outputs, scratch, size_counters,
-                                        rejected_counters, num_processors,
-                                        stream);
+  const bool one = batch.num_tables == 1;
+  const auto run =
+      eviction == Eviction::kLru
+          ? (one ? InsertAndEvict<true, Eviction::kLru>
+                 : InsertAndEvict<false, Eviction::kLru>)
+          : (one ? InsertAndEvict<true, Eviction::kLfu>
+                 : InsertAndEvict<false, Eviction::kLfu>);
+  return run(batch, outputs, scratch, size_counters, rejected_counters,
+             num_processors, stream);
 }
 
 Status LaunchTouch(const Batch& batch, const int64_t* slots, Eviction eviction,
                    const CallState* state, cudaStream_t stream) {
-  if (eviction == Eviction::kLru) {
-    Touch<Eviction::kLru>(batch, slots, state, stream);
-  } else {
-    Touch<Eviction::kLfu>(batch, slots, state, stream);
-  }
+  const bool one = batch.num_tables == 1;
+  const auto kernel =
+      eviction == Eviction::kLru
+          ? (one ? TouchKernel<true, Eviction::kLru>
+                 : TouchKernel<false, Eviction::kLru>)
+          : (one ? TouchKernel<true, Eviction::kLfu>
+                 : TouchKernel<false, Eviction::kLfu>);
+  kernel<<<BlocksFor(batch.num_keys), kBlock, 0, stream>>>(batch, slots, state);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("TouchKernel");
   return Status::OK();
 }

@@ -4,46 +4,12 @@
 // Finding or inserting keys in tables that never evict: one kernel, no lock.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/table/gpu/claim.cuh"
 #include "kernels/engine/table/gpu/launch.cuh"
 
 namespace ev {
 namespace gpu {
 namespace {
-
-// Takes the first free slot of a bucket for key. free: the slots that were free
-// when the lane looked. Returns the slot that holds key now, whoever put it there,
-// or -1 when others took all of them.
-__device__ __forceinline__ int ClaimSlot(int64_t* bucket, int64_t key,
-                                         uint32_t parity, uint32_t free,
-                                         bool* is_new) {
-  const int64_t empty = EmptyMark(parity), erased = ErasedMark(parity);
-  while (free != 0) {
-    const int slot = SlotOfBit(__ffs(free) - 1);
-    unsigned long long* p =
-        reinterpret_cast<unsigned long long*>(bucket + slot);
-    // Empty is the common case; a slot that turns out to be erased costs a second
-    // try. A free slot changes into a key once and never back in this kernel.
-    int64_t was = static_cast<int64_t>(
-        atomicCAS(p, static_cast<unsigned long long>(empty),
-                  static_cast<unsigned long long>(key)));
-    if (was == empty) {
-      *is_new = true;
-      return slot;
-    }
-    if (was == erased) {
-      was = static_cast<int64_t>(
-          atomicCAS(p, static_cast<unsigned long long>(erased),
-                    static_cast<unsigned long long>(key)));
-      if (was == erased) {
-        *is_new = true;
-        return slot;
-      }
-    }
-    if (was == key) return slot;
-    free &= free - 1;
-  }
-  return -1;
-}
 
 template <bool kOneTable>
 __global__ void __launch_bounds__(kBlock)

@@ -21,32 +21,50 @@ inline unsigned BlocksFor(int64_t threads) {
   return static_cast<unsigned>((threads + kBlock - 1) / kBlock);
 }
 
-// A key that found no slot yet in this call. index: its place in the batch, or -1
-// once another key's warp carries it.
+// A key that found no slot yet in this call.
 struct Pending {
   int64_t key;
   int32_t table;
-  int32_t index;
+  int32_t index;  // in the batch; -1: another key's tile carries it, which knows
+                  // the key and none of its occurrences
+  // Free slots of the bucket that it goes to (fill list), or where to report what
+  // it evicts (the other lists).
+  uint32_t free_or_place;
+  uint32_t probes;  // the bucket that it goes to, counted along its chain
 };
 
-// What the kernels of one evicting call share, in device memory.
+// The counters of one evicting call.
 struct CallState {
-  unsigned long long call;  // number of this call, from 1
-  int num_fill;             // length of the fill list
-  int num_evict;            // length of the evict list
-  int must_verify;          // some slot that was given may have been lost again
+  unsigned long long call;  // number of the call, from 1
+  int num_fill;
+  int num_evict;
+  int num_contest_fill;
+  int num_contest_evict;
+  int num_overflow;  // keys that kFill's contest gave up, part of contest_evict
+  int num_marked;    // not zero: some bucket is marked stale
 };
 
 struct Scratch {
   CallState* state;
-  unsigned* locks;        // [kNumLocks]
-  Pending* fill;          // [max_keys] keys with a free slot in their chain
-  Pending* evict;         // [max_keys] keys without; then what they evicted
-  int64_t* evicted_slot;  // [max_keys] beside evict; -1: evicted nothing
+  unsigned* locks;    // [kNumLocks] one bit of a word used
+  unsigned* claimed;  // [kNumMarks / 32] buckets that some key of Evict took
+  unsigned* stale;    // [kNumMarks / 32] buckets that a key left in this call
+                      // which this call may have said to be there
+  // [max_keys] each.
+  Pending* fill;           // keys with a free slot in their chain
+  Pending* evict;          // keys without
+  Pending* contest_fill;   // of fill: lost the free slots to other new keys
+  Pending* contest_evict;  // of evict: another new key took the bucket first
+  int64_t* evicted_key;    // [place]
+  int64_t* evicted_slot;   // [place] -1: none
   uint64_t* evicted_score;
-  uint8_t* missed;        // [max_keys] 1: absent when the call began
+  int32_t* evicted_table;
+  uint8_t* missed;  // [index] 1: absent when the call began
 };
-constexpr unsigned kNumLocks = 1u << 20;  // 4 MB: they stay in L2
+constexpr unsigned kNumLocks = 1u << 18;
+constexpr unsigned kNumMarks = 1u << 25;  // 4 MB a set of marks: they stay in L2
+constexpr int64_t kScratchBytesPerKey =
+    4 * sizeof(Pending) + 3 * sizeof(int64_t) + sizeof(int32_t) + 1;
 
 struct InsertOutputs {
   int64_t* slots;

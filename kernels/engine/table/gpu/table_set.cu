@@ -77,8 +77,8 @@ class TableSet::Impl {
   std::vector<DeviceBuffer> keys, scores;
   DeviceBuffer device_views;
   DeviceBuffer counters;  // sizes, then rejected: [num_tables, stripes] each
-  DeviceBuffer state, locks;
-  DeviceBuffer lists;  // fill, evict, evicted slots, evicted scores, missed
+  DeviceBuffer state, locks, marks;
+  DeviceBuffer lists;
   DeviceBuffer rows;
   Scratch scratch = {};
   int64_t max_keys = 0;
@@ -128,12 +128,16 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
     EV_RETURN_IF_ERROR(state.Allocate(sizeof(CallState), "the table set"));
     EV_RETURN_IF_ERROR(
         locks.Allocate(kNumLocks * sizeof(unsigned), "the table set's locks"));
+    EV_RETURN_IF_ERROR(
+        marks.Allocate(2 * kNumMarks / 8, "the table set's marks"));
     EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
         state.data(), 0, state.size_bytes(), stream.get()));
     EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
         locks.data(), 0, locks.size_bytes(), stream.get()));
     scratch.state = state.as<CallState>();
     scratch.locks = locks.as<unsigned>();
+    scratch.claimed = marks.as<unsigned>();
+    scratch.stale = scratch.claimed + kNumMarks / 32;
   }
   return Status::OK();
 }
@@ -187,7 +191,8 @@ int64_t TableSet::num_slots(int table) const {
 int64_t TableSet::index_bytes() const {
   size_t bytes = impl_->device_views.size_bytes() +
                  impl_->counters.size_bytes() + impl_->state.size_bytes() +
-                 impl_->locks.size_bytes() + impl_->lists.size_bytes() +
+                 impl_->locks.size_bytes() + impl_->marks.size_bytes() +
+                 impl_->lists.size_bytes() +
                  impl_->rows.size_bytes();
   for (const DeviceBuffer& b : impl_->keys) bytes += b.size_bytes();
   for (const DeviceBuffer& b : impl_->scores) bytes += b.size_bytes();
@@ -252,15 +257,18 @@ Status TableSet::Reserve(int64_t max_keys) {
   }
   const size_t n = static_cast<size_t>(max_keys + 31) / 32 * 32;
   impl.max_keys = 0;
-  EV_RETURN_IF_ERROR(impl.lists.Allocate(
-      n * (2 * sizeof(Pending) + sizeof(int64_t) + sizeof(uint64_t) + 1),
-      "the lists of an inserting call"));
+  EV_RETURN_IF_ERROR(impl.lists.Allocate(n * kScratchBytesPerKey,
+                                         "the lists of an inserting call"));
   Scratch& s = impl.scratch;
   s.fill = impl.lists.as<Pending>();
   s.evict = s.fill + n;
-  s.evicted_slot = reinterpret_cast<int64_t*>(s.evict + n);
+  s.contest_fill = s.evict + n;
+  s.contest_evict = s.contest_fill + n;
+  s.evicted_key = reinterpret_cast<int64_t*>(s.contest_evict + n);
+  s.evicted_slot = s.evicted_key + n;
   s.evicted_score = reinterpret_cast<uint64_t*>(s.evicted_slot + n);
-  s.missed = reinterpret_cast<uint8_t*>(s.evicted_score + n);
+  s.evicted_table = reinterpret_cast<int32_t*>(s.evicted_score + n);
+  s.missed = reinterpret_cast<uint8_t*>(s.evicted_table + n);
   impl.max_keys = max_keys;
   return Status::OK();
 }

@@ -185,7 +185,7 @@ class TableSet {
   Status FindAndCopy(const KeyBatch& batch, const float* absent_row, float* out,
                      int64_t* slots, StreamView stream) const;
 
-  // Makes room for evicting calls of up to max_keys keys (41 bytes per key).
+  // Makes room for evicting calls of up to max_keys keys (125 bytes per key).
   // Waits when it has to allocate.
   Status Reserve(int64_t max_keys);
 
@@ -196,7 +196,7 @@ class TableSet {
   // occurrence of each key that this call inserted: its row holds nothing yet.
   // evicted: ignored in a set that does not evict. Counts as a use of every key.
   // REQUIRES: with eviction, num_keys <= what Reserve was last given, else
-  // FailedPrecondition. One launch, or five with eviction.
+  // FailedPrecondition. One launch, or seven with eviction.
   Status FindOrInsert(const KeyBatch& batch, int64_t* slots, uint8_t* is_new,
                       const EvictedKeys& evicted, StreamView stream);
 
