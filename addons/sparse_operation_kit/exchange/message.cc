@@ -1,0 +1,80 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/sparse_operation_kit/exchange/message.h"
+
+#include <string>
+
+namespace sok {
+namespace {
+
+ev::Status Bad(int rank, const std::string& what) {
+  return ev::InvalidArgument("lookup over ranks: rank " +
+                             std::to_string(rank) + " sent " + what);
+}
+
+}  // namespace
+
+ev::Status MessageLayout::Parse(const MessageFormat& format,
+                                ev::Span<const int64_t> message,
+                                ev::Span<const int32_t> splits,
+                                MessageLayout* layout) {
+  const int num_ranks = static_cast<int>(splits.size());
+  const size_t cells = static_cast<size_t>(num_ranks) * format.num_tables;
+  layout->format_ = format;
+  layout->num_ranks_ = num_ranks;
+  layout->num_keys_.assign(cells, 0);
+  layout->key_starts_.assign(cells, 0);
+  const int64_t size = static_cast<int64_t>(message.size());
+  int64_t begin = 0;
+  for (int r = 0; r < num_ranks; ++r) {
+    const int64_t length = splits[r];
+    if (length < format.header() || length > size - begin) {
+      return Bad(r, "a message of " + std::to_string(length) +
+                        " numbers, expected at least " +
+                        std::to_string(format.header()) + " for " +
+                        std::to_string(format.num_tables) +
+                        " tables. All ranks must build the same graph and run "
+                        "the same lookups");
+    }
+    if (message[begin] != format.fingerprint) {
+      return Bad(r,
+                 "the keys of another lookup: its variables, their dims, "
+                 "placements or options differ from this rank's. All ranks must "
+                 "build the same graph and run the same lookups");
+    }
+    int64_t at = begin + format.header();
+    const int64_t end = begin + length;
+    for (int t = 0; t < format.num_tables; ++t) {
+      const int64_t n = message[begin + 1 + t];
+      if (n < 0 || n > (end - at) / format.per_key()) {
+        return Bad(r, "a message of " + std::to_string(length) +
+                          " numbers that announces " + std::to_string(n) +
+                          " keys of table " + std::to_string(t));
+      }
+      layout->num_keys_[layout->Index(r, t)] = n;
+      layout->key_starts_[layout->Index(r, t)] = at;
+      at += n * format.per_key();
+    }
+    if (at != end) {
+      return Bad(r, "a message of " + std::to_string(length) +
+                        " numbers of which " + std::to_string(end - at) +
+                        " are of no table");
+    }
+    begin = end;
+  }
+  if (begin != size) {
+    return ev::InvalidArgument("lookup over ranks: a message of " +
+                               std::to_string(size) + " numbers was split into " +
+                               std::to_string(begin));
+  }
+  return ev::Status::OK();
+}
+
+int64_t MessageLayout::num_keys(int t) const {
+  int64_t total = 0;
+  for (int r = 0; r < num_ranks_; ++r) total += num_keys(r, t);
+  return total;
+}
+
+}  // namespace sok

@@ -1,0 +1,66 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The message of keys that a rank sends to another, all int64:
+//
+//   [fingerprint][keys of table 0: n_0] ... [n_T-1]
+//   [n_0 keys][n_0 occurrences, if wanted][n_1 keys] ...
+//
+// So sizes need no exchange of their own, and an empty batch still sends T + 1
+// numbers: every rank takes part in every exchange. The fingerprint stands for
+// the lookup as the graph describes it. Two ranks that differ in it would read each
+// other's keys as another table's; they get an error instead.
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+
+namespace sok {
+
+// What all ranks agree on.
+struct MessageFormat {
+  int num_tables = 0;
+  bool with_occurrences = false;
+  int64_t fingerprint = 0;
+
+  int64_t header() const { return 1 + num_tables; }
+  int64_t per_key() const { return with_occurrences ? 2 : 1; }
+};
+
+// Where everything is in the messages of all ranks, laid end to end.
+class MessageLayout {
+ public:
+  // splits: how many numbers came from each rank. InvalidArgument: sizes that
+  // do not fit, or a fingerprint that is not ours; the rank is named.
+  static ev::Status Parse(const MessageFormat& format,
+                          ev::Span<const int64_t> message,
+                          ev::Span<const int32_t> splits,
+                          MessageLayout* layout);
+
+  int num_ranks() const { return num_ranks_; }
+  int num_tables() const { return format_.num_tables; }
+  const MessageFormat& format() const { return format_; }
+  // Keys of table t from rank r, and where they begin in the message; their
+  // occurrences, if there are any, follow them.
+  int64_t num_keys(int r, int t) const { return num_keys_[Index(r, t)]; }
+  int64_t key_start(int r, int t) const { return key_starts_[Index(r, t)]; }
+  int64_t num_keys(int t) const;  // from all ranks
+
+ private:
+  size_t Index(int r, int t) const {
+    return static_cast<size_t>(r) * format_.num_tables + t;
+  }
+
+  MessageFormat format_;
+  int num_ranks_ = 0;
+  std::vector<int64_t> num_keys_, key_starts_;  // [W * T]
+};
+
+}  // namespace sok
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_

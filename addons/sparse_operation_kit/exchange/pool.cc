@@ -1,0 +1,294 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/sparse_operation_kit/exchange/pool.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/routed_table.h"
+#include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/embedding/scratch.h"
+#include "kernels/engine/embedding/tasks.h"
+
+namespace sok {
+namespace {
+
+using ev::LineBuffer;
+using ev::Span;
+using ev::Status;
+
+constexpr int64_t kIdsPerTask = 8192;
+constexpr int64_t kFloatsPerTask = 65536;
+// Floats converted at a time: they stay in the first-level cache.
+constexpr int64_t kFloatsAtOnce = 4096;
+
+struct Buffer {
+  LineBuffer line;
+};
+
+ev::Recycler<Buffer>& Buffers() {
+  static ev::Recycler<Buffer>* const buffers = new ev::Recycler<Buffer>(64);
+  return *buffers;
+}
+
+int64_t PoolWeight(const RoutedTable& table) {
+  return table.num_ids + table.batch_size / 4;
+}
+
+int64_t IdsPerSample(const RoutedTable& table) {
+  return std::max<int64_t>(
+      1, table.num_ids / std::max<int64_t>(1, table.batch_size));
+}
+
+// Where the chunk of (rank r, k-th of 'tables') begins: [r * K + k], in numbers;
+// one more at the end: their total.
+std::vector<int64_t> ChunkStarts(const RoutePlan& plan,
+                                 Span<const int> tables) {
+  std::vector<int64_t> starts(1, 0);
+  for (int r = 0; r < plan.num_ranks(); ++r) {
+    for (int t : tables) {
+      starts.push_back(starts.back() + plan.num_keys(r, t) * plan.dim(t));
+    }
+  }
+  return starts;
+}
+
+std::vector<int> AllTables(const RoutePlan& plan) {
+  std::vector<int> all(plan.num_tables());
+  for (int t = 0; t < plan.num_tables(); ++t) all[t] = t;
+  return all;
+}
+
+Status CheckRows(const RoutePlan& plan, const std::vector<int64_t>& starts,
+                 int64_t num_floats) {
+  if (num_floats == starts.back()) return Status::OK();
+  return ev::InvalidArgument(
+      "lookup over ranks: " + std::to_string(num_floats) +
+      " numbers came back for rows of " + std::to_string(starts.back()) +
+      " in all; the first variable is '" +
+      (plan.num_tables() > 0 ? plan.name(0) : std::string()) +
+      "'. All ranks must build the same graph");
+}
+
+// The addresses of table t's rows. As float32 they are used where they lie, else
+// converted into *floats.
+const float* const* RowAddresses(const RoutePlan& plan, int t,
+                                 const std::vector<int64_t>& starts,
+                                 const void* rows, WireType wire,
+                                 LineBuffer* addresses, LineBuffer* floats) {
+  const RoutedTable& table = plan.routed(t);
+  const int64_t n = table.num_unique;
+  const float** out = addresses->ReserveOf<const float*>(n);
+  float* converted = nullptr;
+  if (wire != WireType::kFloat32) {
+    converted = floats->ReserveOf<float>(n * table.dim);
+  }
+  for (int r = 0; r < plan.num_ranks(); ++r) {
+    const int64_t begin = table.starts[r], end = table.starts[r + 1];
+    const int64_t start = starts[r * plan.num_tables() + t];
+    const float* chunk;
+    if (wire == WireType::kFloat32) {
+      chunk = static_cast<const float*>(rows) + start;
+    } else {
+      float* to = converted + begin * table.dim;
+      FromWire(static_cast<const char*>(rows) + start * WireBytes(wire),
+               (end - begin) * table.dim, wire, to);
+      chunk = to;
+    }
+    for (int64_t u = begin; u < end; ++u) {
+      out[u] = chunk + (u - begin) * table.dim;
+    }
+  }
+  return out;
+}
+
+// The occurrences of a table's keys.
+struct Grouped {
+  LineBuffer arrays;
+  ev::Occurrences occurrences;
+
+  void Group(const RoutedTable& table) {
+    ev::ArrayLayout layout;
+    const size_t ends_at = layout.Add<int32_t>(table.num_unique);
+    const size_t samples_at = layout.Add<int32_t>(table.num_ids);
+    const size_t weights_at =
+        layout.Add<float>(table.has_weights ? table.num_ids : 0);
+    char* base = static_cast<char*>(arrays.Reserve(layout.bytes()));
+    int32_t* ends = reinterpret_cast<int32_t*>(base + ends_at);
+    int32_t* samples = reinterpret_cast<int32_t*>(base + samples_at);
+    float* weights = reinterpret_cast<float*>(base + weights_at);
+    ev::GroupOccurrences(table.inverse, table.counts, table.num_unique,
+                         table.offsets, table.batch_size,
+                         table.has_weights ? table.weights : nullptr,
+                         table.has_factors ? table.factors : nullptr, ends,
+                         samples, weights);
+    occurrences.ends = ends;
+    occurrences.samples = samples;
+    occurrences.weights = table.has_weights ? weights : nullptr;
+  }
+};
+
+// The gradients of keys [begin, end) of one table, all of one rank, to 'out'.
+void SumKeys(const RoutedTable& table, const Grouped& grouped,
+             const float* grads, int64_t begin, int64_t end, WireType wire,
+             char* out) {
+  const float* factors = table.has_factors ? table.factors : nullptr;
+  if (wire == WireType::kFloat32) {
+    ev::SumOccurrences(grouped.occurrences, factors, grads, table.dim, begin,
+                       end, reinterpret_cast<float*>(out));
+    return;
+  }
+  auto buffer = Buffers().Acquire();
+  const int64_t at_once = std::max<int64_t>(1, kFloatsAtOnce / table.dim);
+  float* sums = buffer->line.ReserveOf<float>(at_once * table.dim);
+  for (int64_t u = begin; u < end; u += at_once) {
+    const int64_t stop = std::min(end, u + at_once);
+    ev::SumOccurrences(grouped.occurrences, factors, grads, table.dim, u, stop,
+                       sums);
+    ToWire(sums, (stop - u) * table.dim, wire, out);
+    out += (stop - u) * table.dim * WireBytes(wire);
+  }
+}
+
+}  // namespace
+
+Status PoolReceived(const RoutePlan& plan, const void* rows,
+                    int64_t num_floats, WireType wire,
+                    Span<float* const> outputs, ev::Parallel* parallel) {
+  const int num_tables = plan.num_tables();
+  if (outputs.size() != static_cast<size_t>(num_tables)) {
+    return ev::InvalidArgument("a lookup of " + std::to_string(num_tables) +
+                               " tables got " +
+                               std::to_string(outputs.size()) + " outputs");
+  }
+  return ev::CatchBadAlloc([&] {
+    const std::vector<int64_t> starts = ChunkStarts(plan, AllTables(plan));
+    EV_RETURN_IF_ERROR(CheckRows(plan, starts, num_floats));
+    std::vector<LineBuffer> addresses(num_tables), floats(num_tables);
+    std::vector<const float* const*> found(num_tables, nullptr);
+    ev::TaskList find(kIdsPerTask), pool(kIdsPerTask);
+    for (int t = 0; t < num_tables; ++t) {
+      if (outputs[t] == nullptr) continue;
+      const RoutedTable& table = plan.routed(t);
+      find.AddWhole(t, PoolWeight(table));
+      if (PoolWeight(table) > kIdsPerTask) {
+        pool.Add(t, table.batch_size, IdsPerSample(table));
+      }
+    }
+    EV_RETURN_IF_ERROR(ev::RunTasksWithStatus(
+        parallel, find.num_tasks(), [&](int64_t task) {
+          find.ForEachPiece(task, [&](const ev::Piece& piece) {
+            const int t = piece.item;
+            const RoutedTable& table = plan.routed(t);
+            found[t] = RowAddresses(plan, t, starts, rows, wire,
+                                    &addresses[t], &floats[t]);
+            if (PoolWeight(table) <= kIdsPerTask) {
+              ev::PoolSamples(table.batch(found[t]), 0, table.batch_size,
+                              outputs[t]);
+            }
+          });
+          return Status::OK();
+        }));
+    ev::RunTasks(parallel, pool.num_tasks(), [&](int64_t task) {
+      pool.ForEachPiece(task, [&](const ev::Piece& piece) {
+        ev::PoolSamples(plan.routed(piece.item).batch(found[piece.item]),
+                        piece.begin, piece.end, outputs[piece.item]);
+      });
+    });
+    return Status::OK();
+  });
+}
+
+Status PoolGradient(const RoutePlan& plan, Span<const int> tables,
+                    Span<const float* const> grads, WireType wire,
+                    void* message, ev::Parallel* parallel) {
+  const int num_grads = static_cast<int>(tables.size());
+  if (grads.size() != tables.size()) {
+    return ev::InvalidArgument(std::to_string(grads.size()) +
+                               " gradients came for " +
+                               std::to_string(num_grads) + " tables");
+  }
+  for (int k = 0; k < num_grads; ++k) {
+    if (tables[k] < 0 || tables[k] >= plan.num_tables()) {
+      return ev::InvalidArgument("table " + std::to_string(tables[k]) +
+                                 " of a lookup of " +
+                                 std::to_string(plan.num_tables()));
+    }
+  }
+  return ev::CatchBadAlloc([&] {
+    const std::vector<int64_t> starts = ChunkStarts(plan, tables);
+    std::vector<Grouped> grouped(num_grads);
+    ev::TaskList group(kIdsPerTask), sum(kFloatsPerTask);
+    for (int k = 0; k < num_grads; ++k) {
+      const RoutedTable& table = plan.routed(tables[k]);
+      if (table.num_ids == 0) continue;
+      group.AddWhole(k, table.num_ids);
+      const int64_t per_key =
+          std::max<int64_t>(1, table.num_ids / table.num_unique);
+      sum.Add(k, table.num_unique, table.dim * per_key);
+    }
+    EV_RETURN_IF_ERROR(ev::RunTasksWithStatus(
+        parallel, group.num_tasks(), [&](int64_t task) {
+          group.ForEachPiece(task, [&](const ev::Piece& piece) {
+            grouped[piece.item].Group(plan.routed(tables[piece.item]));
+          });
+          return Status::OK();
+        }));
+    return ev::RunTasksWithStatus(
+        parallel, sum.num_tasks(), [&](int64_t task) {
+          sum.ForEachPiece(task, [&](const ev::Piece& piece) {
+            const int k = piece.item;
+            const RoutedTable& table = plan.routed(tables[k]);
+            for (int r = 0; r < plan.num_ranks(); ++r) {
+              const int64_t first = table.starts[r];
+              const int64_t begin = std::max(piece.begin, first);
+              const int64_t end =
+                  std::min<int64_t>(piece.end, table.starts[r + 1]);
+              if (begin >= end) continue;
+              const int64_t start =
+                  starts[r * num_grads + k] + (begin - first) * table.dim;
+              SumKeys(table, grouped[k], grads[k], begin, end, wire,
+                      static_cast<char*>(message) + start * WireBytes(wire));
+            }
+          });
+          return Status::OK();
+        });
+  });
+}
+
+Status PoolWeightGradient(const RoutePlan& plan, int t, const void* rows,
+                          int64_t num_floats, WireType wire,
+                          const float* grad, const float* output,
+                          float* weight_grad, ev::Parallel* parallel) {
+  if (t < 0 || t >= plan.num_tables()) {
+    return ev::InvalidArgument("table " + std::to_string(t) +
+                               " of a lookup of " +
+                               std::to_string(plan.num_tables()));
+  }
+  const RoutedTable& table = plan.routed(t);
+  if (table.num_ids == 0) return Status::OK();
+  if (!table.has_weights) {
+    return ev::InvalidArgument(
+        "the gradient of weights was asked for, but the lookup had none, table "
+        "'" + table.name + "'");
+  }
+  return ev::CatchBadAlloc([&] {
+    const std::vector<int64_t> starts = ChunkStarts(plan, AllTables(plan));
+    EV_RETURN_IF_ERROR(CheckRows(plan, starts, num_floats));
+    LineBuffer addresses, floats;
+    const ev::PoolingBatch batch = table.batch(RowAddresses(
+        plan, t, starts, rows, wire, &addresses, &floats));
+    ev::ForRanges(parallel, table.batch_size,
+                  std::max<int64_t>(1, kIdsPerTask / IdsPerSample(table)),
+                  [&](int64_t begin, int64_t end) {
+                    ev::WeightGradients(batch, grad, output, begin, end,
+                                        weight_grad);
+                  });
+    return Status::OK();
+  });
+}
+
+}  // namespace sok

@@ -1,0 +1,293 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/sparse_operation_kit/exchange/route.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <numeric>
+#include <utility>
+
+#include "addons/sparse_operation_kit/exchange/routed_table.h"
+#include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/combine/sample_offsets.h"
+#include "kernels/engine/embedding/scratch.h"
+#include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/ids/unique.h"
+
+namespace sok {
+namespace {
+
+using ev::LineBuffer;
+using ev::Recycler;
+using ev::Span;
+using ev::Status;
+
+constexpr int64_t kIdsPerTask = 8192;
+constexpr size_t kMaxIdlePlans = 32;
+constexpr size_t kMaxIdleBytes = size_t{1} << 30;
+
+// What one table's dedup and sort need for a moment.
+struct Scratch {
+  ev::Unique unique;
+  LineBuffer arrays;
+};
+
+Recycler<Scratch>& Scratches() {
+  static Recycler<Scratch>* const scratches = new Recycler<Scratch>(64);
+  return *scratches;
+}
+
+// Never destroyed: plans may be released while the process ends.
+Recycler<RoutePlan>& IdlePlans() {
+  static Recycler<RoutePlan>* const plans =
+      new Recycler<RoutePlan>(kMaxIdlePlans);
+  return *plans;
+}
+
+Status Bad(const RouteInput& in, const std::string& what) {
+  return ev::InvalidArgument(what + ", table '" + in.name + "'");
+}
+
+Status CheckInput(const RouteInput& in, int num_ranks) {
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  if (in.dim < 1) return Bad(in, "the dim must be at least 1");
+  if (in.batch_size < 0 || in.batch_size >= kMax) {
+    return Bad(in, "the batch size must be in [0, 2^31 - 1), got " +
+                       std::to_string(in.batch_size));
+  }
+  if (in.num_ids < 0 || in.num_ids >= kMax) {
+    return Bad(in, "the number of ids must be in [0, 2^31 - 1), got " +
+                       std::to_string(in.num_ids));
+  }
+  if (in.num_ids > 0 && (in.ids64 != nullptr) == (in.ids32 != nullptr)) {
+    return Bad(in, "ids must come either as int64 or as int32");
+  }
+  if (in.row_splits != nullptr && in.coo_indices != nullptr) {
+    return Bad(in, "samples must come either as row splits or as indices");
+  }
+  if (in.num_ids > 0 && in.row_splits == nullptr &&
+      in.coo_indices == nullptr) {
+    return Bad(in, "ids came without row splits and without indices");
+  }
+  if (in.placement == nullptr || in.placement->ranks().empty()) {
+    return Bad(in, "no rank holds it");
+  }
+  for (int32_t rank : in.placement->ranks()) {
+    if (rank < 0 || rank >= num_ranks) {
+      return Bad(in, "it is placed on rank " + std::to_string(rank) + " of " +
+                         std::to_string(num_ranks));
+    }
+  }
+  return Status::OK();
+}
+
+// Distinct keys in order of first occurrence, into scratch arrays of length N.
+template <typename Id>
+Status Distinct(const Id* ids, int64_t n, bool dedup, ev::Unique* unique,
+                int64_t* keys, int32_t* inverse, int32_t* counts,
+                int64_t* num_unique) {
+  if (dedup) {
+    return unique->Run(Span<const Id>(ids, n), keys, inverse, counts,
+                       num_unique);
+  }
+  std::copy_n(ids, n, keys);
+  std::iota(inverse, inverse + n, 0);
+  std::fill_n(counts, n, 1);
+  *num_unique = n;
+  return Status::OK();
+}
+
+// Numbers the keys anew in send order.
+void SortByOwner(const Placement& placement, int num_ranks,
+                 const int64_t* keys, const int32_t* counts, int32_t* places,
+                 RoutedTable* table) {
+  const int64_t n = table->num_unique;
+  std::vector<int32_t>& starts = table->starts;
+  starts.assign(num_ranks + 1, 0);
+  for (int64_t u = 0; u < n; ++u) {
+    places[u] = placement.OwnerOf(keys[u]);
+    ++starts[places[u] + 1];
+  }
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  std::vector<int32_t> next(starts.begin(), starts.end() - 1);
+  for (int64_t u = 0; u < n; ++u) {
+    const int32_t place = next[places[u]]++;
+    places[u] = place;
+    table->keys[place] = keys[u];
+    table->counts[place] = counts[u];
+  }
+  for (int64_t i = 0; i < table->num_ids; ++i) {
+    table->inverse[i] = places[table->inverse[i]];
+  }
+}
+
+Status RouteTable(const RouteInput& in, const RouteOptions& options,
+                  RoutedTable* table) {
+  const int64_t n = in.num_ids;
+  table->name = in.name;
+  table->combiner = in.combiner;
+  table->dim = in.dim;
+  table->batch_size = in.batch_size;
+  table->num_ids = n;
+  table->has_weights = in.weights != nullptr && n > 0;
+  table->Reserve(n, in.batch_size);
+  EV_RETURN_IF_ERROR(
+      in.row_splits != nullptr
+          ? ev::OffsetsFromSplits(in.row_splits, in.batch_size, n, in.name,
+                                  table->offsets)
+          : ev::OffsetsFromIndices(in.coo_indices, in.batch_size, n, in.name,
+                                   table->offsets));
+  auto scratch = Scratches().Acquire();
+  ev::ArrayLayout layout;
+  const size_t keys_at = layout.Add<int64_t>(n);
+  const size_t counts_at = layout.Add<int32_t>(n);
+  const size_t places_at = layout.Add<int32_t>(n);
+  char* base = static_cast<char*>(scratch->arrays.Reserve(layout.bytes()));
+  int64_t* keys = reinterpret_cast<int64_t*>(base + keys_at);
+  int32_t* counts = reinterpret_cast<int32_t*>(base + counts_at);
+  int32_t* places = reinterpret_cast<int32_t*>(base + places_at);
+  EV_RETURN_IF_ERROR(
+      in.ids64 != nullptr
+          ? Distinct(in.ids64, n, options.dedup, &scratch->unique, keys,
+                     table->inverse, counts, &table->num_unique)
+          : Distinct(in.ids32, n, options.dedup, &scratch->unique, keys,
+                     table->inverse, counts, &table->num_unique));
+  SortByOwner(*in.placement, options.num_ranks, keys, counts, places, table);
+  if (table->has_weights) std::copy_n(in.weights, n, table->weights);
+  table->has_factors = ev::SampleFactors(
+      in.combiner, table->offsets,
+      table->has_weights ? table->weights : nullptr, in.batch_size,
+      table->factors);
+  return Status::OK();
+}
+
+Status CheckSizes(const RoutePlan& plan) {
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  std::vector<int> all(plan.num_tables());
+  std::iota(all.begin(), all.end(), 0);
+  for (int r = 0; r < plan.num_ranks(); ++r) {
+    const int64_t size =
+        std::max(plan.message_size(r), plan.row_floats(r, all));
+    if (size > kMax) {
+      return ev::InvalidArgument(
+          "lookup over ranks: " + std::to_string(size) + " numbers for rank " +
+          std::to_string(r) + ", at most 2^31 - 1 can be sent at once. Use "
+          "smaller batches, or several lookups");
+    }
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
+RoutePlan::RoutePlan() {}
+RoutePlan::~RoutePlan() {}
+
+const std::string& RoutePlan::name(int t) const { return tables_[t]->name; }
+int64_t RoutePlan::dim(int t) const { return tables_[t]->dim; }
+int64_t RoutePlan::batch_size(int t) const { return tables_[t]->batch_size; }
+int64_t RoutePlan::num_ids(int t) const { return tables_[t]->num_ids; }
+
+int64_t RoutePlan::num_keys(int r, int t) const {
+  const std::vector<int32_t>& starts = tables_[t]->starts;
+  return starts[r + 1] - starts[r];
+}
+
+int64_t RoutePlan::message_size(int r) const {
+  int64_t keys = 0;
+  for (int t = 0; t < num_tables(); ++t) keys += num_keys(r, t);
+  return options_.format.header() + keys * options_.format.per_key();
+}
+
+int64_t RoutePlan::message_size() const {
+  int64_t size = 0;
+  for (int r = 0; r < num_ranks(); ++r) size += message_size(r);
+  return size;
+}
+
+int64_t RoutePlan::row_floats(int r, Span<const int> tables) const {
+  int64_t floats = 0;
+  for (int t : tables) floats += num_keys(r, t) * tables_[t]->dim;
+  return floats;
+}
+
+size_t RoutePlan::bytes() const {
+  size_t bytes = 0;
+  for (const auto& table : tables_) bytes += table->arrays.bytes();
+  return bytes;
+}
+
+std::shared_ptr<RoutePlan> RoutePlan::Make(const RouteOptions& options) {
+  std::unique_ptr<RoutePlan> plan = IdlePlans().Take();
+  if (plan == nullptr) plan.reset(new RoutePlan);
+  plan->options_ = options;
+  while (plan->tables_.size() < static_cast<size_t>(plan->num_tables())) {
+    plan->tables_.emplace_back(new RoutedTable);
+  }
+  return std::shared_ptr<RoutePlan>(plan.release(), [](RoutePlan* used) {
+    std::unique_ptr<RoutePlan> owned(used);
+    if (owned->bytes() <= kMaxIdleBytes) {
+      IdlePlans().Release(std::move(owned));
+    }
+  });
+}
+
+Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
+             ev::Parallel* parallel, std::shared_ptr<const RoutePlan>* plan) {
+  if (inputs.size() != static_cast<size_t>(options.format.num_tables) ||
+      options.num_ranks < 1) {
+    return ev::InvalidArgument(
+        "lookup over ranks: " + std::to_string(inputs.size()) +
+        " inputs for " + std::to_string(options.format.num_tables) +
+        " tables and " + std::to_string(options.num_ranks) + " ranks");
+  }
+  return ev::CatchBadAlloc([&] {
+    ev::TaskList tasks(kIdsPerTask);
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      EV_RETURN_IF_ERROR(CheckInput(inputs[t], options.num_ranks));
+      tasks.AddWhole(static_cast<int>(t),
+                     inputs[t].num_ids + inputs[t].batch_size / 4);
+    }
+    const std::shared_ptr<RoutePlan> made = RoutePlan::Make(options);
+    EV_RETURN_IF_ERROR(ev::RunTasksWithStatus(
+        parallel, tasks.num_tasks(), [&](int64_t task) {
+          Status status;
+          tasks.ForEachPiece(task, [&](const ev::Piece& piece) {
+            if (!status.ok()) return;
+            status = RouteTable(inputs[piece.item], options,
+                                made->mutable_routed(piece.item));
+          });
+          return status;
+        }));
+    EV_RETURN_IF_ERROR(CheckSizes(*made));
+    *plan = made;
+    return Status::OK();
+  });
+}
+
+void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
+                  int64_t* message) {
+  const MessageFormat& format = plan.options().format;
+  std::vector<int64_t> begins(plan.num_ranks(), 0);
+  for (int r = 1; r < plan.num_ranks(); ++r) {
+    begins[r] = begins[r - 1] + plan.message_size(r - 1);
+  }
+  ev::RunTasks(parallel, plan.num_ranks(), [&](int64_t r) {
+    int64_t* header = message + begins[r];
+    *header++ = format.fingerprint;
+    int64_t* at = header + format.num_tables;
+    for (int t = 0; t < format.num_tables; ++t) {
+      const RoutedTable& table = plan.routed(t);
+      const int32_t begin = table.starts[r], end = table.starts[r + 1];
+      *header++ = end - begin;
+      at = std::copy(table.keys + begin, table.keys + end, at);
+      if (format.with_occurrences) {
+        at = std::copy(table.counts + begin, table.counts + end, at);
+      }
+    }
+  });
+}
+
+}  // namespace sok

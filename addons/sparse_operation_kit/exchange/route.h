@@ -1,0 +1,102 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way out of a lookup over ranks: each table's ids become distinct keys, the
+// keys are sorted by the rank that owns them, and the messages to all ranks are
+// written. The plan remembers what the way back needs.
+//
+// Distinct keys of one table are numbered in send order: by owner, then by first
+// occurrence. A rank's keys, the rows that come back for them and the gradients
+// that go out are then one contiguous piece each.
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROUTE_H_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROUTE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/message.h"
+#include "addons/sparse_operation_kit/exchange/placement.h"
+#include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/combine/combiner.h"
+
+namespace sok {
+
+// One table's ids of this rank's batch, in the forms of ev::PooledInput.
+struct RouteInput {
+  std::string name;  // of the table, for messages
+  int64_t dim = 0;
+  ev::Combiner combiner = ev::Combiner::kMean;
+  const Placement* placement = nullptr;
+  int64_t batch_size = 0;                // B
+  int64_t num_ids = 0;                   // N
+  const int64_t* ids64 = nullptr;
+  const int32_t* ids32 = nullptr;
+  const int64_t* row_splits = nullptr;   // [B + 1], or
+  const int64_t* coo_indices = nullptr;  // [N, 2]
+  const float* weights = nullptr;        // [N], or null: all ones
+};
+
+struct RouteOptions {
+  int num_ranks = 1;
+  MessageFormat format;
+  bool dedup = true;  // false: every id is sent; for measurements
+};
+
+struct RoutedTable;  // routed_table.h, for this room's files
+
+// Immutable once made. Its memory is recycled.
+class RoutePlan {
+ public:
+  RoutePlan();
+  ~RoutePlan();
+  RoutePlan(const RoutePlan&) = delete;
+  RoutePlan& operator=(const RoutePlan&) = delete;
+
+  int num_ranks() const { return options_.num_ranks; }
+  int num_tables() const { return options_.format.num_tables; }
+  const RouteOptions& options() const { return options_; }
+  const std::string& name(int t) const;
+  int64_t dim(int t) const;
+  int64_t batch_size(int t) const;
+  int64_t num_ids(int t) const;
+
+  // Keys of table t for rank r.
+  int64_t num_keys(int r, int t) const;
+  // Numbers in the message to rank r, and in all messages.
+  int64_t message_size(int r) const;
+  int64_t message_size() const;
+  // Floats of the rows (or gradients) of these tables' keys for rank r.
+  int64_t row_floats(int r, ev::Span<const int> tables) const;
+
+  // For this room's files.
+  static std::shared_ptr<RoutePlan> Make(const RouteOptions& options);
+  const RoutedTable& routed(int t) const { return *tables_[t]; }
+  RoutedTable* mutable_routed(int t) { return tables_[t].get(); }
+
+ private:
+  size_t bytes() const;
+
+  RouteOptions options_;
+  std::vector<std::unique_ptr<RoutedTable>> tables_;  // >= num_tables
+};
+
+// Makes the plan of a lookup of format.num_tables tables. The plan copies what it
+// needs. InvalidArgument, with the table's name: what ev::PooledForward refuses,
+// or more than 2^31 - 1 numbers for one rank; ResourceExhausted: no memory.
+// Thread-safe; 'parallel' may be null.
+ev::Status Route(ev::Span<const RouteInput> inputs, const RouteOptions& options,
+                 ev::Parallel* parallel,
+                 std::shared_ptr<const RoutePlan>* plan);
+
+// The messages to rank 0, 1, ..., end to end. message: [plan.message_size()].
+void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
+                  int64_t* message);
+
+}  // namespace sok
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROUTE_H_
