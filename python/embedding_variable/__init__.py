@@ -16,8 +16,8 @@ from embedding_variable.integration.install import install
 from embedding_variable.lookup.pooled import lookup_sparse
 from embedding_variable.summaries import summaries
 from embedding_variable.variables.creation import get_embedding_variable
-from embedding_variable.variables.embedding_variable import EmbeddingVariable
-from embedding_variable.variables.embedding_variable import is_embedding_variable
+from embedding_variable.variables.variable import EmbeddingVariable
+from embedding_variable.variables.variable import is_embedding_variable
 from embedding_variable.variables.options import CBFFilter
 from embedding_variable.variables.options import CheckpointOption
 from embedding_variable.variables.options import CounterFilter

@@ -11,7 +11,7 @@ from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops import state_ops
 from tensorflow.python.summary import summary
 
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 
 def summaries(variables=None, collections=None):

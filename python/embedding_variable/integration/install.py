@@ -6,17 +6,17 @@ import threading
 
 from tensorflow.python.platform import tf_logging as logging
 
-from embedding_variable.integration import control_flow
-from embedding_variable.integration import device_setter
-from embedding_variable.integration import embedding_ops
-from embedding_variable.integration import feature_column
-from embedding_variable.integration import horovod
-from embedding_variable.integration import keras
-from embedding_variable.integration import meta_graph
-from embedding_variable.integration import namespace
-from embedding_variable.integration import optimizer
-from embedding_variable.integration import saver
-from embedding_variable.integration import slot_creator
+from embedding_variable.integration import control_flow_patch
+from embedding_variable.integration import device_setter_patch
+from embedding_variable.integration import embedding_ops_patch
+from embedding_variable.integration import feature_column_patch
+from embedding_variable.integration import horovod_patch
+from embedding_variable.integration import keras_patch
+from embedding_variable.integration import meta_graph_patch
+from embedding_variable.integration import namespace_patch
+from embedding_variable.integration import optimizer_patch
+from embedding_variable.integration import saver_patch
+from embedding_variable.integration import slot_creator_patch
 from embedding_variable.optimizers import adagrad_decay
 from embedding_variable.optimizers import adam_async
 from embedding_variable.optimizers import adam_w
@@ -42,8 +42,10 @@ def install():
     keras_rules.register()
     for module in (adam_async, adagrad_decay, adam_w):
       module.register()
-    for patch in (namespace, embedding_ops, control_flow, optimizer, slot_creator,
-                  keras, saver, meta_graph, device_setter, feature_column, horovod):
+    for patch in (namespace_patch, embedding_ops_patch, control_flow_patch,
+                  optimizer_patch, slot_creator_patch, keras_patch, saver_patch,
+                  meta_graph_patch, device_setter_patch, feature_column_patch,
+                  horovod_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

@@ -13,7 +13,7 @@ from tensorflow.python.ops.ragged import segment_id_ops
 
 from embedding_variable.lookup import partition
 from embedding_variable.ops import lookup_sparse_ops
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 COMBINERS = ("sum", "mean", "sqrtn")
 

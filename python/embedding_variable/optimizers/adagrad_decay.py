@@ -96,7 +96,7 @@ class AdagradDecayOptimizer(optimizer.Optimizer):
       decayed = math_ops.maximum(
           a * math_ops.pow(math_ops.cast(self._accumulator_decay_rate, dtype), due),
           math_ops.cast(self._initial_accumulator_value, dtype))
-      a = array_ops.where(due > 0, decayed, a) + grad * grad
+      a = array_ops.where_v2(due > 0, decayed, a) + grad * grad
       return [w - lr * grad / math_ops.sqrt(a), a, math_ops.maximum(power, periods)]
 
     return update

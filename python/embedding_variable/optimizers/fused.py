@@ -9,7 +9,7 @@ from tensorflow.python.ops import math_ops
 from embedding_variable.ops import apply_ops
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.optimizers import apply_scope
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 
 def update(optimizer, rule, grad, var, **kwargs):

@@ -76,10 +76,10 @@ def _update_rows(optimizer, var, keys, counts, values, rows, step, run):
     written = row_ops.write_rows(var.handle, keys, counts, step, new_values,
                                  new_slots, columns, initial)
   with ops.control_dependencies([written]):
-    # Leave no batch of rows behind between steps.
-    empty = array_ops.zeros([0, var.dim])
+    # Leave no batch of rows behind between steps. (Assigning an empty matrix would
+    # make Grappler conclude that the number of rows is 0.)
     return control_flow_ops.group(*[
-        resource_variable_ops.assign_variable_op(t.handle, empty)
+        gen_resource_variable_ops.destroy_resource_op(t.handle)
         for t in [temporary] + slot_temporaries
     ])
 

@@ -20,8 +20,8 @@ def update_rows(variables, indices, function):
   """
   rows = [array_ops.gather(v, indices) for v in variables]
   new_rows = function(rows)
-  # All are read before any is written.
-  with ops.control_dependencies(rows):
+  # A read may share the variable's memory: all is computed before any is written.
+  with ops.control_dependencies(new_rows):
     return control_flow_ops.group(*[
         state_ops.scatter_update(v, indices, r)
         for v, r in zip(variables, new_rows)
@@ -37,6 +37,7 @@ def update_all(variables, function):
   """
   values = [array_ops.identity(v) for v in variables]
   new_values = function(values)
-  with ops.control_dependencies(values):
+  # As above.
+  with ops.control_dependencies(new_values):
     return control_flow_ops.group(
         *[state_ops.assign(v, n) for v, n in zip(variables, new_values)])

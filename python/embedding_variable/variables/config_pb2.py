@@ -3,7 +3,7 @@
 """Enumerations of the storage options, by DeepRec's names and numbers.
 
 Scripts import them from `tensorflow.core.framework.embedding.config_pb2`, where
-`integration/namespace.py` puts this module. It is not a protocol buffer; it only
+`integration/namespace_patch.py` puts this module. It is not a protocol buffer; it only
 answers like one (`Name`, `Value`, `keys`, `values`, `items`).
 """
 

@@ -22,7 +22,7 @@ from tensorflow.python.ops import variable_scope
 from tensorflow.python.ops import variables
 from tensorflow.python.platform import tf_logging as logging
 
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 from embedding_variable.variables import options
 
 # Buckets of a partitioned variable: a key lives in part `key % 1000 % n`.

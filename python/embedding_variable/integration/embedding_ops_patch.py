@@ -12,7 +12,7 @@ from tensorflow.python.ops import embedding_ops
 from embedding_variable.integration import patching
 from embedding_variable.lookup import embedding_lookup as row_lookup
 from embedding_variable.lookup import stock_semantics
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 
 def install():

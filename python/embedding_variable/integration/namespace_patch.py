@@ -27,7 +27,7 @@ from embedding_variable.optimizers import adam_async
 from embedding_variable.optimizers import adam_w
 from embedding_variable.variables import config_pb2
 from embedding_variable.variables import creation
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 from embedding_variable.variables import options
 
 _OPTIONS = (

@@ -19,7 +19,7 @@ from tensorflow.python.ops import variable_scope
 from embedding_variable.feature_column import categorical
 from embedding_variable.integration import patching
 from embedding_variable.variables import creation
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
 

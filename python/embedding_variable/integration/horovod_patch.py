@@ -9,7 +9,7 @@ Why: `DistributedOptimizer` would gather the gradients of all ranks on each, and
 from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.integration import patching
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 
 def install():

@@ -11,7 +11,7 @@ from tensorflow.python.training.saving import saveable_object_util
 
 from embedding_variable.checkpoint import saveable
 from embedding_variable.integration import patching
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 
 def install():

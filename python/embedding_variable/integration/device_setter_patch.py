@@ -8,7 +8,7 @@ and everything else on the worker.
 
 from tensorflow.python.training import device_setter
 
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 
 def install():

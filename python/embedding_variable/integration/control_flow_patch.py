@@ -16,7 +16,7 @@ from tensorflow.python.ops import control_flow_ops
 from tensorflow.python.ops import control_flow_state
 
 from embedding_variable.integration import patching
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 # Ops that hand a resource on.
 _PASSING = ("Switch", "RefSwitch", "Identity", "Enter", "RefEnter", "Exit", "Merge",

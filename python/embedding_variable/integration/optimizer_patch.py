@@ -16,7 +16,7 @@ from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import generic
 from embedding_variable.optimizers import registry
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
 

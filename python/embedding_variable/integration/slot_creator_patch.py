@@ -13,7 +13,7 @@ from tensorflow.python.training import slot_creator
 
 from embedding_variable.integration import patching
 from embedding_variable.optimizers import slot_view
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 
 def install():

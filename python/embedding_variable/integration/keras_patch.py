@@ -20,7 +20,7 @@ from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import generic
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import slot_view
-from embedding_variable.variables import embedding_variable as ev
+from embedding_variable.variables import variable as ev
 
 _METHOD = "_resource_apply_sparse_duplicate_indices"
 

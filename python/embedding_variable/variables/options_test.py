@@ -1,0 +1,138 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+import os
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import tensorflow as tf
+
+import embedding_variable  # pylint: disable=unused-import
+from embedding_variable.variables import options
+
+
+class OptionsTest(parameterized.TestCase):
+
+  def test_defaults_are_deeprecs(self):
+    option = tf.EmbeddingVariableOption()
+    self.assertEqual(option.ht_type, "")
+    self.assertEqual(option.ht_partition_num, 1000)
+    self.assertIsNone(option.evict)
+    self.assertIsNone(option.ckpt)
+    self.assertIsNone(option.filter_strategy)
+    self.assertIsNone(option.init.initializer)
+    self.assertEqual(option.init.default_value_dim, 4096)
+    self.assertEqual(option.init.default_value_no_permission, 0.0)
+    self.assertIsNone(option.storage_option.storage_type)
+    self.assertIsNone(option.storage_option.storage_path)
+    self.assertEqual(option.storage_option.storage_size, [1024**3] * 4)
+    self.assertEqual(option.storage_option.cache_strategy, 1)
+    self.assertIsNone(tf.GlobalStepEvict().steps_to_live)
+    self.assertEqual(tf.L2WeightEvict().l2_weight_threshold, -1.0)
+    self.assertEqual(tf.CounterFilter().filter_freq, 0)
+    cbf = tf.CBFFilter()
+    self.assertEqual((cbf.filter_freq, cbf.max_element_size,
+                      cbf.false_positive_probability, cbf.counter_type),
+                     (0, 0, -1.0, tf.uint64))
+
+  def test_argument_names_become_attributes(self):
+    evict, ckpt = tf.GlobalStepEvict(), tf.CheckpointOption()
+    strategy, storage = tf.CounterFilter(), tf.StorageOption()
+    init = tf.InitializerOption()
+    option = tf.EmbeddingVariableOption(
+        evict_option=evict, ckpt=ckpt, filter_option=strategy,
+        storage_option=storage, init_option=init)
+    self.assertIs(option.evict, evict)
+    self.assertIs(option.ckpt, ckpt)
+    self.assertIs(option.filter_strategy, strategy)
+    self.assertIs(option.storage_option, storage)
+    self.assertIs(option.init, init)
+
+  def test_nothing_is_shared(self):
+    sizes = [5]
+    one, two = tf.StorageOption(storage_size=sizes), tf.StorageOption()
+    one.storage_size[1] = 7
+    self.assertEqual(sizes, [5])
+    self.assertEqual(two.storage_size, [1024**3] * 4)
+    self.assertIsNot(tf.EmbeddingVariableOption().storage_option,
+                     tf.EmbeddingVariableOption().storage_option)
+    self.assertIsNot(tf.EmbeddingVariableOption().init,
+                     tf.EmbeddingVariableOption().init)
+
+  @parameterized.parameters(
+      (lambda: tf.InitializerOption(default_value_dim=0), ValueError,
+       "default_value_dim must be at least 1, got 0"),
+      (lambda: tf.CBFFilter(3, max_element_size=5), ValueError,
+       "positive together, got 5 and -1.0"),
+      (lambda: tf.CBFFilter(3, 5, 0.1, counter_type=tf.float32), TypeError,
+       "counter_type must be one of .* got float32"),
+      (lambda: tf.StorageOption(storage_size=5), ValueError, "must be a list"),
+      (lambda: tf.StorageOption(storage_size=[1] * 5), ValueError, "5 entries"),
+      (lambda: tf.StorageOption(storage_type=12), ValueError,
+       "DRAM_SSDHASH needs a storage_path"),
+  )
+  def test_wrong_values(self, make, error, message):
+    with self.assertRaisesRegex(error, message):
+      make()
+
+  def test_storage_path_is_created(self):
+    path = os.path.join(self.create_tempdir().full_path, "a", "b")
+    tf.StorageOption(storage_type=12, storage_path=path)
+    self.assertTrue(os.path.isdir(path))
+
+  @parameterized.parameters(
+      (dict(filter_option=options.CounterFilter(3)), "CounterFilter.*filter_freq=3"),
+      (dict(filter_option=options.CBFFilter(2, 10, .1)), "CBFFilter.*filter_freq=2"),
+      (dict(evict_option=options.GlobalStepEvict(10)),
+       "GlobalStepEvict.*steps_to_live=10"),
+      (dict(evict_option=options.L2WeightEvict(.5)),
+       "L2WeightEvict.*l2_weight_threshold=0.5"),
+      (dict(storage_option=options.StorageOption(13)), "HBM_DRAM"),
+      (dict(ckpt=options.CheckpointOption("/somewhere")), "CheckpointOption"),
+  )
+  def test_what_is_not_there_is_named(self, kwargs, message):
+    with self.assertRaisesRegex(
+        NotImplementedError,
+        "embedding variable 'v': this version does not have .*" + message):
+      options.check_supported("v", options.EmbeddingVariableOption(**kwargs))
+
+  @parameterized.parameters(
+      ({},),
+      (dict(filter_option=options.CounterFilter(0)),),
+      (dict(evict_option=options.GlobalStepEvict()),),
+      (dict(evict_option=options.L2WeightEvict()),),
+      (dict(storage_option=options.StorageOption(0)),),
+      (dict(storage_option=options.StorageOption(1)),),
+      (dict(ckpt=options.CheckpointOption()),),
+  )
+  def test_what_asks_for_nothing_is_fine(self, kwargs):
+    options.check_supported("v", options.EmbeddingVariableOption(**kwargs))
+
+  @parameterized.parameters(
+      ("counter", TypeError, "must be an EmbeddingVariableOption"),
+      (options.EmbeddingVariableOption(filter_option=3), TypeError, "filter_option"),
+      (options.EmbeddingVariableOption(evict_option=3), TypeError, "evict_option"),
+      (options.EmbeddingVariableOption(storage_option=3), TypeError,
+       "storage_option"),
+      (options.EmbeddingVariableOption(storage_option=options.StorageOption(77)),
+       ValueError, "must be a value of StorageType, got 77"),
+  )
+  def test_wrong_classes(self, option, error, message):
+    with self.assertRaisesRegex(error, "'v': .*" + message):
+      options.check_supported("v", option)
+
+  def test_enums(self):
+    # pylint: disable=g-import-not-at-top
+    from tensorflow.core.framework.embedding import config_pb2
+    self.assertEqual(config_pb2.StorageType.DRAM_SSDHASH, 12)
+    self.assertEqual(config_pb2.HBM_DRAM_SSDHASH, 102)
+    self.assertEqual(config_pb2.StorageType.Name(13), "HBM_DRAM")
+    self.assertEqual(config_pb2.StorageType.Value("HBM"), 6)
+    self.assertEqual(config_pb2.CacheStrategy.LFU, 1)
+    self.assertEqual(config_pb2.CacheStrategy.LRU, 0)
+    with self.assertRaises(ValueError):
+      config_pb2.StorageType.Name(1000)
+
+
+if __name__ == "__main__":
+  absltest.main()
