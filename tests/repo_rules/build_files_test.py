@@ -25,6 +25,24 @@ def violations(path, text):
           for rule in _NATIVE.findall(text)]
 
 
+def named_in_a_build_file(path):
+  """Returns whether the nearest BUILD file above a source names it.
+
+  A list of tests may leave out the ending that they share.
+  """
+  parts = path.split("/")
+  for depth in range(len(parts) - 1, 0, -1):
+    try:
+      text = tree.read("/".join(parts[:depth] + ["BUILD"]))
+    except OSError:
+      continue
+    name = "/".join(parts[depth:])
+    stem = name.rsplit(".", 1)[0]
+    names = {name, stem, re.sub("_u?test$", "", stem)}
+    return any('"%s"' % n in text for n in names)
+  return False
+
+
 class BuildFilesTest(absltest.TestCase):
 
   def test_the_tree_obeys(self):
@@ -38,19 +56,9 @@ class BuildFilesTest(absltest.TestCase):
   def test_every_cpp_and_python_source_is_in_a_build_file(self):
     lost = []
     for path in tree.files(".py", ".cc", ".h"):
-      if not path.startswith(("kernels/", "python/", "addons/")) or _NVCC in path:
-        continue
-      parts = path.split("/")
-      texts = []
-      for depth in range(len(parts) - 1, 0, -1):
-        try:
-          texts.append((depth, tree.read("/".join(parts[:depth] + ["BUILD"]))))
-          break
-        except OSError:
-          continue
-      name = "/".join(parts[texts[0][0]:]) if texts else None
-      if not texts or '"%s"' % name not in texts[0][1]:
-        lost.append(path)
+      if path.startswith(("kernels/", "python/", "addons/")) and _NVCC not in path:
+        if not named_in_a_build_file(path):
+          lost.append(path)
     self.assertEmpty(lost, "in no BUILD file:\n" + "\n".join(lost))
 
   def test_refuses_a_native_rule(self):

@@ -49,7 +49,7 @@ def environment(build_dir, tensorflow):
   Raises:
     Unavailable: pip cannot install it.
   """
-  folder = os.path.join(build_dir, "venv-tensorflow-" + tensorflow)
+  folder = os.path.abspath(os.path.join(build_dir, "venv-tensorflow-" + tensorflow))
   python = os.path.join(folder, "bin", "python")
   complete = os.path.join(folder, "complete")
   if not os.path.exists(complete):
