@@ -6,10 +6,6 @@ The training benchmarks measure 26 tables (as many as Criteo has categorical
 columns), batch 4096, one or ten ids per sample and table, Adagrad.
 """
 
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import dataclasses
 
 TABLES = 26

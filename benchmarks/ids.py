@@ -2,10 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ids for benchmarks: reproducible batches of Zipf or uniform row numbers."""
 
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import numpy as np
 
 

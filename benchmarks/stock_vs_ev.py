@@ -15,10 +15,6 @@ without copying, and the cost of that alone is measured too ("input").
 Every row exists before the clock starts.
 """
 
-from __future__ import absolute_import
-from __future__ import division
-from __future__ import print_function
-
 import json
 import resource
 import time

@@ -1,0 +1,110 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+import os
+import subprocess
+import sys
+import types
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import tensorflow as tf
+
+import sparse_operation_kit as sok
+from sparse_operation_kit import communication
+
+_LAUNCHERS = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+
+
+def _horovod(size, initialized=True):
+  """Something that answers as Horovod does with `size` ranks."""
+  module = types.ModuleType("horovod.tensorflow")
+  module.is_initialized = lambda: initialized
+  module.size = lambda: size
+  return mock.patch.dict(sys.modules, {"horovod.tensorflow": module})
+
+
+class InitTest(parameterized.TestCase):
+
+  def setUp(self):
+    super(InitTest, self).setUp()
+    environ = {k: v for k, v in os.environ.items() if k not in _LAUNCHERS}
+    patch = mock.patch.dict(os.environ, environ, clear=True)
+    patch.start()
+    self.addCleanup(patch.stop)
+
+  def test_without_horovod_says_single_process(self):
+    with mock.patch.object(tf.compat.v1.logging, "info") as info:
+      sok.init()
+      sok.init(comm_tool="horovod", use_legacy_optimizer=False)
+    self.assertEqual(info.call_count, 2)
+    self.assertIn("single process", info.call_args[0][0])
+    self.assertEqual(communication.num_ranks(), 1)
+
+  def test_horovod_with_one_rank(self):
+    with _horovod(1), mock.patch.object(tf.compat.v1.logging, "info") as info:
+      sok.init()
+      self.assertIn("single rank", info.call_args[0][0])
+
+  def test_imported_but_not_initialized_is_single_process(self):
+    with _horovod(8, initialized=False):
+      sok.init()
+      self.assertEqual(communication.num_ranks(), 1)
+
+  def test_several_ranks_are_refused_by_init_and_lookup(self):
+    with _horovod(2):
+      with self.assertRaisesRegex(NotImplementedError, "sok.init.*runs 2"):
+        sok.init()
+      with self.assertRaisesRegex(NotImplementedError, "sok.lookup_sparse.*runs 2"):
+        sok.lookup_sparse([], [])
+
+  @parameterized.parameters(*_LAUNCHERS)
+  def test_launched_without_hvd_init(self, variable):
+    with mock.patch.dict(os.environ, {variable: "3"}):
+      with self.assertRaisesRegex(RuntimeError, "started 3 processes.*not"):
+        sok.init()
+      with _horovod(1):
+        sok.init()
+    with mock.patch.dict(os.environ, {variable: "1"}):
+      sok.init()
+
+  def test_other_tool(self):
+    with self.assertRaisesRegex(ValueError, "must be 'horovod', got 'mpi'"):
+      sok.init("mpi")
+
+
+class RealHorovodTest(absltest.TestCase):
+
+  def test_one_rank(self):
+    script = ("import horovod.tensorflow as hvd\n"
+              "from sparse_operation_kit import experiment as sok\n"
+              "from sparse_operation_kit import communication\n"
+              "hvd.init(); sok.init()\n"
+              "assert communication.horovod_initialized()\n"
+              "print('ranks', communication.num_ranks())\n")
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    out = subprocess.check_output([sys.executable, "-c", script], env=env)
+    self.assertIn(b"ranks 1", out)
+
+
+class PackageTest(absltest.TestCase):
+
+  def test_experiment_is_the_package(self):
+    # pylint: disable=g-import-not-at-top
+    from sparse_operation_kit import experiment
+    import sparse_operation_kit.experiment as also
+    self.assertIs(experiment, sok)
+    self.assertIs(also, sok)
+
+  def test_import_puts_deeprecs_names_on_tf(self):
+    self.assertTrue(callable(tf.get_embedding_variable))
+    self.assertTrue(callable(tf.compat.v1.get_embedding_variable))
+
+  def test_names_that_are_not_built_do_not_exist(self):
+    for name in ("DynamicVariable", "dump", "OptimizerWrapper"):
+      self.assertFalse(hasattr(sok, name), name)
+
+
+if __name__ == "__main__":
+  absltest.main()

@@ -1,0 +1,44 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Telling embedding variables from dense ones."""
+
+import embedding_variable
+from tensorflow.python.ops import variables as tf_variables
+
+
+def parts(variable):
+  """The embedding variables behind `variable`.
+
+  Args:
+    variable: anything.
+
+  Returns:
+    A list: of `variable` itself, or of its parts if it is partitioned; empty if it
+    is no embedding variable.
+  """
+  if embedding_variable.is_embedding_variable(variable):
+    return [variable]
+  if isinstance(variable, tf_variables.PartitionedVariable):
+    shards = list(variable)
+    if all(embedding_variable.is_embedding_variable(v) for v in shards):
+      return shards
+  return []
+
+
+def filter_variables(vars):  # pylint: disable=redefined-builtin
+  """Splits variables into embedding variables and all others.
+
+  Example: gradients of dense variables alone go through an allreduce.
+
+    sparse, dense = sok.filter_variables(tf.trainable_variables())
+
+  Args:
+    vars: iterable of variables.
+
+  Returns:
+    Two lists, each in the order of `vars`: the embedding variables, the rest.
+  """
+  sok_vars, other_vars = [], []
+  for variable in vars:
+    (sok_vars if parts(variable) else other_vars).append(variable)
+  return sok_vars, other_vars

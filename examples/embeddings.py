@@ -1,0 +1,73 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The embedding side of a click model: one table per feature and group."""
+
+import tensorflow as tf
+
+SOK = "sok"      # embedding variables, one sok.lookup_sparse for all tables
+TF = "tf"        # embedding variables, one tf.nn.embedding_lookup_sparse for each
+DENSE = "dense"  # stock variables of fixed size, ids taken modulo the size
+LOOKUPS = (SOK, TF, DENSE)
+
+
+def _one_per_sample(ids):
+  """SparseTensor [B, 1] of one id per sample."""
+  size = tf.size(ids, out_type=tf.int64)
+  samples = tf.range(size)
+  return tf.SparseTensor(
+      tf.stack([samples, tf.zeros_like(samples)], axis=1), ids,
+      tf.stack([size, 1]))
+
+
+def _embedding_variable(name, dim, initializer):
+  # Importing it is what puts get_embedding_variable on tf.
+  import sparse_operation_kit  # pylint: disable=unused-import
+  return tf.get_embedding_variable(
+      name, embedding_dim=dim, initializer=initializer)
+
+
+def lookup(ids, groups, how, dense_rows=100000):
+  """Creates the tables and looks the ids up.
+
+  Args:
+    ids: list of int64 [B], one per feature.
+    groups: {name: row length}, as a model's `tables` gives it.
+    how: SOK, TF or DENSE.
+    dense_rows: rows of each table when `how` is DENSE.
+
+  Returns:
+    {name: list of float32 [B, row length], one per feature}.
+  """
+  names = sorted(groups)
+  tables, sp_ids = [], []
+  if how == DENSE:
+    ids = [tf.math.floormod(x, dense_rows) for x in ids]
+  features = [_one_per_sample(x) for x in ids]
+  for group in names:
+    dim = groups[group]
+    # A row of one float is a weight of a linear model: it starts at zero.
+    initializer = (tf.compat.v1.zeros_initializer() if dim == 1 else
+                   tf.compat.v1.truncated_normal_initializer(stddev=0.05))
+    for i, feature in enumerate(features):
+      name = "%s_%02d" % (group, i)
+      if how == DENSE:
+        table = tf.compat.v1.get_variable(
+            name, [dense_rows, dim], initializer=initializer)
+      else:
+        table = _embedding_variable(name, dim, initializer)
+      tables.append(table)
+      sp_ids.append(feature)
+  if how == SOK:
+    import sparse_operation_kit as sok
+    outputs = sok.lookup_sparse(tables, sp_ids, combiners=["sum"] * len(tables))
+  else:
+    outputs = [
+        tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum")
+        for table, ids in zip(tables, sp_ids)
+    ]
+  for table, output in zip(tables, outputs):
+    output.set_shape([None, table.shape.as_list()[-1]])
+  return {
+      group: outputs[i * len(ids):(i + 1) * len(ids)]
+      for i, group in enumerate(names)
+  }

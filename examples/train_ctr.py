@@ -1,0 +1,280 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a click-through model on data in Criteo's format.
+
+  python examples/train_ctr.py --demo                      # generated data
+  python examples/train_ctr.py --demo --model=dcnv2
+  python examples/train_ctr.py --data=train.txt            # Criteo's Kaggle data
+
+Each of the 26 categories has an embedding variable of its own (two in models
+with a linear part), all looked up by one sok.lookup_sparse. After training it
+evaluates, writes a checkpoint, restores that into a fresh graph and evaluates
+again: the AUC must be the same to the bit.
+"""
+
+import collections
+import os
+import tempfile
+import time
+
+from absl import app
+from absl import flags
+import numpy as np
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+import tensorflow as tf  # pylint: disable=g-import-not-at-top
+
+import auc as auc_lib
+import criteo
+import criteo_input
+import embeddings
+import models
+import progress
+
+FLAGS = flags.FLAGS
+
+flags.DEFINE_bool("demo", False, "Generate the data.")
+flags.DEFINE_string("data", "", "A train.txt in Criteo's format.")
+flags.DEFINE_string(
+    "eval_data", "", "Lines to evaluate on. Without it the first eval_samples "
+    "lines of --data are kept out of training for that.")
+flags.DEFINE_enum("model", "dlrm", sorted(models.MODELS), "The model.")
+flags.DEFINE_integer(
+    "steps", None, "Training steps. Unless given: 400 of --demo, and once through "
+    "--data.")
+flags.DEFINE_integer("batch_size", 2048, "Samples per step.", lower_bound=1)
+flags.DEFINE_integer("eval_samples", 100000, "Lines to evaluate on.",
+                     lower_bound=1)
+flags.DEFINE_integer("dim", 16, "Floats per embedding row.", lower_bound=1)
+flags.DEFINE_enum(
+    "lookup", embeddings.SOK, embeddings.LOOKUPS,
+    "sok: embedding variables, one sok.lookup_sparse for all. tf: embedding "
+    "variables, tf.nn.embedding_lookup_sparse for each. dense: stock variables of "
+    "--dense_rows rows, with the collisions that brings.")
+flags.DEFINE_integer("dense_rows", 100000, "Rows per table of --lookup=dense.",
+                     lower_bound=1)
+flags.DEFINE_enum("optimizer", "adagrad", ["adagrad", "adam", "ftrl", "sgd"],
+                  "A stock optimizer.")
+flags.DEFINE_float("learning_rate", 0.05, "Learning rate.")
+flags.DEFINE_integer("seed", 1, "Of the generated data and of the weights.")
+flags.DEFINE_string(
+    "work_dir", "", "Where generated data and checkpoints go; unless given, a "
+    "temporary folder that is removed at the end.")
+
+_DEMO_STEPS = 400
+_EVAL_BATCH = 8192
+
+# train, evaluation: criteo_input datasets' arguments. best_auc: float or None.
+Data = collections.namedtuple(
+    "Data", ["train", "evaluation", "train_samples", "best_auc"])
+
+Graph = collections.namedtuple(
+    "Graph", ["source", "train_batches", "eval_batches", "train_op", "loss",
+              "probability", "label", "saver"])
+
+
+def generate_data(folder, train_samples, eval_samples, seed):
+  """Writes train.txt and eval.txt from a planted model. Returns Data."""
+  model = criteo.PlantedModel(seed)
+  train_path = os.path.join(folder, "train.txt")
+  eval_path = os.path.join(folder, "eval.txt")
+  criteo.write(train_path, train_samples, model, seed=2 * seed)
+  probability, label = criteo.write(
+      eval_path, eval_samples, model, seed=2 * seed + 1)
+  return Data(
+      train={"path": train_path},
+      evaluation={"path": eval_path},
+      train_samples=train_samples,
+      best_auc=auc_lib.auc(label, probability))
+
+
+def estimate_lines(path):
+  """Number of lines of a file, from its size and its first lines."""
+  with open(path, "rb") as f:
+    head = f.read(1 << 20)
+  if not head:
+    raise ValueError("%s is empty" % path)
+  return max(1, os.path.getsize(path) * max(1, head.count(b"\n")) // len(head))
+
+
+def file_data(path, eval_path, eval_samples):
+  """Data of files that exist."""
+  lines = estimate_lines(path)
+  if eval_path:
+    return Data({"path": path}, {"path": eval_path, "take": eval_samples}, lines,
+                None)
+  if lines <= eval_samples:
+    raise ValueError(
+        "%s has about %d lines, and the first --eval_samples=%d are kept for "
+        "evaluation: nothing is left to train on" % (path, lines, eval_samples))
+  return Data({"path": path, "skip": eval_samples},
+              {"path": path, "take": eval_samples}, lines - eval_samples, None)
+
+
+def make_optimizer(name, learning_rate):
+  """A stock optimizer."""
+  if name in ("adagrad", "ftrl"):
+    # A sample is one of thousands in the mean that the loss is, so squared
+    # gradients of a row are tiny; under the default 0.1 rows would hardly move.
+    optimizer = {
+        "adagrad": tf.compat.v1.train.AdagradOptimizer,
+        "ftrl": tf.compat.v1.train.FtrlOptimizer,
+    }[name]
+    return optimizer(learning_rate, initial_accumulator_value=1e-5)
+  return {
+      "adam": tf.compat.v1.train.AdamOptimizer,
+      "sgd": tf.compat.v1.train.GradientDescentOptimizer,
+  }[name](learning_rate)
+
+
+def build(data):
+  """Builds input, model, update and saver in the default graph."""
+  tf.compat.v1.set_random_seed(FLAGS.seed)
+  train = criteo_input.dataset(
+      batch_size=FLAGS.batch_size, repeat=bool(FLAGS.steps), **data.train)
+  evaluation = criteo_input.dataset(batch_size=_EVAL_BATCH, **data.evaluation)
+  train_batches = tf.compat.v1.data.make_one_shot_iterator(train)
+  eval_batches = tf.compat.v1.data.make_initializable_iterator(evaluation)
+  # Fed with the handle of one of the two iterators.
+  source = tf.compat.v1.placeholder(tf.string, [])
+  batch = criteo_input.unpack(
+      tf.compat.v1.data.Iterator.from_string_handle(
+          source, tf.compat.v1.data.get_output_types(train),
+          tf.compat.v1.data.get_output_shapes(train)).get_next())
+
+  model = models.MODELS[FLAGS.model]
+  looked_up = embeddings.lookup(
+      batch.ids, model.tables(FLAGS.dim), FLAGS.lookup, FLAGS.dense_rows)
+  logits = model.logits(batch.numeric, looked_up)
+  loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
+      labels=batch.label, logits=logits))
+  train_op = make_optimizer(FLAGS.optimizer, FLAGS.learning_rate).minimize(
+      loss, global_step=tf.compat.v1.train.get_or_create_global_step())
+  return Graph(source, train_batches, eval_batches, train_op, loss,
+               tf.sigmoid(logits), batch.label, tf.compat.v1.train.Saver())
+
+
+def train(session, graph, data):
+  """Trains. Returns (mean losses of the first and the last tenth, samples/s)."""
+  steps = FLAGS.steps or -(-data.train_samples // FLAGS.batch_size)
+  feed = {graph.source: session.run(graph.train_batches.string_handle())}
+  losses = []
+  # The first step also builds the input pipeline; it is not timed.
+  start = None
+  with progress.ProgressBar(steps, "training") as bar:
+    while not FLAGS.steps or len(losses) < steps:
+      try:
+        _, loss = session.run([graph.train_op, graph.loss], feed)
+      except tf.errors.OutOfRangeError:
+        break
+      losses.append(loss)
+      if start is None:
+        start = time.time()
+      rate = ((len(losses) - 1) * FLAGS.batch_size /
+              max(time.time() - start, 1e-9))
+      # Without --steps the number of steps is an estimate.
+      bar.update(min(len(losses), steps), "loss %.4f  %d samples/s" %
+                 (np.mean(losses[-20:]), rate))
+  tenth = max(1, len(losses) // 10)
+  return np.mean(losses[:tenth]), np.mean(losses[-tenth:]), rate
+
+
+def evaluate(session, graph):
+  """Returns (labels, probabilities), each [n], of the evaluation lines."""
+  session.run(graph.eval_batches.initializer)
+  feed = {graph.source: session.run(graph.eval_batches.string_handle())}
+  labels, probabilities = [], []
+  while True:
+    try:
+      label, probability = session.run([graph.label, graph.probability], feed)
+    except tf.errors.OutOfRangeError:
+      return np.concatenate(labels), np.concatenate(probabilities)
+    labels.append(label)
+    probabilities.append(probability)
+
+
+Result = collections.namedtuple(
+    "Result", ["first_loss", "last_loss", "samples_per_second", "auc",
+               "restored_auc", "same_bits", "best_auc", "checkpoint"])
+
+
+def run(data, folder):
+  """Trains, evaluates, saves, restores into a fresh graph. Returns Result."""
+  with tf.Graph().as_default():
+    graph = build(data)
+    with tf.compat.v1.Session() as session:
+      session.run(tf.compat.v1.global_variables_initializer())
+      first_loss, last_loss, rate = train(session, graph, data)
+      labels, trained = evaluate(session, graph)
+      auc = auc_lib.auc(labels, trained)
+      print("evaluation AUC %.6f on %d samples" % (auc, len(labels)))
+      checkpoint = graph.saver.save(
+          session, os.path.join(folder, "model.ckpt"),
+          global_step=tf.compat.v1.train.get_global_step())
+      print("checkpoint %s" % checkpoint)
+  with tf.Graph().as_default():
+    graph = build(data)
+    with tf.compat.v1.Session() as session:
+      graph.saver.restore(session, checkpoint)
+      labels, restored = evaluate(session, graph)
+  restored_auc = auc_lib.auc(labels, restored)
+  return Result(first_loss, last_loss, rate, auc, restored_auc,
+                trained.tobytes() == restored.tobytes(), data.best_auc,
+                checkpoint)
+
+
+_NEXT = """
+What to try next:
+  --model=dcnv2                another model: %(models)s
+  --lookup=dense               stock variables instead: collisions cost AUC
+  --optimizer=adam             any stock optimizer works on embedding variables
+  --data=PATH/train.txt        the real Criteo data, once through
+  --work_dir=DIR               keep the data and the checkpoint, then look inside:
+                               tf.train.list_variables("DIR/model.ckpt-...")
+"""
+
+
+def report(result):
+  """Prints the outcome. Returns the exit status: 0, or 1 if bits differ."""
+  print("samples per second  %d" % result.samples_per_second)
+  print("training loss       %.4f at the start, %.4f at the end" %
+        (result.first_loss, result.last_loss))
+  if result.best_auc is None:
+    print("AUC                 %.6f" % result.auc)
+  else:
+    print("AUC                 %.6f of %.6f, the best possible on this data" %
+          (result.auc, result.best_auc))
+  if result.auc != result.restored_auc or not result.same_bits:
+    print("AUC after restore   %.17g, but %.17g before: NOT the same" %
+          (result.restored_auc, result.auc))
+    return 1
+  print("AUC after restore   %.6f, the same to the bit" % result.restored_auc)
+  print(_NEXT % {"models": ", ".join(sorted(models.MODELS))})
+  return 0
+
+
+def main(argv):
+  if len(argv) > 1:
+    raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
+  if FLAGS.demo == bool(FLAGS.data):
+    raise app.UsageError(
+        "give --data=PATH to a train.txt in Criteo's format, or --demo to train "
+        "on generated data")
+  if FLAGS.demo and FLAGS.steps is None:
+    FLAGS.steps = _DEMO_STEPS
+  tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+  with tempfile.TemporaryDirectory() as temporary:
+    folder = FLAGS.work_dir or temporary
+    os.makedirs(folder, exist_ok=True)
+    if FLAGS.demo:
+      samples = FLAGS.steps * FLAGS.batch_size
+      print("generating %d samples in Criteo's format ..." % samples)
+      data = generate_data(folder, samples, FLAGS.eval_samples, FLAGS.seed)
+    else:
+      data = file_data(FLAGS.data, FLAGS.eval_data, FLAGS.eval_samples)
+    return report(run(data, folder))
+
+
+if __name__ == "__main__":
+  app.run(main)
