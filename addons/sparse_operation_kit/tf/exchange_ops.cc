@@ -1,0 +1,295 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The steps of a lookup over ranks. Between them the caller's collectives carry
+// what the ops write; docs/design/0004-exchange.md draws the way.
+
+#include <vector>
+
+#include "kernels/tf/ops/shape_helpers.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace sparse_operation_kit {
+namespace {
+
+using embedding_variable::InputMatrix;
+using embedding_variable::InputOfRank;
+using tensorflow::int32;
+using tensorflow::Status;
+using tensorflow::errors::InvalidArgument;
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+using tensorflow::strings::StrCat;
+
+Status GetInts(InferenceContext* c, const char* name, size_t size,
+               std::vector<int32>* values) {
+  TF_RETURN_IF_ERROR(c->GetAttr(name, values));
+  if (values->size() == size) return Status::OK();
+  return InvalidArgument(name, " has ", values->size(), " entries, expected ",
+                         size);
+}
+
+REGISTER_OP("SokRoute")
+    .Input("ids: num_tables * Tids")
+    .Input("rows: num_tables * int64")
+    .Input("batch_sizes: num_tables * int64")
+    .Input("weights: num_weights * float")
+    .Output("message: int64")
+    .Output("splits: int32")
+    .Output("plan: variant")
+    .Attr("num_tables: int >= 1")
+    .Attr("num_weights: int >= 0")
+    .Attr("Tids: {int64, int32}")
+    .Attr("names: list(string)")
+    .Attr("combiners: list({'sum', 'mean', 'sqrtn'})")
+    .Attr("dims: list(int)")
+    .Attr("placements: list(int)")
+    .Attr("placement_sizes: list(int)")
+    .Attr("num_ranks: int >= 1")
+    .Attr("with_occurrences: bool = false")
+    .Attr("dedup: bool = true")
+    .Attr("fingerprint: int")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_tables, num_weights, num_ranks;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_tables", &num_tables));
+      TF_RETURN_IF_ERROR(c->GetAttr("num_weights", &num_weights));
+      TF_RETURN_IF_ERROR(c->GetAttr("num_ranks", &num_ranks));
+      if (num_weights != 0 && num_weights != num_tables) {
+        return InvalidArgument("a lookup of ", num_tables, " tables got ",
+                               num_weights, " weights; give one each, or none");
+      }
+      std::vector<int32> dims;
+      TF_RETURN_IF_ERROR(GetInts(c, "dims", num_tables, &dims));
+      for (int t = 0; t < num_tables; ++t) {
+        ShapeHandle ids, weights, scalar;
+        TF_RETURN_IF_ERROR(
+            InputOfRank(c, t, 1, StrCat("ids of table ", t), &ids));
+        if (num_weights > 0) {
+          TF_RETURN_IF_ERROR(InputOfRank(c, 3 * num_tables + t, 1,
+                                         StrCat("weights of table ", t),
+                                         &weights));
+          DimensionHandle merged;
+          if (!c->Merge(c->Dim(ids, 0), c->Dim(weights, 0), &merged).ok()) {
+            return InvalidArgument("table ", t, " got ",
+                                   c->DebugString(c->Dim(ids, 0)),
+                                   " ids but ",
+                                   c->DebugString(c->Dim(weights, 0)),
+                                   " weights");
+          }
+        }
+        TF_RETURN_IF_ERROR(InputOfRank(c, 2 * num_tables + t, 0,
+                                       StrCat("batch size of table ", t),
+                                       &scalar));
+      }
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      c->set_output(1, c->Vector(num_ranks));
+      c->set_output(2, c->Scalar());
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Deduplicates the ids of T tables and writes to each rank a message of the keys it
+owns: a header, then the keys table by table.
+
+ids, rows, batch_sizes, weights: As of EvLookupSparse.
+message: The messages to rank 0, 1, ..., end to end.
+splits: [W], how long each is.
+plan: What SokPool and SokPoolGrad need.
+num_tables: T.
+num_weights: 0 or T.
+names: T names, for messages.
+combiners: T times sum, mean or sqrtn.
+dims: T row lengths.
+placements: The ranks that hold table 0, 1, ...; key k is on entry
+  floormod(k, length) of its table's.
+placement_sizes: T lengths.
+num_ranks: W.
+with_occurrences: Whether the message says how often each key occurs.
+dedup: False sends every id, for measurements.
+fingerprint: Of the lookup; the same on all ranks.
+)doc");
+
+REGISTER_OP("SokServe")
+    .Input("resources: num_tables * resource")
+    .Input("message: int64")
+    .Input("splits: int32")
+    .Output("rows: Twire")
+    .Output("row_splits: int32")
+    .Output("plan: variant")
+    .Attr("num_tables: int >= 1")
+    .Attr("Twire: {float, half}")
+    .Attr("wire: {'float32', 'float16', 'bfloat16'}")
+    .Attr("with_occurrences: bool = false")
+    .Attr("fingerprint: int")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_tables;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_tables", &num_tables));
+      ShapeHandle message, splits;
+      TF_RETURN_IF_ERROR(InputOfRank(c, num_tables, 1, "message", &message));
+      TF_RETURN_IF_ERROR(InputOfRank(c, num_tables + 1, 1, "splits", &splits));
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      c->set_output(1, splits);
+      c->set_output(2, c->Scalar());
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Reads the rows of the keys that all ranks asked for. Inserts nothing; an absent
+key gives its default row.
+
+resources: T handles.
+message, splits: What came from rank 0, 1, ...
+rows: The rows by rank, table, key, flat. As bfloat16 they travel in a tensor of
+  type half, whose values then mean nothing.
+row_splits: [W], how many numbers go to each rank.
+plan: For SokServeGrad and EvApply: each key is found once.
+)doc");
+
+REGISTER_OP("SokPool")
+    .Input("resources: num_tables * resource")
+    .Input("weights: num_weights * float")
+    .Input("plan: variant")
+    .Input("rows: Twire")
+    .Input("served: variant")
+    .Input("message: int64")
+    .Input("splits: int32")
+    .Output("outputs: num_tables * float")
+    .Attr("num_tables: int >= 1")
+    .Attr("num_weights: int >= 0")
+    .Attr("dims: list(int)")
+    .Attr("Twire: {float, half}")
+    .Attr("wire: {'float32', 'float16', 'bfloat16'}")
+    .Attr("num_ranks: int >= 1")
+    .Attr("with_occurrences: bool = false")
+    .Attr("fingerprint: int")
+    .Attr("call: string")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_tables;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_tables", &num_tables));
+      std::vector<int32> dims;
+      TF_RETURN_IF_ERROR(GetInts(c, "dims", num_tables, &dims));
+      for (int t = 0; t < num_tables; ++t) {
+        c->set_output(t, c->Matrix(c->UnknownDim(), dims[t]));
+      }
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Pools the rows that came back for this rank's batch.
+
+resources, weights, served, message, splits: Of the lookup, for its gradient.
+plan: Of SokRoute.
+rows: The rows of the plan's keys, by rank, table, key.
+outputs: T matrices [B, D].
+call: The name of the lookup, which its collectives' names begin with.
+)doc");
+
+REGISTER_OP("SokPoolGrad")
+    .Input("plan: variant")
+    .Input("grads: num_grads * float")
+    .Output("message: Twire")
+    .Output("splits: int32")
+    .Attr("num_grads: int >= 1")
+    .Attr("tables: list(int)")
+    .Attr("Twire: {float, half}")
+    .Attr("wire: {'float32', 'float16', 'bfloat16'}")
+    .Attr("num_ranks: int >= 1")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_grads, num_ranks;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_grads", &num_grads));
+      TF_RETURN_IF_ERROR(c->GetAttr("num_ranks", &num_ranks));
+      std::vector<int32> tables;
+      TF_RETURN_IF_ERROR(GetInts(c, "tables", num_grads, &tables));
+      for (int k = 0; k < num_grads; ++k) {
+        ShapeHandle grad;
+        TF_RETURN_IF_ERROR(
+            InputOfRank(c, 1 + k, 2, StrCat("gradient ", k), &grad));
+      }
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      c->set_output(1, c->Vector(num_ranks));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+The gradients of the distinct keys of this rank's batch, for their owners.
+
+plan: Of SokRoute.
+grads: K gradients of outputs [B, D].
+message: For each rank the sums over the occurrences of its keys, by table, key.
+splits: [W].
+tables: The K tables' numbers in the lookup.
+)doc");
+
+REGISTER_OP("SokPoolWeightGrad")
+    .Input("plan: variant")
+    .Input("rows: Twire")
+    .Input("grad: float")
+    .Input("output: float")
+    .Output("weight_grad: float")
+    .Attr("table: int >= 0")
+    .Attr("Twire: {float, half}")
+    .Attr("wire: {'float32', 'float16', 'bfloat16'}")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle grad, output;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 2, 2, "grad", &grad));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 3, 2, "output", &output));
+      TF_RETURN_IF_ERROR(c->Merge(grad, output, &grad));
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+The gradient of one table's weights.
+
+plan, rows: As SokPool got them.
+grad: The gradient of the table's output [B, D].
+output: That output.
+weight_grad: [N].
+table: The table's number in the lookup.
+)doc");
+
+REGISTER_OP("SokServeGrad")
+    .Input("plan: variant")
+    .Input("message: int64")
+    .Input("splits: int32")
+    .Input("gradients: Twire")
+    .Output("keys: num_grads * int64")
+    .Output("unique_grads: num_grads * float")
+    .Attr("num_grads: int >= 1")
+    .Attr("num_tables: int >= 1")
+    .Attr("tables: list(int)")
+    .Attr("dims: list(int)")
+    .Attr("Twire: {float, half}")
+    .Attr("wire: {'float32', 'float16', 'bfloat16'}")
+    .Attr("with_occurrences: bool = false")
+    .Attr("fingerprint: int")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_grads;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_grads", &num_grads));
+      std::vector<int32> tables, dims;
+      TF_RETURN_IF_ERROR(GetInts(c, "tables", num_grads, &tables));
+      TF_RETURN_IF_ERROR(GetInts(c, "dims", num_grads, &dims));
+      for (int k = 0; k < num_grads; ++k) {
+        const DimensionHandle unique = c->UnknownDim();
+        c->set_output(k, c->Vector(unique));
+        c->set_output(num_grads + k, c->Matrix(unique, dims[k]));
+      }
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Sums the gradients of the keys that this rank owns over all ranks, in rank order.
+
+plan, message, splits: Of SokServe.
+gradients: What came from rank 0, 1, ... for the keys it had asked for.
+keys: K vectors of distinct keys [U].
+unique_grads: K matrices [U, D].
+num_tables: T of the lookup.
+tables: The K tables' numbers in it.
+dims: K row lengths.
+)doc");
+
+}  // namespace
+}  // namespace sparse_operation_kit

@@ -1,0 +1,84 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attributes and inputs that several exchange kernels read.
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_TF_KERNEL_ATTRS_H_
+#define ADDONS_SPARSE_OPERATION_KIT_TF_KERNEL_ATTRS_H_
+
+#include <string>
+
+#include "addons/sparse_operation_kit/exchange/message.h"
+#include "addons/sparse_operation_kit/exchange/wire_type.h"
+#include "kernels/tf/bridge/status.h"
+#include "kernels/tf/bridge/tensor_span.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace sparse_operation_kit {
+
+// The attributes wire and Twire, which must fit each other.
+inline tensorflow::Status GetWire(tensorflow::OpKernelConstruction* context,
+                                  sok::WireType* wire) {
+  std::string name;
+  TF_RETURN_IF_ERROR(context->GetAttr("wire", &name));
+  tensorflow::DataType type;
+  TF_RETURN_IF_ERROR(context->GetAttr("Twire", &type));
+  if (name == "float32") {
+    *wire = sok::WireType::kFloat32;
+  } else if (name == "float16") {
+    *wire = sok::WireType::kFloat16;
+  } else if (name == "bfloat16") {
+    *wire = sok::WireType::kBFloat16;
+  } else {
+    return tensorflow::errors::InvalidArgument(
+        "wire must be float32, float16 or bfloat16, got '", name, "'");
+  }
+  const bool wide = *wire == sok::WireType::kFloat32;
+  if (wide != (type == tensorflow::DT_FLOAT)) {
+    return tensorflow::errors::InvalidArgument(
+        name, " does not travel as ", tensorflow::DataTypeString(type));
+  }
+  return tensorflow::Status::OK();
+}
+
+inline tensorflow::Status GetFormat(tensorflow::OpKernelConstruction* context,
+                                    sok::MessageFormat* format) {
+  TF_RETURN_IF_ERROR(context->GetAttr("num_tables", &format->num_tables));
+  TF_RETURN_IF_ERROR(
+      context->GetAttr("with_occurrences", &format->with_occurrences));
+  tensorflow::int64 fingerprint;
+  TF_RETURN_IF_ERROR(context->GetAttr("fingerprint", &fingerprint));
+  format->fingerprint = fingerprint;
+  return tensorflow::Status::OK();
+}
+
+// The layout of the message in inputs `message` and `message + 1` (its splits).
+inline tensorflow::Status ParseMessage(tensorflow::OpKernelContext* context,
+                                       int message,
+                                       const sok::MessageFormat& format,
+                                       sok::MessageLayout* layout) {
+  for (int i = message; i <= message + 1; ++i) {
+    if (context->input(i).dims() != 1) {
+      return tensorflow::errors::InvalidArgument(
+          "lookup over ranks: a message and its splits must be vectors, got ",
+          context->input(i).shape().DebugString());
+    }
+  }
+  return embedding_variable::ToTf(sok::MessageLayout::Parse(
+      format,
+      embedding_variable::SpanOf<int64_t>(context->input(message)),
+      embedding_variable::SpanOf<int32_t>(context->input(message + 1)),
+      layout));
+}
+
+// Rows or gradients on the wire: the bytes of a vector of float or half.
+inline const void* WireData(const tensorflow::Tensor& tensor) {
+  return tensor.tensor_data().data();
+}
+inline void* MutableWireData(tensorflow::Tensor* tensor) {
+  return const_cast<char*>(tensor->tensor_data().data());
+}
+
+}  // namespace sparse_operation_kit
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_TF_KERNEL_ATTRS_H_

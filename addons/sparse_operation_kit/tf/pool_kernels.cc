@@ -1,0 +1,177 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// SokPool, SokPoolGrad, SokPoolWeightGrad.
+
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/pool.h"
+#include "addons/sparse_operation_kit/tf/kernel_attrs.h"
+#include "addons/sparse_operation_kit/tf/route_variant.h"
+#include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/op_kernels/kernel_checks.h"
+
+namespace sparse_operation_kit {
+namespace {
+
+using embedding_variable::BadInput;
+using embedding_variable::CheckMatrix;
+using embedding_variable::Data;
+using embedding_variable::MatrixShape;
+using embedding_variable::MutableData;
+using embedding_variable::PoolParallel;
+using embedding_variable::ToTf;
+using tensorflow::int32;
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using tensorflow::errors::InvalidArgument;
+
+class PoolOp : public OpKernel {
+ public:
+  explicit PoolOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, GetWire(context, &wire_));
+    OP_REQUIRES_OK(context, context->GetAttr("num_tables", &num_tables_));
+    OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const int plan_input = num_tables_ + num_weights_;
+    const sok::RoutePlan* plan = nullptr;
+    OP_REQUIRES_OK(context, GetRoute(context, plan_input, &plan));
+    OP_REQUIRES(context, plan->num_tables() == num_tables_,
+                InvalidArgument("a lookup of ", num_tables_,
+                                " tables got the route of ",
+                                plan->num_tables()));
+    const Tensor& rows = context->input(plan_input + 1);
+    std::vector<float*> outputs(num_tables_);
+    for (int t = 0; t < num_tables_; ++t) {
+      TensorShape shape;
+      OP_REQUIRES_OK(context, MatrixShape(plan->batch_size(t), plan->dim(t),
+                                          plan->name(t), &shape));
+      Tensor* output = nullptr;
+      OP_REQUIRES_OK(context, context->allocate_output(t, shape, &output));
+      outputs[t] = MutableData<float>(output);
+    }
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(context, ToTf(sok::PoolReceived(
+                                *plan, WireData(rows), rows.NumElements(),
+                                wire_, outputs, &parallel)));
+  }
+
+ private:
+  sok::WireType wire_;
+  int num_tables_ = 0;
+  int num_weights_ = 0;
+};
+
+class PoolGradOp : public OpKernel {
+ public:
+  explicit PoolGradOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, GetWire(context, &wire_));
+    OP_REQUIRES_OK(context, context->GetAttr("tables", &tables_));
+    OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &num_ranks_));
+    int num_grads;
+    OP_REQUIRES_OK(context, context->GetAttr("num_grads", &num_grads));
+    OP_REQUIRES(context, tables_.size() == num_grads,
+                InvalidArgument(num_grads, " gradients came with ",
+                                tables_.size(), " tables"));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const sok::RoutePlan* plan = nullptr;
+    OP_REQUIRES_OK(context, GetRoute(context, 0, &plan));
+    OP_REQUIRES(context, plan->num_ranks() == num_ranks_,
+                InvalidArgument("the gradient of a lookup over ", num_ranks_,
+                                " ranks got the route of one over ",
+                                plan->num_ranks()));
+    std::vector<const float*> grads;
+    for (size_t k = 0; k < tables_.size(); ++k) {
+      const int t = tables_[k];
+      OP_REQUIRES(context, t >= 0 && t < plan->num_tables(),
+                  InvalidArgument("table ", t, " of a lookup of ",
+                                  plan->num_tables()));
+      const Tensor& grad = context->input(1 + k);
+      OP_REQUIRES_OK(context,
+                     CheckMatrix(grad, plan->batch_size(t), plan->dim(t),
+                                 plan->name(t), "the gradient of the lookup"));
+      grads.push_back(Data<float>(grad));
+    }
+    Tensor* splits = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(
+                                1, TensorShape({num_ranks_}), &splits));
+    int64_t total = 0;
+    for (int r = 0; r < num_ranks_; ++r) {
+      // The route saw to it that this fits.
+      const int64_t floats = plan->row_floats(r, tables_);
+      splits->vec<int32>()(r) = static_cast<int32>(floats);
+      total += floats;
+    }
+    Tensor* message = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, TensorShape({total}),
+                                                     &message));
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(
+        context, ToTf(sok::PoolGradient(*plan, tables_, grads, wire_,
+                                        MutableWireData(message), &parallel)));
+  }
+
+ private:
+  sok::WireType wire_;
+  std::vector<int32> tables_;
+  int num_ranks_ = 0;
+};
+
+class PoolWeightGradOp : public OpKernel {
+ public:
+  explicit PoolWeightGradOp(OpKernelConstruction* context)
+      : OpKernel(context) {
+    OP_REQUIRES_OK(context, GetWire(context, &wire_));
+    OP_REQUIRES_OK(context, context->GetAttr("table", &table_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const sok::RoutePlan* plan = nullptr;
+    OP_REQUIRES_OK(context, GetRoute(context, 0, &plan));
+    OP_REQUIRES(context, table_ < plan->num_tables(),
+                InvalidArgument("table ", table_, " of a lookup of ",
+                                plan->num_tables()));
+    const Tensor& rows = context->input(1);
+    const Tensor& grad = context->input(2);
+    const Tensor& output = context->input(3);
+    const int64_t batch_size = plan->batch_size(table_);
+    OP_REQUIRES_OK(
+        context, CheckMatrix(grad, batch_size, plan->dim(table_),
+                             plan->name(table_), "the gradient of the lookup"));
+    OP_REQUIRES_OK(
+        context, CheckMatrix(output, batch_size, plan->dim(table_),
+                             plan->name(table_), "the output of the lookup"));
+    Tensor* weight_grad = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(
+                       0, TensorShape({plan->num_ids(table_)}), &weight_grad));
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(context,
+                   ToTf(sok::PoolWeightGradient(
+                       *plan, table_, WireData(rows), rows.NumElements(),
+                       wire_, Data<float>(grad), Data<float>(output),
+                       MutableData<float>(weight_grad), &parallel)));
+  }
+
+ private:
+  sok::WireType wire_;
+  int table_ = 0;
+};
+
+REGISTER_KERNEL_BUILDER(Name("SokPool").Device(tensorflow::DEVICE_CPU),
+                        PoolOp);
+REGISTER_KERNEL_BUILDER(Name("SokPoolGrad").Device(tensorflow::DEVICE_CPU),
+                        PoolGradOp);
+REGISTER_KERNEL_BUILDER(
+    Name("SokPoolWeightGrad").Device(tensorflow::DEVICE_CPU),
+    PoolWeightGradOp);
+
+}  // namespace
+}  // namespace sparse_operation_kit

@@ -1,0 +1,177 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// SokRoute.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/route.h"
+#include "addons/sparse_operation_kit/tf/kernel_attrs.h"
+#include "addons/sparse_operation_kit/tf/route_variant.h"
+#include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/op_kernels/kernel_checks.h"
+
+namespace sparse_operation_kit {
+namespace {
+
+using embedding_variable::BadInput;
+using embedding_variable::CheckMatrix;
+using embedding_variable::CheckVector;
+using embedding_variable::CheckVectorOf;
+using embedding_variable::Data;
+using embedding_variable::MutableData;
+using embedding_variable::PoolParallel;
+using embedding_variable::ToTf;
+using tensorflow::int32;
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Status;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using tensorflow::errors::InvalidArgument;
+
+Status ParseCombiner(const std::string& name, ev::Combiner* combiner) {
+  if (name == "sum") {
+    *combiner = ev::Combiner::kSum;
+  } else if (name == "mean") {
+    *combiner = ev::Combiner::kMean;
+  } else if (name == "sqrtn") {
+    *combiner = ev::Combiner::kSqrtN;
+  } else {
+    return InvalidArgument("a combiner must be sum, mean or sqrtn, got '",
+                           name, "'");
+  }
+  return Status::OK();
+}
+
+class RouteOp : public OpKernel {
+ public:
+  explicit RouteOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, GetFormat(context, &options_.format));
+    OP_REQUIRES_OK(context,
+                   context->GetAttr("num_ranks", &options_.num_ranks));
+    OP_REQUIRES_OK(context, context->GetAttr("dedup", &options_.dedup));
+    OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
+    OP_REQUIRES_OK(context, context->GetAttr("names", &names_));
+    OP_REQUIRES_OK(context, context->GetAttr("dims", &dims_));
+    std::vector<std::string> combiners;
+    OP_REQUIRES_OK(context, context->GetAttr("combiners", &combiners));
+    std::vector<int32> ranks, sizes;
+    OP_REQUIRES_OK(context, context->GetAttr("placements", &ranks));
+    OP_REQUIRES_OK(context, context->GetAttr("placement_sizes", &sizes));
+    const size_t n = num_tables();
+    OP_REQUIRES(context,
+                names_.size() == n && dims_.size() == n &&
+                    combiners.size() == n && sizes.size() == n &&
+                    (num_weights_ == 0 || num_weights_ == n),
+                InvalidArgument("a lookup of ", n, " tables got ",
+                                names_.size(), " names, ", dims_.size(),
+                                " dims, ", combiners.size(), " combiners, ",
+                                sizes.size(), " placements and ", num_weights_,
+                                " weights"));
+    combiners_.resize(n);
+    size_t at = 0;
+    for (size_t t = 0; t < n; ++t) {
+      OP_REQUIRES_OK(context, ParseCombiner(combiners[t], &combiners_[t]));
+      OP_REQUIRES(context, sizes[t] >= 1 && at + sizes[t] <= ranks.size(),
+                  BadInput(names_[t], "no rank holds it"));
+      placements_.emplace_back(std::vector<int32_t>(
+          ranks.begin() + at, ranks.begin() + at + sizes[t]));
+      at += sizes[t];
+    }
+  }
+
+  void Compute(OpKernelContext* context) override {
+    std::vector<sok::RouteInput> inputs(num_tables());
+    for (int t = 0; t < num_tables(); ++t) {
+      OP_REQUIRES_OK(context, MakeInput(context, t, &inputs[t]));
+    }
+    PoolParallel parallel(context);
+    std::shared_ptr<const sok::RoutePlan> plan;
+    OP_REQUIRES_OK(context,
+                   ToTf(sok::Route(inputs, options_, &parallel, &plan)));
+    Tensor* message = nullptr;
+    const TensorShape message_shape({plan->message_size()});
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(0, message_shape, &message));
+    sok::WriteMessage(*plan, &parallel, MutableData<int64_t>(message));
+    Tensor* splits = nullptr;
+    const TensorShape splits_shape({options_.num_ranks});
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(1, splits_shape, &splits));
+    for (int r = 0; r < options_.num_ranks; ++r) {
+      splits->vec<int32>()(r) = static_cast<int32>(plan->message_size(r));
+    }
+    Tensor* route = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(2, TensorShape({}), &route));
+    route->scalar<tensorflow::Variant>()() = RouteVariant(std::move(plan));
+  }
+
+ private:
+  int num_tables() const { return options_.format.num_tables; }
+
+  Status MakeInput(OpKernelContext* context, int t,
+                   sok::RouteInput* in) const {
+    const int n = num_tables();
+    const std::string& name = names_[t];
+    in->name = name;
+    in->dim = dims_[t];
+    in->combiner = combiners_[t];
+    in->placement = &placements_[t];
+
+    const Tensor& ids = context->input(t);
+    TF_RETURN_IF_ERROR(CheckVector(ids, name, "ids"));
+    in->num_ids = ids.dim_size(0);
+    if (ids.dtype() == tensorflow::DT_INT64) {
+      in->ids64 = Data<int64_t>(ids);
+    } else {
+      in->ids32 = Data<int32_t>(ids);
+    }
+
+    const Tensor& batch = context->input(2 * n + t);
+    if (batch.dims() != 0) {
+      return BadInput(name, "the batch size must be a scalar, got shape ",
+                      batch.shape().DebugString());
+    }
+    in->batch_size = batch.scalar<tensorflow::int64>()();
+
+    const Tensor& rows = context->input(n + t);
+    if (rows.dims() == 1) {
+      if (rows.dim_size(0) != in->batch_size + 1) {
+        return BadInput(name, "a batch of ", in->batch_size, " needs ",
+                        in->batch_size + 1, " row splits, got ",
+                        rows.dim_size(0));
+      }
+      in->row_splits = Data<int64_t>(rows);
+    } else {
+      TF_RETURN_IF_ERROR(CheckMatrix(rows, in->num_ids, 2, name,
+                                     "the indices of the ids"));
+      in->coo_indices = Data<int64_t>(rows);
+    }
+    if (num_weights_ > 0) {
+      const Tensor& weights = context->input(3 * n + t);
+      TF_RETURN_IF_ERROR(
+          CheckVectorOf(weights, in->num_ids, name, "the weights"));
+      in->weights = Data<float>(weights);
+    }
+    return Status::OK();
+  }
+
+  sok::RouteOptions options_;
+  int num_weights_ = 0;
+  std::vector<std::string> names_;
+  std::vector<int32> dims_;
+  std::vector<ev::Combiner> combiners_;
+  std::vector<sok::Placement> placements_;
+};
+
+REGISTER_KERNEL_BUILDER(Name("SokRoute").Device(tensorflow::DEVICE_CPU),
+                        RouteOp);
+
+}  // namespace
+}  // namespace sparse_operation_kit

@@ -1,0 +1,160 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// SokServe, SokServeGrad.
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/serve.h"
+#include "addons/sparse_operation_kit/tf/kernel_attrs.h"
+#include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/op_kernels/kernel_checks.h"
+#include "kernels/tf/resources/ev_resource.h"
+#include "kernels/tf/resources/plan_variant.h"
+
+namespace sparse_operation_kit {
+namespace {
+
+using embedding_variable::BadInput;
+using embedding_variable::EvResourcePtr;
+using embedding_variable::GetInitialized;
+using embedding_variable::GetPlan;
+using embedding_variable::MatrixShape;
+using embedding_variable::MutableData;
+using embedding_variable::PoolParallel;
+using embedding_variable::SetPlanOutput;
+using embedding_variable::ToTf;
+using tensorflow::int32;
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using tensorflow::errors::InvalidArgument;
+
+class ServeOp : public OpKernel {
+ public:
+  explicit ServeOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, GetFormat(context, &format_));
+    OP_REQUIRES_OK(context, GetWire(context, &wire_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const int n = format_.num_tables;
+    std::vector<std::shared_ptr<ev::EmbeddingTable>> tables(n);
+    std::vector<int64_t> dims(n);
+    std::vector<int> all(n);
+    for (int t = 0; t < n; ++t) {
+      EvResourcePtr resource;
+      OP_REQUIRES_OK(context, GetInitialized(context, t, &resource));
+      tables[t] = resource->table();
+      dims[t] = resource->dim();
+      all[t] = t;
+    }
+    sok::MessageLayout layout;
+    OP_REQUIRES_OK(context, ParseMessage(context, n, format_, &layout));
+    Tensor* splits = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(
+                       1, TensorShape({layout.num_ranks()}), &splits));
+    int64_t total = 0;
+    for (int r = 0; r < layout.num_ranks(); ++r) {
+      const int64_t floats = sok::RowFloats(layout, r, all, dims);
+      OP_REQUIRES(context, floats <= std::numeric_limits<int32>::max(),
+                  BadInput(tables[0]->options().name,
+                           "its lookup would send ", floats,
+                           " numbers to rank ", r,
+                           ", at most 2^31 - 1 can be sent at once"));
+      splits->vec<int32>()(r) = static_cast<int32>(floats);
+      total += floats;
+    }
+    Tensor* rows = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(0, TensorShape({total}), &rows));
+    PoolParallel parallel(context);
+    std::shared_ptr<const ev::LookupPlan> plan;
+    OP_REQUIRES_OK(
+        context,
+        ToTf(sok::Serve(layout,
+                        embedding_variable::Data<int64_t>(context->input(n)),
+                        tables, wire_, MutableWireData(rows), &parallel,
+                        &plan)));
+    OP_REQUIRES_OK(context, SetPlanOutput(context, 2, std::move(plan)));
+  }
+
+ private:
+  sok::MessageFormat format_;
+  sok::WireType wire_;
+};
+
+class ServeGradOp : public OpKernel {
+ public:
+  explicit ServeGradOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, GetFormat(context, &format_));
+    OP_REQUIRES_OK(context, GetWire(context, &wire_));
+    OP_REQUIRES_OK(context, context->GetAttr("tables", &tables_));
+    int num_grads;
+    OP_REQUIRES_OK(context, context->GetAttr("num_grads", &num_grads));
+    OP_REQUIRES(context, tables_.size() == num_grads,
+                InvalidArgument(num_grads, " gradients came with ",
+                                tables_.size(), " tables"));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const ev::LookupPlan* plan = nullptr;
+    OP_REQUIRES_OK(context, GetPlan(context, 0, &plan));
+    sok::MessageLayout layout;
+    OP_REQUIRES_OK(context, ParseMessage(context, 1, format_, &layout));
+    const Tensor& gradients = context->input(3);
+    OP_REQUIRES(context, gradients.dims() == 1,
+                InvalidArgument("lookup over ranks: gradients must be a "
+                                "vector, got shape ",
+                                gradients.shape().DebugString()));
+    const int num_grads = static_cast<int>(tables_.size());
+    std::vector<float*> unique_grads(num_grads);
+    for (int k = 0; k < num_grads; ++k) {
+      const int t = tables_[k];
+      OP_REQUIRES(context, t >= 0 && t < plan->num_tables(),
+                  InvalidArgument("table ", t, " of a lookup of ",
+                                  plan->num_tables()));
+      const ev::TableOptions& options = plan->table(t)->options();
+      const ev::Span<const int64_t> keys = plan->unique_keys(t);
+      const int64_t num_keys = static_cast<int64_t>(keys.size());
+      Tensor* out_keys = nullptr;
+      OP_REQUIRES_OK(context, context->allocate_output(
+                                  k, TensorShape({num_keys}), &out_keys));
+      std::copy(keys.begin(), keys.end(), MutableData<int64_t>(out_keys));
+      TensorShape shape;
+      OP_REQUIRES_OK(context,
+                     MatrixShape(num_keys, options.dim, options.name, &shape));
+      Tensor* out_grads = nullptr;
+      OP_REQUIRES_OK(context, context->allocate_output(num_grads + k, shape,
+                                                       &out_grads));
+      unique_grads[k] = MutableData<float>(out_grads);
+    }
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(context,
+                   ToTf(sok::ServeGradient(
+                       layout, *plan, tables_, WireData(gradients),
+                       gradients.NumElements(), wire_, unique_grads,
+                       &parallel)));
+  }
+
+ private:
+  sok::MessageFormat format_;
+  sok::WireType wire_;
+  std::vector<int32> tables_;
+};
+
+REGISTER_KERNEL_BUILDER(Name("SokServe").Device(tensorflow::DEVICE_CPU),
+                        ServeOp);
+REGISTER_KERNEL_BUILDER(Name("SokServeGrad").Device(tensorflow::DEVICE_CPU),
+                        ServeGradOp);
+
+}  // namespace
+}  // namespace sparse_operation_kit
