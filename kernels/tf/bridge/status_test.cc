@@ -1,0 +1,36 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/tf/bridge/status.h"
+
+#include "gtest/gtest.h"
+
+namespace embedding_variable {
+namespace {
+
+TEST(StatusTest, OkIsOk) { EXPECT_TRUE(ToTf(ev::Status::OK()).ok()); }
+
+TEST(StatusTest, KeepsCodeAndMessage) {
+  const tensorflow::Status status = ToTf(ev::NotFound("no slot"));
+  EXPECT_EQ(tensorflow::error::NOT_FOUND, status.code());
+  EXPECT_EQ("no slot", status.error_message());
+  EXPECT_EQ(tensorflow::error::INVALID_ARGUMENT,
+            ToTf(ev::InvalidArgument("x")).code());
+  EXPECT_EQ(tensorflow::error::FAILED_PRECONDITION,
+            ToTf(ev::FailedPrecondition("x")).code());
+  EXPECT_EQ(tensorflow::error::RESOURCE_EXHAUSTED,
+            ToTf(ev::ResourceExhausted("x")).code());
+  EXPECT_EQ(tensorflow::error::UNIMPLEMENTED,
+            ToTf(ev::Unimplemented("x")).code());
+  EXPECT_EQ(tensorflow::error::INTERNAL, ToTf(ev::Internal("x")).code());
+  EXPECT_EQ(tensorflow::error::DATA_LOSS,
+            ToTf(ev::Status(ev::StatusCode::kDataLoss, "x")).code());
+}
+
+TEST(StatusTest, NeverSaysTheInputHasEnded) {
+  EXPECT_EQ(tensorflow::error::INVALID_ARGUMENT,
+            ToTf(ev::OutOfRange("sample 7 of 3")).code());
+}
+
+}  // namespace
+}  // namespace embedding_variable
