@@ -18,7 +18,7 @@ from embedding_variable.variables import variable as ev
 COMBINERS = ("sum", "mean", "sqrtn")
 
 
-class _Request(object):
+class Request(object):
   """The ids of one table, in the form that the op takes."""
 
   def __init__(self, params, sp_ids, sp_weights, combiner):
@@ -145,7 +145,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
     return []
   with ops.name_scope(name, "lookup_sparse"):
     requests = [
-        _Request(*args) for args in zip(params, sp_ids, weights, combiners)
+        Request(*args) for args in zip(params, sp_ids, weights, combiners)
     ]
     outputs = [None] * len(requests)
     by_device = {}

@@ -12,6 +12,10 @@ _gen = _lib.load()
 
 _GRAD_OP = "EvLookupSparseGrad"
 
+# Op types whose first input is a plan, whose attribute "tables" numbers tables of it
+# and whose first outputs are the keys of those tables.
+_plan_grad_ops = {_GRAD_OP}
+
 
 def lookup_sparse(resources,
                   ids,
@@ -64,6 +68,17 @@ def lookup_sparse(resources,
   return list(outputs), plan
 
 
+def add_plan_grad_op(op_type):
+  """Makes `plan_of` recognise another op whose keys are those of a plan.
+
+  Args:
+    op_type: string. The op's first input is a plan that `apply_ops.apply` takes, its
+      attribute "tables" lists K numbers of tables in it, and its first K outputs are
+      those tables' distinct keys in the plan's order.
+  """
+  _plan_grad_ops.add(op_type)
+
+
 def plan_of(slices):
   """Tells whether the slices' keys come straight from a fused lookup's gradient.
 
@@ -80,7 +95,7 @@ def plan_of(slices):
   while indices.op.type == "Identity":
     indices = indices.op.inputs[0]
   op = indices.op
-  if op.type != _GRAD_OP:
+  if op.type not in _plan_grad_ops:
     return None
   tables = op.get_attr("tables")
   # The keys come first, then the gradients; a gradient is no index, but be exact.
@@ -89,7 +104,7 @@ def plan_of(slices):
   return op.inputs[0], int(tables[indices.value_index])
 
 
-def _is_unconnected(op, index, grad):
+def is_unconnected(op, index, grad):
   """True when output `index` does not lead to the loss.
 
   Stock TensorFlow replaces a missing gradient by ZerosLike(output) when another
@@ -112,7 +127,7 @@ def _ev_lookup_sparse_grad(op, *grads):
   dims = op.get_attr("dims")
   plan = op.outputs[num_tables]
   tables = [
-      t for t in range(num_tables) if not _is_unconnected(op, t, grads[t])
+      t for t in range(num_tables) if not is_unconnected(op, t, grads[t])
   ]
   result = [None] * len(op.inputs)
   if not tables:
