@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tf.nn.embedding_lookup_sparse` and its safe variant on embedding variables.
 
-The result is what the stock function gives on a dense variable, with one difference:
-there is a row, of zeros, for every sample of the dense shape, also for empty samples
-at its end, where stock stops at the last sample that has an id.
+The result is what the stock function gives on a dense variable, with two differences,
+both about samples without ids: there is a row for every sample of the dense shape, also
+for empty ones at its end, where stock stops at the last that has an id; and such a row is
+zeros, also with weights, where stock divides 0 by 0.
 """
 
 from tensorflow.python.framework import dtypes

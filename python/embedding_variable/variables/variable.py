@@ -435,6 +435,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   assign_add = _no_assignment
   assign_sub = _no_assignment
   load = _no_assignment
+  _lazy_read = _no_assignment  # tf.scatter_add and its sisters end there.
   scatter_add = _no_assignment
   scatter_sub = _no_assignment
   scatter_update = _no_assignment

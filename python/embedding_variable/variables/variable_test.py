@@ -8,7 +8,6 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.ops import kv_variable_ops
 from tensorflow.python.ops import resource_variable_ops
 
 import embedding_variable as ev
@@ -46,6 +45,7 @@ class VariableTest(parameterized.TestCase):
     self.assertIn("'v:0' dim=3", repr(v))
 
   def test_is_what_code_asks_about(self):
+    from tensorflow.python.ops import kv_variable_ops  # pylint: disable=g-import-not-at-top
     v = tf.get_embedding_variable("v", 3)
     self.assertIsInstance(v, kv_variable_ops.EmbeddingVariable)
     self.assertIsInstance(v, tf.Variable)
