@@ -10,7 +10,7 @@
 # No argument: build test bench. Objects go to .build/gpu, logs there or to $OUT.
 set -u -o pipefail
 cd "$(dirname "$0")/../.."
-build=.build/gpu
+build=${BUILD_DIR:-.build/gpu}
 out=${OUT:-$build}
 mkdir -p $build "$out"
 nvcc=${NVCC:-nvcc}
@@ -52,21 +52,26 @@ if has sanitize; then
   for tool in memcheck racecheck synccheck; do
     echo "== $tool"
     timeout 200 compute-sanitizer --tool $tool --error-exitcode 9 \
+      --report-api-errors no \
       $build/table_set_test --small 2>&1 | tee "$out/$tool.log" | tail -20 \
       || exit 1
   done
 fi
 
-# Time and bytes of each kernel of the first timed calls of a benchmark.
+# Time and bytes of each kernel of the first timed calls of a benchmark, given as
+# PROGRAM or PROGRAM:ARGUMENT in PROFILE.
 if has profile; then
   metrics=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum
   metrics+=,sm__warps_active.avg.pct_of_peak_sustained_active
   for m in ${PROFILE:-table_find table_insert_and_evict}; do
     echo "== $m"
+    name=${m%%:*}
+    argument=${m#"$name"}
     timeout 150 ncu --clock-control none --profile-from-start off --csv \
-      --launch-count ${COUNT:-8} --metrics $metrics "$build/$m" \
-      >"$out/ncu_$m.csv" 2>&1
-    python3 - "$out/ncu_$m.csv" <<'PYTHON'
+      --launch-count ${COUNT:-8} --launch-skip ${SKIP:-0} \
+      --metrics $metrics "$build/$name" ${argument:+"${argument#:}"} \
+      >"$out/ncu_$name.csv" 2>&1
+    python3 - "$out/ncu_$name.csv" <<'PYTHON'
 import collections, csv, sys
 lines = [l for l in open(sys.argv[1]) if l.startswith('"')]
 rows = collections.OrderedDict()

@@ -9,11 +9,13 @@
 using namespace ev::gpu;         // NOLINT: a program
 using namespace ev::gpu::bench;  // NOLINT
 
-int main() {
+// One argument, a policy's name as printed, times that policy only.
+int main(int argc, char** argv) {
   const double loads[] = {0.5, 0.75, 1.0};
   const double goals[] = {5, 4.6, 3.2}, peer[] = {2.4, 2.3, 1.3};
   char what[128];
   for (Eviction eviction : {Eviction::kNone, Eviction::kLru, Eviction::kLfu}) {
+    if (argc > 1 && std::string(argv[1]) != Name(eviction)) continue;
     Bench b(eviction);
     for (int l = 0; l < 3; ++l) {
       if (eviction == Eviction::kNone && l == 2) continue;

@@ -67,8 +67,8 @@ struct Placed {
 
 __device__ __forceinline__ void MarkStale(const Scratch& scratch,
                                           const int64_t* bucket) {
-  SetMark(scratch.stale, bucket);
-  scratch.state->num_marked = 1;
+  SetMark(scratch, scratch.stale, bucket);
+  scratch.state->num_stale = 1;
 }
 
 // Proposes seeker's key to its bucket. REQUIRES: the tile holds the bucket's lock.
@@ -160,6 +160,23 @@ __device__ __forceinline__ Proposal Propose(const Tile& tile,
   return Proposal::kNext;
 }
 
+__device__ __forceinline__ unsigned TryLock(unsigned* lock) {
+  unsigned was;
+  asm volatile("atom.acquire.gpu.global.cas.b32 %0, [%1], 0, 1;"
+               : "=r"(was)
+               : "l"(lock)
+               : "memory");
+  return was;
+}
+
+__device__ __forceinline__ void Unlock(unsigned* lock) {
+  asm volatile("st.release.gpu.global.u32 [%0], 0;" ::"l"(lock) : "memory");
+}
+
+__device__ __forceinline__ void Prefetch(const void* p) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+}
+
 template <Phase kPhase, Eviction kEviction, typename Tile>
 __device__ __forceinline__ void Place(const Tile& tile, const TableView& view,
                                       uint64_t call, const Scratch& scratch,
@@ -169,16 +186,19 @@ __device__ __forceinline__ void Place(const Tile& tile, const TableView& view,
     unsigned* const lock =
         scratch.locks +
         LineOf(view.keys + seeker->chain.first_slot()) % kNumLocks;
+    // The lines are on their way while the lock is fetched.
+    Prefetch(view.keys + seeker->chain.first_slot() + 2 * tile.thread_rank());
+    Prefetch(view.scores + seeker->chain.first_slot() +
+             2 * tile.thread_rank());
     unsigned busy = 0;
-    if (tile.thread_rank() == 0) busy = atomicCAS(lock, 0u, 1u);
+    if (tile.thread_rank() == 0) busy = TryLock(lock);
     busy = tile.shfl(busy, 0);
     if (busy != 0) continue;
-    __threadfence();
     const Proposal result = Propose<kPhase, kEviction>(tile, view, call,
                                                        scratch, seeker, placed);
-    __threadfence();
+    // All have read; the lane that unlocks is the one that wrote.
     tile.sync();
-    if (tile.thread_rank() == 0) atomicExch(lock, 0u);
+    if (tile.thread_rank() == 0) Unlock(lock);
     if (result == Proposal::kDone) {
       done = true;
     } else if (++seeker->probes == view.probe_limit) {
@@ -194,6 +214,7 @@ template <Phase kPhase, Eviction kEviction>
 __global__ void __launch_bounds__(kBlock)
     ContestKernel(const TableView* __restrict__ views, InsertOutputs outputs,
                   Scratch scratch, int64_t* size_counters) {
+  WaitForPreviousKernel();
   const auto tile = cg::tiled_partition<kTile>(cg::this_thread_block());
   CallState* const state = scratch.state;
   const uint64_t call = state->call;
@@ -227,16 +248,24 @@ __global__ void __launch_bounds__(kBlock)
       atomicAdd(StripeOf(size_counters, pending.table, item), 1ULL);
     }
     if (kPhase == Phase::kEvict) {
-      const uint32_t place = pending.free_or_place;
-      scratch.evicted_key[place] = placed.evicted_key;
-      scratch.evicted_slot[place] = placed.evicted_slot;
-      scratch.evicted_score[place] = placed.evicted_score;
-      scratch.evicted_table[place] = pending.table;
+      if (placed.evicted_slot >= 0 && outputs.evicted.count != nullptr) {
+        // One atomic for the tiles of the warp that come here together.
+        const auto together = cg::coalesced_threads();
+        unsigned long long base = 0;
+        if (together.thread_rank() == 0) {
+          base = atomicAdd(
+              reinterpret_cast<unsigned long long*>(outputs.evicted.count),
+              static_cast<unsigned long long>(together.size()));
+        }
+        const int64_t at = static_cast<int64_t>(together.shfl(base, 0)) +
+                           together.thread_rank();
+        ReportEvicted<kEviction>(outputs.evicted, at, placed.evicted_key,
+                                 placed.evicted_slot, placed.evicted_score,
+                                 pending.table);
+      }
     } else if (placed.exhausted) {
-      const uint32_t place =
-          state->num_evict + atomicAdd(&state->num_overflow, 1);
       scratch.contest_evict[atomicAdd(&state->num_contest_evict, 1)] =
-          Pending{seeker.key, pending.table, seeker.index, place, 0};
+          Pending{seeker.key, pending.table, seeker.index, 0, 0};
     }
   }
 }
@@ -246,30 +275,27 @@ __global__ void __launch_bounds__(kBlock)
 template <Phase kPhase>
 Status LaunchContest(const Batch& batch, Eviction eviction,
                      const InsertOutputs& outputs, const Scratch& scratch,
-                     int64_t* size_counters, int num_processors,
+                     int64_t* size_counters, const DeviceInfo& device,
                      cudaStream_t stream) {
   const unsigned all = BlocksFor(batch.num_keys * kTile);
-  const unsigned resident = static_cast<unsigned>(num_processors) * 4;
-  const unsigned blocks = all < resident ? all : resident;
-  if (eviction == Eviction::kLru) {
-    ContestKernel<kPhase, Eviction::kLru><<<blocks, kBlock, 0, stream>>>(
-        batch.views, outputs, scratch, size_counters);
-  } else {
-    ContestKernel<kPhase, Eviction::kLfu><<<blocks, kBlock, 0, stream>>>(
-        batch.views, outputs, scratch, size_counters);
-  }
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ContestKernel");
+  const unsigned resident = static_cast<unsigned>(device.num_processors) * 4;
+  const auto kernel = eviction == Eviction::kLru
+                          ? ContestKernel<kPhase, Eviction::kLru>
+                          : ContestKernel<kPhase, Eviction::kLfu>;
+  EV_CUDA_RETURN_IF_ERROR(LaunchChained(
+      kernel, all < resident ? all : resident, device.overlaps_kernels, stream,
+      batch.views, outputs, scratch, size_counters));
   return Status::OK();
 }
 
 template Status LaunchContest<Phase::kFill>(const Batch&, Eviction,
                                             const InsertOutputs&,
-                                            const Scratch&, int64_t*, int,
-                                            cudaStream_t);
+                                            const Scratch&, int64_t*,
+                                            const DeviceInfo&, cudaStream_t);
 template Status LaunchContest<Phase::kEvict>(const Batch&, Eviction,
                                              const InsertOutputs&,
-                                             const Scratch&, int64_t*, int,
-                                             cudaStream_t);
+                                             const Scratch&, int64_t*,
+                                             const DeviceInfo&, cudaStream_t);
 
 }  // namespace gpu
 }  // namespace ev

@@ -15,22 +15,23 @@
 // or locked. So the work is cut into seven launches, whatever the batch:
 //
 //   Begin     numbers the call, empties lists and marks.
-//   Classify  one find. Present keys are marked as used; absent ones go on a list:
-//             with the free slots of the first bucket of their chain that has any,
-//             or on another when none has.
-//   Fill      the first list: takes those free slots. A key whose slots all went
-//             to others meanwhile is contested.
-//   Contest   places the contested keys, old keys staying where they are; what
-//             finds no place joins the contested keys of Evict.
-//   Evict     the second list: the first key to mark its first bucket has that
-//             for itself and takes the place of the lowest old key; others are
-//             contested.
-//   Contest   places them, over old keys as well.
-//   Finish    packs the evicted keys; answers again for keys in buckets from which
-//             this call took a slot that it had given out.
+//   Seek      one walk of the chain. A present key is marked as used; an absent one
+//             takes a free slot of its first bucket. The rest is pending.
+//   Fill      pending keys whose first bucket was full all along take the free slots
+//             that Seek saw further on. Where others took them, or took the last
+//             of an earlier bucket, the key is contested.
+//   Contest   places contested keys, old keys staying where they are.
+//   Evict     pending keys whose buckets were all full all along: the first to mark
+//             its first bucket has that for itself and takes the place of the
+//             lowest old key. Others are contested.
+//   Contest   places them, and what the first Contest could not, over old keys.
+//   Finish    answers again for keys in buckets from which this call took a slot
+//             that it may have given out.
 //
-// Fill may serve proposals in any order because a bucket with a free slot never
-// refuses; Evict because a full bucket without new keys never refuses a new one.
+// Seek and Fill may serve proposals in any order because a bucket with a free slot
+// never refuses; Evict because a full bucket without new keys never refuses one.
+// "Full all along" is told by a mark that the key sets which takes a bucket's last
+// free slot: free slots are taken in a fixed order, so that is the highest one.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/table/gpu/claim.cuh"
@@ -44,30 +45,28 @@ constexpr unsigned kBeginBlocks = 512;
 
 __global__ void __launch_bounds__(kBlock)
     BeginKernel(Scratch scratch, int64_t* evicted_count) {
-  // claimed and stale are one piece of memory.
-  uint4* const marks = reinterpret_cast<uint4*>(scratch.claimed);
-  constexpr unsigned kPieces = 2 * (kNumMarks / 8) / sizeof(uint4);
-  for (unsigned i = blockIdx.x * kBlock + threadIdx.x; i < kPieces;
+  uint4* const marks = reinterpret_cast<uint4*>(scratch.filled);
+  const unsigned pieces = kMarkSets * (scratch.num_marks / 8) / sizeof(uint4);
+  for (unsigned i = blockIdx.x * kBlock + threadIdx.x; i < pieces;
        i += kBeginBlocks * kBlock) {
     marks[i] = make_uint4(0, 0, 0, 0);
   }
   if (blockIdx.x != 0 || threadIdx.x != 0) return;
   CallState* const state = scratch.state;
   ++state->call;
-  state->num_fill = 0;
-  state->num_evict = 0;
+  state->num_pending = 0;
   state->num_contest_fill = 0;
   state->num_contest_evict = 0;
-  state->num_overflow = 0;
-  state->num_marked = 0;
+  state->num_stale = 0;
   if (evicted_count != nullptr) *evicted_count = 0;
 }
 
 // Room in a list for the lanes of a block that have something to add: one atomic
 // per block. REQUIRES: all threads of the block call it.
-__device__ __forceinline__ int AppendInBlock(bool adds, int* length) {
+template <typename Length>
+__device__ __forceinline__ Length AppendInBlock(bool adds, Length* length) {
   __shared__ int warp_base[kBlock / kWarp];
-  __shared__ int block_base;
+  __shared__ Length block_base;
   const int lane = threadIdx.x & (kWarp - 1);
   const int warp = threadIdx.x / kWarp;
   const unsigned mask = __ballot_sync(kAllLanes, adds);
@@ -80,10 +79,10 @@ __device__ __forceinline__ int AppendInBlock(bool adds, int* length) {
       warp_base[w] = total;
       total += count;
     }
-    block_base = total == 0 ? 0 : atomicAdd(length, total);
+    block_base = total == 0 ? 0 : atomicAdd(length, static_cast<Length>(total));
   }
   __syncthreads();
-  const int place =
+  const Length place =
       block_base + warp_base[warp] + __popc(mask & ((1u << lane) - 1));
   __syncthreads();  // the arrays may be used again
   return place;
@@ -91,10 +90,13 @@ __device__ __forceinline__ int AppendInBlock(bool adds, int* length) {
 
 template <bool kOneTable, Eviction kEviction>
 __global__ void __launch_bounds__(kBlock)
-    ClassifyKernel(Batch batch, InsertOutputs outputs, Scratch scratch) {
+    SeekKernel(Batch batch, InsertOutputs outputs, Scratch scratch,
+               int64_t* size_counters) {
+  WaitForPreviousKernel();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const bool mine = i < batch.num_keys;
   const int64_t key = mine ? __ldcs(batch.keys + i) : 0;
+  const uint64_t call = scratch.state->call;
   int t = 0;
   TableView view = batch.only;
   if (!kOneTable && mine) {
@@ -103,12 +105,13 @@ __global__ void __launch_bounds__(kBlock)
   }
   Chain chain;
   if (mine) chain = Chain(MixKey(key), view.num_pairs);
+  const int64_t own_first = mine ? chain.first_slot() : 0;
   bool wanted = mine;
   int64_t slot = -1;
   uint32_t probes = 0, free = 0, free_probes = 0;
   while (__any_sync(kAllLanes, wanted)) {
     const int64_t first = wanted ? chain.first_slot() : 0;
-    const Seen seen = ProbeWarp<Slots::kFrozen, Want::kFreeToo>(
+    const Seen seen = ProbeWarp<Slots::kLive, Want::kFreeToo>(
         view.keys + first, key, wanted);
     if (!wanted) continue;
     if (seen.match != 0) {
@@ -123,57 +126,106 @@ __global__ void __launch_bounds__(kBlock)
     if (seen.empty || ++probes == view.probe_limit) wanted = false;
     chain.Next();
   }
-  const bool missed = mine && slot < 0;
-  if (mine) {
-    __stcs(outputs.slots + i, slot);
-    if (outputs.is_new != nullptr) outputs.is_new[i] = 0;
-    if (kEviction == Eviction::kLfu) scratch.missed[i] = missed ? 1 : 0;
-    if (!missed) {
-      Policy<kEviction>::Use(view.scores + slot, scratch.state->call);
+  bool inserted = false, missed = false;
+  if (mine && slot >= 0) {
+    uint64_t* const score = view.scores + slot;
+    // An occurrence that came first may have inserted it in this very call.
+    missed = kEviction == Eviction::kLfu &&
+             *reinterpret_cast<volatile uint64_t*>(score) == 0;
+    if (!missed) Policy<kEviction>::Use(score, call);
+  } else if (mine) {
+    missed = true;
+    if (free != 0 && free_probes == 0) {
+      int64_t* const bucket = view.keys + own_first;
+      const int in_bucket =
+          ClaimSlot(bucket, key, chain.parity, free, &inserted);
+      if (in_bucket >= 0) slot = own_first + in_bucket;
+      if (inserted) {
+        Policy<kEviction>::SetNew(view.scores + slot, call);
+        if (in_bucket == SlotOfBit(31 - __clz(free))) {
+          SetMark(scratch, scratch.filled, bucket);
+        }
+      }
     }
   }
-  const bool fills = missed && free != 0, evicts = missed && free == 0;
-  Pending pending = {key, t, static_cast<int32_t>(i), free, free_probes};
-  const int fill_at = AppendInBlock(fills, &scratch.state->num_fill);
-  if (fills) scratch.fill[fill_at] = pending;
-  const int evict_at = AppendInBlock(evicts, &scratch.state->num_evict);
-  pending.free_or_place = evict_at;
-  if (evicts) scratch.evict[evict_at] = pending;
+  if (mine) {
+    __stcs(outputs.slots + i, slot);
+    if (kEviction == Eviction::kLfu) {
+      scratch.missed[i] = missed ? 1 : 0;
+    }
+    if (outputs.is_new != nullptr) {
+      outputs.is_new[i] =
+          kEviction == Eviction::kLru && inserted ? 1 : 0;
+    }
+  }
+  CountInWarp(size_counters, t, inserted, blockIdx.x);
+  const bool pends = mine && slot < 0;
+  const int at = AppendInBlock(pends, &scratch.state->num_pending);
+  if (pends) {
+    scratch.pending[at] = Pending{key,
+                                  t,
+                                  static_cast<int32_t>(i),
+                                  static_cast<uint16_t>(free),
+                                  static_cast<uint16_t>(
+                                      free != 0 ? free_probes
+                                                : view.probe_limit)};
+  }
+}
+
+// Moves *chain to the first bucket before probes that Seek filled, and returns how
+// far along the chain that is; probes, with *chain there, when there is none.
+__device__ __forceinline__ uint32_t FirstFilled(const Scratch& scratch,
+                                                const TableView& view,
+                                                uint32_t probes,
+                                                Chain* chain) {
+  for (uint32_t j = 0; j < probes; ++j) {
+    if (HasMark(scratch, scratch.filled, view.keys + chain->first_slot())) {
+      return j;
+    }
+    chain->Next();
+  }
+  return probes;
 }
 
 template <bool kOneTable, Eviction kEviction>
 __global__ void __launch_bounds__(kBlock)
     FillKernel(Batch batch, InsertOutputs outputs, Scratch scratch,
                int64_t* size_counters) {
+  WaitForPreviousKernel();
   CallState* const state = scratch.state;
-  const int item = blockIdx.x * kBlock + threadIdx.x;
-  const int count = state->num_fill;
-  if (static_cast<int>(blockIdx.x * kBlock) >= count) return;
-  const bool mine = item < count;
-  Pending pending = {};
-  bool inserted = false, contested = false;
-  if (mine) {
-    pending = scratch.fill[item];
-    const TableView view = BatchView<kOneTable>(batch, pending.table);
-    Chain chain(MixKey(pending.key), view.num_pairs);
-    for (uint32_t j = 0; j < pending.probes; ++j) chain.Next();
-    const int64_t first = chain.first_slot();
-    const int in_bucket = ClaimSlot(view.keys + first, pending.key,
-                                    chain.parity, pending.free_or_place,
-                                    &inserted);
-    contested = in_bucket < 0;
-    if (!contested) outputs.slots[pending.index] = first + in_bucket;
-    if (inserted) {
-      view.scores[first + in_bucket] =
-          Policy<kEviction>::NewScore(state->call);
-      if (kEviction == Eviction::kLru && outputs.is_new != nullptr) {
-        outputs.is_new[pending.index] = 1;
+  const int count = state->num_pending;
+  for (int block = blockIdx.x * kBlock; block < count;
+       block += gridDim.x * kBlock) {
+    const int item = block + threadIdx.x;
+    Pending pending = {};
+    bool inserted = false, contested = false;
+    if (item < count) {
+      pending = scratch.pending[item];
+      const TableView view = BatchView<kOneTable>(batch, pending.table);
+      Chain chain(MixKey(pending.key), view.num_pairs);
+      const uint32_t j =
+          FirstFilled(scratch, view, pending.probes, &chain);
+      contested = j < pending.probes || (pending.probes == 0);
+      if (!contested && pending.free != 0) {
+        const int64_t first = chain.first_slot();
+        const int in_bucket = ClaimSlot(view.keys + first, pending.key,
+                                        chain.parity, pending.free, &inserted);
+        contested = in_bucket < 0;
+        if (!contested) outputs.slots[pending.index] = first + in_bucket;
+        if (inserted) {
+          Policy<kEviction>::SetNew(view.scores + first + in_bucket,
+                                    state->call);
+          if (kEviction == Eviction::kLru && outputs.is_new != nullptr) {
+            outputs.is_new[pending.index] = 1;
+          }
+        }
       }
+      pending.probes = static_cast<uint16_t>(j);
     }
+    CountInWarp(size_counters, pending.table, inserted, blockIdx.x);
+    const int at = AppendInBlock(contested, &state->num_contest_fill);
+    if (contested) scratch.contest_fill[at] = pending;
   }
-  CountInWarp(size_counters, pending.table, inserted, blockIdx.x);
-  const int at = AppendInBlock(contested, &state->num_contest_fill);
-  if (contested) scratch.contest_fill[at] = pending;
 }
 
 // The lowest of the sixteen old keys of this lane's bucket.
@@ -258,27 +310,32 @@ __device__ __forceinline__ Victim LowestInWarp(const int64_t* bucket,
 template <bool kOneTable, Eviction kEviction>
 __global__ void __launch_bounds__(kBlock)
     EvictKernel(Batch batch, InsertOutputs outputs, Scratch scratch) {
+  WaitForPreviousKernel();
   CallState* const state = scratch.state;
-  const int item = blockIdx.x * kBlock + threadIdx.x;
-  const int count = state->num_evict;
-  if (static_cast<int>(blockIdx.x * kBlock) >= count) return;
-  const bool mine = item < count;
+  const int count = state->num_pending;
   const uint64_t call = state->call;
-  Pending pending = {};
-  TableView view = batch.only;
-  int64_t first = 0;
-  bool contested = false;
-  if (mine) {
-    pending = scratch.evict[item];
-    view = BatchView<kOneTable>(batch, pending.table);
-    first = Chain(MixKey(pending.key), view.num_pairs).first_slot();
-    contested = SetMark(scratch.claimed, view.keys + first);
-  }
-  const Victim victim = LowestInWarp<kEviction>(view.keys + first,
-                                                view.scores + first, mine);
-  if (mine) {
+  for (int block = blockIdx.x * kBlock; block < count;
+       block += gridDim.x * kBlock) {
+    const int item = block + threadIdx.x;
+    Pending pending = {};
+    TableView view = batch.only;
+    int64_t first = 0;
+    bool evicts = false, contested = false;
+    if (item < count) {
+      pending = scratch.pending[item];
+      view = BatchView<kOneTable>(batch, pending.table);
+      Chain chain(MixKey(pending.key), view.num_pairs);
+      first = chain.first_slot();
+      evicts = pending.free == 0 && pending.probes != 0 &&
+               FirstFilled(scratch, view, pending.probes, &chain) ==
+                   pending.probes;
+    }
+    if (evicts) contested = SetMark(scratch, scratch.claimed, view.keys + first);
+    const Victim victim = LowestInWarp<kEviction>(
+        view.keys + first, view.scores + first, evicts);
     const int64_t slot = first + victim.slot;
-    if (!contested) {
+    const bool takes = evicts && !contested;
+    if (takes) {
       view.keys[slot] = pending.key;
       view.scores[slot] = Policy<kEviction>::NewScore(call);
       outputs.slots[pending.index] = slot;
@@ -286,69 +343,52 @@ __global__ void __launch_bounds__(kBlock)
         outputs.is_new[pending.index] = 1;
       }
       if (Policy<kEviction>::MayBeUsed(victim.score, call)) {
-        SetMark(scratch.stale, view.keys + first);
-        state->num_marked = 1;
+        SetMark(scratch, scratch.stale, view.keys + first);
+        state->num_stale = 1;
       }
     }
     if (outputs.evicted.count != nullptr) {
-      scratch.evicted_key[item] = victim.key;
-      scratch.evicted_slot[item] = contested ? -1 : slot;
-      scratch.evicted_score[item] = victim.score;
-      scratch.evicted_table[item] = pending.table;
+      const unsigned long long place = AppendInBlock(
+          takes, reinterpret_cast<unsigned long long*>(outputs.evicted.count));
+      if (takes) {
+        ReportEvicted<kEviction>(outputs.evicted, place, victim.key, slot,
+                                 victim.score, pending.table);
+      }
+    }
+    const int at = AppendInBlock(contested, &state->num_contest_evict);
+    if (contested) {
+      pending.probes = 0;
+      scratch.contest_evict[at] = pending;
     }
   }
-  const int at = AppendInBlock(contested, &state->num_contest_evict);
-  if (contested) scratch.contest_evict[at] = pending;
 }
 
-// Packs the evicted keys of this block's places into the caller's arrays.
-template <Eviction kEviction>
-__device__ __forceinline__ void PackEvicted(const EvictedKeys& evicted,
-                                            const Scratch& scratch,
-                                            int num_places) {
-  __shared__ unsigned long long base;
-  __shared__ int total;
-  const int place = blockIdx.x * kBlock + threadIdx.x;
-  const int64_t slot = place < num_places ? scratch.evicted_slot[place] : -1;
-  if (threadIdx.x == 0) total = 0;
-  __syncthreads();
-  const int lane = threadIdx.x & (kWarp - 1);
-  const unsigned mask = __ballot_sync(kAllLanes, slot >= 0);
-  int warp_base = 0;
-  if (lane == 0 && mask != 0) warp_base = atomicAdd(&total, __popc(mask));
-  warp_base = __shfl_sync(kAllLanes, warp_base, 0);
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    base = atomicAdd(reinterpret_cast<unsigned long long*>(evicted.count),
-                     static_cast<unsigned long long>(total));
+// FindInWarp for a lane alone: for the few keys that Finish looks for again, without
+// the registers that would halve the warps that look at all of them.
+__device__ __noinline__ int64_t FindAlone(const TableView& view, int64_t key) {
+  Chain chain(MixKey(key), view.num_pairs);
+  const int64_t empty = EmptyMark(chain.parity);
+  for (uint32_t j = 0; j < view.probe_limit; ++j) {
+    bool went_past = true;
+    for (int s = 0; s < kBucketSlots; ++s) {
+      const int64_t slot = chain.first_slot() + s;
+      if (view.keys[slot] == key) return slot;
+      went_past = went_past && view.keys[slot] != empty;
+    }
+    if (!went_past) return -1;
+    chain.Next();
   }
-  __syncthreads();
-  if (slot < 0) return;
-  const int64_t at =
-      static_cast<int64_t>(base) + warp_base + __popc(mask & ((1u << lane) - 1));
-  evicted.keys[at] = scratch.evicted_key[place];
-  if (evicted.slots != nullptr) evicted.slots[at] = slot;
-  if (evicted.tables != nullptr) {
-    evicted.tables[at] = scratch.evicted_table[place];
-  }
-  if (evicted.scores != nullptr) {
-    evicted.scores[at] =
-        Policy<kEviction>::Shown(scratch.evicted_score[place]);
-  }
+  return -1;
 }
 
 template <bool kOneTable, Eviction kEviction>
 __global__ void __launch_bounds__(kBlock)
     FinishKernel(Batch batch, InsertOutputs outputs, Scratch scratch,
                  int64_t* rejected_counters) {
+  WaitForPreviousKernel();
   const CallState state = *scratch.state;
-  const int num_places = state.num_evict + state.num_overflow;
-  if (outputs.evicted.count != nullptr &&
-      static_cast<int>(blockIdx.x * kBlock) < num_places) {
-    PackEvicted<kEviction>(outputs.evicted, scratch, num_places);
-  }
   // A key goes without only where another had to go, too.
-  if (kEviction == Eviction::kLru && state.num_marked == 0 &&
+  if (kEviction == Eviction::kLru && state.num_stale == 0 &&
       state.num_contest_evict == 0) {
     return;
   }
@@ -362,15 +402,15 @@ __global__ void __launch_bounds__(kBlock)
     view = batch.views[t];
   }
   bool asks_again = false;
-  if (state.num_marked != 0) {
+  if (state.num_stale != 0) {
     asks_again =
         mine && slot >= 0 &&
-        HasMark(scratch.stale, view.keys + slot / kBucketSlots * kBucketSlots);
+        HasMark(scratch, scratch.stale,
+                view.keys + slot / kBucketSlots * kBucketSlots);
     const int64_t key = asks_again ? batch.keys[i] : 0;
     const bool moved = asks_again && view.keys[slot] != key;
-    const int64_t found = FindInWarp<Slots::kFrozen>(view, key, moved, nullptr);
     if (moved) {
-      slot = found;
+      slot = FindAlone(view, key);
       outputs.slots[i] = slot;
     }
   }
@@ -409,30 +449,34 @@ __global__ void __launch_bounds__(kBlock)
 template <bool kOneTable, Eviction kEviction>
 Status InsertAndEvict(const Batch& batch, const InsertOutputs& outputs,
                       const Scratch& scratch, int64_t* size_counters,
-                      int64_t* rejected_counters, int num_processors,
+                      int64_t* rejected_counters, const DeviceInfo& device,
                       cudaStream_t stream) {
   const unsigned blocks = BlocksFor(batch.num_keys);
+  // Pending keys are few or many: a grid of some blocks per processor is soon gone
+  // when there are few and has no long tail when there are many.
+  const unsigned several = static_cast<unsigned>(device.num_processors) * 16;
+  const unsigned pending_blocks = blocks < several ? blocks : several;
+  const bool overlap = device.overlaps_kernels;
+  // Not chained itself: the caller's kernel before it need not know of this.
   BeginKernel<<<kBeginBlocks, kBlock, 0, stream>>>(scratch,
                                                    outputs.evicted.count);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("BeginKernel");
-  ClassifyKernel<kOneTable, kEviction>
-      <<<blocks, kBlock, 0, stream>>>(batch, outputs, scratch);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ClassifyKernel");
-  FillKernel<kOneTable, kEviction>
-      <<<blocks, kBlock, 0, stream>>>(batch, outputs, scratch, size_counters);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FillKernel");
+  EV_CUDA_RETURN_IF_ERROR(LaunchChained(SeekKernel<kOneTable, kEviction>,
+                                        blocks, overlap, stream, batch, outputs,
+                                        scratch, size_counters));
+  EV_CUDA_RETURN_IF_ERROR(LaunchChained(FillKernel<kOneTable, kEviction>,
+                                        pending_blocks, overlap, stream, batch,
+                                        outputs, scratch, size_counters));
   EV_RETURN_IF_ERROR(LaunchContest<Phase::kFill>(
-      batch, kEviction, outputs, scratch, size_counters, num_processors,
-      stream));
-  EvictKernel<kOneTable, kEviction>
-      <<<blocks, kBlock, 0, stream>>>(batch, outputs, scratch);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("EvictKernel");
+      batch, kEviction, outputs, scratch, size_counters, device, stream));
+  EV_CUDA_RETURN_IF_ERROR(LaunchChained(EvictKernel<kOneTable, kEviction>,
+                                        pending_blocks, overlap, stream, batch,
+                                        outputs, scratch));
   EV_RETURN_IF_ERROR(LaunchContest<Phase::kEvict>(
-      batch, kEviction, outputs, scratch, size_counters, num_processors,
-      stream));
-  FinishKernel<kOneTable, kEviction><<<blocks, kBlock, 0, stream>>>(
-      batch, outputs, scratch, rejected_counters);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FinishKernel");
+      batch, kEviction, outputs, scratch, size_counters, device, stream));
+  EV_CUDA_RETURN_IF_ERROR(LaunchChained(FinishKernel<kOneTable, kEviction>,
+                                        blocks, overlap, stream, batch, outputs,
+                                        scratch, rejected_counters));
   return Status::OK();
 }
 
@@ -441,7 +485,8 @@ Status InsertAndEvict(const Batch& batch, const InsertOutputs& outputs,
 Status LaunchInsertAndEvict(const Batch& batch, Eviction eviction,
                             const InsertOutputs& outputs,
                             const Scratch& scratch, int64_t* size_counters,
-                            int64_t* rejected_counters, int num_processors,
+                            int64_t* rejected_counters,
+                            const DeviceInfo& device,
                             cudaStream_t stream) {
   const bool one = batch.num_tables == 1;
   const auto run =
@@ -451,7 +496,7 @@ Status LaunchInsertAndEvict(const Batch& batch, Eviction eviction,
           : (one ? InsertAndEvict<true, Eviction::kLfu>
                  : InsertAndEvict<false, Eviction::kLfu>);
   return run(batch, outputs, scratch, size_counters, rejected_counters,
-             num_processors, stream);
+             device, stream);
 }
 
 Status LaunchTouch(const Batch& batch, const int64_t* slots, Eviction eviction,

@@ -25,10 +25,15 @@ struct Policy;
 
 template <>
 struct Policy<Eviction::kLru> {
+  // Another occurrence may be inserting the key just now: "new" must win.
   static __device__ __forceinline__ void Use(uint64_t* score, uint64_t call) {
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(score),
-                 "l"(call << kLruCallShift)
-                 : "memory");
+    atomicMax(reinterpret_cast<unsigned long long*>(score),
+              static_cast<unsigned long long>(call << kLruCallShift));
+  }
+  static __device__ __forceinline__ void SetNew(uint64_t* score,
+                                                uint64_t call) {
+    atomicMax(reinterpret_cast<unsigned long long*>(score),
+              static_cast<unsigned long long>(NewScore(call)));
   }
   static __device__ __forceinline__ uint64_t NewScore(uint64_t call) {
     return (call << kLruCallShift) | kLruNew;
@@ -55,7 +60,9 @@ struct Policy<Eviction::kLfu> {
   static __device__ __forceinline__ void Use(uint64_t* score, uint64_t) {
     atomicAdd(reinterpret_cast<unsigned long long*>(score), 1ULL);
   }
-  // Zero until Finish counts the occurrences: that is how a new key is known.
+  // Free slots and new keys have zero, old keys more: Finish counts the
+  // occurrences of new ones.
+  static __device__ __forceinline__ void SetNew(uint64_t*, uint64_t) {}
   static __device__ __forceinline__ uint64_t NewScore(uint64_t) { return 0; }
   static __device__ __forceinline__ bool IsNew(uint64_t score, uint64_t) {
     return score == 0;
@@ -77,17 +84,18 @@ __device__ __forceinline__ uint64_t LineOf(const int64_t* bucket) {
   return line ^ (line >> 25);
 }
 
-// Marks of buckets, many to a bit: a mark that another bucket set costs a little
-// time and changes no result.
-__device__ __forceinline__ bool SetMark(unsigned* marks,
+// Marks of buckets, perhaps several buckets to a bit: a mark that another bucket
+// set costs a little time and changes no result. marks: a set of scratch's.
+__device__ __forceinline__ bool SetMark(const Scratch& scratch, unsigned* marks,
                                         const int64_t* bucket) {
-  const uint64_t bit = LineOf(bucket) % kNumMarks;
+  const uint64_t bit = LineOf(bucket) & (scratch.num_marks - 1);
   const unsigned mask = 1u << (bit % 32);
   return (atomicOr(marks + bit / 32, mask) & mask) != 0;
 }
-__device__ __forceinline__ bool HasMark(const unsigned* marks,
+__device__ __forceinline__ bool HasMark(const Scratch& scratch,
+                                        const unsigned* marks,
                                         const int64_t* bucket) {
-  const uint64_t bit = LineOf(bucket) % kNumMarks;
+  const uint64_t bit = LineOf(bucket) & (scratch.num_marks - 1);
   return (marks[bit / 32] >> (bit % 32)) & 1;
 }
 
@@ -96,13 +104,27 @@ __device__ __forceinline__ void StoreSlot(int64_t* p, int64_t value) {
                : "memory");
 }
 
+// Writes what a key evicted into the caller's arrays.
+template <Eviction kEviction>
+__device__ __forceinline__ void ReportEvicted(const EvictedKeys& evicted,
+                                              int64_t at, int64_t key,
+                                              int64_t slot, uint64_t score,
+                                              int32_t table) {
+  evicted.keys[at] = key;
+  if (evicted.slots != nullptr) evicted.slots[at] = slot;
+  if (evicted.tables != nullptr) evicted.tables[at] = table;
+  if (evicted.scores != nullptr) {
+    evicted.scores[at] = Policy<kEviction>::Shown(score);
+  }
+}
+
 // Places what found its bucket contended. kFill: old keys stay; what finds no
 // place goes on the list for kEvict. Both enqueue one kernel.
 enum class Phase { kFill, kEvict };
 template <Phase kPhase>
 Status LaunchContest(const Batch& batch, Eviction eviction,
                      const InsertOutputs& outputs, const Scratch& scratch,
-                     int64_t* size_counters, int num_processors,
+                     int64_t* size_counters, const DeviceInfo& device,
                      cudaStream_t stream);
 
 }  // namespace gpu

@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kBlock)
   if (!kOneTable && mine) {
     view = batch.views[BatchTable<kOneTable>(batch, i)];
   }
-  const int64_t slot = FindInWarp<Slots::kFrozen>(view, key, mine, nullptr);
+  const int64_t slot = FindInWarp<Slots::kFrozen>(view, key, mine);
   if (mine) __stcs(slots + i, slot);
 }
 
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kBlock)
     t = BatchTable<kOneTable>(batch, i);
     view = batch.views[t];
   }
-  const int64_t slot = FindInWarp<Slots::kFrozen>(view, key, mine, nullptr);
+  const int64_t slot = FindInWarp<Slots::kFrozen>(view, key, mine);
   if (mine && slots != nullptr) __stcs(slots + i, slot);
 
   const float* row = absent_row;

@@ -6,7 +6,7 @@
 #ifndef KERNELS_ENGINE_TABLE_GPU_LAUNCH_CUH_
 #define KERNELS_ENGINE_TABLE_GPU_LAUNCH_CUH_
 
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
 
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/table/gpu/table_set.h"
@@ -25,46 +25,72 @@ inline unsigned BlocksFor(int64_t threads) {
 struct Pending {
   int64_t key;
   int32_t table;
-  int32_t index;  // in the batch; -1: another key's tile carries it, which knows
-                  // the key and none of its occurrences
-  // Free slots of the bucket that it goes to (fill list), or where to report what
-  // it evicts (the other lists).
-  uint32_t free_or_place;
-  uint32_t probes;  // the bucket that it goes to, counted along its chain
+  int32_t index;    // in the batch; -1: another key's tile carries it, which knows
+                    // the key and none of its occurrences
+  uint16_t free;    // slots of the bucket it goes to that were seen free
+  uint16_t probes;  // that bucket, counted along the key's chain
 };
 
 // The counters of one evicting call.
 struct CallState {
   unsigned long long call;  // number of the call, from 1
-  int num_fill;
-  int num_evict;
+  int num_pending;
   int num_contest_fill;
   int num_contest_evict;
-  int num_overflow;  // keys that kFill's contest gave up, part of contest_evict
-  int num_marked;    // not zero: some bucket is marked stale
+  int num_stale;  // not zero: some bucket is marked stale
 };
 
 struct Scratch {
   CallState* state;
   unsigned* locks;    // [kNumLocks] one bit of a word used
-  unsigned* claimed;  // [kNumMarks / 32] buckets that some key of Evict took
-  unsigned* stale;    // [kNumMarks / 32] buckets that a key left in this call
-                      // which this call may have said to be there
+  // Marks of buckets, [num_marks / 32] each, one after the other.
+  uint32_t num_marks;  // a power of two
+  unsigned* filled;   // Seek took the last free slot
+  unsigned* claimed;  // Evict took the slot of an old key
+  unsigned* stale;    // a key left that this call may have said to be there
   // [max_keys] each.
-  Pending* fill;           // keys with a free slot in their chain
-  Pending* evict;          // keys without
-  Pending* contest_fill;   // of fill: lost the free slots to other new keys
-  Pending* contest_evict;  // of evict: another new key took the bucket first
-  int64_t* evicted_key;    // [place]
-  int64_t* evicted_slot;   // [place] -1: none
-  uint64_t* evicted_score;
-  int32_t* evicted_table;
+  Pending* pending;        // what Seek could not place
+  Pending* contest_fill;   // of these: others want the same free slots
+  Pending* contest_evict;  // of these: others want the same old keys' slots
   uint8_t* missed;  // [index] 1: absent when the call began
 };
 constexpr unsigned kNumLocks = 1u << 18;
-constexpr unsigned kNumMarks = 1u << 25;  // 4 MB a set of marks: they stay in L2
+constexpr int64_t kMinMarks = 1 << 10;
+constexpr int64_t kMaxMarks = 1 << 25;  // 4 MB a set: they stay in L2
+constexpr int kMarkSets = 3;
 constexpr int64_t kScratchBytesPerKey =
-    4 * sizeof(Pending) + 3 * sizeof(int64_t) + sizeof(int32_t) + 1;
+    3 * sizeof(Pending) + 1;
+
+// A kernel of a chain may be launched while the one before it still runs, and
+// waits for it here; saves most of what a launch costs. Where the device cannot,
+// the launch waits and this does nothing.
+__device__ __forceinline__ void WaitForPreviousKernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+// Launches a kernel that begins with WaitForPreviousKernel.
+template <typename... Parameters, typename... Arguments>
+cudaError_t LaunchChained(void (*kernel)(Parameters...), unsigned blocks,
+                          bool overlap, cudaStream_t stream,
+                          Arguments... arguments) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(kBlock);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = overlap ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+}
+
+struct DeviceInfo {
+  int num_processors;
+  bool overlaps_kernels;  // compute capability 9.0 and later
+};
 
 struct InsertOutputs {
   int64_t* slots;
@@ -82,7 +108,8 @@ Status LaunchInsert(const Batch& batch, const InsertOutputs& outputs,
 Status LaunchInsertAndEvict(const Batch& batch, Eviction eviction,
                             const InsertOutputs& outputs,
                             const Scratch& scratch, int64_t* size_counters,
-                            int64_t* rejected_counters, int num_processors,
+                            int64_t* rejected_counters,
+                            const DeviceInfo& device,
                             cudaStream_t stream);
 Status LaunchErase(const Batch& batch, int64_t* slots, int64_t* size_counters,
                    cudaStream_t stream);

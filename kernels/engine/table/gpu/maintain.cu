@@ -44,7 +44,10 @@ __global__ void __launch_bounds__(kBlock)
           atomicCAS(reinterpret_cast<unsigned long long*>(view.keys + at),
                     static_cast<unsigned long long>(key),
                     static_cast<unsigned long long>(mark)));
-      if (was == key) slot = at;  // else another occurrence was first
+      if (was == key) {  // else another occurrence was first
+        slot = at;
+        if (view.scores != nullptr) view.scores[at] = 0;
+      }
       wanted = false;
     } else {
       if (seen.empty || ++probes == view.probe_limit) wanted = false;

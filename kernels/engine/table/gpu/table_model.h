@@ -98,11 +98,11 @@ class EvictingModel {
     const int64_t bucket = Find(key);
     if (bucket < 0) return;
     Entry& entry = buckets_[bucket].entries[key];
-    if (eviction_ == Eviction::kLru) {
+    if (eviction_ == Eviction::kLfu) {
+      ++entry.score;
+    } else if (entry.score != call_) {  // else the call that it came with
       entry.score = call_;
       entry.used = true;
-    } else {
-      ++entry.score;
     }
   }
 

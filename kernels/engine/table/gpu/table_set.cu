@@ -83,7 +83,7 @@ class TableSet::Impl {
   Scratch scratch = {};
   int64_t max_keys = 0;
   int64_t dim = 0;
-  int num_processors = 0;
+  DeviceInfo device_info = {};
 };
 
 Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
@@ -96,7 +96,11 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
   int device = 0;
   EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
   EV_CUDA_RETURN_IF_ERROR(cudaDeviceGetAttribute(
-      &num_processors, cudaDevAttrMultiProcessorCount, device));
+      &device_info.num_processors, cudaDevAttrMultiProcessorCount, device));
+  int major = 0;
+  EV_CUDA_RETURN_IF_ERROR(cudaDeviceGetAttribute(
+      &major, cudaDevAttrComputeCapabilityMajor, device));
+  device_info.overlaps_kernels = major >= 9;
   const size_t n = options.tables.size();
   views.resize(n);
   keys.resize(n);
@@ -128,16 +132,23 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
     EV_RETURN_IF_ERROR(state.Allocate(sizeof(CallState), "the table set"));
     EV_RETURN_IF_ERROR(
         locks.Allocate(kNumLocks * sizeof(unsigned), "the table set's locks"));
+    // Two bits a bucket keep those of different tables apart, mostly.
+    int64_t num_marks = kMinMarks;
+    int64_t buckets = 0;
+    for (const TableView& view : views) buckets += 2 * int64_t{view.num_pairs};
+    while (num_marks < 2 * buckets && num_marks < kMaxMarks) num_marks *= 2;
     EV_RETURN_IF_ERROR(
-        marks.Allocate(2 * kNumMarks / 8, "the table set's marks"));
+        marks.Allocate(kMarkSets * (num_marks / 8), "the table set's marks"));
     EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
         state.data(), 0, state.size_bytes(), stream.get()));
     EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
         locks.data(), 0, locks.size_bytes(), stream.get()));
     scratch.state = state.as<CallState>();
     scratch.locks = locks.as<unsigned>();
-    scratch.claimed = marks.as<unsigned>();
-    scratch.stale = scratch.claimed + kNumMarks / 32;
+    scratch.num_marks = static_cast<uint32_t>(num_marks);
+    scratch.filled = marks.as<unsigned>();
+    scratch.claimed = scratch.filled + num_marks / 32;
+    scratch.stale = scratch.claimed + num_marks / 32;
   }
   return Status::OK();
 }
@@ -260,15 +271,10 @@ Status TableSet::Reserve(int64_t max_keys) {
   EV_RETURN_IF_ERROR(impl.lists.Allocate(n * kScratchBytesPerKey,
                                          "the lists of an inserting call"));
   Scratch& s = impl.scratch;
-  s.fill = impl.lists.as<Pending>();
-  s.evict = s.fill + n;
-  s.contest_fill = s.evict + n;
+  s.pending = impl.lists.as<Pending>();
+  s.contest_fill = s.pending + n;
   s.contest_evict = s.contest_fill + n;
-  s.evicted_key = reinterpret_cast<int64_t*>(s.contest_evict + n);
-  s.evicted_slot = s.evicted_key + n;
-  s.evicted_score = reinterpret_cast<uint64_t*>(s.evicted_slot + n);
-  s.evicted_table = reinterpret_cast<int32_t*>(s.evicted_score + n);
-  s.missed = reinterpret_cast<uint8_t*>(s.evicted_table + n);
+  s.missed = reinterpret_cast<uint8_t*>(s.contest_evict + n);
   impl.max_keys = max_keys;
   return Status::OK();
 }
@@ -304,7 +310,7 @@ Status TableSet::FindOrInsert(const KeyBatch& batch, int64_t* slots,
   }
   return LaunchInsertAndEvict(b, impl.options.eviction, outputs, impl.scratch,
                               impl.sizes(), impl.rejected(),
-                              impl.num_processors, stream.get());
+                              impl.device_info, stream.get());
 }
 
 Status TableSet::Touch(const KeyBatch& batch, const int64_t* slots,

@@ -185,7 +185,7 @@ class TableSet {
   Status FindAndCopy(const KeyBatch& batch, const float* absent_row, float* out,
                      int64_t* slots, StreamView stream) const;
 
-  // Makes room for evicting calls of up to max_keys keys (125 bytes per key).
+  // Makes room for evicting calls of up to max_keys keys (73 bytes per key).
   // Waits when it has to allocate.
   Status Reserve(int64_t max_keys);
 

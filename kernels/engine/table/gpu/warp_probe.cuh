@@ -142,34 +142,27 @@ struct Chain {
 };
 
 // The table's slot of this lane's key, or -1. REQUIRES: all lanes of the warp
-// call it; lanes with wanted == false get -1. any_free (may be null): whether a
-// bucket of an absent key's chain has a free slot.
+// call it; lanes with wanted == false get -1.
 template <Slots slots>
 __device__ __forceinline__ int64_t FindInWarp(const TableView& table,
-                                              int64_t key, bool wanted,
-                                              bool* any_free) {
+                                              int64_t key, bool wanted) {
   Chain chain;
   if (wanted) chain = Chain(MixKey(key), table.num_pairs);
   int64_t slot = -1;
-  bool free_seen = false;
   uint32_t probes = 0;
   while (__any_sync(kAllLanes, wanted)) {
     const int64_t first = wanted ? chain.first_slot() : 0;
     const Seen seen =
-        any_free == nullptr
-            ? ProbeWarp<slots, Want::kMatch>(table.keys + first, key, wanted)
-            : ProbeWarp<slots, Want::kFreeToo>(table.keys + first, key, wanted);
+        ProbeWarp<slots, Want::kMatch>(table.keys + first, key, wanted);
     if (!wanted) continue;
     if (seen.match != 0) {
       slot = first + SlotOfBit(__ffs(seen.match) - 1);
       wanted = false;
     } else {
-      free_seen |= seen.free != 0;
       if (seen.empty || ++probes == table.probe_limit) wanted = false;
       chain.Next();
     }
   }
-  if (any_free != nullptr) *any_free = free_seen;
   return slot;
 }
 
