@@ -90,8 +90,8 @@ REGISTER_OP("SokRoute")
       return Status::OK();
     })
     .Doc(R"doc(
-Deduplicates the ids of T tables and writes to each rank a message of the keys it
-owns: a header, then the keys table by table.
+Deduplicates the ids of T tables and writes to each rank a message of the keys that
+it owns, table by table behind a header.
 
 ids, rows, batch_sizes, weights: As of EvLookupSparse.
 message: The messages to rank 0, 1, ..., end to end.
