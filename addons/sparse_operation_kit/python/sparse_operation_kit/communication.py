@@ -9,7 +9,7 @@ import sys
 _LAUNCHER_SIZES = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 
-def _horovod():
+def horovod():
   """Horovod's TensorFlow module if the script imported it, else None.
 
   A script that trains over several processes has imported Horovod and called
@@ -21,13 +21,18 @@ def _horovod():
 
 def horovod_initialized():
   """Whether the script called hvd.init()."""
-  horovod = _horovod()
-  return horovod is not None and bool(horovod.is_initialized())
+  module = horovod()
+  return module is not None and bool(module.is_initialized())
 
 
 def num_ranks():
   """Number of processes; 1 when Horovod is not initialized."""
-  return _horovod().size() if horovod_initialized() else 1
+  return horovod().size() if horovod_initialized() else 1
+
+
+def rank():
+  """This process's number; 0 when Horovod is not initialized."""
+  return horovod().rank() if horovod_initialized() else 0
 
 
 def launched_ranks():
@@ -37,17 +42,3 @@ def launched_ranks():
     if value.isdigit() and int(value) > 1:
       return int(value)
   return 1
-
-
-def require_one_rank(what):
-  """Raises NotImplementedError when more than one process trains.
-
-  Args:
-    what: string, the call that is made, for the message.
-  """
-  ranks = num_ranks()
-  if ranks > 1:
-    raise NotImplementedError(
-        "%s: lookups over several ranks are not built yet; this version works in "
-        "one process, but Horovod runs %d. Start the script without horovodrun, or "
-        "with -np 1." % (what, ranks))

@@ -5,15 +5,18 @@
 import tensorflow as tf
 
 from sparse_operation_kit import communication
+from sparse_operation_kit import settings
 
 _HOROVOD = "horovod"
 
 
-def init(comm_tool="horovod", use_legacy_optimizer=True):
+def init(comm_tool="horovod", use_legacy_optimizer=True, exchange_dtype=None,
+         exchange_dedup=True):
   """Prepares SparseOperationKit; call it once, after `hvd.init()` if you use Horovod.
 
   Without Horovod it works too and trains in this one process; a line in the log
-  (level INFO) says so. Calling it again changes nothing.
+  (level INFO) says so. Calling it again changes what it is told anew, for lookups
+  that are built afterwards.
 
   Example:
 
@@ -25,17 +28,23 @@ def init(comm_tool="horovod", use_legacy_optimizer=True):
     comm_tool: "horovod", the only one there is.
     use_legacy_optimizer: accepted for scripts that pass it; TensorFlow 1.15 has
       one generation of optimizers, so it changes nothing.
+    exchange_dtype: `tf.float32`, `tf.float16` or `tf.bfloat16`: what rows and their
+      gradients travel as between ranks; None: float32. Sums are formed in float32
+      whatever it is. float16 holds nothing beyond 65504 and little below 6e-8: prefer
+      bfloat16 for gradients that may be large or small.
+    exchange_dedup: False sends every id instead of every distinct one; for
+      measurements.
 
   Raises:
-    ValueError: `comm_tool` is something else.
+    ValueError: `comm_tool` or `exchange_dtype` is something else.
     RuntimeError: a launcher started several processes, but the script has not
       called `hvd.init()`: each would train a model of its own.
-    NotImplementedError: Horovod runs more than one rank.
   """
   del use_legacy_optimizer
   if comm_tool != _HOROVOD:
     raise ValueError(
         "sok.init: comm_tool must be '%s', got %r" % (_HOROVOD, comm_tool))
+  settings.set_exchange(exchange_dtype, exchange_dedup)
   if not communication.horovod_initialized():
     launched = communication.launched_ranks()
     if launched > 1:
@@ -46,5 +55,9 @@ def init(comm_tool="horovod", use_legacy_optimizer=True):
     tf.compat.v1.logging.info(
         "sok.init: Horovod is not initialized; training in a single process.")
     return
-  communication.require_one_rank("sok.init")
-  tf.compat.v1.logging.info("sok.init: Horovod runs a single rank.")
+  ranks = communication.num_ranks()
+  if ranks == 1:
+    tf.compat.v1.logging.info("sok.init: Horovod runs a single rank.")
+  else:
+    tf.compat.v1.logging.info(
+        "sok.init: rank %d of %d.", communication.rank(), ranks)

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 import sparse_operation_kit as sok
 from sparse_operation_kit import communication
+from sparse_operation_kit import settings
 
 _LAUNCHERS = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
@@ -22,6 +23,7 @@ def _horovod(size, initialized=True):
   module = types.ModuleType("horovod.tensorflow")
   module.is_initialized = lambda: initialized
   module.size = lambda: size
+  module.rank = lambda: 0
   return mock.patch.dict(sys.modules, {"horovod.tensorflow": module})
 
 
@@ -52,12 +54,23 @@ class InitTest(parameterized.TestCase):
       sok.init()
       self.assertEqual(communication.num_ranks(), 1)
 
-  def test_several_ranks_are_refused_by_init_and_lookup(self):
-    with _horovod(2):
-      with self.assertRaisesRegex(NotImplementedError, "sok.init.*runs 2"):
-        sok.init()
-      with self.assertRaisesRegex(NotImplementedError, "sok.lookup_sparse.*runs 2"):
-        sok.lookup_sparse([], [])
+  def test_several_ranks_say_which_one_this_is(self):
+    with _horovod(2), mock.patch.object(tf.compat.v1.logging, "info") as info:
+      sok.init()
+      self.assertEqual(info.call_args[0][1:], (0, 2))
+
+  @parameterized.parameters("float64", "int32", "half a float")
+  def test_unknown_exchange_dtype(self, dtype):
+    with self.assertRaisesRegex(ValueError, "exchange_dtype.*%s" % dtype):
+      sok.init(exchange_dtype=dtype)
+
+  @parameterized.parameters(
+      (None, "float32"), ("float16", "float16"), (tf.float16, "float16"),
+      (tf.bfloat16, "bfloat16"), ("float32", "float32"))
+  def test_exchange_dtype(self, dtype, expected):
+    self.addCleanup(settings.set_exchange)
+    sok.init(exchange_dtype=dtype)
+    self.assertEqual(settings.exchange_dtype(), expected)
 
   @parameterized.parameters(*_LAUNCHERS)
   def test_launched_without_hvd_init(self, variable):

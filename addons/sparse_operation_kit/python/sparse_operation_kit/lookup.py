@@ -6,10 +6,8 @@ import embedding_variable
 
 from sparse_operation_kit import arguments
 from sparse_operation_kit import communication
+from sparse_operation_kit import exchange
 from sparse_operation_kit import variables
-
-# Where a table may live when there is one process: on all ranks, or on rank 0.
-_ONE_PROCESS_TARGETS = (-1, 0)
 
 
 def _check_param(param):
@@ -21,19 +19,22 @@ def _check_param(param):
         "tf.nn.embedding_lookup_sparse." % (param,))
   # A partitioned variable carries the attribute itself if the script set it there.
   for part in parts + [param]:
-    target_gpu = getattr(part, "target_gpu", -1)
-    if isinstance(target_gpu, bool) or target_gpu not in _ONE_PROCESS_TARGETS:
-      raise ValueError(
-          "sok.lookup_sparse: target_gpu of variable '%s' must be -1 (all ranks) "
-          "or 0 in one process, got %r" % (part.name, target_gpu))
+    exchange.ranks_of(part, communication.num_ranks())
 
 
 def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
                   use_low_frequency_filter=False, hotness=None, indices=None):
   """Looks up and pools the rows of one or many embedding variables at once.
 
-  However many variables there are, this is one op, and its gradient one more.
+  However many variables there are, this is one op in one process, and its gradient
+  one more; over several ranks it is two exchanges, and its gradient one more.
   Prefer one call with lists to many calls.
+
+  Over several ranks (Horovod), each variable's rows live where its `target_gpu` says:
+  -1, key k on rank floormod(k, number of ranks); a rank, all keys there; a list of
+  ranks, key k on list[floormod(k, length)]. Every rank must build the same lookups in
+  the same order and run each as often as the others; batch sizes may differ from
+  rank to rank, and be 0. The gradient of a row is the sum over all ranks.
 
   A sample without ids gives zeros. An id that has no row yet reads the row it
   would start with, and gets a row of its own when its first gradient is applied.
@@ -47,7 +48,7 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
 
   Args:
     params: embedding variable, or a list of them, of any dims. The same one may
-      occur several times. `target_gpu` of each must be -1 or 0.
+      occur several times.
     sp_ids: SparseTensor or RaggedTensor of rank 2 ([batch, ids]) and dtype int64
       or int32, or a list of them, one per variable.
     sp_weights: float weights in the form of sp_ids (as many per sample), or a list
@@ -69,17 +70,19 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
   Raises:
     TypeError: a param is no embedding variable, ids are neither a SparseTensor
       nor a RaggedTensor, or an argument is given twice.
-    ValueError: numbers of arguments differ, an unknown combiner, or a target_gpu
-      that one process does not have.
-    NotImplementedError: Horovod runs several ranks, or use_low_frequency_filter.
+    ValueError: numbers of arguments differ, an unknown combiner, a target_gpu that
+      names a rank that is not there, or a partitioned variable over several ranks.
+    NotImplementedError: use_low_frequency_filter.
   """
-  communication.require_one_rank("sok.lookup_sparse")
   if use_low_frequency_filter:
     raise NotImplementedError(
         "sok.lookup_sparse: use_low_frequency_filter is not built yet")
   lookups = arguments.read(params, sp_ids, sp_weights, combiners, hotness, indices)
   for param in lookups.params:
     _check_param(param)
-  outputs = embedding_variable.lookup_sparse(
+  build = embedding_variable.lookup_sparse
+  if communication.num_ranks() > 1:
+    build = exchange.lookup_sparse
+  outputs = build(
       lookups.params, lookups.sp_ids, lookups.sp_weights, lookups.combiners)
   return outputs if lookups.is_list else outputs[0]

@@ -1,0 +1,235 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The lookup of tables that are spread over ranks, and its gradient.
+
+Each rank sends every distinct key of its batch once to the rank that owns it, gets the
+row back and pools locally; on the way back, one summed gradient per distinct key. For
+all tables of a call together that is two all-to-alls forward and one backward.
+
+Horovod matches collectives by name, and TensorFlow may fold, merge or reorder ops that
+have no state. So every tensor handed to Horovod comes straight out of a stateful op, and
+every collective has an explicit name that begins with the name of the call. Calls are
+numbered by the graph, so ranks that build the same graph agree on the names.
+"""
+
+import collections
+import hashlib
+import numbers
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+
+from embedding_variable import _lib
+from embedding_variable.lookup import pooled
+from embedding_variable.ops import lookup_sparse_ops
+
+from sparse_operation_kit import communication
+from sparse_operation_kit import settings
+
+_gen = _lib.load()
+
+# Where a graph keeps its `Exchange`s. Not a collection: they have no serialized form.
+_EXCHANGES = "_sok_exchanges"
+
+# What one call exchanges, for measurements.
+#   name: string that its collectives' names begin with.
+#   dims: list of T ints.
+#   key_splits: int32 [W], int64 numbers sent to each rank.
+#   row_splits: int32 [W], numbers of type `wire` sent to each rank.
+#   grad_splits: list of int32 [W], one for each gradient that was built.
+#   wire: string, "float32", "float16" or "bfloat16".
+Exchange = collections.namedtuple(
+    "Exchange", ["name", "dims", "key_splits", "row_splits", "grad_splits", "wire"])
+
+_DEVICE = "/device:CPU:0"
+
+
+def exchanges():
+  """Returns the list of all `Exchange`s of the default graph, in order."""
+  return ops.get_default_graph().__dict__.setdefault(_EXCHANGES, [])
+
+
+def ranks_of(variable, num_ranks):
+  """Returns the list of ranks that hold a variable.
+
+  Key k is on entry `floormod(k, length)` of the list.
+
+  Args:
+    variable: an embedding variable.
+    num_ranks: int >= 1.
+
+  Raises:
+    ValueError: its target_gpu is neither -1, a rank, nor a list of ranks.
+  """
+  target = getattr(variable, "target_gpu", -1)
+  if _is_int(target) and target == -1:
+    return list(range(num_ranks))
+  ranks = list(target) if isinstance(target, (list, tuple)) else [target]
+  if ranks and all(_is_int(r) and 0 <= r < num_ranks for r in ranks):
+    return [int(r) for r in ranks]
+  raise ValueError(
+      "sok.lookup_sparse: target_gpu of variable '%s' must be -1 (all ranks), a rank "
+      "in [0, %d) or a list of ranks, got %r" %
+      (variable.name, num_ranks, target))
+
+
+def _is_int(value):
+  return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _fingerprint(*facts):
+  """Returns a number that differs when the lookups of two ranks differ."""
+  digest = hashlib.sha256(repr(facts).encode("utf-8")).digest()
+  return int.from_bytes(digest[:8], "little", signed=True)
+
+
+def _alltoall(tensor, splits, name):
+  """Sends `splits[r]` numbers to rank r; returns (received, received splits)."""
+  return communication.horovod().alltoall(tensor, splits=splits, name=name)
+
+
+def lookup_sparse(params, sp_ids, sp_weights, combiners):
+  """Looks up and pools the ids of T tables of which each rank holds a part.
+
+  Every rank must call it with the same variables in the same order, and run it as often
+  as all others. Batch sizes may differ, and be 0.
+
+  Args:
+    params, sp_ids, sp_weights, combiners: as `embedding_variable.lookup_sparse`
+      takes them; a partitioned variable is not spread over ranks.
+
+  Returns:
+    A list of T float32 tensors `[B_t, dim_t]`.
+
+  Raises:
+    ValueError: a target_gpu that is no placement, a partitioned variable, or what
+      `embedding_variable.lookup_sparse` raises.
+    TypeError: as of `embedding_variable.lookup_sparse`.
+  """
+  if sp_weights is None:
+    sp_weights = [None] * len(params)
+  with ops.name_scope("lookup_sparse"):
+    requests = [
+        pooled.Request(*args)
+        for args in zip(params, sp_ids, sp_weights, combiners)
+    ]
+  for request in requests:
+    if len(request.parts) > 1:
+      raise ValueError(
+          "sok.lookup_sparse: variable '%s' has %d parts. A table is spread over ranks "
+          "by target_gpu; create it without a partitioner" %
+          (request.name, len(request.parts)))
+  # At the top of the graph, whatever scope the caller is in: the name must be the same
+  # on all ranks, and unique.
+  with ops.name_scope(None), ops.name_scope("sok_exchange") as scope, \
+      ops.device(None), ops.device(_DEVICE):
+    return _lookup(requests, scope[:-1])
+
+
+def _lookup(requests, call):
+  """Builds the ops of one call."""
+  num_ranks = communication.num_ranks()
+  tables = [r.parts[0] for r in requests]
+  names = [t.op.name for t in tables]
+  dims = [r.dim for r in requests]
+  placements = [ranks_of(t, num_ranks) for t in tables]
+  wire = settings.exchange_dtype()
+  with_occurrences = any(t.need_counts() for t in tables)
+  fingerprint = _fingerprint(num_ranks, names, dims, placements, wire,
+                             with_occurrences)
+  wire_type = dtypes.float32 if wire == "float32" else dtypes.float16
+
+  ids = [r.ids for r in requests]
+  if len({x.dtype.base_dtype for x in ids}) > 1:
+    ids = [math_ops.cast(x, dtypes.int64) for x in ids]
+  weights = []
+  if any(r.weights is not None for r in requests):
+    weights = [
+        array_ops.ones_like(r.ids, dtypes.float32) if r.weights is None else
+        r.weights for r in requests
+    ]
+  message, splits, route = _gen.sok_route(
+      ids, [r.rows for r in requests],
+      [math_ops.cast(r.batch_size, dtypes.int64) for r in requests],
+      weights,
+      names=names,
+      combiners=[r.combiner for r in requests],
+      dims=dims,
+      placements=[r for ranks in placements for r in ranks],
+      placement_sizes=[len(ranks) for ranks in placements],
+      num_ranks=num_ranks,
+      with_occurrences=with_occurrences,
+      dedup=settings.exchange_dedup(),
+      fingerprint=fingerprint,
+      name="route")
+  keys, key_splits = _alltoall(message, splits, "keys")
+  handles = [t.handle for t in tables]
+  rows, row_splits, served = _gen.sok_serve(
+      handles, keys, key_splits,
+      Twire=wire_type, wire=wire, with_occurrences=with_occurrences,
+      fingerprint=fingerprint, name="serve")
+  received, _ = _alltoall(rows, row_splits, "rows")
+  outputs = _gen.sok_pool(
+      handles, weights, route, received, served, keys, key_splits,
+      dims=dims, wire=wire, num_ranks=num_ranks,
+      with_occurrences=with_occurrences, fingerprint=fingerprint, call=call,
+      name="pool")
+  for request, output in zip(requests, outputs):
+    output.set_shape([request.static_batch, request.dim])
+  exchanges().append(Exchange(call, dims, splits, row_splits, [], wire))
+  return list(outputs)
+
+
+@ops.RegisterGradient("SokPool")
+def _sok_pool_grad(op, *grads):
+  """Sums per key here, sends the sums to the keys' owners, sums over ranks there."""
+  num_tables = op.get_attr("num_tables")
+  num_weights = op.get_attr("num_weights")
+  result = [None] * len(op.inputs)
+  tables = [
+      t for t in range(num_tables)
+      if not lookup_sparse_ops.is_unconnected(op, t, grads[t])
+  ]
+  if not tables:
+    return result
+  dims = op.get_attr("dims")
+  wire = op.get_attr("wire")
+  call = op.get_attr("call").decode("utf-8")
+  route, rows, served, keys, key_splits = op.inputs[num_tables + num_weights:]
+  dense = [ops.convert_to_tensor(grads[t]) for t in tables]
+  # In the scope of the call, wherever tf.gradients is called from: the collective's
+  # name is that of the call, with a number when there are several gradients of it.
+  with ops.name_scope(call + "/"), ops.colocate_with(None, ignore_existing=True), \
+      ops.device(None), ops.device(_DEVICE):
+    message, splits = _gen.sok_pool_grad(
+        route, dense, tables=tables, num_ranks=op.get_attr("num_ranks"),
+        Twire=rows.dtype, wire=wire, name="pool_grad")
+    received, _ = _alltoall(message, splits, "gradients")
+    unique, values = _gen.sok_serve_grad(
+        served, keys, key_splits, received,
+        num_grads=len(tables),
+        num_tables=num_tables,
+        tables=tables,
+        dims=[dims[t] for t in tables],
+        wire=wire,
+        with_occurrences=op.get_attr("with_occurrences"),
+        fingerprint=op.get_attr("fingerprint"),
+        name="serve_grad")
+    for k, t in enumerate(tables):
+      result[t] = ops.IndexedSlices(values[k], unique[k])
+      if num_weights:
+        result[num_tables + t] = _gen.sok_pool_weight_grad(
+            route, rows, dense[k], op.outputs[t], table=t, wire=wire,
+            name="weight_grad")
+  for exchange in exchanges():
+    if exchange.name == call:
+      exchange.grad_splits.append(splits)
+  return result
+
+
+lookup_sparse_ops.add_plan_grad_op("SokServeGrad")
+for _op_type in ("SokRoute", "SokServe", "SokPoolGrad", "SokPoolWeightGrad",
+                 "SokServeGrad"):
+  ops.NotDifferentiable(_op_type)
