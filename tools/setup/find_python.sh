@@ -47,36 +47,28 @@ if found="$(find_pyenv)"; then
   done
 fi
 
-uv_path=""
+# Prints the Python 3.7 that a uv knows.
+uvs_python() {
+  local python
+  python="$("$1" python find 3.7 2>/dev/null)" && python37 "${python}"
+}
+
 for uv in uv "${HOME:-/nonexistent}/.local/bin/uv" .build/uv/bin/uv; do
-  if command -v "${uv}" >/dev/null 2>&1; then
-    uv_path="${uv}"
-    python="$("${uv}" python find 3.7 2>/dev/null || true)"
-    [[ -n "${python}" ]] && python37 "${python}" && exit 0
-    break
-  fi
+  uvs_python "${uv}" && exit 0
 done
 
 missing="No Python 3.7 was found"
-hint="install one with 'uv python install 3.7' or 'pyenv install 3.7.17', or set PYTHON to its path"
+hint="install one with 'pyenv install 3.7.17', or with uv 0.5's 'uv python install 3.7', or set PYTHON to its path"
 [[ "${1:-}" == --install ]] || die "${missing}: ${hint}."
 
 mkdir -p .build
-if [[ -z "${uv_path}" ]]; then
-  for python in python3 python; do
-    if "${python}" -m venv .build/uv >/dev/null 2>&1 </dev/null &&
-      .build/uv/bin/pip install -q uv >.build/uv.log 2>&1; then
-      uv_path=.build/uv/bin/uv
-      break
-    fi
-  done
-fi
-if [[ -n "${uv_path}" ]]; then
+uv_install() {
+  "$1" python install 3.7 >>.build/uv.log 2>&1 </dev/null && uvs_python "$1"
+}
+
+if command -v uv >/dev/null; then
   say "installing Python 3.7 with uv"
-  if "${uv_path}" python install 3.7 >.build/uv_python.log 2>&1; then
-    python="$("${uv_path}" python find 3.7 2>/dev/null || true)"
-    [[ -n "${python}" ]] && python37 "${python}" && exit 0
-  fi
+  uv_install uv && exit 0
 fi
 if [[ -n "${pyenv_path}" ]]; then
   say "installing Python 3.7.17 with pyenv (a few minutes)"
@@ -84,4 +76,13 @@ if [[ -n "${pyenv_path}" ]]; then
     python37 "${pyenv_root}/versions/3.7.17/bin/python3.7" && exit 0
   fi
 fi
+# Newer ones no longer offer a Python 3.7.
+for python in python3 python; do
+  if "${python}" -m venv .build/uv >>.build/uv.log 2>&1 </dev/null &&
+    .build/uv/bin/pip install -q uv==0.5.31 >>.build/uv.log 2>&1 </dev/null; then
+    say "installing Python 3.7 with a uv of our own"
+    uv_install .build/uv/bin/uv && exit 0
+    break
+  fi
+done
 die "${missing} and none could be installed: ${hint}."

@@ -14,8 +14,11 @@ command -v g++ >/dev/null || missing+=(g++)
 command -v make >/dev/null || missing+=(make)
 command -v git >/dev/null || missing+=(git)
 [[ -f /usr/src/googletest/googletest/src/gtest-all.cc ]] || missing+=(libgtest-dev)
-if ! command -v python3 >/dev/null; then
-  missing+=(python3-venv)  # Something that can fetch uv, and uv a Python 3.7.
+# Without a Python 3.7, another one that can fetch it.
+here="$(dirname "${BASH_SOURCE[0]}")"
+if [[ ! -x .venv/bin/python ]] && ! "${here}/find_python.sh" >/dev/null 2>&1 &&
+  ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then
+  missing+=(python3-venv)
 fi
 [[ ${#missing[@]} -eq 0 ]] && exit 0
 

@@ -13,7 +13,7 @@ _SCRIPT = os.path.join(
     "tools/setup/system_packages.sh")
 
 # What the script itself calls.
-_BASICS = ("bash", "cat", "dirname", "env", "mkdir", "tail")
+_BASICS = ("bash", "cat", "dirname", "env", "head", "mkdir", "tail")
 _PRESENT = ("g++", "make", "git", "python3")
 
 
@@ -83,6 +83,15 @@ class SystemPackagesTest(absltest.TestCase):
     self.assertEqual(code, 0, stderr)
     self.assertEqual(self.calls(),
                      ["install -y --no-install-recommends bazel-bootstrap"])
+
+  def test_a_python_to_fetch_python37_with(self):
+    self.pretend("id", "echo 0")
+    self.pretend("bazel")
+    self.pretend("python3", "exit 1")
+    self.pretend("apt-get", 'echo "$@" >>calls')
+    code, stderr = self.run_script()
+    self.assertEqual(code, 0, stderr)
+    self.assertEqual(self.calls(), ["install -y --no-install-recommends python3-venv"])
 
   def test_old_package_lists_are_refreshed(self):
     self.pretend("id", "echo 0")
