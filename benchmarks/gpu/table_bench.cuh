@@ -95,7 +95,7 @@ class Bench {
     }
     options.eviction = eviction;
     Must(TableSet::Create(options, StreamView(), &set));
-    Must(set->Reserve(kBatch));
+    Must(set->ReserveSync(kBatch));
     std::vector<int64_t> host;
     for (int t = 0; t <= num_tables; ++t) {
       host.push_back(kBatch * t / num_tables);

@@ -111,8 +111,8 @@ Status LaunchInsertAndEvict(const Batch& batch, Eviction eviction,
                             int64_t* rejected_counters,
                             const DeviceInfo& device,
                             cudaStream_t stream);
-Status LaunchErase(const Batch& batch, int64_t* slots, int64_t* size_counters,
-                   cudaStream_t stream);
+Status LaunchErase(const Batch& batch, Eviction eviction, int64_t* slots,
+                   int64_t* size_counters, cudaStream_t stream);
 Status LaunchTouch(const Batch& batch, const int64_t* slots, Eviction eviction,
                    const CallState* state, cudaStream_t stream);
 Status LaunchClear(const TableView& view, cudaStream_t stream);

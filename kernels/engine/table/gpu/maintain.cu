@@ -10,7 +10,7 @@ namespace ev {
 namespace gpu {
 namespace {
 
-template <bool kOneTable>
+template <bool kOneTable, bool kZeroScores>
 __global__ void __launch_bounds__(kBlock)
     EraseKernel(Batch batch, int64_t* __restrict__ slots,
                 int64_t* size_counters) {
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kBlock)
                     static_cast<unsigned long long>(mark)));
       if (was == key) {  // else another occurrence was first
         slot = at;
-        if (view.scores != nullptr) view.scores[at] = 0;
+        if (kZeroScores) view.scores[at] = 0;
       }
       wanted = false;
     } else {
@@ -132,16 +132,16 @@ __global__ void ZeroKernel(int64_t* count) { *count = 0; }
 
 }  // namespace
 
-Status LaunchErase(const Batch& batch, int64_t* slots, int64_t* size_counters,
-                   cudaStream_t stream) {
-  const unsigned blocks = BlocksFor(batch.num_keys);
-  if (batch.num_tables == 1) {
-    EraseKernel<true>
-        <<<blocks, kBlock, 0, stream>>>(batch, slots, size_counters);
-  } else {
-    EraseKernel<false>
-        <<<blocks, kBlock, 0, stream>>>(batch, slots, size_counters);
-  }
+Status LaunchErase(const Batch& batch, Eviction eviction, int64_t* slots,
+                   int64_t* size_counters, cudaStream_t stream) {
+  // A free slot's count is zero; its time of last use may be any that has passed.
+  const bool zero = eviction == Eviction::kLfu;
+  const auto kernel =
+      batch.num_tables == 1
+          ? (zero ? EraseKernel<true, true> : EraseKernel<true, false>)
+          : (zero ? EraseKernel<false, true> : EraseKernel<false, false>);
+  kernel<<<BlocksFor(batch.num_keys), kBlock, 0, stream>>>(batch, slots,
+                                                           size_counters);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("EraseKernel");
   return Status::OK();
 }

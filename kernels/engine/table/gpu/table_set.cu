@@ -261,7 +261,7 @@ Status TableSet::FindAndCopy(const KeyBatch& batch, const float* absent_row,
                            impl_->dim, absent_row, out, slots, stream.get());
 }
 
-Status TableSet::Reserve(int64_t max_keys) {
+Status TableSet::ReserveSync(int64_t max_keys) {
   Impl& impl = *impl_;
   if (impl.options.eviction == Eviction::kNone || max_keys <= impl.max_keys) {
     return Status::OK();
@@ -304,7 +304,7 @@ Status TableSet::FindOrInsert(const KeyBatch& batch, int64_t* slots,
   }
   if (batch.num_keys > impl.max_keys) {
     return FailedPrecondition(
-        "Reserve must allow for " + std::to_string(batch.num_keys) +
+        "ReserveSync must allow for " + std::to_string(batch.num_keys) +
         " keys, got " + std::to_string(impl.max_keys) + ", table '" +
         impl.options.tables[0].name + "'");
   }
@@ -327,8 +327,8 @@ Status TableSet::Erase(const KeyBatch& batch, int64_t* slots,
                        StreamView stream) {
   EV_RETURN_IF_ERROR(impl_->Check(batch));
   if (batch.num_keys == 0) return Status::OK();
-  return LaunchErase(impl_->ToBatch(batch), slots, impl_->sizes(),
-                     stream.get());
+  return LaunchErase(impl_->ToBatch(batch), impl_->options.eviction, slots,
+                     impl_->sizes(), stream.get());
 }
 
 Status TableSet::Export(int table, int64_t first_slot, int64_t slots_wanted,

@@ -39,34 +39,41 @@
 // of the slots and free slots only ever get taken, so two occurrences of a key
 // meet in one slot. One kernel, no lock.
 //
-// FIND OR INSERT, EVICTING. First every key of the batch is looked for and marked
-// as used, then the absent ones are placed (evict.cu): into free slots first, then
-// over old keys. A new key goes before any old one; an old one with a higher score
-// (used later, or more often) before one with a lower; equal scores, and the new
-// keys of one call, in the order of their hashes. Each bucket keeps the best 16 of
-// what it held and of what was proposed to it. That rule has one outcome whatever
-// the order in which keys come, so:
+// FIND OR INSERT, EVICTING. The same walk first marks present keys as used and puts
+// absent ones into free slots; what is left goes over old keys (evict.cu tells how).
+// A new key goes before any old one; an old one with a higher score (used later, or
+// more often) before one with a lower; equal scores, and the new keys of one call,
+// in the order of their hashes. Each bucket keeps the best 16 of what it held and of
+// what was proposed to it. That rule has one outcome whatever the order in which
+// keys come, hence
 //
-// DETERMINISM. Which of a bucket's slots a key gets may differ from run to run.
-// Which keys a table holds, in which bucket, with which scores, which were evicted
-// and which found no room do not, for any batch, duplicates included, in tables
-// that evict. In tables that do not evict the bucket may differ too, and with it
-// which keys are refused when a chain of 16 buckets is full (see CAPACITY).
+// DETERMINISM. Which of a bucket's slots a key gets may differ from run to run. In
+// tables that evict nothing else may: which keys a table holds, in which buckets,
+// with which scores, which were evicted and which found no room, for any batch,
+// duplicates included. In tables that do not evict the bucket may differ, too, and
+// with it which keys are refused once a chain of 16 buckets is full (see CAPACITY).
 // is_new is set for exactly one occurrence of a new key; which one may differ.
 //
-// COST, of random touches (a touch: one aligned piece of up to 128 bytes; an H200
-// serves 34 G reads of 128 bytes a second, or about 15 G writes of one sector):
+// COST. An H200 serves 34 G random reads of a line per second, and 13 to 15 G of
+// those when the line, or one sector of it, is written back. Measured on one, 128 Mi
+// slots, 2^20 keys per call (benchmarks/results/gpu_table.md):
 //
 //   share of slots in use           .5      .75     .9      1.0
 //   buckets read per present key   1.001   1.02    1.05    1.08   (2 choices)
 //   buckets read per absent key    1.004   1.1     1.4     2
-//   keys refused or evicted early  2e-6    .2 %    1.9 %   5.3 %  (2 choices)
+//   refused or evicted early       2e-6    .2 %    1.9 %   5.3 %  (2 choices)
 //   refused, never evicting        0       0       1e-6    .6 %   (16 choices)
 //
-//   find                    1 read                                  34 G keys/s
-//   find + copy, dim D      + 1 read of 4D bytes + 4D bytes written
-//   insert, never evicting  1 read, 1 write                         10 G keys/s
-//   insert, evicting        2 reads, then key and score lines, 2 writes: 4 G/s
+//   touches of one key                                     limit  measured, G/s
+//   find                    1 line                         34     27 / 26 / 24
+//   find + copy, dim 8      + 1 row read, 1 written        16     14
+//   find + copy, dim 64     + 4 lines' worth                6.9    6.1
+//   insert, never evicting  1 line, its sector back        12     12 / 9.3
+//   insert, LRU             + 1 score's sector, there       6.2    5.2 / 4.0
+//                           and back
+//   insert over old, LRU    2 lines; 1 line of keys, 1 of   4.4    3.1
+//                           scores, both back
+//   (find at loads .5 / .75 / 1.0; inserts, all keys new, at .5 / .75, the last at 1)
 //
 // Why not digests: a line of 1-byte digests says where to look, but the key itself
 // is a second touch. 16 keys fill a line that costs hardly more to read than the
@@ -78,7 +85,8 @@
 // below .9 and make a larger one in time: a key whose 16 buckets are full gets no
 // slot and is counted as rejected. Slots are 64-bit: up to 2^37 per table.
 //
-// 8 bytes of index per slot, 16 with eviction.
+// MEMORY. 8 bytes of index per slot, 16 with eviction; with eviction also up to 13
+// MB of marks and locks per set and 73 bytes per key of the largest call.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
 #define KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
@@ -150,13 +158,13 @@ struct RowBlock {
 };
 
 // A set of tables on one device that are worked on together: every call takes the
-// keys of all of them and makes a number of launches that depends on nothing.
+// keys of all of them, in a number of launches that does not depend on the batch.
 //
-// All calls but those that end in Sync, Create, Reserve and SetRows only enqueue
-// on the stream: they neither wait nor allocate, and can be captured in a CUDA
-// graph. The caller orders calls on different streams: finds may run at the same
-// time as finds, nothing else may overlap. The device that was current in Create
-// must be current in every call. A call on an empty batch does nothing.
+// All calls but Create and those that end in Sync only enqueue on the stream: they
+// neither wait nor allocate, and can be captured in a CUDA graph. The caller orders
+// calls on different streams: finds may run at the same time as finds, nothing else
+// may overlap. The device that was current in Create must be current in every call.
+// A call on an empty batch does nothing.
 class TableSet {
  public:
   // InvalidArgument for options out of range; ResourceExhausted, with what is
@@ -187,7 +195,7 @@ class TableSet {
 
   // Makes room for evicting calls of up to max_keys keys (73 bytes per key).
   // Waits when it has to allocate.
-  Status Reserve(int64_t max_keys);
+  Status ReserveSync(int64_t max_keys);
 
   // slots[i] = the slot of keys[i], which is inserted if it was absent; -1 when it
   // has none: its chain is full, or so many new keys of this call came to its
@@ -195,7 +203,7 @@ class TableSet {
   // it is then among the evicted). is_new (may be null): 1 for exactly one
   // occurrence of each key that this call inserted: its row holds nothing yet.
   // evicted: ignored in a set that does not evict. Counts as a use of every key.
-  // REQUIRES: with eviction, num_keys <= what Reserve was last given, else
+  // REQUIRES: with eviction, num_keys <= what ReserveSync was last given, else
   // FailedPrecondition. One launch, or seven with eviction.
   Status FindOrInsert(const KeyBatch& batch, int64_t* slots, uint8_t* is_new,
                       const EvictedKeys& evicted, StreamView stream);

@@ -14,233 +14,13 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/table/gpu/table_fixture.h"
 #include "kernels/engine/table/gpu/table_model.h"
 #include "kernels/engine/table/gpu/table_set.h"
 
 namespace ev {
 namespace gpu {
 namespace {
-
-using Keys = std::vector<int64_t>;
-
-bool g_small = false;
-int g_failures = 0;
-
-#define EXPECT(condition)                                                   \
-  do {                                                                      \
-    if (!(condition)) {                                                     \
-      if (++g_failures <= 20) {                                             \
-        std::printf("  %s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
-      }                                                                     \
-    }                                                                       \
-  } while (0)
-
-void Ok(const Status& status, int line) {
-  if (!status.ok()) {
-    ++g_failures;
-    std::printf("  line %d: %s\n", line, status.message().c_str());
-  }
-}
-#define OK(expression) Ok((expression), __LINE__)
-
-template <typename T>
-class OnDevice {
- public:
-  explicit OnDevice(size_t n) : n_(n) {
-    OK(buffer_.Allocate(n * sizeof(T) + 16, "test data"));
-    // Poison: an output that no kernel writes must not look right.
-    cudaMemset(buffer_.data(), 0xA5, n * sizeof(T) + 16);
-  }
-  explicit OnDevice(const std::vector<T>& v) : OnDevice(v.size()) {
-    if (!v.empty()) {
-      cudaMemcpy(get(), v.data(), n_ * sizeof(T), cudaMemcpyHostToDevice);
-    }
-  }
-  T* get() const { return buffer_.as<T>(); }
-  std::vector<T> Host() const { return Host(n_); }
-  std::vector<T> Host(size_t n) const {
-    std::vector<T> v(n);
-    const cudaError_t error =
-        cudaMemcpy(v.data(), get(), n * sizeof(T), cudaMemcpyDeviceToHost);
-    EXPECT(error == cudaSuccess);
-    return v;
-  }
-
- private:
-  size_t n_;
-  DeviceBuffer buffer_;
-};
-
-struct Inserted {
-  Keys slots;
-  std::vector<uint8_t> is_new;
-  Keys evicted_keys, evicted_slots;
-  std::vector<int32_t> evicted_tables;
-  std::vector<uint64_t> evicted_scores;
-};
-
-struct Listed {
-  Keys keys, slots;
-  std::vector<uint64_t> scores;
-};
-
-// A set that takes and gives host vectors.
-class Fixture {
- public:
-  Fixture(const Keys& capacities, Eviction eviction, int probe_limit = 0)
-      : eviction_(eviction) {
-    TableSetOptions options;
-    for (int64_t c : capacities) options.tables.push_back({"t", c});
-    options.eviction = eviction;
-    options.probe_limit = probe_limit;
-    OK(TableSet::Create(options, StreamView(), &set_));
-  }
-
-  TableSet& set() { return *set_; }
-
-  // segments: one vector of keys per table.
-  static Keys Concat(const std::vector<Keys>& segments, Keys* offsets) {
-    Keys all;
-    offsets->assign(1, 0);
-    for (const Keys& s : segments) {
-      all.insert(all.end(), s.begin(), s.end());
-      offsets->push_back(static_cast<int64_t>(all.size()));
-    }
-    return all;
-  }
-
-  Keys Find(const std::vector<Keys>& segments) {
-    Upload(segments);
-    OnDevice<int64_t> slots(n_);
-    OK(set_->Find(batch_, slots.get(), StreamView()));
-    return slots.Host();
-  }
-  Keys Find(const Keys& keys) { return Find(std::vector<Keys>{keys}); }
-
-  Inserted FindOrInsert(const std::vector<Keys>& segments) {
-    Upload(segments);
-    OK(set_->Reserve(n_));
-    OnDevice<int64_t> slots(n_), evicted_keys(n_), evicted_slots(n_), count(1);
-    OnDevice<int32_t> tables(n_);
-    OnDevice<uint64_t> scores(n_);
-    OnDevice<uint8_t> is_new(n_);
-    EvictedKeys evicted;
-    if (eviction_ != Eviction::kNone) {
-      evicted = {evicted_keys.get(), evicted_slots.get(), tables.get(),
-                 scores.get(), count.get()};
-    }
-    OK(set_->FindOrInsert(batch_, slots.get(), is_new.get(), evicted,
-                          StreamView()));
-    Inserted r;
-    r.slots = slots.Host();
-    r.is_new = is_new.Host();
-    if (eviction_ != Eviction::kNone) {
-      const int64_t k = count.Host()[0];
-      EXPECT(k >= 0 && k <= n_);
-      r.evicted_keys = evicted_keys.Host(k);
-      r.evicted_slots = evicted_slots.Host(k);
-      r.evicted_tables = tables.Host(k);
-      r.evicted_scores = scores.Host(k);
-    }
-    return r;
-  }
-  Inserted FindOrInsert(const Keys& keys) {
-    return FindOrInsert(std::vector<Keys>{keys});
-  }
-
-  Keys Erase(const std::vector<Keys>& segments) {
-    Upload(segments);
-    OnDevice<int64_t> slots(n_);
-    OK(set_->Erase(batch_, slots.get(), StreamView()));
-    return slots.Host();
-  }
-  Keys Erase(const Keys& keys) { return Erase(std::vector<Keys>{keys}); }
-
-  void Touch(const Keys& keys) {
-    Upload({keys});
-    OnDevice<int64_t> slots(n_);
-    OK(set_->Find(batch_, slots.get(), StreamView()));
-    OK(set_->Touch(batch_, slots.get(), StreamView()));
-  }
-
-  std::vector<float> FindAndCopy(const std::vector<Keys>& segments, int64_t dim,
-                                 const float* absent_row, Keys* slots_out) {
-    Upload(segments);
-    OnDevice<int64_t> slots(n_);
-    OnDevice<float> out(n_ * dim);
-    OK(set_->FindAndCopy(batch_, absent_row, out.get(), slots.get(),
-                         StreamView()));
-    *slots_out = slots.Host();
-    return out.Host();
-  }
-
-  Listed Export(int table, int64_t first, int64_t n) {
-    OnDevice<int64_t> keys(n), slots(n), count(1);
-    OnDevice<uint64_t> scores(n);
-    OK(set_->Export(table, first, n,
-                    {keys.get(), slots.get(), scores.get(), count.get()},
-                    StreamView()));
-    const int64_t k = count.Host()[0];
-    EXPECT(k >= 0 && k <= n);
-    return {keys.Host(k), slots.Host(k), scores.Host(k)};
-  }
-  Listed Export(int table) { return Export(table, 0, set_->num_slots(table)); }
-
-  int64_t size(int table = 0) {
-    std::vector<int64_t> sizes;
-    OK(set_->CountsSync(&sizes, nullptr, StreamView()));
-    return sizes[table];
-  }
-  int64_t rejected(int table = 0) {
-    std::vector<int64_t> rejected;
-    OK(set_->CountsSync(nullptr, &rejected, StreamView()));
-    return rejected[table];
-  }
-
- private:
-  void Upload(const std::vector<Keys>& segments) {
-    Keys offsets;
-    const Keys all = Concat(segments, &offsets);
-    n_ = static_cast<int64_t>(all.size());
-    keys_.reset(new OnDevice<int64_t>(all));
-    offsets_.reset(new OnDevice<int64_t>(offsets));
-    batch_.keys = keys_->get();
-    batch_.num_keys = n_;
-    batch_.offsets = segments.size() > 1 ? offsets_->get() : nullptr;
-  }
-
-  Eviction eviction_;
-  std::unique_ptr<TableSet> set_;
-  std::unique_ptr<OnDevice<int64_t>> keys_, offsets_;
-  KeyBatch batch_;
-  int64_t n_ = 0;
-};
-
-Keys RandomKeys(int64_t n, int64_t range, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Keys keys(n);
-  for (int64_t& k : keys) {
-    // Spread over all 64 bits, so that the range is a set and not an interval.
-    k = static_cast<int64_t>((random() % range) * 0x9E3779B97F4A7C15ULL);
-  }
-  return keys;
-}
-
-const Keys& ExtremeKeys() {
-  static const Keys keys = {0,
-                            -1,
-                            1,
-                            std::numeric_limits<int64_t>::min(),
-                            std::numeric_limits<int64_t>::max(),
-                            std::numeric_limits<int64_t>::min() + 1,
-                            std::numeric_limits<int64_t>::max() - 1,
-                            kEmptyInEven,
-                            kEmptyInOdd,
-                            kErasedInEven,
-                            kErasedInOdd};
-  return keys;
-}
 
 void FindsNothingInAnEmptyTable() {
   Fixture f({1000}, Eviction::kNone);
@@ -618,7 +398,7 @@ void SlotsGoBeyond31Bits() {
   cudaMemGetInfo(&free_bytes, &total_bytes);
   const int64_t slots = 2300000000LL;
   if (g_small || free_bytes < slots * 8 + (4ULL << 30)) {
-    std::printf("  skipped: needs 23 GB of free device memory\n");
+    std::printf("skipped (needs 23 GB of device memory, not --small): ");
     return;
   }
   Fixture f({slots}, Eviction::kNone);
@@ -634,6 +414,44 @@ void SlotsGoBeyond31Bits() {
   EXPECT(beyond > n / 100);
   EXPECT(static_cast<int64_t>(distinct.size()) == n);
   EXPECT(f.Find(keys) == r.slots);
+}
+
+void CallsCanBeCaptured() {
+  for (Eviction eviction : {Eviction::kNone, Eviction::kLru, Eviction::kLfu}) {
+    Fixture f({2000}, eviction);
+    OK(f.set().ReserveSync(300));
+    OnDevice<int64_t> keys(300), slots(300), found(300);
+    OnDevice<uint8_t> is_new(300);
+    KeyBatch batch;
+    batch.keys = keys.get();
+    batch.num_keys = 300;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    EXPECT(cudaStreamCreate(&stream) == cudaSuccess);
+    EXPECT(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) ==
+           cudaSuccess);
+    OK(f.set().FindOrInsert(batch, slots.get(), is_new.get(), EvictedKeys(),
+                            stream));
+    OK(f.set().Find(batch, found.get(), stream));
+    EXPECT(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+    EXPECT(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess);
+    std::unordered_set<int64_t> all;
+    for (int round = 0; round < 4; ++round) {
+      const Keys given = RandomKeys(300, 400, round);
+      cudaMemcpy(keys.get(), given.data(), 300 * 8, cudaMemcpyHostToDevice);
+      EXPECT(cudaGraphLaunch(replay, stream) == cudaSuccess);
+      EXPECT(cudaStreamSynchronize(stream) == cudaSuccess);
+      all.insert(given.begin(), given.end());
+      const Keys after = slots.Host();
+      EXPECT(found.Host() == after);
+      for (int64_t s : after) EXPECT(s >= 0);
+      EXPECT(f.size() == static_cast<int64_t>(all.size()));
+    }
+    cudaGraphExecDestroy(replay);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(stream);
+  }
 }
 
 void SaysWhatIsWrong() {
@@ -697,6 +515,7 @@ const Test kTests[] = {
     TEST(EvictsLeastFrequentlyUsedAsTheModel),
     TEST(ExportsRangesOnce),
     TEST(SlotsGoBeyond31Bits),
+    TEST(CallsCanBeCaptured),
     TEST(SaysWhatIsWrong),
 };
 
@@ -723,7 +542,7 @@ int Main(int argc, char** argv) {
       std::printf("  %s\n", cudaGetErrorString(error));
       ++g_failures;
     }
-    std::printf("%s %s\n", g_failures ? "FAILED" : "ok    ", test.name);
+    std::printf("%s%s\n", g_failures ? "FAILED " : "ok     ", test.name);
     std::fflush(stdout);
     failed += g_failures != 0;
     ++ran;
