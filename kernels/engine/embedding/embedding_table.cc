@@ -114,6 +114,11 @@ std::vector<SlotSpec> EmbeddingTable::slots() const {
   return impl_->slots;
 }
 
+std::vector<float> EmbeddingTable::default_rows() const {
+  SharedGate shared(&impl_->gate);
+  return impl_->defaults;
+}
+
 Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
                                    std::vector<int>* columns) {
   EV_RETURN_IF_ERROR(CheckSlotNames(*impl_, slots));

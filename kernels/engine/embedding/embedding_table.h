@@ -82,6 +82,8 @@ class EmbeddingTable {
   TableStats stats() const;
   // Names and initial values by column.
   std::vector<SlotSpec> slots() const;
+  // What Initialize got, [R, dim]; empty before.
+  std::vector<float> default_rows() const;
 
   // Makes the rows hold these slots (adding what is missing, filled with the
   // initial value in rows that exist) and gives their columns (null: not wanted).

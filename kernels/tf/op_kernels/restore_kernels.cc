@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvRestore.
+// EvDefaultRows, EvRestore.
 
 #include <algorithm>
 #include <memory>
@@ -11,6 +11,7 @@
 
 #include "kernels/tf/bridge/checkpoint_reader.h"
 #include "kernels/tf/bridge/status.h"
+#include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
 
@@ -163,6 +164,24 @@ class StoredTable {
   std::vector<std::unique_ptr<TensorStream>> slots_;
 };
 
+class DefaultRowsOp : public OpKernel {
+ public:
+  explicit DefaultRowsOp(OpKernelConstruction* context) : OpKernel(context) {}
+
+  void Compute(OpKernelContext* context) override {
+    EvResourcePtr resource;
+    OP_REQUIRES_OK(context, GetInitialized(context, 0, &resource));
+    const std::vector<float> rows = resource->table()->default_rows();
+    const int64_t dim = resource->dim();
+    tensorflow::TensorShape shape;
+    OP_REQUIRES_OK(context, MatrixShape(rows.size() / dim, dim,
+                                        resource->name(), &shape));
+    tensorflow::Tensor* output = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, shape, &output));
+    std::copy(rows.begin(), rows.end(), MutableData<float>(output));
+  }
+};
+
 class RestoreOp : public OpKernel {
  public:
   explicit RestoreOp(OpKernelConstruction* context) : OpKernel(context) {
@@ -191,14 +210,23 @@ class RestoreOp : public OpKernel {
     std::unique_ptr<CheckpointReader> checkpoint;
     TF_RETURN_IF_ERROR(CheckpointReader::Open(prefix, &checkpoint));
     std::vector<std::string> names;
-    TF_RETURN_IF_ERROR(StoredNames(*checkpoint, &names));
+    std::string defaults_of;
+    TF_RETURN_IF_ERROR(StoredNames(*checkpoint, &names, &defaults_of));
     // Everything is opened and checked before the table changes.
     std::vector<StoredTable> stored(names.size());
     for (size_t i = 0; i < names.size(); ++i) {
       TF_RETURN_IF_ERROR(stored[i].Open(*checkpoint, names[i], slots_[0],
                                         resource->dim()));
     }
-    TF_RETURN_IF_ERROR(ToTf(resource->table()->Clear()));
+    std::vector<float> defaults;
+    TF_RETURN_IF_ERROR(
+        ReadDefaults(*checkpoint, defaults_of, resource->dim(), &defaults));
+    if (defaults.empty()) {
+      TF_RETURN_IF_ERROR(ToTf(resource->table()->Clear()));
+    } else {
+      TF_RETURN_IF_ERROR(ToTf(resource->table()->Initialize(
+          defaults, defaults.size() / resource->dim())));
+    }
     for (StoredTable& table : stored) {
       TF_RETURN_IF_ERROR(table.Import(slots_[0], part_, num_parts_,
                                       resource->table().get()));
@@ -206,13 +234,39 @@ class RestoreOp : public OpKernel {
     return Status::OK();
   }
 
-  // The stored tables that can hold keys of this part.
+  // Leaves *rows empty when the checkpoint has none.
+  static Status ReadDefaults(const CheckpointReader& checkpoint,
+                             const std::string& name, int64_t dim,
+                             std::vector<float>* rows) {
+    const std::string tensor = name + "-default_rows";
+    bool found;
+    TF_RETURN_IF_ERROR(checkpoint.Find(tensor, &found));
+    if (!found) return Status::OK();
+    std::unique_ptr<TensorStream> stream;
+    TF_RETURN_IF_ERROR(checkpoint.Open(tensor, &stream));
+    const tensorflow::TensorShape& shape = stream->shape();
+    if (stream->dtype() != tensorflow::DT_FLOAT || shape.dims() != 2 ||
+        shape.dim_size(0) < 1 || shape.dim_size(1) != dim) {
+      return tensorflow::errors::InvalidArgument(
+          "tensor ", tensor, " of checkpoint ", checkpoint.prefix(),
+          " must be float [R,", dim, "], got ",
+          tensorflow::DataTypeString(stream->dtype()), " ",
+          shape.DebugString());
+    }
+    rows->resize(shape.num_elements());
+    return stream->Read(rows->size() * sizeof(float), rows->data());
+  }
+
+  // The stored tables that can hold keys of this part, and the one whose default
+  // rows it takes.
   Status StoredNames(const CheckpointReader& checkpoint,
-                     std::vector<std::string>* names) const {
+                     std::vector<std::string>* names,
+                     std::string* defaults_of) const {
     bool found;
     TF_RETURN_IF_ERROR(checkpoint.Find(tensor_name_ + "-keys", &found));
     if (found) {
       names->push_back(tensor_name_);
+      *defaults_of = tensor_name_;
       return Status::OK();
     }
     for (int i = 0;; ++i) {
@@ -226,6 +280,7 @@ class RestoreOp : public OpKernel {
           "checkpoint ", checkpoint.prefix(), " has neither tensor ",
           tensor_name_, "-keys nor ", tensor_name_, "/part_0-keys");
     }
+    *defaults_of = (*names)[part_ % names->size()];
     // With as many parts as are stored, each finds its keys in its own.
     if (static_cast<int>(names->size()) == num_parts_) {
       *names = {(*names)[part_]};
@@ -239,6 +294,8 @@ class RestoreOp : public OpKernel {
   int num_parts_ = 1;
 };
 
+REGISTER_KERNEL_BUILDER(Name("EvDefaultRows").Device(tensorflow::DEVICE_CPU),
+                        DefaultRowsOp);
 REGISTER_KERNEL_BUILDER(Name("EvRestore").Device(tensorflow::DEVICE_CPU),
                         RestoreOp);
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvRestore.
+// EvDefaultRows, EvRestore.
 
 #include <string>
 #include <vector>
@@ -16,6 +16,21 @@ using tensorflow::Status;
 using tensorflow::errors::InvalidArgument;
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
+
+REGISTER_OP("EvDefaultRows")
+    .Input("resource: resource")
+    .Output("default_rows: float")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Matrix(c->UnknownDim(), RowDim(c, 0)));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Gives the default rows that the table was initialized with.
+
+resource: The handle; must be initialized.
+default_rows: [R, D], key k starts with row floormod(k, R).
+)doc");
 
 REGISTER_OP("EvRestore")
     .Input("resource: resource")
@@ -52,8 +67,9 @@ The tensors are <tensor_name>-keys, <tensor_name>-values, <tensor_name>-versions
 <tensor_name>-freqs and <tensor_name>/<slot>-values, or, when the checkpoint was
 written in another number of parts, those of <tensor_name>/part_0 and so on. A slot
 that the checkpoint lacks starts with its initial value; so do missing versions and
-frequencies. Rows of another length are an error, and so is a checkpoint without
-the variable.
+frequencies. Default rows, <tensor_name>-default_rows, are taken over where the
+checkpoint has them, so that keys to come start as they would have. Rows of another
+length are an error, and so is a checkpoint without the variable.
 
 resource: The handle; must be initialized.
 prefix: Scalar, the checkpoint's prefix.

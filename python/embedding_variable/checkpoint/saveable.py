@@ -8,7 +8,8 @@ The names are DeepRec's. For a variable `v` with a slot `Adagrad`:
   keys (v-keys_filtered, v-versions_filtered, v-freqs_filtered,
   v-partition_filter_offset); then v/Adagrad-keys, v/Adagrad-values and so on.
 
-All come from one export op: one frozen moment of keys, values and slots.
+All come from one export op: one frozen moment of keys, values and slots. Ours alone is
+v-default_rows, what new keys start with.
 """
 
 from tensorflow.python.framework import constant_op
@@ -62,7 +63,12 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
         ("partition_filter_offset",
          array_ops.zeros([_NUM_BUCKETS + 1], dtypes.int32)),
     ]
-    specs = []
+    # Not among DeepRec's tensors: with it, keys to come start after a restore as
+    # they would have without the interruption.
+    specs = [
+        saveable_object.SaveSpec(
+            checkpoint_ops.default_rows(var.handle), "", name + "-default_rows")
+    ]
     values = [(name, table.values)]
     values += [("%s/%s" % (name, s), v) for s, v in zip(names, table.slots)]
     for prefix, rows in values:
@@ -101,7 +107,14 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
 
 
 def _prefix_of(tensor):
-  """Returns the string scalar that a restored tensor's checkpoint is named by."""
+  """Returns the string scalar that a restored tensor's checkpoint is named by.
+
+  Args:
+    tensor: what stock code restored (`tf.train.Checkpoint`), or the prefix itself
+      (`tf.train.Saver`, patched not to read a table whole).
+  """
+  if tensor.dtype == dtypes.string:
+    return tensor
   while tensor.op.type != "RestoreV2":
     tensor = tensor.op.inputs[0]
   return tensor.op.inputs[0]

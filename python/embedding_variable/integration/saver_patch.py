@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: `tf.train.Saver` saves and restores embedding variables.
 
-Why: stock code turns a resource variable into one tensor that is read whole. Both
-functions are called through the module by everything that makes savers.
+Why: stock code turns a resource variable into one tensor that is read whole. The two
+functions are called through the module by everything that makes savers. Restoring reads
+the tensors of all saveables in one op; a table is left out there, because which of its
+tensors a checkpoint has is known only when it is opened.
 """
 
 from tensorflow.python.ops import variables
+from tensorflow.python.training import saver
 from tensorflow.python.training.saving import saveable_object_util
 
 from embedding_variable.checkpoint import saveable
@@ -15,10 +18,12 @@ from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Replaces `op_list_to_dict` and `saveable_objects_for_op`."""
+  """Replaces what makes saveables of variables, and the bulk restore."""
   patching.wrap(saveable_object_util, "op_list_to_dict", _op_list_to_dict)
   patching.wrap(saveable_object_util, "saveable_objects_for_op",
                 _saveable_objects_for_op)
+  for builder in (saver.BaseSaverBuilder, saver.BulkSaverBuilder):
+    patching.wrap(builder, "bulk_restore", _bulk_restore)
 
 
 def _op_list_to_dict(stock):
@@ -69,3 +74,29 @@ def _saveable_objects_for_op(stock):
       yield saveable.EmbeddingVariableSaveable(part, part_name)
 
   return saveable_objects_for_op
+
+
+def _bulk_restore(stock):
+
+  def bulk_restore(self, filename_tensor, saveables, preferred_shard,
+                   restore_sequentially):
+    is_table = lambda s: isinstance(s, saveable.EmbeddingVariableSaveable)
+    others = [s for s in saveables if not is_table(s)]
+    if len(others) == len(saveables):
+      return stock(self, filename_tensor, saveables, preferred_shard,
+                   restore_sequentially)
+    restored = []
+    if others:
+      restored = list(stock(self, filename_tensor, others, preferred_shard,
+                            restore_sequentially))
+    result = []
+    for item in saveables:
+      count = len(item.specs)
+      if is_table(item):
+        result.extend([filename_tensor] * count)
+      else:
+        result.extend(restored[:count])
+        del restored[:count]
+    return result
+
+  return bulk_restore

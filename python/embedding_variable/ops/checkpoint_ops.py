@@ -70,6 +70,16 @@ def import_table(resource,
       num_parts=num_parts, clear=clear, name=name)
 
 
+def default_rows(resource, name=None):
+  """Returns float32 `[R, D]`: the default rows that the table was initialised with.
+
+  Args:
+    resource: resource scalar from `handle`; must be initialised.
+    name: name of the op.
+  """
+  return _gen.ev_default_rows(resource, name=name)
+
+
 def restore_table(resource,
                   prefix,
                   tensor_name,
@@ -99,5 +109,5 @@ def restore_table(resource,
       slot_inits=list(slot_inits), part=part, num_parts=num_parts, name=name)
 
 
-for _op_type in ("EvExport", "EvImport", "EvRestore"):
+for _op_type in ("EvDefaultRows", "EvExport", "EvImport", "EvRestore"):
   ops.NotDifferentiable(_op_type)

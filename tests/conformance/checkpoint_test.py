@@ -1,0 +1,334 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`tf.train.Saver` on embedding variables."""
+
+import os
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+import embedding_variable as ev
+import pairs
+
+_ROWS, _DIM = 50, 3
+
+
+class _Model(object):
+  """A graph that trains an embedding variable, and its session."""
+
+  def __init__(self, optimizer=tf.train.AdamOptimizer, parts=None, dim=_DIM,
+               train=True, key_dtype=tf.int64, name="v", saver=None,
+               record=()):
+    for flag in record:
+      os.environ[flag] = "1"
+    self.graph = tf.Graph()
+    with self.graph.as_default():
+      tf.set_random_seed(3)
+      self.step = tf.train.get_or_create_global_step()
+      self.variable = tf.get_embedding_variable(
+          name, dim, key_dtype=key_dtype,
+          initializer=tf.random_normal_initializer(seed=7),
+          partitioner=None if parts is None else
+          tf.fixed_size_partitioner(parts))
+      self.dense = tf.get_variable("dense", [dim],
+                                   initializer=tf.ones_initializer())
+      self.ids = tf.placeholder(key_dtype, [None])
+      rows = tf.nn.embedding_lookup(self.variable, self.ids)
+      self.rows = rows
+      self.loss = tf.reduce_sum(tf.square(rows * self.dense - 1.0))
+      if train:
+        self.optimizer = optimizer(0.05)
+        self.train = self.optimizer.minimize(self.loss, global_step=self.step)
+      self.export = [p.export() for p in self.parts()]
+      self.saver = (saver or tf.train.Saver)()
+      self.init = tf.global_variables_initializer()
+      self.graph.finalize()
+    for flag in record:
+      del os.environ[flag]
+    self.session = tf.Session(graph=self.graph)
+
+  def parts(self):
+    if ev.is_embedding_variable(self.variable):
+      return [self.variable]
+    return list(self.variable)
+
+  def start(self):
+    self.session.run(self.init)
+    return self
+
+  def run(self, steps, seed, low=-_ROWS):
+    """Trains; returns the losses."""
+    random = np.random.RandomState(seed)
+    return [
+        self.session.run([self.loss, self.train],
+                         {self.ids: random.randint(low, _ROWS, size=20)})[0]
+        for _ in range(steps)
+    ]
+
+  def contents(self):
+    """Returns key -> row of all parts."""
+    found = {}
+    for keys, values, _, _ in self.session.run(self.export):
+      found.update(zip(keys.tolist(), values.tolist()))
+    return found
+
+
+class CheckpointTest(parameterized.TestCase):
+
+  def setUp(self):
+    super(CheckpointTest, self).setUp()
+    self._path = os.path.join(self.create_tempdir().full_path, "model.ckpt")
+
+  def _save(self, model):
+    return model.saver.save(model.session, self._path, write_meta_graph=False)
+
+  @parameterized.parameters(
+      (tf.train.AdamOptimizer, None), (tf.train.AdagradOptimizer, None),
+      (tf.train.FtrlOptimizer, 2), (tf.train.GradientDescentOptimizer, None),
+      (tf.train.AdamAsyncOptimizer, 3),
+      # The generic path.
+      (tf.train.ProximalAdagradOptimizer, None))
+  def test_going_on_equals_never_having_stopped(self, optimizer, parts):
+    one = _Model(optimizer, parts).start()
+    one.run(5, seed=1)
+    path = self._save(one)
+    expected = one.run(5, seed=2)
+    two = _Model(optimizer, parts)
+    # Into a new session, and over what another one had learned.
+    for _ in range(2):
+      two.saver.restore(two.session, path)
+      self.assertEqual(two.run(5, seed=2), expected)
+      self.assertEqual(two.contents(), one.contents())
+      self.assertEqual(two.session.run(two.step), 10)
+
+  def test_tensors_of_the_checkpoint(self):
+    model = _Model(record=("TF_RECORD_FREQ", "TF_RECORD_VERSION")).start()
+    model.run(3, seed=1)
+    reader = tf.train.load_checkpoint(self._save(model))
+    types = reader.get_variable_to_dtype_map()
+    suffixes = {
+        "keys": tf.int64, "values": tf.float32, "versions": tf.int64,
+        "freqs": tf.int64, "partition_offset": tf.int32,
+        "keys_filtered": tf.int64, "versions_filtered": tf.int64,
+        "freqs_filtered": tf.int64, "partition_filter_offset": tf.int32
+    }
+    for name in ("v", "v/Adam", "v/Adam_1"):
+      for suffix, dtype in suffixes.items():
+        self.assertEqual(types["%s-%s" % (name, suffix)], dtype)
+    self.assertCountEqual(
+        [name for name in types if name.startswith("v")], ["v-default_rows"] +
+        ["%s-%s" % (n, s) for n in ("v", "v/Adam", "v/Adam_1") for s in suffixes])
+    keys = reader.get_tensor("v-keys")
+    np.testing.assert_array_equal(reader.get_tensor("v/Adam-keys"), keys)
+    self.assertEqual(reader.get_tensor("v-values").shape, (len(keys), _DIM))
+    self.assertEqual(reader.get_tensor("v-freqs").sum(), 60)
+    self.assertLessEqual(reader.get_tensor("v-versions").max(), 2)
+    self.assertEqual(
+        dict(zip(keys.tolist(), reader.get_tensor("v-values").tolist())),
+        model.contents())
+    # Keys of bucket b are rows offset[b] to offset[b + 1] - 1.
+    offset = reader.get_tensor("v-partition_offset")
+    self.assertEqual(offset.shape, (1001,))
+    self.assertEqual(offset[0], 0)
+    self.assertEqual(offset[-1], len(keys))
+    for bucket in range(1000):
+      for key in keys[offset[bucket]:offset[bucket + 1]]:
+        self.assertEqual(key % 1000, bucket)
+    np.testing.assert_array_equal(
+        reader.get_tensor("v-partition_filter_offset"), np.zeros([1001]))
+
+  def test_frequency_and_version_come_back(self):
+    record = ("TF_RECORD_FREQ", "TF_RECORD_VERSION")
+    one = _Model(record=record).start()
+    one.run(3, seed=1)
+    two = _Model(record=record)
+    two.saver.restore(two.session, self._save(one))
+    for a, b in zip(one.session.run(one.export)[0], two.session.run(two.export)[0]):
+      np.testing.assert_array_equal(a, b)
+    # And a variable that does not record them takes the same checkpoint.
+    three = _Model()
+    three.saver.restore(three.session, self._path)
+    self.assertEqual(three.contents(), one.contents())
+
+  @parameterized.product(saved=(None, 1, 2, 5), restored=(None, 1, 2, 3))
+  def test_another_number_of_parts(self, saved, restored):
+    one = _Model(parts=saved).start()
+    one.run(4, seed=1)
+    path = self._save(one)
+    two = _Model(parts=restored)
+    two.saver.restore(two.session, path)
+    self.assertEqual(two.contents(), one.contents())
+    self.assertGreater(len(one.contents()), 20)
+    for i, (keys, _, _, _) in enumerate(two.session.run(two.export)):
+      self.assertTrue(all(k % 1000 % (restored or 1) == i for k in keys.tolist()))
+    # Slots came along: training goes on the same, but for the order of sums.
+    np.testing.assert_allclose(two.run(3, seed=2), one.run(3, seed=2), rtol=1e-5)
+
+  def test_a_missing_slot_starts_with_its_initial_value(self):
+    one = _Model(tf.train.GradientDescentOptimizer).start()
+    one.run(3, seed=1)
+    path = self._save(one)
+    two = _Model(tf.train.AdagradOptimizer, saver=lambda: tf.train.Saver(
+        tf.get_collection("embedding_variables")))
+    two.saver.restore(two.session, path)
+    self.assertEqual(two.contents(), one.contents())
+    self._save(two)
+    np.testing.assert_array_equal(
+        tf.train.load_variable(self._path, "v/Adagrad-values"),
+        np.full([len(one.contents()), _DIM], .1, np.float32))
+
+  def test_into_a_graph_without_the_optimizer(self):
+    one = _Model().start()
+    one.run(3, seed=1)
+    path = self._save(one)
+    two = _Model(train=False)
+    two.saver.restore(two.session, path)
+    self.assertEqual(two.contents(), one.contents())
+    ids = {two.ids: list(range(-5, 5))}
+    np.testing.assert_array_equal(
+        two.session.run(two.rows, ids),
+        one.session.run(one.rows, {one.ids: ids[two.ids]}))
+
+  def test_another_dim(self):
+    one = _Model().start()
+    one.run(2, seed=1)
+    path = self._save(one)
+    two = _Model(dim=_DIM + 1, train=False,
+                 saver=lambda: tf.train.Saver(tf.get_collection(
+                     "embedding_variables")))
+    with self.assertRaisesRegex(
+        Exception, r"embedding variable 'v': .*v-values.*model.ckpt.*"
+        r"embedding_dim is 4.*\[\d+,3\]"):
+      two.saver.restore(two.session, path)
+
+  def test_a_variable_that_the_checkpoint_lacks(self):
+    path = self._save(_Model().start())
+    other = _Model(name="w", train=False)
+    with self.assertRaisesRegex(tf.errors.NotFoundError, "w-keys"):
+      other.saver.restore(other.session, path)
+
+  def test_a_damaged_checkpoint(self):
+    one = _Model(train=False, saver=lambda: tf.train.Saver(
+        tf.get_collection("embedding_variables")))
+    trained = _Model().start()
+    trained.run(3, seed=1)
+    path = self._save(trained)
+    data = path + ".data-00000-of-00001"
+    with open(data, "r+b") as f:
+      content = f.read()
+      first_row = np.array(sorted(
+          trained.contents().items(), key=lambda kv: (kv[0] % 1000, kv[0]))[0][1],
+          np.float32).tobytes()
+      f.seek(content.index(first_row))
+      f.write(b"\x00\x01\x02")
+    with self.assertRaisesRegex(tf.errors.DataLossError,
+                                "'v': .*checksum of tensor v-values"):
+      one.saver.restore(one.session, path)
+
+  def test_int32_keys(self):
+    one = _Model(key_dtype=tf.int32).start()
+    one.run(3, seed=1)
+    path = self._save(one)
+    self.assertEqual(tf.train.load_variable(path, "v-keys").dtype, np.int32)
+    two = _Model(key_dtype=tf.int32)
+    two.saver.restore(two.session, path)
+    self.assertEqual(two.contents(), one.contents())
+
+  def test_save_before_the_first_step(self):
+    path = self._save(_Model().start())
+    self.assertEqual(tf.train.load_variable(path, "v-keys").shape, (0,))
+    two = _Model()
+    two.saver.restore(two.session, path)
+    self.assertLen(two.run(1, seed=1), 1)
+
+  @parameterized.parameters(
+      (lambda: tf.train.Saver(sharded=True),),
+      (lambda: tf.train.Saver(reshape=True),),
+      (lambda: tf.train.Saver(tf.global_variables()),),
+      (lambda: tf.train.Saver({v.op.name: v for v in tf.global_variables()}),),
+      (lambda: tf.train.Saver(max_to_keep=1, save_relative_paths=True),))
+  def test_ways_to_make_a_saver(self, saver):
+    one, two = _Model(saver=saver).start(), _Model(saver=saver)
+    one.run(3, seed=1)
+    path = self._save(one)
+    self.assertTrue(tf.train.checkpoint_exists(path))
+    two.saver.restore(two.session, path)
+    self.assertEqual(two.contents(), one.contents())
+
+  def test_under_another_name(self):
+    one = _Model(saver=lambda: tf.train.Saver({
+        "renamed": tf.get_collection("embedding_variables")[0]})).start()
+    one.run(2, seed=1)
+    path = self._save(one)
+    self.assertLen(tf.train.load_variable(path, "renamed-keys"),
+                   len(one.contents()))
+    two = _Model(saver=lambda: tf.train.Saver({
+        "renamed": tf.get_collection("embedding_variables")[0]}))
+    two.start()
+    two.saver.restore(two.session, path)
+    self.assertEqual(two.contents(), one.contents())
+
+  def test_old_checkpoints_are_removed(self):
+    model = _Model(saver=lambda: tf.train.Saver(max_to_keep=2)).start()
+    for step in range(4):
+      model.saver.save(model.session, self._path, global_step=step,
+                       write_meta_graph=False)
+    found = {f.split(".")[1] for f in os.listdir(os.path.dirname(self._path))
+             if f.startswith("model.ckpt-")}
+    self.assertEqual(found, {"ckpt-2", "ckpt-3"})
+
+  def test_a_saver_saves_while_others_train(self):
+    # Keys and slots are of one moment: all tensors have the same rows.
+    model = _Model().start()
+    coordinator = tf.train.Coordinator()
+    random = np.random.RandomState(0)
+
+    def train():
+      while not coordinator.should_stop():
+        model.session.run(model.train, {
+            model.ids: random.randint(0, 10**6, size=50)})
+
+    threads = [tf.train.LooperThread(coordinator, None, target=train)
+               for _ in range(2)]
+    for thread in threads:
+      thread.start()
+    try:
+      for _ in range(5):
+        reader = tf.train.load_checkpoint(self._save(model))
+        keys = reader.get_tensor("v-keys")
+        for name in ("v", "v/Adam", "v/Adam_1"):
+          np.testing.assert_array_equal(reader.get_tensor(name + "-keys"), keys)
+          self.assertEqual(reader.get_tensor(name + "-values").shape,
+                           (len(keys), _DIM))
+        # A row and its slots: whoever has a second moment has moved.
+        moved = reader.get_tensor("v/Adam_1-values") != 0
+        self.assertTrue(moved.all())
+    finally:
+      coordinator.request_stop()
+      coordinator.join(threads)
+
+  def test_many_rows(self):
+    # More than fits into one piece of the restore.
+    with tf.Graph().as_default(), tf.Session() as session:
+      v = tf.get_embedding_variable("v", 64, initializer=tf.zeros_initializer())
+      ids = tf.range(100000, dtype=tf.int64) * 7 - 50000
+      loss = tf.reduce_sum(tf.nn.embedding_lookup(v, ids) *
+                           tf.cast(ids, tf.float32)[:, None])
+      train = tf.train.AdagradOptimizer(1.0).minimize(loss)
+      saver = tf.train.Saver()
+      sample = tf.nn.embedding_lookup(v, ids[::997])
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      before = session.run(sample)
+      saver.save(session, self._path)
+      session.run(v.initializer)
+      self.assertFalse(session.run(sample).any())
+      saver.restore(session, self._path)
+      np.testing.assert_array_equal(session.run(sample), before)
+      self.assertEqual(session.run(v)[0], 100000)
+
+
+if __name__ == "__main__":
+  absltest.main()
