@@ -50,8 +50,8 @@ struct Array {
   DeviceBuffer buffer;
 };
 
-// The i-th key: distinct for distinct i, spread over 64 bits, and no relation to
-// the table's own hash.
+// The i-th key: distinct for distinct i, spread over 64 bits, and no relation
+// to the table's own hash.
 __host__ __device__ inline int64_t KeyAt(uint64_t i) {
   uint64_t z = i * 0x9E3779B97F4A7C15ULL + 0x1234567;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -64,7 +64,8 @@ __global__ void NewKeysKernel(int64_t* keys, int64_t n, uint64_t first) {
   if (i < n) keys[i] = KeyAt(first + i);
 }
 
-// Key i is a uniform draw from present, or with probability 1 - hit_rate a new key.
+// Key i is a uniform draw from present, or with probability 1 - hit_rate a new
+// key.
 __global__ void MixKeysKernel(int64_t* keys, int64_t n, const int64_t* present,
                               int64_t num_present, float hit_rate,
                               uint64_t first_new, uint64_t seed) {
@@ -76,7 +77,9 @@ __global__ void MixKeysKernel(int64_t* keys, int64_t n, const int64_t* present,
   keys[i] = hit ? present[draw % num_present] : KeyAt(first_new + i);
 }
 
-inline unsigned Blocks(int64_t n) { return static_cast<unsigned>((n + 255) / 256); }
+inline unsigned Blocks(int64_t n) {
+  return static_cast<unsigned>((n + 255) / 256);
+}
 
 // One table (or more of equal size, summing up to kSlots) and a supply of keys.
 class Bench {
@@ -130,7 +133,8 @@ class Bench {
   void FillTo(double load) {
     const int64_t want = static_cast<int64_t>(load * total_slots());
     for (int64_t have = size(); have < want;) {
-      // Near the end new keys meet full buckets and evict; go on until it is full.
+      // Near the end new keys meet full buckets and evict; go on until it is
+      // full.
       const int64_t n = std::min(kBatch, std::max<int64_t>(want - have, 4096));
       NewKeysKernel<<<Blocks(kBatch), 256>>>(keys.get(), kBatch, next);
       next += kBatch;

@@ -12,7 +12,8 @@ int main() {
   const double loads[] = {0.5, 0.75, 1.0};
   const double goals[] = {15, 14, 11}, peer[] = {7.3, 6.5, 4.7};
   // Buckets read per present / absent key, and the 33.9 G touches/s of a line.
-  const double hit_reads[] = {1.001, 1.02, 1.08}, miss_reads[] = {1.004, 1.1, 2};
+  const double hit_reads[] = {1.001, 1.02, 1.08},
+               miss_reads[] = {1.004, 1.1, 2};
   char what[128];
   {
     Bench b(Eviction::kLru);

@@ -33,7 +33,8 @@ int main() {
     b.MakeKeys(1.0f);
     for (int d = 0; d < 3; ++d) {
       const int64_t dim = dims[d];
-      // dim 8's rows are one 32-byte touch, dim 32's a line, dim 64's 256 bytes.
+      // dim 8's rows are one 32-byte touch, dim 32's a line, dim 64's 256
+      // bytes.
       const double row_touches = dim == 8 ? 40.2 : dim == 32 ? 33.9 : 17.7;
       const double limit =
           1 / (reads[l] / 33.9 + 1 / row_touches + dim * 4 / 4300.0);

@@ -26,31 +26,30 @@ void LogCudaError(cudaError_t error, const char* call, const char* file,
 }  // namespace gpu
 }  // namespace ev
 
-#define EV_CUDA_RETURN_IF_ERROR(call)                              \
-  do {                                                             \
-    const cudaError_t ev_cuda_error_ = (call);                     \
-    if (ev_cuda_error_ != cudaSuccess) {                           \
-      return ::ev::gpu::CudaStatus(ev_cuda_error_, #call, __FILE__, \
-                                   __LINE__);                      \
-    }                                                              \
+#define EV_CUDA_RETURN_IF_ERROR(call)                                          \
+  do {                                                                         \
+    const cudaError_t ev_cuda_error_ = (call);                                 \
+    if (ev_cuda_error_ != cudaSuccess) {                                       \
+      return ::ev::gpu::CudaStatus(ev_cuda_error_, #call, __FILE__, __LINE__); \
+    }                                                                          \
   } while (0)
 
 // After a kernel launch: catches a bad configuration; waits for nothing.
-#define EV_CUDA_RETURN_IF_LAUNCH_FAILED(kernel)                        \
-  do {                                                                 \
-    const cudaError_t ev_cuda_error_ = cudaGetLastError();             \
-    if (ev_cuda_error_ != cudaSuccess) {                               \
+#define EV_CUDA_RETURN_IF_LAUNCH_FAILED(kernel)                         \
+  do {                                                                  \
+    const cudaError_t ev_cuda_error_ = cudaGetLastError();              \
+    if (ev_cuda_error_ != cudaSuccess) {                                \
       return ::ev::gpu::CudaStatus(ev_cuda_error_, "launch of " kernel, \
-                                   __FILE__, __LINE__);                \
-    }                                                                  \
+                                   __FILE__, __LINE__);                 \
+    }                                                                   \
   } while (0)
 
-#define EV_CUDA_LOG_IF_ERROR(call)                                         \
-  do {                                                                     \
-    const cudaError_t ev_cuda_error_ = (call);                             \
-    if (ev_cuda_error_ != cudaSuccess) {                                   \
-      ::ev::gpu::LogCudaError(ev_cuda_error_, #call, __FILE__, __LINE__);  \
-    }                                                                      \
+#define EV_CUDA_LOG_IF_ERROR(call)                                        \
+  do {                                                                    \
+    const cudaError_t ev_cuda_error_ = (call);                            \
+    if (ev_cuda_error_ != cudaSuccess) {                                  \
+      ::ev::gpu::LogCudaError(ev_cuda_error_, #call, __FILE__, __LINE__); \
+    }                                                                     \
   } while (0)
 
 #endif  // KERNELS_ENGINE_BASE_GPU_CUDA_ERROR_H_

@@ -39,10 +39,10 @@ Status DeviceBuffer::Allocate(size_t size_bytes, const std::string& what) {
     cudaGetLastError();  // not sticky; the next launch must not report it
     size_t free_bytes = 0, total_bytes = 0;
     EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
-    return ResourceExhausted(
-        what + " needs " + std::to_string(size_bytes) +
-        " bytes of device memory, " + std::to_string(free_bytes) + " of " +
-        std::to_string(total_bytes) + " are free");
+    return ResourceExhausted(what + " needs " + std::to_string(size_bytes) +
+                             " bytes of device memory, " +
+                             std::to_string(free_bytes) + " of " +
+                             std::to_string(total_bytes) + " are free");
   }
   EV_CUDA_RETURN_IF_ERROR(error);
   data_ = data;

@@ -16,8 +16,8 @@ namespace ev {
 namespace gpu {
 
 // Movable, not copyable. The memory belongs to the device that is current when
-// Allocate is called and is aligned to at least 256 bytes. Freeing waits for the
-// device (cudaFree): not for a step's path.
+// Allocate is called and is aligned to at least 256 bytes. Freeing waits for
+// the device (cudaFree): not for a step's path.
 class DeviceBuffer {
  public:
   DeviceBuffer() : data_(nullptr), size_bytes_(0) {}

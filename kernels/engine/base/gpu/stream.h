@@ -12,8 +12,8 @@ struct CUstream_st;  // what cudaStream_t points to
 namespace ev {
 namespace gpu {
 
-// Copyable; the owner keeps the stream alive while calls that were given it run.
-// A default StreamView is the legacy default stream.
+// Copyable; the owner keeps the stream alive while calls that were given it
+// run. A default StreamView is the legacy default stream.
 class StreamView {
  public:
   StreamView() : stream_(nullptr) {}

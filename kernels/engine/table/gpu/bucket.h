@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a key may live: the hash, the chain of buckets, the marks of free slots.
-// Shared by the kernels and by the host model that tests them. The essay in
-// table_set.h explains why it is so.
+// Where a key may live: the hash, the chain of buckets, the marks of free
+// slots. Shared by the kernels and by the host model that tests them. The essay
+// in table_set.h explains why it is so.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
 #define KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
@@ -19,11 +19,13 @@
 namespace ev {
 namespace gpu {
 
-constexpr int kBucketSlots = 16;  // 16 int64 keys: one aligned line of 128 bytes
+constexpr int kBucketSlots =
+    16;  // 16 int64 keys: one aligned line of 128 bytes
 constexpr int kMaxProbeLimit = 16;
 
-// A bijection of 64 bits (MurmurHash3's finaliser): two keys never share a hash,
-// so the hash also orders keys, without ties, in an order that no user chose.
+// A bijection of 64 bits (MurmurHash3's finaliser): two keys never share a
+// hash, so the hash also orders keys, without ties, in an order that no user
+// chose.
 EV_HOST_DEVICE constexpr uint64_t MixKey(int64_t key) {
   uint64_t h = static_cast<uint64_t>(key);
   h ^= h >> 33;
@@ -35,8 +37,8 @@ EV_HOST_DEVICE constexpr uint64_t MixKey(int64_t key) {
 }
 
 // Buckets are numbered 2 * pair + parity. All buckets of a key's chain have the
-// parity of its hash, so an even bucket never holds a key with an odd hash: such
-// keys can mark its free slots, and no value is taken from the user.
+// parity of its hash, so an even bucket never holds a key with an odd hash:
+// such keys can mark its free slots, and no value is taken from the user.
 EV_HOST_DEVICE constexpr uint32_t KeyParity(uint64_t hash) {
   return static_cast<uint32_t>(hash & 1);
 }
@@ -84,15 +86,16 @@ EV_HOST_DEVICE int64_t ErasedMark(uint32_t parity) {
 
 // One table as the kernels see it.
 struct TableView {
-  int64_t* keys;      // [num_pairs * 2 * kBucketSlots], 256-byte aligned
-  uint64_t* scores;   // likewise, or null when the table never evicts
+  int64_t* keys;     // [num_pairs * 2 * kBucketSlots], 256-byte aligned
+  uint64_t* scores;  // likewise, or null when the table never evicts
   uint32_t num_pairs;
   uint32_t probe_limit;
 };
 
-// Scores of a table that evicts the least recently used: four times the number of
-// the call that touched the key last, plus these bits. The number makes "inserted
-// by this very call" readable from the score, so nothing must be cleaned up after.
+// Scores of a table that evicts the least recently used: four times the number
+// of the call that touched the key last, plus these bits. The number makes
+// "inserted by this very call" readable from the score, so nothing must be
+// cleaned up after.
 constexpr uint64_t kLruNew = 1;      // that call inserted it
 constexpr uint64_t kLruClaimed = 2;  // and has said so for one occurrence
 constexpr int kLruCallShift = 2;

@@ -14,8 +14,8 @@ namespace ev {
 namespace gpu {
 
 // Takes the first free slot of a bucket for key. free: the slots that were free
-// when the lane looked. Returns the slot that holds key now, whoever put it there,
-// or -1 when others took all of them.
+// when the lane looked. Returns the slot that holds key now, whoever put it
+// there, or -1 when others took all of them.
 __device__ __forceinline__ int ClaimSlot(int64_t* bucket, int64_t key,
                                          uint32_t parity, uint32_t free,
                                          bool* is_new) {
@@ -24,8 +24,9 @@ __device__ __forceinline__ int ClaimSlot(int64_t* bucket, int64_t key,
     const int slot = SlotOfBit(__ffs(free) - 1);
     unsigned long long* p =
         reinterpret_cast<unsigned long long*>(bucket + slot);
-    // Empty is the common case; a slot that turns out to be erased costs a second
-    // try. A free slot changes into a key once and never back in this kernel.
+    // Empty is the common case; a slot that turns out to be erased costs a
+    // second try. A free slot changes into a key once and never back in this
+    // kernel.
     int64_t was = static_cast<int64_t>(
         atomicCAS(p, static_cast<unsigned long long>(empty),
                   static_cast<unsigned long long>(key)));

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Placing the few keys whose bucket other new keys of the same call want as well.
-// Here buckets choose (see evict.cu), so a bucket is changed under its lock: a tile
-// of eight lanes works on one key and holds one lock at a time.
+// Placing the few keys whose bucket other new keys of the same call want as
+// well. Here buckets choose (see evict.cu), so a bucket is changed under its
+// lock: a tile of eight lanes works on one key and holds one lock at a time.
 
 #include <cooperative_groups.h>
 
@@ -18,8 +18,8 @@ namespace cg = cooperative_groups;
 
 constexpr uint64_t kBestRank = ~0ULL;
 
-// Orders what a bucket may send away: the lowest goes first. Of the new keys of a
-// call, which rank above all old ones, the one with the lowest hash.
+// Orders what a bucket may send away: the lowest goes first. Of the new keys of
+// a call, which rank above all old ones, the one with the lowest hash.
 struct Rank {
   uint64_t score;
   uint64_t hash;
@@ -71,7 +71,8 @@ __device__ __forceinline__ void MarkStale(const Scratch& scratch,
   scratch.state->num_stale = 1;
 }
 
-// Proposes seeker's key to its bucket. REQUIRES: the tile holds the bucket's lock.
+// Proposes seeker's key to its bucket. REQUIRES: the tile holds the bucket's
+// lock.
 template <Phase kPhase, Eviction kEviction, typename Tile>
 __device__ __forceinline__ Proposal Propose(const Tile& tile,
                                             const TableView& view,
@@ -188,14 +189,13 @@ __device__ __forceinline__ void Place(const Tile& tile, const TableView& view,
         LineOf(view.keys + seeker->chain.first_slot()) % kNumLocks;
     // The lines are on their way while the lock is fetched.
     Prefetch(view.keys + seeker->chain.first_slot() + 2 * tile.thread_rank());
-    Prefetch(view.scores + seeker->chain.first_slot() +
-             2 * tile.thread_rank());
+    Prefetch(view.scores + seeker->chain.first_slot() + 2 * tile.thread_rank());
     unsigned busy = 0;
     if (tile.thread_rank() == 0) busy = TryLock(lock);
     busy = tile.shfl(busy, 0);
     if (busy != 0) continue;
-    const Proposal result = Propose<kPhase, kEviction>(tile, view, call,
-                                                       scratch, seeker, placed);
+    const Proposal result =
+        Propose<kPhase, kEviction>(tile, view, call, scratch, seeker, placed);
     // All have read; the lane that unlocks is the one that wrote.
     tile.sync();
     if (tile.thread_rank() == 0) Unlock(lock);
@@ -220,8 +220,8 @@ __global__ void __launch_bounds__(kBlock)
   const uint64_t call = state->call;
   const int count = kPhase == Phase::kFill ? state->num_contest_fill
                                            : state->num_contest_evict;
-  const Pending* const list = kPhase == Phase::kFill ? scratch.contest_fill
-                                                     : scratch.contest_evict;
+  const Pending* const list =
+      kPhase == Phase::kFill ? scratch.contest_fill : scratch.contest_evict;
   const int tiles = gridDim.x * (kBlock / kTile);
   for (int item = blockIdx.x * (kBlock / kTile) + threadIdx.x / kTile;
        item < count; item += tiles) {

@@ -4,34 +4,38 @@
 // Finding or inserting keys in tables that evict when they are full.
 //
 // A NEW KEY proposes to the buckets of its chain in order, first for their free
-// slots only, then, if it found none in the whole chain, once more for the slots
-// of old keys. A bucket keeps the best 16 of what it holds and what came: new keys
-// before old ones, new ones by hash, old ones by score and then by hash. What it
-// gives up proposes further down its own chain if it is new, and is evicted if it
-// is old. This is deferred acceptance (Gale and Shapley): its outcome does not
-// depend on the order of the proposals, hence not on the order in which warps run.
+// slots only, then, if it found none in the whole chain, once more for the
+// slots of old keys. A bucket keeps the best 16 of what it holds and what came:
+// new keys before old ones, new ones by hash, old ones by score and then by
+// hash. What it gives up proposes further down its own chain if it is new, and
+// is evicted if it is old. This is deferred acceptance (Gale and Shapley): its
+// outcome does not depend on the order of the proposals, hence not on the order
+// in which warps run.
 //
-// Most buckets hear from one new key in a call, and then nothing must be compared
-// or locked. So the work is cut into seven launches, whatever the batch:
+// Most buckets hear from one new key in a call, and then nothing must be
+// compared or locked. So the work is cut into seven launches, whatever the
+// batch:
 //
 //   Begin     numbers the call, empties lists and marks.
-//   Seek      one walk of the chain. A present key is marked as used; an absent one
-//             takes a free slot of its first bucket. The rest is pending.
-//   Fill      pending keys whose first bucket was full all along take the free slots
-//             that Seek saw further on. Where others took them, or took the last
-//             of an earlier bucket, the key is contested.
+//   Seek      one walk of the chain. A present key is marked as used; an
+//             absent one takes a free slot of its first bucket. The rest is
+//             pending.
+//   Fill      pending keys whose first bucket was full all along take the free
+//             slots that Seek saw further on. Where others took them, or took
+//             the last of an earlier bucket, the key is contested.
 //   Contest   places contested keys, old keys staying where they are.
-//   Evict     pending keys whose buckets were all full all along: the first to mark
-//             its first bucket has that for itself and takes the place of the
-//             lowest old key. Others are contested.
+//   Evict     pending keys whose buckets were all full all along: the first to
+//             mark its first bucket has that for itself and takes the place of
+//             the lowest old key. Others are contested.
 //   Contest   places them, and what the first Contest could not, over old keys.
-//   Finish    answers again for keys in buckets from which this call took a slot
-//             that it may have given out.
+//   Finish    answers again for keys in buckets from which this call took a
+//             slot that it may have given out.
 //
-// Seek and Fill may serve proposals in any order because a bucket with a free slot
-// never refuses; Evict because a full bucket without new keys never refuses one.
-// "Full all along" is told by a mark that the key sets which takes a bucket's last
-// free slot: free slots are taken in a fixed order, so that is the highest one.
+// Seek and Fill may serve proposals in any order because a bucket with a free
+// slot never refuses; Evict because a full bucket without new keys never
+// refuses one. "Full all along" is told by a mark that the key sets which takes
+// a bucket's last free slot: free slots are taken in a fixed order, so that is
+// the highest one.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/table/gpu/claim.cuh"
@@ -61,8 +65,8 @@ __global__ void __launch_bounds__(kBlock)
   if (evicted_count != nullptr) *evicted_count = 0;
 }
 
-// Room in a list for the lanes of a block that have something to add: one atomic
-// per block. REQUIRES: all threads of the block call it.
+// Room in a list for the lanes of a block that have something to add: one
+// atomic per block. REQUIRES: all threads of the block call it.
 template <typename Length>
 __device__ __forceinline__ Length AppendInBlock(bool adds, Length* length) {
   __shared__ int warp_base[kBlock / kWarp];
@@ -111,8 +115,8 @@ __global__ void __launch_bounds__(kBlock)
   uint32_t probes = 0, free = 0, free_probes = 0;
   while (__any_sync(kAllLanes, wanted)) {
     const int64_t first = wanted ? chain.first_slot() : 0;
-    const Seen seen = ProbeWarp<Slots::kLive, Want::kFreeToo>(
-        view.keys + first, key, wanted);
+    const Seen seen =
+        ProbeWarp<Slots::kLive, Want::kFreeToo>(view.keys + first, key, wanted);
     if (!wanted) continue;
     if (seen.match != 0) {
       slot = first + SlotOfBit(__ffs(seen.match) - 1);
@@ -154,30 +158,25 @@ __global__ void __launch_bounds__(kBlock)
       scratch.missed[i] = missed ? 1 : 0;
     }
     if (outputs.is_new != nullptr) {
-      outputs.is_new[i] =
-          kEviction == Eviction::kLru && inserted ? 1 : 0;
+      outputs.is_new[i] = kEviction == Eviction::kLru && inserted ? 1 : 0;
     }
   }
   CountInWarp(size_counters, t, inserted, blockIdx.x);
   const bool pends = mine && slot < 0;
   const int at = AppendInBlock(pends, &scratch.state->num_pending);
   if (pends) {
-    scratch.pending[at] = Pending{key,
-                                  t,
-                                  static_cast<int32_t>(i),
-                                  static_cast<uint16_t>(free),
-                                  static_cast<uint16_t>(
-                                      free != 0 ? free_probes
-                                                : view.probe_limit)};
+    scratch.pending[at] = Pending{
+        key, t, static_cast<int32_t>(i), static_cast<uint16_t>(free),
+        static_cast<uint16_t>(free != 0 ? free_probes : view.probe_limit)};
   }
 }
 
-// Moves *chain to the first bucket before probes that Seek filled, and returns how
-// far along the chain that is; probes, with *chain there, when there is none.
+// Moves *chain to the first bucket before probes that Seek filled, and returns
+// how far along the chain that is; probes, with *chain there, when there is
+// none.
 __device__ __forceinline__ uint32_t FirstFilled(const Scratch& scratch,
                                                 const TableView& view,
-                                                uint32_t probes,
-                                                Chain* chain) {
+                                                uint32_t probes, Chain* chain) {
   for (uint32_t j = 0; j < probes; ++j) {
     if (HasMark(scratch, scratch.filled, view.keys + chain->first_slot())) {
       return j;
@@ -203,8 +202,7 @@ __global__ void __launch_bounds__(kBlock)
       pending = scratch.pending[item];
       const TableView view = BatchView<kOneTable>(batch, pending.table);
       Chain chain(MixKey(pending.key), view.num_pairs);
-      const uint32_t j =
-          FirstFilled(scratch, view, pending.probes, &chain);
+      const uint32_t j = FirstFilled(scratch, view, pending.probes, &chain);
       contested = j < pending.probes || (pending.probes == 0);
       if (!contested && pending.free != 0) {
         const int64_t first = chain.first_slot();
@@ -236,8 +234,8 @@ struct Victim {
 };
 
 // REQUIRES: all lanes of the warp call it; lanes with wanted == false get an
-// unspecified answer. Reads keys and scores of four buckets at once, four times in
-// flight, twice.
+// unspecified answer. Reads keys and scores of four buckets at once, four times
+// in flight, twice.
 template <Eviction kEviction>
 __device__ __forceinline__ Victim LowestInWarp(const int64_t* bucket,
                                                const uint64_t* scores,
@@ -298,8 +296,7 @@ __device__ __forceinline__ Victim LowestInWarp(const int64_t* bucket,
       }
       const int slot = x != 0 ? 2 * (__ffs(x) - 1) : 2 * (__ffs(y) - 1) + 1;
       const int64_t key = __shfl_sync(
-          kAllLanes,
-          static_cast<long long>(slot % 2 == 0 ? k[u].x : k[u].y),
+          kAllLanes, static_cast<long long>(slot % 2 == 0 ? k[u].x : k[u].y),
           tile_base | (slot / 2));
       if (sub == half + u) victim = {key, lowest, slot};
     }
@@ -326,13 +323,14 @@ __global__ void __launch_bounds__(kBlock)
       view = BatchView<kOneTable>(batch, pending.table);
       Chain chain(MixKey(pending.key), view.num_pairs);
       first = chain.first_slot();
-      evicts = pending.free == 0 && pending.probes != 0 &&
-               FirstFilled(scratch, view, pending.probes, &chain) ==
-                   pending.probes;
+      evicts =
+          pending.free == 0 && pending.probes != 0 &&
+          FirstFilled(scratch, view, pending.probes, &chain) == pending.probes;
     }
-    if (evicts) contested = SetMark(scratch, scratch.claimed, view.keys + first);
-    const Victim victim = LowestInWarp<kEviction>(
-        view.keys + first, view.scores + first, evicts);
+    if (evicts)
+      contested = SetMark(scratch, scratch.claimed, view.keys + first);
+    const Victim victim =
+        LowestInWarp<kEviction>(view.keys + first, view.scores + first, evicts);
     const int64_t slot = first + victim.slot;
     const bool takes = evicts && !contested;
     if (takes) {
@@ -363,8 +361,8 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// FindInWarp for a lane alone: for the few keys that Finish looks for again, without
-// the registers that would halve the warps that look at all of them.
+// FindInWarp for a lane alone: for the few keys that Finish looks for again,
+// without the registers that would halve the warps that look at all of them.
 __device__ __noinline__ int64_t FindAlone(const TableView& view, int64_t key) {
   Chain chain(MixKey(key), view.num_pairs);
   const int64_t empty = EmptyMark(chain.parity);
@@ -403,10 +401,9 @@ __global__ void __launch_bounds__(kBlock)
   }
   bool asks_again = false;
   if (state.num_stale != 0) {
-    asks_again =
-        mine && slot >= 0 &&
-        HasMark(scratch, scratch.stale,
-                view.keys + slot / kBucketSlots * kBucketSlots);
+    asks_again = mine && slot >= 0 &&
+                 HasMark(scratch, scratch.stale,
+                         view.keys + slot / kBucketSlots * kBucketSlots);
     const int64_t key = asks_again ? batch.keys[i] : 0;
     const bool moved = asks_again && view.keys[slot] != key;
     if (moved) {
@@ -452,8 +449,8 @@ Status InsertAndEvict(const Batch& batch, const InsertOutputs& outputs,
                       int64_t* rejected_counters, const DeviceInfo& device,
                       cudaStream_t stream) {
   const unsigned blocks = BlocksFor(batch.num_keys);
-  // Pending keys are few or many: a grid of some blocks per processor is soon gone
-  // when there are few and has no long tail when there are many.
+  // Pending keys are few or many: a grid of some blocks per processor is soon
+  // gone when there are few and has no long tail when there are many.
   const unsigned several = static_cast<unsigned>(device.num_processors) * 16;
   const unsigned pending_blocks = blocks < several ? blocks : several;
   const bool overlap = device.overlaps_kernels;
@@ -486,28 +483,34 @@ Status LaunchInsertAndEvict(const Batch& batch, Eviction eviction,
                             const InsertOutputs& outputs,
                             const Scratch& scratch, int64_t* size_counters,
                             int64_t* rejected_counters,
-                            const DeviceInfo& device,
-                            cudaStream_t stream) {
+                            const DeviceInfo& device, cudaStream_t stream) {
   const bool one = batch.num_tables == 1;
-  const auto run =
-      eviction == Eviction::kLru
-          ? (one ? InsertAndEvict<true, Eviction::kLru>
-                 : InsertAndEvict<false, Eviction::kLru>)
-          : (one ? InsertAndEvict<true, Eviction::kLfu>
-                 : InsertAndEvict<false, Eviction::kLfu>);
-  return run(batch, outputs, scratch, size_counters, rejected_counters,
-             device, stream);
+  const auto run = eviction == Eviction::kLru
+                       ? (one ? InsertAndEvict<true, Eviction::kLru>
+                              : InsertAndEvict<false, Eviction::kLru>)
+                       : (one ? InsertAndEvict<true, Eviction::kLfu>
+                              : InsertAndEvict<false, Eviction::kLfu>);
+  return run(batch, outputs, scratch, size_counters, rejected_counters, device,
+             stream);
+}
+
+Status EvictingKernelsWait(bool* wait) {
+  // Not the device's capability: it may run code that was compiled for less.
+  cudaFuncAttributes attributes;
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaFuncGetAttributes(&attributes, SeekKernel<true, Eviction::kLru>));
+  *wait = attributes.ptxVersion >= 90;
+  return Status::OK();
 }
 
 Status LaunchTouch(const Batch& batch, const int64_t* slots, Eviction eviction,
                    const CallState* state, cudaStream_t stream) {
   const bool one = batch.num_tables == 1;
-  const auto kernel =
-      eviction == Eviction::kLru
-          ? (one ? TouchKernel<true, Eviction::kLru>
-                 : TouchKernel<false, Eviction::kLru>)
-          : (one ? TouchKernel<true, Eviction::kLfu>
-                 : TouchKernel<false, Eviction::kLfu>);
+  const auto kernel = eviction == Eviction::kLru
+                          ? (one ? TouchKernel<true, Eviction::kLru>
+                                 : TouchKernel<false, Eviction::kLru>)
+                          : (one ? TouchKernel<true, Eviction::kLfu>
+                                 : TouchKernel<false, Eviction::kLfu>);
   kernel<<<BlocksFor(batch.num_keys), kBlock, 0, stream>>>(batch, slots, state);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("TouchKernel");
   return Status::OK();

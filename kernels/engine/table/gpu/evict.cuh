@@ -84,8 +84,9 @@ __device__ __forceinline__ uint64_t LineOf(const int64_t* bucket) {
   return line ^ (line >> 25);
 }
 
-// Marks of buckets, perhaps several buckets to a bit: a mark that another bucket
-// set costs a little time and changes no result. marks: a set of scratch's.
+// Marks of buckets, perhaps several buckets to a bit: a mark that another
+// bucket set costs a little time and changes no result. marks: a set of
+// scratch's.
 __device__ __forceinline__ bool SetMark(const Scratch& scratch, unsigned* marks,
                                         const int64_t* bucket) {
   const uint64_t bit = LineOf(bucket) & (scratch.num_marks - 1);

@@ -31,8 +31,9 @@ __device__ __forceinline__ Piece LoadRowPiece(const Piece* p) {
 }
 
 // Copies the rows of the warp's 32 keys, out of which each lane knows one. The
-// pieces of the 32 output rows are one run of memory: lane l copies piece l, then
-// l + 32, ..., eight in flight. kPieces: pieces per row, 0 when not a constant.
+// pieces of the 32 output rows are one run of memory: lane l copies piece l,
+// then l + 32, ..., eight in flight. kPieces: pieces per row, 0 when not a
+// constant.
 template <typename Piece, int kPieces>
 __device__ __forceinline__ void CopyRowsInWarp(const Piece* row, int num_rows,
                                                int pieces, Piece* out) {
@@ -87,12 +88,13 @@ __global__ void __launch_bounds__(kBlock)
   const int lane = threadIdx.x & (kWarp - 1);
   const int64_t first = i - lane;
   const int64_t left = batch.num_keys - first;
-  const int num_rows = left >= kWarp ? kWarp : left > 0 ? static_cast<int>(left) : 0;
+  const int num_rows = left >= kWarp ? kWarp
+                       : left > 0    ? static_cast<int>(left)
+                                     : 0;
   const int per_row = kPieces > 0 ? kPieces : pieces;
-  CopyRowsInWarp<Piece, kPieces>(reinterpret_cast<const Piece*>(row), num_rows,
-                                 pieces,
-                                 reinterpret_cast<Piece*>(out) +
-                                     first * per_row);
+  CopyRowsInWarp<Piece, kPieces>(
+      reinterpret_cast<const Piece*>(row), num_rows, pieces,
+      reinterpret_cast<Piece*>(out) + first * per_row);
 }
 
 template <typename Piece, int kPieces>

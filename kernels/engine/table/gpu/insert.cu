@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(kBlock, 4)
   uint32_t free = 0, probes = 0;
   while (__any_sync(kAllLanes, wanted)) {
     const int64_t first = wanted ? chain.first_slot() : 0;
-    const Seen seen = ProbeWarp<Slots::kLive, Want::kFreeToo>(
-        view.keys + first, key, wanted);
+    const Seen seen =
+        ProbeWarp<Slots::kLive, Want::kFreeToo>(view.keys + first, key, wanted);
     if (!wanted) continue;
     if (seen.match != 0) {
       slot = first + SlotOfBit(__ffs(seen.match) - 1);
@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(kBlock, 4)
       wanted = false;
       continue;
     }
-    const int in_bucket = ClaimSlot(view.keys + free_first, key, chain.parity,
-                                    free, &inserted);
+    const int in_bucket =
+        ClaimSlot(view.keys + free_first, key, chain.parity, free, &inserted);
     if (in_bucket >= 0) {
       slot = free_first + in_bucket;
       wanted = false;
@@ -86,12 +86,10 @@ Status LaunchInsert(const Batch& batch, const InsertOutputs& outputs,
   const unsigned blocks = BlocksFor(batch.num_keys);
   if (batch.num_tables == 1) {
     FindOrInsertKernel<true><<<blocks, kBlock, 0, stream>>>(
-        batch, outputs.slots, outputs.is_new, size_counters,
-        rejected_counters);
+        batch, outputs.slots, outputs.is_new, size_counters, rejected_counters);
   } else {
     FindOrInsertKernel<false><<<blocks, kBlock, 0, stream>>>(
-        batch, outputs.slots, outputs.is_new, size_counters,
-        rejected_counters);
+        batch, outputs.slots, outputs.is_new, size_counters, rejected_counters);
   }
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("FindOrInsertKernel");
   return Status::OK();

@@ -25,8 +25,8 @@ inline unsigned BlocksFor(int64_t threads) {
 struct Pending {
   int64_t key;
   int32_t table;
-  int32_t index;    // in the batch; -1: another key's tile carries it, which knows
-                    // the key and none of its occurrences
+  int32_t index;    // in the batch; -1: another key's tile carries it, which
+                    // knows the key and none of its occurrences
   uint16_t free;    // slots of the bucket it goes to that were seen free
   uint16_t probes;  // that bucket, counted along the key's chain
 };
@@ -42,28 +42,27 @@ struct CallState {
 
 struct Scratch {
   CallState* state;
-  unsigned* locks;    // [kNumLocks] one bit of a word used
+  unsigned* locks;  // [kNumLocks] one bit of a word used
   // Marks of buckets, [num_marks / 32] each, one after the other.
   uint32_t num_marks;  // a power of two
-  unsigned* filled;   // Seek took the last free slot
-  unsigned* claimed;  // Evict took the slot of an old key
-  unsigned* stale;    // a key left that this call may have said to be there
+  unsigned* filled;    // Seek took the last free slot
+  unsigned* claimed;   // Evict took the slot of an old key
+  unsigned* stale;     // a key left that this call may have said to be there
   // [max_keys] each.
   Pending* pending;        // what Seek could not place
   Pending* contest_fill;   // of these: others want the same free slots
   Pending* contest_evict;  // of these: others want the same old keys' slots
-  uint8_t* missed;  // [index] 1: absent when the call began
+  uint8_t* missed;         // [index] 1: absent when the call began
 };
 constexpr unsigned kNumLocks = 1u << 18;
 constexpr int64_t kMinMarks = 1 << 10;
 constexpr int64_t kMaxMarks = 1 << 25;  // 4 MB a set: they stay in L2
 constexpr int kMarkSets = 3;
-constexpr int64_t kScratchBytesPerKey =
-    3 * sizeof(Pending) + 1;
+constexpr int64_t kScratchBytesPerKey = 3 * sizeof(Pending) + 1;
 
 // A kernel of a chain may be launched while the one before it still runs, and
-// waits for it here; saves most of what a launch costs. Where the device cannot,
-// the launch waits and this does nothing.
+// waits for it here; saves most of what a launch costs. Where the device
+// cannot, the launch waits and this does nothing.
 __device__ __forceinline__ void WaitForPreviousKernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
@@ -89,7 +88,7 @@ cudaError_t LaunchChained(void (*kernel)(Parameters...), unsigned blocks,
 
 struct DeviceInfo {
   int num_processors;
-  bool overlaps_kernels;  // compute capability 9.0 and later
+  bool overlaps_kernels;  // the kernels that run there begin with a wait
 };
 
 struct InsertOutputs {
@@ -109,10 +108,12 @@ Status LaunchInsertAndEvict(const Batch& batch, Eviction eviction,
                             const InsertOutputs& outputs,
                             const Scratch& scratch, int64_t* size_counters,
                             int64_t* rejected_counters,
-                            const DeviceInfo& device,
-                            cudaStream_t stream);
+                            const DeviceInfo& device, cudaStream_t stream);
 Status LaunchErase(const Batch& batch, Eviction eviction, int64_t* slots,
                    int64_t* size_counters, cudaStream_t stream);
+// Whether the code of the evicting kernels that this device runs was compiled
+// with the wait that LaunchChained relies on.
+Status EvictingKernelsWait(bool* wait);
 Status LaunchTouch(const Batch& batch, const int64_t* slots, Eviction eviction,
                    const CallState* state, cudaStream_t stream);
 Status LaunchClear(const TableView& view, cudaStream_t stream);

@@ -31,13 +31,13 @@ __global__ void __launch_bounds__(kBlock)
   uint32_t probes = 0;
   while (__any_sync(kAllLanes, wanted)) {
     const int64_t first = wanted ? chain.first_slot() : 0;
-    const Seen seen = ProbeWarp<Slots::kLive, Want::kMatch>(view.keys + first,
-                                                            key, wanted);
+    const Seen seen =
+        ProbeWarp<Slots::kLive, Want::kMatch>(view.keys + first, key, wanted);
     if (!wanted) continue;
     if (seen.match != 0) {
       const int64_t at = first + SlotOfBit(__ffs(seen.match) - 1);
-      // An empty slot proves that the bucket was never full, and no erase of this
-      // kernel can make the proof wrong.
+      // An empty slot proves that the bucket was never full, and no erase of
+      // this kernel can make the proof wrong.
       const int64_t mark =
           seen.empty ? EmptyMark(chain.parity) : ErasedMark(chain.parity);
       const int64_t was = static_cast<int64_t>(
@@ -78,7 +78,8 @@ __global__ void __launch_bounds__(kBlock)
                  ExportedKeys out) {
   __shared__ int total;
   __shared__ unsigned long long base;
-  constexpr int kPerThread = 8;  // so that a block takes one place per 2048 slots
+  constexpr int kPerThread =
+      8;  // so that a block takes one place per 2048 slots
   const int lane = threadIdx.x & (kWarp - 1);
   const int64_t block_first =
       first_slot + static_cast<int64_t>(blockIdx.x) * kBlock * kPerThread;
@@ -134,7 +135,8 @@ __global__ void ZeroKernel(int64_t* count) { *count = 0; }
 
 Status LaunchErase(const Batch& batch, Eviction eviction, int64_t* slots,
                    int64_t* size_counters, cudaStream_t stream) {
-  // A free slot's count is zero; its time of last use may be any that has passed.
+  // A free slot's count is zero; its time of last use may be any that has
+  // passed.
   const bool zero = eviction == Eviction::kLfu;
   const auto kernel =
       batch.num_tables == 1
@@ -165,16 +167,16 @@ Status LaunchExport(const TableView& view, int64_t first_slot,
   const unsigned blocks = BlocksFor((num_slots + 7) / 8);
   switch (eviction) {
     case Eviction::kNone:
-      ExportKernel<Eviction::kNone><<<blocks, kBlock, 0, stream>>>(
-          view, first_slot, num_slots, out);
+      ExportKernel<Eviction::kNone>
+          <<<blocks, kBlock, 0, stream>>>(view, first_slot, num_slots, out);
       break;
     case Eviction::kLru:
-      ExportKernel<Eviction::kLru><<<blocks, kBlock, 0, stream>>>(
-          view, first_slot, num_slots, out);
+      ExportKernel<Eviction::kLru>
+          <<<blocks, kBlock, 0, stream>>>(view, first_slot, num_slots, out);
       break;
     case Eviction::kLfu:
-      ExportKernel<Eviction::kLfu><<<blocks, kBlock, 0, stream>>>(
-          view, first_slot, num_slots, out);
+      ExportKernel<Eviction::kLfu>
+          <<<blocks, kBlock, 0, stream>>>(view, first_slot, num_slots, out);
       break;
   }
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("ExportKernel");

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What table_set_test is written in: a table set that takes and gives host vectors,
-// keys to feed it, and expectations that need no test library.
+// What table_set_test is written in: a table set that takes and gives host
+// vectors, keys to feed it, and expectations that need no test library.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_FIXTURE_H_
 #define KERNELS_ENGINE_TABLE_GPU_TABLE_FIXTURE_H_
@@ -24,16 +24,16 @@ namespace gpu {
 
 using Keys = std::vector<int64_t>;
 
-inline bool g_small = false;    // sizes fit for compute-sanitizer
-inline int g_failures = 0;      // of the test that runs
+inline bool g_small = false;  // sizes fit for compute-sanitizer
+inline int g_failures = 0;    // of the test that runs
 
-#define EXPECT(condition)                                                   \
-  do {                                                                      \
-    if (!(condition)) {                                                     \
-      if (++g_failures <= 20) {                                             \
+#define EXPECT(condition)                                                      \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      if (++g_failures <= 20) {                                                \
         std::printf("  %s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
-      }                                                                     \
-    }                                                                       \
+      }                                                                        \
+    }                                                                          \
   } while (0)
 
 inline void Ok(const Status& status, int line) {

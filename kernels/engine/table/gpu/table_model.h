@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a TableSet's tables must do, on the host and one key at a time: the oracle
-// of table_set_test. It places keys in an order shuffled by a seed of its own, so
-// a result that depended on the order would not match the device's.
+// What a TableSet's tables must do, on the host and one key at a time: the
+// oracle of table_set_test. It places keys in an order shuffled by a seed of
+// its own, so a result that depended on the order would not match the device's.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_MODEL_H_
 #define KERNELS_ENGINE_TABLE_GPU_TABLE_MODEL_H_
@@ -38,8 +38,8 @@ class EvictingModel {
   };
 
   struct Result {
-    std::set<int64_t> inserted;             // keys that are new and stayed
-    std::map<int64_t, uint64_t> evicted;    // key -> score
+    std::set<int64_t> inserted;           // keys that are new and stayed
+    std::map<int64_t, uint64_t> evicted;  // key -> score
   };
 
   // The bucket of key, or -1.
@@ -130,8 +130,8 @@ class EvictingModel {
     std::vector<uint64_t> chain;
     for (int j = 0; j < probe_limit_; ++j) {
       chain.push_back(BucketOf(pair, KeyParity(hash)));
-      pair = static_cast<uint32_t>(
-          (static_cast<uint64_t>(pair) + step) % num_pairs_);
+      pair = static_cast<uint32_t>((static_cast<uint64_t>(pair) + step) %
+                                   num_pairs_);
     }
     return chain;
   }
@@ -170,9 +170,8 @@ class EvictingModel {
       const int64_t* lowest = nullptr;
       for (const auto& e : bucket.entries) {
         if (!evicting && !e.second.is_new) continue;
-        if (lowest == nullptr ||
-            RankOf(e.first, e.second) <
-                RankOf(*lowest, bucket.entries[*lowest])) {
+        if (lowest == nullptr || RankOf(e.first, e.second) <
+                                     RankOf(*lowest, bucket.entries[*lowest])) {
           lowest = &e.first;
         }
       }

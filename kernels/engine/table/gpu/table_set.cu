@@ -1,14 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/table/gpu/table_set.h"
-
 #include <limits>
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/table/gpu/launch.cuh"
+#include "kernels/engine/table/gpu/table_set.h"
 
 namespace ev {
 namespace gpu {
@@ -27,8 +26,8 @@ bool IsPrime(uint32_t n) {
   return true;
 }
 
-// A prime number of pairs lets every chain visit every pair. Two choices need no
-// prime: any step leads to another pair.
+// A prime number of pairs lets every chain visit every pair. Two choices need
+// no prime: any step leads to another pair.
 uint32_t NumPairs(int64_t capacity, int probe_limit) {
   int64_t pairs = (capacity + kPairSlots - 1) / kPairSlots;
   if (pairs < 2) pairs = 2;
@@ -97,10 +96,7 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
   EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
   EV_CUDA_RETURN_IF_ERROR(cudaDeviceGetAttribute(
       &device_info.num_processors, cudaDevAttrMultiProcessorCount, device));
-  int major = 0;
-  EV_CUDA_RETURN_IF_ERROR(cudaDeviceGetAttribute(
-      &major, cudaDevAttrComputeCapabilityMajor, device));
-  device_info.overlaps_kernels = major >= 9;
+  EV_RETURN_IF_ERROR(EvictingKernelsWait(&device_info.overlaps_kernels));
   const size_t n = options.tables.size();
   views.resize(n);
   keys.resize(n);
@@ -123,9 +119,9 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
   }
   EV_RETURN_IF_ERROR(
       device_views.Allocate(n * sizeof(TableView), "the table set"));
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      device_views.data(), views.data(), n * sizeof(TableView),
-      cudaMemcpyHostToDevice, stream.get()));
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(device_views.data(), views.data(), n * sizeof(TableView),
+                      cudaMemcpyHostToDevice, stream.get()));
   EV_RETURN_IF_ERROR(counters.Allocate(
       2 * n * kStripes * kStripeInts * sizeof(int64_t), "the table set"));
   if (evicts) {
@@ -139,10 +135,10 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
     while (num_marks < 2 * buckets && num_marks < kMaxMarks) num_marks *= 2;
     EV_RETURN_IF_ERROR(
         marks.Allocate(kMarkSets * (num_marks / 8), "the table set's marks"));
-    EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
-        state.data(), 0, state.size_bytes(), stream.get()));
-    EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
-        locks.data(), 0, locks.size_bytes(), stream.get()));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemsetAsync(state.data(), 0, state.size_bytes(), stream.get()));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemsetAsync(locks.data(), 0, locks.size_bytes(), stream.get()));
     scratch.state = state.as<CallState>();
     scratch.locks = locks.as<unsigned>();
     scratch.num_marks = static_cast<uint32_t>(num_marks);
@@ -161,10 +157,9 @@ Status TableSet::Impl::Check(const KeyBatch& batch) const {
                            ", table '" + options.tables[0].name + "'");
   }
   if (num_tables() > 1 && batch.offsets == nullptr) {
-    return InvalidArgument("offsets are needed for " +
-                           std::to_string(num_tables()) +
-                           " tables, got null, table '" +
-                           options.tables[0].name + "'");
+    return InvalidArgument(
+        "offsets are needed for " + std::to_string(num_tables()) +
+        " tables, got null, table '" + options.tables[0].name + "'");
   }
   return Status::OK();
 }
@@ -203,8 +198,7 @@ int64_t TableSet::index_bytes() const {
   size_t bytes = impl_->device_views.size_bytes() +
                  impl_->counters.size_bytes() + impl_->state.size_bytes() +
                  impl_->locks.size_bytes() + impl_->marks.size_bytes() +
-                 impl_->lists.size_bytes() +
-                 impl_->rows.size_bytes();
+                 impl_->lists.size_bytes() + impl_->rows.size_bytes();
   for (const DeviceBuffer& b : impl_->keys) bytes += b.size_bytes();
   for (const DeviceBuffer& b : impl_->scores) bytes += b.size_bytes();
   return static_cast<int64_t>(bytes);
@@ -221,17 +215,18 @@ Status TableSet::SetRowsSync(Span<const RowBlock> rows, int64_t dim) {
   Impl& impl = *impl_;
   if (rows.size() != impl.views.size()) {
     return InvalidArgument("rows must be given for " +
-                           std::to_string(impl.views.size()) +
-                           " tables, got " + std::to_string(rows.size()));
+                           std::to_string(impl.views.size()) + " tables, got " +
+                           std::to_string(rows.size()));
   }
   for (size_t t = 0; t < rows.size(); ++t) {
-    const bool pieces = dim % 4 != 0 ||
-                        (rows[t].stride % 4 == 0 &&
+    const bool pieces =
+        dim % 4 != 0 || (rows[t].stride % 4 == 0 &&
                          reinterpret_cast<uintptr_t>(rows[t].base) % 16 == 0);
     if (dim < 1 || dim > rows[t].stride || dim > (1 << 20) ||
         rows[t].base == nullptr || !pieces) {
       return InvalidArgument(
-          "rows must have 1 <= dim <= stride and, when 4 divides dim, a 16-byte "
+          "rows must have 1 <= dim <= stride and, when 4 divides dim, a "
+          "16-byte "
           "aligned base and a stride that 4 divides; got dim " +
           std::to_string(dim) + ", stride " + std::to_string(rows[t].stride) +
           ", table '" + impl.options.tables[t].name + "'");
@@ -241,8 +236,8 @@ Status TableSet::SetRowsSync(Span<const RowBlock> rows, int64_t dim) {
   if (impl.rows.size_bytes() != bytes) {
     EV_RETURN_IF_ERROR(impl.rows.Allocate(bytes, "the table set"));
   }
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(impl.rows.data(), rows.data(), bytes,
-                                     cudaMemcpyHostToDevice));
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpy(impl.rows.data(), rows.data(), bytes, cudaMemcpyHostToDevice));
   impl.dim = dim;
   return Status::OK();
 }
@@ -252,9 +247,8 @@ Status TableSet::FindAndCopy(const KeyBatch& batch, const float* absent_row,
                              StreamView stream) const {
   EV_RETURN_IF_ERROR(impl_->Check(batch));
   if (impl_->dim == 0) {
-    return FailedPrecondition(
-        "FindAndCopy needs SetRowsSync first, table '" +
-        impl_->options.tables[0].name + "'");
+    return FailedPrecondition("FindAndCopy needs SetRowsSync first, table '" +
+                              impl_->options.tables[0].name + "'");
   }
   if (batch.num_keys == 0) return Status::OK();
   return LaunchFindAndCopy(impl_->ToBatch(batch), impl_->rows.as<RowBlock>(),
@@ -287,12 +281,13 @@ Status TableSet::FindOrInsert(const KeyBatch& batch, int64_t* slots,
   if ((evicted.keys == nullptr) != (evicted.count == nullptr)) {
     return InvalidArgument(
         "evicted.keys and evicted.count must both be given or both be null, "
-        "table '" + impl.options.tables[0].name + "'");
+        "table '" +
+        impl.options.tables[0].name + "'");
   }
   if (batch.num_keys == 0) {
     if (evicted.count != nullptr) {
-      EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(evicted.count, 0, sizeof(int64_t),
-                                              stream.get()));
+      EV_CUDA_RETURN_IF_ERROR(
+          cudaMemsetAsync(evicted.count, 0, sizeof(int64_t), stream.get()));
     }
     return Status::OK();
   }
@@ -303,14 +298,14 @@ Status TableSet::FindOrInsert(const KeyBatch& batch, int64_t* slots,
                         stream.get());
   }
   if (batch.num_keys > impl.max_keys) {
-    return FailedPrecondition(
-        "ReserveSync must allow for " + std::to_string(batch.num_keys) +
-        " keys, got " + std::to_string(impl.max_keys) + ", table '" +
-        impl.options.tables[0].name + "'");
+    return FailedPrecondition("ReserveSync must allow for " +
+                              std::to_string(batch.num_keys) + " keys, got " +
+                              std::to_string(impl.max_keys) + ", table '" +
+                              impl.options.tables[0].name + "'");
   }
   return LaunchInsertAndEvict(b, impl.options.eviction, outputs, impl.scratch,
-                              impl.sizes(), impl.rejected(),
-                              impl.device_info, stream.get());
+                              impl.sizes(), impl.rejected(), impl.device_info,
+                              stream.get());
 }
 
 Status TableSet::Touch(const KeyBatch& batch, const int64_t* slots,
@@ -341,11 +336,11 @@ Status TableSet::Export(int table, int64_t first_slot, int64_t slots_wanted,
   if (first_slot < 0 || slots_wanted < 0 || first_slot % kBucketSlots != 0 ||
       slots_wanted % kBucketSlots != 0 ||
       slots_wanted > num_slots(table) - first_slot) {
-    return OutOfRange(
-        "slots to export must be multiples of 16 within [0, " +
-        std::to_string(num_slots(table)) + "), got " +
-        std::to_string(first_slot) + " and " + std::to_string(slots_wanted) +
-        " of them, table '" + impl_->options.tables[table].name + "'");
+    return OutOfRange("slots to export must be multiples of 16 within [0, " +
+                      std::to_string(num_slots(table)) + "), got " +
+                      std::to_string(first_slot) + " and " +
+                      std::to_string(slots_wanted) + " of them, table '" +
+                      impl_->options.tables[table].name + "'");
   }
   return LaunchExport(impl_->views[table], first_slot, slots_wanted,
                       impl_->options.eviction, out, stream.get());
@@ -355,17 +350,15 @@ Status TableSet::Clear(StreamView stream) {
   for (const TableView& view : impl_->views) {
     EV_RETURN_IF_ERROR(LaunchClear(view, stream.get()));
   }
-  EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(impl_->counters.data(), 0,
-                                          impl_->counters.size_bytes(),
-                                          stream.get()));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
+      impl_->counters.data(), 0, impl_->counters.size_bytes(), stream.get()));
   return Status::OK();
 }
 
 Status TableSet::CountsSync(std::vector<int64_t>* sizes,
                             std::vector<int64_t>* rejected,
                             StreamView stream) const {
-  std::vector<int64_t> counters(impl_->counters.size_bytes() /
-                                sizeof(int64_t));
+  std::vector<int64_t> counters(impl_->counters.size_bytes() / sizeof(int64_t));
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       counters.data(), impl_->counters.data(), impl_->counters.size_bytes(),
       cudaMemcpyDeviceToHost, stream.get()));

@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TableSet against host models. A plain program: it runs on GPU hosts that have no
-// test library. Exits 0 when all passed, 1 when something failed and 77 when there
-// is no GPU. --small keeps the sizes fit for compute-sanitizer; --filter=TEXT runs
-// the tests whose name has TEXT in it.
+// TableSet against host models. A plain program: it runs on GPU hosts that have
+// no test library. Exits 0 when all passed, 1 when something failed and 77 when
+// there is no GPU. --small keeps the sizes fit for compute-sanitizer;
+// --filter=TEXT runs the tests whose name has TEXT in it.
 
 #include <cuda_runtime.h>
 
@@ -195,8 +195,8 @@ void FullTableRefusesAndKeepsItsKeys() {
   // Erase one half; the other stays, and there is room for as many again.
   Keys half, rest;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (r.slots[i] >= 0) (half.size() * 2 < keys.size() && i % 2 ? half : rest)
-        .push_back(keys[i]);
+    if (r.slots[i] >= 0)
+      (half.size() * 2 < keys.size() && i % 2 ? half : rest).push_back(keys[i]);
   }
   f.Erase(half);
   for (int64_t s : f.Find(half)) EXPECT(s == -1);
@@ -369,9 +369,7 @@ void EvictsAsTheModel(Eviction eviction) {
   }
 }
 void EvictsLeastRecentlyUsedAsTheModel() { EvictsAsTheModel(Eviction::kLru); }
-void EvictsLeastFrequentlyUsedAsTheModel() {
-  EvictsAsTheModel(Eviction::kLfu);
-}
+void EvictsLeastFrequentlyUsedAsTheModel() { EvictsAsTheModel(Eviction::kLfu); }
 
 void ExportsRangesOnce() {
   Fixture f({3000}, Eviction::kNone);
@@ -482,8 +480,9 @@ void SaysWhatIsWrong() {
   EXPECT(set->FindOrInsert(batch, slots.get(), nullptr, EvictedKeys(),
                            StreamView())
              .code() == StatusCode::kFailedPrecondition);
-  EXPECT(set->FindAndCopy(batch, nullptr, nullptr, nullptr, StreamView())
-             .code() == StatusCode::kFailedPrecondition);
+  EXPECT(
+      set->FindAndCopy(batch, nullptr, nullptr, nullptr, StreamView()).code() ==
+      StatusCode::kFailedPrecondition);
   batch.num_keys = -1;
   EXPECT(set->Find(batch, slots.get(), StreamView()).code() ==
          StatusCode::kInvalidArgument);

@@ -1,11 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a warp reads the buckets of 32 keys: eight lanes read one bucket (16 bytes
-// each, one line together), four buckets at once, eight times, and all eight loads
-// are in flight before the first is looked at. 32 lines per warp hide the latency
-// of memory with few warps; what the lanes saw goes back to the key's own lane as
-// bit masks, so the rest of an operation is one thread per key.
+// How a warp reads the buckets of 32 keys: eight lanes read one bucket (16
+// bytes each, one line together), four buckets at once, eight times, and all
+// eight loads are in flight before the first is looked at. 32 lines per warp
+// hide the latency of memory with few warps; what the lanes saw goes back to
+// the key's own lane as bit masks, so the rest of an operation is one thread
+// per key.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_WARP_PROBE_CUH_
 #define KERNELS_ENGINE_TABLE_GPU_WARP_PROBE_CUH_
@@ -58,8 +59,8 @@ __device__ __forceinline__ int SlotOfBit(int bit) {
 enum class Want { kMatch, kFreeToo };
 
 // REQUIRES: all lanes of the warp call it. bucket: the first slot of the bucket
-// that this lane's key looks at; lanes with wanted == false read nothing and get
-// an unspecified answer.
+// that this lane's key looks at; lanes with wanted == false read nothing and
+// get an unspecified answer.
 template <Slots slots, Want want>
 __device__ __forceinline__ Seen ProbeWarp(const int64_t* bucket, int64_t key,
                                           bool wanted) {
@@ -74,12 +75,11 @@ __device__ __forceinline__ Seen ProbeWarp(const int64_t* bucket, int64_t key,
 #pragma unroll
   for (int r = 0; r < kTile; ++r) {
     const int source = tile_base | r;
-    const unsigned long long from =
-        __shfl_sync(kAllLanes, address, source);
+    const unsigned long long from = __shfl_sync(kAllLanes, address, source);
     v[r] = make_longlong2(0, 0);
     if ((need >> source) & 1) {
-      v[r] = LoadTwoSlots<slots>(reinterpret_cast<const int64_t*>(from) +
-                                 2 * sub);
+      v[r] =
+          LoadTwoSlots<slots>(reinterpret_cast<const int64_t*>(from) + 2 * sub);
     }
   }
   unsigned match_x = 0, match_y = 0, empty = 0, free_x = 0, free_y = 0;
@@ -87,11 +87,13 @@ __device__ __forceinline__ Seen ProbeWarp(const int64_t* bucket, int64_t key,
   for (int r = 0; r < kTile; ++r) {
     // Uniform: rounds in which no tile has a key left cost nothing.
     if ((need & (0x01010101u << r)) == 0) continue;
-    const int64_t k = __shfl_sync(kAllLanes, static_cast<long long>(key),
-                                  tile_base | r);
+    const int64_t k =
+        __shfl_sync(kAllLanes, static_cast<long long>(key), tile_base | r);
     const uint32_t parity =
         (__shfl_sync(kAllLanes, static_cast<uint32_t>(address),
-                     tile_base | r) >> 7) & 1;
+                     tile_base | r) >>
+         7) &
+        1;
     const int64_t empty_mark = EmptyMark(parity);
     const unsigned mx = __ballot_sync(kAllLanes, v[r].x == k);
     const unsigned my = __ballot_sync(kAllLanes, v[r].y == k);
@@ -103,19 +105,17 @@ __device__ __forceinline__ Seen ProbeWarp(const int64_t* bucket, int64_t key,
     empty = mine ? e : empty;
     if (want == Want::kFreeToo) {
       const int64_t erased_mark = ErasedMark(parity);
-      const unsigned fx =
-          __ballot_sync(kAllLanes, ex || v[r].x == erased_mark);
-      const unsigned fy =
-          __ballot_sync(kAllLanes, ey || v[r].y == erased_mark);
+      const unsigned fx = __ballot_sync(kAllLanes, ex || v[r].x == erased_mark);
+      const unsigned fy = __ballot_sync(kAllLanes, ey || v[r].y == erased_mark);
       free_x = mine ? fx : free_x;
       free_y = mine ? fy : free_y;
     }
   }
   Seen seen;
-  seen.match = ((match_x >> tile_base) & 0xFF) |
-               (((match_y >> tile_base) & 0xFF) << 8);
-  seen.free = ((free_x >> tile_base) & 0xFF) |
-              (((free_y >> tile_base) & 0xFF) << 8);
+  seen.match =
+      ((match_x >> tile_base) & 0xFF) | (((match_y >> tile_base) & 0xFF) << 8);
+  seen.free =
+      ((free_x >> tile_base) & 0xFF) | (((free_y >> tile_base) & 0xFF) << 8);
   seen.empty = ((empty >> tile_base) & 0xFF) != 0;
   return seen;
 }
@@ -185,12 +185,12 @@ __device__ __forceinline__ int TableOfKey(const int64_t* offsets,
 // The tables and the keys of one call. With one table its view travels in the
 // kernel's arguments and no offset is read.
 struct Batch {
-  const int64_t* keys;     // [num_keys]
+  const int64_t* keys;  // [num_keys]
   int64_t num_keys;
   const int64_t* offsets;  // [num_tables + 1], or null for one table
   const TableView* views;  // [num_tables], device memory
   int num_tables;
-  TableView only;          // views[0]
+  TableView only;  // views[0]
 };
 
 template <bool kOneTable>
@@ -202,8 +202,8 @@ __device__ __forceinline__ TableView BatchView(const Batch& batch, int t) {
   return kOneTable ? batch.only : batch.views[t];
 }
 
-// Counters that every block adds to are cut into stripes, summed when read: same
-// address atomics are served one after the other.
+// Counters that every block adds to are cut into stripes, summed when read:
+// same address atomics are served one after the other.
 constexpr int kStripes = 32;
 constexpr int kStripeInts = 4;  // one 32-byte sector each
 
@@ -215,8 +215,8 @@ __device__ __forceinline__ unsigned long long* StripeOf(int64_t* counters,
              kStripeInts;
 }
 
-// Adds 1 to the table's counter for each lane with adds set. REQUIRES: all lanes
-// of the warp call it.
+// Adds 1 to the table's counter for each lane with adds set. REQUIRES: all
+// lanes of the warp call it.
 __device__ __forceinline__ void CountInWarp(int64_t* counters, int table,
                                             bool adds, unsigned stripe,
                                             bool negative = false) {
