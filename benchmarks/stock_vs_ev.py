@@ -15,14 +15,20 @@ without copying, and the cost of that alone is measured too ("input").
 Every row exists before the clock starts.
 """
 
+import collections
 import json
 import resource
 import time
+import warnings
 
 from absl import app
 from absl import flags
 import numpy as np
-import tensorflow as tf
+
+# Its generated code warns about NumPy's own changes.
+warnings.simplefilter("ignore", FutureWarning)
+
+import tensorflow as tf  # pylint: disable=g-import-not-at-top
 
 import defaults
 import ids as id_lib
@@ -57,7 +63,7 @@ class Tables(object):
   def __init__(self, variant, workload):
     self._variant = variant
     self._workload = workload
-    initializer = tf.ones_initializer()
+    initializer = tf.compat.v1.ones_initializer()
     self.variables = []
     for i in range(workload.tables):
       name = "table_%02d" % i
@@ -66,7 +72,7 @@ class Tables(object):
         variable = tf.get_embedding_variable(
             name, embedding_dim=workload.dim, initializer=initializer)
       else:
-        variable = tf.get_variable(
+        variable = tf.compat.v1.get_variable(
             name, [workload.rows_per_table, workload.dim],
             initializer=initializer,
             use_resource=variant == defaults.RESOURCE)
@@ -89,23 +95,29 @@ class Tables(object):
     ]
 
 
+def _dense(inputs, units, name, activation=tf.nn.relu):
+  with tf.compat.v1.variable_scope(name):
+    kernel = tf.compat.v1.get_variable("kernel", [inputs.shape[1], units])
+    bias = tf.compat.v1.get_variable(
+        "bias", [units], initializer=tf.compat.v1.zeros_initializer())
+  return activation(tf.matmul(inputs, kernel) + bias)
+
+
 def dlrm_tower(outputs, batch):
   """A DLRM's dense part: numeric MLP, pairwise dots, top MLP. Returns a loss."""
   dim = outputs[0].shape.as_list()[1]
   numeric = tf.random.stateless_uniform([batch, 13], seed=[1, 2])
   labels = tf.cast(tf.random.stateless_uniform([batch, 1], seed=[3, 4]) < 0.25,
                    tf.float32)
-  hidden = tf.layers.dense(numeric, 64, tf.nn.relu)
-  hidden = tf.layers.dense(hidden, dim, tf.nn.relu)
+  hidden = _dense(_dense(numeric, 64, "bottom_0"), dim, "bottom_1")
   vectors = tf.stack([hidden] + outputs, axis=1)
   dots = tf.matmul(vectors, vectors, transpose_b=True)
   count = len(outputs) + 1
   lower = [i * count + j for i in range(count) for j in range(i)]
   pairs = tf.gather(tf.reshape(dots, [-1, count * count]), lower, axis=1)
   top = tf.concat([hidden, pairs], axis=1)
-  top = tf.layers.dense(top, 256, tf.nn.relu)
-  top = tf.layers.dense(top, 128, tf.nn.relu)
-  logits = tf.layers.dense(top, 1)
+  top = _dense(_dense(top, 256, "top_0"), 128, "top_1")
+  logits = _dense(top, 1, "logit", tf.identity)
   return tf.reduce_mean(
       tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits))
 
@@ -117,14 +129,14 @@ class StepGraph(object):
     self.workload = workload
     self.tables = Tables(variant, workload)
     shape = [num_batches, workload.tables, workload.batch * workload.hotness]
-    self.batches_in = tf.placeholder(tf.int64, shape)
+    self.batches_in = tf.compat.v1.placeholder(tf.int64, shape)
     # A resource variable hands out its buffer: slices of it are not copied.
-    self._batches = tf.get_variable(
-        "batches", shape, tf.int64, initializer=tf.zeros_initializer(),
+    self._batches = tf.compat.v1.get_variable(
+        "batches", shape, tf.int64, initializer=tf.compat.v1.zeros_initializer(),
         trainable=False, use_resource=True)
     self.load_batches = self._batches.assign(self.batches_in)
-    cursor = tf.get_variable(
-        "cursor", [], tf.int64, initializer=tf.zeros_initializer(),
+    cursor = tf.compat.v1.get_variable(
+        "cursor", [], tf.int64, initializer=tf.compat.v1.zeros_initializer(),
         trainable=False, use_resource=True)
     turn = cursor.assign_add(1, read_value=True) % num_batches
     flat_ids = tf.unstack(self._batches[turn])
@@ -141,11 +153,11 @@ class StepGraph(object):
       self.loss = dlrm_tower(outputs, workload.batch)
     else:
       self.loss = 2.0 * tf.add_n([tf.reduce_sum(o) for o in outputs])
-    optimizer = tf.train.AdagradOptimizer(defaults.LEARNING_RATE)
+    optimizer = tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE)
     self.train_op = optimizer.minimize(self.loss)
     if self.tables.hashed:
       # Zero gradients insert keys and change nothing else under Adagrad.
-      self.fill_keys = tf.placeholder(tf.int64, [None])
+      self.fill_keys = tf.compat.v1.placeholder(tf.int64, [None])
       zeros = tf.zeros([tf.size(self.fill_keys), workload.dim])
       slices = tf.IndexedSlices(zeros, self.fill_keys)
       self.fill = optimizer.apply_gradients(
@@ -153,7 +165,7 @@ class StepGraph(object):
 
   def prepare(self, session, batches):
     """Initialises, loads the ids, and makes every row exist."""
-    session.run(tf.global_variables_initializer())
+    session.run(tf.compat.v1.global_variables_initializer())
     session.run(self.load_batches.op, {self.batches_in: batches})
     if self.tables.hashed:
       order = np.random.RandomState(0).permutation(self.workload.rows_per_table)
@@ -175,12 +187,40 @@ def time_steps(session, fetches, warmup_steps, min_steps, min_seconds):
   return seconds
 
 
-def write_timeline(session, fetches, path):
-  """Traces one step into a file that chrome://tracing reads."""
+def trace(session, fetches):
+  """Step statistics (RunMetadata) of one step."""
+  metadata = tf.compat.v1.RunMetadata()
+  session.run(fetches, run_metadata=metadata, options=tf.compat.v1.RunOptions(
+      trace_level=tf.compat.v1.RunOptions.FULL_TRACE))
+  return metadata
+
+
+def time_by_op(session, fetches, steps=5, top=8):
+  """Where a step's time goes: the op types that take most of it.
+
+  Times of ops that run side by side add up to more than the step takes.
+
+  Returns:
+    dict of op type to milliseconds per step, the median of some steps.
+  """
+  graph = session.graph
+  rows = collections.defaultdict(lambda: [0.0] * steps)
+  for step in range(steps):
+    for device in trace(session, fetches).step_stats.dev_stats:
+      for node in device.node_stats:
+        try:
+          kind = graph.get_operation_by_name(node.node_name).type
+        except (KeyError, ValueError):
+          # Grappler and the executor add nodes of their own.
+          kind = "other"
+        rows[kind][step] += (node.op_end_rel_micros - node.op_start_rel_micros) / 1e3
+  medians = sorted(((np.median(v), k) for k, v in rows.items()), reverse=True)
+  return collections.OrderedDict((k, round(float(v), 3)) for v, k in medians[:top])
+
+
+def write_timeline(metadata, path):
+  """Writes a trace that chrome://tracing reads."""
   from tensorflow.python.client import timeline
-  metadata = tf.RunMetadata()
-  session.run(fetches, run_metadata=metadata, options=tf.RunOptions(
-      trace_level=tf.RunOptions.FULL_TRACE))
   with open(path, "w") as f:
     f.write(timeline.Timeline(metadata.step_stats).generate_chrome_trace_format())
 
@@ -199,28 +239,29 @@ def measure(variant, workload, num_batches, seed, threads, warmup_steps,
 
   Returns:
     dict: "step", "forward" and "input" (each with median_ms, quartiles, steps),
-    "net_ms" (step less input), the workload, unique ids per step, peak memory
-    and the first and the last loss.
+    "net_ms" (step less input), "op_ms" (see time_by_op), the workload, unique ids
+    per step, peak memory and the first and the last loss.
   """
   batches = id_lib.batches(workload, num_batches, seed, defaults.ZIPF_EXPONENT)
   unique = np.mean([len(np.unique(b)) for b in batches[0]])
   with tf.Graph().as_default():
-    tf.set_random_seed(seed)
+    tf.compat.v1.set_random_seed(seed)
     graph = StepGraph(variant, workload, num_batches)
-    config = tf.ConfigProto(intra_op_parallelism_threads=threads)
-    with tf.Session(config=config) as session:
+    config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=threads)
+    with tf.compat.v1.Session(config=config) as session:
       prepare_start = time.perf_counter()
       graph.prepare(session, batches)
       prepare_seconds = time.perf_counter() - prepare_start
       first_loss = float(session.run(graph.loss))
       step = time_steps(session, [graph.train_op, graph.loss],
                         warmup_steps, min_steps, min_seconds)
+      last_loss = float(session.run(graph.loss))
       forward = time_steps(session, [graph.loss], 2,
                            max(1, min_steps // 2), min_seconds / 4)
       inputs = time_steps(session, [graph.input_only], 2, min_steps, 0.2)
-      last_loss = float(session.run(graph.loss))
+      ops = time_by_op(session, [graph.train_op, graph.loss])
       if timeline_path:
-        write_timeline(session, [graph.train_op, graph.loss], timeline_path)
+        write_timeline(trace(session, [graph.train_op, graph.loss]), timeline_path)
   step, forward, inputs = summary(step), summary(forward), summary(inputs)
   return {
       "variant": variant,
@@ -232,6 +273,7 @@ def measure(variant, workload, num_batches, seed, threads, warmup_steps,
       "step": step,
       "forward": forward,
       "input": inputs,
+      "op_ms": ops,
       "net_ms": round(step["median_ms"] - inputs["median_ms"], 3),
       "samples_per_second": round(workload.batch / step["median_ms"] * 1e3),
       "prepare_seconds": round(prepare_seconds, 1),
@@ -245,6 +287,7 @@ def measure(variant, workload, num_batches, seed, threads, warmup_steps,
 def main(argv):
   if len(argv) > 1:
     raise app.UsageError("unexpected arguments: %s" % argv[1:])
+  tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
   workload = defaults.Workload(
       distribution=FLAGS.distribution, hotness=FLAGS.hotness, dim=FLAGS.dim,
       tower=FLAGS.tower, tables=FLAGS.tables, batch=FLAGS.batch,

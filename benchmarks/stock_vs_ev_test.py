@@ -1,0 +1,70 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark compares like with like: every variant computes the same."""
+
+import os
+import tempfile
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+
+import defaults
+import ids
+import stock_vs_ev
+
+
+class StockVsEvTest(parameterized.TestCase):
+
+  def _measure(self, variant, distribution, **kwargs):
+    workload = defaults.Workload(
+        distribution, 3, 5, tables=2, batch=8, rows=40, **kwargs)
+    return stock_vs_ev.measure(
+        variant, workload, num_batches=2, seed=1, threads=0, warmup_steps=1,
+        min_steps=4, min_seconds=0)
+
+  @parameterized.parameters("zipf", "uniform")
+  def test_variants_agree(self, distribution):
+    results = [self._measure(v, distribution) for v in defaults.ALL_VARIANTS]
+    for result in results:
+      self.assertEqual(result["first_loss"], 2 * 2 * 8 * 3 * 5)
+      np.testing.assert_allclose(
+          result["last_loss"], results[0]["last_loss"], rtol=1e-5)
+      self.assertLess(result["last_loss"], result["first_loss"])
+      self.assertEqual(result["step"]["steps"], 4)
+
+  def test_unique_ids(self):
+    result = self._measure(defaults.STOCK, "uniform")
+    workload = defaults.Workload("uniform", 3, 5, tables=2, batch=8, rows=40)
+    batch = ids.batches(workload, 2, 1, defaults.ZIPF_EXPONENT)[0]
+    expected = np.mean([len(set(table.tolist())) for table in batch])
+    self.assertAlmostEqual(result["unique_ids_per_table"], expected, places=1)
+
+  def test_op_times_are_by_type_and_sorted(self):
+    ops = self._measure(defaults.EV_SOK, "zipf")["op_ms"]
+    self.assertIn("EvLookupSparse", ops)
+    self.assertEqual(list(ops.values()), sorted(ops.values(), reverse=True))
+
+  @parameterized.parameters(defaults.STOCK, defaults.EV_SOK)
+  def test_dlrm_tower_trains(self, variant):
+    result = self._measure(variant, "zipf", tower=defaults.DLRM_TOWER)
+    self.assertLess(result["last_loss"], result["first_loss"])
+
+  def test_timeline(self):
+    path = os.path.join(tempfile.mkdtemp(), "step.json")
+    workload = defaults.Workload("zipf", 1, 4, tables=1, batch=4, rows=10)
+    stock_vs_ev.measure(defaults.STOCK, workload, 2, 1, 0, 1, 2, 0, path)
+    self.assertGreater(os.path.getsize(path), 100)
+
+  def test_default_workloads(self):
+    workloads = defaults.training_workloads()
+    names = [w.name for w in workloads]
+    self.assertLen(set(names), 9)
+    self.assertIn("uniform_hot10_dim64", names)
+    # The tables and slots of every workload fit the same memory.
+    for w in workloads:
+      self.assertLess(w.tables * w.rows_per_table * w.dim * 8, 7e9)
+
+
+if __name__ == "__main__":
+  absltest.main()
