@@ -1,0 +1,236 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""sok.lookup_sparse over ranks: W ranks on W shards train as one process does.
+
+  horovodrun -np 2 -H localhost:2 python distributed_lookup_utest.py
+
+Every rank runs the same cases in the same order; any number of ranks will do.
+"""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import horovod.tensorflow as hvd
+import numpy as np
+import tensorflow as tf
+
+from sparse_operation_kit import experiment as sok
+from sparse_operation_kit import exchange
+
+import distributed_model as model
+
+_train = tf.compat.v1.train
+
+
+def _adagrad():
+  return _train.AdagradOptimizer(.1)
+
+
+def _adam():
+  return _train.AdamOptimizer(.01)
+
+
+def _sgd():
+  return _train.GradientDescentOptimizer(.5)
+
+
+# name: (optimizer, whether stock moves every row at every step and ours does not)
+_AGAINST_DENSE = {
+    "adagrad": (_adagrad, False),
+    "adam": (_adam, True),
+    "ftrl": (lambda: _train.FtrlOptimizer(
+        .1, l1_regularization_strength=.001, l2_regularization_strength=.01), False),
+}
+
+
+class DistributedLookupTest(model.DistributedTestCase):
+
+  @parameterized.parameters(*sorted(_AGAINST_DENSE))
+  def test_against_dense_variables(self, name):
+    optimizer, all_rows = _AGAINST_DENSE[name]
+    self.train(model.mixed_tables(hvd.size()), optimizer, seed=2, all_rows=all_rows,
+               reference="dense")
+
+  def test_int32_keys(self):
+    self.train(model.mixed_tables(hvd.size()), _adagrad, seed=3, key_dtype=tf.int32)
+
+  def test_same_bits_again(self):
+    tables = model.mixed_tables(hvd.size())
+    runs = [self.train(tables, _adam, seed=4, steps=5) for _ in range(2)]
+    for first, second in zip(*runs):
+      np.testing.assert_array_equal(first[0], second[0])
+      for a, b in zip(first[1], second[1]):
+        self.assertEqual(a.tobytes(), b.tobytes())
+
+  @parameterized.parameters(("float16", 2. ** -9), ("bfloat16", 2. ** -6))
+  def test_narrow_exchange(self, dtype, tolerance):
+    sok.init(exchange_dtype=dtype)
+    self.addCleanup(sok.init)
+    self.train(model.mixed_tables(hvd.size()), _sgd, seed=5, rtol=tolerance,
+               atol=tolerance)
+
+  def test_without_dedup(self):
+    sok.init(exchange_dedup=False)
+    self.addCleanup(sok.init)
+    self.train(model.mixed_tables(hvd.size()), _adagrad, seed=6)
+
+  def test_one_variable_twice_and_in_several_calls(self):
+    table = model.Table(6, "sum", model.SPARSE, False, -1, 3)
+    rng = np.random.RandomState(7)
+    initial = model.initial_rows(rng, [table])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      built = []
+      for name, lookup in (("s", sok.lookup_sparse), ("w", model.local_lookup)):
+        made = model.Model(name, [table], lookup, initial)
+        twice = lookup([made.variables[0]] * 2, [made.ids[0]] * 2,
+                       combiners=["sum", "mean"])
+        loss = made.loss + 2. * made.loss_of(twice[:1]) + made.loss_of(twice[1:])
+        train = _train.AdagradOptimizer(.1).minimize(loss, var_list=made.variables)
+        built.append((made, train))
+      session.run(tf.compat.v1.global_variables_initializer())
+      for step in range(model.STEPS):
+        batches = model.draw(rng, [table], model.sizes_of(step))
+        feed = built[0][0].feed(batches[hvd.rank()])
+        feed.update(built[1][0].feed(
+            [model.Batch.merge([b[0] for b in batches])]))
+        session.run([train for _, train in built], feed)
+      mine, everything = session.run([m.contents()[0] for m, _ in built])
+      self.compare(table, mine, everything, model.RTOL, model.ATOL)
+      self.assertEqual(sum(self.gather(len(mine[0]))), len(everything[0]))
+
+  def test_many_calls_and_several_gradients(self):
+    # Independent exchanges of one run; Horovod takes them in any order.
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      outputs, variables = [], []
+      ids = tf.SparseTensor([[0, 0], [0, 1]], tf.constant([3, 4 + hvd.rank()],
+                                                          tf.int64), [1, 2])
+      for i in range(7):
+        variables.append(tf.get_embedding_variable(
+            "v%d" % i, embedding_dim=2, initializer=tf.ones_initializer()))
+        outputs.append(sok.lookup_sparse(variables[-1], ids, combiners="sum"))
+      losses = [tf.reduce_sum(o) for o in outputs]
+      sgd = _train.GradientDescentOptimizer(1.)
+      # Two gradients of each lookup, as a second loss or a clipping rule needs them.
+      first = tf.gradients(losses, variables)
+      second = tf.gradients([2. * l for l in losses], variables)
+      train = sgd.apply_gradients(zip(first, variables))
+      session.run(tf.compat.v1.global_variables_initializer())
+      values = session.run([g.values for g in first + second] + outputs)
+      for a, b in zip(values[:7], values[7:14]):
+        np.testing.assert_array_equal(2 * a, b)
+      session.run(train)
+      for output in session.run(outputs):
+        # Key 3 came from every rank, the other one from this rank alone, except
+        # where 4 + rank is another rank's owned key: still one sample each.
+        np.testing.assert_allclose(output, [[1. - hvd.size() + 0.] * 2])
+      names = [e.name for e in exchange.exchanges()] if hvd.size() > 1 else []
+      self.assertLen(set(names), len(names))
+
+  def test_lookup_without_training_inserts_nothing(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      variable = tf.get_embedding_variable(
+          "v", embedding_dim=4, initializer=tf.constant_initializer(.25))
+      ids = tf.RaggedTensor.from_row_splits(
+          tf.constant([7, 8, 8], tf.int64), [0, 1, 3, 3])
+      output = sok.lookup_sparse(variable, ids, combiners="sum")
+      session.run(tf.compat.v1.global_variables_initializer())
+      np.testing.assert_array_equal(
+          session.run(output), np.outer([.25, .5, 0], np.ones(4)))
+      self.assertEqual(session.run(variable.total_count())[0], 0)
+
+  def test_evaluation_graph_and_several_sessions(self):
+    """Train, evaluate with another lookup of the same variable, go on."""
+    with tf.Graph().as_default():
+      variable = tf.get_embedding_variable(
+          "v", embedding_dim=1, initializer=tf.zeros_initializer())
+      ids = tf.SparseTensor([[0, 0]], tf.constant([5], tf.int64), [1, 1])
+      loss = tf.reduce_sum(sok.lookup_sparse(variable, ids, combiners="sum"))
+      train = _train.GradientDescentOptimizer(1.).minimize(loss)
+      evaluated = sok.lookup_sparse([variable], [ids], combiners=["mean"])[0]
+      initialize = tf.compat.v1.global_variables_initializer()
+      for _ in range(2):
+        with tf.compat.v1.Session() as session:
+          session.run(initialize)
+          for step in range(1, 4):
+            session.run(train)
+            self.assertEqual(session.run(evaluated)[0, 0], -step * hvd.size())
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      # Another graph's lookups have the same names.
+      variable = tf.get_embedding_variable(
+          "v", embedding_dim=1, initializer=tf.ones_initializer())
+      output = sok.lookup_sparse(variable, ids_of(5), combiners="sum")
+      session.run(tf.compat.v1.global_variables_initializer())
+      self.assertEqual(session.run(output)[0, 0], 1.)
+
+  def test_frequency_and_version_count_all_ranks(self):
+    import os  # pylint: disable=g-import-not-at-top
+    os.environ["TF_RECORD_FREQ"] = os.environ["TF_RECORD_VERSION"] = "1"
+    self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
+    self.addCleanup(os.environ.pop, "TF_RECORD_VERSION")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      step = tf.compat.v1.train.create_global_step()
+      variable = tf.get_embedding_variable("v", embedding_dim=1)
+      ids = tf.SparseTensor([[0, 0], [0, 1], [0, 2]],
+                            tf.constant([8, 8, 9], tf.int64), [1, 3])
+      loss = tf.reduce_sum(sok.lookup_sparse(variable, ids))
+      train = _train.AdagradOptimizer(1.).minimize(loss, global_step=step)
+      session.run(tf.compat.v1.global_variables_initializer())
+      for _ in range(3):
+        session.run(train)
+      frequency, version = session.run(
+          [variable.get_frequency([8, 9]), variable.get_version([8, 9])])
+      for i, key in enumerate((8, 9)):
+        mine = key % hvd.size() == hvd.rank()
+        self.assertEqual(frequency[i], (2 - i) * 3 * hvd.size() if mine else 0)
+        self.assertEqual(version[i], 2 if mine else -1)
+
+  def test_gradients_of_weights(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      table = model.Table(5, "mean", model.SPARSE, True, -1, 4)
+      rng = np.random.RandomState(8)
+      initial = model.initial_rows(rng, [table])
+      sharded = model.Model("s", [table], sok.lookup_sparse, initial)
+      whole = model.Model("w", [table], model.local_lookup, initial)
+      gradients = [tf.gradients(m.loss, m.weights[0].values)[0]
+                   for m in (sharded, whole)]
+      session.run(tf.compat.v1.global_variables_initializer())
+      batches = model.draw(rng, [table], model.sizes_of(0))[hvd.rank()]
+      got, expected = session.run(
+          gradients, model.merge(sharded.feed(batches), whole.feed(batches)))
+      np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
+
+  def test_bad_ids_are_an_error_that_names_the_variable(self):
+    # The same on all ranks, before anything is sent.
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      variable = tf.get_embedding_variable("clicks", embedding_dim=1)
+      ids = tf.SparseTensor([[1, 0], [0, 0]], tf.constant([1, 2], tf.int64), [2, 1])
+      output = sok.lookup_sparse(variable, ids)
+      session.run(tf.compat.v1.global_variables_initializer())
+      with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "clicks"):
+        session.run(output)
+
+  def test_placement_errors(self):
+    with tf.Graph().as_default():
+      variable = tf.get_embedding_variable("user", embedding_dim=1)
+      for target in (hvd.size(), -2, [], [0, hvd.size()], "0", 1.5, True, None):
+        variable.target_gpu = target
+        with self.assertRaisesRegex(ValueError, "target_gpu of variable 'user"):
+          sok.lookup_sparse(variable, ids_of(1))
+
+  def test_partitioned_variable_is_refused(self):
+    if hvd.size() == 1:
+      self.skipTest("needs several ranks")
+    with tf.Graph().as_default():
+      variable = tf.get_embedding_variable(
+          "parts", embedding_dim=1, partitioner=tf.fixed_size_partitioner(2))
+      with self.assertRaisesRegex(ValueError, "parts.*without a partitioner"):
+        sok.lookup_sparse(variable, ids_of(1))
+
+
+def ids_of(key):
+  return tf.SparseTensor([[0, 0]], tf.constant([key], tf.int64), [1, 1])
+
+
+if __name__ == "__main__":
+  hvd.init()
+  sok.init()
+  absltest.main()

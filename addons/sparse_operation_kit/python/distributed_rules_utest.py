@@ -1,0 +1,57 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Every optimizer over ranks: rows and slots equal those of one process.
+
+  horovodrun -np 2 -H localhost:2 python distributed_rules_utest.py
+"""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import horovod.tensorflow as hvd
+import tensorflow as tf
+
+from sparse_operation_kit import experiment as sok
+
+import distributed_model as model
+
+_train = tf.compat.v1.train
+
+
+def _step():
+  return tf.compat.v1.train.get_global_step()
+
+
+# Fused ones, and at the end three that run the optimizer's own code.
+_OPTIMIZERS = {
+    "sgd": lambda: _train.GradientDescentOptimizer(.5),
+    "momentum": lambda: _train.MomentumOptimizer(.1, .9),
+    "nesterov": lambda: _train.MomentumOptimizer(.1, .9, use_nesterov=True),
+    "adagrad": lambda: _train.AdagradOptimizer(.1),
+    "adagrad_decay": lambda: _train.AdagradDecayOptimizer(
+        .1, _step(), accumulator_decay_step=2, accumulator_decay_rate=.5),
+    "adam": lambda: _train.AdamOptimizer(.01),
+    "adam_async": lambda: _train.AdamAsyncOptimizer(.01),
+    "adam_w": lambda: _train.AdamWOptimizer(.01, .01),
+    "ftrl": lambda: _train.FtrlOptimizer(
+        .1, l1_regularization_strength=.001, l2_regularization_strength=.01),
+    "rmsprop": lambda: _train.RMSPropOptimizer(.01, momentum=.9),
+    "rmsprop_centered": lambda: _train.RMSPropOptimizer(
+        .01, momentum=.9, centered=True),
+    "adadelta": lambda: _train.AdadeltaOptimizer(1.),
+    "keras_adagrad": lambda: tf.keras.optimizers.Adagrad(.1),
+    "proximal_adagrad": lambda: _train.ProximalAdagradOptimizer(.1),
+    "keras_adamax": lambda: tf.keras.optimizers.Adamax(.01),
+}
+
+
+class DistributedRulesTest(model.DistributedTestCase):
+
+  @parameterized.parameters(*sorted(_OPTIMIZERS))
+  def test_optimizer(self, name):
+    self.train(model.mixed_tables(hvd.size()), _OPTIMIZERS[name], seed=1)
+
+
+if __name__ == "__main__":
+  hvd.init()
+  sok.init()
+  absltest.main()

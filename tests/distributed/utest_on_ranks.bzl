@@ -1,0 +1,31 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that run a program on several ranks."""
+
+load("//tools/build_defs:defs.bzl", "ev_py_test")
+
+_PROGRAMS = "addons/sparse_operation_kit/python"
+
+def utest_on_ranks(utest, ranks, size = "medium"):
+    """Runs a utest of the SOK package once for each number of ranks.
+
+    Args:
+      utest: name of a program in //addons/sparse_operation_kit/python.
+      ranks: list of ints.
+      size: of each test.
+    """
+    for n in ranks:
+        ev_py_test(
+            name = "%s_on_%d_ranks" % (utest, n),
+            size = size,
+            srcs = ["utest_on_ranks.py"],
+            args = [
+                "--ranks=%d" % n,
+                "--utest=%s/%s.py" % (_PROGRAMS, utest),
+            ],
+            tags = ["cpu:2"],
+            deps = [
+                ":horovod_job",
+                "//%s:utests" % _PROGRAMS,
+            ],
+        )

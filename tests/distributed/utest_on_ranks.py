@@ -1,0 +1,40 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one *_utest.py under horovodrun, as a test.
+
+  utest_on_ranks.py --ranks=2 --utest=addons/.../distributed_lookup_utest.py
+"""
+
+import os
+import re
+
+from absl import flags
+from absl.testing import absltest
+
+import horovod_job
+
+FLAGS = flags.FLAGS
+flags.DEFINE_integer("ranks", 2, "How many ranks.")
+flags.DEFINE_string("utest", None, "The program, relative to the repository.")
+flags.DEFINE_list("args", [], "Its arguments.")
+flags.mark_flag_as_required("utest")
+
+
+class UtestOnRanks(absltest.TestCase):
+
+  def test_every_rank_passes(self):
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    result = horovod_job.run(
+        FLAGS.ranks, os.path.join(root, FLAGS.utest), *FLAGS.args)
+    tail = result.output[-20000:]
+    self.assertIsNotNone(result.returncode, "ran too long:\n" + tail)
+    self.assertEqual(result.returncode, 0, tail)
+    # Every rank says how many cases it ran; the same on all, and not none.
+    counts = re.findall(r"Ran (\d+) tests? in", result.output)
+    self.assertLen(counts, FLAGS.ranks, tail)
+    self.assertLen(set(counts), 1, tail)
+    self.assertGreater(int(counts[0]), 0, tail)
+
+
+if __name__ == "__main__":
+  absltest.main()
