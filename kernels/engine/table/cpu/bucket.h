@@ -22,6 +22,10 @@
 #ifndef KERNELS_ENGINE_TABLE_CPU_BUCKET_H_
 #define KERNELS_ENGINE_TABLE_CPU_BUCKET_H_
 
+#if defined(__SSE4_1__)
+#include <smmintrin.h>
+#endif
+
 #include <atomic>
 #include <cstdint>
 
@@ -44,10 +48,10 @@ struct alignas(kCacheLine) Bucket {
 };
 static_assert(sizeof(Bucket) == kCacheLine, "a bucket is one line");
 
-// The bit of a key among kPassedBits. Uses bits of the hash that choose neither
-// the bucket (0..31) nor, below 2^22 segments, the segment (from 63 down).
+// Which of kPassedBits is a key's: 0..15. Uses bits of the hash that hardly touch
+// the choice of the bucket (31 down) and not that of the segment (63 down).
 inline uint32_t PassedBit(uint64_t hash) {
-  return 1u << ((hash >> 32) & 15);
+  return static_cast<uint32_t>(hash) & 15;
 }
 
 // An array of buckets as one word: bits 0..21 how many, the rest the address
@@ -72,13 +76,14 @@ inline Bucket* HomeBucket(uint64_t array, uint64_t hash) {
 // Walks the chain of a hash; starts at home.
 class Chain {
  public:
+  Chain() {}  // of nothing
   Chain(uint64_t array, uint64_t hash)
       : buckets_(ArrayBuckets(array)),
         count_(ArrayCount(array)),
         index_(FastRange(static_cast<uint32_t>(hash), count_)),
         left_(kLeaps + count_) {
     const uint32_t longest = count_ - 1 < 64 ? count_ - 1 : 64;
-    step_ = 1 + ((static_cast<uint32_t>(hash >> 36) & 63) * longest >> 6);
+    step_ = 1 + ((static_cast<uint32_t>(hash >> 4) & 63) * longest >> 6);
   }
   Bucket* bucket() const { return buckets_ + index_; }
   // False when the chain has visited every bucket.
@@ -92,20 +97,52 @@ class Chain {
 
  private:
   static constexpr uint32_t kLeaps = 16;
-  Bucket* const buckets_;
-  const uint32_t count_;
-  uint32_t index_, step_, left_;
+  Bucket* buckets_;
+  uint32_t count_, index_, step_, left_;
 };
 
-// Slots of the bucket that hold this key, live or not, as bits.
+// Slots of the bucket that hold this key, live or not, as bits. Another thread
+// may be writing one of them: what matches is only a hint, which the callers
+// verify by atomic loads; a key that nobody is writing is always matched.
 inline uint32_t MatchKey(const Bucket& bucket, int64_t key) {
+#if defined(__SSE4_1__) && !defined(__SANITIZE_THREAD__)
+  const __m128i* line = reinterpret_cast<const __m128i*>(&bucket);
+  const __m128i wanted = _mm_set1_epi64x(key);
+  const __m128i slots01 = _mm_cmpeq_epi64(_mm_load_si128(line), wanted);
+  const __m128i slots23 = _mm_cmpeq_epi64(_mm_load_si128(line + 1), wanted);
+  const __m128i slot4 = _mm_cmpeq_epi64(_mm_load_si128(line + 2), wanted);
+  // Two bits per slot of 64 become one by packing 32-bit halves to 16, then 8.
+  const __m128i slots0123 = _mm_packs_epi32(slots01, slots23);
+  const uint32_t bytes = static_cast<uint32_t>(
+      _mm_movemask_epi8(_mm_packs_epi16(slots0123, slot4)));
+  return bytes & 0x155;  // one bit of each slot, two apart
+#else
   uint32_t match = 0;
   for (int s = 0; s < kSlots; ++s) {
     match |= static_cast<uint32_t>(
                  bucket.keys[s].load(std::memory_order_relaxed) == key)
-             << s;
+             << (2 * s);
   }
   return match;
+#endif
+}
+
+// The first slot of a match.
+inline int FirstSlot(uint32_t match) { return __builtin_ctz(match) / 2; }
+
+// Its key and row: keys[FirstSlot(match)] without halving the bit's number only
+// to double it again.
+inline const std::atomic<int64_t>& FirstKey(const Bucket& bucket,
+                                            uint32_t match) {
+  return *reinterpret_cast<const std::atomic<int64_t>*>(
+      reinterpret_cast<const char*>(bucket.keys) +
+      size_t{4} * static_cast<uint32_t>(__builtin_ctz(match)));
+}
+inline const std::atomic<uint32_t>& FirstRow(const Bucket& bucket,
+                                             uint32_t match) {
+  return *reinterpret_cast<const std::atomic<uint32_t>*>(
+      reinterpret_cast<const char*>(bucket.rows) +
+      size_t{2} * static_cast<uint32_t>(__builtin_ctz(match)));
 }
 
 // The row of the key if it is in this bucket; else kNoRow, and *go_on says
@@ -117,33 +154,49 @@ inline RowHandle FindInBucket(const Bucket& bucket, int64_t key,
     bool torn = false;
     for (uint32_t match = MatchKey(bucket, key); match != 0;
          match &= match - 1) {
-      const int s = __builtin_ctz(match);
-      const uint32_t row = bucket.rows[s].load(std::memory_order_acquire);
+      const uint32_t row =
+          FirstRow(bucket, match).load(std::memory_order_acquire);
       if (row == 0) continue;
-      const bool same_key =
-          bucket.keys[s].load(std::memory_order_acquire) == key;
-      const uint32_t changed =
-          bucket.meta.load(std::memory_order_relaxed) ^ meta;
-      if (same_key && changed < kVersionOne) return ~row;
+      if (FirstKey(bucket, match).load(std::memory_order_acquire) == key &&
+          bucket.meta.load(std::memory_order_relaxed) == meta) {
+        return ~row;
+      }
       torn = true;
       break;
     }
     if (torn) continue;
-    *go_on = (meta & passed_bit) != 0;
+    *go_on = (meta >> passed_bit & 1) != 0;
     return kNoRow;
   }
 }
 
-// The rest of the chain, home excluded.
-inline RowHandle FindBeyondHome(uint64_t array, uint64_t hash, int64_t key) {
-  Chain chain(array, hash);
-  const uint32_t bit = PassedBit(hash);
-  bool go_on = true;
-  while (go_on && chain.Next()) {
-    const RowHandle row = FindInBucket(*chain.bucket(), key, bit, &go_on);
-    if (row != kNoRow) return row;
+// The same without a branch that depends on whether the key is there, which no
+// predictor can know: the innermost step of everything. *go_on is 0 or 1.
+inline RowHandle FindInBucketBranchless(const Bucket& bucket, int64_t key,
+                                        uint32_t passed_bit, size_t* go_on) {
+  const uint32_t meta = bucket.meta.load(std::memory_order_acquire);
+  const uint32_t match = MatchKey(bucket, key);
+  // Without a match the loads go to the words behind the slots, and what they
+  // give is masked out.
+  constexpr uint32_t kBehindSlots = 1u << (2 * kSlots);
+  const uint32_t at = match | kBehindSlots;
+  const uint32_t row = FirstRow(bucket, at).load(std::memory_order_acquire);
+  const int64_t again = FirstKey(bucket, at).load(std::memory_order_acquire);
+  const uint32_t changed = bucket.meta.load(std::memory_order_relaxed) ^ meta;
+  const uint32_t none = 0u - static_cast<uint32_t>(match == 0);
+  const uint64_t torn =
+      (static_cast<uint64_t>(again ^ key) | changed |
+       static_cast<uint64_t>(row == 0)) &
+      ~static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(none)));
+  if (__builtin_expect(torn != 0, 0)) {
+    // An empty slot with the key of an earlier tenant, or a writer at work.
+    bool more = false;
+    const RowHandle found = FindInBucket(bucket, key, passed_bit, &more);
+    *go_on = more;
+    return found;
   }
-  return kNoRow;
+  *go_on = none & (meta >> passed_bit) & 1;
+  return ~row | none;
 }
 
 // What slot s holds; false when it is empty. Takes no lock.
@@ -155,9 +208,7 @@ inline bool ReadSlot(const Bucket& bucket, int s, int64_t* key,
     if (stored == 0) return false;
     *key = bucket.keys[s].load(std::memory_order_acquire);
     *row = ~stored;
-    const uint32_t changed =
-        bucket.meta.load(std::memory_order_relaxed) ^ meta;
-    if (changed < kVersionOne) return true;
+    if (bucket.meta.load(std::memory_order_relaxed) == meta) return true;
   }
 }
 
@@ -169,22 +220,26 @@ struct Slot {
   int index = 0;
 };
 
+// -1 when it is full.
 inline int EmptySlot(const Bucket& bucket) {
+  uint32_t empty = 0;
   for (int s = 0; s < kSlots; ++s) {
-    if (bucket.rows[s].load(std::memory_order_relaxed) == 0) return s;
+    empty |= static_cast<uint32_t>(
+                 bucket.rows[s].load(std::memory_order_relaxed) == 0)
+             << s;
   }
-  return -1;
+  return empty == 0 ? -1 : __builtin_ctz(empty);
 }
 
 // Where the key is; bucket null when it is absent.
 inline Slot LocateLocked(uint64_t array, uint64_t hash, int64_t key) {
   Chain chain(array, hash);
-  const uint32_t bit = PassedBit(hash);
+  const uint32_t bit = 1u << PassedBit(hash);
   do {
     Bucket* bucket = chain.bucket();
     for (uint32_t match = MatchKey(*bucket, key); match != 0;
          match &= match - 1) {
-      const int s = __builtin_ctz(match);
+      const int s = FirstSlot(match);
       if (bucket->rows[s].load(std::memory_order_relaxed) != 0) {
         return Slot{bucket, s};
       }
@@ -198,7 +253,7 @@ inline Slot LocateLocked(uint64_t array, uint64_t hash, int64_t key) {
 inline bool InsertLocked(uint64_t array, uint64_t hash, int64_t key,
                          RowHandle row) {
   Chain chain(array, hash);
-  const uint32_t bit = PassedBit(hash);
+  const uint32_t bit = 1u << PassedBit(hash);
   for (;;) {
     Bucket* bucket = chain.bucket();
     const int s = EmptySlot(*bucket);

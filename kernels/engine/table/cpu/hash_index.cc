@@ -23,11 +23,33 @@ constexpr size_t kGroup = 32;
 // still in the first-level cache when the absent ones are inserted.
 constexpr size_t kInsertBatch = 256;
 
-// Keys on their way through the find pipeline.
-struct Pending {
-  uint64_t hash;
-  uint64_t array;
-  const Bucket* home;
+// The home of a key and, in the bits that an address of a line leaves free, which
+// bit tells there whether to go on.
+class Home {
+ public:
+  Home() {}
+  Home(const Bucket* bucket, uint64_t hash)
+      : word_(reinterpret_cast<uintptr_t>(bucket) | PassedBit(hash)) {}
+  const Bucket* bucket() const {
+    return reinterpret_cast<const Bucket*>(word_ & ~uintptr_t{kCacheLine - 1});
+  }
+  uint32_t passed_bit() const { return word_ & 15; }
+  void Prefetch() const { PrefetchLine(reinterpret_cast<const void*>(word_)); }
+
+ private:
+  uintptr_t word_;
+};
+
+// A key that is not at home; its chain stands at the bucket that comes next.
+struct Beyond {
+  Chain chain;
+  uint32_t passed_bit;
+  size_t index;
+};
+
+struct BeyondList {
+  size_t size = 0;
+  Beyond keys[kGroup];
 };
 
 // Readers must not see a writer's unfinished segment, writers must not see each
@@ -86,55 +108,123 @@ class HashIndex::Impl {
 HashIndex::HashIndex() : impl_(new Impl) {}
 HashIndex::~HashIndex() {}
 
+// Several groups are under way: while the homes of group g are read, those of the
+// next are asked for; the second buckets of group g - 1 are read, and whatever is
+// left of group g - 2, which is then complete. Nothing is read that was not asked
+// for a group earlier, but for the third bucket on of one key in fifty.
+//
+// The homes are computed ahead, so that the loop that waits for memory is short:
+// a prefetch that misses the TLB holds up what comes after it, and the fewer the
+// instructions from one prefetch to the next, the more of them wait together.
 void HashIndex::FindInGroups(Span<const int64_t> keys, RowHandle* handles,
                              GroupFn fn, void* context) const {
   const size_t n = keys.size();
   if (n == 0) return;
   EpochDomain::Guard guard;
-  Pending ring[kGroup];
-  struct Beyond {
-    uint64_t hash;
-    uint64_t array;
-    size_t index;
-  } beyond[kGroup];
+  Home homes[3][kGroup];
+  BeyondList second[2], later[2];
 
-  const auto ask = [&](const Directory& directory, size_t i) {
-    Pending& p = ring[i % kGroup];
-    p.hash = MixKey(keys[i]);
-    p.array = directory.arrays[directory.IndexOf(p.hash)].load(
-        std::memory_order_acquire);
-    p.home = HomeBucket(p.array, p.hash);
-    PrefetchLine(p.home);
+  const auto compute = [&](size_t group) {
+    const Directory& directory = impl_->segments.directory();
+    Home* const to = homes[group % 3];
+    const int64_t* const from = &keys[group * kGroup];
+    const size_t size = std::min(n - group * kGroup, kGroup);
+    for (size_t i = 0; i < size; ++i) {
+      const uint64_t hash = MixKey(from[i]);
+      to[i] = Home(HomeBucket(directory.arrays[directory.IndexOf(hash)].load(
+                                  std::memory_order_acquire),
+                              hash),
+                   hash);
+    }
+    // The loop below asks for a whole group.
+    for (size_t i = size; i < kGroup; ++i) to[i] = to[0];
   };
-
-  const size_t ahead = std::min(n, kGroup);
-  {
+  // Sends the keys that are not at home on their chains.
+  const auto go_beyond = [&](const Home* home, size_t begin,
+                             const uint8_t* which, size_t size,
+                             BeyondList* to) {
     const Directory& directory = impl_->segments.directory();
-    for (size_t i = 0; i < ahead; ++i) ask(directory, i);
-  }
-  for (size_t begin = 0; begin < n; begin += kGroup) {
-    const Directory& directory = impl_->segments.directory();
-    const size_t end = std::min(n, begin + kGroup);
-    size_t num_beyond = 0;
-    for (size_t i = begin; i < end; ++i) {
-      const Pending p = ring[i % kGroup];
-      if (i + kGroup < n) ask(directory, i + kGroup);
+    for (size_t b = 0; b < size; ++b) {
+      Beyond& beyond = to->keys[b];
+      beyond.index = begin + which[b];
+      const uint64_t hash = MixKey(keys[beyond.index]);
+      beyond.passed_bit = PassedBit(hash);
+      beyond.chain = Chain(directory.arrays[directory.IndexOf(hash)].load(
+                               std::memory_order_acquire),
+                           hash);
+      // Unless the segment has grown since: then from the start.
+      if (beyond.chain.bucket() == home[which[b]].bucket()) {
+        beyond.chain.Next();
+      }
+      PrefetchLine(beyond.chain.bucket());
+    }
+    to->size = size;
+  };
+  // Looks at the next bucket of each key in 'from'; those that must go further
+  // go to 'to'.
+  const auto advance = [&](BeyondList* from, BeyondList* to) {
+    for (size_t b = 0; b < from->size; ++b) {
+      Beyond& at = from->keys[b];
       bool go_on = false;
-      const RowHandle row =
-          FindInBucket(*p.home, keys[i], PassedBit(p.hash), &go_on);
-      handles[i] = row;
-      if (row == kNoRow && go_on) {
-        Chain chain(p.array, p.hash);
-        chain.Next();
-        PrefetchLine(chain.bucket());
-        beyond[num_beyond++] = Beyond{p.hash, p.array, i};
+      const RowHandle row = FindInBucket(*at.chain.bucket(), keys[at.index],
+                                         at.passed_bit, &go_on);
+      handles[at.index] = row;
+      if (row == kNoRow && go_on && at.chain.Next()) {
+        PrefetchLine(at.chain.bucket());
+        to->keys[to->size++] = at;
       }
     }
-    for (size_t b = 0; b < num_beyond; ++b) {
-      handles[beyond[b].index] = FindBeyondHome(
-          beyond[b].array, beyond[b].hash, keys[beyond[b].index]);
+    from->size = 0;
+  };
+
+  // Follows what is left of each chain to its end.
+  const auto finish = [&](BeyondList* list) {
+    for (size_t b = 0; b < list->size; ++b) {
+      Beyond& at = list->keys[b];
+      RowHandle row = kNoRow;
+      bool go_on = true;
+      while (go_on) {
+        row = FindInBucket(*at.chain.bucket(), keys[at.index], at.passed_bit,
+                           &go_on);
+        if (row != kNoRow || !at.chain.Next()) break;
+      }
+      handles[at.index] = row;
     }
-    if (fn != nullptr) fn(context, begin, end);
+    list->size = 0;
+  };
+
+  const size_t groups = (n + kGroup - 1) / kGroup;
+  compute(0);
+  for (size_t i = 0; i < std::min(n, kGroup); ++i) homes[0][i].Prefetch();
+  if (groups > 1) compute(1);
+  for (size_t g = 0; g < groups + 2; ++g) {
+    BeyondList* const new_second = &second[g % 2];
+    BeyondList* const new_later = &later[g % 2];
+    if (g + 2 < groups) compute(g + 2);
+    if (g < groups) {
+      const Home* const home = homes[g % 3];
+      const Home* const next = homes[(g + (g + 1 < groups)) % 3];
+      const size_t begin = g * kGroup;
+      const size_t size = std::min(n - begin, kGroup);
+      uint8_t not_home[kGroup];
+      size_t num_not_home = 0;
+      for (size_t i = 0; i < size; ++i) {
+        next[i].Prefetch();
+        size_t go_on;
+        handles[begin + i] =
+            FindInBucketBranchless(*home[i].bucket(), keys[begin + i],
+                                   home[i].passed_bit(), &go_on);
+        not_home[num_not_home] = static_cast<uint8_t>(i);
+        num_not_home += go_on;
+      }
+      go_beyond(home, begin, not_home, num_not_home, new_second);
+    }
+    advance(&second[(g + 1) % 2], new_later);
+    if (g < 2) continue;
+    finish(&later[(g + 1) % 2]);
+    if (fn != nullptr) {
+      fn(context, (g - 2) * kGroup, std::min(n, (g - 1) * kGroup));
+    }
   }
 }
 
@@ -151,7 +241,7 @@ Status HashIndex::Impl::InsertOne(int64_t key, RowSource* source,
     }
     const int64_t keys = segment->keys.load(std::memory_order_relaxed);
     const int64_t slots = static_cast<int64_t>(segment->buckets * kSlots);
-    if (keys >= MaxKeys(segment->buckets)) {
+    if (keys >= segment->max_keys) {
       // Without memory the segment goes on filling for a while.
       if (segments.Grow(segment.get())) {
         if (!segment->Owns(hash)) continue;
@@ -166,7 +256,9 @@ Status HashIndex::Impl::InsertOne(int64_t key, RowSource* source,
     }
     EV_RETURN_IF_ERROR(source->NewRow(key, handle));
     InsertLocked(segment->array, hash, key, *handle);
-    segment->keys.fetch_add(1, std::memory_order_relaxed);
+    // Read again: the segment may have split.
+    segment->keys.store(segment->keys.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_relaxed);
     *inserted = true;
     return Status::OK();
   }
@@ -214,8 +306,8 @@ int64_t HashIndex::Impl::EraseOne(
   if (slot.bucket == nullptr) return 0;
   const RowHandle row = EraseLocked(slot);
   ++segment->erased;
-  const int64_t left =
-      segment->keys.fetch_sub(1, std::memory_order_relaxed) - 1;
+  const int64_t left = segment->keys.load(std::memory_order_relaxed) - 1;
+  segment->keys.store(left, std::memory_order_relaxed);
   if (erased) erased(key, row);
   if (TooEmpty(segment->buckets, left)) {
     segments.Rebuild(segment.get(), BucketsFor(left));

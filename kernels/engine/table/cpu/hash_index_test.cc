@@ -84,6 +84,7 @@ TEST(HashIndexTest, AtMost24BytesPerKeyWhileGrowing) {
     const double per_key =
         static_cast<double>(index.bytes()) / static_cast<double>(index.size());
     ASSERT_LE(per_key, 24.0) << "at " << index.size() << " keys";
+    ASSERT_EQ(index.size(), source.rows());
     worst = std::max(worst, per_key);
     total += per_key;
     ++measured;

@@ -165,6 +165,7 @@ bool Segments::Rebuild(Segment* segment, uint64_t buckets) {
   }
   const uint64_t old_array = std::exchange(segment->array, array);
   const uint64_t old_buckets = std::exchange(segment->buckets, buckets);
+  segment->max_keys = MaxKeys(buckets, segment->prefix, segment->depth);
   segment->erased = 0;
   array_bytes_ += static_cast<int64_t>(buckets * sizeof(Bucket));
   Publish(directory(), segment);
@@ -215,12 +216,14 @@ bool Segments::Split(Segment* segment) {
   const uint64_t old_buckets = std::exchange(segment->buckets, buckets[0]);
   ++segment->depth;
   segment->prefix *= 2;
+  segment->max_keys = MaxKeys(buckets[0], segment->prefix, segment->depth);
   segment->erased = 0;
   segment->keys.store(keys[0], std::memory_order_relaxed);
   sibling->depth = segment->depth;
   sibling->prefix = segment->prefix + 1;
   sibling->array = arrays[1];
   sibling->buckets = buckets[1];
+  sibling->max_keys = MaxKeys(buckets[1], sibling->prefix, sibling->depth);
   sibling->keys.store(keys[1], std::memory_order_relaxed);
   array_bytes_ +=
       static_cast<int64_t>((buckets[0] + buckets[1]) * sizeof(Bucket));

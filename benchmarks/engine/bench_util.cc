@@ -1,0 +1,144 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "benchmarks/engine/bench_util.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/pages.h"
+#include "kernels/engine/base/prefetch.h"
+
+namespace ev {
+namespace bench {
+namespace {
+
+std::atomic<double> sink;
+
+}  // namespace
+
+double ThreadSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) +
+         static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+void Use(double value) { sink.store(value, std::memory_order_relaxed); }
+
+bool ParseFlags(int argc, char** argv, Settings* settings) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    if (flag == "--full") {
+      settings->full = true;
+    } else if (flag.compare(0, 10, "--seconds=") == 0) {
+      settings->seconds = std::atof(flag.c_str() + 10);
+    } else if (flag.compare(0, 7, "--only=") == 0) {
+      settings->only = flag.substr(7);
+    } else {
+      std::fprintf(stderr,
+                   "unknown flag %s; known: --full --seconds=S --only=NAME\n",
+                   flag.c_str());
+      return false;
+    }
+  }
+  return true;
+}
+
+void PrintMachine() {
+  std::string line, model = "unknown processor";
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  while (std::getline(cpuinfo, line)) {
+    if (line.compare(0, 10, "model name") == 0) {
+      model = line.substr(line.find(':') + 2);
+      break;
+    }
+  }
+  std::string pages = "unknown";
+  std::ifstream thp("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::getline(thp, pages);
+  std::printf("machine: %s, %u cores; huge pages: %s\n", model.c_str(),
+              std::thread::hardware_concurrency(), pages.c_str());
+}
+
+double RandomLineProbe(size_t bytes, int threads, double seconds) {
+  const size_t lines = bytes / kCacheLine;
+  char* area = static_cast<char*>(MapPages(bytes, PageKind::kHuge));
+  if (area == nullptr || lines == 0) return 0;
+  for (size_t i = 0; i < bytes; i += kSmallPage) area[i] = 1;
+  std::vector<double> rates(threads);
+  const auto probe = [&](int t) {
+    // The addresses are made beforehand, as keys are: their making is not part
+    // of the limit.
+    const size_t n = 8 << 20;  // far more lines than caches hold
+    const size_t ahead = 32;
+    std::vector<uint32_t> which(n + ahead);
+    uint64_t seed = static_cast<uint64_t>(t) << 40, sum = 0;
+    for (uint32_t& line : which) {
+      line = FastRange(static_cast<uint32_t>(
+                           MixKey(static_cast<int64_t>(++seed)) >> 32),
+                       static_cast<uint32_t>(lines));
+    }
+    int64_t done = 0;
+    const double start = ThreadSeconds();
+    double elapsed = 0;
+    do {
+      for (size_t i = 0; i < n; ++i) {
+        PrefetchLine(area + size_t{which[i + ahead]} * kCacheLine);
+        sum += *reinterpret_cast<const uint64_t*>(
+            area + size_t{which[i]} * kCacheLine);
+      }
+      done += static_cast<int64_t>(n);
+      elapsed = ThreadSeconds() - start;
+    } while (elapsed < seconds);
+    Use(static_cast<double>(sum));
+    rates[t] = static_cast<double>(done) / elapsed;
+  };
+  std::vector<std::thread> running;
+  for (int t = 1; t < threads; ++t) running.emplace_back(probe, t);
+  probe(0);
+  for (std::thread& thread : running) thread.join();
+  UnmapPages(area, bytes);
+  double total = 0;
+  for (double rate : rates) total += rate;
+  return total;
+}
+
+void Report(const char* what, double keys_per_second, double lines_per_key,
+            double probe) {
+  std::printf("  %-34s %7.1f M keys/s", what, keys_per_second / 1e6);
+  if (probe > 0) {
+    std::printf("  %5.0f %% of the probe",
+                100 * keys_per_second * lines_per_key / probe);
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+ZipfSampler::ZipfSampler(int64_t n, double exponent) : cumulative_(n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    sum += std::pow(static_cast<double>(i + 1), -exponent);
+    cumulative_[i] = sum;
+  }
+  for (double& c : cumulative_) c /= sum;
+}
+
+int64_t ZipfSampler::Sample(uint64_t bits) const {
+  const double u = static_cast<double>(bits >> 11) * 0x1p-53;
+  const auto it = std::upper_bound(cumulative_.begin(), cumulative_.end(), u);
+  return std::min<int64_t>(it - cumulative_.begin(),
+                           static_cast<int64_t>(cumulative_.size()) - 1);
+}
+
+}  // namespace bench
+}  // namespace ev

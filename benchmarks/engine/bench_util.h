@@ -1,0 +1,56 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the engine's benchmarks share: flags, clock, the machine's own limit.
+
+#ifndef BENCHMARKS_ENGINE_BENCH_UTIL_H_
+#define BENCHMARKS_ENGINE_BENCH_UTIL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ev {
+namespace bench {
+
+// Seconds of processor time of the calling thread: what a rate per core means,
+// also while something else runs on the machine.
+double ThreadSeconds();
+
+struct Settings {
+  bool full = false;
+  double seconds = 1.0;  // per figure
+  std::string only;      // one section; empty: all
+};
+
+// --full, --seconds=S, --only=NAME. False, with a message, on anything else.
+bool ParseFlags(int argc, char** argv, Settings* settings);
+
+void PrintMachine();
+
+// Lines per second, all threads together: one word of each of independent random
+// cache lines of an area of this many bytes in huge pages. 0 without memory.
+double RandomLineProbe(size_t bytes, int threads, double seconds);
+
+// One line: the rate and the share of the probe (lines per second).
+void Report(const char* what, double keys_per_second, double lines_per_key,
+            double probe);
+
+// Keeps the compiler from dropping what led to value.
+void Use(double value);
+
+// Zipf over [0, n): P(i) ~ 1 / (i + 1)^exponent, from 64 uniform bits.
+class ZipfSampler {
+ public:
+  ZipfSampler(int64_t n, double exponent);
+  int64_t Sample(uint64_t bits) const;
+
+ private:
+  std::vector<double> cumulative_;
+};
+
+}  // namespace bench
+}  // namespace ev
+
+#endif  // BENCHMARKS_ENGINE_BENCH_UTIL_H_

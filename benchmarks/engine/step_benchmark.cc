@@ -1,0 +1,315 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does the sparse half of a training step cost? 26 tables, batch 4096:
+// forward (dedup, find, pool), backward (sum per row), update (Adagrad), each in
+// milliseconds and in nanoseconds per id, beside the time that the machine needs
+// to touch the same number of random cache lines.
+//
+//   step_benchmark [--threads=2] [--steps=20] [--only=zipf_hot1_dim16]
+//                  [--rows=N] [--tables=26] [--batch=4096]
+//
+// Uniform ids draw from 2 M rows per table at dim 16 and from a quarter of that
+// at dim 64; Zipf 1.05 ids from 200,000. Rows are all present before the clock
+// starts.
+
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/pooled_lookup.h"
+#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace {
+
+using ev::Span;
+
+double Now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Of all threads of the process: what a loaded machine cannot distort much.
+double CpuNow() {
+  timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+void Check(const ev::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.message().c_str());
+  std::exit(1);
+}
+
+double Median(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+struct Config {
+  bool zipf;
+  int hot;
+  int64_t dim;
+  int64_t rows;
+  int tables;
+  int64_t batch;
+  int steps;
+
+  std::string name() const {
+    return std::string(zipf ? "zipf" : "uniform") + "_hot" +
+           std::to_string(hot) + "_dim" + std::to_string(dim);
+  }
+};
+
+class Sampler {
+ public:
+  Sampler(bool zipf, int64_t rows) : rows_(rows) {
+    if (!zipf) return;
+    cdf_.resize(rows);
+    double sum = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      sum += std::pow(static_cast<double>(r + 1), -1.05);
+      cdf_[r] = sum;
+    }
+    for (double& c : cdf_) c /= sum;
+    permutation_.resize(rows);
+    std::iota(permutation_.begin(), permutation_.end(), 0);
+    std::mt19937_64 random(7);
+    std::shuffle(permutation_.begin(), permutation_.end(), random);
+  }
+  int64_t operator()(std::mt19937_64* random) const {
+    if (cdf_.empty()) return (*random)() % rows_;
+    const double x =
+        std::uniform_real_distribution<double>(0, 1)(*random);
+    const size_t rank =
+        std::lower_bound(cdf_.begin(), cdf_.end(), x) - cdf_.begin();
+    return permutation_[std::min<size_t>(rank, rows_ - 1)];
+  }
+
+ private:
+  const int64_t rows_;
+  std::vector<double> cdf_;
+  std::vector<int64_t> permutation_;
+};
+
+// Nanoseconds for one random access of 'lines' adjacent cache lines, by all
+// threads together, read-modify-write or read only.
+double ProbeNs(ev::Parallel* parallel, int lines, bool write) {
+  const size_t bytes = size_t{1} << 31;
+  static char* memory = [&] {
+    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(p, bytes, MADV_HUGEPAGE);
+    std::memset(p, 1, bytes);
+    return static_cast<char*>(p);
+  }();
+  const int64_t n = int64_t{1} << 20, tasks = 64;
+  const uint64_t blocks = bytes / 64 / lines;
+  const double start = Now();
+  parallel->For(tasks, [&](int64_t task) {
+    uint64_t x = 88172645463325252ull + task * 7919;
+    float sum = 0;
+    for (int64_t i = 0; i < n / tasks; ++i) {
+      x ^= x << 13;
+      x ^= x >> 7;
+      x ^= x << 17;
+      float* p = reinterpret_cast<float*>(
+          memory + ((x >> 11) % blocks) * 64 * lines);
+      for (int l = 0; l < lines; ++l) {
+        if (write) {
+          p[l * 16] += 1.0f;
+        } else {
+          sum += p[l * 16];
+        }
+      }
+    }
+    volatile float sink = sum;
+    (void)sink;
+  });
+  return (Now() - start) * 1e9 / n;
+}
+
+struct Batch {
+  std::vector<std::vector<int64_t>> ids;  // [tables][batch * hot]
+};
+
+void Run(const Config& c, ev::Parallel* parallel) {
+  const Sampler sampler(c.zipf, c.rows);
+  std::vector<std::shared_ptr<ev::EmbeddingTable>> tables;
+  const std::vector<ev::SlotSpec> slot = {ev::SlotSpec{"Adagrad", 0.1f}};
+  for (int t = 0; t < c.tables; ++t) {
+    tables.push_back(std::make_shared<ev::EmbeddingTable>(
+        ev::TableOptions{"table_" + std::to_string(t), c.dim}));
+  }
+  // All rows present, keys scattered over the whole range of int64.
+  const auto key_of = [](int64_t row) {
+    return static_cast<int64_t>(static_cast<uint64_t>(row) *
+                                0x9E3779B97F4A7C15ull);
+  };
+  parallel->For(c.tables, [&](int64_t t) {
+    const std::vector<float> row(c.dim, 0.01f);
+    Check(tables[t]->Initialize(row, 1));
+    Check(tables[t]->EnsureSlots(slot, nullptr));
+    const int64_t at_once = 1 << 14;
+    const std::vector<float> zeros(at_once * c.dim, 0.0f);
+    std::vector<int64_t> keys;
+    for (int64_t r = 0; r < c.rows; r += at_once) {
+      keys.clear();
+      for (int64_t i = r; i < std::min(c.rows, r + at_once); ++i) {
+        keys.push_back(key_of(i));
+      }
+      Check(tables[t]->Import(keys, zeros.data(), Span<const ev::SlotSpec>(),
+                              Span<const float* const>(),
+                              Span<const int64_t>(), Span<const int64_t>(), 0,
+                              1));
+    }
+  });
+
+  const int64_t n = c.batch * c.hot;
+  std::mt19937_64 random(1);
+  std::vector<Batch> batches(4);
+  for (Batch& batch : batches) {
+    batch.ids.resize(c.tables);
+    for (auto& ids : batch.ids) {
+      ids.resize(n);
+      for (int64_t& id : ids) id = key_of(sampler(&random));
+    }
+  }
+  std::vector<int64_t> indices(2 * n);
+  for (int64_t i = 0; i < n; ++i) {
+    indices[2 * i] = i / c.hot;
+    indices[2 * i + 1] = i % c.hot;
+  }
+  std::vector<std::vector<float>> out(c.tables), grad(c.tables),
+      unique_grad(c.tables);
+  std::vector<float*> outs(c.tables), unique_grads(c.tables);
+  std::vector<const float*> grads(c.tables);
+  for (int t = 0; t < c.tables; ++t) {
+    out[t].resize(c.batch * c.dim);
+    grad[t].assign(c.batch * c.dim, 0.01f);
+    unique_grad[t].resize(n * c.dim);
+    outs[t] = out[t].data();
+    grads[t] = grad[t].data();
+    unique_grads[t] = unique_grad[t].data();
+  }
+  const std::vector<std::vector<ev::SlotSpec>> slots(c.tables, slot);
+  const std::vector<float> hyper = {0.01f};
+
+  std::vector<double> forward, backward, update, whole;
+  std::vector<double> cpu_forward, cpu_backward, cpu_update;
+  double unique = 0;
+  for (int step = -4; step < c.steps; ++step) {
+    const Batch& batch = batches[(step + 4) % batches.size()];
+    std::vector<ev::PooledInput> inputs(c.tables);
+    for (int t = 0; t < c.tables; ++t) {
+      inputs[t].table = tables[t].get();
+      inputs[t].combiner = ev::Combiner::kMean;
+      inputs[t].batch_size = c.batch;
+      inputs[t].num_ids = n;
+      inputs[t].ids64 = batch.ids[t].data();
+      inputs[t].coo_indices = indices.data();
+    }
+    std::shared_ptr<const ev::LookupPlan> plan;
+    const double t0 = Now(), c0 = CpuNow();
+    Check(ev::PooledForward(inputs, tables, outs, parallel, &plan));
+    const double t1 = Now(), c1 = CpuNow();
+    Check(ev::PooledBackward(*plan, grads, unique_grads, parallel));
+    const double t2 = Now(), c2 = CpuNow();
+    std::vector<ev::UpdateInput> updates(c.tables);
+    for (int t = 0; t < c.tables; ++t) {
+      updates[t].table = tables[t].get();
+      updates[t].keys = plan->unique_keys(t);
+      updates[t].grads = unique_grads[t];
+      updates[t].plan = plan.get();
+      updates[t].plan_table = t;
+    }
+    Check(ev::ApplyRule("Adagrad", hyper, updates, slots, step, parallel));
+    const double t3 = Now(), c3 = CpuNow();
+    if (step < 0) continue;
+    for (int t = 0; t < c.tables; ++t) unique += plan->unique_keys(t).size();
+    forward.push_back(t1 - t0);
+    backward.push_back(t2 - t1);
+    update.push_back(t3 - t2);
+    whole.push_back(t3 - t0);
+    cpu_forward.push_back(c1 - c0);
+    cpu_backward.push_back(c2 - c1);
+    cpu_update.push_back(c3 - c2);
+  }
+  unique /= c.steps;
+
+  // The limit: per distinct key one index line and the value's lines in the
+  // forward, the value's and the slot's in the update. Repeats are free.
+  const int value_lines = static_cast<int>((c.dim * 4 + 63) / 64);
+  const double limit =
+      unique * 1e-6 *
+      (ProbeNs(parallel, 1, false) + ProbeNs(parallel, value_lines, false) +
+       ProbeNs(parallel, 2 * value_lines, true));
+  const double ids = static_cast<double>(n) * c.tables;
+  const auto ns = [&](const std::vector<double>& t) {
+    return Median(t) * 1e9 / ids;
+  };
+  std::printf(
+      "%-18s %8.0f %7.0f | %6.2f %6.2f %6.2f %7.2f ms | %5.1f %5.1f %5.1f "
+      "%6.1f ns/id and core | limit %6.2f ms = %4.2f\n",
+      c.name().c_str(), ids, unique, Median(forward) * 1e3,
+      Median(backward) * 1e3, Median(update) * 1e3, Median(whole) * 1e3,
+      ns(cpu_forward), ns(cpu_backward), ns(cpu_update),
+      ns(cpu_forward) + ns(cpu_backward) + ns(cpu_update), limit,
+      limit / (Median(whole) * 1e3));
+  std::fflush(stdout);
+}
+
+std::string Flag(int argc, char** argv, const char* name,
+                 const char* otherwise) {
+  const std::string prefix = std::string("--") + name + "=";
+  for (int i = 1; i < argc; ++i) {
+    if (std::strncmp(argv[i], prefix.c_str(), prefix.size()) == 0) {
+      return argv[i] + prefix.size();
+    }
+  }
+  return otherwise;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int threads = std::stoi(Flag(argc, argv, "threads", "2"));
+  const std::string only = Flag(argc, argv, "only", "");
+  const int64_t rows = std::stoll(Flag(argc, argv, "rows", "0"));
+  ev::testing::ThreadPool pool(threads);
+  std::printf("%d threads\n", threads);
+  std::printf("%-18s %8s %7s | forward, backward, update, whole | CPU time\n",
+              "workload", "ids", "unique");
+  for (bool zipf : {true, false}) {
+    for (int hot : {1, 10}) {
+      for (int64_t dim : {16, 64}) {
+        Config c;
+        c.zipf = zipf;
+        c.hot = hot;
+        c.dim = dim;
+        c.rows = rows > 0 ? rows : zipf ? 200000 : 2000000 * 16 / dim;
+        c.tables = std::stoi(Flag(argc, argv, "tables", "26"));
+        c.batch = std::stoll(Flag(argc, argv, "batch", "4096"));
+        c.steps = std::stoi(Flag(argc, argv, "steps", "20"));
+        if (!only.empty() && c.name().find(only) == std::string::npos) continue;
+        Run(c, &pool);
+      }
+    }
+  }
+  return 0;
+}
