@@ -9,6 +9,7 @@ from tensorflow.python.platform import tf_logging as logging
 from embedding_variable.integration import control_flow_patch
 from embedding_variable.integration import device_setter_patch
 from embedding_variable.integration import embedding_ops_patch
+from embedding_variable.integration import estimator_patch
 from embedding_variable.integration import feature_column_patch
 from embedding_variable.integration import horovod_patch
 from embedding_variable.integration import keras_patch
@@ -45,7 +46,7 @@ def install():
     for patch in (namespace_patch, embedding_ops_patch, control_flow_patch,
                   optimizer_patch, slot_creator_patch, keras_patch, saver_patch,
                   meta_graph_patch, device_setter_patch, feature_column_patch,
-                  horovod_patch):
+                  estimator_patch, horovod_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

@@ -8,7 +8,9 @@ that does not replace `apply_gradients` itself comes through it. `apply_gradient
 wrapped to make the whole list of gradients known to the first update.
 """
 
+from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
 from tensorflow.python.training import optimizer as optimizer_lib
 
 from embedding_variable.integration import patching
@@ -64,9 +66,11 @@ def _runner(optimizer):
     return optimizer._resource_apply_sparse_duplicate_indices
 
   def run(grad, variable, indices):
-    # A class that only knows reference variables; its state_ops take this one.
+    # A class that only knows reference variables; its state_ops take this one. It
+    # may turn the gradient into a dense one.
+    shape = array_ops.shape(grad, out_type=dtypes.int64)
     return optimizer._apply_sparse_duplicate_indices(
-        ops.IndexedSlices(grad, indices), variable)
+        ops.IndexedSlices(grad, indices, shape), variable)
 
   return run
 

@@ -1,0 +1,35 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: canned linear Estimators with an embedding variable for their weights.
+
+Why: they summarise which fraction of the weights is zero, reading all weights whole.
+"""
+
+from tensorflow.python.framework import constant_op
+from tensorflow.python.platform import tf_logging as logging
+from tensorflow.python.util import nest
+
+from embedding_variable.integration import patching
+from embedding_variable.variables import variable as ev
+
+
+def install():
+  """Replaces the computation of that summary, if Estimators are installed."""
+  try:
+    from tensorflow_estimator.python.estimator.canned import linear  # pylint: disable=g-import-not-at-top
+  except ImportError as e:
+    logging.debug("embedding_variable: Estimators are left alone (%s)", e)
+    return
+  patching.wrap(linear, "_compute_fraction_of_zero", _compute_fraction_of_zero)
+
+
+def _compute_fraction_of_zero(stock):
+
+  def compute_fraction_of_zero(variables):
+    flat = nest.flatten(variables)
+    dense = [v for v in flat if not ev.is_embedding_variable(v)]
+    if len(dense) == len(flat):
+      return stock(variables)
+    return stock(dense) if dense else constant_op.constant(0.0)
+
+  return compute_fraction_of_zero

@@ -1,0 +1,224 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Feature columns whose tables are embedding variables."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+from tensorflow.contrib import feature_column as contrib_feature_column
+from tensorflow.python.feature_column import dense_features_v2
+from tensorflow.python.feature_column import feature_column_v2
+
+import embedding_variable as ev
+import pairs
+
+_ROWS, _DIM = 12, 3
+_fc = tf.feature_column
+
+_IDS = tf.SparseTensorValue(
+    np.array([[0, 0], [0, 1], [2, 0], [3, 1]], np.int64),
+    np.array([3, 7, 3, 11], np.int64), [4, 2])
+_WEIGHTS = _IDS._replace(values=np.array([.5, 2, 1, 3], np.float32))
+
+
+def _features():
+  return {
+      "ids": tf.SparseTensor.from_value(_IDS),
+      "others": tf.SparseTensor.from_value(
+          _IDS._replace(values=np.array([1, 3, 2, 2], np.int64))),
+      "weights": tf.SparseTensor.from_value(_WEIGHTS),
+      "words": tf.constant([["a"], ["b"], ["a"], [""]]),
+  }
+
+
+def _initializer(shape, dtype=None, partition_info=None):
+  del dtype, partition_info
+  rows = pairs.rows(_ROWS, shape[-1])
+  return tf.constant(rows[:shape[0]])
+
+
+def _column(kind, key="ids", sequence=False, **kwargs):
+  """The categorical column of integers 0 to _ROWS - 1 of a kind."""
+  if kind == "table":
+    option = ev.EmbeddingVariableOption(
+        init_option=ev.InitializerOption(default_value_dim=_ROWS))
+    make = (_fc.sequence_categorical_column_with_embedding
+            if sequence else _fc.categorical_column_with_embedding)
+    return make(key, dtype=tf.int64, ev_option=option, **kwargs)
+  make = (_fc.sequence_categorical_column_with_identity
+          if sequence else _fc.categorical_column_with_identity)
+  return make(key, _ROWS)
+
+
+def _run(build, kind):
+  """Returns (outputs, sum of all rows' gradients) of a model on either kind."""
+  with tf.Graph().as_default(), pairs.session() as session:
+    output = build(kind)
+    loss = tf.reduce_sum(tf.square(output))
+    train = tf.train.GradientDescentOptimizer(.1).minimize(loss)
+    session.run([tf.global_variables_initializer(),
+                 tf.local_variables_initializer()])
+    first = session.run(output)
+    session.run(train)
+    tables = tf.get_collection("embedding_variables")
+    return first, session.run(output), tables, [v.op.name for v in tables]
+
+
+def _input_layer(kind):
+  return _fc.input_layer(_features(), [
+      _fc.embedding_column(_column(kind), _DIM, initializer=_initializer)])
+
+
+def _weighted(kind):
+  column = _fc.weighted_categorical_column(_column(kind), "weights")
+  return _fc.input_layer(_features(), [
+      _fc.embedding_column(column, _DIM, "sum", initializer=_initializer)])
+
+
+def _max_norm(kind):
+  return _fc.input_layer(_features(), [
+      _fc.embedding_column(_column(kind), _DIM, initializer=_initializer,
+                           max_norm=.5)])
+
+
+def _shared(kind):
+  return _fc.input_layer(_features(), _fc.shared_embedding_columns(
+      [_column(kind), _column(kind, "others")], _DIM, initializer=_initializer))
+
+
+def _shared_v2(kind):
+  columns = feature_column_v2.shared_embedding_columns_v2(
+      [_column(kind), _column(kind, "others")], _DIM, initializer=_initializer)
+  return tf.keras.layers.DenseFeatures(columns)(_features())
+
+
+def _dense_features(kind):
+  return tf.keras.layers.DenseFeatures([
+      _fc.embedding_column(_column(kind), _DIM, initializer=_initializer)])(
+          _features())
+
+
+def _dense_features_v2(kind):
+  return dense_features_v2.DenseFeatures([
+      _fc.embedding_column(_column(kind, key), _DIM, initializer=_initializer)
+      for key in ("ids", "others")])(_features())
+
+
+def _linear_model(kind):
+  return _fc.linear_model(_features(), [_column(kind)]) + 1.0
+
+
+def _linear_model_v2(kind):
+  return feature_column_v2.LinearModel([_column(kind)])(_features()) + 1.0
+
+
+def _sequence(kind):
+  column = _fc.embedding_column(
+      _column(kind, sequence=True), _DIM, initializer=_initializer)
+  return contrib_feature_column.sequence_input_layer(_features(), [column])[0]
+
+
+def _sequence_v2(kind):
+  column = _fc.embedding_column(
+      _column(kind, sequence=True), _DIM, initializer=_initializer)
+  return tf.keras.experimental.SequenceFeatures([column])(_features())[0]
+
+
+class FeatureColumnsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (_input_layer, "input_layer/ids_embedding/embedding_weights"),
+      (_weighted, "input_layer/ids_weighted_by_weights_embedding/"
+       "embedding_weights"),
+      (_max_norm, "input_layer/ids_embedding/embedding_weights"),
+      (_shared, "input_layer/ids_others_shared_embedding/embedding_weights"),
+      (_shared_v2, "ids_others_shared_embedding"),
+      (_dense_features, "dense_features/ids_embedding/embedding_weights"),
+      (_linear_model, "linear_model/ids/weights"),
+      (_linear_model_v2, "linear_model/ids/weights"),
+      (_sequence, "sequence_input_layer/ids_embedding/embedding_weights"),
+      (_sequence_v2, "sequence_features/ids_embedding/embedding_weights"))
+  def test_same_as_a_dense_table(self, build, name):
+    first, second, tables, names = _run(build, "table")
+    dense = _run(build, "dense")
+    self.assertEqual(names, [name])
+    self.assertEqual(tables[0].dim, 1 if "linear" in name else _DIM)
+    np.testing.assert_allclose(first, dense[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(second, dense[1], rtol=1e-5, atol=1e-6)
+    self.assertTrue((first != second).any())
+
+  def test_dense_features_v2(self):
+    first, second, tables, _ = _run(_dense_features_v2, "table")
+    dense = _run(_dense_features_v2, "dense")
+    self.assertLen(tables, 2)
+    np.testing.assert_allclose(first, dense[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(second, dense[1], rtol=1e-5, atol=1e-6)
+
+  def test_partitions(self):
+    with tf.Graph().as_default(), pairs.session() as session:
+      column = _column("table", partition_num=3)
+      output = _fc.input_layer(_features(), [
+          _fc.embedding_column(column, _DIM, initializer=_initializer)])
+      self.assertEqual(
+          [v.op.name.rsplit("/", 1)[1]
+           for v in tf.get_collection("embedding_variables")],
+          ["part_0", "part_1", "part_2"])
+      session.run(tf.global_variables_initializer())
+      np.testing.assert_allclose(
+          session.run(output), _run(_input_layer, "dense")[0], rtol=1e-5)
+
+  def test_strings(self):
+    with tf.Graph().as_default(), pairs.session() as session:
+      column = _fc.categorical_column_with_embedding("words")
+      output = _fc.input_layer(
+          _features(), [_fc.embedding_column(column, _DIM)])
+      v, = tf.get_collection("embedding_variables")
+      train = tf.train.AdagradOptimizer(.1).minimize(tf.reduce_sum(output))
+      session.run(tf.global_variables_initializer())
+      found = session.run(output)
+      np.testing.assert_array_equal(found[0], found[2])
+      self.assertTrue((found[0] != found[1]).all())
+      np.testing.assert_array_equal(found[3], np.zeros(_DIM))
+      session.run(train)
+      expected = session.run(
+          tf.strings.to_hash_bucket_fast(["a", "b"], 2**63 - 1))
+      self.assertCountEqual(session.run(v.export()[0]), expected)
+
+  def test_example_spec(self):
+    column = _fc.categorical_column_with_embedding("words")
+    self.assertEqual(
+        _fc.make_parse_example_spec([_fc.embedding_column(column, _DIM)]),
+        {"words": tf.io.VarLenFeature(tf.string)})
+
+  def test_initializer_option_wins(self):
+    with tf.Graph().as_default(), pairs.session() as session:
+      option = ev.EmbeddingVariableOption(
+          init_option=ev.InitializerOption(tf.constant_initializer(4.0)))
+      column = _fc.categorical_column_with_embedding(
+          "ids", tf.int64, ev_option=option)
+      output = _fc.input_layer(_features(), [_fc.embedding_column(column, _DIM)])
+      session.run(tf.global_variables_initializer())
+      np.testing.assert_array_equal(session.run(output)[0], [4.0] * _DIM)
+
+  def test_wrong_types(self):
+    with self.assertRaisesRegex(ValueError, "ids"):
+      _fc.categorical_column_with_embedding("ids", tf.float32)
+    with tf.Graph().as_default():
+      column = _fc.categorical_column_with_embedding("ids")
+      with self.assertRaisesRegex(ValueError, "'ids'.*string.*int64"):
+        _fc.input_layer(_features(), [_fc.embedding_column(column, _DIM)])
+
+  def test_options_that_this_version_lacks(self):
+    option = ev.EmbeddingVariableOption(filter_option=ev.CounterFilter(3))
+    with tf.Graph().as_default():
+      column = _fc.categorical_column_with_embedding(
+          "ids", tf.int64, ev_option=option)
+      with self.assertRaisesRegex(
+          NotImplementedError,
+          "'input_layer/ids_embedding/embedding_weights'.*CounterFilter"):
+        _fc.input_layer(_features(), [_fc.embedding_column(column, _DIM)])
+
+
+if __name__ == "__main__":
+  absltest.main()

@@ -1,0 +1,220 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What importing the package does to TensorFlow, and what it leaves alone."""
+
+import subprocess
+import sys
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+import embedding_variable as ev
+import pairs
+
+_NAMES = (
+    "get_embedding_variable", "EmbeddingVariableOption", "InitializerOption",
+    "GlobalStepEvict", "L2WeightEvict", "CounterFilter", "CBFFilter",
+    "StorageOption", "CheckpointOption", "train.AdamAsyncOptimizer",
+    "train.AdagradDecayOptimizer", "train.AdagradDecayOptimizerV2",
+    "train.AdamWOptimizer", "feature_column.categorical_column_with_embedding",
+    "feature_column.sequence_categorical_column_with_embedding"
+)
+
+
+def _find(owner, name):
+  for part in name.split("."):
+    owner = getattr(owner, part)
+  return owner
+
+
+class InstallTest(parameterized.TestCase):
+
+  @parameterized.parameters(*_NAMES)
+  def test_names(self, name):
+    self.assertIs(_find(tf, name), _find(tf.compat.v1, name))
+
+  def test_modules(self):
+    # pylint: disable=g-import-not-at-top,g-multiple-import
+    import tensorflow.compat.v1 as tf1
+    from tensorflow import get_embedding_variable
+    from tensorflow.core.framework.embedding import config_pb2
+    from tensorflow.python.feature_column import feature_column_v2
+    from tensorflow.python.ops import kv_variable_ops
+    from tensorflow.python.ops import variable_scope
+    from tensorflow.python.ops import variables
+    from tensorflow.python.training import adam_async
+    from tensorflow.python.training import adagrad_decay_v2
+    self.assertIs(get_embedding_variable, tf1.get_embedding_variable)
+    self.assertIs(get_embedding_variable, variable_scope.get_embedding_variable)
+    self.assertIs(kv_variable_ops.EmbeddingVariable, ev.EmbeddingVariable)
+    self.assertIs(variables.StorageOption, tf.StorageOption)
+    self.assertEqual(config_pb2.StorageType.DRAM, 1)
+    self.assertIs(adam_async.AdamAsyncOptimizer, tf.train.AdamAsyncOptimizer)
+    self.assertIs(adagrad_decay_v2.AdagradDecayOptimizerV2,
+                  tf.train.AdagradDecayOptimizerV2)
+    self.assertTrue(hasattr(feature_column_v2,
+                            "categorical_column_with_embedding"))
+
+  def test_again(self):
+    before = tf.nn.embedding_lookup_sparse, tf.train.Optimizer.apply_gradients
+    ev.install()
+    self.assertEqual(
+        (tf.nn.embedding_lookup_sparse, tf.train.Optimizer.apply_gradients), before)
+
+  def test_names_that_exist_are_left_alone(self):
+    program = """
+import logging, tensorflow as tf
+mine = lambda *args: "mine"
+tf.get_embedding_variable = mine
+tf.train.AdamWOptimizer = "mine"
+tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.DEBUG)
+import embedding_variable
+assert tf.get_embedding_variable is mine
+assert tf.train.AdamWOptimizer == "mine"
+assert tf.compat.v1.get_embedding_variable is not mine
+"""
+    output = subprocess.run([sys.executable, "-c", program], check=True,
+                            stderr=subprocess.PIPE).stderr.decode()
+    self.assertIn("get_embedding_variable exists and is left alone", output)
+    self.assertIn("patched tensorflow.python.training.optimizer._get_processor",
+                  output.replace("tensorflow_core.", "tensorflow."))
+
+  def test_stock_names_still_say_what_they_are(self):
+    self.assertEqual(tf.nn.embedding_lookup_sparse.__name__,
+                     "embedding_lookup_sparse")
+    self.assertIn("Computes embeddings", tf.nn.embedding_lookup_sparse.__doc__)
+
+  def test_all_public_lookups_are_patched(self):
+    with tf.Graph().as_default():
+      v = tf.get_embedding_variable("v", 3)
+      sparse = tf.SparseTensor([[0, 0]], tf.constant([1], tf.int64), [1, 1])
+      for nn in (tf.nn, tf.compat.v1.nn):
+        nn.embedding_lookup_sparse(v, sparse, None, combiner="sum")
+        nn.safe_embedding_lookup_sparse(v, sparse)
+      tf.compat.v2.nn.embedding_lookup_sparse(v, sparse, None, combiner="sum")
+      tf.compat.v2.nn.safe_embedding_lookup_sparse(v, sparse)
+      fused = [op for op in tf.get_default_graph().get_operations()
+               if op.type == "EvLookupSparse"]
+      self.assertLen(fused, 6)
+
+  def test_dense_variables_take_the_stock_way(self):
+    values = pairs.rows(9, 3)
+    with tf.Graph().as_default(), pairs.session() as session:
+      parts = tf.get_variable(
+          "parts", values.shape, partitioner=tf.fixed_size_partitioner(3),
+          initializer=lambda shape, dtype, partition_info: tf.slice(
+              values, partition_info.var_offset, shape))
+      whole = tf.get_variable("whole", initializer=values)
+      sparse = tf.SparseTensor(
+          tf.constant([[0, 0], [0, 1], [2, 0]], tf.int64),
+          tf.constant([1, 8, 4], tf.int64), [3, 2])
+      outputs = []
+      for v, strategy in ((parts, "div"), (whole, "mod")):
+        outputs.append([
+            tf.nn.embedding_lookup(v, [1, 8], partition_strategy=strategy),
+            tf.nn.embedding_lookup_sparse(v, sparse, None, strategy,
+                                          combiner="mean"),
+            tf.nn.safe_embedding_lookup_sparse(v, sparse,
+                                               partition_strategy=strategy)])
+      loss = tf.add_n([tf.reduce_sum(o) for o in sum(outputs, [])])
+      train = tf.train.AdagradOptimizer(.1).minimize(loss)
+      saver = tf.train.Saver()
+      path = self.create_tempdir().full_path + "/dense"
+      session.run(tf.global_variables_initializer())
+      one, two = session.run(outputs)
+      for a, b in zip(one, two):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+      session.run(train)
+      kept = session.run(whole)
+      saver.save(session, path)
+      session.run(train)
+      saver.restore(session, path)
+      np.testing.assert_array_equal(session.run(whole), kept)
+      self.assertEqual(
+          [name for name, _ in tf.train.list_variables(path)],
+          ["parts", "parts/Adagrad", "whole", "whole/Adagrad"])
+
+  def test_parameters_of_deeprec_on_a_dense_variable(self):
+    with tf.Graph().as_default():
+      dense = tf.get_variable("dense", [3, 4])
+      with self.assertRaisesRegex(NotImplementedError, "counts"):
+        tf.nn.embedding_lookup(dense, [1], counts=[1])
+
+
+class HorovodTest(absltest.TestCase):
+
+  def setUp(self):
+    super(HorovodTest, self).setUp()
+    try:
+      import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
+    except ImportError:
+      self.skipTest("Horovod is not installed")
+    self._hvd = hvd
+    hvd.init()
+
+  def test_tables_are_local_and_not_broadcast(self):
+    with tf.Graph().as_default(), pairs.session() as session:
+      v = tf.get_embedding_variable("v", 3)
+      dense = tf.get_variable("dense", [3])
+      loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(v, [1, 2]) + dense))
+      optimizer = self._hvd.DistributedOptimizer(tf.train.AdagradOptimizer(.1))
+      train = optimizer.minimize(loss)
+      broadcasts = [self._hvd.broadcast_global_variables(0),
+                    self._hvd.broadcast_variables([v, dense], 0)]
+      self.assertIn(v, optimizer._local_vars)  # pylint: disable=protected-access
+      self.assertNotIn(dense, optimizer._local_vars)  # pylint: disable=protected-access
+      session.run(tf.global_variables_initializer())
+      session.run(broadcasts)
+      first = session.run([loss, train])[0]
+      self.assertLess(session.run(loss), first)
+      self.assertEqual(session.run(v)[0], 2)
+
+
+class SummariesTest(absltest.TestCase):
+
+  def test_rows_bytes_and_new_rows(self):
+    with tf.Graph().as_default(), pairs.session() as session:
+      with tf.variable_scope("scope"):
+        v = tf.get_embedding_variable("v", 3)
+      tf.get_embedding_variable("w", 3)
+      ids = tf.placeholder(tf.int64, [None])
+      train = tf.train.AdagradOptimizer(.1).minimize(
+          tf.reduce_sum(tf.nn.embedding_lookup(v, ids)))
+      self.assertLen(ev.summaries(), 6)
+      merged = tf.summary.merge_all()
+      # No initializer besides the variables' own.
+      session.run(tf.global_variables_initializer())
+
+      def evaluate():
+        summary = tf.Summary.FromString(session.run(merged))
+        return {value.tag: value.simple_value for value in summary.value}
+
+      found = evaluate()
+      self.assertCountEqual(found, [
+          "embedding_variable/%s/%s" % (name, what) for name in ("scope/v", "w")
+          for what in ("rows", "bytes", "new_rows")])
+      self.assertEqual(found["embedding_variable/scope/v/rows"], 0)
+      rows, new_rows = [], []
+      for batch in ([1, 2, 1], [2, 3], [2, 3], [4, 5, 6]):
+        session.run(train, {ids: batch})
+        found = evaluate()
+        rows.append(found["embedding_variable/scope/v/rows"])
+        new_rows.append(found["embedding_variable/scope/v/new_rows"])
+      self.assertEqual(rows, [2, 3, 3, 6])
+      self.assertEqual(new_rows, [2, 1, 0, 3])
+      self.assertGreater(found["embedding_variable/scope/v/bytes"], 0)
+      self.assertEqual(found["embedding_variable/w/new_rows"], 0)
+
+  def test_chosen_variables_and_collections(self):
+    with tf.Graph().as_default():
+      v = tf.get_embedding_variable("v", 3)
+      tf.get_embedding_variable("w", 3)
+      self.assertLen(ev.summaries([v], collections=["mine"]), 3)
+      self.assertLen(tf.get_collection("mine"), 3)
+      self.assertIsNone(tf.summary.merge_all())
+
+
+if __name__ == "__main__":
+  absltest.main()
