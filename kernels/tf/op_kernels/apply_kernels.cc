@@ -112,6 +112,8 @@ class ApplyOp : public OpKernel {
         PlanFits(*plan, plan_tables_[k], in->table, in->keys)) {
       in->plan = plan;
       in->plan_table = plan_tables_[k];
+      // The plan's own copy, which the engine need not compare again.
+      in->keys = plan->unique_keys(in->plan_table);
     }
     return Status::OK();
   }
