@@ -1,19 +1,38 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: Horovod leaves embedding variables to their rank.
+"""Patch: Horovod and embedding variables.
 
-Why: `DistributedOptimizer` would gather the gradients of all ranks on each, and
-`broadcast_variables` would read a table whole. Without Horovod there is nothing to do.
+Why: what Horovod does with a variable depends on whether every rank has its own copy of
+it, and it takes embedding variables for ordinary ones.
+
+- One that is spread over ranks (`sparse_operation_kit.lookup_sparse`) is a rank's own:
+  its gradient is the sum over all ranks already. `DistributedOptimizer` must not gather
+  it, and must divide it by the number of ranks when it averages the others. There is
+  nothing to broadcast.
+- Any other one is a copy on every rank. Its gradients are gathered like any
+  IndexedSlices; what is broadcast are its default rows and its contents, since stock
+  code would read it whole.
+
+Without Horovod there is nothing to do.
 """
 
+import inspect
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import control_flow_ops
 from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.integration import patching
+from embedding_variable.ops import checkpoint_ops
+from embedding_variable.ops import handle_ops
+from embedding_variable.ops import row_ops
 from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Replaces two functions of `horovod.tensorflow`, if there is one.
+  """Replaces functions of `horovod.tensorflow`, if there is one.
 
   Returns:
     True when Horovod is installed and patched.
@@ -26,7 +45,9 @@ def install():
     return False
   optimizer = getattr(hvd, "_DistributedOptimizer", None)
   if optimizer is not None and hasattr(optimizer, "register_local_var"):
+    patching.wrap(optimizer, "__init__", _init)
     patching.wrap(optimizer, "compute_gradients", _compute_gradients)
+  _install_keras()
   if hasattr(hvd, "broadcast_variables"):
     stock, replacement = patching.wrap(hvd, "broadcast_variables",
                                        _broadcast_variables)
@@ -34,20 +55,123 @@ def install():
   return True
 
 
+def _install_keras():
+  """Replaces what makes a distributed Keras optimizer, if this Horovod has it."""
+  try:
+    from horovod import _keras  # pylint: disable=g-import-not-at-top
+  except Exception as e:  # pylint: disable=broad-except
+    logging.debug("embedding_variable: Horovod's Keras is left alone (%s)", e)
+    return
+  if hasattr(_keras, "create_distributed_optimizer"):
+    patching.wrap(_keras, "create_distributed_optimizer",
+                  _create_distributed_optimizer)
+
+
+def _sums(function, args, kwargs):
+  """Whether a call of Horovod's asks for the sum over ranks, not the average."""
+  import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
+  arguments = inspect.signature(function).bind(*args, **kwargs)
+  arguments.apply_defaults()
+  return arguments.arguments.get("op") == hvd.Sum
+
+
+def _register(optimizer, variables):
+  """Tells the optimizer which of the variables are not a copy on every rank."""
+  import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
+  for var in variables:
+    if ev.is_embedding_variable(var) and (
+        hvd.size() == 1 or handle_ops.is_spread_over_ranks(var.handle)):
+      optimizer.register_local_var(var)
+
+
+def _init(stock):
+
+  def __init__(self, *args, **kwargs):  # pylint: disable=invalid-name
+    stock(self, *args, **kwargs)
+    if _sums(stock, (self,) + args, kwargs):
+      # The others are summed over ranks, as ours are already.
+      self.scale_local_gradients = False
+
+  return __init__
+
+
 def _compute_gradients(stock):
 
   def compute_gradients(self, *args, **kwargs):
-    for var in ev.all_in_graph():
-      self.register_local_var(var)
+    _register(self, ev.all_in_graph())
     return stock(self, *args, **kwargs)
 
   return compute_gradients
 
 
+def _create_distributed_optimizer(stock):
+
+  def create_distributed_optimizer(*args, **kwargs):
+    optimizer = stock(*args, **kwargs)
+    if _sums(stock, args, kwargs):
+      optimizer.scale_local_gradients = False
+    # The class was made for this object, and gradients reach it by two ways.
+    patching.wrap(type(optimizer), "_allreduce", _allreduce)
+    return optimizer
+
+  return create_distributed_optimizer
+
+
+def _allreduce(stock):
+
+  def allreduce(self, grads, variables):
+    _register(self, variables)
+    return stock(self, grads, variables)
+
+  return allreduce
+
+
 def _broadcast_variables(stock):
 
   def broadcast_variables(variables, root_rank, *args, **kwargs):
+    variables = list(variables)
     dense = [v for v in variables if not ev.is_embedding_variable(v)]
-    return stock(dense, root_rank, *args, **kwargs)
+    copies = [v for v in variables if ev.is_embedding_variable(v) and
+              not handle_ops.is_spread_over_ranks(v.handle)]
+    broadcast = [stock(dense, root_rank, *args, **kwargs)] if dense else []
+    return control_flow_ops.group(
+        *(broadcast + [_broadcast_table(v, root_rank) for v in copies]))
 
   return broadcast_variables
+
+
+def _broadcast_table(var, root_rank):
+  """Returns the op that makes a table what it is on rank `root_rank`.
+
+  Its default rows too: the initializer runs once more there, for all.
+  """
+  import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
+  names, inits = list(var.slot_columns), list(var.slot_columns.values())
+  is_root = hvd.rank() == root_rank
+
+  def broadcast(tensor, what):
+    # Ranks that have nothing to give gather too, and shapes need not be known.
+    mine = tensor if is_root else tensor[:0]
+    return hvd.allgather(mine, name="ev_broadcast/%s/%s" % (var.op.name, what))
+
+  with ops.name_scope(None), ops.name_scope("ev_broadcast/" + var.op.name), \
+      ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
+    no_keys = array_ops.zeros([0], dtypes.int64)
+    ensured, _ = row_ops.read_rows(var.handle, no_keys, names, inits)
+    with ops.control_dependencies([ensured]):
+      table = checkpoint_ops.export_table(var.handle, names)
+    keys = broadcast(table.keys, "keys")
+    # In one tensor with the default rows, which may be a constant: TensorFlow would
+    # run a collective on a constant while it optimises the graph.
+    rows = broadcast(
+        array_ops.concat([var.initial_value, table.values], axis=0), "rows")
+    num_defaults = array_ops.shape(rows)[0] - array_ops.size(keys)
+    versions = broadcast(table.versions, "versions")
+    frequencies = broadcast(table.frequencies, "frequencies")
+    slots = [broadcast(s, "slot_%d" % i) for i, s in enumerate(table.slots)]
+    with ops.control_dependencies([keys, rows, versions, frequencies] + slots):
+      initialized = handle_ops.initialize(var.handle, rows[:num_defaults])
+    with ops.control_dependencies([initialized]):
+      return checkpoint_ops.import_table(
+          var.handle, keys, rows[num_defaults:], versions, frequencies, slots, names,
+          inits)

@@ -8,6 +8,7 @@ from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
 
 from embedding_variable import _lib
+from embedding_variable.ops import handle_ops
 
 _gen = _lib.load()
 
@@ -52,6 +53,7 @@ def _ev_gather_grad(op, grad):
   and nothing else would keep the update from overtaking the lookup. There is no
   dense shape: a table has no last row.
   """
+  handle_ops.check_not_spread(op.inputs[0], "tf.nn.embedding_lookup")
   grad = ops.convert_to_tensor(grad)
   dim = op.outputs[0].shape[-1:]
   if dim.is_fully_defined():

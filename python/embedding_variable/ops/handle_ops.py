@@ -77,3 +77,32 @@ def stats(resource, name=None):
 for _op_type in ("EvHandle", "EvInitialize", "EvIsInitialized", "EvShape",
                  "EvStats"):
   ops.NotDifferentiable(_op_type)
+
+
+# Op types that exchange rows of a table with other ranks; their inputs are handles.
+_exchange_ops = set()
+
+
+def add_exchange_op(op_type):
+  """Makes `is_spread_over_ranks` recognise an op by which ranks exchange rows."""
+  _exchange_ops.add(op_type)
+
+
+def is_spread_over_ranks(resource):
+  """Returns whether other ranks hold rows of this table, as its lookups tell."""
+  return any(op.type in _exchange_ops for op in resource.consumers())
+
+
+def check_not_spread(resource, what):
+  """Raises ValueError when a gradient reaches only this rank's part of a table.
+
+  Args:
+    resource: resource scalar.
+    what: string, the lookup whose gradient is asked for.
+  """
+  if is_spread_over_ranks(resource):
+    raise ValueError(
+        "embedding variable '%s' is spread over ranks by sparse_operation_kit."
+        "lookup_sparse, but %s reads and trains only the rows of this rank. Look it "
+        "up with sparse_operation_kit.lookup_sparse everywhere" %
+        (resource.op.name, what))

@@ -7,6 +7,7 @@ from tensorflow.python.framework import ops
 from tensorflow.python.ops import math_ops
 
 from embedding_variable import _lib
+from embedding_variable.ops import handle_ops
 
 _gen = _lib.load()
 
@@ -132,6 +133,8 @@ def _ev_lookup_sparse_grad(op, *grads):
   result = [None] * len(op.inputs)
   if not tables:
     return result
+  for t in tables:
+    handle_ops.check_not_spread(op.inputs[t], "the pooled lookup of one process")
   dense = [ops.convert_to_tensor(grads[t]) for t in tables]
   keys, values = _gen.ev_lookup_sparse_grad(
       plan, dense, tables=tables, dims=[dims[t] for t in tables])

@@ -13,6 +13,7 @@ import sys
 
 import embedding_variable
 
+from sparse_operation_kit.distributed_optimizer import DistributedOptimizer
 from sparse_operation_kit.initialization import init
 from sparse_operation_kit.lookup import lookup_sparse
 from sparse_operation_kit.variables import filter_variables
@@ -24,6 +25,7 @@ experiment = sys.modules[__name__]
 sys.modules[__name__ + ".experiment"] = experiment
 
 __all__ = [
+    "DistributedOptimizer",
     "experiment",
     "filter_variables",
     "init",

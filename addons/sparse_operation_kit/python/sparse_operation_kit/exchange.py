@@ -23,6 +23,7 @@ from tensorflow.python.ops import math_ops
 
 from embedding_variable import _lib
 from embedding_variable.lookup import pooled
+from embedding_variable.ops import handle_ops
 from embedding_variable.ops import lookup_sparse_ops
 
 from sparse_operation_kit import communication
@@ -229,6 +230,7 @@ def _sok_pool_grad(op, *grads):
   return result
 
 
+handle_ops.add_exchange_op("SokServe")
 lookup_sparse_ops.add_plan_grad_op("SokServeGrad")
 for _op_type in ("SokRoute", "SokServe", "SokPoolGrad", "SokPoolWeightGrad",
                  "SokServeGrad"):

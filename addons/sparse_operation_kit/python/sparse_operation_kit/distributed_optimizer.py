@@ -1,0 +1,56 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""sok.DistributedOptimizer: dense gradients over ranks, tables on theirs."""
+
+import tensorflow as tf
+
+from sparse_operation_kit import communication
+
+
+def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
+  """Wraps an optimizer so that ranks train one model.
+
+  Gradients of dense variables are averaged over ranks. The gradient of an embedding
+  variable that `sok.lookup_sparse` spreads over ranks is the sum over ranks already,
+  and stays where its rows are; it is divided by the number of ranks. So both sides have
+  the scale of one process on the merged batch under a mean loss. With `op=hvd.Sum`
+  neither is divided, which is the scale under a sum.
+
+  It is `hvd.DistributedOptimizer`, which does the same when it is called directly; this
+  one also works in a single process, with or without Horovod, and refuses what Horovod
+  does not do right with tables.
+
+  Example:
+
+    optimizer = sok.DistributedOptimizer(tf.train.AdagradOptimizer(0.1))
+    train_op = optimizer.minimize(loss)
+
+  Args:
+    optimizer: a `tf.train.Optimizer` or a `tf.keras.optimizers.Optimizer`.
+    **kwargs: of `hvd.DistributedOptimizer`.
+
+  Returns:
+    The wrapped optimizer; `optimizer` itself when there is one rank.
+
+  Raises:
+    TypeError: `optimizer` is no optimizer.
+    ValueError: `op=hvd.Adasum`, or `backward_passes_per_step` above 1: neither has a
+      meaning for the rows of a table.
+  """
+  if not isinstance(optimizer, (tf.compat.v1.train.Optimizer,
+                                tf.keras.optimizers.Optimizer)):
+    raise TypeError(
+        "sok.DistributedOptimizer: expected a tf.train or tf.keras optimizer, got %r" %
+        (optimizer,))
+  if kwargs.get("backward_passes_per_step", 1) != 1:
+    raise ValueError(
+        "sok.DistributedOptimizer: backward_passes_per_step must be 1, got %r: the "
+        "gradients of a table's rows cannot be collected over several batches" %
+        (kwargs["backward_passes_per_step"],))
+  if communication.num_ranks() == 1:
+    return optimizer
+  hvd = communication.horovod()
+  if kwargs.get("op") == hvd.Adasum:
+    raise ValueError("sok.DistributedOptimizer: op must be hvd.Average or hvd.Sum; "
+                     "Adasum has no meaning for the rows of a table")
+  return hvd.DistributedOptimizer(optimizer, **kwargs)
