@@ -17,12 +17,21 @@ _NVCC = "/gpu/"
 _EXEMPT = ("third_party/", "tools/build_defs/", "tools/setup/")
 
 
+# Who may depend on an addon: itself, programs, and what puts the one library and
+# the wheel together.
+_ADDON_USERS = ("addons/", "tests/", "examples/", "benchmarks/", "kernels/tf/BUILD",
+                "tools/pip_package/")
+
+
 def violations(path, text):
-  """Returns a line for each native rule where a macro belongs."""
+  """Returns a line for each native rule where a macro belongs, or wrong arrow."""
   if path.startswith(_EXEMPT):
     return []
-  return ["%s: %s: use the macros of //tools/build_defs" % (path, rule)
-          for rule in _NATIVE.findall(text)]
+  found = ["%s: %s: use the macros of //tools/build_defs" % (path, rule)
+           for rule in _NATIVE.findall(text)]
+  if '"//addons/' in text and not path.startswith(_ADDON_USERS):
+    found.append("%s: nothing outside may depend on an addon" % path)
+  return found
 
 
 def named_in_a_build_file(path):
@@ -64,6 +73,11 @@ class BuildFilesTest(absltest.TestCase):
   def test_refuses_a_native_rule(self):
     self.assertLen(violations("kernels/a/BUILD", 'cc_library(\n    name = "a",\n)\n'), 1)
     self.assertEmpty(violations("kernels/a/BUILD", 'engine_library(\n)\n'))
+
+  def test_refuses_a_dependency_on_an_addon(self):
+    text = 'deps = ["//addons/sparse_operation_kit/exchange:route"],'
+    self.assertLen(violations("kernels/tf/op_kernels/BUILD", text), 1)
+    self.assertEmpty(violations("addons/sparse_operation_kit/tf/BUILD", text))
 
 
 if __name__ == "__main__":

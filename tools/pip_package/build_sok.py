@@ -100,9 +100,7 @@ def main():
   root = _runfiles()
   version = _read(os.path.join(root, "tools/pip_package/version.txt")).decode().strip()
   fields = [(k, version if k == "Version" else v) for k, v in _FIELDS]
-  readme = os.path.join(root, "README.md")
-  description = (_read(readme).decode("utf-8") if os.path.exists(readme) else
-                 _SUMMARY + ".\n")
+  description = _read(os.path.join(root, "README.md")).decode("utf-8")
   os.makedirs(out_dir, exist_ok=True)
   path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag()))
   # Another run may be installing the old one: it is replaced in one step.

@@ -55,7 +55,8 @@ def environment(build_dir, tensorflow):
   if not os.path.exists(complete):
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.check_call([sys.executable, "-m", "venv", folder])
-    code, output = _pip(python, "install", "tensorflow==" + tensorflow)
+    code, output = _pip(python, "install", "--no-compile",
+                        "tensorflow==" + tensorflow)
     if code != 0:
       raise Unavailable("pip cannot install tensorflow==%s (%s)" %
                         (tensorflow, _last_error(output)))

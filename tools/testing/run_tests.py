@@ -106,7 +106,8 @@ def sanitize():
     with steps.step("the engine under " + name):
       counts.add(
           bazel_test(config, [
-              "//kernels/engine/...", "--config=" + config,
+              "//kernels/engine/...", "//addons/sparse_operation_kit/exchange/...",
+              "--config=" + config,
               "--test_tag_filters=engine,-gpu,-nosan"
           ] + more))
   return counts
@@ -125,6 +126,8 @@ def main():
   for title, names in (("SKIPPED", counts.skipped), ("FAILED", counts.failed)):
     for name in names:
       print("%s %s" % (title, name))
+  with open(os.path.join(_BUILD_DIR, "summary.txt"), "w") as f:
+    f.write(counts.line() + "\n")
   print(counts.line(), flush=True)
   sys.exit(1 if counts.failed else 0)
 

@@ -70,6 +70,12 @@ class TestLogTest(absltest.TestCase):
     counts = test_log.count_xml(self.file(_ABSL), "//a")
     self.assertEqual(counts.line(), "1 passed, 1 failed, 0 skipped")
 
+  def test_tensorflows_own_skip_is_no_case(self):
+    case = '<testsuites><testcase name="%s"><skipped/></testcase></testsuites>'
+    self.assertLen(test_log.count_xml(self.file(case % "test_a"), "//a").skipped, 1)
+    self.assertEmpty(
+        test_log.count_xml(self.file(case % "test_session"), "//a").skipped)
+
   def test_a_crash_is_a_failure_though_no_case_failed(self):
     counts = test_log.count_program([self.file(_ONE)], "//a", False, "exit code -11")
     self.assertEqual(counts.line(), "1 passed, 1 failed, 0 skipped")

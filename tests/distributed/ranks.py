@@ -1,0 +1,90 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Starts ranks as horovodrun does, but leaves them alone afterwards.
+
+horovodrun ends all ranks when one fails. What a rank does by itself when another one is
+gone can be seen only without it.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from horovod.runner.common.util import hosts as horovod_hosts
+from horovod.runner.http import http_server
+
+import horovod_job
+
+
+class Ranks(object):
+  """Processes of one job, and what they print.
+
+  Use it as a context: at its end every process that still runs is killed.
+  """
+
+  def __init__(self, num_ranks, program, *arguments, env=None):
+    self._server = http_server.RendezvousServer()
+    port = self._server.start()
+    plan = horovod_hosts.get_host_assignments(
+        horovod_hosts.parse_hosts("localhost:%d" % num_ranks), num_ranks)
+    self._server.init(plan)
+    self._processes, self._files = [], []
+    for slot in plan:
+      rank_env = dict(env or horovod_job.environment())
+      rank_env.update(
+          HOROVOD_HOSTNAME=slot.hostname, HOROVOD_RANK=str(slot.rank),
+          HOROVOD_SIZE=str(slot.size), HOROVOD_LOCAL_RANK=str(slot.local_rank),
+          HOROVOD_LOCAL_SIZE=str(slot.local_size),
+          HOROVOD_CROSS_RANK=str(slot.cross_rank),
+          HOROVOD_CROSS_SIZE=str(slot.cross_size),
+          HOROVOD_GLOO_RENDEZVOUS_ADDR="127.0.0.1",
+          HOROVOD_GLOO_RENDEZVOUS_PORT=str(port), HOROVOD_CONTROLLER="gloo",
+          HOROVOD_CPU_OPERATIONS="gloo", HOROVOD_GLOO_IFACE="lo",
+          PYTHONUNBUFFERED="1")
+      output = tempfile.TemporaryFile()
+      self._files.append(output)
+      self._processes.append(subprocess.Popen(
+          [sys.executable, program] + [str(a) for a in arguments], env=rank_env,
+          stdout=output, stderr=subprocess.STDOUT, start_new_session=True))
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, *unused_exception):
+    for process in self._processes:
+      if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    self._server.stop()
+    for output in self._files:
+      output.close()
+
+  def signal(self, rank, number):
+    """Sends a signal to one rank."""
+    os.kill(self._processes[rank].pid, number)
+
+  def wait(self, rank, timeout):
+    """Returns the exit code of a rank, or None when it runs on after `timeout` s."""
+    try:
+      return self._processes[rank].wait(timeout)
+    except subprocess.TimeoutExpired:
+      return None
+
+  def wait_for(self, rank, text, timeout):
+    """Returns whether a rank prints `text` before it ends and within `timeout` s."""
+    end = time.time() + timeout
+    while time.time() < end:
+      if text in self.output(rank):
+        return True
+      if self._processes[rank].poll() is not None:
+        break
+      time.sleep(.05)
+    return text in self.output(rank)
+
+  def output(self, rank):
+    """Returns what a rank printed so far."""
+    size = os.fstat(self._files[rank].fileno()).st_size
+    return os.pread(self._files[rank].fileno(), size, 0).decode("utf-8", "replace")
