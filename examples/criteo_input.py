@@ -22,7 +22,7 @@ _HASH_BUCKETS = 2 ** 63 - 1
 def _parse(lines):
   """Vectorised over a batch: a handful of ops whatever the number of columns."""
   fields = tf.strings.split(lines, sep="\t", result_type="RaggedTensor")
-  complete = tf.debugging.assert_equal(
+  complete = tf.compat.v1.debugging.assert_equal(
       fields.row_lengths(), tf.constant(criteo.NUM_FIELDS, tf.int64),
       message="a line of the data file does not have %d tab-separated fields" %
       criteo.NUM_FIELDS)

@@ -16,12 +16,15 @@ import collections
 import os
 import tempfile
 import time
+import warnings
 
 from absl import app
 from absl import flags
 import numpy as np
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+# TensorFlow 1.15 says a lot about its own age.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+warnings.simplefilter("ignore", FutureWarning)
 
 import tensorflow as tf  # pylint: disable=g-import-not-at-top
 

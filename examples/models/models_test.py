@@ -1,0 +1,45 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+import models
+from models import dlrm
+
+
+class ModelsTest(parameterized.TestCase):
+
+  @parameterized.parameters(*sorted(models.MODELS))
+  def test_one_logit_per_sample_that_depends_on_every_input(self, name):
+    model = models.MODELS[name]
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      tf.compat.v1.set_random_seed(1)
+      rng = np.random.RandomState(0)
+      numeric = tf.constant(rng.normal(size=[7, 13]), tf.float32)
+      embeddings = {
+          group: [tf.constant(rng.normal(size=[7, dim]), tf.float32)
+                  for _ in range(26)]
+          for group, dim in model.tables(8).items()
+      }
+      logits = model.logits(numeric, embeddings)
+      self.assertEqual(logits.shape.as_list(), [7])
+      inputs = [numeric] + [e for group in embeddings.values() for e in group]
+      gradients = tf.gradients(logits, inputs)
+      session.run(tf.compat.v1.global_variables_initializer())
+      for gradient in session.run(gradients):
+        self.assertTrue(np.any(gradient != 0))
+
+  def test_pairwise_dots(self):
+    vectors = np.random.RandomState(0).normal(size=[2, 4, 3])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      got = session.run(dlrm.pairwise_dots(tf.constant(vectors)))
+    expected = [[np.dot(sample[i], sample[j]) for i in range(4) for j in range(i)]
+                for sample in vectors]
+    np.testing.assert_allclose(got, expected)
+
+
+if __name__ == "__main__":
+  absltest.main()

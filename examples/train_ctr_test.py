@@ -1,0 +1,111 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Trains every model for a few steps on data with a signal that is quick to learn."""
+
+import os
+import tempfile
+from unittest import mock
+
+from absl import app
+from absl.testing import absltest
+from absl.testing import flagsaver
+from absl.testing import parameterized
+import tensorflow as tf
+
+import criteo
+import embeddings
+import models
+import train_ctr
+
+_STEPS = 60
+_BATCH = 256
+_EVAL = 3000
+_CARDINALITIES = (20,) * criteo.NUM_CATEGORICAL
+
+
+class TrainCtrTest(parameterized.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    super(TrainCtrTest, cls).setUpClass()
+    cls.folder = tempfile.mkdtemp()
+    with mock.patch.object(
+        criteo.PlantedModel, "__init__", autospec=True,
+        side_effect=lambda self, seed, init=criteo.PlantedModel.__init__: init(
+            self, seed, _CARDINALITIES)):
+      cls.data = train_ctr.generate_data(
+          cls.folder, _STEPS * _BATCH, _EVAL, seed=3)
+
+  def _run(self, **flags):
+    flags.setdefault("steps", _STEPS)
+    flags.setdefault("dim", 4)
+    with flagsaver.flagsaver(batch_size=_BATCH, **flags):
+      return train_ctr.run(self.data, tempfile.mkdtemp())
+
+  def _check(self, result):
+    self.assertLess(result.last_loss, result.first_loss)
+    self.assertGreater(result.auc, 0.6)
+    self.assertLess(result.auc, result.best_auc)
+    self.assertTrue(result.same_bits)
+    self.assertEqual(result.auc, result.restored_auc)
+
+  @parameterized.parameters(*sorted(models.MODELS))
+  def test_model_learns_and_restores_to_the_bit(self, model):
+    self._check(self._run(model=model))
+
+  @parameterized.parameters(embeddings.TF, embeddings.DENSE)
+  def test_other_lookups(self, lookup):
+    self._check(self._run(lookup=lookup, dense_rows=1000))
+
+  @parameterized.parameters(("adam", 0.01), ("ftrl", 0.05), ("sgd", 1.0))
+  def test_other_optimizers(self, optimizer, learning_rate):
+    result = self._run(optimizer=optimizer, learning_rate=learning_rate)
+    self.assertLess(result.last_loss, result.first_loss)
+    self.assertTrue(result.same_bits)
+
+  def test_once_through_a_file_with_held_out_lines(self):
+    path = os.path.join(self.folder, "eval.txt")
+    data = train_ctr.file_data(path, "", 1000)
+    self.assertEqual(data.train, {"path": path, "skip": 1000})
+    with flagsaver.flagsaver(batch_size=_BATCH, steps=0, dim=4):
+      result = train_ctr.run(data, tempfile.mkdtemp())
+    # 2000 lines to train on: eight batches.
+    self.assertEndsWith(result.checkpoint, "model.ckpt-8")
+    self.assertTrue(result.same_bits)
+    self.assertIsNone(result.best_auc)
+
+  def test_report(self):
+    good = train_ctr.Result(0.7, 0.5, 1000.0, 0.75, 0.75, True, 0.8, "x")
+    with mock.patch("builtins.print") as out:
+      self.assertEqual(train_ctr.report(good), 0)
+      text = "\n".join(str(call[0][0]) for call in out.call_args_list)
+      self.assertIn("0.750000 of 0.800000, the best possible", text)
+      self.assertIn("the same to the bit", text)
+      self.assertIn("What to try next", text)
+      self.assertEqual(train_ctr.report(good._replace(same_bits=False)), 1)
+      self.assertEqual(train_ctr.report(good._replace(restored_auc=0.7)), 1)
+
+  def test_estimate_lines(self):
+    path = os.path.join(self.folder, "eval.txt")
+    self.assertAlmostEqual(train_ctr.estimate_lines(path), _EVAL, delta=10)
+
+  def test_too_few_lines_to_hold_out(self):
+    with self.assertRaisesRegex(ValueError, "nothing is left to train on"):
+      train_ctr.file_data(os.path.join(self.folder, "eval.txt"), "", 10 * _EVAL)
+
+  def test_neither_or_both_sources(self):
+    for flags in ({}, {"demo": True, "data": "train.txt"}):
+      with flagsaver.flagsaver(**flags):
+        with self.assertRaisesRegex(app.UsageError, "--data=PATH.*--demo"):
+          train_ctr.main(["train_ctr"])
+
+  def test_demo_is_one_command(self):
+    with flagsaver.flagsaver(demo=True, steps=3, batch_size=64, eval_samples=500,
+                             work_dir=tempfile.mkdtemp()):
+      self.assertEqual(train_ctr.main(["train_ctr"]), 0)
+      self.assertNotEmpty(tf.io.gfile.glob(
+          os.path.join(train_ctr.FLAGS.work_dir, "model.ckpt-3*")))
+
+
+if __name__ == "__main__":
+  absltest.main()
