@@ -112,7 +112,16 @@ Status SumDuplicates(Update* update) {
   Unique unique;
   EV_RETURN_IF_ERROR(
       unique.Run(keys, unique_keys, inverse, counts, &num_unique));
-  if (num_unique == n) return Status::OK();  // keys and gradients as they came
+  const int64_t* given = update->input->counts;
+  if (num_unique == n) {  // keys and gradients as they came
+    if (given != nullptr) {
+      for (int64_t i = 0; i < n; ++i) {
+        counts[i] = static_cast<int32_t>(given[i]);
+      }
+      update->counts = counts;
+    }
+    return Status::OK();
+  }
   // Each key is a sample of one id.
   int32_t* offsets = update->offsets.ReserveOf<int32_t>(n + 1);
   for (int64_t i = 0; i <= n; ++i) offsets[i] = static_cast<int32_t>(i);
@@ -126,6 +135,12 @@ Status SumDuplicates(Update* update) {
   float* summed = update->summed.ReserveOf<float>(num_unique * dim);
   SumOccurrences(occurrences, nullptr, update->input->grads, dim, 0,
                  num_unique, summed);
+  if (given != nullptr) {
+    std::fill(counts, counts + num_unique, 0);
+    for (int64_t i = 0; i < n; ++i) {
+      counts[inverse[i]] += static_cast<int32_t>(given[i]);
+    }
+  }
   update->keys = Span<const int64_t>(unique_keys, num_unique);
   update->counts = counts;
   update->grads = summed;

@@ -25,6 +25,8 @@ struct UpdateInput {
   // second probe. Null: duplicates are summed in order of occurrence first.
   const LookupPlan* plan = nullptr;
   int plan_table = 0;
+  // Without a plan: how often each of keys occurred, M; null: once.
+  const int64_t* counts = nullptr;
 };
 
 // Applies the rule named 'rule' (optimizer/rule.h) to the rows of every input, in

@@ -42,6 +42,7 @@ class ApplyOp : public OpKernel {
     OP_REQUIRES_OK(context, context->GetAttr("num_tables", &num_tables_));
     OP_REQUIRES_OK(context, context->GetAttr("num_hyper", &num_hyper_));
     OP_REQUIRES_OK(context, context->GetAttr("num_plans", &num_plans_));
+    OP_REQUIRES_OK(context, context->GetAttr("num_counts", &num_counts_));
     OP_REQUIRES_OK(context, context->GetAttr("rule", &rule_));
     OP_REQUIRES_OK(context, context->GetAttr("plan_tables", &plan_tables_));
     OP_REQUIRES(
@@ -50,6 +51,9 @@ class ApplyOp : public OpKernel {
         tensorflow::errors::InvalidArgument(
             num_plans_, " plans and ", plan_tables_.size(),
             " plan tables for ", num_tables_, " tables"));
+    OP_REQUIRES(context, num_counts_ == 0 || num_counts_ == num_tables_,
+                tensorflow::errors::InvalidArgument(
+                    num_counts_, " counts for ", num_tables_, " tables"));
     OP_REQUIRES_OK(context, GetSlotSpecs(context, num_tables_, &slots_));
   }
 
@@ -105,6 +109,13 @@ class ApplyOp : public OpKernel {
                                    resource.name(), "the gradient"));
     in->table = resource.table().get();
     in->keys = SpanOf<int64_t>(keys);
+    if (num_counts_ > 0) {
+      const Tensor& counts = context->input(3 * num_tables_ + num_hyper_ + 1 +
+                                            num_plans_ + k);
+      TF_RETURN_IF_ERROR(CheckVectorOf(counts, keys.dim_size(0),
+                                       resource.name(), "the counts"));
+      in->counts = Data<int64_t>(counts);
+    }
     in->grads = Data<float>(grads);
     // Keys that are not the plan's are deduplicated and found anew, which is
     // right for any keys.
@@ -121,6 +132,7 @@ class ApplyOp : public OpKernel {
   int num_tables_ = 0;
   int num_hyper_ = 0;
   int num_plans_ = 0;
+  int num_counts_ = 0;
   std::string rule_;
   std::vector<tensorflow::int32> plan_tables_;
   std::vector<std::vector<ev::SlotSpec>> slots_;

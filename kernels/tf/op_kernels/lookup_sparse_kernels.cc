@@ -241,6 +241,33 @@ class LookupSparseWeightGradOp : public OpKernel {
   int table_ = 0;
 };
 
+class PlanCountsOp : public OpKernel {
+ public:
+  explicit PlanCountsOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("table", &table_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const ev::LookupPlan* plan = nullptr;
+    OP_REQUIRES_OK(context, GetPlan(context, 0, &plan));
+    OP_REQUIRES(context, table_ < plan->num_tables(),
+                tensorflow::errors::InvalidArgument(
+                    "table ", table_, " of a lookup of ", plan->num_tables()));
+    const auto counts = plan->counts(table_);
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(
+        context,
+        context->allocate_output(
+            0, TensorShape({static_cast<int64_t>(counts.size())}), &output));
+    std::copy(counts.begin(), counts.end(), MutableData<int64_t>(output));
+  }
+
+ private:
+  int table_ = 0;
+};
+
+REGISTER_KERNEL_BUILDER(Name("EvPlanCounts").Device(tensorflow::DEVICE_CPU),
+                        PlanCountsOp);
 REGISTER_KERNEL_BUILDER(Name("EvLookupSparse").Device(tensorflow::DEVICE_CPU),
                         LookupSparseOp);
 REGISTER_KERNEL_BUILDER(

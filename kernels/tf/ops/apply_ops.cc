@@ -40,10 +40,23 @@ Status ApplyShape(InferenceContext* c) {
                            " plan tables for ", num_tables,
                            " tables; give one plan, or none");
   }
+  int num_counts;
+  TF_RETURN_IF_ERROR(c->GetAttr("num_counts", &num_counts));
+  if (num_counts != 0 && num_counts != num_tables) {
+    return InvalidArgument(num_counts, " counts for ", num_tables,
+                           " tables; give one for each, or none");
+  }
   for (int k = 0; k < num_tables; ++k) {
     ShapeHandle keys;
     TF_RETURN_IF_ERROR(InputOfRank(c, num_tables + k, 1,
                                    StrCat("keys of table ", k), &keys));
+    if (num_counts > 0) {
+      ShapeHandle counts;
+      TF_RETURN_IF_ERROR(
+          InputOfRank(c, 3 * num_tables + num_hyper + 1 + num_plans + k, 1,
+                      StrCat("counts of table ", k), &counts));
+      TF_RETURN_IF_ERROR(c->Merge(keys, counts, &keys));
+    }
     TF_RETURN_IF_ERROR(InputMatrix(c, 2 * num_tables + k, c->Dim(keys, 0),
                                    RowDim(c, k),
                                    StrCat("gradient of table ", k)));
@@ -65,9 +78,11 @@ REGISTER_OP("EvApply")
     .Input("hyper: num_hyper * float")
     .Input("step: int64")
     .Input("plan: num_plans * variant")
+    .Input("counts: num_counts * int64")
     .Attr("num_tables: int >= 1")
     .Attr("num_hyper: int >= 0")
     .Attr("num_plans: int >= 0")
+    .Attr("num_counts: int >= 0")
     .Attr("rule: string")
     .Attr("slot_names: list(string)")
     .Attr("slot_inits: list(float)")
@@ -87,7 +102,10 @@ plan: The plan of the lookup whose gradient gave the keys, or nothing. Keys that
   are not the plan's are found anew.
 num_tables: K.
 num_hyper: Number of hyperparameters.
+counts: K vectors [M], how often each key occurred, or nothing: once (with a plan,
+  as often as the plan says).
 num_plans: 0 or 1.
+num_counts: K or 0.
 rule: Adagrad, Adam, ...
 slot_names: K S names, table by table. A slot that is not there is created.
 slot_inits: K S values that a new row's slots start with.

@@ -204,5 +204,22 @@ weight_grad: [N].
 table: The table's number in the lookup.
 )doc");
 
+REGISTER_OP("EvPlanCounts")
+    .Input("plan: variant")
+    .Output("counts: int64")
+    .Attr("table: int >= 0")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+How often each of a plan's distinct keys occurred in the batch.
+
+plan: The plan of a lookup.
+counts: [U], in the order of the keys that EvLookupSparseGrad gives.
+table: Number of the table in the plan.
+)doc");
+
 }  // namespace
 }  // namespace embedding_variable

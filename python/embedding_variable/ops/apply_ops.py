@@ -21,6 +21,7 @@ def apply(rule,  # pylint: disable=redefined-builtin
           slot_inits,
           plan=None,
           plan_tables=None,
+          counts=None,
           name=None):
   """Returns the op that updates rows of K tables by one optimizer rule.
 
@@ -39,6 +40,8 @@ def apply(rule,  # pylint: disable=redefined-builtin
     slot_inits: list of K lists of floats, beside `slot_names`.
     plan: variant scalar of the lookup that made all of `keys`, or None.
     plan_tables: with a plan, list of K ints: the tables' numbers in it.
+    counts: list of K int64 tensors `[M_k]`, how often each key occurred; None: once
+      (with a plan, as often as the plan says).
     name: name of the op.
 
   Raises:
@@ -51,6 +54,8 @@ def apply(rule,  # pylint: disable=redefined-builtin
     lists.append(("plan_tables", plan_tables))
   elif plan_tables:
     raise ValueError("apply got plan_tables without a plan")
+  if counts is not None:
+    lists.append(("counts", counts))
   for what, values in lists:
     if len(values) != len(resources):
       raise ValueError("apply to %d tables got %d %s" %
@@ -64,6 +69,7 @@ def apply(rule,  # pylint: disable=redefined-builtin
       keys,
       grads, [math_ops.cast(h, dtypes.float32) for h in hyper],
       math_ops.cast(step, dtypes.int64), [] if plan is None else [plan],
+      [] if counts is None else counts,
       rule=rule,
       slot_names=[n for names in slot_names for n in names],
       slot_inits=[float(i) for inits in slot_inits for i in inits],

@@ -105,6 +105,17 @@ def plan_of(slices):
   return op.inputs[0], int(tables[indices.value_index])
 
 
+def plan_counts(plan, table, name=None):
+  """Returns int64 `[U]`: how often each distinct key of a plan's table occurred.
+
+  Args:
+    plan: the plan tensor of a lookup.
+    table: int, number of the table in it.
+    name: name of the op.
+  """
+  return _gen.ev_plan_counts(plan, table=table, name=name)
+
+
 def is_unconnected(op, index, grad):
   """True when output `index` does not lead to the loss.
 
@@ -149,3 +160,4 @@ def _ev_lookup_sparse_grad(op, *grads):
 
 ops.NotDifferentiable(_GRAD_OP)
 ops.NotDifferentiable("EvLookupSparseWeightGrad")
+ops.NotDifferentiable("EvPlanCounts")

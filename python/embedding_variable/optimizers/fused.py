@@ -9,6 +9,7 @@ from tensorflow.python.ops import math_ops
 from embedding_variable.ops import apply_ops
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.optimizers import apply_scope
+from embedding_variable.optimizers import occurrences
 from embedding_variable.variables import variable as ev
 
 
@@ -33,6 +34,10 @@ def update(optimizer, rule, grad, var, **kwargs):
   step = scope.step()
   if rule.step is not None:
     step = rule.step(optimizer, step)
+  counts = None
+  if plan is None and var.need_counts():
+    found = occurrences.of(grad)
+    counts = None if found is None else [found]
   op = apply_ops.apply(
       rule.rule_of(optimizer),
       [v.handle for _, v, _ in group],
@@ -43,7 +48,8 @@ def update(optimizer, rule, grad, var, **kwargs):
       slot_names=[[s.column for s in views] for views in slots],
       slot_inits=[[s.initial for s in views] for views in slots],
       plan=plan,
-      plan_tables=None if plan is None else [t for _, _, t in group])
+      plan_tables=None if plan is None else [t for _, _, t in group],
+      counts=counts)
   if rule.finish is not None:
     op = rule.finish(optimizer, var, op)
   for _, v, _ in group:

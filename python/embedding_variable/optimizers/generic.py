@@ -22,6 +22,7 @@ from tensorflow.python.training import optimizer as optimizer_v1
 
 from embedding_variable.ops import row_ops
 from embedding_variable.optimizers import apply_scope
+from embedding_variable.optimizers import occurrences
 from embedding_variable.optimizers import slot_view
 
 
@@ -40,6 +41,10 @@ def update(optimizer, grad, var, run):
     indices = math_ops.cast(grad.indices, dtypes.int64)
     keys, inverse, counts = row_ops.unique(indices)
     count = array_ops.size(keys)
+    if var.need_counts():
+      each = occurrences.of(grad)
+      if each is not None:
+        counts = math_ops.unsorted_segment_sum(each, inverse, count)
     values = math_ops.unsorted_segment_sum(grad.values, inverse, count)
     values.set_shape([None, var.dim])
     rows = math_ops.range(math_ops.cast(count, dtypes.int64))

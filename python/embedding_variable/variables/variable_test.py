@@ -163,6 +163,32 @@ class VariableTest(parameterized.TestCase):
       self.assertEqual(versions.tolist(), [1, 1, 1])
       self.assertEqual(freqs.tolist(), [6, 4, 2])
 
+  @parameterized.product(
+      lookup=("once", "twice", "table_twice", "rows", "mixed"),
+      optimizer=(tf.train.AdagradOptimizer, tf.train.ProximalAdagradOptimizer))
+  def test_frequency_counts_every_occurrence(self, lookup, optimizer):
+    os.environ["TF_RECORD_FREQ"] = "1"
+    self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
+    v = tf.get_embedding_variable("v", 3)
+    ids = tf.RaggedTensor.from_row_splits(
+        np.array([5, 5, 5, 6], np.int64), [0, 2, 4])
+    pooled = lambda: tf.reduce_sum(ev.lookup_sparse([v], [ids])[0])
+    rows = lambda: tf.reduce_sum(tf.nn.embedding_lookup(v, ids.values))
+    loss, times = {
+        "once": lambda: (pooled(), 1),
+        "twice": lambda: (pooled() + pooled(), 2),
+        "table_twice": lambda: (
+            tf.reduce_sum(ev.lookup_sparse([v, v], [ids, ids])), 2),
+        "rows": lambda: (rows(), 1),
+        "mixed": lambda: (rows() + pooled(), 2),
+    }[lookup]()
+    train = optimizer(.1).minimize(loss)
+    with tf.Session() as session:
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      self.assertEqual(
+          session.run(v.get_frequency([5, 6])).tolist(), [3 * times, times])
+
   def test_nothing_is_recorded_unless_asked(self):
     v = tf.get_embedding_variable("v", 3)
     with tf.Session() as session:

@@ -1,0 +1,43 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How often the keys of a gradient occurred in the batch.
+
+A fused lookup's gradient names each key once, however often the batch does. One lookup's
+plan knows the numbers; when a variable is looked up several times, stock code concatenates
+the gradients, and the numbers are put together here in the same way.
+"""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+
+from embedding_variable.ops import lookup_sparse_ops
+
+
+def of(slices):
+  """Returns int64 `[M]`, the occurrences of each of the M indices of a gradient.
+
+  None when each index stands for one occurrence (or nothing else is known).
+
+  Args:
+    slices: IndexedSlices.
+  """
+  return _of_indices(slices.indices)
+
+
+def _of_indices(indices):
+  while indices.op.type in ("Identity", "Cast"):
+    indices = indices.op.inputs[0]
+  found = lookup_sparse_ops.plan_of(ops.IndexedSlices(indices, indices))
+  if found is not None:
+    return lookup_sparse_ops.plan_counts(*found)
+  if indices.op.type != "ConcatV2":
+    return None
+  pieces = list(indices.op.inputs)[:-1]
+  counts = [_of_indices(piece) for piece in pieces]
+  if all(count is None for count in counts):
+    return None
+  return array_ops.concat([
+      array_ops.ones_like(piece, dtypes.int64) if count is None else count
+      for piece, count in zip(pieces, counts)
+  ], 0)
