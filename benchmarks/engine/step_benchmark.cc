@@ -129,7 +129,7 @@ double ProbeNs(ev::Parallel* parallel, int lines, bool write) {
       x ^= x >> 7;
       x ^= x << 17;
       float* p = reinterpret_cast<float*>(
-          memory + ((x >> 11) % blocks) * 64 * lines);
+          memory + (((x >> 32) * blocks) >> 32) * 64 * lines);
       for (int l = 0; l < lines; ++l) {
         if (write) {
           p[l * 16] += 1.0f;
@@ -255,22 +255,22 @@ void Run(const Config& c, ev::Parallel* parallel) {
   // The limit: per distinct key one index line and the value's lines in the
   // forward, the value's and the slot's in the update. Repeats are free.
   const int value_lines = static_cast<int>((c.dim * 4 + 63) / 64);
-  const double limit =
-      unique * 1e-6 *
-      (ProbeNs(parallel, 1, false) + ProbeNs(parallel, value_lines, false) +
-       ProbeNs(parallel, 2 * value_lines, true));
+  const double find_ns = ProbeNs(parallel, 1, false);
+  const double read_ns = ProbeNs(parallel, value_lines, false);
+  const double write_ns = ProbeNs(parallel, 2 * value_lines, true);
+  const double limit = unique * 1e-6 * (find_ns + read_ns + write_ns);
   const double ids = static_cast<double>(n) * c.tables;
   const auto ns = [&](const std::vector<double>& t) {
     return Median(t) * 1e9 / ids;
   };
   std::printf(
       "%-18s %8.0f %7.0f | %6.2f %6.2f %6.2f %7.2f ms | %5.1f %5.1f %5.1f "
-      "%6.1f ns/id and core | limit %6.2f ms = %4.2f\n",
+      "%6.1f ns/id and core | limit %6.2f ms (%.0f + %.0f + %.0f ns) = %4.2f\n",
       c.name().c_str(), ids, unique, Median(forward) * 1e3,
       Median(backward) * 1e3, Median(update) * 1e3, Median(whole) * 1e3,
       ns(cpu_forward), ns(cpu_backward), ns(cpu_update),
       ns(cpu_forward) + ns(cpu_backward) + ns(cpu_update), limit,
-      limit / (Median(whole) * 1e3));
+      find_ns, read_ns, write_ns, limit / (Median(whole) * 1e3));
   std::fflush(stdout);
 }
 

@@ -1,11 +1,22 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
+//
+// Distinct ids, in order of first occurrence, and where each id went.
+//
+// An open-addressed table of 4-byte positions in the output, three to six times as
+// long as the batch: ten thousand ids stay in the second-level cache, and clearing
+// it costs some tenths of a nanosecond per id. Keys are compared in the output
+// itself. Whether an id is new is something no branch predictor can know, so the
+// common step has no branch for it: it writes as if the id were new and advances
+// by zero or one. Batches that do not fit the caches first ask for the lines
+// that they are going to touch.
 
 #ifndef KERNELS_ENGINE_IDS_UNIQUE_H_
 #define KERNELS_ENGINE_IDS_UNIQUE_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -13,26 +24,38 @@
 namespace ev {
 
 // The scratch of one dedup at a time: keep it and use it again, so that the
-// steady state allocates nothing. Not thread-safe; one per thread.
+// steady state allocates nothing (12 to 24 bytes per id of the longest batch so
+// far). Not thread-safe; one per thread.
 class Unique {
  public:
-  // Distinct ids in order of first occurrence.
-  //   unique:  room for ids.size(); [*num_unique] are written.
+  // The result is a function of ids alone.
+  //   unique:  room for ids.size(); the first *num_unique hold the result, the
+  //            rest may be overwritten.
   //   inverse: [N]; unique[inverse[i]] == ids[i].
-  //   counts:  room for ids.size(), or null; occurrences of each unique id.
-  // InvalidArgument: 2^31 ids or more. ResourceExhausted: no memory for scratch.
-  // Nothing of the output may be relied on after an error.
+  //   counts:  as unique, or null; occurrences of each distinct id.
+  // InvalidArgument: 2^31 - 1 ids or more. ResourceExhausted: no memory for the
+  // scratch. Nothing of the output may be relied on after an error.
   Status Run(Span<const int64_t> ids, int64_t* unique, int32_t* inverse,
              int32_t* counts, int64_t* num_unique);
   Status Run(Span<const int32_t> ids, int64_t* unique, int32_t* inverse,
              int32_t* counts, int64_t* num_unique);
 
- private:
-  template <typename Id>
-  Status RunTyped(Span<const Id> ids, int64_t* unique, int32_t* inverse,
-                  int32_t* counts, int64_t* num_unique);
+  int64_t bytes() const {
+    return static_cast<int64_t>(capacity_ * sizeof(uint32_t));
+  }
 
-  std::vector<uint32_t> table_;
+ private:
+  struct Output;
+  template <typename Id>
+  Status RunTyped(Span<const Id> ids, Output output, int64_t* num_unique);
+  bool Reserve(size_t slots);
+
+  struct FreeTable {
+    size_t bytes;
+    void operator()(uint32_t* table) const;
+  };
+  std::unique_ptr<uint32_t[], FreeTable> table_;
+  size_t capacity_ = 0;
 };
 
 }  // namespace ev

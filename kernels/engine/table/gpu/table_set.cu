@@ -204,6 +204,14 @@ int64_t TableSet::index_bytes() const {
   return static_cast<int64_t>(bytes);
 }
 
+DeviceTables TableSet::device_tables() const {
+  DeviceTables tables;
+  tables.views = impl_->device_views.as<TableView>();
+  tables.size_counters = impl_->sizes();
+  tables.rejected_counters = impl_->rejected();
+  return tables;
+}
+
 Status TableSet::Find(const KeyBatch& batch, int64_t* slots,
                       StreamView stream) const {
   EV_RETURN_IF_ERROR(impl_->Check(batch));

@@ -163,6 +163,17 @@ struct RowBlock {
   int64_t stride = 0;
 };
 
+struct TableView;  // bucket.h
+
+// For kernels of other rooms that probe the tables themselves, as one step's
+// kernels do. Device memory, as long as the set lives. Whoever inserts adds to
+// the counters as warp_probe.cuh's CountInWarp does.
+struct DeviceTables {
+  const TableView* views = nullptr;  // [num_tables]
+  int64_t* size_counters = nullptr;
+  int64_t* rejected_counters = nullptr;
+};
+
 // A set of tables on one device that are worked on together: every call takes
 // the keys of all of them, in a number of launches that does not depend on the
 // batch.
@@ -185,6 +196,7 @@ class TableSet {
   int num_tables() const;
   int64_t num_slots(int table) const;
   int64_t index_bytes() const;  // device memory, bookkeeping included
+  DeviceTables device_tables() const;
 
   // slots[i] = the slot of keys[i] in its table, or -1. One launch.
   Status Find(const KeyBatch& batch, int64_t* slots, StreamView stream) const;

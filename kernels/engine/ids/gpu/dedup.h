@@ -1,0 +1,32 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Distinct keys of a batch on the device, and lists of them to work from.
+
+#ifndef KERNELS_ENGINE_IDS_GPU_DEDUP_H_
+#define KERNELS_ENGINE_IDS_GPU_DEDUP_H_
+
+#include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+namespace gpu {
+
+struct StepPlan;
+struct TableView;
+
+// Fills heads and, at heads, records[].row: each distinct key is looked up in
+// its table once, where its first occurrence to arrive is. num_blocks: blocks
+// of kStepBlock ids, none across tables. REQUIRES: scratch all ones, duplicates
+// zero. One launch.
+Status LaunchDedupAndFind(const StepPlan& plan, const TableView* views,
+                          int num_blocks, StreamView stream);
+
+// Fills the rest of the records and the lists small, longs, chunks and absent;
+// returns duplicates to zero. REQUIRES: counts zero. One launch.
+Status LaunchList(const StepPlan& plan, int num_blocks, StreamView stream);
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_IDS_GPU_DEDUP_H_

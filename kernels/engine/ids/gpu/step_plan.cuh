@@ -1,0 +1,176 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of one sparse step share: the tables, the distinct keys of
+// the batch and where each key's occurrences are.
+//
+// An occurrence is the number of an id in the batch. A distinct key is known by
+// one of its occurrences, its head; which one it is may differ from run to run
+// and nothing that is computed depends on it. Everything a kernel keeps per key
+// is in an array over occurrences, at the head: no counter hands out numbers
+// and ids of one table stay near each other.
+
+#ifndef KERNELS_ENGINE_IDS_GPU_STEP_PLAN_CUH_
+#define KERNELS_ENGINE_IDS_GPU_STEP_PLAN_CUH_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/engine/table/gpu/bucket.h"
+
+namespace ev {
+namespace gpu {
+
+constexpr int kStepBlock = 256;
+constexpr int kListTile = 4 * kStepBlock;  // ids of a block of ListKernel
+
+// Tables are worked on by groups of lanes fit for the row: classes 0 to 3 have
+// 4, 8, 16 and 32 lanes of four floats, class 4 32 lanes of one float, for dims
+// that 4 does not divide.
+constexpr int kClasses = 5;
+constexpr int kMaxSlots = 3;
+
+// Keys of up to kSmallCount occurrences are summed where they are updated;
+// more are first sorted, then summed in chunks of kChunk.
+constexpr uint32_t kSmallCount = 16;
+constexpr uint32_t kChunk = 128;
+constexpr int kFinishLanes = 8;  // chunk sums that are added side by side
+
+struct StepTable {
+  int64_t id_begin;  // occurrences [id_begin, id_begin + num_ids)
+  int64_t num_ids;
+  int64_t sample_begin;
+  int64_t num_samples;
+  int64_t pooled_begin;  // in floats
+  float* rows;           // row s at rows + s * stride: value, then slots
+  int64_t stride;
+  const float* defaults;  // [num_defaults, slot_stride]
+  int64_t num_defaults;
+  float slot_init[kMaxSlots];
+  int32_t slot_stride;  // floats from value to slot, from slot to slot
+  int32_t dim;
+  int32_t combiner;  // ev::Combiner
+  int32_t dim_class;
+};
+
+constexpr int64_t kFreshRow = int64_t{1} << 62;  // the row holds nothing yet
+constexpr uint32_t kNoStart = 0xFFFFFFFFu;
+
+struct alignas(16) HeadRecord {
+  int64_t row;     // slot, maybe with kFreshRow; -1: absent
+  uint32_t start;  // of the key's occurrences in order; kNoStart: only one
+  uint32_t count;
+};
+
+struct LongKey {  // more than kSmallCount occurrences
+  uint32_t head;
+  uint32_t table;
+  uint32_t start;
+  uint32_t count;
+  uint32_t partial;  // first of its chunk sums, when it has several chunks
+};
+
+struct Chunk {
+  uint32_t key;  // in longs
+  uint32_t number;
+};
+
+struct ClassCounts {
+  unsigned long long small_and_order;  // low half: keys in small; high: order
+  unsigned long long longs_and_chunks;
+  unsigned partials;
+  unsigned unused;
+};
+
+struct StepCounts {
+  ClassCounts of[kClasses];
+  unsigned absent;
+  unsigned unused;
+};
+
+struct StepPlan {
+  const StepTable* tables;  // [num_tables]
+  int num_tables;
+  // [num_tables + 1] first block of each table. pool_tiles: of the pool_order-th
+  // table, and the tables of a class are neighbours there.
+  const int32_t* dedup_tiles;
+  const int32_t* list_tiles;
+  const int32_t* pool_tiles;
+  const int32_t* pool_order;
+
+  const int64_t* ids;     // [n]
+  const int64_t* splits;  // per table num_samples + 1; null: an id a sample
+  const float* weights;   // [n] or null
+
+  unsigned long long* scratch;  // [2 n] open addressing: hash, head
+  uint32_t* duplicates;         // [n] zero between steps
+  uint2* heads;                 // [n] head, number among the key's occurrences
+  HeadRecord* records;          // [n] at heads
+  uint32_t* samples;            // [n] of the table; unless splits is null
+  float* factors;               // [samples] what a sample's gradient is times
+  uint32_t* order;              // [n] occurrences of keys that have several
+  uint32_t* sorted;             // [n] the same of long keys, ascending
+  uint2* small;                 // [n] head, table
+  LongKey* longs;
+  Chunk* chunks;
+  float* partials;
+  uint2* absent;  // [n] head, table
+  StepCounts* counts;
+  // Where each class's part begins.
+  int64_t id_base[kClasses];
+  int64_t long_base[kClasses];
+  int64_t partial_base[kClasses];  // in floats
+  int32_t partial_dim[kClasses];
+};
+
+// The last t in [low, high) with begin[t] <= block.
+__device__ __forceinline__ int TableOfBlock(const int32_t* begin, int low,
+                                            int high, int block) {
+  --high;
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    if (__ldg(begin + middle) <= block) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+__device__ __forceinline__ const float* DefaultRow(const StepTable& table,
+                                                   int64_t key) {
+  int64_t r = key % table.num_defaults;
+  if (r < 0) r += table.num_defaults;
+  return table.defaults + r * table.slot_stride;
+}
+
+// W floats that are loaded and stored together.
+template <int W>
+struct alignas(4 * W) Pack {
+  float x[W];
+};
+template <int W>
+__device__ __forceinline__ Pack<W> LoadPack(const float* p) {
+  return *reinterpret_cast<const Pack<W>*>(p);
+}
+template <int W>
+__device__ __forceinline__ void StorePack(float* p, const Pack<W>& v) {
+  *reinterpret_cast<Pack<W>*>(p) = v;
+}
+
+template <int kClass>
+struct ClassShape {
+  static constexpr int kWidth = kClass == 4 ? 1 : 4;
+  static constexpr int kLanes = kClass == 4 ? 32 : 4 << kClass;
+};
+inline int ClassOfDim(int dim) {
+  if (dim % 4 != 0) return 4;
+  return dim <= 16 ? 0 : dim <= 32 ? 1 : dim <= 64 ? 2 : 3;
+}
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_IDS_GPU_STEP_PLAN_CUH_
