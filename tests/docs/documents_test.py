@@ -1,0 +1,85 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Runs each complete Python script of the README and the guides; follows their links.
+
+A complete script is a fenced block that imports TensorFlow; others are fragments.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from absl.testing import absltest
+
+_FENCE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
+
+
+def documents():
+  """Returns the paths of the README and of every page of docs/."""
+  root = os.getcwd()
+  return [os.path.join(root, "README.md")] + sorted(
+      glob.glob(os.path.join(root, "docs", "**", "*.md"), recursive=True))
+
+
+def scripts(text):
+  """Returns the complete scripts in a page."""
+  return [block for block in _FENCE.findall(text)
+          if "import tensorflow" in block]
+
+
+class DocumentsTest(absltest.TestCase):
+
+  def test_finds_the_pages_and_their_scripts(self):
+    names = [os.path.basename(p) for p in documents()]
+    self.assertIn("README.md", names)
+    self.assertIn("embedding_variables.md", names)
+    with open(documents()[0]) as f:
+      self.assertLen(scripts(f.read()), 1)
+
+  def test_scripts_run(self):
+    for path in documents():
+      with open(path) as f:
+        found = scripts(f.read())
+      for i, script in enumerate(found):
+        with self.subTest(page=path, script=i):
+          with tempfile.TemporaryDirectory() as directory:
+            env = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path),
+                       TF_CPP_MIN_LOG_LEVEL="2")
+            done = subprocess.run(
+                [sys.executable, "-W", "ignore", "-c", script], cwd=directory,
+                env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                timeout=120)
+          self.assertEqual(done.returncode, 0, done.stdout.decode())
+
+  def test_a_failing_script_would_be_noticed(self):
+    page = "```python\nimport tensorflow as tf\nraise SystemExit(3)\n```\n"
+    script, = scripts(page)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    self.assertEqual(done.returncode, 3)
+
+  def test_links_between_pages_lead_somewhere(self):
+    known = {os.path.realpath(p) for p in documents()}
+    for path in documents():
+      with open(path) as f:
+        targets = _LINK.findall(f.read())
+      for target in targets:
+        if not target.endswith(".md") or "://" in target:
+          continue
+        if os.path.basename(target) in ("CONTRIBUTING.md", "CHANGELOG.md"):
+          continue  # in the root, not among the guides
+        linked = os.path.realpath(
+            os.path.join(os.path.dirname(path), target))
+        # Runfiles are links into the source tree.
+        base = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(path)),
+                                             target))
+        self.assertTrue(linked in known or base in known,
+                        "%s links to %s, which is not there" % (path, target))
+
+
+if __name__ == "__main__":
+  absltest.main()
