@@ -1,0 +1,126 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// One training step of several embedding tables whose rows are in device
+// memory: ids in, pooled rows out; gradients in, rows updated.
+//
+// FORWARD (4 launches and 2 fills, + 1 per further class of row shapes)
+//   dedup + find   each id meets its equals in a scratch table that stays in
+//                  L2; the first of them finds the row in the hash table
+//   list           distinct keys are listed; keys of several occurrences get a
+//                  place for them
+//   pool           rows go straight from the tables to the pooled outputs; each
+//                  occurrence is put in its key's place
+// BACKWARD (4 launches, + 2 per further class)
+//   insert         keys without a row get one
+//   sort           the occurrences of hot keys, in ascending order
+//   update         per key the sum of its gradients, applied to the row: value
+//                  and slots read once, written once
+//   finish         the same for keys whose sum was cut into chunks
+//
+// DETERMINISM. A key's occurrences are added in their order, in chunks of 128
+// when there are more; the same batch gives the same bits, always. Up to 128
+// occurrences the order is the CPU's, and so are the bits.
+//
+// Nothing waits and nothing allocates after ReserveSync, but for a batch whose
+// shape differs from the last: its table of offsets is copied up first, and
+// when such changes come faster than the device, the host waits for the one
+// before the last.
+//
+// MEMORY. Rows: slots * stride * 4 bytes; index: 8 bytes per slot; per id of
+// the largest batch 97 bytes, and its partial sums, max dim / 16 bytes.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_GPU_SPARSE_STEP_H_
+#define KERNELS_ENGINE_EMBEDDING_GPU_SPARSE_STEP_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/table/gpu/table_set.h"
+
+namespace ev {
+namespace gpu {
+
+struct StepTableOptions {
+  std::string name;                  // for messages
+  int64_t capacity = 0;              // rows; see TableOptions
+  int dim = 0;                       // floats of a row, >= 1
+  Combiner combiner = Combiner::kSum;
+  std::vector<float> default_rows;   // [R, dim], R >= 1: a key without a row
+                                     // has row floormod(key, R)
+};
+
+struct SparseStepOptions {
+  std::vector<StepTableOptions> tables;
+  std::vector<float> slot_init;  // one per slot of the optimizer, at most 3
+};
+
+// What a step looks up. Pointers: device memory, alive until Backward's work is
+// done; shapes: host memory, read during the call.
+struct StepBatch {
+  const int64_t* ids = nullptr;       // [sum num_ids], table after table
+  Span<const int64_t> num_ids;        // [num_tables]
+  Span<const int64_t> num_samples;    // [num_tables]
+  // Per table num_samples + 1 ascending numbers from 0 to the table's num_ids,
+  // not checked. Null: every sample has one id, num_ids equals num_samples.
+  const int64_t* splits = nullptr;
+  const float* weights = nullptr;     // [sum num_ids] or null: ones
+};
+
+// Not thread-safe: Forward and Backward alternate on one stream. Between them
+// nothing may erase keys or clear the tables.
+class SparseStep {
+ public:
+  // InvalidArgument: no table, a dim or default_rows that do not fit, more than
+  // 3 slots. ResourceExhausted: too little memory, with what is needed and free.
+  static Status Create(const SparseStepOptions& options, StreamView stream,
+                       std::unique_ptr<SparseStep>* step);
+  ~SparseStep();
+  SparseStep(const SparseStep&) = delete;
+  SparseStep& operator=(const SparseStep&) = delete;
+
+  // Room for batches of that many ids and samples, over all tables. Waits.
+  Status ReserveSync(int64_t max_ids, int64_t max_samples);
+
+  // pooled: table t's [num_samples, dim] begins where table t - 1's ends; 16
+  // byte aligned when 4 divides every dim. A sample without ids gives zeros, a
+  // key without a row its default row; nothing is inserted. training: a
+  // Backward follows. InvalidArgument: shapes that do not fit each other or
+  // exceed what was reserved.
+  Status Forward(const StepBatch& batch, bool training, float* pooled,
+                 StreamView stream);
+
+  // grads: as pooled. rule and hyper: see optimizer/rule.h. Keys without a row
+  // are inserted, default row and slot_init updated. InvalidArgument: no such
+  // rule, hyper or number of slots that do not fit it. FailedPrecondition: no
+  // Forward with training since the last Backward.
+  Status Backward(const float* grads, const std::string& rule,
+                  Span<const float> hyper, StreamView stream);
+
+  // The hash tables; they never evict. Keys that are inserted there have a row
+  // that holds nothing: the caller writes it.
+  TableSet* tables() const;
+  // Slot s of table t has its row at base + s * stride: dim floats of value,
+  // then slot k at (k + 1) * slot_stride.
+  RowBlock rows(int table) const;
+  float* mutable_rows(int table) const;
+  int slot_stride(int table) const;
+  int64_t row_bytes() const;
+  int64_t scratch_bytes() const;
+
+ private:
+  class Impl;
+  explicit SparseStep(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_GPU_SPARSE_STEP_H_
