@@ -55,7 +55,7 @@ _OPTIMIZERS = {
     "ProximalAdagrad": (lambda: _TRAIN.ProximalAdagradOptimizer(
         .1, l1_regularization_strength=.01), True, False),
     "ProximalGradientDescent": (lambda: _TRAIN.ProximalGradientDescentOptimizer(
-        .1, l2_regularization_strength=.01), True, False),
+        .01, l2_regularization_strength=.01), True, False),
     "AdagradDA": (lambda: _TRAIN.AdagradDAOptimizer(.1, _step()), True, False),
 }
 
