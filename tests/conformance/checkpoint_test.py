@@ -270,6 +270,65 @@ class CheckpointTest(parameterized.TestCase):
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), one.contents())
 
+  @parameterized.product(
+      saved=(None, 2), restored=(None, 3),
+      assignment=({"v": "v", "dense": "dense"}, {"/": "/"}, "objects"))
+  def test_init_from_checkpoint(self, saved, restored, assignment):
+    one = _Model(tf.train.GradientDescentOptimizer, parts=saved).start()
+    one.run(3, seed=1)
+    path = self._save(one)
+
+    def init():
+      mapping = assignment
+      if assignment == "objects":
+        tables = tf.get_collection("embedding_variables")
+        mapping = {"v": tables if restored else tables[0]}
+      tf.train.init_from_checkpoint(path, mapping)
+      return tf.train.Saver()
+
+    two = _Model(tf.train.GradientDescentOptimizer, parts=restored, saver=init)
+    two.start()
+    self.assertEqual(two.contents(), one.contents())
+    if not isinstance(assignment, str):
+      np.testing.assert_array_equal(
+          two.session.run(two.dense), one.session.run(one.dense))
+
+  def test_init_from_checkpoint_that_does_not_fit(self):
+    one = _Model(train=False).start()
+    path = self._save(one)
+    with self.assertRaisesRegex(ValueError, r"v:0 \(\(4,\)\) doesn't match.*\[3\]"):
+      _Model(dim=4, train=False,
+             saver=lambda: tf.train.init_from_checkpoint(path, {"v": "v"}))
+    with self.assertRaisesRegex(ValueError, "Tensor w is not found"):
+      _Model(train=False,
+             saver=lambda: tf.train.init_from_checkpoint(path, {"w": "v"}))
+
+  def test_slots_can_be_initialized_and_listed(self):
+    with tf.Graph().as_default(), tf.Session() as session:
+      v = tf.get_embedding_variable("v", _DIM)
+      optimizer = tf.train.AdamOptimizer(.1)
+      train = optimizer.minimize(
+          tf.reduce_sum(tf.square(tf.nn.embedding_lookup(v, [1, 2]))))
+      reset = tf.variables_initializer(optimizer.variables())
+      # Before the table is there, there is nothing to reset.
+      session.run(reset)
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      rows = tf.nn.embedding_lookup(v, [1, 2])
+      before = session.run(rows)
+      slots = [optimizer.get_slot(v, name) for name in ("m", "v")]
+      for slot in slots:
+        self.assertTrue(session.run(slot.sparse_read([1, 2])).all())
+        self.assertTrue(session.run(slot.is_initialized()))
+      session.run(slots[0].initializer)
+      self.assertFalse(session.run(slots[0].sparse_read([1, 2])).any())
+      self.assertTrue(session.run(slots[1].sparse_read([1, 2])).all())
+      np.testing.assert_array_equal(session.run(rows), before)
+      tf.train.Saver([v] + optimizer.variables())
+      with self.assertRaisesRegex(
+          ValueError, "v/Adam:0 is saved .* embedding variable 'v'"):
+        tf.train.Saver(optimizer.variables())
+
   def test_old_checkpoints_are_removed(self):
     model = _Model(saver=lambda: tf.train.Saver(max_to_keep=2)).start()
     for step in range(4):

@@ -168,6 +168,36 @@ class FeatureColumnsTest(parameterized.TestCase):
       np.testing.assert_allclose(
           session.run(output), _run(_input_layer, "dense")[0], rtol=1e-5)
 
+  @parameterized.parameters((False,), (True,))
+  def test_ckpt_to_load_from(self, shared):
+    path = self.create_tempdir().full_path + "/model"
+
+    def build(initializer, **kwargs):
+      if shared:
+        columns = _fc.shared_embedding_columns(
+            [_column("table"), _column("table", "others")], _DIM,
+            initializer=initializer, shared_embedding_collection_name="both",
+            **kwargs)
+      else:
+        columns = [_fc.embedding_column(_column("table"), _DIM,
+                                        initializer=initializer, **kwargs)]
+      return _fc.input_layer(_features(), columns)
+
+    with tf.Graph().as_default(), pairs.session() as session:
+      output = build(_initializer)
+      train = tf.train.GradientDescentOptimizer(.1).minimize(
+          tf.reduce_sum(tf.square(output)))
+      v, = tf.get_collection("embedding_variables")
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      expected = session.run(output)
+      tf.train.Saver().save(session, path)
+    with tf.Graph().as_default(), pairs.session() as session:
+      output = build(tf.zeros_initializer(), ckpt_to_load_from=path,
+                     tensor_name_in_ckpt=v.op.name)
+      session.run(tf.global_variables_initializer())
+      np.testing.assert_array_equal(session.run(output), expected)
+
   def test_strings(self):
     with tf.Graph().as_default(), pairs.session() as session:
       column = _fc.categorical_column_with_embedding("words")

@@ -85,25 +85,33 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     and a table is read piece by piece.
     """
     del restored_shapes
-    var = self._var
-    tensor_name, part, num_parts = self._stored_as()
-    # A restored session has not run the initializer, which gives the default rows.
-    with ops.device(var.device), ops.control_dependencies([var.initializer]):
-      return checkpoint_ops.restore_table(
-          var.handle, _prefix_of(restored_tensors[0]), tensor_name,
-          list(self._slots), list(self._slots.values()), part, num_parts)
+    return restore(self._var, self._slots, _prefix_of(restored_tensors[0]),
+                   self.name)
 
-  def _stored_as(self):
-    """Returns the whole variable's name in the checkpoint, the part, how many parts."""
-    info = self._var._get_save_slice_info()  # pylint: disable=protected-access
-    if info is None:
-      return self.name, 0, 1
+
+def restore(var, slots, prefix, tensor_name):
+  """Returns the op that initialises a table and fills it from a checkpoint.
+
+  Args:
+    var: the embedding variable, or a part of one.
+    slots: dict of slot column -> initial value; those that the checkpoint lacks start
+      with it.
+    prefix: string scalar, the checkpoint's prefix.
+    tensor_name: string, the variable's name in the checkpoint, with or without its
+      `/part_i`.
+  """
+  info = var._get_save_slice_info()  # pylint: disable=protected-access
+  part, num_parts = 0, 1
+  if info is not None:
     part, num_parts = info.var_offset[0], info.full_shape[0]
     suffix = "/part_%d" % part
-    name = self.name
-    if name.endswith(suffix):
-      name = name[:-len(suffix)]
-    return name, part, num_parts
+    if tensor_name.endswith(suffix):
+      tensor_name = tensor_name[:-len(suffix)]
+  # A restored session has not run the initializer, which gives the default rows.
+  with ops.device(var.device), ops.control_dependencies([var.initializer]):
+    return checkpoint_ops.restore_table(
+        var.handle, prefix, tensor_name, list(slots), list(slots.values()), part,
+        num_parts)
 
 
 def _prefix_of(tensor):

@@ -15,6 +15,8 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops import variable_scope
+from tensorflow.python.ops import variables
+from tensorflow.python.training import checkpoint_utils
 
 from embedding_variable.feature_column import categorical
 from embedding_variable.integration import patching
@@ -147,10 +149,6 @@ def _shared_dense_tensor(stock):
     column = categorical.find(self)
     if column is None:
       return stock(self, inputs, weight_collections, trainable)
-    if self.ckpt_to_load_from is not None:
-      raise NotImplementedError(
-          "column '%s': this version does not load an embedding variable from "
-          "ckpt_to_load_from" % self.name)
     with ops.name_scope(None, default_name=self.name):
       tensors = self.categorical_column._get_sparse_tensors(
           inputs, weight_collections=weight_collections, trainable=trainable)
@@ -174,6 +172,11 @@ def _shared_dense_tensor(stock):
         raise ValueError(
             "shared embedding '%s' has the dimension %s, but column '%s' asks for "
             "%d" % (name, sorted(dims), self.name, self.dimension))
+      if self.ckpt_to_load_from is not None:
+        checkpoint_utils.init_from_checkpoint(
+            self.ckpt_to_load_from,
+            {self.tensor_name_in_ckpt: ev.parts_of(weights)
+             if isinstance(weights, variables.PartitionedVariable) else weights})
       return embedding_ops.safe_embedding_lookup_sparse(
           embedding_weights=weights, sparse_ids=tensors.id_tensor,
           sparse_weights=tensors.weight_tensor, combiner=self.combiner,

@@ -6,6 +6,7 @@ import threading
 
 from tensorflow.python.platform import tf_logging as logging
 
+from embedding_variable.integration import checkpoint_utils_patch
 from embedding_variable.integration import control_flow_patch
 from embedding_variable.integration import device_setter_patch
 from embedding_variable.integration import embedding_ops_patch
@@ -45,8 +46,8 @@ def install():
       module.register()
     for patch in (namespace_patch, embedding_ops_patch, control_flow_patch,
                   optimizer_patch, slot_creator_patch, keras_patch, saver_patch,
-                  meta_graph_patch, device_setter_patch, feature_column_patch,
-                  estimator_patch, horovod_patch):
+                  checkpoint_utils_patch, meta_graph_patch, device_setter_patch,
+                  feature_column_patch, estimator_patch, horovod_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

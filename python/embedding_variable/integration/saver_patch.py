@@ -14,6 +14,7 @@ from tensorflow.python.training.saving import saveable_object_util
 
 from embedding_variable.checkpoint import saveable
 from embedding_variable.integration import patching
+from embedding_variable.optimizers import slot_view
 from embedding_variable.variables import variable as ev
 
 
@@ -31,8 +32,11 @@ def _op_list_to_dict(stock):
   def op_list_to_dict(op_list, convert_variable_to_tensor=True):
     if not isinstance(op_list, (list, tuple, set)):
       return stock(op_list, convert_variable_to_tensor)
-    tables, others = {}, []
+    tables, others, slots = {}, [], []
     for var in op_list:
+      if isinstance(var, slot_view.SlotView):
+        slots.append(var)
+        continue
       # A partitioned variable is saved part by part.
       parts = ev.parts_of(var) if isinstance(
           var, variables.PartitionedVariable) else None
@@ -45,6 +49,11 @@ def _op_list_to_dict(stock):
         if tables.setdefault(part.op.name, part) is not part:
           raise ValueError("At least two variables have the same name: %s" %
                            part.op.name)
+    for slot in slots:
+      if tables.get(slot.primary.op.name) is not slot.primary:
+        raise ValueError(
+            "%s is saved and restored with the embedding variable '%s', which is not "
+            "among the variables given" % (slot.name, slot.primary.op.name))
     names_to_saveables = stock(others, convert_variable_to_tensor)
     for name, var in sorted(tables.items()):
       if name in names_to_saveables:

@@ -17,8 +17,11 @@ from tensorflow.python.framework import ops
 from tensorflow.python.framework import tensor_shape
 from tensorflow.python.framework import tensor_util
 from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import control_flow_ops
 from tensorflow.python.ops import math_ops
 
+from embedding_variable.ops import checkpoint_ops
+from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
 
 
@@ -40,6 +43,7 @@ class SlotView(object):
     self.column = column
     self.initial = float(initial)
     self._in_graph_mode = True
+    self._initializer = None
     self._graph_key = primary._graph_key  # pylint: disable=protected-access
 
   @property
@@ -76,6 +80,37 @@ class SlotView(object):
   @property
   def trainable(self):
     return False
+
+  @property
+  def initializer(self):
+    """The op that gives this column its initial value in every row.
+
+    Does nothing before the table is initialised: rows to come start with it anyway.
+    """
+    if self._initializer is None:
+      with ops.device(self.device), ops.name_scope("SlotInitializer"):
+        self._initializer = control_flow_ops.cond(
+            handle_ops.is_initialized(self.handle), self._reset,
+            control_flow_ops.no_op)
+        if isinstance(self._initializer, ops.Tensor):
+          self._initializer = self._initializer.op
+    return self._initializer
+
+  def _reset(self):
+    """Writes all rows back without this column, which then starts afresh."""
+    others = self.primary.slot_columns
+    others.pop(self.column)
+    with ops.control_dependencies([
+        row_ops.read_rows(self.handle, array_ops.zeros([0], dtypes.int64),
+                          list(others), list(others.values()))[0]]):
+      table = checkpoint_ops.export_table(self.handle, list(others))
+    return checkpoint_ops.import_table(
+        self.handle, table.keys, table.values, table.versions, table.frequencies,
+        table.slots, list(others), list(others.values()))
+
+  def is_initialized(self, name=None):
+    """Returns a bool scalar: whether the table is."""
+    return self.primary.is_initialized(name)
 
   def sparse_read(self, indices, name=None):
     """Returns the slot's rows, float32 `indices.shape + [dim]`; inserts nothing."""
