@@ -11,29 +11,36 @@ _TABS_ALLOWED = ("Makefile",)
 _LONG_LINES_ALLOWED = (".md", ".txt", ".json", "BUILD", ".bzl", "Makefile", ".bazelrc",
                        ".sh", "configure", "tools/step", ".ci/run", ".lds")
 
-# An import that registers something, or that a package shows to its users.
-_EXCUSED_IMPORT = re.compile(r"imported but unused$")
+# Findings of pyflakes that a comment on the line may declare to be on purpose, and
+# the name that pylint has for them.
+_EXCUSABLE = {
+    "imported but unused": "unused-import",
+    "undefined name": "undefined-variable",
+}
 _PYFLAKES_LINE = re.compile(r"^(?P<path>[^:]+):(?P<line>\d+)(?::\d+)?:? (?P<text>.*)$")
 
 
 def is_excused(finding):
-  """Returns whether a finding of pyflakes is about an import made on purpose.
+  """Returns whether a finding of pyflakes is about something made on purpose.
 
-  That is one in an __init__.py, and one whose line says why with a comment that
-  starts with "pylint: disable=unused-import".
+  That is an import in an __init__.py, and a line that says so in a comment:
+  "pylint: disable=unused-import" or "pylint: disable=undefined-variable".
   """
   match = _PYFLAKES_LINE.match(finding)
-  if not match or not _EXCUSED_IMPORT.search(match.group("text")):
+  if not match:
+    return False
+  names = [name for words, name in _EXCUSABLE.items() if words in match.group("text")]
+  if not names:
     return False
   path = match.group("path")
-  if path.endswith("__init__.py"):
+  if names == ["unused-import"] and path.endswith("__init__.py"):
     return True
   try:
     with open(path) as f:
       line = f.read().splitlines()[int(match.group("line")) - 1]
   except (OSError, IndexError):
     return False
-  return "pylint: disable=unused-import" in line
+  return "pylint: disable=" + names[0] in line
 
 
 def mended(text):

@@ -42,11 +42,16 @@ class TextRulesTest(parameterized.TestCase):
   def test_excuses_only_imports_on_purpose(self):
     path = self.create_tempfile(
         "a.py",
-        "import os  # pylint: disable=unused-import\nimport sys\n").full_path
+        "import os  # pylint: disable=unused-import\nimport sys\n"
+        "a = b  # pylint: disable=undefined-variable\n").full_path
     unused = "%s:%d:1: 'os' imported but unused"
     self.assertTrue(text_rules.is_excused(unused % (path, 1)))
     self.assertFalse(text_rules.is_excused(unused % (path, 2)))
     self.assertTrue(text_rules.is_excused(unused % ("p/__init__.py", 1)))
+    undefined = "%s:%d:5: undefined name 'b'"
+    self.assertTrue(text_rules.is_excused(undefined % (path, 3)))
+    self.assertFalse(text_rules.is_excused(undefined % (path, 2)))
+    self.assertFalse(text_rules.is_excused("%s:1:1: something else" % path))
     self.assertFalse(text_rules.is_excused("p/__init__.py:1:1: undefined name 'x'"))
 
 
