@@ -29,8 +29,9 @@ bool ParseFlags(int argc, char** argv, Settings* settings);
 
 void PrintMachine();
 
-// Lines per second, all threads together: one word of each of independent random
-// cache lines of an area of this many bytes in huge pages. 0 without memory.
+// Lines per second, all threads together: one word of each of independent
+// random cache lines of an area of this many bytes in huge pages. 0 without
+// memory.
 double RandomLineProbe(size_t bytes, int threads, double seconds);
 
 // One line: the rate and the share of the probe (lines per second).

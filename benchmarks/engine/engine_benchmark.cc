@@ -3,17 +3,19 @@
 //
 // How close does the engine come to what this machine's memory can do?
 //
-// The yardstick is the random-line probe: reading one word of independent random
-// cache lines of a large area in huge pages, each asked for a few dozen lines
-// ahead. No table whose keys are random can find more keys per second than that,
-// since each find must read at least one line.
+// The yardstick is the random-line probe: reading one word of independent
+// random cache lines of a large area in huge pages, each asked for a few dozen
+// lines ahead. No table whose keys are random can find more keys per second
+// than that, since each find must read at least one line.
 //
-//   bazel run -c opt //benchmarks/engine:engine_benchmark [-- --full] [--only=index]
+//   bazel run -c opt //benchmarks/engine:engine_benchmark -- [--full]
+//       [--only=index|unique|pool] [--seconds=S]
 //
 // Rates are per second of processor time of a thread, so other work on the
-// machine disturbs them little. --full takes several minutes and larger tables. Prints one line per figure:
-// millions of keys per second and per core, and the lines it reads per key times
-// that rate as a share of the probe over an area of the same size.
+// machine disturbs them little. --full takes several minutes and larger tables.
+// Prints one line per figure: millions of keys per second and per core, and the
+// lines it reads per key times that rate as a share of the probe over an area
+// of the same size.
 
 #include <algorithm>
 #include <cstdio>
@@ -53,8 +55,8 @@ std::vector<int64_t> RandomKeys(int64_t num_keys, size_t n, uint64_t seed,
   return keys;
 }
 
-// Repeats body (which handles `keys` keys per call) for about `seconds`; keys per
-// second.
+// Repeats body (which handles `keys` keys per call) for about `seconds`; keys
+// per second.
 double Rate(double seconds, int64_t keys, const std::function<void()>& body) {
   body();  // warm
   int64_t done = 0;

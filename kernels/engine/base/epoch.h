@@ -3,11 +3,11 @@
 //
 // When may memory go that a reader without a lock may still be looking at?
 //
-// Time is cut into epochs. A reader counts itself into the current epoch for the
-// length of one batch. The epoch moves on only when nobody is left in the one
-// before it, so two epochs at most have readers. What was taken out of sight in
-// epoch s can therefore be freed in epoch s + 2: everyone who could have seen it
-// has left.
+// Time is cut into epochs. A reader counts itself into the current epoch for
+// the length of one batch. The epoch moves on only when nobody is left in the
+// one before it, so two epochs at most have readers. What was taken out of
+// sight in epoch s can therefore be freed in epoch s + 2: everyone who could
+// have seen it has left.
 //
 // One domain serves the whole process: a reader costs two atomic additions to a
 // line that it shares with few threads, whatever the number of tables.

@@ -27,8 +27,9 @@ double Collisions(const Key& key, int64_t n, int shift) {
 }
 
 TEST(MixKeyTest, SpreadsPatternsAsWellAsRandomKeys) {
-  // Keys made of two fields of bits anywhere in the word: runs, strides, ids with
-  // a feature number in the high bits. Both halves of the hash choose something.
+  // Keys made of two fields of bits anywhere in the word: runs, strides, ids
+  // with a feature number in the high bits. Both halves of the hash choose
+  // something.
   constexpr int64_t kKeys = 1 << 14;
   double worst = 0;
   for (int bits = 2; bits <= 14; bits += 3) {

@@ -42,8 +42,8 @@ void MakeHuge(void* address, size_t bytes);
 void* AllocateLines(size_t bytes);
 void FreeLines(void* address, size_t bytes);
 
-// Tests only: every allocation of this file asks 'allow' first and fails when it
-// says no. Null takes it away.
+// Tests only: every allocation of this file asks 'allow' first and fails when
+// it says no. Null takes it away.
 void SetAllocationHookForTesting(bool (*allow)(size_t bytes));
 
 }  // namespace ev

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's view of a thread pool. It owns no threads: kernels/tf/bridge lends
-// TensorFlow's, tests and benchmarks lend their own (engine/testing).
+// The engine's view of a thread pool. It owns no threads: kernels/tf/bridge
+// lends TensorFlow's, tests and benchmarks lend their own (engine/testing).
 
 #ifndef KERNELS_ENGINE_BASE_PARALLEL_H_
 #define KERNELS_ENGINE_BASE_PARALLEL_H_

@@ -10,9 +10,9 @@
 
 namespace ev {
 
-// Names a row of one table in CPU memory. Values >= kFirstReservedHandle name no
-// row: the top half is kept for states of a key that has no row (an admission
-// counter, a row on a slower tier).
+// Names a row of one table in CPU memory. Values >= kFirstReservedHandle name
+// no row: the top half is kept for states of a key that has no row (an
+// admission counter, a row on a slower tier).
 using RowHandle = uint32_t;
 constexpr RowHandle kNoRow = 0xFFFFFFFFu;
 constexpr RowHandle kFirstReservedHandle = 0x80000000u;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A pointer and a length: the engine's view of memory that someone else owns.
-// Readable by C++14, since kernels/tf is compiled with TensorFlow's own dialect.
+// Readable by C++14, since kernels/tf is compiled with TensorFlow's own
+// dialect.
 
 #ifndef KERNELS_ENGINE_BASE_SPAN_H_
 #define KERNELS_ENGINE_BASE_SPAN_H_

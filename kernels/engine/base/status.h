@@ -13,8 +13,8 @@
 
 namespace ev {
 
-// The subset of the canonical codes that the engine uses; kernels/tf/bridge maps
-// each to TensorFlow's code of the same name.
+// The subset of the canonical codes that the engine uses; kernels/tf/bridge
+// maps each to TensorFlow's code of the same name.
 enum class StatusCode {
   kOk = 0,
   kInvalidArgument,
@@ -32,9 +32,9 @@ class Status {
  public:
   Status() {}
   Status(StatusCode code, std::string message)
-      : rep_(code == StatusCode::kOk
-                 ? nullptr
-                 : std::make_shared<const Rep>(Rep{code, std::move(message)})) {}
+      : rep_(code == StatusCode::kOk ? nullptr
+                                     : std::make_shared<const Rep>(
+                                           Rep{code, std::move(message)})) {}
 
   static Status OK() { return Status(); }
   bool ok() const { return rep_ == nullptr; }

@@ -14,9 +14,11 @@
 namespace ev {
 
 enum class OwnerRule {
-  kModulo,      // floormod(key, n): ranks of a lookup over all ranks
-  kModulo1000,  // floormod(floormod(key, 1000), n): partitions of a variable, and
-                // the order of keys in a checkpoint
+  // floormod(key, n): the ranks of a lookup over all ranks.
+  kModulo,
+  // floormod(floormod(key, 1000), n): the partitions of a variable, and the
+  // order of the keys in a checkpoint.
+  kModulo1000,
 };
 
 // x mod n for any 64-bit x by two multiplications instead of a division, whose
@@ -36,8 +38,8 @@ class FastModulo {
 
   // In [0, n) for negative keys too.
   int64_t Floor(int64_t key) const {
-    // Shifted up by 2^63, so that every key is a natural number; the shift's own
-    // remainder is taken off again.
+    // Shifted up by 2^63, so that every key is a natural number; the shift's
+    // own remainder is taken off again.
     const uint64_t x = static_cast<uint64_t>(key) ^ (uint64_t{1} << 63);
     const int64_t r = static_cast<int64_t>(Unsigned(x)) - bias_;
     return r < 0 ? r + static_cast<int64_t>(n_) : r;

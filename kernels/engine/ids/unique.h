@@ -3,13 +3,13 @@
 //
 // Distinct ids, in order of first occurrence, and where each id went.
 //
-// An open-addressed table of 4-byte positions in the output, three to six times as
-// long as the batch: ten thousand ids stay in the second-level cache, and clearing
-// it costs some tenths of a nanosecond per id. Keys are compared in the output
-// itself. Whether an id is new is something no branch predictor can know, so the
-// common step has no branch for it: it writes as if the id were new and advances
-// by zero or one. Batches that do not fit the caches first ask for the lines
-// that they are going to touch.
+// An open-addressed table of 4-byte positions in the output, three to six times
+// as long as the batch: ten thousand ids stay in the second-level cache, and
+// clearing it costs some tenths of a nanosecond per id. Keys are compared in
+// the output itself. Whether an id is new is something no branch predictor can
+// know, so the common step has no branch for it: it writes as if the id were
+// new and advances by zero or one. Batches that do not fit the caches first ask
+// for the lines that they are going to touch.
 
 #ifndef KERNELS_ENGINE_IDS_UNIQUE_H_
 #define KERNELS_ENGINE_IDS_UNIQUE_H_

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Parallel of tests and benchmarks: a fixed number of threads, created once.
+// The Parallel of tests and benchmarks: a fixed number of threads, created
+// once.
 
 #ifndef KERNELS_ENGINE_TESTING_THREAD_POOL_H_
 #define KERNELS_ENGINE_TESTING_THREAD_POOL_H_
@@ -18,8 +19,8 @@
 namespace ev {
 namespace testing {
 
-// For() may be called by several threads at once (they take turns), but not from
-// inside a task.
+// For() may be called by several threads at once (they take turns), but not
+// from inside a task.
 class ThreadPool : public Parallel {
  public:
   // The caller of For() is one of the num_threads.

@@ -11,8 +11,8 @@
 // only grows is dense. A freed row waits in a list to be given out again. When
 // every row of a slab has been freed, the slab's memory goes back to the system
 // at once; its handles are then given out again before any new slab is begun.
-// What cannot be returned is a slab of which one row lives on: rows do not move,
-// since a handle is an address that others have computed with.
+// What cannot be returned is a slab of which one row lives on: rows do not
+// move, since a handle is an address that others have computed with.
 //
 // Threads allocate from one of a few stripes, each holding some dozens of
 // handles, so that inserting threads seldom meet.
@@ -42,8 +42,8 @@ struct RowMeta {
   uint32_t version_plus1; // global step of the last update + 1; 0: none yet
 };
 
-// Rows of one table in CPU memory: [value dim floats][slot 0 dim][slot 1 dim]...,
-// adjacent, in slabs that never move.
+// Rows of one table in CPU memory: [value dim floats][slot 0 dim][slot 1
+// dim]..., adjacent, in slabs that never move.
 //
 // Thread-safe for Allocate, Row, Meta and the counters among themselves. Free,
 // Relayout and Clear REQUIRE that no other call is running on this store.
@@ -60,12 +60,13 @@ class RowStore {
   // then as it was.
   Status Allocate(RowHandle* handle);
 
-  // Gives rows back: the handles are given out again by later Allocates, and the
-  // memory of a slab that has no live row left returns to the system. Each
+  // Gives rows back: the handles are given out again by later Allocates, and
+  // the memory of a slab that has no live row left returns to the system. Each
   // handle must be live and named once.
   void Free(Span<const RowHandle> handles);
 
-  // Address of a live row, 4-byte aligned. Stable until Free, Relayout or Clear.
+  // Address of a live row, 4-byte aligned. Stable until Free, Relayout or
+  // Clear.
   float* Row(RowHandle handle) const {
     return reinterpret_cast<float*>(rows_->Address(handle));
   }
@@ -92,8 +93,8 @@ class RowStore {
 
   int64_t floats_per_row() const { return floats_per_row_; }
   int64_t live_rows() const;
-  // Memory that the rows in use, their meta and the bookkeeping occupy, in whole
-  // pages.
+  // Memory that the rows in use, their meta and the bookkeeping occupy, in
+  // whole pages.
   int64_t bytes() const;
 
  private:

@@ -20,6 +20,15 @@
 namespace ev {
 namespace {
 
+// A sanitizer keeps memory of its own about ours, and makes it all slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kResidentIsOurs = false;
+constexpr int kScale = 1;
+#else
+constexpr bool kResidentIsOurs = true;
+constexpr int kScale = 8;
+#endif
+
 std::vector<RowHandle> AllocateRows(RowStore* store, int64_t n) {
   std::vector<RowHandle> handles(n);
   for (RowHandle& handle : handles) {
@@ -108,7 +117,9 @@ TEST(RowStoreTest, SmallTablesAreSmall) {
     }
     EXPECT_LE(stores.back()->bytes(), 16384);
   }
-  EXPECT_LE(ResidentBytes() - before, 500 * 20000);
+  if (kResidentIsOurs) {
+    EXPECT_LE(ResidentBytes() - before, 500 * 20000);
+  }
 }
 
 TEST(RowStoreTest, FreedRowsAreGivenOutAgainWithoutTheirMeta) {
@@ -136,19 +147,25 @@ TEST(RowStoreTest, FreedRowsAreGivenOutAgainWithoutTheirMeta) {
 TEST(RowStoreTest, ErasedMemoryReallyGoesBack) {
   RowStore store(64, true);
   const int64_t before = ResidentBytes();
-  const int64_t kRows = 400000;  // 100 MB
+  const int64_t kRows = 50000 * kScale;  // 100 MB
   auto handles = AllocateRows(&store, kRows);
   for (RowHandle handle : handles) FillRow(&store, handle, 1);
   const int64_t full = ResidentBytes();
-  EXPECT_GE(full - before, kRows * 256);
-  EXPECT_LE(store.bytes(), kRows * 256 * 11 / 10);
+  if (kResidentIsOurs) {
+    EXPECT_GE(full - before, kRows * 256);
+  }
+  EXPECT_LE(store.bytes(), kRows * 256 * 11 / 10 + (4 << 20));
   EXPECT_GE(store.bytes(), kRows * 256);
   // The first half row by row of one slab each, the rest at once.
   store.Free(Span<const RowHandle>(handles.data(), kRows / 2));
-  EXPECT_LE(ResidentBytes(), full - kRows * 256 * 4 / 10);
-  EXPECT_LE(store.bytes(), kRows * 256 * 6 / 10);
+  if (kResidentIsOurs) {
+    EXPECT_LE(ResidentBytes(), full - kRows * 256 * 4 / 10);
+  }
+  EXPECT_LE(store.bytes(), kRows * 256 * 6 / 10 + (4 << 20));
   store.Free(Span<const RowHandle>(handles.data() + kRows / 2, kRows / 2));
-  EXPECT_LE(ResidentBytes(), before + kRows * 256 / 10);
+  if (kResidentIsOurs) {
+    EXPECT_LE(ResidentBytes(), before + kRows * 256 / 10);
+  }
   EXPECT_LE(store.bytes(), kRows * 256 / 50);
   EXPECT_EQ(store.live_rows(), 0);
   // The same handles again, before any new one.
@@ -161,7 +178,9 @@ TEST(RowStoreTest, ErasedMemoryReallyGoesBack) {
   }
   store.Clear();
   EXPECT_EQ(store.live_rows(), 0);
-  EXPECT_LE(ResidentBytes(), before + kRows * 256 / 10);
+  if (kResidentIsOurs) {
+    EXPECT_LE(ResidentBytes(), before + kRows * 256 / 10);
+  }
   AllocateRows(&store, 10);
   EXPECT_EQ(store.live_rows(), 10);
 }
@@ -173,7 +192,7 @@ TEST(RowStoreTest, RandomAllocateFreeRelayout) {
     RowStore store(round == 0 ? 300 : 5, round != 1);
     std::vector<std::pair<RowHandle, float>> live;
     float next = 0;
-    for (int step = 0; step < 60; ++step) {
+    for (int step = 0; step < 20 + 5 * kScale; ++step) {
       if (random() % 3 != 0) {
         const int n = static_cast<int>(random() % 3000);
         for (RowHandle handle : AllocateRows(&store, n)) {
@@ -220,7 +239,7 @@ TEST(RowStoreTest, RandomAllocateFreeRelayout) {
 
 TEST(RowStoreTest, RelayoutHoldsOneSlabTwiceAtMost) {
   RowStore store(64, false);
-  const int64_t kRows = 200000;  // 51 MB
+  const int64_t kRows = 25000 * kScale;  // 51 MB
   for (RowHandle handle : AllocateRows(&store, kRows)) {
     FillRow(&store, handle, static_cast<float>(handle));
   }
@@ -237,9 +256,11 @@ TEST(RowStoreTest, RelayoutHoldsOneSlabTwiceAtMost) {
                   .ok());
   EXPECT_EQ(seen, kRows);
   // Twice the size in the end, and never an old copy of it all besides.
-  EXPECT_LE(most - before, kRows * 256 + (16 << 20));
-  EXPECT_EQ(store.Row(77777)[3], 77780.0f);
-  EXPECT_EQ(store.Row(77777)[127], 9.0f);
+  if (kResidentIsOurs) {
+    EXPECT_LE(most - before, kRows * 256 + (16 << 20));
+  }
+  EXPECT_EQ(store.Row(17777)[3], 17780.0f);
+  EXPECT_EQ(store.Row(17777)[127], 9.0f);
 }
 
 std::atomic<int64_t> memory_left{0};

@@ -6,9 +6,9 @@
 // for 2 MiB and more of items) and stays in the first-level cache.
 //
 // Slabs are address space first and memory only as their items are touched.
-// Slab 0 begins on 4 KiB pages, so that a table of a few rows costs a few pages;
-// once a quarter of it is used it turns into huge pages, which every later slab
-// has from the start.
+// Slab 0 begins on 4 KiB pages, so that a table of a few rows costs a few
+// pages; once a quarter of it is used it turns into huge pages, which every
+// later slab has from the start.
 
 #ifndef KERNELS_ENGINE_STORAGE_DRAM_SLAB_ARRAY_H_
 #define KERNELS_ENGINE_STORAGE_DRAM_SLAB_ARRAY_H_
@@ -35,7 +35,8 @@ class SlabArray {
            static_cast<size_t>(index & mask_) * stride_;
   }
 
-  // Gives slab s zeroed memory; false, with nothing changed, when there is none.
+  // Gives slab s zeroed memory; false, with nothing changed, when there is
+  // none.
   bool AddSlab(size_t slab);
   // Gives the memory of slab s back. REQUIRES: no concurrent Address.
   void DropSlab(size_t slab);
@@ -49,7 +50,8 @@ class SlabArray {
   size_t stride() const { return stride_; }
   size_t slab_rows() const { return size_t{mask_} + 1; }
   int rows_log2() const { return shift_; }
-  size_t num_slabs() const { return used_rows_.size(); }  // dropped ones included
+  // Dropped ones included.
+  size_t num_slabs() const { return used_rows_.size(); }
   // Memory that the items used so far can occupy, and the directory.
   size_t bytes() const;
 

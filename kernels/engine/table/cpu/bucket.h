@@ -1,23 +1,25 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One cache line of the index: five keys, their rows, and a word about the line.
+// One cache line of the index: five keys, their rows, and a word about the
+// line.
 //
-// Which buckets a key may be in, and in which order, is its chain: home, then 16
-// steps of 1..64 buckets that depend on the key (so that full neighbourhoods
-// dissolve, while the chain stays on the same page), then one by one through all.
-// An insert takes the first free slot of the chain. In each full bucket that it
-// passes it sets one of 16 bits, chosen by the key: a find goes on past a bucket
-// only if its own bit is set there, so an absent key is known to be absent after
-// 1.05 lines at the highest load, where a single overflow flag would need 1.5.
+// Which buckets a key may be in, and in which order, is its chain: home, then
+// 16 steps of 1..64 buckets that depend on the key (so that full neighbourhoods
+// dissolve, while the chain stays on the same page), then one by one through
+// all. An insert takes the first free slot of the chain. In each full bucket
+// that it passes it sets one of 16 bits, chosen by the key: a find goes on past
+// a bucket only if its own bit is set there, so an absent key is known to be
+// absent after 1.05 lines at the highest load, where a single overflow flag
+// would need 1.5.
 //
 // Reading without a lock. A slot changes in two ways only: an insert fills an
 // empty one (key first, then row), and an erase empties it (row first, then the
-// bucket's version). A key never moves. A reader that saw version, key, row, key,
-// version, both pairs equal, has seen one state of the slot: had the row been of
-// an older or newer occupant than the key, then an erase, and with it a new
-// version, would lie between two of its loads. On x86 each of these is a plain
-// load from a line that is already there.
+// bucket's version). A key never moves. A reader that saw version, key, row,
+// key, version, both pairs equal, has seen one state of the slot: had the row
+// been of an older or newer occupant than the key, then an erase, and with it a
+// new version, would lie between two of its loads. On x86 each of these is a
+// plain load from a line that is already there.
 
 #ifndef KERNELS_ENGINE_TABLE_CPU_BUCKET_H_
 #define KERNELS_ENGINE_TABLE_CPU_BUCKET_H_
@@ -48,8 +50,9 @@ struct alignas(kCacheLine) Bucket {
 };
 static_assert(sizeof(Bucket) == kCacheLine, "a bucket is one line");
 
-// Which of kPassedBits is a key's: 0..15. Uses bits of the hash that hardly touch
-// the choice of the bucket (31 down) and not that of the segment (63 down).
+// Which of kPassedBits is a key's: 0..15. Uses bits of the hash that hardly
+// touch the choice of the bucket (31 down) and not that of the segment (63
+// down).
 inline uint32_t PassedBit(uint64_t hash) {
   return static_cast<uint32_t>(hash) & 15;
 }

@@ -23,8 +23,8 @@ constexpr size_t kGroup = 32;
 // still in the first-level cache when the absent ones are inserted.
 constexpr size_t kInsertBatch = 256;
 
-// The home of a key and, in the bits that an address of a line leaves free, which
-// bit tells there whether to go on.
+// The home of a key and, in the bits that an address of a line leaves free,
+// which bit tells there whether to go on.
 class Home {
  public:
   Home() {}
@@ -108,14 +108,16 @@ class HashIndex::Impl {
 HashIndex::HashIndex() : impl_(new Impl) {}
 HashIndex::~HashIndex() {}
 
-// Several groups are under way: while the homes of group g are read, those of the
-// next are asked for; the second buckets of group g - 1 are read, and whatever is
-// left of group g - 2, which is then complete. Nothing is read that was not asked
-// for a group earlier, but for the third bucket on of one key in fifty.
+// Several groups are under way: while the homes of group g are read, those of
+// the next are asked for; the second buckets of group g - 1 are read, and
+// whatever is left of group g - 2, which is then complete. Nothing is read that
+// was not asked for a group earlier, but for the third bucket on of one key in
+// fifty.
 //
-// The homes are computed ahead, so that the loop that waits for memory is short:
-// a prefetch that misses the TLB holds up what comes after it, and the fewer the
-// instructions from one prefetch to the next, the more of them wait together.
+// The homes are computed ahead, so that the loop that waits for memory is
+// short: a prefetch that misses the TLB holds up what comes after it, and the
+// fewer the instructions from one prefetch to the next, the more of them wait
+// together.
 void HashIndex::FindInGroups(Span<const int64_t> keys, RowHandle* handles,
                              GroupFn fn, void* context) const {
   const size_t n = keys.size();

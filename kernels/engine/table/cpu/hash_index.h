@@ -4,17 +4,17 @@
 // From a key, any int64, to the row it owns.
 //
 // Layout. The high bits of the key's hash choose a segment from a small
-// directory, the low bits a bucket of that segment's array. A bucket is one cache
-// line with five keys and their rows (bucket.h). The directory entry is one word
-// with the array's address and length, so a find costs one access to a directory
-// that lives in the first-level cache and one line of the array; one find in
-// eight at the highest load costs a second line, and a find of an absent key
-// hardly ever.
+// directory, the low bits a bucket of that segment's array. A bucket is one
+// cache line with five keys and their rows (bucket.h). The directory entry is
+// one word with the array's address and length, so a find costs one access to a
+// directory that lives in the first-level cache and one line of the array; one
+// find in eight at the highest load costs a second line, and a find of an
+// absent key hardly ever.
 //
-// Finds take no lock. They run in a pipeline: the line of a key is asked for two
-// dozen keys before it is read, so that the memory system, not its latency, sets
-// the pace; the few keys that need a second line ask for it and are finished at
-// the end of their group.
+// Finds take no lock. They run in a pipeline: the line of a key is asked for
+// two dozen keys before it is read, so that the memory system, not its latency,
+// sets the pace; the few keys that need a second line ask for it and are
+// finished at the end of their group.
 //
 // Writers lock one segment. An insert first looks without a lock, so a batch of
 // keys that are all present is a find.
@@ -56,8 +56,8 @@ class RowSource {
   virtual Status NewRow(int64_t key, RowHandle* handle) = 0;
 };
 
-// Any int64 -> RowHandle. Thread-safe: every member may be called by any number of
-// threads at once; Find takes no lock and never waits.
+// Any int64 -> RowHandle. Thread-safe: every member may be called by any number
+// of threads at once; Find takes no lock and never waits.
 class HashIndex {
  public:
   HashIndex();
@@ -88,10 +88,11 @@ class HashIndex {
         const_cast<void*>(static_cast<const void*>(&on_group)));
   }
 
-  // As Find, but an absent key is inserted with the row that source gives. On an
-  // error the keys before the failing one stay inserted; handles of the others
-  // are kNoRow. num_inserted (may be null) counts this call's inserts, also when
-  // it fails. ResourceExhausted when the index itself finds no memory.
+  // As Find, but an absent key is inserted with the row that source gives. On
+  // an error the keys before the failing one stay inserted; handles of the
+  // others are kNoRow. num_inserted (may be null) counts this call's inserts,
+  // also when it fails. ResourceExhausted when the index itself finds no
+  // memory.
   Status FindOrInsert(Span<const int64_t> keys, RowSource* source,
                       RowHandle* handles, int64_t* num_inserted);
 

@@ -19,6 +19,12 @@ namespace ev {
 namespace testing {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kScale = 1;
+#else
+constexpr int64_t kScale = 10;
+#endif
+
 class CpuTable : public TableUnderTest {
  public:
   Rows Find(const Keys& keys) override {
@@ -35,8 +41,10 @@ class CpuTable : public TableUnderTest {
   }
   Pairs Erase(const Keys& keys) override {
     Pairs pairs;
-    const int64_t erased = index_.Erase(
-        keys, [&](int64_t key, RowHandle row) { pairs.emplace_back(key, row); });
+    const auto add = [&](int64_t key, RowHandle row) {
+      pairs.emplace_back(key, row);
+    };
+    const int64_t erased = index_.Erase(keys, add);
     EXPECT_EQ(erased, static_cast<int64_t>(pairs.size()));
     return pairs;
   }
@@ -70,7 +78,7 @@ TEST(HashIndexTest, AtMost24BytesPerKeyWhileGrowing) {
   HashIndex index;
   CountingRowSource source;
   std::mt19937_64 random(5);
-  const int64_t kKeys = 5000000;
+  const int64_t kKeys = 500000 * kScale;
   double worst = 0, total = 0;
   int64_t measured = 0;
   std::vector<int64_t> keys;
@@ -107,17 +115,18 @@ TEST(HashIndexTest, SmallIndexesAreTiny) {
 TEST(HashIndexTest, MemoryComesBackAfterErase) {
   HashIndex index;
   CountingRowSource source;
-  const std::vector<int64_t> keys = Range(0, 1000000);
+  const int64_t kKeys = 100000 * kScale;
+  const std::vector<int64_t> keys = Range(0, kKeys);
   std::vector<RowHandle> rows(keys.size());
   ASSERT_TRUE(index.FindOrInsert(keys, &source, rows.data(), nullptr).ok());
-  EXPECT_GT(index.bytes(), 12 * 1000000);
-  index.Erase(Range(1000, 1000000), nullptr);
+  EXPECT_GT(index.bytes(), 12 * kKeys);
+  index.Erase(Range(1000, kKeys), nullptr);
   EXPECT_EQ(index.size(), 1000);
   EXPECT_LE(index.bytes(), 64 * 1000);
   std::vector<RowHandle> again(keys.size());
   index.Find(keys, again.data());
   EXPECT_TRUE(std::equal(again.begin(), again.begin() + 1000, rows.begin()));
-  EXPECT_EQ(std::count(again.begin(), again.end(), kNoRow), 999000);
+  EXPECT_EQ(std::count(again.begin(), again.end(), kNoRow), kKeys - 1000);
   index.Clear();
   EXPECT_LE(index.bytes(), 1024);
 }
@@ -177,10 +186,11 @@ bool TakeMemory(size_t bytes) {
 }
 
 TEST(HashIndexTest, WithoutMemoryItFillsFurtherAndThenSaysSo) {
-  for (int64_t budget : {0, 10000, 3000000, 40000000}) {
+  const int64_t kKeys = 100000 * kScale;  // needs 2 MB * kScale
+  for (int64_t budget : {int64_t{0}, int64_t{10000}, 1500000 * kScale}) {
     HashIndex index;
     CountingRowSource source;
-    const std::vector<int64_t> keys = Range(0, 2000000);
+    const std::vector<int64_t> keys = Range(0, kKeys);
     std::vector<RowHandle> rows(keys.size());
     memory_left = budget;
     SetAllocationHookForTesting(&TakeMemory);
@@ -190,7 +200,7 @@ TEST(HashIndexTest, WithoutMemoryItFillsFurtherAndThenSaysSo) {
     EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
     EXPECT_EQ(index.size(), inserted);
     EXPECT_EQ(source.rows(), inserted) << "no row is taken and then not used";
-    EXPECT_LT(inserted, 2000000);
+    EXPECT_LT(inserted, kKeys);
     std::vector<RowHandle> found(keys.size());
     index.Find(keys, found.data());
     EXPECT_EQ(found, rows);
@@ -199,7 +209,7 @@ TEST(HashIndexTest, WithoutMemoryItFillsFurtherAndThenSaysSo) {
     SetAllocationHookForTesting(nullptr);
     ASSERT_TRUE(
         index.FindOrInsert(keys, &source, rows.data(), &inserted).ok());
-    EXPECT_EQ(inserted, 2000000);
+    EXPECT_EQ(inserted, kKeys);
     index.Find(keys, found.data());
     EXPECT_EQ(found, rows);
   }
@@ -223,24 +233,26 @@ TEST(HashIndexTest, FindWithReportsGroupsInOrderAndComplete) {
 }
 
 TEST(HashIndexTest, VisitorsMayChangeTheIndex) {
+  const int64_t kKeys = 10000 * kScale;
   HashIndex index;
   CountingRowSource source;
-  const std::vector<int64_t> keys = Range(0, 200000);
+  const std::vector<int64_t> keys = Range(0, kKeys);
   std::vector<RowHandle> rows(keys.size());
   ASSERT_TRUE(index.FindOrInsert(keys, &source, rows.data(), nullptr).ok());
   // Grows the index several times over while it is walked.
   std::unordered_set<int64_t> seen;
   index.ForEach([&](int64_t key, RowHandle row) {
-    if (key >= 200000) return;
+    if (key >= kKeys) return;
     ASSERT_TRUE(seen.insert(key).second) << key << " seen twice";
     RowHandle added[10];
+    const int64_t first = kKeys + key * 10;
     ASSERT_TRUE(index
-                    .FindOrInsert(Range(200000 + key * 10, 200010 + key * 10),
-                                  &source, added, nullptr)
+                    .FindOrInsert(Range(first, first + 10), &source, added,
+                                  nullptr)
                     .ok());
   });
   EXPECT_EQ(seen.size(), keys.size());
-  EXPECT_EQ(index.size(), 2200000);
+  EXPECT_EQ(index.size(), 11 * kKeys);
   index.ForEach([&](int64_t key, RowHandle row) {
     EXPECT_EQ(index.Erase(std::vector<int64_t>{key}, nullptr), 1);
   });

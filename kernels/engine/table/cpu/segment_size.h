@@ -3,12 +3,13 @@
 //
 // How many buckets a segment of the index has, as its keys come and go.
 //
-// A slot is 64 / 5 = 12.8 bytes. Growing at 25/32 full, by a quarter (by a third
-// at most), a segment is hardly ever less than 56 % full, which is 23 bytes per
-// key; just before it grows it is 16.4. Fuller would touch more lines per find
-// (1.17 on average at the limit, 1.06 just after growth), emptier would cost
-// memory. The hash gives all segments the same number of keys, so that they would
-// all grow in the same moment: each has its own limit, up to a sixteenth lower.
+// A slot is 64 / 5 = 12.8 bytes. Growing at 25/32 full, by a quarter (by a
+// third at most), a segment is hardly ever less than 56 % full, which is 23
+// bytes per key; just before it grows it is 16.4. Fuller would touch more lines
+// per find (1.17 on average at the limit, 1.06 just after growth), emptier
+// would cost memory. The hash gives all segments the same number of keys, so
+// that they would all grow in the same moment: each has its own limit, up to a
+// sixteenth lower.
 //
 // Sizes above 2 MiB are made of whole huge pages where that fits, and beyond
 // 10 MiB a segment splits in two instead of growing, so that no single rehash
@@ -39,8 +40,8 @@ inline int64_t MaxKeys(uint64_t buckets, uint64_t prefix, uint32_t depth) {
   return static_cast<int64_t>(keys - keys * lower / (256 * 16));
 }
 
-// Keys that it takes when there is no memory to grow. Not up to the last slot: the
-// chains of the last few keys would go through the whole segment.
+// Keys that it takes when there is no memory to grow. Not up to the last slot:
+// the chains of the last few keys would go through the whole segment.
 constexpr int64_t MaxKeysWithoutMemory(uint64_t buckets) {
   return static_cast<int64_t>(buckets * kSlots * 15 / 16);
 }
