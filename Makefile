@@ -35,7 +35,7 @@ demo: wheel
 	@$(STEP) demo $(PY) examples/train_ctr.py --demo
 
 test: setup
-	@$(PY) tools/testing/run_tests.py test
+	@$(PY) tools/testing/run_tests.py test $(if $(SANITIZE),--sanitize)
 
 check: setup
 	@$(PY) tools/testing/run_tests.py check
