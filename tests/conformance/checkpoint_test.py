@@ -329,6 +329,29 @@ class CheckpointTest(parameterized.TestCase):
           ValueError, "v/Adam:0 is saved .* embedding variable 'v'"):
         tf.train.Saver(optimizer.variables())
 
+  def test_object_based_checkpoint(self):
+    def build():
+      v = tf.get_embedding_variable("v", _DIM)
+      optimizer = tf.train.AdamOptimizer()
+      train = optimizer.minimize(
+          tf.reduce_sum(tf.square(tf.nn.embedding_lookup(v, [1, -2]))))
+      m = optimizer.get_slot(v, "m").sparse_read([1, -2])
+      return v.export()[:2], m, train, tf.train.Checkpoint(table=v, opt=optimizer)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+      export, m, train, checkpoint = build()
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      path = checkpoint.save(self._path, session=session)
+      expected = session.run([export, m])
+    with tf.Graph().as_default(), tf.Session() as session:
+      export, m, train, checkpoint = build()
+      checkpoint.restore(path).initialize_or_restore(session)
+      found = session.run([export, m])
+      for a, b in zip(expected[0], found[0]):
+        np.testing.assert_array_equal(a, b)
+      np.testing.assert_array_equal(expected[1], found[1])
+
   def test_old_checkpoints_are_removed(self):
     model = _Model(saver=lambda: tf.train.Saver(max_to_keep=2)).start()
     for step in range(4):

@@ -19,13 +19,14 @@ from tensorflow.python.framework import tensor_util
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import control_flow_ops
 from tensorflow.python.ops import math_ops
+from tensorflow.python.training.tracking import base as trackable
 
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
 
 
-class SlotView(object):
+class SlotView(trackable.Trackable):
   """Stands for the slot variable that an optimizer would have created.
 
   It is in no collection: the table's rows, slots included, are saved and initialised
