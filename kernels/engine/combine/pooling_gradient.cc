@@ -130,14 +130,17 @@ EV_READS_LIVE_ROWS_INLINE float Dot(const float* a, const float* b,
 }  // namespace
 
 bool SampleFactors(Combiner combiner, const int32_t* offsets,
-                   const float* weights, int64_t num_samples, float* factors) {
+                   const float* weights, int64_t begin, int64_t end,
+                   float* factors) {
   if (combiner == Combiner::kSum) return false;
   bool any = false;
-  for (int64_t s = 0; s < num_samples; ++s) {
+  for (int64_t s = begin; s < end; ++s) {
     const float divisor =
         SampleDivisor(combiner, weights, offsets[s], offsets[s + 1]);
+    factors[s] = 1.0f;
+    if (divisor == 1.0f) continue;  // all samples of a batch with one id each
     factors[s] = 1.0f / divisor;
-    any |= divisor != 1.0f;
+    any = true;
   }
   return any;
 }
@@ -160,6 +163,25 @@ void GroupOccurrences(const int32_t* inverse, const int32_t* counts,
       const int32_t place = ends[inverse[i]]++;
       samples[place] = sample;
       if (weights != nullptr) grouped_weights[place] = weights[i] * factor;
+    }
+  }
+}
+
+void GroupPart(const OccurrencePart& part, const int32_t* counts,
+               const float* weights, const float* factors, int32_t* ends,
+               int32_t* grouped_samples, float* grouped_weights) {
+  int32_t next = static_cast<int32_t>(part.begin);
+  for (int64_t row = part.row_begin; row < part.row_end; ++row) {
+    ends[row] = next;
+    next += counts[row];
+  }
+  for (int64_t k = part.begin; k < part.end; ++k) {
+    const int32_t sample = part.samples[k];
+    const int32_t place = ends[part.rows[k]]++;
+    grouped_samples[place] = sample;
+    if (weights != nullptr) {
+      grouped_weights[place] = weights[part.positions[k]] *
+                               (factors != nullptr ? factors[sample] : 1.0f);
     }
   }
 }

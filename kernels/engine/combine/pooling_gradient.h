@@ -25,10 +25,12 @@
 
 namespace ev {
 
-// factors[s] = 1 / divisor of sample s, the factor of its gradient. Returns
-// whether any is not 1; if none is, factors need not be read.
+// factors[s] = 1 / divisor of sample s, the factor of its gradient, for s in
+// [begin, end). Returns whether any is not 1; if none is, factors need not be
+// read.
 bool SampleFactors(Combiner combiner, const int32_t* offsets,
-                   const float* weights, int64_t num_samples, float* factors);
+                   const float* weights, int64_t begin, int64_t end,
+                   float* factors);
 
 // Occurrences of each distinct row, in order: those of row u are
 // [ends[u - 1], ends[u]), from 0 for the first.
@@ -45,6 +47,21 @@ void GroupOccurrences(const int32_t* inverse, const int32_t* counts,
                       int64_t num_samples, const float* weights,
                       const float* factors, int32_t* ends, int32_t* samples,
                       float* grouped_weights);
+
+// The same for a part of the batch that has rows [row_begin, row_end) to itself:
+// its occurrences k in [begin, end), in order, are of row rows[k], sample
+// samples[k] and weight weights[positions[k]]. Fills the part's ranges of ends,
+// grouped_samples and grouped_weights; all of these arrays are the batch's.
+struct OccurrencePart {
+  const int32_t* rows = nullptr;
+  const int32_t* samples = nullptr;
+  const int32_t* positions = nullptr;
+  int64_t begin = 0, end = 0;
+  int64_t row_begin = 0, row_end = 0;
+};
+void GroupPart(const OccurrencePart& part, const int32_t* counts,
+               const float* weights, const float* factors, int32_t* ends,
+               int32_t* grouped_samples, float* grouped_weights);
 
 // out[u - begin] = sum over the occurrences of row u, u in [begin, end). factors
 // as above; not used when there are weights. grads: [B, dim].

@@ -33,7 +33,9 @@ class LookupPlan {
   EmbeddingTable* table(int t) const;
   int64_t batch_size(int t) const;               // B of the forward
   int64_t num_ids(int t) const;                  // N of the forward
-  Span<const int64_t> unique_keys(int t) const;  // in order of first occurrence
+  // Distinct ids, in order of first occurrence; of a batch that is deduplicated
+  // in shards (sharded_ids.h), shard by shard. The same for the same batch.
+  Span<const int64_t> unique_keys(int t) const;
   Span<const int32_t> counts(int t) const;       // occurrences of each
 
   // An empty plan, a used one if there is any; goes back by itself.

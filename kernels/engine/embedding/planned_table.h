@@ -6,6 +6,7 @@
 #ifndef KERNELS_ENGINE_EMBEDDING_PLANNED_TABLE_H_
 #define KERNELS_ENGINE_EMBEDDING_PLANNED_TABLE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -14,6 +15,7 @@
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/scratch.h"
+#include "kernels/engine/embedding/sharded_ids.h"
 
 namespace ev {
 
@@ -25,10 +27,11 @@ struct PlannedTable {
   int64_t batch_size = 0;
   int64_t num_ids = 0;
   int64_t num_unique = 0;
-  int64_t num_absent = 0;   // of the unique keys, at the forward
+  std::atomic<int64_t> num_absent{0};  // of the unique keys, at the forward
   uint64_t generation = 0;  // of the table, at the forward
   bool has_weights = false;
-  bool has_factors = false;  // a sample's gradient factor is not 1
+  bool is_sharded = false;                // 'shards' groups the occurrences
+  std::atomic<bool> has_factors{false};  // a sample's gradient factor is not 1
 
   int32_t* offsets = nullptr;    // [B + 1]
   int32_t* inverse = nullptr;    // [N]
@@ -45,7 +48,7 @@ struct PlannedTable {
   // null: counts says it.
   int32_t* occurrences = nullptr;
 
-  // In order of first occurrence, so the ids themselves when all are different.
+  // Then the distinct ids are the ids, in the same order.
   bool all_unique() const { return num_unique == num_ids; }
 
   // Makes room for N ids and B samples. Throws std::bad_alloc.
@@ -83,6 +86,11 @@ struct PlannedTable {
     return batch;
   }
 
+  size_t bytes() const {
+    return arrays.bytes() + row_copies.bytes() + shards.bytes();
+  }
+
+  ShardedIds shards;
   LineBuffer arrays;
   LineBuffer row_copies;  // [U, dim], with weights only
   LineBuffer occurrence_counts;

@@ -24,13 +24,12 @@
 #include <mutex>
 #include <utility>
 
-#include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/guard.h"
+#include "kernels/engine/embedding/plan_builder.h"
 #include "kernels/engine/embedding/planned_table.h"
 #include "kernels/engine/embedding/scratch.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/tasks.h"
-#include "kernels/engine/ids/unique.h"
 #include "kernels/engine/optimizer/row_rule.h"
 
 namespace ev {
@@ -43,11 +42,12 @@ constexpr int64_t kRowsAtOnce = 256;  // addresses computed at a time
 
 // One input on its way through the steps.
 struct Update {
-  const UpdateInput* input = nullptr;
   EmbeddingTable::Impl* table = nullptr;
   int round = 0;
   bool solo = false;
   std::vector<int64_t> slot_offsets;
+  // What a forward found out, when the keys come from one.
+  const PlannedTable* planned = nullptr;
 
   // After step 1.
   Span<const int64_t> keys;
@@ -55,10 +55,12 @@ struct Update {
   const float* grads = nullptr;
   // After step 2.
   const RowHandle* handles = nullptr;
-
-  LineBuffer unique_keys, inverse, unique_counts, ends, samples, offsets,
-      summed, own_handles;
 };
+
+Recycler<LineBuffer>& HandleBuffers() {
+  static Recycler<LineBuffer>* const buffers = new Recycler<LineBuffer>(256);
+  return *buffers;
+}
 
 Status CheckInput(const UpdateInput& in, const RowRule& rule,
                   const std::vector<SlotSpec>& slots, size_t i) {
@@ -100,61 +102,44 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   return Status::OK();
 }
 
-// Step 1 without a plan.
-Status SumDuplicates(Update* update) {
-  const Span<const int64_t> keys = update->input->keys;
-  const int64_t n = keys.size();
-  const int64_t dim = update->table->dim();
-  int64_t* unique_keys = update->unique_keys.ReserveOf<int64_t>(n);
-  int32_t* inverse = update->inverse.ReserveOf<int32_t>(n);
-  int32_t* counts = update->unique_counts.ReserveOf<int32_t>(n);
-  int64_t num_unique = 0;
-  Unique unique;
-  EV_RETURN_IF_ERROR(
-      unique.Run(keys, unique_keys, inverse, counts, &num_unique));
-  const int64_t* given = update->input->counts;
-  if (num_unique == n) {  // keys and gradients as they came
-    if (given != nullptr) {
-      for (int64_t i = 0; i < n; ++i) {
-        counts[i] = static_cast<int32_t>(given[i]);
-      }
-      update->counts = counts;
-    }
-    return Status::OK();
+// Step 1 of the updates that come without a plan: they get one, of which each
+// key is a sample of one id, and the gradient of that lookup is the sum wanted.
+Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
+                     std::vector<Update>* updates, Parallel* parallel) {
+  std::vector<PooledInput> lookups;
+  std::vector<Update*> owners;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].plan != nullptr || inputs[i].keys.empty()) continue;
+    PooledInput lookup;
+    lookup.table = inputs[i].table;
+    lookup.combiner = Combiner::kSum;
+    lookup.batch_size = lookup.num_ids = inputs[i].keys.size();
+    lookup.ids64 = inputs[i].keys.data();
+    lookups.push_back(lookup);
+    owners.push_back(&(*updates)[i]);
   }
-  // Each key is a sample of one id.
-  int32_t* offsets = update->offsets.ReserveOf<int32_t>(n + 1);
-  for (int64_t i = 0; i <= n; ++i) offsets[i] = static_cast<int32_t>(i);
-  Occurrences occurrences;
-  int32_t* ends = update->ends.ReserveOf<int32_t>(num_unique);
-  int32_t* samples = update->samples.ReserveOf<int32_t>(n);
-  GroupOccurrences(inverse, counts, num_unique, offsets, n, nullptr, nullptr,
-                   ends, samples, nullptr);
-  occurrences.ends = ends;
-  occurrences.samples = samples;
-  float* summed = update->summed.ReserveOf<float>(num_unique * dim);
-  SumOccurrences(occurrences, nullptr, update->input->grads, dim, 0,
-                 num_unique, summed);
-  if (given != nullptr) {
-    std::fill(counts, counts + num_unique, 0);
-    for (int64_t i = 0; i < n; ++i) {
-      counts[inverse[i]] += static_cast<int32_t>(given[i]);
-    }
+  EV_RETURN_IF_ERROR(PlanIds(lookups, Samples::kOneIdEach, plan, parallel,
+                             [](int) { return Status::OK(); }));
+  std::vector<const float*> grads(lookups.size(), nullptr);
+  std::vector<float*> sums(lookups.size(), nullptr);
+  for (size_t k = 0; k < lookups.size(); ++k) {
+    PlannedTable* planned = plan->mutable_planned(static_cast<int>(k));
+    if (planned->all_unique()) continue;  // keys and gradients as they came
+    grads[k] = owners[k]->grads;
+    sums[k] =
+        planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
+    owners[k]->keys = plan->unique_keys(static_cast<int>(k));
+    owners[k]->counts = planned->counts;
+    owners[k]->grads = sums[k];
   }
-  update->keys = Span<const int64_t>(unique_keys, num_unique);
-  update->counts = counts;
-  update->grads = summed;
-  return Status::OK();
+  return PooledBackward(*plan, grads, sums, parallel);
 }
 
 // Step 2 for keys [begin, end) of an update that has its own handles.
 Status FindHandles(const Update& update, RowHandle* handles, int64_t begin,
                    int64_t end) {
-  const UpdateInput& in = *update.input;
-  const PlannedTable* planned =
-      in.plan == nullptr ? nullptr : &in.plan->planned(in.plan_table);
-  if (planned == nullptr ||
-      planned->generation != update.table->generation) {
+  const PlannedTable* planned = update.planned;
+  if (planned == nullptr || planned->generation != update.table->generation) {
     return update.table->FindOrInsert(update.keys.subspan(begin, end - begin),
                                       handles + begin);
   }
@@ -231,34 +216,29 @@ void ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
   }
 }
 
-// Step 2 of all updates.
-Status FindAllHandles(std::vector<Update>* updates, Parallel* parallel) {
+// Step 2 of all updates. buffers: where handles live that are not the plan's.
+Status FindAllHandles(std::vector<Update>* updates,
+                      std::vector<Recycler<LineBuffer>::Handle>* buffers,
+                      Parallel* parallel) {
   TaskList find(kKeysPerTask);
   std::vector<RowHandle*> own(updates->size(), nullptr);
   for (size_t i = 0; i < updates->size(); ++i) {
     Update& update = (*updates)[i];
-    const UpdateInput& in = *update.input;
-    if (in.plan != nullptr) {
-      const PlannedTable& planned = in.plan->planned(in.plan_table);
-      if (planned.generation == update.table->generation &&
-          planned.num_absent == 0) {
-        update.handles = planned.handles;
-        continue;
-      }
+    const PlannedTable* planned = update.planned;
+    if (planned != nullptr && planned->generation == update.table->generation &&
+        planned->num_absent == 0) {
+      update.handles = planned->handles;
+      continue;
     }
     const int64_t n = update.keys.size();
-    own[i] = update.own_handles.ReserveOf<RowHandle>(n);
+    buffers->push_back(HandleBuffers().Acquire());
+    own[i] = buffers->back()->ReserveOf<RowHandle>(n);
     update.handles = own[i];
     find.Add(static_cast<int>(i), n, 1);
   }
-  return RunTasksWithStatus(parallel, find.num_tasks(), [&](int64_t task) {
-    Status status;
-    find.ForEachPiece(task, [&](const Piece& piece) {
-      if (!status.ok()) return;
-      status = FindHandles((*updates)[piece.item], own[piece.item],
-                           piece.begin, piece.end);
-    });
-    return status;
+  return RunPieces(parallel, find, [&](const Piece& piece) {
+    return FindHandles((*updates)[piece.item], own[piece.item], piece.begin,
+                       piece.end);
   });
 }
 
@@ -271,15 +251,13 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
     apply.Add(static_cast<int>(i), updates[i].keys.size(),
               updates[i].table->dim());
   }
-  return RunTasksWithStatus(parallel, apply.num_tasks(), [&](int64_t task) {
-    apply.ForEachPiece(task, [&](const Piece& piece) {
-      const Update& update = updates[piece.item];
-      if (update.solo) {
-        ApplySolo(rule, update, piece.begin, piece.end, step);
-      } else {
-        ApplyStriped(rule, update, piece.begin, piece.end, step);
-      }
-    });
+  return RunPieces(parallel, apply, [&](const Piece& piece) {
+    const Update& update = updates[piece.item];
+    if (update.solo) {
+      ApplySolo(rule, update, piece.begin, piece.end, step);
+    } else {
+      ApplyStriped(rule, update, piece.begin, piece.end, step);
+    }
     return Status::OK();
   });
 }
@@ -305,9 +283,9 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
     std::vector<Update> updates(inputs.size());
     std::vector<EmbeddingTable::Impl*> impls;
     int num_rounds = 0;
+    int num_unplanned = 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
       Update& update = updates[i];
-      update.input = &inputs[i];
       update.table = inputs[i].table->impl();
       update.keys = inputs[i].keys;
       update.grads = inputs[i].grads;
@@ -319,24 +297,20 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       num_rounds = std::max(num_rounds, update.round + 1);
       impls.push_back(update.table);
       if (inputs[i].plan != nullptr) {
-        update.counts = inputs[i].plan->counts(inputs[i].plan_table).data();
+        update.planned = &inputs[i].plan->planned(inputs[i].plan_table);
+        update.counts = update.planned->counts;
+      } else if (!inputs[i].keys.empty()) {
+        ++num_unplanned;
       }
     }
-
-    TaskList sum(kKeysPerTask);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].plan == nullptr && !inputs[i].keys.empty()) {
-        sum.AddWhole(static_cast<int>(i), inputs[i].keys.size());
-      }
+    std::shared_ptr<LookupPlan> own_plan;
+    if (num_unplanned > 0) {
+      own_plan = LookupPlan::Make(num_unplanned);
+      const SharedGates gates(impls);
+      EV_RETURN_IF_ERROR(
+          SumDuplicates(inputs, own_plan.get(), &updates, parallel));
     }
-    EV_RETURN_IF_ERROR(RunTasksWithStatus(
-        parallel, sum.num_tasks(), [&](int64_t task) {
-          Status status;
-          sum.ForEachPiece(task, [&](const Piece& piece) {
-            if (status.ok()) status = SumDuplicates(&updates[piece.item]);
-          });
-          return status;
-        }));
+    std::vector<Recycler<LineBuffer>::Handle> buffers;
 
     for (;;) {
       for (size_t i = 0; i < inputs.size(); ++i) {
@@ -357,7 +331,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       if (!all_there) continue;
       const UpdateLocks locks(gates.tables());
       for (Update& update : updates) update.solo = locks.solo(update.table);
-      EV_RETURN_IF_ERROR(FindAllHandles(&updates, parallel));
+      EV_RETURN_IF_ERROR(FindAllHandles(&updates, &buffers, parallel));
       for (int round = 0; round < num_rounds; ++round) {
         EV_RETURN_IF_ERROR(ApplyRound(*rule, updates, round, step, parallel));
       }

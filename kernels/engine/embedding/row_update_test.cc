@@ -172,6 +172,15 @@ TEST_F(RowUpdateTest, TrainsAsTheModelDoes) {
   }
 }
 
+TEST_F(RowUpdateTest, TrainsLongBatchesAsTheModelDoes) {
+  auto table = MakeTable("user", 2);
+  Model model(2);
+  Draw(300000, 2, 50000);
+  ASSERT_OK(Adagrad({Input(table.get(), keys_, grads_)}, &pool_));
+  model.Update(keys_, grads_);
+  model.ExpectEqual(*table);
+}
+
 TEST_F(RowUpdateTest, DuplicatesAreSummedBeforeTheRule) {
   auto table = MakeTable("user", 1);
   const std::vector<int64_t> keys = {5, 5, 5};

@@ -43,6 +43,7 @@ class LineBuffer {
   T* ReserveOf(size_t count) {
     return static_cast<T*>(Reserve(count * sizeof(T)));
   }
+  void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
 
  private:

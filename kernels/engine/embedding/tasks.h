@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <new>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/engine/base/parallel.h"
@@ -80,12 +81,12 @@ class TaskList {
  public:
   explicit TaskList(int64_t weight) : weight_(std::max<int64_t>(1, weight)) {}
 
-  // count units of item; a unit weighs 'unit'.
+  // count units of item; a unit weighs 'unit', >= 1.
   void Add(int item, int64_t count, int64_t unit) {
-    const int64_t at_once = std::max<int64_t>(1, weight_ / std::max<int64_t>(1, unit));
+    const int64_t at_once = std::max<int64_t>(1, weight_ / unit);
     for (int64_t begin = 0; begin < count; begin += at_once) {
-      AddPiece(item, begin, std::min(count, begin + at_once),
-               (std::min(count, begin + at_once) - begin) * unit);
+      const int64_t end = std::min(count, begin + at_once);
+      AddPiece(item, begin, end, (end - begin) * unit);
     }
   }
   // All of an item as one piece.
@@ -116,6 +117,25 @@ class TaskList {
   std::vector<Piece> pieces_;
   std::vector<size_t> starts_;
 };
+
+// body(piece) for every piece. The body returns nothing, or a Status: then the
+// result is the first task's error, in task order, and a task stops at its first.
+template <typename Body>
+auto RunPieces(Parallel* parallel, const TaskList& list, const Body& body)
+    -> decltype(body(Piece{})) {
+  if constexpr (std::is_void<decltype(body(Piece{}))>::value) {
+    RunTasks(parallel, list.num_tasks(),
+             [&](int64_t task) { list.ForEachPiece(task, body); });
+  } else {
+    return RunTasksWithStatus(parallel, list.num_tasks(), [&](int64_t task) {
+      Status status;
+      list.ForEachPiece(task, [&](const Piece& piece) {
+        if (status.ok()) status = body(piece);
+      });
+      return status;
+    });
+  }
+}
 
 }  // namespace ev
 

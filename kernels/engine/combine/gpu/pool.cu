@@ -1,10 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A group of lanes pools four samples at once, so that short samples, too, have
-// four rows in flight per group. A sample's rows are added in the order of its
-// ids. The group also tells each key where its occurrences are: it is the one
-// that knows the sample.
+// Rows go from the tables to the pooled outputs; on the way each key is told
+// where its occurrences are. A sample's rows are added in the order of its ids.
+//
+// Samples of one id: a lane looks up one sample each, then groups of lanes copy
+// rows, four in flight each. Others: a group of lanes pools a sample; its lanes look
+// up one id each and pass the addresses around.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/combine/combiner.h"
@@ -15,120 +17,183 @@ namespace ev {
 namespace gpu {
 namespace {
 
-constexpr int kAtOnce = 4;  // samples of a group
+constexpr int kTile = 256;  // samples of a block
+constexpr int kRows = 4;    // of a group, in flight
+
+// What a lane knows of one id.
+struct Found {
+  const float* row;
+  float weight;
+};
+__device__ __forceinline__ Found Lookup(const StepPlan& plan,
+                                        const StepTable& table, uint32_t i,
+                                        int64_t sample, bool training) {
+  const uint2 head = __ldcs(plan.heads + i);
+  const int4 raw = *reinterpret_cast<const int4*>(plan.records + head.x);
+  HeadRecord record;
+  *reinterpret_cast<int4*>(&record) = raw;
+  Found found;
+  found.row = record.row >= 0 ? table.rows + record.row * table.stride
+                              : DefaultRow(table, __ldg(plan.ids + i));
+  found.weight = plan.weights != nullptr ? __ldg(plan.weights + i) : 1.0f;
+  if (training) {
+    if (plan.splits != nullptr) {
+      plan.samples[i] = static_cast<uint32_t>(sample);
+    }
+    if (record.start != kNoStart) plan.order[record.start + head.y] = i;
+  }
+  return found;
+}
+
+template <int W>
+__device__ __forceinline__ void Store(float* out, const Pack<W>& v) {
+  if constexpr (W == 4) {
+    __stcs(reinterpret_cast<float4*>(out),
+           make_float4(v.x[0], v.x[1], v.x[2], v.x[3]));
+  } else {
+    __stcs(out, v.x[0]);
+  }
+}
+
+__device__ __forceinline__ float Square(Combiner combiner, float w) {
+  return combiner == Combiner::kSqrtN ? w * w : w;
+}
+__device__ __forceinline__ float DivisorOf(Combiner combiner, float sum) {
+  return combiner == Combiner::kSqrtN ? sqrtf(sum) : sum;
+}
 
 template <int W, int G>
-__global__ void __launch_bounds__(kStepBlock)
+__global__ void __launch_bounds__(kStepBlock, 4)
+    CopyKernel(StepPlan plan, int begin, int end, int first_block,
+               bool training, float* __restrict__ pooled) {
+  const int block = first_block + blockIdx.x;
+  const int k = TableOfBlock(plan.pool_tiles, begin, end, block);
+  const StepTable& table = plan.tables[__ldg(plan.pool_order + k)];
+  const int lane = threadIdx.x % 32, group = lane / G, sub = lane % G;
+  constexpr int kGroups = 32 / G;
+  const int64_t first =
+      static_cast<int64_t>(block - __ldg(plan.pool_tiles + k)) * kTile +
+      threadIdx.x / 32 * 32;
+  const int64_t left = table.num_samples - first;
+  if (left <= 0) return;
+  const Combiner combiner = static_cast<Combiner>(table.combiner);
+  Found found = {nullptr, 1.0f};
+  float divisor = 1.0f;
+  if (lane < left) {
+    found = Lookup(plan, table,
+                   static_cast<uint32_t>(table.id_begin + first + lane),
+                   first + lane, training);
+    if (combiner != Combiner::kSum) {
+      divisor = DivisorOf(combiner, Square(combiner, found.weight));
+      if (training) {
+        plan.factors[table.sample_begin + first + lane] = 1.0f / divisor;
+      }
+    }
+  }
+  const bool plain = plan.weights == nullptr;
+  const int dim = table.dim;
+  float* out = pooled + table.pooled_begin + first * dim;
+  for (int r = 0; r < G; r += kRows) {
+    if (r * kGroups >= left) break;
+    const float* row[kRows];
+#pragma unroll
+    for (int u = 0; u < kRows; ++u) {
+      row[u] = reinterpret_cast<const float*>(__shfl_sync(
+          0xFFFFFFFFu, reinterpret_cast<unsigned long long>(found.row),
+          (r + u) * kGroups + group));
+    }
+    for (int base = 0; base < dim; base += G * W) {
+      const int c = base + sub * W;
+      Pack<W> v[kRows];
+#pragma unroll
+      for (int u = 0; u < kRows; ++u) {
+        if (row[u] != nullptr && c < dim) v[u] = LoadPack<W>(row[u] + c);
+      }
+#pragma unroll
+      for (int u = 0; u < kRows; ++u) {
+        const int from = (r + u) * kGroups + group;
+        if (!plain) {
+          const float w = __shfl_sync(0xFFFFFFFFu, found.weight, from);
+          const float d = __shfl_sync(0xFFFFFFFFu, divisor, from);
+#pragma unroll
+          for (int x = 0; x < W; ++x) {
+            const float scaled = v[u].x[x] * w;
+            v[u].x[x] = combiner == Combiner::kSum ? scaled : scaled / d;
+          }
+        }
+        if (row[u] != nullptr && c < dim) {
+          Store<W>(out + static_cast<int64_t>(from) * dim + c, v[u]);
+        }
+      }
+    }
+  }
+}
+
+template <int W, int G>
+__global__ void __launch_bounds__(kStepBlock, 4)
     PoolKernel(StepPlan plan, int begin, int end, int first_block,
                bool training, float* __restrict__ pooled) {
   const int block = first_block + blockIdx.x;
   const int k = TableOfBlock(plan.pool_tiles, begin, end, block);
   const int t = __ldg(plan.pool_order + k);
   const StepTable& table = plan.tables[t];
-  const int lane = threadIdx.x % G;
-  constexpr int kGroups = kStepBlock / G;
-  const int64_t first =
-      static_cast<int64_t>(block - __ldg(plan.pool_tiles + k)) *
-          (kGroups * kAtOnce) +
-      threadIdx.x / G * kAtOnce;
-  if (first >= table.num_samples) return;
-  const int64_t id_begin = table.id_begin;
+  const int sub = threadIdx.x % G;
+  const unsigned mask = G == 32 ? 0xFFFFFFFFu
+                                : ((1u << (G % 32)) - 1)
+                                      << (threadIdx.x % 32 / G * G);
   const Combiner combiner = static_cast<Combiner>(table.combiner);
-  const float* rows = table.rows;
-  const int64_t stride = table.stride;
   const int dim = table.dim;
-
-  uint32_t from[kAtOnce], size[kAtOnce];
-  uint32_t longest = 0;
-#pragma unroll
-  for (int p = 0; p < kAtOnce; ++p) {
-    const int64_t s = first + p;
-    from[p] = size[p] = 0;
-    if (s < table.num_samples) {
-      if (plan.splits != nullptr) {
-        const int64_t* split = plan.splits + table.sample_begin + t + s;
-        const int64_t a = __ldg(split);
-        from[p] = static_cast<uint32_t>(id_begin + a);
-        size[p] = static_cast<uint32_t>(__ldg(split + 1) - a);
-      } else {
-        from[p] = static_cast<uint32_t>(id_begin + s);
-        size[p] = 1;
-      }
-    }
-    longest = max(longest, size[p]);
-  }
-
-  for (int c = lane * W; c < dim; c += G * W) {
-    const bool tells = training && c == 0;  // one lane, once
-    Pack<W> sum[kAtOnce];
-    float divisor[kAtOnce];
-#pragma unroll
-    for (int p = 0; p < kAtOnce; ++p) {
-      sum[p] = Pack<W>{};
-      divisor[p] = 0.0f;
-    }
-    for (uint32_t j = 0; j < longest; ++j) {
-      uint2 head[kAtOnce];
-      HeadRecord record[kAtOnce];
-      Pack<W> v[kAtOnce];
-#pragma unroll
-      for (int p = 0; p < kAtOnce; ++p) {
-        if (j < size[p]) head[p] = plan.heads[from[p] + j];
-      }
-#pragma unroll
-      for (int p = 0; p < kAtOnce; ++p) {
-        if (j < size[p]) record[p] = plan.records[head[p].x];
-      }
-#pragma unroll
-      for (int p = 0; p < kAtOnce; ++p) {
-        if (j < size[p]) {
-          const float* row =
-              record[p].row >= 0
-                  ? rows + record[p].row * stride
-                  : DefaultRow(table, __ldg(plan.ids + from[p] + j));
-          v[p] = LoadPack<W>(row + c);
+  constexpr int kGroups = kStepBlock / G;
+  const int64_t tile =
+      static_cast<int64_t>(block - __ldg(plan.pool_tiles + k)) * kTile;
+  const int64_t last = min(table.num_samples, tile + kTile);
+  for (int64_t s = tile + threadIdx.x / G; s < last; s += kGroups) {
+    const int64_t* split = plan.splits + table.sample_begin + t + s;
+    const uint32_t from = static_cast<uint32_t>(table.id_begin + __ldg(split));
+    const uint32_t to =
+        static_cast<uint32_t>(table.id_begin + __ldg(split + 1));
+    for (int base = 0; base < dim; base += G * W) {
+      const int c = base + sub * W;
+      Pack<W> sum = {};
+      float divisor = 0.0f;
+      for (uint32_t j = from; j < to; j += G) {
+        Found found = {nullptr, 0.0f};
+        if (j + sub < to) {
+          found = Lookup(plan, table, j + sub, s, training && base == 0);
         }
-      }
+        const int here = min(static_cast<uint32_t>(G), to - j);
+        for (int r = 0; r < here; r += kRows) {
+          Pack<W> v[kRows];
 #pragma unroll
-      for (int p = 0; p < kAtOnce; ++p) {
-        if (j >= size[p]) continue;
-        const uint32_t i = from[p] + j;
-        float w = 1.0f;
-        if (plan.weights != nullptr) w = __ldg(plan.weights + i);
-        if (combiner == Combiner::kMean) divisor[p] += w;
-        if (combiner == Combiner::kSqrtN) divisor[p] += w * w;
-#pragma unroll
-        for (int x = 0; x < W; ++x) {
-          sum[p].x[x] = sum[p].x[x] + v[p].x[x] * w;
-        }
-        if (tells) {
-          if (plan.splits != nullptr) {
-            plan.samples[i] = static_cast<uint32_t>(first + p);
+          for (int u = 0; u < kRows; ++u) {
+            const float* row = reinterpret_cast<const float*>(__shfl_sync(
+                mask, reinterpret_cast<unsigned long long>(found.row), r + u,
+                G));
+            if (r + u < here && c < dim) v[u] = LoadPack<W>(row + c);
           }
-          if (record[p].start != kNoStart) {
-            plan.order[record[p].start + head[p].y] = i;
+#pragma unroll
+          for (int u = 0; u < kRows; ++u) {
+            const float w = __shfl_sync(mask, found.weight, r + u, G);
+            if (r + u < here) {
+              divisor += Square(combiner, w);
+#pragma unroll
+              for (int x = 0; x < W; ++x) {
+                sum.x[x] = sum.x[x] + v[u].x[x] * w;
+              }
+            }
           }
         }
       }
-    }
-#pragma unroll
-    for (int p = 0; p < kAtOnce; ++p) {
-      const int64_t s = first + p;
-      if (s >= table.num_samples) continue;
       if (combiner != Combiner::kSum) {
-        float d = combiner == Combiner::kMean ? divisor[p] : sqrtf(divisor[p]);
-        if (size[p] == 0) d = 1.0f;
+        const float d = from == to ? 1.0f : DivisorOf(combiner, divisor);
 #pragma unroll
-        for (int x = 0; x < W; ++x) sum[p].x[x] = sum[p].x[x] / d;
-        if (tells) plan.factors[table.sample_begin + s] = 1.0f / d;
+        for (int x = 0; x < W; ++x) sum.x[x] = sum.x[x] / d;
+        if (training && c == 0) {
+          plan.factors[table.sample_begin + s] = 1.0f / d;
+        }
       }
-      float* out = pooled + table.pooled_begin + s * dim + c;
-      if (W == 4) {
-        __stcs(reinterpret_cast<float4*>(out),
-               make_float4(sum[p].x[0], sum[p].x[1 % W], sum[p].x[2 % W],
-                           sum[p].x[3 % W]));
-      } else {
-        __stcs(out, sum[p].x[0]);
+      if (c < dim) {
+        Store<W>(pooled + table.pooled_begin + s * dim + c, sum);
       }
     }
   }
@@ -138,8 +203,8 @@ __global__ void __launch_bounds__(kStepBlock)
 // table's number of ids: up to kWarpSort by a warp in shared memory, more by a
 // block that marks them in a bitmap and reads it back, window by window.
 constexpr int kSortBlock = 512;
-constexpr int kWarpSort = 1024;
-constexpr int kWindowWords = kSortBlock / 32 * kWarpSort;  // the same memory
+constexpr uint32_t kWindowWords =
+    kSortBlock / 32 * kWarpSort;  // the same memory
 constexpr int kSortBytes = kWindowWords * 4;
 
 __device__ void SortByBitmap(const LongKey& key, uint32_t id_begin,
@@ -217,53 +282,48 @@ __device__ void SortInWarp(const LongKey& key, const uint32_t* order,
 
 __global__ void __launch_bounds__(kSortBlock) SortLongKernel(StepPlan plan) {
   extern __shared__ uint32_t shared[];
+  const uint32_t num_huge = plan.counts->huge;
+  for (uint32_t k = blockIdx.x; k < num_huge; k += gridDim.x) {
+    const LongKey key = plan.longs[plan.huge[k]];
+    const StepTable& table = plan.tables[key.table];
+    SortByBitmap(key, static_cast<uint32_t>(table.id_begin),
+                 static_cast<uint32_t>(table.num_ids), plan.order, plan.sorted,
+                 shared);
+  }
+  __syncthreads();
+  constexpr int kWarps = kSortBlock / 32;
+  // From the other end: the first blocks have the huge keys.
+  const uint32_t warp =
+      (gridDim.x - 1 - blockIdx.x) * kWarps + threadIdx.x / 32;
   for (int c = 0; c < kClasses; ++c) {
     const uint32_t n =
         static_cast<uint32_t>(plan.counts->of[c].longs_and_chunks);
     const LongKey* longs = plan.longs + plan.long_base[c];
-    for (uint32_t k = blockIdx.x; k < n; k += gridDim.x) {
-      const LongKey key = longs[k];
-      if (key.count <= kWarpSort) continue;  // for the whole block
-      const StepTable& table = plan.tables[key.table];
-      SortByBitmap(key, static_cast<uint32_t>(table.id_begin),
-                   static_cast<uint32_t>(table.num_ids), plan.order,
-                   plan.sorted, shared);
-    }
-    __syncthreads();
-    const int warp = threadIdx.x / 32;
-    constexpr int kWarps = kSortBlock / 32;
-    for (uint32_t k = blockIdx.x * kWarps + warp; k < n;
-         k += gridDim.x * kWarps) {
+    for (uint32_t k = warp; k < n; k += gridDim.x * kWarps) {
       const LongKey key = longs[k];
       if (key.count > kWarpSort) continue;
-      SortInWarp(key, plan.order, plan.sorted, shared + warp * kWarpSort);
+      SortInWarp(key, plan.order, plan.sorted,
+                 shared + threadIdx.x / 32 * kWarpSort);
     }
-    __syncthreads();
   }
-}
-
-template <int kClass>
-constexpr int TileOf() {
-  return kStepBlock / ClassShape<kClass>::kLanes * kAtOnce;
 }
 
 }  // namespace
 
-int PoolTile(int dim_class) {
-  constexpr int kTiles[kClasses] = {TileOf<0>(), TileOf<1>(), TileOf<2>(),
-                                    TileOf<3>(), TileOf<4>()};
-  return kTiles[dim_class];
-}
+int PoolTile() { return kTile; }
 
 Status LaunchPool(const StepPlan& plan, int dim_class, int begin, int end,
                   int first_block, int num_blocks, bool training, float* pooled,
                   StreamView stream) {
-#define EV_POOL_CLASS(C)                                                    \
-  case C:                                                                   \
-    PoolKernel<ClassShape<C>::kWidth, ClassShape<C>::kLanes>                \
-        <<<num_blocks, kStepBlock, 0, stream.get()>>>(                      \
-            plan, begin, end, first_block, training, pooled);               \
-    break;
+#define EV_POOL_CLASS(C)                                                  \
+  case C: {                                                               \
+    constexpr int W = ClassShape<C>::kWidth, G = ClassShape<C>::kLanes;   \
+    const auto kernel =                                                   \
+        plan.splits == nullptr ? CopyKernel<W, G> : PoolKernel<W, G>;     \
+    kernel<<<num_blocks, kStepBlock, 0, stream.get()>>>(                  \
+        plan, begin, end, first_block, training, pooled);                 \
+    break;                                                                \
+  }
   switch (dim_class) {
     EV_POOL_CLASS(0)
     EV_POOL_CLASS(1)

@@ -15,8 +15,8 @@ namespace gpu {
 
 struct StepPlan;
 
-// Samples of one block, for a class of row shapes.
-int PoolTile(int dim_class);
+// Samples of one block.
+int PoolTile();
 
 // Pools the samples of the tables pool_order[begin, end), all of one class:
 // pooled[table's pooled_begin + sample * dim ...]. With training, also fills

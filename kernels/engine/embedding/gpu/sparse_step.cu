@@ -213,7 +213,7 @@ Status SparseStep::Impl::Reserve(int64_t ids, int64_t samples) {
   char* base = nullptr;
   for (int pass = 0; pass < 2; ++pass) {
     Carver carve(base);
-    plan.scratch = carve.Take<unsigned long long>(2 * ids);
+    plan.scratch = carve.Take<unsigned long long>(2 * ids + 4 * num_tables());
     plan.duplicates = carve.Take<uint32_t>(ids);
     plan.heads = carve.Take<uint2>(ids);
     plan.records = carve.Take<HeadRecord>(ids);
@@ -225,6 +225,7 @@ Status SparseStep::Impl::Reserve(int64_t ids, int64_t samples) {
     plan.absent = carve.Take<uint2>(ids);
     plan.longs = carve.Take<LongKey>(longs);
     plan.chunks = carve.Take<Chunk>(longs);
+    plan.huge = carve.Take<uint32_t>(ids / kWarpSort + 1);
     plan.partials = carve.Take<float>(partials);
     plan.counts = carve.Take<StepCounts>(1);
     if (pass == 0) {
@@ -308,7 +309,7 @@ Status SparseStep::Impl::SetShape(const StepBatch& batch, cudaStream_t stream) {
     for (int k = class_begin[c]; k < class_begin[c + 1]; ++k) {
       tiles[2 * (n + 1) + k] = static_cast<int32_t>(blocks);
       tiles[3 * (n + 1) + k] = pool_order[k];
-      blocks += TilesOf(step_tables[pool_order[k]].num_samples, PoolTile(c));
+      blocks += TilesOf(step_tables[pool_order[k]].num_samples, PoolTile());
     }
     plan.id_base[c] = first_id;
     plan.long_base[c] = first_long;
@@ -339,12 +340,12 @@ Status SparseStep::Impl::Forward(const StepBatch& batch, bool training,
       cudaMemsetAsync(plan.counts, 0, sizeof(StepCounts), stream.get()));
   if (num_ids != 0) {
     EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
-        plan.scratch, 0xFF, 2 * num_ids * sizeof(unsigned long long),
+        plan.scratch, 0xFF,
+        (2 * num_ids + 4 * num_tables()) * sizeof(unsigned long long),
         stream.get()));
-    EV_RETURN_IF_ERROR(LaunchDedupAndFind(plan, set->device_tables().views,
-                                          dedup_blocks, stream));
-    // Without training, too: it returns the duplicates to zero.
-    EV_RETURN_IF_ERROR(LaunchList(plan, list_blocks, stream));
+    EV_RETURN_IF_ERROR(LaunchDedup(plan, dedup_blocks, stream));
+    EV_RETURN_IF_ERROR(LaunchFindAndList(plan, set->device_tables().views,
+                                         list_blocks, stream));
   }
   for (int c = 0; c < kClasses; ++c) {
     const int blocks = pool_begin[c + 1] - pool_begin[c];

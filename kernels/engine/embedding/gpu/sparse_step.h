@@ -4,11 +4,11 @@
 // One training step of several embedding tables whose rows are in device
 // memory: ids in, pooled rows out; gradients in, rows updated.
 //
-// FORWARD (4 launches and 2 fills, + 1 per further class of row shapes)
-//   dedup + find   each id meets its equals in a scratch table that stays in
-//                  L2; the first of them finds the row in the hash table
-//   list           distinct keys are listed; keys of several occurrences get a
-//                  place for them
+// FORWARD (3 launches and 2 fills, + 1 per further class of row shapes)
+//   dedup          each id meets its equals in a scratch table that stays in
+//                  L2; the first to arrive speaks for all
+//   find + list    distinct keys are found in the hash tables and listed; those
+//                  of several occurrences get a place for them
 //   pool           rows go straight from the tables to the pooled outputs; each
 //                  occurrence is put in its key's place
 // BACKWARD (4 launches, + 2 per further class)
@@ -18,8 +18,8 @@
 //                  and slots read once, written once
 //   finish         the same for keys whose sum was cut into chunks
 //
-// DETERMINISM. A key's occurrences are added in their order, in chunks of 128
-// when there are more; the same batch gives the same bits, always. Up to 128
+// DETERMINISM. A key's occurrences are added in their order, in chunks of 64
+// when there are more; the same batch gives the same bits, always. Up to 64
 // occurrences the order is the CPU's, and so are the bits.
 //
 // Nothing waits and nothing allocates after ReserveSync, but for a batch whose

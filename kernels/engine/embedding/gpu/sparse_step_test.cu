@@ -138,13 +138,13 @@ class Model {
             return v;
           };
           float grad = 0.0f;
-          if (s.size() <= 128) {
+          if (s.size() <= 64) {
             grad = sum(0, s.size());
           } else {
             float lanes[8] = {};
-            for (size_t c = 0; c * 128 < s.size(); ++c) {
+            for (size_t c = 0; c * 64 < s.size(); ++c) {
               lanes[c % 8] = lanes[c % 8] +
-                             sum(c * 128, std::min(s.size(), c * 128 + 128));
+                             sum(c * 64, std::min(s.size(), c * 64 + 64));
             }
             grad = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
                    ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
