@@ -4,7 +4,9 @@
 // Dedup by hashing in a scratch table that a step fills once. An entry is 8
 // bytes, 32 bits of the key's hash and its head, so that a key that meets
 // another is told apart without a second touch and only a likely duplicate is
-// compared with the key itself. Blocks run in the order of the ids: of a table's
+// compared with the key itself. Four entries, one sector, are read at once: a
+// warp waits for the longest walk of its keys, and entry by entry that was five
+// times as long. Blocks run in the order of the ids: of a table's
 // scratch, 16 bytes per id, only a few tables' worth is in use at a time, and
 // that stays in L2 whatever the batch.
 //
@@ -22,8 +24,7 @@ namespace {
 
 constexpr unsigned long long kNobody = ~0ULL;
 
-__global__ void __launch_bounds__(kStepBlock, 4)
-    DedupAndFindKernel(StepPlan plan, const TableView* __restrict__ views) {
+__global__ void __launch_bounds__(kStepBlock) DedupKernel(StepPlan plan) {
   const int t = TableOfBlock(plan.dedup_tiles, 0, plan.num_tables, blockIdx.x);
   const int64_t id_begin = plan.tables[t].id_begin;
   const int64_t num_ids = plan.tables[t].num_ids;
@@ -44,22 +45,47 @@ __global__ void __launch_bounds__(kStepBlock, 4)
   bool winner = false;
   if (mine && lane == leader) {
     const uint64_t hash = MixKey(key);
-    const uint32_t size = static_cast<uint32_t>(2 * num_ids);
-    unsigned long long* entries = plan.scratch + 2 * id_begin;
+    const uint32_t buckets = static_cast<uint32_t>((num_ids + 1) / 2);
+    unsigned long long* entries = plan.scratch + 2 * id_begin + 4 * t;
     const unsigned long long tag = hash << 32;
-    uint32_t at = ScaleHash(static_cast<uint32_t>(hash >> 32), size);
-    while (true) {
-      const unsigned long long was = atomicCAS(entries + at, kNobody, tag | i);
+    uint32_t bucket = ScaleHash(static_cast<uint32_t>(hash >> 32), buckets);
+    bool found = false;
+    while (!found) {
+      unsigned long long* four = entries + 4 * static_cast<size_t>(bucket);
+      const longlong2 a = LoadTwoSlots<Slots::kLive>(
+          reinterpret_cast<const int64_t*>(four));
+      const longlong2 b = LoadTwoSlots<Slots::kLive>(
+          reinterpret_cast<const int64_t*>(four + 2));
+      const unsigned long long seen[4] = {
+          static_cast<unsigned long long>(a.x),
+          static_cast<unsigned long long>(a.y),
+          static_cast<unsigned long long>(b.x),
+          static_cast<unsigned long long>(b.y)};
+      int free = -1;
+#pragma unroll
+      for (int k = 3; k >= 0; --k) {
+        if (seen[k] == kNobody) {
+          free = k;
+        } else if (((seen[k] ^ tag) >> 32) == 0 &&
+                   __ldg(plan.ids + static_cast<uint32_t>(seen[k])) == key) {
+          head = static_cast<uint32_t>(seen[k]);
+          found = true;
+        }
+      }
+      if (found) break;
+      if (free < 0) {
+        if (++bucket == buckets) bucket = 0;
+        continue;
+      }
+      // Entries are taken in order, so an equal key meets this one here.
+      const unsigned long long was = atomicCAS(four + free, kNobody, tag | i);
       if (was == kNobody) {
-        winner = true;
-        break;
+        winner = found = true;
+      } else if (((was ^ tag) >> 32) == 0 &&
+                 __ldg(plan.ids + static_cast<uint32_t>(was)) == key) {
+        head = static_cast<uint32_t>(was);
+        found = true;
       }
-      const uint32_t other = static_cast<uint32_t>(was);
-      if (((was ^ tag) >> 32) == 0 && __ldg(plan.ids + other) == key) {
-        head = other;
-        break;
-      }
-      if (++at == size) at = 0;
     }
     const uint32_t more = __popc(same) - (winner ? 1 : 0);
     if (more != 0) {
@@ -74,8 +100,6 @@ __global__ void __launch_bounds__(kStepBlock, 4)
         winner ? 0 : before + __popc(same & ((1u << lane) - 1));
     plan.heads[i] = make_uint2(head, number);
   }
-  const int64_t slot = FindInWarp<Slots::kFrozen>(views[t], key, winner);
-  if (winner) plan.records[i].row = slot;
 }
 
 // Inclusive sum over the warp.
@@ -120,6 +144,10 @@ __device__ __forceinline__ void AppendLong(const StepPlan& plan, int dim_class,
   const uint32_t chunk =
       static_cast<uint32_t>(first >> 32) + chunk_sum - num_chunks;
   const int64_t base = plan.long_base[dim_class];
+  if (count > kWarpSort) {
+    plan.huge[atomicAdd(&plan.counts->huge, 1u)] =
+        static_cast<uint32_t>(base + number);
+  }
   plan.longs[base + number] = {head, table, start, count,
                                first_partial + partial_sum - partials};
   for (uint32_t c = 0; c < num_chunks; ++c) {
@@ -127,7 +155,8 @@ __device__ __forceinline__ void AppendLong(const StepPlan& plan, int dim_class,
   }
 }
 
-__global__ void __launch_bounds__(kStepBlock) ListKernel(StepPlan plan) {
+__global__ void __launch_bounds__(kStepBlock, 4)
+    FindAndListKernel(StepPlan plan, const TableView* __restrict__ views) {
   constexpr int kPerThread = kListTile / kStepBlock;
   __shared__ unsigned long long warp_sums[kStepBlock / kWarp];
   __shared__ unsigned long long block_first;
@@ -141,14 +170,19 @@ __global__ void __launch_bounds__(kStepBlock) ListKernel(StepPlan plan) {
       threadIdx.x * kPerThread;
   const int lane = threadIdx.x & (kWarp - 1), warp = threadIdx.x / kWarp;
 
+  const TableView view = views[t];
   uint32_t counts[kPerThread];
+  int64_t slots[kPerThread];
   unsigned long long sum = 0;  // keys in small, and << 32 places in order
 #pragma unroll
   for (int j = 0; j < kPerThread; ++j) {
     const uint32_t i = static_cast<uint32_t>(id_begin + first + j);
     counts[j] = 0;
-    bool absent = false;
-    if (first + j < num_ids && plan.heads[i].x == i) {
+    const bool is_head = first + j < num_ids && plan.heads[i].x == i;
+    const int64_t key = is_head ? __ldg(plan.ids + i) : 0;
+    slots[j] = FindInWarp<Slots::kFrozen>(view, key, is_head);
+    const bool absent = is_head && slots[j] < 0;
+    if (is_head) {
       const uint32_t duplicates = plan.duplicates[i];
       if (duplicates != 0) plan.duplicates[i] = 0;
       counts[j] = duplicates + 1;
@@ -156,7 +190,6 @@ __global__ void __launch_bounds__(kStepBlock) ListKernel(StepPlan plan) {
         sum += static_cast<unsigned long long>(counts[j]) << 32;
       }
       if (counts[j] <= kSmallCount) ++sum;
-      absent = plan.records[i].row < 0;
     }
     const unsigned mask = __ballot_sync(kAllLanes, absent);
     if (mask != 0) {
@@ -195,8 +228,12 @@ __global__ void __launch_bounds__(kStepBlock) ListKernel(StepPlan plan) {
       at += static_cast<unsigned long long>(count) << 32;
     }
     if (count != 0) {
-      *reinterpret_cast<uint2*>(&plan.records[i].start) =
-          make_uint2(start, count);
+      HeadRecord record;
+      record.row = slots[j];
+      record.start = start;
+      record.count = count;
+      *reinterpret_cast<int4*>(plan.records + i) =
+          *reinterpret_cast<const int4*>(&record);
       if (count <= kSmallCount) {
         small[static_cast<uint32_t>(at)] = make_uint2(i, t);
         ++at;
@@ -208,16 +245,16 @@ __global__ void __launch_bounds__(kStepBlock) ListKernel(StepPlan plan) {
 
 }  // namespace
 
-Status LaunchDedupAndFind(const StepPlan& plan, const TableView* views,
-                          int num_blocks, StreamView stream) {
-  DedupAndFindKernel<<<num_blocks, kStepBlock, 0, stream.get()>>>(plan, views);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("DedupAndFindKernel");
+Status LaunchDedup(const StepPlan& plan, int num_blocks, StreamView stream) {
+  DedupKernel<<<num_blocks, kStepBlock, 0, stream.get()>>>(plan);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("DedupKernel");
   return Status::OK();
 }
 
-Status LaunchList(const StepPlan& plan, int num_blocks, StreamView stream) {
-  ListKernel<<<num_blocks, kStepBlock, 0, stream.get()>>>(plan);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ListKernel");
+Status LaunchFindAndList(const StepPlan& plan, const TableView* views,
+                         int num_blocks, StreamView stream) {
+  FindAndListKernel<<<num_blocks, kStepBlock, 0, stream.get()>>>(plan, views);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FindAndListKernel");
   return Status::OK();
 }
 

@@ -15,16 +15,15 @@ namespace gpu {
 struct StepPlan;
 struct TableView;
 
-// Fills heads and, at heads, records[].row: each distinct key is looked up in
-// its table once, where its first occurrence to arrive is. num_blocks: blocks
-// of kStepBlock ids, none across tables. REQUIRES: scratch all ones, duplicates
-// zero. One launch.
-Status LaunchDedupAndFind(const StepPlan& plan, const TableView* views,
-                          int num_blocks, StreamView stream);
+// Fills heads and duplicates. num_blocks: blocks of kStepBlock ids, none across
+// tables. REQUIRES: scratch all ones, duplicates zero. One launch.
+Status LaunchDedup(const StepPlan& plan, int num_blocks, StreamView stream);
 
-// Fills the rest of the records and the lists small, longs, chunks and absent;
-// returns duplicates to zero. REQUIRES: counts zero. One launch.
-Status LaunchList(const StepPlan& plan, int num_blocks, StreamView stream);
+// Finds each distinct key in its table; fills the records and the lists small,
+// longs, chunks, huge and absent; returns duplicates to zero. num_blocks: blocks
+// of kListTile ids. REQUIRES: counts zero. One launch.
+Status LaunchFindAndList(const StepPlan& plan, const TableView* views,
+                         int num_blocks, StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev

@@ -34,7 +34,8 @@ constexpr int kMaxSlots = 3;
 // Keys of up to kSmallCount occurrences are summed where they are updated;
 // more are first sorted, then summed in chunks of kChunk.
 constexpr uint32_t kSmallCount = 16;
-constexpr uint32_t kChunk = 128;
+constexpr uint32_t kChunk = 64;
+constexpr uint32_t kWarpSort = 1024;  // occurrences that a warp sorts
 constexpr int kFinishLanes = 8;  // chunk sums that are added side by side
 
 struct StepTable {
@@ -86,7 +87,7 @@ struct ClassCounts {
 struct StepCounts {
   ClassCounts of[kClasses];
   unsigned absent;
-  unsigned unused;
+  unsigned huge;
 };
 
 struct StepPlan {
@@ -103,7 +104,7 @@ struct StepPlan {
   const int64_t* splits;  // per table num_samples + 1; null: an id a sample
   const float* weights;   // [n] or null
 
-  unsigned long long* scratch;  // [2 n] open addressing: hash, head
+  unsigned long long* scratch;  // [2 n + 4 tables] buckets of four: hash, head
   uint32_t* duplicates;         // [n] zero between steps
   uint2* heads;                 // [n] head, number among the key's occurrences
   HeadRecord* records;          // [n] at heads
@@ -114,6 +115,7 @@ struct StepPlan {
   uint2* small;                 // [n] head, table
   LongKey* longs;
   Chunk* chunks;
+  uint32_t* huge;  // in longs: more than kWarpSort occurrences
   float* partials;
   uint2* absent;  // [n] head, table
   StepCounts* counts;

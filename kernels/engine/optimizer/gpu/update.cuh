@@ -85,24 +85,28 @@ __device__ __forceinline__ void StoreRow(float* row, const StepTable& table,
   }
 }
 
-// The gradient that occurrence i brings: a row of grads, and what it is times.
+// The gradient that occurrence i brings: its sample's, and what it is times.
 struct Source {
-  const float* grad;
+  uint32_t sample;
   float scale;
 };
 __device__ __forceinline__ Source SourceOf(const StepPlan& plan,
                                            const StepTable& table,
-                                           const float* grads, uint32_t i) {
-  const int64_t s = plan.splits != nullptr
-                        ? static_cast<int64_t>(plan.samples[i])
-                        : static_cast<int64_t>(i) - table.id_begin;
+                                           uint32_t i) {
   Source source;
-  source.grad = grads + table.pooled_begin + s * table.dim;
+  source.sample = plan.splits != nullptr
+                      ? plan.samples[i]
+                      : i - static_cast<uint32_t>(table.id_begin);
   source.scale = plan.weights != nullptr ? __ldg(plan.weights + i) : 1.0f;
   if (table.combiner != static_cast<int>(Combiner::kSum)) {
-    source.scale *= plan.factors[table.sample_begin + s];
+    source.scale *= plan.factors[table.sample_begin + source.sample];
   }
   return source;
+}
+__device__ __forceinline__ const float* GradOf(const StepTable& table,
+                                               const float* grads,
+                                               uint32_t sample) {
+  return grads + table.pooled_begin + static_cast<int64_t>(sample) * table.dim;
 }
 
 template <int W>
@@ -121,16 +125,18 @@ __device__ __forceinline__ Pack<W> SumList(const StepPlan& plan,
                                            const uint32_t* list, uint32_t n,
                                            int c) {
   Pack<W> sum = {};
+  const float* first = grads + table.pooled_begin + c;
+  const int64_t dim = table.dim;
   for (uint32_t k = 0; k < n; k += kAhead) {
     Source source[kAhead];
     Pack<W> v[kAhead];
 #pragma unroll
     for (int u = 0; u < kAhead; ++u) {
-      if (k + u < n) source[u] = SourceOf(plan, table, grads, list[k + u]);
+      if (k + u < n) source[u] = SourceOf(plan, table, list[k + u]);
     }
 #pragma unroll
     for (int u = 0; u < kAhead; ++u) {
-      if (k + u < n) v[u] = LoadPack<W>(source[u].grad + c);
+      if (k + u < n) v[u] = LoadPack<W>(first + source[u].sample * dim);
     }
 #pragma unroll
     for (int u = 0; u < kAhead; ++u) {
@@ -180,7 +186,7 @@ __device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
        base += num_blocks * kWarps * 32) {
     // One key per lane.
     RowAddress address = {nullptr, nullptr};
-    Source source = {nullptr, 0.0f};
+    Source source = {0, 0.0f};
     uint32_t start = 0, count = 0;
     int t = 0;
     if (base + lane < n) {
@@ -191,7 +197,7 @@ __device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
       address = AddressOf(plan, table, entry.x, record.row);
       start = record.start;
       count = record.count;
-      if (count == 1) source = SourceOf(plan, table, grads, entry.x);
+      if (count == 1) source = SourceOf(plan, table, entry.x);
     }
     const uint32_t left = static_cast<uint32_t>(n - base);
     for (int r = 0; r < G; r += kRows) {
@@ -209,8 +215,7 @@ __device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
         a[u].defaults = reinterpret_cast<const float*>(__shfl_sync(
             kAll, reinterpret_cast<unsigned long long>(address.defaults),
             from));
-        s[u].grad = reinterpret_cast<const float*>(__shfl_sync(
-            kAll, reinterpret_cast<unsigned long long>(source.grad), from));
+        s[u].sample = __shfl_sync(kAll, source.sample, from);
         s[u].scale = __shfl_sync(kAll, source.scale, from);
         counts[u] = __shfl_sync(kAll, count, from);
         const uint32_t first = __shfl_sync(kAll, start, from);
@@ -241,7 +246,10 @@ __device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
           if (a[u].row == nullptr || c >= tables[u]->dim) continue;
           piece[u] = LoadRow<W, NS>(a[u].row, a[u].defaults, *tables[u], c);
           grad[u] = Pack<W>{};
-          if (counts[u] == 1) grad[u] = LoadPack<W>(s[u].grad + c);
+          if (counts[u] == 1) {
+            grad[u] =
+                LoadPack<W>(GradOf(*tables[u], grads, s[u].sample) + c);
+          }
         }
 #pragma unroll
         for (int u = 0; u < kRows; ++u) {
@@ -306,7 +314,7 @@ __device__ __forceinline__ void SumChunks(const StepPlan& plan,
 
 // The first blocks sum chunks, which take longest; the others do the rest.
 template <typename Rule, int W, int G>
-__global__ void __launch_bounds__(kStepBlock)
+__global__ void __launch_bounds__(kStepBlock, 3)
     UpdateKernel(StepPlan plan, const float* __restrict__ grads, int dim_class,
                  int chunk_blocks, Rule rule) {
   if (blockIdx.x < chunk_blocks) {
@@ -380,7 +388,7 @@ Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
   int resident = 0;
   EV_CUDA_RETURN_IF_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &resident, kernel, kStepBlock, 0));
-  const int chunk_blocks = num_processors;
+  const int chunk_blocks = 2 * num_processors;
   const int blocks = chunk_blocks + resident * num_processors;
   kernel<<<blocks, kStepBlock, 0, stream>>>(plan, grads, kClass, chunk_blocks,
                                             rule);
