@@ -200,33 +200,53 @@ __global__ void __launch_bounds__(kStepBlock, 4)
 }
 
 // Sorting a long key's occurrences, which are distinct numbers below the
-// table's number of ids: up to kWarpSort by a warp in shared memory, more by a
-// block that marks them in a bitmap and reads it back, window by window.
+// table's number of ids: few by a warp and more by a block, in shared memory;
+// most by a block that marks them in a bitmap and reads it back, window by
+// window.
 constexpr int kSortBlock = 512;
-constexpr uint32_t kWindowWords =
-    kSortBlock / 32 * kWarpSort;  // the same memory
+constexpr uint32_t kBlockSort = 4096;
+constexpr uint32_t kWindowWords = 16384;
 constexpr int kSortBytes = kWindowWords * 4;
+static_assert(kSortBlock / 32 * kWarpSort <= kWindowWords, "shared memory");
 
-__device__ void SortByBitmap(const LongKey& key, uint32_t id_begin,
-                             uint32_t num_ids, const uint32_t* order,
-                             uint32_t* sorted, uint32_t* words) {
+// Writes what the sums need of occurrence i.
+__device__ __forceinline__ void Emit(const StepPlan& plan,
+                                     const StepTable& table, uint32_t at,
+                                     uint32_t i) {
+  plan.sorted[at] = SampleOf(plan.splits, plan.samples, table, i);
+  if (plan.weights != nullptr) {
+    plan.sorted_weights[at] = __ldg(plan.weights + i);
+  }
+}
+
+__device__ void SortByBitmap(const StepPlan& plan, const StepTable& table,
+                             const LongKey& key, uint32_t* words) {
+  constexpr int kEach = 4;  // words of a thread
   __shared__ uint32_t warp_sums[kSortBlock / 32];
+  const uint32_t id_begin = static_cast<uint32_t>(table.id_begin);
+  const uint32_t num_ids = static_cast<uint32_t>(table.num_ids);
   const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
   uint32_t done = 0;
   for (uint32_t window = 0; window < num_ids; window += kWindowWords * 32) {
     const uint32_t in_window = min(num_ids - window, kWindowWords * 32);
-    const int num_words = (in_window + 31) / 32;
-    for (int w = threadIdx.x; w < num_words; w += kSortBlock) words[w] = 0;
+    const uint32_t num_words = (in_window + 31) / 32;
+    for (uint32_t w = threadIdx.x; w < kWindowWords; w += kSortBlock) {
+      words[w] = 0;
+    }
     __syncthreads();
     for (uint32_t k = threadIdx.x; k < key.count; k += kSortBlock) {
-      const uint32_t bit = order[key.start + k] - id_begin - window;
+      const uint32_t bit = plan.order[key.start + k] - id_begin - window;
       if (bit < in_window) atomicOr(words + bit / 32, 1u << (bit % 32));
     }
     __syncthreads();
-    for (int base = 0; base < num_words; base += kSortBlock) {
-      const int w = base + threadIdx.x;
-      uint32_t bits = w < num_words ? words[w] : 0;
-      const uint32_t mine = __popc(bits);
+    for (uint32_t base = 0; base < num_words; base += kSortBlock * kEach) {
+      const uint32_t w = base + threadIdx.x * kEach;
+      uint32_t bits[kEach];
+      uint32_t mine = 0;
+      *reinterpret_cast<uint4*>(bits) =
+          *reinterpret_cast<const uint4*>(words + w);
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) mine += __popc(bits[e]);
       uint32_t sum = mine;
 #pragma unroll
       for (int d = 1; d < 32; d *= 2) {
@@ -242,9 +262,13 @@ __device__ void SortByBitmap(const LongKey& key, uint32_t id_begin,
         total += warp_sums[v];
       }
       uint32_t at = key.start + done + earlier + sum - mine;
-      while (bits != 0) {
-        sorted[at++] = id_begin + window + w * 32 + __ffs(bits) - 1;
-        bits &= bits - 1;
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) {
+        while (bits[e] != 0) {
+          Emit(plan, table, at++,
+               id_begin + window + (w + e) * 32 + __ffs(bits[e]) - 1);
+          bits[e] &= bits[e] - 1;
+        }
       }
       done += total;
       __syncthreads();
@@ -252,47 +276,59 @@ __device__ void SortByBitmap(const LongKey& key, uint32_t id_begin,
   }
 }
 
-__device__ void SortInWarp(const LongKey& key, const uint32_t* order,
-                           uint32_t* sorted, uint32_t* v) {
-  const int lane = threadIdx.x & 31;
-  int n = 32;
-  while (n < static_cast<int>(key.count)) n *= 2;
-  for (int k = lane; k < n; k += 32) {
-    v[k] = k < static_cast<int>(key.count) ? order[key.start + k] : 0xFFFFFFFFu;
+// By kThreads threads, of which this is number 'thread'; v: room for a power of
+// two.
+template <int kThreads>
+__device__ void SortInShared(const StepPlan& plan, const StepTable& table,
+                             const LongKey& key, int thread, uint32_t* v) {
+  const uint32_t count = key.count;
+  const auto sync = [] {
+    if constexpr (kThreads == 32) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  };
+  uint32_t n = 32;
+  while (n < count) n *= 2;
+  for (uint32_t k = thread; k < n; k += kThreads) {
+    v[k] = k < count ? plan.order[key.start + k] : 0xFFFFFFFFu;
   }
-  __syncwarp();
-  for (int k = 2; k <= n; k *= 2) {
-    for (int j = k / 2; j > 0; j /= 2) {
-      for (int p = lane; p < n / 2; p += 32) {
-        const int a = 2 * p - (p & (j - 1)), b = a + j;
+  sync();
+  for (uint32_t k = 2; k <= n; k *= 2) {
+    for (uint32_t j = k / 2; j > 0; j /= 2) {
+      for (uint32_t p = thread; p < n / 2; p += kThreads) {
+        const uint32_t a = 2 * p - (p & (j - 1)), b = a + j;
         const uint32_t x = v[a], y = v[b];
         if ((x > y) == ((a & k) == 0)) {
           v[a] = y;
           v[b] = x;
         }
       }
-      __syncwarp();
+      sync();
     }
   }
-  for (int k = lane; k < static_cast<int>(key.count); k += 32) {
-    sorted[key.start + k] = v[k];
+  for (uint32_t k = thread; k < count; k += kThreads) {
+    Emit(plan, table, key.start + k, v[k]);
   }
-  __syncwarp();
+  sync();
 }
 
 __global__ void __launch_bounds__(kSortBlock) SortLongKernel(StepPlan plan) {
-  extern __shared__ uint32_t shared[];
+  extern __shared__ __align__(16) uint32_t shared[];
   const uint32_t num_huge = plan.counts->huge;
   for (uint32_t k = blockIdx.x; k < num_huge; k += gridDim.x) {
     const LongKey key = plan.longs[plan.huge[k]];
     const StepTable& table = plan.tables[key.table];
-    SortByBitmap(key, static_cast<uint32_t>(table.id_begin),
-                 static_cast<uint32_t>(table.num_ids), plan.order, plan.sorted,
-                 shared);
+    if (key.count <= kBlockSort) {
+      SortInShared<kSortBlock>(plan, table, key, threadIdx.x, shared);
+    } else {
+      SortByBitmap(plan, table, key, shared);
+    }
   }
   __syncthreads();
   constexpr int kWarps = kSortBlock / 32;
-  // From the other end: the first blocks have the huge keys.
+  // From the other end: the first blocks have more of the huge keys.
   const uint32_t warp =
       (gridDim.x - 1 - blockIdx.x) * kWarps + threadIdx.x / 32;
   for (int c = 0; c < kClasses; ++c) {
@@ -302,8 +338,8 @@ __global__ void __launch_bounds__(kSortBlock) SortLongKernel(StepPlan plan) {
     for (uint32_t k = warp; k < n; k += gridDim.x * kWarps) {
       const LongKey key = longs[k];
       if (key.count > kWarpSort) continue;
-      SortInWarp(key, plan.order, plan.sorted,
-                 shared + threadIdx.x / 32 * kWarpSort);
+      SortInShared<32>(plan, plan.tables[key.table], key, threadIdx.x % 32,
+                       shared + threadIdx.x / 32 * kWarpSort);
     }
   }
 }

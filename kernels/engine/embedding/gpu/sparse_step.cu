@@ -221,6 +221,7 @@ Status SparseStep::Impl::Reserve(int64_t ids, int64_t samples) {
     plan.factors = carve.Take<float>(samples);
     plan.order = carve.Take<uint32_t>(ids);
     plan.sorted = carve.Take<uint32_t>(ids);
+    plan.sorted_weights = carve.Take<float>(ids);
     plan.small = carve.Take<uint2>(ids);
     plan.absent = carve.Take<uint2>(ids);
     plan.longs = carve.Take<LongKey>(longs);
@@ -312,6 +313,7 @@ Status SparseStep::Impl::SetShape(const StepBatch& batch, cudaStream_t stream) {
       blocks += TilesOf(step_tables[pool_order[k]].num_samples, PoolTile());
     }
     plan.id_base[c] = first_id;
+    plan.class_ids[c] = class_ids[c];
     plan.long_base[c] = first_long;
     plan.partial_base[c] = first_partial;
     first_id += class_ids[c];

@@ -28,7 +28,7 @@
 // before the last.
 //
 // MEMORY. Rows: slots * stride * 4 bytes; index: 8 bytes per slot; per id of
-// the largest batch 97 bytes, and its partial sums, max dim / 16 bytes.
+// the largest batch 78 bytes, and its partial sums, max dim / 8 bytes.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_GPU_SPARSE_STEP_H_
 #define KERNELS_ENGINE_EMBEDDING_GPU_SPARSE_STEP_H_

@@ -35,7 +35,7 @@ constexpr int kMaxSlots = 3;
 // more are first sorted, then summed in chunks of kChunk.
 constexpr uint32_t kSmallCount = 16;
 constexpr uint32_t kChunk = 64;
-constexpr uint32_t kWarpSort = 1024;  // occurrences that a warp sorts
+constexpr uint32_t kWarpSort = 256;   // occurrences that a warp sorts
 constexpr int kFinishLanes = 8;  // chunk sums that are added side by side
 
 struct StepTable {
@@ -111,7 +111,9 @@ struct StepPlan {
   uint32_t* samples;            // [n] of the table; unless splits is null
   float* factors;               // [samples] what a sample's gradient is times
   uint32_t* order;              // [n] occurrences of keys that have several
-  uint32_t* sorted;             // [n] the same of long keys, ascending
+  // [n] of long keys: the occurrences' samples, in order, and weights, if any.
+  uint32_t* sorted;
+  float* sorted_weights;
   uint2* small;                 // [n] head, table
   LongKey* longs;
   Chunk* chunks;
@@ -121,6 +123,7 @@ struct StepPlan {
   StepCounts* counts;
   // Where each class's part begins.
   int64_t id_base[kClasses];
+  int64_t class_ids[kClasses];  // number of ids
   int64_t long_base[kClasses];
   int64_t partial_base[kClasses];  // in floats
   int32_t partial_dim[kClasses];
@@ -146,6 +149,15 @@ __device__ __forceinline__ const float* DefaultRow(const StepTable& table,
   int64_t r = key % table.num_defaults;
   if (r < 0) r += table.num_defaults;
   return table.defaults + r * table.slot_stride;
+}
+
+// The sample of occurrence i, within its table.
+__device__ __forceinline__ uint32_t SampleOf(const int64_t* splits,
+                                             const uint32_t* samples,
+                                             const StepTable& table,
+                                             uint32_t i) {
+  return splits != nullptr ? samples[i]
+                           : i - static_cast<uint32_t>(table.id_begin);
 }
 
 // W floats that are loaded and stored together.

@@ -94,9 +94,7 @@ __device__ __forceinline__ Source SourceOf(const StepPlan& plan,
                                            const StepTable& table,
                                            uint32_t i) {
   Source source;
-  source.sample = plan.splits != nullptr
-                      ? plan.samples[i]
-                      : i - static_cast<uint32_t>(table.id_begin);
+  source.sample = SampleOf(plan.splits, plan.samples, table, i);
   source.scale = plan.weights != nullptr ? __ldg(plan.weights + i) : 1.0f;
   if (table.combiner != static_cast<int>(Combiner::kSum)) {
     source.scale *= plan.factors[table.sample_begin + source.sample];
@@ -116,31 +114,36 @@ __device__ __forceinline__ void AddScaled(const Pack<W>& v, float scale,
   for (int x = 0; x < W; ++x) sum->x[x] = sum->x[x] + v.x[x] * scale;
 }
 
-// The sum over occurrences list[0, n), one after the other, kAhead gradients in
-// flight.
+// The sum over the samples list[0, n), one after the other, kAhead gradients in
+// flight. weights: of the occurrences, or null.
 template <int W, int kAhead>
 __device__ __forceinline__ Pack<W> SumList(const StepPlan& plan,
                                            const StepTable& table,
                                            const float* grads,
-                                           const uint32_t* list, uint32_t n,
+                                           const uint32_t* list,
+                                           const float* weights, uint32_t n,
                                            int c) {
   Pack<W> sum = {};
   const float* first = grads + table.pooled_begin + c;
   const int64_t dim = table.dim;
+  const bool factors = table.combiner != static_cast<int>(Combiner::kSum);
   for (uint32_t k = 0; k < n; k += kAhead) {
-    Source source[kAhead];
+    uint32_t sample[kAhead];
     Pack<W> v[kAhead];
 #pragma unroll
     for (int u = 0; u < kAhead; ++u) {
-      if (k + u < n) source[u] = SourceOf(plan, table, list[k + u]);
+      if (k + u < n) sample[u] = list[k + u];
     }
 #pragma unroll
     for (int u = 0; u < kAhead; ++u) {
-      if (k + u < n) v[u] = LoadPack<W>(first + source[u].sample * dim);
+      if (k + u < n) v[u] = LoadPack<W>(first + sample[u] * dim);
     }
 #pragma unroll
     for (int u = 0; u < kAhead; ++u) {
-      if (k + u < n) AddScaled<W>(v[u], source[u].scale, &sum);
+      if (k + u >= n) continue;
+      float scale = weights != nullptr ? weights[k + u] : 1.0f;
+      if (factors) scale *= plan.factors[table.sample_begin + sample[u]];
+      AddScaled<W>(v[u], scale, &sum);
     }
   }
   return sum;
@@ -175,6 +178,7 @@ __device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
   constexpr int kRows = 2;  // of a group, in flight
   __shared__ uint32_t raw[kWarps][kGroups][kSmallCount];
   __shared__ uint32_t list[kWarps][kGroups][kRows][kSmallCount];
+  __shared__ float list_weights[kWarps][kGroups][kRows][kSmallCount];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int group = lane / G, sub = lane % G;
   const unsigned group_mask = (G == 32 ? kAll : ((1u << G) - 1) << (group * G));
@@ -233,7 +237,11 @@ __device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
             for (uint32_t l = 0; l < counts[u]; ++l) {
               rank += raw[warp][group][l] < mine ? 1 : 0;
             }
-            list[warp][group][u][rank] = mine;
+            list[warp][group][u][rank] =
+                SampleOf(plan.splits, plan.samples, *tables[u], mine);
+            if (plan.weights != nullptr) {
+              list_weights[warp][group][u][rank] = __ldg(plan.weights + mine);
+            }
           }
           __syncwarp(group_mask);
         }
@@ -259,8 +267,10 @@ __device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
             AddScaled<W>(grad[u], s[u].scale, &sum);
             grad[u] = sum;
           } else {
-            grad[u] = SumList<W, 4>(plan, *tables[u], grads,
-                                    list[warp][group][u], counts[u], c);
+            grad[u] = SumList<W, 4>(
+                plan, *tables[u], grads, list[warp][group][u],
+                plan.weights != nullptr ? list_weights[warp][group][u] : nullptr,
+                counts[u], c);
           }
           ApplyRule<Rule, W, NS>(rule, grad[u], &piece[u]);
           StoreRow<W, NS>(a[u].row, *tables[u], c, piece[u]);
@@ -300,7 +310,10 @@ __device__ __forceinline__ void SumChunks(const StepPlan& plan,
                          plan.partial_dim[dim_class];
     for (int c = sub * W; c < table.dim; c += G * W) {
       const Pack<W> sum = SumList<W, 8>(
-          plan, table, grads, plan.sorted + key.start + first, size, c);
+          plan, table, grads, plan.sorted + key.start + first,
+          plan.weights != nullptr ? plan.sorted_weights + key.start + first
+                                  : nullptr,
+          size, c);
       if (key.count <= kChunk) {
         RowPiece<W, NS> piece = LoadRow<W, NS>(a.row, a.defaults, table, c);
         ApplyRule<Rule, W, NS>(rule, sum, &piece);
@@ -314,7 +327,7 @@ __device__ __forceinline__ void SumChunks(const StepPlan& plan,
 
 // The first blocks sum chunks, which take longest; the others do the rest.
 template <typename Rule, int W, int G>
-__global__ void __launch_bounds__(kStepBlock, 3)
+__global__ void __launch_bounds__(kStepBlock, 2)
     UpdateKernel(StepPlan plan, const float* __restrict__ grads, int dim_class,
                  int chunk_blocks, Rule rule) {
   if (blockIdx.x < chunk_blocks) {
@@ -385,12 +398,11 @@ Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
                    int num_processors, cudaStream_t stream) {
   constexpr int W = ClassShape<kClass>::kWidth, G = ClassShape<kClass>::kLanes;
   const auto kernel = UpdateKernel<Rule, W, G>;
-  int resident = 0;
-  EV_CUDA_RETURN_IF_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &resident, kernel, kStepBlock, 0));
+  // A block too many costs less than a persistent grid's last round.
   const int chunk_blocks = 2 * num_processors;
-  const int blocks = chunk_blocks + resident * num_processors;
-  kernel<<<blocks, kStepBlock, 0, stream>>>(plan, grads, kClass, chunk_blocks,
+  const int64_t blocks =
+      chunk_blocks + (plan.class_ids[kClass] + kStepBlock - 1) / kStepBlock;
+  kernel<<<static_cast<unsigned>(blocks), kStepBlock, 0, stream>>>(plan, grads, kClass, chunk_blocks,
                                             rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("UpdateKernel");
   FinishKernel<Rule, W, G><<<2 * num_processors, kStepBlock, 0, stream>>>(
