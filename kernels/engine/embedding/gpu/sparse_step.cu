@@ -74,6 +74,45 @@ class Upload {
   int turn_ = 0;
 };
 
+// A stream beside the caller's, for work that little else waits for and that is
+// long rather than wide. Its blocks go first.
+class SideStream {
+ public:
+  ~SideStream() {
+    if (fork_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(fork_));
+    if (join_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(join_));
+    if (stream_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
+  }
+  Status Create() {
+    int least = 0, greatest = 0;
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    EV_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithPriority(
+        &stream_, cudaStreamNonBlocking, greatest));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaEventCreateWithFlags(&join_, cudaEventDisableTiming));
+    return Status::OK();
+  }
+  // What follows on this stream comes after what was enqueued on main so far.
+  Status Fork(cudaStream_t main) {
+    EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(fork_, main));
+    EV_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(stream_, fork_, 0));
+    return Status::OK();
+  }
+  Status Join(cudaStream_t main) {
+    EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(join_, stream_));
+    EV_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(main, join_, 0));
+    return Status::OK();
+  }
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t fork_ = nullptr, join_ = nullptr;
+};
+
 int64_t TilesOf(int64_t n, int64_t tile) { return (n + tile - 1) / tile; }
 
 }  // namespace
@@ -101,6 +140,7 @@ class SparseStep::Impl {
 
   DeviceBuffer description, scratch;
   Upload upload;
+  SideStream side;
   int64_t max_ids = 0, max_samples = 0;
   StepPlan plan = {};
   std::vector<int64_t> shape;  // of the last batch
@@ -183,6 +223,7 @@ Status SparseStep::Impl::Create(const SparseStepOptions& given,
   const size_t bytes = n * sizeof(StepTable) + 4 * (n + 1) * sizeof(int32_t);
   EV_RETURN_IF_ERROR(description.Allocate(bytes, "the step"));
   EV_RETURN_IF_ERROR(upload.Create(bytes));
+  EV_RETURN_IF_ERROR(side.Create());
   plan.num_tables = static_cast<int>(n);
   plan.tables = description.as<StepTable>();
   const int32_t* tiles = reinterpret_cast<const int32_t*>(plan.tables + n);
@@ -403,12 +444,16 @@ Status SparseStep::Backward(const float* grads, const std::string& rule,
     status = LaunchInsertAbsent(impl.plan, impl.set->device_tables(),
                                 impl.num_processors, stream);
     if (!status.ok()) return;
-    status = LaunchSortLong(impl.plan, impl.num_processors, stream);
+    status = impl.side.Fork(stream.get());
+    if (!status.ok()) return;
+    status = LaunchSortLong(impl.plan, impl.num_processors, impl.side.get());
     for (int c = 0; c < kClasses && status.ok(); ++c) {
       if (impl.class_begin[c] == impl.class_begin[c + 1]) continue;
       status = LaunchUpdate<Rule>(impl.plan, c, grads, r, impl.num_processors,
-                                  stream);
+                                  stream, impl.side.get());
     }
+    const Status joined = impl.side.Join(stream.get());
+    if (status.ok()) status = joined;
   });
   EV_RETURN_IF_ERROR(found);
   EV_RETURN_IF_ERROR(status);

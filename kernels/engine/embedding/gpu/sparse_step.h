@@ -11,12 +11,13 @@
 //                  of several occurrences get a place for them
 //   pool           rows go straight from the tables to the pooled outputs; each
 //                  occurrence is put in its key's place
-// BACKWARD (4 launches, + 2 per further class)
+// BACKWARD (5 launches, + 3 per further class)
 //   insert         keys without a row get one
-//   sort           the occurrences of hot keys, in ascending order
 //   update         per key the sum of its gradients, applied to the row: value
 //                  and slots read once, written once
-//   finish         the same for keys whose sum was cut into chunks
+//   sort, chunks,  the same for keys of more than 16 occurrences: those in
+//   finish         order, summed in chunks, the chunks summed; on a stream of
+//                  its own beside update, joined before Backward's work ends
 //
 // DETERMINISM. A key's occurrences are added in their order, in chunks of 64
 // when there are more; the same batch gives the same bits, always. Up to 64

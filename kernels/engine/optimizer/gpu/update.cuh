@@ -325,18 +325,18 @@ __device__ __forceinline__ void SumChunks(const StepPlan& plan,
   }
 }
 
-// The first blocks sum chunks, which take longest; the others do the rest.
 template <typename Rule, int W, int G>
 __global__ void __launch_bounds__(kStepBlock, 2)
     UpdateKernel(StepPlan plan, const float* __restrict__ grads, int dim_class,
-                 int chunk_blocks, Rule rule) {
-  if (blockIdx.x < chunk_blocks) {
-    SumChunks<Rule, W, G>(plan, grads, dim_class, blockIdx.x, chunk_blocks,
-                          rule);
-  } else {
-    UpdateSmall<Rule, W, G>(plan, grads, dim_class, blockIdx.x - chunk_blocks,
-                            gridDim.x - chunk_blocks, rule);
-  }
+                 Rule rule) {
+  UpdateSmall<Rule, W, G>(plan, grads, dim_class, blockIdx.x, gridDim.x, rule);
+}
+
+template <typename Rule, int W, int G>
+__global__ void __launch_bounds__(kStepBlock, 3)
+    ChunkKernel(StepPlan plan, const float* __restrict__ grads, int dim_class,
+                Rule rule) {
+  SumChunks<Rule, W, G>(plan, grads, dim_class, blockIdx.x, gridDim.x, rule);
 }
 
 // Keys of several chunks: kFinishLanes sums of every kFinishLanes-th chunk, then
@@ -395,17 +395,20 @@ __global__ void __launch_bounds__(kStepBlock)
 
 template <typename Rule, int kClass>
 Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
-                   int num_processors, cudaStream_t stream) {
+                   int num_processors, cudaStream_t stream,
+                   cudaStream_t hot_stream) {
   constexpr int W = ClassShape<kClass>::kWidth, G = ClassShape<kClass>::kLanes;
-  const auto kernel = UpdateKernel<Rule, W, G>;
   // A block too many costs less than a persistent grid's last round.
-  const int chunk_blocks = 2 * num_processors;
-  const int64_t blocks =
-      chunk_blocks + (plan.class_ids[kClass] + kStepBlock - 1) / kStepBlock;
-  kernel<<<static_cast<unsigned>(blocks), kStepBlock, 0, stream>>>(plan, grads, kClass, chunk_blocks,
-                                            rule);
+  const int64_t blocks = (plan.class_ids[kClass] + kStepBlock - 1) / kStepBlock;
+  if (blocks == 0) return Status::OK();
+  UpdateKernel<Rule, W, G>
+      <<<static_cast<unsigned>(blocks), kStepBlock, 0, stream>>>(plan, grads,
+                                                                 kClass, rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("UpdateKernel");
-  FinishKernel<Rule, W, G><<<2 * num_processors, kStepBlock, 0, stream>>>(
+  ChunkKernel<Rule, W, G><<<3 * num_processors, kStepBlock, 0, hot_stream>>>(
+      plan, grads, kClass, rule);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ChunkKernel");
+  FinishKernel<Rule, W, G><<<2 * num_processors, kStepBlock, 0, hot_stream>>>(
       plan, kClass, rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("FinishKernel");
   return Status::OK();
@@ -415,25 +418,26 @@ Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
 
 template <typename Rule>
 Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
-                    const Rule& rule, int num_processors, StreamView stream) {
+                    const Rule& rule, int num_processors, StreamView stream,
+                    StreamView hot_stream) {
   namespace internal = update_internal;
-  cudaStream_t s = stream.get();
+  cudaStream_t s = stream.get(), h = hot_stream.get();
   switch (dim_class) {
     case 0:
       return internal::LaunchClass<Rule, 0>(plan, grads, rule, num_processors,
-                                            s);
+                                            s, h);
     case 1:
       return internal::LaunchClass<Rule, 1>(plan, grads, rule, num_processors,
-                                            s);
+                                            s, h);
     case 2:
       return internal::LaunchClass<Rule, 2>(plan, grads, rule, num_processors,
-                                            s);
+                                            s, h);
     case 3:
       return internal::LaunchClass<Rule, 3>(plan, grads, rule, num_processors,
-                                            s);
+                                            s, h);
     default:
       return internal::LaunchClass<Rule, 4>(plan, grads, rule, num_processors,
-                                            s);
+                                            s, h);
   }
 }
 
@@ -442,6 +446,6 @@ Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
 
 #define EV_INSTANTIATE_UPDATE(Rule)                                          \
   template Status LaunchUpdate<Rule>(const StepPlan&, int, const float*,     \
-                                     const Rule&, int, StreamView);
+                                     const Rule&, int, StreamView, StreamView);
 
 #endif  // KERNELS_ENGINE_OPTIMIZER_GPU_UPDATE_CUH_
