@@ -158,7 +158,7 @@ Status RouteTable(const RouteInput& in, const RouteOptions& options,
   if (table->has_weights) std::copy_n(in.weights, n, table->weights);
   table->has_factors = ev::SampleFactors(
       in.combiner, table->offsets,
-      table->has_weights ? table->weights : nullptr, in.batch_size,
+      table->has_weights ? table->weights : nullptr, 0, in.batch_size,
       table->factors);
   return Status::OK();
 }

@@ -108,6 +108,7 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
                      std::vector<Update>* updates, Parallel* parallel) {
   std::vector<PooledInput> lookups;
   std::vector<Update*> owners;
+  std::vector<const int64_t*> given;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].plan != nullptr || inputs[i].keys.empty()) continue;
     PooledInput lookup;
@@ -117,6 +118,7 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
     lookup.ids64 = inputs[i].keys.data();
     lookups.push_back(lookup);
     owners.push_back(&(*updates)[i]);
+    given.push_back(inputs[i].counts);
   }
   EV_RETURN_IF_ERROR(PlanIds(lookups, Samples::kOneIdEach, plan, parallel,
                              [](int) { return Status::OK(); }));
@@ -124,12 +126,25 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
   std::vector<float*> sums(lookups.size(), nullptr);
   for (size_t k = 0; k < lookups.size(); ++k) {
     PlannedTable* planned = plan->mutable_planned(static_cast<int>(k));
-    if (planned->all_unique()) continue;  // keys and gradients as they came
+    const bool all_unique = planned->all_unique();
+    int32_t* occurrences = nullptr;
+    if (given[k] != nullptr) {
+      occurrences =
+          planned->occurrence_counts.ReserveOf<int32_t>(planned->num_unique);
+      std::fill(occurrences, occurrences + planned->num_unique, 0);
+      for (int64_t i = 0; i < lookups[k].num_ids; ++i) {
+        occurrences[all_unique ? i : planned->inverse[i]] +=
+            static_cast<int32_t>(given[k][i]);
+      }
+      owners[k]->counts = occurrences;
+    }
+    if (all_unique) continue;  // keys and gradients as they came
     grads[k] = owners[k]->grads;
     sums[k] =
         planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
     owners[k]->keys = plan->unique_keys(static_cast<int>(k));
-    owners[k]->counts = planned->counts;
+    owners[k]->counts =
+        occurrences != nullptr ? occurrences : planned->counts;
     owners[k]->grads = sums[k];
   }
   return PooledBackward(*plan, grads, sums, parallel);

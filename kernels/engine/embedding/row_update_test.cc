@@ -348,6 +348,22 @@ TEST_F(RowUpdateTest, CountsOccurrencesAndStampsTheStep) {
   EXPECT_EQ(102, version[2]);
 }
 
+TEST_F(RowUpdateTest, GivenCountsAreSummedToo) {
+  const std::vector<int64_t> distinct = {7, -1}, twice = {7, -1, 7};
+  const std::vector<int64_t> counts = {5, 6, 40};
+  for (const std::vector<int64_t>& keys : {distinct, twice}) {
+    const auto table = MakeTable("counted", 1);
+    const std::vector<float> grads(keys.size(), 1.0f);
+    UpdateInput in = Input(table.get(), keys, grads);
+    in.counts = counts.data();
+    ASSERT_OK(Adagrad({in}, &pool_));
+    int64_t frequencies[2], versions[2];
+    ASSERT_OK(table->GetMeta(distinct, frequencies, versions));
+    EXPECT_EQ(keys.size() == 2 ? 5 : 45, frequencies[0]);
+    EXPECT_EQ(6, frequencies[1]);
+  }
+}
+
 TEST_F(RowUpdateTest, ASecondOptimizerWidensRowsOfALiveTable) {
   auto table = MakeTable("user", 3);
   Draw(2000, 3, 700);
