@@ -20,6 +20,10 @@
 // been of an older or newer occupant than the key, then an erase, and with it a
 // new version, would lie between two of its loads. On x86 each of these is a
 // plain load from a line that is already there.
+//
+// An emptied slot keeps its key, and an insert prefers the empty slot that has
+// its key already. So a key that is live in a bucket is in the first of the
+// slots that show it, and a reader need not look at a second.
 
 #ifndef KERNELS_ENGINE_TABLE_CPU_BUCKET_H_
 #define KERNELS_ENGINE_TABLE_CPU_BUCKET_H_
@@ -130,76 +134,50 @@ inline uint32_t MatchKey(const Bucket& bucket, int64_t key) {
 #endif
 }
 
-// The first slot of a match.
-inline int FirstSlot(uint32_t match) { return __builtin_ctz(match) / 2; }
-
-// Its key and row: keys[FirstSlot(match)] without halving the bit's number only
-// to double it again.
+// The key and the row of the first slot of a match.
 inline const std::atomic<int64_t>& FirstKey(const Bucket& bucket,
-                                            uint32_t match) {
+                                            uint64_t match) {
+  // keys[bit / 2], without halving the bit's number only to double it again.
   return *reinterpret_cast<const std::atomic<int64_t>*>(
-      reinterpret_cast<const char*>(bucket.keys) +
-      size_t{4} * static_cast<uint32_t>(__builtin_ctz(match)));
+      reinterpret_cast<const char*>(bucket.keys) + size_t{4} * static_cast<size_t>(__builtin_ctzll(match)));
 }
 inline const std::atomic<uint32_t>& FirstRow(const Bucket& bucket,
-                                             uint32_t match) {
+                                             uint64_t match) {
   return *reinterpret_cast<const std::atomic<uint32_t>*>(
-      reinterpret_cast<const char*>(bucket.rows) +
-      size_t{2} * static_cast<uint32_t>(__builtin_ctz(match)));
+      reinterpret_cast<const char*>(bucket.rows) + size_t{2} * static_cast<size_t>(__builtin_ctzll(match)));
 }
 
-// The row of the key if it is in this bucket; else kNoRow, and *go_on says
-// whether it may be further along its chain. Takes no lock.
+// FindInBucket again, after a writer came between its loads.
+RowHandle FindInBucketAgain(const Bucket& bucket, int64_t key,
+                            uint32_t passed_bit, uint32_t* go_on);
+
+// The row of the key if it is in this bucket; else kNoRow, and *go_on (0 or 1)
+// says whether it may be further along its chain. Takes no lock. Has no branch
+// that depends on whether the key is there, which no predictor can know: this
+// is the innermost step of everything. passed_bit: upper bits do not matter.
 inline RowHandle FindInBucket(const Bucket& bucket, int64_t key,
-                              uint32_t passed_bit, bool* go_on) {
-  for (;;) {
-    const uint32_t meta = bucket.meta.load(std::memory_order_acquire);
-    bool torn = false;
-    for (uint32_t match = MatchKey(bucket, key); match != 0;
-         match &= match - 1) {
-      const uint32_t row =
-          FirstRow(bucket, match).load(std::memory_order_acquire);
-      if (row == 0) continue;
-      if (FirstKey(bucket, match).load(std::memory_order_acquire) == key &&
-          bucket.meta.load(std::memory_order_relaxed) == meta) {
-        return ~row;
-      }
-      torn = true;
-      break;
-    }
-    if (torn) continue;
-    *go_on = (meta >> passed_bit & 1) != 0;
-    return kNoRow;
-  }
-}
-
-// The same without a branch that depends on whether the key is there, which no
-// predictor can know: the innermost step of everything. *go_on is 0 or 1.
-inline RowHandle FindInBucketBranchless(const Bucket& bucket, int64_t key,
-                                        uint32_t passed_bit, size_t* go_on) {
+                              uint32_t passed_bit, uint32_t* go_on) {
   const uint32_t meta = bucket.meta.load(std::memory_order_acquire);
   const uint32_t match = MatchKey(bucket, key);
   // Without a match the loads go to the words behind the slots, and what they
   // give is masked out.
-  constexpr uint32_t kBehindSlots = 1u << (2 * kSlots);
-  const uint32_t at = match | kBehindSlots;
+  constexpr uint64_t kBehindSlots = 1u << (2 * kSlots);
+  const uint64_t at = match | kBehindSlots;
   const uint32_t row = FirstRow(bucket, at).load(std::memory_order_acquire);
   const int64_t again = FirstKey(bucket, at).load(std::memory_order_acquire);
   const uint32_t changed = bucket.meta.load(std::memory_order_relaxed) ^ meta;
-  const uint32_t none = 0u - static_cast<uint32_t>(match == 0);
-  const uint64_t torn =
-      (static_cast<uint64_t>(again ^ key) | changed |
-       static_cast<uint64_t>(row == 0)) &
-      ~static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(none)));
+  // All ones without a match. A mask, since a compiler that sees a condition
+  // makes a branch of it.
+  const int64_t none = -static_cast<int64_t>(match == 0);
+  const uint64_t torn = (static_cast<uint64_t>(again ^ key) | changed) &
+                        ~static_cast<uint64_t>(none);
   if (__builtin_expect(torn != 0, 0)) {
-    // An empty slot with the key of an earlier tenant, or a writer at work.
-    bool more = false;
-    const RowHandle found = FindInBucket(bucket, key, passed_bit, &more);
-    *go_on = more;
-    return found;
+    return FindInBucketAgain(bucket, key, passed_bit, go_on);
   }
-  *go_on = none & (meta >> passed_bit) & 1;
-  return ~row | none;
+  const uint32_t result = ~row | static_cast<uint32_t>(none);
+  *go_on = static_cast<uint32_t>(result == kNoRow) &
+           (meta >> (passed_bit & 31));
+  return result;
 }
 
 // What slot s holds; false when it is empty. Takes no lock.
@@ -217,22 +195,22 @@ inline bool ReadSlot(const Bucket& bucket, int s, int64_t* key,
 
 // --- Writers: under the lock of the segment. ---
 
+// Slots of the bucket that are empty, as bits (MatchKey's).
+inline uint32_t EmptySlots(const Bucket& bucket) {
+  uint32_t empty = 0;
+  for (int s = 0; s < kSlots; ++s) {
+    empty |= static_cast<uint32_t>(
+                 bucket.rows[s].load(std::memory_order_relaxed) == 0)
+             << (2 * s);
+  }
+  return empty;
+}
+
 // A place for a key on its chain.
 struct Slot {
   Bucket* bucket = nullptr;
   int index = 0;
 };
-
-// -1 when it is full.
-inline int EmptySlot(const Bucket& bucket) {
-  uint32_t empty = 0;
-  for (int s = 0; s < kSlots; ++s) {
-    empty |= static_cast<uint32_t>(
-                 bucket.rows[s].load(std::memory_order_relaxed) == 0)
-             << s;
-  }
-  return empty == 0 ? -1 : __builtin_ctz(empty);
-}
 
 // Where the key is; bucket null when it is absent.
 inline Slot LocateLocked(uint64_t array, uint64_t hash, int64_t key) {
@@ -240,13 +218,8 @@ inline Slot LocateLocked(uint64_t array, uint64_t hash, int64_t key) {
   const uint32_t bit = 1u << PassedBit(hash);
   do {
     Bucket* bucket = chain.bucket();
-    for (uint32_t match = MatchKey(*bucket, key); match != 0;
-         match &= match - 1) {
-      const int s = FirstSlot(match);
-      if (bucket->rows[s].load(std::memory_order_relaxed) != 0) {
-        return Slot{bucket, s};
-      }
-    }
+    const uint32_t match = MatchKey(*bucket, key) & ~EmptySlots(*bucket);
+    if (match != 0) return Slot{bucket, __builtin_ctz(match) / 2};
     if ((bucket->meta.load(std::memory_order_relaxed) & bit) == 0) break;
   } while (chain.Next());
   return Slot{};
@@ -259,8 +232,10 @@ inline bool InsertLocked(uint64_t array, uint64_t hash, int64_t key,
   const uint32_t bit = 1u << PassedBit(hash);
   for (;;) {
     Bucket* bucket = chain.bucket();
-    const int s = EmptySlot(*bucket);
-    if (s >= 0) {
+    const uint32_t empty = EmptySlots(*bucket);
+    if (empty != 0) {
+      const uint32_t had_key = empty & MatchKey(*bucket, key);
+      const int s = __builtin_ctz(had_key != 0 ? had_key : empty) / 2;
       bucket->keys[s].store(key, std::memory_order_release);
       bucket->rows[s].store(~row, std::memory_order_release);
       return true;

@@ -7,50 +7,23 @@
 #include <numeric>
 
 #include "kernels/engine/base/epoch.h"
+#include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/pages.h"
 #include "kernels/engine/base/prefetch.h"
+#include "kernels/engine/table/cpu/bucket.h"
+#include "kernels/engine/table/cpu/find_pipeline.h"
 #include "kernels/engine/table/cpu/segment_size.h"
 #include "kernels/engine/table/cpu/segments.h"
 
 namespace ev {
 namespace {
 
-// Keys whose lines are on their way at once, and keys per on_group. A core of
-// today keeps 12 to 24 lines in flight; asking a little earlier than that keeps
-// it from running dry, asking much earlier evicts what was asked for.
-constexpr size_t kGroup = 32;
-
 // A find-or-insert looks without locks for this many keys, whose lines then are
 // still in the first-level cache when the absent ones are inserted.
 constexpr size_t kInsertBatch = 256;
 
-// The home of a key and, in the bits that an address of a line leaves free,
-// which bit tells there whether to go on.
-class Home {
- public:
-  Home() {}
-  Home(const Bucket* bucket, uint64_t hash)
-      : word_(reinterpret_cast<uintptr_t>(bucket) | PassedBit(hash)) {}
-  const Bucket* bucket() const {
-    return reinterpret_cast<const Bucket*>(word_ & ~uintptr_t{kCacheLine - 1});
-  }
-  uint32_t passed_bit() const { return word_ & 15; }
-  void Prefetch() const { PrefetchLine(reinterpret_cast<const void*>(word_)); }
-
- private:
-  uintptr_t word_;
-};
-
-// A key that is not at home; its chain stands at the bucket that comes next.
-struct Beyond {
-  Chain chain;
-  uint32_t passed_bit;
-  size_t index;
-};
-
-struct BeyondList {
-  size_t size = 0;
-  Beyond keys[kGroup];
-};
+// Keys whose homes an erase asks for before it looks at the first.
+constexpr size_t kEraseBatch = 32;
 
 // Readers must not see a writer's unfinished segment, writers must not see each
 // other's: unlocks on every way out.
@@ -108,126 +81,10 @@ class HashIndex::Impl {
 HashIndex::HashIndex() : impl_(new Impl) {}
 HashIndex::~HashIndex() {}
 
-// Several groups are under way: while the homes of group g are read, those of
-// the next are asked for; the second buckets of group g - 1 are read, and
-// whatever is left of group g - 2, which is then complete. Nothing is read that
-// was not asked for a group earlier, but for the third bucket on of one key in
-// fifty.
-//
-// The homes are computed ahead, so that the loop that waits for memory is
-// short: a prefetch that misses the TLB holds up what comes after it, and the
-// fewer the instructions from one prefetch to the next, the more of them wait
-// together.
 void HashIndex::FindInGroups(Span<const int64_t> keys, RowHandle* handles,
                              GroupFn fn, void* context) const {
-  const size_t n = keys.size();
-  if (n == 0) return;
   EpochDomain::Guard guard;
-  Home homes[3][kGroup];
-  BeyondList second[2], later[2];
-
-  const auto compute = [&](size_t group) {
-    const Directory& directory = impl_->segments.directory();
-    Home* const to = homes[group % 3];
-    const int64_t* const from = &keys[group * kGroup];
-    const size_t size = std::min(n - group * kGroup, kGroup);
-    for (size_t i = 0; i < size; ++i) {
-      const uint64_t hash = MixKey(from[i]);
-      to[i] = Home(HomeBucket(directory.arrays[directory.IndexOf(hash)].load(
-                                  std::memory_order_acquire),
-                              hash),
-                   hash);
-    }
-    // The loop below asks for a whole group.
-    for (size_t i = size; i < kGroup; ++i) to[i] = to[0];
-  };
-  // Sends the keys that are not at home on their chains.
-  const auto go_beyond = [&](const Home* home, size_t begin,
-                             const uint8_t* which, size_t size,
-                             BeyondList* to) {
-    const Directory& directory = impl_->segments.directory();
-    for (size_t b = 0; b < size; ++b) {
-      Beyond& beyond = to->keys[b];
-      beyond.index = begin + which[b];
-      const uint64_t hash = MixKey(keys[beyond.index]);
-      beyond.passed_bit = PassedBit(hash);
-      beyond.chain = Chain(directory.arrays[directory.IndexOf(hash)].load(
-                               std::memory_order_acquire),
-                           hash);
-      // Unless the segment has grown since: then from the start.
-      if (beyond.chain.bucket() == home[which[b]].bucket()) {
-        beyond.chain.Next();
-      }
-      PrefetchLine(beyond.chain.bucket());
-    }
-    to->size = size;
-  };
-  // Looks at the next bucket of each key in 'from'; those that must go further
-  // go to 'to'.
-  const auto advance = [&](BeyondList* from, BeyondList* to) {
-    for (size_t b = 0; b < from->size; ++b) {
-      Beyond& at = from->keys[b];
-      bool go_on = false;
-      const RowHandle row = FindInBucket(*at.chain.bucket(), keys[at.index],
-                                         at.passed_bit, &go_on);
-      handles[at.index] = row;
-      if (row == kNoRow && go_on && at.chain.Next()) {
-        PrefetchLine(at.chain.bucket());
-        to->keys[to->size++] = at;
-      }
-    }
-    from->size = 0;
-  };
-
-  // Follows what is left of each chain to its end.
-  const auto finish = [&](BeyondList* list) {
-    for (size_t b = 0; b < list->size; ++b) {
-      Beyond& at = list->keys[b];
-      RowHandle row = kNoRow;
-      bool go_on = true;
-      while (go_on) {
-        row = FindInBucket(*at.chain.bucket(), keys[at.index], at.passed_bit,
-                           &go_on);
-        if (row != kNoRow || !at.chain.Next()) break;
-      }
-      handles[at.index] = row;
-    }
-    list->size = 0;
-  };
-
-  const size_t groups = (n + kGroup - 1) / kGroup;
-  compute(0);
-  for (size_t i = 0; i < std::min(n, kGroup); ++i) homes[0][i].Prefetch();
-  if (groups > 1) compute(1);
-  for (size_t g = 0; g < groups + 2; ++g) {
-    BeyondList* const new_second = &second[g % 2];
-    BeyondList* const new_later = &later[g % 2];
-    if (g + 2 < groups) compute(g + 2);
-    if (g < groups) {
-      const Home* const home = homes[g % 3];
-      const Home* const next = homes[(g + (g + 1 < groups)) % 3];
-      const size_t begin = g * kGroup;
-      const size_t size = std::min(n - begin, kGroup);
-      uint8_t not_home[kGroup];
-      size_t num_not_home = 0;
-      for (size_t i = 0; i < size; ++i) {
-        next[i].Prefetch();
-        size_t go_on;
-        handles[begin + i] =
-            FindInBucketBranchless(*home[i].bucket(), keys[begin + i],
-                                   home[i].passed_bit(), &go_on);
-        not_home[num_not_home] = static_cast<uint8_t>(i);
-        num_not_home += go_on;
-      }
-      go_beyond(home, begin, not_home, num_not_home, new_second);
-    }
-    advance(&second[(g + 1) % 2], new_later);
-    if (g < 2) continue;
-    finish(&later[(g + 1) % 2]);
-    if (fn != nullptr) {
-      fn(context, (g - 2) * kGroup, std::min(n, (g - 1) * kGroup));
-    }
-  }
+  FindPipeline(impl_->segments, keys, handles).Run(fn, context);
 }
 
 Status HashIndex::Impl::InsertOne(int64_t key, RowSource* source,
@@ -294,9 +151,7 @@ void HashIndex::Impl::PrefetchHomes(Span<const int64_t> keys) const {
   const Directory& directory = segments.directory();
   for (const int64_t key : keys) {
     const uint64_t hash = MixKey(key);
-    PrefetchLine(HomeBucket(directory.arrays[directory.IndexOf(hash)].load(
-                                std::memory_order_acquire),
-                            hash));
+    PrefetchLine(HomeBucket(directory.ArrayOf(hash), hash));
   }
 }
 
@@ -321,9 +176,9 @@ int64_t HashIndex::Erase(
     Span<const int64_t> keys,
     const std::function<void(int64_t, RowHandle)>& erased) {
   int64_t total = 0;
-  for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
+  for (size_t begin = 0; begin < keys.size(); begin += kEraseBatch) {
     const Span<const int64_t> group =
-        keys.subspan(begin, std::min(kGroup, keys.size() - begin));
+        keys.subspan(begin, std::min(kEraseBatch, keys.size() - begin));
     impl_->PrefetchHomes(group);
     for (const int64_t key : group) total += impl_->EraseOne(key, erased);
   }

@@ -8,13 +8,13 @@
 // cache line with five keys and their rows (bucket.h). The directory entry is
 // one word with the array's address and length, so a find costs one access to a
 // directory that lives in the first-level cache and one line of the array; one
-// find in eight at the highest load costs a second line, and a find of an
+// find in nine at the highest load costs a second line, and a find of an
 // absent key hardly ever.
 //
-// Finds take no lock. They run in a pipeline: the line of a key is asked for
-// two dozen keys before it is read, so that the memory system, not its latency,
-// sets the pace; the few keys that need a second line ask for it and are
-// finished at the end of their group.
+// Finds take no lock. They run in a pipeline (find_pipeline.h): the line of a
+// key is asked for a group of keys before it is read, so that the memory
+// system, not its latency, sets the pace; so are the second lines of the few
+// keys that need one.
 //
 // Writers lock one segment. An insert first looks without a lock, so a batch of
 // keys that are all present is a find.
@@ -28,7 +28,7 @@
 // segment; old ones are kept, together they are no longer than the current).
 // No moment has two copies of more than the segments that are growing.
 //
-// Cost: 16 to 22 bytes per key (segment_size.h); an empty index is under 1 KiB.
+// Cost: 17 to 23 bytes per key (segment_size.h); an empty index is under 1 KiB.
 
 #ifndef KERNELS_ENGINE_TABLE_CPU_HASH_INDEX_H_
 #define KERNELS_ENGINE_TABLE_CPU_HASH_INDEX_H_

@@ -3,10 +3,10 @@
 //
 // How many buckets a segment of the index has, as its keys come and go.
 //
-// A slot is 64 / 5 = 12.8 bytes. Growing at 25/32 full, by a quarter (by a
-// third at most), a segment is hardly ever less than 56 % full, which is 23
-// bytes per key; just before it grows it is 16.4. Fuller would touch more lines
-// per find (1.17 on average at the limit, 1.06 just after growth), emptier
+// A slot is 64 / 5 = 12.8 bytes. Growing at three quarters full, by a quarter
+// (by a third at most), a segment is hardly ever less than 55 % full, which is
+// 23 bytes per key; just before it grows it is 17. Fuller would touch more
+// lines per find (1.14 on average at the limit, 1.05 just after growth), emptier
 // would cost memory. The hash gives all segments the same number of keys, so
 // that they would all grow in the same moment: each has its own limit, up to a
 // sixteenth lower.
@@ -34,7 +34,7 @@ static_assert(2 * kMaxSegmentBuckets <= kCountMask, "an array fits its word");
 // Keys beyond which a segment of this many buckets grows. prefix: the first
 // 'depth' bits of the hashes of its keys.
 inline int64_t MaxKeys(uint64_t buckets, uint64_t prefix, uint32_t depth) {
-  const uint64_t keys = buckets * kSlots * 25 / 32;
+  const uint64_t keys = buckets * kSlots * 3 / 4;
   if (depth == 0) return static_cast<int64_t>(keys);
   const uint64_t lower = MixKey(static_cast<int64_t>(prefix)) >> 56;  // 0..255
   return static_cast<int64_t>(keys - keys * lower / (256 * 16));

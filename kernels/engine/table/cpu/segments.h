@@ -42,6 +42,12 @@ struct Directory {
   // depth may be 0, and a shift by 64 is undefined.
   size_t IndexOf(uint64_t hash) const { return hash >> 1 >> (63 - depth); }
 
+  // The array that holds this hash, or held it when this was the directory.
+  // REQUIRES: an epoch guard.
+  uint64_t ArrayOf(uint64_t hash) const {
+    return arrays[IndexOf(hash)].load(std::memory_order_acquire);
+  }
+
   const uint32_t depth;
   const size_t size;
   std::unique_ptr<std::atomic<uint64_t>[]> arrays;     // for finds
