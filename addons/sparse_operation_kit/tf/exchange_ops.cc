@@ -51,6 +51,7 @@ REGISTER_OP("SokRoute")
     .Attr("with_occurrences: bool = false")
     .Attr("dedup: bool = true")
     .Attr("fingerprint: int")
+    .Attr("call: string")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_tables, num_weights, num_ranks;
@@ -109,6 +110,7 @@ num_ranks: W.
 with_occurrences: Whether the message says how often each key occurs.
 dedup: False sends every id, for measurements.
 fingerprint: Of the lookup; the same on all ranks.
+call: The lookup's name.
 )doc");
 
 REGISTER_OP("SokServe")
@@ -196,6 +198,7 @@ REGISTER_OP("SokPoolGrad")
     .Attr("Twire: {float, half}")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .Attr("num_ranks: int >= 1")
+    .Attr("call: string")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_grads, num_ranks;
@@ -220,6 +223,7 @@ grads: K gradients of outputs [B, D].
 message: For each rank the sums over the occurrences of its keys, by table, key.
 splits: [W].
 tables: The K tables' numbers in the lookup.
+call: The lookup's name.
 )doc");
 
 REGISTER_OP("SokPoolWeightGrad")
@@ -255,6 +259,7 @@ REGISTER_OP("SokServeGrad")
     .Input("message: int64")
     .Input("splits: int32")
     .Input("gradients: Twire")
+    .Input("route: variant")
     .Output("keys: num_grads * int64")
     .Output("unique_grads: num_grads * float")
     .Attr("num_grads: int >= 1")
@@ -284,11 +289,28 @@ Sums the gradients of the keys that this rank owns over all ranks, in rank order
 
 plan, message, splits: Of SokServe.
 gradients: What came from rank 0, 1, ... for the keys it had asked for.
+route: Of SokRoute, which notes that the wait is over.
 keys: K vectors of distinct keys [U].
 unique_grads: K matrices [U, D].
 num_tables: T of the lookup.
 tables: The K tables' numbers in it.
 dims: K row lengths.
+)doc");
+
+REGISTER_OP("SokLongestWait")
+    .Output("seconds: double")
+    .Output("what: string")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Scalar());
+      c->set_output(1, c->Scalar());
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Says which lookup of this process has waited longest for other ranks.
+
+seconds: Since when it waits; 0 when none does.
+what: Which one; empty when none does.
 )doc");
 
 }  // namespace

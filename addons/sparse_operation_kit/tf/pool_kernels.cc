@@ -3,6 +3,7 @@
 //
 // SokPool, SokPoolGrad, SokPoolWeightGrad.
 
+#include <string>
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/pool.h"
@@ -39,8 +40,10 @@ class PoolOp : public OpKernel {
 
   void Compute(OpKernelContext* context) override {
     const int plan_input = num_tables_ + num_weights_;
-    const sok::RoutePlan* plan = nullptr;
-    OP_REQUIRES_OK(context, GetRoute(context, plan_input, &plan));
+    RouteState* route = nullptr;
+    OP_REQUIRES_OK(context, GetRoute(context, plan_input, &route));
+    route->EndWait();
+    const sok::RoutePlan* plan = &route->plan();
     OP_REQUIRES(context, plan->num_tables() == num_tables_,
                 InvalidArgument("a lookup of ", num_tables_,
                                 " tables got the route of ",
@@ -71,6 +74,7 @@ class PoolGradOp : public OpKernel {
  public:
   explicit PoolGradOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, GetWire(context, &wire_));
+    OP_REQUIRES_OK(context, context->GetAttr("call", &call_));
     OP_REQUIRES_OK(context, context->GetAttr("tables", &tables_));
     OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &num_ranks_));
     int num_grads;
@@ -81,8 +85,9 @@ class PoolGradOp : public OpKernel {
   }
 
   void Compute(OpKernelContext* context) override {
-    const sok::RoutePlan* plan = nullptr;
-    OP_REQUIRES_OK(context, GetRoute(context, 0, &plan));
+    RouteState* route = nullptr;
+    OP_REQUIRES_OK(context, GetRoute(context, 0, &route));
+    const sok::RoutePlan* plan = &route->plan();
     OP_REQUIRES(context, plan->num_ranks() == num_ranks_,
                 InvalidArgument("the gradient of a lookup over ", num_ranks_,
                                 " ranks got the route of one over ",
@@ -116,9 +121,11 @@ class PoolGradOp : public OpKernel {
     OP_REQUIRES_OK(
         context, ToTf(sok::PoolGradient(*plan, tables_, grads, wire_,
                                         MutableWireData(message), &parallel)));
+    route->BeginWait(call_ + ", gradients");
   }
 
  private:
+  std::string call_;
   sok::WireType wire_;
   std::vector<int32> tables_;
   int num_ranks_ = 0;
@@ -133,8 +140,9 @@ class PoolWeightGradOp : public OpKernel {
   }
 
   void Compute(OpKernelContext* context) override {
-    const sok::RoutePlan* plan = nullptr;
-    OP_REQUIRES_OK(context, GetRoute(context, 0, &plan));
+    RouteState* route = nullptr;
+    OP_REQUIRES_OK(context, GetRoute(context, 0, &route));
+    const sok::RoutePlan* plan = &route->plan();
     OP_REQUIRES(context, table_ < plan->num_tables(),
                 InvalidArgument("table ", table_, " of a lookup of ",
                                 plan->num_tables()));

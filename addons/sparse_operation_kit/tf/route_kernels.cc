@@ -56,6 +56,7 @@ class RouteOp : public OpKernel {
                    context->GetAttr("num_ranks", &options_.num_ranks));
     OP_REQUIRES_OK(context, context->GetAttr("dedup", &options_.dedup));
     OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
+    OP_REQUIRES_OK(context, context->GetAttr("call", &call_));
     OP_REQUIRES_OK(context, context->GetAttr("names", &names_));
     OP_REQUIRES_OK(context, context->GetAttr("dims", &dims_));
     std::vector<std::string> combiners;
@@ -109,7 +110,9 @@ class RouteOp : public OpKernel {
     Tensor* route = nullptr;
     OP_REQUIRES_OK(context,
                    context->allocate_output(2, TensorShape({}), &route));
-    route->scalar<tensorflow::Variant>()() = RouteVariant(std::move(plan));
+    const auto state = std::make_shared<RouteState>(std::move(plan));
+    state->BeginWait(call_ + ", keys and rows");
+    route->scalar<tensorflow::Variant>()() = RouteVariant(state);
   }
 
  private:
@@ -164,6 +167,7 @@ class RouteOp : public OpKernel {
 
   sok::RouteOptions options_;
   int num_weights_ = 0;
+  std::string call_;
   std::vector<std::string> names_;
   std::vector<int32> dims_;
   std::vector<ev::Combiner> combiners_;

@@ -2,15 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A route plan as a DT_VARIANT scalar. It never leaves the process.
+//
+// It also says while its lookup waits for other ranks. TensorFlow drops the variant at
+// the end of a step, also of one that failed, and with it the wait.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_TF_ROUTE_VARIANT_H_
 #define ADDONS_SPARSE_OPERATION_KIT_TF_ROUTE_VARIANT_H_
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "addons/sparse_operation_kit/exchange/route.h"
+#include "addons/sparse_operation_kit/exchange/wait_registry.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_encode_decode.h"
@@ -18,21 +23,44 @@
 
 namespace sparse_operation_kit {
 
+// What the ops of one lookup share during one step.
+class RouteState {
+ public:
+  explicit RouteState(std::shared_ptr<const sok::RoutePlan> plan)
+      : plan_(std::move(plan)) {}
+
+  const sok::RoutePlan& plan() const { return *plan_; }
+
+  // The messages of 'what' are out; what comes back is awaited from now on.
+  void BeginWait(const std::string& what) {
+    std::lock_guard<std::mutex> lock(mu_);
+    wait_.Begin(what);
+  }
+  void EndWait() {
+    std::lock_guard<std::mutex> lock(mu_);
+    wait_.End();
+  }
+
+ private:
+  const std::shared_ptr<const sok::RoutePlan> plan_;
+  std::mutex mu_;
+  sok::Wait wait_;
+};
+
 class RouteVariant {
  public:
   RouteVariant() {}
-  explicit RouteVariant(std::shared_ptr<const sok::RoutePlan> plan)
-      : plan_(std::move(plan)) {}
+  explicit RouteVariant(std::shared_ptr<RouteState> state)
+      : state_(std::move(state)) {}
 
-  const sok::RoutePlan* plan() const { return plan_.get(); }
+  RouteState* state() const { return state_.get(); }
 
   std::string TypeName() const { return "sparse_operation_kit::RouteVariant"; }
   std::string DebugString() const {
-    return plan_ ? tensorflow::strings::StrCat("route of a lookup of ",
-                                               plan_->num_tables(),
-                                               " tables over ",
-                                               plan_->num_ranks(), " ranks")
-                 : std::string("no route");
+    return state_ ? tensorflow::strings::StrCat(
+                        "route of a lookup of ", state_->plan().num_tables(),
+                        " tables over ", state_->plan().num_ranks(), " ranks")
+                  : std::string("no route");
   }
   void Encode(tensorflow::VariantTensorData* data) const {
     data->set_type_name(TypeName());
@@ -40,23 +68,23 @@ class RouteVariant {
   bool Decode(const tensorflow::VariantTensorData&) { return false; }
 
  private:
-  std::shared_ptr<const sok::RoutePlan> plan_;
+  std::shared_ptr<RouteState> state_;
 };
 
 // The route in input `input`; it lives as long as that tensor.
 inline tensorflow::Status GetRoute(tensorflow::OpKernelContext* context,
-                                   int input, const sok::RoutePlan** plan) {
+                                   int input, RouteState** state) {
   const tensorflow::Tensor& tensor = context->input(input);
   const RouteVariant* variant =
       tensor.dtype() == tensorflow::DT_VARIANT && tensor.dims() == 0
           ? tensor.scalar<tensorflow::Variant>()().get<RouteVariant>()
           : nullptr;
-  if (variant == nullptr || variant->plan() == nullptr) {
+  if (variant == nullptr || variant->state() == nullptr) {
     return tensorflow::errors::InvalidArgument(
         "input ", input, " must be the route of a lookup over ranks, got ",
         tensor.DebugString());
   }
-  *plan = variant->plan();
+  *state = variant->state();
   return tensorflow::Status::OK();
 }
 

@@ -12,6 +12,7 @@
 
 #include "addons/sparse_operation_kit/exchange/serve.h"
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
+#include "addons/sparse_operation_kit/tf/route_variant.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
@@ -106,6 +107,9 @@ class ServeGradOp : public OpKernel {
   }
 
   void Compute(OpKernelContext* context) override {
+    RouteState* route = nullptr;
+    OP_REQUIRES_OK(context, GetRoute(context, 4, &route));
+    route->EndWait();
     const ev::LookupPlan* plan = nullptr;
     OP_REQUIRES_OK(context, GetPlan(context, 0, &plan));
     sok::MessageLayout layout;

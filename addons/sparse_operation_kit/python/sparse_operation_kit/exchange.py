@@ -28,6 +28,7 @@ from embedding_variable.ops import lookup_sparse_ops
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings
+from sparse_operation_kit import watch
 
 _gen = _lib.load()
 
@@ -164,6 +165,7 @@ def _lookup(requests, call):
       with_occurrences=with_occurrences,
       dedup=settings.exchange_dedup(),
       fingerprint=fingerprint,
+      call=call,
       name="route")
   keys, key_splits = _alltoall(message, splits, "keys")
   handles = [t.handle for t in tables]
@@ -179,6 +181,7 @@ def _lookup(requests, call):
       name="pool")
   for request, output in zip(requests, outputs):
     output.set_shape([request.static_batch, request.dim])
+  watch.start()
   exchanges().append(Exchange(call, dims, splits, row_splits, [], wire))
   return list(outputs)
 
@@ -206,10 +209,10 @@ def _sok_pool_grad(op, *grads):
       ops.device(None), ops.device(_DEVICE):
     message, splits = _gen.sok_pool_grad(
         route, dense, tables=tables, num_ranks=op.get_attr("num_ranks"),
-        Twire=rows.dtype, wire=wire, name="pool_grad")
+        Twire=rows.dtype, wire=wire, call=call, name="pool_grad")
     received, _ = _alltoall(message, splits, "gradients")
     unique, values = _gen.sok_serve_grad(
-        served, keys, key_splits, received,
+        served, keys, key_splits, received, route,
         num_grads=len(tables),
         num_tables=num_tables,
         tables=tables,

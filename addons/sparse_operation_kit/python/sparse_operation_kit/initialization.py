@@ -11,7 +11,7 @@ _HOROVOD = "horovod"
 
 
 def init(comm_tool="horovod", use_legacy_optimizer=True, exchange_dtype=None,
-         exchange_dedup=True):
+         exchange_dedup=True, exchange_timeout=None):
   """Prepares SparseOperationKit; call it once, after `hvd.init()` if you use Horovod.
 
   Without Horovod it works too and trains in this one process; a line in the log
@@ -34,9 +34,13 @@ def init(comm_tool="horovod", use_legacy_optimizer=True, exchange_dtype=None,
       bfloat16 for gradients that may be large or small.
     exchange_dedup: False sends every id instead of every distinct one; for
       measurements.
+    exchange_timeout: seconds that a lookup may wait for the other ranks to take part,
+      before it fails on all of them; 0: for ever. None: what the environment variable
+      SOK_EXCHANGE_TIMEOUT_SECONDS says, 600 without it. Make it longer than the
+      longest time that ranks may be apart, a checkpoint on one rank included.
 
   Raises:
-    ValueError: `comm_tool` or `exchange_dtype` is something else.
+    ValueError: `comm_tool`, `exchange_dtype` or `exchange_timeout` is something else.
     RuntimeError: a launcher started several processes, but the script has not
       called `hvd.init()`: each would train a model of its own.
   """
@@ -45,6 +49,7 @@ def init(comm_tool="horovod", use_legacy_optimizer=True, exchange_dtype=None,
     raise ValueError(
         "sok.init: comm_tool must be '%s', got %r" % (_HOROVOD, comm_tool))
   settings.set_exchange(exchange_dtype, exchange_dedup)
+  settings.set_exchange_timeout(exchange_timeout)
   if not communication.horovod_initialized():
     launched = communication.launched_ranks()
     if launched > 1:

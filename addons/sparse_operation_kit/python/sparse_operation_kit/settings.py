@@ -2,7 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sok.init was told; read when a lookup is built."""
 
+import os
+
 from tensorflow.python.framework import dtypes
+
+# For programs that cannot be changed.
+_TIMEOUT_VARIABLE = "SOK_EXCHANGE_TIMEOUT_SECONDS"
+_DEFAULT_TIMEOUT = 600.
 
 _WIRES = {
     dtypes.float32: "float32",
@@ -12,6 +18,7 @@ _WIRES = {
 
 _exchange_dtype = "float32"
 _exchange_dedup = True
+_exchange_timeout = None
 
 
 def set_exchange(dtype=None, dedup=True):
@@ -45,3 +52,35 @@ def exchange_dtype():
 def exchange_dedup():
   """Returns whether each distinct key of a batch is sent once."""
   return _exchange_dedup
+
+
+def set_exchange_timeout(seconds):
+  """Sets how long a lookup may wait for other ranks.
+
+  Args:
+    seconds: positive number; 0: for ever; None: what the environment variable
+      SOK_EXCHANGE_TIMEOUT_SECONDS says, 600 without it.
+
+  Raises:
+    ValueError: not a number, or negative.
+  """
+  global _exchange_timeout
+  what = "sok.init: exchange_timeout"
+  if seconds is None:
+    what = _TIMEOUT_VARIABLE
+    seconds = os.environ.get(_TIMEOUT_VARIABLE, _DEFAULT_TIMEOUT)
+  try:
+    number = float(seconds)
+  except (TypeError, ValueError):
+    number = -1.
+  if not number >= 0.:
+    raise ValueError("%s must be a number of seconds (0: wait for ever), got %r" %
+                     (what, seconds))
+  _exchange_timeout = number
+
+
+def exchange_timeout():
+  """Returns how many seconds a lookup may wait for other ranks; 0: for ever."""
+  if _exchange_timeout is None:
+    set_exchange_timeout(None)
+  return _exchange_timeout

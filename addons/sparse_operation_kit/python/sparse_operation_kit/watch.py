@@ -1,0 +1,73 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Ends a wait for other ranks that takes too long.
+
+A collective that not every rank takes part in never ends: a rank has run one lookup
+more than the others, or waits somewhere else. (A rank that dies is noticed by Horovod
+at once, one that is frozen by its transport.) So a thread looks once a second which
+lookup of this process has waited longest. Beyond the time limit it says so and shuts
+Horovod down, which makes the collectives of all ranks fail.
+"""
+
+import atexit
+import threading
+
+import tensorflow as tf
+
+from embedding_variable import _lib
+
+from sparse_operation_kit import communication
+from sparse_operation_kit import settings
+
+_PERIOD_SECONDS = 1.
+
+_lock = threading.Lock()
+_thread = None
+_stop = threading.Event()
+
+
+def start():
+  """Starts the thread, once."""
+  global _thread
+  with _lock:
+    if _thread is not None:
+      return
+    _thread = threading.Thread(target=_watch, name="sok_watch")
+    _thread.daemon = True
+    _thread.start()
+    # Before Horovod's own handler, which was registered earlier.
+    atexit.register(_end)
+
+
+def _end():
+  _stop.set()
+  _thread.join(5.)
+
+
+def message(what, seconds):
+  """Returns what is said about a wait that was too long."""
+  return (
+      "sok: rank %d has waited for %d s in lookup %s. Not all ranks take part in it: "
+      "one has stopped, waits elsewhere, or runs other lookups than this one. Horovod "
+      "is shut down now, so that every rank fails instead of waiting for ever. (The "
+      "limit is SOK_EXCHANGE_TIMEOUT_SECONDS, or sok.init(exchange_timeout=...).)" %
+      (communication.rank(), seconds, what))
+
+
+def _watch():
+  graph = tf.Graph()
+  with graph.as_default(), tf.device("/device:CPU:0"):
+    longest = _lib.load().sok_longest_wait()
+  config = tf.compat.v1.ConfigProto(
+      device_count={"GPU": 0}, use_per_session_threads=True,
+      inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
+  with tf.compat.v1.Session(graph=graph, config=config) as session:
+    while not _stop.wait(_PERIOD_SECONDS):
+      limit = settings.exchange_timeout()
+      if not limit:
+        continue
+      seconds, what = session.run(longest)
+      if seconds > limit:
+        tf.compat.v1.logging.error(message(what.decode("utf-8"), seconds))
+        communication.horovod().shutdown()
+        return

@@ -1,0 +1,93 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A rank that goes wrong ends the others, with an error, in a bounded time.
+
+The ranks are not under horovodrun, which would end them: what they do by themselves is
+what is tested.
+"""
+
+import os
+import signal
+import time
+
+from absl.testing import absltest
+
+import horovod_job
+import ranks
+
+_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "failing_job.py")
+
+# Seconds for what is noticed at once: a slow machine's share of it is large.
+_SOON = 40.
+_LIMIT = 4.
+
+
+class FaultsTest(absltest.TestCase):
+
+  def _start(self, mode, num_ranks, **variables):
+    job = ranks.Ranks(num_ranks, _PROGRAM, mode,
+                      env=horovod_job.environment(**variables))
+    self.addCleanup(job.__exit__)
+    for rank in range(num_ranks):
+      self.assertTrue(job.wait_for(rank, "trained", 150), job.output(rank))
+    return job
+
+  def _ends_with_an_error(self, job, rank, timeout=_SOON, words="sok_exchange"):
+    code = job.wait(rank, timeout)
+    output = job.output(rank)
+    self.assertIsNotNone(code, "rank %d hangs: %s" % (rank, output[-5000:]))
+    self.assertGreater(code, 0, output[-5000:])  # an exception, not a signal
+    self.assertIn("Error", output)
+    self.assertIn(words, output)
+
+  def test_killed(self):
+    job = self._start("wait", 3)
+    job.signal(2, signal.SIGKILL)
+    self._ends_with_an_error(job, 0)
+    self._ends_with_an_error(job, 1)
+
+  def test_the_first_rank_is_killed(self):
+    # It coordinates all others.
+    job = self._start("wait", 2)
+    job.signal(0, signal.SIGKILL)
+    self._ends_with_an_error(job, 1)
+
+  def test_raises(self):
+    job = self._start("raise", 2)
+    self._ends_with_an_error(job, 1, words="a bug in this rank's input")
+    self._ends_with_an_error(job, 0)
+
+  def test_frozen(self):
+    job = self._start("wait", 2, HOROVOD_GLOO_TIMEOUT_SECONDS="5")
+    job.signal(1, signal.SIGSTOP)
+    self._ends_with_an_error(job, 0)
+
+  def test_one_lookup_more_while_the_others_end(self):
+    job = self._start("extra", 2)
+    self._ends_with_an_error(job, 1)
+    self.assertEqual(job.wait(0, _SOON), 0, job.output(0))
+
+  def test_one_lookup_more_while_the_others_wait_elsewhere(self):
+    job = self._start("extra_and_wait", 2, SOK_EXCHANGE_TIMEOUT_SECONDS=str(_LIMIT))
+    begin = time.time()
+    self._ends_with_an_error(job, 1, words="Not all ranks take part in it")
+    self.assertGreater(time.time() - begin, _LIMIT / 2)
+    self.assertIn("rank 1 has waited", job.output(1))
+    self.assertNotIn("got more than all others", job.output(1))
+
+  def test_ranks_that_look_up_other_tables(self):
+    job = ranks.Ranks(2, _PROGRAM, "other_lookup", env=horovod_job.environment())
+    self.addCleanup(job.__exit__)
+    for rank in range(2):
+      self._ends_with_an_error(job, rank, timeout=150)
+    self.assertIn("sent the keys of another lookup", job.output(0) + job.output(1))
+
+  def test_nothing_wrong(self):
+    job = self._start("none", 2, SOK_EXCHANGE_TIMEOUT_SECONDS=str(_LIMIT))
+    for rank in range(2):
+      self.assertEqual(job.wait(rank, _SOON), 0, job.output(rank))
+      self.assertIn("ended", job.output(rank))
+
+
+if __name__ == "__main__":
+  absltest.main()
