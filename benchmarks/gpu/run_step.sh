@@ -20,9 +20,7 @@ flags="-std=c++17 -O3 -lineinfo -fmad=false -I. $arch ${EXTRA_FLAGS:-}"
 sources="kernels/engine/base/gpu/cuda_error.cc
   kernels/engine/base/gpu/device_buffer.cc
   kernels/engine/storage/hbm/row_arena.cc
-  $(ls kernels/engine/table/gpu/*.cu kernels/engine/ids/gpu/*.cu \
-       kernels/engine/combine/gpu/*.cu kernels/engine/optimizer/gpu/*.cu \
-       kernels/engine/embedding/gpu/*.cu | grep -v _test)"
+  $(ls kernels/engine/table/gpu/*.cu kernels/engine/embedding/gpu/*.cu | grep -v _test)"
 mains="kernels/engine/embedding/gpu/sparse_step_test.cu benchmarks/gpu/step.cu"
 steps=${*:-build test bench}
 has() { [[ " $steps " == *" $1 "* ]]; }

@@ -3,7 +3,7 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/embedding/gpu/insert_absent.h"
-#include "kernels/engine/ids/gpu/step_plan.cuh"
+#include "kernels/engine/embedding/gpu/step_plan.cuh"
 #include "kernels/engine/table/gpu/claim.cuh"
 #include "kernels/engine/table/gpu/table_set.h"
 

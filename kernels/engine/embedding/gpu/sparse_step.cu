@@ -10,11 +10,11 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/combine/gpu/pool.h"
+#include "kernels/engine/embedding/gpu/pool.h"
 #include "kernels/engine/embedding/gpu/insert_absent.h"
-#include "kernels/engine/ids/gpu/dedup.h"
-#include "kernels/engine/ids/gpu/step_plan.cuh"
-#include "kernels/engine/optimizer/gpu/update.h"
+#include "kernels/engine/embedding/gpu/dedup.h"
+#include "kernels/engine/embedding/gpu/step_plan.cuh"
+#include "kernels/engine/embedding/gpu/update.h"
 #include "kernels/engine/optimizer/rule_list.h"
 #include "kernels/engine/storage/hbm/row_arena.h"
 

@@ -10,8 +10,8 @@
 // is in an array over occurrences, at the head: no counter hands out numbers
 // and ids of one table stay near each other.
 
-#ifndef KERNELS_ENGINE_IDS_GPU_STEP_PLAN_CUH_
-#define KERNELS_ENGINE_IDS_GPU_STEP_PLAN_CUH_
+#ifndef KERNELS_ENGINE_EMBEDDING_GPU_STEP_PLAN_CUH_
+#define KERNELS_ENGINE_EMBEDDING_GPU_STEP_PLAN_CUH_
 
 #include <cuda_runtime.h>
 
@@ -187,4 +187,4 @@ inline int ClassOfDim(int dim) {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_IDS_GPU_STEP_PLAN_CUH_
+#endif  // KERNELS_ENGINE_EMBEDDING_GPU_STEP_PLAN_CUH_

@@ -3,8 +3,8 @@
 //
 // Distinct keys of a batch on the device, and lists of them to work from.
 
-#ifndef KERNELS_ENGINE_IDS_GPU_DEDUP_H_
-#define KERNELS_ENGINE_IDS_GPU_DEDUP_H_
+#ifndef KERNELS_ENGINE_EMBEDDING_GPU_DEDUP_H_
+#define KERNELS_ENGINE_EMBEDDING_GPU_DEDUP_H_
 
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/status.h"
@@ -28,4 +28,4 @@ Status LaunchFindAndList(const StepPlan& plan, const TableView* views,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_IDS_GPU_DEDUP_H_
+#endif  // KERNELS_ENGINE_EMBEDDING_GPU_DEDUP_H_

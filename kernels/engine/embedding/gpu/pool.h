@@ -4,8 +4,8 @@
 // Pooling on the device, straight from the tables' rows, and the order of each
 // key's occurrences, which the gradient's sums follow.
 
-#ifndef KERNELS_ENGINE_COMBINE_GPU_POOL_H_
-#define KERNELS_ENGINE_COMBINE_GPU_POOL_H_
+#ifndef KERNELS_ENGINE_EMBEDDING_GPU_POOL_H_
+#define KERNELS_ENGINE_EMBEDDING_GPU_POOL_H_
 
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/status.h"
@@ -32,4 +32,4 @@ Status LaunchSortLong(const StepPlan& plan, int num_processors,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_COMBINE_GPU_POOL_H_
+#endif  // KERNELS_ENGINE_EMBEDDING_GPU_POOL_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/optimizer/gpu/update.cuh"
+#include "kernels/engine/embedding/gpu/update.cuh"
 #include "kernels/engine/optimizer/adadelta_rule.h"
 #include "kernels/engine/optimizer/ftrl_rule.h"
 

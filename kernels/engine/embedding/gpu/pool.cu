@@ -10,8 +10,8 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/combine/combiner.h"
-#include "kernels/engine/combine/gpu/pool.h"
-#include "kernels/engine/ids/gpu/step_plan.cuh"
+#include "kernels/engine/embedding/gpu/pool.h"
+#include "kernels/engine/embedding/gpu/step_plan.cuh"
 
 namespace ev {
 namespace gpu {

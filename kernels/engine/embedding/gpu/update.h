@@ -4,8 +4,8 @@
 // The gradient of pooling summed per distinct key and applied to its row, on
 // the device.
 
-#ifndef KERNELS_ENGINE_OPTIMIZER_GPU_UPDATE_H_
-#define KERNELS_ENGINE_OPTIMIZER_GPU_UPDATE_H_
+#ifndef KERNELS_ENGINE_EMBEDDING_GPU_UPDATE_H_
+#define KERNELS_ENGINE_EMBEDDING_GPU_UPDATE_H_
 
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/status.h"
@@ -29,4 +29,4 @@ Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_OPTIMIZER_GPU_UPDATE_H_
+#endif  // KERNELS_ENGINE_EMBEDDING_GPU_UPDATE_H_

@@ -8,15 +8,15 @@
 // first gradient's address, so that this chain of dependent reads is paid once
 // for 32 rows. Then groups of lanes work on a row each, several rows in flight.
 
-#ifndef KERNELS_ENGINE_OPTIMIZER_GPU_UPDATE_CUH_
-#define KERNELS_ENGINE_OPTIMIZER_GPU_UPDATE_CUH_
+#ifndef KERNELS_ENGINE_EMBEDDING_GPU_UPDATE_CUH_
+#define KERNELS_ENGINE_EMBEDDING_GPU_UPDATE_CUH_
 
 #include <type_traits>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/combine/combiner.h"
-#include "kernels/engine/ids/gpu/step_plan.cuh"
-#include "kernels/engine/optimizer/gpu/update.h"
+#include "kernels/engine/embedding/gpu/step_plan.cuh"
+#include "kernels/engine/embedding/gpu/update.h"
 
 namespace ev {
 namespace gpu {
@@ -448,4 +448,4 @@ Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
   template Status LaunchUpdate<Rule>(const StepPlan&, int, const float*,     \
                                      const Rule&, int, StreamView, StreamView);
 
-#endif  // KERNELS_ENGINE_OPTIMIZER_GPU_UPDATE_CUH_
+#endif  // KERNELS_ENGINE_EMBEDDING_GPU_UPDATE_CUH_

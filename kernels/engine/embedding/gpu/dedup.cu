@@ -14,8 +14,8 @@
 // that has it.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/ids/gpu/dedup.h"
-#include "kernels/engine/ids/gpu/step_plan.cuh"
+#include "kernels/engine/embedding/gpu/dedup.h"
+#include "kernels/engine/embedding/gpu/step_plan.cuh"
 #include "kernels/engine/table/gpu/warp_probe.cuh"
 
 namespace ev {
