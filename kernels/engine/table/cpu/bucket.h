@@ -195,15 +195,18 @@ inline bool ReadSlot(const Bucket& bucket, int s, int64_t* key,
 
 // --- Writers: under the lock of the segment. ---
 
-// Slots of the bucket that are empty, as bits (MatchKey's).
+// 1 if slot s is empty.
+inline uint32_t IsEmpty(const Bucket& bucket, int s) {
+  return bucket.rows[s].load(std::memory_order_relaxed) == 0;
+}
+
+// Slots of the bucket that are empty, as bits (MatchKey's). One by one: a vector
+// load would have to wait for a row that was stored a moment ago.
 inline uint32_t EmptySlots(const Bucket& bucket) {
-  uint32_t empty = 0;
-  for (int s = 0; s < kSlots; ++s) {
-    empty |= static_cast<uint32_t>(
-                 bucket.rows[s].load(std::memory_order_relaxed) == 0)
-             << (2 * s);
-  }
-  return empty;
+  static_assert(kSlots == 5, "written out: compilers keep the loop");
+  return IsEmpty(bucket, 0) | IsEmpty(bucket, 1) << 2 |
+         IsEmpty(bucket, 2) << 4 | IsEmpty(bucket, 3) << 6 |
+         IsEmpty(bucket, 4) << 8;
 }
 
 // A place for a key on its chain.
@@ -233,7 +236,7 @@ inline bool InsertLocked(uint64_t array, uint64_t hash, int64_t key,
   for (;;) {
     Bucket* bucket = chain.bucket();
     const uint32_t empty = EmptySlots(*bucket);
-    if (empty != 0) {
+    if (__builtin_expect(empty != 0, 1)) {
       const uint32_t had_key = empty & MatchKey(*bucket, key);
       const int s = __builtin_ctz(had_key != 0 ? had_key : empty) / 2;
       bucket->keys[s].store(key, std::memory_order_release);
@@ -244,6 +247,28 @@ inline bool InsertLocked(uint64_t array, uint64_t hash, int64_t key,
     if ((meta & bit) == 0) {
       bucket->meta.store(meta | bit, std::memory_order_release);
     }
+    if (!chain.Next()) return false;
+  }
+}
+
+// InsertLocked for an array that nobody else sees and nothing was erased from:
+// its buckets are filled from the front.
+inline bool Append(uint64_t array, uint64_t hash, int64_t key, RowHandle row) {
+  Chain chain(array, hash);
+  for (;;) {
+    Bucket* bucket = chain.bucket();
+    const uint32_t filled =
+        kSlots - (IsEmpty(*bucket, 0) + IsEmpty(*bucket, 1) +
+                  IsEmpty(*bucket, 2) + IsEmpty(*bucket, 3) +
+                  IsEmpty(*bucket, 4));
+    if (__builtin_expect(filled < kSlots, 1)) {
+      bucket->keys[filled].store(key, std::memory_order_relaxed);
+      bucket->rows[filled].store(~row, std::memory_order_relaxed);
+      return true;
+    }
+    bucket->meta.store(bucket->meta.load(std::memory_order_relaxed) |
+                           1u << PassedBit(hash),
+                       std::memory_order_relaxed);
     if (!chain.Next()) return false;
   }
 }

@@ -29,18 +29,30 @@ void FreeArray(uint64_t array) {
   FreeLines(ArrayBuckets(array), ArrayCount(array) * sizeof(Bucket));
 }
 
-// Calls visit(hash, key, row) for each key, in the order of the buckets.
+// Calls visit(hash, key, row) for each key, in the order of the buckets. The
+// live slots are gathered first, without a branch on which they are.
 template <typename Visit>
 void ForEachLocked(const Segment& segment, const Visit& visit) {
+  constexpr size_t kBatch = 64;
+  int64_t keys[kBatch + kSlots];
+  uint32_t rows[kBatch + kSlots];
+  size_t size = 0;
+  const auto flush = [&] {
+    for (size_t i = 0; i < size; ++i) {
+      visit(MixKey(keys[i]), keys[i], ~rows[i]);
+    }
+    size = 0;
+  };
   for (uint64_t b = 0; b < segment.buckets; ++b) {
     const Bucket& bucket = ArrayBuckets(segment.array)[b];
     for (int s = 0; s < kSlots; ++s) {
-      const uint32_t row = bucket.rows[s].load(std::memory_order_relaxed);
-      if (row == 0) continue;
-      const int64_t key = bucket.keys[s].load(std::memory_order_relaxed);
-      visit(MixKey(key), key, ~row);
+      keys[size] = bucket.keys[s].load(std::memory_order_relaxed);
+      rows[size] = bucket.rows[s].load(std::memory_order_relaxed);
+      size += rows[size] != 0;
     }
+    if (size >= kBatch) flush();
   }
+  flush();
 }
 
 }  // namespace
@@ -154,7 +166,7 @@ bool Segments::Rebuild(Segment* segment, uint64_t buckets) {
   // Sequential on both sides, since home buckets ascend with the hash in arrays
   // of any length.
   ForEachLocked(*segment, [&](uint64_t hash, int64_t key, RowHandle row) {
-    InsertLocked(array, hash, key, row);
+    Append(array, hash, key, row);
   });
   std::lock_guard<std::mutex> lock(mu_);
   try {
@@ -188,7 +200,7 @@ bool Segments::Split(Segment* segment) {
   bool ok = arrays[0] != 0 && arrays[1] != 0;
   if (ok) {
     ForEachLocked(*segment, [&](uint64_t hash, int64_t key, RowHandle row) {
-      InsertLocked(arrays[(hash & bit) != 0], hash, key, row);
+      Append(arrays[(hash & bit) != 0], hash, key, row);
     });
   }
   std::lock_guard<std::mutex> lock(mu_);
