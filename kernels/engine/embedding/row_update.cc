@@ -313,7 +313,9 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       impls.push_back(update.table);
       if (inputs[i].plan != nullptr) {
         update.planned = &inputs[i].plan->planned(inputs[i].plan_table);
-        update.counts = update.planned->counts;
+        update.counts = update.planned->occurrences != nullptr
+                            ? update.planned->occurrences
+                            : update.planned->counts;
       } else if (!inputs[i].keys.empty()) {
         ++num_unplanned;
       }
