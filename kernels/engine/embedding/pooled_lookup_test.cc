@@ -24,6 +24,14 @@ namespace {
     ASSERT_TRUE(ev_status_.ok()) << ev_status_.message();      \
   } while (0)
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kLongBatch = 700;  // of up to 12 ids: still several tasks
+constexpr int64_t kLongDim = 1;
+#else
+constexpr int64_t kLongDim = 4;
+constexpr int64_t kLongBatch = 4000;
+#endif
+
 using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
 
 std::shared_ptr<EmbeddingTable> MakeTable(const std::string& name, int64_t dim,
@@ -216,7 +224,7 @@ TEST_P(PooledLookupTest, FollowsTheDefinition) {
   // Batches below and far above what one task takes; hot 1, hot many.
   for (int64_t dim : {3, 8, 16, 64, 65}) {
     for (int max_ids : {1, 12}) {
-      for (int64_t batch_size : {1, 100, 4000}) {
+      for (int64_t batch_size : {int64_t{1}, int64_t{100}, kLongBatch}) {
         auto table = MakeTable("user", dim);
         Fill(table.get(), 3000);
         const Features f = Features::Random(batch_size, max_ids, 3000, 11);
@@ -231,7 +239,7 @@ TEST_P(PooledLookupTest, FollowsTheDefinition) {
 }
 
 TEST_P(PooledLookupTest, BatchesThatAreDeduplicatedInShards) {
-  auto table = MakeTable("user", 4);
+  auto table = MakeTable("user", kLongDim);
   Fill(table.get(), 90000);
   for (bool weighted : {false, true}) {
     const Features f = Features::Random(80000, 5, 90000, 14);
@@ -255,7 +263,7 @@ TEST_P(PooledLookupTest, BatchesThatAreDeduplicatedInShards) {
 }
 
 TEST_P(PooledLookupTest, ALongBatchOfDistinctIdsKeepsItsOrder) {
-  auto table = MakeTable("user", 4);
+  auto table = MakeTable("user", kLongDim);
   Features f;
   f.splits.push_back(0);
   for (int64_t i = 0; i < 150000; ++i) {

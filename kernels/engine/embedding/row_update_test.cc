@@ -3,6 +3,7 @@
 
 #include "kernels/engine/embedding/row_update.h"
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/pages.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
@@ -503,6 +505,56 @@ TEST_F(RowUpdateErrorTest, KeysThatAreNotThePlans) {
   in = Planned(*plan, ones_);
   in.plan_table = 1;
   ExpectError(invalid, "table 1 of the plan", Adagrad({in}, &pool_));
+}
+
+// --- No memory ---
+
+std::atomic<int64_t> allocations_left{0};
+
+class NoMemory {
+ public:
+  explicit NoMemory(int64_t allowed) {
+    allocations_left = allowed;
+    SetAllocationHookForTesting([](size_t) { return allocations_left-- > 0; });
+  }
+  ~NoMemory() { SetAllocationHookForTesting(nullptr); }
+};
+
+TEST_F(RowUpdateTest, WithoutMemoryNoRowIsUpdatedAndTheTableLivesOn) {
+  int failures = 0;
+  for (int64_t allowed = 0; allowed < 40; ++allowed) {
+    auto table = MakeTable("user", 8);
+    Model model(8);
+    const std::vector<int64_t> old_keys = {1, 2, 3};
+    const std::vector<float> ones(24, 1.0f);
+    ASSERT_OK(Adagrad({Input(table.get(), old_keys, ones)}, &pool_));
+    model.Update(old_keys, ones);
+    Draw(6000, 8, 5000);
+    Status status;
+    {
+      NoMemory no_memory(allowed);
+      status = Adagrad({Input(table.get(), keys_, grads_)}, &pool_);
+    }
+    if (status.ok()) {
+      model.Update(keys_, grads_);
+      model.ExpectEqual(*table);
+      break;
+    }
+    ++failures;
+    EXPECT_EQ(StatusCode::kResourceExhausted, status.code());
+    std::vector<float> rows(24), untouched(24);
+    ASSERT_OK(table->Gather(old_keys, rows.data(), nullptr));
+    auto other = MakeTable("user", 8);
+    ASSERT_OK(Adagrad({Input(other.get(), old_keys, ones)}, &pool_));
+    ASSERT_OK(other->Gather(old_keys, untouched.data(), nullptr));
+    ASSERT_EQ(untouched, rows);
+    // With memory again, the same call does what it should: keys that were
+    // inserted meanwhile have their default rows.
+    ASSERT_OK(Adagrad({Input(table.get(), keys_, grads_)}, &pool_));
+    model.Update(keys_, grads_);
+    model.ExpectEqual(*table);
+  }
+  EXPECT_GT(failures, 0);
 }
 
 }  // namespace
