@@ -45,6 +45,11 @@ _TF_COPTS = ["-std=c++14"] + _COPTS
 
 _LINKOPTS = ["-lpthread"]
 
+# A test may depend on a part of a package and not on its __init__.py. An empty one
+# is made then: a folder without any would lose against the same package in
+# site-packages, where a wheel may be installed.
+_CREATE_INIT = 1
+
 # Where Python packages are imported from, relative to the workspace.
 _IMPORT_ROOTS = [
     "addons/sparse_operation_kit/python",
@@ -208,6 +213,7 @@ def ev_py_binary(
         data = [],
         imports = None,
         visibility = _PUBLIC,
+        legacy_create_init = _CREATE_INIT,
         **kwargs):
     """Python program, run by the interpreter that ./configure chose."""
     native.py_binary(
@@ -216,7 +222,7 @@ def ev_py_binary(
         main = main or srcs[0],
         data = data,
         imports = _import_root() if imports == None else imports,
-        legacy_create_init = 0,
+        legacy_create_init = legacy_create_init,
         python_version = "PY3",
         visibility = visibility,
         deps = deps,
@@ -255,7 +261,7 @@ def ev_py_test(
         main = main or srcs[0],
         data = data + ["@local_config_python//:installed_packages.txt"],
         imports = _import_root() if imports == None else imports,
-        legacy_create_init = 0,
+        legacy_create_init = _CREATE_INIT,
         python_version = "PY3",
         shard_count = shard_count,
         tags = tags,
