@@ -99,16 +99,18 @@ def _results_table(table):
 
 def _time_table(table):
   lines = [
-      "| workload | variant | forward ms | whole step ms | rounds differ by | "
+      "| workload | variant | forward ms | whole step ms | processor time ms | "
+      "rounds differ by | "
       "peak memory GB | ops that take most of the time (ms) |",
-      "| --- | --- | --- | --- | --- | --- | --- |",
+      "| --- | --- | --- | --- | --- | --- | --- | --- |",
   ]
   for workload, variants in table.items():
     for variant, result in variants.items():
       run = result["runs"][-1]
       ops = sorted(run["op_ms"].items(), key=lambda item: -item[1])[:5]
-      lines.append("| %s | %s | %.1f | %.1f | %.0f %% | %.1f | %s |" % (
+      lines.append("| %s | %s | %.1f | %.1f | %.1f | %.0f %% | %.1f | %s |" % (
           workload, _LABELS[variant], result["forward_ms"], result["step_ms"],
+          run["step"]["cpu_ms"],
           100 * (result["spread"] - 1), run["peak_rss_gb"],
           ", ".join("%s %.1f" % item for item in ops)))
   return lines

@@ -174,17 +174,22 @@ class StepGraph(object):
 
 
 def time_steps(session, fetches, warmup_steps, min_steps, min_seconds):
-  """Runs `fetches` again and again. Returns the seconds of each run."""
+  """Runs `fetches` again and again.
+
+  Returns:
+    (seconds of each run, seconds of processor time per run).
+  """
   call = session.make_callable(fetches)
   for _ in range(warmup_steps):
     call()
   seconds = []
+  cpu_start = time.process_time()
   end = time.perf_counter() + min_seconds
   while len(seconds) < min_steps or time.perf_counter() < end:
     start = time.perf_counter()
     call()
     seconds.append(time.perf_counter() - start)
-  return seconds
+  return seconds, (time.process_time() - cpu_start) / len(seconds)
 
 
 def trace(session, fetches):
@@ -225,12 +230,13 @@ def write_timeline(metadata, path):
     f.write(timeline.Timeline(metadata.step_stats).generate_chrome_trace_format())
 
 
-def summary(seconds):
-  """Median, quartiles and count, in milliseconds."""
+def summary(seconds, cpu_seconds):
+  """Median, quartiles, processor time and count; times in milliseconds."""
   ms = np.asarray(seconds) * 1e3
   low, median, high = np.percentile(ms, [25, 50, 75])
   return {"median_ms": round(median, 3), "q25_ms": round(low, 3),
-          "q75_ms": round(high, 3), "steps": len(seconds)}
+          "q75_ms": round(high, 3), "cpu_ms": round(cpu_seconds * 1e3, 3),
+          "steps": len(seconds)}
 
 
 def measure(variant, workload, num_batches, seed, threads, warmup_steps,
@@ -262,7 +268,7 @@ def measure(variant, workload, num_batches, seed, threads, warmup_steps,
       ops = time_by_op(session, [graph.train_op, graph.loss])
       if timeline_path:
         write_timeline(trace(session, [graph.train_op, graph.loss]), timeline_path)
-  step, forward, inputs = summary(step), summary(forward), summary(inputs)
+  step, forward, inputs = summary(*step), summary(*forward), summary(*inputs)
   return {
       "variant": variant,
       "workload": workload.name,

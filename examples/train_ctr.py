@@ -44,7 +44,7 @@ flags.DEFINE_string(
     "lines of --data are kept out of training for that.")
 flags.DEFINE_enum("model", "dlrm", sorted(models.MODELS), "The model.")
 flags.DEFINE_integer(
-    "steps", None, "Training steps. Unless given: 400 of --demo, and once through "
+    "steps", None, "Training steps. Unless given: 600 of --demo, and once through "
     "--data.")
 flags.DEFINE_integer("batch_size", 2048, "Samples per step.", lower_bound=1)
 flags.DEFINE_integer("eval_samples", 100000, "Lines to evaluate on.",
@@ -57,15 +57,16 @@ flags.DEFINE_enum(
     "--dense_rows rows, with the collisions that brings.")
 flags.DEFINE_integer("dense_rows", 100000, "Rows per table of --lookup=dense.",
                      lower_bound=1)
-flags.DEFINE_enum("optimizer", "adagrad", ["adagrad", "adam", "ftrl", "sgd"],
+flags.DEFINE_enum("optimizer", "adam", ["adagrad", "adam", "ftrl", "sgd"],
                   "A stock optimizer.")
-flags.DEFINE_float("learning_rate", 0.05, "Learning rate.")
+flags.DEFINE_float("learning_rate", 0.004, "Learning rate; adagrad wants more, "
+                   "0.03 or so.")
 flags.DEFINE_integer("seed", 1, "Of the generated data and of the weights.")
 flags.DEFINE_string(
     "work_dir", "", "Where generated data and checkpoints go; unless given, a "
     "temporary folder that is removed at the end.")
 
-_DEMO_STEPS = 400
+_DEMO_STEPS = 600
 _EVAL_BATCH = 8192
 
 # train, evaluation: criteo_input datasets' arguments. best_auc: float or None.
@@ -231,7 +232,8 @@ _NEXT = """
 What to try next:
   --model=dcnv2                another model: %(models)s
   --lookup=dense               stock variables instead: collisions cost AUC
-  --optimizer=adam             any stock optimizer works on embedding variables
+  --optimizer=adagrad --learning_rate=0.03
+                               any stock optimizer works on embedding variables
   --data=PATH/train.txt        the real Criteo data, once through
   --work_dir=DIR               keep the data and the checkpoint, then look inside:
                                tf.train.list_variables("DIR/model.ckpt-...")

@@ -200,8 +200,10 @@ void BenchFindAndSum(const Settings& settings, int64_t dim) {
   std::vector<RowHandle> handles(kBatch);
   std::vector<float> sum(static_cast<size_t>(dim));
   const auto add = [&](size_t begin, size_t end) {
+    const SlabView view = rows.view();
     for (size_t i = begin; i < end; ++i) {
-      const float* row = rows.Row(handles[i]);
+      const float* row = reinterpret_cast<const float*>(
+          view.Address(handles[i]));
       for (int64_t d = 0; d < dim; ++d) sum[d] += row[d];
     }
   };
@@ -212,8 +214,10 @@ void BenchFindAndSum(const Settings& settings, int64_t dim) {
           index.FindWith(
               Span<const int64_t>(keys.data() + k, kBatch), handles.data(),
               [&](size_t begin, size_t end) {
+                const SlabView view = rows.view();
                 for (size_t i = begin; i < end; ++i) {
-                  rows.PrefetchRow(handles[i], dim);
+                  PrefetchBytes(view.Address(handles[i]),
+                                static_cast<size_t>(dim) * sizeof(float));
                 }
                 add(before_begin, before_end);
                 before_begin = begin;

@@ -65,8 +65,9 @@ class DistributedLookupTest(model.DistributedTestCase):
   def test_narrow_exchange(self, dtype, tolerance):
     sok.init(exchange_dtype=dtype)
     self.addCleanup(sok.init)
+    # What is rounded are the parts of a sum, and they may be larger than the sum.
     self.train(model.mixed_tables(hvd.size()), _sgd, seed=5, rtol=tolerance,
-               atol=tolerance)
+               atol=4 * tolerance)
 
   def test_without_dedup(self):
     sok.init(exchange_dedup=False)
@@ -233,4 +234,5 @@ def ids_of(key):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  absltest.main()
+  # A rank that went on after a failure would wait for the others.
+  absltest.main(failfast=True)

@@ -220,4 +220,5 @@ class DistributedOptimizerTest(parameterized.TestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  absltest.main()
+  # A rank that went on after a failure would wait for the others.
+  absltest.main(failfast=True)

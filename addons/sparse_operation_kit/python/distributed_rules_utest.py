@@ -54,4 +54,5 @@ class DistributedRulesTest(model.DistributedTestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  absltest.main()
+  # A rank that went on after a failure would wait for the others.
+  absltest.main(failfast=True)

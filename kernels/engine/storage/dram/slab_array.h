@@ -21,6 +21,25 @@
 
 namespace ev {
 
+// The addresses of one moment, for a loop over many items: the compiler may keep
+// all of it in registers. Good for every item whose index was known when it was
+// made, until a slab is dropped.
+class SlabView {
+ public:
+  SlabView(char* const* directory, int shift, uint32_t mask, size_t stride)
+      : directory_(directory), stride_(stride), mask_(mask), shift_(shift) {}
+  char* Address(uint32_t index) const {
+    return directory_[index >> shift_] +
+           static_cast<size_t>(index & mask_) * stride_;
+  }
+
+ private:
+  char* const* directory_;
+  size_t stride_;
+  uint32_t mask_;
+  int shift_;
+};
+
 // Thread-safe: Address while one thread at a time adds slabs. An index may be
 // passed to Address by a thread that learnt of it after AddSlab returned.
 class SlabArray {
@@ -30,10 +49,11 @@ class SlabArray {
   SlabArray(const SlabArray&) = delete;
   SlabArray& operator=(const SlabArray&) = delete;
 
-  char* Address(uint32_t index) const {
-    return directory_.load(std::memory_order_acquire)[index >> shift_] +
-           static_cast<size_t>(index & mask_) * stride_;
+  SlabView view() const {
+    return SlabView(directory_.load(std::memory_order_acquire), shift_, mask_,
+                    stride_);
   }
+  char* Address(uint32_t index) const { return view().Address(index); }
 
   // Gives slab s zeroed memory; false, with nothing changed, when there is
   // none.

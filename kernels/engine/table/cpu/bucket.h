@@ -139,12 +139,14 @@ inline const std::atomic<int64_t>& FirstKey(const Bucket& bucket,
                                             uint64_t match) {
   // keys[bit / 2], without halving the bit's number only to double it again.
   return *reinterpret_cast<const std::atomic<int64_t>*>(
-      reinterpret_cast<const char*>(bucket.keys) + size_t{4} * static_cast<size_t>(__builtin_ctzll(match)));
+      reinterpret_cast<const char*>(bucket.keys) +
+      size_t{4} * static_cast<size_t>(__builtin_ctzll(match)));
 }
 inline const std::atomic<uint32_t>& FirstRow(const Bucket& bucket,
                                              uint64_t match) {
   return *reinterpret_cast<const std::atomic<uint32_t>*>(
-      reinterpret_cast<const char*>(bucket.rows) + size_t{2} * static_cast<size_t>(__builtin_ctzll(match)));
+      reinterpret_cast<const char*>(bucket.rows) +
+      size_t{2} * static_cast<size_t>(__builtin_ctzll(match)));
 }
 
 // FindInBucket again, after a writer came between its loads.
