@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
-import pairs
 
 _ROWS, _DIM = 50, 3
 

@@ -17,6 +17,8 @@ _EXCUSABLE = {
     "imported but unused": "unused-import",
     "undefined name": "undefined-variable",
 }
+# A remark to pylint stands on its line, however long that gets.
+_REMARK = re.compile(r"\s+# pylint: disable=[\w,-]+$")
 _PYFLAKES_LINE = re.compile(r"^(?P<path>[^:]+):(?P<line>\d+)(?::\d+)?:? (?P<text>.*)$")
 
 
@@ -81,9 +83,10 @@ def violations(path, text):
       found.append("%s:%d: white space at the end of the line" % (path, number))
     if "\t" in line and not path.endswith(_TABS_ALLOWED):
       found.append("%s:%d: a tab" % (path, number))
-    if len(line) > _MAX_COLUMNS and not path.endswith(_LONG_LINES_ALLOWED):
+    columns = len(_REMARK.sub("", line))
+    if columns > _MAX_COLUMNS and not path.endswith(_LONG_LINES_ALLOWED):
       found.append("%s:%d: %d columns, at most %d" %
-                   (path, number, len(line), _MAX_COLUMNS))
+                   (path, number, columns, _MAX_COLUMNS))
   if path.endswith(".py"):
     found += _python_indent(path, text)
   return found

