@@ -1,0 +1,97 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a stock V2 checkpoint tensor by tensor."""
+
+import glob
+import os
+import shutil
+
+import numpy as np
+from tensorflow.python.client import session as session_lib
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import errors as tf_errors
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import gen_io_ops
+from tensorflow.python.ops import io_ops
+
+from embedding_variable.tools import errors
+
+# Tensors are written together up to this size: one file for a small checkpoint, and
+# little memory for a large one.
+_FLUSH_BYTES = 256 << 20
+
+
+class BundleWriter(object):
+  """Writes a checkpoint in pieces, which become one when all are there.
+
+  Use as a context manager. The checkpoint's index appears last, so there is a whole
+  checkpoint or none; after an error nothing is left.
+  """
+
+  def __init__(self, prefix, flush_bytes=_FLUSH_BYTES):
+    """Args: prefix, of the checkpoint; flush_bytes, what is kept in memory."""
+    self._prefix = prefix
+    self._flush_bytes = flush_bytes
+    # Beside the target, so that merging renames files.
+    self._directory = prefix + "_partial"
+    self._pending = []
+    self._pending_bytes = 0
+    self._parts = []
+
+  def __enter__(self):
+    try:
+      os.makedirs(os.path.dirname(self._prefix), exist_ok=True)
+      os.mkdir(self._directory)
+    except OSError as e:
+      raise errors.ToolError("%s cannot be written: %s" % (self._prefix, e))
+    return self
+
+  def __exit__(self, kind, *unused):
+    try:
+      if kind is None:
+        self._flush()
+        self._run(lambda: (gen_io_ops.merge_v2_checkpoints(
+            self._parts, self._prefix, delete_old_dirs=False), {}))
+    except errors.ToolError:
+      for path in glob.glob(glob.escape(self._prefix) + ".data-*-of-*"):
+        os.remove(path)
+      raise
+    finally:
+      shutil.rmtree(self._directory, ignore_errors=True)
+
+  def add(self, name, array):
+    """Adds a tensor; `array` is a NumPy array or scalar."""
+    self._pending.append((name, array))
+    self._pending_bytes += getattr(array, "nbytes", 0)
+    if self._pending_bytes >= self._flush_bytes:
+      self._flush()
+
+  def _flush(self):
+    if not self._pending:
+      return
+    pending, self._pending, self._pending_bytes = self._pending, [], 0
+    part = os.path.join(self._directory, "part_%05d" % len(self._parts))
+
+    def save():
+      # Fed, since a constant may not be larger than 2 GiB.
+      feed = {}
+      for _, array in pending:
+        array = np.asarray(array)
+        dtype = dtypes.as_dtype(array.dtype if array.dtype.kind not in "OSU" else "string")
+        feed[array_ops.placeholder(dtype, array.shape)] = array
+      return io_ops.save_v2(part, [n for n, _ in pending], [""] * len(pending),
+                            list(feed)), feed
+
+    self._run(save)
+    self._parts.append(part)
+
+  def _run(self, make):
+    """Runs what `make` gives, an op and what it is fed, in a graph of its own."""
+    try:
+      with ops.Graph().as_default() as graph, ops.device("/cpu:0"):
+        op, feed = make()
+        with session_lib.Session(graph=graph) as session:
+          session.run(op, feed)
+    except tf_errors.OpError as e:
+      raise errors.ToolError("%s cannot be written: %s" % (self._prefix, e.message))

@@ -1,0 +1,285 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the embedding variables among a checkpoint's tensors, and reads them.
+
+A table is recognised by its names alone, which are DeepRec's: `v-keys` with `v-values`,
+slots as `v/Adagrad-keys` with `v/Adagrad-values`. A table that was saved in parts (by a
+partitioner, or by several ranks) has `v/part_0-keys` and so on.
+"""
+
+import collections
+import os
+import re
+
+import numpy as np
+from tensorflow.python.framework import errors as tf_errors
+from tensorflow.python.training import checkpoint_management
+from tensorflow.python.training import checkpoint_utils
+
+from embedding_variable.tools import errors
+
+# What a table has for its keys, besides rows. Saved again for each slot.
+COLUMNS = ("keys", "values", "versions", "freqs", "partition_offset", "keys_filtered",
+           "versions_filtered", "freqs_filtered", "partition_filter_offset")
+
+# What only a table has, none of its slots.
+DEFAULT_ROWS = "default_rows"
+
+_PART = re.compile(r"^(.*)/part_(\d+)$")
+
+
+class Piece(object):
+  """One `-keys` with its columns: a whole table, or one part of one.
+
+  Attributes:
+    prefix: string, what its tensors' names start with.
+    slots: ordered dict: slot name -> what the slot's tensors' names start with.
+  """
+
+  def __init__(self, prefix):
+    self.prefix = prefix
+    self.slots = collections.OrderedDict()
+
+  def prefixes(self):
+    """Returns the prefix and those of the slots."""
+    return [self.prefix] + list(self.slots.values())
+
+
+class Table(object):
+  """One embedding variable of a checkpoint.
+
+  Attributes:
+    name: string, the variable's name.
+    pieces: list of `Piece`, in order of their parts.
+    slots: list of slot names, the same for all pieces unless the file is damaged.
+    rows, filtered: number of keys, and of keys that were not admitted yet.
+    dim: length of a row.
+    nbytes: int, bytes of all its tensors.
+  """
+
+  def __init__(self, checkpoint, name, pieces):
+    self._checkpoint = checkpoint
+    self.name = name
+    self.pieces = pieces
+    self.slots = sorted({slot for piece in pieces for slot in piece.slots})
+    shapes = checkpoint.shapes
+    self.rows = sum(shapes[p.prefix + "-keys"][0] for p in pieces)
+    self.filtered = sum(
+        shapes.get(p.prefix + "-keys_filtered", [0])[0] for p in pieces)
+    dims = {shapes[p.prefix + "-values"][1] for p in pieces}
+    if len(dims) > 1:
+      raise errors.ToolError("variable '%s': its parts have rows of different "
+                             "lengths: %s" % (name, sorted(dims)))
+    self.dim, = dims
+    self.tensors = [
+        "%s-%s" % (prefix, column) for piece in pieces
+        for prefix in piece.prefixes() for column in COLUMNS + (DEFAULT_ROWS,)
+        if "%s-%s" % (prefix, column) in shapes
+    ]
+    self.nbytes = sum(checkpoint.nbytes(t) for t in self.tensors)
+
+  @property
+  def key_dtype(self):
+    """NumPy's dtype of the keys."""
+    return self._checkpoint.dtype(self.pieces[0].prefix + "-keys")
+
+  def column(self, column, slot=None):
+    """Reads a column of all pieces, one after the other.
+
+    Args:
+      column: one of `COLUMNS`.
+      slot: slot name, or None for the table itself.
+
+    Returns:
+      `[rows]` or `[rows, dim]`; None when it was not recorded (no tensor, or an empty
+      one beside keys).
+    """
+    found = []
+    for piece in self.pieces:
+      prefix = piece.prefix if slot is None else piece.slots.get(slot)
+      tensor = "%s-%s" % (prefix, column)
+      keys = "%s-%s" % (prefix,
+                        "keys_filtered" if column.endswith("_filtered") else "keys")
+      shapes = self._checkpoint.shapes
+      if tensor not in shapes or shapes[tensor][0] < shapes[keys][0]:
+        return None
+      found.append(self._checkpoint.read(tensor))
+    return np.concatenate(found)
+
+  def slot_values(self, slot, keys):
+    """Reads a slot's rows in the order of `keys`.
+
+    A slot has its own copy of the keys, which may be in another order, or lack some
+    (DeepRec takes a snapshot for each).
+
+    Args:
+      slot: slot name.
+      keys: the table's keys, `column("keys")`.
+
+    Returns:
+      `[rows, slot dim]`; NaN where the slot has no row for a key. None when a piece
+      lacks the slot.
+    """
+    own, values = self.column("keys", slot), self.column("values", slot)
+    if own is None or values is None or values.ndim != 2:
+      return None
+    if np.array_equal(own, keys):
+      return values
+    positions, found = positions_of(keys, own)
+    result = np.full([len(keys), values.shape[1]], np.nan, values.dtype)
+    result[found] = values[positions[found]]
+    return result
+
+  def default_rows(self):
+    """Reads float32 `[R, dim]`, what absent keys read; None in DeepRec's files."""
+    tensor = "%s-%s" % (self.pieces[0].prefix, DEFAULT_ROWS)
+    if tensor not in self._checkpoint.shapes:
+      return None
+    return self._checkpoint.read(tensor)
+
+
+def positions_of(wanted, keys):
+  """Finds keys among keys.
+
+  Args:
+    wanted: `[M]` integers.
+    keys: `[N]` integers, distinct.
+
+  Returns:
+    (positions `[M]` in `keys`, bool `[M]`: it is there); a position means nothing
+    where it is not.
+  """
+  if not len(keys):
+    return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
+  order = np.argsort(keys, kind="stable")
+  at = np.searchsorted(keys, wanted, sorter=order)
+  positions = order[np.minimum(at, len(keys) - 1)]
+  return positions, keys[positions] == wanted
+
+
+class Checkpoint(object):
+  """A stock V2 checkpoint.
+
+  Attributes:
+    prefix: string.
+    shapes: dict: tensor name -> list of ints.
+    tables: ordered dict: variable name -> `Table`, by name.
+    others: list of names of the tensors that belong to no table.
+  """
+
+  def __init__(self, path):
+    """Opens it.
+
+    Args:
+      path: a checkpoint's prefix, its `.index` file, or a directory, whose newest
+        checkpoint is taken.
+
+    Raises:
+      ToolError: there is none, or it cannot be read.
+    """
+    self.prefix = _prefix_of(path)
+    try:
+      self._reader = checkpoint_utils.load_checkpoint(self.prefix)
+    except (tf_errors.OpError, ValueError) as e:
+      raise errors.ToolError("%s cannot be read: %s" %
+                             (self.prefix, getattr(e, "message", e)))
+    self.shapes = self._reader.get_variable_to_shape_map()
+    self._dtypes = self._reader.get_variable_to_dtype_map()
+    self.tables = collections.OrderedDict(
+        (name, Table(self, name, pieces))
+        for name, pieces in sorted(_pieces(self.shapes).items()))
+    known = {t for table in self.tables.values() for t in table.tensors}
+    self.others = sorted(set(self.shapes) - known)
+
+  def dtype(self, tensor):
+    """Returns NumPy's dtype of a tensor."""
+    return np.dtype(self._dtypes[tensor].as_numpy_dtype)
+
+  def nbytes(self, tensor):
+    """Returns the bytes of a tensor (0 for strings, whose length is not listed)."""
+    dtype = self.dtype(tensor)
+    if dtype == object:
+      return 0
+    return int(np.prod(self.shapes[tensor], dtype=np.int64)) * dtype.itemsize
+
+  def read(self, tensor):
+    """Reads a tensor as a NumPy array.
+
+    Raises:
+      ToolError: the file is damaged; names the tensor.
+    """
+    try:
+      return self._reader.get_tensor(tensor)
+    except tf_errors.OpError as e:
+      raise errors.ToolError("%s: tensor '%s' cannot be read: %s" %
+                             (self.prefix, tensor, e.message))
+
+  def table(self, name):
+    """Returns the table of that name.
+
+    Raises:
+      ToolError: there is none; names those that there are.
+    """
+    if name not in self.tables:
+      raise errors.ToolError(
+          "%s has no embedding variable '%s'; it has %s" %
+          (self.prefix, name,
+           ", ".join("'%s'" % t for t in self.tables) or "none at all"))
+    return self.tables[name]
+
+  def global_step(self):
+    """Returns the global step as an int, or None when the file has none."""
+    if self.shapes.get("global_step") != []:
+      return None
+    return int(self.read("global_step"))
+
+
+def _prefix_of(path):
+  """Returns the checkpoint prefix that a user's path means."""
+  if path.endswith(".index"):
+    path = path[:-len(".index")]
+  if os.path.isdir(path):
+    newest = checkpoint_management.latest_checkpoint(path)
+    if newest is None:
+      raise errors.ToolError("the directory %s has no checkpoint (its file "
+                             "'checkpoint' names none that is there)" % path)
+    return newest
+  if not os.path.exists(path + ".index"):
+    raise errors.ToolError("no checkpoint at %s (there is no %s.index)" %
+                           (path, path))
+  return path
+
+
+def _pieces(shapes):
+  """Returns a dict: variable name -> list of `Piece`."""
+  prefixes = {
+      name[:-len("-keys")] for name in shapes
+      if name.endswith("-keys") and name[:-len("-keys")] + "-values" in shapes and
+      len(shapes[name]) == 1 and len(shapes[name[:-len("-keys")] + "-values"]) == 2
+  }
+  found = {}
+  for prefix in sorted(prefixes):  # A table comes before what is under its name.
+    # A table under another table's name has default rows of its own, a slot has none.
+    owner = None
+    if "%s-%s" % (prefix, DEFAULT_ROWS) not in shapes:
+      owner = next((a for a in _ancestors(prefix) if a in found), None)
+    if owner is None:
+      found[prefix] = Piece(prefix)
+    else:
+      found[owner].slots[prefix[len(owner) + 1:]] = prefix
+  tables = {}
+  for prefix, piece in found.items():
+    match = _PART.match(prefix)
+    name, part = (match.group(1), int(match.group(2))) if match else (prefix, 0)
+    tables.setdefault(name, []).append((part, piece))
+  return {
+      name: [piece for _, piece in sorted(parts, key=lambda p: p[0])]
+      for name, parts in tables.items()
+  }
+
+
+def _ancestors(name):
+  """Yields the names above a name, the nearest first."""
+  while "/" in name:
+    name = name.rpartition("/")[0]
+    yield name

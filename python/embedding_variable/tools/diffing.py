@@ -1,0 +1,123 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`diff`: in what two checkpoints differ."""
+
+import numpy as np
+
+from embedding_variable.tools import checkpoint_tables
+from embedding_variable.tools import progress
+
+_NAMED_KEYS = 5
+
+
+def text(first, second):
+  """Compares bit for bit, by variable and key, not by order or parts.
+
+  Args:
+    first, second: `Checkpoint`s.
+
+  Returns:
+    A report; empty when they hold the same.
+  """
+  names = sorted(set(first.tables) | set(second.tables))
+  others = sorted(set(first.others) | set(second.others))
+  lines = []
+  with progress.Progress("diff", len(names) + len(others)) as bar:
+    for name in names:
+      bar.add(1, name)
+      a, b = first.tables.get(name), second.tables.get(name)
+      if a is None or b is None:
+        lines.append("%s: only in the %s (%s rows)" % (
+            name, "second" if a is None else "first",
+            "{:,}".format((b if a is None else a).rows)))
+      else:
+        lines += ["%s: %s" % (name, line) for line in _diff_tables(a, b)]
+    for name in others:
+      bar.add(1, name)
+      lines += _diff_tensors(first, second, name)
+  return "".join(line + "\n" for line in lines)
+
+
+def _some(keys):
+  """Returns how many keys there are, and the first of them."""
+  named = ", ".join(str(k) for k in np.sort(keys)[:_NAMED_KEYS])
+  return "{:,} ({}{})".format(len(keys), named,
+                              ", ..." if len(keys) > _NAMED_KEYS else "")
+
+
+def _same(a, b):
+  """Returns bool `[N]`: rows of the same bits, whatever NaNs they hold."""
+  a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+  equal = a.view(np.uint8) == b.view(np.uint8)
+  return equal.reshape([len(a), -1]).all(axis=1)
+
+
+def _largest(a, b):
+  """Returns the largest difference of two arrays, as text."""
+  with np.errstate(invalid="ignore"):
+    return "%.6g" % np.max(np.abs(a.astype(np.float64) - b.astype(np.float64)))
+
+
+def _diff_tables(a, b):
+  """Yields lines about two tables of one name."""
+  if a.dim != b.dim:
+    yield "dim %d and %d" % (a.dim, b.dim)
+    return
+  a_keys, b_keys = a.column("keys"), b.column("keys")
+  positions, found = checkpoint_tables.positions_of(a_keys, b_keys)
+  _, in_a = checkpoint_tables.positions_of(b_keys, a_keys)
+  for keys, where in ((a_keys[~found], "first"), (b_keys[~in_a], "second")):
+    if len(keys):
+      yield "rows only in the %s: %s" % (where, _some(keys))
+  common, at = a_keys[found], positions[found]
+  if set(a.slots) != set(b.slots):
+    yield "slots %s and %s" % (", ".join(a.slots) or "none",
+                               ", ".join(b.slots) or "none")
+  columns = [("values", a.column("values"), b.column("values"))]
+  columns += [(slot, a.slot_values(slot, a_keys), b.slot_values(slot, b_keys))
+              for slot in a.slots if slot in b.slots]
+  columns += [(what, a.column(column), b.column(column))
+              for what, column in (("versions", "versions"), ("frequencies", "freqs"))]
+  for what, x, y in columns:
+    if x is None or y is None:
+      if (x is None) != (y is None):
+        yield "%s only in the %s" % (what, "second" if x is None else "first")
+      continue
+    if x.shape[1:] != y.shape[1:]:
+      yield "%s: rows of length %d and %d" % (what, x.shape[1], y.shape[1])
+      continue
+    x, y = x[found], y[at]
+    changed = ~_same(x, y)
+    if changed.any():
+      yield "%s differ in %s rows of %s, at most by %s" % (
+          what, _some(common[changed]), "{:,}".format(len(common)),
+          _largest(x[changed], y[changed]))
+  if set(_filtered(a)) != set(_filtered(b)):
+    yield "keys that are not admitted yet: %d and %d" % (a.filtered, b.filtered)
+
+
+def _filtered(table):
+  keys = table.column("keys_filtered")
+  return [] if keys is None else keys.tolist()
+
+
+def _diff_tensors(first, second, name):
+  """Yields a line when an ordinary tensor differs."""
+  for other, which in ((second, "first"), (first, "second")):
+    if name not in other.shapes:
+      yield "%s: only in the %s" % (name, which)
+      return
+  if first.shapes[name] != second.shapes[name] or (first.dtype(name) !=
+                                                   second.dtype(name)):
+    yield "%s: %s %s and %s %s" % (name, first.dtype(name).name, first.shapes[name],
+                                   second.dtype(name).name, second.shapes[name])
+    return
+  a, b = first.read(name), second.read(name)
+  if isinstance(a, (bytes, str)) or a.dtype == object:
+    if np.any(a != b):
+      yield "%s: differs" % name
+    return
+  changed = np.count_nonzero(~_same(np.reshape(a, [-1, 1]), np.reshape(b, [-1, 1])))
+  if changed:
+    yield "%s: %s of %s numbers differ, at most by %s" % (
+        name, "{:,}".format(changed), "{:,}".format(np.size(a)), _largest(a, b))

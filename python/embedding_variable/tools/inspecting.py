@@ -1,0 +1,130 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`inspect`: what a checkpoint's embedding variables hold, as text and as a chart."""
+
+import collections
+
+from embedding_variable.tools import errors
+from embedding_variable.tools import histogram
+
+_HEADINGS = ("variable", "parts", "rows", "filtered", "dim", "keys", "slots", "bytes",
+             "frequency", "version")
+
+# Numbers stand to the right.
+_RIGHT = (1, 2, 3, 4, 7)
+
+# What `of_table` gives. The histograms are None when nothing was recorded.
+Facts = collections.namedtuple("Facts", ["table", "frequencies", "versions"])
+
+
+def of_table(table):
+  """Reads a table's frequencies and versions; returns `Facts` with their bins."""
+  freqs, versions = table.column("freqs"), table.column("versions")
+  return Facts(table, None if freqs is None else histogram.of_frequencies(freqs),
+               None if versions is None else histogram.of_versions(versions))
+
+
+def _bytes(number):
+  """Returns a number of bytes for people."""
+  for unit in ("B", "KiB", "MiB", "GiB"):
+    if number < 1024:
+      return ("%d %s" if unit == "B" else "%.1f %s") % (number, unit)
+    number /= 1024.0
+  return "%.1f TiB" % number
+
+
+def _range(bins):
+  """Returns "low to high" of what was recorded."""
+  if bins is None:
+    return "-"
+  bins = [b for b in bins if b.label != "never"]
+  if not bins:
+    return "none"
+  if bins[0].low == bins[-1].high:
+    return str(bins[0].low)
+  return "%d to %d" % (bins[0].low, bins[-1].high)
+
+
+def _row(facts):
+  table = facts.table
+  return (table.name, str(len(table.pieces)), "{:,}".format(table.rows),
+          "{:,}".format(table.filtered), str(table.dim), table.key_dtype.name,
+          ",".join(table.slots) or "-", _bytes(table.nbytes),
+          _range(facts.frequencies), _range(facts.versions))
+
+
+def text(checkpoint, all_facts):
+  """Returns the report.
+
+  Args:
+    checkpoint: the `Checkpoint`.
+    all_facts: list of `Facts`.
+  """
+  step = checkpoint.global_step()
+  lines = ["%s, global step %s" % (checkpoint.prefix, "unknown" if step is None else step)]
+  if all_facts:
+    rows = [_HEADINGS] + [_row(f) for f in all_facts]
+    widths = [max(len(r[i]) for r in rows) for i in range(len(_HEADINGS))]
+    lines.append("")
+    for row in rows:
+      cells = [
+          cell.rjust(width) if i in _RIGHT else cell.ljust(width)
+          for i, (cell, width) in enumerate(zip(row, widths))
+      ]
+      lines.append("  ".join(cells).rstrip())
+  else:
+    lines.append("no embedding variables")
+  others = sum(checkpoint.nbytes(t) for t in checkpoint.others)
+  lines.append("")
+  lines.append("other tensors: %d, %s" % (len(checkpoint.others), _bytes(others)))
+  for facts in all_facts:
+    for what, bins in (("rows by frequency", facts.frequencies),
+                       ("rows by version (global step of the last update)",
+                        facts.versions)):
+      if bins:
+        lines.append("")
+        lines.append("%s: %s" % (facts.table.name, what))
+        lines.extend(histogram.lines(bins))
+  return "\n".join(lines) + "\n"
+
+
+def plot(all_facts, path):
+  """Draws rows, and the histograms, of each table into a PNG.
+
+  Args:
+    all_facts: list of `Facts`, not empty.
+    path: file to write.
+
+  Raises:
+    ToolError: matplotlib is not installed, or there is nothing to draw.
+  """
+  if not all_facts:
+    raise errors.ToolError("there is no embedding variable to plot")
+  try:
+    import matplotlib  # pylint: disable=g-import-not-at-top
+  except ImportError as e:
+    raise errors.ToolError("--plot needs matplotlib, which cannot be imported (%s). "
+                           "Remedy: pip install matplotlib" % e)
+  matplotlib.use("Agg")
+  from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
+  figure, axes = pyplot.subplots(
+      len(all_facts), 2, squeeze=False, figsize=(11, 2.6 * len(all_facts)))
+  for (left, right), facts in zip(axes, all_facts):
+    for axis, what, bins in ((left, "frequency", facts.frequencies),
+                             (right, "version", facts.versions)):
+      axis.set_title("%s: %s rows by %s" %
+                     (facts.table.name, "{:,}".format(facts.table.rows), what),
+                     fontsize=9)
+      if not bins:
+        axis.text(0.5, 0.5, "not recorded" if bins is None else "no rows",
+                  ha="center", va="center")
+        axis.set_axis_off()
+        continue
+      axis.bar(range(len(bins)), [b.count for b in bins])
+      axis.set_xticks(range(len(bins)))
+      axis.set_xticklabels([b.label for b in bins], rotation=45, ha="right",
+                           fontsize=7)
+      axis.tick_params(axis="y", labelsize=7)
+  figure.tight_layout()
+  figure.savefig(path, dpi=120, format="png")
+  pyplot.close(figure)

@@ -1,0 +1,68 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`lookup`: the rows of some keys of a checkpoint."""
+
+import numpy as np
+
+from embedding_variable.tools import checkpoint_tables
+from embedding_variable.tools import errors
+
+
+def _floats(row):
+  return " ".join("%.6g" % x for x in row)
+
+
+def _check_keys(table, keys):
+  """Returns the keys as an array of the table's type."""
+  info = np.iinfo(table.key_dtype)
+  for key in keys:
+    if not info.min <= key <= info.max:
+      raise errors.ToolError("variable '%s' has %s keys, and %d is none" %
+                             (table.name, table.key_dtype.name, key))
+  return np.array(keys, table.key_dtype)
+
+
+def text(table, keys):
+  """Returns what the table holds for each key.
+
+  Args:
+    table: a `Table`.
+    keys: list of ints; may hold a key more than once.
+
+  Raises:
+    ToolError: a key is out of the range of the table's type.
+  """
+  wanted = _check_keys(table, keys)
+  own = table.column("keys")
+  positions, found = checkpoint_tables.positions_of(wanted, own)
+  values, freqs = table.column("values"), table.column("freqs")
+  versions = table.column("versions")
+  slots = [(slot, table.slot_values(slot, own)) for slot in table.slots]
+  filtered = table.column("keys_filtered")
+  counts = table.column("freqs_filtered")
+  defaults = None if found.all() else table.default_rows()
+  lines = []
+  for key, at, there in zip(wanted, positions, found):
+    if there:
+      facts = []
+      if freqs is not None:
+        facts.append("frequency %d" % freqs[at])
+      if versions is not None:
+        facts.append("version %d" % versions[at])
+      lines.append("%s[%d]%s" % (table.name, key,
+                                 ": " + ", ".join(facts) if facts else ""))
+      lines.append("  value  %s" % _floats(values[at]))
+      for slot, rows in slots:
+        lines.append("  %s  %s" % (slot, "missing" if rows is None else
+                                   _floats(rows[at])))
+      continue
+    where = np.flatnonzero(filtered == key) if filtered is not None else []
+    if len(where):
+      count = "" if counts is None else ", frequency %d" % counts[where[0]]
+      lines.append("%s[%d]: not admitted yet%s" % (table.name, key, count))
+      continue
+    lines.append("%s[%d]: absent" % (table.name, key))
+    if defaults is not None and len(defaults):
+      row = int(key) % len(defaults)
+      lines.append("  reads default row %d  %s" % (row, _floats(defaults[row])))
+  return "\n".join(lines) + "\n"

@@ -1,0 +1,144 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: `python -m embedding_variable COMMAND ...`."""
+
+import argparse
+import os
+import sys
+
+from embedding_variable.tools import checkpoint_tables
+from embedding_variable.tools import diffing
+from embedding_variable.tools import errors
+from embedding_variable.tools import exporting
+from embedding_variable.tools import inspecting
+from embedding_variable.tools import looking_up
+from embedding_variable.tools import progress
+from embedding_variable.tools import shrinking
+
+# Exit statuses, as those of diff(1).
+_SAME, _DIFFERENT, _TROUBLE = 0, 1, 2
+
+
+def _inspect(args):
+  checkpoint = checkpoint_tables.Checkpoint(args.checkpoint)
+  tables = [checkpoint.table(n) for n in args.variable] or list(
+      checkpoint.tables.values())
+  facts = []
+  with progress.Progress("inspect", len(tables)) as bar:
+    for table in tables:
+      facts.append(inspecting.of_table(table))
+      bar.add(1, table.name)
+  sys.stdout.write(inspecting.text(checkpoint, facts))
+  if args.plot:
+    inspecting.plot(facts, args.plot)
+    sys.stdout.write("\nwrote %s\n" % args.plot)
+  return _SAME
+
+
+def _lookup(args):
+  checkpoint = checkpoint_tables.Checkpoint(args.checkpoint)
+  sys.stdout.write(looking_up.text(checkpoint.table(args.variable), args.keys))
+  return _SAME
+
+
+def _export(args):
+  table = checkpoint_tables.Checkpoint(args.checkpoint).table(args.variable)
+  path = args.out or "%s.%s" % (args.variable.replace("/", "_"), args.to)
+  exporting.export(table, args.to, path, with_slots=args.slots, overwrite=args.force)
+  sys.stdout.write("wrote {:,} rows to {}\n".format(table.rows, path))
+  return _SAME
+
+
+def _diff(args):
+  found = diffing.text(
+      checkpoint_tables.Checkpoint(args.first),
+      checkpoint_tables.Checkpoint(args.second))
+  sys.stdout.write(found)
+  return _DIFFERENT if found else _SAME
+
+
+def _shrink(args):
+  checkpoint = checkpoint_tables.Checkpoint(args.checkpoint)
+  out = args.out or checkpoint.prefix + "-shrunk"
+  for result in shrinking.shrink(
+      checkpoint, out, steps=args.evict_older_than, drop_filtered=args.drop_filtered,
+      step=args.global_step, names=args.variable):
+    note = "" if result.versions else ", all kept: no versions were recorded"
+    if result.filtered:
+      note += ", {:,} keys that were not admitted dropped".format(result.filtered)
+    sys.stdout.write("{}: {:,} of {:,} rows evicted{}\n".format(
+        result.name, result.before - result.after, result.before, note))
+  sys.stdout.write("wrote %s\n" % out)
+  return _SAME
+
+
+def _parser():
+  parser = argparse.ArgumentParser(
+      prog="python -m embedding_variable",
+      description="Looks into checkpoints that hold embedding variables. CKPT is a "
+      "checkpoint's prefix, or a directory, whose newest checkpoint is taken.")
+  commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+  commands.required = True
+
+  def command(name, function, help_text, checkpoints=("checkpoint",)):
+    sub = commands.add_parser(name, help=help_text, description=help_text)
+    sub.set_defaults(function=function)
+    for checkpoint in checkpoints:
+      sub.add_argument(checkpoint, metavar="CKPT")
+    return sub
+
+  sub = command("inspect", _inspect,
+                "List variables: rows, dim, slots, bytes, frequencies, versions.")
+  sub.add_argument("--variable", action="append", default=[], metavar="VAR",
+                   help="only this one; may be repeated")
+  sub.add_argument("--plot", metavar="PNG", help="also draw the histograms")
+
+  sub = command("lookup", _lookup, "Print the rows of some keys.")
+  sub.add_argument("variable", metavar="VAR")
+  sub.add_argument("keys", metavar="KEY", type=int, nargs="+")
+
+  sub = command("export", _export, "Write a variable as another kind of file.")
+  sub.add_argument("variable", metavar="VAR")
+  sub.add_argument("--to", choices=exporting.FORMATS, required=True)
+  sub.add_argument("--out", metavar="FILE", help="default: VAR.FORMAT")
+  sub.add_argument("--slots", action="store_true", help="also the optimizer's slots")
+  sub.add_argument("--force", action="store_true", help="overwrite FILE")
+
+  command("diff", _diff,
+          "Compare two checkpoints by key, bit for bit. Exit status 1: they differ.",
+          ("first", "second"))
+
+  sub = command("shrink", _shrink,
+                "Write a new checkpoint without rows that are out of use.")
+  sub.add_argument("--evict-older-than", type=int, metavar="STEPS",
+                   help="drop rows whose last update is longer ago")
+  sub.add_argument("--drop-filtered", action="store_true",
+                   help="drop the keys that a filter did not admit yet")
+  sub.add_argument("--global-step", type=int, metavar="STEP",
+                   help="count from this step; default: the checkpoint's")
+  sub.add_argument("--variable", action="append", metavar="VAR",
+                   help="only this one; may be repeated")
+  sub.add_argument("--out", metavar="PREFIX", help="default: CKPT-shrunk")
+  return parser
+
+
+def main(argv=None):
+  """Runs a command.
+
+  Args:
+    argv: list of strings; None: the process's arguments.
+
+  Returns:
+    Exit status: 0; 1 when `diff` found a difference; 2 for trouble, which is explained
+    on standard error.
+  """
+  args = _parser().parse_args(argv)
+  try:
+    return args.function(args)
+  except errors.ToolError as e:
+    sys.stderr.write("error: %s\n" % e)
+    return _TROUBLE
+  except BrokenPipeError:
+    # The reader of the output, such as head, has seen enough.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _SAME

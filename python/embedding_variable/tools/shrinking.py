@@ -1,0 +1,130 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`shrink`: a new checkpoint without rows that were not updated for long."""
+
+import collections
+import os
+import shutil
+
+import numpy as np
+
+from embedding_variable.tools import bundle_writer
+from embedding_variable.tools import checkpoint_tables
+from embedding_variable.tools import errors
+from embedding_variable.tools import progress
+
+_FILTERED = ("keys_filtered", "versions_filtered", "freqs_filtered")
+_FILTER_OFFSET = "partition_filter_offset"
+
+# name: the variable; before, after: numbers of rows; filtered: dropped keys that were
+# not admitted; versions: False when it records none, so that no row can be judged.
+Result = collections.namedtuple(
+    "Result", ["name", "before", "after", "filtered", "versions"])
+
+
+def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=None):
+  """Writes a new checkpoint with fewer rows; everything else is copied.
+
+  A row goes, with its slots, when `step - version > steps`, the rule of
+  `GlobalStepEvict`. One that was never updated (version -1) stays.
+
+  Args:
+    checkpoint: the `Checkpoint` to read.
+    out: prefix to write; must not exist.
+    steps: int >= 0, or None to keep all rows.
+    drop_filtered: also drop the keys that a filter did not admit.
+    step: the step that ages are counted from; None: the checkpoint's global step.
+    names: list of variables; None: all.
+
+  Returns:
+    List of `Result`, one for each variable of `names`.
+
+  Raises:
+    ToolError: nothing to do, no global step, no versions, or files that cannot be
+      written. Nothing is left behind then.
+  """
+  if steps is None and not drop_filtered:
+    raise errors.ToolError("shrink needs --evict-older-than or --drop-filtered")
+  if steps is not None and steps < 0:
+    raise errors.ToolError("--evict-older-than must be at least 0, got %d" % steps)
+  out = os.path.abspath(out)
+  if os.path.exists(out + ".index"):
+    raise errors.ToolError("%s exists; a checkpoint is never written over" % out)
+  tables = [checkpoint.table(n) for n in names or checkpoint.tables]
+  if not tables:
+    raise errors.ToolError("%s has no embedding variable" % checkpoint.prefix)
+  if steps is not None and step is None:
+    step = checkpoint.global_step()
+    if step is None:
+      raise errors.ToolError(
+          "%s has no global_step; --global-step says what ages are counted from" %
+          checkpoint.prefix)
+  oldest = None if steps is None else step - steps
+  judged = [t for t in tables if oldest is not None and t.column("versions") is not None]
+  if oldest is not None and (len(judged) < len(tables) if names else not judged):
+    raise errors.ToolError(
+        "no versions were recorded for %s, so no row's age is known (TF_RECORD_VERSION=1 "
+        "or GlobalStepEvict when the variable is made records them)" % ", ".join(
+            "'%s'" % t.name for t in tables if t not in judged))
+  total = sum(checkpoint.nbytes(t) for t in checkpoint.shapes)
+  with progress.Progress("shrink", total) as bar, \
+      bundle_writer.BundleWriter(out) as writer:
+
+    def put(tensor, array):
+      writer.add(tensor, array)
+      bar.add(checkpoint.nbytes(tensor), tensor)
+
+    for tensor in checkpoint.others:
+      put(tensor, checkpoint.read(tensor))
+    results = []
+    for table in checkpoint.tables.values():
+      wanted = table in tables
+      result = _copy(checkpoint, table, put,
+                     oldest if table in judged else None, drop_filtered and wanted)
+      if wanted:
+        results.append(result._replace(versions=oldest is None or table in judged))
+  if os.path.exists(checkpoint.prefix + ".meta"):
+    shutil.copyfile(checkpoint.prefix + ".meta", out + ".meta")
+  return results
+
+
+def _copy(checkpoint, table, put, oldest, drop_filtered):
+  """Copies a table, less what goes; returns a `Result`."""
+  after, filtered = 0, 0
+  for piece in table.pieces:
+    keys = checkpoint.read(piece.prefix + "-keys")
+    gone = keys[:0]
+    if oldest is not None and len(keys):
+      versions = checkpoint.read(piece.prefix + "-versions")
+      gone = keys[(versions >= 0) & (versions < oldest)]
+    after += len(keys) - len(gone)
+    for prefix in piece.prefixes():
+      own = checkpoint.read(prefix + "-keys")
+      # A slot's copy of the keys may be in another order.
+      keep = ~checkpoint_tables.positions_of(own, gone)[1]
+      filtered_keep = slice(0, 0) if drop_filtered else slice(None)
+      for column in checkpoint_tables.COLUMNS:
+        tensor = "%s-%s" % (prefix, column)
+        if tensor not in checkpoint.shapes:
+          continue
+        array = checkpoint.read(tensor)
+        if column == "partition_offset":
+          array = _kept_before(keep)[array].astype(array.dtype)
+        elif column == _FILTER_OFFSET:
+          array = np.zeros_like(array) if drop_filtered else array
+        elif column in _FILTERED:
+          filtered += len(array) if drop_filtered and tensor == (
+              piece.prefix + "-keys_filtered") else 0
+          array = array[filtered_keep]
+        elif len(array) == len(keep):
+          array = array if keep.all() else array[keep]
+        put(tensor, array)
+    defaults = "%s-%s" % (piece.prefix, checkpoint_tables.DEFAULT_ROWS)
+    if defaults in checkpoint.shapes:
+      put(defaults, checkpoint.read(defaults))
+  return Result(table.name, table.rows, after, filtered, True)
+
+
+def _kept_before(keep):
+  """Returns int64 `[N + 1]`: how many of the first i rows are kept."""
+  return np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
