@@ -12,6 +12,7 @@ appear on `tf`, and stock lookups, optimizers, savers and feature columns work o
   rows = tf.nn.embedding_lookup(table, ids)
 """
 
+from embedding_variable._lib import library_path
 from embedding_variable.integration.install import install
 from embedding_variable.lookup.pooled import lookup_sparse
 from embedding_variable.summaries import summaries

@@ -484,7 +484,7 @@ class LookupSparseTest(parameterized.TestCase):
       (lambda a, b, s: tf.nn.embedding_lookup_sparse(a, s, None, combiner="x"),
        ValueError, "'a': combiner must be"),
       (lambda a, b, s: tf.nn.embedding_lookup(a, [1], blocknums=[1]),
-       NotImplementedError, "'a': this version does not have blocknums"))
+       ValueError, "'a': blocknums has a meaning only for variables of dynamic"))
   def test_wrong_arguments(self, use, error, message):
     a, b = self._tables()
     ids, _ = _sparse(1, 6, 3)

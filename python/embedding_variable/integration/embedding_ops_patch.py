@@ -32,14 +32,16 @@ def _parts_of(params):
   return None if params is None else ev.parts_of(params)
 
 
-def _reject(parts, **arguments):
-  """Raises for DeepRec's additional arguments that this version lacks."""
+def _reject(params, parts, **arguments):
+  """Raises for arguments that have no meaning for `params`."""
   for name, value in sorted(arguments.items()):
     if value is not None:
-      variable = parts[0].op.name if parts else "params"
-      raise NotImplementedError(
-          "embedding lookup of '%s': this version does not have %s" %
-          (variable, name))
+      variable = parts[0].op.name if parts else getattr(params, "name", params)
+      raise ValueError(
+          "embedding lookup of '%s': %s has a meaning only for %s" %
+          (variable, name, "variables of dynamic dimension "
+           "(tf.get_dynamic_dimension_embedding_variable)" if name == "blocknums" else
+           "embedding variables (tf.get_embedding_variable)"))
 
 
 def _lookup_and_transform(stock):
@@ -60,11 +62,13 @@ def _embedding_lookup(stock):
                        validate_indices=True, max_norm=None, ev_init_value=None,
                        blocknums=None, counts=None):
     parts = _parts_of(params)
-    _reject(parts, ev_init_value=ev_init_value, blocknums=blocknums, counts=counts)
+    _reject(params, parts, blocknums=blocknums)
     if parts is None:
+      _reject(params, parts, ev_init_value=ev_init_value, counts=counts)
       return stock(params, ids, partition_strategy, name, validate_indices,
                    max_norm)
-    return row_lookup.lookup(parts, ids, name, max_norm)
+    return row_lookup.lookup(parts, ids, name, max_norm, ev_init_value=ev_init_value,
+                             counts=counts)
 
   return embedding_lookup
 
@@ -75,7 +79,7 @@ def _embedding_lookup_sparse(stock):
                               name=None, combiner=None, max_norm=None,
                               blocknums=None):
     parts = _parts_of(params)
-    _reject(parts, blocknums=blocknums)
+    _reject(params, parts, blocknums=blocknums)
     if parts is None:
       return stock(params, sp_ids, sp_weights, partition_strategy, name, combiner,
                    max_norm)

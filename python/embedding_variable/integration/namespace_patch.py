@@ -17,11 +17,15 @@ import tensorflow as tf
 from tensorflow.python.feature_column import feature_column_v2
 from tensorflow.python.feature_column import sequence_feature_column
 from tensorflow.python.framework import ops as framework_ops
+from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops import variable_scope
 from tensorflow.python.ops import variables
 from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.feature_column import categorical
+from embedding_variable.lookup import embedding_lookup
+from embedding_variable.lookup import fused
+from embedding_variable.lookup import group
 from embedding_variable.optimizers import adagrad_decay
 from embedding_variable.optimizers import adam_async
 from embedding_variable.optimizers import adam_w
@@ -44,6 +48,10 @@ _OPTIMIZERS = (
 _FEATURE_COLUMNS = (categorical.categorical_column_with_embedding,
                     categorical.sequence_categorical_column_with_embedding)
 
+_LOOKUPS = (group.group_embedding_lookup, group.group_embedding_lookup_sparse,
+            fused.fused_embedding_lookup_sparse,
+            fused.fused_safe_embedding_lookup_sparse)
+
 
 def install():
   """Puts the names there."""
@@ -55,6 +63,10 @@ def install():
       _set(owner.train, cls.__name__, cls)
     for function in _FEATURE_COLUMNS:
       _set(owner.feature_column, function.__name__, function)
+    for function in _LOOKUPS:
+      _set(owner.nn, function.__name__, function)
+  for function in _LOOKUPS:
+    _set(embedding_ops, function.__name__, function)
   _set(framework_ops.GraphKeys, "EMBEDDING_VARIABLES", ev.EMBEDDING_VARIABLES)
   _set(variable_scope, "get_embedding_variable", creation.get_embedding_variable)
   for cls in _OPTIONS:
@@ -65,6 +77,11 @@ def install():
        categorical.sequence_categorical_column_with_embedding)
   _add_module("tensorflow.python.ops.kv_variable_ops", {
       "EmbeddingVariable": ev.EmbeddingVariable,
+      "lookup_tier": embedding_lookup.lookup_tier,
+  })
+  _add_module("tensorflow.python.ops.group_embedding_lookup_ops", {
+      "group_embedding_lookup": group.group_embedding_lookup,
+      "group_embedding_lookup_sparse": group.group_embedding_lookup_sparse,
   })
   for module, cls in (("adam_async", adam_async.AdamAsyncOptimizer),
                       ("adagrad_decay", adagrad_decay.AdagradDecayOptimizer),

@@ -9,9 +9,12 @@ from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops import math_ops
 
 from embedding_variable.lookup import partition
+from embedding_variable.ops import presence_ops
+from embedding_variable.variables import variable as ev
 
 
-def lookup(parts, ids, name=None, max_norm=None, transform_fn=None):
+def lookup(parts, ids, name=None, max_norm=None, transform_fn=None,
+           ev_init_value=None, counts=None):
   """Looks ids up in the parts that hold them.
 
   Args:
@@ -20,6 +23,10 @@ def lookup(parts, ids, name=None, max_norm=None, transform_fn=None):
     name: name of the result.
     max_norm: rows are clipped to this length, or None.
     transform_fn: function of the rows `[N, dim]` of one part, or None.
+    ev_init_value: float32 `ids.shape + [dim]`, what absent keys start with instead of
+      their default rows; or None.
+    counts: integers of the shape of `ids`: how many occurrences each id stands for in
+      the frequencies; or None.
 
   Returns:
     float32 `ids.shape + [dim]` (or what `transform_fn` makes of the last axis).
@@ -33,33 +40,90 @@ def lookup(parts, ids, name=None, max_norm=None, transform_fn=None):
     raise ValueError("embedding lookup over parts of different dims: %s" %
                      ", ".join("'%s' %d" % (p.op.name, p.dim) for p in parts))
   clip = embedding_ops._clip  # pylint: disable=protected-access
+
+  def read(part, ids, initial, counts):
+    rows = part.sparse_read(ids, ev_init_value=initial, counts=counts)
+    rows = clip(rows, ids, max_norm)
+    return transform_fn(rows) if transform_fn else rows
+
   with ops.name_scope(name, "embedding_lookup", [ids]) as name:
     ids = parts[0].convert_ids(ids)
     if len(parts) == 1 and (not transform_fn or ids.shape.ndims == 1):
       with ops.colocate_with(parts[0]):
-        rows = clip(parts[0].sparse_read(ids), ids, max_norm)
-        if transform_fn:
-          rows = transform_fn(rows)
+        rows = read(parts[0], ids, ev_init_value, counts)
       return array_ops.identity(rows, name=name)
-    flat = array_ops.reshape(ids, [-1])
-    assignment = partition.part_of(flat, len(parts))
-    part_ids = data_flow_ops.dynamic_partition(flat, assignment, len(parts))
-    positions = data_flow_ops.dynamic_partition(
-        math_ops.range(array_ops.size(flat)), assignment, len(parts))
-    found = []
-    for part, wanted in zip(parts, part_ids):
-      with ops.colocate_with(part):
-        rows = clip(part.sparse_read(wanted), wanted, max_norm)
-        found.append(transform_fn(rows) if transform_fn else rows)
-    rows = data_flow_ops.parallel_dynamic_stitch(positions, found)
-    row_shape = found[0].shape[1:]
-    # Without a single id there is nothing to stitch, and so no row length.
-    rows = array_ops.reshape(
-        rows,
-        array_ops.concat([
-            array_ops.shape(ids),
-            row_shape.as_list()
-            if row_shape.is_fully_defined() else array_ops.shape(found[0])[1:]
-        ], 0), name=name)
-    rows.set_shape(ids.shape.concatenate(row_shape))
-    return rows
+    extras = [None, None]
+    if ev_init_value is not None:
+      extras[0] = array_ops.reshape(ev_init_value, [-1, parts[0].dim])
+    if counts is not None:
+      extras[1] = array_ops.reshape(counts, [-1])
+    return over_parts(parts, ids, read, extras, name)
+
+
+def over_parts(parts, ids, read, extras=(), name=None):
+  """Asks each part for its ids, and puts the answers in the order of the ids.
+
+  Args:
+    parts: list of embedding variables.
+    ids: int32 or int64 of any shape.
+    read: function (part, ids `[N]`, *extras of these ids) -> `[N, ...]`.
+    extras: tensors `[number of ids, ...]` that go with the ids, or Nones.
+    name: name of the result.
+
+  Returns:
+    `ids.shape + [...]`.
+  """
+  flat = array_ops.reshape(ids, [-1])
+  assignment = partition.part_of(flat, len(parts))
+
+  def split(values):
+    if values is None:
+      return [None] * len(parts)
+    return data_flow_ops.dynamic_partition(values, assignment, len(parts))
+
+  positions = split(math_ops.range(array_ops.size(flat)))
+  found = []
+  for wanted in zip(parts, split(flat), *[split(e) for e in extras]):
+    with ops.colocate_with(wanted[0]):
+      found.append(read(*wanted))
+  result = data_flow_ops.parallel_dynamic_stitch(positions, found)
+  shape = found[0].shape[1:]
+  # Without a single id there is nothing to stitch, and so no row length.
+  result = array_ops.reshape(
+      result,
+      array_ops.concat([
+          array_ops.shape(ids),
+          shape.as_list()
+          if shape.is_fully_defined() else array_ops.shape(found[0])[1:]
+      ], 0), name=name)
+  result.set_shape(ids.shape.concatenate(shape))
+  return result
+
+
+def lookup_tier(params, ids, name=None):
+  """Says where the rows of ids are. Inserts and counts nothing.
+
+  Args:
+    params: an embedding variable, or a `PartitionedVariable` of them.
+    ids: int32 or int64 of any shape.
+    name: name of the result.
+
+  Returns:
+    int32 of the shape of `ids`: 0 for a key that is in the table, -1 for one that is
+    not.
+
+  Raises:
+    TypeError: `params` is no embedding variable, ids are not integers.
+  """
+  parts = ev.parts_of(params)
+  if parts is None:
+    raise TypeError("lookup_tier: params must be an embedding variable "
+                    "(tf.get_embedding_variable), got %r" % (params,))
+  with ops.name_scope(name, "lookup_tier") as name:
+    ids = parts[0].convert_ids(ids)
+    if len(parts) == 1:
+      with ops.colocate_with(parts[0]):
+        return presence_ops.lookup_tier(parts[0].handle, ids)
+    return over_parts(parts, ids,
+                      lambda part, some: presence_ops.lookup_tier(part.handle, some),
+                      name=name)

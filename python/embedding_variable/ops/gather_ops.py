@@ -13,7 +13,12 @@ from embedding_variable.ops import handle_ops
 _gen = _lib.load()
 
 
-def gather(resource, ids, name=None):
+# Where a graph keeps how many occurrences the ids of a lookup stand for: name of the op
+# -> counts, and name of its gradient's indices -> the same.
+_COUNTS = "_embedding_variable_gather_counts"
+
+
+def gather(resource, ids, counts=None, name=None):
   """Looks up rows; a key that is absent reads its default row.
 
   Inserts nothing. Differentiable: the gradient of `resource` is an IndexedSlices
@@ -22,12 +27,27 @@ def gather(resource, ids, name=None):
   Args:
     resource: resource scalar from `handle`.
     ids: int64 or int32 of any shape; any value is a key.
+    counts: int64 of the shape of `ids`: how many occurrences each stands for in the
+      table's frequencies; None: 1 each.
     name: name of the op.
 
   Returns:
     float32 `ids.shape + [D]`.
   """
-  return _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
+  rows = _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
+  if counts is not None:
+    rows.graph.__dict__.setdefault(_COUNTS, {})[rows.op.name] = array_ops.reshape(
+        math_ops.cast(counts, dtypes.int64), [-1])
+  return rows
+
+
+def counts_of(indices):
+  """Returns the counts that a lookup was given, int64 `[N]`, or None.
+
+  Args:
+    indices: tensor `[N]`, the indices of the gradient of one lookup.
+  """
+  return indices.graph.__dict__.get(_COUNTS, {}).get(indices.name)
 
 
 def get_meta(resource, ids, name=None):
@@ -64,8 +84,11 @@ def _ev_gather_grad(op, grad):
   wait_for = [op] if op.graph is ops.get_default_graph() else []
   with ops.control_dependencies(wait_for):
     values = array_ops.reshape(grad, row_shape)
-  ids = math_ops.cast(array_ops.reshape(op.inputs[1], [-1]), dtypes.int64)
-  return ops.IndexedSlices(values, ids), None
+  ids = array_ops.reshape(op.inputs[1], [-1])
+  counts = op.graph.__dict__.get(_COUNTS, {})
+  if op.name in counts:
+    counts[ids.name] = counts[op.name]
+  return ops.IndexedSlices(values, math_ops.cast(ids, dtypes.int64)), None
 
 
 ops.NotDifferentiable("EvGetMeta")

@@ -11,6 +11,7 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 
+from embedding_variable.ops import gather_ops
 from embedding_variable.ops import lookup_sparse_ops
 
 
@@ -28,6 +29,9 @@ def of(slices):
 def _of_indices(indices):
   while indices.op.type in ("Identity", "Cast"):
     indices = indices.op.inputs[0]
+  given = gather_ops.counts_of(indices)
+  if given is not None:
+    return given
   found = lookup_sparse_ops.plan_of(ops.IndexedSlices(indices, indices))
   if found is not None:
     return lookup_sparse_ops.plan_counts(*found)

@@ -23,6 +23,7 @@ from tensorflow.python.util import compat
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import handle_ops
+from embedding_variable.ops import presence_ops
 from embedding_variable.ops import row_ops
 from embedding_variable.variables import config_pb2
 
@@ -338,23 +339,44 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     Args:
       indices: int32 or int64 ids of any shape.
       name: name of the op.
-      ev_init_value: not in this version.
-      counts: not in this version.
+      ev_init_value: float32 `indices.shape + [dim]`: absent keys read these instead
+        of their default rows, and are inserted with them when the gradient is formed.
+        No gradient goes to it. Not together with an admission filter.
+      counts: integers of the shape of `indices`: how many occurrences each id stands
+        for in the frequencies; None: 1 each.
 
     Returns:
       float32 `indices.shape + [dim]`.
 
     Raises:
-      NotImplementedError: `ev_init_value` or `counts` is given.
       TypeError: ids that are not integers.
+      ValueError: `ev_init_value` or `counts` of another shape, or `ev_init_value` with
+        a filter.
     """
-    if ev_init_value is not None:
-      self._unsupported("this version does not have ev_init_value")
-    if counts is not None:
-      self._unsupported("this version does not have counts")
     with ops.name_scope("Gather" if name is None else name) as name:
       resource_variable_ops.variable_accessed(self)
-      return gather_ops.gather(self._handle, self.convert_ids(indices), name=name)
+      ids = self.convert_ids(indices)
+      if counts is not None:
+        counts = ops.convert_to_tensor(counts, name="counts")
+        self._check_goes_with_ids("counts", counts, ids.shape)
+      rows = gather_ops.gather(self._handle, ids, counts=counts, name=name)
+      if ev_init_value is None:
+        return rows
+      strategy = getattr(self._ev_option, "filter_strategy", None)
+      if strategy is not None and strategy.filter_freq > 0:
+        raise ValueError("embedding variable '%s': ev_init_value would insert keys that "
+                         "its filter has not admitted" % self.op.name)
+      initial = ops.convert_to_tensor(ev_init_value, dtypes.float32,
+                                      name="ev_init_value")
+      self._check_goes_with_ids("ev_init_value", initial,
+                                ids.shape.concatenate([self._dim]))
+      return presence_ops.with_initial_rows(self._handle, ids, rows, initial)
+
+  def _check_goes_with_ids(self, what, value, shape):
+    """Raises ValueError unless a tensor can have the shape that the ids ask for."""
+    if not value.shape.is_compatible_with(shape):
+      raise ValueError("embedding variable '%s': %s must have shape %s, got %s" %
+                       (self.op.name, what, shape, value.shape))
 
   # Facts that DeepRec's scripts ask for.
 

@@ -239,13 +239,6 @@ class VariableTest(parameterized.TestCase):
                                 "'v': it cannot be assigned"):
       use(v)
 
-  def test_arguments_of_other_versions(self):
-    v = tf.get_embedding_variable("v", 3)
-    with self.assertRaisesRegex(NotImplementedError, "'v'.*ev_init_value"):
-      v.sparse_read([1], ev_init_value=tf.zeros([1, 3]))
-    with self.assertRaisesRegex(NotImplementedError, "'v'.*counts"):
-      v.sparse_read([1], counts=[1])
-
   def test_mixed_list(self):
     v = tf.get_embedding_variable("v", 3)
     with self.assertRaisesRegex(TypeError, "mixes the embedding variable 'v'"):

@@ -1,0 +1,111 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""DeepRec's fused lookups of one variable.
+
+On embedding variables they are what `tf.nn.embedding_lookup_sparse` and its safe form
+are anyway: one op forward, one backward. On ordinary variables they are the stock
+functions.
+"""
+
+from tensorflow.python.framework import ops
+from tensorflow.python.framework import sparse_tensor
+from tensorflow.python.ops import embedding_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import sparse_ops
+
+from embedding_variable.lookup import stock_semantics
+from embedding_variable.variables import variable as ev
+
+
+def fused_embedding_lookup_sparse(params,
+                                  sp_ids,
+                                  sparse_weights=None,
+                                  partition_strategy=None,
+                                  name=None,
+                                  combiner=None,
+                                  max_norm=None,
+                                  default_id=None,
+                                  prune_invalid_ids=False,
+                                  blocknums=None):
+  """Looks up and pools the ids of one variable.
+
+  Args:
+    params: an embedding variable (whole or partitioned), or ordinary variables.
+    sp_ids: SparseTensor `[B, ...]` of int32 or int64 ids.
+    sparse_weights: None, or a floating point SparseTensor of the same indices.
+    partition_strategy: "mod" or "div", of ordinary partitioned variables; None: "div".
+    name: name of the op.
+    combiner: "mean", "sqrtn" or "sum"; None: "mean".
+    max_norm: each row is clipped to this length before it is pooled; or None.
+    default_id: int, what samples without ids look up; None: they give zeros.
+    prune_invalid_ids: drop ids below 0, and weights that are not positive unless the
+      combiner is "sum".
+    blocknums: must be None.
+
+  Returns:
+    float32 `[B, dim]`.
+
+  Raises:
+    TypeError: `sp_ids` is no SparseTensor.
+    ValueError: unknown combiner, or `blocknums` is given.
+  """
+  if blocknums is not None:
+    raise ValueError("fused_embedding_lookup_sparse: blocknums has a meaning only for "
+                     "variables of dynamic dimension, whose lookup is not fused")
+  if not isinstance(sp_ids, sparse_tensor.SparseTensor):
+    raise TypeError("fused_embedding_lookup_sparse: sp_ids must be a SparseTensor, "
+                    "got %r" % (sp_ids,))
+  combiner = combiner or "mean"
+  strategy = partition_strategy or "div"
+  parts = ev.parts_of(params)
+  if parts is not None:
+    if not prune_invalid_ids and default_id is None:
+      return stock_semantics.lookup_sparse(parts, sp_ids, sparse_weights, combiner,
+                                           max_norm, name)
+    return stock_semantics.safe_lookup_sparse(parts, sp_ids, sparse_weights, combiner,
+                                              default_id, max_norm, prune_invalid_ids,
+                                              name)
+  if prune_invalid_ids:
+    return embedding_ops.safe_embedding_lookup_sparse(
+        params, sp_ids, sparse_weights, combiner, default_id, name, strategy, max_norm)
+  with ops.name_scope(name, "fused_embedding_lookup_sparse") as scope:
+    if default_id is not None:
+      sp_ids, _ = sparse_ops.sparse_fill_empty_rows(
+          sp_ids, math_ops.cast(default_id, sp_ids.dtype))
+      if sparse_weights is not None:
+        sparse_weights, _ = sparse_ops.sparse_fill_empty_rows(
+            sparse_weights, math_ops.cast(1.0, sparse_weights.dtype))
+    return embedding_ops.embedding_lookup_sparse(
+        params, sp_ids, sparse_weights, strategy, scope, combiner, max_norm)
+
+
+def fused_safe_embedding_lookup_sparse(embedding_weights,
+                                       sparse_ids,
+                                       sparse_weights=None,
+                                       combiner="mean",
+                                       default_id=None,
+                                       name=None,
+                                       partition_strategy="div",
+                                       max_norm=None,
+                                       prune=True):
+  """`tf.nn.safe_embedding_lookup_sparse` under DeepRec's name for its fused form.
+
+  Args:
+    embedding_weights: an embedding variable (whole or partitioned), or ordinary
+      variables.
+    sparse_ids: SparseTensor `[d_0, ..., d_n]` of int32 or int64 ids.
+    sparse_weights: None, or a floating point SparseTensor of the same shape.
+    combiner: "mean", "sqrtn" or "sum".
+    default_id: int, what samples without ids look up; None: they give zeros.
+    name: name of the op.
+    partition_strategy: "mod" or "div", of ordinary partitioned variables.
+    max_norm: each row is clipped to this length before it is pooled; or None.
+    prune: drop ids below 0 (of embedding variables; stock always does).
+
+  Returns:
+    float32 `[d_0, ..., d_{n-1}, dim]`.
+  """
+  return embedding_ops.safe_embedding_lookup_sparse(
+      embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name,
+      partition_strategy, max_norm, **({} if ev.parts_of(embedding_weights) is None else
+                                       {"prune": prune}))

@@ -1,0 +1,211 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""DeepRec's group lookups: many tables in one call, fused for embedding variables.
+
+Embedding variables go into one op forward and one backward, of any dims, each with its
+own combiner. Ordinary variables among them are looked up one by one.
+"""
+
+import sys
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.framework import sparse_tensor
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import embedding_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops.ragged import ragged_tensor
+
+from embedding_variable.lookup import pooled
+from embedding_variable.lookup import stock_semantics
+from embedding_variable.ops import row_ops
+from embedding_variable.variables import variable as ev
+
+
+def group_embedding_lookup_sparse(params,
+                                  sp_ids,
+                                  combiners,
+                                  sp_weights=None,
+                                  partition_strategy="mod",
+                                  is_sequence=False,
+                                  params_num_per_group=sys.maxsize,
+                                  name=None):
+  """Looks up and pools the ids of T tables.
+
+  A sample without ids gives zeros, and there is a row for every sample of the dense
+  shape.
+
+  Args:
+    params: list of T embedding variables (or `PartitionedVariable`s of them), or
+      ordinary variables.
+    sp_ids: list of T SparseTensors `[B, ...]` or RaggedTensors of rank 2, of int32 or
+      int64 ids.
+    combiners: list of T of "sum", "mean", "sqrtn", one for each table; or one of them
+      for all.
+    sp_weights: None, or a list of T of the same structure as `sp_ids`, floating point;
+      an entry may be None.
+    partition_strategy: "mod" or "div", of ordinary partitioned variables.
+    is_sequence: rows are not pooled: the results are `[B, T, dim]`, padded with zeros.
+      Combiners are not looked at; weights are refused.
+    params_num_per_group: int >= 1, how many tables go into one op at most.
+    name: name of the op.
+
+  Returns:
+    A list of T float32 tensors `[B_t, dim_t]`.
+
+  Raises:
+    ValueError: lists of different lengths, an unknown combiner or strategy, weights
+      together with `is_sequence`, `params_num_per_group` below 1.
+    TypeError: ids that are neither a SparseTensor nor a RaggedTensor of integers.
+  """
+  function = "group_embedding_lookup_sparse"
+  params, sp_ids = _as_list(params), _as_list(sp_ids)
+  weights = [None] * len(params) if sp_weights is None else _as_list(sp_weights)
+  if isinstance(combiners, str):
+    combiners = [combiners] * len(params)
+  elif combiners is None:
+    combiners = ["mean"] * len(params)
+  for what, values in (("sp_ids", sp_ids), ("combiners", combiners),
+                       ("sp_weights", weights)):
+    if len(values) != len(params):
+      raise ValueError("%s: %d params came with %d %s" %
+                       (function, len(params), len(values), what))
+  for combiner in combiners:
+    if combiner not in pooled.COMBINERS:
+      raise ValueError("%s: combiner must be one of %s, got %r" %
+                       (function, ", ".join(pooled.COMBINERS), combiner))
+  _check_strategy(function, partition_strategy)
+  if params_num_per_group < 1:
+    raise ValueError("%s: params_num_per_group must be at least 1, got %r" %
+                     (function, params_num_per_group))
+  for ids in sp_ids:
+    if not isinstance(ids, (sparse_tensor.SparseTensor, ragged_tensor.RaggedTensor)):
+      raise TypeError("%s: sp_ids must be SparseTensors or RaggedTensors, got %r" %
+                      (function, ids))
+  with ops.name_scope(name, function):
+    if is_sequence:
+      if sp_weights is not None:
+        raise ValueError("%s: sp_weights have no meaning when rows are not pooled "
+                         "(is_sequence)" % function)
+      rows = group_embedding_lookup(params, [i.values for i in sp_ids],
+                                    partition_strategy)
+      return [_to_sequence(*pair) for pair in zip(rows, sp_ids)]
+    outputs = [None] * len(params)
+    tables = [i for i, p in enumerate(params) if _is_table(p)]
+    for start in range(0, len(tables), params_num_per_group):
+      group = tables[start:start + params_num_per_group]
+      found = pooled.lookup_sparse(
+          [_as_params(params[i]) for i in group], [sp_ids[i] for i in group],
+          [weights[i] for i in group], [combiners[i] for i in group])
+      for i, output in zip(group, found):
+        outputs[i] = output
+    for i, output in enumerate(outputs):
+      if output is None:
+        outputs[i] = _lookup_ordinary(params[i], sp_ids[i], weights[i], combiners[i],
+                                      partition_strategy)
+    return outputs
+
+
+def group_embedding_lookup(params, ids, partition_strategy="mod", name=None):
+  """Looks up the rows of T tables.
+
+  Args:
+    params: as in `group_embedding_lookup_sparse`.
+    ids: list of T int32 or int64 tensors of any shape.
+    partition_strategy: "mod" or "div", of ordinary partitioned variables.
+    name: name of the op.
+
+  Returns:
+    A list of T float32 tensors `ids.shape + [dim]`.
+
+  Raises:
+    ValueError: lists of different lengths, an unknown strategy.
+    TypeError: ids that are not integers.
+  """
+  params, ids = _as_list(params), _as_list(ids)
+  if len(params) != len(ids):
+    raise ValueError("group_embedding_lookup: %d params came with %d ids" %
+                     (len(params), len(ids)))
+  _check_strategy("group_embedding_lookup", partition_strategy)
+  with ops.name_scope(name, "group_embedding_lookup"):
+    outputs = [None] * len(params)
+    tables = [i for i, p in enumerate(params) if _is_table(p)]
+    requests, wanted = [], []
+    for i in tables:
+      table = ev.parts_of(params[i])[0]
+      wanted.append(table.convert_ids(ids[i]))
+      # Each id is a sample of its own, whose sum is its row.
+      flat = array_ops.reshape(wanted[-1], [-1])
+      splits = math_ops.range(array_ops.size(flat, out_type=dtypes.int64) + 1)
+      requests.append(ragged_tensor.RaggedTensor.from_row_splits(
+          flat, splits, validate=False))
+    found = pooled.lookup_sparse([_as_params(params[i]) for i in tables], requests,
+                                 combiners=["sum"] * len(tables))
+    for i, own_ids, rows in zip(tables, wanted, found):
+      dim = rows.shape[-1].value
+      outputs[i] = array_ops.reshape(
+          rows, array_ops.concat([array_ops.shape(own_ids), [dim]], 0))
+      outputs[i].set_shape(own_ids.shape.concatenate([dim]))
+    for i, output in enumerate(outputs):
+      if output is None:
+        outputs[i] = embedding_ops.embedding_lookup(params[i], ids[i],
+                                                    partition_strategy)
+    return outputs
+
+
+def _as_list(values):
+  """A single thing stands for a list of one."""
+  return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def _check_strategy(function, partition_strategy):
+  if partition_strategy not in ("mod", "div"):
+    raise ValueError("%s: partition_strategy must be 'mod' or 'div', got %r" %
+                     (function, partition_strategy))
+
+
+def _is_table(params):
+  return ev.parts_of(params) is not None
+
+
+def _as_params(params):
+  """What `pooled.lookup_sparse` takes for a table, given whole or in parts."""
+  return stock_semantics.as_params(ev.parts_of(params))
+
+
+def _to_sequence(rows, ids):
+  """Returns `[B, T, dim]` of the rows `[N, dim]` of a SparseTensor or RaggedTensor."""
+  if isinstance(ids, ragged_tensor.RaggedTensor):
+    return ragged_tensor.RaggedTensor.from_row_splits(
+        rows, ids.row_splits, validate=False).to_tensor()
+  dim = rows.shape[-1].value
+  shape = array_ops.concat([ids.dense_shape, [dim]], 0)
+  result = array_ops.scatter_nd(ids.indices, rows, shape)
+  if ids.shape.ndims is not None:
+    result.set_shape(ids.shape.concatenate([dim]))
+  return result
+
+
+def _lookup_ordinary(params, sp_ids, sp_weights, combiner, partition_strategy):
+  """Pools rows of a dense variable by the rules of this module.
+
+  Stock code gives no row for empty samples at the end, and takes no RaggedTensor.
+  """
+  if isinstance(sp_ids, ragged_tensor.RaggedTensor):
+    samples = sp_ids.value_rowids()
+    batch_size = sp_ids.nrows()
+  else:
+    samples = pooled.sample_of_ids(sp_ids.indices)
+    batch_size = sp_ids.dense_shape[0]
+  unique, inverse, _ = row_ops.unique(math_ops.cast(sp_ids.values, dtypes.int64))
+  found = embedding_ops.embedding_lookup(params, unique, partition_strategy)
+  found = array_ops.gather(found, inverse)
+  weights = None
+  if sp_weights is not None:
+    weights = math_ops.cast(sp_weights.values, dtypes.float32)
+    found *= array_ops.expand_dims(weights, 1)
+  total = math_ops.unsorted_segment_sum(found, samples, batch_size)
+  if combiner == "sum":
+    return total
+  divisor = pooled.sum_of_weights(combiner, samples, weights, batch_size)
+  return math_ops.div_no_nan(total, array_ops.expand_dims(divisor, 1))

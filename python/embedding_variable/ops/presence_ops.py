@@ -1,0 +1,86 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Which keys have a row, and rows of a caller's choice for those that have none."""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+
+from embedding_variable import _lib
+
+_gen = _lib.load()
+
+_SELECT_GRADIENT = "EvSelectInitialRows"
+
+
+def lookup_tier(resource, ids, name=None):
+  """Says where the rows of ids are. Inserts and counts nothing.
+
+  Args:
+    resource: resource scalar from `handle`; must be initialised.
+    ids: int64 or int32 of any shape.
+    name: name of the op.
+
+  Returns:
+    int32 of the shape of `ids`: 0: in memory; -1: the key has no row.
+  """
+  return _gen.ev_lookup_tier(resource, math_ops.cast(ids, dtypes.int64), name=name)
+
+
+def insert_absent(resource, keys, values, name=None):
+  """Returns the op that gives keys without a row one that starts with given values.
+
+  Rows that are there stay as they are; nothing is counted or stamped.
+
+  Args:
+    resource: resource scalar from `handle`; must be initialised.
+    keys: int64 `[M]`; of a key that comes twice the first counts.
+    values: float32 `[M, D]`.
+    name: name of the op.
+  """
+  return _gen.ev_insert_absent(resource, keys, values, name=name)
+
+
+def with_initial_rows(resource, ids, rows, initial_rows):
+  """Puts a caller's rows where keys are absent.
+
+  Absent keys are inserted with these rows when the gradient is formed, right before the
+  update; reading inserts nothing. The gradient goes to the table, none to
+  `initial_rows`.
+
+  Args:
+    resource: resource scalar from `handle`.
+    ids: int64 or int32 of any shape.
+    rows: float32 `ids.shape + [D]`, what `gather` gave for them.
+    initial_rows: float32 `ids.shape + [D]`.
+
+  Returns:
+    float32 `ids.shape + [D]`.
+  """
+  dim = rows.shape[-1].value
+  flat = array_ops.reshape(rows, [-1, dim])
+  initial = array_ops.reshape(initial_rows, [-1, dim])
+  absent = array_ops.reshape(lookup_tier(resource, ids) < 0, [-1])
+  with ops.get_default_graph().gradient_override_map({"Select": _SELECT_GRADIENT}):
+    chosen = array_ops.where(absent, initial, flat)
+  # What the gradient needs besides the op's inputs.
+  chosen.graph.__dict__.setdefault(_SELECT_GRADIENT, {})[chosen.op.name] = (
+      resource, array_ops.reshape(math_ops.cast(ids, dtypes.int64), [-1]))
+  result = array_ops.reshape(chosen, array_ops.shape(rows))
+  result.set_shape(rows.shape)
+  return result
+
+
+@ops.RegisterGradient(_SELECT_GRADIENT)
+def _select_grad(op, grad):
+  """Inserts the absent keys after the lookup, before anything uses the gradient."""
+  resource, ids = op.graph.__dict__[_SELECT_GRADIENT][op.name]
+  with ops.control_dependencies([op]):
+    inserted = insert_absent(resource, ids, op.inputs[1])
+  with ops.control_dependencies([inserted]):
+    return None, None, array_ops.identity(grad)
+
+
+for _op_type in ("EvLookupTier", "EvInsertAbsent"):
+  ops.NotDifferentiable(_op_type)
