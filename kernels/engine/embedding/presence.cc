@@ -67,9 +67,8 @@ Status InsertAbsent(EmbeddingTable* table, Span<const int64_t> keys,
       if (handles[i] < kFirstReservedHandle) continue;
       GivenRow source(impl, values + i * impl->dim());
       int64_t is_new = 0;
-      const Status status =
-          impl->index.FindOrInsert(keys.subspan(i, 1), &source,
-                                   &handles[i], &is_new);
+      const Status status = impl->index.FindOrInsert(
+          keys.subspan(i, 1), &source, &handles[i], &is_new);
       impl->inserted_rows.fetch_add(is_new, std::memory_order_relaxed);
       *inserted += is_new;
       if (!status.ok()) {

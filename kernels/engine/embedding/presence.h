@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether keys are in a table, and rows that a caller chooses for those that are
-// not. Both may be called by any number of threads, beside anything else.
+// Whether keys are in a table, and rows that a caller chooses for those that
+// are not. Both may be called by any number of threads, beside anything else.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_PRESENCE_H_
 #define KERNELS_ENGINE_EMBEDDING_PRESENCE_H_
@@ -18,16 +18,16 @@ namespace ev {
 constexpr int32_t kAbsentTier = -1;
 constexpr int32_t kMemoryTier = 0;
 
-// tiers[i]: where the row of keys[i] is: kMemoryTier, or kAbsentTier when it has
-// none. Inserts and counts nothing. FailedPrecondition: not initialized.
+// tiers[i]: where the row of keys[i] is: kMemoryTier, or kAbsentTier when it
+// has none. Inserts and counts nothing. FailedPrecondition: not initialized.
 Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
                  int32_t* tiers);
 
-// Gives each key that has no row one that starts with its values, [N, dim], instead
-// of its default row; of a key that comes twice the first counts. Slots start at
-// their initial values; nothing is counted or stamped. Rows that are there stay as
-// they are. *inserted: how many are new, also after ResourceExhausted.
-// FailedPrecondition: not initialized.
+// Gives each key that has no row one that starts with its values, [N, dim],
+// instead of its default row; of a key that comes twice the first counts. Slots
+// start at their initial values; nothing is counted or stamped. Rows that are
+// there stay as they are. *inserted: how many are new, also after
+// ResourceExhausted. FailedPrecondition: not initialized.
 Status InsertAbsent(EmbeddingTable* table, Span<const int64_t> keys,
                     const float* values, int64_t* inserted);
 

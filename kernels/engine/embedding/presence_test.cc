@@ -90,8 +90,9 @@ TEST_F(PresenceTest, SlotsStartAtTheirInitialValue) {
   const std::vector<int64_t> keys = {5};
   std::vector<float> values(2), slot(2);
   float* const out[] = {slot.data()};
-  ASSERT_TRUE(table_.ReadRows(keys, slots, values.data(),
-                              Span<float* const>(out, 1), nullptr)
+  ASSERT_TRUE(table_
+                  .ReadRows(keys, slots, values.data(),
+                            Span<float* const>(out, 1), nullptr)
                   .ok());
   EXPECT_EQ((std::vector<float>{0.25f, 0.25f}), slot);
 }

@@ -26,9 +26,9 @@ class LookupTierOp : public OpKernel {
     const Tensor& ids = context->input(1);
     Tensor* tiers = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(0, ids.shape(), &tiers));
-    OP_REQUIRES_OK(context, ToTf(ev::FindTiers(*resource->table(),
-                                               SpanOf<int64_t>(ids),
-                                               MutableData<int32_t>(tiers))));
+    OP_REQUIRES_OK(context,
+                   ToTf(ev::FindTiers(*resource->table(), SpanOf<int64_t>(ids),
+                                      MutableData<int32_t>(tiers))));
   }
 };
 
@@ -46,10 +46,9 @@ class InsertAbsentOp : public OpKernel {
                    CheckMatrix(values, keys.dim_size(0), resource->dim(),
                                resource->name(), "values"));
     int64_t inserted = 0;
-    OP_REQUIRES_OK(context,
-                   ToTf(ev::InsertAbsent(resource->table().get(),
-                                         SpanOf<int64_t>(keys),
-                                         Data<float>(values), &inserted)));
+    OP_REQUIRES_OK(context, ToTf(ev::InsertAbsent(
+                                resource->table().get(), SpanOf<int64_t>(keys),
+                                Data<float>(values), &inserted)));
   }
 };
 

@@ -121,7 +121,7 @@ class ToolsTest(parameterized.TestCase):
     testing.write(self.prefix, _tensors())
     png = self.path("plot.png")
     try:
-      import matplotlib  # pylint: disable=g-import-not-at-top,unused-import
+      __import__("matplotlib")
     except ImportError as e:
       self.assertIn("matplotlib", self.run_tool("inspect", self.prefix, "--plot", png,
                                                 status=2))
