@@ -10,6 +10,7 @@ the sparse variants would read, copy and pool in five ops what one does.
 from tensorflow.python.ops import embedding_ops
 
 from embedding_variable.integration import patching
+from embedding_variable.lookup import composed
 from embedding_variable.lookup import embedding_lookup as row_lookup
 from embedding_variable.lookup import stock_semantics
 from embedding_variable.variables import variable as ev
@@ -61,6 +62,8 @@ def _embedding_lookup(stock):
   def embedding_lookup(params, ids, partition_strategy="mod", name=None,
                        validate_indices=True, max_norm=None, ev_init_value=None,
                        blocknums=None, counts=None):
+    if composed.is_composed(params):
+      return composed.lookup(params, ids, partition_strategy, name, max_norm, blocknums)
     parts = _parts_of(params)
     _reject(params, parts, blocknums=blocknums)
     if parts is None:
@@ -78,6 +81,9 @@ def _embedding_lookup_sparse(stock):
   def embedding_lookup_sparse(params, sp_ids, sp_weights, partition_strategy="mod",
                               name=None, combiner=None, max_norm=None,
                               blocknums=None):
+    if composed.is_composed(params):
+      return composed.lookup_sparse(params, sp_ids, sp_weights, partition_strategy, name,
+                                    combiner, max_norm, blocknums)
     parts = _parts_of(params)
     _reject(params, parts, blocknums=blocknums)
     if parts is None:

@@ -31,6 +31,8 @@ from embedding_variable.optimizers import adam_async
 from embedding_variable.optimizers import adam_w
 from embedding_variable.variables import config_pb2
 from embedding_variable.variables import creation
+from embedding_variable.variables import dynamic_dimension
+from embedding_variable.variables import multihash
 from embedding_variable.variables import variable as ev
 from embedding_variable.variables import options
 
@@ -48,6 +50,10 @@ _OPTIMIZERS = (
 _FEATURE_COLUMNS = (categorical.categorical_column_with_embedding,
                     categorical.sequence_categorical_column_with_embedding)
 
+_CREATORS = (creation.get_embedding_variable,
+             dynamic_dimension.get_dynamic_dimension_embedding_variable,
+             multihash.get_multihash_variable)
+
 _LOOKUPS = (group.group_embedding_lookup, group.group_embedding_lookup_sparse,
             fused.fused_embedding_lookup_sparse,
             fused.fused_safe_embedding_lookup_sparse)
@@ -56,7 +62,8 @@ _LOOKUPS = (group.group_embedding_lookup, group.group_embedding_lookup_sparse,
 def install():
   """Puts the names there."""
   for owner in (tf, tf.compat.v1):
-    _set(owner, "get_embedding_variable", creation.get_embedding_variable)
+    for function in _CREATORS:
+      _set(owner, function.__name__, function)
     for cls in _OPTIONS:
       _set(owner, cls.__name__, cls)
     for cls in _OPTIMIZERS:
@@ -68,7 +75,8 @@ def install():
   for function in _LOOKUPS:
     _set(embedding_ops, function.__name__, function)
   _set(framework_ops.GraphKeys, "EMBEDDING_VARIABLES", ev.EMBEDDING_VARIABLES)
-  _set(variable_scope, "get_embedding_variable", creation.get_embedding_variable)
+  for function in _CREATORS:
+    _set(variable_scope, function.__name__, function)
   for cls in _OPTIONS:
     _set(variables, cls.__name__, cls)
   _set(feature_column_v2, "categorical_column_with_embedding",

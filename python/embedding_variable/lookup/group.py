@@ -6,6 +6,7 @@ Embedding variables go into one op forward and one backward, of any dims, each w
 own combiner. Ordinary variables among them are looked up one by one.
 """
 
+import functools
 import sys
 
 from tensorflow.python.framework import dtypes
@@ -17,8 +18,8 @@ from tensorflow.python.ops import math_ops
 from tensorflow.python.ops.ragged import ragged_tensor
 
 from embedding_variable.lookup import pooled
+from embedding_variable.lookup import row_pooling
 from embedding_variable.lookup import stock_semantics
-from embedding_variable.ops import row_ops
 from embedding_variable.variables import variable as ev
 
 
@@ -101,8 +102,12 @@ def group_embedding_lookup_sparse(params,
         outputs[i] = output
     for i, output in enumerate(outputs):
       if output is None:
-        outputs[i] = _lookup_ordinary(params[i], sp_ids[i], weights[i], combiners[i],
-                                      partition_strategy)
+        # Stock code gives no row for empty samples at the end, and takes no
+        # RaggedTensor.
+        outputs[i] = row_pooling.pool(
+            functools.partial(embedding_ops.embedding_lookup, params[i],
+                              partition_strategy=partition_strategy), sp_ids[i],
+            weights[i], combiners[i])
     return outputs
 
 
@@ -184,28 +189,3 @@ def _to_sequence(rows, ids):
   if ids.shape.ndims is not None:
     result.set_shape(ids.shape.concatenate([dim]))
   return result
-
-
-def _lookup_ordinary(params, sp_ids, sp_weights, combiner, partition_strategy):
-  """Pools rows of a dense variable by the rules of this module.
-
-  Stock code gives no row for empty samples at the end, and takes no RaggedTensor.
-  """
-  if isinstance(sp_ids, ragged_tensor.RaggedTensor):
-    samples = sp_ids.value_rowids()
-    batch_size = sp_ids.nrows()
-  else:
-    samples = pooled.sample_of_ids(sp_ids.indices)
-    batch_size = sp_ids.dense_shape[0]
-  unique, inverse, _ = row_ops.unique(math_ops.cast(sp_ids.values, dtypes.int64))
-  found = embedding_ops.embedding_lookup(params, unique, partition_strategy)
-  found = array_ops.gather(found, inverse)
-  weights = None
-  if sp_weights is not None:
-    weights = math_ops.cast(sp_weights.values, dtypes.float32)
-    found *= array_ops.expand_dims(weights, 1)
-  total = math_ops.unsorted_segment_sum(found, samples, batch_size)
-  if combiner == "sum":
-    return total
-  divisor = pooled.sum_of_weights(combiner, samples, weights, batch_size)
-  return math_ops.div_no_nan(total, array_ops.expand_dims(divisor, 1))

@@ -21,7 +21,7 @@ from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.lookup import pooled
-from embedding_variable.ops import row_ops
+from embedding_variable.lookup import row_pooling
 
 
 def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
@@ -58,7 +58,11 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
                       "got %r" % (variable, what, value))
   with ops.name_scope(name, "embedding_lookup_sparse"):
     if max_norm is not None:
-      return _lookup_clipped(parts, sp_ids, sp_weights, combiner, max_norm)
+      # Rows are clipped one by one, which the fused op does not do.
+      parts[0].convert_ids(sp_ids.values)
+      return row_pooling.pool(
+          lambda ids: embedding_lookup.lookup(parts, ids, max_norm=max_norm), sp_ids,
+          sp_weights, combiner)
     return pooled.lookup_sparse(
         [as_params(parts)], [sp_ids],
         None if sp_weights is None else [sp_weights], [combiner])[0]
@@ -76,27 +80,6 @@ def as_params(parts):
   return variables.PartitionedVariable(
       name=parts[0].op.name, shape=[len(parts)], dtype=dtypes.float32,
       variable_list=parts, partitions=[len(parts)])
-
-
-def _lookup_clipped(parts, sp_ids, sp_weights, combiner, max_norm):
-  """Pools rows that are clipped one by one, which the fused op does not do."""
-  ids = math_ops.cast(parts[0].convert_ids(sp_ids.values), dtypes.int64)
-  samples = pooled.sample_of_ids(sp_ids.indices)
-  batch_size = sp_ids.dense_shape[0]
-  unique, inverse, _ = row_ops.unique(ids)
-  rows = embedding_lookup.lookup(parts, unique, max_norm=max_norm)
-  rows = array_ops.gather(rows, inverse)
-  weights = None
-  if sp_weights is not None:
-    weights = math_ops.cast(sp_weights.values, dtypes.float32)
-    rows *= array_ops.expand_dims(weights, 1)
-  total = math_ops.unsorted_segment_sum(rows, samples, batch_size)
-  total.set_shape([sp_ids.shape[0].value if sp_ids.shape.ndims else None,
-                   parts[0].dim])
-  if combiner == "sum":
-    return total
-  divisor = pooled.sum_of_weights(combiner, samples, weights, batch_size)
-  return math_ops.div_no_nan(total, array_ops.expand_dims(divisor, 1))
 
 
 def safe_lookup_sparse(parts, sparse_ids, sparse_weights, combiner, default_id,

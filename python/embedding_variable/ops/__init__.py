@@ -11,4 +11,5 @@ from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import lookup_sparse_ops
+from embedding_variable.ops import presence_ops
 from embedding_variable.ops import row_ops

@@ -9,7 +9,8 @@ import numpy as np
 _MAX_BINS = 12
 _BAR_WIDTH = 40
 
-# label: string; low, high: the first and last value of the bin; count: int.
+# label: string; low, high: the first and last value of the bin, of the first and the last
+# bin those that occur; count: int.
 Bin = collections.namedtuple("Bin", ["label", "low", "high", "count"])
 
 
@@ -60,8 +61,10 @@ def _count(values, edges):
   starts = np.array([low for low, _ in edges], values.dtype)
   which = np.searchsorted(starts, values, side="right") - 1
   counts = np.bincount(which, minlength=len(edges))
+  least, largest = int(values.min()), int(values.max())
   return [
-      Bin(str(low) if low == high else "%d-%d" % (low, high), low, high, int(count))
+      Bin(str(low) if low == high else "%d-%d" % (low, high), max(low, least),
+          min(high, largest), int(count))
       for (low, high), count in zip(edges, counts)
   ]
 

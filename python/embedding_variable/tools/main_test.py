@@ -80,7 +80,7 @@ class ToolsTest(parameterized.TestCase):
     self.assertIn("global step 100", text)
     row, = [l.split() for l in text.splitlines() if l.startswith("a/v ")]
     self.assertEqual(row[:7], ["a/v", str(parts), "4", "2", "2", "int64", "Adagrad"])
-    self.assertEqual(" ".join(row[9:]), "1 to 7 10 to 100")
+    self.assertEqual(" ".join(row[9:]), "1 to 5 10 to 100")
     self.assertIn("other tensors: 3,", text)
     self.assertRegex(text, r"\n  2-3  1  #+\n  4-7  1  #+\n")
     self.assertRegex(text, r"\n *never +1  #+\n")

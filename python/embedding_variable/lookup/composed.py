@@ -1,0 +1,121 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Lookups of variables that are composed of several: multihash, dynamic dimension."""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.framework import sparse_tensor
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+
+from embedding_variable.lookup import pooled
+from embedding_variable.lookup import row_pooling
+from embedding_variable.lookup import stock_semantics
+from embedding_variable.variables import dynamic_dimension
+from embedding_variable.variables import multihash
+from embedding_variable.variables import variable as ev
+
+
+def is_composed(params):
+  """True for a multihash variable or one of dynamic dimension."""
+  return _is_multihash(params) or _is_dynamic(params)
+
+
+def _is_multihash(params):
+  return isinstance(params, multihash.MultiHashVariable)
+
+
+def _is_dynamic(params):
+  return isinstance(params, dynamic_dimension.DynamicDimensionEmbeddingVariable)
+
+
+def lookup(params, ids, partition_strategy="mod", name=None, max_norm=None,
+           blocknums=None):
+  """`tf.nn.embedding_lookup` of a composed variable.
+
+  Args:
+    params: what `is_composed`.
+    ids: integers of any shape.
+    partition_strategy: of a partitioned multihash variable.
+    name: name of the result.
+    max_norm: of a multihash variable: see there. None otherwise.
+    blocknums: integers of the shape of `ids`: how many blocks of each id's row there
+      are, of a variable of dynamic dimension; the other blocks are zeros and no key of
+      theirs is trained.
+
+  Returns:
+    `ids.shape + [dim]`.
+
+  Raises:
+    ValueError: `blocknums` is missing, given in vain, or of another shape.
+    TypeError: ids that are not integers.
+  """
+  if _is_multihash(params):
+    if blocknums is not None:
+      raise ValueError("embedding lookup of '%s': blocknums has a meaning only for "
+                       "variables of dynamic dimension" % params.name)
+    return params.lookup(ids, partition_strategy, max_norm, name)
+  if blocknums is None:
+    raise ValueError("embedding lookup of '%s': a variable of dynamic dimension needs "
+                     "blocknums, a number of blocks for each id" % params.name)
+  if max_norm is not None:
+    raise ValueError("embedding lookup of '%s': max_norm has no meaning for a variable "
+                     "of dynamic dimension" % params.name)
+  with ops.name_scope(name, "embedding_lookup") as name:
+    ids = params.convert_ids(ids)
+    blocknums = ops.convert_to_tensor(blocknums, name="blocknums")
+    if not blocknums.dtype.is_integer or not blocknums.shape.is_compatible_with(ids.shape):
+      raise ValueError(
+          "embedding lookup of '%s': blocknums must be integers of the shape of the ids, "
+          "%s, got %s %s" % (params.name, ids.shape, blocknums.dtype.name,
+                             blocknums.shape))
+    flat = array_ops.reshape(ids, [-1])
+    numbers = array_ops.reshape(blocknums, [-1])
+    count = array_ops.size(flat, out_type=dtypes.int64)
+    # Each id is a sample, of one id in the blocks that it has and of none in others:
+    # those give zeros. All blocks are one op.
+    requests = []
+    for i in range(params.block_num):
+      mine = array_ops.where(numbers > i)
+      requests.append(sparse_tensor.SparseTensor(
+          array_ops.concat([mine, array_ops.zeros_like(mine)], 1),
+          array_ops.gather(flat, mine[:, 0]), array_ops.stack([count, 1])))
+    blocks = pooled.lookup_sparse(
+        [stock_semantics.as_params(ev.parts_of(b)) for b in params.blocks], requests,
+        combiners=["sum"] * params.block_num)
+    rows = array_ops.concat(blocks, 1)
+    rows = array_ops.reshape(
+        rows, array_ops.concat([array_ops.shape(ids), [params.dim]], 0), name=name)
+    rows.set_shape(ids.shape.concatenate([params.dim]))
+    return rows
+
+
+def lookup_sparse(params, sp_ids, sp_weights=None, partition_strategy="mod", name=None,
+                  combiner=None, max_norm=None, blocknums=None):
+  """`tf.nn.embedding_lookup_sparse` of a composed variable.
+
+  Args:
+    params: what `is_composed`.
+    sp_ids: SparseTensor `[B, ...]` of N integers.
+    sp_weights: None, or a floating point SparseTensor of the same indices.
+    partition_strategy: see `lookup`.
+    name: name of the op.
+    combiner: "mean", "sqrtn" or "sum"; None: "mean".
+    max_norm: see `lookup`.
+    blocknums: integers `[N]`, see `lookup`.
+
+  Returns:
+    float32 `[B, dim]`; zeros for a sample without ids.
+  """
+  combiner = combiner or "mean"
+  if combiner not in pooled.COMBINERS:
+    raise ValueError("embedding_lookup_sparse of '%s': combiner must be one of "
+                     "'mean', 'sqrtn' or 'sum', got %r" % (params.name, combiner))
+  if not isinstance(sp_ids, sparse_tensor.SparseTensor):
+    raise TypeError("embedding_lookup_sparse of '%s': sp_ids must be a SparseTensor, "
+                    "got %r" % (params.name, sp_ids))
+  with ops.name_scope(name, "embedding_lookup_sparse"):
+    rows = lookup(params, sp_ids.values, partition_strategy, max_norm=max_norm,
+                  blocknums=blocknums)
+    return row_pooling.pool_rows(math_ops.cast(rows, dtypes.float32), sp_ids, sp_weights,
+                                 combiner)

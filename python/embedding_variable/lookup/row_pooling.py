@@ -1,0 +1,51 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Pooling in stock ops, for rows that the fused lookup cannot read.
+
+That is rows that are clipped one by one, put together from several tables, or those of a
+dense variable by the rules of this package.
+"""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops.ragged import ragged_tensor
+
+from embedding_variable.lookup import pooled
+from embedding_variable.ops import row_ops
+
+
+def pool(read, sp_ids, sp_weights, combiner):
+  """Pools the rows of each sample; a sample without ids gives zeros.
+
+  Args:
+    read: function of distinct ids, int64 `[U]`, that returns their rows `[U, dim]`.
+    sp_ids: SparseTensor `[B, ...]` or RaggedTensor of rank 2 of integers.
+    sp_weights: None, or the same of floating point.
+    combiner: "sum", "mean" or "sqrtn".
+
+  Returns:
+    float32 `[B, dim]`.
+  """
+  unique, inverse, _ = row_ops.unique(math_ops.cast(sp_ids.values, dtypes.int64))
+  return pool_rows(array_ops.gather(read(unique), inverse), sp_ids, sp_weights, combiner)
+
+
+def pool_rows(rows, sp_ids, sp_weights, combiner):
+  """The same of rows `[N, dim]`, one for each of the N ids."""
+  if isinstance(sp_ids, ragged_tensor.RaggedTensor):
+    samples, batch_size, static = sp_ids.value_rowids(), sp_ids.nrows(), None
+  else:
+    samples = pooled.sample_of_ids(sp_ids.indices)
+    batch_size = sp_ids.dense_shape[0]
+    static = sp_ids.shape[0].value if sp_ids.shape.ndims else None
+  weights = None
+  if sp_weights is not None:
+    weights = math_ops.cast(sp_weights.values, dtypes.float32)
+    rows *= array_ops.expand_dims(weights, 1)
+  total = math_ops.unsorted_segment_sum(rows, samples, batch_size)
+  total.set_shape([static, rows.shape[-1].value])
+  if combiner == "sum":
+    return total
+  divisor = pooled.sum_of_weights(combiner, samples, weights, batch_size)
+  return math_ops.div_no_nan(total, array_ops.expand_dims(divisor, 1))

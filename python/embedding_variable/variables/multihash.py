@@ -1,0 +1,145 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`get_multihash_variable`: many rows from two small dense variables.
+
+The row of an id is put together from row `id // m` of variable Q and row `id % m` of
+variable R, which has m rows: Q and R together have `rows(Q) * rows(R)` different rows in the
+memory of `rows(Q) + rows(R)`.
+"""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.framework import tensor_shape
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import embedding_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import variable_scope
+from tensorflow.python.ops import variables
+
+_OPERATIONS = ("add", "mul", "mult", "concat")
+
+
+def get_multihash_variable(name,
+                           dims,
+                           complementary_strategy="Q-R",
+                           operation="add",
+                           dtype=dtypes.float32,
+                           initializer=None,
+                           regularizer=None,
+                           trainable=None,
+                           collections=None,
+                           caching_device=None,
+                           partitioner=None,
+                           validate_shape=True,
+                           use_resource=None,
+                           custom_getter=None,
+                           constraint=None,
+                           synchronization=variables.VariableSynchronization.AUTO,
+                           aggregation=variables.VariableAggregation.NONE,
+                           num_of_partitions=2):
+  """Gets or creates the two dense variables `name/multhash_Q` and `name/multhash_R`.
+
+  Args:
+    name: string; the variable scope's name is put before it.
+    dims: two shapes `[rows, dim]`, of Q and of R. Ids from 0 up to
+      `rows(Q) * rows(R) - 1` have rows, all of them different combinations.
+    complementary_strategy: "Q-R", quotient and remainder.
+    operation: how a row of Q and a row of R become one: "add", "mul" ("mult") or
+      "concat".
+    dtype: type of the values.
+    initializer: as in `tf.get_variable`, of both; so are the others.
+    regularizer: see `tf.get_variable`.
+    trainable: see `tf.get_variable`.
+    collections: see `tf.get_variable`.
+    caching_device: see `tf.get_variable`.
+    partitioner: see `tf.get_variable`.
+    validate_shape: see `tf.get_variable`.
+    use_resource: see `tf.get_variable`.
+    custom_getter: see `tf.get_variable`.
+    constraint: see `tf.get_variable`.
+    synchronization: see `tf.get_variable`.
+    aggregation: see `tf.get_variable`.
+    num_of_partitions: must be 2.
+
+  Returns:
+    A `MultiHashVariable`, for `tf.nn.embedding_lookup` and its sparse forms.
+
+  Raises:
+    ValueError: not two shapes of rank 2, an unknown strategy or operation, rows of
+      different lengths to be added or multiplied.
+  """
+  shapes = [tensor_shape.TensorShape(d).as_list() for d in dims]
+  if len(shapes) != 2 or num_of_partitions != 2:
+    raise ValueError("multihash variable '%s': dims must be 2 shapes, of Q and R, got %d" %
+                     (name, len(shapes) if len(shapes) != 2 else num_of_partitions))
+  if any(len(s) != 2 or None in s or min(s) < 1 for s in shapes):
+    raise ValueError("multihash variable '%s': each of dims must be [rows, dim], got %s" %
+                     (name, shapes))
+  if complementary_strategy != "Q-R":
+    raise ValueError("multihash variable '%s': complementary_strategy must be 'Q-R', "
+                     "got %r" % (name, complementary_strategy))
+  if operation not in _OPERATIONS:
+    raise ValueError("multihash variable '%s': operation must be one of %s, got %r" %
+                     (name, ", ".join(_OPERATIONS), operation))
+  if operation != "concat" and shapes[0][1] != shapes[1][1]:
+    raise ValueError("multihash variable '%s': rows to %s must have one length, got "
+                     "%d and %d" % (name, operation, shapes[0][1], shapes[1][1]))
+  with variable_scope.variable_scope(name):
+    pair = [
+        variable_scope.get_variable(
+            "multhash_" + letter, shape=shape, dtype=dtype, initializer=initializer,
+            regularizer=regularizer, trainable=trainable, collections=collections,
+            caching_device=caching_device, partitioner=partitioner,
+            validate_shape=validate_shape, use_resource=use_resource,
+            custom_getter=custom_getter, constraint=constraint,
+            synchronization=synchronization, aggregation=aggregation)
+        for letter, shape in zip("QR", shapes)
+    ]
+    full_name = variable_scope.get_variable_scope().name
+  return MultiHashVariable(full_name, pair[0], pair[1], shapes, operation)
+
+
+class MultiHashVariable(object):
+  """Two dense variables that are looked up as one.
+
+  Attributes:
+    name: string.
+    quotients, remainders: the variables Q and R.
+    dim: int, length of a row that a lookup gives.
+  """
+
+  def __init__(self, name, quotients, remainders, shapes, operation):
+    self.name = name
+    self.quotients = quotients
+    self.remainders = remainders
+    self._modulus = shapes[1][0]
+    self._operation = operation
+    (_, q_dim), (_, r_dim) = shapes
+    self.dim = q_dim + r_dim if operation == "concat" else q_dim
+
+  def lookup(self, ids, partition_strategy="mod", max_norm=None, name=None):
+    """Looks up rows.
+
+    Args:
+      ids: integers of any shape, in [0, rows(Q) * rows(R)).
+      partition_strategy: of Q and R if they are partitioned.
+      max_norm: the rows of Q and of R are clipped to this length, or None.
+      name: name of the result.
+
+    Returns:
+      `ids.shape + [dim]`.
+    """
+    with ops.name_scope(name, "multihash_lookup") as name:
+      ids = ops.convert_to_tensor(ids, name="ids")
+      if not ids.dtype.is_integer:
+        raise TypeError("multihash variable '%s': ids must be integers, got %s" %
+                        (self.name, ids.dtype.name))
+      q, r = [
+          embedding_ops.embedding_lookup(v, i, partition_strategy, max_norm=max_norm)
+          for v, i in ((self.quotients, math_ops.floordiv(ids, self._modulus)),
+                       (self.remainders, math_ops.floormod(ids, self._modulus)))
+      ]
+      if self._operation == "concat":
+        return array_ops.concat([q, r], -1, name=name)
+      return math_ops.add(q, r, name=name) if self._operation == "add" else (
+          math_ops.multiply(q, r, name=name))
