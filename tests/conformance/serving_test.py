@@ -25,7 +25,7 @@ if library == "import":
   ops = embedding_variable._lib.load()
 elif library:
   ops = tf.load_op_library(library)
-seen = {"installed": hasattr(tf, "get_embedding_variable"), "outputs": []}
+seen = {"installed": "embedding_variable" in sys.modules, "outputs": []}
 with tf.Session(graph=tf.Graph()) as session:
   model = tf.saved_model.load(session, ["serve"], directory)
   signature = model.signature_def["serving_default"]
@@ -55,7 +55,7 @@ def serve(library, directory, feeds, check=True):
   if library == "import":
     env["PYTHONPATH"] = os.pathsep.join(sys.path)
   else:
-    env.pop("PYTHONPATH", None)  # The package cannot be imported there.
+    env.pop("PYTHONPATH", None)
   done = subprocess.run(
       [sys.executable, "-W", "ignore", "-c", _SERVER, library, directory,
        json.dumps(feeds)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -77,8 +77,9 @@ class BundleWriter(object):
       # Fed, since a constant may not be larger than 2 GiB.
       feed = {}
       for _, array in pending:
-        array = np.asarray(array)
-        dtype = dtypes.as_dtype(array.dtype if array.dtype.kind not in "OSU" else "string")
+        # NumPy's own type of bytes would drop zeros at their end.
+        array = np.asarray(array, object if isinstance(array, bytes) else None)
+        dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
         feed[array_ops.placeholder(dtype, array.shape)] = array
       return io_ops.save_v2(part, [n for n, _ in pending], [""] * len(pending),
                             list(feed)), feed

@@ -130,12 +130,18 @@ class Table(object):
     result[found] = values[positions[found]]
     return result
 
-  def default_rows(self):
-    """Reads float32 `[R, dim]`, what absent keys read; None in DeepRec's files."""
-    tensor = "%s-%s" % (self.pieces[0].prefix, DEFAULT_ROWS)
-    if tensor not in self._checkpoint.shapes:
+  def default_row(self, key):
+    """Returns (R, float32 `[dim]`): the default row that an absent key reads.
+
+    None when the file has none (DeepRec's).
+    """
+    # As a partitioner deals keys out.
+    piece = self.pieces[key % 1000 % len(self.pieces)]
+    tensor = "%s-%s" % (piece.prefix, DEFAULT_ROWS)
+    if not self._checkpoint.shapes.get(tensor, [0])[0]:
       return None
-    return self._checkpoint.read(tensor)
+    rows = self._checkpoint.read(tensor)
+    return key % len(rows), rows[key % len(rows)]
 
 
 def positions_of(wanted, keys):

@@ -49,7 +49,8 @@ def _same(a, b):
   """Returns bool `[N]`: rows of the same bits, whatever NaNs they hold."""
   a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
   equal = a.view(np.uint8) == b.view(np.uint8)
-  return equal.reshape([len(a), -1]).all(axis=1)
+  row_bytes = int(np.prod(a.shape[1:])) * a.itemsize
+  return equal.reshape([len(a), row_bytes]).all(axis=1)
 
 
 def _largest(a, b):

@@ -40,7 +40,6 @@ def text(table, keys):
   slots = [(slot, table.slot_values(slot, own)) for slot in table.slots]
   filtered = table.column("keys_filtered")
   counts = table.column("freqs_filtered")
-  defaults = None if found.all() else table.default_rows()
   lines = []
   for key, at, there in zip(wanted, positions, found):
     if there:
@@ -62,7 +61,7 @@ def text(table, keys):
       lines.append("%s[%d]: not admitted yet%s" % (table.name, key, count))
       continue
     lines.append("%s[%d]: absent" % (table.name, key))
-    if defaults is not None and len(defaults):
-      row = int(key) % len(defaults)
-      lines.append("  reads default row %d  %s" % (row, _floats(defaults[row])))
+    default = table.default_row(int(key))
+    if default is not None:
+      lines.append("  reads default row %d  %s" % (default[0], _floats(default[1])))
   return "\n".join(lines) + "\n"

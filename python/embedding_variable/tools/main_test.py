@@ -47,7 +47,7 @@ def _in_parts():
         "a/v/part_%d" % part, pick(_KEYS), pick(_VALUES), pick([90, 100, 10, -1]),
         pick([5, 1, 2, 1]), slots={"Adagrad": pick(_ADAGRAD)},
         filtered=[f for f in [(8, 99, 1), (-2000, 50, 2)] if f[0] % 2 == part],
-        defaults=[[9., 9.], [8., 8.], [7., 7.]]))
+        defaults=[[9., 9.], [8., 8.], [7., 7.]] if part else [[9., 9.]]))
   whole = _tensors()
   tensors.update({n: whole[n] for n in ("dense", "global_step", "words")})
   return tensors
