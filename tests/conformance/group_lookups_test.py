@@ -8,11 +8,12 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.ops import group_embedding_lookup_ops
-from tensorflow.python.ops import kv_variable_ops
 
 import embedding_variable as ev
 import pairs
+# These are there since embedding_variable is imported.
+from tensorflow.python.ops import group_embedding_lookup_ops
+from tensorflow.python.ops import kv_variable_ops
 
 _ROWS = 50
 _DIMS = (3, 8, 3, 5)

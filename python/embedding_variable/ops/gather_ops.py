@@ -28,7 +28,7 @@ def gather(resource, ids, counts=None, name=None):
     resource: resource scalar from `handle`.
     ids: int64 or int32 of any shape; any value is a key.
     counts: int64 of the shape of `ids`: how many occurrences each stands for in the
-      table's frequencies; None: 1 each.
+      table's frequencies (2^31 - 1 at most); None: 1 each.
     name: name of the op.
 
   Returns:
@@ -36,8 +36,11 @@ def gather(resource, ids, counts=None, name=None):
   """
   rows = _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
   if counts is not None:
+    # The engine counts the occurrences of one batch in 31 bits.
+    counts = math_ops.minimum(
+        math_ops.cast(counts, dtypes.int64), dtypes.int32.max)
     rows.graph.__dict__.setdefault(_COUNTS, {})[rows.op.name] = array_ops.reshape(
-        math_ops.cast(counts, dtypes.int64), [-1])
+        counts, [-1])
   return rows
 
 
