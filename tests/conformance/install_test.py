@@ -139,7 +139,7 @@ assert tf.compat.v1.get_embedding_variable is not mine
   def test_parameters_of_deeprec_on_a_dense_variable(self):
     with tf.Graph().as_default():
       dense = tf.get_variable("dense", [3, 4])
-      with self.assertRaisesRegex(NotImplementedError, "counts"):
+      with self.assertRaisesRegex(ValueError, "counts"):
         tf.nn.embedding_lookup(dense, [1], counts=[1])
 
 
