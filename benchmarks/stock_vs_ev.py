@@ -52,6 +52,8 @@ flags.DEFINE_float("min_seconds", 5.0, "Measures at least this long.")
 flags.DEFINE_integer("num_batches", 16, "Batches that the steps rotate through.")
 flags.DEFINE_integer("seed", 1, "Seed of the ids.")
 flags.DEFINE_integer("threads", 0, "Intra-op threads; 0 lets TensorFlow choose.")
+flags.DEFINE_enum("storage", "dram", ("dram", "hbm"),
+                  "Where embedding variables keep their rows.")
 flags.DEFINE_string("timeline", "", "Writes one step's Chrome trace here.")
 
 _FILL_ROWS = 50 * 1000
@@ -69,8 +71,12 @@ class Tables(object):
       name = "table_%02d" % i
       if variant in (defaults.EV_SOK, defaults.EV_NN):
         import sparse_operation_kit  # pylint: disable=unused-import
+        from embedding_variable.variables import config_pb2
+        storage = tf.StorageOption(
+            storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper()))
         variable = tf.get_embedding_variable(
-            name, embedding_dim=workload.dim, initializer=initializer)
+            name, embedding_dim=workload.dim, initializer=initializer,
+            ev_option=tf.EmbeddingVariableOption(storage_option=storage))
       else:
         variable = tf.compat.v1.get_variable(
             name, [workload.rows_per_table, workload.dim],

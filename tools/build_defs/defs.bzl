@@ -56,7 +56,8 @@ _IMPORT_ROOTS = [
     "python",
 ]
 
-def _check_engine_deps(name, deps):
+def check_engine_deps(name, deps):
+    """Fails unless all of deps are engine targets."""
     for dep in deps:
         local = dep.startswith(":") or not dep.startswith("//") and not dep.startswith("@")
         if not local and not dep.startswith("//kernels/engine/"):
@@ -80,7 +81,7 @@ def engine_library(
       visibility: public unless told.
       **kwargs: testonly (sees gtest's headers), tags and the like.
     """
-    _check_engine_deps(name, deps)
+    check_engine_deps(name, deps)
     native.cc_library(
         name = name,
         srcs = srcs,
@@ -95,7 +96,7 @@ def engine_library(
 
 def engine_test(name, srcs, deps = [], size = "small", tags = [], **kwargs):
     """GoogleTest of the engine; gtest and its main are linked in."""
-    _check_engine_deps(name, deps)
+    check_engine_deps(name, deps)
     native.cc_test(
         name = name,
         size = size,
@@ -110,7 +111,7 @@ def engine_test(name, srcs, deps = [], size = "small", tags = [], **kwargs):
 
 def engine_binary(name, srcs, deps = [], visibility = _PUBLIC, **kwargs):
     """Program of the engine, a benchmark for instance."""
-    _check_engine_deps(name, deps)
+    check_engine_deps(name, deps)
     native.cc_binary(
         name = name,
         srcs = srcs,

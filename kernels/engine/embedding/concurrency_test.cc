@@ -21,6 +21,7 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
 #include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
@@ -36,6 +37,7 @@ using Slots = std::vector<SlotSpec>;
 
 std::shared_ptr<EmbeddingTable> MakeTable(const std::string& name, int64_t dim) {
   TableOptions options;
+  options.storage = testing::StorageUnderTest();
   options.name = name;
   options.dim = dim;
   options.record_frequency = options.record_version = true;

@@ -19,6 +19,8 @@ namespace {
 // Keys that one task of a row-wise call takes, and that are found at a time.
 constexpr int64_t kKeysPerTask = 2048;
 constexpr int64_t kKeysAtOnce = 256;
+// The same where rows are on a device, of which a call costs tens of us.
+constexpr int64_t kKeysPerDeviceTask = 16384;
 
 Status CheckSlotNames(const EmbeddingTable::Impl& table,
                       Span<const SlotSpec> slots) {
@@ -79,13 +81,22 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
   return NoThrow(*impl_, [&] {
     // All that can fail, first.
     std::vector<float> defaults(default_rows.begin(), default_rows.end());
+    std::unique_ptr<DeviceRows> device;
+    if (impl_->options.storage == RowStorage::kHbm) {
+      DeviceRowsOptions options;
+      options.dim = dim;
+      options.default_rows = default_rows;
+      EV_RETURN_IF_ERROR(impl_->Named(MakeDeviceRows(options, &device)));
+    }
+    // Rows on a device leave it a float per handle, the least it can hold.
     std::unique_ptr<RowStore> rows(new RowStore(
-        dim,
+        device == nullptr ? dim : 1,
         impl_->options.record_frequency || impl_->options.record_version));
     ExclusiveGate alone(&impl_->gate);
     ++impl_->generation;
     impl_->index.Clear();
     impl_->rows = std::move(rows);
+    impl_->device = std::move(device);
     impl_->defaults = std::move(defaults);
     impl_->num_defaults = num_default_rows;
     impl_->slots.clear();
@@ -105,6 +116,7 @@ TableStats EmbeddingTable::stats() const {
   stats.rows = impl_->index.size();
   stats.index_bytes = impl_->index.bytes();
   stats.row_bytes = impl_->rows == nullptr ? 0 : impl_->rows->bytes();
+  if (impl_->on_device()) stats.row_bytes += impl_->device->bytes();
   stats.inserted_rows = impl_->inserted_rows.load(std::memory_order_relaxed);
   return stats;
 }
@@ -151,7 +163,11 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
       found.push_back(column);
     }
     const size_t before = impl_->slots.size();
-    if (after.size() != before) {
+    if (impl_->on_device()) {
+      std::vector<float> initial;
+      for (const SlotSpec& slot : after) initial.push_back(slot.initial_value);
+      EV_RETURN_IF_ERROR(impl_->Named(impl_->device->Relayout(initial)));
+    } else if (after.size() != before) {
       const int64_t dim = impl_->dim();
       const Status status = impl_->rows->Relayout(
           impl_->SlotOffset(static_cast<int>(after.size())),
@@ -178,6 +194,16 @@ Status EmbeddingTable::Gather(Span<const int64_t> keys, float* out,
     SharedGate shared(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     const int64_t dim = impl_->dim();
+    if (impl_->on_device()) {
+      return ForRangesWithStatus(
+          parallel, keys.size(), kKeysPerDeviceTask,
+          [&](int64_t i, int64_t end) {
+            std::vector<RowHandle> handles(end - i);
+            const Span<const int64_t> some = keys.subspan(i, end - i);
+            impl_->index.Find(some, handles.data());
+            return impl_->CopyFromDevice(some, handles.data(), out + i * dim);
+          });
+    }
     ForRanges(parallel, keys.size(), kKeysPerTask, [&](int64_t i, int64_t end) {
       RowHandle handles[kKeysAtOnce];
       const float* rows[kKeysAtOnce];
@@ -235,6 +261,9 @@ Status EmbeddingTable::ReadRows(Span<const int64_t> keys,
       // Gone again when the table was initialized meanwhile.
       if (!impl_->FindSlots(slots, &columns)) continue;
       const int64_t dim = impl_->dim();
+      if (impl_->on_device()) {
+        return impl_->ReadDeviceRows(keys, slots, columns, values, slot_values);
+      }
       ForRanges(
           parallel, keys.size(), kKeysPerTask, [&](int64_t i, int64_t end) {
             RowHandle handles[kKeysAtOnce];
@@ -301,6 +330,15 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
       UpdateLocks locks(gates.tables());
       const bool solo = locks.solo(impl_.get());
       const int64_t dim = impl_->dim();
+      if (impl_->on_device()) {
+        std::lock_guard<std::mutex> lock(*impl_->update_lock.stripe(0));
+        EV_RETURN_IF_ERROR(impl_->WriteDeviceRows(handles, columns, values,
+                                                  slot_values));
+        for (size_t i = 0; i < keys.size(); ++i) {
+          impl_->AddToMeta(handles[i], counts == nullptr ? 1 : counts[i], step);
+        }
+        return Status::OK();
+      }
       ForRanges(
           parallel, keys.size(), kKeysPerTask, [&](int64_t i, int64_t end) {
             for (; i < end; ++i) {
@@ -335,7 +373,7 @@ int64_t EmbeddingTable::Erase(Span<const int64_t> keys) {
     erased += impl_->index.Erase(
         keys.subspan(i, std::min<size_t>(kKeysAtOnce, keys.size() - i)),
         [&](int64_t, RowHandle handle) { handles[n++] = handle; });
-    impl_->rows->Free(Span<const RowHandle>(handles, n));
+    impl_->FreeRows(Span<const RowHandle>(handles, n));
   }
   return erased;
 }

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One embedding variable in CPU memory: index, rows and meta under one façade.
+// One embedding variable: index, rows and meta under one façade. Index and meta
+// are in CPU memory, rows there or in the memory of a GPU.
 //
 // Every member may be called by any number of threads at once. A table-wide gate
 // (table_gate.h) orders them: lookups, updates, inserts and counters enter it
@@ -33,11 +34,15 @@
 
 namespace ev {
 
+// Where the rows are: value and slots.
+enum class RowStorage { kDram, kHbm };
+
 struct TableOptions {
   std::string name;   // for messages
   int64_t dim = 0;    // >= 1
   bool record_frequency = false;
   bool record_version = false;
+  RowStorage storage = RowStorage::kDram;
 };
 
 // One optimizer slot of the rows: its name ("Adagrad", "Adam_1") and the constant
@@ -59,7 +64,8 @@ struct TableSnapshot {
 };
 
 struct TableStats {
-  int64_t rows, index_bytes, row_bytes, inserted_rows /* since creation */;
+  int64_t rows, index_bytes, row_bytes /* wherever they are */,
+      inserted_rows /* since creation */;
 };
 
 class EmbeddingTable {
@@ -73,7 +79,8 @@ class EmbeddingTable {
   // Sets the default rows [num_default_rows, dim] that new keys copy (row
   // floormod(key, num_default_rows)), forgets all keys and all slots, and makes
   // the table usable. Calling it again empties the table. InvalidArgument: dim
-  // below 1, no default row, or a size that does not fit.
+  // below 1, no default row, or a size that does not fit. Rows in HBM:
+  // FailedPrecondition without GPU code, driver or GPU.
   Status Initialize(Span<const float> default_rows, int64_t num_default_rows);
   bool initialized() const;
 

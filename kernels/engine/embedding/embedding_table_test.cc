@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
@@ -37,6 +38,7 @@ void ExpectError(StatusCode code, const std::string& part,
 
 TableOptions Options(int64_t dim, bool with_meta = false) {
   TableOptions options;
+  options.storage = testing::StorageUnderTest();
   options.name = "user";
   options.dim = dim;
   options.record_frequency = with_meta;

@@ -19,6 +19,10 @@
 namespace ev {
 namespace {
 
+// Keys whose rows one call to a device gets: half a ms of a link, and enough to
+// make little of the call's own tens of us.
+constexpr int64_t kKeysPerFetch = 16384;
+
 Status Bad(const EmbeddingTable::Impl& table, const std::string& what) {
   return InvalidArgument(what + ", " + table.Named());
 }
@@ -57,7 +61,8 @@ void FindRows(PlannedTable* planned, int64_t begin, int64_t end) {
   if (absent != 0) {
     planned->num_absent.fetch_add(absent, std::memory_order_relaxed);
   }
-  if (!planned->has_weights) return;
+  // Rows on a device are fetched afterwards, which makes copies of them too.
+  if (!planned->has_weights || planned->table->impl()->on_device()) return;
   float* copies = static_cast<float*>(planned->row_copies.data());
   CopyRows(planned->rows, begin, end, planned->dim, copies);
   for (int64_t u = begin; u < end; ++u) {
@@ -66,8 +71,21 @@ void FindRows(PlannedTable* planned, int64_t begin, int64_t end) {
 }
 
 void ReserveCopies(PlannedTable* planned) {
-  if (!planned->has_weights) return;
+  if (!planned->has_weights && !planned->table->impl()->on_device()) return;
   planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
+}
+
+// The same keys' rows, when they are on a device: copies that outlive the update.
+Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end) {
+  const EmbeddingTable::Impl& table = *planned->table->impl();
+  if (!table.on_device()) return Status::OK();
+  const int64_t dim = planned->dim;
+  float* copies = static_cast<float*>(planned->row_copies.data());
+  EV_RETURN_IF_ERROR(table.CopyFromDevice(
+      Span<const int64_t>(planned->unique + begin, end - begin),
+      planned->handles + begin, copies + begin * dim));
+  for (int64_t u = begin; u < end; ++u) planned->rows[u] = copies + u * dim;
+  return Status::OK();
 }
 
 // Samples [begin, end).
@@ -104,7 +122,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       }
       impls.push_back(inputs[t].table->impl());
     }
-    const SharedGates gates(std::move(impls));
+    const SharedGates gates(impls);
     for (const PooledInput& in : inputs) EV_RETURN_IF_ERROR(CheckInput(in));
 
     const std::shared_ptr<LookupPlan> made = LookupPlan::Make(num_tables);
@@ -116,21 +134,27 @@ Status PooledForward(Span<const PooledInput> inputs,
           PlannedTable* planned = made->mutable_planned(t);
           ReserveCopies(planned);
           FindRows(planned, 0, planned->num_unique);
+          EV_RETURN_IF_ERROR(FetchRows(planned, 0, planned->num_unique));
           Pool(planned, 0, planned->batch_size, outputs[t]);
           return Status::OK();
         }));
-    TaskList find(kIdsPerTask), pool(kIdsPerTask);
+    TaskList find(kIdsPerTask), fetch(kKeysPerFetch), pool(kIdsPerTask);
     for (int t = 0; t < num_tables; ++t) {
       if (PlanWeight(inputs[t]) <= kIdsPerTask) continue;
       PlannedTable* planned = made->mutable_planned(t);
       ReserveCopies(planned);
       find.Add(t, planned->num_unique, 1);
+      if (impls[t]->on_device()) fetch.Add(t, planned->num_unique, 1);
       pool.Add(t, planned->batch_size,
                std::max<int64_t>(1, planned->num_ids / planned->batch_size));
     }
     RunPieces(parallel, find, [&](const Piece& piece) {
       FindRows(made->mutable_planned(piece.item), piece.begin, piece.end);
     });
+    EV_RETURN_IF_ERROR(RunPieces(parallel, fetch, [&](const Piece& piece) {
+      return FetchRows(made->mutable_planned(piece.item), piece.begin,
+                       piece.end);
+    }));
     RunPieces(parallel, pool, [&](const Piece& piece) {
       Pool(made->mutable_planned(piece.item), piece.begin, piece.end,
            outputs[piece.item]);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
@@ -37,6 +38,7 @@ using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
 std::shared_ptr<EmbeddingTable> MakeTable(const std::string& name, int64_t dim,
                                           int64_t default_rows = 5) {
   TableOptions options;
+  options.storage = testing::StorageUnderTest();
   options.name = name;
   options.dim = dim;
   auto table = std::make_shared<EmbeddingTable>(options);
@@ -599,6 +601,7 @@ TEST_F(PooledErrorTest, NamesTheTableAndWhatIsWrong) {
   ExpectError(invalid, "without row splits and without indices", in);
 
   TableOptions options;
+  options.storage = testing::StorageUnderTest();
   options.name = "user";
   options.dim = 4;
   EmbeddingTable fresh(options);

@@ -67,6 +67,15 @@ Status PlanTable(const RowsInput& in, PlannedTable* planned) {
   planned->num_absent = table.FindRows(
       Span<const int64_t>(planned->unique, planned->num_unique),
       planned->handles, planned->rows);
+  if (!table.on_device()) return Status::OK();
+  float* copies = planned->row_copies.ReserveOf<float>(planned->num_unique *
+                                                       planned->dim);
+  EV_RETURN_IF_ERROR(table.CopyFromDevice(
+      Span<const int64_t>(planned->unique, planned->num_unique),
+      planned->handles, copies));
+  for (int64_t u = 0; u < planned->num_unique; ++u) {
+    planned->rows[u] = copies + u * planned->dim;
+  }
   return Status::OK();
 }
 

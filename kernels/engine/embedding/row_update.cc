@@ -39,12 +39,15 @@ namespace {
 constexpr int64_t kFloatsPerTask = 32768;
 constexpr int64_t kKeysPerTask = 2048;
 constexpr int64_t kRowsAtOnce = 256;  // addresses computed at a time
+// Floats in one task of step 3 where rows are on a device.
+constexpr int64_t kFloatsPerDeviceTask = 1 << 18;
 
 // One input on its way through the steps.
 struct Update {
   EmbeddingTable::Impl* table = nullptr;
   int round = 0;
   bool solo = false;
+  std::vector<int> slot_columns;
   std::vector<int64_t> slot_offsets;
   // What a forward found out, when the keys come from one.
   const PlannedTable* planned = nullptr;
@@ -231,6 +234,23 @@ void ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
   }
 }
 
+// The same where rows are on a device. While others update the table too, one
+// piece at a time: the first stripe stands for all.
+Status ApplyOnDevice(const std::string& rule, Span<const float> hyper,
+                     const Update& update, int64_t begin, int64_t end,
+                     int64_t step) {
+  EmbeddingTable::Impl* table = update.table;
+  std::unique_lock<std::mutex> lock;
+  if (!update.solo) {
+    lock = std::unique_lock<std::mutex>(*table->update_lock.stripe(0));
+  }
+  EV_RETURN_IF_ERROR(table->Named(table->device->Apply(
+      rule, hyper, Span<const RowHandle>(update.handles + begin, end - begin),
+      update.slot_columns, update.grads + begin * table->dim())));
+  StampRows(update, begin, end, step);
+  return Status::OK();
+}
+
 // Step 2 of all updates. buffers: where handles live that are not the plan's.
 Status FindAllHandles(std::vector<Update>* updates,
                       std::vector<Recycler<LineBuffer>::Handle>* buffers,
@@ -258,14 +278,21 @@ Status FindAllHandles(std::vector<Update>* updates,
 }
 
 // Step 3 of the updates of one round, whose tables are distinct.
-Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
-                  int round, int64_t step, Parallel* parallel) {
-  TaskList apply(kFloatsPerTask);
+Status ApplyRound(const RowRule& rule, Span<const float> hyper,
+                  const std::vector<Update>& updates, int round, int64_t step,
+                  Parallel* parallel) {
+  TaskList apply(kFloatsPerTask), apply_on_device(kFloatsPerDeviceTask);
   for (size_t i = 0; i < updates.size(); ++i) {
     if (updates[i].round != round) continue;
-    apply.Add(static_cast<int>(i), updates[i].keys.size(),
+    TaskList* list = updates[i].table->on_device() ? &apply_on_device : &apply;
+    list->Add(static_cast<int>(i), updates[i].keys.size(),
               updates[i].table->dim());
   }
+  EV_RETURN_IF_ERROR(
+      RunPieces(parallel, apply_on_device, [&](const Piece& piece) {
+        return ApplyOnDevice(rule.name(), hyper, updates[piece.item],
+                             piece.begin, piece.end, step);
+      }));
   return RunPieces(parallel, apply, [&](const Piece& piece) {
     const Update& update = updates[piece.item];
     if (update.solo) {
@@ -340,6 +367,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       for (size_t i = 0; i < updates.size() && all_there; ++i) {
         Update& update = updates[i];
         all_there = update.table->FindSlots(slots[i], &columns);
+        update.slot_columns = columns;
         update.slot_offsets.clear();
         for (int column : columns) {
           update.slot_offsets.push_back(update.table->SlotOffset(column));
@@ -350,7 +378,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       for (Update& update : updates) update.solo = locks.solo(update.table);
       EV_RETURN_IF_ERROR(FindAllHandles(&updates, &buffers, parallel));
       for (int round = 0; round < num_rounds; ++round) {
-        EV_RETURN_IF_ERROR(ApplyRound(*rule, updates, round, step, parallel));
+        EV_RETURN_IF_ERROR(ApplyRound(*rule, hyper, updates, round, step, parallel));
       }
       return Status::OK();
     }

@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/base/pages.h"
+#include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
@@ -31,6 +32,7 @@ using Row = std::vector<float>;
 std::shared_ptr<EmbeddingTable> MakeTable(const std::string& name,
                                           int64_t dim) {
   TableOptions options;
+  options.storage = testing::StorageUnderTest();
   options.name = name;
   options.dim = dim;
   options.record_frequency = options.record_version = true;
@@ -469,6 +471,7 @@ TEST_F(RowUpdateErrorTest, RuleHyperparametersAndSlots) {
 TEST_F(RowUpdateErrorTest, OneBadTableStopsAll) {
   const std::vector<int64_t> keys = {1, 2};
   TableOptions options;
+  options.storage = testing::StorageUnderTest();
   options.name = "fresh";
   options.dim = 2;
   EmbeddingTable fresh(options);

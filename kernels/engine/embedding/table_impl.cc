@@ -51,7 +51,7 @@ int64_t EmbeddingTable::Impl::FindRows(Span<const int64_t> keys,
   index.FindWith(keys, handles, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (handles[i] < kFirstReservedHandle) {
-        found[i] = rows->Row(handles[i]);
+        found[i] = on_device() ? nullptr : rows->Row(handles[i]);
       } else {
         found[i] = DefaultRow(keys[i]);
         ++absent;
@@ -61,6 +61,11 @@ int64_t EmbeddingTable::Impl::FindRows(Span<const int64_t> keys,
   return absent;
 }
 
+Status EmbeddingTable::Impl::Named(const Status& status) const {
+  if (status.ok()) return status;
+  return Status(status.code(), status.message() + ", " + Named());
+}
+
 Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
                                           RowHandle* handles) {
   int64_t inserted = 0;
@@ -68,12 +73,17 @@ Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
   if (inserted != 0) {
     inserted_rows.fetch_add(inserted, std::memory_order_relaxed);
   }
-  if (status.ok()) return status;
-  return Status(status.code(), status.message() + ", " + Named());
+  return Named(status);
 }
 
 Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
   EV_RETURN_IF_ERROR(rows->Allocate(handle));
+  if (on_device()) {
+    const Status status = device->NewRow(*handle, FloorMod(key, num_defaults));
+    // The handle stays unused until the table is cleared: giving it back needs
+    // the gate alone, and the device has no memory for it anyway.
+    return status;
+  }
   float* row = rows->Row(*handle);
   const float* source = DefaultRow(key);
   std::copy(source, source + dim(), row);
@@ -104,6 +114,7 @@ void EmbeddingTable::Impl::Clear() {
   ++generation;
   index.Clear();
   rows->Clear();
+  if (on_device()) device->Clear();
 }
 
 SharedGates::SharedGates(std::vector<EmbeddingTable::Impl*> tables)

@@ -15,6 +15,7 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/table_gate.h"
 #include "kernels/engine/storage/dram/row_store.h"
@@ -50,10 +51,28 @@ class EmbeddingTable::Impl : public RowSource {
   // Columns of all the slots, or false when one is missing.
   bool FindSlots(Span<const SlotSpec> wanted, std::vector<int>* columns) const;
 
+  // Whether rows are reached through device_rows.h only: 'rows' then gives out
+  // handles and keeps the meta, but rows->Row() is nothing to be used.
+  bool on_device() const { return device != nullptr; }
+
   // handles[i] and rows[i] of each key; the default row where it is absent.
-  // Returns how many are absent.
+  // Returns how many are absent. On a device rows[i] of a key that is there is
+  // null: CopyFromDevice gets its value.
   int64_t FindRows(Span<const int64_t> keys, RowHandle* handles,
                    const float** rows) const;
+
+  // out[i, :] = the value of keys[i], found before. REQUIRES on_device().
+  Status CopyFromDevice(Span<const int64_t> keys, const RowHandle* handles,
+                        float* out) const;
+  // Value and slots of keys, as ReadRows and WriteRows of the table.
+  Status ReadDeviceRows(Span<const int64_t> keys, Span<const SlotSpec> slots,
+                        Span<const int> columns, float* values,
+                        Span<float* const> slot_values) const;
+  Status WriteDeviceRows(Span<const RowHandle> handles,
+                         Span<const int> columns, const float* values,
+                         Span<const float* const> slot_values);
+  // The status with the table's name.
+  Status Named(const Status& status) const;
 
   // handles of all keys, inserting those that are absent.
   Status FindOrInsert(Span<const int64_t> keys, RowHandle* handles);
@@ -64,6 +83,9 @@ class EmbeddingTable::Impl : public RowSource {
   void AddToMeta(RowHandle handle, int64_t occurrences, int64_t step);
 
   // --- REQUIRE the gate alone ---
+
+  // Gives back rows that the index names no more.
+  void FreeRows(Span<const RowHandle> handles);
 
   // Forgets all keys.
   void Clear();
@@ -82,6 +104,7 @@ class EmbeddingTable::Impl : public RowSource {
   std::vector<SlotSpec> slots;  // by column
   HashIndex index;
   std::unique_ptr<RowStore> rows;  // null until initialized
+  std::unique_ptr<DeviceRows> device;  // null: rows are in CPU memory
 };
 
 // The gates of several tables, which may be named several times, entered in the

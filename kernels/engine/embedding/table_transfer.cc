@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
 #include "kernels/engine/embedding/embedding_table.h"
@@ -63,6 +64,64 @@ Status CheckSize(const EmbeddingTable::Impl& table, const char* what,
                          table.Named());
 }
 
+// Values and slots of the entries, whose rows are on a device.
+Status ExportDeviceRows(EmbeddingTable::Impl* table,
+                        const std::vector<Entry>& entries,
+                        Span<const std::string> slots, TableSnapshot* out) {
+  std::vector<RowHandle> handles;
+  handles.reserve(entries.size());
+  for (const Entry& entry : entries) handles.push_back(entry.handle);
+  EV_RETURN_IF_ERROR(
+      table->Named(table->device->Read(handles, 0, out->values.data())));
+  for (size_t s = 0; s < slots.size(); ++s) {
+    EV_RETURN_IF_ERROR(table->Named(
+        table->device->Read(handles, 1 + table->FindSlot(slots[s]),
+                            out->slots[s].data())));
+  }
+  return Status::OK();
+}
+
+// Rows of one stretch of an import, on their way to a device: what the inputs
+// hold of 'kept', column by column. source: which column gets which input.
+Status ImportDeviceRows(EmbeddingTable::Impl* table,
+                        Span<const RowHandle> handles,
+                        const std::vector<size_t>& kept, const float* values,
+                        Span<const float* const> slot_values,
+                        const std::vector<int>& source) {
+  // Of a key that comes twice the last counts, and a row is written once.
+  std::vector<RowHandle> distinct;
+  std::vector<size_t> last;
+  std::unordered_map<RowHandle, size_t> places;
+  for (size_t k = 0; k < kept.size(); ++k) {
+    const auto found = places.emplace(handles[k], distinct.size());
+    if (found.second) {
+      distinct.push_back(handles[k]);
+      last.push_back(kept[k]);
+    } else {
+      last[found.first->second] = kept[k];
+    }
+  }
+  const int64_t dim = table->dim();
+  std::vector<float> staged(distinct.size() * dim);
+  for (int column = 0; column <= static_cast<int>(source.size()); ++column) {
+    const float* from =
+        column == 0 ? values
+                    : source[column - 1] < 0 ? nullptr
+                                             : slot_values[source[column - 1]];
+    for (size_t k = 0; k < last.size(); ++k) {
+      if (from != nullptr) {
+        std::copy_n(from + last[k] * dim, dim, staged.data() + k * dim);
+      } else {
+        std::fill_n(staged.data() + k * dim, dim,
+                    table->slots[column - 1].initial_value);
+      }
+    }
+    EV_RETURN_IF_ERROR(
+        table->Named(table->device->Write(distinct, column, staged.data())));
+  }
+  return Status::OK();
+}
+
 }  // namespace
 
 Status EmbeddingTable::Export(Span<const std::string> slots,
@@ -89,16 +148,21 @@ Status EmbeddingTable::Export(Span<const std::string> slots,
     for (std::vector<float>& slot : out.slots) slot.resize(n * dim);
     if (impl_->options.record_version) out.versions.resize(n);
     if (impl_->options.record_frequency) out.frequencies.resize(n);
+    if (impl_->on_device()) {
+      EV_RETURN_IF_ERROR(ExportDeviceRows(impl_.get(), entries, slots, &out));
+    }
     for (size_t i = 0; i < n; ++i) {
-      if (i + 4 < n) {
+      if (!impl_->on_device() && i + 4 < n) {
         impl_->rows->PrefetchRow(entries[i + 4].handle,
                                  impl_->rows->floats_per_row());
       }
       out.keys[i] = entries[i].key;
-      const float* row = impl_->rows->Row(entries[i].handle);
-      std::copy_n(row, dim, out.values.data() + i * dim);
-      for (size_t s = 0; s < slots.size(); ++s) {
-        std::copy_n(row + offsets[s], dim, out.slots[s].data() + i * dim);
+      if (!impl_->on_device()) {
+        const float* row = impl_->rows->Row(entries[i].handle);
+        std::copy_n(row, dim, out.values.data() + i * dim);
+        for (size_t s = 0; s < slots.size(); ++s) {
+          std::copy_n(row + offsets[s], dim, out.slots[s].data() + i * dim);
+        }
       }
       const RowMeta* meta = impl_->rows->Meta(entries[i].handle);
       if (!out.versions.empty()) {
@@ -147,7 +211,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
       std::vector<int64_t> kept_keys;
       std::vector<size_t> kept;
       std::vector<RowHandle> handles;
-      constexpr size_t kAtOnce = 1024;
+      const size_t kAtOnce = impl_->on_device() ? 65536 : 1024;
       for (size_t i = 0; i < n;) {
         kept_keys.clear();
         kept.clear();
@@ -160,10 +224,17 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
         }
         handles.resize(kept.size());
         EV_RETURN_IF_ERROR(impl_->FindOrInsert(kept_keys, handles.data()));
+        if (impl_->on_device()) {
+          EV_RETURN_IF_ERROR(ImportDeviceRows(impl_.get(), handles, kept,
+                                              values, slot_values, source));
+        }
         for (size_t k = 0; k < kept.size(); ++k) {
-          float* row = impl_->rows->Row(handles[k]);
-          std::copy_n(values + kept[k] * dim, dim, row);
-          for (size_t c = 0; c < source.size(); ++c) {
+          float* row =
+              impl_->on_device() ? nullptr : impl_->rows->Row(handles[k]);
+          if (row != nullptr) {
+            std::copy_n(values + kept[k] * dim, dim, row);
+          }
+          for (size_t c = 0; row != nullptr && c < source.size(); ++c) {
             float* slot = row + impl_->SlotOffset(static_cast<int>(c));
             if (source[c] < 0) {
               std::fill_n(slot, dim, impl_->slots[c].initial_value);

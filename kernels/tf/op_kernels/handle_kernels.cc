@@ -18,6 +18,10 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
+const char* StorageName(const ev::TableOptions& options) {
+  return options.storage == ev::RowStorage::kHbm ? "hbm" : "dram";
+}
+
 class HandleOp : public OpKernel {
  public:
   explicit HandleOp(OpKernelConstruction* context) : OpKernel(context) {
@@ -32,6 +36,10 @@ class HandleOp : public OpKernel {
                                              &options_.record_frequency));
     OP_REQUIRES_OK(context, context->GetAttr("record_version",
                                              &options_.record_version));
+    std::string storage;
+    OP_REQUIRES_OK(context, context->GetAttr("storage", &storage));
+    options_.storage =
+        storage == "hbm" ? ev::RowStorage::kHbm : ev::RowStorage::kDram;
   }
 
   void Compute(OpKernelContext* context) override {
@@ -52,12 +60,15 @@ class HandleOp : public OpKernel {
         context,
         got.dim == options_.dim &&
             got.record_frequency == options_.record_frequency &&
-            got.record_version == options_.record_version,
+            got.record_version == options_.record_version &&
+            got.storage == options_.storage,
         BadInput(resource->name(),
                  "two handles of this name differ: dim ", got.dim, " and ",
                  options_.dim, ", record_frequency ", got.record_frequency,
                  " and ", options_.record_frequency, ", record_version ",
-                 got.record_version, " and ", options_.record_version));
+                 got.record_version, " and ", options_.record_version,
+                 ", storage ", StorageName(got), " and ",
+                 StorageName(options_)));
     context->set_output(0, handle_);
   }
 

@@ -48,6 +48,7 @@ REGISTER_OP("EvHandle")
     .Attr("key_dtype: {int64, int32} = DT_INT64")
     .Attr("record_frequency: bool = false")
     .Attr("record_version: bool = false")
+    .Attr("storage: {'dram', 'hbm'} = 'dram'")
     .SetIsStateful()
     .SetShapeFn(HandleShape)
     .Doc(R"doc(
@@ -64,6 +65,7 @@ shape: [-1, D], where D is the length of a row.
 key_dtype: The type of the keys as the user declared it.
 record_frequency: Count for each key how often it was trained.
 record_version: Keep for each key the global step of its last update.
+storage: Where the rows are: CPU memory, or that of the process's GPU.
 )doc");
 
 REGISTER_OP("EvInitialize")

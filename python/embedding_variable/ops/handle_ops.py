@@ -15,6 +15,7 @@ def handle(shared_name,
            key_dtype=dtypes.int64,
            record_frequency=False,
            record_version=False,
+           storage="dram",
            container="",
            name=None):
   """Creates the handle of a table; running it creates the (empty) table.
@@ -28,6 +29,7 @@ def handle(shared_name,
     key_dtype: `tf.int64` or `tf.int32`.
     record_frequency: keep how often each key was trained.
     record_version: keep the global step of each key's last update.
+    storage: "dram" or "hbm": rows in CPU memory, or in that of the process's GPU.
     container: string, as for a variable.
     name: name of the op.
 
@@ -44,7 +46,7 @@ def handle(shared_name,
   return _gen.ev_handle(
       container=container, shared_name=shared_name, dtype=dtypes.float32,
       shape=[None, dim], key_dtype=key_dtype, record_frequency=record_frequency,
-      record_version=record_version, name=name)
+      record_version=record_version, storage=storage, name=name)
 
 
 def initialize(resource, default_rows, name=None):

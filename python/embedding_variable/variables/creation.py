@@ -258,7 +258,8 @@ class _Table(object):
         trainable=kwargs.get("trainable", True),
         collections=kwargs.get("collections"),
         record_frequency=_env_flag("TF_RECORD_FREQ"),
-        record_version=_env_flag("TF_RECORD_VERSION"))
+        record_version=_env_flag("TF_RECORD_VERSION"),
+        storage=options.storage_of_rows(self._ev_option))
     variable._ev_option = self._ev_option  # pylint: disable=protected-access
     return variable
 

@@ -252,6 +252,13 @@ def check_supported(name, option):
     _unsupported(name, "loading through CheckpointOption", vars(ckpt))
 
 
+def storage_of_rows(option):
+  """Returns "dram" or "hbm": where the rows of a variable with this option are."""
+  if option.storage_option.storage_type == config_pb2.StorageType.HBM:
+    return "hbm"
+  return "dram"
+
+
 def _check_storage(name, storage):
   """Raises unless rows of this storage type can be kept."""
   if not isinstance(storage, StorageOption):
@@ -260,7 +267,7 @@ def _check_storage(name, storage):
         (name, storage))
   storage_type = storage.storage_type
   if storage_type in (None, config_pb2.StorageType.DEFAULT,
-                      config_pb2.StorageType.DRAM):
+                      config_pb2.StorageType.DRAM, config_pb2.StorageType.HBM):
     return
   if storage_type not in config_pb2.StorageType.values():
     raise ValueError(

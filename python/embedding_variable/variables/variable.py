@@ -94,7 +94,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                trainable=True,
                collections=None,  # pylint: disable=redefined-outer-name
                record_frequency=False,
-               record_version=False):
+               record_version=False,
+               storage="dram"):
     """Creates the table's handle and its initializer in the default graph.
 
     Args:
@@ -106,6 +107,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       collections: list of collection keys, or None for GLOBAL_VARIABLES.
       record_frequency: bool.
       record_version: bool.
+      storage: "dram" or "hbm": where the rows are.
 
     Raises:
       ValueError: in eager mode.
@@ -136,7 +138,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           handle = handle_ops.handle(
               handle_name, dim, key_dtype=key_dtype,
               record_frequency=record_frequency, record_version=record_version,
-              name=scope)
+              storage=storage, name=scope)
         if initial_value.op._get_control_flow_context() is not None:  # pylint: disable=protected-access
           raise ValueError(
               "embedding variable '%s': the initializer is a tensor from inside "

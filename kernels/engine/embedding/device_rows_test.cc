@@ -1,0 +1,31 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program into which no GPU code was linked.
+
+#include "kernels/engine/embedding/device_rows.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/embedding_table.h"
+
+namespace ev {
+namespace {
+
+TEST(DeviceRowsTest, ATableSaysThatGpuCodeIsMissing) {
+  TableOptions options;
+  options.name = "user";
+  options.dim = 2;
+  options.storage = RowStorage::kHbm;
+  EmbeddingTable table(options);
+  const Status status = table.Initialize(std::vector<float>{1, 2}, 1);
+  EXPECT_EQ(StatusCode::kFailedPrecondition, status.code());
+  EXPECT_NE(std::string::npos, status.message().find("built without nvcc"));
+  EXPECT_NE(std::string::npos, status.message().find("table 'user'"));
+  EXPECT_FALSE(table.initialized());
+}
+
+}  // namespace
+}  // namespace ev

@@ -1,0 +1,97 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceRows in the memory of this process's GPU (device_rows.h). Handles and
+// gradients go up, and rows come back, through pinned buffers of 2 MiB that take
+// turns (base/gpu/transfer_lane.h); calls made at once use lanes of their own and
+// overlap on the link.
+//
+// MEMORY, on the device: 4 * dim * (1 + slots) bytes per row in pieces of up to
+// 8 MiB, the default rows, and 4 MiB per call under way.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_GPU_GPU_ROWS_H_
+#define KERNELS_ENGINE_EMBEDDING_GPU_GPU_ROWS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/transfer_lane.h"
+#include "kernels/engine/embedding/device_rows.h"
+#include "kernels/engine/storage/hbm/row_pieces.h"
+
+namespace ev {
+namespace gpu {
+
+struct RowBatch;  // row_kernels.h
+
+class GpuRows : public DeviceRows {
+ public:
+  // See MakeDeviceRows.
+  static Status Make(const DeviceRowsOptions& options,
+                     std::unique_ptr<DeviceRows>* rows);
+  ~GpuRows() override;
+
+  Status NewRow(RowHandle handle, int64_t default_row) override;
+  Status Flush() override;
+  Status Read(Span<const RowHandle> handles, int column, float* out) override;
+  Status Write(Span<const RowHandle> handles, int column,
+               const float* in) override;
+  Status Apply(const std::string& rule, Span<const float> hyper,
+               Span<const RowHandle> handles, Span<const int> slot_columns,
+               const float* grads) override;
+  Status Relayout(Span<const float> initial_values) override;
+  void Forget(Span<const RowHandle> handles) override;
+  void Clear() override;
+  int64_t bytes() const override;
+
+ private:
+  struct Queued {
+    RowHandle handle;
+    int64_t default_row;
+  };
+
+  GpuRows(int device, int64_t dim) : device_(device), dim_(dim) {}
+  Status Create(Span<const float> default_rows);
+
+  // Runs body(lane) with the device current and new rows written; afterwards
+  // nothing is under way on the lane.
+  Status WithLane(const std::function<Status(TransferLane*)>& body);
+  Status WithDevice(const std::function<Status(TransferLane*)>& body);
+  Status WriteQueued(const std::vector<Queued>& rows, TransferLane* lane);
+  Status UploadInitialValues(Span<const float> values, TransferLane* lane);
+  // Sends pieces of handles and their floats [N, dim] up; work(begin, batch,
+  // data on the device) is called for each.
+  Status SendUp(Span<const RowHandle> handles, const float* floats,
+                TransferLane* lane,
+                const std::function<Status(const RowBatch&,
+                                           const float*)>& work);
+  int64_t rows_per_turn() const;
+  size_t turn_bytes() const;
+
+  const int device_;
+  const int64_t dim_;
+  int num_slots_ = 0;
+  DeviceBuffer defaults_;
+  DeviceBuffer initial_values_;
+  std::unique_ptr<RowPieces> pieces_;
+  // Not OK when a failed call left rows of which nothing is known.
+  Status broken_;
+
+  std::mutex flush_mu_;
+  std::mutex queue_mu_;
+  std::vector<Queued> queue_;
+  std::vector<int64_t> live_;  // rows of each piece; without any it is given back
+  // Whether queued rows may be unwritten, also while Flush writes them.
+  std::atomic<bool> has_queued_{false};
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_GPU_GPU_ROWS_H_

@@ -1,0 +1,230 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A thread works on one element, or on four that lie together. The lanes of a
+// warp are on neighbouring elements, so a row is one touch. What limits these
+// kernels is the link that feeds them, which is eighty times narrower than the
+// memory.
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/embedding/gpu/row_kernels.h"
+#include "kernels/engine/optimizer/rule_list.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kMaxBlocks = 1 << 20;
+constexpr int kMaxSlots = 3;
+
+int BlocksFor(int64_t n) {
+  return static_cast<int>(
+      std::min(kMaxBlocks, (n + kThreads - 1) / kThreads));
+}
+
+__device__ __forceinline__ int64_t FirstIndex() {
+  return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+}
+__device__ __forceinline__ int64_t IndexStep() {
+  return static_cast<int64_t>(gridDim.x) * kThreads;
+}
+
+__device__ __forceinline__ float* RowAt(const PiecesView& rows,
+                                        RowHandle handle) {
+  const RowHandle within =
+      handle & ((RowHandle{1} << rows.rows_log2) - 1);
+  return rows.pieces[handle >> rows.rows_log2] + within * rows.stride;
+}
+
+// T: float or float4; dim and offset count T's.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    ReadKernel(RowBatch batch, int64_t dim, int64_t offset, T* out) {
+  const int64_t n = batch.num_rows * dim;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / dim;
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    const T* row = reinterpret_cast<const T*>(RowAt(batch.rows, handle));
+    out[e] = row[offset + (e - i * dim)];
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    WriteKernel(RowBatch batch, int64_t dim, int64_t offset, const T* in) {
+  const int64_t n = batch.num_rows * dim;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / dim;
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    T* row = reinterpret_cast<T*>(RowAt(batch.rows, handle));
+    row[offset + (e - i * dim)] = in[e];
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    NewKernel(RowBatch batch, const int64_t* default_rows,
+              const float* defaults, const float* initial_values,
+              int num_slots) {
+  const int64_t width = batch.dim * (1 + num_slots);
+  const int64_t n = batch.num_rows * width;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / width;
+    const int64_t f = e - i * width;
+    RowAt(batch.rows, batch.handles[i])[f] =
+        f < batch.dim ? defaults[default_rows[i] * batch.dim + f]
+                      : initial_values[f / batch.dim - 1];
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    RelayoutKernel(const float* from, int64_t before, float* to, int64_t after,
+                   int64_t num_rows, int64_t dim, const float* initial_values) {
+  const int64_t n = num_rows * after;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / after;
+    const int64_t f = e - i * after;
+    to[e] = f < before ? from[i * before + f] : initial_values[f / dim - 1];
+  }
+}
+
+struct SlotOffsets {
+  int64_t at[kMaxSlots];
+};
+
+template <typename Rule, size_t... kSlot>
+__device__ __forceinline__ void ApplyToElement(const Rule& rule, float grad,
+                                               float* element,
+                                               const SlotOffsets& slots,
+                                               std::index_sequence<kSlot...>) {
+  rule(grad, element, (element + slots.at[kSlot])...);
+}
+
+template <typename Rule>
+__global__ void __launch_bounds__(kThreads)
+    ApplyKernel(RowBatch batch, SlotOffsets slots, const float* grads,
+                Rule rule) {
+  const int64_t n = batch.num_rows * batch.dim;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / batch.dim;
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    ApplyToElement(rule, grads[e],
+                   RowAt(batch.rows, handle) + (e - i * batch.dim), slots,
+                   std::make_index_sequence<Rule::kNumSlots>());
+  }
+}
+
+// Launches the kernel of the rule that VisitRule finds.
+struct Launch {
+  const RowBatch* batch;
+  SlotOffsets slots;
+  const float* grads;
+  cudaStream_t stream;
+
+  template <typename Rule>
+  void operator()(const Rule& rule) const {
+    static_assert(Rule::kNumSlots <= kMaxSlots, "");
+    ApplyKernel<Rule><<<BlocksFor(batch->num_rows * batch->dim), kThreads, 0,
+                        stream>>>(*batch, slots, grads, rule);
+  }
+};
+
+bool InFours(const RowBatch& batch, int64_t offset) {
+  return batch.dim % 4 == 0 && offset % 4 == 0 && batch.rows.stride % 4 == 0;
+}
+
+}  // namespace
+
+Status CheckDeviceRunsKernels() {
+  cudaFuncAttributes attributes;
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, NewKernel);
+  if (error == cudaSuccess) return Status::OK();
+  cudaGetLastError();  // this one is told here
+  int device = 0;
+  cudaDeviceProp properties;
+  EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
+  EV_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, device));
+  return FailedPrecondition(
+      std::string("GPU ") + std::to_string(device) + ", " + properties.name +
+      " of compute capability " + std::to_string(properties.major) + "." +
+      std::to_string(properties.minor) +
+      ", does not run this library's code, which is for 8.x, 9.0 and newer (" +
+      cudaGetErrorString(error) + ")");
+}
+
+Status LaunchReadRows(const RowBatch& batch, int64_t offset, float* out,
+                      StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  const int64_t n = batch.num_rows * batch.dim;
+  if (InFours(batch, offset)) {
+    RowBatch fours = batch;
+    ReadKernel<float4><<<BlocksFor(n / 4), kThreads, 0, stream.get()>>>(
+        fours, batch.dim / 4, offset / 4, reinterpret_cast<float4*>(out));
+  } else {
+    ReadKernel<float><<<BlocksFor(n), kThreads, 0, stream.get()>>>(
+        batch, batch.dim, offset, out);
+  }
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ReadKernel");
+  return Status::OK();
+}
+
+Status LaunchWriteRows(const RowBatch& batch, int64_t offset, const float* in,
+                       StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  const int64_t n = batch.num_rows * batch.dim;
+  if (InFours(batch, offset)) {
+    WriteKernel<float4><<<BlocksFor(n / 4), kThreads, 0, stream.get()>>>(
+        batch, batch.dim / 4, offset / 4, reinterpret_cast<const float4*>(in));
+  } else {
+    WriteKernel<float><<<BlocksFor(n), kThreads, 0, stream.get()>>>(
+        batch, batch.dim, offset, in);
+  }
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("WriteKernel");
+  return Status::OK();
+}
+
+Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,
+                     const float* defaults, const float* initial_values,
+                     int num_slots, StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  NewKernel<<<BlocksFor(batch.num_rows * batch.dim * (1 + num_slots)), kThreads,
+              0, stream.get()>>>(batch, default_rows, defaults, initial_values,
+                                 num_slots);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("NewKernel");
+  return Status::OK();
+}
+
+Status LaunchRelayout(const float* from, int64_t before, float* to,
+                      int64_t after, int64_t num_rows, int64_t dim,
+                      const float* initial_values, StreamView stream) {
+  RelayoutKernel<<<BlocksFor(num_rows * after), kThreads, 0, stream.get()>>>(
+      from, before, to, after, num_rows, dim, initial_values);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("RelayoutKernel");
+  return Status::OK();
+}
+
+Status LaunchApplyRule(const std::string& rule, Span<const float> hyper,
+                       const RowBatch& batch, Span<const int64_t> slot_offsets,
+                       const float* grads, StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  Launch launch;
+  launch.batch = &batch;
+  launch.slots = SlotOffsets{};
+  for (size_t s = 0; s < slot_offsets.size() && s < kMaxSlots; ++s) {
+    launch.slots.at[s] = slot_offsets[s];
+  }
+  launch.grads = grads;
+  launch.stream = stream.get();
+  EV_RETURN_IF_ERROR(VisitRule(rule, hyper, launch));
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ApplyKernel");
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

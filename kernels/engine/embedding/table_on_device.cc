@@ -1,0 +1,63 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a table does otherwise when its rows are on a device.
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/engine/embedding/table_impl.h"
+
+namespace ev {
+
+Status EmbeddingTable::Impl::CopyFromDevice(Span<const int64_t> keys,
+                                            const RowHandle* handles,
+                                            float* out) const {
+  EV_RETURN_IF_ERROR(Named(
+      device->Read(Span<const RowHandle>(handles, keys.size()), 0, out)));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (handles[i] < kFirstReservedHandle) continue;
+    std::copy_n(DefaultRow(keys[i]), dim(), out + i * dim());
+  }
+  return Status::OK();
+}
+
+Status EmbeddingTable::Impl::ReadDeviceRows(
+    Span<const int64_t> keys, Span<const SlotSpec> slots_read,
+    Span<const int> columns, float* values,
+    Span<float* const> slot_values) const {
+  std::vector<RowHandle> handles(keys.size());
+  index.Find(keys, handles.data());
+  EV_RETURN_IF_ERROR(Named(device->Read(handles, 0, values)));
+  for (size_t s = 0; s < slots_read.size(); ++s) {
+    EV_RETURN_IF_ERROR(
+        Named(device->Read(handles, 1 + columns[s], slot_values[s])));
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (handles[i] < kFirstReservedHandle) continue;
+    std::copy_n(DefaultRow(keys[i]), dim(), values + i * dim());
+    for (size_t s = 0; s < slots_read.size(); ++s) {
+      std::fill_n(slot_values[s] + i * dim(), dim(),
+                  slots_read[s].initial_value);
+    }
+  }
+  return Status::OK();
+}
+
+Status EmbeddingTable::Impl::WriteDeviceRows(
+    Span<const RowHandle> handles, Span<const int> columns,
+    const float* values, Span<const float* const> slot_values) {
+  EV_RETURN_IF_ERROR(Named(device->Write(handles, 0, values)));
+  for (size_t s = 0; s < columns.size(); ++s) {
+    EV_RETURN_IF_ERROR(
+        Named(device->Write(handles, 1 + columns[s], slot_values[s])));
+  }
+  return Status::OK();
+}
+
+void EmbeddingTable::Impl::FreeRows(Span<const RowHandle> handles) {
+  if (on_device()) device->Forget(handles);
+  rows->Free(handles);
+}
+
+}  // namespace ev

@@ -1,0 +1,160 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for the engine's CUDA code.
+
+Where ./configure found no nvcc they define nothing: what could use a CUDA target
+names it through if_cuda. The CUDA runtime is linked as an archive and loads the
+driver at its first call, so a library with CUDA code in it loads on any machine.
+"""
+
+load("@local_config_cuda//:config.bzl", "HAVE_CUDA", "NVCC")
+load("//tools/build_defs:defs.bzl", "check_engine_deps", "engine_test")
+
+_PUBLIC = ["//visibility:public"]
+
+# Machine code for these, and what later cards compile for themselves.
+_ARCHS = [
+    "-gencode=arch=compute_80,code=sm_80",
+    "-gencode=arch=compute_90,code=sm_90",
+    "-gencode=arch=compute_90,code=compute_90",
+]
+
+# The driver compiles a test program for the card it meets: less for the build to do.
+_TEST_ARCHS = ["-gencode=arch=compute_80,code=compute_80"]
+
+# The rules round every operation (optimizer/rule.h).
+_NVCC_FLAGS = [
+    "-std=c++17",
+    "-O3",
+    "-fmad=false",
+    "-lineinfo",
+    "-DNDEBUG",
+    "-Xcompiler=-O3,-fPIC,-fvisibility=hidden,-ffp-contract=off,-Wall,-Wno-unused-function",
+]
+
+def if_cuda(targets):
+    """targets, or nothing in a build without CUDA."""
+    return targets if HAVE_CUDA else []
+
+def _objects_impl(ctx):
+    contexts = [dep[CcInfo].compilation_context for dep in ctx.attr.deps]
+    headers = depset(
+        ctx.files.hdrs,
+        transitive = [c.headers for c in contexts],
+    )
+    flags = ["-I."]
+    for c in contexts:
+        flags += ["-D" + d for d in c.defines.to_list()]
+    objects = []
+    for src in ctx.files.srcs:
+        if src.extension in ["h", "cuh"]:
+            continue
+        stem = src.basename[:-len(src.extension) - 1]
+        object = ctx.actions.declare_file("_objs/%s/%s.pic.o" % (ctx.label.name, stem))
+        ctx.actions.run(
+            executable = NVCC,
+            arguments = _NVCC_FLAGS + ctx.attr.archs + flags +
+                        ["-c", src.path, "-o", object.path],
+            inputs = depset(ctx.files.srcs, transitive = [headers]),
+            outputs = [object],
+            mnemonic = "NvccCompile",
+            progress_message = "Compiling %s with nvcc" % src.short_path,
+            use_default_shell_env = True,
+        )
+        objects.append(object)
+    return [DefaultInfo(files = depset(objects))]
+
+_objects = rule(
+    implementation = _objects_impl,
+    attrs = {
+        "archs": attr.string_list(),
+        "deps": attr.label_list(providers = [CcInfo]),
+        "hdrs": attr.label_list(allow_files = [".h", ".cuh"]),
+        "srcs": attr.label_list(allow_files = [".cu", ".cc", ".h", ".cuh"]),
+    },
+)
+
+def gpu_library(name, srcs = [], hdrs = [], deps = [], archs = _ARCHS, **kwargs):
+    """Library of the engine whose sources nvcc compiles.
+
+    Args:
+      name: named for its header.
+      srcs: .cu sources, .cc sources that call the CUDA runtime, private headers.
+      hdrs: headers, .h and .cuh.
+      deps: targets of //kernels/engine only.
+      archs: nvcc's -gencode flags.
+      **kwargs: visibility, testonly, alwayslink.
+    """
+    check_engine_deps(name, deps)
+    if not HAVE_CUDA:
+        return
+    testonly = kwargs.get("testonly", False)
+    all_deps = deps + ["@local_config_tf//:abi", "@local_config_cuda//:cudart"]
+    objects = []
+    if srcs:
+        _objects(
+            name = name + "_objects",
+            srcs = srcs,
+            hdrs = hdrs,
+            archs = archs,
+            testonly = testonly,
+            deps = all_deps,
+        )
+        objects = [":" + name + "_objects"]
+    native.cc_library(
+        name = name,
+        srcs = objects,
+        # Not parsed by a C++ compiler: .cuh.
+        textual_hdrs = hdrs,
+        linkstatic = True,
+        visibility = kwargs.pop("visibility", _PUBLIC),
+        deps = all_deps,
+        **kwargs
+    )
+
+def gpu_test(name, srcs, deps = [], tags = [], **kwargs):
+    """GoogleTest that needs a GPU and skips its cases, by name, without one."""
+    if not HAVE_CUDA:
+        return
+    engine_test(
+        name = name,
+        srcs = srcs,
+        deps = deps,
+        tags = tags + ["gpu"],
+        **kwargs
+    )
+
+def gpu_program_test(name, srcs, deps = [], **kwargs):
+    """Test program compiled by nvcc that runs without a test library.
+
+    It exits 0 when all is well and 77 without a GPU, which counts as skipped.
+
+    Args:
+      name: stem_test; the program is name_program.
+      srcs: the .cu with main, and headers.
+      deps: targets of //kernels/engine.
+      **kwargs: size and the like.
+    """
+    if not HAVE_CUDA:
+        return
+    gpu_library(
+        name = name + "_main",
+        srcs = srcs,
+        archs = _TEST_ARCHS,
+        testonly = True,
+        deps = deps,
+    )
+    native.cc_binary(
+        name = name + "_program",
+        testonly = True,
+        linkopts = ["-lpthread", "-ldl", "-lrt"],
+        linkstatic = True,
+        deps = [":" + name + "_main"],
+    )
+    gpu_test(
+        name = name,
+        srcs = ["//kernels/engine/testing:gpu_program.cc"],
+        args = ["$(location :%s_program)" % name],
+        data = [":%s_program" % name],
+        **kwargs
+    )
