@@ -10,10 +10,6 @@ import tree
 
 _NATIVE = re.compile(r"^\s*(?:native\.)?((?:cc|py)_(?:library|binary|test))\(", re.M)
 
-# The engine's rooms for the GPU, which the GPU benchmarks compile: no rule of ours
-# runs nvcc yet.
-_NVCC = ("/gpu/", "/hbm/")
-
 _EXEMPT = ("third_party/", "tools/build_defs/", "tools/setup/")
 
 
@@ -64,10 +60,10 @@ class BuildFilesTest(absltest.TestCase):
 
   def test_every_cpp_and_python_source_is_in_a_build_file(self):
     lost = []
-    for path in tree.files(".py", ".cc", ".h"):
+    for path in tree.files(".py", ".cc", ".cu", ".cuh", ".h"):
       if not path.startswith(("kernels/", "python/", "addons/")):
         continue
-      if not any(n in path for n in _NVCC) and not named_in_a_build_file(path):
+      if not named_in_a_build_file(path):
         lost.append(path)
     self.assertEmpty(lost, "in no BUILD file:\n" + "\n".join(lost))
 

@@ -2,21 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The seam between a table and rows that the processor cannot address: those in
-// the memory of a GPU. The table keeps its index, its handles and what rows count
-// about themselves (frequency, version) in CPU memory, whatever holds the rows; a
-// handle names a row here as it names one in a RowStore. So whatever a table does
-// with keys, it does for every kind of storage.
+// the memory of a GPU. The table keeps its index, its handles and what rows
+// count about themselves (frequency, version) in CPU memory, whatever holds the
+// rows; a handle names a row here as it names one in a RowStore. So whatever a
+// table does with keys, it does for every kind of storage.
 //
 // NEW ROWS are queued: NewRow only makes room and remembers the handle, and
-// Flush writes all that are queued at once. Every call that touches rows flushes
-// first, so a queued row is never seen unwritten.
+// Flush writes all that are queued at once. Every call that touches rows
+// flushes first, so a queued row is never seen unwritten.
 //
 // THREADS. All calls may be made at once but Relayout, Forget and Clear, which
-// are made alone. Two calls that write the same row at once must be kept apart by
-// the caller; a read beside a write sees either state of each element.
+// are made alone. Two calls that write the same row at once must be kept apart
+// by the caller; a read beside a write sees either state of each element.
 //
-// Calls return when the device is done. Errors do not name the table: the caller
-// does.
+// Calls return when the device is done. Errors do not name the table: the
+// caller does.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_DEVICE_ROWS_H_
 #define KERNELS_ENGINE_EMBEDDING_DEVICE_ROWS_H_
@@ -37,9 +37,9 @@ class DeviceRows {
  public:
   virtual ~DeviceRows() {}
 
-  // Has a row for that handle: default row 'default_row', slots at their initial
-  // values. ResourceExhausted, with what is needed and free, when the device's
-  // memory is short; nothing has changed then.
+  // Has a row for that handle: default row 'default_row', slots at their
+  // initial values. ResourceExhausted, with what is needed and free, when the
+  // device's memory is short; nothing has changed then.
   virtual Status NewRow(RowHandle handle, int64_t default_row) = 0;
   virtual Status Flush() = 0;
 
@@ -51,17 +51,17 @@ class DeviceRows {
   virtual Status Write(Span<const RowHandle> handles, int column,
                        const float* in) = 0;
 
-  // Applies a rule (optimizer/rule.h) to rows, each named once; handles of no row
-  // are passed over. slot_columns: one per slot of the rule, 0 for the first slot.
-  // grads: [N, dim].
+  // Applies a rule (optimizer/rule.h) to rows, each named once; handles of no
+  // row are passed over. slot_columns: one per slot of the rule, 0 for the
+  // first slot. grads: [N, dim].
   virtual Status Apply(const std::string& rule, Span<const float> hyper,
                        Span<const RowHandle> handles,
                        Span<const int> slot_columns, const float* grads) = 0;
 
-  // Makes the rows hold these slots, of which the first are those they hold now;
-  // slots that are new get their initial value in every row. Alone. Needs twice
-  // the memory of one piece of the rows at a time. After an error for want of
-  // memory nothing has changed.
+  // Makes the rows hold these slots, of which the first are those they hold
+  // now; slots that are new get their initial value in every row. Alone. Needs
+  // twice the memory of one piece of the rows at a time. After an error for
+  // want of memory nothing has changed.
   virtual Status Relayout(Span<const float> initial_values) = 0;
 
   // These handles name no rows any more; NewRow may name them again. Memory in
@@ -81,13 +81,13 @@ struct DeviceRowsOptions {
 using DeviceRowsFactory = Status (*)(const DeviceRowsOptions& options,
                                      std::unique_ptr<DeviceRows>* rows);
 
-// Called by the static initializer of the room's GPU code, if that is linked in.
-// Returns true.
+// Called by the static initializer of the room's GPU code, if that is linked
+// in. Returns true.
 bool RegisterDeviceRows(DeviceRowsFactory factory);
 
-// Rows on this process's GPU: the only one it sees, or the one of its local rank.
-// FailedPrecondition: this build has no GPU code, there is no driver or no GPU, or
-// one that the code was not compiled for; ResourceExhausted.
+// Rows on this process's GPU: the only one it sees, or the one of its local
+// rank. FailedPrecondition: this build has no GPU code, there is no driver or
+// no GPU, or one that the code was not compiled for; ResourceExhausted.
 Status MakeDeviceRows(const DeviceRowsOptions& options,
                       std::unique_ptr<DeviceRows>* rows);
 

@@ -13,8 +13,8 @@ namespace ev {
 Status EmbeddingTable::Impl::CopyFromDevice(Span<const int64_t> keys,
                                             const RowHandle* handles,
                                             float* out) const {
-  EV_RETURN_IF_ERROR(Named(
-      device->Read(Span<const RowHandle>(handles, keys.size()), 0, out)));
+  EV_RETURN_IF_ERROR(
+      Named(device->Read(Span<const RowHandle>(handles, keys.size()), 0, out)));
   for (size_t i = 0; i < keys.size(); ++i) {
     if (handles[i] < kFirstReservedHandle) continue;
     std::copy_n(DefaultRow(keys[i]), dim(), out + i * dim());
@@ -45,8 +45,8 @@ Status EmbeddingTable::Impl::ReadDeviceRows(
 }
 
 Status EmbeddingTable::Impl::WriteDeviceRows(
-    Span<const RowHandle> handles, Span<const int> columns,
-    const float* values, Span<const float* const> slot_values) {
+    Span<const RowHandle> handles, Span<const int> columns, const float* values,
+    Span<const float* const> slot_values) {
   EV_RETURN_IF_ERROR(Named(device->Write(handles, 0, values)));
   for (size_t s = 0; s < columns.size(); ++s) {
     EV_RETURN_IF_ERROR(

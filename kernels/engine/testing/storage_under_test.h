@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lets one test program be built twice: as it is, for rows in CPU memory, and with
-// EV_TEST_ON_GPU for rows in a GPU's. There every case is skipped, by name, when
-// the process sees no GPU.
+// Lets one test program be built twice: as it is, for rows in CPU memory, and
+// with EV_TEST_ON_GPU for rows in a GPU's. There every case is skipped, by
+// name, when the process sees no GPU.
 
 #ifndef KERNELS_ENGINE_TESTING_STORAGE_UNDER_TEST_H_
 #define KERNELS_ENGINE_TESTING_STORAGE_UNDER_TEST_H_

@@ -24,9 +24,9 @@ class TransferLane {
  public:
   // One turn's buffers.
   struct Turn {
-    char* host = nullptr;    // pinned
+    char* host = nullptr;  // pinned
     char* device = nullptr;
-    size_t bytes = 0;        // of each
+    size_t bytes = 0;  // of each
     cudaEvent_t done = nullptr;
   };
 

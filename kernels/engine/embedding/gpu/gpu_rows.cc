@@ -25,7 +25,8 @@ size_t Aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
 // This process's number among those of its host, as launchers tell it.
 int LocalRank() {
-  for (const char* name : {"HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"}) {
+  for (const char* name :
+       {"HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"}) {
     const char* value = std::getenv(name);
     if (value != nullptr) return std::max(0, std::atoi(value));
   }
@@ -42,7 +43,8 @@ Status ChooseDevice(int* device) {
     return FailedPrecondition(
         known && driver > 0
             ? "rows in GPU memory need a newer NVIDIA driver: the one here is "
-              "for CUDA " + std::to_string(driver / 1000) + "." +
+              "for CUDA " +
+                  std::to_string(driver / 1000) + "." +
                   std::to_string(driver % 1000 / 10)
             : std::string("rows in GPU memory need an NVIDIA driver, and this "
                           "machine has none"));
@@ -75,9 +77,7 @@ Status GpuRows::Make(const DeviceRowsOptions& options,
   return Status::OK();
 }
 
-GpuRows::~GpuRows() {
-  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-}
+GpuRows::~GpuRows() { EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_)); }
 
 Status GpuRows::Create(Span<const float> default_rows) {
   pieces_.reset(new RowPieces(dim_));
@@ -139,8 +139,8 @@ Status GpuRows::Flush() {
     rows.swap(queue_);
   }
   if (rows.empty()) return Status::OK();
-  const Status status = WithDevice(
-      [&](TransferLane* lane) { return WriteQueued(rows, lane); });
+  const Status status =
+      WithDevice([&](TransferLane* lane) { return WriteQueued(rows, lane); });
   std::lock_guard<std::mutex> lock(queue_mu_);
   if (!status.ok()) {
     queue_.insert(queue_.end(), rows.begin(), rows.end());
@@ -153,15 +153,16 @@ Status GpuRows::Flush() {
 Status GpuRows::WriteQueued(const std::vector<Queued>& rows,
                             TransferLane* lane) {
   const int64_t total = rows.size();
-  const int64_t per_turn = (kTurnBytes - kAlign) /
-                           (sizeof(RowHandle) + sizeof(int64_t));
+  const int64_t per_turn =
+      (kTurnBytes - kAlign) / (sizeof(RowHandle) + sizeof(int64_t));
   for (int64_t begin = 0; begin < total; begin += per_turn) {
     const int64_t n = std::min(per_turn, total - begin);
     TransferLane::Turn* turn = nullptr;
     EV_RETURN_IF_ERROR(lane->Next(&turn));
     const size_t defaults_at = Aligned(n * sizeof(RowHandle));
     RowHandle* handles = reinterpret_cast<RowHandle*>(turn->host);
-    int64_t* default_rows = reinterpret_cast<int64_t*>(turn->host + defaults_at);
+    int64_t* default_rows =
+        reinterpret_cast<int64_t*>(turn->host + defaults_at);
     for (int64_t i = 0; i < n; ++i) {
       handles[i] = rows[begin + i].handle;
       default_rows[i] = rows[begin + i].default_row;
@@ -246,9 +247,9 @@ Status GpuRows::SendUp(
     EV_RETURN_IF_ERROR(lane->Next(&turn));
     std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
     std::memcpy(turn->host + floats_at, floats + begin * dim_, float_bytes);
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        turn->device, turn->host, floats_at + float_bytes,
-        cudaMemcpyHostToDevice, lane->stream()));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(turn->device, turn->host, floats_at + float_bytes,
+                        cudaMemcpyHostToDevice, lane->stream()));
     RowBatch batch;
     batch.rows = pieces_->view();
     batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
@@ -265,11 +266,10 @@ Status GpuRows::Write(Span<const RowHandle> handles, int column,
                       const float* in) {
   if (handles.empty()) return Status::OK();
   return WithLane([&](TransferLane* lane) {
-    return SendUp(handles, in, lane,
-                  [&](const RowBatch& batch, const float* floats) {
-                    return LaunchWriteRows(batch, column * dim_, floats,
-                                           lane->stream());
-                  });
+    return SendUp(
+        handles, in, lane, [&](const RowBatch& batch, const float* floats) {
+          return LaunchWriteRows(batch, column * dim_, floats, lane->stream());
+        });
   });
 }
 
@@ -306,7 +306,8 @@ Status GpuRows::UploadInitialValues(Span<const float> values,
 Status GpuRows::Relayout(Span<const float> initial_values) {
   return WithLane([&](TransferLane* lane) {
     const int64_t before = pieces_->stride();
-    const int64_t after = dim_ * (1 + static_cast<int64_t>(initial_values.size()));
+    const int64_t after =
+        dim_ * (1 + static_cast<int64_t>(initial_values.size()));
     const std::vector<float*> old = pieces_->pieces();
     if (after == before) return UploadInitialValues(initial_values, lane);
     const bool has_rows = std::any_of(old.begin(), old.end(),
@@ -318,9 +319,9 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
       for (float* piece : old) count += piece != nullptr;
       size_t free_bytes = 0, total_bytes = 0;
       EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
-      const int64_t needed = count * (fresh->piece_bytes() -
-                                      pieces_->piece_bytes()) +
-                             pieces_->piece_bytes();
+      const int64_t needed =
+          count * (fresh->piece_bytes() - pieces_->piece_bytes()) +
+          pieces_->piece_bytes();
       if (needed > static_cast<int64_t>(free_bytes)) {
         return ResourceExhausted(
             "widening rows from " + std::to_string(before) + " to " +
@@ -332,8 +333,8 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
     EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, lane));
     for (size_t p = 0; p < old.size(); ++p) {
       if (old[p] == nullptr) continue;
-      Status status = fresh->Reserve(
-          static_cast<RowHandle>(p << pieces_->rows_log2()));
+      Status status =
+          fresh->Reserve(static_cast<RowHandle>(p << pieces_->rows_log2()));
       if (status.ok()) {
         status = LaunchRelayout(old[p], before, fresh->pieces()[p], after,
                                 pieces_->rows_per_piece(), dim_,
@@ -379,9 +380,8 @@ void GpuRows::Clear() {
 }
 
 int64_t GpuRows::bytes() const {
-  return pieces_->bytes() +
-         static_cast<int64_t>(defaults_.size_bytes() +
-                              initial_values_.size_bytes());
+  return pieces_->bytes() + static_cast<int64_t>(defaults_.size_bytes() +
+                                                 initial_values_.size_bytes());
 }
 
 }  // namespace gpu

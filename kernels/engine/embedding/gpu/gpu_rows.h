@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DeviceRows in the memory of this process's GPU (device_rows.h). Handles and
-// gradients go up, and rows come back, through pinned buffers of 2 MiB that take
-// turns (base/gpu/transfer_lane.h); calls made at once use lanes of their own and
-// overlap on the link.
+// gradients go up, and rows come back, through pinned buffers of 2 MiB that
+// take turns (base/gpu/transfer_lane.h); calls made at once use lanes of their
+// own and overlap on the link.
 //
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row in pieces of up to
 // 8 MiB, the default rows, and 4 MiB per call under way.
@@ -67,10 +67,9 @@ class GpuRows : public DeviceRows {
   Status UploadInitialValues(Span<const float> values, TransferLane* lane);
   // Sends pieces of handles and their floats [N, dim] up; work(begin, batch,
   // data on the device) is called for each.
-  Status SendUp(Span<const RowHandle> handles, const float* floats,
-                TransferLane* lane,
-                const std::function<Status(const RowBatch&,
-                                           const float*)>& work);
+  Status SendUp(
+      Span<const RowHandle> handles, const float* floats, TransferLane* lane,
+      const std::function<Status(const RowBatch&, const float*)>& work);
   int64_t rows_per_turn() const;
   size_t turn_bytes() const;
 
@@ -86,7 +85,8 @@ class GpuRows : public DeviceRows {
   std::mutex flush_mu_;
   std::mutex queue_mu_;
   std::vector<Queued> queue_;
-  std::vector<int64_t> live_;  // rows of each piece; without any it is given back
+  std::vector<int64_t>
+      live_;  // rows of each piece; without any it is given back
   // Whether queued rows may be unwritten, also while Flush writes them.
   std::atomic<bool> has_queued_{false};
 };

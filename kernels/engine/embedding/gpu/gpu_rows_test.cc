@@ -54,11 +54,20 @@ std::vector<RuleCase> Rules() {
       {"Adagrad", {0.1f}, 1, 0.1f, true},
       {"AdagradDecay", {0.1f, 2.0f, 0.9f, 0.1f, 7.0f}, 2, 0.1f, true},
       {"Adam", {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f}, 2, 0.0f, true},
-      {"AdamAsync", {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 0.0f}, 2, 0.0f,
+      {"AdamAsync",
+       {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 0.0f},
+       2,
+       0.0f,
        true},
-      {"AdamAsync", {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 1.0f}, 2, 0.0f,
+      {"AdamAsync",
+       {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 1.0f},
+       2,
+       0.0f,
        true},
-      {"AdamW", {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 0.01f}, 2, 0.0f,
+      {"AdamW",
+       {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 0.01f},
+       2,
+       0.0f,
        true},
       {"Ftrl", {0.1f, 0.01f, 0.01f, 0.0f, -0.5f}, 2, 0.1f, true},
       {"Ftrl", {0.1f, 0.01f, 0.01f, 0.0f, -0.4f}, 2, 0.1f, false},
@@ -205,8 +214,7 @@ TEST(GpuRowsErrorTest, WithoutAGpuSaysSo) {
   if (testing::WhyNoGpu().empty()) GTEST_SKIP() << "this process has a GPU";
   EmbeddingTable table(Options(2, RowStorage::kHbm));
   const Status status = table.Initialize(std::vector<float>{1, 2}, 1);
-  EXPECT_EQ(StatusCode::kFailedPrecondition, status.code())
-      << status.message();
+  EXPECT_EQ(StatusCode::kFailedPrecondition, status.code()) << status.message();
   EXPECT_NE(std::string::npos, status.message().find("rows in GPU memory need"))
       << status.message();
   EXPECT_NE(std::string::npos, status.message().find("table 'user'"));

@@ -22,8 +22,7 @@ constexpr int64_t kMaxBlocks = 1 << 20;
 constexpr int kMaxSlots = 3;
 
 int BlocksFor(int64_t n) {
-  return static_cast<int>(
-      std::min(kMaxBlocks, (n + kThreads - 1) / kThreads));
+  return static_cast<int>(std::min(kMaxBlocks, (n + kThreads - 1) / kThreads));
 }
 
 __device__ __forceinline__ int64_t FirstIndex() {
@@ -35,8 +34,7 @@ __device__ __forceinline__ int64_t IndexStep() {
 
 __device__ __forceinline__ float* RowAt(const PiecesView& rows,
                                         RowHandle handle) {
-  const RowHandle within =
-      handle & ((RowHandle{1} << rows.rows_log2) - 1);
+  const RowHandle within = handle & ((RowHandle{1} << rows.rows_log2) - 1);
   return rows.pieces[handle >> rows.rows_log2] + within * rows.stride;
 }
 
@@ -130,8 +128,9 @@ struct Launch {
   template <typename Rule>
   void operator()(const Rule& rule) const {
     static_assert(Rule::kNumSlots <= kMaxSlots, "");
-    ApplyKernel<Rule><<<BlocksFor(batch->num_rows * batch->dim), kThreads, 0,
-                        stream>>>(*batch, slots, grads, rule);
+    ApplyKernel<Rule>
+        <<<BlocksFor(batch->num_rows * batch->dim), kThreads, 0, stream>>>(
+            *batch, slots, grads, rule);
   }
 };
 

@@ -42,16 +42,16 @@ Status RowPieces::Grow(size_t piece) {
       piece_bytes(), "another piece of rows, beside the " +
                          std::to_string(bytes_) + " bytes there are,"));
   if (piece >= table_size_) {
-    const size_t size = std::max<size_t>(64, std::max(2 * table_size_,
-                                                      piece + 1));
+    const size_t size =
+        std::max<size_t>(64, std::max(2 * table_size_, piece + 1));
     DeviceBuffer table;
     EV_RETURN_IF_ERROR(
         table.Allocate(size * sizeof(float*), "the table of pieces"));
     EV_CUDA_RETURN_IF_ERROR(cudaMemset(table.data(), 0, table.size_bytes()));
     if (table_size_ != 0) {
-      EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(
-          table.data(), tables_.back().data(), table_size_ * sizeof(float*),
-          cudaMemcpyDeviceToDevice));
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(table.data(), tables_.back().data(),
+                                         table_size_ * sizeof(float*),
+                                         cudaMemcpyDeviceToDevice));
     }
     bytes_ += table.size_bytes();
     tables_.push_back(std::move(table));

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows in device memory that never move while others are added: a row's piece is
-// the upper bits of its handle, so growing takes one more piece and copies
+// Rows in device memory that never move while others are added: a row's piece
+// is the upper bits of its handle, so growing takes one more piece and copies
 // nothing. The pieces' addresses are a table in device memory.
 
 #ifndef KERNELS_ENGINE_STORAGE_HBM_ROW_PIECES_H_
@@ -28,14 +28,14 @@ struct PiecesView {
   int64_t stride = 0;  // floats
 };
 
-// Thread-safe, but for Clear. The device that is current in the first Reserve is
-// to be current in all.
+// Thread-safe, but for Clear. The device that is current in the first Reserve
+// is to be current in all.
 class RowPieces {
  public:
   static constexpr int64_t kPieceBytes = 8 << 20;
 
-  // Rows of that many floats; as many to a piece as fit kPieceBytes, at least one,
-  // unless rows_log2 says how many. Allocates nothing.
+  // Rows of that many floats; as many to a piece as fit kPieceBytes, at least
+  // one, unless rows_log2 says how many. Allocates nothing.
   explicit RowPieces(int64_t stride, int rows_log2 = -1);
   RowPieces(const RowPieces&) = delete;
   RowPieces& operator=(const RowPieces&) = delete;
