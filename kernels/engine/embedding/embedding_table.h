@@ -40,9 +40,10 @@ enum class RowStorage { kDram, kHbm };
 struct TableOptions {
   std::string name;   // for messages
   int64_t dim = 0;    // >= 1
+  // kHbm: Initialize is FailedPrecondition without GPU code, driver or GPU.
+  RowStorage storage = RowStorage::kDram;
   bool record_frequency = false;
   bool record_version = false;
-  RowStorage storage = RowStorage::kDram;
 };
 
 // One optimizer slot of the rows: its name ("Adagrad", "Adam_1") and the constant
@@ -64,8 +65,7 @@ struct TableSnapshot {
 };
 
 struct TableStats {
-  int64_t rows, index_bytes, row_bytes /* wherever they are */,
-      inserted_rows /* since creation */;
+  int64_t rows, index_bytes, row_bytes, inserted_rows /* since creation */;
 };
 
 class EmbeddingTable {
@@ -79,8 +79,7 @@ class EmbeddingTable {
   // Sets the default rows [num_default_rows, dim] that new keys copy (row
   // floormod(key, num_default_rows)), forgets all keys and all slots, and makes
   // the table usable. Calling it again empties the table. InvalidArgument: dim
-  // below 1, no default row, or a size that does not fit. Rows in HBM:
-  // FailedPrecondition without GPU code, driver or GPU.
+  // below 1, no default row, or a size that does not fit.
   Status Initialize(Span<const float> default_rows, int64_t num_default_rows);
   bool initialized() const;
 

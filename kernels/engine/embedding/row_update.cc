@@ -234,23 +234,6 @@ void ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
   }
 }
 
-// The same where rows are on a device. While others update the table too, one
-// piece at a time: the first stripe stands for all.
-Status ApplyOnDevice(const std::string& rule, Span<const float> hyper,
-                     const Update& update, int64_t begin, int64_t end,
-                     int64_t step) {
-  EmbeddingTable::Impl* table = update.table;
-  std::unique_lock<std::mutex> lock;
-  if (!update.solo) {
-    lock = std::unique_lock<std::mutex>(*table->update_lock.stripe(0));
-  }
-  EV_RETURN_IF_ERROR(table->Named(table->device->Apply(
-      rule, hyper, Span<const RowHandle>(update.handles + begin, end - begin),
-      update.slot_columns, update.grads + begin * table->dim())));
-  StampRows(update, begin, end, step);
-  return Status::OK();
-}
-
 // Step 2 of all updates. buffers: where handles live that are not the plan's.
 Status FindAllHandles(std::vector<Update>* updates,
                       std::vector<Recycler<LineBuffer>::Handle>* buffers,
@@ -275,6 +258,23 @@ Status FindAllHandles(std::vector<Update>* updates,
     return FindHandles((*updates)[piece.item], own[piece.item], piece.begin,
                        piece.end);
   });
+}
+
+// Step 3 for rows [begin, end) that are on a device. While others update the table too, one
+// piece at a time: the first stripe stands for all.
+Status ApplyOnDevice(const std::string& rule, Span<const float> hyper,
+                     const Update& update, int64_t begin, int64_t end,
+                     int64_t step) {
+  EmbeddingTable::Impl* table = update.table;
+  std::unique_lock<std::mutex> lock;
+  if (!update.solo) {
+    lock = std::unique_lock<std::mutex>(*table->update_lock.stripe(0));
+  }
+  EV_RETURN_IF_ERROR(table->Named(table->device->Apply(
+      rule, hyper, Span<const RowHandle>(update.handles + begin, end - begin),
+      update.slot_columns, update.grads + begin * table->dim())));
+  StampRows(update, begin, end, step);
+  return Status::OK();
 }
 
 // Step 3 of the updates of one round, whose tables are distinct.

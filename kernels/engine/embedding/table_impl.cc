@@ -111,10 +111,10 @@ void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,
 }
 
 void EmbeddingTable::Impl::Clear() {
+  if (on_device()) device->Clear();
   ++generation;
   index.Clear();
   rows->Clear();
-  if (on_device()) device->Clear();
 }
 
 SharedGates::SharedGates(std::vector<EmbeddingTable::Impl*> tables)

@@ -41,6 +41,10 @@ class EmbeddingTable::Impl : public RowSource {
   // --- REQUIRE the gate, shared or alone, and an initialized table ---
 
   int64_t dim() const { return options.dim; }
+  // Whether rows are reached through device_rows.h only: 'rows' then gives out
+  // handles and keeps the meta, but rows->Row() is nothing to be used, and FindRows
+  // gives null for a key that is there: CopyFromDevice gets its value.
+  bool on_device() const { return device != nullptr; }
   const float* DefaultRow(int64_t key) const {
     return defaults.data() + FloorMod(key, num_defaults) * dim();
   }
@@ -51,13 +55,8 @@ class EmbeddingTable::Impl : public RowSource {
   // Columns of all the slots, or false when one is missing.
   bool FindSlots(Span<const SlotSpec> wanted, std::vector<int>* columns) const;
 
-  // Whether rows are reached through device_rows.h only: 'rows' then gives out
-  // handles and keeps the meta, but rows->Row() is nothing to be used.
-  bool on_device() const { return device != nullptr; }
-
   // handles[i] and rows[i] of each key; the default row where it is absent.
-  // Returns how many are absent. On a device rows[i] of a key that is there is
-  // null: CopyFromDevice gets its value.
+  // Returns how many are absent.
   int64_t FindRows(Span<const int64_t> keys, RowHandle* handles,
                    const float** rows) const;
 

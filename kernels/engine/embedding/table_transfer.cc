@@ -56,14 +56,6 @@ std::vector<Entry> SortedEntries(const HashIndex& index,
   return sorted;
 }
 
-Status CheckSize(const EmbeddingTable::Impl& table, const char* what,
-                 size_t got, size_t expected) {
-  if (got == expected) return Status::OK();
-  return InvalidArgument(std::string("expected ") + std::to_string(expected) +
-                         " " + what + ", got " + std::to_string(got) + ", " +
-                         table.Named());
-}
-
 // Values and slots of the entries, whose rows are on a device.
 Status ExportDeviceRows(EmbeddingTable::Impl* table,
                         const std::vector<Entry>& entries,
@@ -120,6 +112,14 @@ Status ImportDeviceRows(EmbeddingTable::Impl* table,
         table->Named(table->device->Write(distinct, column, staged.data())));
   }
   return Status::OK();
+}
+
+Status CheckSize(const EmbeddingTable::Impl& table, const char* what,
+                 size_t got, size_t expected) {
+  if (got == expected) return Status::OK();
+  return InvalidArgument(std::string("expected ") + std::to_string(expected) +
+                         " " + what + ", got " + std::to_string(got) + ", " +
+                         table.Named());
 }
 
 }  // namespace
@@ -224,10 +224,6 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
         }
         handles.resize(kept.size());
         EV_RETURN_IF_ERROR(impl_->FindOrInsert(kept_keys, handles.data()));
-        if (impl_->on_device()) {
-          EV_RETURN_IF_ERROR(ImportDeviceRows(impl_.get(), handles, kept,
-                                              values, slot_values, source));
-        }
         for (size_t k = 0; k < kept.size(); ++k) {
           float* row =
               impl_->on_device() ? nullptr : impl_->rows->Row(handles[k]);
@@ -250,6 +246,10 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
                     ? 0
                     : Saturated(std::min(kMaxCount - 1, versions[kept[k]]) + 1);
           }
+        }
+        if (impl_->on_device()) {
+          EV_RETURN_IF_ERROR(ImportDeviceRows(impl_.get(), handles, kept,
+                                              values, slot_values, source));
         }
       }
       return Status::OK();

@@ -32,14 +32,14 @@ class HandleOp : public OpKernel {
                     "op '", name(), "': expected the shape [-1, dim] with dim ",
                     ">= 1, got ", shape.DebugString()));
     options_.dim = shape.dim_size(1);
-    OP_REQUIRES_OK(context, context->GetAttr("record_frequency",
-                                             &options_.record_frequency));
-    OP_REQUIRES_OK(context, context->GetAttr("record_version",
-                                             &options_.record_version));
     std::string storage;
     OP_REQUIRES_OK(context, context->GetAttr("storage", &storage));
     options_.storage =
         storage == "hbm" ? ev::RowStorage::kHbm : ev::RowStorage::kDram;
+    OP_REQUIRES_OK(context, context->GetAttr("record_frequency",
+                                             &options_.record_frequency));
+    OP_REQUIRES_OK(context, context->GetAttr("record_version",
+                                             &options_.record_version));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -58,17 +58,16 @@ class HandleOp : public OpKernel {
     const ev::TableOptions& got = resource->table()->options();
     OP_REQUIRES(
         context,
-        got.dim == options_.dim &&
+        got.storage == options_.storage && got.dim == options_.dim &&
             got.record_frequency == options_.record_frequency &&
-            got.record_version == options_.record_version &&
-            got.storage == options_.storage,
+            got.record_version == options_.record_version,
         BadInput(resource->name(),
-                 "two handles of this name differ: dim ", got.dim, " and ",
+                 "two handles of this name differ: storage ",
+                 StorageName(got), " and ", StorageName(options_), ", dim ",
+                 got.dim, " and ",
                  options_.dim, ", record_frequency ", got.record_frequency,
                  " and ", options_.record_frequency, ", record_version ",
-                 got.record_version, " and ", options_.record_version,
-                 ", storage ", StorageName(got), " and ",
-                 StorageName(options_)));
+                 got.record_version, " and ", options_.record_version));
     context->set_output(0, handle_);
   }
 

@@ -45,10 +45,10 @@ REGISTER_OP("EvHandle")
     .Attr("shared_name: string = ''")
     .Attr("dtype: {float} = DT_FLOAT")
     .Attr("shape: shape")
+    .Attr("storage: {'dram', 'hbm'} = 'dram'")
     .Attr("key_dtype: {int64, int32} = DT_INT64")
     .Attr("record_frequency: bool = false")
     .Attr("record_version: bool = false")
-    .Attr("storage: {'dram', 'hbm'} = 'dram'")
     .SetIsStateful()
     .SetShapeFn(HandleShape)
     .Doc(R"doc(
@@ -62,10 +62,10 @@ container: As for a variable.
 shared_name: The variable's name; it appears in every error. Empty: the op's name.
 dtype: The type of the values.
 shape: [-1, D], where D is the length of a row.
+storage: Where the rows are: CPU memory, or that of the process's GPU.
 key_dtype: The type of the keys as the user declared it.
 record_frequency: Count for each key how often it was trained.
 record_version: Keep for each key the global step of its last update.
-storage: Where the rows are: CPU memory, or that of the process's GPU.
 )doc");
 
 REGISTER_OP("EvInitialize")

@@ -13,9 +13,9 @@ _gen = _lib.load()
 def handle(shared_name,
            dim,
            key_dtype=dtypes.int64,
+           storage="dram",
            record_frequency=False,
            record_version=False,
-           storage="dram",
            container="",
            name=None):
   """Creates the handle of a table; running it creates the (empty) table.
@@ -27,9 +27,9 @@ def handle(shared_name,
     shared_name: string: the variable's name; it appears in every error.
     dim: int >= 1, the length of a row.
     key_dtype: `tf.int64` or `tf.int32`.
+    storage: "dram" or "hbm": rows in CPU memory, or in that of the process's GPU.
     record_frequency: keep how often each key was trained.
     record_version: keep the global step of each key's last update.
-    storage: "dram" or "hbm": rows in CPU memory, or in that of the process's GPU.
     container: string, as for a variable.
     name: name of the op.
 
@@ -44,9 +44,9 @@ def handle(shared_name,
     raise ValueError("embedding variable '%s': dim must be >= 1, got %s" %
                      (shared_name, dim))
   return _gen.ev_handle(
-      container=container, shared_name=shared_name, dtype=dtypes.float32,
+      container=container, shared_name=shared_name, storage=storage, dtype=dtypes.float32,
       shape=[None, dim], key_dtype=key_dtype, record_frequency=record_frequency,
-      record_version=record_version, storage=storage, name=name)
+      record_version=record_version, name=name)
 
 
 def initialize(resource, default_rows, name=None):

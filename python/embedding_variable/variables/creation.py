@@ -255,11 +255,11 @@ class _Table(object):
 
     variable = ev.EmbeddingVariable(
         kwargs["name"], self._dim, default_rows, key_dtype=self._key_dtype,
+        storage=options.storage_of_rows(self._ev_option),
         trainable=kwargs.get("trainable", True),
         collections=kwargs.get("collections"),
         record_frequency=_env_flag("TF_RECORD_FREQ"),
-        record_version=_env_flag("TF_RECORD_VERSION"),
-        storage=options.storage_of_rows(self._ev_option))
+        record_version=_env_flag("TF_RECORD_VERSION"))
     variable._ev_option = self._ev_option  # pylint: disable=protected-access
     return variable
 

@@ -200,6 +200,13 @@ class EmbeddingVariableOption(object):
     self.init = init_option or InitializerOption()
 
 
+def storage_of_rows(option):
+  """Returns "dram" or "hbm": where the rows of a variable with this option are."""
+  if option.storage_option.storage_type == config_pb2.StorageType.HBM:
+    return "hbm"
+  return "dram"
+
+
 def _unsupported(name, option, value):
   raise NotImplementedError(
       "embedding variable '%s': this version does not have %s (got %s)" %
@@ -250,13 +257,6 @@ def check_supported(name, option):
                            ckpt.always_load_from_specific_ckpt or
                            ckpt.init_data_source):
     _unsupported(name, "loading through CheckpointOption", vars(ckpt))
-
-
-def storage_of_rows(option):
-  """Returns "dram" or "hbm": where the rows of a variable with this option are."""
-  if option.storage_option.storage_type == config_pb2.StorageType.HBM:
-    return "hbm"
-  return "dram"
 
 
 def _check_storage(name, storage):

@@ -91,11 +91,11 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                dim,
                default_rows,
                key_dtype=dtypes.int64,
+               storage="dram",
                trainable=True,
                collections=None,  # pylint: disable=redefined-outer-name
                record_frequency=False,
-               record_version=False,
-               storage="dram"):
+               record_version=False):
     """Creates the table's handle and its initializer in the default graph.
 
     Args:
@@ -103,11 +103,11 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       dim: int >= 1, length of a row.
       default_rows: function without arguments that returns float32 `[R, dim]`.
       key_dtype: `tf.int64` or `tf.int32`.
+      storage: "dram" or "hbm": where the rows are.
       trainable: bool.
       collections: list of collection keys, or None for GLOBAL_VARIABLES.
       record_frequency: bool.
       record_version: bool.
-      storage: "dram" or "hbm": where the rows are.
 
     Raises:
       ValueError: in eager mode.
@@ -136,9 +136,9 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           with ops.name_scope("Initializer"), ops.device(None):
             initial_value = default_rows()
           handle = handle_ops.handle(
-              handle_name, dim, key_dtype=key_dtype,
+              handle_name, dim, key_dtype=key_dtype, storage=storage,
               record_frequency=record_frequency, record_version=record_version,
-              storage=storage, name=scope)
+              name=scope)
         if initial_value.op._get_control_flow_context() is not None:  # pylint: disable=protected-access
           raise ValueError(
               "embedding variable '%s': the initializer is a tensor from inside "
