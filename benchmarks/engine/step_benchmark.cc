@@ -7,7 +7,7 @@
 // to touch the same number of random cache lines.
 //
 //   step_benchmark [--threads=2] [--steps=20] [--only=zipf_hot1_dim16]
-//                  [--rows=N] [--tables=26] [--batch=4096]
+//                  [--rows=N] [--tables=26] [--batch=4096] [--storage=dram|hbm]
 //
 // Uniform ids draw from 2 M rows per table at dim 16 and from a quarter of that
 // at dim 64; Zipf 1.05 ids from 200,000. Rows are all present before the clock
@@ -69,6 +69,7 @@ struct Config {
   int tables;
   int64_t batch;
   int steps;
+  ev::RowStorage storage;
 
   std::string name() const {
     return std::string(zipf ? "zipf" : "uniform") + "_hot" +
@@ -153,8 +154,11 @@ void Run(const Config& c, ev::Parallel* parallel) {
   std::vector<std::shared_ptr<ev::EmbeddingTable>> tables;
   const std::vector<ev::SlotSpec> slot = {ev::SlotSpec{"Adagrad", 0.1f}};
   for (int t = 0; t < c.tables; ++t) {
-    tables.push_back(std::make_shared<ev::EmbeddingTable>(
-        ev::TableOptions{"table_" + std::to_string(t), c.dim}));
+    ev::TableOptions options;
+    options.name = "table_" + std::to_string(t);
+    options.dim = c.dim;
+    options.storage = c.storage;
+    tables.push_back(std::make_shared<ev::EmbeddingTable>(options));
   }
   // All rows present, keys scattered over the whole range of int64.
   const auto key_of = [](int64_t row) {
@@ -306,6 +310,9 @@ int main(int argc, char** argv) {
         c.tables = std::stoi(Flag(argc, argv, "tables", "26"));
         c.batch = std::stoll(Flag(argc, argv, "batch", "4096"));
         c.steps = std::stoi(Flag(argc, argv, "steps", "20"));
+        c.storage = Flag(argc, argv, "storage", "dram") == "hbm"
+                        ? ev::RowStorage::kHbm
+                        : ev::RowStorage::kDram;
         if (!only.empty() && c.name().find(only) == std::string::npos) continue;
         Run(c, &pool);
       }
