@@ -27,7 +27,6 @@ _NVCC_FLAGS = [
     "-std=c++17",
     "-O3",
     "-fmad=false",
-    "-lineinfo",
     "-DNDEBUG",
     "-Xcompiler=-O3,-fPIC,-fvisibility=hidden,-ffp-contract=off,-Wall,-Wno-unused-function",
 ]
