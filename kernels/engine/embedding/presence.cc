@@ -24,6 +24,11 @@ class GivenRow : public RowSource {
 
   Status NewRow(int64_t key, RowHandle* handle) override {
     EV_RETURN_IF_ERROR(table_->NewRow(key, handle));
+    if (table_->on_device()) {
+      // A call for each new key, some tens of us: it may not be found before.
+      return table_->device->Write(Span<const RowHandle>(handle, 1), 0,
+                                   values_);
+    }
     std::copy_n(values_, table_->dim(), table_->rows->Row(*handle));
     return Status::OK();
   }

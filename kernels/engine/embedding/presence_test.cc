@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/testing/storage_under_test.h"
 
 namespace ev {
 namespace {
@@ -21,6 +22,7 @@ class PresenceTest : public ::testing::Test {
 
   static TableOptions Options() {
     TableOptions options;
+    options.storage = testing::StorageUnderTest();
     options.name = "user";
     options.dim = 2;
     options.record_frequency = options.record_version = true;
