@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training of which the last rank goes wrong after a few steps.
 
-  failing_job.py none|raise|extra|extra_and_wait|other_lookup|wait
+  failing_job.py none|raise|extra|extra_and_wait|other_lookup|other_dtype|wait
 """
 
 import sys
@@ -19,8 +19,8 @@ _STEPS = 5
 
 def main(mode):
   hvd.init()
-  sok.init()
   wrong = hvd.rank() == hvd.size() - 1
+  sok.init(exchange_dtype=tf.bfloat16 if wrong and mode == "other_dtype" else None)
   names = ["a", "b"]
   if wrong and mode == "other_lookup":
     names = ["b", "a"]

@@ -82,6 +82,15 @@ class FaultsTest(absltest.TestCase):
       self._ends_with_an_error(job, rank, timeout=150)
     self.assertIn("sent the keys of another lookup", job.output(0) + job.output(1))
 
+  def test_ranks_that_exchange_other_types(self):
+    job = ranks.Ranks(2, _PROGRAM, "other_dtype", env=horovod_job.environment())
+    self.addCleanup(job.__exit__)
+    for rank in range(2):
+      self._ends_with_an_error(job, rank, timeout=150)
+    self.assertRegex(job.output(0) + job.output(1),
+                     "rank [01] exchanges rows as (bfloat16, this rank as float32|"
+                     "float32, this rank as bfloat16).*exchange_dtype")
+
   def test_nothing_wrong(self):
     job = self._start("none", 2, SOK_EXCHANGE_TIMEOUT_SECONDS=str(_LIMIT))
     for rank in range(2):

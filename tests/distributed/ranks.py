@@ -17,6 +17,7 @@ from horovod.runner.common.util import hosts as horovod_hosts
 from horovod.runner.http import http_server
 
 import horovod_job
+import network
 
 
 class Ranks(object):
@@ -25,14 +26,28 @@ class Ranks(object):
   Use it as a context: at its end every process that still runs is killed.
   """
 
-  def __init__(self, num_ranks, program, *arguments, env=None):
+  def __init__(self, num_ranks, program, *arguments, env=None, hosts=None):
+    """Starts them.
+
+    Args:
+      num_ranks: int, a multiple of the number of hosts.
+      program: path of a Python program.
+      *arguments: of the program.
+      env: dict, or None for `horovod_job.environment()`.
+      hosts: list of `network.Host`; None: this machine.
+    """
+    hosts = {h.address: h for h in hosts or [network.Localhost()]}
+    first = next(iter(hosts.values()))
     self._server = http_server.RendezvousServer()
-    port = self._server.start()
+    with first.inside():
+      port = self._server.start()
+    each = num_ranks // len(hosts)
     plan = horovod_hosts.get_host_assignments(
-        horovod_hosts.parse_hosts("localhost:%d" % num_ranks), num_ranks)
+        [horovod_hosts.HostInfo(address, each) for address in hosts], num_ranks)
     self._server.init(plan)
     self._processes, self._files = [], []
     for slot in plan:
+      host = hosts[slot.hostname]
       rank_env = dict(env or horovod_job.environment())
       rank_env.update(
           HOROVOD_HOSTNAME=slot.hostname, HOROVOD_RANK=str(slot.rank),
@@ -40,15 +55,16 @@ class Ranks(object):
           HOROVOD_LOCAL_SIZE=str(slot.local_size),
           HOROVOD_CROSS_RANK=str(slot.cross_rank),
           HOROVOD_CROSS_SIZE=str(slot.cross_size),
-          HOROVOD_GLOO_RENDEZVOUS_ADDR="127.0.0.1",
+          HOROVOD_GLOO_RENDEZVOUS_ADDR=first.address,
           HOROVOD_GLOO_RENDEZVOUS_PORT=str(port), HOROVOD_CONTROLLER="gloo",
-          HOROVOD_CPU_OPERATIONS="gloo", HOROVOD_GLOO_IFACE="lo",
+          HOROVOD_CPU_OPERATIONS="gloo", HOROVOD_GLOO_IFACE=host.interface,
           PYTHONUNBUFFERED="1")
       output = tempfile.TemporaryFile()
       self._files.append(output)
-      self._processes.append(subprocess.Popen(
-          [sys.executable, program] + [str(a) for a in arguments], env=rank_env,
-          stdout=output, stderr=subprocess.STDOUT, start_new_session=True))
+      with host.inside():
+        self._processes.append(subprocess.Popen(
+            [sys.executable, program] + [str(a) for a in arguments], env=rank_env,
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True))
 
   def __enter__(self):
     return self

@@ -13,6 +13,12 @@ ev::Status Bad(int rank, const std::string& what) {
                              std::to_string(rank) + " sent " + what);
 }
 
+const char* WireName(int64_t fingerprint) {
+  constexpr const char* kNames[] = {"float32", "float16", "bfloat16",
+                                    "another type"};
+  return kNames[fingerprint & 3];
+}
+
 }  // namespace
 
 ev::Status MessageLayout::Parse(const MessageFormat& format,
@@ -36,6 +42,14 @@ ev::Status MessageLayout::Parse(const MessageFormat& format,
                         std::to_string(format.num_tables) +
                         " tables. All ranks must build the same graph and run "
                         "the same lookups");
+    }
+    if (((message[begin] ^ format.fingerprint) | 3) == 3 &&
+        message[begin] != format.fingerprint) {
+      return ev::InvalidArgument(
+          "lookup over ranks: rank " + std::to_string(r) +
+          " exchanges rows as " + WireName(message[begin]) +
+          ", this rank as " + WireName(format.fingerprint) +
+          ". All ranks must call sok.init with the same exchange_dtype");
     }
     if (message[begin] != format.fingerprint) {
       return Bad(r,

@@ -9,7 +9,8 @@
 // So sizes need no exchange of their own, and an empty batch still sends T + 1
 // numbers: every rank takes part in every exchange. The fingerprint stands for
 // the lookup as the graph describes it. Two ranks that differ in it would read each
-// other's keys as another table's; they get an error instead.
+// other's keys as another table's; they get an error instead. Its two lowest bits
+// say how rows travel, so that the error can say when that is what differs.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_
@@ -21,6 +22,13 @@
 #include "kernels/engine/base/status.h"
 
 namespace sok {
+
+// A fingerprint of 'facts' for rows that travel as the wire type of this number
+// (0: float32, 1: float16, 2: bfloat16).
+inline int64_t FingerprintWith(int64_t facts, int wire) {
+  return static_cast<int64_t>((static_cast<uint64_t>(facts) & ~uint64_t{3}) |
+                              static_cast<uint64_t>(wire));
+}
 
 // What all ranks agree on.
 struct MessageFormat {

@@ -149,6 +149,46 @@ row_splits: [W], how many numbers go to each rank.
 plan: For SokServeGrad and EvApply: each key is found once.
 )doc");
 
+REGISTER_OP("SokAdmit")
+    .Input("resources: num_tables * resource")
+    .Input("message: int64")
+    .Input("splits: int32")
+    .Input("seed: int64")
+    .Output("flags: float")
+    .Output("flag_splits: int32")
+    .Attr("num_tables: int >= 1")
+    .Attr("ratios: list(float)")
+    .Attr("with_occurrences: bool = false")
+    .Attr("fingerprint: int")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_tables;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_tables", &num_tables));
+      std::vector<float> ratios;
+      TF_RETURN_IF_ERROR(c->GetAttr("ratios", &ratios));
+      if (ratios.size() != num_tables) {
+        return InvalidArgument("a filter of ", num_tables, " tables got ",
+                               ratios.size(), " ratios");
+      }
+      ShapeHandle message, splits, seed;
+      TF_RETURN_IF_ERROR(InputOfRank(c, num_tables, 1, "message", &message));
+      TF_RETURN_IF_ERROR(InputOfRank(c, num_tables + 1, 1, "splits", &splits));
+      TF_RETURN_IF_ERROR(InputOfRank(c, num_tables + 2, 0, "seed", &seed));
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      c->set_output(1, splits);
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Says which of the keys that all ranks asked for have a row or are admitted.
+
+resources: T handles.
+message, splits: What came from rank 0, 1, ...
+seed: Scalar. The same key draws the same for one seed, whoever asks.
+flags: 1 (show it) or 0 for each key by rank, table, key.
+flag_splits: [W], how many go to each rank.
+ratios: T numbers in [0, 1]: what fraction of keys without a row is admitted.
+)doc");
+
 REGISTER_OP("SokPool")
     .Input("resources: num_tables * resource")
     .Input("weights: num_weights * float")

@@ -29,7 +29,11 @@ def _is_column(primary, shape):
   if slot_view.wants_ordinary():
     return False
   shape = tensor_shape.as_shape(shape)
-  return shape.ndims == 1 and shape.is_compatible_with([primary.dim])
+  if shape.ndims == 1:
+    return shape.is_compatible_with([primary.dim])
+  # A table of fixed size shows the shape of all its rows.
+  return (shape.ndims == 2 and primary.shape.ndims == 2 and
+          shape.is_compatible_with(primary.shape))
 
 
 @contextlib.contextmanager

@@ -34,6 +34,7 @@ def update(optimizer, rule, grad, var, **kwargs):
   step = scope.step()
   if rule.step is not None:
     step = rule.step(optimizer, step)
+  step = var.version_of_update(step)
   counts = None
   if plan is None and var.need_counts():
     found = occurrences.of(grad)
@@ -78,6 +79,8 @@ def _group(scope, grad, var):
     # A plan and the op that uses it live on one device.
     if found is None or found[0] is not plan or other.device != var.device:
       continue
+    if other.versions_are_times != var.versions_are_times:
+      continue  # One op stamps all its rows alike.
     seen.add(other)
     group.append((other_grad, other, found[1]))
   return group, plan

@@ -36,7 +36,7 @@ def update(optimizer, grad, var, run):
     run: function (grad `[U, dim]`, variable, indices `[U]`) that calls the
       optimizer's sparse update and returns its op or tensor.
   """
-  step = apply_scope.current(optimizer).step()
+  step = var.version_of_update(apply_scope.current(optimizer).step())
   with ops.name_scope("generic_update"):
     indices = math_ops.cast(grad.indices, dtypes.int64)
     keys, inverse, counts = row_ops.unique(indices)

@@ -14,6 +14,7 @@ from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
+from tensorflow.python.ops import gen_logging_ops
 from tensorflow.python.ops import gen_resource_variable_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import resource_variable_ops
@@ -84,7 +85,11 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   Attributes:
     target_gpu: rank that holds the table in `sparse_operation_kit` (-1: spread over
       all). Has no meaning without it.
+    versions_are_times: whether rows are stamped with seconds since 1970 instead of the
+      global step.
   """
+
+  versions_are_times = False
 
   def __init__(self,  # pylint: disable=super-init-not-called
                name,
@@ -305,6 +310,18 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       table = checkpoint_ops.export_table(self._handle)
       keys = math_ops.cast(table.keys, self._key_dtype)
     return keys, table.values, table.versions, table.frequencies
+
+  def version_of_update(self, step):
+    """Returns int64 scalar: the version of the rows that an update changes now.
+
+    Args:
+      step: int64 scalar, the global step before its increment.
+    """
+    if not self.versions_are_times:
+      return step
+    # Read when the update runs, not when the step began.
+    with ops.control_dependencies([step]):
+      return math_ops.cast(gen_logging_ops.timestamp(), dtypes.int64)
 
   def erase(self, keys):
     """Returns int64 scalar: removes `keys` with their slots, counts those found."""

@@ -13,9 +13,28 @@ import sys
 
 import embedding_variable
 
+from sparse_operation_kit.communication import set_comm_tool
+from sparse_operation_kit.dense_lookup import all2all_dense_embedding
 from sparse_operation_kit.distributed_optimizer import DistributedOptimizer
+from sparse_operation_kit.dump_load import dump
+from sparse_operation_kit.dump_load import load
+from sparse_operation_kit.dynamic_variable import DynamicVariable
+from sparse_operation_kit.incremental_dump import incremental_model_dump
 from sparse_operation_kit.initialization import init
+from sparse_operation_kit.legacy_layers import All2AllDenseEmbedding
+from sparse_operation_kit.legacy_layers import DistributedEmbedding
+from sparse_operation_kit.legacy_layers import Init
+from sparse_operation_kit.legacy_layers import split_embedding_variable_from_others
+from sparse_operation_kit.legacy_saver import Saver
 from sparse_operation_kit.lookup import lookup_sparse
+from sparse_operation_kit.optimizers import OptimizerWrapper
+from sparse_operation_kit.optimizers import SGD
+from sparse_operation_kit.rows import assign
+from sparse_operation_kit.rows import export
+from sparse_operation_kit.rows import sparse_read_and_evict
+from sparse_operation_kit.static_variable import DistributedVariable
+from sparse_operation_kit.static_variable import LocalizedVariable
+from sparse_operation_kit.static_variable import Variable
 from sparse_operation_kit.variables import filter_variables
 
 embedding_variable.install()
@@ -25,9 +44,28 @@ experiment = sys.modules[__name__]
 sys.modules[__name__ + ".experiment"] = experiment
 
 __all__ = [
+    "All2AllDenseEmbedding",
+    "DistributedEmbedding",
     "DistributedOptimizer",
+    "DistributedVariable",
+    "DynamicVariable",
+    "Init",
+    "LocalizedVariable",
+    "OptimizerWrapper",
+    "SGD",
+    "Saver",
+    "Variable",
+    "all2all_dense_embedding",
+    "assign",
+    "dump",
     "experiment",
+    "export",
     "filter_variables",
+    "incremental_model_dump",
     "init",
+    "load",
     "lookup_sparse",
+    "set_comm_tool",
+    "sparse_read_and_evict",
+    "split_embedding_variable_from_others",
 ]

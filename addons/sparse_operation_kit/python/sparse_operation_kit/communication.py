@@ -5,8 +5,36 @@
 import os
 import sys
 
+HOROVOD = "horovod"
+
+# What `set_comm_tool` was called with.
+_tool = None
+
 # The variables in which launchers say how many processes they started.
 _LAUNCHER_SIZES = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+
+
+def check_tool(name, what):
+  """Raises ValueError unless `name` is a tool that ranks can talk by."""
+  if name != HOROVOD:
+    raise ValueError("%s must be '%s', got %r" % (what, HOROVOD, name))
+
+
+def set_comm_tool(name):
+  """Says how ranks talk to each other; `sok.init` does it too.
+
+  Args:
+    name: "horovod", the only one there is.
+
+  Raises:
+    ValueError: `name` is something else.
+    RuntimeError: it was called before.
+  """
+  global _tool
+  check_tool(name, "sok.set_comm_tool: the tool")
+  if _tool is not None:
+    raise RuntimeError("sok.set_comm_tool: the tool is set already, to '%s'" % _tool)
+  _tool = name
 
 
 def horovod():

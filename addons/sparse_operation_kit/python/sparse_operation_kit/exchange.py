@@ -81,13 +81,23 @@ def _is_int(value):
   return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def _fingerprint(*facts):
-  """Returns a number that differs when the lookups of two ranks differ."""
+# What a fingerprint's two lowest bits say: message.h has the same numbers.
+_WIRE_NUMBERS = {"float32": 0, "float16": 1, "bfloat16": 2}
+
+
+def fingerprint_of(wire, *facts):
+  """Returns a number that differs when the lookups of two ranks differ.
+
+  Args:
+    wire: "float32", "float16" or "bfloat16".
+    *facts: what else all ranks must agree on.
+  """
   digest = hashlib.sha256(repr(facts).encode("utf-8")).digest()
-  return int.from_bytes(digest[:8], "little", signed=True)
+  number = int.from_bytes(digest[:8], "little", signed=True)
+  return number & ~3 | _WIRE_NUMBERS[wire]
 
 
-def _alltoall(tensor, splits, name):
+def alltoall(tensor, splits, name):
   """Sends `splits[r]` numbers to rank r; returns (received, received splits)."""
   return communication.horovod().alltoall(tensor, splits=splits, name=name)
 
@@ -139,8 +149,8 @@ def _lookup(requests, call):
   placements = [ranks_of(t, num_ranks) for t in tables]
   wire = settings.exchange_dtype()
   with_occurrences = any(t.need_counts() for t in tables)
-  fingerprint = _fingerprint(num_ranks, names, dims, placements, wire,
-                             with_occurrences)
+  fingerprint = fingerprint_of(wire, num_ranks, names, dims, placements,
+                               with_occurrences)
   wire_type = dtypes.float32 if wire == "float32" else dtypes.float16
 
   ids = [r.ids for r in requests]
@@ -167,13 +177,13 @@ def _lookup(requests, call):
       fingerprint=fingerprint,
       call=call,
       name="route")
-  keys, key_splits = _alltoall(message, splits, "keys")
+  keys, key_splits = alltoall(message, splits, "keys")
   handles = [t.handle for t in tables]
   rows, row_splits, served = _gen.sok_serve(
       handles, keys, key_splits,
       Twire=wire_type, wire=wire, with_occurrences=with_occurrences,
       fingerprint=fingerprint, name="serve")
-  received, _ = _alltoall(rows, row_splits, "rows")
+  received, _ = alltoall(rows, row_splits, "rows")
   outputs = _gen.sok_pool(
       handles, weights, route, received, served, keys, key_splits,
       dims=dims, wire=wire, num_ranks=num_ranks,
@@ -210,7 +220,7 @@ def _sok_pool_grad(op, *grads):
     message, splits = _gen.sok_pool_grad(
         route, dense, tables=tables, num_ranks=op.get_attr("num_ranks"),
         Twire=rows.dtype, wire=wire, call=call, name="pool_grad")
-    received, _ = _alltoall(message, splits, "gradients")
+    received, _ = alltoall(message, splits, "gradients")
     unique, values = _gen.sok_serve_grad(
         served, keys, key_splits, received, route,
         num_grads=len(tables),

@@ -7,10 +7,8 @@ import tensorflow as tf
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings
 
-_HOROVOD = "horovod"
 
-
-def init(comm_tool="horovod", use_legacy_optimizer=True, exchange_dtype=None,
+def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dtype=None,
          exchange_dedup=True, exchange_timeout=None):
   """Prepares SparseOperationKit; call it once, after `hvd.init()` if you use Horovod.
 
@@ -45,9 +43,7 @@ def init(comm_tool="horovod", use_legacy_optimizer=True, exchange_dtype=None,
       called `hvd.init()`: each would train a model of its own.
   """
   del use_legacy_optimizer
-  if comm_tool != _HOROVOD:
-    raise ValueError(
-        "sok.init: comm_tool must be '%s', got %r" % (_HOROVOD, comm_tool))
+  communication.check_tool(comm_tool, "sok.init: comm_tool")
   settings.set_exchange(exchange_dtype, exchange_dedup)
   settings.set_exchange_timeout(exchange_timeout)
   if not communication.horovod_initialized():

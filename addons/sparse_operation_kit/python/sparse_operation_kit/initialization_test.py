@@ -114,9 +114,22 @@ class PackageTest(absltest.TestCase):
     self.assertTrue(callable(tf.get_embedding_variable))
     self.assertTrue(callable(tf.compat.v1.get_embedding_variable))
 
-  def test_names_that_are_not_built_do_not_exist(self):
-    for name in ("DynamicVariable", "dump", "OptimizerWrapper"):
-      self.assertFalse(hasattr(sok, name), name)
+  def test_public_names_exist(self):
+    self.assertLen(set(sok.__all__), len(sok.__all__))
+    for name in sok.__all__:
+      self.assertTrue(hasattr(sok, name), name)
+
+
+class SetCommToolTest(absltest.TestCase):
+
+  def test_once_and_only_horovod(self):
+    self.addCleanup(setattr, communication, "_tool", communication._tool)
+    communication._tool = None
+    with self.assertRaisesRegex(ValueError, "must be 'horovod', got 'mpi'"):
+      sok.set_comm_tool("mpi")
+    sok.set_comm_tool("horovod")
+    with self.assertRaisesRegex(RuntimeError, "set already"):
+      sok.set_comm_tool("horovod")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import embedding_variable
 from sparse_operation_kit import arguments
 from sparse_operation_kit import communication
 from sparse_operation_kit import exchange
+from sparse_operation_kit import low_frequency
 from sparse_operation_kit import variables
 
 
@@ -56,7 +57,9 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
     combiners: "sum" (sum of w * row) or "mean" (that, divided by the sum of w), or
       a list of them, one per variable; None: "mean" for all. Also spelled Sum,
       SUM, Mean, MEAN, average, Average, AVERAGE.
-    use_low_frequency_filter: only False.
+    use_low_frequency_filter: bool. With it, an id that has no row yet takes part only
+      with the probability `filter_ratio` of its `sok.DynamicVariable`; otherwise it
+      counts as a row of zeros and is not trained. Costs another exchange per call.
     hotness: accepted for older scripts and ignored (one warning in the log).
     indices: what sp_ids was called formerly.
 
@@ -69,20 +72,24 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
 
   Raises:
     TypeError: a param is no embedding variable, ids are neither a SparseTensor
-      nor a RaggedTensor, or an argument is given twice.
+      nor a RaggedTensor, an argument is given twice, or use_low_frequency_filter with
+      a param that is no `sok.DynamicVariable` of var_type "hybrid".
     ValueError: numbers of arguments differ, an unknown combiner, a target_gpu that
       names a rank that is not there, or a partitioned variable over several ranks.
-    NotImplementedError: use_low_frequency_filter.
   """
-  if use_low_frequency_filter:
-    raise NotImplementedError(
-        "sok.lookup_sparse: use_low_frequency_filter is not built yet")
   lookups = arguments.read(params, sp_ids, sp_weights, combiners, hotness, indices)
   for param in lookups.params:
     _check_param(param)
   build = embedding_variable.lookup_sparse
   if communication.num_ranks() > 1:
     build = exchange.lookup_sparse
-  outputs = build(
-      lookups.params, lookups.sp_ids, lookups.sp_weights, lookups.combiners)
+  if use_low_frequency_filter:
+    left = low_frequency.filter_ids(
+        lookups.params, lookups.sp_ids, lookups.sp_weights, lookups.combiners)
+    outputs = low_frequency.finish(
+        build(lookups.params, left.sp_ids, left.sp_weights, left.combiners),
+        left.divisors)
+  else:
+    outputs = build(
+        lookups.params, lookups.sp_ids, lookups.sp_weights, lookups.combiners)
   return outputs if lookups.is_list else outputs[0]

@@ -1,0 +1,52 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/sparse_operation_kit/exchange/admission.h"
+
+#include <string>
+
+#include "kernels/engine/base/hash.h"
+#include "kernels/engine/embedding/tasks.h"
+
+namespace sok {
+
+bool Draws(int64_t key, uint64_t seed, double ratio) {
+  // Twice: near keys and near seeds must not draw alike.
+  const uint64_t bits = ev::MixKey(static_cast<int64_t>(
+      ev::MixKey(key) + ev::MixKey(~static_cast<int64_t>(seed))));
+  constexpr double kOne = 9007199254740992.0;  // 2^53
+  return static_cast<double>(bits >> 11) < ratio * kOne;
+}
+
+ev::Status Admit(const MessageLayout& layout, const int64_t* message,
+                 const std::vector<std::shared_ptr<ev::EmbeddingTable>>& tables,
+                 ev::Span<const float> ratios, uint64_t seed, float* flags) {
+  const int num_tables = layout.num_tables();
+  if (tables.size() != static_cast<size_t>(num_tables) ||
+      ratios.size() != tables.size()) {
+    return ev::InvalidArgument("the filter of " + std::to_string(num_tables) +
+                               " tables got " + std::to_string(tables.size()) +
+                               " tables and " + std::to_string(ratios.size()) +
+                               " ratios");
+  }
+  return ev::CatchBadAlloc([&] {
+    std::vector<uint8_t> found;
+    for (int r = 0; r < layout.num_ranks(); ++r) {
+      for (int t = 0; t < num_tables; ++t) {
+        const ev::Span<const int64_t> keys(message + layout.key_start(r, t),
+                                           layout.num_keys(r, t));
+        found.resize(keys.size());
+        const ev::Status status = tables[t]->Contains(keys, found.data());
+        if (!status.ok()) return status;
+        for (size_t i = 0; i < keys.size(); ++i) {
+          // Another table draws by itself.
+          *flags++ =
+              found[i] || Draws(keys[i], seed + t, ratios[t]) ? 1.f : 0.f;
+        }
+      }
+    }
+    return ev::Status::OK();
+  });
+}
+
+}  // namespace sok

@@ -1,0 +1,138 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges of arrays between the ranks' Python programs, outside the user's graph.
+
+For files, where ranks meet between steps. Each channel is a graph and a session of its
+own, so the user's graph does not grow and may be finalized. A rank that does not come is
+an error on the others after `sok.init(exchange_timeout=...)` seconds, as in a lookup.
+"""
+
+import threading
+
+import numpy as np
+import tensorflow as tf
+
+from sparse_operation_kit import communication
+from sparse_operation_kit import settings
+
+_lock = threading.Lock()
+_channels = {}
+
+
+class RankError(RuntimeError):
+  """Another rank failed, or did not come."""
+
+
+class Channel(object):
+  """Collectives under one name; all ranks call the same ones in the same order."""
+
+  def __init__(self, name):
+    self._name = name
+    self._session = None
+    if communication.num_ranks() == 1:
+      return
+    graph = tf.Graph()
+    with graph.as_default(), tf.device("/device:CPU:0"):
+      self._input = tf.compat.v1.placeholder(tf.uint8, [None])
+      self._sizes = tf.compat.v1.placeholder(tf.int64, [1])
+      hvd = communication.horovod()
+      self._all_sizes = hvd.allgather(self._sizes, name="sok/%s/sizes" % name)
+      self._output = hvd.allgather(self._input, name="sok/%s/bytes" % name)
+    self._session = tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(
+        device_count={"GPU": 0}, use_per_session_threads=True,
+        inter_op_parallelism_threads=2, intra_op_parallelism_threads=1))
+
+  def gather(self, array):
+    """Returns what every rank gave, as a list of arrays by rank.
+
+    Args:
+      array: of the same dtype and number of axes on all ranks; only the first axis may
+        differ.
+
+    Raises:
+      RankError: a rank did not come in time, or is gone.
+    """
+    if self._session is None:
+      return [array]
+    flat = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
+    gathered, sizes = self._run(
+        [self._output, self._all_sizes],
+        {self._input: flat, self._sizes: np.array([flat.size], np.int64)})
+    ends = np.cumsum(sizes)
+    return [
+        gathered[end - size:end].copy().view(array.dtype).reshape(
+            (-1,) + array.shape[1:])
+        for size, end in zip(sizes, ends)
+    ]
+
+  def gather_text(self, text):
+    """Returns the list of every rank's string."""
+    pieces = self.gather(np.array(bytearray(text, "utf-8"), np.uint8))
+    return [piece.tobytes().decode("utf-8") for piece in pieces]
+
+  def check(self, error):
+    """Raises on all ranks when one of them failed.
+
+    Args:
+      error: this rank's exception, or None.
+
+    Raises:
+      Exception: this rank's own.
+      RankError: another rank's, in words.
+    """
+    said = self.gather_text("" if error is None else "%s: %s" %
+                            (type(error).__name__, error))
+    if error is not None:
+      raise error
+    for rank, text in enumerate(said):
+      if text:
+        raise RankError("%s: rank %d failed: %s" % (self._name, rank, text))
+
+  def check_equal(self, what, value):
+    """Raises on all ranks unless all gave the same string.
+
+    Raises:
+      ValueError: they did not.
+    """
+    said = self.gather_text(value)
+    if any(text != said[0] for text in said):
+      raise ValueError("%s: %s must be the same on all ranks, got %s" % (
+          self._name, what,
+          "; ".join("rank %d: %s" % pair for pair in enumerate(said))))
+
+  def _run(self, fetches, feed):
+    result, failure = [], []
+
+    def run():
+      try:
+        result.append(self._session.run(fetches, feed))
+      except Exception as e:  # pylint: disable=broad-except
+        failure.append(e)
+
+    # In a thread: a collective that not every rank joins cannot be interrupted.
+    thread = threading.Thread(target=run, name="sok_collective")
+    thread.daemon = True
+    thread.start()
+    limit = settings.exchange_timeout()
+    thread.join(limit or None)
+    if thread.is_alive():
+      # The other ranks may wait as well: end it for all of them.
+      communication.horovod().shutdown()
+      raise RankError(
+          "%s: rank %d has waited for %g s. Not all ranks take part in it; every rank "
+          "must make the same call. Horovod is shut down now, so that every rank fails "
+          "instead of waiting for ever. (The limit is sok.init(exchange_timeout=...).)" %
+          (self._name, communication.rank(), limit))
+    if failure:
+      raise RankError("%s: another rank is gone, or Horovod failed: %s" %
+                      (self._name, failure[0]))
+    return result[0]
+
+
+def channel(name):
+  """Returns the channel of that name, making it at the first call."""
+  with _lock:
+    key = (name, communication.num_ranks())
+    if key not in _channels:
+      _channels[key] = Channel(name)
+    return _channels[key]

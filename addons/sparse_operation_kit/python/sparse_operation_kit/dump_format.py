@@ -1,0 +1,174 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""SOK's files of a dumped table, byte by byte.
+
+In a folder, for each table:
+
+  <table>-key                    N keys
+  <table>-weight                 N x D float32, row-major, in the order of the keys
+  <table>-<optimizer>-<slot>     N x D float32, for each slot
+
+<table> is the variable's name with each punctuation character replaced by "_". A file
+is a header of 296 bytes, then the array in little-endian order:
+
+  0    256 bytes  blank (meant for a name)
+  256  uint32     big-endian: 0 keys, 1 rows, 2 a slot
+  260  32 bytes   the slot's name, right-justified in blanks; blank for other files
+  292  uint32     big-endian: index of the dtype in `DTYPES`
+"""
+
+import collections
+import os
+import string
+import struct
+
+import numpy as np
+
+HEADER_BYTES = 296
+KEYS, ROWS, SLOT = 0, 1, 2
+
+DTYPES = tuple(np.dtype(t) for t in (
+    "<i4", "<i8", "<u4", "<u8", "<f2", "<f4", "<f8"))
+
+_NAME_BYTES = 256
+_SLOT_BYTES = 32
+_NUMBER = struct.Struct(">I")
+
+_TABLE_NAMES = str.maketrans({c: "_" for c in string.punctuation})
+
+# Optimizers that files are named after: the longest one that occurs in a class's name.
+_OPTIMIZERS = ("SGD", "Adamax", "Adadelta", "Adagrad", "Ftrl", "Adam")
+
+# kind: KEYS, ROWS or SLOT. slot: string. dtype: of the array. count: its length.
+Header = collections.namedtuple("Header", ["kind", "slot", "dtype", "count"])
+
+
+def table_name(variable_name):
+  """Returns the name that a variable's files begin with."""
+  return variable_name.translate(_TABLE_NAMES)
+
+
+def optimizer_name(class_name):
+  """Returns the name of an optimizer class in files' names."""
+  found = [name for name in _OPTIMIZERS if name in class_name]
+  if found:
+    return max(found, key=len)
+  for ending in ("Optimizer",):
+    if class_name.endswith(ending) and class_name != ending:
+      return class_name[:-len(ending)]
+  return class_name
+
+
+def optimizer_names_to_load(class_name):
+  """Returns the names to look for, the right one first.
+
+  Upstream takes the last of its list that occurs in the class's name, so that files of
+  Adamax are named after Adam.
+  """
+  names = [optimizer_name(class_name)]
+  upstream = [name for name in _OPTIMIZERS if name in class_name][-1:]
+  return names + [name for name in upstream if name not in names]
+
+
+def key_path(folder, table):
+  return os.path.join(folder, table + "-key")
+
+
+def rows_path(folder, table):
+  return os.path.join(folder, table + "-weight")
+
+
+def slot_path(folder, table, optimizer, slot):
+  return os.path.join(folder, "%s-%s-%s" % (table, optimizer, slot))
+
+
+def header(kind, dtype, slot=""):
+  """Returns the 296 bytes before an array.
+
+  Raises:
+    ValueError: a slot's name of more than 32 bytes.
+  """
+  name = slot.encode("utf-8")
+  if len(name) > _SLOT_BYTES:
+    raise ValueError("sok.dump: the name of slot '%s' has %d bytes, at most %d" %
+                     (slot, len(name), _SLOT_BYTES))
+  return (b" " * _NAME_BYTES + _NUMBER.pack(kind) + name.rjust(_SLOT_BYTES) +
+          _NUMBER.pack(DTYPES.index(np.dtype(dtype).newbyteorder("<"))))
+
+
+def read_header(path, kind):
+  """Returns the Header of a file.
+
+  Args:
+    path: string.
+    kind: KEYS, ROWS or SLOT, what it must be.
+
+  Raises:
+    ValueError: there is no such file, or it is something else.
+  """
+  try:
+    size = os.path.getsize(path)
+    with open(path, "rb") as f:
+      data = f.read(HEADER_BYTES)
+  except OSError as e:
+    raise ValueError("sok.load: %s cannot be read: %s" % (path, e))
+  if len(data) < HEADER_BYTES:
+    raise ValueError("sok.load: %s has %d bytes, expected a header of %d" %
+                     (path, len(data), HEADER_BYTES))
+  found, = _NUMBER.unpack_from(data, _NAME_BYTES)
+  if found != kind:
+    raise ValueError("sok.load: %s is a file of type %d, expected type %d" %
+                     (path, found, kind))
+  index, = _NUMBER.unpack_from(data, HEADER_BYTES - _NUMBER.size)
+  if index >= len(DTYPES):
+    raise ValueError("sok.load: %s has dtype index %d, expected at most %d" %
+                     (path, index, len(DTYPES) - 1))
+  dtype = DTYPES[index]
+  if (size - HEADER_BYTES) % dtype.itemsize:
+    raise ValueError("sok.load: %s ends within a number: %d bytes of %s" %
+                     (path, size - HEADER_BYTES, dtype.name))
+  at = _NAME_BYTES + _NUMBER.size
+  slot = data[at:at + _SLOT_BYTES].decode("utf-8").strip()
+  return Header(found, slot, dtype, (size - HEADER_BYTES) // dtype.itemsize)
+
+
+def open_array(path, kind):
+  """Returns a file's array, one axis, read as it is used.
+
+  Raises:
+    ValueError: as of `read_header`.
+  """
+  found = read_header(path, kind)
+  if not found.count:
+    return np.zeros([0], found.dtype)
+  return np.memmap(path, found.dtype, "r", HEADER_BYTES, (found.count,))
+
+
+class Writer(object):
+  """Writes one file beside its final place; `commit` puts it there."""
+
+  def __init__(self, path, kind, dtype, slot=""):
+    self._path = path
+    self._dtype = np.dtype(dtype).newbyteorder("<")
+    self._file = open(path + ".part", "wb")
+    self._file.write(header(kind, dtype, slot))
+
+  def append(self, array):
+    """Appends numbers."""
+    self._file.write(np.ascontiguousarray(array, self._dtype).tobytes())
+
+  def close(self):
+    """Ends writing; raises when the numbers are not on the disk."""
+    self._file.flush()
+    os.fsync(self._file.fileno())
+    self._file.close()
+
+  def commit(self):
+    """Replaces the file of that name."""
+    os.replace(self._path + ".part", self._path)
+
+  def discard(self):
+    """Removes what was written."""
+    self._file.close()
+    if os.path.exists(self._path + ".part"):
+      os.remove(self._path + ".part")

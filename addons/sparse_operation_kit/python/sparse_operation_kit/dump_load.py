@@ -1,0 +1,320 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""sok.dump and sok.load: tables in SOK's own files (dump_format.py)."""
+
+import collections
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from sparse_operation_kit import collectives
+from sparse_operation_kit import communication
+from sparse_operation_kit import dump_format
+from sparse_operation_kit import optimizers
+from sparse_operation_kit import table_files
+from sparse_operation_kit import variables
+
+# Rows travel to rank 0, and come from files, in pieces of about this size.
+_PIECE_BYTES = 64 << 20
+
+# variable: the embedding variable. name: of its files. key_dtype: of the key file.
+# slots: list of (optimizer's name, slot's name, column).
+_Table = collections.namedtuple("_Table", ["variable", "name", "key_dtype", "slots"])
+
+
+def dump(path, dump_vars, optimizer=None, session=None):
+  """Writes tables, and their optimizer slots, into a folder in SOK's layout.
+
+  Every rank calls it with the same arguments; rank 0 writes, so only its disk matters.
+  A table's rows and slots are of one frozen moment. Files of that name are replaced when
+  all new ones are whole. Keys are in ascending order; rows of a `sok.Variable` spread
+  over ranks in the order of ranks.
+
+  Example:
+
+    sok.dump("/data/tables", [v, w], optimizer, session=session)
+
+  Args:
+    path: folder; it is created.
+    dump_vars: SOK or embedding variables (one, a list or a tuple).
+    optimizer: `tf.train` or Keras optimizer or `sok.OptimizerWrapper` (or a list of one)
+      whose slots are written too. None: rows only.
+    session: `tf.Session`; None: the default one.
+
+  Raises:
+    TypeError: what is no such variable or optimizer.
+    ValueError: no variable, two of one file name, no session, some variables with slots
+      and some without, or ranks that differ in the arguments.
+    RuntimeError: another rank failed or did not come.
+    OSError: rank 0 cannot write (a RuntimeError on other ranks).
+  """
+  session = _session(session, "sok.dump")
+  tables = _tables(dump_vars, optimizer, "sok.dump")
+  channel = collectives.channel("sok.dump")
+  channel.check_equal("the folder, the variables and their slots", _describe(path, tables))
+  channel.check(
+      _attempt(lambda: communication.rank() or os.makedirs(path, exist_ok=True)))
+  writers = []
+  try:
+    for table in tables:
+      channel.check(_dump_table(path, table, session, channel, writers))
+    error = _attempt(lambda: [writer.commit() for writer in writers])
+  except Exception:
+    for writer in writers:
+      writer.discard()
+    raise
+  channel.check(error)
+
+
+def load(path, load_vars, optimizer=None, session=None):
+  """Replaces the rows of tables by those of files in SOK's layout.
+
+  The files may come from another number of ranks, or from a table that was placed
+  otherwise: each rank takes the keys that it holds now, whatever their order. Every rank
+  calls it with the same arguments and reads the files. Nothing changes unless all files
+  of all tables fit. Without an optimizer, slots start at their initial values.
+
+  Example:
+
+    sok.load("/data/tables", [v, w], optimizer, session=session)
+
+  Args:
+    path: folder.
+    load_vars: SOK or embedding variables (one, a list or a tuple).
+    optimizer: as of `dump`; each of its slots must have a file.
+    session: `tf.Session`; None: the default one. A variable that is not initialized is.
+
+  Raises:
+    TypeError: what is no such variable or optimizer.
+    ValueError: a file that is missing or does not fit, keys that are not the rows of a
+      `sok.Variable`, or as of `dump`.
+    RuntimeError: another rank failed or did not come.
+  """
+  session = _session(session, "sok.load")
+  tables = _tables(load_vars, optimizer, "sok.load")
+  channel = collectives.channel("sok.load")
+  channel.check_equal("the folder, the variables and their slots", _describe(path, tables))
+  files = []
+  channel.check(_attempt(lambda: files.extend(_open(path, t) for t in tables)))
+  channel.check(_attempt(lambda: [
+      _load_table(table, keys, arrays, session)
+      for table, (keys, arrays) in zip(tables, files)
+  ]))
+
+
+def _attempt(function):
+  """Returns the exception that a function raised, or None."""
+  try:
+    function()
+  except Exception as e:  # pylint: disable=broad-except
+    return e
+  return None
+
+
+def _session(session, what):
+  session = session or tf.compat.v1.get_default_session()
+  if session is None:
+    raise ValueError("%s: there is no default session; pass session=" % what)
+  return session
+
+
+def _optimizer(optimizer, what):
+  """Returns the one optimizer that an argument stands for, unwrapped, or None."""
+  if isinstance(optimizer, (list, tuple)):
+    if len(optimizer) != 1:
+      raise ValueError("%s: optimizer must be one, or a list of one, got %d" %
+                       (what, len(optimizer)))
+    optimizer = optimizer[0]
+  if isinstance(optimizer, optimizers.OptimizerWrapper):
+    optimizer = optimizer.optimizer
+  if optimizer is not None and not isinstance(
+      optimizer, (tf.compat.v1.train.Optimizer, tf.keras.optimizers.Optimizer)):
+    raise TypeError("%s: optimizer must be a tf.train or Keras optimizer or a "
+                    "sok.OptimizerWrapper, got %r" % (what, optimizer))
+  return optimizer
+
+
+def _tables(vars_, optimizer, what):
+  """Returns the list of _Table that the arguments of dump and load stand for."""
+  optimizer = _optimizer(optimizer, what)
+  vars_ = list(vars_) if isinstance(vars_, (list, tuple)) else [vars_]
+  if not vars_:
+    raise ValueError("%s: no variables" % what)
+  tables = []
+  for var in vars_:
+    parts = variables.parts(var)
+    if len(parts) != 1:
+      raise TypeError("%s: expected SOK variables, or embedding variables without parts, "
+                      "got %r" % (what, var))
+    key_dtype = parts[0].key_dtype.as_numpy_dtype
+    if hasattr(var, "global_shape") and var.target_gpu != -1:
+      key_dtype = np.uint64
+    tables.append(_Table(parts[0], dump_format.table_name(var.name), np.dtype(key_dtype),
+                         _slots(parts[0], optimizer, what)))
+  names = [t.name for t in tables]
+  twice = sorted({n for n in names if names.count(n) > 1})
+  if twice:
+    raise ValueError("%s: several variables have the file name %s" %
+                     (what, ", ".join(twice)))
+  with_slots = [t.name for t in tables if t.slots]
+  without = [t.name for t in tables if not t.slots]
+  if with_slots and without:
+    raise ValueError("%s: the optimizer has slots of %s, but not of %s; write them in "
+                     "calls of their own" %
+                     (what, ", ".join(with_slots), ", ".join(without)))
+  return tables
+
+
+def _slots(var, optimizer, what):
+  """Returns a list of (optimizer's name, slot's name, column), making slots if needed."""
+  if optimizer is None:
+    return []
+  if what == "sok.load" and not _existing_slots(var, optimizer):
+    optimizer._create_slots([var])  # pylint: disable=protected-access
+  name = type(optimizer).__name__
+  slots = []
+  for slot, view in _existing_slots(var, optimizer):
+    if not hasattr(view, "column"):
+      raise ValueError("%s: slot '%s' of '%s' is not one number for each number of a row; "
+                       "it cannot be written in SOK's layout" %
+                       (what, slot, var.op.name))
+    slots.append((name, slot, view.column))
+  return slots
+
+
+def _existing_slots(var, optimizer):
+  """Returns a list of (slot's name, slot)."""
+  found = []
+  for slot in optimizer.get_slot_names():
+    try:
+      view = optimizer.get_slot(var, slot)
+    except KeyError:  # a Keras optimizer that has none of this variable
+      continue
+    if view is not None:
+      found.append((slot, view))
+  return found
+
+
+def _describe(path, tables):
+  return repr([os.path.normpath(path)] + [
+      (t.name, t.variable.dim, t.key_dtype.name, t.variable.target_gpu, t.slots)
+      for t in tables
+  ])
+
+
+def _dump_table(path, table, session, channel, writers):
+  """Writes one table on rank 0; returns the exception that stopped it, or None.
+
+  After a failure a rank takes part in the exchanges all the same.
+  """
+  variable = table.variable
+  state, contents = [], []
+
+  def begin():
+    access = table_files.access(variable, [column for _, _, column in table.slots])
+    contents.append(access.read(session))
+    if communication.rank() == 0:
+      state.append(_open_writers(path, table, writers))
+
+  error = _attempt(begin)
+  channel.check(error)
+  found = contents[0]
+  mine = table_files.placed_here(variable, found.keys)
+  arrays = [found.keys[mine].astype(table.key_dtype), found.values[mine]]
+  arrays += [s[mine] for s in found.slots]
+  step = max(1, _PIECE_BYTES // (4 * variable.dim))
+  begin_row, most = 0, max(int(n[0]) for n in channel.gather(np.array([len(arrays[0])])))
+  while begin_row < most:
+    for i, array in enumerate(arrays):
+      pieces = channel.gather(array[begin_row:begin_row + step])
+      if state and error is None:
+        error = _attempt(lambda to=state[0][i], p=pieces: [to.append(x) for x in p])
+    begin_row += step
+  if state and error is None:
+    error = _attempt(lambda: [writer.close() for writer in state[0]])
+  return error
+
+
+def _open_writers(path, table, writers):
+  """Returns the Writers of a table's files: keys, rows, slots."""
+  made = []
+
+  def open_one(*args):
+    writers.append(dump_format.Writer(*args))
+    made.append(writers[-1])
+
+  open_one(dump_format.key_path(path, table.name), dump_format.KEYS, table.key_dtype)
+  open_one(dump_format.rows_path(path, table.name), dump_format.ROWS, np.float32)
+  for optimizer, slot, _ in table.slots:
+    name = dump_format.optimizer_name(optimizer)
+    open_one(dump_format.slot_path(path, table.name, name, slot), dump_format.SLOT,
+             np.float32, slot)
+  return made
+
+
+def _open(path, table):
+  """Returns (keys int64 `[N]`, list of float32 `[N, D]`), read as they are used.
+
+  Raises:
+    ValueError: a file is missing or does not fit.
+  """
+  keys_path = dump_format.key_path(path, table.name)
+  keys = dump_format.open_array(keys_path, dump_format.KEYS)
+  if keys.dtype.kind not in "iu":
+    raise ValueError("sok.load: %s holds %s, expected integers" %
+                     (keys_path, keys.dtype.name))
+  keys = np.asarray(keys).astype(np.int64)
+  _check_keys(table.variable, keys, keys_path)
+  paths = [(dump_format.rows_path(path, table.name), dump_format.ROWS)]
+  for optimizer, slot, _ in table.slots:
+    choices = [dump_format.slot_path(path, table.name, name, slot)
+               for name in dump_format.optimizer_names_to_load(optimizer)]
+    there = [choice for choice in choices if os.path.exists(choice)]
+    paths.append(((there or choices)[0], dump_format.SLOT))
+  arrays = []
+  for rows_path, kind in paths:
+    rows = dump_format.open_array(rows_path, kind)
+    if rows.dtype != np.float32:
+      raise ValueError("sok.load: %s holds %s, expected float32" %
+                       (rows_path, rows.dtype.name))
+    if rows.size != len(keys) * table.variable.dim:
+      raise ValueError(
+          "sok.load: %s holds %d numbers, expected %d: %d keys of variable '%s' with rows "
+          "of %d" % (rows_path, rows.size, len(keys) * table.variable.dim, len(keys),
+                     table.variable.op.name, table.variable.dim))
+    arrays.append(rows.reshape(-1, table.variable.dim))
+  return keys, arrays
+
+
+def _check_keys(variable, keys, path):
+  """Raises ValueError unless the keys are such as the variable can hold."""
+  info = np.iinfo(variable.key_dtype.as_numpy_dtype)
+  if len(keys) and (keys.min() < info.min or keys.max() > info.max):
+    raise ValueError("sok.load: %s holds keys from %d to %d, but those of variable '%s' "
+                     "are %s" % (path, keys.min(), keys.max(), variable.op.name,
+                                 variable.key_dtype.name))
+  if len(np.unique(keys)) != len(keys):
+    raise ValueError("sok.load: %s holds a key twice" % path)
+  if not hasattr(variable, "global_shape"):
+    return
+  num_rows = variable.global_shape.as_list()[0]
+  if len(keys) != num_rows or keys.min() != 0 or keys.max() != num_rows - 1:
+    raise ValueError("sok.load: %s holds %d keys, expected exactly the rows 0 to %d of "
+                     "variable '%s'" % (path, len(keys), num_rows - 1, variable.op.name))
+
+
+def _load_table(table, keys, arrays, session):
+  """Replaces the rows of this rank's part of a table."""
+  variable = table.variable
+  access = table_files.access(variable, [column for _, _, column in table.slots])
+  access.ensure_initialized(session)
+  mine = np.arange(len(keys))
+  if table_files.is_spread(variable):
+    mine = mine[table_files.placed_here(variable, keys)]
+  step = max(1, _PIECE_BYTES // (4 * variable.dim))
+  # Once at least, to empty the table.
+  for begin in range(0, max(1, len(mine)), step):
+    places = mine[begin:begin + step]
+    access.write(session, keys[places], np.asarray(arrays[0][places]),
+                 [np.asarray(a[places]) for a in arrays[1:]], clear=begin == 0)

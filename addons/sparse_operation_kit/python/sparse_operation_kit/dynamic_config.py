@@ -1,0 +1,155 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration of a DynamicVariable: backend, initializer, keyword arguments."""
+
+import collections
+import numbers
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.ops import init_ops
+from tensorflow.python.ops import init_ops_v2
+from tensorflow.python.platform import tf_logging as logging
+
+HBM = "hbm"
+HYBRID = "hybrid"
+
+# Initializers of which every row is the same.
+CONSTANTS = (init_ops.Zeros, init_ops.Ones, init_ops.Constant, init_ops_v2.Zeros,
+             init_ops_v2.Ones, init_ops_v2.Constant)
+
+_STRATEGIES = ("kLru", "kLfu", "kEpochLru", "kEpochLfu", "kCustomized")
+
+_KEY_TYPES = {HBM: (dtypes.int64, dtypes.int32), HYBRID: (dtypes.int64,)}
+
+# One way to check a keyword argument: a predicate, what it accepts, in words.
+_Check = collections.namedtuple("_Check", ["accepts", "words"])
+
+
+def _is_int(value):
+  return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _is_number(value):
+  return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+_POSITIVE = _Check(lambda v: _is_int(v) and v > 0, "a positive integer")
+
+_KEYWORDS = {
+    "init_capacity": _POSITIVE,
+    "max_capacity": _POSITIVE,
+    "max_hbm_for_vectors": _Check(lambda v: _is_number(v) and v >= 0,
+                                  "a number of gigabytes"),
+    "max_load_factor": _Check(lambda v: _is_number(v) and 0 < v <= 1,
+                              "a number in (0, 1]"),
+    "max_bucket_size": _POSITIVE,
+    "block_size": _POSITIVE,
+    "device_id": _Check(_is_int, "an integer"),
+    "io_by_cpu": _Check(lambda v: isinstance(v, (bool, numbers.Integral)), "a bool"),
+    "evict_strategy": _Check(lambda v: v in _STRATEGIES,
+                             "one of " + ", ".join(_STRATEGIES)),
+    "filter_ratio": _Check(lambda v: _is_number(v) and 0 <= v <= 1,
+                           "a number in [0, 1]"),
+}
+
+# What describes the memory of one kind of GPU table, and nothing of a table here.
+_LAYOUT = frozenset(["max_hbm_for_vectors", "max_load_factor", "max_bucket_size",
+                     "block_size", "device_id", "io_by_cpu"])
+
+
+def check_backend(name, var_type, key_type, dtype):
+  """Returns (backend, key type) of a DynamicVariable.
+
+  Args:
+    name: the variable's name, for messages.
+    var_type: "hbm", "hybrid", or None: "hybrid".
+    key_type: `tf.int64` or `tf.int32`, or None: `tf.int64`.
+    dtype: `tf.float32` or None.
+
+  Raises:
+    ValueError: another var_type or key type.
+    NotImplementedError: "hybrid" with int32 keys, or values that are not float32.
+  """
+  backend = HYBRID if var_type is None else var_type
+  if backend not in _KEY_TYPES:
+    raise ValueError("sok.DynamicVariable '%s': var_type must be 'hbm' or 'hybrid', "
+                     "got %r" % (name, var_type))
+  key_type = dtypes.as_dtype(dtypes.int64 if key_type is None else key_type)
+  if key_type not in _KEY_TYPES[HBM]:
+    raise ValueError("sok.DynamicVariable '%s': key_type must be int64 or int32, got %s"
+                     % (name, key_type.name))
+  if key_type not in _KEY_TYPES[backend]:
+    raise NotImplementedError(
+        "sok.DynamicVariable '%s': keys of var_type 'hybrid' (the default) are int64, "
+        "got %s; var_type='hbm' takes it" % (name, key_type.name))
+  dtype = dtypes.as_dtype(dtypes.float32 if dtype is None else dtype)
+  if dtype != dtypes.float32:
+    raise NotImplementedError("sok.DynamicVariable '%s': dtype must be float32, got %s" %
+                              (name, dtype.name))
+  return backend, key_type
+
+
+def check_keywords(name, backend, keywords):
+  """Raises unless the keyword arguments of a DynamicVariable are what it knows.
+
+  Args:
+    name: the variable's name, for messages.
+    backend: "hbm" or "hybrid".
+    keywords: dict.
+
+  Raises:
+    TypeError: an argument that there is not.
+    ValueError: a value that it cannot have, or capacities that contradict each other.
+    NotImplementedError: max_capacity.
+  """
+  for key in sorted(keywords):
+    if key not in _KEYWORDS:
+      raise TypeError("sok.DynamicVariable '%s': unknown argument %s; there are %s" %
+                      (name, key, ", ".join(sorted(_KEYWORDS))))
+    check, value = _KEYWORDS[key], keywords[key]
+    if not check.accepts(value):
+      raise ValueError("sok.DynamicVariable '%s': %s must be %s, got %r" %
+                       (name, key, check.words, value))
+  if "max_capacity" in keywords:
+    raise NotImplementedError(
+        "sok.DynamicVariable '%s': this version does not have max_capacity (got %r); "
+        "a table grows as keys arrive. Leave it out" % (name, keywords["max_capacity"]))
+  if backend == HBM and "filter_ratio" in keywords:
+    raise ValueError("sok.DynamicVariable '%s': filter_ratio is for var_type 'hybrid', "
+                     "got var_type 'hbm'" % name)
+  idle = sorted(_LAYOUT.intersection(keywords))
+  if idle:
+    logging.info("sok.DynamicVariable '%s': %s describe a table in GPU memory; this one "
+                 "is in CPU memory", name, ", ".join(idle))
+
+
+def initializer_of(name, backend, text):
+  """Returns the initializer that a string stands for.
+
+  Args:
+    name: the variable's name, for messages.
+    backend: "hbm" or "hybrid"; "random" means another distribution in each.
+    text: string, or None for "".
+
+  Raises:
+    ValueError: a string that stands for nothing.
+  """
+  text = text or "random"
+  if text == "ones":
+    return init_ops.ones_initializer()
+  if text == "zeros":
+    return init_ops.zeros_initializer()
+  if backend == HBM and text == "random":
+    return init_ops.random_uniform_initializer(-.05, .05)
+  if backend == HYBRID and text in ("random", "normal"):
+    return init_ops.random_normal_initializer()
+  if backend == HYBRID and text == "uniform":
+    return init_ops.random_uniform_initializer(0., 1.)
+  try:
+    return init_ops.constant_initializer(float(text))
+  except ValueError:
+    words = ["random", "ones", "zeros"]
+    words += ["normal", "uniform"] if backend == HYBRID else []
+    raise ValueError(
+        "sok.DynamicVariable '%s': initializer of var_type '%s' must be one of %s, or "
+        "a number, got %r" % (name, backend, ", ".join(words), text))

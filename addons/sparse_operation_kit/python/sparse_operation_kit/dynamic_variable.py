@@ -1,0 +1,206 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""sok.DynamicVariable: an embedding variable with SOK's interface."""
+
+import numbers
+
+import embedding_variable
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+
+from sparse_operation_kit import communication
+from sparse_operation_kit import dynamic_config
+from sparse_operation_kit import modes
+from sparse_operation_kit import rows
+
+# What initializers other than strings draw their default rows for.
+_DEFAULT_ROWS = 4096
+
+
+class DynamicVariable(embedding_variable.EmbeddingVariable):
+  """A table that grows as keys arrive: an embedding variable behind SOK's names.
+
+  Any integer of the key's type is a key. Looking a key up inserts nothing: an absent
+  key reads the row that it would start with, and is inserted when its first gradient
+  is applied, or when it is written by `sok.assign`, `scatter_update` or `sok.load`.
+  `tf.train` and Keras optimizers, `tf.nn.embedding_lookup`, `sok.lookup_sparse` and
+  `tf.train.Saver` work on it as on any embedding variable.
+
+  Example:
+
+    v = sok.DynamicVariable(dimension=16, initializer="random")
+    emb = sok.lookup_sparse(v, ids, combiners="sum")         # [batch, 16]
+
+  Attributes:
+    target_gpu: int, rank that holds the table; -1: spread over all.
+  """
+
+  def __init__(self, dimension, initializer=None, var_type=None, name=None,
+               constraint=None, trainable=True, key_type=None, dtype=None, mode=None,
+               **kwargs):
+    """Creates the table in the default graph.
+
+    Args:
+      dimension: int >= 1, length of a row.
+      initializer: what rows start with. A string: "random" (or ""; uniform in
+        (-0.05, 0.05) for "hbm", standard normal for "hybrid"), "ones", "zeros", a
+        number such as "0.5", and for "hybrid" also "normal" and "uniform" (in [0, 1)).
+        Or a number, or an initializer such as `tf.glorot_uniform_initializer()`. None:
+        "random". Random rows are drawn once, 4096 of them; key k starts with row
+        floormod(k, 4096).
+      var_type: "hbm" or "hybrid" (None: "hybrid"). Tables are in CPU memory, whichever
+        it is; it chooses the meaning of "random", and "hybrid" notes when each row
+        changed (`sok.incremental_model_dump`) and can filter rare keys.
+      name: string; None: `sok_dynamic_Variable_<n>`.
+      constraint: must be None.
+      trainable: bool.
+      key_type: `tf.int64`, or with "hbm" `tf.int32`; None: int64.
+      dtype: `tf.float32` or None.
+      mode: None or "distributed": key k on rank floormod(k, number of ranks);
+        "localized:<k>": all on rank k.
+      **kwargs: init_capacity, filter_ratio, evict_strategy and those of a GPU table's
+        memory (max_hbm_for_vectors, max_load_factor, max_bucket_size, block_size,
+        device_id, io_by_cpu), which change nothing here. max_capacity is not in this
+        version.
+
+    Raises:
+      TypeError: an unknown argument, or an initializer of another kind.
+      ValueError: a value that an argument cannot have.
+      NotImplementedError: "hybrid" with int32 keys, a dtype that is not float32,
+        max_capacity.
+      RuntimeError: a mode that there is not.
+    """
+    name = name or modes.default_name("sok_dynamic_Variable")
+    if isinstance(dimension, bool) or not isinstance(
+        dimension, numbers.Integral) or dimension < 1:
+      raise ValueError("sok.DynamicVariable '%s': dimension must be an integer of at "
+                       "least 1, got %r" % (name, dimension))
+    if constraint is not None:
+      raise ValueError("sok.DynamicVariable '%s': constraint has no meaning for a table "
+                       "and must be None" % name)
+    backend, key_type = dynamic_config.check_backend(name, var_type, key_type, dtype)
+    dynamic_config.check_keywords(name, backend, kwargs)
+    target = modes.target_of(mode)
+    text, initializer = _initializer(name, backend, initializer)
+    dimension = int(dimension)
+    super(DynamicVariable, self).__init__(
+        name, dimension, lambda: _default_rows(name, initializer, dimension),
+        key_dtype=key_type, trainable=trainable,
+        record_version=backend == dynamic_config.HYBRID)
+    self.target_gpu = target
+    self._mode = mode
+    self._backend = backend
+    self._config = dict(kwargs)
+    self._initializer_text = text
+    self.versions_are_times = backend == dynamic_config.HYBRID
+
+  @property
+  def size(self):
+    """int32 `[2]` tensor: rows on this rank, and dimension."""
+    return math_ops.cast(self.total_count(), dtypes.int32)
+
+  @property
+  def indices(self):
+    """`[N]` tensor of `key_type`: the keys on this rank, ascending."""
+    return rows.export(self)[0]
+
+  @property
+  def dimension(self):
+    """int, length of a row."""
+    return self.dim
+
+  @property
+  def key_type(self):
+    """`tf.int64` or `tf.int32`."""
+    return self.key_dtype
+
+  @property
+  def handle_dtype(self):
+    """`tf.float32`, the type of the rows."""
+    return dtypes.float32
+
+  @property
+  def backend_type(self):
+    """"hbm" or "hybrid"."""
+    return self._backend
+
+  @property
+  def config_dict(self):
+    """dict of the keyword arguments that it was created with."""
+    return dict(self._config)
+
+  @property
+  def mode(self):
+    """None, "distributed" or "localized:<k>", as it was given."""
+    return self._mode
+
+  @property
+  def num_gpus(self):
+    """int, the number of ranks."""
+    return communication.num_ranks()
+
+  @property
+  def initializer_str(self):
+    """string, what rows start with; "" for an initializer object."""
+    return self._initializer_text
+
+  @property
+  def filter_ratio(self):
+    """float in [0, 1]: with what probability a lookup with filter admits a new key."""
+    return float(self._config.get("filter_ratio", 1.))
+
+  def key_map(self, indices):
+    """Returns `indices`: keys are used as they are."""
+    return indices
+
+  def scatter_sub(self, sparse_delta, use_locking=False, name=None):
+    """Returns the op that subtracts rows; absent keys are inserted first.
+
+    Args:
+      sparse_delta: IndexedSlices; equal keys are summed.
+      use_locking: accepted; every row changes whole.
+      name: name of the op.
+    """
+    del use_locking
+    return rows.subtract(self, sparse_delta.indices, sparse_delta.values, name)
+
+  def scatter_add(self, sparse_delta, use_locking=False, name=None):
+    """Returns the op that adds rows; as `scatter_sub`."""
+    del use_locking
+    return rows.subtract(self, sparse_delta.indices, -sparse_delta.values, name)
+
+  def scatter_update(self, sparse_delta, use_locking=False, name=None):
+    """Returns the op that writes rows; of equal keys the last one counts."""
+    del use_locking
+    return rows.write(self, sparse_delta.indices, sparse_delta.values, name)
+
+  def __repr__(self):
+    return "<sok.DynamicVariable '%s' dimension=%d key_type=%s var_type=%s>" % (
+        self.name, self.dim, self.key_dtype.name, self._backend)
+
+
+def _initializer(name, backend, initializer):
+  """Returns (text, initializer)."""
+  if isinstance(initializer, numbers.Real) and not isinstance(initializer, bool):
+    initializer = repr(float(initializer))
+  if initializer is None or isinstance(initializer, str):
+    return initializer or "", dynamic_config.initializer_of(name, backend, initializer)
+  if isinstance(initializer, type):
+    initializer = initializer()
+  if not callable(initializer):
+    raise TypeError("sok.DynamicVariable '%s': initializer must be a string, a number or "
+                    "an initializer, got %r" % (name, initializer))
+  return "", initializer
+
+
+def _default_rows(name, initializer, dimension):
+  """Returns float32 `[R, dimension]`."""
+  count = 1 if isinstance(initializer, dynamic_config.CONSTANTS) else _DEFAULT_ROWS
+  value = ops.convert_to_tensor(
+      initializer([count, dimension], dtype=dtypes.float32), dtype=dtypes.float32)
+  if not value.shape.is_compatible_with([count, dimension]):
+    raise ValueError("sok.DynamicVariable '%s': the initializer must return shape %s, "
+                     "got %s" % (name, [count, dimension], value.shape))
+  return array_ops.reshape(value, [count, dimension])

@@ -1,0 +1,247 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of sok.DynamicVariable and of rows in and out, in one process."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+from sparse_operation_kit import experiment as sok
+
+
+class DynamicVariableTest(parameterized.TestCase):
+
+  def setUp(self):
+    super(DynamicVariableTest, self).setUp()
+    graph = tf.Graph().as_default()
+    graph.__enter__()
+    self.addCleanup(graph.__exit__, None, None, None)
+    tf.compat.v1.set_random_seed(7)
+
+  def _session(self):
+    session = tf.compat.v1.Session()
+    self.addCleanup(session.close)
+    session.run(tf.compat.v1.global_variables_initializer())
+    return session
+
+  def test_properties(self):
+    v = sok.DynamicVariable(dimension=3)
+    w = sok.DynamicVariable(5, "0.5", "hbm", key_type=tf.int32, mode="localized:0",
+                            init_capacity=1024, trainable=False)
+    self.assertEqual([v.name, w.name],
+                     ["sok_dynamic_Variable_0:0", "sok_dynamic_Variable_1:0"])
+    self.assertEqual([v.dimension, w.dimension], [3, 5])
+    self.assertEqual([v.backend_type, w.backend_type], ["hybrid", "hbm"])
+    self.assertEqual([v.key_type, w.key_type], [tf.int64, tf.int32])
+    self.assertEqual([v.target_gpu, w.target_gpu], [-1, 0])
+    self.assertEqual([v.mode, w.mode], [None, "localized:0"])
+    self.assertEqual([v.config_dict, w.config_dict], [{}, {"init_capacity": 1024}])
+    self.assertEqual([v.initializer_str, w.initializer_str], ["", "0.5"])
+    self.assertEqual(v.num_gpus, 1)
+    self.assertEqual(v.handle_dtype, tf.float32)
+    self.assertEqual(v.key_map(7), 7)
+    self.assertEqual([id(x) for x in tf.compat.v1.trainable_variables()], [id(v)])
+    self.assertEqual(self._session().run([v.size, w.size])[1].tolist(), [0, 5])
+
+  def test_default_names_start_again_in_each_graph(self):
+    sok.DynamicVariable(dimension=1)
+    with tf.Graph().as_default():
+      self.assertEqual(sok.DynamicVariable(dimension=1).name, "sok_dynamic_Variable_0:0")
+
+  @parameterized.parameters(
+      ("hbm", None, -.05, .05), ("hbm", "", -.05, .05), ("hbm", "random", -.05, .05),
+      ("hybrid", "uniform", 0., 1.))
+  def test_uniform_initializers(self, var_type, text, low, high):
+    v = sok.DynamicVariable(8, text, var_type)
+    rows = self._session().run(tf.nn.embedding_lookup(v, np.arange(1000)))
+    self.assertBetween(rows.min(), low, low + .01 * (high - low))
+    self.assertBetween(rows.max(), high - .01 * (high - low), high)
+
+  @parameterized.parameters(None, "random", "normal")
+  def test_normal_initializers(self, text):
+    v = sok.DynamicVariable(8, text, "hybrid")
+    rows = self._session().run(tf.nn.embedding_lookup(v, np.arange(1000)))
+    self.assertBetween(rows.std(), .95, 1.05)
+
+  @parameterized.parameters(
+      ("ones", 1.), ("zeros", 0.), ("-2.5", -2.5), ("1e-3", 1e-3), (3, 3.),
+      (tf.constant_initializer(7.), 7.), (tf.keras.initializers.Ones(), 1.),
+      (tf.zeros_initializer, 0.))
+  def test_constant_initializers(self, initializer, value):
+    for var_type in ("hbm", "hybrid"):
+      v = sok.DynamicVariable(2, initializer, var_type)
+      np.testing.assert_allclose(
+          self._session().run(tf.nn.embedding_lookup(v, [5, -5])), np.full([2, 2], value))
+
+  @parameterized.parameters(
+      (ValueError, "dimension", dict(dimension=0)),
+      (ValueError, "dimension", dict(dimension="8")),
+      (ValueError, "var_type", dict(var_type="ssd")),
+      (ValueError, "key_type", dict(key_type=tf.float32)),
+      (NotImplementedError, "int64", dict(key_type=tf.int32)),
+      (NotImplementedError, "float32", dict(dtype=tf.float64)),
+      (ValueError, "constraint", dict(constraint=tf.identity)),
+      (RuntimeError, "localized", dict(mode="localised:0")),
+      (RuntimeError, "rank 1", dict(mode="localized:1")),
+      (RuntimeError, "mode", dict(mode=0)),
+      (TypeError, "unknown argument capacity", dict(capacity=5)),
+      (ValueError, "init_capacity must be a positive integer", dict(init_capacity=0)),
+      (ValueError, "max_load_factor", dict(max_load_factor=1.5)),
+      (ValueError, "evict_strategy must be one of kLru", dict(evict_strategy="lru")),
+      (ValueError, "filter_ratio", dict(filter_ratio=2.)),
+      (ValueError, "filter_ratio is for", dict(filter_ratio=.5, var_type="hbm")),
+      (NotImplementedError, "max_capacity", dict(max_capacity=1024)),
+      (ValueError, "one of random, ones, zeros, normal, uniform, or a number",
+       dict(initializer="he")),
+      (ValueError, "or a number, got 'normal'",
+       dict(initializer="normal", var_type="hbm")),
+      (TypeError, "initializer", dict(initializer=[1.])),
+  )
+  def test_wrong_arguments(self, error, words, kwargs):
+    with self.assertRaisesRegex(error, "(?s)'v'.*" + words if error is not RuntimeError
+                                else words):
+      sok.DynamicVariable(**dict(dict(dimension=4, name="v"), **kwargs))
+
+  def test_every_documented_argument_is_taken(self):
+    v = sok.DynamicVariable(
+        4, init_capacity=1024, max_hbm_for_vectors=.5, max_load_factor=.6,
+        max_bucket_size=64, block_size=256, device_id=0, io_by_cpu=True,
+        evict_strategy="kLfu", filter_ratio=.25)
+    self.assertEqual(v.filter_ratio, .25)
+    self.assertLen(v.config_dict, 9)
+
+  def test_trains_as_an_embedding_variable_does(self):
+    v = sok.DynamicVariable(2, "ones", name="v")
+    e = tf.get_embedding_variable("e", embedding_dim=2,
+                                  initializer=tf.ones_initializer())
+    ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([4, 4, -9], tf.int64),
+                          [2, 2])
+    outputs = sok.lookup_sparse([v, e], [ids, ids], combiners=["sum", "sum"])
+    loss = tf.add_n([tf.reduce_sum(o ** 2) for o in outputs])
+    train = tf.compat.v1.train.AdamOptimizer(.1).minimize(loss)
+    session = self._session()
+    for _ in range(3):
+      session.run(train)
+    mine, other = session.run([sok.export(v), sok.export(e)])
+    np.testing.assert_array_equal(mine[0], [-9, 4])
+    np.testing.assert_array_equal(mine[0], other[0])
+    np.testing.assert_array_equal(mine[1], other[1])
+    self.assertEqual(session.run(v.size).tolist(), [2, 2])
+    np.testing.assert_array_equal(session.run(v.indices), [-9, 4])
+
+  def test_lookup_inserts_nothing(self):
+    v = sok.DynamicVariable(2, "ones")
+    session = self._session()
+    session.run(tf.nn.embedding_lookup(v, [1, 2]))
+    self.assertEqual(session.run(v.size).tolist(), [0, 2])
+
+  def test_assign_and_export(self):
+    v = sok.DynamicVariable(2, "zeros")
+    session = self._session()
+    session.run(sok.assign(v, [2 ** 40, -1, 0, -1], np.arange(8).reshape(4, 2)))
+    keys, values = session.run(sok.export(v))
+    np.testing.assert_array_equal(keys, [-1, 0, 2 ** 40])
+    np.testing.assert_array_equal(values, [[6, 7], [4, 5], [0, 1]])
+    self.assertEqual(keys.dtype, np.int64)
+    session.run(sok.assign(v, tf.constant([0], tf.int32), tf.constant([[9., 9.]])))
+    np.testing.assert_array_equal(
+        session.run(tf.nn.embedding_lookup(v, [0, -1])), [[9, 9], [6, 7]])
+
+  def test_assign_keeps_slots(self):
+    v = sok.DynamicVariable(1, "zeros")
+    optimizer = tf.compat.v1.train.MomentumOptimizer(1., .5)
+    train = optimizer.minimize(
+        tf.reduce_sum(sok.all2all_dense_embedding(v, tf.constant([3], tf.int64))))
+    session = self._session()
+    session.run(train)
+    session.run(sok.assign(v, [3], [[10.]]))
+    session.run(train)
+    # The second step moves by 1 + 0.5 * 1.
+    np.testing.assert_allclose(session.run(sok.export(v))[1], [[8.5]])
+
+  def test_assign_refuses(self):
+    v = sok.DynamicVariable(2, name="v")
+    with self.assertRaisesRegex(ValueError, "'v'.*values must have shape"):
+      sok.assign(v, [1, 2], [[1., 2.]])
+    with self.assertRaisesRegex(ValueError, "'v'.*one axis"):
+      sok.assign(v, [[1, 2]], [[1., 2.]])
+    dense = tf.compat.v1.get_variable("dense", [2, 2])
+    for function in (lambda x: sok.assign(x, [1], [[1.]]), sok.export):
+      with self.assertRaisesRegex(TypeError, "expected a SOK variable"):
+        function(dense)
+
+  def test_scatter(self):
+    v = sok.DynamicVariable(1, "1")
+    session = self._session()
+    delta = tf.IndexedSlices(tf.constant([[1.], [2.], [5.]]), tf.constant([7, 8, 7]))
+    session.run(v.scatter_sub(delta))
+    np.testing.assert_array_equal(session.run(sok.export(v))[1], [[-5], [-1]])
+    session.run(v.scatter_add(delta))
+    np.testing.assert_array_equal(session.run(sok.export(v))[1], [[1], [1]])
+    session.run(v.scatter_update(delta))
+    np.testing.assert_array_equal(session.run(sok.export(v))[1], [[5], [2]])
+
+  def test_sparse_read_and_evict(self):
+    v = sok.DynamicVariable(2, "3")
+    session = self._session()
+    session.run(sok.assign(v, [1], [[4., 5.]]))
+    rows, keys, values = session.run(sok.sparse_read_and_evict(v, [6, 1]))
+    np.testing.assert_array_equal(rows, [[3, 3], [4, 5]])
+    self.assertEqual([keys.shape, values.shape], [(0,), (0, 2)])
+    np.testing.assert_array_equal(session.run(v.indices), [1, 6])
+    for other in (sok.DynamicVariable(2, var_type="hbm"), sok.Variable(np.ones([2, 2]))):
+      with self.assertRaisesRegex(TypeError, "hybrid"):
+        sok.sparse_read_and_evict(other, [1])
+
+  def test_saver(self):
+    v = sok.DynamicVariable(2, "random", name="scope/v")
+    saver = tf.compat.v1.train.Saver()
+    path = self.create_tempdir().full_path + "/model"
+    session = self._session()
+    session.run(sok.assign(v, [5], [[1., 2.]]))
+    before = session.run(tf.nn.embedding_lookup(v, [5, 6]))
+    saver.save(session, path)
+    with tf.compat.v1.Session() as other:
+      saver.restore(other, path)
+      np.testing.assert_array_equal(
+          other.run(tf.nn.embedding_lookup(v, [5, 6])), before)
+
+  def test_filter_variables(self):
+    dense = tf.compat.v1.get_variable("d", [2])
+    v, w = sok.DynamicVariable(1), sok.Variable(np.ones([2, 1]))
+    sparse, others = sok.filter_variables([v, dense, w])
+    self.assertEqual([id(x) for x in sparse], [id(v), id(w)])
+    self.assertEqual([id(x) for x in others], [id(dense)])
+
+
+class All2AllDenseEmbeddingTest(absltest.TestCase):
+
+  def test_rows_in_order_and_gradient(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      v = sok.DynamicVariable(2, "zeros", name="v")
+      ids = tf.compat.v1.placeholder(tf.int64, [None])
+      rows = sok.all2all_dense_embedding(v, ids)
+      self.assertEqual(rows.shape.as_list(), [None, 2])
+      gradient = tf.gradients(tf.reduce_sum(rows), v)[0]
+      session.run(tf.compat.v1.global_variables_initializer())
+      session.run(sok.assign(v, [3, -4], [[1., 2.], [3., 4.]]))
+      found, grad = session.run([rows, gradient], {ids: [3, -4, 3, 9]})
+      np.testing.assert_array_equal(found, [[1, 2], [3, 4], [1, 2], [0, 0]])
+      self.assertEqual(dict(zip(grad.indices, grad.values[:, 0])), {3: 2, -4: 1, 9: 1})
+      self.assertEqual(session.run(rows, {ids: []}).shape, (0, 2))
+      self.assertEqual(sok.all2all_dense_embedding(v, [1, 2]).shape.as_list(), [2, 2])
+
+  def test_refuses(self):
+    with tf.Graph().as_default():
+      v = sok.DynamicVariable(2, name="v")
+      with self.assertRaisesRegex(ValueError, "'v'.*one axis"):
+        sok.all2all_dense_embedding(v, [[1, 2]])
+      with self.assertRaisesRegex(TypeError, "param must be"):
+        sok.all2all_dense_embedding(tf.zeros([2, 2]), [1])
+      with self.assertRaisesRegex(TypeError, "'v'.*int32 or int64"):
+        sok.all2all_dense_embedding(v, [1.])
+
+
+if __name__ == "__main__":
+  absltest.main()

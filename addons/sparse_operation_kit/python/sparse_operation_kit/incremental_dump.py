@@ -1,0 +1,87 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""sok.incremental_model_dump: the rows that changed since some time."""
+
+import calendar
+import datetime
+
+import numpy as np
+import tensorflow as tf
+
+from sparse_operation_kit import collectives
+from sparse_operation_kit import dynamic_variable
+from sparse_operation_kit import table_files
+
+
+def incremental_model_dump(sok_vars, time_threshold, sess=None):
+  """Returns the rows that were trained, assigned or loaded after a time, of all ranks.
+
+  Every rank calls it with the same arguments and gets the same answer. Rows are stamped
+  with whole seconds: what changed in the second in which the time lies is in it too.
+  Clocks of ranks may differ: choose the time a few seconds early. A row that was only
+  looked up did not change and is not in it.
+
+  Example:
+
+    since = datetime.datetime.now(datetime.timezone.utc)
+    ...                                                              # train
+    keys, values = sok.incremental_model_dump([v], since, session)   # [K], [K, dim]
+
+  Args:
+    sok_vars: list of `sok.DynamicVariable` of var_type "hybrid", or one.
+    time_threshold: `datetime.datetime`, in UTC if it names no zone; or a list of them,
+      one per variable.
+    sess: `tf.Session`; None: the default one.
+
+  Returns:
+    (keys, values): for each variable an array `[K]` of its key's type in ascending order,
+    and float32 `[K, dim]`.
+
+  Raises:
+    TypeError: another kind of variable, or of time.
+    ValueError: the lists differ in length, there is no session, or ranks differ in the
+      arguments.
+    RuntimeError: another rank failed or did not come.
+  """
+  what = "sok.incremental_model_dump"
+  sess = sess or tf.compat.v1.get_default_session()
+  if sess is None:
+    raise ValueError("%s: there is no default session; pass sess=" % what)
+  sok_vars = list(sok_vars) if isinstance(sok_vars, (list, tuple)) else [sok_vars]
+  for var in sok_vars:
+    if not (isinstance(var, dynamic_variable.DynamicVariable) and
+            var.versions_are_times):
+      raise TypeError("%s: expected sok.DynamicVariables of var_type 'hybrid', got %r" %
+                      (what, var))
+  if not isinstance(time_threshold, (list, tuple)):
+    time_threshold = [time_threshold] * len(sok_vars)
+  if len(time_threshold) != len(sok_vars):
+    raise ValueError("%s: expected one time, or one per variable: got %d times and %d "
+                     "variables" % (what, len(time_threshold), len(sok_vars)))
+  limits = [_seconds(t, what) for t in time_threshold]
+  channel = collectives.channel(what)
+  channel.check_equal("the variables", repr([v.name for v in sok_vars]))
+  all_keys, all_values = [], []
+  for var, limit in zip(sok_vars, limits):
+    contents, error = None, None
+    try:
+      contents = table_files.access(var).read(sess)
+    except Exception as e:  # pylint: disable=broad-except
+      error = e
+    channel.check(error)
+    mine = (contents.versions >= limit) & table_files.placed_here(var, contents.keys)
+    keys = np.concatenate(channel.gather(contents.keys[mine]))
+    values = np.concatenate(channel.gather(contents.values[mine]))
+    order = np.argsort(keys, kind="stable")
+    all_keys.append(keys[order].astype(var.key_dtype.as_numpy_dtype))
+    all_values.append(values[order])
+  return all_keys, all_values
+
+
+def _seconds(time, what):
+  """Returns whole seconds since 1970."""
+  if not isinstance(time, datetime.datetime):
+    raise TypeError("%s: time_threshold must be a datetime.datetime, got %r" %
+                    (what, time))
+  # In UTC, whether or not it says so.
+  return calendar.timegm(time.utctimetuple())

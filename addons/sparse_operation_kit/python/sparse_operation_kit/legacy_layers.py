@@ -1,0 +1,203 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The layers of SOK before 2.0, on the tables of today.
+
+  sok.Init(global_batch_size=8192)
+  layer = sok.DistributedEmbedding(combiner="sum", max_vocabulary_size_per_gpu=10000,
+                                   embedding_vec_size=16, slot_num=26, max_nnz=5)
+  emb = layer(ids)                                         # [batch, 26, 16]
+"""
+
+import numbers
+
+import tensorflow as tf
+
+from sparse_operation_kit import communication
+from sparse_operation_kit import dense_lookup
+from sparse_operation_kit import dynamic_variable
+from sparse_operation_kit import initialization
+from sparse_operation_kit import lookup
+from sparse_operation_kit import static_variable
+from sparse_operation_kit import variables
+
+
+def Init(global_batch_size=None, seed=None, **kwargs):  # pylint: disable=invalid-name
+  """Prepares SparseOperationKit, as `sok.init` does.
+
+  Args:
+    global_batch_size: accepted; batches of any size work.
+    seed: int, or None: of the graph's random initial rows, set here for all of them.
+    **kwargs: of `sok.init`.
+
+  Returns:
+    An op that does nothing, for scripts that run it first.
+
+  Raises:
+    ValueError: global_batch_size is no positive integer, or as of `sok.init`.
+  """
+  if global_batch_size is not None:
+    _check_size("sok.Init", "global_batch_size", global_batch_size)
+  initialization.init(**kwargs)
+  if seed is not None:
+    tf.compat.v1.set_random_seed(seed)
+  return tf.no_op(name="sok_Init")
+
+
+def split_embedding_variable_from_others(vars_):
+  """Splits variables into those of SOK's layers and all others.
+
+  Args:
+    vars_: iterable of variables.
+
+  Returns:
+    Two lists, each in the order of `vars_`.
+  """
+  return variables.filter_variables(vars_)
+
+
+def _check_size(what, name, value):
+  if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+    raise ValueError("%s: %s must be a positive integer, got %r" % (what, name, value))
+
+
+class _Embedding(tf.keras.layers.Layer):
+  """A layer that owns one table."""
+
+  def __init__(self, max_vocabulary_size_per_gpu, embedding_vec_size, slot_num,
+               use_hashtable, key_dtype, embedding_initializer, kwargs):
+    super(_Embedding, self).__init__(**kwargs)
+    what = type(self).__name__
+    for name, value in (("max_vocabulary_size_per_gpu", max_vocabulary_size_per_gpu),
+                        ("embedding_vec_size", embedding_vec_size),
+                        ("slot_num", slot_num)):
+      _check_size("sok." + what, name, value)
+    key_dtype = tf.as_dtype(tf.int64 if key_dtype is None else key_dtype)
+    if key_dtype not in (tf.int64, tf.int32):
+      raise ValueError("sok.%s: key_dtype must be int64 or int32, got %s" %
+                       (what, key_dtype.name))
+    self._slot_num = slot_num
+    self._vec_size = embedding_vec_size
+    self._variable = self._make(max_vocabulary_size_per_gpu, use_hashtable, key_dtype,
+                                embedding_initializer)
+
+  def _make(self, rows_per_gpu, use_hashtable, key_dtype, initializer):
+    initializer = tf.keras.initializers.get(initializer)
+    if initializer is None:
+      initializer = tf.random_uniform_initializer(-.05, .05)
+    name = self.name + "/embedding"
+    if use_hashtable:
+      return dynamic_variable.DynamicVariable(
+          self._vec_size, initializer, var_type="hbm", key_type=key_dtype, name=name)
+    return static_variable.Variable(
+        shape=[rows_per_gpu * communication.num_ranks(), self._vec_size],
+        initializer=initializer, name=name)
+
+  @property
+  def embedding_variable(self):
+    """The table: `sok.DynamicVariable`, or `sok.Variable` without hash table."""
+    return self._variable
+
+
+class DistributedEmbedding(_Embedding):
+  """Pooled lookup of several slots in one table.
+
+  Example:
+
+    layer = sok.DistributedEmbedding("mean", 10000, 16, slot_num=3, max_nnz=2)
+    emb = layer(sparse_ids)               # ids [batch * 3, 2] -> [batch, 3, 16]
+
+  Args:
+    combiner: "sum" or "mean".
+    max_vocabulary_size_per_gpu: int; without hash table, keys are in
+      [0, max_vocabulary_size_per_gpu * ranks). A hash table grows as it must.
+    embedding_vec_size: int, length of a row.
+    slot_num: int.
+    max_nnz: int; accepted, samples may have any number of ids.
+    max_feature_num: accepted, as max_nnz.
+    use_hashtable: bool.
+    key_dtype: `tf.int64` or `tf.int32`; None: int64.
+    embedding_initializer: initializer or its name; None: uniform in [-0.05, 0.05).
+    **kwargs: of `tf.keras.layers.Layer`.
+
+  Raises:
+    ValueError: a size, combiner or key type that there is not.
+  """
+
+  def __init__(self, combiner, max_vocabulary_size_per_gpu, embedding_vec_size, slot_num,
+               max_nnz, max_feature_num=1, use_hashtable=True, key_dtype=None,
+               embedding_initializer=None, **kwargs):
+    if combiner not in ("sum", "mean"):
+      raise ValueError("sok.DistributedEmbedding: combiner must be 'sum' or 'mean', got %r"
+                       % (combiner,))
+    _check_size("sok.DistributedEmbedding", "max_nnz", max_nnz)
+    _check_size("sok.DistributedEmbedding", "max_feature_num", max_feature_num)
+    super(DistributedEmbedding, self).__init__(
+        max_vocabulary_size_per_gpu, embedding_vec_size, slot_num, use_hashtable,
+        key_dtype, embedding_initializer, kwargs)
+    self._combiner = combiner
+
+  def call(self, inputs, training=None):
+    """Looks up.
+
+    Args:
+      inputs: SparseTensor (or RaggedTensor) `[batch * slot_num, ids]`.
+      training: accepted; a lookup inserts nothing.
+
+    Returns:
+      float32 `[batch, slot_num, embedding_vec_size]`.
+    """
+    del training
+    pooled = lookup.lookup_sparse(self._variable, inputs, combiners=self._combiner)
+    return tf.reshape(pooled, [-1, self._slot_num, self._vec_size])
+
+
+class All2AllDenseEmbedding(_Embedding):
+  """One row for each id.
+
+  Example:
+
+    layer = sok.All2AllDenseEmbedding(10000, 16, slot_num=3, nnz_per_slot=2)
+    emb = layer(ids)                      # ids [batch, 3, 2] -> [batch, 3, 2, 16]
+
+  Args:
+    max_vocabulary_size_per_gpu: as of `DistributedEmbedding`.
+    embedding_vec_size: int, length of a row.
+    slot_num: int.
+    nnz_per_slot: int.
+    dynamic_input: bool: ids are `[n]`, any number, and the result `[n, dim]`.
+    use_hashtable: bool.
+    key_dtype: `tf.int64` or `tf.int32`; None: int64.
+    embedding_initializer: initializer or its name; None: uniform in [-0.05, 0.05).
+    **kwargs: of `tf.keras.layers.Layer`.
+
+  Raises:
+    ValueError: a size or key type that there is not.
+  """
+
+  def __init__(self, max_vocabulary_size_per_gpu, embedding_vec_size, slot_num,
+               nnz_per_slot, dynamic_input=False, use_hashtable=True, key_dtype=None,
+               embedding_initializer=None, **kwargs):
+    _check_size("sok.All2AllDenseEmbedding", "nnz_per_slot", nnz_per_slot)
+    super(All2AllDenseEmbedding, self).__init__(
+        max_vocabulary_size_per_gpu, embedding_vec_size, slot_num, use_hashtable,
+        key_dtype, embedding_initializer, kwargs)
+    self._nnz_per_slot = nnz_per_slot
+    self._dynamic_input = dynamic_input
+
+  def call(self, inputs, training=None):
+    """Looks up.
+
+    Args:
+      inputs: int64 or int32, `[batch, slot_num, nnz_per_slot]` or any shape of as many
+        numbers per sample; with dynamic_input `[n]`.
+      training: accepted; a lookup inserts nothing.
+
+    Returns:
+      float32 `[batch, slot_num, nnz_per_slot, dim]`, or `[n, dim]`.
+    """
+    del training
+    rows = dense_lookup.all2all_dense_embedding(self._variable,
+                                                tf.reshape(inputs, [-1]))
+    if self._dynamic_input:
+      return rows
+    return tf.reshape(rows, [-1, self._slot_num, self._nnz_per_slot, self._vec_size])

@@ -1,0 +1,167 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""sok.Saver: tables in the files of SOK before 2.0.
+
+`<variable>_keys.file` holds the keys (int64, or uint32 for int32 keys) and
+`<variable>_values.file` the rows (float32, row-major), both raw, without a header.
+"""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from embedding_variable.ops import checkpoint_ops
+
+from sparse_operation_kit import collectives
+from sparse_operation_kit import communication
+from sparse_operation_kit import rows
+from sparse_operation_kit import table_files
+from sparse_operation_kit import variables
+
+
+class Saver(object):
+  """Writes and reads tables; every method returns an op to run on every rank.
+
+  Optimizer slots are not in these files: see `sok.dump`, or `tf.train.Saver`.
+  """
+
+  def dump_to_file(self, embedding_variable, filepath):
+    """Returns the op that writes a table's rows; rank 0 writes those of all ranks.
+
+    Example:
+
+      session.run(sok.Saver().dump_to_file(layer.embedding_variable, "/data/tables"))
+
+    Args:
+      embedding_variable: SOK or embedding variable.
+      filepath: folder; it is created.
+
+    Raises:
+      TypeError: another variable.
+    """
+    var = _table(embedding_variable)
+    keys, values = rows.export(var)
+    channel = collectives.channel("sok.Saver/" + var.op.name)
+
+    def write(found, vectors):
+      error = None
+      mine = table_files.placed_here(var, found)
+      all_keys = np.concatenate(channel.gather(found[mine]))
+      all_values = np.concatenate(channel.gather(vectors[mine]))
+      try:
+        if communication.rank() == 0:
+          os.makedirs(filepath, exist_ok=True)
+          if all_keys.dtype == np.int32:
+            all_keys = all_keys.view(np.uint32)
+          all_keys.tofile(_path(filepath, var, "keys"))
+          all_values.tofile(_path(filepath, var, "values"))
+      except Exception as e:  # pylint: disable=broad-except
+        error = e
+      channel.check(error)
+      return np.int64(len(all_keys))
+
+    return tf.compat.v1.py_func(write, [keys, values], tf.int64, stateful=True,
+                                name="sok_dump_to_file").op
+
+  def restore_from_file(self, embedding_variable, filepath):
+    """Returns the op that replaces a table's rows by those of files.
+
+    Each rank keeps the keys that it holds, whatever number of ranks wrote them.
+
+    Args:
+      embedding_variable: SOK or embedding variable, initialized when the op runs.
+      filepath: folder.
+
+    Raises:
+      TypeError: another variable.
+    """
+    var = _table(embedding_variable)
+
+    def read():
+      keys, values = _read(filepath, var)
+      mine = np.ones(len(keys), bool)
+      if table_files.is_spread(var):
+        mine = table_files.placed_here(var, keys)
+      return keys[mine], values[mine]
+
+    keys, values = tf.compat.v1.py_func(read, [], [tf.int64, tf.float32], stateful=True,
+                                        name="sok_restore_from_file")
+    keys.set_shape([None])
+    values.set_shape([None, var.dim])
+    return _replace(var, keys, values)
+
+  def load_embedding_values(self, embedding_variable, tensors):
+    """Returns the op that sets rows: row i of the tensors is that of key i.
+
+    Args:
+      embedding_variable: SOK or embedding variable, initialized when the op runs.
+      tensors: float32 `[rows, dim]`, or a list of such, one below the other; the same
+        on all ranks, of which each keeps what it holds.
+
+    Raises:
+      TypeError: another variable.
+      ValueError: rows of another length.
+    """
+    var = _table(embedding_variable)
+    if isinstance(tensors, (list, tuple)):
+      tensors = tf.concat([tf.convert_to_tensor(t, tf.float32) for t in tensors], 0)
+    values = tf.convert_to_tensor(tensors, tf.float32)
+    if not values.shape.is_compatible_with([None, var.dim]):
+      raise ValueError("sok.Saver: the tensors for '%s' must have shape [rows, %d], got %s"
+                       % (var.op.name, var.dim, values.shape))
+    keys = tf.range(tf.shape(values, out_type=tf.int64)[0])
+    if table_files.is_spread(var):
+      mine = tf.compat.v1.py_func(lambda k: table_files.placed_here(var, k), [keys],
+                                  tf.bool, stateful=False)
+      mine.set_shape([None])
+      keys, values = tf.boolean_mask(keys, mine), tf.boolean_mask(values, mine)
+    return rows.write(var, keys, values)
+
+
+def _table(variable):
+  parts = variables.parts(variable)
+  if len(parts) != 1:
+    raise TypeError("sok.Saver: expected a SOK variable or an embedding variable without "
+                    "parts, got %r" % (variable,))
+  return parts[0]
+
+
+def _path(folder, var, what):
+  return os.path.join(folder, "%s_%s.file" % (var.op.name.replace("/", "_"), what))
+
+
+def _read(folder, var):
+  """Returns (keys int64 `[N]`, values float32 `[N, dim]`).
+
+  Raises:
+    ValueError: the files do not fit the variable or each other.
+  """
+  keys_path, values_path = _path(folder, var, "keys"), _path(folder, var, "values")
+  count, rest = divmod(os.path.getsize(values_path), 4 * var.dim)
+  size = os.path.getsize(keys_path)
+  if rest or size not in (4 * count, 8 * count):
+    raise ValueError("sok.Saver: %s has %d bytes and %s has %d: not keys and rows of %d "
+                     "float32 of '%s'" % (keys_path, size, values_path,
+                                          os.path.getsize(values_path), var.dim,
+                                          var.op.name))
+  # Keys of 4 bytes are those of an int32 table.
+  dtype = np.int64 if size == 8 * count else np.int32
+  keys = np.fromfile(keys_path, dtype).astype(np.int64)
+  if hasattr(var, "global_shape"):
+    num_rows = var.global_shape.as_list()[0]
+    if not np.array_equal(np.sort(keys), np.arange(num_rows)):
+      raise ValueError("sok.Saver: %s does not hold exactly the rows 0 to %d of '%s'" %
+                       (keys_path, num_rows - 1, var.op.name))
+  return keys, np.fromfile(values_path, np.float32).reshape(-1, var.dim)
+
+
+def _replace(var, keys, values):
+  """Returns the op that makes these a table's only rows."""
+  nothing = tf.zeros([0], tf.int64)
+  versions = nothing
+  if var.versions_are_times:
+    versions = tf.zeros_like(keys) + var.version_of_update(tf.constant(0, tf.int64))
+  with tf.device(var.device):
+    return checkpoint_ops.import_table(var.handle, keys, values, versions, nothing,
+                                       clear=True)

@@ -1,0 +1,164 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the interface of SOK before 2.0, in one process."""
+
+import os
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+from sparse_operation_kit import experiment as sok
+
+
+class _GraphTest(parameterized.TestCase):
+
+  def setUp(self):
+    super(_GraphTest, self).setUp()
+    graph = tf.Graph().as_default()
+    graph.__enter__()
+    self.addCleanup(graph.__exit__, None, None, None)
+
+  def _session(self):
+    session = tf.compat.v1.Session()
+    self.addCleanup(session.close)
+    session.run(tf.compat.v1.global_variables_initializer())
+    return session
+
+
+class LayersTest(_GraphTest):
+
+  def test_init_is_an_op(self):
+    operation = sok.Init(global_batch_size=64, seed=5)
+    self._session().run(operation)
+    self.assertEqual(tf.compat.v1.get_default_graph().seed, 5)
+    with self.assertRaisesRegex(ValueError, "global_batch_size"):
+      sok.Init(global_batch_size=0)
+
+  @parameterized.product(use_hashtable=[True, False], combiner=["sum", "mean"])
+  def test_distributed_embedding_trains(self, use_hashtable, combiner):
+    layer = sok.DistributedEmbedding(
+        combiner, max_vocabulary_size_per_gpu=8, embedding_vec_size=4, slot_num=2,
+        max_nnz=2, use_hashtable=use_hashtable, embedding_initializer="ones")
+    ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0], [3, 0]],
+                          tf.constant([1, 2, 2, 7], tf.int64), [4, 2])
+    output = layer(ids, training=True)
+    self.assertEqual(output.shape.as_list(), [2, 2, 4])
+    train = tf.compat.v1.train.GradientDescentOptimizer(.5).minimize(
+        tf.reduce_sum(output))
+    session = self._session()
+    first = 2. if combiner == "sum" else 1.
+    np.testing.assert_array_equal(
+        session.run(output)[..., 0], [[first, 1.], [0., 1.]])
+    session.run(train)
+    rows = session.run(tf.nn.embedding_lookup(layer.embedding_variable, [1, 2, 7, 3]))
+    share = .5 if combiner == "sum" else .25
+    np.testing.assert_allclose(rows[:, 0], [1 - share, .5 - share, .5, 1.])
+    self.assertEqual([id(v) for v in layer.trainable_variables],
+                     [id(layer.embedding_variable)])
+    self.assertEqual([id(v) for v in tf.compat.v1.trainable_variables()],
+                     [id(layer.embedding_variable)])
+
+  def test_all2all_dense_embedding(self):
+    layer = sok.All2AllDenseEmbedding(100, 4, slot_num=3, nnz_per_slot=2)
+    dynamic = sok.All2AllDenseEmbedding(100, 4, 3, 2, dynamic_input=True,
+                                        key_dtype=tf.int32)
+    ids = np.arange(12).reshape(2, 3, 2)
+    output = layer(tf.constant(ids))
+    flat = dynamic(tf.constant(np.arange(5), tf.int32))
+    self.assertEqual(output.shape.as_list(), [2, 3, 2, 4])
+    session = self._session()
+    rows = session.run(output)
+    self.assertBetween(rows.min(), -.05, 0.)
+    self.assertBetween(rows.max(), 0., .05)
+    np.testing.assert_array_equal(
+        rows, session.run(tf.nn.embedding_lookup(layer.embedding_variable, ids)))
+    self.assertEqual(session.run(flat).shape, (5, 4))
+    self.assertIsInstance(layer.embedding_variable, sok.DynamicVariable)
+    self.assertEqual(dynamic.embedding_variable.key_type, tf.int32)
+
+  def test_split(self):
+    dense = tf.compat.v1.get_variable("d", [1])
+    layer = sok.All2AllDenseEmbedding(10, 4, 1, 1)
+    ours, others = sok.split_embedding_variable_from_others(
+        [dense, layer.embedding_variable])
+    self.assertEqual([id(v) for v in ours], [id(layer.embedding_variable)])
+    self.assertEqual([id(v) for v in others], [id(dense)])
+
+  @parameterized.parameters(
+      ("combiner", dict(combiner="sqrtn")), ("slot_num", dict(slot_num=0)),
+      ("embedding_vec_size", dict(embedding_vec_size=1.5)), ("max_nnz", dict(max_nnz=-1)),
+      ("key_dtype", dict(key_dtype=tf.float32)),
+      ("max_vocabulary", dict(max_vocabulary_size_per_gpu=None)))
+  def test_wrong_arguments(self, words, kwargs):
+    good = dict(combiner="sum", max_vocabulary_size_per_gpu=8, embedding_vec_size=4,
+                slot_num=2, max_nnz=2)
+    with self.assertRaisesRegex(ValueError, words):
+      sok.DistributedEmbedding(**dict(good, **kwargs))
+
+
+class SaverTest(_GraphTest):
+
+  def setUp(self):
+    super(SaverTest, self).setUp()
+    self._folder = self.create_tempdir().full_path + "/saved"
+
+  @parameterized.parameters((tf.int64, np.int64), (tf.int32, np.uint32))
+  def test_round_trip(self, key_type, file_type):
+    v = sok.DynamicVariable(2, "1", var_type="hbm", key_type=key_type, name="scope/v")
+    saver = sok.Saver()
+    session = self._session()
+    session.run(sok.assign(v, [5, -3], [[1., 2.], [3., 4.]]))
+    session.run(saver.dump_to_file(v, self._folder))
+    self.assertEqual(sorted(os.listdir(self._folder)),
+                     ["scope_v_keys.file", "scope_v_values.file"])
+    keys = np.fromfile(self._folder + "/scope_v_keys.file", file_type)
+    np.testing.assert_array_equal(keys.view(key_type.as_numpy_dtype), [-3, 5])
+    np.testing.assert_array_equal(
+        np.fromfile(self._folder + "/scope_v_values.file", np.float32), [3, 4, 1, 2])
+    session.run(sok.assign(v, [5, 9], [[0., 0.], [0., 0.]]))
+    session.run(saver.restore_from_file(v, self._folder))
+    found = session.run(sok.export(v))
+    np.testing.assert_array_equal(found[0], [-3, 5])
+    np.testing.assert_array_equal(found[1], [[3, 4], [1, 2]])
+
+  def test_load_embedding_values(self):
+    v = sok.DynamicVariable(2, "1", name="v")
+    w = sok.Variable(np.zeros([3, 2]))
+    values = np.arange(6, dtype=np.float32).reshape(3, 2)
+    session = self._session()
+    session.run(sok.Saver().load_embedding_values(v, [values[:1], tf.constant(values[1:])]))
+    session.run(sok.Saver().load_embedding_values(w, values))
+    np.testing.assert_array_equal(session.run(sok.export(v))[0], [0, 1, 2])
+    np.testing.assert_array_equal(session.run(sok.export(v))[1], values)
+    np.testing.assert_array_equal(session.run(w), values)
+    with self.assertRaisesRegex(ValueError, "must have shape"):
+      sok.Saver().load_embedding_values(v, np.zeros([3, 3]))
+
+  def test_refuses_files_that_do_not_fit(self):
+    v = sok.Variable(np.zeros([3, 2]), name="v")
+    session = self._session()
+    restore = sok.Saver().restore_from_file(v, self._folder)
+    os.makedirs(self._folder)
+    with self.assertRaisesRegex(tf.errors.OpError, "v_values.file"):
+      session.run(restore)
+    np.zeros(5, np.float32).tofile(self._folder + "/v_values.file")
+    np.arange(3).tofile(self._folder + "/v_keys.file")
+    with self.assertRaisesRegex(tf.errors.OpError, "not keys and rows"):
+      session.run(restore)
+    np.zeros(6, np.float32).tofile(self._folder + "/v_values.file")
+    np.array([0, 1, 1]).tofile(self._folder + "/v_keys.file")
+    with self.assertRaisesRegex(tf.errors.OpError, "exactly the rows 0 to 2"):
+      session.run(restore)
+
+  def test_refuses_other_variables(self):
+    dense = tf.compat.v1.get_variable("d", [1, 1])
+    for method in (sok.Saver().dump_to_file, sok.Saver().restore_from_file,
+                   sok.Saver().load_embedding_values):
+      with self.assertRaisesRegex(TypeError, "expected a SOK variable"):
+        method(dense, "x")
+
+
+if __name__ == "__main__":
+  absltest.main()

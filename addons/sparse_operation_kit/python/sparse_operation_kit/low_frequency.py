@@ -1,0 +1,138 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The filter of rare keys: lookup_sparse(..., use_low_frequency_filter=True).
+
+A key that has no row yet takes part in a lookup only with its table's `filter_ratio` as
+probability; otherwise it counts as a row of zeros and is not trained. Its owner draws
+anew in each call, for all ranks alike. So ids are asked about first, in an exchange like
+that of rows but with one number per distinct key, and those refused are left out of the
+lookup proper.
+"""
+
+import collections
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.framework import sparse_tensor
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import random_ops
+
+from embedding_variable import _lib
+from embedding_variable.lookup import pooled
+
+from sparse_operation_kit import communication
+from sparse_operation_kit import dynamic_config
+from sparse_operation_kit import exchange
+from sparse_operation_kit import settings
+from sparse_operation_kit import watch
+
+_gen = _lib.load()
+
+_DEVICE = "/device:CPU:0"
+
+# What is left to look up: lists by table. divisors: float32 `[B]` by which the sums are
+# divided, or None.
+Filtered = collections.namedtuple(
+    "Filtered", ["sp_ids", "sp_weights", "combiners", "divisors"])
+
+
+def filter_ids(params, sp_ids, sp_weights, combiners):
+  """Leaves out the ids that are refused.
+
+  Args:
+    params, sp_ids, sp_weights, combiners: as `embedding_variable.lookup_sparse` takes
+      them; every param a `sok.DynamicVariable` of var_type "hybrid".
+
+  Returns:
+    A Filtered, whose combiners are all "sum".
+
+  Raises:
+    TypeError: a param is something else.
+  """
+  for param in params:
+    if getattr(param, "backend_type", None) != dynamic_config.HYBRID:
+      raise TypeError(
+          "sok.lookup_sparse: use_low_frequency_filter needs sok.DynamicVariables of "
+          "var_type 'hybrid', got %r" % (param,))
+  weights = [None] * len(params) if sp_weights is None else sp_weights
+  with ops.name_scope("low_frequency_filter"):
+    requests = [pooled.Request(*args)
+                for args in zip(params, sp_ids, weights, combiners)]
+  with ops.name_scope(None), ops.name_scope("sok_admission") as scope, \
+      ops.device(None), ops.device(_DEVICE):
+    masks = _masks(params, requests, scope[:-1])
+    left = [_left(request, mask) for request, mask in zip(requests, masks)]
+  return Filtered([ids for ids, _, _ in left], [w for _, w, _ in left],
+                  ["sum"] * len(left), [d for _, _, d in left])
+
+
+def finish(outputs, divisors):
+  """Returns the pooled outputs of what `filter_ids` left, divided where they must be."""
+  return [
+      output if divisor is None else math_ops.div_no_nan(
+          output, array_ops.expand_dims(divisor, 1))
+      for output, divisor in zip(outputs, divisors)
+  ]
+
+
+def _masks(params, requests, call):
+  """Returns a list of bool `[N]`: which ids are shown."""
+  num_ranks = communication.num_ranks()
+  names = [p.op.name for p in params]
+  placements = [exchange.ranks_of(p, num_ranks) for p in params]
+  ratios = [p.filter_ratio for p in params]
+  fingerprint = exchange.fingerprint_of(
+      settings.exchange_dtype(), "admission", num_ranks, names, placements, ratios)
+  ids = [math_ops.cast(r.ids, dtypes.int64) for r in requests]
+  # Each id is a sample of its own: what comes back is in their order.
+  counts = [array_ops.size(x, out_type=dtypes.int64) for x in ids]
+  dims = [1] * len(params)
+  message, splits, route = _gen.sok_route(
+      ids, [math_ops.range(n + 1) for n in counts], counts, [],
+      names=names,
+      combiners=["sum"] * len(params),
+      dims=dims,
+      placements=[r for ranks in placements for r in ranks],
+      placement_sizes=[len(ranks) for ranks in placements],
+      num_ranks=num_ranks,
+      dedup=True,
+      fingerprint=fingerprint,
+      call=call,
+      name="route")
+  if num_ranks > 1:
+    message, splits = exchange.alltoall(message, splits, "keys")
+  handles = [p.handle for p in params]
+  seed = random_ops.random_uniform([], maxval=dtypes.int64.max, dtype=dtypes.int64)
+  flags, flag_splits = _gen.sok_admit(
+      handles, message, splits, seed, ratios=ratios, fingerprint=fingerprint,
+      name="admit")
+  if num_ranks > 1:
+    flags, _ = exchange.alltoall(flags, flag_splits, "flags")
+    watch.start()
+  shown = _gen.sok_pool(
+      handles, [], route, flags, route, message, splits,
+      dims=dims, wire="float32", num_ranks=num_ranks, fingerprint=fingerprint, call=call,
+      name="pool")
+  return [array_ops.reshape(s, [-1]) > .5 for s in shown]
+
+
+def _left(request, mask):
+  """Returns (ids, weights, divisor) of one table without the ids that are refused."""
+  samples = pooled.sample_of_ids(request.rows)
+  divisor = None
+  if request.combiner != "sum":
+    divisor = pooled.sum_of_weights(
+        request.combiner, samples, request.weights, request.batch_size)
+  kept = array_ops.boolean_mask(samples, mask)
+  indices = array_ops.stack([kept, array_ops.zeros_like(kept)], axis=1)
+  shape = array_ops.stack([math_ops.cast(request.batch_size, dtypes.int64), 1])
+  if request.static_batch is not None:
+    shape = ops.convert_to_tensor([request.static_batch, 1], dtypes.int64)
+  ids = sparse_tensor.SparseTensor(
+      indices, array_ops.boolean_mask(request.ids, mask), shape)
+  weights = None
+  if request.weights is not None:
+    weights = sparse_tensor.SparseTensor(
+        indices, array_ops.boolean_mask(request.weights, mask), shape)
+  return ids, weights, divisor

@@ -1,0 +1,146 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""sok.OptimizerWrapper and sok.SGD.
+
+Stock optimizers work on embedding variables as they are, so these are thin: a name that
+scripts use, and the methods that they call on it.
+"""
+
+import tensorflow as tf
+
+_train = tf.compat.v1.train
+
+# Where optimizers keep their learning rate.
+_RATES = ("lr", "_learning_rate", "_lr")
+
+
+class OptimizerWrapper(object):
+  """Makes an optimizer train SOK variables; any `tf.train` or Keras one.
+
+  Only rows with a gradient change; of an optimizer with momentum, the momentum of other
+  rows does not decay. Every other attribute is the wrapped optimizer's.
+
+  Example:
+
+    optimizer = sok.OptimizerWrapper(tf.train.AdamOptimizer(0.001))
+    sparse, dense = sok.filter_variables(tf.trainable_variables())
+    train_op = optimizer.apply_gradients(zip(tf.gradients(loss, sparse), sparse))
+
+  Raises:
+    TypeError: not an optimizer.
+  """
+
+  def __init__(self, optimizer):
+    if not isinstance(optimizer, (_train.Optimizer, tf.keras.optimizers.Optimizer)):
+      raise TypeError("sok.OptimizerWrapper: expected a tf.train or tf.keras optimizer, "
+                      "got %r" % (optimizer,))
+    self._optimizer = optimizer
+
+  @property
+  def optimizer(self):
+    """The optimizer that is wrapped."""
+    return self._optimizer
+
+  @property
+  def _is_keras(self):
+    return isinstance(self._optimizer, tf.keras.optimizers.Optimizer)
+
+  @property
+  def lr(self):
+    """The learning rate, as the optimizer keeps it.
+
+    Raises:
+      AttributeError: it keeps none.
+    """
+    for name in _RATES:
+      if hasattr(self._optimizer, name):
+        return getattr(self._optimizer, name)
+    raise AttributeError("%s has no learning rate" % type(self._optimizer).__name__)
+
+  def get_slot_names(self):
+    """Returns a list of strings."""
+    return list(self._optimizer.get_slot_names())
+
+  def get_slot(self, var, slot_name):
+    """Returns the slot of a variable, or None where `tf.train` gives None."""
+    return self._optimizer.get_slot(var, slot_name)
+
+  @property
+  def _slots(self):
+    return self._optimizer._slots  # pylint: disable=protected-access
+
+  def _create_slots(self, var_list):
+    """Makes the slots of variables before the first update."""
+    self._optimizer._create_slots(list(var_list))  # pylint: disable=protected-access
+
+  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+    """Returns the op that updates variables.
+
+    Args:
+      grads_and_vars: iterable of (gradient, variable); pairs whose gradient is None
+        are left out.
+      global_step: variable to increment, or None. Keras optimizers count in
+        `iterations` and take none.
+      name: name of the op.
+
+    Raises:
+      ValueError: no variable has a gradient, or a Keras optimizer got a global_step.
+    """
+    pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+    if not pairs:
+      raise ValueError("sok.OptimizerWrapper: no variable has a gradient")
+    if not self._is_keras:
+      return self._optimizer.apply_gradients(pairs, global_step=global_step, name=name)
+    if global_step is not None:
+      raise ValueError("sok.OptimizerWrapper: a Keras optimizer counts its own steps; "
+                       "leave global_step out")
+    return self._optimizer.apply_gradients(pairs, name=name)
+
+  def minimize(self, loss, var_list=None, global_step=None, name=None):
+    """Returns the op that lowers a loss.
+
+    Args:
+      loss: scalar tensor, or for a Keras optimizer also a function that returns one.
+      var_list: variables; None: all trainable ones.
+      global_step: as of `apply_gradients`.
+      name: name of the op.
+    """
+    if callable(loss):
+      loss = loss()
+    if var_list is None:
+      var_list = tf.compat.v1.trainable_variables()
+    var_list = list(var_list)
+    return self.apply_gradients(
+        zip(tf.gradients(loss, var_list), var_list), global_step, name)
+
+  def __getattr__(self, name):
+    if name == "_optimizer":  # copying asks before there is one
+      raise AttributeError(name)
+    return getattr(self._optimizer, name)
+
+
+class SGD(_train.GradientDescentOptimizer):
+  """Gradient descent, `row -= lr * gradient`, whose rate is a variable.
+
+  Example:
+
+    optimizer = sok.SGD(lr=0.1)
+    train_op = optimizer.minimize(loss)
+    half = optimizer.lr.assign(optimizer.lr * 0.5)
+
+  Args:
+    lr: number, or a float32 variable or tensor.
+  """
+
+  def __init__(self, lr):
+    if not isinstance(lr, (tf.Variable, tf.Tensor)):
+      lr = tf.compat.v1.Variable(
+          float(lr), trainable=False, dtype=tf.float32, use_resource=True,
+          name="sok_SGD_lr")
+    super(SGD, self).__init__(lr, name="SGD")
+    self._lr = lr
+
+  @property
+  def lr(self):
+    """The variable (or tensor) of the learning rate."""
+    return self._lr

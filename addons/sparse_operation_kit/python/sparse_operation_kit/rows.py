@@ -1,0 +1,164 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of this rank's part of a table, in and out by key."""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import sort_ops
+
+from embedding_variable.ops import apply_ops
+from embedding_variable.ops import checkpoint_ops
+from embedding_variable.ops import gather_ops
+from embedding_variable.ops import row_ops
+
+from sparse_operation_kit import variables
+
+
+def _table(var, what):
+  parts = variables.parts(var)
+  if len(parts) != 1:
+    raise TypeError("sok.%s: expected a SOK variable or an embedding variable without "
+                    "parts, got %r" % (what, var))
+  return parts[0]
+
+
+def _keys(var, indices, what):
+  """Returns int64 `[M]`."""
+  keys = var.convert_ids(indices)
+  if keys.shape.ndims not in (None, 1):
+    raise ValueError("%s of '%s': indices must have one axis, got shape %s" %
+                     (what, var.op.name, keys.shape))
+  return math_ops.cast(keys, dtypes.int64)
+
+
+def _values(var, values, keys, what):
+  """Returns float32 `[M, dim]`."""
+  values = ops.convert_to_tensor(values, dtype=dtypes.float32)
+  shape = keys.shape.with_rank(1).concatenate([var.dim])
+  if not values.shape.is_compatible_with(shape):
+    raise ValueError("%s of '%s': values must have shape %s, got %s" %
+                     (what, var.op.name, shape, values.shape))
+  return values
+
+
+def write(var, indices, values, name=None):
+  """Returns the op that inserts or overwrites rows; slots of old rows stay.
+
+  Args:
+    var: an embedding variable.
+    indices: integers `[M]`; of equal ones the last counts.
+    values: float32 `[M, dim]`.
+    name: name of the op.
+  """
+  with ops.name_scope(name, "write_rows"), \
+      ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
+    keys = _keys(var, indices, "writing rows")
+    values = _values(var, values, keys, "writing rows")
+    unique, inverse, _ = row_ops.unique(keys)
+    last = math_ops.unsorted_segment_max(
+        math_ops.range(array_ops.size(keys)), inverse, array_ops.size(unique))
+    return row_ops.write_rows(
+        var.handle, unique, array_ops.zeros_like(unique),
+        var.version_of_update(ops.convert_to_tensor(-1, dtypes.int64)),
+        array_ops.gather(values, last), [], [], [])
+
+
+def subtract(var, indices, values, name=None):
+  """Returns the op that subtracts rows, inserting absent keys first.
+
+  Args:
+    var: an embedding variable.
+    indices: integers `[M]`; of equal ones the values are summed first.
+    values: float32 `[M, dim]`.
+    name: name of the op.
+  """
+  with ops.name_scope(name, "subtract_rows"), \
+      ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
+    keys = _keys(var, indices, "changing rows")
+    values = _values(var, values, keys, "changing rows")
+    return apply_ops.apply(
+        "SGD", [var.handle], [keys], [values], [1.],
+        var.version_of_update(ops.convert_to_tensor(-1, dtypes.int64)),
+        slot_names=[[]], slot_inits=[[]])
+
+
+def assign(var, indices, values):
+  """Inserts or overwrites rows in this rank's part of a table.
+
+  Slots of rows that were there stay. Keys are taken as they are: give each rank the
+  keys that it owns (floormod(key, number of ranks) equal to the rank, unless the
+  variable says otherwise), since no lookup over ranks finds others.
+
+  Example:
+
+    op = sok.assign(v, [3, 2 ** 40], [[1., 2.], [3., 4.]])
+
+  Args:
+    var: `sok.DynamicVariable`, `sok.Variable` or an embedding variable.
+    indices: integers `[M]`; of equal ones the last counts.
+    values: float32 `[M, dim]`.
+
+  Returns:
+    The op.
+
+  Raises:
+    TypeError: `var` is something else, or indices are not integers.
+    ValueError: shapes that do not fit.
+  """
+  return write(_table(var, "assign"), indices, values, "sok_assign")
+
+
+def export(var):
+  """Reads this rank's part of a table.
+
+  Example:
+
+    keys, values = session.run(sok.export(v))
+
+  Args:
+    var: `sok.DynamicVariable`, `sok.Variable` or an embedding variable.
+
+  Returns:
+    (indices, values): `[N]` of the key's type in ascending order and float32
+    `[N, dim]`, of one frozen moment, in CPU memory.
+
+  Raises:
+    TypeError: `var` is something else.
+  """
+  table = _table(var, "export")
+  with ops.name_scope("sok_export"), ops.colocate_with(None, ignore_existing=True), \
+      ops.device(table.device):
+    exported = checkpoint_ops.export_table(table.handle)
+    order = sort_ops.argsort(exported.keys)
+    keys = math_ops.cast(array_ops.gather(exported.keys, order), table.key_dtype)
+    return keys, array_ops.gather(exported.values, order)
+
+
+def sparse_read_and_evict(var, indices):
+  """Reads rows, inserting absent keys; says which rows were pushed out for them.
+
+  Args:
+    var: `sok.DynamicVariable` of var_type "hybrid".
+    indices: integers `[M]`.
+
+  Returns:
+    (embeddings, evicted_keys, evicted_values): float32 `[M, dim]`, `[E]` of the key's
+    type, float32 `[E, dim]`. A table without max_capacity evicts nothing: E is 0.
+
+  Raises:
+    TypeError: `var` is something else.
+  """
+  if getattr(var, "backend_type", None) != "hybrid":
+    raise TypeError("sok.sparse_read_and_evict: expected a sok.DynamicVariable of "
+                    "var_type 'hybrid', got %r" % (var,))
+  with ops.name_scope("sok_read_and_evict"), \
+      ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
+    keys = _keys(var, indices, "sok.sparse_read_and_evict")
+    # Subtracting nothing inserts what is absent, and leaves every row as it is.
+    nothing = array_ops.zeros([array_ops.size(keys), var.dim])
+    with ops.control_dependencies([subtract(var, keys, nothing)]):
+      embeddings = gather_ops.gather(var.handle, keys)
+    return (embeddings, array_ops.zeros([0], var.key_dtype),
+            array_ops.zeros([0, var.dim]))

@@ -1,0 +1,124 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A table's rows between a session and NumPy, by ops that are made once per graph."""
+
+import collections
+import time
+
+import numpy as np
+from tensorflow.python.framework import constant_op
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+
+from embedding_variable.ops import checkpoint_ops
+from embedding_variable.ops import handle_ops
+from embedding_variable.ops import row_ops
+
+from sparse_operation_kit import communication
+from sparse_operation_kit import exchange
+
+_ACCESS = "_sok_table_access"
+
+# keys int64 [N] ascending, values float32 [N, D], slots: list of float32 [N, D],
+# versions int64 [N], or [0] when not recorded.
+Contents = collections.namedtuple("Contents", ["keys", "values", "slots", "versions"])
+
+
+class Access(object):
+  """Reads and writes one table with some of its slots.
+
+  Attributes:
+    variable: the embedding variable.
+    columns: list of strings, the slots' columns.
+  """
+
+  def __init__(self, variable, columns):
+    self.variable = variable
+    self.columns = list(columns)
+    inits = [variable.slot_columns[c] for c in self.columns]
+    every = variable.slot_columns
+    with variable.graph.as_default(), ops.name_scope(None), \
+        ops.name_scope("sok_table_access"), ops.control_dependencies(None), \
+        ops.colocate_with(None, ignore_existing=True), ops.device(variable.device):
+      self._initialized = handle_ops.is_initialized(variable.handle)
+      # A slot that no update has used yet is created, so that it can be exported.
+      ensured, _ = row_ops.read_rows(
+          variable.handle, constant_op.constant([], dtypes.int64), list(every),
+          list(every.values()))
+      with ops.control_dependencies([ensured]):
+        self._export = checkpoint_ops.export_table(variable.handle, self.columns)
+      self._keys = array_ops.placeholder(dtypes.int64, [None])
+      self._versions = array_ops.placeholder(dtypes.int64, [None])
+      self._rows = [
+          array_ops.placeholder(dtypes.float32, [None, variable.dim])
+          for _ in range(1 + len(self.columns))
+      ]
+      self._imports = [
+          checkpoint_ops.import_table(
+              variable.handle, self._keys, self._rows[0], self._versions,
+              array_ops.zeros([0], dtypes.int64), self._rows[1:], self.columns, inits,
+              clear=clear) for clear in (False, True)
+      ]
+
+  def read(self, session):
+    """Returns the Contents of one frozen moment, sorted by key."""
+    table = session.run([self._export.keys, self._export.values,
+                         self._export.versions] + self._export.slots)
+    order = np.argsort(table[0], kind="stable")
+    sort = lambda rows: rows[order] if len(rows) == len(order) else rows
+    return Contents(table[0][order], table[1][order], [sort(s) for s in table[3:]],
+                    sort(table[2]))
+
+  def ensure_initialized(self, session):
+    """Initializes the table if nothing has."""
+    if not session.run(self._initialized):
+      session.run(self.variable.initializer)
+
+  def write(self, session, keys, values, slots, clear):
+    """Inserts or overwrites rows, emptying the table first if `clear`."""
+    versions = np.zeros([0], np.int64)
+    if self.variable.versions_are_times:
+      versions = np.full(len(keys), now(), np.int64)
+    feed = {self._keys: keys, self._versions: versions}
+    feed.update(zip(self._rows, [values] + slots))
+    session.run(self._imports[1 if clear else 0], feed)
+
+
+def now():
+  """Returns whole seconds since 1970, as rows are stamped with."""
+  return int(time.time())
+
+
+def access(variable, columns=()):
+  """Returns the Access of a table, made at the first call for these columns.
+
+  Raises:
+    RuntimeError: it is the first call, and the graph is finalized already.
+  """
+  cache = variable.graph.__dict__.setdefault(_ACCESS, {})
+  key = (variable.handle.name, tuple(columns), len(variable.slot_columns))
+  if key not in cache:
+    if variable.graph.finalized:
+      raise RuntimeError(
+          "sok: the graph of '%s' is finalized, and nothing can be added that reads or "
+          "writes the table. Call sok.dump, sok.load or sok.incremental_model_dump once "
+          "before, or pass a session of a graph that is not finalized" %
+          variable.op.name)
+    cache[key] = Access(variable, columns)
+  return cache[key]
+
+
+def placed_here(variable, keys):
+  """Returns bool `[N]`: which keys belong on this rank by the variable's placement."""
+  ranks = exchange.ranks_of(variable, communication.num_ranks())
+  return np.array(ranks)[np.mod(keys, len(ranks))] == communication.rank()
+
+
+def is_spread(variable):
+  """Returns whether other ranks hold other rows of a table."""
+  if communication.num_ranks() == 1:
+    return False
+  # SOK's own variables are, whether or not they were looked up yet.
+  return hasattr(variable, "num_gpus") or handle_ops.is_spread_over_ranks(
+      variable.handle)

@@ -1,0 +1,166 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Measures training steps over ranks; every rank is a process of this program.
+
+`benchmarks/exchange.py` starts it under Horovod. Rank 0 prints one line of JSON.
+"""
+
+import json
+import time
+import warnings
+
+from absl import app
+from absl import flags
+import numpy as np
+
+# Its generated code warns about NumPy's own changes.
+warnings.simplefilter("ignore", FutureWarning)
+
+import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
+import tensorflow as tf
+
+import embedding_variable
+from sparse_operation_kit import exchange
+import sparse_operation_kit as sok
+
+import defaults
+import ids as id_lib
+
+FLAGS = flags.FLAGS
+
+NAIVE = "naive"
+
+flags.DEFINE_enum("variant", "sok", ["sok", NAIVE], "Which way rows travel.")
+flags.DEFINE_string("dtype", "float32", "What rows travel as between ranks.")
+flags.DEFINE_bool("dedup", True, "Whether each distinct id of a batch is sent once.")
+flags.DEFINE_integer("hotness", 1, "Ids per sample and table.")
+flags.DEFINE_integer("dim", 16, "Floats per row.")
+flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
+flags.DEFINE_integer("batch", 2048, "Samples per step and rank.")
+flags.DEFINE_integer("steps", 30, "Measured steps.")
+flags.DEFINE_integer("warmup_steps", 8, "Steps before the clock starts.")
+
+_ROWS = 200 * 1000
+_NUM_BATCHES = 4
+
+
+def naive_lookup(variables, ids, hotness):
+  """The lookup that gathers all keys on all ranks and sends partial sums.
+
+  Args:
+    variables: list of T embedding variables; key k is on rank k % W.
+    ids: int64 `[T, B * hotness]`.
+    hotness: ids per sample.
+
+  Returns:
+    (outputs, bytes): float32 `[B, T * dim]`, and how many bytes a rank sends to others
+    in a step, forward and backward.
+  """
+  ranks, batch = hvd.size(), ids.shape.as_list()[1] // hotness
+  lengths = tf.fill([len(variables) * batch], tf.constant(hotness, tf.int64))
+  # A variable would be folded: what travels is what the input gave.
+  lengths += tf.reduce_min(ids[:, :1]) * 0
+  all_ids = hvd.allgather(tf.reshape(ids, [-1]), name="naive/keys")
+  all_lengths = hvd.allgather(lengths, name="naive/lengths")
+  all_ids = tf.reshape(all_ids, [ranks, len(variables), batch * hotness])
+  all_lengths = tf.reshape(all_lengths, [ranks, len(variables), batch])
+  features = []
+  for t in range(len(variables)):
+    keys = tf.reshape(all_ids[:, t], [-1])
+    samples = tf.repeat(tf.range(ranks * batch, dtype=tf.int64),
+                        tf.reshape(all_lengths[:, t], [-1]))
+    mine = tf.equal(keys % ranks, hvd.rank())
+    kept = tf.boolean_mask(samples, mine)
+    features.append(tf.SparseTensor(
+        tf.stack([kept, tf.zeros_like(kept)], 1), tf.boolean_mask(keys, mine),
+        [ranks * batch, 1]))
+  partial = embedding_variable.lookup_sparse(
+      variables, features, combiners=["sum"] * len(variables))
+  partial = tf.concat(partial, axis=1)
+  width = partial.shape.as_list()[1]
+  received, _ = hvd.alltoall(partial, splits=tf.constant([batch] * ranks, tf.int32),
+                             name="naive/rows")
+  outputs = tf.reduce_sum(tf.reshape(received, [ranks, batch, width]), axis=0)
+  keys = 8 * len(variables) * batch * (hotness + 1)
+  return outputs, (ranks - 1) * (keys + 2 * 4 * batch * width)
+
+
+def sok_lookup(variables, ids, hotness):
+  """As `naive_lookup`, by sok.lookup_sparse; the bytes are a tensor to fetch.
+
+  The gradient must have been built when `bytes` is called.
+  """
+  batch = ids.shape.as_list()[1] // hotness
+  splits = tf.range(0, batch * hotness + 1, hotness, dtype=tf.int64)
+  features = [tf.RaggedTensor.from_row_splits(ids[t], splits, validate=False)
+              for t in range(len(variables))]
+  outputs = tf.concat(sok.lookup_sparse(
+      variables, features, combiners=["sum"] * len(variables)), axis=1)
+
+  def sent():
+    call, = exchange.exchanges()
+    width = 4 if call.wire == "float32" else 2
+    parts = [(call.key_splits, 8), (call.row_splits, width)]
+    parts += [(grads, width) for grads in call.grad_splits]
+    return tf.add_n([
+        size * (tf.reduce_sum(tf.cast(s, tf.int64)) - tf.cast(s[hvd.rank()], tf.int64))
+        for s, size in parts
+    ])
+
+  return outputs, sent
+
+
+def measure():
+  """Returns a dict: step_ms (median), bytes (mean over ranks and steps), loss."""
+  workload = defaults.Workload(
+      "zipf", FLAGS.hotness, FLAGS.dim, tables=FLAGS.tables, batch=FLAGS.batch,
+      rows=_ROWS)
+  batches = id_lib.batches(workload, _NUM_BATCHES, 1 + hvd.rank(),
+                           defaults.ZIPF_EXPONENT)
+  variables = [
+      tf.get_embedding_variable("table_%02d" % t, embedding_dim=FLAGS.dim,
+                                initializer=tf.ones_initializer())
+      for t in range(FLAGS.tables)
+  ]
+  ids = tf.compat.v1.placeholder(
+      tf.int64, [FLAGS.tables, FLAGS.batch * FLAGS.hotness])
+  lookup = naive_lookup if FLAGS.variant == NAIVE else sok_lookup
+  outputs, sent = lookup(variables, ids, FLAGS.hotness)
+  loss = 2. * tf.reduce_sum(outputs)
+  train = tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE).minimize(loss)
+  if callable(sent):
+    sent = sent()
+  times, sizes = [], []
+  with tf.compat.v1.Session() as session:
+    session.run(tf.compat.v1.global_variables_initializer())
+    for step in range(FLAGS.warmup_steps + FLAGS.steps):
+      feed = {ids: batches[step % _NUM_BATCHES]}
+      begin = time.perf_counter()
+      session.run(train, feed)
+      if step >= FLAGS.warmup_steps:
+        times.append(1000. * (time.perf_counter() - begin))
+    for batch in batches:
+      sizes.append(session.run([tf.constant(sent) if isinstance(sent, int) else sent,
+                                train, loss], {ids: batch})[0])
+    value = session.run(loss, {ids: batches[0]})
+  mean = np.array([np.mean(sizes)])
+  with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    number = tf.compat.v1.placeholder(tf.float64, [1])
+    mean = session.run(hvd.allreduce(number, op=hvd.Average, name="bytes"),
+                       {number: mean})
+  return {"step_ms": float(np.median(times)), "bytes": float(mean[0]),
+          "loss": float(value)}
+
+
+def main(argv):
+  if len(argv) > 1:
+    raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
+  hvd.init()
+  sok.init(exchange_dtype=FLAGS.dtype, exchange_dedup=FLAGS.dedup)
+  result = measure()
+  if hvd.rank() == 0:
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+  app.run(main)
