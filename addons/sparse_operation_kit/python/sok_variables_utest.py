@@ -25,11 +25,8 @@ _STEPS = 3
 # step names every row of every table.
 _OPTIMIZERS = {
     "sok_sgd": lambda: sok.SGD(.5),
-    "adagrad": lambda: sok.OptimizerWrapper(_train.AdagradOptimizer(.1)),
     "adam": lambda: sok.OptimizerWrapper(_train.AdamOptimizer(.1)),
-    "adadelta": lambda: sok.OptimizerWrapper(_train.AdadeltaOptimizer(1.)),
     "keras_adamax": lambda: sok.OptimizerWrapper(_keras.Adamax(.01)),
-    "keras_ftrl": lambda: sok.OptimizerWrapper(_keras.Ftrl(.1)),
 }
 
 

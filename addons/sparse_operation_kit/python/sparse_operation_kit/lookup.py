@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.lookup_sparse: pooled lookups of many embedding variables as one op."""
 
+import tensorflow as tf
+
 import embedding_variable
 
 from sparse_operation_kit import arguments
@@ -23,6 +25,8 @@ def _check_param(param):
     exchange.ranks_of(part, communication.num_ranks())
 
 
+# In a Keras layer, autograph would rewrite it and all that it calls.
+@tf.autograph.experimental.do_not_convert
 def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
                   use_low_frequency_filter=False, hotness=None, indices=None):
   """Looks up and pools the rows of one or many embedding variables at once.
