@@ -29,9 +29,8 @@ flags.DEFINE_integer("ranks", 2, "Number of processes.", lower_bound=2)
 flags.DEFINE_integer("rounds", 3, "Jobs per line; the median counts.", lower_bound=1)
 flags.DEFINE_integer("batch", 2048, "Samples per step and rank.")
 flags.DEFINE_integer("steps", 30, "Measured steps per job.")
+flags.DEFINE_list("dims", [str(d) for d in defaults.DIMS], "Floats per row.")
 flags.DEFINE_string("out", os.path.join(_HERE, "results"), "Folder of the results.")
-
-_POINTS = list(itertools.product(defaults.HOTNESS, defaults.DIMS))
 
 # Label, and flags of the worker.
 _VARIANTS = [
@@ -108,7 +107,8 @@ def main(argv):
     raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
   description = machine.describe(os.path.dirname(_HERE))
   table = []
-  for hotness, dim in _POINTS:
+  dims = [int(dim) for dim in FLAGS.dims]
+  for hotness, dim in itertools.product(defaults.HOTNESS, dims):
     results = []
     for label, arguments in _VARIANTS:
       jobs = [run_job(hotness, dim, arguments) for _ in range(FLAGS.rounds)]

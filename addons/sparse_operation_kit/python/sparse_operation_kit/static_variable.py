@@ -161,23 +161,27 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
         [control_flow_ops.Assert(right, [message, smallest, "to", largest])]):
       return array_ops.identity(ids)
 
-  def sparse_read(self, indices, name=None):
+  def sparse_read(self, indices, name=None, ev_init_value=None, counts=None):
     """Looks up rows of this rank by their numbers here; differentiable.
 
     Args:
       indices: integers of any shape in [0, rows on this rank).
       name: name of the op.
+      ev_init_value: must be None: every row is there already.
+      counts: as of `EmbeddingVariable.sparse_read`.
 
     Returns:
       float32 `indices.shape + [D]`.
     """
+    if ev_init_value is not None:
+      self._unsupported("its rows are all there; ev_init_value has no meaning")
     with ops.name_scope(name, "Gather"):
       resource_variable_ops.variable_accessed(self)
       ids = super(_StaticVariable, self).convert_ids(indices)
       ids = self._checked(ids, self._local_rows, "one of this rank's rows")
       if self._stride != 1:
         ids = self._first + self._stride * math_ops.cast(ids, dtypes.int64)
-      return gather_ops.gather(self.handle, ids)
+      return gather_ops.gather(self.handle, ids, counts=counts)
 
   def erase(self, keys):
     """Refused: the rows of this table are fixed."""

@@ -137,6 +137,8 @@ class StaticVariableTest(parameterized.TestCase):
       v.assign(_VALUE[1:])
     with self.assertRaisesRegex(NotImplementedError, "cannot be erased"):
       v.erase([1])
+    with self.assertRaisesRegex(NotImplementedError, "ev_init_value"):
+      v.sparse_read([1], ev_init_value=_VALUE[:1])
 
   def test_saver(self):
     v = sok.Variable(_VALUE, name="v")
