@@ -12,6 +12,7 @@ import os
 import subprocess
 
 _CLONE_NEWNET = 0x40000000
+_CLONE_NEWUTS = 0x04000000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -54,6 +55,18 @@ class Host(object):
       _libc.setns(before, _CLONE_NEWNET)
       os.close(before)
 
+  def become(self):
+    """Gives the process that calls it this host's name; for Popen's preexec_fn.
+
+    Some of Horovod's connections go to what the machine's name resolves to, whatever
+    interface it was told; an address as a name resolves to itself.
+    """
+    if _libc.unshare(_CLONE_NEWUTS):
+      raise OSError(ctypes.get_errno(), "unshare")
+    name = self.address.encode("ascii")
+    if _libc.sethostname(name, len(name)):
+      raise OSError(ctypes.get_errno(), "sethostname")
+
   def sent_bytes(self):
     """How many bytes have left it."""
     output = _ip("netns", "exec", self._namespace, "cat",
@@ -66,6 +79,7 @@ class Localhost(object):
 
   address = "127.0.0.1"
   interface = "lo"
+  become = None
 
   @contextlib.contextmanager
   def inside(self):

@@ -64,7 +64,8 @@ class Ranks(object):
       with host.inside():
         self._processes.append(subprocess.Popen(
             [sys.executable, program] + [str(a) for a in arguments], env=rank_env,
-            stdout=output, stderr=subprocess.STDOUT, start_new_session=True))
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=host.become))
 
   def __enter__(self):
     return self
