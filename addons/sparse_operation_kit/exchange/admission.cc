@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/engine/base/hash.h"
+#include "kernels/engine/embedding/presence.h"
 #include "kernels/engine/embedding/tasks.h"
 
 namespace sok {
@@ -30,18 +31,20 @@ ev::Status Admit(const MessageLayout& layout, const int64_t* message,
                                " ratios");
   }
   return ev::CatchBadAlloc([&] {
-    std::vector<uint8_t> found;
+    std::vector<int32_t> tiers;
     for (int r = 0; r < layout.num_ranks(); ++r) {
       for (int t = 0; t < num_tables; ++t) {
         const ev::Span<const int64_t> keys(message + layout.key_start(r, t),
                                            layout.num_keys(r, t));
-        found.resize(keys.size());
-        const ev::Status status = tables[t]->Contains(keys, found.data());
+        tiers.resize(keys.size());
+        const ev::Status status =
+            ev::FindTiers(*tables[t], keys, tiers.data());
         if (!status.ok()) return status;
         for (size_t i = 0; i < keys.size(); ++i) {
           // Another table draws by itself.
-          *flags++ =
-              found[i] || Draws(keys[i], seed + t, ratios[t]) ? 1.f : 0.f;
+          const bool shown = tiers[i] != ev::kAbsentTier ||
+                             Draws(keys[i], seed + t, ratios[t]);
+          *flags++ = shown ? 1.f : 0.f;
         }
       }
     }

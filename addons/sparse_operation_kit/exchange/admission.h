@@ -25,7 +25,7 @@ bool Draws(int64_t key, uint64_t seed, double ratio);
 
 // message: what 'layout' was parsed from. ratios: by table. flags: one number
 // for each key by rank, table, key: 1 when it has a row or is admitted, else 0.
-// Errors as of ev::EmbeddingTable::Contains, and InvalidArgument: as many
+// Errors as of ev::FindTiers, and InvalidArgument: as many
 // tables or ratios as 'layout' has not.
 ev::Status Admit(const MessageLayout& layout, const int64_t* message,
                  const std::vector<std::shared_ptr<ev::EmbeddingTable>>& tables,

@@ -247,24 +247,6 @@ Status EmbeddingTable::GetMeta(Span<const int64_t> keys, int64_t* frequencies,
   });
 }
 
-Status EmbeddingTable::Contains(Span<const int64_t> keys,
-                                uint8_t* found) const {
-  return NoThrow(*impl_, [&] {
-    SharedGate shared(&impl_->gate);
-    EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-    RowHandle handles[kKeysAtOnce];
-    const int64_t end = keys.size();
-    for (int64_t i = 0; i < end; i += kKeysAtOnce) {
-      const int64_t n = std::min(kKeysAtOnce, end - i);
-      impl_->index.Find(keys.subspan(i, n), handles);
-      for (int64_t j = 0; j < n; ++j) {
-        found[i + j] = handles[j] < kFirstReservedHandle;
-      }
-    }
-    return Status::OK();
-  });
-}
-
 Status EmbeddingTable::ReadRows(Span<const int64_t> keys,
                                 Span<const SlotSpec> slots, float* values,
                                 Span<float* const> slot_values,

@@ -106,9 +106,6 @@ class EmbeddingTable {
   Status GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                  int64_t* versions) const;
 
-  // found[i]: whether keys[i] has a row. Inserts nothing. Any duplicates.
-  Status Contains(Span<const int64_t> keys, uint8_t* found) const;
-
   // Reads value and slots of keys, absent keys as a new row would be; adds the
   // slots to the table when missing. values [M, dim], slot_values: one [M, dim]
   // per slot.

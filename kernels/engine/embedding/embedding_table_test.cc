@@ -185,17 +185,6 @@ TEST_F(EmbeddingTableTest, WriteChecksTheNumberOfSlots) {
   EXPECT_TRUE(table_.slots().empty());
 }
 
-TEST_F(EmbeddingTableTest, ContainsTellsKeysWithARow) {
-  EXPECT_OK(Write({8, -3}, {0, 0, 1, 1}));
-  std::vector<uint8_t> found(5, 7);
-  EXPECT_OK(table_.Contains(std::vector<int64_t>{8, 9, -3, 8, kMax},
-                            found.data()));
-  EXPECT_EQ((std::vector<uint8_t>{1, 0, 1, 1, 0}), found);
-  EXPECT_EQ(2, table_.size());
-  EmbeddingTable other(Options(2));
-  EXPECT_FALSE(other.Contains(std::vector<int64_t>{8}, found.data()).ok());
-}
-
 TEST_F(EmbeddingTableTest, MetaCountsOccurrencesAndTheLastStep) {
   const std::vector<int64_t> keys = {8, 9};
   const std::vector<float> values(4);
