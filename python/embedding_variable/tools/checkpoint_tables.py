@@ -135,13 +135,14 @@ class Table(object):
 
     None when the file has none (DeepRec's).
     """
-    # As a partitioner deals keys out.
-    piece = self.pieces[key % 1000 % len(self.pieces)]
-    tensor = "%s-%s" % (piece.prefix, DEFAULT_ROWS)
-    if not self._checkpoint.shapes.get(tensor, [0])[0]:
-      return None
-    rows = self._checkpoint.read(tensor)
-    return key % len(rows), rows[key % len(rows)]
+    # As a partitioner deals keys out. Ranks deal otherwise, but all have the same rows.
+    at = key % 1000 % len(self.pieces)
+    for piece in self.pieces[at:] + self.pieces[:at]:
+      tensor = "%s-%s" % (piece.prefix, DEFAULT_ROWS)
+      if self._checkpoint.shapes.get(tensor, [0])[0]:
+        rows = self._checkpoint.read(tensor)
+        return key % len(rows), rows[key % len(rows)]
+    return None
 
 
 def positions_of(wanted, keys):

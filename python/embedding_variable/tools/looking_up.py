@@ -6,6 +6,7 @@ import numpy as np
 
 from embedding_variable.tools import checkpoint_tables
 from embedding_variable.tools import errors
+from embedding_variable.tools import progress
 
 
 def _floats(row):
@@ -22,6 +23,13 @@ def _check_keys(table, keys):
   return np.array(keys, table.key_dtype)
 
 
+def _read(table, column, bar):
+  """Returns a column, and says so."""
+  result = table.column(column)
+  bar.add(1, column)
+  return result
+
+
 def text(table, keys):
   """Returns what the table holds for each key.
 
@@ -35,9 +43,15 @@ def text(table, keys):
   wanted = _check_keys(table, keys)
   own = table.column("keys")
   positions, found = checkpoint_tables.positions_of(wanted, own)
-  values, freqs = table.column("values"), table.column("freqs")
-  versions = table.column("versions")
-  slots = [(slot, table.slot_values(slot, own)) for slot in table.slots]
+  values = freqs = versions = None
+  slots = []
+  if found.any():
+    columns = ["values", "freqs", "versions"]
+    with progress.Progress("lookup", len(columns) + len(table.slots)) as bar:
+      values, freqs, versions = [_read(table, c, bar) for c in columns]
+      for slot in table.slots:
+        slots.append((slot, table.slot_values(slot, own)))
+        bar.add(1, slot)
   filtered = table.column("keys_filtered")
   counts = table.column("freqs_filtered")
   lines = []
