@@ -46,6 +46,20 @@ Status CheckCount(const EmbeddingTable::Impl& table, const char* what,
                          table.Named());
 }
 
+// What the filter knows of a key that it keeps out.
+void GetCounted(const EmbeddingTable::Impl& table, int64_t key,
+                int64_t* frequency, int64_t* version) {
+  const AdmissionFilter& filter = *table.filter;
+  *version = -1;
+  if (filter.is_bloom()) {
+    *frequency = filter.bloom()->Count(key);
+    return;
+  }
+  std::lock_guard<std::mutex> lock(*filter.stripe(key));
+  filter.Read(key, frequency, version);
+  if (!table.options.record_version) *version = -1;
+}
+
 }  // namespace
 
 EmbeddingTable::EmbeddingTable(const TableOptions& options)
@@ -83,6 +97,12 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     std::vector<float> defaults(default_rows.begin(), default_rows.end());
     std::unique_ptr<DeviceRows> device;
     if (impl_->options.storage == RowStorage::kHbm) {
+      if (impl_->options.admission.filters() ||
+          impl_->options.capacity.bounded()) {
+        return Unimplemented(
+            "rows on a device have no filter and no capacity, " +
+            impl_->Named());
+      }
       DeviceRowsOptions options;
       options.dim = dim;
       options.default_rows = default_rows;
@@ -92,6 +112,16 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     std::unique_ptr<RowStore> rows(new RowStore(
         device == nullptr ? dim : 1,
         impl_->options.record_frequency || impl_->options.record_version));
+    std::unique_ptr<AdmissionFilter> filter;
+    std::vector<float> no_permission;
+    const AdmissionOptions& admission = impl_->options.admission;
+    if (admission.filters()) {
+      const Status made = AdmissionFilter::Make(admission, &filter);
+      if (!made.ok()) {
+        return Status(made.code(), made.message() + ", " + impl_->Named());
+      }
+      no_permission.assign(dim, admission.no_permission);
+    }
     ExclusiveGate alone(&impl_->gate);
     ++impl_->generation;
     impl_->index.Clear();
@@ -100,6 +130,9 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     impl_->defaults = std::move(defaults);
     impl_->num_defaults = num_default_rows;
     impl_->slots.clear();
+    impl_->filter = std::move(filter);
+    impl_->no_permission = std::move(no_permission);
+    impl_->hand.Reset();
     impl_->initialized.store(true, std::memory_order_release);
     return Status::OK();
   });
@@ -118,6 +151,10 @@ TableStats EmbeddingTable::stats() const {
   stats.row_bytes = impl_->rows == nullptr ? 0 : impl_->rows->bytes();
   if (impl_->on_device()) stats.row_bytes += impl_->device->bytes();
   stats.inserted_rows = impl_->inserted_rows.load(std::memory_order_relaxed);
+  const AdmissionFilter* filter = impl_->filter.get();
+  stats.filtered_keys = filter == nullptr ? 0 : filter->size();
+  stats.filter_bytes = filter == nullptr ? 0 : filter->bytes();
+  stats.evicted_rows = impl_->evicted_rows.load(std::memory_order_relaxed);
   return stats;
 }
 
@@ -228,6 +265,11 @@ Status EmbeddingTable::GetMeta(Span<const int64_t> keys, int64_t* frequencies,
       const int64_t n = std::min(kKeysAtOnce, end - i);
       impl_->index.Find(keys.subspan(i, n), handles);
       for (int64_t j = 0; j < n; ++j) {
+        if (handles[j] >= kFirstReservedHandle && impl_->filter != nullptr) {
+          GetCounted(*impl_, keys[i + j], &frequencies[i + j],
+                     &versions[i + j]);
+          continue;
+        }
         const RowMeta* meta = handles[j] < kFirstReservedHandle
                                   ? impl_->rows->Meta(handles[j])
                                   : nullptr;
@@ -271,6 +313,12 @@ Status EmbeddingTable::ReadRows(Span<const int64_t> keys,
             for (; i < end; i += kKeysAtOnce) {
               const int64_t n = std::min(kKeysAtOnce, end - i);
               impl_->FindRows(keys.subspan(i, n), handles, rows);
+              // As a new row would be, which no filter keeps out.
+              for (int64_t j = 0; j < n; ++j) {
+                if (handles[j] >= kFirstReservedHandle) {
+                  rows[j] = impl_->DefaultRow(keys[i + j]);
+                }
+              }
               CopyRows(rows, 0, n, dim, values + i * dim);
               for (size_t s = 0; s < slots.size(); ++s) {
                 const int64_t offset = impl_->SlotOffset(columns[s]);
@@ -327,6 +375,7 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
             return impl_->FindOrInsert(keys.subspan(i, end - i),
                                        handles.data() + i);
           }));
+      impl_->ForgetCounted(keys);
       UpdateLocks locks(gates.tables());
       const bool solo = locks.solo(impl_.get());
       const int64_t dim = impl_->dim();
@@ -357,25 +406,18 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
                                step);
             }
           });
-      return Status::OK();
+      break;
     }
+    impl_->EvictExcess(step);
+    return Status::OK();
   });
 }
 
 int64_t EmbeddingTable::Erase(Span<const int64_t> keys) {
   ExclusiveGate alone(&impl_->gate);
   if (impl_->rows == nullptr) return 0;
-  ++impl_->generation;
-  int64_t erased = 0;
-  RowHandle handles[kKeysAtOnce];
-  for (size_t i = 0; i < keys.size(); i += kKeysAtOnce) {
-    size_t n = 0;
-    erased += impl_->index.Erase(
-        keys.subspan(i, std::min<size_t>(kKeysAtOnce, keys.size() - i)),
-        [&](int64_t, RowHandle handle) { handles[n++] = handle; });
-    impl_->FreeRows(Span<const RowHandle>(handles, n));
-  }
-  return erased;
+  if (impl_->filter != nullptr) impl_->filter->Erase(keys);
+  return impl_->EraseRows(keys);
 }
 
 Status EmbeddingTable::Clear() {

@@ -14,7 +14,16 @@
 // two bytes of one element.
 //
 // Any int64 is a key. A key is in the table once it has been updated, written or
-// imported; until then it reads its default row, floormod(key, R) of R.
+// imported; until then it reads its default row, floormod(key, R) of R. With an
+// admission filter, an update inserts only keys that have occurred often enough,
+// counted by updates alone; the gradients of the others are dropped, and every
+// lookup reads them as admission.no_permission. Lookups neither insert nor count.
+//
+// A table with a capacity holds no more rows when an update, a write or an import
+// has returned. What is too much goes by rank (policy/eviction.h) among a sample of
+// eight times as many keys, or among all in a small table; which sample depends on
+// nothing but the order of evictions, so the same steps evict the same keys. Cost:
+// about a microsecond per evicted row, alone in the gate.
 //
 // Errors name the table. Unless a comment says more, a call that fails has
 // changed nothing. Every call but Initialize is FailedPrecondition before
@@ -31,6 +40,8 @@
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/policy/admission.h"
+#include "kernels/engine/policy/eviction.h"
 
 namespace ev {
 
@@ -44,6 +55,12 @@ struct TableOptions {
   RowStorage storage = RowStorage::kDram;
   bool record_frequency = false;
   bool record_version = false;
+  AdmissionOptions admission;
+  CapacityOptions capacity;
+
+  // With what the policies need to be recorded: a filter and kLfu the frequency,
+  // a capacity the version.
+  TableOptions Completed() const;
 };
 
 // One optimizer slot of the rows: its name ("Adagrad", "Adam_1") and the constant
@@ -62,10 +79,17 @@ struct TableSnapshot {
   std::vector<int64_t> versions;      // [N], or [0] when not recorded; -1: never updated
   std::vector<int64_t> frequencies;   // [N], or [0] when not recorded
   std::vector<int32_t> partition_offset;  // [1001]
+  // The keys that an exact filter counts and has not admitted, in the same order.
+  std::vector<int64_t> filtered_keys;         // [M]
+  std::vector<int64_t> filtered_versions;     // [M], or [0] when not recorded
+  std::vector<int64_t> filtered_frequencies;  // [M]
+  std::vector<int32_t> filtered_partition_offset;  // [1001]
 };
 
 struct TableStats {
   int64_t rows, index_bytes, row_bytes, inserted_rows /* since creation */;
+  int64_t filtered_keys, filter_bytes;
+  int64_t evicted_rows;  // since creation, by capacity, step or weight
 };
 
 class EmbeddingTable {
@@ -79,7 +103,8 @@ class EmbeddingTable {
   // Sets the default rows [num_default_rows, dim] that new keys copy (row
   // floormod(key, num_default_rows)), forgets all keys and all slots, and makes
   // the table usable. Calling it again empties the table. InvalidArgument: dim
-  // below 1, no default row, or a size that does not fit.
+  // below 1, no default row, a size that does not fit, or policies that make no
+  // sense.
   Status Initialize(Span<const float> default_rows, int64_t num_default_rows);
   bool initialized() const;
 
@@ -102,7 +127,8 @@ class EmbeddingTable {
   // out: [N, dim]. Any duplicates.
   Status Gather(Span<const int64_t> keys, float* out, Parallel* parallel) const;
 
-  // frequency 0 and version -1 for a key that is absent or when not recorded.
+  // frequency 0 and version -1 for a key that is absent or when not recorded. Of a
+  // key that the filter keeps out, what the filter counted.
   Status GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                  int64_t* versions) const;
 
@@ -112,6 +138,13 @@ class EmbeddingTable {
   Status ReadRows(Span<const int64_t> keys, Span<const SlotSpec> slots,
                   float* values, Span<float* const> slot_values,
                   Parallel* parallel);
+  // Which of 'keys', by position and ascending, may be trained now; counts the
+  // occurrences (null: 1 each) of the others. A key that is admitted by this call
+  // has its default row then. All of them without a filter, and nothing is
+  // inserted. For the generic optimizer path, before ReadRows; keys are distinct.
+  Status Admit(Span<const int64_t> keys, const int64_t* counts, int64_t step,
+               std::vector<int32_t>* admitted);
+
   // Inserts or overwrites rows (value and the named slots; other slots stay, or
   // start at their initial value), stamps version = step and adds counts[i]
   // (null: 1 each) to the frequency. For the generic optimizer path.
@@ -121,8 +154,16 @@ class EmbeddingTable {
                    const float* values, Span<const float* const> slot_values,
                    const int64_t* counts, int64_t step, Parallel* parallel);
 
-  // Forgets these keys; returns how many were there. Their memory is given back.
+  // Forgets these keys, also what a filter counted; returns how many had a row.
+  // Their memory is given back.
   int64_t Erase(Span<const int64_t> keys);
+
+  // Evicts rows, and keys that the filter counts, that no update touched for more
+  // than steps_to_live steps before 'step'. A row that was never updated is stamped
+  // with 'step' instead. FailedPrecondition: versions are not recorded.
+  Status EvictStale(int64_t step, int64_t steps_to_live, int64_t* evicted_rows);
+  // Evicts rows with half of the sum of the value's squares below the threshold.
+  Status EvictWeak(float threshold, int64_t* evicted_rows);
 
   // Forgets all keys; default rows and slot columns stay. FailedPrecondition
   // before Initialize.
@@ -133,13 +174,20 @@ class EmbeddingTable {
 
   // Inserts or overwrites; of a key that comes twice the last counts. Slots that
   // are not given get their initial value; versions / frequencies may be empty
-  // (then -1 / 0). Keeps only keys with
+  // (then -1 / 0). With a filter all are admitted, with a frequency of at least its
+  // threshold. Keeps only keys with
   // floormod(floormod(key, 1000), num_parts) == part (num_parts 1: all).
   // ResourceExhausted leaves what was imported so far.
   Status Import(Span<const int64_t> keys, const float* values,
                 Span<const SlotSpec> slots, Span<const float* const> slot_values,
                 Span<const int64_t> versions, Span<const int64_t> frequencies,
                 int part, int num_parts);
+  // Takes over what another table's filter counted. Keys that have a row are left
+  // alone; those that the threshold now admits get their default row; without a
+  // filter nothing happens. versions may be empty (-1), frequencies too (1).
+  Status ImportFiltered(Span<const int64_t> keys, Span<const int64_t> versions,
+                        Span<const int64_t> frequencies, int part,
+                        int num_parts);
 
   class Impl;                          // for this room's files
   Impl* impl() const { return impl_.get(); }

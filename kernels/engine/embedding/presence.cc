@@ -76,6 +76,7 @@ Status InsertAbsent(EmbeddingTable* table, Span<const int64_t> keys,
           keys.subspan(i, 1), &source, &handles[i], &is_new);
       impl->inserted_rows.fetch_add(is_new, std::memory_order_relaxed);
       *inserted += is_new;
+      impl->ForgetCounted(keys.subspan(i, 1));
       if (!status.ok()) {
         return Status(status.code(), status.message() + ", " + impl->Named());
       }

@@ -7,13 +7,14 @@
 //      when the keys turn out to be distinct.
 //   2  row handles: the plan's when no key was erased since, with only the keys
 //      inserted that had no row; otherwise every key is found or inserted.
-//      Skipped altogether in the steady state.
+//      Skipped altogether in the steady state. A key that the table's filter keeps
+//      out has no handle afterwards.
 //   3  the rule, over tasks of some hundred rows, rows prefetched ahead. Rows of
 //      one input are distinct, so tasks never meet.
 //
 // Steps 1 and 2 change no row, so an error leaves every value as it was. A table
-// that comes again waits for the next round of step 3, which keeps its updates in
-// the order of the inputs.
+// that comes again waits for the next round of steps 2 and 3, which keeps its
+// admissions and updates in the order of the inputs.
 
 #include "kernels/engine/embedding/row_update.h"
 
@@ -56,8 +57,9 @@ struct Update {
   Span<const int64_t> keys;
   const int32_t* counts = nullptr;  // null: 1 each
   const float* grads = nullptr;
-  // After step 2.
+  // After step 2; kNoRow: the filter keeps the key out.
   const RowHandle* handles = nullptr;
+  bool handles_known = false;  // handles of keys that have a row are there
 };
 
 Recycler<LineBuffer>& HandleBuffers() {
@@ -153,27 +155,41 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
   return PooledBackward(*plan, grads, sums, parallel);
 }
 
+// Where keys [begin, end) were last seen: in the plan, if there is one and it is
+// still right, else in the index.
+void FindKnown(const Update& update, RowHandle* handles, int64_t begin,
+               int64_t end) {
+  const PlannedTable* planned = update.planned;
+  if (planned != nullptr && planned->generation == update.table->generation) {
+    std::copy(planned->handles + begin, planned->handles + end,
+              handles + begin);
+  } else {
+    update.table->index.Find(update.keys.subspan(begin, end - begin),
+                             handles + begin);
+  }
+}
+
 // Step 2 for keys [begin, end) of an update that has its own handles.
 Status FindHandles(const Update& update, RowHandle* handles, int64_t begin,
-                   int64_t end) {
+                   int64_t end, int64_t step) {
   const PlannedTable* planned = update.planned;
-  if (planned == nullptr || planned->generation != update.table->generation) {
-    return update.table->FindOrInsert(update.keys.subspan(begin, end - begin),
-                                      handles + begin);
+  const bool is_planned =
+      planned != nullptr && planned->generation == update.table->generation;
+  const Span<const int64_t> keys = update.keys.subspan(begin, end - begin);
+  if (update.table->filter == nullptr && !is_planned) {
+    return update.table->FindOrInsert(keys, handles + begin);
   }
+  if (!update.handles_known) FindKnown(update, handles, begin, end);
   // Only those that had no row; another call may have inserted them since.
-  std::vector<int64_t> absent;
-  for (int64_t i = begin; i < end; ++i) {
-    handles[i] = planned->handles[i];
-    if (handles[i] >= kFirstReservedHandle) absent.push_back(update.keys[i]);
-  }
-  std::vector<RowHandle> found(absent.size());
-  EV_RETURN_IF_ERROR(update.table->FindOrInsert(absent, found.data()));
-  size_t next = 0;
-  for (int64_t i = begin; i < end; ++i) {
-    if (handles[i] >= kFirstReservedHandle) handles[i] = found[next++];
-  }
-  return Status::OK();
+  return update.table->AdmitAbsent(
+      keys, update.counts == nullptr ? nullptr : update.counts + begin, step,
+      handles + begin);
+}
+
+// The first row in [begin, end) that is updated, or end.
+int64_t SkipKeptOut(const Update& update, int64_t begin, int64_t end) {
+  while (begin < end && update.handles[begin] >= kFirstReservedHandle) ++begin;
+  return begin;
 }
 
 void StampRows(const Update& update, int64_t begin, int64_t end,
@@ -196,14 +212,18 @@ void ApplySolo(const RowRule& rule, const Update& update, int64_t begin,
   block.slot_offsets = update.slot_offsets.data();
   const bool with_meta =
       table->options.record_frequency || table->options.record_version;
-  for (int64_t i = begin; i < end; i += kRowsAtOnce) {
-    block.num_rows = std::min(kRowsAtOnce, end - i);
-    for (int64_t j = 0; j < block.num_rows; ++j) {
-      rows[j] = table->rows->Row(update.handles[i + j]);
+  // Gradients are adjacent, rows need not be: a run ends where a key is kept out.
+  for (int64_t i = SkipKeptOut(update, begin, end); i < end;
+       i = SkipKeptOut(update, i + block.num_rows, end)) {
+    const int64_t most = std::min(kRowsAtOnce, end - i);
+    int64_t n = 0;
+    for (; n < most && update.handles[i + n] < kFirstReservedHandle; ++n) {
+      rows[n] = table->rows->Row(update.handles[i + n]);
     }
+    block.num_rows = n;
     block.grads = update.grads + i * block.dim;
     rule.Apply(block);
-    if (with_meta) StampRows(update, i, i + block.num_rows, step);
+    if (with_meta) StampRows(update, i, i + n, step);
   }
 }
 
@@ -213,7 +233,8 @@ void ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
                   int64_t end, int64_t step) {
   EmbeddingTable::Impl* table = update.table;
   std::vector<int64_t> by_stripe[UpdateLock::kStripes];
-  for (int64_t i = begin; i < end; ++i) {
+  for (int64_t i = SkipKeptOut(update, begin, end); i < end;
+       i = SkipKeptOut(update, i + 1, end)) {
     by_stripe[UpdateLock::StripeOf(update.handles[i])].push_back(i);
   }
   for (const std::vector<int64_t>& rows : by_stripe) {
@@ -234,14 +255,16 @@ void ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
   }
 }
 
-// Step 2 of all updates. buffers: where handles live that are not the plan's.
-Status FindAllHandles(std::vector<Update>* updates,
+// Step 2 of the updates of one round. buffers: where handles live that are not
+// the plan's.
+Status FindAllHandles(std::vector<Update>* updates, int round, int64_t step,
                       std::vector<Recycler<LineBuffer>::Handle>* buffers,
                       Parallel* parallel) {
-  TaskList find(kKeysPerTask);
+  TaskList count(kKeysPerTask), find(kKeysPerTask);
   std::vector<RowHandle*> own(updates->size(), nullptr);
   for (size_t i = 0; i < updates->size(); ++i) {
     Update& update = (*updates)[i];
+    if (update.round != round) continue;
     const PlannedTable* planned = update.planned;
     if (planned != nullptr && planned->generation == update.table->generation &&
         planned->num_absent == 0) {
@@ -253,10 +276,23 @@ Status FindAllHandles(std::vector<Update>* updates,
     own[i] = buffers->back()->ReserveOf<RowHandle>(n);
     update.handles = own[i];
     find.Add(static_cast<int>(i), n, 1);
+    const AdmissionFilter* filter = update.table->filter.get();
+    update.handles_known = filter != nullptr && filter->is_bloom();
+    if (update.handles_known) count.Add(static_cast<int>(i), n, 1);
   }
+  // A Bloom filter is asked about the first key when it has counted the last.
+  RunPieces(parallel, count, [&](const Piece& piece) {
+    const Update& update = (*updates)[piece.item];
+    const int32_t* counts = update.counts;
+    FindKnown(update, own[piece.item], piece.begin, piece.end);
+    update.table->CountAbsent(
+        update.keys.subspan(piece.begin, piece.end - piece.begin),
+        counts == nullptr ? nullptr : counts + piece.begin,
+        own[piece.item] + piece.begin);
+  });
   return RunPieces(parallel, find, [&](const Piece& piece) {
     return FindHandles((*updates)[piece.item], own[piece.item], piece.begin,
-                       piece.end);
+                       piece.end, step);
   });
 }
 
@@ -376,12 +412,18 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       if (!all_there) continue;
       const UpdateLocks locks(gates.tables());
       for (Update& update : updates) update.solo = locks.solo(update.table);
-      EV_RETURN_IF_ERROR(FindAllHandles(&updates, &buffers, parallel));
+      for (int round = 0; round < num_rounds; ++round) {
+        EV_RETURN_IF_ERROR(
+            FindAllHandles(&updates, round, step, &buffers, parallel));
+      }
       for (int round = 0; round < num_rounds; ++round) {
         EV_RETURN_IF_ERROR(ApplyRound(*rule, hyper, updates, round, step, parallel));
       }
-      return Status::OK();
+      break;
     }
+    RunTasks(parallel, static_cast<int64_t>(impls.size()),
+             [&](int64_t i) { impls[i]->EvictExcess(step); });
+    return Status::OK();
   });
 }
 

@@ -17,8 +17,20 @@ uint64_t NextNumber() {
 
 }  // namespace
 
+TableOptions TableOptions::Completed() const {
+  TableOptions completed = *this;
+  if (admission.filters()) completed.record_frequency = true;
+  if (capacity.bounded()) {
+    completed.record_version = true;
+    if (capacity.strategy == CacheStrategy::kLfu) {
+      completed.record_frequency = true;
+    }
+  }
+  return completed;
+}
+
 EmbeddingTable::Impl::Impl(const TableOptions& o)
-    : options(o), number(NextNumber()) {}
+    : options(o.Completed()), number(NextNumber()) {}
 
 Status EmbeddingTable::Impl::CheckInitialized() const {
   if (initialized.load(std::memory_order_acquire)) return Status::OK();
@@ -53,7 +65,7 @@ int64_t EmbeddingTable::Impl::FindRows(Span<const int64_t> keys,
       if (handles[i] < kFirstReservedHandle) {
         found[i] = on_device() ? nullptr : rows->Row(handles[i]);
       } else {
-        found[i] = DefaultRow(keys[i]);
+        found[i] = AbsentRow(keys[i]);
         ++absent;
       }
     }
@@ -115,6 +127,8 @@ void EmbeddingTable::Impl::Clear() {
   ++generation;
   index.Clear();
   rows->Clear();
+  hand.Reset();
+  if (filter != nullptr) filter->Clear();
 }
 
 SharedGates::SharedGates(std::vector<EmbeddingTable::Impl*> tables)

@@ -15,8 +15,10 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/admission_filter.h"
 #include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/eviction_hand.h"
 #include "kernels/engine/embedding/table_gate.h"
 #include "kernels/engine/storage/dram/row_store.h"
 #include "kernels/engine/table/cpu/hash_index.h"
@@ -48,6 +50,10 @@ class EmbeddingTable::Impl : public RowSource {
   const float* DefaultRow(int64_t key) const {
     return defaults.data() + FloorMod(key, num_defaults) * dim();
   }
+  // What a lookup reads of a key without a row.
+  const float* AbsentRow(int64_t key) const {
+    return filter == nullptr ? DefaultRow(key) : no_permission.data();
+  }
   // Offset in floats of a slot's column in a row.
   int64_t SlotOffset(int column) const { return (1 + column) * dim(); }
   // -1: no such slot.
@@ -55,7 +61,7 @@ class EmbeddingTable::Impl : public RowSource {
   // Columns of all the slots, or false when one is missing.
   bool FindSlots(Span<const SlotSpec> wanted, std::vector<int>* columns) const;
 
-  // handles[i] and rows[i] of each key; the default row where it is absent.
+  // handles[i] and rows[i] of each key; AbsentRow where it is absent.
   // Returns how many are absent.
   int64_t FindRows(Span<const int64_t> keys, RowHandle* handles,
                    const float** rows) const;
@@ -76,8 +82,23 @@ class EmbeddingTable::Impl : public RowSource {
   // handles of all keys, inserting those that are absent.
   Status FindOrInsert(Span<const int64_t> keys, RowHandle* handles);
 
+  // The same for an update (table_admission.cc), in two steps that must not
+  // overlap. handles: known ones, kNoRow where a key was absent when it was last
+  // looked for. First, with a Bloom filter only, all absent keys of the update are
+  // counted; then they get their rows, or stay kNoRow. counts: null: 1 each.
+  void CountAbsent(Span<const int64_t> keys, const int32_t* counts,
+                   const RowHandle* handles);
+  Status AdmitAbsent(Span<const int64_t> keys, const int32_t* counts,
+                     int64_t step, RowHandle* handles);
+  // What the filter counted of keys that have a row now.
+  void ForgetCounted(Span<const int64_t> keys);
+
   // RowSource: a new row is its default row and the slots' initial values.
   Status NewRow(int64_t key, RowHandle* handle) override;
+
+  // Forgets rows whose keys these are; returns how many there were. REQUIRES the
+  // gate alone.
+  int64_t EraseRows(Span<const int64_t> keys);
 
   void AddToMeta(RowHandle handle, int64_t occurrences, int64_t step);
 
@@ -88,6 +109,14 @@ class EmbeddingTable::Impl : public RowSource {
 
   // Forgets all keys.
   void Clear();
+
+  // --- REQUIRE that this thread is not in the gate ---
+
+  // How many rows the capacity allows; the largest number without one.
+  int64_t MaxRows() const;
+  // Evicts what is beyond the capacity. step: of the update that has filled the
+  // table; -1: none. Without memory to choose by, the next call does it.
+  void EvictExcess(int64_t step);
 
   const TableOptions options;
   const uint64_t number;  // of this table among all: the order of locking
@@ -101,6 +130,10 @@ class EmbeddingTable::Impl : public RowSource {
   std::vector<float> defaults;  // [num_defaults, dim]
   int64_t num_defaults = 0;
   std::vector<SlotSpec> slots;  // by column
+  std::vector<float> no_permission;  // [dim], with a filter
+  std::unique_ptr<AdmissionFilter> filter;  // null: every key is admitted
+  EvictionHand hand;
+  std::atomic<int64_t> evicted_rows{0};
   HashIndex index;
   std::unique_ptr<RowStore> rows;  // null until initialized
   std::unique_ptr<DeviceRows> device;  // null: rows are in CPU memory

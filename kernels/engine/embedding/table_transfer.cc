@@ -122,6 +122,33 @@ Status CheckSize(const EmbeddingTable::Impl& table, const char* what,
                          table.Named());
 }
 
+// The part of a snapshot that the filter knows.
+void ExportFiltered(const EmbeddingTable::Impl& table, TableSnapshot* out) {
+  out->filtered_partition_offset.assign(kPartitions + 1, 0);
+  const AdmissionFilter* filter = table.filter.get();
+  if (filter == nullptr) return;
+  const std::vector<Entry> entries =
+      SortedEntries(filter->index(), &out->filtered_partition_offset);
+  for (const Entry& entry : entries) {
+    out->filtered_keys.push_back(entry.key);
+    out->filtered_frequencies.push_back(filter->CountOf(entry.handle));
+    if (table.options.record_version) {
+      out->filtered_versions.push_back(filter->VersionOf(entry.handle));
+    }
+  }
+}
+
+bool IsInPart(int64_t key, int part, int num_parts) {
+  return FloorMod(FloorMod(key, kPartitions), num_parts) == part;
+}
+
+Status CheckPart(const EmbeddingTable::Impl& table, int part, int num_parts) {
+  if (num_parts >= 1 && part >= 0 && part < num_parts) return Status::OK();
+  return InvalidArgument("part must be in [0, num_parts), got part " +
+                         std::to_string(part) + " of " +
+                         std::to_string(num_parts) + ", " + table.Named());
+}
+
 }  // namespace
 
 Status EmbeddingTable::Export(Span<const std::string> slots,
@@ -170,6 +197,7 @@ Status EmbeddingTable::Export(Span<const std::string> slots,
       }
       if (!out.frequencies.empty()) out.frequencies[i] = meta->frequency;
     }
+    ExportFiltered(*impl_, &out);
     *snapshot = std::move(out);
     return Status::OK();
   });
@@ -183,11 +211,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
                               int num_parts) {
   const Impl& table = *impl_;
   const size_t n = keys.size();
-  if (num_parts < 1 || part < 0 || part >= num_parts) {
-    return InvalidArgument("part must be in [0, num_parts), got part " +
-                           std::to_string(part) + " of " +
-                           std::to_string(num_parts) + ", " + table.Named());
-  }
+  EV_RETURN_IF_ERROR(CheckPart(table, part, num_parts));
   EV_RETURN_IF_ERROR(
       CheckSize(table, "slot inputs", slot_values.size(), slots.size()));
   if (!versions.empty()) {
@@ -196,7 +220,10 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
   if (!frequencies.empty()) {
     EV_RETURN_IF_ERROR(CheckSize(table, "frequencies", frequencies.size(), n));
   }
-  return NoThrow(table, [&] {
+  // A row that was admitted once stays, whatever the threshold is now.
+  const int64_t least =
+      table.options.admission.filters() ? table.options.admission.threshold : 0;
+  const auto import = [&] {
     for (;;) {
       EV_RETURN_IF_ERROR(EnsureSlots(slots, nullptr));
       ExclusiveGate alone(&impl_->gate);
@@ -216,14 +243,19 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
         kept_keys.clear();
         kept.clear();
         for (; i < n && kept.size() < kAtOnce; ++i) {
-          if (FloorMod(FloorMod(keys[i], kPartitions), num_parts) != part) {
-            continue;
-          }
+          if (!IsInPart(keys[i], part, num_parts)) continue;
           kept_keys.push_back(keys[i]);
           kept.push_back(i);
         }
         handles.resize(kept.size());
         EV_RETURN_IF_ERROR(impl_->FindOrInsert(kept_keys, handles.data()));
+        impl_->ForgetCounted(kept_keys);
+        if (impl_->filter != nullptr && impl_->filter->is_bloom()) {
+          // As when these keys were admitted.
+          for (const int64_t key : kept_keys) {
+            impl_->filter->bloom()->Add(key, least);
+          }
+        }
         for (size_t k = 0; k < kept.size(); ++k) {
           float* row =
               impl_->on_device() ? nullptr : impl_->rows->Row(handles[k]);
@@ -239,8 +271,8 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
             }
           }
           if (RowMeta* meta = impl_->rows->Meta(handles[k])) {
-            meta->frequency =
-                frequencies.empty() ? 0 : Saturated(frequencies[kept[k]]);
+            meta->frequency = Saturated(std::max(
+                least, frequencies.empty() ? 0 : frequencies[kept[k]]));
             meta->version_plus1 =
                 versions.empty()
                     ? 0
@@ -254,6 +286,57 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
       }
       return Status::OK();
     }
+  };
+  return NoThrow(table, [&] {
+    EV_RETURN_IF_ERROR(import());
+    impl_->EvictExcess(/*step=*/-1);
+    return Status::OK();
+  });
+}
+
+Status EmbeddingTable::ImportFiltered(Span<const int64_t> keys,
+                                      Span<const int64_t> versions,
+                                      Span<const int64_t> frequencies, int part,
+                                      int num_parts) {
+  const size_t n = keys.size();
+  EV_RETURN_IF_ERROR(CheckPart(*impl_, part, num_parts));
+  if (!versions.empty()) {
+    EV_RETURN_IF_ERROR(CheckSize(*impl_, "versions", versions.size(), n));
+  }
+  if (!frequencies.empty()) {
+    EV_RETURN_IF_ERROR(CheckSize(*impl_, "frequencies", frequencies.size(), n));
+  }
+  const auto import = [&] {
+    ExclusiveGate alone(&impl_->gate);
+    EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    AdmissionFilter* filter = impl_->filter.get();
+    if (filter == nullptr) return Status::OK();
+    for (size_t i = 0; i < n; ++i) {
+      if (!IsInPart(keys[i], part, num_parts)) continue;
+      const Span<const int64_t> key(&keys[i], 1);
+      RowHandle handle;
+      impl_->index.Find(key, &handle);
+      if (handle < kFirstReservedHandle) continue;
+      const int64_t seen = frequencies.empty() ? 1 : frequencies[i];
+      const int64_t version = versions.empty() ? -1 : versions[i];
+      if (filter->is_bloom()) filter->bloom()->Add(keys[i], seen);
+      if (!filter->Admits(seen)) {
+        if (filter->is_bloom()) continue;
+        EV_RETURN_IF_ERROR(filter->Write(keys[i], seen, version));
+        continue;
+      }
+      EV_RETURN_IF_ERROR(impl_->FindOrInsert(key, &handle));
+      if (!filter->is_bloom()) filter->Forget(keys[i]);
+      RowMeta* meta = impl_->rows->Meta(handle);
+      meta->frequency = Saturated(seen);
+      meta->version_plus1 = Saturated(std::min(kMaxCount - 1, version) + 1);
+    }
+    return Status::OK();
+  };
+  return NoThrow(*impl_, [&] {
+    EV_RETURN_IF_ERROR(import());
+    impl_->EvictExcess(/*step=*/-1);
+    return Status::OK();
   });
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvExport, EvImport.
+// EvExport, EvImport, EvImportFiltered.
 
 #include <algorithm>
 #include <string>
@@ -46,10 +46,10 @@ class ExportOp : public OpKernel {
  public:
   explicit ExportOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("slot_names", &slot_names_));
-    OP_REQUIRES(context, slot_names_.size() + 5 == num_outputs(),
+    OP_REQUIRES(context, slot_names_.size() + kFirstSlot == num_outputs(),
                 tensorflow::errors::InvalidArgument(
-                    slot_names_.size(), " slot names for ", num_outputs() - 5,
-                    " slots"));
+                    slot_names_.size(), " slot names for ",
+                    num_outputs() - kFirstSlot, " slots"));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -68,15 +68,31 @@ class ExportOp : public OpKernel {
     OP_REQUIRES_OK(context, MoveToOutput(context, 3, &snapshot.frequencies));
     OP_REQUIRES_OK(context,
                    MoveToOutput(context, 4, &snapshot.partition_offset));
+    OP_REQUIRES_OK(context, MoveToOutput(context, 5, &snapshot.filtered_keys));
+    OP_REQUIRES_OK(context,
+                   MoveToOutput(context, 6, &snapshot.filtered_versions));
+    OP_REQUIRES_OK(context,
+                   MoveToOutput(context, 7, &snapshot.filtered_frequencies));
+    OP_REQUIRES_OK(
+        context, MoveToOutput(context, 8, &snapshot.filtered_partition_offset));
     for (int s = 0; s < slot_names_.size(); ++s) {
-      OP_REQUIRES_OK(context,
-                     MoveToOutput(context, 5 + s, rows, &snapshot.slots[s]));
+      OP_REQUIRES_OK(context, MoveToOutput(context, kFirstSlot + s, rows,
+                                           &snapshot.slots[s]));
     }
   }
 
  private:
+  static constexpr int kFirstSlot = 9;
+
   std::vector<std::string> slot_names_;
 };
+
+// Versions or frequencies of n keys: [n], or [0].
+Status CheckMeta(const Tensor& tensor, int64_t n, const std::string& name,
+                 const char* what) {
+  if (tensor.dims() == 1 && tensor.dim_size(0) == 0) return Status::OK();
+  return CheckVectorOf(tensor, n, name, what);
+}
 
 class ImportOp : public OpKernel {
  public:
@@ -122,18 +138,45 @@ class ImportOp : public OpKernel {
   }
 
  private:
-  static Status CheckMeta(const Tensor& tensor, int64_t n,
-                          const std::string& name, const char* what) {
-    if (tensor.dims() == 1 && tensor.dim_size(0) == 0) return Status::OK();
-    return CheckVectorOf(tensor, n, name, what);
-  }
-
   std::vector<std::vector<ev::SlotSpec>> slots_;
   int part_ = 0;
   int num_parts_ = 1;
   bool clear_ = false;
 };
 
+class ImportFilteredOp : public OpKernel {
+ public:
+  explicit ImportFilteredOp(OpKernelConstruction* context)
+      : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("part", &part_));
+    OP_REQUIRES_OK(context, context->GetAttr("num_parts", &num_parts_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    EvResourcePtr resource;
+    OP_REQUIRES_OK(context, GetInitialized(context, 0, &resource));
+    const std::string& name = resource->name();
+    const Tensor& keys = context->input(1);
+    OP_REQUIRES_OK(context, CheckVector(keys, name, "the keys"));
+    const Tensor& versions = context->input(2);
+    OP_REQUIRES_OK(context, CheckMeta(versions, keys.dim_size(0), name,
+                                      "the versions"));
+    const Tensor& frequencies = context->input(3);
+    OP_REQUIRES_OK(context, CheckMeta(frequencies, keys.dim_size(0), name,
+                                      "the frequencies"));
+    OP_REQUIRES_OK(context,
+                   ToTf(resource->table()->ImportFiltered(
+                       SpanOf<int64_t>(keys), SpanOf<int64_t>(versions),
+                       SpanOf<int64_t>(frequencies), part_, num_parts_)));
+  }
+
+ private:
+  int part_ = 0;
+  int num_parts_ = 1;
+};
+
+REGISTER_KERNEL_BUILDER(
+    Name("EvImportFiltered").Device(tensorflow::DEVICE_CPU), ImportFilteredOp);
 REGISTER_KERNEL_BUILDER(Name("EvExport").Device(tensorflow::DEVICE_CPU),
                         ExportOp);
 REGISTER_KERNEL_BUILDER(Name("EvImport").Device(tensorflow::DEVICE_CPU),

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvHandle, EvInitialize, EvIsInitialized, EvShape, EvStats.
+// EvHandle, EvInitialize, EvIsInitialized, EvShape, EvStats, EvPolicyStats, EvEvict.
 
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
@@ -40,6 +40,8 @@ class HandleOp : public OpKernel {
                                              &options_.record_frequency));
     OP_REQUIRES_OK(context, context->GetAttr("record_version",
                                              &options_.record_version));
+    OP_REQUIRES_OK(context, GetPolicies(context));
+    options_ = options_.Completed();
   }
 
   void Compute(OpKernelContext* context) override {
@@ -60,14 +62,17 @@ class HandleOp : public OpKernel {
         context,
         got.storage == options_.storage && got.dim == options_.dim &&
             got.record_frequency == options_.record_frequency &&
-            got.record_version == options_.record_version,
+            got.record_version == options_.record_version &&
+            got.admission == options_.admission &&
+            got.capacity == options_.capacity,
         BadInput(resource->name(),
                  "two handles of this name differ: storage ",
                  StorageName(got), " and ", StorageName(options_), ", dim ",
                  got.dim, " and ",
                  options_.dim, ", record_frequency ", got.record_frequency,
                  " and ", options_.record_frequency, ", record_version ",
-                 got.record_version, " and ", options_.record_version));
+                 got.record_version, " and ", options_.record_version,
+                 ", or their filters or capacities do"));
     context->set_output(0, handle_);
   }
 
@@ -75,6 +80,38 @@ class HandleOp : public OpKernel {
   bool IsExpensive() override { return false; }
 
  private:
+  Status GetPolicies(OpKernelConstruction* context) {
+    ev::AdmissionOptions& admission = options_.admission;
+    std::string filter, strategy;
+    TF_RETURN_IF_ERROR(context->GetAttr("filter", &filter));
+    if (filter == "counter") {
+      admission.filter = ev::AdmissionOptions::Filter::kCounter;
+    } else if (filter == "bloom") {
+      admission.filter = ev::AdmissionOptions::Filter::kBloom;
+    }
+    float probability;
+    tensorflow::int64 threshold, max_keys, max_rows, max_bytes;
+    TF_RETURN_IF_ERROR(context->GetAttr("filter_freq", &threshold));
+    TF_RETURN_IF_ERROR(
+        context->GetAttr("no_permission", &admission.no_permission));
+    TF_RETURN_IF_ERROR(context->GetAttr("max_element_size", &max_keys));
+    TF_RETURN_IF_ERROR(
+        context->GetAttr("false_positive_probability", &probability));
+    TF_RETURN_IF_ERROR(
+        context->GetAttr("counter_bits", &admission.counter_bits));
+    TF_RETURN_IF_ERROR(context->GetAttr("max_rows", &max_rows));
+    TF_RETURN_IF_ERROR(context->GetAttr("max_bytes", &max_bytes));
+    TF_RETURN_IF_ERROR(context->GetAttr("cache_strategy", &strategy));
+    admission.threshold = threshold;
+    admission.max_keys = max_keys;
+    admission.false_positive = probability;
+    options_.capacity.max_rows = max_rows;
+    options_.capacity.max_bytes = max_bytes;
+    options_.capacity.strategy = strategy == "LRU" ? ev::CacheStrategy::kLru
+                                                   : ev::CacheStrategy::kLfu;
+    return Status::OK();
+  }
+
   Status MakeHandle(OpKernelContext* context) EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     TF_RETURN_IF_ERROR(container_.Init(context->resource_manager(), def(),
                                        /*use_node_name_as_default=*/true));
@@ -168,6 +205,64 @@ class StatsOp : public OpKernel {
   }
 };
 
+class PolicyStatsOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    EvResourcePtr resource;
+    OP_REQUIRES_OK(context, GetResource(context, 0, &resource));
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(0, TensorShape({3}), &output));
+    const ev::TableStats stats = resource->table()->stats();
+    auto out = output->vec<tensorflow::int64>();
+    out(0) = stats.filtered_keys;
+    out(1) = stats.filter_bytes;
+    out(2) = stats.evicted_rows;
+  }
+};
+
+class EvictOp : public OpKernel {
+ public:
+  explicit EvictOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("steps_to_live", &steps_to_live_));
+    OP_REQUIRES_OK(context,
+                   context->GetAttr("l2_weight_threshold", &threshold_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    EvResourcePtr resource;
+    OP_REQUIRES_OK(context, GetInitialized(context, 0, &resource));
+    const Tensor& step = context->input(1);
+    OP_REQUIRES(context, step.dims() == 0,
+                BadInput(resource->name(), "the step must be a scalar, got ",
+                         "shape ", step.shape().DebugString()));
+    int64_t stale = 0, weak = 0;
+    if (steps_to_live_ > 0) {
+      OP_REQUIRES_OK(context, ToTf(resource->table()->EvictStale(
+                                  step.scalar<tensorflow::int64>()(),
+                                  steps_to_live_, &stale)));
+    }
+    if (threshold_ > 0.0f) {
+      OP_REQUIRES_OK(context,
+                     ToTf(resource->table()->EvictWeak(threshold_, &weak)));
+    }
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(0, TensorShape({}), &output));
+    output->scalar<tensorflow::int64>()() = stale + weak;
+  }
+
+ private:
+  tensorflow::int64 steps_to_live_ = 0;
+  float threshold_ = -1.0f;
+};
+
+REGISTER_KERNEL_BUILDER(Name("EvPolicyStats").Device(tensorflow::DEVICE_CPU),
+                        PolicyStatsOp);
+REGISTER_KERNEL_BUILDER(Name("EvEvict").Device(tensorflow::DEVICE_CPU),
+                        EvictOp);
 REGISTER_KERNEL_BUILDER(Name("EvHandle").Device(tensorflow::DEVICE_CPU),
                         HandleOp);
 REGISTER_KERNEL_BUILDER(Name("EvInitialize").Device(tensorflow::DEVICE_CPU),

@@ -13,6 +13,7 @@
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
+#include "kernels/tf/op_kernels/stored_filtered.h"
 #include "kernels/tf/resources/ev_resource.h"
 
 namespace embedding_variable {
@@ -214,9 +215,11 @@ class RestoreOp : public OpKernel {
     TF_RETURN_IF_ERROR(StoredNames(*checkpoint, &names, &defaults_of));
     // Everything is opened and checked before the table changes.
     std::vector<StoredTable> stored(names.size());
+    std::vector<StoredFiltered> filtered(names.size());
     for (size_t i = 0; i < names.size(); ++i) {
       TF_RETURN_IF_ERROR(stored[i].Open(*checkpoint, names[i], slots_[0],
                                         resource->dim()));
+      TF_RETURN_IF_ERROR(filtered[i].Open(*checkpoint, names[i]));
     }
     std::vector<float> defaults;
     TF_RETURN_IF_ERROR(
@@ -230,6 +233,11 @@ class RestoreOp : public OpKernel {
     for (StoredTable& table : stored) {
       TF_RETURN_IF_ERROR(table.Import(slots_[0], part_, num_parts_,
                                       resource->table().get()));
+    }
+    for (StoredFiltered& keys : filtered) {
+      TF_RETURN_IF_ERROR(keys.Import(
+          part_, num_parts_, [](int64_t) { return true; },
+          resource->table().get()));
     }
     return Status::OK();
   }

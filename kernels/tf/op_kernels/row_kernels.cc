@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvUnique, EvReadRows, EvWriteRows, EvErase.
+// EvUnique, EvAdmit, EvReadRows, EvWriteRows, EvErase.
 
 #include <algorithm>
 #include <vector>
@@ -56,6 +56,37 @@ class UniqueOp : public OpKernel {
     Tensor* out_counts = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(2, shape, &out_counts));
     std::copy_n(counts.data(), num_unique, MutableData<int64_t>(out_counts));
+  }
+};
+
+class AdmitOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    EvResourcePtr resource;
+    OP_REQUIRES_OK(context, GetInitialized(context, 0, &resource));
+    const std::string& name = resource->name();
+    const Tensor& keys = context->input(1);
+    OP_REQUIRES_OK(context, CheckVector(keys, name, "the keys"));
+    const Tensor& counts = context->input(2);
+    OP_REQUIRES_OK(context, CheckVectorOf(counts, keys.dim_size(0), name,
+                                          "the counts"));
+    const Tensor& step = context->input(3);
+    OP_REQUIRES(context, step.dims() == 0,
+                BadInput(name, "the step must be a scalar, got shape ",
+                         step.shape().DebugString()));
+    std::vector<int32_t> admitted;
+    OP_REQUIRES_OK(context,
+                   ToTf(resource->table()->Admit(
+                       SpanOf<int64_t>(keys), Data<int64_t>(counts),
+                       step.scalar<tensorflow::int64>()(), &admitted)));
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(
+        context,
+        context->allocate_output(
+            0, TensorShape({static_cast<int64_t>(admitted.size())}), &output));
+    std::copy(admitted.begin(), admitted.end(), MutableData<int32_t>(output));
   }
 };
 
@@ -159,6 +190,8 @@ class EraseOp : public OpKernel {
 
 REGISTER_KERNEL_BUILDER(Name("EvUnique").Device(tensorflow::DEVICE_CPU),
                         UniqueOp);
+REGISTER_KERNEL_BUILDER(Name("EvAdmit").Device(tensorflow::DEVICE_CPU),
+                        AdmitOp);
 REGISTER_KERNEL_BUILDER(Name("EvReadRows").Device(tensorflow::DEVICE_CPU),
                         ReadRowsOp);
 REGISTER_KERNEL_BUILDER(Name("EvWriteRows").Device(tensorflow::DEVICE_CPU),

@@ -26,6 +26,10 @@ REGISTER_OP("EvExport")
     .Output("versions: int64")
     .Output("frequencies: int64")
     .Output("partition_offset: int32")
+    .Output("filtered_keys: int64")
+    .Output("filtered_versions: int64")
+    .Output("filtered_frequencies: int64")
+    .Output("filtered_partition_offset: int32")
     .Output("slots: num_slots * float")
     .Attr("num_slots: int >= 0")
     .Attr("slot_names: list(string)")
@@ -47,7 +51,12 @@ REGISTER_OP("EvExport")
       c->set_output(2, c->Vector(c->UnknownDim()));
       c->set_output(3, c->Vector(c->UnknownDim()));
       c->set_output(4, c->Vector(1001));
-      for (int s = 0; s < num_slots; ++s) c->set_output(5 + s, rows);
+      const DimensionHandle m = c->UnknownDim();
+      c->set_output(5, c->Vector(m));
+      c->set_output(6, c->Vector(c->UnknownDim()));
+      c->set_output(7, c->Vector(m));
+      c->set_output(8, c->Vector(1001));
+      for (int s = 0; s < num_slots; ++s) c->set_output(9 + s, rows);
       return Status::OK();
     })
     .Doc(R"doc(
@@ -60,6 +69,11 @@ values: [N, D].
 versions: [N], or [0] when not recorded.
 frequencies: [N], or [0] when not recorded.
 partition_offset: [1001], where each remainder of 1000 starts.
+filtered_keys: [M], keys that an exact filter counts and has not admitted, in the
+  same order.
+filtered_versions: [M], or [0] when not recorded.
+filtered_frequencies: [M], how often each was seen.
+filtered_partition_offset: [1001].
 slots: S matrices [N, D].
 num_slots: S.
 slot_names: S names of slots.
@@ -125,6 +139,33 @@ slot_inits: S values that a new row's slots start with.
 part: Keep only keys with floormod(floormod(key, 1000), num_parts) == part.
 num_parts: 1 keeps all keys.
 clear: Empty the table first.
+)doc");
+
+REGISTER_OP("EvImportFiltered")
+    .Input("resource: resource")
+    .Input("keys: int64")
+    .Input("versions: int64")
+    .Input("frequencies: int64")
+    .Attr("part: int >= 0 = 0")
+    .Attr("num_parts: int >= 1 = 1")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle vector;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "keys", &vector));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 2, 1, "versions", &vector));
+      return InputOfRank(c, 3, 1, "frequencies", &vector);
+    })
+    .Doc(R"doc(
+Takes over what another table's filter counted. Keys that have a row are left alone;
+those that this table's filter now admits get their default row. Without a filter
+nothing happens.
+
+resource: The handle; must be initialized.
+keys: [M].
+versions: [M], or [0]: none.
+frequencies: [M], or [0]: seen once each.
+part: Keep only keys with floormod(floormod(key, 1000), num_parts) == part.
+num_parts: 1 keeps all keys.
 )doc");
 
 }  // namespace

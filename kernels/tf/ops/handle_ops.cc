@@ -49,6 +49,17 @@ REGISTER_OP("EvHandle")
     .Attr("key_dtype: {int64, int32} = DT_INT64")
     .Attr("record_frequency: bool = false")
     .Attr("record_version: bool = false")
+    .Attr("filter: {'none', 'counter', 'bloom'} = 'none'")
+    .Attr("filter_freq: int >= 0 = 0")
+    .Attr("no_permission: float = 0.0")
+    .Attr("max_element_size: int >= 0 = 0")
+    .Attr("false_positive_probability: float = 0.0")
+    .Attr("counter_bits: int = 64")
+    .Attr("steps_to_live: int >= 0 = 0")
+    .Attr("l2_weight_threshold: float = -1.0")
+    .Attr("max_rows: int >= 0 = 0")
+    .Attr("max_bytes: int >= 0 = 0")
+    .Attr("cache_strategy: {'LRU', 'LFU'} = 'LFU'")
     .SetIsStateful()
     .SetShapeFn(HandleShape)
     .Doc(R"doc(
@@ -66,6 +77,18 @@ storage: Where the rows are: CPU memory, or that of the process's GPU.
 key_dtype: The type of the keys as the user declared it.
 record_frequency: Count for each key how often it was trained.
 record_version: Keep for each key the global step of its last update.
+filter: How occurrences of keys without a row are counted: one counter each, or a
+  Bloom filter's. none: a key has a row from its first update.
+filter_freq: A key is admitted by the update in which its occurrences reach this.
+no_permission: What every element of the row of a key reads that is not admitted.
+max_element_size: Keys that the Bloom filter is made for.
+false_positive_probability: Of the Bloom filter.
+counter_bits: Of the Bloom filter's counters: 8, 16, 32 or 64.
+steps_to_live: Not the table's business: what a saver evicts by; 0: it does not.
+l2_weight_threshold: As steps_to_live; -1: a saver does not evict by weight.
+max_rows: Rows that the table holds at most; 0: no bound.
+max_bytes: Bytes of rows and index that the table holds at most; 0: no bound.
+cache_strategy: Which rows a table evicts that is full.
 )doc");
 
 REGISTER_OP("EvInitialize")
@@ -123,6 +146,46 @@ Gives the size of the table.
 
 resource: The handle.
 stats: [rows, bytes of the index, bytes of the rows, rows inserted so far].
+)doc");
+
+REGISTER_OP("EvPolicyStats")
+    .Input("resource: resource")
+    .Output("stats: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(3));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Tells what filter and evictions did.
+
+resource: The handle.
+stats: [keys that the filter counts and has not admitted, bytes of the filter,
+  rows evicted so far].
+)doc");
+
+REGISTER_OP("EvEvict")
+    .Input("resource: resource")
+    .Input("step: int64")
+    .Output("evicted: int64")
+    .Attr("steps_to_live: int >= 0 = 0")
+    .Attr("l2_weight_threshold: float = -1.0")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle step;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 0, "step", &step));
+      c->set_output(0, c->Scalar());
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Evicts rows by age and by weight.
+
+resource: The handle; must be initialized.
+step: Scalar, the global step.
+evicted: Scalar, rows evicted.
+steps_to_live: Rows and counted keys go that no update touched for more steps than
+  this; 0: none.
+l2_weight_threshold: Rows go with 0.5 * sum(w^2) below this; none if it is <= 0.
 )doc");
 
 }  // namespace

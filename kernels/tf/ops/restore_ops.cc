@@ -69,7 +69,9 @@ written in another number of parts, those of <tensor_name>/part_0 and so on. A s
 that the checkpoint lacks starts with its initial value; so do missing versions and
 frequencies. Default rows, <tensor_name>-default_rows, are taken over where the
 checkpoint has them, so that keys to come start as they would have. Rows of another
-length are an error, and so is a checkpoint without the variable.
+length are an error, and so is a checkpoint without the variable. What a filter had
+counted (<tensor_name>-keys_filtered and so on) is counted on, if this table has a
+filter, and judged by its threshold; rows keep their place whatever they were counted.
 
 resource: The handle; must be initialized.
 prefix: Scalar, the checkpoint's prefix.

@@ -56,6 +56,33 @@ inverse: [M], keys[i] == unique[inverse[i]].
 counts: [U], how often each occurs.
 )doc");
 
+REGISTER_OP("EvAdmit")
+    .Input("resource: resource")
+    .Input("keys: int64")
+    .Input("counts: int64")
+    .Input("step: int64")
+    .Output("admitted: int32")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle keys, counts, step;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "keys", &keys));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 2, 1, "counts", &counts));
+      TF_RETURN_IF_ERROR(c->Merge(keys, counts, &keys));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 3, 0, "step", &step));
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Tells which keys may be trained, and counts the others. A key that this op admits has
+its default row afterwards.
+
+resource: The handle.
+keys: [M], distinct.
+counts: [M], occurrences of each.
+step: Scalar: the new version of keys that are counted.
+admitted: [A], positions in keys, ascending. All of them without a filter.
+)doc");
+
 REGISTER_OP("EvReadRows")
     .Input("resource: resource")
     .Input("keys: int64")

@@ -8,15 +8,20 @@ The names are DeepRec's. For a variable `v` with a slot `Adagrad`:
   keys (v-keys_filtered, v-versions_filtered, v-freqs_filtered,
   v-partition_filter_offset); then v/Adagrad-keys, v/Adagrad-values and so on.
 
-All come from one export op: one frozen moment of keys, values and slots. Ours alone is
+All come from one export op: one frozen moment of keys, values and slots, after the
+evictions that the variable's options ask for. The filtered keys are those that an exact
+filter counts and has not admitted, unless TF_EV_SAVE_FILTERED_FEATURES=0. Ours alone is
 v-default_rows, what new keys start with.
 """
+
+import os
 
 from tensorflow.python.framework import constant_op
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
+from tensorflow.python.training import training_util
 from tensorflow.python.training.saving import saveable_object
 
 from embedding_variable.ops import checkpoint_ops
@@ -49,19 +54,23 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     # A slot that no update has used yet is created, so that it can be exported.
     ensured, _ = row_ops.read_rows(var.handle, no_keys, names,
                                    list(self._slots.values()))
-    with ops.control_dependencies([ensured]):
+    with ops.control_dependencies([ensured] + evictions(var)):
       table = checkpoint_ops.export_table(var.handle, names)
+    filtered = table.filtered
+    if not _saves_filtered():
+      filtered = checkpoint_ops.Filtered(
+          no_keys, no_keys, no_keys,
+          array_ops.zeros([_NUM_BUCKETS + 1], dtypes.int32))
     keys = math_ops.cast(table.keys, var.key_dtype)
     common = [
         ("keys", keys),
         ("versions", table.versions),
         ("freqs", table.frequencies),
         ("partition_offset", table.partition_offset),
-        ("keys_filtered", array_ops.zeros([0], var.key_dtype)),
-        ("versions_filtered", array_ops.zeros([0], dtypes.int64)),
-        ("freqs_filtered", array_ops.zeros([0], dtypes.int64)),
-        ("partition_filter_offset",
-         array_ops.zeros([_NUM_BUCKETS + 1], dtypes.int32)),
+        ("keys_filtered", math_ops.cast(filtered.keys, var.key_dtype)),
+        ("versions_filtered", filtered.versions),
+        ("freqs_filtered", filtered.frequencies),
+        ("partition_filter_offset", filtered.partition_offset),
     ]
     # Not among DeepRec's tensors: with it, keys to come start after a restore as
     # they would have without the interruption.
@@ -87,6 +96,29 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     del restored_shapes
     return restore(self._var, self._slots, _prefix_of(restored_tensors[0]),
                    self.name)
+
+
+def evictions(var):
+  """Returns the ops that must run before a table is saved: its options' evictions.
+
+  Nothing is evicted by step in a graph without a global step.
+
+  Args:
+    var: the embedding variable.
+  """
+  policy = var.policy
+  steps_to_live, step = policy.steps_to_live, training_util.get_global_step()
+  if step is None:
+    steps_to_live = 0
+  if not steps_to_live and policy.l2_weight_threshold <= 0:
+    return []
+  return [var.evict(steps_to_live, policy.l2_weight_threshold)]
+
+
+def _saves_filtered():
+  """False when TF_EV_SAVE_FILTERED_FEATURES says no."""
+  flag = os.environ.get("TF_EV_SAVE_FILTERED_FEATURES", "1")
+  return flag.strip().lower() not in ("0", "false", "no", "off")
 
 
 def restore(var, slots, prefix, tensor_name):

@@ -169,9 +169,18 @@ def _broadcast_table(var, root_rank):
     versions = broadcast(table.versions, "versions")
     frequencies = broadcast(table.frequencies, "frequencies")
     slots = [broadcast(s, "slot_%d" % i) for i, s in enumerate(table.slots)]
-    with ops.control_dependencies([keys, rows, versions, frequencies] + slots):
+    filtered = []
+    if var.policy.filter == "counter":
+      filtered = [broadcast(t, "filtered_%d" % i)
+                  for i, t in enumerate(table.filtered[:3])]
+    with ops.control_dependencies(
+        [keys, rows, versions, frequencies] + slots + filtered):
       initialized = handle_ops.initialize(var.handle, rows[:num_defaults])
     with ops.control_dependencies([initialized]):
-      return checkpoint_ops.import_table(
+      imported = checkpoint_ops.import_table(
           var.handle, keys, rows[num_defaults:], versions, frequencies, slots, names,
           inits)
+    if not filtered:
+      return imported
+    with ops.control_dependencies([imported]):
+      return checkpoint_ops.import_filtered(var.handle, *filtered)

@@ -13,7 +13,12 @@ _gen = _lib.load()
 # What `export_table` gives; slots is a list with one entry per slot name.
 Export = collections.namedtuple(
     "Export",
-    ["keys", "values", "versions", "frequencies", "partition_offset", "slots"])
+    ["keys", "values", "versions", "frequencies", "partition_offset", "slots",
+     "filtered"])
+
+# The keys that an exact filter counts and has not admitted.
+Filtered = collections.namedtuple(
+    "Filtered", ["keys", "versions", "frequencies", "partition_offset"])
 
 
 def export_table(resource, slot_names=(), name=None):
@@ -28,11 +33,16 @@ def export_table(resource, slot_names=(), name=None):
     An `Export`: keys int64 `[N]` in ascending order of (floormod(key, 1000), key),
     values float32 `[N, D]`, versions and frequencies int64 `[N]` (`[0]` when the
     table does not record them), partition_offset int32 `[1001]` (where each
-    remainder starts), and S float32 `[N, D]`.
+    remainder starts), S float32 `[N, D]`, and a `Filtered` of the keys `[M]` that
+    have no row but a count, laid out in the same way.
   """
-  keys, values, versions, frequencies, offset, slots = _gen.ev_export(
+  export = _gen.ev_export(
       resource, slot_names=list(slot_names), num_slots=len(slot_names), name=name)
-  return Export(keys, values, versions, frequencies, offset, list(slots))
+  return Export(export.keys, export.values, export.versions, export.frequencies,
+                export.partition_offset, list(export.slots),
+                Filtered(export.filtered_keys, export.filtered_versions,
+                         export.filtered_frequencies,
+                         export.filtered_partition_offset))
 
 
 def import_table(resource,
@@ -68,6 +78,27 @@ def import_table(resource,
       resource, keys, values, versions, frequencies, list(slots),
       slot_names=list(slot_names), slot_inits=list(slot_inits), part=part,
       num_parts=num_parts, clear=clear, name=name)
+
+
+def import_filtered(resource, keys, versions, frequencies, part=0, num_parts=1,
+                    name=None):
+  """Returns the op that takes over what another table's filter counted.
+
+  Keys that have a row are left alone; those that this table's filter now admits get
+  their default row. Without a filter nothing happens.
+
+  Args:
+    resource: resource scalar from `handle`; must be initialised.
+    keys: int64 `[M]`.
+    versions: int64 `[M]`, or `[0]`: none.
+    frequencies: int64 `[M]`, or `[0]`: seen once each.
+    part: int: keep only keys with floormod(key, 1000) % num_parts == part.
+    num_parts: int >= 1; 1 keeps all.
+    name: name of the op.
+  """
+  return _gen.ev_import_filtered(
+      resource, keys, versions, frequencies, part=part, num_parts=num_parts,
+      name=name)
 
 
 def default_rows(resource, name=None):
@@ -109,5 +140,6 @@ def restore_table(resource,
       slot_inits=list(slot_inits), part=part, num_parts=num_parts, name=name)
 
 
-for _op_type in ("EvDefaultRows", "EvExport", "EvImport", "EvRestore"):
+for _op_type in ("EvDefaultRows", "EvExport", "EvImport", "EvImportFiltered",
+                 "EvRestore"):
   ops.NotDifferentiable(_op_type)

@@ -2,12 +2,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table itself: its handle, initialisation and size."""
 
+import collections
+
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
+from tensorflow.python.util import compat
 
 from embedding_variable import _lib
 
 _gen = _lib.load()
+
+
+# Who gets a row and who loses it; the attributes of the handle.
+#   filter: string, "none", "counter" or "bloom".
+#   filter_freq: int, occurrences that admit a key.
+#   no_permission: float, what keys read that are not admitted.
+#   max_element_size, false_positive_probability, counter_bits: of a Bloom filter.
+#   steps_to_live: int, what a saver evicts by; 0: nothing.
+#   l2_weight_threshold: float, the same; -1: nothing.
+#   max_rows, max_bytes: ints, what the table holds at most; 0: no bound.
+#   cache_strategy: string, "LRU" or "LFU", what goes from a full table.
+Policy = collections.namedtuple("Policy", [
+    "filter", "filter_freq", "no_permission", "max_element_size",
+    "false_positive_probability", "counter_bits", "steps_to_live",
+    "l2_weight_threshold", "max_rows", "max_bytes", "cache_strategy"
+])
+Policy.__new__.__defaults__ = ("none", 0, 0.0, 0, 0.0, 64, 0, -1.0, 0, 0, "LFU")
+
+
+def policy_of(resource):
+  """Returns the `Policy` of a handle."""
+  get = resource.op.get_attr
+  return Policy(**{
+      name: compat.as_str(get(name)) if name in ("filter", "cache_strategy") else
+      get(name) for name in Policy._fields
+  })
 
 
 def handle(shared_name,
@@ -16,6 +45,7 @@ def handle(shared_name,
            storage="dram",
            record_frequency=False,
            record_version=False,
+           policy=None,
            container="",
            name=None):
   """Creates the handle of a table; running it creates the (empty) table.
@@ -30,6 +60,7 @@ def handle(shared_name,
     storage: "dram" or "hbm": rows in CPU memory, or in that of the process's GPU.
     record_frequency: keep how often each key was trained.
     record_version: keep the global step of each key's last update.
+    policy: `Policy`, or None: every key has a row from its first update on, for ever.
     container: string, as for a variable.
     name: name of the op.
 
@@ -46,7 +77,8 @@ def handle(shared_name,
   return _gen.ev_handle(
       container=container, shared_name=shared_name, storage=storage, dtype=dtypes.float32,
       shape=[None, dim], key_dtype=key_dtype, record_frequency=record_frequency,
-      record_version=record_version, name=name)
+      record_version=record_version, name=name,
+      **(policy or Policy())._asdict())
 
 
 def initialize(resource, default_rows, name=None):
@@ -76,8 +108,33 @@ def stats(resource, name=None):
   return _gen.ev_stats(resource, name=name)
 
 
+def policy_stats(resource, name=None):
+  """Returns int64 `[3]`: what filter and evictions did.
+
+  They are the keys that the filter counts and has not admitted (0 of a Bloom filter),
+  the filter's bytes, and the rows evicted so far.
+  """
+  return _gen.ev_policy_stats(resource, name=name)
+
+
+def evict(resource, step, steps_to_live=0, l2_weight_threshold=-1.0, name=None):
+  """Evicts rows by age and by weight; returns int64 scalar, how many.
+
+  Args:
+    resource: resource scalar from `handle`; must be initialised. Its table must
+      record versions if rows go by age.
+    step: int64 scalar, the global step.
+    steps_to_live: int: rows go that no update touched for more steps; 0: none.
+    l2_weight_threshold: float: rows go with `0.5 * sum(w^2)` below; <= 0: none.
+    name: name of the op.
+  """
+  return _gen.ev_evict(
+      resource, step, steps_to_live=steps_to_live,
+      l2_weight_threshold=l2_weight_threshold, name=name)
+
+
 for _op_type in ("EvHandle", "EvInitialize", "EvIsInitialized", "EvShape",
-                 "EvStats"):
+                 "EvStats", "EvPolicyStats", "EvEvict"):
   ops.NotDifferentiable(_op_type)
 
 

@@ -23,6 +23,23 @@ def unique(keys, name=None):
   return _gen.ev_unique(keys, name=name)
 
 
+def admit(resource, keys, counts, step, name=None):
+  """Tells which keys may be trained; the table's filter counts the others.
+
+  Args:
+    resource: resource scalar from `handle`.
+    keys: int64 `[M]`, unique.
+    counts: int64 `[M]`, occurrences of each.
+    step: int64 scalar, becomes the version of keys that are counted.
+    name: name of the op.
+
+  Returns:
+    int32 `[A]`, ascending positions in `keys`; all of them without a filter. A key
+    that this op admits has its default row afterwards.
+  """
+  return _gen.ev_admit(resource, keys, counts, step, name=name)
+
+
 def read_rows(resource, keys, slot_names, slot_inits, name=None):
   """Reads value and slots of rows; an absent key as a new row would be.
 
@@ -72,5 +89,5 @@ def erase(resource, keys, name=None):
   return _gen.ev_erase(resource, keys, name=name)
 
 
-for _op_type in ("EvUnique", "EvReadRows", "EvWriteRows", "EvErase"):
+for _op_type in ("EvUnique", "EvAdmit", "EvReadRows", "EvWriteRows", "EvErase"):
   ops.NotDifferentiable(_op_type)

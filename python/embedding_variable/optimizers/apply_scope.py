@@ -15,6 +15,7 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import variable_scope
 from tensorflow.python.training import training_util
 
 _local = threading.local()
@@ -35,16 +36,29 @@ class ApplyScope(object):
     self.cache = {}
 
   def step(self):
-    """Returns int64 scalar: the global step before its increment; 0 without one."""
+    """Returns int64 scalar: the global step before its increment.
+
+    0 without one. Where a variable evicts by it the global step is made if need be, as
+    DeepRec's optimizers do: rows stamped 0 for ever would all be old to a saver that
+    finds a step made later.
+    """
     key = ("step", ops.get_default_graph())
     if key not in self.cache:
-      self.cache[key] = _global_step()
+      needs_step = any(
+          getattr(getattr(var, "policy", None), "steps_to_live", 0)
+          for _, var in self.pairs)
+      self.cache[key] = _global_step(needs_step)
     return self.cache[key]
 
 
-def _global_step():
+def _global_step(make):
   """Reads the global step. Its increment waits for the updates, so this is the old one."""
   step = training_util.get_global_step()
+  if step is None and make:
+    root = variable_scope.VariableScope(reuse=False, name="")
+    with variable_scope.variable_scope(root, auxiliary_name_scope=False), \
+        ops.init_scope():
+      step = training_util.create_global_step()
   if step is None:
     return constant_op.constant(0, dtypes.int64)
   with ops.colocate_with(None, ignore_existing=True):

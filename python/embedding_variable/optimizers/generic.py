@@ -7,6 +7,8 @@ The touched rows and their slots are copied into small dense variables of shape
 indices 0, 1, 2, ..., and the rows are written back. The whole is one critical section
 per table, so that concurrent steps apply one after the other.
 
+Keys that the variable's filter does not admit are counted and left out.
+
 Only touched rows change: momentum of other rows does not decay ("lazy" semantics).
 """
 
@@ -46,6 +48,12 @@ def update(optimizer, grad, var, run):
       if each is not None:
         counts = math_ops.unsorted_segment_sum(each, inverse, count)
     values = math_ops.unsorted_segment_sum(grad.values, inverse, count)
+    if var.policy.filter != "none":
+      admitted = row_ops.admit(var.handle, keys, counts, step)
+      keys = array_ops.gather(keys, admitted)
+      counts = array_ops.gather(counts, admitted)
+      values = array_ops.gather(values, admitted)
+      count = array_ops.size(keys)
     values.set_shape([None, var.dim])
     rows = math_ops.range(math_ops.cast(count, dtypes.int64))
     mutex = gen_resource_variable_ops.mutex_v2(

@@ -7,6 +7,7 @@ that names, scopes, reuse, custom getters and collections are the stock ones.
 """
 
 import contextlib
+import copy
 import inspect
 import os
 
@@ -76,7 +77,7 @@ def get_embedding_variable(name,
     validate_shape: accepted for compatibility.
     custom_getter: as in `tf.get_variable`.
     constraint: must be None.
-    steps_to_live: must be None or 0 in this version.
+    steps_to_live: deprecated: `GlobalStepEvict(steps_to_live)` in `ev_option`.
     init_data_source: must be None.
     ev_option: `EmbeddingVariableOption`, or None for the defaults.
 
@@ -109,7 +110,8 @@ def get_embedding_variable(name,
       raise ValueError("embedding variable '%s': %s has no meaning for a table "
                        "and must be None" % (full_name, argument))
   ev_option = ev_option or options.EmbeddingVariableOption()
-  _check_old_arguments(full_name, steps_to_live, init_data_source, ev_option)
+  ev_option = _with_old_arguments(full_name, steps_to_live, init_data_source,
+                                  ev_option)
   options.check_supported(full_name, ev_option)
   if scope.regularizer is not None:
     logging.log_first_n(
@@ -259,7 +261,8 @@ class _Table(object):
         trainable=kwargs.get("trainable", True),
         collections=kwargs.get("collections"),
         record_frequency=_env_flag("TF_RECORD_FREQ"),
-        record_version=_env_flag("TF_RECORD_VERSION"))
+        record_version=_env_flag("TF_RECORD_VERSION"),
+        policy=options.to_policy(self._ev_option))
     variable._ev_option = self._ev_option  # pylint: disable=protected-access
     return variable
 
@@ -286,20 +289,29 @@ def _check_dim(name, embedding_dim):
   return int(dim)
 
 
-def _check_old_arguments(name, steps_to_live, init_data_source, ev_option):
-  """Raises for what DeepRec deprecates and this version lacks."""
-  if steps_to_live:
-    evict = ev_option.evict
-    if isinstance(evict, options.L2WeightEvict) and evict.l2_weight_threshold > 0:
-      raise ValueError("embedding variable '%s': steps_to_live and L2WeightEvict "
-                       "exclude each other" % name)
-    raise NotImplementedError(
-        "embedding variable '%s': this version does not have steps_to_live (got "
-        "%r)" % (name, steps_to_live))
+def _with_old_arguments(name, steps_to_live, init_data_source, ev_option):
+  """Returns the options with what DeepRec's deprecated arguments say."""
   if init_data_source is not None:
     raise NotImplementedError(
         "embedding variable '%s': this version does not have init_data_source (got "
         "%r)" % (name, init_data_source))
+  if not steps_to_live:
+    return ev_option
+  evict = ev_option.evict
+  if isinstance(evict, options.L2WeightEvict) and evict.l2_weight_threshold > 0:
+    raise ValueError("embedding variable '%s': steps_to_live and L2WeightEvict "
+                     "exclude each other" % name)
+  known = getattr(evict, "steps_to_live", None)
+  if known and known != steps_to_live:
+    raise ValueError(
+        "embedding variable '%s': steps_to_live is given twice, %r and %r in "
+        "GlobalStepEvict" % (name, steps_to_live, known))
+  logging.log_first_n(
+      logging.WARN, "embedding variable '%s': steps_to_live is deprecated; use "
+      "EmbeddingVariableOption(evict_option=GlobalStepEvict(...))", 1, name)
+  ev_option = copy.copy(ev_option)
+  ev_option.evict = options.GlobalStepEvict(steps_to_live)
+  return ev_option
 
 
 def _choose_initializer(name, scope, initializer, ev_option):

@@ -89,8 +89,7 @@ class CreationTest(parameterized.TestCase):
       (dict(embedding_dim=3, constraint=abs), ValueError, "constraint"),
       (dict(embedding_dim=3, caching_device="/cpu:0"), ValueError,
        "caching_device"),
-      (dict(embedding_dim=3, steps_to_live=5), NotImplementedError,
-       "steps_to_live"),
+      (dict(embedding_dim=3, steps_to_live=-5), ValueError, "steps_to_live"),
       (dict(embedding_dim=3, init_data_source="x"), NotImplementedError,
        "init_data_source"),
       (dict(embedding_dim=3, initializer=tf.zeros([4])), ValueError,
@@ -106,6 +105,15 @@ class CreationTest(parameterized.TestCase):
     option = ev.EmbeddingVariableOption(evict_option=ev.L2WeightEvict(.5))
     with self.assertRaisesRegex(ValueError, "exclude each other"):
       tf.get_embedding_variable("v", 3, steps_to_live=5, ev_option=option)
+
+  def test_deprecated_steps_to_live_is_global_step_evict(self):
+    v = tf.get_embedding_variable("v", 3, steps_to_live=5)
+    self.assertEqual(v.steps_to_live, 5)
+    option = ev.EmbeddingVariableOption(evict_option=ev.GlobalStepEvict(7))
+    self.assertEqual(
+        tf.get_embedding_variable("w", 3, ev_option=option).steps_to_live, 7)
+    with self.assertRaisesRegex(ValueError, "'x': steps_to_live is given twice"):
+      tf.get_embedding_variable("x", 3, steps_to_live=5, ev_option=option)
 
   def test_a_new_key_copies_its_default_row(self):
     rows = np.arange(15, dtype=np.float32).reshape(5, 3)

@@ -7,11 +7,13 @@ set DeepRec's attributes. Every object owns its values: no default is shared bet
 two of them. What an option asks for is checked when a variable is created with it.
 """
 
+import numbers
 import os
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.platform import tf_logging as logging
 
+from embedding_variable.ops import handle_ops
 from embedding_variable.variables import config_pb2
 
 _GIB = 1024**3
@@ -24,6 +26,12 @@ _NEEDS_PATH = frozenset([
 ])
 
 _COUNTER_TYPES = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
+
+
+def _is_int(value, least):
+  """Whether this is an integer, not below `least`."""
+  return (isinstance(value, numbers.Integral) and not isinstance(value, bool) and
+          value >= least)
 
 
 class InitializerOption(object):
@@ -55,14 +63,20 @@ class InitializerOption(object):
 
 
 class GlobalStepEvict(object):
-  """Evicts keys that no step has updated for `steps_to_live` steps; None: off."""
+  """Evicts keys that no step has updated for `steps_to_live` steps; None, 0: off.
+
+  Whenever a saver saves the variable, and by `variable.evict()`.
+  """
 
   def __init__(self, steps_to_live=None):
     self.steps_to_live = steps_to_live
 
 
 class L2WeightEvict(object):
-  """Evicts keys with `0.5 * sum(w^2)` below the threshold; -1.0: off."""
+  """Evicts keys with `0.5 * sum(w^2)` below the threshold; -1.0: off.
+
+  Whenever a saver saves the variable, and by `variable.evict()`.
+  """
 
   def __init__(self, l2_weight_threshold=-1.0):
     if l2_weight_threshold <= 0 and l2_weight_threshold != -1.0:
@@ -82,11 +96,17 @@ class CounterFilter(object):
 class CBFFilter(object):
   """Admits a key at about its `filter_freq`-th occurrence, by a Bloom filter.
 
+  The filter has `ceil(max_element_size * |ln p| / ln(2)^2)` counters, whatever the
+  number of keys; a key is admitted early, never late, when it shares all of its
+  `ceil(|log2 p|)` counters with others.
+
   Args:
     filter_freq: int, 0: off.
-    max_element_size: int, keys that the filter is made for.
+    max_element_size: int, keys that the filter is made for. 0: keys are counted
+      exactly, as by `CounterFilter`.
     false_positive_probability: float in (0, 1).
-    counter_type: `tf.uint8`, `tf.uint16`, `tf.uint32` or `tf.uint64`.
+    counter_type: `tf.uint8`, `tf.uint16`, `tf.uint32` or `tf.uint64`; must be able
+      to hold `filter_freq`.
 
   Raises:
     ValueError: only one of `max_element_size` and `false_positive_probability` is
@@ -122,12 +142,16 @@ class StorageOption(object):
     storage_path: directory of the tiers that are files; it is created.
     storage_size: list of at most four ints, bytes of each tier; missing ones are
       1 GiB. The list is copied.
-    cache_strategy: number of `config_pb2.CacheStrategy`.
+    cache_strategy: number of `config_pb2.CacheStrategy`: which rows go when a
+      capacity is reached.
     layout: accepted for compatibility.
+    max_capacity: int >= 1, rows that the table holds at most; None: no bound.
+    max_capacity_bytes: int >= 1, bytes of rows, slots and index that it holds at
+      most; None: no bound. With both, the smaller number of rows counts.
 
   Raises:
-    ValueError: `storage_size` is no list, or a storage type that needs a path has
-      none.
+    ValueError: `storage_size` is no list, a storage type that needs a path has none,
+      or a capacity below 1.
   """
 
   def __init__(self,
@@ -135,7 +159,14 @@ class StorageOption(object):
                storage_path=None,
                storage_size=None,
                cache_strategy=config_pb2.CacheStrategy.LFU,
-               layout=None):
+               layout=None,
+               max_capacity=None,
+               max_capacity_bytes=None):
+    for argument, value in (("max_capacity", max_capacity),
+                            ("max_capacity_bytes", max_capacity_bytes)):
+      if value is not None and not _is_int(value, 1):
+        raise ValueError("StorageOption: %s must be an integer of at least 1, got %r"
+                         % (argument, value))
     size = [_GIB] if storage_size is None else storage_size
     if not isinstance(size, (list, tuple)):
       raise ValueError("StorageOption: storage_size must be a list, got %r" %
@@ -148,6 +179,8 @@ class StorageOption(object):
     self.storage_size = list(size) + [_GIB] * (_TIERS - len(size))
     self.cache_strategy = cache_strategy
     self.layout = layout
+    self.max_capacity = max_capacity
+    self.max_capacity_bytes = max_capacity_bytes
     if storage_type in _NEEDS_PATH and storage_path is None:
       raise ValueError("StorageOption: storage type %s needs a storage_path" %
                        config_pb2.StorageType.Name(storage_type))
@@ -222,6 +255,7 @@ def check_supported(name, option):
 
   Raises:
     TypeError: `option`, or a part of it, is of another class.
+    ValueError: numbers that make no sense.
     NotImplementedError: a feature that this version does not have.
   """
   if not isinstance(option, EmbeddingVariableOption):
@@ -234,29 +268,77 @@ def check_supported(name, option):
       raise TypeError(
           "embedding variable '%s': filter_option must be a CounterFilter or a "
           "CBFFilter, got %r" % (name, strategy))
-    if strategy.filter_freq and strategy.filter_freq > 0:
-      _unsupported(name, "the feature filter %s" % type(strategy).__name__,
-                   "filter_freq=%d" % strategy.filter_freq)
+    _check_filter(name, strategy)
   evict = option.evict
-  if evict is not None:
-    if isinstance(evict, GlobalStepEvict):
-      if evict.steps_to_live:
-        _unsupported(name, "the eviction GlobalStepEvict",
-                     "steps_to_live=%s" % evict.steps_to_live)
-    elif isinstance(evict, L2WeightEvict):
-      if evict.l2_weight_threshold > 0:
-        _unsupported(name, "the eviction L2WeightEvict",
-                     "l2_weight_threshold=%s" % evict.l2_weight_threshold)
-    else:
-      raise TypeError(
-          "embedding variable '%s': evict_option must be a GlobalStepEvict or a "
-          "L2WeightEvict, got %r" % (name, evict))
+  if evict is not None and not isinstance(evict, (GlobalStepEvict, L2WeightEvict)):
+    raise TypeError(
+        "embedding variable '%s': evict_option must be a GlobalStepEvict or a "
+        "L2WeightEvict, got %r" % (name, evict))
+  if (isinstance(evict, GlobalStepEvict) and evict.steps_to_live is not None and
+      not _is_int(evict.steps_to_live, 0)):
+    raise ValueError(
+        "embedding variable '%s': steps_to_live must be an integer of at least 0, "
+        "got %r" % (name, evict.steps_to_live))
   _check_storage(name, option.storage_option)
+  policy = to_policy(option)
+  if storage_of_rows(option) == "hbm" and (
+      policy.filter != "none" or policy.max_rows or policy.max_bytes or
+      policy.l2_weight_threshold > 0):
+    _unsupported(name, "filters, capacities and L2WeightEvict for rows in GPU memory",
+                 policy)
   ckpt = option.ckpt
   if ckpt is not None and (ckpt.ckpt_to_load_from or ckpt.tensor_name_in_ckpt or
                            ckpt.always_load_from_specific_ckpt or
                            ckpt.init_data_source):
     _unsupported(name, "loading through CheckpointOption", vars(ckpt))
+
+
+def _check_filter(name, strategy):
+  """Raises unless a key can reach the filter's threshold."""
+  freq = strategy.filter_freq
+  if freq is not None and (not _is_int(freq, 0) or freq >= 2**32):
+    raise ValueError(
+        "embedding variable '%s': filter_freq must be an integer in [0, 2^32), got "
+        "%r" % (name, freq))
+  if not freq or not isinstance(strategy, CBFFilter):
+    return
+  if strategy.max_element_size > 0 and not strategy.false_positive_probability < 1:
+    raise ValueError(
+        "embedding variable '%s': false_positive_probability must be in (0, 1), got "
+        "%r" % (name, strategy.false_positive_probability))
+  if strategy.max_element_size > 0 and freq > strategy.counter_type.max:
+    raise ValueError(
+        "embedding variable '%s': counters of type %s cannot reach filter_freq=%d" %
+        (name, strategy.counter_type.name, freq))
+
+
+def to_policy(option):
+  """Returns the `handle_ops.Policy` that a checked `EmbeddingVariableOption` asks for."""
+  policy = {}
+  strategy = option.filter_strategy
+  if strategy is not None and strategy.filter_freq:
+    is_bloom = isinstance(strategy, CBFFilter) and strategy.max_element_size > 0
+    policy.update(
+        filter="bloom" if is_bloom else "counter",
+        filter_freq=strategy.filter_freq,
+        no_permission=float(option.init.default_value_no_permission))
+    if is_bloom:
+      policy.update(
+          max_element_size=int(strategy.max_element_size),
+          false_positive_probability=float(strategy.false_positive_probability),
+          counter_bits=8 * strategy.counter_type.size)
+  evict = option.evict
+  if isinstance(evict, GlobalStepEvict):
+    policy.update(steps_to_live=evict.steps_to_live or 0)
+  elif isinstance(evict, L2WeightEvict) and evict.l2_weight_threshold > 0:
+    policy.update(l2_weight_threshold=float(evict.l2_weight_threshold))
+  storage = option.storage_option
+  is_lru = storage.cache_strategy == config_pb2.CacheStrategy.LRU
+  policy.update(
+      max_rows=storage.max_capacity or 0,
+      max_bytes=storage.max_capacity_bytes or 0,
+      cache_strategy="LRU" if is_lru else "LFU")
+  return handle_ops.Policy(**policy)
 
 
 def _check_storage(name, storage):

@@ -8,6 +8,7 @@ from absl.testing import parameterized
 import tensorflow as tf
 
 import embedding_variable  # pylint: disable=unused-import
+from embedding_variable.ops import handle_ops
 from embedding_variable.variables import options
 
 
@@ -70,6 +71,10 @@ class OptionsTest(parameterized.TestCase):
       (lambda: tf.StorageOption(storage_size=[1] * 5), ValueError, "5 entries"),
       (lambda: tf.StorageOption(storage_type=12), ValueError,
        "DRAM_SSDHASH needs a storage_path"),
+      (lambda: tf.StorageOption(max_capacity=0), ValueError,
+       "max_capacity must be an integer of at least 1, got 0"),
+      (lambda: tf.StorageOption(max_capacity_bytes=1.5), ValueError,
+       "max_capacity_bytes .* got 1.5"),
   )
   def test_wrong_values(self, make, error, message):
     with self.assertRaisesRegex(error, message):
@@ -81,13 +86,11 @@ class OptionsTest(parameterized.TestCase):
     self.assertTrue(os.path.isdir(path))
 
   @parameterized.parameters(
-      (dict(filter_option=options.CounterFilter(3)), "CounterFilter.*filter_freq=3"),
-      (dict(filter_option=options.CBFFilter(2, 10, .1)), "CBFFilter.*filter_freq=2"),
-      (dict(evict_option=options.GlobalStepEvict(10)),
-       "GlobalStepEvict.*steps_to_live=10"),
-      (dict(evict_option=options.L2WeightEvict(.5)),
-       "L2WeightEvict.*l2_weight_threshold=0.5"),
       (dict(storage_option=options.StorageOption(13)), "HBM_DRAM"),
+      (dict(storage_option=options.StorageOption(6),
+            filter_option=options.CounterFilter(2)), "filters.*GPU memory"),
+      (dict(storage_option=options.StorageOption(6, max_capacity=9)),
+       "capacities.*GPU memory"),
       (dict(ckpt=options.CheckpointOption("/somewhere")), "CheckpointOption"),
   )
   def test_what_is_not_there_is_named(self, kwargs, message):
@@ -106,7 +109,46 @@ class OptionsTest(parameterized.TestCase):
       (dict(ckpt=options.CheckpointOption()),),
   )
   def test_what_asks_for_nothing_is_fine(self, kwargs):
-    options.check_supported("v", options.EmbeddingVariableOption(**kwargs))
+    option = options.EmbeddingVariableOption(**kwargs)
+    options.check_supported("v", option)
+    self.assertEqual(options.to_policy(option), handle_ops.Policy())
+
+  @parameterized.parameters(
+      (dict(filter_option=options.CounterFilter(3),
+            init_option=options.InitializerOption(default_value_no_permission=.5)),
+       dict(filter="counter", filter_freq=3, no_permission=.5)),
+      (dict(filter_option=options.CBFFilter(2, 10, .1, tf.uint16)),
+       dict(filter="bloom", filter_freq=2, max_element_size=10,
+            false_positive_probability=.1, counter_bits=16)),
+      # As DeepRec: without a size there is nothing but exact counting.
+      (dict(filter_option=options.CBFFilter(2)),
+       dict(filter="counter", filter_freq=2)),
+      (dict(evict_option=options.GlobalStepEvict(10)), dict(steps_to_live=10)),
+      (dict(evict_option=options.L2WeightEvict(.5)), dict(l2_weight_threshold=.5)),
+      (dict(storage_option=options.StorageOption(max_capacity=7)),
+       dict(max_rows=7)),
+      (dict(storage_option=options.StorageOption(
+          max_capacity_bytes=1000, cache_strategy=0)),
+       dict(max_bytes=1000, cache_strategy="LRU")),
+  )
+  def test_policies(self, kwargs, expected):
+    option = options.EmbeddingVariableOption(**kwargs)
+    options.check_supported("v", option)
+    self.assertEqual(options.to_policy(option), handle_ops.Policy(**expected))
+
+  @parameterized.parameters(
+      (dict(filter_option=options.CounterFilter(-1)), "filter_freq.* got -1"),
+      (dict(filter_option=options.CounterFilter(2.5)), "filter_freq.* got 2.5"),
+      (dict(filter_option=options.CounterFilter(2**32)), "filter_freq"),
+      (dict(filter_option=options.CBFFilter(2, 10, 1.5)),
+       "false_positive_probability .* got 1.5"),
+      (dict(filter_option=options.CBFFilter(256, 10, .1, tf.uint8)),
+       "counters of type uint8 cannot reach filter_freq=256"),
+      (dict(evict_option=options.GlobalStepEvict(-5)), "steps_to_live .* got -5"),
+  )
+  def test_numbers_without_sense(self, kwargs, message):
+    with self.assertRaisesRegex(ValueError, "embedding variable 'v': .*" + message):
+      options.check_supported("v", options.EmbeddingVariableOption(**kwargs))
 
   @parameterized.parameters(
       ("counter", TypeError, "must be an EmbeddingVariableOption"),

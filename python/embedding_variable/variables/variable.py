@@ -19,6 +19,7 @@ from tensorflow.python.ops import gen_resource_variable_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops import variables
+from tensorflow.python.training import training_util
 from tensorflow.python.util import compat
 
 from embedding_variable.ops import checkpoint_ops
@@ -80,7 +81,9 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   Made by `get_embedding_variable`. Looking a key up never inserts it: an absent key
   reads its default row, row `floormod(key, R)` of the `[R, dim]` table that the
-  initializer filled. A key is inserted when its first gradient is applied.
+  initializer filled. A key is inserted when its first gradient is applied. With a
+  filter it is inserted by the gradient that completes its `filter_freq` occurrences,
+  and reads `default_value_no_permission` until then.
 
   Attributes:
     target_gpu: rank that holds the table in `sparse_operation_kit` (-1: spread over
@@ -100,7 +103,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                trainable=True,
                collections=None,  # pylint: disable=redefined-outer-name
                record_frequency=False,
-               record_version=False):
+               record_version=False,
+               policy=handle_ops.Policy()):
     """Creates the table's handle and its initializer in the default graph.
 
     Args:
@@ -111,8 +115,10 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       storage: "dram" or "hbm": where the rows are.
       trainable: bool.
       collections: list of collection keys, or None for GLOBAL_VARIABLES.
-      record_frequency: bool.
-      record_version: bool.
+      record_frequency: bool. A filter and a capacity kept by frequency need it and
+        set it.
+      record_version: bool. Eviction by step and a capacity need it and set it.
+      policy: `handle_ops.Policy`.
 
     Raises:
       ValueError: in eager mode.
@@ -120,6 +126,10 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     if collections is None:
       collections = [ops.GraphKeys.GLOBAL_VARIABLES]
     collections = list(collections)
+    bounded = policy.max_rows or policy.max_bytes
+    record_frequency = bool(record_frequency or policy.filter != "none" or
+                            (bounded and policy.cache_strategy == "LFU"))
+    record_version = bool(record_version or policy.steps_to_live or bounded)
     if trainable and ops.GraphKeys.TRAINABLE_VARIABLES not in collections:
       collections.append(ops.GraphKeys.TRAINABLE_VARIABLES)
     if EMBEDDING_VARIABLES not in collections:
@@ -143,7 +153,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           handle = handle_ops.handle(
               handle_name, dim, key_dtype=key_dtype, storage=storage,
               record_frequency=record_frequency, record_version=record_version,
-              name=scope)
+              policy=policy, name=scope)
         if initial_value.op._get_control_flow_context() is not None:  # pylint: disable=protected-access
           raise ValueError(
               "embedding variable '%s': the initializer is a tensor from inside "
@@ -176,6 +186,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     self._shape_tensor = shape_tensor
     self._dim = dim
     self._key_dtype = dtypes.as_dtype(handle.op.get_attr("key_dtype"))
+    self._policy = handle_ops.policy_of(handle)
     # Column name -> initial value, in order of creation.
     self._slot_columns = collections.OrderedDict()
     self._caching_device = None
@@ -286,16 +297,17 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   def get_frequency(self, ids):
     """Returns int64 of the shape of `ids`: how often each was trained.
 
-    0 for an absent key, and when frequencies are not recorded (`TF_RECORD_FREQ=1`
-    at creation records them). Inserts nothing.
+    Of a key that the filter has not admitted, what the filter counted. 0 for an
+    absent key, and when frequencies are not recorded (a filter records them, or
+    `TF_RECORD_FREQ=1` at creation). Inserts nothing.
     """
     return gather_ops.get_meta(self._handle, self.convert_ids(ids))[0]
 
   def get_version(self, ids):
     """Returns int64 of the shape of `ids`: global step of each one's last update.
 
-    -1 for an absent key, and when versions are not recorded (`TF_RECORD_VERSION=1`
-    at creation records them). Inserts nothing.
+    -1 for an absent key, and when versions are not recorded (`GlobalStepEvict` and a
+    capacity record them, or `TF_RECORD_VERSION=1` at creation). Inserts nothing.
     """
     return gather_ops.get_meta(self._handle, self.convert_ids(ids))[1]
 
@@ -327,6 +339,58 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     """Returns int64 scalar: removes `keys` with their slots, counts those found."""
     keys = math_ops.cast(self.convert_ids(keys), dtypes.int64)
     return row_ops.erase(self._handle, keys)
+
+  def evict(self, steps_to_live=None, l2_weight_threshold=None, step=None):
+    """Returns int64 scalar: evicts rows now, with their slots, and counts them.
+
+    Args:
+      steps_to_live: int >= 1: rows go that no update touched for more steps. Default:
+        what `GlobalStepEvict` said.
+      l2_weight_threshold: float > 0: rows go with `0.5 * sum(w^2)` below it. Default:
+        what `L2WeightEvict` said. When one of the two is given, the other one's
+        default is off.
+      step: int64 scalar; default the graph's global step.
+
+    Raises:
+      ValueError: nothing says what to evict, versions are not recorded, or there is
+        no global step.
+    """
+    if steps_to_live is None and l2_weight_threshold is None:
+      steps_to_live = self._policy.steps_to_live
+      l2_weight_threshold = self._policy.l2_weight_threshold
+    steps_to_live = steps_to_live or 0
+    if l2_weight_threshold is None or l2_weight_threshold <= 0:
+      l2_weight_threshold = -1.0
+    if steps_to_live < 1 and l2_weight_threshold < 0:
+      raise ValueError(
+          "embedding variable '%s': evict() needs steps_to_live or "
+          "l2_weight_threshold, since its options have neither GlobalStepEvict nor "
+          "L2WeightEvict" % self.op.name)
+    if steps_to_live and not self._handle.op.get_attr("record_version"):
+      raise ValueError(
+          "embedding variable '%s': rows are evicted by global step only where "
+          "versions are recorded: with GlobalStepEvict, or TF_RECORD_VERSION=1 at "
+          "creation" % self.op.name)
+    if step is None:
+      step = training_util.get_global_step(self.graph)
+      if step is None and steps_to_live:
+        raise ValueError("embedding variable '%s': evict() by steps_to_live needs a "
+                         "global step" % self.op.name)
+      step = 0 if step is None else step
+    with ops.device(self._handle.device), \
+        ops.colocate_with(None, ignore_existing=True):
+      return handle_ops.evict(
+          self._handle, math_ops.cast(step, dtypes.int64),
+          steps_to_live=steps_to_live, l2_weight_threshold=l2_weight_threshold)
+
+  def evicted_count(self):
+    """Returns int64 scalar: rows evicted in this session, by whatever rule."""
+    return self.policy_stats()[2]
+
+  def policy_stats(self):
+    """Returns int64 `[3]`: keys counted but not admitted, filter bytes, rows evicted."""
+    with ops.device(self._handle.device):
+      return handle_ops.policy_stats(self._handle)
 
   def convert_ids(self, ids):
     """Returns `ids` as an int32 or int64 tensor.
@@ -381,8 +445,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       rows = gather_ops.gather(self._handle, ids, counts=counts, name=name)
       if ev_init_value is None:
         return rows
-      strategy = getattr(self._ev_option, "filter_strategy", None)
-      if strategy is not None and strategy.filter_freq > 0:
+      if self._policy.filter != "none":
         raise ValueError("embedding variable '%s': ev_init_value would insert keys that "
                          "its filter has not admitted" % self.op.name)
       initial = ops.convert_to_tensor(ev_init_value, dtypes.float32,
@@ -400,8 +463,14 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   # Facts that DeepRec's scripts ask for.
 
   @property
+  def policy(self):
+    """`handle_ops.Policy`: who gets a row and who loses it."""
+    return self._policy
+
+  @property
   def steps_to_live(self):
-    return None
+    """What `GlobalStepEvict` said, or None."""
+    return self._policy.steps_to_live or None
 
   @property
   def storage_type(self):
@@ -417,7 +486,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     return self._key_dtype.max if self._key_dtype == dtypes.int64 else -1
 
   def need_counts(self):
-    """True when frequencies are recorded."""
+    """True when frequencies are recorded, as a filter does."""
     return bool(self._handle.op.get_attr("record_frequency"))
 
   # A variable's interface.

@@ -75,6 +75,27 @@ class HashIndex::Impl {
                    const std::function<void(int64_t, RowHandle)>& erased);
   void PrefetchHomes(Span<const int64_t> keys) const;
 
+  // visit(array) for the arrays that hold the hashes [first, last]. By ranges of
+  // the hash: each is read from the one array that holds it at that moment, so a
+  // segment that splits is not seen twice.
+  template <typename Visit>
+  void ForEachArray(uint64_t first, uint64_t last, const Visit& visit) {
+    for (uint64_t hash = first;;) {
+      EpochDomain::Guard guard;
+      uint64_t array, end;
+      {
+        SegmentLock segment(&segments, hash);
+        array = segment->array;
+        end = segment->depth == 0
+                  ? ~uint64_t{0}
+                  : hash | (~uint64_t{0} >> segment->depth);
+      }
+      visit(array);
+      if (end >= last) return;
+      hash = end + 1;
+    }
+  }
+
   Segments segments;
 };
 
@@ -187,22 +208,19 @@ int64_t HashIndex::Erase(
 
 void HashIndex::ForEach(
     const std::function<void(int64_t, RowHandle)>& visit) const {
-  // By ranges of the hash: each range is read from the one array that holds it
-  // at that moment, so a segment that splits is not seen twice.
-  uint64_t hash = 0;
-  do {
-    EpochDomain::Guard guard;
-    uint64_t array, last;
-    {
-      SegmentLock segment(&impl_->segments, hash);
-      array = segment->array;
-      last = segment->depth == 0
-                 ? ~uint64_t{0}
-                 : hash | (~uint64_t{0} >> segment->depth);
-    }
-    VisitArray(array, visit);
-    hash = last + 1;
-  } while (hash != 0);
+  impl_->ForEachArray(0, ~uint64_t{0},
+                      [&](uint64_t array) { VisitArray(array, visit); });
+}
+
+void HashIndex::ForEachBetween(
+    uint64_t first, uint64_t last,
+    const std::function<void(int64_t, RowHandle)>& visit) const {
+  impl_->ForEachArray(first, last, [&](uint64_t array) {
+    VisitArray(array, [&](int64_t key, RowHandle row) {
+      const uint64_t hash = MixKey(key);
+      if (first <= hash && hash <= last) visit(key, row);
+    });
+  });
 }
 
 void HashIndex::Clear() { impl_->segments.Clear(); }

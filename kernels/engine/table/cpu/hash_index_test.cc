@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/hash.h"
 #include "kernels/engine/base/pages.h"
 #include "kernels/engine/testing/counting_row_source.h"
 #include "kernels/engine/testing/table_contract.h"
@@ -257,6 +258,32 @@ TEST(HashIndexTest, VisitorsMayChangeTheIndex) {
     EXPECT_EQ(index.Erase(std::vector<int64_t>{key}, nullptr), 1);
   });
   EXPECT_EQ(index.size(), 0);
+}
+
+TEST(HashIndexTest, RangesOfHashesHoldEveryKeyOnce) {
+  for (const int64_t num_keys : {0, 3, 1000, 300000}) {
+    HashIndex index;
+    CountingRowSource source;
+    std::vector<int64_t> keys(num_keys);
+    for (int64_t i = 0; i < num_keys; ++i) keys[i] = i * i - 7 * i;
+    std::vector<RowHandle> rows(num_keys);
+    ASSERT_TRUE(index.FindOrInsert(keys, &source, rows.data(), nullptr).ok());
+    std::unordered_set<int64_t> seen;
+    const uint64_t kStep = (uint64_t{1} << 62) + 12345;
+    uint64_t first = 0;
+    for (int range = 0; range < 4; ++range, first += kStep) {
+      const uint64_t last = range == 3 ? ~uint64_t{0} : first + kStep - 1;
+      index.ForEachBetween(first, last, [&](int64_t key, RowHandle row) {
+        EXPECT_LE(first, MixKey(key));
+        EXPECT_GE(last, MixKey(key));
+        RowHandle found;
+        index.Find(Span<const int64_t>(&key, 1), &found);
+        EXPECT_EQ(row, found);
+        EXPECT_TRUE(seen.insert(key).second);
+      });
+    }
+    EXPECT_EQ(seen.size(), static_cast<size_t>(index.size()));
+  }
 }
 
 }  // namespace

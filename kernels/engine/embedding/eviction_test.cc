@@ -1,0 +1,324 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows that go: by age, by weight, by capacity.
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/eviction_hand.h"
+#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/testing/counting_row_source.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace ev {
+namespace {
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+using Keys = std::vector<int64_t>;
+
+std::shared_ptr<EmbeddingTable> MakeTable(const CapacityOptions& capacity,
+                                          int64_t dim = 1) {
+  TableOptions options;
+  options.name = "t";
+  options.dim = dim;
+  options.record_version = true;
+  options.capacity = capacity;
+  auto table = std::make_shared<EmbeddingTable>(options);
+  EXPECT_TRUE(table->Initialize(std::vector<float>(dim, 0.0f), 1).ok());
+  return table;
+}
+
+CapacityOptions Rows(int64_t rows, CacheStrategy strategy) {
+  CapacityOptions capacity;
+  capacity.max_rows = rows;
+  capacity.strategy = strategy;
+  return capacity;
+}
+
+void Train(EmbeddingTable* table, const Keys& keys, int64_t step,
+           Parallel* parallel = nullptr) {
+  const std::vector<float> grads(keys.size() * table->options().dim, -1.0f);
+  UpdateInput update;
+  update.table = table;
+  update.keys = keys;
+  update.grads = grads.data();
+  const std::vector<std::vector<SlotSpec>> slots = {{{"Adagrad", 0.1f}}};
+  ASSERT_OK(ApplyRule("Adagrad", std::vector<float>{1.0f},
+                      std::vector<UpdateInput>{update}, slots, step, parallel));
+}
+
+std::set<int64_t> KeysOf(const EmbeddingTable& table) {
+  TableSnapshot snapshot;
+  EXPECT_TRUE(table.Export({}, &snapshot).ok());
+  return std::set<int64_t>(snapshot.keys.begin(), snapshot.keys.end());
+}
+
+TEST(EvictStaleTest, RowsThatNoStepTouchedGoWithTheirSlots) {
+  const auto table = MakeTable(CapacityOptions());
+  Train(table.get(), {1, 2}, 10);
+  Train(table.get(), {2, 3}, 14);
+  int64_t evicted = -1;
+  ASSERT_OK(table->EvictStale(15, 5, &evicted));
+  EXPECT_EQ(evicted, 0);
+  ASSERT_OK(table->EvictStale(16, 5, &evicted));
+  EXPECT_EQ(evicted, 1);
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{2, 3}));
+  EXPECT_EQ(table->stats().evicted_rows, 1);
+  // It comes back as any new key, slots included.
+  Train(table.get(), {1}, 17);
+  TableSnapshot snapshot;
+  ASSERT_OK(table->Export(std::vector<std::string>{"Adagrad"}, &snapshot));
+  ASSERT_EQ(snapshot.keys[0], 1);
+  EXPECT_FLOAT_EQ(snapshot.slots[0][0], 1.1f);
+}
+
+TEST(EvictStaleTest, ARowThatWasNeverUpdatedIsStamped) {
+  const auto table = MakeTable(CapacityOptions());
+  ASSERT_OK(table->Import(Keys{5}, std::vector<float>{1.0f}.data(), {}, {}, {},
+                          {}, 0, 1));
+  int64_t evicted = -1;
+  ASSERT_OK(table->EvictStale(100, 5, &evicted));
+  EXPECT_EQ(evicted, 0);
+  ASSERT_OK(table->EvictStale(105, 5, &evicted));
+  EXPECT_EQ(evicted, 0);
+  ASSERT_OK(table->EvictStale(106, 5, &evicted));
+  EXPECT_EQ(evicted, 1);
+}
+
+TEST(EvictStaleTest, CountedKeysGoToo) {
+  TableOptions options;
+  options.name = "t";
+  options.dim = 1;
+  options.record_version = true;
+  options.admission.filter = AdmissionOptions::Filter::kCounter;
+  options.admission.threshold = 2;
+  EmbeddingTable table(options);
+  ASSERT_OK(table.Initialize(std::vector<float>{0.0f}, 1));
+  Train(&table, {1, 2, 2}, 0);
+  Train(&table, {3}, 8);
+  int64_t evicted = -1;
+  ASSERT_OK(table.EvictStale(9, 5, &evicted));
+  EXPECT_EQ(evicted, 1);
+  EXPECT_EQ(table.size(), 0);
+  EXPECT_EQ(table.stats().filtered_keys, 1);
+}
+
+TEST(EvictStaleTest, NeedsVersions) {
+  TableOptions options;
+  options.name = "t";
+  options.dim = 1;
+  EmbeddingTable table(options);
+  ASSERT_OK(table.Initialize(std::vector<float>{0.0f}, 1));
+  int64_t evicted;
+  EXPECT_EQ(table.EvictStale(9, 5, &evicted).code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(MakeTable(CapacityOptions())->EvictStale(9, 0, &evicted).code(),
+            StatusCode::kInvalidArgument);
+}
+
+TEST(EvictWeakTest, RowsOfLittleWeightGo) {
+  const auto table = MakeTable(CapacityOptions(), /*dim=*/2);
+  ASSERT_OK(table->Import(Keys{1, 2, 3},
+                          std::vector<float>{1, 1, 2, 0, 0, 0}.data(), {}, {},
+                          {}, {}, 0, 1));
+  int64_t evicted = -1;
+  ASSERT_OK(table->EvictWeak(1.0f, &evicted));  // 1, 2 and 0
+  EXPECT_EQ(evicted, 1);
+  ASSERT_OK(table->EvictWeak(1.5f, &evicted));
+  EXPECT_EQ(evicted, 1);
+  EXPECT_EQ(KeysOf(*table), std::set<int64_t>{2});
+  EXPECT_EQ(table->stats().evicted_rows, 2);
+}
+
+TEST(CapacityTest, LruKeepsWhatWasUpdatedLast) {
+  const auto table = MakeTable(Rows(4, CacheStrategy::kLru));
+  Train(table.get(), {1, 2}, 0);
+  Train(table.get(), {3, 4}, 1);
+  Train(table.get(), {1}, 2);
+  EXPECT_EQ(table->stats().evicted_rows, 0);
+  Train(table.get(), {5}, 3);
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 3, 4, 5}));
+  Train(table.get(), {6, 7}, 4);
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 5, 6, 7}));
+  EXPECT_EQ(table->stats().evicted_rows, 3);
+  EXPECT_EQ(table->stats().inserted_rows, 7);
+}
+
+TEST(CapacityTest, LfuKeepsWhatOccursOften) {
+  const auto table = MakeTable(Rows(3, CacheStrategy::kLfu));
+  Train(table.get(), {1, 1, 1, 2, 2, 3}, 0);
+  // A newcomer stays for its step, whatever it weighs.
+  Train(table.get(), {4}, 1);
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 2, 4}));
+  Train(table.get(), {5, 5}, 2);
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 2, 5}));
+  Train(table.get(), {6}, 3);  // 2 and 5 occurred twice; 2 is older
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 5, 6}));
+}
+
+TEST(CapacityTest, ABatchOfMoreKeysThanRowsLeavesTheCapacity) {
+  for (const CacheStrategy strategy :
+       {CacheStrategy::kLru, CacheStrategy::kLfu}) {
+    const auto table = MakeTable(Rows(10, strategy));
+    Keys keys(1000);
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+    Train(table.get(), keys, 0);
+    EXPECT_EQ(table->size(), 10);
+    EXPECT_EQ(table->stats().evicted_rows, 990);
+  }
+}
+
+TEST(CapacityTest, WritesAndImportsRespectIt) {
+  const auto table = MakeTable(Rows(2, CacheStrategy::kLru));
+  ASSERT_OK(table->Import(Keys{1, 2, 3}, std::vector<float>{1, 2, 3}.data(), {},
+                          {}, Keys{9, 7, 8}, {}, 0, 1));
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 3}));
+  ASSERT_OK(table->WriteRows(Keys{4}, {}, std::vector<float>{4}.data(), {},
+                             nullptr, 10, nullptr));
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 4}));
+}
+
+TEST(CapacityTest, BytesBoundRowsSlotsAndIndex) {
+  CapacityOptions capacity;
+  capacity.max_bytes = 8 << 20;
+  capacity.strategy = CacheStrategy::kLru;
+  const auto table = MakeTable(capacity, /*dim=*/16);
+  int64_t most = 0;
+  for (int64_t step = 0; step < 40; ++step) {
+    Keys keys(4000);
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = step * 4000 + i;
+    Train(table.get(), keys, step);
+    most = std::max(most, table->size());
+  }
+  // 16 floats of value, 16 of slot, 8 bytes of meta, 24 of index.
+  EXPECT_EQ(most, (8 << 20) / (128 + 32));
+  // Rows come in slabs of 2 MiB, and a batch is there before the eviction.
+  const TableStats stats = table->stats();
+  EXPECT_LE(stats.row_bytes + stats.index_bytes, (8 << 20) + (5 << 20));
+}
+
+TEST(CapacityTest, ABigTableKeepsMostOfWhatIsHot) {
+  // 20,000 rows, more than are looked at one by one. Half of each batch is of
+  // 5,000 keys that come again and again, the other half never returns.
+  for (const CacheStrategy strategy :
+       {CacheStrategy::kLru, CacheStrategy::kLfu}) {
+    const auto table = MakeTable(Rows(20000, strategy));
+    std::mt19937_64 random(7);
+    int64_t cold = 1 << 20;
+    for (int64_t step = 0; step < 60; ++step) {
+      Keys keys;
+      for (int i = 0; i < 2000; ++i) {
+        keys.push_back(static_cast<int64_t>(random() % 5000));
+        keys.push_back(cold++);
+      }
+      Train(table.get(), keys, step);
+      ASSERT_LE(table->size(), 20000);
+    }
+    const std::set<int64_t> left = KeysOf(*table);
+    EXPECT_EQ(left.size(), 20000u);
+    const int64_t hot = std::distance(left.begin(), left.lower_bound(5000));
+    EXPECT_GT(hot, 4300) << "strategy " << static_cast<int>(strategy);
+  }
+}
+
+TEST(CapacityTest, ThreadsDoNotChangeWhatIsEvicted) {
+  testing::ThreadPool pool(4);
+  for (const CacheStrategy strategy :
+       {CacheStrategy::kLru, CacheStrategy::kLfu}) {
+    const auto alone = MakeTable(Rows(9000, strategy));
+    const auto together = MakeTable(Rows(9000, strategy));
+    std::mt19937_64 random(11);
+    for (int64_t step = 0; step < 20; ++step) {
+      Keys keys(6000);
+      for (int64_t& key : keys) key = static_cast<int64_t>(random() % 40000);
+      Train(alone.get(), keys, step);
+      Train(together.get(), keys, step, &pool);
+    }
+    TableSnapshot a, b;
+    ASSERT_OK(alone->Export(std::vector<std::string>{"Adagrad"}, &a));
+    ASSERT_OK(together->Export(std::vector<std::string>{"Adagrad"}, &b));
+    EXPECT_EQ(a.keys.size(), 9000u);
+    EXPECT_EQ(a.keys, b.keys);
+    EXPECT_EQ(a.values, b.values);
+    EXPECT_EQ(a.slots, b.slots);
+    EXPECT_EQ(alone->stats().evicted_rows, together->stats().evicted_rows);
+  }
+}
+
+TEST(CapacityTest, EvictionWhileOthersReadAndTrain) {
+  const auto table = MakeTable(Rows(300, CacheStrategy::kLru));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      for (int64_t step = 0; step < 60; ++step) {
+        Keys keys(200);
+        for (int64_t& key : keys) key = static_cast<int64_t>(random() % 2000);
+        Train(table.get(), keys, step);
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    Keys keys(2000);
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+    std::vector<float> out(keys.size());
+    for (int i = 0; i < 60; ++i) {
+      ASSERT_OK(table->Gather(keys, out.data(), nullptr));
+      for (const float value : out) ASSERT_GE(value, 0.0f);
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(table->size(), 300);
+}
+
+TEST(EvictionHandTest, GoesRoundAndMeetsEveryKeyOnce) {
+  HashIndex index;
+  testing::CountingRowSource source;
+  Keys keys(50000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = 3 * i;
+  std::vector<RowHandle> handles(keys.size());
+  ASSERT_OK(index.FindOrInsert(keys, &source, handles.data(), nullptr));
+  EvictionHand hand;
+  std::vector<EvictionCandidate> candidates;
+  std::set<int64_t> met;
+  for (int i = 0; i < 9; ++i) {
+    hand.Next(index, 5000, &candidates);
+    ASSERT_EQ(candidates.size(), 5000u);
+    for (const EvictionCandidate& candidate : candidates) {
+      EXPECT_TRUE(met.insert(candidate.key).second);
+    }
+  }
+  EXPECT_EQ(met.size(), 45000u);
+  // Across the end of the round, and with keys that are gone since.
+  index.Erase(Span<const int64_t>(keys.data(), 20000), nullptr);
+  hand.Next(index, 29000, &candidates);
+  std::set<int64_t> again;
+  for (const EvictionCandidate& candidate : candidates) {
+    EXPECT_GE(candidate.key, 60000);
+    EXPECT_TRUE(again.insert(candidate.key).second);
+  }
+  EXPECT_EQ(again.size(), 29000u);
+  // All of a small table, or when all are asked for.
+  hand.Next(index, 30000, &candidates);
+  EXPECT_EQ(candidates.size(), 30000u);
+  index.Erase(Span<const int64_t>(keys.data(), 49000), nullptr);
+  hand.Next(index, 5, &candidates);
+  EXPECT_EQ(candidates.size(), 1000u);
+}
+
+}  // namespace
+}  // namespace ev

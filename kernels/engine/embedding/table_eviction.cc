@@ -1,0 +1,154 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows that go: on demand by age or weight, by rank when there are too many.
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "kernels/engine/base/hash.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/guard.h"
+#include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/storage/dram/row_layout.h"
+
+namespace ev {
+namespace {
+
+// Rows that one evicted row is chosen from.
+constexpr int64_t kCandidatesEach = 8;
+// What a row costs beside its floats: its meta, and its share of the index.
+constexpr int64_t kBytesBesideRow = sizeof(RowMeta) + 24;
+constexpr size_t kRowsAhead = 8;
+
+}  // namespace
+
+int64_t EmbeddingTable::Impl::EraseRows(Span<const int64_t> keys) {
+  ++generation;
+  std::vector<RowHandle> handles;
+  handles.reserve(keys.size());
+  const int64_t erased = index.Erase(
+      keys, [&](int64_t, RowHandle handle) { handles.push_back(handle); });
+  FreeRows(handles);
+  return erased;
+}
+
+int64_t EmbeddingTable::Impl::MaxRows() const {
+  const CapacityOptions& capacity = options.capacity;
+  int64_t most = std::numeric_limits<int64_t>::max();
+  if (capacity.max_rows > 0) most = capacity.max_rows;
+  if (capacity.max_bytes > 0 && rows != nullptr) {
+    const int64_t each =
+        static_cast<int64_t>(RowStride(rows->floats_per_row())) +
+        kBytesBesideRow;
+    most = std::min(most, std::max<int64_t>(1, capacity.max_bytes / each));
+  }
+  return most;
+}
+
+void EmbeddingTable::Impl::EvictExcess(int64_t step) {
+  if (!options.capacity.bounded()) return;
+  {
+    SharedGate shared(&gate);
+    if (index.size() <= MaxRows()) return;
+  }
+  try {
+    ExclusiveGate alone(&gate);
+    const int64_t excess = index.size() - MaxRows();
+    if (excess <= 0) return;
+    std::vector<EvictionCandidate> candidates;
+    hand.Next(index, excess * kCandidatesEach, &candidates);
+    if (static_cast<int64_t>(candidates.size()) < excess) {
+      hand.Next(index, index.size(), &candidates);
+    }
+    std::vector<std::pair<EvictionRank, int64_t>> ranked(candidates.size());
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (i + kRowsAhead < candidates.size()) {
+        __builtin_prefetch(rows->Meta(candidates[i + kRowsAhead].handle));
+      }
+      const RowMeta& meta = *rows->Meta(candidates[i].handle);
+      const int64_t key = candidates[i].key;
+      ranked[i] = {RankOf(options.capacity.strategy, meta.frequency,
+                          int64_t{meta.version_plus1} - 1, step, MixKey(key)),
+                   key};
+    }
+    std::nth_element(ranked.begin(), ranked.begin() + (excess - 1),
+                     ranked.end());
+    std::vector<int64_t> keys(excess);
+    for (int64_t i = 0; i < excess; ++i) keys[i] = ranked[i].second;
+    evicted_rows.fetch_add(EraseRows(keys), std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    // The rows are whole and one update too many: the next one evicts them.
+  }
+}
+
+Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
+                                  int64_t* evicted_rows) {
+  return NoThrow(*impl_, [&] {
+    if (!impl_->options.record_version) {
+      return FailedPrecondition(
+          "rows are evicted by global step only where versions are recorded, " +
+          impl_->Named());
+    }
+    if (steps_to_live < 1) {
+      return InvalidArgument("steps_to_live must be at least 1, got " +
+                             std::to_string(steps_to_live) + ", " +
+                             impl_->Named());
+    }
+    ExclusiveGate alone(&impl_->gate);
+    EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    constexpr int64_t kMaxVersion = std::numeric_limits<uint32_t>::max() - 1;
+    const uint32_t now = static_cast<uint32_t>(
+        std::min(kMaxVersion, std::max<int64_t>(-1, step)) + 1);
+    std::vector<int64_t> stale;
+    std::vector<RowMeta*> unversioned;
+    impl_->index.ForEach([&](int64_t key, RowHandle handle) {
+      RowMeta* meta = impl_->rows->Meta(handle);
+      if (meta->version_plus1 == 0) {
+        unversioned.push_back(meta);
+      } else if (IsStale(int64_t{meta->version_plus1} - 1, step,
+                         steps_to_live)) {
+        stale.push_back(key);
+      }
+    });
+    std::vector<int64_t> counted;
+    AdmissionFilter* filter = impl_->filter.get();
+    if (filter != nullptr) {
+      filter->index().ForEach([&](int64_t key, RowHandle handle) {
+        if (IsStale(filter->VersionOf(handle), step, steps_to_live)) {
+          counted.push_back(key);
+        }
+      });
+    }
+    *evicted_rows = impl_->EraseRows(stale);
+    impl_->evicted_rows.fetch_add(*evicted_rows, std::memory_order_relaxed);
+    for (RowMeta* meta : unversioned) meta->version_plus1 = now;
+    if (!counted.empty()) filter->Erase(counted);
+    return Status::OK();
+  });
+}
+
+Status EmbeddingTable::EvictWeak(float threshold, int64_t* evicted_rows) {
+  return NoThrow(*impl_, [&] {
+    ExclusiveGate alone(&impl_->gate);
+    EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    if (impl_->on_device()) {
+      return Unimplemented("rows on a device are not evicted by weight, " +
+                           impl_->Named());
+    }
+    std::vector<int64_t> weak;
+    impl_->index.ForEach([&](int64_t key, RowHandle handle) {
+      if (IsWeak(impl_->rows->Row(handle), impl_->dim(), threshold)) {
+        weak.push_back(key);
+      }
+    });
+    *evicted_rows = impl_->EraseRows(weak);
+    impl_->evicted_rows.fetch_add(*evicted_rows, std::memory_order_relaxed);
+    return Status::OK();
+  });
+}
+
+}  // namespace ev

@@ -1,0 +1,165 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What an embedding variable is, in plain Python: dictionaries and loops.
+
+It says what a sequence of lookups, updates, evictions, saves and restores must leave
+behind, and is slow and obvious.
+"""
+
+import collections
+
+import numpy as np
+
+# A key that has a row.
+Row = collections.namedtuple("Row", ["value", "slot", "freq", "version"])
+# A key that an exact filter has seen and not admitted.
+Counted = collections.namedtuple("Counted", ["count", "version"])
+
+
+def mix_key(key):
+  """The engine's hash, which breaks ties among rows of one rank."""
+  odd, mask = 0x9e3779b97f4a7c15, 2**64 - 1
+  x = key & mask
+  for _ in range(2):
+    x = x * odd & mask
+    x ^= x >> 32
+  return x
+
+
+class Model(object):
+  """A table with one Adagrad slot.
+
+  Attributes:
+    rows: dict key -> `Row`.
+    counted: dict key -> `Counted`.
+    evicted: int.
+  """
+
+  def __init__(self, policy, default_rows, rate, initial):
+    """Creates an empty table.
+
+    Args:
+      policy: `handle_ops.Policy`; a Bloom filter is taken to make no mistake.
+      default_rows: float32 `[R, D]`.
+      rate: Adagrad's learning rate.
+      initial: what its slot starts with.
+    """
+    self._policy = policy
+    self._defaults = default_rows
+    self._rate = np.float32(rate)
+    self._initial = np.float32(initial)
+    self.rows = {}
+    self.counted = {}
+    self._bloom = collections.Counter()
+    self.evicted = 0
+
+  def _new_row(self, key, freq, version=-1):
+    value = self._defaults[key % len(self._defaults)]
+    return Row(value, np.full_like(value, self._initial), freq, version)
+
+  def look(self, key):
+    """What a lookup reads."""
+    if key in self.rows:
+      return self.rows[key].value
+    if self._policy.filter != "none":
+      return np.full_like(self._defaults[0], self._policy.no_permission)
+    return self._defaults[key % len(self._defaults)]
+
+  def frequency(self, key):
+    if key in self.rows:
+      return self.rows[key].freq
+    if key in self.counted:
+      return self.counted[key].count
+    return self._bloom[key]
+
+  def version(self, key):
+    if key in self.rows:
+      return self.rows[key].version
+    return self.counted[key].version if key in self.counted else -1
+
+  def train(self, ids, grad, step):
+    """One update with the gradient `grad` for every occurrence in `ids`."""
+    for key, times in collections.Counter(ids).items():
+      if key not in self.rows and not self._admit(key, times, step):
+        continue
+      row = self.rows[key]
+      g = np.float32(grad * times)
+      slot = row.slot + g * g
+      self.rows[key] = Row(row.value - self._rate * g / np.sqrt(slot), slot,
+                           row.freq + times, step)
+    self._evict_excess(step)
+
+  def _admit(self, key, times, step):
+    policy, before = self._policy, 0
+    if policy.filter == "counter":
+      before = self.counted.pop(key, Counted(0, -1)).count
+      if before + times < policy.filter_freq:
+        self.counted[key] = Counted(before + times, step)
+        return False
+    elif policy.filter == "bloom":
+      before = self._bloom[key]
+      self._bloom[key] += times
+      if before + times < policy.filter_freq:
+        return False
+    self.rows[key] = self._new_row(key, before)
+    return True
+
+  def _evict_excess(self, step):
+    def rank(key):
+      row = self.rows[key]
+      if self._policy.cache_strategy == "LRU":
+        return row.version, mix_key(key)
+      return row.version == step, row.freq, row.version, mix_key(key)
+
+    if self._policy.max_rows:
+      excess = len(self.rows) - self._policy.max_rows
+      self._evict(sorted(self.rows, key=rank)[:max(0, excess)])
+
+  def _evict(self, keys):
+    for key in list(keys):
+      del self.rows[key]
+      self.evicted += 1
+
+  def evict_stale(self, step, steps_to_live):
+    self._evict([k for k, row in self.rows.items()
+                 if step - row.version > steps_to_live])
+    self.counted = {k: c for k, c in self.counted.items()
+                    if step - c.version <= steps_to_live}
+
+  def evict_weak(self, threshold):
+    self._evict([k for k, row in self.rows.items()
+                 if 0.5 * np.sum(row.value.astype(np.float64)**2) < threshold])
+
+  def erase(self, keys):
+    for key in keys:
+      self.rows.pop(key, None)
+      self.counted.pop(key, None)
+
+  def save(self, step):
+    """Evicts what the options say and returns what a checkpoint holds."""
+    if self._policy.steps_to_live:
+      self.evict_stale(step, self._policy.steps_to_live)
+    if self._policy.l2_weight_threshold > 0:
+      self.evict_weak(self._policy.l2_weight_threshold)
+    return dict(self.rows), dict(self.counted)
+
+  def restore(self, saved):
+    """Becomes what a checkpoint holds, by this table's own policy."""
+    rows, counted = saved
+    freq = self._policy.filter_freq
+    self.counted, self._bloom = {}, collections.Counter()
+    self.rows = {
+        k: row._replace(freq=max(row.freq, freq)) for k, row in rows.items()
+    }
+    if self._policy.filter == "bloom":
+      self._bloom.update({k: freq for k in rows})
+    self._evict_excess(-1)
+    if self._policy.filter != "none":
+      for key, (count, version) in counted.items():
+        if self._policy.filter == "bloom":
+          self._bloom[key] += count
+        if count >= freq:
+          self.rows[key] = self._new_row(key, count, version)
+        elif self._policy.filter == "counter":
+          self.counted[key] = Counted(count, version)
+    self._evict_excess(-1)
