@@ -84,9 +84,9 @@ double RandomLineProbe(size_t bytes, int threads, double seconds) {
     std::vector<uint32_t> which(n + ahead);
     uint64_t seed = static_cast<uint64_t>(t) << 40, sum = 0;
     for (uint32_t& line : which) {
-      line = FastRange(static_cast<uint32_t>(
-                           MixKey(static_cast<int64_t>(++seed)) >> 32),
-                       static_cast<uint32_t>(lines));
+      line = FastRange(
+          static_cast<uint32_t>(MixKey(static_cast<int64_t>(++seed)) >> 32),
+          static_cast<uint32_t>(lines));
     }
     int64_t done = 0;
     const double start = ThreadSeconds();
@@ -94,8 +94,8 @@ double RandomLineProbe(size_t bytes, int threads, double seconds) {
     do {
       for (size_t i = 0; i < n; ++i) {
         PrefetchLine(area + size_t{which[i + ahead]} * kCacheLine);
-        sum += *reinterpret_cast<const uint64_t*>(
-            area + size_t{which[i]} * kCacheLine);
+        sum += *reinterpret_cast<const uint64_t*>(area + size_t{which[i]} *
+                                                             kCacheLine);
       }
       done += static_cast<int64_t>(n);
       elapsed = ThreadSeconds() - start;

@@ -89,11 +89,11 @@ void BenchIndex(const Settings& settings) {
     }
     const double per_second =
         static_cast<double>(index.size()) / (ThreadSeconds() - start);
-    std::printf("\nindex: %.1f M keys, %.0f MiB, %.1f bytes per key\n",
-                static_cast<double>(index.size()) / 1e6,
-                static_cast<double>(index.bytes()) / (1 << 20),
-                static_cast<double>(index.bytes()) /
-                    static_cast<double>(index.size()));
+    std::printf(
+        "\nindex: %.1f M keys, %.0f MiB, %.1f bytes per key\n",
+        static_cast<double>(index.size()) / 1e6,
+        static_cast<double>(index.bytes()) / (1 << 20),
+        static_cast<double>(index.bytes()) / static_cast<double>(index.size()));
     std::printf("  %-34s %7.1f M keys/s, slowest batch of %zu: %.1f ms\n",
                 "insert new, growing from empty", per_second / 1e6, kBatch,
                 slowest * 1e3);
@@ -120,13 +120,16 @@ void BenchIndex(const Settings& settings) {
   };
   Report("find, present", find(present), 1, probe);
   Report("find, absent", find(absent), 1, probe);
-  Report("find or insert, all present", batches(present, [&](size_t i) {
-           index.FindOrInsert(Span<const int64_t>(present.data() + i, kBatch),
-                              &source, out.data() + i, nullptr);
-         }),
+  Report("find or insert, all present",
+         batches(present,
+                 [&](size_t i) {
+                   index.FindOrInsert(
+                       Span<const int64_t>(present.data() + i, kBatch), &source,
+                       out.data() + i, nullptr);
+                 }),
          1, probe);
-  const double both = RandomLineProbe(static_cast<size_t>(index.bytes()), 2,
-                                      settings.seconds);
+  const double both =
+      RandomLineProbe(static_cast<size_t>(index.bytes()), 2, settings.seconds);
   double two = 0;
   {
     std::vector<std::thread> threads;
@@ -136,13 +139,12 @@ void BenchIndex(const Settings& settings) {
         const std::vector<int64_t> keys =
             RandomKeys(num_keys, kStream, 3 + t, 0);
         std::vector<RowHandle> mine(kStream);
-        rates[t] =
-            Rate(settings.seconds, static_cast<int64_t>(kStream), [&] {
-              for (size_t i = 0; i < kStream; i += kBatch) {
-                index.Find(Span<const int64_t>(keys.data() + i, kBatch),
-                           mine.data() + i);
-              }
-            });
+        rates[t] = Rate(settings.seconds, static_cast<int64_t>(kStream), [&] {
+          for (size_t i = 0; i < kStream; i += kBatch) {
+            index.Find(Span<const int64_t>(keys.data() + i, kBatch),
+                       mine.data() + i);
+          }
+        });
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -191,8 +193,8 @@ void BenchFindAndSum(const Settings& settings, int64_t dim) {
               static_cast<long long>(dim),
               static_cast<double>(index.size()) / 1e6,
               static_cast<double>(rows.bytes()) / (1 << 20));
-  const double probe = RandomLineProbe(static_cast<size_t>(rows.bytes()), 1,
-                                       settings.seconds);
+  const double probe =
+      RandomLineProbe(static_cast<size_t>(rows.bytes()), 1, settings.seconds);
   std::printf("  %-34s %7.1f M lines/s\n", "random-line probe, area of rows",
               probe / 1e6);
   const size_t kStream = 8 << 20;
@@ -202,8 +204,8 @@ void BenchFindAndSum(const Settings& settings, int64_t dim) {
   const auto add = [&](size_t begin, size_t end) {
     const SlabView view = rows.view();
     for (size_t i = begin; i < end; ++i) {
-      const float* row = reinterpret_cast<const float*>(
-          view.Address(handles[i]));
+      const float* row =
+          reinterpret_cast<const float*>(view.Address(handles[i]));
       for (int64_t d = 0; d < dim; ++d) sum[d] += row[d];
     }
   };
@@ -211,18 +213,18 @@ void BenchFindAndSum(const Settings& settings, int64_t dim) {
       Rate(settings.seconds, static_cast<int64_t>(kStream), [&] {
         for (size_t k = 0; k < kStream; k += kBatch) {
           size_t before_begin = 0, before_end = 0;
-          index.FindWith(
-              Span<const int64_t>(keys.data() + k, kBatch), handles.data(),
-              [&](size_t begin, size_t end) {
-                const SlabView view = rows.view();
-                for (size_t i = begin; i < end; ++i) {
-                  PrefetchBytes(view.Address(handles[i]),
-                                static_cast<size_t>(dim) * sizeof(float));
-                }
-                add(before_begin, before_end);
-                before_begin = begin;
-                before_end = end;
-              });
+          index.FindWith(Span<const int64_t>(keys.data() + k, kBatch),
+                         handles.data(), [&](size_t begin, size_t end) {
+                           const SlabView view = rows.view();
+                           for (size_t i = begin; i < end; ++i) {
+                             PrefetchBytes(
+                                 view.Address(handles[i]),
+                                 static_cast<size_t>(dim) * sizeof(float));
+                           }
+                           add(before_begin, before_end);
+                           before_begin = begin;
+                           before_end = end;
+                         });
           add(before_begin, before_end);
         }
       });
@@ -258,10 +260,10 @@ void BenchUnique(const Settings& settings) {
                       inverse.data(), counts.data(), &num_unique);
             batch = (batch + 1) % batches;
           });
-      std::printf("  %7zu ids, %-8s %6.1f ns per id (%.0f %% distinct)\n", n,
-                  zipf ? "Zipf" : "uniform", 1e9 / rate,
-                  100.0 * static_cast<double>(num_unique) /
-                      static_cast<double>(n));
+      std::printf(
+          "  %7zu ids, %-8s %6.1f ns per id (%.0f %% distinct)\n", n,
+          zipf ? "Zipf" : "uniform", 1e9 / rate,
+          100.0 * static_cast<double>(num_unique) / static_cast<double>(n));
     }
   }
 }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What does the sparse half of a training step cost? 26 tables, batch 4096:
-// forward (dedup, find, pool), backward (sum per row), update (Adagrad), each in
-// milliseconds and in nanoseconds per id, beside the time that the machine needs
-// to touch the same number of random cache lines.
+// forward (dedup, find, pool), backward (sum per row), update (Adagrad), each
+// in milliseconds and in nanoseconds per id, beside the time that the machine
+// needs to touch the same number of random cache lines.
 //
 //   step_benchmark [--threads=2] [--steps=20] [--only=zipf_hot1_dim16]
 //                  [--rows=N] [--tables=26] [--batch=4096] [--storage=dram|hbm]
@@ -95,8 +95,7 @@ class Sampler {
   }
   int64_t operator()(std::mt19937_64* random) const {
     if (cdf_.empty()) return (*random)() % rows_;
-    const double x =
-        std::uniform_real_distribution<double>(0, 1)(*random);
+    const double x = std::uniform_real_distribution<double>(0, 1)(*random);
     const size_t rank =
         std::lower_bound(cdf_.begin(), cdf_.end(), x) - cdf_.begin();
     return permutation_[std::min<size_t>(rank, rows_ - 1)];
@@ -178,9 +177,8 @@ void Run(const Config& c, ev::Parallel* parallel) {
         keys.push_back(key_of(i));
       }
       Check(tables[t]->Import(keys, zeros.data(), Span<const ev::SlotSpec>(),
-                              Span<const float* const>(),
-                              Span<const int64_t>(), Span<const int64_t>(), 0,
-                              1));
+                              Span<const float* const>(), Span<const int64_t>(),
+                              Span<const int64_t>(), 0, 1));
     }
   });
 
@@ -273,8 +271,8 @@ void Run(const Config& c, ev::Parallel* parallel) {
       c.name().c_str(), ids, unique, Median(forward) * 1e3,
       Median(backward) * 1e3, Median(update) * 1e3, Median(whole) * 1e3,
       ns(cpu_forward), ns(cpu_backward), ns(cpu_update),
-      ns(cpu_forward) + ns(cpu_backward) + ns(cpu_update), limit,
-      find_ns, read_ns, write_ns, limit / (Median(whole) * 1e3));
+      ns(cpu_forward) + ns(cpu_backward) + ns(cpu_update), limit, find_ns,
+      read_ns, write_ns, limit / (Median(whole) * 1e3));
   std::fflush(stdout);
 }
 

@@ -7,7 +7,8 @@
 //   step [DIM:HOT:zipf|uniform]...     no argument: every row of the goal table
 //
 // Beside the time: the time that the bytes of the step need at the rates which
-// the card was measured to give for such touches (docs/design/0006-gpu-step.md).
+// the card was measured to give for such touches
+// (docs/design/0006-gpu-step.md).
 
 #include <cmath>
 #include <cstring>
@@ -24,7 +25,8 @@ constexpr int64_t kSamples = 65536;
 constexpr int kSets = 6;
 constexpr int kSteps = 20;
 
-__global__ void FillRowsKernel(float* rows, int64_t n, int dim, int64_t stride) {
+__global__ void FillRowsKernel(float* rows, int64_t n, int dim,
+                               int64_t stride) {
   const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
   if (i >= n) return;
   const uint64_t r = static_cast<uint64_t>(KeyAt(i));
@@ -100,8 +102,8 @@ void Run(int dim, int hot, bool zipf) {
   }
   {
     const int64_t keys_per_call = 1 << 18;
-    Array<int64_t> keys(keys_per_call * kTables), slots(keys_per_call * kTables),
-        offsets(kTables + 1);
+    Array<int64_t> keys(keys_per_call * kTables),
+        slots(keys_per_call * kTables), offsets(kTables + 1);
     std::vector<int64_t> host;
     for (int t = 0; t <= kTables; ++t) host.push_back(keys_per_call * t);
     MustCuda(cudaMemcpy(offsets.get(), host.data(), host.size() * 8,
@@ -129,8 +131,8 @@ void Run(int dim, int hot, bool zipf) {
         host[k] = sum;
       }
       for (double& v : host) v /= sum;
-      MustCuda(cudaMemcpy(cdf.get(), host.data(), rows * 8,
-                          cudaMemcpyHostToDevice));
+      MustCuda(
+          cudaMemcpy(cdf.get(), host.data(), rows * 8, cudaMemcpyHostToDevice));
     }
     for (int s = 0; s < kSets; ++s) {
       DrawKernel<<<Blocks(n), 256>>>(ids.get() + s * n, per_table, rows,
@@ -213,10 +215,10 @@ void Run(int dim, int hot, bool zipf) {
   // row that is read and written back moves 3.9 TB/s.
   const double u = share * n, bytes = 4.0 * dim, h = kSamples * kTables;
   const double model =
-      (u * 128 / 4.34e9) +                                      // find
+      (u * 128 / 4.34e9) +                                        // find
       (n * 8 + u * std::max(bytes, 107.0) + h * bytes) / 4.5e9 +  // pool
-      h * bytes / 4.5e9 +                                       // gradients
-      u * std::max(2 * 2 * bytes, 250.0) / 3.9e9;               // update
+      h * bytes / 4.5e9 +                                         // gradients
+      u * std::max(2 * 2 * bytes, 250.0) / 3.9e9;                 // update
   struct Peer {
     int dim, hot;
     double zipf, uniform;
@@ -258,8 +260,8 @@ int main(int argc, char** argv) {
   for (const std::string& w : what) {
     int dim = 0, hot = 0;
     char ids[16] = "";
-    if (std::sscanf(w.c_str(), "%d:%d:%15s", &dim, &hot, ids) != 3 ||
-        dim < 1 || hot < 1) {
+    if (std::sscanf(w.c_str(), "%d:%d:%15s", &dim, &hot, ids) != 3 || dim < 1 ||
+        hot < 1) {
       std::fprintf(stderr, "expected DIM:HOT:zipf|uniform, got %s\n",
                    w.c_str());
       return 1;

@@ -37,8 +37,7 @@ ev::Status Admit(const MessageLayout& layout, const int64_t* message,
         const ev::Span<const int64_t> keys(message + layout.key_start(r, t),
                                            layout.num_keys(r, t));
         tiers.resize(keys.size());
-        const ev::Status status =
-            ev::FindTiers(*tables[t], keys, tiers.data());
+        const ev::Status status = ev::FindTiers(*tables[t], keys, tiers.data());
         if (!status.ok()) return status;
         for (size_t i = 0; i < keys.size(); ++i) {
           // Another table draws by itself.

@@ -1,16 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of a lookup over ranks put together, against one table that holds all
-// keys.
+// The steps of a lookup over ranks put together, against one table that holds
+// all keys.
+
+#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <map>
 #include <random>
 #include <tuple>
-
-#include <gtest/gtest.h>
 
 #include "addons/sparse_operation_kit/exchange/loopback.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
@@ -186,18 +186,18 @@ TEST_P(ExchangeTest, TrainsAsOneTableDoes) {
       std::vector<float> out(grad.size());
       float* outs[] = {out.data()};
       std::shared_ptr<const ev::LookupPlan> plan;
-      ASSERT_TRUE(ev::PooledForward(ev::Span<const ev::PooledInput>(&in, 1),
-                                    {}, ev::Span<float* const>(outs, 1),
-                                    nullptr, &plan)
+      ASSERT_TRUE(ev::PooledForward(ev::Span<const ev::PooledInput>(&in, 1), {},
+                                    ev::Span<float* const>(outs, 1), nullptr,
+                                    &plan)
                       .ok());
       const ev::Span<const int64_t> keys = plan->unique_keys(0);
       std::vector<float> unique_grads(keys.size() * specs[t].dim);
       const float* in_grads[] = {grad.data()};
       float* out_grads[] = {unique_grads.data()};
-      ASSERT_TRUE(ev::PooledBackward(
-                      *plan, ev::Span<const float* const>(in_grads, 1),
-                      ev::Span<float* const>(out_grads, 1), nullptr)
-                      .ok());
+      ASSERT_TRUE(
+          ev::PooledBackward(*plan, ev::Span<const float* const>(in_grads, 1),
+                             ev::Span<float* const>(out_grads, 1), nullptr)
+              .ok());
       ev::UpdateInput update;
       update.table = whole[t].get();
       update.keys = keys;
@@ -244,8 +244,8 @@ TEST(ExchangeGradient, IsSummedInRankOrder) {
   std::vector<PerRank<float>> outputs;
   ASSERT_TRUE(job.Forward({{bag}, {bag}, {bag}}, &outputs).ok());
   const float big = 16777216.0f;  // 2^24: adding 1 to it is lost
-  ASSERT_TRUE(job.Backward({0}, {{{1, 1, 0}}, {{big, 1, 0}}, {{-big, 1, 0}}})
-                  .ok());
+  ASSERT_TRUE(
+      job.Backward({0}, {{{1, 1, 0}}, {{big, 1, 0}}, {{-big, 1, 0}}}).ok());
   const float expected = ((1.0f + 1.0f) + (big + 1.0f)) + (-big + 1.0f);
   ASSERT_EQ(job.plan(0).unique_keys(0).size(), 1u);
   EXPECT_EQ(job.unique_grads(0, 0)[0], expected);
@@ -333,9 +333,9 @@ TEST(ExchangeFrequencies, CountEveryOccurrenceOfEveryRank) {
   options.with_occurrences = true;
   LoopbackJob job(options, {{"t", 2, Combiner::kSum, {0, 1}}}, {0.0f});
   std::vector<PerRank<float>> outputs;
-  ASSERT_TRUE(job.Forward({{{{4, 4, 5}, {0, 3}, {}}}, {{{4, 6}, {0, 2}, {}}}},
-                          &outputs)
-                  .ok());
+  ASSERT_TRUE(
+      job.Forward({{{{4, 4, 5}, {0, 3}, {}}}, {{{4, 6}, {0, 2}, {}}}}, &outputs)
+          .ok());
   ASSERT_TRUE(job.Backward({0}, {{{1, 1}}, {{1, 1}}}).ok());
   ASSERT_TRUE(job.Apply("SGD", {0.1f}, {}, 12).ok());
   const std::vector<int64_t> keys = {4, 5, 6};
@@ -356,10 +356,10 @@ TEST(ExchangeKeys, AnyValueIsLegal) {
   for (int num_ranks : {2, 3, 4}) {
     LoopbackJob::Options options;
     options.num_ranks = num_ranks;
-    LoopbackJob job(options,
-                    {{"t", 1, Combiner::kSum, AllRanks(num_ranks)}}, {0.0f});
-    const Bag bag = {{lowest, highest, 0, -1, lowest + 1},
-                     {0, 1, 2, 3, 4, 5}, {}};
+    LoopbackJob job(options, {{"t", 1, Combiner::kSum, AllRanks(num_ranks)}},
+                    {0.0f});
+    const Bag bag = {
+        {lowest, highest, 0, -1, lowest + 1}, {0, 1, 2, 3, 4, 5}, {}};
     const Bag none = {{}, {0}, {}};
     std::vector<std::vector<Bag>> bags(num_ranks, {none});
     bags[0] = {bag};
@@ -571,11 +571,11 @@ TEST(ExchangeErrors, RowsOfAnotherSize) {
   ASSERT_TRUE(job.Forward({{bag}, {bag}}, &outputs).ok());
   float out[4];
   float* outs[] = {out};
-  EXPECT_EQ(PoolReceived(job.route(0), job.received_rows(0),
-                         job.num_floats(0) - 4, WireType::kFloat32,
-                         ev::Span<float* const>(outs, 1), nullptr)
-                .code(),
-            ev::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      PoolReceived(job.route(0), job.received_rows(0), job.num_floats(0) - 4,
+                   WireType::kFloat32, ev::Span<float* const>(outs, 1), nullptr)
+          .code(),
+      ev::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A job of W ranks inside one process, for tests: each rank has tables of its own,
-// and what they exchange is copied from one vector to another.
+// A job of W ranks inside one process, for tests: each rank has tables of its
+// own, and what they exchange is copied from one vector to another.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_LOOPBACK_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_LOOPBACK_H_
@@ -83,8 +83,8 @@ class LoopbackJob {
     for (int r = 0; r < options.num_ranks; ++r) {
       tables_.emplace_back();
       for (const TableSpec& spec : specs) {
-        tables_.back().push_back(MakeTable(spec, options.with_occurrences,
-                                           default_row_of_ones));
+        tables_.back().push_back(
+            MakeTable(spec, options.with_occurrences, default_row_of_ones));
       }
     }
     for (const TableSpec& spec : specs) {
@@ -138,8 +138,7 @@ class LoopbackJob {
       messages[r].resize(routes_[r]->message_size());
       WriteMessage(*routes_[r], options_.parallel, messages[r].data());
       for (int q = 0; q < num_ranks; ++q) {
-        splits[r].push_back(
-            static_cast<int32_t>(routes_[r]->message_size(q)));
+        splits[r].push_back(static_cast<int32_t>(routes_[r]->message_size(q)));
       }
     }
     PerRank<int64_t> keys;
@@ -152,8 +151,8 @@ class LoopbackJob {
     PerRank<char> rows(num_ranks);
     splits.assign(num_ranks, std::vector<int32_t>());
     for (int r = 0; r < num_ranks; ++r) {
-      EV_RETURN_IF_ERROR(MessageLayout::Parse(format, keys[r], key_splits[r],
-                                              &layouts_[r]));
+      EV_RETURN_IF_ERROR(
+          MessageLayout::Parse(format, keys[r], key_splits[r], &layouts_[r]));
       int64_t bytes = 0;
       for (int q = 0; q < num_ranks; ++q) {
         splits[r].push_back(static_cast<int32_t>(
@@ -162,8 +161,8 @@ class LoopbackJob {
       }
       rows[r].resize(bytes);
       EV_RETURN_IF_ERROR(Serve(layouts_[r], keys[r].data(), tables_[r],
-                               options_.wire, rows[r].data(),
-                               options_.parallel, &plans_[r]));
+                               options_.wire, rows[r].data(), options_.parallel,
+                               &plans_[r]));
     }
     AllToAll(rows, splits, &received_rows_);
     outputs->assign(num_ranks, PerRank<float>(num_tables));
@@ -173,9 +172,9 @@ class LoopbackJob {
         (*outputs)[r][t].resize(bags[r][t].batch_size() * specs_[t].dim);
         out.push_back((*outputs)[r][t].data());
       }
-      EV_RETURN_IF_ERROR(PoolReceived(
-          *routes_[r], received_rows_[r].data(), num_floats(r), options_.wire,
-          out, options_.parallel));
+      EV_RETURN_IF_ERROR(PoolReceived(*routes_[r], received_rows_[r].data(),
+                                      num_floats(r), options_.wire, out,
+                                      options_.parallel));
     }
     return ev::Status::OK();
   }
@@ -191,9 +190,8 @@ class LoopbackJob {
     for (int r = 0; r < num_ranks; ++r) {
       int64_t bytes = 0;
       for (int q = 0; q < num_ranks; ++q) {
-        splits[r].push_back(
-            static_cast<int32_t>(routes_[r]->row_floats(q, tables) *
-                                 WireBytes(options_.wire)));
+        splits[r].push_back(static_cast<int32_t>(
+            routes_[r]->row_floats(q, tables) * WireBytes(options_.wire)));
         bytes += splits[r].back();
       }
       messages[r].resize(bytes);
@@ -211,10 +209,10 @@ class LoopbackJob {
                                    specs_[tables[k]].dim);
         out.push_back(unique_grads_[r][k].data());
       }
-      EV_RETURN_IF_ERROR(ServeGradient(
-          layouts_[r], *plans_[r], tables, received[r].data(),
-          received[r].size() / WireBytes(options_.wire), options_.wire, out,
-          options_.parallel));
+      EV_RETURN_IF_ERROR(
+          ServeGradient(layouts_[r], *plans_[r], tables, received[r].data(),
+                        received[r].size() / WireBytes(options_.wire),
+                        options_.wire, out, options_.parallel));
     }
     return ev::Status::OK();
   }
@@ -233,8 +231,8 @@ class LoopbackJob {
         inputs[k].plan_table = t;
       }
       const std::vector<std::vector<ev::SlotSpec>> all(inputs.size(), slots);
-      EV_RETURN_IF_ERROR(ev::ApplyRule(rule, hyper, inputs, all, step,
-                                       options_.parallel));
+      EV_RETURN_IF_ERROR(
+          ev::ApplyRule(rule, hyper, inputs, all, step, options_.parallel));
     }
     return ev::Status::OK();
   }

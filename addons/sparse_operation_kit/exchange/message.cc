@@ -9,8 +9,8 @@ namespace sok {
 namespace {
 
 ev::Status Bad(int rank, const std::string& what) {
-  return ev::InvalidArgument("lookup over ranks: rank " +
-                             std::to_string(rank) + " sent " + what);
+  return ev::InvalidArgument("lookup over ranks: rank " + std::to_string(rank) +
+                             " sent " + what);
 }
 
 const char* WireName(int64_t fingerprint) {
@@ -47,15 +47,16 @@ ev::Status MessageLayout::Parse(const MessageFormat& format,
         message[begin] != format.fingerprint) {
       return ev::InvalidArgument(
           "lookup over ranks: rank " + std::to_string(r) +
-          " exchanges rows as " + WireName(message[begin]) +
-          ", this rank as " + WireName(format.fingerprint) +
+          " exchanges rows as " + WireName(message[begin]) + ", this rank as " +
+          WireName(format.fingerprint) +
           ". All ranks must call sok.init with the same exchange_dtype");
     }
     if (message[begin] != format.fingerprint) {
-      return Bad(r,
-                 "the keys of another lookup: its variables, their dims, "
-                 "placements or options differ from this rank's. All ranks must "
-                 "build the same graph and run the same lookups");
+      return Bad(
+          r,
+          "the keys of another lookup: its variables, their dims, "
+          "placements or options differ from this rank's. All ranks must "
+          "build the same graph and run the same lookups");
     }
     int64_t at = begin + format.header();
     const int64_t end = begin + length;
@@ -78,9 +79,9 @@ ev::Status MessageLayout::Parse(const MessageFormat& format,
     begin = end;
   }
   if (begin != size) {
-    return ev::InvalidArgument("lookup over ranks: a message of " +
-                               std::to_string(size) + " numbers was split into " +
-                               std::to_string(begin));
+    return ev::InvalidArgument(
+        "lookup over ranks: a message of " + std::to_string(size) +
+        " numbers was split into " + std::to_string(begin));
   }
   return ev::Status::OK();
 }

@@ -8,9 +8,10 @@
 //
 // So sizes need no exchange of their own, and an empty batch still sends T + 1
 // numbers: every rank takes part in every exchange. The fingerprint stands for
-// the lookup as the graph describes it. Two ranks that differ in it would read each
-// other's keys as another table's; they get an error instead. Its two lowest bits
-// say how rows travel, so that the error can say when that is what differs.
+// the lookup as the graph describes it. Two ranks that differ in it would read
+// each other's keys as another table's; they get an error instead. Its two
+// lowest bits say how rows travel, so that the error can say when that is what
+// differs.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_

@@ -43,8 +43,8 @@ int64_t IdsPerSample(const RoutedTable& table) {
       1, table.num_ids / std::max<int64_t>(1, table.batch_size));
 }
 
-// Where the chunk of (rank r, k-th of 'tables') begins: [r * K + k], in numbers;
-// one more at the end: their total.
+// Where the chunk of (rank r, k-th of 'tables') begins: [r * K + k], in
+// numbers; one more at the end: their total.
 std::vector<int64_t> ChunkStarts(const RoutePlan& plan,
                                  Span<const int> tables) {
   std::vector<int64_t> starts(1, 0);
@@ -73,8 +73,8 @@ Status CheckRows(const RoutePlan& plan, const std::vector<int64_t>& starts,
       "'. All ranks must build the same graph");
 }
 
-// The addresses of table t's rows. As float32 they are used where they lie, else
-// converted into *floats.
+// The addresses of table t's rows. As float32 they are used where they lie,
+// else converted into *floats.
 const float* const* RowAddresses(const RoutePlan& plan, int t,
                                  const std::vector<int64_t>& starts,
                                  const void* rows, WireType wire,
@@ -120,11 +120,10 @@ struct Grouped {
     int32_t* ends = reinterpret_cast<int32_t*>(base + ends_at);
     int32_t* samples = reinterpret_cast<int32_t*>(base + samples_at);
     float* weights = reinterpret_cast<float*>(base + weights_at);
-    ev::GroupOccurrences(table.inverse, table.counts, table.num_unique,
-                         table.offsets, table.batch_size,
-                         table.has_weights ? table.weights : nullptr,
-                         table.has_factors ? table.factors : nullptr, ends,
-                         samples, weights);
+    ev::GroupOccurrences(
+        table.inverse, table.counts, table.num_unique, table.offsets,
+        table.batch_size, table.has_weights ? table.weights : nullptr,
+        table.has_factors ? table.factors : nullptr, ends, samples, weights);
     occurrences.ends = ends;
     occurrences.samples = samples;
     occurrences.weights = table.has_weights ? weights : nullptr;
@@ -155,14 +154,14 @@ void SumKeys(const RoutedTable& table, const Grouped& grouped,
 
 }  // namespace
 
-Status PoolReceived(const RoutePlan& plan, const void* rows,
-                    int64_t num_floats, WireType wire,
-                    Span<float* const> outputs, ev::Parallel* parallel) {
+Status PoolReceived(const RoutePlan& plan, const void* rows, int64_t num_floats,
+                    WireType wire, Span<float* const> outputs,
+                    ev::Parallel* parallel) {
   const int num_tables = plan.num_tables();
   if (outputs.size() != static_cast<size_t>(num_tables)) {
     return ev::InvalidArgument("a lookup of " + std::to_string(num_tables) +
-                               " tables got " +
-                               std::to_string(outputs.size()) + " outputs");
+                               " tables got " + std::to_string(outputs.size()) +
+                               " outputs");
   }
   return ev::CatchBadAlloc([&] {
     const std::vector<int64_t> starts = ChunkStarts(plan, AllTables(plan));
@@ -178,13 +177,13 @@ Status PoolReceived(const RoutePlan& plan, const void* rows,
         pool.Add(t, table.batch_size, IdsPerSample(table));
       }
     }
-    EV_RETURN_IF_ERROR(ev::RunTasksWithStatus(
-        parallel, find.num_tasks(), [&](int64_t task) {
+    EV_RETURN_IF_ERROR(
+        ev::RunTasksWithStatus(parallel, find.num_tasks(), [&](int64_t task) {
           find.ForEachPiece(task, [&](const ev::Piece& piece) {
             const int t = piece.item;
             const RoutedTable& table = plan.routed(t);
-            found[t] = RowAddresses(plan, t, starts, rows, wire,
-                                    &addresses[t], &floats[t]);
+            found[t] = RowAddresses(plan, t, starts, rows, wire, &addresses[t],
+                                    &floats[t]);
             if (PoolWeight(table) <= kIdsPerTask) {
               ev::PoolSamples(table.batch(found[t]), 0, table.batch_size,
                               outputs[t]);
@@ -230,39 +229,37 @@ Status PoolGradient(const RoutePlan& plan, Span<const int> tables,
           std::max<int64_t>(1, table.num_ids / table.num_unique);
       sum.Add(k, table.num_unique, table.dim * per_key);
     }
-    EV_RETURN_IF_ERROR(ev::RunTasksWithStatus(
-        parallel, group.num_tasks(), [&](int64_t task) {
+    EV_RETURN_IF_ERROR(
+        ev::RunTasksWithStatus(parallel, group.num_tasks(), [&](int64_t task) {
           group.ForEachPiece(task, [&](const ev::Piece& piece) {
             grouped[piece.item].Group(plan.routed(tables[piece.item]));
           });
           return Status::OK();
         }));
-    return ev::RunTasksWithStatus(
-        parallel, sum.num_tasks(), [&](int64_t task) {
-          sum.ForEachPiece(task, [&](const ev::Piece& piece) {
-            const int k = piece.item;
-            const RoutedTable& table = plan.routed(tables[k]);
-            for (int r = 0; r < plan.num_ranks(); ++r) {
-              const int64_t first = table.starts[r];
-              const int64_t begin = std::max(piece.begin, first);
-              const int64_t end =
-                  std::min<int64_t>(piece.end, table.starts[r + 1]);
-              if (begin >= end) continue;
-              const int64_t start =
-                  starts[r * num_grads + k] + (begin - first) * table.dim;
-              SumKeys(table, grouped[k], grads[k], begin, end, wire,
-                      static_cast<char*>(message) + start * WireBytes(wire));
-            }
-          });
-          return Status::OK();
-        });
+    return ev::RunTasksWithStatus(parallel, sum.num_tasks(), [&](int64_t task) {
+      sum.ForEachPiece(task, [&](const ev::Piece& piece) {
+        const int k = piece.item;
+        const RoutedTable& table = plan.routed(tables[k]);
+        for (int r = 0; r < plan.num_ranks(); ++r) {
+          const int64_t first = table.starts[r];
+          const int64_t begin = std::max(piece.begin, first);
+          const int64_t end = std::min<int64_t>(piece.end, table.starts[r + 1]);
+          if (begin >= end) continue;
+          const int64_t start =
+              starts[r * num_grads + k] + (begin - first) * table.dim;
+          SumKeys(table, grouped[k], grads[k], begin, end, wire,
+                  static_cast<char*>(message) + start * WireBytes(wire));
+        }
+      });
+      return Status::OK();
+    });
   });
 }
 
 Status PoolWeightGradient(const RoutePlan& plan, int t, const void* rows,
-                          int64_t num_floats, WireType wire,
-                          const float* grad, const float* output,
-                          float* weight_grad, ev::Parallel* parallel) {
+                          int64_t num_floats, WireType wire, const float* grad,
+                          const float* output, float* weight_grad,
+                          ev::Parallel* parallel) {
   if (t < 0 || t >= plan.num_tables()) {
     return ev::InvalidArgument("table " + std::to_string(t) +
                                " of a lookup of " +
@@ -273,14 +270,15 @@ Status PoolWeightGradient(const RoutePlan& plan, int t, const void* rows,
   if (!table.has_weights) {
     return ev::InvalidArgument(
         "the gradient of weights was asked for, but the lookup had none, table "
-        "'" + table.name + "'");
+        "'" +
+        table.name + "'");
   }
   return ev::CatchBadAlloc([&] {
     const std::vector<int64_t> starts = ChunkStarts(plan, AllTables(plan));
     EV_RETURN_IF_ERROR(CheckRows(plan, starts, num_floats));
     LineBuffer addresses, floats;
-    const ev::PoolingBatch batch = table.batch(RowAddresses(
-        plan, t, starts, rows, wire, &addresses, &floats));
+    const ev::PoolingBatch batch = table.batch(
+        RowAddresses(plan, t, starts, rows, wire, &addresses, &floats));
     ev::ForRanges(parallel, table.batch_size,
                   std::max<int64_t>(1, kIdsPerTask / IdsPerSample(table)),
                   [&](int64_t begin, int64_t end) {

@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last step of a lookup over ranks, and the first of its gradient, both on the
-// rank whose batch it is. Rows and gradients lie as the message of keys does: by
-// rank, then by table, then by key, without a header.
+// The last step of a lookup over ranks, and the first of its gradient, both on
+// the rank whose batch it is. Rows and gradients lie as the message of keys
+// does: by rank, then by table, then by key, without a header.
 //
-// Samples are summed in the order of their ids, a key's gradient in the order of
-// its occurrences. Thread-safe; 'parallel' may be null.
+// Samples are summed in the order of their ids, a key's gradient in the order
+// of its occurrences. Thread-safe; 'parallel' may be null.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_POOL_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_POOL_H_
@@ -26,8 +26,7 @@ namespace sok {
 // gives zeros. InvalidArgument: num_floats is not what the plan's keys need.
 ev::Status PoolReceived(const RoutePlan& plan, const void* rows,
                         int64_t num_floats, WireType wire,
-                        ev::Span<float* const> outputs,
-                        ev::Parallel* parallel);
+                        ev::Span<float* const> outputs, ev::Parallel* parallel);
 
 // grads[k]: d loss / d outputs[tables[k]], [B, dim]. message: the gradients of
 // these tables' keys, by rank, then by table in the order of 'tables';
@@ -36,8 +35,9 @@ ev::Status PoolGradient(const RoutePlan& plan, ev::Span<const int> tables,
                         ev::Span<const float* const> grads, WireType wire,
                         void* message, ev::Parallel* parallel);
 
-// d loss / d weights of table t, [N]. rows, num_floats: as PoolReceived got them;
-// output: its result. InvalidArgument: the table was looked up without weights.
+// d loss / d weights of table t, [N]. rows, num_floats: as PoolReceived got
+// them; output: its result. InvalidArgument: the table was looked up without
+// weights.
 ev::Status PoolWeightGradient(const RoutePlan& plan, int t, const void* rows,
                               int64_t num_floats, WireType wire,
                               const float* grad, const float* output,

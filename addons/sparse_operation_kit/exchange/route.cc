@@ -67,8 +67,7 @@ Status CheckInput(const RouteInput& in, int num_ranks) {
   if (in.row_splits != nullptr && in.coo_indices != nullptr) {
     return Bad(in, "samples must come either as row splits or as indices");
   }
-  if (in.num_ids > 0 && in.row_splits == nullptr &&
-      in.coo_indices == nullptr) {
+  if (in.num_ids > 0 && in.row_splits == nullptr && in.coo_indices == nullptr) {
     return Bad(in, "ids came without row splits and without indices");
   }
   if (in.placement == nullptr || in.placement->ranks().empty()) {
@@ -100,9 +99,8 @@ Status Distinct(const Id* ids, int64_t n, bool dedup, ev::Unique* unique,
 }
 
 // Numbers the keys anew in send order.
-void SortByOwner(const Placement& placement, int num_ranks,
-                 const int64_t* keys, const int32_t* counts, int32_t* places,
-                 RoutedTable* table) {
+void SortByOwner(const Placement& placement, int num_ranks, const int64_t* keys,
+                 const int32_t* counts, int32_t* places, RoutedTable* table) {
   const int64_t n = table->num_unique;
   std::vector<int32_t>& starts = table->starts;
   starts.assign(num_ranks + 1, 0);
@@ -133,12 +131,11 @@ Status RouteTable(const RouteInput& in, const RouteOptions& options,
   table->num_ids = n;
   table->has_weights = in.weights != nullptr && n > 0;
   table->Reserve(n, in.batch_size);
-  EV_RETURN_IF_ERROR(
-      in.row_splits != nullptr
-          ? ev::OffsetsFromSplits(in.row_splits, in.batch_size, n, in.name,
-                                  table->offsets)
-          : ev::OffsetsFromIndices(in.coo_indices, in.batch_size, n, in.name,
-                                   table->offsets));
+  EV_RETURN_IF_ERROR(in.row_splits != nullptr
+                         ? ev::OffsetsFromSplits(in.row_splits, in.batch_size,
+                                                 n, in.name, table->offsets)
+                         : ev::OffsetsFromIndices(in.coo_indices, in.batch_size,
+                                                  n, in.name, table->offsets));
   auto scratch = Scratches().Acquire();
   ev::ArrayLayout layout;
   const size_t keys_at = layout.Add<int64_t>(n);
@@ -156,10 +153,10 @@ Status RouteTable(const RouteInput& in, const RouteOptions& options,
                      table->inverse, counts, &table->num_unique));
   SortByOwner(*in.placement, options.num_ranks, keys, counts, places, table);
   if (table->has_weights) std::copy_n(in.weights, n, table->weights);
-  table->has_factors = ev::SampleFactors(
-      in.combiner, table->offsets,
-      table->has_weights ? table->weights : nullptr, 0, in.batch_size,
-      table->factors);
+  table->has_factors =
+      ev::SampleFactors(in.combiner, table->offsets,
+                        table->has_weights ? table->weights : nullptr, 0,
+                        in.batch_size, table->factors);
   return Status::OK();
 }
 
@@ -171,10 +168,10 @@ Status CheckSizes(const RoutePlan& plan) {
     const int64_t size =
         std::max(plan.message_size(r), plan.row_floats(r, all));
     if (size > kMax) {
-      return ev::InvalidArgument(
-          "lookup over ranks: " + std::to_string(size) + " numbers for rank " +
-          std::to_string(r) + ", at most 2^31 - 1 can be sent at once. Use "
-          "smaller batches, or several lookups");
+      return ev::InvalidArgument("lookup over ranks: " + std::to_string(size) +
+                                 " numbers for rank " + std::to_string(r) +
+                                 ", at most 2^31 - 1 can be sent at once. Use "
+                                 "smaller batches, or several lookups");
     }
   }
   return Status::OK();
@@ -239,9 +236,9 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
   if (inputs.size() != static_cast<size_t>(options.format.num_tables) ||
       options.num_ranks < 1) {
     return ev::InvalidArgument(
-        "lookup over ranks: " + std::to_string(inputs.size()) +
-        " inputs for " + std::to_string(options.format.num_tables) +
-        " tables and " + std::to_string(options.num_ranks) + " ranks");
+        "lookup over ranks: " + std::to_string(inputs.size()) + " inputs for " +
+        std::to_string(options.format.num_tables) + " tables and " +
+        std::to_string(options.num_ranks) + " ranks");
   }
   return ev::CatchBadAlloc([&] {
     ev::TaskList tasks(kIdsPerTask);
@@ -251,8 +248,8 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
                      inputs[t].num_ids + inputs[t].batch_size / 4);
     }
     const std::shared_ptr<RoutePlan> made = RoutePlan::Make(options);
-    EV_RETURN_IF_ERROR(ev::RunTasksWithStatus(
-        parallel, tasks.num_tasks(), [&](int64_t task) {
+    EV_RETURN_IF_ERROR(
+        ev::RunTasksWithStatus(parallel, tasks.num_tasks(), [&](int64_t task) {
           Status status;
           tasks.ForEachPiece(task, [&](const ev::Piece& piece) {
             if (!status.ok()) return;

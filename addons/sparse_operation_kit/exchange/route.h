@@ -1,13 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way out of a lookup over ranks: each table's ids become distinct keys, the
-// keys are sorted by the rank that owns them, and the messages to all ranks are
-// written. The plan remembers what the way back needs.
+// The way out of a lookup over ranks: each table's ids become distinct keys,
+// the keys are sorted by the rank that owns them, and the messages to all ranks
+// are written. The plan remembers what the way back needs.
 //
-// Distinct keys of one table are numbered in send order: by owner, then by first
-// occurrence. A rank's keys, the rows that come back for them and the gradients
-// that go out are then one contiguous piece each.
+// Distinct keys of one table are numbered in send order: by owner, then by
+// first occurrence. A rank's keys, the rows that come back for them and the
+// gradients that go out are then one contiguous piece each.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROUTE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROUTE_H_
@@ -32,8 +32,8 @@ struct RouteInput {
   int64_t dim = 0;
   ev::Combiner combiner = ev::Combiner::kMean;
   const Placement* placement = nullptr;
-  int64_t batch_size = 0;                // B
-  int64_t num_ids = 0;                   // N
+  int64_t batch_size = 0;  // B
+  int64_t num_ids = 0;     // N
   const int64_t* ids64 = nullptr;
   const int32_t* ids32 = nullptr;
   const int64_t* row_splits = nullptr;   // [B + 1], or
@@ -85,10 +85,10 @@ class RoutePlan {
   std::vector<std::unique_ptr<RoutedTable>> tables_;  // >= num_tables
 };
 
-// Makes the plan of a lookup of format.num_tables tables. The plan copies what it
-// needs. InvalidArgument, with the table's name: what ev::PooledForward refuses,
-// or more than 2^31 - 1 numbers for one rank; ResourceExhausted: no memory.
-// Thread-safe; 'parallel' may be null.
+// Makes the plan of a lookup of format.num_tables tables. The plan copies what
+// it needs. InvalidArgument, with the table's name: what ev::PooledForward
+// refuses, or more than 2^31 - 1 numbers for one rank; ResourceExhausted: no
+// memory. Thread-safe; 'parallel' may be null.
 ev::Status Route(ev::Span<const RouteInput> inputs, const RouteOptions& options,
                  ev::Parallel* parallel,
                  std::shared_ptr<const RoutePlan>* plan);

@@ -26,12 +26,12 @@ struct RoutedTable {
   bool has_weights = false;
   bool has_factors = false;
 
-  int32_t* offsets = nullptr;  // [B + 1]
-  float* factors = nullptr;    // [B]
-  int32_t* inverse = nullptr;  // [N] into the keys
-  float* weights = nullptr;    // [N]
-  int64_t* keys = nullptr;     // [U] in send order
-  int32_t* counts = nullptr;   // [U]
+  int32_t* offsets = nullptr;   // [B + 1]
+  float* factors = nullptr;     // [B]
+  int32_t* inverse = nullptr;   // [N] into the keys
+  float* weights = nullptr;     // [N]
+  int64_t* keys = nullptr;      // [U] in send order
+  int32_t* counts = nullptr;    // [U]
   std::vector<int32_t> starts;  // [W + 1]: keys of rank r are [starts[r], ...)
 
   void Reserve(int64_t ids, int64_t samples) {

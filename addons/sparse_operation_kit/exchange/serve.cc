@@ -30,8 +30,8 @@ ev::Recycler<Buffer>& Buffers() {
   return *buffers;
 }
 
-// One table's keys of all ranks as one list, and where each rank's lie in it and
-// in the rows.
+// One table's keys of all ranks as one list, and where each rank's lie in it
+// and in the rows.
 struct ServedTable {
   int64_t dim = 0;
   std::vector<int64_t> first_key;  // [W + 1]
@@ -88,9 +88,8 @@ Status Serve(const MessageLayout& layout, const int64_t* message,
              std::shared_ptr<const ev::LookupPlan>* plan) {
   const int num_tables = layout.num_tables();
   if (tables.size() != static_cast<size_t>(num_tables)) {
-    return ev::InvalidArgument("a message about " +
-                               std::to_string(num_tables) + " tables met " +
-                               std::to_string(tables.size()));
+    return ev::InvalidArgument("a message about " + std::to_string(num_tables) +
+                               " tables met " + std::to_string(tables.size()));
   }
   return ev::CatchBadAlloc([&] {
     std::vector<ServedTable> served(num_tables);
@@ -144,12 +143,11 @@ Status ServeGradient(const MessageLayout& layout, const ev::LookupPlan& plan,
                      int64_t num_floats, WireType wire,
                      Span<float* const> unique_grads, ev::Parallel* parallel) {
   const int num_tables = layout.num_tables();
-  if (plan.num_tables() != num_tables ||
-      unique_grads.size() != tables.size()) {
+  if (plan.num_tables() != num_tables || unique_grads.size() != tables.size()) {
     return ev::InvalidArgument(
         "the gradient of a lookup of " + std::to_string(num_tables) +
-        " tables got a plan of " + std::to_string(plan.num_tables()) +
-        " and " + std::to_string(unique_grads.size()) + " outputs for " +
+        " tables got a plan of " + std::to_string(plan.num_tables()) + " and " +
+        std::to_string(unique_grads.size()) + " outputs for " +
         std::to_string(tables.size()) + " tables");
   }
   return ev::CatchBadAlloc([&] {
@@ -176,12 +174,12 @@ Status ServeGradient(const MessageLayout& layout, const ev::LookupPlan& plan,
     const float* floats = static_cast<const float*>(gradients);
     if (wire != WireType::kFloat32) {
       float* converted = buffer->line.ReserveOf<float>(total);
-      ev::ForRanges(parallel, total, kFloatsPerTask,
-                    [&](int64_t begin, int64_t end) {
-                      FromWire(static_cast<const char*>(gradients) +
-                                   begin * WireBytes(wire),
-                               end - begin, wire, converted + begin);
-                    });
+      ev::ForRanges(
+          parallel, total, kFloatsPerTask, [&](int64_t begin, int64_t end) {
+            FromWire(
+                static_cast<const char*>(gradients) + begin * WireBytes(wire),
+                end - begin, wire, converted + begin);
+          });
       floats = converted;
     }
     std::vector<ev::RowGradients> grads(num_tables);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The owner's part of a lookup over ranks: rows for the keys that all ranks sent,
-// and the sum of the gradients that come back for them.
+// The owner's part of a lookup over ranks: rows for the keys that all ranks
+// sent, and the sum of the gradients that come back for them.
 //
 // The gradient of a key is the sum over ranks in rank order, so it has the same
 // bits on every run. Thread-safe; 'parallel' may be null.
@@ -30,9 +30,9 @@ int64_t RowFloats(const MessageLayout& layout, int r,
                   ev::Span<const int> tables, ev::Span<const int64_t> dims);
 
 // message: what 'layout' was parsed from. tables: the T tables, which the plan
-// keeps alive. rows: by rank, table, key; a key that is absent gives its default
-// row, nothing is inserted. The plan serves ServeGradient and the update.
-// Errors as of ev::LookupRows.
+// keeps alive. rows: by rank, table, key; a key that is absent gives its
+// default row, nothing is inserted. The plan serves ServeGradient and the
+// update. Errors as of ev::LookupRows.
 ev::Status Serve(const MessageLayout& layout, const int64_t* message,
                  const std::vector<std::shared_ptr<ev::EmbeddingTable>>& tables,
                  WireType wire, void* rows, ev::Parallel* parallel,
@@ -43,10 +43,9 @@ ev::Status Serve(const MessageLayout& layout, const int64_t* message,
 // unique_grads[k]: [U, dim] beside plan.unique_keys(tables[k]).
 // InvalidArgument: num_floats is not what these keys need.
 ev::Status ServeGradient(const MessageLayout& layout,
-                         const ev::LookupPlan& plan,
-                         ev::Span<const int> tables, const void* gradients,
-                         int64_t num_floats, WireType wire,
-                         ev::Span<float* const> unique_grads,
+                         const ev::LookupPlan& plan, ev::Span<const int> tables,
+                         const void* gradients, int64_t num_floats,
+                         WireType wire, ev::Span<float* const> unique_grads,
                          ev::Parallel* parallel);
 
 }  // namespace sok

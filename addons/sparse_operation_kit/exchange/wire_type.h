@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows and gradients on their way between ranks. All sums are formed in float32;
-// only what travels may be narrower.
+// Rows and gradients on their way between ranks. All sums are formed in
+// float32; only what travels may be narrower.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_WIRE_TYPE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_WIRE_TYPE_H_

@@ -3,13 +3,13 @@
 
 #include "addons/sparse_operation_kit/exchange/wire_type.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 namespace sok {
 namespace {
@@ -73,7 +73,8 @@ TEST_P(WireTypeTest, RoundsToNearestEven) {
     const uint16_t even = bits & 1 ? bits + 1 : bits;
     ASSERT_EQ(Encode(GetParam(), middle), even) << bits;
     ASSERT_EQ(Encode(GetParam(), -middle), even | 0x8000) << bits;
-    const float above = std::nextafter(middle, std::numeric_limits<float>::infinity());
+    const float above =
+        std::nextafter(middle, std::numeric_limits<float>::infinity());
     ASSERT_EQ(Encode(GetParam(), above), bits + 1) << bits;
     const float below = std::nextafter(middle, 0.0f);
     ASSERT_EQ(Encode(GetParam(), below), bits) << bits;

@@ -74,11 +74,9 @@ REGISTER_OP("SokRoute")
                                          &weights));
           DimensionHandle merged;
           if (!c->Merge(c->Dim(ids, 0), c->Dim(weights, 0), &merged).ok()) {
-            return InvalidArgument("table ", t, " got ",
-                                   c->DebugString(c->Dim(ids, 0)),
-                                   " ids but ",
-                                   c->DebugString(c->Dim(weights, 0)),
-                                   " weights");
+            return InvalidArgument(
+                "table ", t, " got ", c->DebugString(c->Dim(ids, 0)),
+                " ids but ", c->DebugString(c->Dim(weights, 0)), " weights");
           }
         }
         TF_RETURN_IF_ERROR(InputOfRank(c, 2 * num_tables + t, 0,

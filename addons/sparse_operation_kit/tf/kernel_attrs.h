@@ -65,8 +65,7 @@ inline tensorflow::Status ParseMessage(tensorflow::OpKernelContext* context,
     }
   }
   return embedding_variable::ToTf(sok::MessageLayout::Parse(
-      format,
-      embedding_variable::SpanOf<int64_t>(context->input(message)),
+      format, embedding_variable::SpanOf<int64_t>(context->input(message)),
       embedding_variable::SpanOf<int32_t>(context->input(message + 1)),
       layout));
 }

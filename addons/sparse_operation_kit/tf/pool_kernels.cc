@@ -44,10 +44,10 @@ class PoolOp : public OpKernel {
     OP_REQUIRES_OK(context, GetRoute(context, plan_input, &route));
     route->EndWait();
     const sok::RoutePlan* plan = &route->plan();
-    OP_REQUIRES(context, plan->num_tables() == num_tables_,
-                InvalidArgument("a lookup of ", num_tables_,
-                                " tables got the route of ",
-                                plan->num_tables()));
+    OP_REQUIRES(
+        context, plan->num_tables() == num_tables_,
+        InvalidArgument("a lookup of ", num_tables_,
+                        " tables got the route of ", plan->num_tables()));
     const Tensor& rows = context->input(plan_input + 1);
     std::vector<float*> outputs(num_tables_);
     for (int t = 0; t < num_tables_; ++t) {
@@ -59,9 +59,9 @@ class PoolOp : public OpKernel {
       outputs[t] = MutableData<float>(output);
     }
     PoolParallel parallel(context);
-    OP_REQUIRES_OK(context, ToTf(sok::PoolReceived(
-                                *plan, WireData(rows), rows.NumElements(),
-                                wire_, outputs, &parallel)));
+    OP_REQUIRES_OK(context, ToTf(sok::PoolReceived(*plan, WireData(rows),
+                                                   rows.NumElements(), wire_,
+                                                   outputs, &parallel)));
   }
 
  private:
@@ -95,9 +95,9 @@ class PoolGradOp : public OpKernel {
     std::vector<const float*> grads;
     for (size_t k = 0; k < tables_.size(); ++k) {
       const int t = tables_[k];
-      OP_REQUIRES(context, t >= 0 && t < plan->num_tables(),
-                  InvalidArgument("table ", t, " of a lookup of ",
-                                  plan->num_tables()));
+      OP_REQUIRES(
+          context, t >= 0 && t < plan->num_tables(),
+          InvalidArgument("table ", t, " of a lookup of ", plan->num_tables()));
       const Tensor& grad = context->input(1 + k);
       OP_REQUIRES_OK(context,
                      CheckMatrix(grad, plan->batch_size(t), plan->dim(t),
@@ -115,8 +115,8 @@ class PoolGradOp : public OpKernel {
       total += floats;
     }
     Tensor* message = nullptr;
-    OP_REQUIRES_OK(context, context->allocate_output(0, TensorShape({total}),
-                                                     &message));
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(0, TensorShape({total}), &message));
     PoolParallel parallel(context);
     OP_REQUIRES_OK(
         context, ToTf(sok::PoolGradient(*plan, tables_, grads, wire_,
@@ -133,8 +133,7 @@ class PoolGradOp : public OpKernel {
 
 class PoolWeightGradOp : public OpKernel {
  public:
-  explicit PoolWeightGradOp(OpKernelConstruction* context)
-      : OpKernel(context) {
+  explicit PoolWeightGradOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, GetWire(context, &wire_));
     OP_REQUIRES_OK(context, context->GetAttr("table", &table_));
   }
@@ -153,9 +152,9 @@ class PoolWeightGradOp : public OpKernel {
     OP_REQUIRES_OK(
         context, CheckMatrix(grad, batch_size, plan->dim(table_),
                              plan->name(table_), "the gradient of the lookup"));
-    OP_REQUIRES_OK(
-        context, CheckMatrix(output, batch_size, plan->dim(table_),
-                             plan->name(table_), "the output of the lookup"));
+    OP_REQUIRES_OK(context,
+                   CheckMatrix(output, batch_size, plan->dim(table_),
+                               plan->name(table_), "the output of the lookup"));
     Tensor* weight_grad = nullptr;
     OP_REQUIRES_OK(context,
                    context->allocate_output(
@@ -163,8 +162,8 @@ class PoolWeightGradOp : public OpKernel {
     PoolParallel parallel(context);
     OP_REQUIRES_OK(context,
                    ToTf(sok::PoolWeightGradient(
-                       *plan, table_, WireData(rows), rows.NumElements(),
-                       wire_, Data<float>(grad), Data<float>(output),
+                       *plan, table_, WireData(rows), rows.NumElements(), wire_,
+                       Data<float>(grad), Data<float>(output),
                        MutableData<float>(weight_grad), &parallel)));
   }
 
@@ -173,13 +172,11 @@ class PoolWeightGradOp : public OpKernel {
   int table_ = 0;
 };
 
-REGISTER_KERNEL_BUILDER(Name("SokPool").Device(tensorflow::DEVICE_CPU),
-                        PoolOp);
+REGISTER_KERNEL_BUILDER(Name("SokPool").Device(tensorflow::DEVICE_CPU), PoolOp);
 REGISTER_KERNEL_BUILDER(Name("SokPoolGrad").Device(tensorflow::DEVICE_CPU),
                         PoolGradOp);
 REGISTER_KERNEL_BUILDER(
-    Name("SokPoolWeightGrad").Device(tensorflow::DEVICE_CPU),
-    PoolWeightGradOp);
+    Name("SokPoolWeightGrad").Device(tensorflow::DEVICE_CPU), PoolWeightGradOp);
 
 }  // namespace
 }  // namespace sparse_operation_kit

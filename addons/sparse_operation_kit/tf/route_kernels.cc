@@ -42,8 +42,8 @@ Status ParseCombiner(const std::string& name, ev::Combiner* combiner) {
   } else if (name == "sqrtn") {
     *combiner = ev::Combiner::kSqrtN;
   } else {
-    return InvalidArgument("a combiner must be sum, mean or sqrtn, got '",
-                           name, "'");
+    return InvalidArgument("a combiner must be sum, mean or sqrtn, got '", name,
+                           "'");
   }
   return Status::OK();
 }
@@ -52,8 +52,7 @@ class RouteOp : public OpKernel {
  public:
   explicit RouteOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, GetFormat(context, &options_.format));
-    OP_REQUIRES_OK(context,
-                   context->GetAttr("num_ranks", &options_.num_ranks));
+    OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &options_.num_ranks));
     OP_REQUIRES_OK(context, context->GetAttr("dedup", &options_.dedup));
     OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
     OP_REQUIRES_OK(context, context->GetAttr("call", &call_));
@@ -65,15 +64,14 @@ class RouteOp : public OpKernel {
     OP_REQUIRES_OK(context, context->GetAttr("placements", &ranks));
     OP_REQUIRES_OK(context, context->GetAttr("placement_sizes", &sizes));
     const size_t n = num_tables();
-    OP_REQUIRES(context,
-                names_.size() == n && dims_.size() == n &&
-                    combiners.size() == n && sizes.size() == n &&
-                    (num_weights_ == 0 || num_weights_ == n),
-                InvalidArgument("a lookup of ", n, " tables got ",
-                                names_.size(), " names, ", dims_.size(),
-                                " dims, ", combiners.size(), " combiners, ",
-                                sizes.size(), " placements and ", num_weights_,
-                                " weights"));
+    OP_REQUIRES(
+        context,
+        names_.size() == n && dims_.size() == n && combiners.size() == n &&
+            sizes.size() == n && (num_weights_ == 0 || num_weights_ == n),
+        InvalidArgument("a lookup of ", n, " tables got ", names_.size(),
+                        " names, ", dims_.size(), " dims, ", combiners.size(),
+                        " combiners, ", sizes.size(), " placements and ",
+                        num_weights_, " weights"));
     combiners_.resize(n);
     size_t at = 0;
     for (size_t t = 0; t < n; ++t) {
@@ -102,8 +100,7 @@ class RouteOp : public OpKernel {
     sok::WriteMessage(*plan, &parallel, MutableData<int64_t>(message));
     Tensor* splits = nullptr;
     const TensorShape splits_shape({options_.num_ranks});
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(1, splits_shape, &splits));
+    OP_REQUIRES_OK(context, context->allocate_output(1, splits_shape, &splits));
     for (int r = 0; r < options_.num_ranks; ++r) {
       splits->vec<int32>()(r) = static_cast<int32>(plan->message_size(r));
     }
@@ -118,8 +115,7 @@ class RouteOp : public OpKernel {
  private:
   int num_tables() const { return options_.format.num_tables; }
 
-  Status MakeInput(OpKernelContext* context, int t,
-                   sok::RouteInput* in) const {
+  Status MakeInput(OpKernelContext* context, int t, sok::RouteInput* in) const {
     const int n = num_tables();
     const std::string& name = names_[t];
     in->name = name;
@@ -152,8 +148,8 @@ class RouteOp : public OpKernel {
       }
       in->row_splits = Data<int64_t>(rows);
     } else {
-      TF_RETURN_IF_ERROR(CheckMatrix(rows, in->num_ids, 2, name,
-                                     "the indices of the ids"));
+      TF_RETURN_IF_ERROR(
+          CheckMatrix(rows, in->num_ids, 2, name, "the indices of the ids"));
       in->coo_indices = Data<int64_t>(rows);
     }
     if (num_weights_ > 0) {

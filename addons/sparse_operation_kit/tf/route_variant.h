@@ -3,8 +3,8 @@
 //
 // A route plan as a DT_VARIANT scalar. It never leaves the process.
 //
-// It also says while its lookup waits for other ranks. TensorFlow drops the variant at
-// the end of a step, also of one that failed, and with it the wait.
+// It also says while its lookup waits for other ranks. TensorFlow drops the
+// variant at the end of a step, also of one that failed, and with it the wait.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_TF_ROUTE_VARIANT_H_
 #define ADDONS_SPARSE_OPERATION_KIT_TF_ROUTE_VARIANT_H_

@@ -60,16 +60,14 @@ class ServeOp : public OpKernel {
     sok::MessageLayout layout;
     OP_REQUIRES_OK(context, ParseMessage(context, n, format_, &layout));
     Tensor* splits = nullptr;
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(
-                       1, TensorShape({layout.num_ranks()}), &splits));
+    OP_REQUIRES_OK(context, context->allocate_output(
+                                1, TensorShape({layout.num_ranks()}), &splits));
     int64_t total = 0;
     for (int r = 0; r < layout.num_ranks(); ++r) {
       const int64_t floats = sok::RowFloats(layout, r, all, dims);
       OP_REQUIRES(context, floats <= std::numeric_limits<int32>::max(),
-                  BadInput(tables[0]->options().name,
-                           "its lookup would send ", floats,
-                           " numbers to rank ", r,
+                  BadInput(tables[0]->options().name, "its lookup would send ",
+                           floats, " numbers to rank ", r,
                            ", at most 2^31 - 1 can be sent at once"));
       splits->vec<int32>()(r) = static_cast<int32>(floats);
       total += floats;
@@ -81,10 +79,9 @@ class ServeOp : public OpKernel {
     std::shared_ptr<const ev::LookupPlan> plan;
     OP_REQUIRES_OK(
         context,
-        ToTf(sok::Serve(layout,
-                        embedding_variable::Data<int64_t>(context->input(n)),
-                        tables, wire_, MutableWireData(rows), &parallel,
-                        &plan)));
+        ToTf(sok::Serve(
+            layout, embedding_variable::Data<int64_t>(context->input(n)),
+            tables, wire_, MutableWireData(rows), &parallel, &plan)));
     OP_REQUIRES_OK(context, SetPlanOutput(context, 2, std::move(plan)));
   }
 
@@ -123,9 +120,9 @@ class ServeGradOp : public OpKernel {
     std::vector<float*> unique_grads(num_grads);
     for (int k = 0; k < num_grads; ++k) {
       const int t = tables_[k];
-      OP_REQUIRES(context, t >= 0 && t < plan->num_tables(),
-                  InvalidArgument("table ", t, " of a lookup of ",
-                                  plan->num_tables()));
+      OP_REQUIRES(
+          context, t >= 0 && t < plan->num_tables(),
+          InvalidArgument("table ", t, " of a lookup of ", plan->num_tables()));
       const ev::TableOptions& options = plan->table(t)->options();
       const ev::Span<const int64_t> keys = plan->unique_keys(t);
       const int64_t num_keys = static_cast<int64_t>(keys.size());
@@ -137,16 +134,15 @@ class ServeGradOp : public OpKernel {
       OP_REQUIRES_OK(context,
                      MatrixShape(num_keys, options.dim, options.name, &shape));
       Tensor* out_grads = nullptr;
-      OP_REQUIRES_OK(context, context->allocate_output(num_grads + k, shape,
-                                                       &out_grads));
+      OP_REQUIRES_OK(
+          context, context->allocate_output(num_grads + k, shape, &out_grads));
       unique_grads[k] = MutableData<float>(out_grads);
     }
     PoolParallel parallel(context);
-    OP_REQUIRES_OK(context,
-                   ToTf(sok::ServeGradient(
-                       layout, *plan, tables_, WireData(gradients),
-                       gradients.NumElements(), wire_, unique_grads,
-                       &parallel)));
+    OP_REQUIRES_OK(
+        context, ToTf(sok::ServeGradient(
+                     layout, *plan, tables_, WireData(gradients),
+                     gradients.NumElements(), wire_, unique_grads, &parallel)));
   }
 
  private:

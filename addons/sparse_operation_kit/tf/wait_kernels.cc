@@ -23,14 +23,13 @@ class LongestWaitOp : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context, context->allocate_output(
                                 1, tensorflow::TensorShape({}), &what));
     std::string name;
-    seconds->scalar<double>()() =
-        sok::WaitRegistry::Global().Longest(&name);
+    seconds->scalar<double>()() = sok::WaitRegistry::Global().Longest(&name);
     what->scalar<std::string>()() = name;
   }
 };
 
-REGISTER_KERNEL_BUILDER(
-    Name("SokLongestWait").Device(tensorflow::DEVICE_CPU), LongestWaitOp);
+REGISTER_KERNEL_BUILDER(Name("SokLongestWait").Device(tensorflow::DEVICE_CPU),
+                        LongestWaitOp);
 
 }  // namespace
 }  // namespace sparse_operation_kit

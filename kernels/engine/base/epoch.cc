@@ -21,8 +21,7 @@ bool EpochDomain::Expired(uint64_t stamp) {
         return false;
       }
     }
-    epoch_.compare_exchange_strong(epoch, epoch + 1,
-                                   std::memory_order_seq_cst);
+    epoch_.compare_exchange_strong(epoch, epoch + 1, std::memory_order_seq_cst);
   }
 }
 

@@ -63,8 +63,7 @@ TEST(EpochTest, ReadersNeverSeeWhatWasFreed) {
   int64_t freed = 0;
   for (int i = 0; i < 5000; ++i) {
     all.emplace_back(new Object);
-    Object* old =
-        current.exchange(all.back().get(), std::memory_order_acq_rel);
+    Object* old = current.exchange(all.back().get(), std::memory_order_acq_rel);
     retired.emplace_back(old, EpochDomain::Global().Stamp());
     while (!retired.empty() &&
            EpochDomain::Global().Expired(retired.front().second)) {

@@ -32,9 +32,10 @@ class Status {
  public:
   Status() {}
   Status(StatusCode code, std::string message)
-      : rep_(code == StatusCode::kOk ? nullptr
-                                     : std::make_shared<const Rep>(
-                                           Rep{code, std::move(message)})) {}
+      : rep_(code == StatusCode::kOk
+                 ? nullptr
+                 : std::make_shared<const Rep>(Rep{code, std::move(message)})) {
+  }
 
   static Status OK() { return Status(); }
   bool ok() const { return rep_ == nullptr; }
@@ -76,10 +77,10 @@ inline Status Internal(std::string message) {
 
 }  // namespace ev
 
-#define EV_RETURN_IF_ERROR(expression)        \
-  do {                                        \
-    ::ev::Status ev_status_ = (expression);   \
-    if (!ev_status_.ok()) return ev_status_;  \
+#define EV_RETURN_IF_ERROR(expression)       \
+  do {                                       \
+    ::ev::Status ev_status_ = (expression);  \
+    if (!ev_status_.ok()) return ev_status_; \
   } while (0)
 
 #endif  // KERNELS_ENGINE_BASE_STATUS_H_

@@ -80,8 +80,8 @@ EV_READS_LIVE_ROWS void PoolFixed(const PoolingBatch& batch_in, int64_t begin,
       continue;
     }
     PrefetchAhead(batch, i + ahead, last, dim);
-    const float divisor = Divisor(
-        batch.combiner, kWeighted ? batch.weights : nullptr, i, i_end);
+    const float divisor =
+        Divisor(batch.combiner, kWeighted ? batch.weights : nullptr, i, i_end);
     SumColumns<kVectors, kWeighted, true>(batch, i, i_end, 0, divisor, ahead,
                                           last, out_row);
   }
@@ -105,8 +105,8 @@ EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
     for (int64_t j = i; j < i_end; ++j) {
       PrefetchAhead(batch, j + ahead, last, dim);
     }
-    const float divisor = Divisor(
-        batch.combiner, kWeighted ? batch.weights : nullptr, i, i_end);
+    const float divisor =
+        Divisor(batch.combiner, kWeighted ? batch.weights : nullptr, i, i_end);
     int64_t c = 0;
     for (; c + 64 <= dim; c += 64) {
       SumColumns<8, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
@@ -135,11 +135,16 @@ EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
 template <bool kWeighted>
 void Pool(const PoolingBatch& batch, int64_t begin, int64_t end, float* out) {
   switch (batch.dim) {
-    case 8: return PoolFixed<1, kWeighted>(batch, begin, end, out);
-    case 16: return PoolFixed<2, kWeighted>(batch, begin, end, out);
-    case 32: return PoolFixed<4, kWeighted>(batch, begin, end, out);
-    case 64: return PoolFixed<8, kWeighted>(batch, begin, end, out);
-    default: return PoolAny<kWeighted>(batch, begin, end, out);
+    case 8:
+      return PoolFixed<1, kWeighted>(batch, begin, end, out);
+    case 16:
+      return PoolFixed<2, kWeighted>(batch, begin, end, out);
+    case 32:
+      return PoolFixed<4, kWeighted>(batch, begin, end, out);
+    case 64:
+      return PoolFixed<8, kWeighted>(batch, begin, end, out);
+    default:
+      return PoolAny<kWeighted>(batch, begin, end, out);
   }
 }
 

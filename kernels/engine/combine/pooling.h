@@ -4,15 +4,16 @@
 // Pooling: the rows of each sample become one row.
 //
 // Rows come as one pointer per distinct id and are reached through the inverse,
-// so this room knows neither tables nor handles, and an absent key is nothing but
-// a pointer to its default row. A sample's rows are summed in registers, in the
-// order of its ids: the result depends on nothing but the sample. The division of
-// a mean is done once per sample, on the sum, as stock TensorFlow does it.
+// so this room knows neither tables nor handles, and an absent key is nothing
+// but a pointer to its default row. A sample's rows are summed in registers, in
+// the order of its ids: the result depends on nothing but the sample. The
+// division of a mean is done once per sample, on the sum, as stock TensorFlow
+// does it.
 //
-// Cost: per id one inverse (4 bytes), one pointer (8 bytes, from the second-level
-// cache) and one row. The row is the only miss; it is asked for some ids ahead,
-// since the two dependent loads before it keep the core from getting there early
-// enough by itself when samples are long or rows are wide.
+// Cost: per id one inverse (4 bytes), one pointer (8 bytes, from the
+// second-level cache) and one row. The row is the only miss; it is asked for
+// some ids ahead, since the two dependent loads before it keep the core from
+// getting there early enough by itself when samples are long or rows are wide.
 
 #ifndef KERNELS_ENGINE_COMBINE_POOLING_H_
 #define KERNELS_ENGINE_COMBINE_POOLING_H_
@@ -23,8 +24,8 @@
 
 namespace ev {
 
-// One table's batch. Row of id i: rows[inverse[i]], dim floats. Ids of sample s:
-// [offsets[s], offsets[s + 1]).
+// One table's batch. Row of id i: rows[inverse[i]], dim floats. Ids of sample
+// s: [offsets[s], offsets[s + 1]).
 struct PoolingBatch {
   const float* const* rows = nullptr;  // [U]
   const int32_t* inverse = nullptr;    // [N]
@@ -46,8 +47,8 @@ float SampleDivisor(Combiner combiner, const float* weights, int64_t begin,
 
 // out[i] = dim floats of rows[i], i in [begin, end). Rows may be written
 // meanwhile.
-void CopyRows(const float* const* rows, int64_t begin, int64_t end,
-              int64_t dim, float* out);
+void CopyRows(const float* const* rows, int64_t begin, int64_t end, int64_t dim,
+              float* out);
 
 }  // namespace ev
 

@@ -187,8 +187,8 @@ void GroupPart(const OccurrencePart& part, const int32_t* counts,
 }
 
 void SumOccurrences(const Occurrences& occurrences, const float* factors,
-                    const float* grads, int64_t dim, int64_t begin,
-                    int64_t end, float* out) {
+                    const float* grads, int64_t dim, int64_t begin, int64_t end,
+                    float* out) {
   if (begin == end) return;
   if (occurrences.weights != nullptr) {
     SumAny<Scale::kPerOccurrence>(occurrences, nullptr, grads, dim, begin, end,

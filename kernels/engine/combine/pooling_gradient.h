@@ -40,18 +40,19 @@ struct Occurrences {
   const float* weights = nullptr;    // [N] weight * factor, or null: no weights
 };
 
-// Fills ends [U], samples [N] and (when weights is not null) grouped_weights [N].
-// counts: occurrences of each row. factors: null when all are 1.
+// Fills ends [U], samples [N] and (when weights is not null) grouped_weights
+// [N]. counts: occurrences of each row. factors: null when all are 1.
 void GroupOccurrences(const int32_t* inverse, const int32_t* counts,
                       int64_t num_unique, const int32_t* offsets,
                       int64_t num_samples, const float* weights,
                       const float* factors, int32_t* ends, int32_t* samples,
                       float* grouped_weights);
 
-// The same for a part of the batch that has rows [row_begin, row_end) to itself:
-// its occurrences k in [begin, end), in order, are of row rows[k], sample
-// samples[k] and weight weights[positions[k]]. Fills the part's ranges of ends,
-// grouped_samples and grouped_weights; all of these arrays are the batch's.
+// The same for a part of the batch that has rows [row_begin, row_end) to
+// itself: its occurrences k in [begin, end), in order, are of row rows[k],
+// sample samples[k] and weight weights[positions[k]]. Fills the part's ranges
+// of ends, grouped_samples and grouped_weights; all of these arrays are the
+// batch's.
 struct OccurrencePart {
   const int32_t* rows = nullptr;
   const int32_t* samples = nullptr;
@@ -63,15 +64,15 @@ void GroupPart(const OccurrencePart& part, const int32_t* counts,
                const float* weights, const float* factors, int32_t* ends,
                int32_t* grouped_samples, float* grouped_weights);
 
-// out[u - begin] = sum over the occurrences of row u, u in [begin, end). factors
-// as above; not used when there are weights. grads: [B, dim].
+// out[u - begin] = sum over the occurrences of row u, u in [begin, end).
+// factors as above; not used when there are weights. grads: [B, dim].
 void SumOccurrences(const Occurrences& occurrences, const float* factors,
-                    const float* grads, int64_t dim, int64_t begin,
-                    int64_t end, float* out);
+                    const float* grads, int64_t dim, int64_t begin, int64_t end,
+                    float* out);
 
 // When every row occurs once, in order: out[i] = the gradient of id i's sample
-// times its weight and factor, for the ids of samples [begin, end). out points to
-// id 0's row.
+// times its weight and factor, for the ids of samples [begin, end). out points
+// to id 0's row.
 void SpreadGradients(const int32_t* offsets, const float* weights,
                      const float* factors, const float* grads, int64_t dim,
                      int64_t begin, int64_t end, float* out);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pooling and its gradients against loops that follow the definition, and against
-// numerical gradients.
+// Pooling and its gradients against loops that follow the definition, and
+// against numerical gradients.
 
 #include "kernels/engine/combine/pooling.h"
 
@@ -93,8 +93,8 @@ class RandomBatch {
   std::vector<float> RowGradients(const std::vector<float>& grads) const {
     std::vector<float> factors(num_samples());
     const float* weights = weights_.empty() ? nullptr : weights_.data();
-    const bool any = SampleFactors(combiner_, offsets_.data(), weights,
-                                   0, num_samples(), factors.data());
+    const bool any = SampleFactors(combiner_, offsets_.data(), weights, 0,
+                                   num_samples(), factors.data());
     const float* factors_or_null = any ? factors.data() : nullptr;
     std::vector<int32_t> ends(num_rows()), samples(num_ids());
     std::vector<float> grouped(num_ids());
@@ -137,8 +137,8 @@ class PoolingTest : public testing::TestWithParam<PoolCase> {
   }
 };
 
-constexpr int64_t kDims[] = {1, 3, 4, 7, 8, 15, 16, 17, 32, 40, 64, 72, 100,
-                             128, 200};
+constexpr int64_t kDims[] = {1,  3,  4,  7,  8,   15,  16, 17,
+                             32, 40, 64, 72, 100, 128, 200};
 
 TEST_P(PoolingTest, FollowsTheDefinition) {
   for (int64_t dim : kDims) {
@@ -182,7 +182,8 @@ TEST_P(PoolingTest, RowGradientsAreTheNumericalOnes) {
       if (batch.counts()[v / dim] == 0) continue;
       float& value = (*batch.values())[v];
       const float before = value;
-      value = before + 0.5f;  // pooling is linear in the rows: any step is exact
+      value =
+          before + 0.5f;  // pooling is linear in the rows: any step is exact
       const double plus = loss();
       value = before - 0.5f;
       const double minus = loss();
@@ -243,8 +244,8 @@ TEST_P(PoolingTest, SpreadGradientsAreTheSumsOfSingleOccurrences) {
     }
     for (size_t i = 0; i < grads.size(); ++i) grads[i] = std::sin(1.0f * i);
     const float* w = GetParam().weighted ? weights.data() : nullptr;
-    const bool any = SampleFactors(GetParam().combiner, offsets.data(), w, 0,
-                                   b, factors.data());
+    const bool any = SampleFactors(GetParam().combiner, offsets.data(), w, 0, b,
+                                   factors.data());
     const float* f = any ? factors.data() : nullptr;
     GroupOccurrences(inverse.data(), counts.data(), n, offsets.data(), b, w, f,
                      ends.data(), samples.data(), grouped.data());
@@ -268,15 +269,14 @@ std::string CaseName(const testing::TestParamInfo<PoolCase>& info) {
          (info.param.weighted ? "Weighted" : "");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, PoolingTest,
-    testing::Values(PoolCase{Combiner::kSum, false},
-                    PoolCase{Combiner::kSum, true},
-                    PoolCase{Combiner::kMean, false},
-                    PoolCase{Combiner::kMean, true},
-                    PoolCase{Combiner::kSqrtN, false},
-                    PoolCase{Combiner::kSqrtN, true}),
-    CaseName);
+INSTANTIATE_TEST_SUITE_P(All, PoolingTest,
+                         testing::Values(PoolCase{Combiner::kSum, false},
+                                         PoolCase{Combiner::kSum, true},
+                                         PoolCase{Combiner::kMean, false},
+                                         PoolCase{Combiner::kMean, true},
+                                         PoolCase{Combiner::kSqrtN, false},
+                                         PoolCase{Combiner::kSqrtN, true}),
+                         CaseName);
 
 TEST(PoolingEdgeTest, SumsInTheOrderOfTheIds) {
   // 1e8 + 1 - 1e8 is 0 in float, 1e8 - 1e8 + 1 is 1.

@@ -4,14 +4,15 @@
 // Eight floats at a time, at any address, and the one place that says why a row
 // may be read while it is written.
 //
-// A forward pass does not stop the updates of other threads: it may see a row of
-// which some elements are new and some old, never a torn element (an aligned
-// 4-byte load or store is whole on every machine TensorFlow runs on, and a vector
-// load is a set of those). That is a data race in the language's terms, so the
-// functions that read rows are marked EV_READS_LIVE_ROWS: ThreadSanitizer skips
-// their loads and still checks everything else, the writers among themselves
-// above all. A helper of such a function is EV_READS_LIVE_ROWS_INLINE, or it would
-// be checked again; memcpy always is, so rows are copied by these loads.
+// A forward pass does not stop the updates of other threads: it may see a row
+// of which some elements are new and some old, never a torn element (an aligned
+// 4-byte load or store is whole on every machine TensorFlow runs on, and a
+// vector load is a set of those). That is a data race in the language's terms,
+// so the functions that read rows are marked EV_READS_LIVE_ROWS:
+// ThreadSanitizer skips their loads and still checks everything else, the
+// writers among themselves above all. A helper of such a function is
+// EV_READS_LIVE_ROWS_INLINE, or it would be checked again; memcpy always is, so
+// rows are copied by these loads.
 
 #ifndef KERNELS_ENGINE_COMBINE_ROW_MATH_H_
 #define KERNELS_ENGINE_COMBINE_ROW_MATH_H_

@@ -10,8 +10,8 @@ Status OffsetsFromSplits(const int64_t* row_splits, int64_t batch_size,
                          int32_t* offsets) {
   if (row_splits[0] != 0) {
     return InvalidArgument("row splits must start at 0, got " +
-                           std::to_string(row_splits[0]) + ", table '" +
-                           table + "'");
+                           std::to_string(row_splits[0]) + ", table '" + table +
+                           "'");
   }
   if (row_splits[batch_size] != num_ids) {
     return InvalidArgument("row splits must end at the number of ids, " +
@@ -29,10 +29,10 @@ Status OffsetsFromSplits(const int64_t* row_splits, int64_t batch_size,
   if (ascending) return Status::OK();
   for (int64_t s = 0; s < batch_size; ++s) {
     if (row_splits[s] <= row_splits[s + 1]) continue;
-    return InvalidArgument(
-        "row splits must not decrease, got " + std::to_string(row_splits[s]) +
-        " before " + std::to_string(row_splits[s + 1]) + " at sample " +
-        std::to_string(s) + ", table '" + table + "'");
+    return InvalidArgument("row splits must not decrease, got " +
+                           std::to_string(row_splits[s]) + " before " +
+                           std::to_string(row_splits[s + 1]) + " at sample " +
+                           std::to_string(s) + ", table '" + table + "'");
   }
   return Status::OK();
 }
@@ -52,10 +52,10 @@ Status OffsetsFromIndices(const int64_t* coo_indices, int64_t batch_size,
                                std::to_string(sample) + " at id " +
                                std::to_string(i) + ", table '" + table + "'");
       }
-      return InvalidArgument(
-          "indices must be sorted by sample, got sample " +
-          std::to_string(sample) + " after " + std::to_string(filled - 1) +
-          " at id " + std::to_string(i) + ", table '" + table + "'");
+      return InvalidArgument("indices must be sorted by sample, got sample " +
+                             std::to_string(sample) + " after " +
+                             std::to_string(filled - 1) + " at id " +
+                             std::to_string(i) + ", table '" + table + "'");
     }
     if (sample >= batch_size) {
       return InvalidArgument("indices must lie below the batch size " +

@@ -34,8 +34,7 @@ Status FromRows(const std::vector<int64_t>& rows, int64_t batch_size,
 
 void ExpectBad(const Status& status, const std::string& part) {
   EXPECT_EQ(StatusCode::kInvalidArgument, status.code());
-  EXPECT_NE(std::string::npos, status.message().find(part))
-      << status.message();
+  EXPECT_NE(std::string::npos, status.message().find(part)) << status.message();
   EXPECT_NE(std::string::npos, status.message().find("table 'user'"))
       << status.message();
 }

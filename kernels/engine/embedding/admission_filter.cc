@@ -32,14 +32,14 @@ Status AdmissionFilter::Make(const AdmissionOptions& options,
   if (options.filter == AdmissionOptions::Filter::kBloom) {
     if (options.counter_bits < 64 &&
         options.threshold >= int64_t{1} << options.counter_bits) {
-      return InvalidArgument(
-          "counters of " + std::to_string(options.counter_bits) +
-          " bits cannot reach the filter's threshold, " +
-          std::to_string(options.threshold));
+      return InvalidArgument("counters of " +
+                             std::to_string(options.counter_bits) +
+                             " bits cannot reach the filter's threshold, " +
+                             std::to_string(options.threshold));
     }
-    EV_RETURN_IF_ERROR(CountingBloomFilter::Make(
-        options.max_keys, options.false_positive, options.counter_bits,
-        &bloom));
+    EV_RETURN_IF_ERROR(CountingBloomFilter::Make(options.max_keys,
+                                                 options.false_positive,
+                                                 options.counter_bits, &bloom));
   }
   filter->reset(new AdmissionFilter(options, std::move(bloom)));
   return Status::OK();
@@ -89,10 +89,10 @@ bool AdmissionFilter::Read(int64_t key, int64_t* count,
 
 Status AdmissionFilter::Write(int64_t key, int64_t count, int64_t version) {
   RowHandle handle;
-  EV_RETURN_IF_ERROR(
-      index_.FindOrInsert(Span<const int64_t>(&key, 1), this, &handle, nullptr));
-  *At(handle) =
-      Counter{Saturated(count), Saturated(std::min(kMaxCount - 1, version) + 1)};
+  EV_RETURN_IF_ERROR(index_.FindOrInsert(Span<const int64_t>(&key, 1), this,
+                                         &handle, nullptr));
+  *At(handle) = Counter{Saturated(count),
+                        Saturated(std::min(kMaxCount - 1, version) + 1)};
   return Status::OK();
 }
 
@@ -127,9 +127,8 @@ void AdmissionFilter::Clear() {
 }
 
 void AdmissionFilter::Erase(Span<const int64_t> keys) {
-  index_.Erase(keys, [this](int64_t, RowHandle handle) {
-    unused_.push_back(handle);
-  });
+  index_.Erase(
+      keys, [this](int64_t, RowHandle handle) { unused_.push_back(handle); });
   counters_.Free(unused_);
   std::vector<RowHandle>().swap(unused_);
 }

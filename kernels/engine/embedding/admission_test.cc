@@ -70,8 +70,8 @@ std::vector<float> Look(const EmbeddingTable& table, const Keys& keys) {
   return first;
 }
 
-// SGD with rate 1 and gradient 1 for every occurrence: a trained row falls by the
-// number of its occurrences. With a plan, as a training step does it.
+// SGD with rate 1 and gradient 1 for every occurrence: a trained row falls by
+// the number of its occurrences. With a plan, as a training step does it.
 void Train(const std::shared_ptr<EmbeddingTable>& table, const Keys& keys,
            int64_t step, Parallel* parallel = nullptr) {
   const int64_t n = keys.size();
@@ -121,9 +121,8 @@ Meta MetaOf(const EmbeddingTable& table, const Keys& keys) {
   Meta meta;
   meta.frequencies.resize(keys.size());
   meta.versions.resize(keys.size());
-  EXPECT_TRUE(table
-                  .GetMeta(keys, meta.frequencies.data(), meta.versions.data())
-                  .ok());
+  EXPECT_TRUE(
+      table.GetMeta(keys, meta.frequencies.data(), meta.versions.data()).ok());
   return meta;
 }
 
@@ -203,8 +202,8 @@ TEST_P(AdmissionTest, AdmitIsTheGenericPathsHalf) {
   ASSERT_OK(table->ReadRows(keys, {}, values.data(), {}, nullptr));
   EXPECT_EQ(values[0], Default(1));
   // A write admits.
-  ASSERT_OK(table->WriteRows(Keys{1}, {}, values.data(), {}, nullptr, 4,
-                             nullptr));
+  ASSERT_OK(
+      table->WriteRows(Keys{1}, {}, values.data(), {}, nullptr, 4, nullptr));
   EXPECT_EQ(table->size(), 3);
   EXPECT_EQ(Look(*table, {1})[0], Default(1));
   EXPECT_EQ(table->stats().filtered_keys, 0);
@@ -277,8 +276,8 @@ TEST_P(AdmissionTest, ConcurrentUpdatesLoseNoOccurrence) {
   EXPECT_EQ(table->size(), 64);
   EXPECT_EQ(table->stats().filtered_keys, 0);
   const Meta meta = MetaOf(*table, keys);
-  // A Bloom filter is read after all of a batch was added: two batches at once can
-  // both be in the count that the row starts with.
+  // A Bloom filter is read after all of a batch was added: two batches at once
+  // can both be in the count that the row starts with.
   const int64_t slack = GetParam() == Filter::kBloom ? kThreads - 1 : 0;
   for (size_t i = 0; i < keys.size(); ++i) {
     EXPECT_GE(meta.frequencies[i], kThreads * kRounds);
@@ -342,10 +341,9 @@ TEST(CounterFilterTest, ExportAndImportGoOnAsIfNothingHadBeen) {
     ASSERT_OK(to->Import(snapshot.keys, snapshot.values.data(), {}, {},
                          snapshot.versions, snapshot.frequencies, part,
                          num_parts));
-    ASSERT_OK(to->ImportFiltered(snapshot.filtered_keys,
-                                 snapshot.filtered_versions,
-                                 snapshot.filtered_frequencies, part,
-                                 num_parts));
+    ASSERT_OK(
+        to->ImportFiltered(snapshot.filtered_keys, snapshot.filtered_versions,
+                           snapshot.filtered_frequencies, part, num_parts));
   };
   import(restored.get(), 0, 1);
   for (const auto& each : {table, restored}) Train(each, {3, -2}, 5);
@@ -368,12 +366,12 @@ TEST(CounterFilterTest, ExportAndImportGoOnAsIfNothingHadBeen) {
 
 TEST_P(AdmissionTest, AnotherThresholdAtImport) {
   const auto lower = MakeTable(Options(GetParam(), 2));
-  // A row keeps its place, with a count of the threshold at least; a counted key
-  // is judged anew; one that has a row by now is left alone.
+  // A row keeps its place, with a count of the threshold at least; a counted
+  // key is judged anew; one that has a row by now is left alone.
   ASSERT_OK(lower->Import(Keys{1}, std::vector<float>{7, 7}.data(), {}, {}, {},
                           Keys{1}, 0, 1));
-  ASSERT_OK(lower->ImportFiltered(Keys{5, 6, 1}, Keys{8, 9, 9}, Keys{2, 1, 9},
-                                  0, 1));
+  ASSERT_OK(
+      lower->ImportFiltered(Keys{5, 6, 1}, Keys{8, 9, 9}, Keys{2, 1, 9}, 0, 1));
   EXPECT_EQ(lower->size(), 2);
   EXPECT_EQ(Look(*lower, {1, 5, 6}),
             (std::vector<float>{7, Default(5), kNoPermission}));

@@ -4,10 +4,10 @@
 // Everything at once on the same tables, against what must hold whatever the
 // order. Meant to be run under ThreadSanitizer and AddressSanitizer too.
 //
-// The trick of most cases: Momentum with momentum 1, rate 1 and gradient -1 makes
-// n updates of a row leave m = -n and w = w0 + n (n + 1) / 2 in every element, in
-// whatever order they come. An update that is lost, doubled or torn between value
-// and slot shows.
+// The trick of most cases: Momentum with momentum 1, rate 1 and gradient -1
+// makes n updates of a row leave m = -n and w = w0 + n (n + 1) / 2 in every
+// element, in whatever order they come. An update that is lost, doubled or torn
+// between value and slot shows.
 
 #include <atomic>
 #include <functional>
@@ -27,15 +27,16 @@
 namespace ev {
 namespace {
 
-#define ASSERT_OK(expression)                                  \
-  do {                                                         \
-    const Status ev_status_ = (expression);                    \
-    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message();      \
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
   } while (0)
 
 using Slots = std::vector<SlotSpec>;
 
-std::shared_ptr<EmbeddingTable> MakeTable(const std::string& name, int64_t dim) {
+std::shared_ptr<EmbeddingTable> MakeTable(const std::string& name,
+                                          int64_t dim) {
   TableOptions options;
   options.storage = testing::StorageUnderTest();
   options.name = name;
@@ -84,8 +85,8 @@ void Train(const std::vector<std::shared_ptr<EmbeddingTable>>& tables,
     updates.push_back(update);
   }
   const std::vector<Slots> slots(tables.size(), Slots{{"Momentum", 0.0f}});
-  ASSERT_OK(ApplyRule("Momentum", std::vector<float>{1.0f, 1.0f, 0.0f},
-                      updates, slots, 7, parallel));
+  ASSERT_OK(ApplyRule("Momentum", std::vector<float>{1.0f, 1.0f, 0.0f}, updates,
+                      slots, 7, parallel));
 }
 
 // Every row of the snapshot is as some number of whole updates leaves it.
@@ -114,8 +115,8 @@ TEST(ConcurrencyTest, NoUpdateIsLostOrTorn) {
         Serial serial;
         testing::ThreadPool pool(2);
         for (int s = 0; s < steps; ++s) {
-          Train({table}, keys, t % 2 == 0 ? &serial
-                                          : static_cast<Parallel*>(&pool));
+          Train({table}, keys,
+                t % 2 == 0 ? &serial : static_cast<Parallel*>(&pool));
         }
       });
     }
@@ -219,12 +220,11 @@ TEST(ConcurrencyTest, EverythingAtOnce) {
   bodies.push_back([&] {  // widens and exports
     for (int i = 0; !stop || i < 3; ++i) {
       if (i < 4) {
-        ASSERT_OK(table->EnsureSlots(
-            Slots{{"extra" + std::to_string(i), 1.0f}}, nullptr));
+        ASSERT_OK(table->EnsureSlots(Slots{{"extra" + std::to_string(i), 1.0f}},
+                                     nullptr));
       }
       TableSnapshot snapshot;
-      ASSERT_OK(
-          table->Export(std::vector<std::string>{"Momentum"}, &snapshot));
+      ASSERT_OK(table->Export(std::vector<std::string>{"Momentum"}, &snapshot));
       ExpectWhole(snapshot, kDim);
       const TableStats stats = table->stats();
       ASSERT_GE(stats.inserted_rows, stats.rows);

@@ -42,8 +42,7 @@ Status CheckCount(const EmbeddingTable::Impl& table, const char* what,
                   size_t got, size_t expected) {
   if (got == expected) return Status::OK();
   return InvalidArgument("expected " + std::to_string(expected) + " " + what +
-                         ", got " + std::to_string(got) + ", " +
-                         table.Named());
+                         ", got " + std::to_string(got) + ", " + table.Named());
 }
 
 // What the filter knows of a key that it keeps out.
@@ -87,10 +86,10 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
   }
   if (default_rows.size() / dim != static_cast<size_t>(num_default_rows) ||
       default_rows.size() % dim != 0) {
-    return InvalidArgument(
-        "expected " + std::to_string(num_default_rows) +
-        " default rows of dim " + std::to_string(dim) + ", got " +
-        std::to_string(default_rows.size()) + " values, " + impl_->Named());
+    return InvalidArgument("expected " + std::to_string(num_default_rows) +
+                           " default rows of dim " + std::to_string(dim) +
+                           ", got " + std::to_string(default_rows.size()) +
+                           " values, " + impl_->Named());
   }
   return NoThrow(*impl_, [&] {
     // All that can fail, first.
@@ -178,8 +177,8 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
       EV_RETURN_IF_ERROR(impl_->CheckInitialized());
       bool as_wanted = impl_->FindSlots(slots, &found);
       for (size_t s = 0; as_wanted && s < slots.size(); ++s) {
-        as_wanted = impl_->slots[found[s]].initial_value ==
-                    slots[s].initial_value;
+        as_wanted =
+            impl_->slots[found[s]].initial_value == slots[s].initial_value;
       }
       if (as_wanted) {
         if (columns != nullptr) *columns = std::move(found);
@@ -207,16 +206,14 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
     } else if (after.size() != before) {
       const int64_t dim = impl_->dim();
       const Status status = impl_->rows->Relayout(
-          impl_->SlotOffset(static_cast<int>(after.size())),
-          [&](float* row) {
+          impl_->SlotOffset(static_cast<int>(after.size())), [&](float* row) {
             for (size_t c = before; c < after.size(); ++c) {
               std::fill_n(row + impl_->SlotOffset(static_cast<int>(c)), dim,
                           after[c].initial_value);
             }
           });
       if (!status.ok()) {
-        return Status(status.code(),
-                      status.message() + ", " + impl_->Named());
+        return Status(status.code(), status.message() + ", " + impl_->Named());
       }
     }
     impl_->slots = std::move(after);
@@ -277,12 +274,11 @@ Status EmbeddingTable::GetMeta(Span<const int64_t> keys, int64_t* frequencies,
             meta != nullptr && impl_->options.record_frequency
                 ? __atomic_load_n(&meta->frequency, __ATOMIC_RELAXED)
                 : 0;
-        versions[i + j] =
-            meta != nullptr && impl_->options.record_version
-                ? int64_t{__atomic_load_n(&meta->version_plus1,
-                                          __ATOMIC_RELAXED)} -
-                      1
-                : -1;
+        versions[i + j] = meta != nullptr && impl_->options.record_version
+                              ? int64_t{__atomic_load_n(&meta->version_plus1,
+                                                        __ATOMIC_RELAXED)} -
+                                    1
+                              : -1;
       }
     }
     return Status::OK();
@@ -306,34 +302,34 @@ Status EmbeddingTable::ReadRows(Span<const int64_t> keys,
       if (impl_->on_device()) {
         return impl_->ReadDeviceRows(keys, slots, columns, values, slot_values);
       }
-      ForRanges(
-          parallel, keys.size(), kKeysPerTask, [&](int64_t i, int64_t end) {
-            RowHandle handles[kKeysAtOnce];
-            const float* rows[kKeysAtOnce];
-            for (; i < end; i += kKeysAtOnce) {
-              const int64_t n = std::min(kKeysAtOnce, end - i);
-              impl_->FindRows(keys.subspan(i, n), handles, rows);
-              // As a new row would be, which no filter keeps out.
-              for (int64_t j = 0; j < n; ++j) {
-                if (handles[j] >= kFirstReservedHandle) {
-                  rows[j] = impl_->DefaultRow(keys[i + j]);
-                }
-              }
-              CopyRows(rows, 0, n, dim, values + i * dim);
-              for (size_t s = 0; s < slots.size(); ++s) {
-                const int64_t offset = impl_->SlotOffset(columns[s]);
-                for (int64_t j = 0; j < n; ++j) {
-                  float* to = slot_values[s] + (i + j) * dim;
-                  if (handles[j] < kFirstReservedHandle) {
-                    const float* from = rows[j] + offset;
-                    CopyRows(&from, 0, 1, dim, to);
-                  } else {
-                    std::fill_n(to, dim, slots[s].initial_value);
+      ForRanges(parallel, keys.size(), kKeysPerTask,
+                [&](int64_t i, int64_t end) {
+                  RowHandle handles[kKeysAtOnce];
+                  const float* rows[kKeysAtOnce];
+                  for (; i < end; i += kKeysAtOnce) {
+                    const int64_t n = std::min(kKeysAtOnce, end - i);
+                    impl_->FindRows(keys.subspan(i, n), handles, rows);
+                    // As a new row would be, which no filter keeps out.
+                    for (int64_t j = 0; j < n; ++j) {
+                      if (handles[j] >= kFirstReservedHandle) {
+                        rows[j] = impl_->DefaultRow(keys[i + j]);
+                      }
+                    }
+                    CopyRows(rows, 0, n, dim, values + i * dim);
+                    for (size_t s = 0; s < slots.size(); ++s) {
+                      const int64_t offset = impl_->SlotOffset(columns[s]);
+                      for (int64_t j = 0; j < n; ++j) {
+                        float* to = slot_values[s] + (i + j) * dim;
+                        if (handles[j] < kFirstReservedHandle) {
+                          const float* from = rows[j] + offset;
+                          CopyRows(&from, 0, 1, dim, to);
+                        } else {
+                          std::fill_n(to, dim, slots[s].initial_value);
+                        }
+                      }
+                    }
                   }
-                }
-              }
-            }
-          });
+                });
       return Status::OK();
     }
   });
@@ -357,11 +353,10 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
       EV_RETURN_IF_ERROR(unique.Run(keys, distinct.data(), inverse.data(),
                                     nullptr, &num_distinct));
       if (num_distinct != static_cast<int64_t>(keys.size())) {
-        return InvalidArgument(
-            "rows are written once per key, got " +
-            std::to_string(keys.size()) + " keys of which " +
-            std::to_string(num_distinct) + " are distinct, " +
-            impl_->Named());
+        return InvalidArgument("rows are written once per key, got " +
+                               std::to_string(keys.size()) + " keys of which " +
+                               std::to_string(num_distinct) +
+                               " are distinct, " + impl_->Named());
       }
     }
     for (;;) {
@@ -381,31 +376,31 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
       const int64_t dim = impl_->dim();
       if (impl_->on_device()) {
         std::lock_guard<std::mutex> lock(*impl_->update_lock.stripe(0));
-        EV_RETURN_IF_ERROR(impl_->WriteDeviceRows(handles, columns, values,
-                                                  slot_values));
+        EV_RETURN_IF_ERROR(
+            impl_->WriteDeviceRows(handles, columns, values, slot_values));
         for (size_t i = 0; i < keys.size(); ++i) {
           impl_->AddToMeta(handles[i], counts == nullptr ? 1 : counts[i], step);
         }
         return Status::OK();
       }
-      ForRanges(
-          parallel, keys.size(), kKeysPerTask, [&](int64_t i, int64_t end) {
-            for (; i < end; ++i) {
-              std::unique_lock<std::mutex> lock;
-              if (!solo) {
-                lock = std::unique_lock<std::mutex>(
-                    *impl_->update_lock.stripe(handles[i]));
-              }
-              float* row = impl_->rows->Row(handles[i]);
-              std::copy_n(values + i * dim, dim, row);
-              for (size_t s = 0; s < slots.size(); ++s) {
-                std::copy_n(slot_values[s] + i * dim, dim,
-                            row + impl_->SlotOffset(columns[s]));
-              }
-              impl_->AddToMeta(handles[i], counts == nullptr ? 1 : counts[i],
-                               step);
-            }
-          });
+      ForRanges(parallel, keys.size(), kKeysPerTask,
+                [&](int64_t i, int64_t end) {
+                  for (; i < end; ++i) {
+                    std::unique_lock<std::mutex> lock;
+                    if (!solo) {
+                      lock = std::unique_lock<std::mutex>(
+                          *impl_->update_lock.stripe(handles[i]));
+                    }
+                    float* row = impl_->rows->Row(handles[i]);
+                    std::copy_n(values + i * dim, dim, row);
+                    for (size_t s = 0; s < slots.size(); ++s) {
+                      std::copy_n(slot_values[s] + i * dim, dim,
+                                  row + impl_->SlotOffset(columns[s]));
+                    }
+                    impl_->AddToMeta(handles[i],
+                                     counts == nullptr ? 1 : counts[i], step);
+                  }
+                });
       break;
     }
     impl_->EvictExcess(step);

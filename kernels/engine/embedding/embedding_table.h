@@ -4,26 +4,27 @@
 // One embedding variable: index, rows and meta under one façade. Index and meta
 // are in CPU memory, rows there or in the memory of a GPU.
 //
-// Every member may be called by any number of threads at once. A table-wide gate
-// (table_gate.h) orders them: lookups, updates, inserts and counters enter it
-// shared and run at once; Initialize, EnsureSlots that changes something, Erase,
-// Clear, Export and Import enter it alone, so an export is one frozen snapshot of
-// keys, values, slots and meta. A call on several tables enters their gates in one
-// global order. Two updates of the same row at once each apply whole, in some
-// order; a reader may see a row between the writes of two elements, never between
-// two bytes of one element.
+// Every member may be called by any number of threads at once. A table-wide
+// gate (table_gate.h) orders them: lookups, updates, inserts and counters enter
+// it shared and run at once; Initialize, EnsureSlots that changes something,
+// Erase, Clear, Export and Import enter it alone, so an export is one frozen
+// snapshot of keys, values, slots and meta. A call on several tables enters
+// their gates in one global order. Two updates of the same row at once each
+// apply whole, in some order; a reader may see a row between the writes of two
+// elements, never between two bytes of one element.
 //
-// Any int64 is a key. A key is in the table once it has been updated, written or
-// imported; until then it reads its default row, floormod(key, R) of R. With an
-// admission filter, an update inserts only keys that have occurred often enough,
-// counted by updates alone; the gradients of the others are dropped, and every
-// lookup reads them as admission.no_permission. Lookups neither insert nor count.
+// Any int64 is a key. A key is in the table once it has been updated, written
+// or imported; until then it reads its default row, floormod(key, R) of R. With
+// an admission filter, an update inserts only keys that have occurred often
+// enough, counted by updates alone; the gradients of the others are dropped,
+// and every lookup reads them as admission.no_permission. Lookups neither
+// insert nor count.
 //
-// A table with a capacity holds no more rows when an update, a write or an import
-// has returned. What is too much goes by rank (policy/eviction.h) among a sample of
-// eight times as many keys, or among all in a small table; which sample depends on
-// nothing but the order of evictions, so the same steps evict the same keys. Cost:
-// about a microsecond per evicted row, alone in the gate.
+// A table with a capacity holds no more rows when an update, a write or an
+// import has returned. What is too much goes by rank (policy/eviction.h) among
+// a sample of eight times as many keys, or among all in a small table; which
+// sample depends on nothing but the order of evictions, so the same steps evict
+// the same keys. Cost: about a microsecond per evicted row, alone in the gate.
 //
 // Errors name the table. Unless a comment says more, a call that fails has
 // changed nothing. Every call but Initialize is FailedPrecondition before
@@ -49,8 +50,8 @@ namespace ev {
 enum class RowStorage { kDram, kHbm };
 
 struct TableOptions {
-  std::string name;   // for messages
-  int64_t dim = 0;    // >= 1
+  std::string name;  // for messages
+  int64_t dim = 0;   // >= 1
   // kHbm: Initialize is FailedPrecondition without GPU code, driver or GPU.
   RowStorage storage = RowStorage::kDram;
   bool record_frequency = false;
@@ -58,13 +59,13 @@ struct TableOptions {
   AdmissionOptions admission;
   CapacityOptions capacity;
 
-  // With what the policies need to be recorded: a filter and kLfu the frequency,
-  // a capacity the version.
+  // With what the policies need to be recorded: a filter and kLfu the
+  // frequency, a capacity the version.
   TableOptions Completed() const;
 };
 
-// One optimizer slot of the rows: its name ("Adagrad", "Adam_1") and the constant
-// that a new row starts with.
+// One optimizer slot of the rows: its name ("Adagrad", "Adam_1") and the
+// constant that a new row starts with.
 struct SlotSpec {
   std::string name;
   float initial_value;
@@ -73,13 +74,15 @@ struct SlotSpec {
 // What Export gives: keys in ascending order of (floormod(key, 1000), key), so
 // the same table gives the same bytes whatever the insertion order.
 struct TableSnapshot {
-  std::vector<int64_t> keys;          // [N]
-  std::vector<float> values;          // [N, dim]
+  std::vector<int64_t> keys;              // [N]
+  std::vector<float> values;              // [N, dim]
   std::vector<std::vector<float>> slots;  // one [N, dim] per requested slot
-  std::vector<int64_t> versions;      // [N], or [0] when not recorded; -1: never updated
-  std::vector<int64_t> frequencies;   // [N], or [0] when not recorded
+  std::vector<int64_t>
+      versions;  // [N], or [0] when not recorded; -1: never updated
+  std::vector<int64_t> frequencies;       // [N], or [0] when not recorded
   std::vector<int32_t> partition_offset;  // [1001]
-  // The keys that an exact filter counts and has not admitted, in the same order.
+  // The keys that an exact filter counts and has not admitted, in the same
+  // order.
   std::vector<int64_t> filtered_keys;         // [M]
   std::vector<int64_t> filtered_versions;     // [M], or [0] when not recorded
   std::vector<int64_t> filtered_frequencies;  // [M]
@@ -117,18 +120,18 @@ class EmbeddingTable {
   std::vector<float> default_rows() const;
 
   // Makes the rows hold these slots (adding what is missing, filled with the
-  // initial value in rows that exist) and gives their columns (null: not wanted).
-  // Cheap when all are there. A slot that exists with another initial value
-  // takes the new one, for rows made from now on. InvalidArgument: a name twice
-  // or empty. Adding moves every row once, slab by slab.
+  // initial value in rows that exist) and gives their columns (null: not
+  // wanted). Cheap when all are there. A slot that exists with another initial
+  // value takes the new one, for rows made from now on. InvalidArgument: a name
+  // twice or empty. Adding moves every row once, slab by slab.
   Status EnsureSlots(Span<const SlotSpec> slots, std::vector<int>* columns);
 
   // out[i] = value of keys[i], or its default row when absent. Inserts nothing.
   // out: [N, dim]. Any duplicates.
   Status Gather(Span<const int64_t> keys, float* out, Parallel* parallel) const;
 
-  // frequency 0 and version -1 for a key that is absent or when not recorded. Of a
-  // key that the filter keeps out, what the filter counted.
+  // frequency 0 and version -1 for a key that is absent or when not recorded.
+  // Of a key that the filter keeps out, what the filter counted.
   Status GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                  int64_t* versions) const;
 
@@ -139,17 +142,18 @@ class EmbeddingTable {
                   float* values, Span<float* const> slot_values,
                   Parallel* parallel);
   // Which of 'keys', by position and ascending, may be trained now; counts the
-  // occurrences (null: 1 each) of the others. A key that is admitted by this call
-  // has its default row then. All of them without a filter, and nothing is
-  // inserted. For the generic optimizer path, before ReadRows; keys are distinct.
+  // occurrences (null: 1 each) of the others. A key that is admitted by this
+  // call has its default row then. All of them without a filter, and nothing is
+  // inserted. For the generic optimizer path, before ReadRows; keys are
+  // distinct.
   Status Admit(Span<const int64_t> keys, const int64_t* counts, int64_t step,
                std::vector<int32_t>* admitted);
 
   // Inserts or overwrites rows (value and the named slots; other slots stay, or
   // start at their initial value), stamps version = step and adds counts[i]
   // (null: 1 each) to the frequency. For the generic optimizer path.
-  // InvalidArgument when a key comes twice. ResourceExhausted may leave some keys
-  // inserted with their default row.
+  // InvalidArgument when a key comes twice. ResourceExhausted may leave some
+  // keys inserted with their default row.
   Status WriteRows(Span<const int64_t> keys, Span<const SlotSpec> slots,
                    const float* values, Span<const float* const> slot_values,
                    const int64_t* counts, int64_t step, Parallel* parallel);
@@ -158,11 +162,13 @@ class EmbeddingTable {
   // Their memory is given back.
   int64_t Erase(Span<const int64_t> keys);
 
-  // Evicts rows, and keys that the filter counts, that no update touched for more
-  // than steps_to_live steps before 'step'. A row that was never updated is stamped
-  // with 'step' instead. FailedPrecondition: versions are not recorded.
+  // Evicts rows, and keys that the filter counts, that no update touched for
+  // more than steps_to_live steps before 'step'. A row that was never updated
+  // is stamped with 'step' instead. FailedPrecondition: versions are not
+  // recorded.
   Status EvictStale(int64_t step, int64_t steps_to_live, int64_t* evicted_rows);
-  // Evicts rows with half of the sum of the value's squares below the threshold.
+  // Evicts rows with half of the sum of the value's squares below the
+  // threshold.
   Status EvictWeak(float threshold, int64_t* evicted_rows);
 
   // Forgets all keys; default rows and slot columns stay. FailedPrecondition
@@ -172,24 +178,26 @@ class EmbeddingTable {
   // NotFound: no such slot. The table is frozen for as long as the copy takes.
   Status Export(Span<const std::string> slots, TableSnapshot* snapshot) const;
 
-  // Inserts or overwrites; of a key that comes twice the last counts. Slots that
-  // are not given get their initial value; versions / frequencies may be empty
-  // (then -1 / 0). With a filter all are admitted, with a frequency of at least its
-  // threshold. Keeps only keys with
-  // floormod(floormod(key, 1000), num_parts) == part (num_parts 1: all).
-  // ResourceExhausted leaves what was imported so far.
+  // Inserts or overwrites; of a key that comes twice the last counts. Slots
+  // that are not given get their initial value; versions / frequencies may be
+  // empty (then -1 / 0). With a filter all are admitted, with a frequency of at
+  // least its threshold. Keeps only keys with floormod(floormod(key, 1000),
+  // num_parts) == part (num_parts 1: all). ResourceExhausted leaves what was
+  // imported so far.
   Status Import(Span<const int64_t> keys, const float* values,
-                Span<const SlotSpec> slots, Span<const float* const> slot_values,
+                Span<const SlotSpec> slots,
+                Span<const float* const> slot_values,
                 Span<const int64_t> versions, Span<const int64_t> frequencies,
                 int part, int num_parts);
-  // Takes over what another table's filter counted. Keys that have a row are left
-  // alone; those that the threshold now admits get their default row; without a
-  // filter nothing happens. versions may be empty (-1), frequencies too (1).
+  // Takes over what another table's filter counted. Keys that have a row are
+  // left alone; those that the threshold now admits get their default row;
+  // without a filter nothing happens. versions may be empty (-1), frequencies
+  // too (1).
   Status ImportFiltered(Span<const int64_t> keys, Span<const int64_t> versions,
                         Span<const int64_t> frequencies, int part,
                         int num_parts);
 
-  class Impl;                          // for this room's files
+  class Impl;  // for this room's files
   Impl* impl() const { return impl_.get(); }
 
  private:

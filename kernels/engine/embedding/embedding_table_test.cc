@@ -21,17 +21,16 @@ namespace {
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-#define EXPECT_OK(expression)                                  \
-  do {                                                         \
-    const Status ev_status_ = (expression);                    \
-    EXPECT_TRUE(ev_status_.ok()) << ev_status_.message();      \
+#define EXPECT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    EXPECT_TRUE(ev_status_.ok()) << ev_status_.message(); \
   } while (0)
 
 void ExpectError(StatusCode code, const std::string& part,
                  const Status& status) {
   EXPECT_EQ(code, status.code()) << status.message();
-  EXPECT_NE(std::string::npos, status.message().find(part))
-      << status.message();
+  EXPECT_NE(std::string::npos, status.message().find(part)) << status.message();
   EXPECT_NE(std::string::npos, status.message().find("table 'user'"))
       << status.message();
 }
@@ -119,13 +118,13 @@ TEST_F(EmbeddingTableTest, SlotsWidenLiveRowsAndKeepWhatIsThere) {
   }
   EXPECT_OK(Write(keys, values));
   std::vector<int> columns;
-  EXPECT_OK(table_.EnsureSlots(
-      std::vector<SlotSpec>{{"m", 1.0f}, {"v", 2.0f}}, &columns));
+  EXPECT_OK(table_.EnsureSlots(std::vector<SlotSpec>{{"m", 1.0f}, {"v", 2.0f}},
+                               &columns));
   EXPECT_EQ((std::vector<int>{0, 1}), columns);
   EXPECT_EQ(values, Read(keys));
   // A third slot later, asked for among known ones and in another order.
-  EXPECT_OK(table_.EnsureSlots(
-      std::vector<SlotSpec>{{"u", 3.0f}, {"v", 2.0f}}, &columns));
+  EXPECT_OK(table_.EnsureSlots(std::vector<SlotSpec>{{"u", 3.0f}, {"v", 2.0f}},
+                               &columns));
   EXPECT_EQ((std::vector<int>{2, 1}), columns);
   EXPECT_EQ(values, Read(keys));
   EXPECT_EQ(std::vector<float>(values.size(), 1.0f),
@@ -146,9 +145,8 @@ TEST_F(EmbeddingTableTest, RejectsSlotsWithoutAnOwnName) {
   ExpectError(StatusCode::kInvalidArgument, "slot 'm' is named twice",
               table_.EnsureSlots(
                   std::vector<SlotSpec>{{"m", 1.0f}, {"m", 2.0f}}, nullptr));
-  ExpectError(
-      StatusCode::kInvalidArgument, "needs a name",
-      table_.EnsureSlots(std::vector<SlotSpec>{{"", 1.0f}}, nullptr));
+  ExpectError(StatusCode::kInvalidArgument, "needs a name",
+              table_.EnsureSlots(std::vector<SlotSpec>{{"", 1.0f}}, nullptr));
   EXPECT_TRUE(table_.slots().empty());
 }
 
@@ -158,8 +156,8 @@ TEST_F(EmbeddingTableTest, WriteThenReadRowsWithSlots) {
                            b = {9, 10, 11, 12};
   const std::vector<const float*> in = {a.data(), b.data()};
   const std::vector<int64_t> keys = {100, -100};
-  EXPECT_OK(table_.WriteRows(keys, slots, values.data(), in, nullptr, 3,
-                             &pool_));
+  EXPECT_OK(
+      table_.WriteRows(keys, slots, values.data(), in, nullptr, 3, &pool_));
   std::vector<float> v(4), a2(4), b2(4);
   const std::vector<float*> out = {b2.data(), a2.data()};
   EXPECT_OK(table_.ReadRows(keys, std::vector<SlotSpec>{slots[1], slots[0]},
@@ -179,8 +177,8 @@ TEST_F(EmbeddingTableTest, WriteChecksTheNumberOfSlots) {
   const float values[2] = {1, 1};
   const std::vector<int64_t> keys = {5};
   ExpectError(StatusCode::kInvalidArgument, "expected 1 slot inputs, got 0",
-              table_.WriteRows(keys, std::vector<SlotSpec>{{"m", 0.0f}},
-                               values, {}, nullptr, 0, &pool_));
+              table_.WriteRows(keys, std::vector<SlotSpec>{{"m", 0.0f}}, values,
+                               {}, nullptr, 0, &pool_));
   EXPECT_EQ(0, table_.size());
   EXPECT_TRUE(table_.slots().empty());
 }
@@ -189,8 +187,8 @@ TEST_F(EmbeddingTableTest, MetaCountsOccurrencesAndTheLastStep) {
   const std::vector<int64_t> keys = {8, 9};
   const std::vector<float> values(4);
   const std::vector<int64_t> counts = {3, 4};
-  EXPECT_OK(table_.WriteRows(keys, {}, values.data(), {}, counts.data(), 10,
-                             &pool_));
+  EXPECT_OK(
+      table_.WriteRows(keys, {}, values.data(), {}, counts.data(), 10, &pool_));
   EXPECT_OK(Write({9}, {0, 0}, 12));
   std::vector<int64_t> frequency(3), version(3);
   EXPECT_OK(table_.GetMeta(std::vector<int64_t>{8, 9, 10}, frequency.data(),
@@ -386,8 +384,8 @@ TEST_F(EmbeddingTableTest, ImportRestoresWhatWasExported) {
     }
   }
   const std::vector<const float*> in = {m.data()};
-  EXPECT_OK(table_.WriteRows(keys, slots, values.data(), in, nullptr, 3,
-                             &pool_));
+  EXPECT_OK(
+      table_.WriteRows(keys, slots, values.data(), in, nullptr, 3, &pool_));
   TableSnapshot before, after;
   EXPECT_OK(table_.Export(std::vector<std::string>{"m"}, &before));
   EmbeddingTable other(Options(2, true));
@@ -421,8 +419,8 @@ TEST_F(EmbeddingTableTest, ImportKeepsOnlyItsPart) {
 }
 
 TEST_F(EmbeddingTableTest, ImportOverwritesAndFillsWhatIsNotGiven) {
-  EXPECT_OK(table_.EnsureSlots(
-      std::vector<SlotSpec>{{"m", 4.0f}, {"v", 5.0f}}, nullptr));
+  EXPECT_OK(table_.EnsureSlots(std::vector<SlotSpec>{{"m", 4.0f}, {"v", 5.0f}},
+                               nullptr));
   const std::vector<int64_t> keys = {1};
   const std::vector<float> old = {1, 1};
   const std::vector<const float*> old_slots = {old.data(), old.data()};
@@ -452,10 +450,10 @@ TEST_F(EmbeddingTableTest, ImportRejectsWhatDoesNotFitAndChangesNothing) {
               table_.Import(keys, values.data(), {}, {}, {}, one, 0, 1));
   ExpectError(StatusCode::kInvalidArgument, "got part 2 of 2",
               table_.Import(keys, values.data(), {}, {}, {}, {}, 2, 2));
-  ExpectError(StatusCode::kInvalidArgument, "expected 1 slot inputs, got 0",
-              table_.Import(keys, values.data(),
-                            std::vector<SlotSpec>{{"m", 0.0f}}, {}, {}, {}, 0,
-                            1));
+  ExpectError(
+      StatusCode::kInvalidArgument, "expected 1 slot inputs, got 0",
+      table_.Import(keys, values.data(), std::vector<SlotSpec>{{"m", 0.0f}}, {},
+                    {}, {}, 0, 1));
   EXPECT_EQ(0, table_.size());
   EXPECT_TRUE(table_.slots().empty());
 }

@@ -36,9 +36,8 @@ void EvictionHand::Fetch(const HashIndex& index) {
   index.ForEachBetween(next_hash_, last, [this](int64_t key, RowHandle) {
     keys_.push_back(key);
   });
-  std::sort(keys_.begin(), keys_.end(), [](int64_t a, int64_t b) {
-    return MixKey(a) < MixKey(b);
-  });
+  std::sort(keys_.begin(), keys_.end(),
+            [](int64_t a, int64_t b) { return MixKey(a) < MixKey(b); });
   next_hash_ = last + 1;  // 0 after the last
 }
 
@@ -56,7 +55,8 @@ void EvictionHand::Next(const HashIndex& index, int64_t count,
   std::vector<RowHandle> handles;
   // Ends at the latest when the hand has gone round: then it has met every key.
   bool round = false;
-  const uint64_t start = used_ < keys_.size() ? MixKey(keys_[used_]) : next_hash_;
+  const uint64_t start =
+      used_ < keys_.size() ? MixKey(keys_[used_]) : next_hash_;
   while (static_cast<int64_t>(candidates->size()) < count && !round) {
     if (used_ == keys_.size()) {
       const uint64_t before = next_hash_;
@@ -65,15 +65,15 @@ void EvictionHand::Next(const HashIndex& index, int64_t count,
       const uint64_t end = next_hash_ - 1;
       if (!candidates->empty() && before <= start && start <= end) {
         round = true;
-        const auto first = std::find_if(
-            keys_.begin(), keys_.end(),
-            [&](int64_t key) { return MixKey(key) >= start; });
+        const auto first =
+            std::find_if(keys_.begin(), keys_.end(),
+                         [&](int64_t key) { return MixKey(key) >= start; });
         keys_.erase(first, keys_.end());
       }
       if (keys_.empty()) continue;
     }
-    const size_t taken = std::min<size_t>(count - candidates->size(),
-                                          keys_.size() - used_);
+    const size_t taken =
+        std::min<size_t>(count - candidates->size(), keys_.size() - used_);
     handles.resize(taken);
     index.Find(Span<const int64_t>(keys_.data() + used_, taken),
                handles.data());

@@ -9,8 +9,8 @@
 namespace ev {
 namespace {
 
-// Plans at rest: as many as lookups are likely to be under way at once, and none
-// that hoards what one huge batch needed.
+// Plans at rest: as many as lookups are likely to be under way at once, and
+// none that hoards what one huge batch needed.
 constexpr size_t kMaxIdlePlans = 32;
 constexpr size_t kMaxIdleBytes = size_t{1} << 30;
 

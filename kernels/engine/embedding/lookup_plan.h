@@ -16,9 +16,9 @@ namespace ev {
 struct PlannedTable;  // planned_table.h, for this room's files
 
 // What a forward found out about each of its tables: distinct keys, where each
-// id's row is, how samples are made of ids. Opaque; immutable once made; shared by
-// forward, gradient and update. Keeps the tables alive. Its memory is recycled:
-// the next forward of the process uses it again.
+// id's row is, how samples are made of ids. Opaque; immutable once made; shared
+// by forward, gradient and update. Keeps the tables alive. Its memory is
+// recycled: the next forward of the process uses it again.
 //
 // Row handles in it are right as long as no key of the table was erased since;
 // the update looks, and finds the rows anew otherwise.
@@ -31,12 +31,12 @@ class LookupPlan {
 
   int num_tables() const { return num_tables_; }
   EmbeddingTable* table(int t) const;
-  int64_t batch_size(int t) const;               // B of the forward
-  int64_t num_ids(int t) const;                  // N of the forward
+  int64_t batch_size(int t) const;  // B of the forward
+  int64_t num_ids(int t) const;     // N of the forward
   // Distinct ids, in order of first occurrence; of a batch that is deduplicated
   // in shards (sharded_ids.h), shard by shard. The same for the same batch.
   Span<const int64_t> unique_keys(int t) const;
-  Span<const int32_t> counts(int t) const;       // occurrences of each
+  Span<const int32_t> counts(int t) const;  // occurrences of each
 
   // An empty plan, a used one if there is any; goes back by itself.
   static std::shared_ptr<LookupPlan> Make(int num_tables);

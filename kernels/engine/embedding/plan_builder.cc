@@ -92,8 +92,8 @@ Status PlanIds(Span<const PooledInput> inputs, Samples samples,
     const ShardedIds::Output output = {planned->unique, planned->inverse,
                                        planned->counts};
     EV_RETURN_IF_ERROR(planned->shards.Run(
-        in.ids64, in.ids32, in.num_ids, planned->offsets, in.batch_size,
-        output, parallel, &planned->num_unique));
+        in.ids64, in.ids32, in.num_ids, planned->offsets, in.batch_size, output,
+        parallel, &planned->num_unique));
     planned->is_sharded = !planned->all_unique();
   }
   return Status::OK();

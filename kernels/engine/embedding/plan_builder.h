@@ -27,15 +27,15 @@ inline int64_t PlanWeight(const PooledInput& in) {
 }
 
 enum class Samples {
-  kAsGiven,      // by row splits or indices, which are checked
-  kOneIdEach,    // sample i is id i; batch_size == num_ids
+  kAsGiven,    // by row splits or indices, which are checked
+  kOneIdEach,  // sample i is id i; batch_size == num_ids
 };
 
 // Fills table t of the plan from inputs[t], for all t: sizes, offsets, distinct
 // keys, inverse, counts, and a copy of the weights. small_done(t) is called for
-// each table whose weight is at most kIdsPerTask, in the task that did it, as soon
-// as this is known. REQUIRES: the inputs' sizes were checked, their tables' gates
-// are held, the plan has as many tables. Throws std::bad_alloc.
+// each table whose weight is at most kIdsPerTask, in the task that did it, as
+// soon as this is known. REQUIRES: the inputs' sizes were checked, their
+// tables' gates are held, the plan has as many tables. Throws std::bad_alloc.
 Status PlanIds(Span<const PooledInput> inputs, Samples samples,
                LookupPlan* plan, Parallel* parallel,
                const std::function<Status(int t)>& small_done);

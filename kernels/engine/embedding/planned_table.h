@@ -28,9 +28,9 @@ struct PlannedTable {
   int64_t num_ids = 0;
   int64_t num_unique = 0;
   std::atomic<int64_t> num_absent{0};  // of the unique keys, at the forward
-  uint64_t generation = 0;  // of the table, at the forward
+  uint64_t generation = 0;             // of the table, at the forward
   bool has_weights = false;
-  bool is_sharded = false;                // 'shards' groups the occurrences
+  bool is_sharded = false;               // 'shards' groups the occurrences
   std::atomic<bool> has_factors{false};  // a sample's gradient factor is not 1
 
   int32_t* offsets = nullptr;    // [B + 1]
@@ -40,12 +40,12 @@ struct PlannedTable {
   int64_t* unique = nullptr;     // [U]
   int32_t* counts = nullptr;     // [U]
   RowHandle* handles = nullptr;  // [U]
-  // [U]. During the forward, the rows; afterwards, with weights, copies of their
-  // values at the forward (the gradient of the weights needs them, and by then
-  // the update may have run), else not to be used.
+  // [U]. During the forward, the rows; afterwards, with weights, copies of
+  // their values at the forward (the gradient of the weights needs them, and by
+  // then the update may have run), else not to be used.
   const float** rows = nullptr;
-  // [U], when each id stands for a number of occurrences of its own (row_lookup.h);
-  // null: counts says it.
+  // [U], when each id stands for a number of occurrences of its own
+  // (row_lookup.h); null: counts says it.
   int32_t* occurrences = nullptr;
 
   // Then the distinct ids are the ids, in the same order.

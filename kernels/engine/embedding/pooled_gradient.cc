@@ -141,9 +141,9 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
       const int t = piece.item;
       const PlannedTable& planned = plan.planned(t);
       if (planned.all_unique()) {
-        SpreadGradients(planned.offsets, WeightsOf(planned),
-                        FactorsOf(planned), grads[t], planned.dim, piece.begin,
-                        piece.end, unique_grads[t]);
+        SpreadGradients(planned.offsets, WeightsOf(planned), FactorsOf(planned),
+                        grads[t], planned.dim, piece.begin, piece.end,
+                        unique_grads[t]);
       } else if (planned.is_sharded) {
         for (int64_t s = piece.begin; s < piece.end; ++s) {
           Group(planned, s, grouped_of[t]);

@@ -46,8 +46,7 @@ Status CheckInput(const PooledInput& in) {
   if (in.row_splits != nullptr && in.coo_indices != nullptr) {
     return Bad(table, "samples must come either as row splits or as indices");
   }
-  if (in.num_ids > 0 && in.row_splits == nullptr &&
-      in.coo_indices == nullptr) {
+  if (in.num_ids > 0 && in.row_splits == nullptr && in.coo_indices == nullptr) {
     return Bad(table, "ids came without row splits and without indices");
   }
   return Status::OK();
@@ -75,7 +74,8 @@ void ReserveCopies(PlannedTable* planned) {
   planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
 }
 
-// The same keys' rows, when they are on a device: copies that outlive the update.
+// The same keys' rows, when they are on a device: copies that outlive the
+// update.
 Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end) {
   const EmbeddingTable::Impl& table = *planned->table->impl();
   if (!table.on_device()) return Status::OK();
@@ -129,8 +129,8 @@ Status PooledForward(Span<const PooledInput> inputs,
     for (int t = 0; t < num_tables; ++t) {
       if (!owners.empty()) made->mutable_planned(t)->owner = owners[t];
     }
-    EV_RETURN_IF_ERROR(PlanIds(
-        inputs, Samples::kAsGiven, made.get(), parallel, [&](int t) {
+    EV_RETURN_IF_ERROR(
+        PlanIds(inputs, Samples::kAsGiven, made.get(), parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
           ReserveCopies(planned);
           FindRows(planned, 0, planned->num_unique);

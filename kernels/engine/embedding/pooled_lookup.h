@@ -5,9 +5,9 @@
 // gradient. What the forward found out is kept in a LookupPlan and serves the
 // gradient and the update.
 //
-// Determinism: a sample is summed in the order of its ids, a row's gradient in the
-// order of its occurrences, whatever the threads. All calls are thread-safe.
-// 'parallel' may be null: the calling thread then does all.
+// Determinism: a sample is summed in the order of its ids, a row's gradient in
+// the order of its occurrences, whatever the threads. All calls are
+// thread-safe. 'parallel' may be null: the calling thread then does all.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_POOLED_LOOKUP_H_
 #define KERNELS_ENGINE_EMBEDDING_POOLED_LOOKUP_H_
@@ -25,14 +25,14 @@
 
 namespace ev {
 
-// One table's ids of one batch. Exactly one of ids64, ids32 is set; exactly one of
-// row_splits (B + 1) and coo_indices (N x 2, row-major sorted by sample) is set.
-// What would have no element may be null. N and B must be below 2^31.
+// One table's ids of one batch. Exactly one of ids64, ids32 is set; exactly one
+// of row_splits (B + 1) and coo_indices (N x 2, row-major sorted by sample) is
+// set. What would have no element may be null. N and B must be below 2^31.
 struct PooledInput {
   EmbeddingTable* table = nullptr;
   Combiner combiner = Combiner::kMean;
-  int64_t batch_size = 0;                // B
-  int64_t num_ids = 0;                   // N
+  int64_t batch_size = 0;  // B
+  int64_t num_ids = 0;     // N
   const int64_t* ids64 = nullptr;
   const int32_t* ids32 = nullptr;
   const int64_t* row_splits = nullptr;
@@ -42,12 +42,12 @@ struct PooledInput {
 
 // outputs[t]: [B_t, dim_t], overwritten. A sample without ids gives zeros. sum:
 // sum of w*e; mean: sum(w*e)/sum(w); sqrtn: sum(w*e)/sqrt(sum(w^2)). Keys that
-// are absent read their default row; nothing is inserted. The same table may come
-// several times. owners: the tables again, which the plan then keeps alive, or
-// empty. InvalidArgument, with the table's name: unsorted indices, a sample out
-// of range, bad splits, sizes that do not fit; FailedPrecondition: a table is not
-// initialized; ResourceExhausted: no memory for the plan. After an error the
-// outputs hold nothing of use and *plan is as it was.
+// are absent read their default row; nothing is inserted. The same table may
+// come several times. owners: the tables again, which the plan then keeps
+// alive, or empty. InvalidArgument, with the table's name: unsorted indices, a
+// sample out of range, bad splits, sizes that do not fit; FailedPrecondition: a
+// table is not initialized; ResourceExhausted: no memory for the plan. After an
+// error the outputs hold nothing of use and *plan is as it was.
 Status PooledForward(Span<const PooledInput> inputs,
                      const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
                      Span<float* const> outputs, Parallel* parallel,

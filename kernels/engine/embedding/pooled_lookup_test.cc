@@ -19,10 +19,10 @@
 namespace ev {
 namespace {
 
-#define ASSERT_OK(expression)                                  \
-  do {                                                         \
-    const Status ev_status_ = (expression);                    \
-    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message();      \
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
   } while (0)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -114,7 +114,7 @@ struct Step {
 float GradAt(size_t i) { return std::sin(0.1f * static_cast<float>(i % 1000)); }
 
 Step RunStep(const std::vector<PooledInput>& inputs, const Tables& tables,
-         Parallel* parallel) {
+             Parallel* parallel) {
   Step step;
   std::vector<float*> outs;
   for (const PooledInput& in : inputs) {
@@ -149,12 +149,12 @@ Step RunStep(const std::vector<PooledInput>& inputs, const Tables& tables,
   return step;
 }
 
-// What the lookup of one table must give, by the definition, in the same order of
-// float operations as promised; so bits are compared.
+// What the lookup of one table must give, by the definition, in the same order
+// of float operations as promised; so bits are compared.
 void ExpectStep(const PooledInput& in, const Features& f,
                 const std::vector<float>& out,
-                const std::vector<float>& unique_grads,
-                const LookupPlan& plan, int t) {
+                const std::vector<float>& unique_grads, const LookupPlan& plan,
+                int t) {
   const int64_t dim = in.table->options().dim;
   std::unordered_map<int64_t, size_t> first;
   std::vector<int64_t> unique;
@@ -233,8 +233,7 @@ TEST_P(PooledLookupTest, FollowsTheDefinition) {
         const PooledInput in = f.Input(table.get(), GetParam());
         const Step step = RunStep({in}, {table}, &pool_);
         ASSERT_OK(step.status);
-        ExpectStep(in, f, step.outputs[0], step.unique_grads[0], *step.plan,
-                   0);
+        ExpectStep(in, f, step.outputs[0], step.unique_grads[0], *step.plan, 0);
       }
     }
   }
@@ -381,7 +380,8 @@ TEST_F(PooledInputTest, IndicesAndNarrowIdsGiveTheSame) {
 
 TEST_F(PooledInputTest, NegativeNarrowIdsAreNegativeKeys) {
   const float row[4] = {9, 9, 9, 9};
-  ASSERT_OK(table_->Import(std::vector<int64_t>{-5}, row, {}, {}, {}, {}, 0, 1));
+  ASSERT_OK(
+      table_->Import(std::vector<int64_t>{-5}, row, {}, {}, {}, {}, 0, 1));
   const std::vector<int32_t> ids = {-5};
   const std::vector<int64_t> splits = {0, 1};
   PooledInput in;
@@ -472,8 +472,8 @@ TEST_F(PooledInputTest, WeightGradientsAreOfTheRowsThatTheForwardRead) {
   // The update comes before the weights' gradient is computed.
   const Span<const int64_t> keys = step.plan->unique_keys(0);
   const std::vector<float> changed(keys.size() * 4, 1e6f);
-  ASSERT_OK(table_->WriteRows(keys, {}, changed.data(), {}, nullptr, 0,
-                              &pool_));
+  ASSERT_OK(
+      table_->WriteRows(keys, {}, changed.data(), {}, nullptr, 0, &pool_));
   std::vector<float> grads(step.outputs[0].size()), again(f.ids.size());
   for (size_t i = 0; i < grads.size(); ++i) grads[i] = GradAt(i);
   ASSERT_OK(PooledWeightGrad(*step.plan, 0, grads.data(),
@@ -483,8 +483,8 @@ TEST_F(PooledInputTest, WeightGradientsAreOfTheRowsThatTheForwardRead) {
 
 TEST_F(PooledInputTest, NullLeavesATablesGradientOut) {
   const Features f = Features::Random(10, 3, 30, 5);
-  const std::vector<PooledInput> inputs(
-      2, f.Input(table_.get(), Combiner::kSum));
+  const std::vector<PooledInput> inputs(2,
+                                        f.Input(table_.get(), Combiner::kSum));
   const Step step = RunStep(inputs, {table_, table_}, &pool_);
   const std::vector<float> grad(step.outputs[0].size(), 1.0f);
   std::vector<float> unique(step.unique_grads[1].size());
@@ -501,7 +501,8 @@ TEST_F(PooledInputTest, APlanKeepsItsTablesAlive) {
     auto table = MakeTable("gone", 4);
     watch = table;
     const Features f = Features::Random(10, 3, 30, 5);
-    plan = RunStep({f.Input(table.get(), Combiner::kSum)}, {table}, &pool_).plan;
+    plan =
+        RunStep({f.Input(table.get(), Combiner::kSum)}, {table}, &pool_).plan;
   }
   ASSERT_FALSE(watch.expired());
   EXPECT_EQ("gone", plan->table(0)->options().name);
@@ -541,8 +542,7 @@ class PooledErrorTest : public PooledInputTest {
         good.Input(other.get(), Combiner::kSum), in};
     const std::vector<float*> outs = {out, out + 4};
     std::shared_ptr<const LookupPlan> plan;
-    const Status status =
-        PooledForward(inputs, {}, outs, &pool_, &plan);
+    const Status status = PooledForward(inputs, {}, outs, &pool_, &plan);
     EXPECT_EQ(code, status.code()) << status.message();
     EXPECT_NE(std::string::npos, status.message().find(part))
         << status.message();

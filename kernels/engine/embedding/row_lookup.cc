@@ -20,7 +20,8 @@
 namespace ev {
 namespace {
 
-// Keys of one task. A table of fewer is visited by the task that found its rows.
+// Keys of one task. A table of fewer is visited by the task that found its
+// rows.
 constexpr int64_t kKeysPerTask = 8192;
 constexpr int64_t kRowsAtOnce = 256;
 // Floats that one task sums.
@@ -64,12 +65,12 @@ Status PlanTable(const RowsInput& in, PlannedTable* planned) {
                                    planned->counts, &planned->num_unique));
   }
   if (in.occurrences != nullptr) SumCounts(in, planned);
-  planned->num_absent = table.FindRows(
-      Span<const int64_t>(planned->unique, planned->num_unique),
-      planned->handles, planned->rows);
+  planned->num_absent =
+      table.FindRows(Span<const int64_t>(planned->unique, planned->num_unique),
+                     planned->handles, planned->rows);
   if (!table.on_device()) return Status::OK();
-  float* copies = planned->row_copies.ReserveOf<float>(planned->num_unique *
-                                                       planned->dim);
+  float* copies =
+      planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
   EV_RETURN_IF_ERROR(table.CopyFromDevice(
       Span<const int64_t>(planned->unique, planned->num_unique),
       planned->handles, copies));
@@ -205,8 +206,8 @@ Status LookupRows(Span<const RowsInput> inputs,
     for (int t = 0; t < num_tables && !owners.empty(); ++t) {
       made->mutable_planned(t)->owner = owners[t];
     }
-    EV_RETURN_IF_ERROR(RunTasksWithStatus(
-        parallel, find.num_tasks(), [&](int64_t task) {
+    EV_RETURN_IF_ERROR(
+        RunTasksWithStatus(parallel, find.num_tasks(), [&](int64_t task) {
           Status status;
           find.ForEachPiece(task, [&](const Piece& piece) {
             if (!status.ok()) return;
@@ -221,8 +222,8 @@ Status LookupRows(Span<const RowsInput> inputs,
         }));
     RunTasks(parallel, rest.num_tasks(), [&](int64_t task) {
       rest.ForEachPiece(task, [&](const Piece& piece) {
-        VisitRows(made->planned(piece.item), piece.item, piece.begin,
-                  piece.end, visit);
+        VisitRows(made->planned(piece.item), piece.item, piece.begin, piece.end,
+                  visit);
       });
     });
     *plan = made;
@@ -251,8 +252,8 @@ Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
       }
       sum.Add(static_cast<int>(t), planned.num_unique, planned.dim);
     }
-    EV_RETURN_IF_ERROR(RunTasksWithStatus(
-        parallel, group.num_tasks(), [&](int64_t task) {
+    EV_RETURN_IF_ERROR(
+        RunTasksWithStatus(parallel, group.num_tasks(), [&](int64_t task) {
           group.ForEachPiece(task, [&](const Piece& piece) {
             recurrences[piece.item].Group(plan.planned(piece.item));
           });

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The lookup of many tables for someone who lays the rows out himself, key by
-// key, and its gradient. It makes the same plan as a pooled lookup, so the update
-// is the same: row_update.h.
+// key, and its gradient. It makes the same plan as a pooled lookup, so the
+// update is the same: row_update.h.
 //
-// All calls are thread-safe. 'parallel' may be null: the calling thread then does
-// all.
+// All calls are thread-safe. 'parallel' may be null: the calling thread then
+// does all.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_ROW_LOOKUP_H_
 #define KERNELS_ENGINE_EMBEDDING_ROW_LOOKUP_H_
@@ -26,39 +26,40 @@ namespace ev {
 
 struct RowsInput {
   EmbeddingTable* table = nullptr;
-  Span<const int64_t> keys;              // [N], duplicates allowed
+  Span<const int64_t> keys;  // [N], duplicates allowed
   // [N] how many occurrences each key stands for in the table's frequencies, or
   // null: 1 each.
   const int64_t* occurrences = nullptr;
 };
 
 // rows[i - begin]: the row of keys[i] of input t, dim floats; its default row
-// when absent. Called once for every key, in pieces, from several threads at once.
-// Rows may be written meanwhile: read them with CopyRows (combine/pooling.h).
+// when absent. Called once for every key, in pieces, from several threads at
+// once. Rows may be written meanwhile: read them with CopyRows
+// (combine/pooling.h).
 using RowsVisitor = std::function<void(int t, int64_t begin, int64_t end,
                                        const float* const* rows)>;
 
-// Deduplicates and finds the keys, shows 'visit' their rows, inserts nothing. In
-// the plan each key is a sample of one id. owners: as for PooledForward.
+// Deduplicates and finds the keys, shows 'visit' their rows, inserts nothing.
+// In the plan each key is a sample of one id. owners: as for PooledForward.
 // InvalidArgument: 2^31 - 1 keys or more; FailedPrecondition: a table is not
-// initialized; ResourceExhausted: no memory for the plan. After an error *plan is
-// as it was.
+// initialized; ResourceExhausted: no memory for the plan. After an error *plan
+// is as it was.
 Status LookupRows(Span<const RowsInput> inputs,
                   const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
                   const RowsVisitor& visit, Parallel* parallel,
                   std::shared_ptr<const LookupPlan>* plan);
 
-// The gradients of one table's keys [N, dim] in pieces, each contiguous: piece p
-// holds keys [starts[p], starts[p + 1]).
+// The gradients of one table's keys [N, dim] in pieces, each contiguous: piece
+// p holds keys [starts[p], starts[p + 1]).
 struct RowGradients {
-  std::vector<int64_t> starts;        // pieces + 1; from 0 to N
+  std::vector<int64_t> starts;  // pieces + 1; from 0 to N
   std::vector<const float*> pieces;
 };
 
-// unique_grads[t]: [U_t, dim_t], for each distinct key of table t of the plan the
-// sum over its occurrences, in the order of the keys, whatever the threads. Null:
-// not wanted; then grads[t] is not looked at. InvalidArgument: the pieces are not
-// as long as the keys.
+// unique_grads[t]: [U_t, dim_t], for each distinct key of table t of the plan
+// the sum over its occurrences, in the order of the keys, whatever the threads.
+// Null: not wanted; then grads[t] is not looked at. InvalidArgument: the pieces
+// are not as long as the keys.
 Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
                        Span<float* const> unique_grads, Parallel* parallel);
 

@@ -7,14 +7,15 @@
 //      when the keys turn out to be distinct.
 //   2  row handles: the plan's when no key was erased since, with only the keys
 //      inserted that had no row; otherwise every key is found or inserted.
-//      Skipped altogether in the steady state. A key that the table's filter keeps
-//      out has no handle afterwards.
-//   3  the rule, over tasks of some hundred rows, rows prefetched ahead. Rows of
+//      Skipped altogether in the steady state. A key that the table's filter
+//      keeps out has no handle afterwards.
+//   3  the rule, over tasks of some hundred rows, rows prefetched ahead. Rows
+//   of
 //      one input are distinct, so tasks never meet.
 //
-// Steps 1 and 2 change no row, so an error leaves every value as it was. A table
-// that comes again waits for the next round of steps 2 and 3, which keeps its
-// admissions and updates in the order of the inputs.
+// Steps 1 and 2 change no row, so an error leaves every value as it was. A
+// table that comes again waits for the next round of steps 2 and 3, which keeps
+// its admissions and updates in the order of the inputs.
 
 #include "kernels/engine/embedding/row_update.h"
 
@@ -75,10 +76,9 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   const EmbeddingTable::Impl& table = *in.table->impl();
   EV_RETURN_IF_ERROR(table.CheckInitialized());
   if (slots.size() != static_cast<size_t>(rule.num_slots())) {
-    return InvalidArgument(
-        std::string("rule ") + rule.name() + " has " +
-        std::to_string(rule.num_slots()) + " slots, got " +
-        std::to_string(slots.size()) + ", " + table.Named());
+    return InvalidArgument(std::string("rule ") + rule.name() + " has " +
+                           std::to_string(rule.num_slots()) + " slots, got " +
+                           std::to_string(slots.size()) + ", " + table.Named());
   }
   if (in.keys.size() >
       static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
@@ -145,18 +145,17 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
     }
     if (all_unique) continue;  // keys and gradients as they came
     grads[k] = owners[k]->grads;
-    sums[k] =
-        planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
+    sums[k] = planned->row_copies.ReserveOf<float>(planned->num_unique *
+                                                   planned->dim);
     owners[k]->keys = plan->unique_keys(static_cast<int>(k));
-    owners[k]->counts =
-        occurrences != nullptr ? occurrences : planned->counts;
+    owners[k]->counts = occurrences != nullptr ? occurrences : planned->counts;
     owners[k]->grads = sums[k];
   }
   return PooledBackward(*plan, grads, sums, parallel);
 }
 
-// Where keys [begin, end) were last seen: in the plan, if there is one and it is
-// still right, else in the index.
+// Where keys [begin, end) were last seen: in the plan, if there is one and it
+// is still right, else in the index.
 void FindKnown(const Update& update, RowHandle* handles, int64_t begin,
                int64_t end) {
   const PlannedTable* planned = update.planned;
@@ -192,8 +191,7 @@ int64_t SkipKeptOut(const Update& update, int64_t begin, int64_t end) {
   return begin;
 }
 
-void StampRows(const Update& update, int64_t begin, int64_t end,
-               int64_t step) {
+void StampRows(const Update& update, int64_t begin, int64_t end, int64_t step) {
   for (int64_t i = begin; i < end; ++i) {
     update.table->AddToMeta(update.handles[i],
                             update.counts == nullptr ? 1 : update.counts[i],
@@ -212,7 +210,8 @@ void ApplySolo(const RowRule& rule, const Update& update, int64_t begin,
   block.slot_offsets = update.slot_offsets.data();
   const bool with_meta =
       table->options.record_frequency || table->options.record_version;
-  // Gradients are adjacent, rows need not be: a run ends where a key is kept out.
+  // Gradients are adjacent, rows need not be: a run ends where a key is kept
+  // out.
   for (int64_t i = SkipKeptOut(update, begin, end); i < end;
        i = SkipKeptOut(update, i + block.num_rows, end)) {
     const int64_t most = std::min(kRowsAtOnce, end - i);
@@ -296,8 +295,8 @@ Status FindAllHandles(std::vector<Update>* updates, int round, int64_t step,
   });
 }
 
-// Step 3 for rows [begin, end) that are on a device. While others update the table too, one
-// piece at a time: the first stripe stands for all.
+// Step 3 for rows [begin, end) that are on a device. While others update the
+// table too, one piece at a time: the first stripe stands for all.
 Status ApplyOnDevice(const std::string& rule, Span<const float> hyper,
                      const Update& update, int64_t begin, int64_t end,
                      int64_t step) {
@@ -417,7 +416,8 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
             FindAllHandles(&updates, round, step, &buffers, parallel));
       }
       for (int round = 0; round < num_rounds; ++round) {
-        EV_RETURN_IF_ERROR(ApplyRound(*rule, hyper, updates, round, step, parallel));
+        EV_RETURN_IF_ERROR(
+            ApplyRound(*rule, hyper, updates, round, step, parallel));
       }
       break;
     }

@@ -29,20 +29,21 @@ struct UpdateInput {
   const int64_t* counts = nullptr;
 };
 
-// Applies the rule named 'rule' (optimizer/rule.h) to the rows of every input, in
-// parallel; absent keys are inserted first, unless the table's filter keeps them
-// out: those are counted and their gradients dropped. A key that the filter admits
-// gets its first update in the same call. Evicts what is then beyond a table's
-// capacity. slots: one SlotSpec per slot of the
-// rule, per input (slots[i] for inputs[i]); slots that a table lacks are added.
-// Adds occurrences to frequency and stamps version = step. A table that comes
+// Applies the rule named 'rule' (optimizer/rule.h) to the rows of every input,
+// in parallel; absent keys are inserted first, unless the table's filter keeps
+// them out: those are counted and their gradients dropped. A key that the
+// filter admits gets its first update in the same call. Evicts what is then
+// beyond a table's capacity. slots: one SlotSpec per slot of the rule, per
+// input (slots[i] for inputs[i]); slots that a table lacks are added. Adds
+// occurrences to frequency and stamps version = step. A table that comes
 // several times is updated once per input, in the order of the inputs.
 //
 // Thread-safe; see embedding_table.h for updates of one row by several calls.
-// InvalidArgument: unknown rule, wrong hyperparameters, a wrong number of slots,
-// keys that are not the plan's; FailedPrecondition: a table is not initialized;
-// then nothing has changed. ResourceExhausted: no row has been updated, but some
-// keys may have been inserted with their default row, or counted.
+// InvalidArgument: unknown rule, wrong hyperparameters, a wrong number of
+// slots, keys that are not the plan's; FailedPrecondition: a table is not
+// initialized; then nothing has changed. ResourceExhausted: no row has been
+// updated, but some keys may have been inserted with their default row, or
+// counted.
 Status ApplyRule(const std::string& rule, Span<const float> hyper,
                  Span<const UpdateInput> inputs,
                  Span<const std::vector<SlotSpec>> slots, int64_t step,

@@ -20,10 +20,10 @@
 namespace ev {
 namespace {
 
-#define ASSERT_OK(expression)                                  \
-  do {                                                         \
-    const Status ev_status_ = (expression);                    \
-    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message();      \
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
   } while (0)
 
 using Slots = std::vector<SlotSpec>;
@@ -48,7 +48,8 @@ class Model {
  public:
   explicit Model(int64_t dim) : dim_(dim) {}
 
-  void Update(const std::vector<int64_t>& keys, const std::vector<float>& grads) {
+  void Update(const std::vector<int64_t>& keys,
+              const std::vector<float>& grads) {
     std::map<int64_t, Row> sums;
     for (size_t i = 0; i < keys.size(); ++i) {
       const auto at = sums.find(keys[i]);
@@ -115,8 +116,7 @@ Status Adagrad(const std::vector<UpdateInput>& inputs, Parallel* parallel,
 
 Status Sgd(const std::vector<UpdateInput>& inputs, Parallel* parallel) {
   const std::vector<Slots> slots(inputs.size());
-  return ApplyRule("SGD", std::vector<float>{1.0f}, inputs, slots, 0,
-                   parallel);
+  return ApplyRule("SGD", std::vector<float>{1.0f}, inputs, slots, 0, parallel);
 }
 
 class RowUpdateTest : public ::testing::Test {
@@ -323,10 +323,10 @@ TEST_F(RowUpdateTest, ATableTwiceInACallIsUpdatedInTheOrderOfTheInputs) {
   const std::vector<int64_t> first_keys = keys_;
   const std::vector<float> first_grads = grads_;
   Draw(3000, 8, 900);
-  ASSERT_OK(Adagrad({Input(once.get(), first_keys, first_grads),
-                     Input(other.get(), keys_, grads_),
-                     Input(once.get(), keys_, grads_)},
-                    &pool_));
+  ASSERT_OK(Adagrad(
+      {Input(once.get(), first_keys, first_grads),
+       Input(other.get(), keys_, grads_), Input(once.get(), keys_, grads_)},
+      &pool_));
   model.Update(first_keys, first_grads);
   model.Update(keys_, grads_);
   other_model.Update(keys_, grads_);
@@ -475,14 +475,13 @@ TEST_F(RowUpdateErrorTest, OneBadTableStopsAll) {
   options.name = "fresh";
   options.dim = 2;
   EmbeddingTable fresh(options);
-  ExpectError(StatusCode::kFailedPrecondition,
-              "table 'fresh' is not initialized",
-              Adagrad({Input(table_.get(), keys, ones_),
-                       Input(&fresh, keys, ones_)},
-                      &pool_));
-  ExpectError(StatusCode::kInvalidArgument, "update 1 has no table",
-              Adagrad({Input(table_.get(), keys, ones_), UpdateInput()},
-                      &pool_));
+  ExpectError(
+      StatusCode::kFailedPrecondition, "table 'fresh' is not initialized",
+      Adagrad({Input(table_.get(), keys, ones_), Input(&fresh, keys, ones_)},
+              &pool_));
+  ExpectError(
+      StatusCode::kInvalidArgument, "update 1 has no table",
+      Adagrad({Input(table_.get(), keys, ones_), UpdateInput()}, &pool_));
   UpdateInput no_grads = Input(table_.get(), keys, ones_);
   no_grads.grads = nullptr;
   ExpectError(StatusCode::kInvalidArgument, "keys came without gradients",

@@ -41,8 +41,8 @@ Status Insert(EmbeddingTable::Impl* table, int64_t key, int64_t seen,
               RowHandle* handle) {
   SeenRow source(table, seen);
   int64_t inserted = 0;
-  const Status status = table->index.FindOrInsert(
-      Span<const int64_t>(&key, 1), &source, handle, &inserted);
+  const Status status = table->index.FindOrInsert(Span<const int64_t>(&key, 1),
+                                                  &source, handle, &inserted);
   table->inserted_rows.fetch_add(inserted, std::memory_order_relaxed);
   if (status.ok()) return status;
   return Status(status.code(), status.message() + ", " + table->Named());
@@ -92,8 +92,8 @@ Status EmbeddingTable::Impl::AdmitAbsent(Span<const int64_t> keys,
   if (filter == nullptr) {
     EV_RETURN_IF_ERROR(FindOrInsert(absent, found.data()));
   } else {
-    // Another update may have brought some of them, and what is read for the rest
-    // is in the cache from here on.
+    // Another update may have brought some of them, and what is read for the
+    // rest is in the cache from here on.
     index.Find(absent, found.data());
     if (!filter->is_bloom()) filter->Warm(absent);
   }
@@ -111,9 +111,8 @@ Status EmbeddingTable::Impl::AdmitAbsent(Span<const int64_t> keys,
     // CountAbsent has added this update's occurrences already.
     const int64_t seen = filter->bloom()->Count(keys[i]);
     if (!filter->Admits(seen)) continue;
-    EV_RETURN_IF_ERROR(Insert(this, keys[i],
-                              std::max<int64_t>(0, seen - occurrences),
-                              &handles[i]));
+    EV_RETURN_IF_ERROR(Insert(
+        this, keys[i], std::max<int64_t>(0, seen - occurrences), &handles[i]));
   }
   return Status::OK();
 }
@@ -142,8 +141,8 @@ Status EmbeddingTable::Admit(Span<const int64_t> keys, const int64_t* counts,
     std::vector<int32_t> occurrences(keys.size(), 1);
     constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
     for (size_t i = 0; counts != nullptr && i < keys.size(); ++i) {
-      occurrences[i] = static_cast<int32_t>(
-          std::min(kMax, std::max<int64_t>(0, counts[i])));
+      occurrences[i] =
+          static_cast<int32_t>(std::min(kMax, std::max<int64_t>(0, counts[i])));
     }
     {
       SharedGate shared(&impl_->gate);
@@ -151,8 +150,8 @@ Status EmbeddingTable::Admit(Span<const int64_t> keys, const int64_t* counts,
       std::vector<RowHandle> handles(keys.size());
       impl_->index.Find(keys, handles.data());
       impl_->CountAbsent(keys, occurrences.data(), handles.data());
-      EV_RETURN_IF_ERROR(impl_->AdmitAbsent(keys, occurrences.data(), step,
-                                            handles.data()));
+      EV_RETURN_IF_ERROR(
+          impl_->AdmitAbsent(keys, occurrences.data(), step, handles.data()));
       for (size_t i = 0; i < keys.size(); ++i) {
         if (handles[i] < kFirstReservedHandle) {
           result.push_back(static_cast<int32_t>(i));

@@ -5,23 +5,23 @@
 //
 // TableGate: shared by everything that leaves rows where they are (lookups,
 // updates, inserts), alone for what moves or removes them or needs them frozen
-// (Initialize, widening, Erase, Export, Import). Writers have preference: a stream
-// of lookups cannot keep a save waiting. A thread must therefore never enter a
-// gate that it is already in; SharedGates sees to that.
+// (Initialize, widening, Erase, Export, Import). Writers have preference: a
+// stream of lookups cannot keep a save waiting. A thread must therefore never
+// enter a gate that it is already in; SharedGates sees to that.
 //
 // UpdateLock: makes concurrent updates of one row apply whole, at no cost while
 // there is only one updating call. The first call becomes the solo updater and
 // writes rows without any further lock (its rows are distinct, so its own tasks
-// cannot meet). A call that comes meanwhile waits for the solo one and then works
-// striped, together with all others that are waiting: each row is written under
-// the mutex of its stripe. Under contention updates so run side by side; without
-// it, which is nearly always, they pay two uncontended lock operations per table
-// and call.
+// cannot meet). A call that comes meanwhile waits for the solo one and then
+// works striped, together with all others that are waiting: each row is written
+// under the mutex of its stripe. Under contention updates so run side by side;
+// without it, which is nearly always, they pay two uncontended lock operations
+// per table and call.
 //
 // Several tables: first all gates, then all update locks, each in the order of
 // the tables' numbers. Whoever waits for a gate holds only gates of lower
-// numbers, whoever waits for an update lock holds all its gates, and an exclusive
-// holder holds nothing else: no cycle can close.
+// numbers, whoever waits for an update lock holds all its gates, and an
+// exclusive holder holds nothing else: no cycle can close.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_TABLE_GATE_H_
 #define KERNELS_ENGINE_EMBEDDING_TABLE_GATE_H_
@@ -36,8 +36,7 @@ class TableGate {
  public:
   void EnterShared() {
     std::unique_lock<std::mutex> lock(mu_);
-    readers_wait_.wait(lock,
-                       [this] { return !alone_ && waiting_alone_ == 0; });
+    readers_wait_.wait(lock, [this] { return !alone_ && waiting_alone_ == 0; });
     ++sharing_;
   }
   void LeaveShared() {

@@ -44,8 +44,8 @@ class EmbeddingTable::Impl : public RowSource {
 
   int64_t dim() const { return options.dim; }
   // Whether rows are reached through device_rows.h only: 'rows' then gives out
-  // handles and keeps the meta, but rows->Row() is nothing to be used, and FindRows
-  // gives null for a key that is there: CopyFromDevice gets its value.
+  // handles and keeps the meta, but rows->Row() is nothing to be used, and
+  // FindRows gives null for a key that is there: CopyFromDevice gets its value.
   bool on_device() const { return device != nullptr; }
   const float* DefaultRow(int64_t key) const {
     return defaults.data() + FloorMod(key, num_defaults) * dim();
@@ -73,8 +73,8 @@ class EmbeddingTable::Impl : public RowSource {
   Status ReadDeviceRows(Span<const int64_t> keys, Span<const SlotSpec> slots,
                         Span<const int> columns, float* values,
                         Span<float* const> slot_values) const;
-  Status WriteDeviceRows(Span<const RowHandle> handles,
-                         Span<const int> columns, const float* values,
+  Status WriteDeviceRows(Span<const RowHandle> handles, Span<const int> columns,
+                         const float* values,
                          Span<const float* const> slot_values);
   // The status with the table's name.
   Status Named(const Status& status) const;
@@ -83,9 +83,10 @@ class EmbeddingTable::Impl : public RowSource {
   Status FindOrInsert(Span<const int64_t> keys, RowHandle* handles);
 
   // The same for an update (table_admission.cc), in two steps that must not
-  // overlap. handles: known ones, kNoRow where a key was absent when it was last
-  // looked for. First, with a Bloom filter only, all absent keys of the update are
-  // counted; then they get their rows, or stay kNoRow. counts: null: 1 each.
+  // overlap. handles: known ones, kNoRow where a key was absent when it was
+  // last looked for. First, with a Bloom filter only, all absent keys of the
+  // update are counted; then they get their rows, or stay kNoRow. counts: null:
+  // 1 each.
   void CountAbsent(Span<const int64_t> keys, const int32_t* counts,
                    const RowHandle* handles);
   Status AdmitAbsent(Span<const int64_t> keys, const int32_t* counts,
@@ -96,8 +97,8 @@ class EmbeddingTable::Impl : public RowSource {
   // RowSource: a new row is its default row and the slots' initial values.
   Status NewRow(int64_t key, RowHandle* handle) override;
 
-  // Forgets rows whose keys these are; returns how many there were. REQUIRES the
-  // gate alone.
+  // Forgets rows whose keys these are; returns how many there were. REQUIRES
+  // the gate alone.
   int64_t EraseRows(Span<const int64_t> keys);
 
   void AddToMeta(RowHandle handle, int64_t occurrences, int64_t step);
@@ -129,13 +130,13 @@ class EmbeddingTable::Impl : public RowSource {
   uint64_t generation = 0;
   std::vector<float> defaults;  // [num_defaults, dim]
   int64_t num_defaults = 0;
-  std::vector<SlotSpec> slots;  // by column
-  std::vector<float> no_permission;  // [dim], with a filter
+  std::vector<SlotSpec> slots;              // by column
+  std::vector<float> no_permission;         // [dim], with a filter
   std::unique_ptr<AdmissionFilter> filter;  // null: every key is admitted
   EvictionHand hand;
   std::atomic<int64_t> evicted_rows{0};
   HashIndex index;
-  std::unique_ptr<RowStore> rows;  // null until initialized
+  std::unique_ptr<RowStore> rows;      // null until initialized
   std::unique_ptr<DeviceRows> device;  // null: rows are in CPU memory
 };
 

@@ -21,8 +21,7 @@ constexpr int64_t kPartitions = 1000;
 constexpr int64_t kMaxCount = std::numeric_limits<uint32_t>::max();
 
 uint32_t Saturated(int64_t x) {
-  return static_cast<uint32_t>(
-      std::min(kMaxCount, std::max<int64_t>(0, x)));
+  return static_cast<uint32_t>(std::min(kMaxCount, std::max<int64_t>(0, x)));
 }
 
 struct Entry {
@@ -66,9 +65,8 @@ Status ExportDeviceRows(EmbeddingTable::Impl* table,
   EV_RETURN_IF_ERROR(
       table->Named(table->device->Read(handles, 0, out->values.data())));
   for (size_t s = 0; s < slots.size(); ++s) {
-    EV_RETURN_IF_ERROR(table->Named(
-        table->device->Read(handles, 1 + table->FindSlot(slots[s]),
-                            out->slots[s].data())));
+    EV_RETURN_IF_ERROR(table->Named(table->device->Read(
+        handles, 1 + table->FindSlot(slots[s]), out->slots[s].data())));
   }
   return Status::OK();
 }
@@ -96,10 +94,10 @@ Status ImportDeviceRows(EmbeddingTable::Impl* table,
   const int64_t dim = table->dim();
   std::vector<float> staged(distinct.size() * dim);
   for (int column = 0; column <= static_cast<int>(source.size()); ++column) {
-    const float* from =
-        column == 0 ? values
-                    : source[column - 1] < 0 ? nullptr
-                                             : slot_values[source[column - 1]];
+    const float* from = column == 0 ? values
+                        : source[column - 1] < 0
+                            ? nullptr
+                            : slot_values[source[column - 1]];
     for (size_t k = 0; k < last.size(); ++k) {
       if (from != nullptr) {
         std::copy_n(from + last[k] * dim, dim, staged.data() + k * dim);

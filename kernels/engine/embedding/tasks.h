@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How this room cuts work: by its size alone, into tasks of some ten to a hundred
-// microseconds, never by the number of threads.
+// How this room cuts work: by its size alone, into tasks of some ten to a
+// hundred microseconds, never by the number of threads.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_TASKS_H_
 #define KERNELS_ENGINE_EMBEDDING_TASKS_H_
@@ -74,8 +74,8 @@ struct Piece {
   int64_t begin, end;
 };
 
-// Work on several items as tasks of about 'weight' units: an item of more is cut
-// into pieces, small ones share a task. Task i is pieces [starts[i],
+// Work on several items as tasks of about 'weight' units: an item of more is
+// cut into pieces, small ones share a task. Task i is pieces [starts[i],
 // starts[i + 1]).
 class TaskList {
  public:
@@ -92,13 +92,11 @@ class TaskList {
   // All of an item as one piece.
   void AddWhole(int item, int64_t weight) { AddPiece(item, 0, 0, weight); }
 
-  int64_t num_tasks() const {
-    return static_cast<int64_t>(starts_.size());
-  }
+  int64_t num_tasks() const { return static_cast<int64_t>(starts_.size()); }
   template <typename Body>  // void(const Piece&)
   void ForEachPiece(int64_t task, const Body& body) const {
-    const size_t end = task + 1 < num_tasks() ? starts_[task + 1]
-                                              : pieces_.size();
+    const size_t end =
+        task + 1 < num_tasks() ? starts_[task + 1] : pieces_.size();
     for (size_t p = starts_[task]; p < end; ++p) body(pieces_[p]);
   }
 
@@ -119,7 +117,8 @@ class TaskList {
 };
 
 // body(piece) for every piece. The body returns nothing, or a Status: then the
-// result is the first task's error, in task order, and a task stops at its first.
+// result is the first task's error, in task order, and a task stops at its
+// first.
 template <typename Body>
 auto RunPieces(Parallel* parallel, const TaskList& list, const Body& body)
     -> decltype(body(Piece{})) {

@@ -21,8 +21,9 @@ int64_t FloorMod(int64_t key, int64_t n) {
 }
 
 std::vector<int64_t> SomeKeys() {
-  std::vector<int64_t> keys = {0, 1, -1, kLowest, kLowest + 1, kHighest,
-                               kHighest - 1, 999, 1000, -1000, -1001};
+  std::vector<int64_t> keys = {0,           1,        -1,           kLowest,
+                               kLowest + 1, kHighest, kHighest - 1, 999,
+                               1000,        -1000,    -1001};
   std::mt19937_64 random(1);
   for (int i = 0; i < 3000; ++i) {
     keys.push_back(static_cast<int64_t>(random()) >> (random() % 64));
@@ -31,8 +32,21 @@ std::vector<int64_t> SomeKeys() {
 }
 
 TEST(FastModuloTest, EqualsDivision) {
-  std::vector<int64_t> divisors = {1, 2, 3, 5, 7, 8, 10, 16, 641, 1000, 1024,
-                                   65535, 65536, 65537, 1000003,
+  std::vector<int64_t> divisors = {1,
+                                   2,
+                                   3,
+                                   5,
+                                   7,
+                                   8,
+                                   10,
+                                   16,
+                                   641,
+                                   1000,
+                                   1024,
+                                   65535,
+                                   65536,
+                                   65537,
+                                   1000003,
                                    (int64_t{1} << 30) + 1,
                                    (int64_t{1} << 31) - 1};
   for (int64_t n = 1; n < 130; ++n) divisors.push_back(n);

@@ -37,7 +37,7 @@ struct Dedup {
   int32_t* inverse;
   int32_t* counts;
   uint32_t* table;  // position in unique + 1; 0: empty
-  size_t mask;  // slots - 1
+  size_t mask;      // slots - 1
   uint32_t num_unique = 0;
 
   size_t SlotOf(size_t i) const { return MixKey(ids[i]) & mask; }
@@ -58,9 +58,8 @@ struct Dedup {
     uint32_t is_new = 0u - static_cast<uint32_t>(entry == 0);
     const uint32_t compared = entry - 1 - is_new;
     const uint64_t differs = static_cast<uint64_t>(unique[compared] ^ id) &
-                             ~static_cast<uint64_t>(
-                                 static_cast<int64_t>(
-                                     static_cast<int32_t>(is_new)));
+                             ~static_cast<uint64_t>(static_cast<int64_t>(
+                                 static_cast<int32_t>(is_new)));
     if (__builtin_expect(differs != 0, 0)) {
       slot = Probe(slot, id);
       entry = table[slot];
@@ -71,8 +70,7 @@ struct Dedup {
     table[slot] = position + 1;
     inverse[i] = static_cast<int32_t>(position);
     if (kCounts) {
-      counts[position] =
-          (counts[position] & ~static_cast<int32_t>(is_new)) + 1;
+      counts[position] = (counts[position] & ~static_cast<int32_t>(is_new)) + 1;
     }
     num_unique -= is_new;
   }

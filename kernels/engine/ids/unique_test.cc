@@ -20,8 +20,7 @@ void Check(Unique* dedup, const std::vector<Id>& ids) {
   std::vector<int32_t> expected_counts, expected_inverse;
   std::unordered_map<int64_t, int32_t> seen;
   for (Id id : ids) {
-    const auto it =
-        seen.emplace(id, static_cast<int32_t>(expected.size()));
+    const auto it = seen.emplace(id, static_cast<int32_t>(expected.size()));
     if (it.second) {
       expected.push_back(id);
       expected_counts.push_back(0);

@@ -32,8 +32,8 @@ struct AdadeltaRule {
   EV_HOST_DEVICE void operator()(float grad, float* value, float* accum,
                                  float* accum_update) const {
     *accum = *accum * rho + (grad * grad) * (1.0f - rho);
-    const float update = RuleSqrt(*accum_update + epsilon) /
-                         RuleSqrt(*accum + epsilon) * grad;
+    const float update =
+        RuleSqrt(*accum_update + epsilon) / RuleSqrt(*accum + epsilon) * grad;
     *value -= update * learning_rate;
     *accum_update = *accum_update * rho + (update * update) * (1.0f - rho);
   }

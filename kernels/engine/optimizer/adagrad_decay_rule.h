@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeepRec's AdagradDecay: Adagrad whose accumulator forgets, so that training which
-// never ends does not come to rest.
+// DeepRec's AdagradDecay: Adagrad whose accumulator forgets, so that training
+// which never ends does not come to rest.
 //
 //   once for each multiple of decay_step that global_step has reached and this
 //   element has not yet applied (decay_power counts those applied):

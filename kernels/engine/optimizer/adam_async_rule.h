@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeepRec's AdamAsync: Adam whose powers of beta belong to each variable instead of
-// the whole model (the caller keeps them and gives them as hyperparameters), so
-// asynchronous workers do not share two hot scalars.
+// DeepRec's AdamAsync: Adam whose powers of beta belong to each variable
+// instead of the whole model (the caller keeps them and gives them as
+// hyperparameters), so asynchronous workers do not share two hot scalars.
 //
-// With sparse_rmsprop, sparse rows are updated without momentum, in RMSProp's way
-// and without a bias correction; m stays as it is:
+// With sparse_rmsprop, sparse rows are updated without momentum, in RMSProp's
+// way and without a bias correction; m stays as it is:
 //
 //   v = v * beta2 + g * g * (1 - beta2)
 //   w -= lr * g / (sqrt(v) + epsilon)

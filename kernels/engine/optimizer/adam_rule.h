@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adam, as tf.train.AdamOptimizer treats a sparse gradient, for the rows that have
-// one (lazily; stock also decays the moments of all other rows):
+// Adam, as tf.train.AdamOptimizer treats a sparse gradient, for the rows that
+// have one (lazily; stock also decays the moments of all other rows):
 //
 //   lr_t = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
 //   m = m * beta1 + g * (1 - beta1)
@@ -27,9 +27,8 @@ struct AdamRule {
 
   // hyper: lr, beta1, beta2, epsilon, beta1_power, beta2_power.
   static AdamRule FromHyper(const float* hyper) {
-    return AdamRule{
-        hyper[0] * RuleSqrt(1.0f - hyper[5]) / (1.0f - hyper[4]), hyper[1],
-        hyper[2], hyper[3]};
+    return AdamRule{hyper[0] * RuleSqrt(1.0f - hyper[5]) / (1.0f - hyper[4]),
+                    hyper[1], hyper[2], hyper[3]};
   }
   static const char* CheckHyper(const float*) { return nullptr; }
 

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AdamW, Adam with decoupled weight decay (Loshchilov and Hutter): the decay is
-// scaled by the learning rate, reads the value before the step and does not enter
-// the moments. Lazily: a row decays only in the steps in which it has a gradient.
+// scaled by the learning rate, reads the value before the step and does not
+// enter the moments. Lazily: a row decays only in the steps in which it has a
+// gradient.
 //
 //   m, v as Adam
 //   w -= lr_t * m / (sqrt(v) + epsilon) + lr * weight_decay * w
@@ -32,8 +33,8 @@ struct AdamWRule {
   EV_HOST_DEVICE void operator()(float grad, float* value, float* m,
                                  float* v) const {
     adam.Moments(grad, m, v);
-    *value -= adam.step_size * *m / (RuleSqrt(*v) + adam.epsilon) +
-              decay * *value;
+    *value -=
+        adam.step_size * *m / (RuleSqrt(*v) + adam.epsilon) + decay * *value;
   }
 };
 

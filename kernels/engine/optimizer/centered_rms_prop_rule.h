@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Centered RMSProp, as TensorFlow's SparseApplyCenteredRMSProp: the mean gradient
-// is taken off its mean square.
+// Centered RMSProp, as TensorFlow's SparseApplyCenteredRMSProp: the mean
+// gradient is taken off its mean square.
 //
 //   ms = ms * rho + g * g * (1 - rho)
 //   mg = mg * rho + g * (1 - rho)
@@ -31,8 +31,8 @@ struct CenteredRmsPropRule {
   }
   static const char* CheckHyper(const float*) { return nullptr; }
 
-  EV_HOST_DEVICE void operator()(float grad, float* value, float* mg,
-                                 float* ms, float* mom) const {
+  EV_HOST_DEVICE void operator()(float grad, float* value, float* mg, float* ms,
+                                 float* mom) const {
     *ms = *ms * rho + (grad * grad) * (1.0f - rho);
     *mg = *mg * rho + grad * (1.0f - rho);
     const float variance = *ms + epsilon - *mg * *mg;

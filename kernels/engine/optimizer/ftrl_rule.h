@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// FTRL-proximal, as TensorFlow's SparseApplyFtrl and SparseApplyFtrlV2 (the second
-// is the first with l2_shrinkage):
+// FTRL-proximal, as TensorFlow's SparseApplyFtrl and SparseApplyFtrlV2 (the
+// second is the first with l2_shrinkage):
 //
 //   gs = g + 2 * l2_shrinkage * w
 //   n' = n + g * g

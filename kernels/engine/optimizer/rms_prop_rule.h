@@ -32,8 +32,7 @@ struct RmsPropRule {
   EV_HOST_DEVICE void operator()(float grad, float* value, float* ms,
                                  float* mom) const {
     *ms = *ms * rho + (grad * grad) * (1.0f - rho);
-    *mom = *mom * momentum +
-           learning_rate * grad / RuleSqrt(*ms + epsilon);
+    *mom = *mom * momentum + learning_rate * grad / RuleSqrt(*ms + epsilon);
     *value -= *mom;
   }
 };

@@ -101,12 +101,18 @@ class TypedRowRule : public RowRule {
   int num_slots() const override { return Rule::kNumSlots; }
   void Apply(const RowBlock& block) const override {
     switch (block.dim) {
-      case 8: return ApplyToRows<8>(rule_, block);
-      case 16: return ApplyToRows<16>(rule_, block);
-      case 32: return ApplyToRows<32>(rule_, block);
-      case 64: return ApplyToRows<64>(rule_, block);
-      case 128: return ApplyToRows<128>(rule_, block);
-      default: return ApplyToRows<0>(rule_, block);
+      case 8:
+        return ApplyToRows<8>(rule_, block);
+      case 16:
+        return ApplyToRows<16>(rule_, block);
+      case 32:
+        return ApplyToRows<32>(rule_, block);
+      case 64:
+        return ApplyToRows<64>(rule_, block);
+      case 128:
+        return ApplyToRows<128>(rule_, block);
+      default:
+        return ApplyToRows<0>(rule_, block);
     }
   }
 

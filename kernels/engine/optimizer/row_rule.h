@@ -19,8 +19,8 @@ namespace ev {
 // Rows to update. A row is 'dim' floats of value at rows[i] and 'dim' floats of
 // slot k at rows[i] + slot_offsets[k]; none of these overlap.
 struct RowBlock {
-  float* const* rows = nullptr;           // [num_rows], all different
-  const float* grads = nullptr;           // [num_rows, dim]
+  float* const* rows = nullptr;  // [num_rows], all different
+  const float* grads = nullptr;  // [num_rows, dim]
   int64_t num_rows = 0;
   int64_t dim = 0;
   const int64_t* slot_offsets = nullptr;  // one per slot of the rule, in floats

@@ -27,8 +27,8 @@ std::unique_ptr<const RowRule> Make(const std::string& name,
   return rule;
 }
 
-// One row whose slots lie in reverse order behind the value, so that a rule which
-// mixes up its slots is seen.
+// One row whose slots lie in reverse order behind the value, so that a rule
+// which mixes up its slots is seen.
 class Row {
  public:
   Row(int64_t dim, float value, const std::vector<float>& slots)
@@ -125,7 +125,10 @@ std::vector<float> AdamHyper(int step, float last) {
 
 std::vector<RuleCase> Cases() {
   return {
-      {"SGD", {0.1f}, {}, [](double g, int, Element* e) { (*e)[0] -= 0.1 * g; },
+      {"SGD",
+       {0.1f},
+       {},
+       [](double g, int, Element* e) { (*e)[0] -= 0.1 * g; },
        nullptr},
       {"Momentum",
        {0.1f, 0.9f, 0.0f},
@@ -226,8 +229,7 @@ std::vector<RuleCase> Cases() {
        {0.0f, 0.0f},
        [](double g, int, Element* e) {
          (*e)[1] += 0.1 * (g * g - (*e)[1]);
-         const double u =
-             g * std::sqrt(((*e)[2] + 1e-3) / ((*e)[1] + 1e-3));
+         const double u = g * std::sqrt(((*e)[2] + 1e-3) / ((*e)[1] + 1e-3));
          (*e)[2] += 0.1 * (u * u - (*e)[2]);
          (*e)[0] -= 0.1 * u;
        },
@@ -273,7 +275,8 @@ TEST_P(RowRuleTest, FollowsTheFormula) {
 // the dim: vector code and remainder agree.
 TEST_P(RowRuleTest, AnElementDoesNotDependOnItsNeighbours) {
   const RuleCase& c = GetParam();
-  const auto rule = Make(c.name, c.hyper_of_step ? c.hyper_of_step(3) : c.hyper);
+  const auto rule =
+      Make(c.name, c.hyper_of_step ? c.hyper_of_step(3) : c.hyper);
   Row one(1, 0.7f, c.slots);
   one.Apply(*rule, {0.37f});
   for (int64_t dim : {5, 8, 16, 19, 64}) {
@@ -290,7 +293,8 @@ TEST_P(RowRuleTest, AnElementDoesNotDependOnItsNeighbours) {
 
 TEST_P(RowRuleTest, NotANumberStaysInItsElement) {
   const RuleCase& c = GetParam();
-  const auto rule = Make(c.name, c.hyper_of_step ? c.hyper_of_step(0) : c.hyper);
+  const auto rule =
+      Make(c.name, c.hyper_of_step ? c.hyper_of_step(0) : c.hyper);
   Row row(16, 0.5f, c.slots), clean(16, 0.5f, c.slots);
   std::vector<float> grad(16, 0.25f);
   clean.Apply(*rule, grad);
@@ -342,9 +346,9 @@ TEST(RowRuleByHandTest, MomentumAndNesterov) {
   Row plain(1, 1.0f, {2.0f}), nesterov(1, 1.0f, {2.0f});
   plain.Apply(*Make("Momentum", {0.25f, 0.5f, 0.0f}), {1.0f});
   nesterov.Apply(*Make("Momentum", {0.25f, 0.5f, 1.0f}), {1.0f});
-  EXPECT_EQ(2.0f, plain.slot(0, 0));      // 2 * 0.5 + 1
-  EXPECT_EQ(0.5f, plain.value(0));        // 1 - 0.25 * 2
-  EXPECT_EQ(0.5f, nesterov.value(0));     // 1 - 0.25 * (1 + 0.5 * 2)
+  EXPECT_EQ(2.0f, plain.slot(0, 0));   // 2 * 0.5 + 1
+  EXPECT_EQ(0.5f, plain.value(0));     // 1 - 0.25 * 2
+  EXPECT_EQ(0.5f, nesterov.value(0));  // 1 - 0.25 * (1 + 0.5 * 2)
 }
 
 TEST(RowRuleByHandTest, AdamOfFirstStepMovesByTheLearningRate) {
@@ -357,8 +361,7 @@ TEST(RowRuleByHandTest, AdamOfFirstStepMovesByTheLearningRate) {
 
 TEST(RowRuleByHandTest, AdamAsyncWithoutMomentumLeavesM) {
   Row row(1, 1.0f, {5.0f, 0.0f});
-  row.Apply(*Make("AdamAsync",
-                  {0.125f, 0.5f, 0.75f, 0.0f, 0.5f, 0.75f, 1.0f}),
+  row.Apply(*Make("AdamAsync", {0.125f, 0.5f, 0.75f, 0.0f, 0.5f, 0.75f, 1.0f}),
             {2.0f});
   EXPECT_EQ(5.0f, row.slot(0, 0));
   EXPECT_EQ(1.0f, row.slot(1, 0));

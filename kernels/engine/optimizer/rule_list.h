@@ -61,10 +61,10 @@ template <typename Visitor>
 Status VisitRule(const std::string& name, Span<const float> hyper,
                  Visitor&& visitor) {
   namespace internal = rule_list_internal;
-#define EV_VISIT_RULE(Rule)                                 \
-  if (name == Rule::kName) {                                \
-    EV_RETURN_IF_ERROR(internal::Check<Rule>(hyper));       \
-    return internal::Visit<Rule>(hyper, visitor);           \
+#define EV_VISIT_RULE(Rule)                           \
+  if (name == Rule::kName) {                          \
+    EV_RETURN_IF_ERROR(internal::Check<Rule>(hyper)); \
+    return internal::Visit<Rule>(hyper, visitor);     \
   }
 #define EV_VISIT_RULE_OF_TWO(Rule, condition)               \
   if (name == Rule<true>::kName) {                          \

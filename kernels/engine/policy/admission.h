@@ -26,9 +26,10 @@ struct AdmissionOptions {
   float no_permission = 0.0f;
 
   // kBloom only.
-  int64_t max_keys = 0;         // that the filter is made for
-  double false_positive = 0.0;  // in (0, 1): of keys, when max_keys were counted
-  int counter_bits = 64;        // 8, 16, 32 or 64
+  int64_t max_keys = 0;  // that the filter is made for
+  double false_positive =
+      0.0;                // in (0, 1): of keys, when max_keys were counted
+  int counter_bits = 64;  // 8, 16, 32 or 64
 
   bool filters() const { return filter != Filter::kNone; }
 };

@@ -97,8 +97,7 @@ void CountingBloomFilter::AddTo(uint64_t place, uint64_t occurrences) {
   do {
     if (before == kMax) return;
     const uint64_t room = kMax - before;
-    after = occurrences >= room ? kMax
-                                : static_cast<T>(before + occurrences);
+    after = occurrences >= room ? kMax : static_cast<T>(before + occurrences);
   } while (!__atomic_compare_exchange_n(counter, &before, after, true,
                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
@@ -116,10 +115,18 @@ void CountingBloomFilter::Add(int64_t key, int64_t occurrences) {
   for (int i = 0; i < count; ++i) {
     const uint64_t more = static_cast<uint64_t>(occurrences);
     switch (counter_bits_) {
-      case 8: AddTo<uint8_t>(places[i], more); break;
-      case 16: AddTo<uint16_t>(places[i], more); break;
-      case 32: AddTo<uint32_t>(places[i], more); break;
-      default: AddTo<uint64_t>(places[i], more); break;
+      case 8:
+        AddTo<uint8_t>(places[i], more);
+        break;
+      case 16:
+        AddTo<uint16_t>(places[i], more);
+        break;
+      case 32:
+        AddTo<uint32_t>(places[i], more);
+        break;
+      default:
+        AddTo<uint64_t>(places[i], more);
+        break;
     }
   }
 }
@@ -131,10 +138,18 @@ int64_t CountingBloomFilter::Count(int64_t key) const {
   for (int i = 0; i < count; ++i) {
     uint64_t at;
     switch (counter_bits_) {
-      case 8: at = At<uint8_t>(places[i]); break;
-      case 16: at = At<uint16_t>(places[i]); break;
-      case 32: at = At<uint32_t>(places[i]); break;
-      default: at = At<uint64_t>(places[i]); break;
+      case 8:
+        at = At<uint8_t>(places[i]);
+        break;
+      case 16:
+        at = At<uint16_t>(places[i]);
+        break;
+      case 32:
+        at = At<uint32_t>(places[i]);
+        break;
+      default:
+        at = At<uint64_t>(places[i]);
+        break;
     }
     least = std::min(least, at);
   }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How often was a key seen, in memory that does not depend on the number of
-// keys? Each key adds to k of m shared counters; the smallest of its counters is
-// what it was seen at most. So a count may be too high, never too low.
+// keys? Each key adds to k of m shared counters; the smallest of its counters
+// is what it was seen at most. So a count may be too high, never too low.
 //
 // For n keys and a probability p of a wrong count:
 //   k = ceil(|log2 p|),  m = ceil(n * |ln p| / (ln 2)^2).

@@ -45,8 +45,8 @@ inline bool IsWeak(const float* row, int64_t dim, float threshold) {
   return 0.5 * squares < threshold;
 }
 
-// Rows with a smaller rank go first. A rank is unique in a table, since hashes of
-// distinct keys are: what goes does not depend on where rows lie.
+// Rows with a smaller rank go first. A rank is unique in a table, since hashes
+// of distinct keys are: what goes does not depend on where rows lie.
 using EvictionRank = std::tuple<uint64_t, uint64_t, uint64_t>;
 
 // step: of the update that fills the table. Among the least frequent a row of

@@ -127,9 +127,9 @@ TEST_P(TableContract, EmptyTableHasNothing) {
 TEST_P(TableContract, EveryInt64IsAKey) {
   const int64_t lowest = std::numeric_limits<int64_t>::min();
   const int64_t highest = std::numeric_limits<int64_t>::max();
-  const Keys extremes = {0,          -1,          1,           lowest,
-                         highest,    lowest + 1,  highest - 1, 1ll << 32,
-                         -(1ll << 32), 0xFFFFFFFFll};
+  const Keys extremes = {
+      0,          -1,          1,         lowest,       highest,
+      lowest + 1, highest - 1, 1ll << 32, -(1ll << 32), 0xFFFFFFFFll};
   CheckFind(extremes);
   for (int64_t key : extremes) Insert({key});
   Insert(extremes);

@@ -78,8 +78,7 @@ Status CheckpointReader::Open(const std::string& prefix,
   if (!found || !result->header_.ParseFromString(header)) {
     return DataLoss(index, " has no header");
   }
-  if (result->header_.endianness() !=
-      tensorflow::BundleHeaderProto::LITTLE) {
+  if (result->header_.endianness() != tensorflow::BundleHeaderProto::LITTLE) {
     return tensorflow::errors::Unimplemented(
         index, " was written by a machine of another byte order");
   }
@@ -117,8 +116,7 @@ Status CheckpointReader::Open(const std::string& name,
     return DataLoss("checkpoint ", prefix_, ": the entry of tensor ", name,
                     " cannot be read");
   }
-  if (entry.slices_size() > 0 ||
-      tensorflow::DataTypeSize(entry.dtype()) == 0) {
+  if (entry.slices_size() > 0 || tensorflow::DataTypeSize(entry.dtype()) == 0) {
     return tensorflow::errors::Unimplemented(
         "checkpoint ", prefix_, ": tensor ", name, " is ",
         entry.slices_size() > 0 ? "saved in slices" : "of type ",

@@ -3,11 +3,12 @@
 //
 // Reads tensors of a TensorFlow V2 checkpoint in pieces.
 //
-// TensorFlow's own reader gives whole tensors, and its header is not part of the
-// installed package. The format is small: <prefix>.index is a sorted table from a
-// tensor's name to a BundleEntryProto (type, shape, file, offset, size, checksum),
-// under the empty name a BundleHeaderProto; <prefix>.data-00000-of-00001 and so on
-// hold the elements as they lie in memory.
+// TensorFlow's own reader gives whole tensors, and its header is not part of
+// the installed package. The format is small: <prefix>.index is a sorted table
+// from a tensor's name to a BundleEntryProto (type, shape, file, offset, size,
+// checksum), under the empty name a BundleHeaderProto;
+// <prefix>.data-00000-of-00001 and so on hold the elements as they lie in
+// memory.
 
 #ifndef KERNELS_TF_BRIDGE_CHECKPOINT_READER_H_
 #define KERNELS_TF_BRIDGE_CHECKPOINT_READER_H_

@@ -14,8 +14,8 @@
 namespace embedding_variable {
 namespace {
 
-// One call's tasks. A helper may start after the call has returned: it then finds
-// no task left and touches nothing but this.
+// One call's tasks. A helper may start after the call has returned: it then
+// finds no task left and touches nothing but this.
 struct Tasks {
   Tasks(int64_t n, const std::function<void(int64_t)>* b)
       : num_tasks(n), body(b) {}
@@ -36,8 +36,7 @@ struct Tasks {
       ++finished;
     }
     if (finished == 0) return;
-    const int64_t before =
-        done.fetch_add(finished, std::memory_order_acq_rel);
+    const int64_t before = done.fetch_add(finished, std::memory_order_acq_rel);
     if (before + finished == num_tasks) {
       std::lock_guard<std::mutex> lock(mutex);
       all_done.notify_all();
@@ -61,8 +60,7 @@ PoolParallel::PoolParallel(
 
 void PoolParallel::For(int64_t num_tasks,
                        const std::function<void(int64_t)>& body) {
-  const int64_t helpers =
-      std::min<int64_t>(num_threads_ - 1, num_tasks - 1);
+  const int64_t helpers = std::min<int64_t>(num_threads_ - 1, num_tasks - 1);
   if (helpers <= 0 || pool_ == nullptr) {
     for (int64_t i = 0; i < num_tasks; ++i) body(i);
     return;

@@ -13,13 +13,12 @@
 namespace embedding_variable {
 
 // TensorFlow's intra-op threads behind the engine's interface. The caller takes
-// tasks too and finishes all of them alone when no worker is free, so For() makes
-// progress in any thread, a worker of the same pool included.
+// tasks too and finishes all of them alone when no worker is free, so For()
+// makes progress in any thread, a worker of the same pool included.
 class PoolParallel : public ev::Parallel {
  public:
   explicit PoolParallel(tensorflow::OpKernelContext* context)
-      : PoolParallel(
-            *context->device()->tensorflow_cpu_worker_threads()) {}
+      : PoolParallel(*context->device()->tensorflow_cpu_worker_threads()) {}
   explicit PoolParallel(
       const tensorflow::DeviceBase::CpuWorkerThreads& workers);
 

@@ -20,8 +20,7 @@ namespace {
 
 class PoolParallelTest : public ::testing::TestWithParam<int> {
  protected:
-  PoolParallelTest()
-      : pool_(tensorflow::Env::Default(), "test", GetParam()) {
+  PoolParallelTest() : pool_(tensorflow::Env::Default(), "test", GetParam()) {
     workers_.num_threads = GetParam();
     workers_.workers = &pool_;
   }
@@ -111,8 +110,7 @@ TEST_P(PoolParallelTest, WorksInsideEveryWorkerAtOnce) {
   EXPECT_EQ(2 * GetParam() * 3 * 1225, sum);
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, PoolParallelTest,
-                         ::testing::Values(1, 2, 8));
+INSTANTIATE_TEST_SUITE_P(Threads, PoolParallelTest, ::testing::Values(1, 2, 8));
 
 }  // namespace
 }  // namespace embedding_variable

@@ -33,8 +33,8 @@ inline tensorflow::Status ToTf(const ev::Status& status) {
       code = tensorflow::error::RESOURCE_EXHAUSTED;
       break;
     case ev::StatusCode::kOutOfRange:
-      // MonitoredTrainingSession and Estimator take TensorFlow's OUT_OF_RANGE for
-      // the end of the input and would stop training without a word.
+      // MonitoredTrainingSession and Estimator take TensorFlow's OUT_OF_RANGE
+      // for the end of the input and would stop training without a word.
       code = tensorflow::error::INVALID_ARGUMENT;
       break;
     case ev::StatusCode::kUnimplemented:

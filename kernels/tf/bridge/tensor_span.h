@@ -25,8 +25,8 @@ struct TfTypeOf<int64_t> {
   using type = tensorflow::int64;
 };
 
-// The elements of `tensor` in row-major order. REQUIRES: its dtype is T. The view
-// lives as long as the tensor's buffer.
+// The elements of `tensor` in row-major order. REQUIRES: its dtype is T. The
+// view lives as long as the tensor's buffer.
 template <typename T>
 const T* Data(const tensorflow::Tensor& tensor) {
   return reinterpret_cast<const T*>(

@@ -49,11 +49,11 @@ class ApplyOp : public OpKernel {
         context,
         num_plans_ <= 1 && plan_tables_.size() == num_plans_ * num_tables_,
         tensorflow::errors::InvalidArgument(
-            num_plans_, " plans and ", plan_tables_.size(),
-            " plan tables for ", num_tables_, " tables"));
+            num_plans_, " plans and ", plan_tables_.size(), " plan tables for ",
+            num_tables_, " tables"));
     OP_REQUIRES(context, num_counts_ == 0 || num_counts_ == num_tables_,
-                tensorflow::errors::InvalidArgument(
-                    num_counts_, " counts for ", num_tables_, " tables"));
+                tensorflow::errors::InvalidArgument(num_counts_, " counts for ",
+                                                    num_tables_, " tables"));
     OP_REQUIRES_OK(context, GetSlotSpecs(context, num_tables_, &slots_));
   }
 
@@ -62,11 +62,11 @@ class ApplyOp : public OpKernel {
     std::vector<float> hyper(num_hyper_);
     for (int h = 0; h < num_hyper_; ++h) {
       const Tensor& scalar = context->input(3 * n + h);
-      OP_REQUIRES(context, scalar.dims() == 0,
-                  tensorflow::errors::InvalidArgument(
-                      rule_, ": hyperparameter ", h,
-                      " must be a scalar, got shape ",
-                      scalar.shape().DebugString()));
+      OP_REQUIRES(
+          context, scalar.dims() == 0,
+          tensorflow::errors::InvalidArgument(rule_, ": hyperparameter ", h,
+                                              " must be a scalar, got shape ",
+                                              scalar.shape().DebugString()));
       hyper[h] = scalar.scalar<float>()();
     }
     const Tensor& step = context->input(3 * n + num_hyper_);
@@ -76,8 +76,7 @@ class ApplyOp : public OpKernel {
                     step.shape().DebugString()));
     const ev::LookupPlan* plan = nullptr;
     if (num_plans_ > 0) {
-      OP_REQUIRES_OK(context,
-                     GetPlan(context, 3 * n + num_hyper_ + 1, &plan));
+      OP_REQUIRES_OK(context, GetPlan(context, 3 * n + num_hyper_ + 1, &plan));
     }
 
     std::vector<EvResourcePtr> resources(n);
@@ -87,16 +86,16 @@ class ApplyOp : public OpKernel {
       OP_REQUIRES_OK(context,
                      MakeInput(context, k, *resources[k], plan, &inputs[k]));
       for (int j = 0; j < k; ++j) {
-        OP_REQUIRES(context, inputs[j].table != inputs[k].table,
-                    BadInput(resources[k]->name(),
-                             "is updated twice by one op"));
+        OP_REQUIRES(
+            context, inputs[j].table != inputs[k].table,
+            BadInput(resources[k]->name(), "is updated twice by one op"));
       }
     }
     PoolParallel parallel(context);
-    OP_REQUIRES_OK(context,
-                   ToTf(ev::ApplyRule(rule_, hyper, inputs, slots_,
-                                      step.scalar<tensorflow::int64>()(),
-                                      &parallel)));
+    OP_REQUIRES_OK(
+        context,
+        ToTf(ev::ApplyRule(rule_, hyper, inputs, slots_,
+                           step.scalar<tensorflow::int64>()(), &parallel)));
   }
 
  private:
@@ -110,8 +109,8 @@ class ApplyOp : public OpKernel {
     in->table = resource.table().get();
     in->keys = SpanOf<int64_t>(keys);
     if (num_counts_ > 0) {
-      const Tensor& counts = context->input(3 * num_tables_ + num_hyper_ + 1 +
-                                            num_plans_ + k);
+      const Tensor& counts =
+          context->input(3 * num_tables_ + num_hyper_ + 1 + num_plans_ + k);
       TF_RETURN_IF_ERROR(CheckVectorOf(counts, keys.dim_size(0),
                                        resource.name(), "the counts"));
       in->counts = Data<int64_t>(counts);

@@ -22,8 +22,8 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Moves the vector into output `output`. Its memory is given back at once: with a
-// large table the copies would otherwise exist side by side.
+// Moves the vector into output `output`. Its memory is given back at once: with
+// a large table the copies would otherwise exist side by side.
 template <typename T>
 Status MoveToOutput(OpKernelContext* context, int output,
                     const TensorShape& shape, std::vector<T>* values) {
@@ -37,9 +37,9 @@ Status MoveToOutput(OpKernelContext* context, int output,
 template <typename T>
 Status MoveToOutput(OpKernelContext* context, int output,
                     std::vector<T>* values) {
-  return MoveToOutput(
-      context, output,
-      TensorShape({static_cast<int64_t>(values->size())}), values);
+  return MoveToOutput(context, output,
+                      TensorShape({static_cast<int64_t>(values->size())}),
+                      values);
 }
 
 class ExportOp : public OpKernel {
@@ -59,9 +59,8 @@ class ExportOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    ToTf(resource->table()->Export(slot_names_, &snapshot)));
     TensorShape rows;
-    OP_REQUIRES_OK(context,
-                   MatrixShape(snapshot.keys.size(), resource->dim(),
-                               resource->name(), &rows));
+    OP_REQUIRES_OK(context, MatrixShape(snapshot.keys.size(), resource->dim(),
+                                        resource->name(), &rows));
     OP_REQUIRES_OK(context, MoveToOutput(context, 0, &snapshot.keys));
     OP_REQUIRES_OK(context, MoveToOutput(context, 1, rows, &snapshot.values));
     OP_REQUIRES_OK(context, MoveToOutput(context, 2, &snapshot.versions));
@@ -129,12 +128,11 @@ class ImportOp : public OpKernel {
       slot_values[s] = Data<float>(tensor);
     }
     if (clear_) OP_REQUIRES_OK(context, ToTf(resource->table()->Clear()));
-    OP_REQUIRES_OK(
-        context,
-        ToTf(resource->table()->Import(
-            SpanOf<int64_t>(keys), Data<float>(values), slots, slot_values,
-            SpanOf<int64_t>(versions), SpanOf<int64_t>(frequencies), part_,
-            num_parts_)));
+    OP_REQUIRES_OK(context,
+                   ToTf(resource->table()->Import(
+                       SpanOf<int64_t>(keys), Data<float>(values), slots,
+                       slot_values, SpanOf<int64_t>(versions),
+                       SpanOf<int64_t>(frequencies), part_, num_parts_)));
   }
 
  private:
@@ -146,8 +144,7 @@ class ImportOp : public OpKernel {
 
 class ImportFilteredOp : public OpKernel {
  public:
-  explicit ImportFilteredOp(OpKernelConstruction* context)
-      : OpKernel(context) {
+  explicit ImportFilteredOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("part", &part_));
     OP_REQUIRES_OK(context, context->GetAttr("num_parts", &num_parts_));
   }
@@ -159,8 +156,8 @@ class ImportFilteredOp : public OpKernel {
     const Tensor& keys = context->input(1);
     OP_REQUIRES_OK(context, CheckVector(keys, name, "the keys"));
     const Tensor& versions = context->input(2);
-    OP_REQUIRES_OK(context, CheckMeta(versions, keys.dim_size(0), name,
-                                      "the versions"));
+    OP_REQUIRES_OK(context,
+                   CheckMeta(versions, keys.dim_size(0), name, "the versions"));
     const Tensor& frequencies = context->input(3);
     OP_REQUIRES_OK(context, CheckMeta(frequencies, keys.dim_size(0), name,
                                       "the frequencies"));
@@ -175,8 +172,8 @@ class ImportFilteredOp : public OpKernel {
   int num_parts_ = 1;
 };
 
-REGISTER_KERNEL_BUILDER(
-    Name("EvImportFiltered").Device(tensorflow::DEVICE_CPU), ImportFilteredOp);
+REGISTER_KERNEL_BUILDER(Name("EvImportFiltered").Device(tensorflow::DEVICE_CPU),
+                        ImportFilteredOp);
 REGISTER_KERNEL_BUILDER(Name("EvExport").Device(tensorflow::DEVICE_CPU),
                         ExportOp);
 REGISTER_KERNEL_BUILDER(Name("EvImport").Device(tensorflow::DEVICE_CPU),

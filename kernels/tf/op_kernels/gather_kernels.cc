@@ -79,10 +79,9 @@ class GetMetaOp : public OpKernel {
     Tensor wide;
     ev::Span<const int64_t> keys;
     OP_REQUIRES_OK(context, KeysOf(context, ids, &wide, &keys));
-    OP_REQUIRES_OK(context,
-                   ToTf(resource->table()->GetMeta(
-                       keys, MutableData<int64_t>(frequencies),
-                       MutableData<int64_t>(versions))));
+    OP_REQUIRES_OK(context, ToTf(resource->table()->GetMeta(
+                                keys, MutableData<int64_t>(frequencies),
+                                MutableData<int64_t>(versions))));
   }
 };
 

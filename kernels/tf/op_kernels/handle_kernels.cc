@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvHandle, EvInitialize, EvIsInitialized, EvShape, EvStats, EvPolicyStats, EvEvict.
+// EvHandle, EvInitialize, EvIsInitialized, EvShape, EvStats, EvPolicyStats,
+// EvEvict.
 
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
@@ -38,8 +39,8 @@ class HandleOp : public OpKernel {
         storage == "hbm" ? ev::RowStorage::kHbm : ev::RowStorage::kDram;
     OP_REQUIRES_OK(context, context->GetAttr("record_frequency",
                                              &options_.record_frequency));
-    OP_REQUIRES_OK(context, context->GetAttr("record_version",
-                                             &options_.record_version));
+    OP_REQUIRES_OK(
+        context, context->GetAttr("record_version", &options_.record_version));
     OP_REQUIRES_OK(context, GetPolicies(context));
     options_ = options_.Completed();
   }
@@ -65,13 +66,12 @@ class HandleOp : public OpKernel {
             got.record_version == options_.record_version &&
             got.admission == options_.admission &&
             got.capacity == options_.capacity,
-        BadInput(resource->name(),
-                 "two handles of this name differ: storage ",
+        BadInput(resource->name(), "two handles of this name differ: storage ",
                  StorageName(got), " and ", StorageName(options_), ", dim ",
-                 got.dim, " and ",
-                 options_.dim, ", record_frequency ", got.record_frequency,
-                 " and ", options_.record_frequency, ", record_version ",
-                 got.record_version, " and ", options_.record_version,
+                 got.dim, " and ", options_.dim, ", record_frequency ",
+                 got.record_frequency, " and ", options_.record_frequency,
+                 ", record_version ", got.record_version, " and ",
+                 options_.record_version,
                  ", or their filters or capacities do"));
     context->set_output(0, handle_);
   }
@@ -107,8 +107,8 @@ class HandleOp : public OpKernel {
     admission.false_positive = probability;
     options_.capacity.max_rows = max_rows;
     options_.capacity.max_bytes = max_bytes;
-    options_.capacity.strategy = strategy == "LRU" ? ev::CacheStrategy::kLru
-                                                   : ev::CacheStrategy::kLfu;
+    options_.capacity.strategy =
+        strategy == "LRU" ? ev::CacheStrategy::kLru : ev::CacheStrategy::kLfu;
     return Status::OK();
   }
 
@@ -140,13 +140,13 @@ class InitializeOp : public OpKernel {
     EvResourcePtr resource;
     OP_REQUIRES_OK(context, GetResource(context, 0, &resource));
     const Tensor& rows = context->input(1);
-    OP_REQUIRES(context,
-                rows.dims() == 2 && rows.dim_size(0) >= 1 &&
-                    rows.dim_size(1) == resource->dim(),
-                BadInput(resource->name(),
-                         "the default rows must have shape [R,",
-                         resource->dim(), "] with R >= 1, got ",
-                         rows.shape().DebugString()));
+    OP_REQUIRES(
+        context,
+        rows.dims() == 2 && rows.dim_size(0) >= 1 &&
+            rows.dim_size(1) == resource->dim(),
+        BadInput(resource->name(), "the default rows must have shape [R,",
+                 resource->dim(), "] with R >= 1, got ",
+                 rows.shape().DebugString()));
     OP_REQUIRES_OK(context, ToTf(resource->table()->Initialize(
                                 SpanOf<float>(rows), rows.dim_size(0))));
   }

@@ -49,14 +49,14 @@ class LookupSparseOp : public OpKernel {
     OP_REQUIRES_OK(context, context->GetAttr("dims", &dims_));
     std::vector<std::string> combiners;
     OP_REQUIRES_OK(context, context->GetAttr("combiners", &combiners));
-    OP_REQUIRES(
-        context,
-        dims_.size() == num_tables_ && combiners.size() == num_tables_ &&
-            (num_weights_ == 0 || num_weights_ == num_tables_),
-        tensorflow::errors::InvalidArgument(
-            "a lookup of ", num_tables_, " tables got ", dims_.size(),
-            " dims, ", combiners.size(), " combiners and ", num_weights_,
-            " weights"));
+    OP_REQUIRES(context,
+                dims_.size() == num_tables_ &&
+                    combiners.size() == num_tables_ &&
+                    (num_weights_ == 0 || num_weights_ == num_tables_),
+                tensorflow::errors::InvalidArgument(
+                    "a lookup of ", num_tables_, " tables got ", dims_.size(),
+                    " dims, ", combiners.size(), " combiners and ",
+                    num_weights_, " weights"));
     combiners_.resize(num_tables_);
     for (int t = 0; t < num_tables_; ++t) {
       OP_REQUIRES_OK(context, ParseCombiner(combiners[t], &combiners_[t]));
@@ -126,8 +126,8 @@ class LookupSparseOp : public OpKernel {
       }
       in->row_splits = Data<int64_t>(rows);
     } else {
-      TF_RETURN_IF_ERROR(CheckMatrix(rows, in->num_ids, 2, name,
-                                     "the indices of the ids"));
+      TF_RETURN_IF_ERROR(
+          CheckMatrix(rows, in->num_ids, 2, name, "the indices of the ids"));
       in->coo_indices = Data<int64_t>(rows);
     }
 
@@ -153,10 +153,10 @@ class LookupSparseGradOp : public OpKernel {
     int num_grads;
     OP_REQUIRES_OK(context, context->GetAttr("num_grads", &num_grads));
     OP_REQUIRES_OK(context, context->GetAttr("tables", &tables_));
-    OP_REQUIRES(context, tables_.size() == num_grads,
-                tensorflow::errors::InvalidArgument(
-                    num_grads, " gradients came with ", tables_.size(),
-                    " tables"));
+    OP_REQUIRES(
+        context, tables_.size() == num_grads,
+        tensorflow::errors::InvalidArgument(num_grads, " gradients came with ",
+                                            tables_.size(), " tables"));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -189,8 +189,8 @@ class LookupSparseGradOp : public OpKernel {
       OP_REQUIRES_OK(context,
                      MatrixShape(num_keys, options.dim, options.name, &shape));
       Tensor* out_grads = nullptr;
-      OP_REQUIRES_OK(context, context->allocate_output(num_grads + k, shape,
-                                                       &out_grads));
+      OP_REQUIRES_OK(
+          context, context->allocate_output(num_grads + k, shape, &out_grads));
       unique_grads[t] = MutableData<float>(out_grads);
     }
     PoolParallel parallel(context);
@@ -214,8 +214,7 @@ class LookupSparseWeightGradOp : public OpKernel {
     OP_REQUIRES_OK(context, GetPlan(context, 0, &plan));
     OP_REQUIRES(context, table_ >= 0 && table_ < plan->num_tables(),
                 tensorflow::errors::InvalidArgument(
-                    "table ", table_, " of a lookup of ",
-                    plan->num_tables()));
+                    "table ", table_, " of a lookup of ", plan->num_tables()));
     const ev::TableOptions& options = plan->table(table_)->options();
     const int64_t batch_size = plan->batch_size(table_);
     const Tensor& grad = context->input(1);
@@ -228,8 +227,7 @@ class LookupSparseWeightGradOp : public OpKernel {
                                "the output of the lookup"));
     Tensor* weight_grad = nullptr;
     const TensorShape shape({plan->num_ids(table_)});
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(0, shape, &weight_grad));
+    OP_REQUIRES_OK(context, context->allocate_output(0, shape, &weight_grad));
     PoolParallel parallel(context);
     OP_REQUIRES_OK(context,
                    ToTf(ev::PooledWeightGrad(

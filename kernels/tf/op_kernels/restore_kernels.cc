@@ -32,8 +32,8 @@ constexpr int64_t kPieceBytes = 8 << 20;
 // Adds the variable to an error of the checkpoint.
 Status WithVariable(const std::string& variable, const Status& status) {
   if (status.ok()) return status;
-  return Status(status.code(), StrCat("embedding variable '", variable, "': ",
-                                      status.error_message()));
+  return Status(status.code(), StrCat("embedding variable '", variable,
+                                      "': ", status.error_message()));
 }
 
 // The tensors of one stored table, read side by side.
@@ -120,8 +120,7 @@ class StoredTable {
     return stream->Read(count * sizeof(T), data->data());
   }
 
-  Status OpenRows(const CheckpointReader& checkpoint,
-                  const std::string& tensor,
+  Status OpenRows(const CheckpointReader& checkpoint, const std::string& tensor,
                   std::unique_ptr<TensorStream>* stream) const {
     TF_RETURN_IF_ERROR(checkpoint.Open(tensor, stream));
     const tensorflow::TensorShape& shape = (*stream)->shape();
@@ -138,8 +137,7 @@ class StoredTable {
   }
 
   // Leaves *stream null when the checkpoint does not record it.
-  Status OpenMeta(const CheckpointReader& checkpoint,
-                  const std::string& tensor,
+  Status OpenMeta(const CheckpointReader& checkpoint, const std::string& tensor,
                   std::unique_ptr<TensorStream>* stream) const {
     bool found;
     TF_RETURN_IF_ERROR(checkpoint.Find(tensor, &found));
@@ -175,8 +173,8 @@ class DefaultRowsOp : public OpKernel {
     const std::vector<float> rows = resource->table()->default_rows();
     const int64_t dim = resource->dim();
     tensorflow::TensorShape shape;
-    OP_REQUIRES_OK(context, MatrixShape(rows.size() / dim, dim,
-                                        resource->name(), &shape));
+    OP_REQUIRES_OK(
+        context, MatrixShape(rows.size() / dim, dim, resource->name(), &shape));
     tensorflow::Tensor* output = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(0, shape, &output));
     std::copy(rows.begin(), rows.end(), MutableData<float>(output));
@@ -196,9 +194,9 @@ class RestoreOp : public OpKernel {
     EvResourcePtr resource;
     OP_REQUIRES_OK(context, GetInitialized(context, 0, &resource));
     const tensorflow::Tensor& prefix = context->input(1);
-    OP_REQUIRES(
-        context, prefix.NumElements() == 1,
-        BadInput(resource->name(), "the checkpoint's prefix must be one string"));
+    OP_REQUIRES(context, prefix.NumElements() == 1,
+                BadInput(resource->name(),
+                         "the checkpoint's prefix must be one string"));
     OP_REQUIRES_OK(
         context,
         WithVariable(resource->name(),
@@ -217,8 +215,8 @@ class RestoreOp : public OpKernel {
     std::vector<StoredTable> stored(names.size());
     std::vector<StoredFiltered> filtered(names.size());
     for (size_t i = 0; i < names.size(); ++i) {
-      TF_RETURN_IF_ERROR(stored[i].Open(*checkpoint, names[i], slots_[0],
-                                        resource->dim()));
+      TF_RETURN_IF_ERROR(
+          stored[i].Open(*checkpoint, names[i], slots_[0], resource->dim()));
       TF_RETURN_IF_ERROR(filtered[i].Open(*checkpoint, names[i]));
     }
     std::vector<float> defaults;
@@ -231,8 +229,8 @@ class RestoreOp : public OpKernel {
           defaults, defaults.size() / resource->dim())));
     }
     for (StoredTable& table : stored) {
-      TF_RETURN_IF_ERROR(table.Import(slots_[0], part_, num_parts_,
-                                      resource->table().get()));
+      TF_RETURN_IF_ERROR(
+          table.Import(slots_[0], part_, num_parts_, resource->table().get()));
     }
     for (StoredFiltered& keys : filtered) {
       TF_RETURN_IF_ERROR(keys.Import(
@@ -265,8 +263,8 @@ class RestoreOp : public OpKernel {
     return stream->Read(rows->size() * sizeof(float), rows->data());
   }
 
-  // The stored tables that can hold keys of this part, and the one whose default
-  // rows it takes.
+  // The stored tables that can hold keys of this part, and the one whose
+  // default rows it takes.
   Status StoredNames(const CheckpointReader& checkpoint,
                      std::vector<std::string>* names,
                      std::string* defaults_of) const {

@@ -28,10 +28,10 @@ class UniqueOp : public OpKernel {
 
   void Compute(OpKernelContext* context) override {
     const Tensor& keys = context->input(0);
-    OP_REQUIRES(context, keys.dims() == 1,
-                tensorflow::errors::InvalidArgument(
-                    "keys must be a vector, got shape ",
-                    keys.shape().DebugString()));
+    OP_REQUIRES(
+        context, keys.dims() == 1,
+        tensorflow::errors::InvalidArgument("keys must be a vector, got shape ",
+                                            keys.shape().DebugString()));
     const int64_t n = keys.dim_size(0);
     Tensor* inverse = nullptr;
     OP_REQUIRES_OK(context,
@@ -43,11 +43,10 @@ class UniqueOp : public OpKernel {
     int64_t num_unique = 0;
     // Kept per thread: the scratch of the last call is the next one's.
     thread_local ev::Unique dedup;
-    OP_REQUIRES_OK(
-        context, ToTf(dedup.Run(SpanOf<int64_t>(keys),
-                                MutableData<int64_t>(&unique),
-                                MutableData<int32_t>(inverse), counts.data(),
-                                &num_unique)));
+    OP_REQUIRES_OK(context, ToTf(dedup.Run(SpanOf<int64_t>(keys),
+                                           MutableData<int64_t>(&unique),
+                                           MutableData<int32_t>(inverse),
+                                           counts.data(), &num_unique)));
     const TensorShape shape({num_unique});
     Tensor* out_unique = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(0, shape, &out_unique));
@@ -70,8 +69,8 @@ class AdmitOp : public OpKernel {
     const Tensor& keys = context->input(1);
     OP_REQUIRES_OK(context, CheckVector(keys, name, "the keys"));
     const Tensor& counts = context->input(2);
-    OP_REQUIRES_OK(context, CheckVectorOf(counts, keys.dim_size(0), name,
-                                          "the counts"));
+    OP_REQUIRES_OK(context,
+                   CheckVectorOf(counts, keys.dim_size(0), name, "the counts"));
     const Tensor& step = context->input(3);
     OP_REQUIRES(context, step.dims() == 0,
                 BadInput(name, "the step must be a scalar, got shape ",
@@ -115,12 +114,11 @@ class ReadRowsOp : public OpKernel {
       outputs[i] = MutableData<float>(output);
     }
     PoolParallel parallel(context);
-    OP_REQUIRES_OK(
-        context,
-        ToTf(resource->table()->ReadRows(
-            SpanOf<int64_t>(keys), slots, outputs[0],
-            ev::Span<float* const>(outputs.data() + 1, slots.size()),
-            &parallel)));
+    OP_REQUIRES_OK(context,
+                   ToTf(resource->table()->ReadRows(
+                       SpanOf<int64_t>(keys), slots, outputs[0],
+                       ev::Span<float* const>(outputs.data() + 1, slots.size()),
+                       &parallel)));
   }
 
  private:
@@ -153,10 +151,9 @@ class WriteRowsOp : public OpKernel {
     std::vector<const float*> rows(1 + slots.size());
     for (int i = 0; i < rows.size(); ++i) {
       const Tensor& tensor = context->input(4 + i);
-      OP_REQUIRES_OK(context,
-                     CheckMatrix(tensor, n, resource->dim(), name,
-                                 i == 0 ? "the values"
-                                        : slots[i - 1].name.c_str()));
+      OP_REQUIRES_OK(context, CheckMatrix(tensor, n, resource->dim(), name,
+                                          i == 0 ? "the values"
+                                                 : slots[i - 1].name.c_str()));
       rows[i] = Data<float>(tensor);
     }
     PoolParallel parallel(context);

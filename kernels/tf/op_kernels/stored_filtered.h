@@ -31,8 +31,8 @@ class StoredFiltered {
         (keys_->dtype() != tensorflow::DT_INT64 &&
          keys_->dtype() != tensorflow::DT_INT32)) {
       return tensorflow::errors::InvalidArgument(
-          "tensor ", name, "-keys_filtered of checkpoint ",
-          checkpoint.prefix(), " must be a vector of int64 or int32, got ",
+          "tensor ", name, "-keys_filtered of checkpoint ", checkpoint.prefix(),
+          " must be a vector of int64 or int32, got ",
           tensorflow::DataTypeString(keys_->dtype()), " ",
           keys_->shape().DebugString());
     }
@@ -77,8 +77,8 @@ class StoredFiltered {
       keys.resize(kept);
       if (versions_ != nullptr) versions.resize(kept);
       if (frequencies_ != nullptr) frequencies.resize(kept);
-      TF_RETURN_IF_ERROR(ToTf(table->ImportFiltered(keys, versions, frequencies,
-                                                    part, num_parts)));
+      TF_RETURN_IF_ERROR(ToTf(
+          table->ImportFiltered(keys, versions, frequencies, part, num_parts)));
     }
     return tensorflow::Status::OK();
   }

@@ -48,8 +48,8 @@ Status ApplyShape(InferenceContext* c) {
   }
   for (int k = 0; k < num_tables; ++k) {
     ShapeHandle keys;
-    TF_RETURN_IF_ERROR(InputOfRank(c, num_tables + k, 1,
-                                   StrCat("keys of table ", k), &keys));
+    TF_RETURN_IF_ERROR(
+        InputOfRank(c, num_tables + k, 1, StrCat("keys of table ", k), &keys));
     if (num_counts > 0) {
       ShapeHandle counts;
       TF_RETURN_IF_ERROR(

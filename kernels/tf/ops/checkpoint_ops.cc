@@ -108,8 +108,7 @@ REGISTER_OP("EvImport")
       TF_RETURN_IF_ERROR(c->GetAttr("slot_inits", &inits));
       if (names.size() != num_slots || inits.size() != num_slots) {
         return InvalidArgument(num_slots, " slots came with ", names.size(),
-                               " names and ", inits.size(),
-                               " initial values");
+                               " names and ", inits.size(), " initial values");
       }
       ShapeHandle keys, meta;
       TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "keys", &keys));
@@ -118,8 +117,8 @@ REGISTER_OP("EvImport")
       TF_RETURN_IF_ERROR(InputOfRank(c, 3, 1, "versions", &meta));
       TF_RETURN_IF_ERROR(InputOfRank(c, 4, 1, "frequencies", &meta));
       for (int s = 0; s < num_slots; ++s) {
-        TF_RETURN_IF_ERROR(InputMatrix(c, 5 + s, n, RowDim(c, 0),
-                                       StrCat("slot ", names[s])));
+        TF_RETURN_IF_ERROR(
+            InputMatrix(c, 5 + s, n, RowDim(c, 0), StrCat("slot ", names[s])));
       }
       return Status::OK();
     })

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table itself: handle, initialisation, size. Stock TensorFlow reads the
-// attributes `dtype` and `shape` of EvHandle (control flow, meta graph import), so
-// their names are not ours to choose.
+// attributes `dtype` and `shape` of EvHandle (control flow, meta graph import),
+// so their names are not ours to choose.
 
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
@@ -32,8 +32,7 @@ Status HandleShape(InferenceContext* c) {
         shape.DebugString());
   }
   ShapeHandle handle_shape;
-  TF_RETURN_IF_ERROR(
-      c->MakeShapeFromPartialTensorShape(shape, &handle_shape));
+  TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &handle_shape));
   c->set_output(0, c->Scalar());
   c->set_output_handle_shapes_and_types(0, {{handle_shape, dtype}});
   return Status::OK();

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fused lookup of T tables and its gradients. The inputs come in groups of T:
-// resources, ids, rows, batch sizes, then weights, when there are any.
+// The fused lookup of T tables and its gradients. The inputs come in groups of
+// T: resources, ids, rows, batch sizes, then weights, when there are any.
 
 #include <vector>
 
@@ -74,25 +74,22 @@ Status LookupSparseShape(InferenceContext* c) {
                              dims[t]);
     }
     ShapeHandle ids;
-    TF_RETURN_IF_ERROR(InputOfRank(c, num_tables + t, 1,
-                                   StrCat("ids of table ", t), &ids));
+    TF_RETURN_IF_ERROR(
+        InputOfRank(c, num_tables + t, 1, StrCat("ids of table ", t), &ids));
     DimensionHandle num_ids = c->Dim(ids, 0);
     if (num_weights > 0) {
       ShapeHandle weights;
       TF_RETURN_IF_ERROR(InputOfRank(c, 4 * num_tables + t, 1,
-                                     StrCat("weights of table ", t),
-                                     &weights));
+                                     StrCat("weights of table ", t), &weights));
       if (!c->Merge(num_ids, c->Dim(weights, 0), &num_ids).ok()) {
         return InvalidArgument("table ", t, " got ",
                                c->DebugString(c->Dim(ids, 0)), " ids but ",
-                               c->DebugString(c->Dim(weights, 0)),
-                               " weights");
+                               c->DebugString(c->Dim(weights, 0)), " weights");
       }
     }
     DimensionHandle batch_size;
-    TF_RETURN_IF_ERROR(StaticBatchSize(c, t, 2 * num_tables + t,
-                                       3 * num_tables + t, num_ids,
-                                       &batch_size));
+    TF_RETURN_IF_ERROR(StaticBatchSize(
+        c, t, 2 * num_tables + t, 3 * num_tables + t, num_ids, &batch_size));
     c->set_output(t, c->Matrix(batch_size, dim));
   }
   c->set_output(num_tables, c->Scalar());

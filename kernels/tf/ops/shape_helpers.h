@@ -12,8 +12,9 @@
 
 namespace embedding_variable {
 
-// The row length D of the table that resource input `input` names, or an unknown
-// dimension where the handle's data was lost on the way (some control flow).
+// The row length D of the table that resource input `input` names, or an
+// unknown dimension where the handle's data was lost on the way (some control
+// flow).
 inline tensorflow::shape_inference::DimensionHandle RowDim(
     tensorflow::shape_inference::InferenceContext* c, int input) {
   const auto* handle_data = c->input_handle_shapes_and_types(input);
@@ -25,16 +26,15 @@ inline tensorflow::shape_inference::DimensionHandle RowDim(
   return c->Dim(shape, 1);
 }
 
-// Merges the shape of input `input` with rank `rank`; an error says which input.
+// Merges the shape of input `input` with rank `rank`; an error says which
+// input.
 inline tensorflow::Status InputOfRank(
     tensorflow::shape_inference::InferenceContext* c, int input, int rank,
-    const std::string& what,
-    tensorflow::shape_inference::ShapeHandle* shape) {
+    const std::string& what, tensorflow::shape_inference::ShapeHandle* shape) {
   *shape = c->input(input);
   if (c->RankKnown(*shape) && c->Rank(*shape) != rank) {
     return tensorflow::errors::InvalidArgument(
-        what, " must have rank ", rank, ", got shape ",
-        c->DebugString(*shape));
+        what, " must have rank ", rank, ", got shape ", c->DebugString(*shape));
   }
   return c->WithRank(*shape, rank, shape);
 }

@@ -16,8 +16,8 @@
 
 namespace embedding_variable {
 
-// Resources are told apart by the mangled name of their type: the namespace keeps
-// ours from meeting another library's.
+// Resources are told apart by the mangled name of their type: the namespace
+// keeps ours from meeting another library's.
 class EvResource : public tensorflow::ResourceBase {
  public:
   explicit EvResource(const ev::TableOptions& options)

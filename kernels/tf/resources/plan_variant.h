@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lookup's plan as a tensor: a DT_VARIANT scalar that shares the engine's plan.
-// It never leaves the process, so it has no serialized form.
+// A lookup's plan as a tensor: a DT_VARIANT scalar that shares the engine's
+// plan. It never leaves the process, so it has no serialized form.
 
 #ifndef KERNELS_TF_RESOURCES_PLAN_VARIANT_H_
 #define KERNELS_TF_RESOURCES_PLAN_VARIANT_H_
@@ -47,8 +47,8 @@ inline tensorflow::Status SetPlanOutput(
     tensorflow::OpKernelContext* context, int output,
     std::shared_ptr<const ev::LookupPlan> plan) {
   tensorflow::Tensor* tensor = nullptr;
-  TF_RETURN_IF_ERROR(context->allocate_output(
-      output, tensorflow::TensorShape({}), &tensor));
+  TF_RETURN_IF_ERROR(
+      context->allocate_output(output, tensorflow::TensorShape({}), &tensor));
   tensor->scalar<tensorflow::Variant>()() = PlanVariant(std::move(plan));
   return tensorflow::Status::OK();
 }

@@ -10,8 +10,8 @@
 // scratch, 16 bytes per id, only a few tables' worth is in use at a time, and
 // that stays in L2 whatever the batch.
 //
-// Equal keys in a warp speak with one voice: a hot key costs one atomic per warp
-// that has it.
+// Equal keys in a warp speak with one voice: a hot key costs one atomic per
+// warp that has it.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/embedding/gpu/dedup.h"
@@ -52,15 +52,14 @@ __global__ void __launch_bounds__(kStepBlock) DedupKernel(StepPlan plan) {
     bool found = false;
     while (!found) {
       unsigned long long* four = entries + 4 * static_cast<size_t>(bucket);
-      const longlong2 a = LoadTwoSlots<Slots::kLive>(
-          reinterpret_cast<const int64_t*>(four));
+      const longlong2 a =
+          LoadTwoSlots<Slots::kLive>(reinterpret_cast<const int64_t*>(four));
       const longlong2 b = LoadTwoSlots<Slots::kLive>(
           reinterpret_cast<const int64_t*>(four + 2));
-      const unsigned long long seen[4] = {
-          static_cast<unsigned long long>(a.x),
-          static_cast<unsigned long long>(a.y),
-          static_cast<unsigned long long>(b.x),
-          static_cast<unsigned long long>(b.y)};
+      const unsigned long long seen[4] = {static_cast<unsigned long long>(a.x),
+                                          static_cast<unsigned long long>(a.y),
+                                          static_cast<unsigned long long>(b.x),
+                                          static_cast<unsigned long long>(b.y)};
       int free = -1;
 #pragma unroll
       for (int k = 3; k >= 0; --k) {
@@ -211,8 +210,7 @@ __global__ void __launch_bounds__(kStepBlock, 4)
       warp_sums[w] = total;
       total += s;
     }
-    block_first =
-        atomicAdd(&plan.counts->of[dim_class].small_and_order, total);
+    block_first = atomicAdd(&plan.counts->of[dim_class].small_and_order, total);
   }
   __syncthreads();
   unsigned long long at = block_first + warp_sums[warp] + inclusive - sum;
@@ -223,8 +221,7 @@ __global__ void __launch_bounds__(kStepBlock, 4)
     const uint32_t count = counts[j];
     uint32_t start = kNoStart;
     if (count > 1) {
-      start =
-          static_cast<uint32_t>(plan.id_base[dim_class] + (at >> 32));
+      start = static_cast<uint32_t>(plan.id_base[dim_class] + (at >> 32));
       at += static_cast<unsigned long long>(count) << 32;
     }
     if (count != 0) {

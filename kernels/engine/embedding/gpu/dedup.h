@@ -20,8 +20,8 @@ struct TableView;
 Status LaunchDedup(const StepPlan& plan, int num_blocks, StreamView stream);
 
 // Finds each distinct key in its table; fills the records and the lists small,
-// longs, chunks, huge and absent; returns duplicates to zero. num_blocks: blocks
-// of kListTile ids. REQUIRES: counts zero. One launch.
+// longs, chunks, huge and absent; returns duplicates to zero. num_blocks:
+// blocks of kListTile ids. REQUIRES: counts zero. One launch.
 Status LaunchFindAndList(const StepPlan& plan, const TableView* views,
                          int num_blocks, StreamView stream);
 

@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kStepBlock)
         wanted = false;
         continue;
       }
-      const int at = ClaimSlot(view.keys + free_first, key, chain.parity, free,
-                               &inserted);
+      const int at =
+          ClaimSlot(view.keys + free_first, key, chain.parity, free, &inserted);
       if (at >= 0) {
         slot = free_first + at;
         wanted = false;

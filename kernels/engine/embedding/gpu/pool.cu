@@ -5,8 +5,8 @@
 // where its occurrences are. A sample's rows are added in the order of its ids.
 //
 // Samples of one id: a lane looks up one sample each, then groups of lanes copy
-// rows, four in flight each. Others: a group of lanes pools a sample; its lanes look
-// up one id each and pass the addresses around.
+// rows, four in flight each. Others: a group of lanes pools a sample; its lanes
+// look up one id each and pass the addresses around.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/combine/combiner.h"
@@ -351,14 +351,14 @@ int PoolTile() { return kTile; }
 Status LaunchPool(const StepPlan& plan, int dim_class, int begin, int end,
                   int first_block, int num_blocks, bool training, float* pooled,
                   StreamView stream) {
-#define EV_POOL_CLASS(C)                                                  \
-  case C: {                                                               \
-    constexpr int W = ClassShape<C>::kWidth, G = ClassShape<C>::kLanes;   \
-    const auto kernel =                                                   \
-        plan.splits == nullptr ? CopyKernel<W, G> : PoolKernel<W, G>;     \
-    kernel<<<num_blocks, kStepBlock, 0, stream.get()>>>(                  \
-        plan, begin, end, first_block, training, pooled);                 \
-    break;                                                                \
+#define EV_POOL_CLASS(C)                                                \
+  case C: {                                                             \
+    constexpr int W = ClassShape<C>::kWidth, G = ClassShape<C>::kLanes; \
+    const auto kernel =                                                 \
+        plan.splits == nullptr ? CopyKernel<W, G> : PoolKernel<W, G>;   \
+    kernel<<<num_blocks, kStepBlock, 0, stream.get()>>>(                \
+        plan, begin, end, first_block, training, pooled);               \
+    break;                                                              \
   }
   switch (dim_class) {
     EV_POOL_CLASS(0)
@@ -375,8 +375,7 @@ Status LaunchPool(const StepPlan& plan, int dim_class, int begin, int end,
 Status LaunchSortLong(const StepPlan& plan, int num_processors,
                       StreamView stream) {
   EV_CUDA_RETURN_IF_ERROR(cudaFuncSetAttribute(
-      SortLongKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-      kSortBytes));
+      SortLongKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSortBytes));
   SortLongKernel<<<2 * num_processors, kSortBlock, kSortBytes, stream.get()>>>(
       plan);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("SortLongKernel");

@@ -1,8 +1,6 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/embedding/gpu/sparse_step.h"
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -10,9 +8,10 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/embedding/gpu/pool.h"
-#include "kernels/engine/embedding/gpu/insert_absent.h"
 #include "kernels/engine/embedding/gpu/dedup.h"
+#include "kernels/engine/embedding/gpu/insert_absent.h"
+#include "kernels/engine/embedding/gpu/pool.h"
+#include "kernels/engine/embedding/gpu/sparse_step.h"
 #include "kernels/engine/embedding/gpu/step_plan.cuh"
 #include "kernels/engine/embedding/gpu/update.h"
 #include "kernels/engine/optimizer/rule_list.h"
@@ -147,7 +146,7 @@ class SparseStep::Impl {
   int64_t num_ids = 0;
   int dedup_blocks = 0, list_blocks = 0;
   int pool_begin[kClasses + 1] = {};  // blocks
-  bool pending = false;  // a Forward waits for its Backward
+  bool pending = false;               // a Forward waits for its Backward
 };
 
 Status SparseStep::Impl::Create(const SparseStepOptions& given,
@@ -433,11 +432,11 @@ Status SparseStep::Backward(const float* grads, const std::string& rule,
   const Status found = VisitRule(rule, hyper, [&](const auto& r) {
     using Rule = typename std::decay<decltype(r)>::type;
     if (Rule::kNumSlots != static_cast<int>(impl.options.slot_init.size())) {
-      status = InvalidArgument(
-          std::string("rule ") + Rule::kName + " has " +
-          std::to_string(Rule::kNumSlots) + " slots, the rows have " +
-          std::to_string(impl.options.slot_init.size()) + ", table '" +
-          impl.options.tables[0].name + "'");
+      status = InvalidArgument(std::string("rule ") + Rule::kName + " has " +
+                               std::to_string(Rule::kNumSlots) +
+                               " slots, the rows have " +
+                               std::to_string(impl.options.slot_init.size()) +
+                               ", table '" + impl.options.tables[0].name + "'");
       return;
     }
     if (impl.num_ids == 0) return;

@@ -49,12 +49,12 @@ namespace ev {
 namespace gpu {
 
 struct StepTableOptions {
-  std::string name;                  // for messages
-  int64_t capacity = 0;              // rows; see TableOptions
-  int dim = 0;                       // floats of a row, >= 1
+  std::string name;      // for messages
+  int64_t capacity = 0;  // rows; see TableOptions
+  int dim = 0;           // floats of a row, >= 1
   Combiner combiner = Combiner::kSum;
-  std::vector<float> default_rows;   // [R, dim], R >= 1: a key without a row
-                                     // has row floormod(key, R)
+  std::vector<float> default_rows;  // [R, dim], R >= 1: a key without a row
+                                    // has row floormod(key, R)
 };
 
 struct SparseStepOptions {
@@ -65,13 +65,13 @@ struct SparseStepOptions {
 // What a step looks up. Pointers: device memory, alive until Backward's work is
 // done; shapes: host memory, read during the call.
 struct StepBatch {
-  const int64_t* ids = nullptr;       // [sum num_ids], table after table
-  Span<const int64_t> num_ids;        // [num_tables]
-  Span<const int64_t> num_samples;    // [num_tables]
+  const int64_t* ids = nullptr;     // [sum num_ids], table after table
+  Span<const int64_t> num_ids;      // [num_tables]
+  Span<const int64_t> num_samples;  // [num_tables]
   // Per table num_samples + 1 ascending numbers from 0 to the table's num_ids,
   // not checked. Null: every sample has one id, num_ids equals num_samples.
   const int64_t* splits = nullptr;
-  const float* weights = nullptr;     // [sum num_ids] or null: ones
+  const float* weights = nullptr;  // [sum num_ids] or null: ones
 };
 
 // Not thread-safe: Forward and Backward alternate on one stream. Between them
@@ -79,7 +79,8 @@ struct StepBatch {
 class SparseStep {
  public:
   // InvalidArgument: no table, a dim or default_rows that do not fit, more than
-  // 3 slots. ResourceExhausted: too little memory, with what is needed and free.
+  // 3 slots. ResourceExhausted: too little memory, with what is needed and
+  // free.
   static Status Create(const SparseStepOptions& options, StreamView stream,
                        std::unique_ptr<SparseStep>* step);
   ~SparseStep();

@@ -143,8 +143,8 @@ class Model {
           } else {
             float lanes[8] = {};
             for (size_t c = 0; c * 64 < s.size(); ++c) {
-              lanes[c % 8] = lanes[c % 8] +
-                             sum(c * 64, std::min(s.size(), c * 64 + 64));
+              lanes[c % 8] =
+                  lanes[c % 8] + sum(c * 64, std::min(s.size(), c * 64 + 64));
             }
             grad = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
                    ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
@@ -247,8 +247,7 @@ std::vector<std::map<int64_t, std::vector<float>>> ReadRows(
     for (int64_t i = 0; i < count.Read()[0]; ++i) {
       std::vector<float>& row = of[k[i]];
       for (size_t part = 0; part <= options.slot_init.size(); ++part) {
-        const float* p =
-            rows.data() + s[i] * block.stride + part * slot_stride;
+        const float* p = rows.data() + s[i] * block.stride + part * slot_stride;
         row.insert(row.end(), p, p + dim);
       }
     }
@@ -261,9 +260,9 @@ struct Shape {
   std::vector<int> dims;
   std::vector<Combiner> combiners;
   int64_t samples;
-  int most;          // ids of a sample; 0: exactly one, no splits
-  int64_t keys;      // distinct
-  double hot;        // share of one key
+  int most;      // ids of a sample; 0: exactly one, no splits
+  int64_t keys;  // distinct
+  double hot;    // share of one key
   bool weights;
 };
 
@@ -510,14 +509,14 @@ int Main(int argc, char** argv) {
     if (!std::strcmp(argv[i], "--small")) g_small = true;
   }
   int failed = 0;
-#define RUN(test)                                                  \
-  do {                                                             \
-    g_failures = 0;                                                \
-    test();                                                        \
-    EXPECT(cudaDeviceSynchronize() == cudaSuccess);                \
-    std::printf("%s %s\n", g_failures ? "FAILED" : "ok", #test);   \
-    std::fflush(stdout);                                           \
-    failed += g_failures != 0;                                     \
+#define RUN(test)                                                \
+  do {                                                           \
+    g_failures = 0;                                              \
+    test();                                                      \
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess);              \
+    std::printf("%s %s\n", g_failures ? "FAILED" : "ok", #test); \
+    std::fflush(stdout);                                         \
+    failed += g_failures != 0;                                   \
   } while (0)
   RUN(EmptyBatchesAndErrors);
   RUN(OneIdPerSample);

@@ -35,8 +35,8 @@ constexpr int kMaxSlots = 3;
 // more are first sorted, then summed in chunks of kChunk.
 constexpr uint32_t kSmallCount = 16;
 constexpr uint32_t kChunk = 64;
-constexpr uint32_t kWarpSort = 256;   // occurrences that a warp sorts
-constexpr int kFinishLanes = 8;  // chunk sums that are added side by side
+constexpr uint32_t kWarpSort = 256;  // occurrences that a warp sorts
+constexpr int kFinishLanes = 8;      // chunk sums that are added side by side
 
 struct StepTable {
   int64_t id_begin;  // occurrences [id_begin, id_begin + num_ids)
@@ -93,8 +93,8 @@ struct StepCounts {
 struct StepPlan {
   const StepTable* tables;  // [num_tables]
   int num_tables;
-  // [num_tables + 1] first block of each table. pool_tiles: of the pool_order-th
-  // table, and the tables of a class are neighbours there.
+  // [num_tables + 1] first block of each table. pool_tiles: of the
+  // pool_order-th table, and the tables of a class are neighbours there.
   const int32_t* dedup_tiles;
   const int32_t* list_tiles;
   const int32_t* pool_tiles;
@@ -114,7 +114,7 @@ struct StepPlan {
   // [n] of long keys: the occurrences' samples, in order, and weights, if any.
   uint32_t* sorted;
   float* sorted_weights;
-  uint2* small;                 // [n] head, table
+  uint2* small;  // [n] head, table
   LongKey* longs;
   Chunk* chunks;
   uint32_t* huge;  // in longs: more than kWarpSort occurrences

@@ -76,8 +76,7 @@ __device__ __forceinline__ RowPiece<W, NS> LoadRow(const float* row,
 
 template <int W, int NS>
 __device__ __forceinline__ void StoreRow(float* row, const StepTable& table,
-                                         int c,
-                                         const RowPiece<W, NS>& piece) {
+                                         int c, const RowPiece<W, NS>& piece) {
   StorePack<W>(row + c, piece.value);
 #pragma unroll
   for (int k = 0; k < NS; ++k) {
@@ -91,8 +90,7 @@ struct Source {
   float scale;
 };
 __device__ __forceinline__ Source SourceOf(const StepPlan& plan,
-                                           const StepTable& table,
-                                           uint32_t i) {
+                                           const StepTable& table, uint32_t i) {
   Source source;
   source.sample = SampleOf(plan.splits, plan.samples, table, i);
   source.scale = plan.weights != nullptr ? __ldg(plan.weights + i) : 1.0f;
@@ -117,12 +115,9 @@ __device__ __forceinline__ void AddScaled(const Pack<W>& v, float scale,
 // The sum over the samples list[0, n), one after the other, kAhead gradients in
 // flight. weights: of the occurrences, or null.
 template <int W, int kAhead>
-__device__ __forceinline__ Pack<W> SumList(const StepPlan& plan,
-                                           const StepTable& table,
-                                           const float* grads,
-                                           const uint32_t* list,
-                                           const float* weights, uint32_t n,
-                                           int c) {
+__device__ __forceinline__ Pack<W> SumList(
+    const StepPlan& plan, const StepTable& table, const float* grads,
+    const uint32_t* list, const float* weights, uint32_t n, int c) {
   Pack<W> sum = {};
   const float* first = grads + table.pooled_begin + c;
   const int64_t dim = table.dim;
@@ -255,8 +250,7 @@ __device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
           piece[u] = LoadRow<W, NS>(a[u].row, a[u].defaults, *tables[u], c);
           grad[u] = Pack<W>{};
           if (counts[u] == 1) {
-            grad[u] =
-                LoadPack<W>(GradOf(*tables[u], grads, s[u].sample) + c);
+            grad[u] = LoadPack<W>(GradOf(*tables[u], grads, s[u].sample) + c);
           }
         }
 #pragma unroll
@@ -269,7 +263,8 @@ __device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
           } else {
             grad[u] = SumList<W, 4>(
                 plan, *tables[u], grads, list[warp][group][u],
-                plan.weights != nullptr ? list_weights[warp][group][u] : nullptr,
+                plan.weights != nullptr ? list_weights[warp][group][u]
+                                        : nullptr,
                 counts[u], c);
           }
           ApplyRule<Rule, W, NS>(rule, grad[u], &piece[u]);
@@ -290,8 +285,8 @@ __device__ __forceinline__ void SumChunks(const StepPlan& plan,
                                           const Rule& rule) {
   constexpr int NS = Rule::kNumSlots;
   constexpr int kGroups = kStepBlock / G;
-  const uint32_t n = static_cast<uint32_t>(
-      plan.counts->of[dim_class].longs_and_chunks >> 32);
+  const uint32_t n =
+      static_cast<uint32_t>(plan.counts->of[dim_class].longs_and_chunks >> 32);
   const LongKey* longs = plan.longs + plan.long_base[dim_class];
   const Chunk* chunks = plan.chunks + plan.long_base[dim_class];
   const int sub = threadIdx.x % G;
@@ -339,8 +334,8 @@ __global__ void __launch_bounds__(kStepBlock, 3)
   SumChunks<Rule, W, G>(plan, grads, dim_class, blockIdx.x, gridDim.x, rule);
 }
 
-// Keys of several chunks: kFinishLanes sums of every kFinishLanes-th chunk, then
-// those in pairs.
+// Keys of several chunks: kFinishLanes sums of every kFinishLanes-th chunk,
+// then those in pairs.
 template <typename Rule, int W, int G>
 __global__ void __launch_bounds__(kStepBlock)
     FinishKernel(StepPlan plan, int dim_class, Rule rule) {
@@ -408,8 +403,8 @@ Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
   ChunkKernel<Rule, W, G><<<3 * num_processors, kStepBlock, 0, hot_stream>>>(
       plan, grads, kClass, rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("ChunkKernel");
-  FinishKernel<Rule, W, G><<<2 * num_processors, kStepBlock, 0, hot_stream>>>(
-      plan, kClass, rule);
+  FinishKernel<Rule, W, G>
+      <<<2 * num_processors, kStepBlock, 0, hot_stream>>>(plan, kClass, rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("FinishKernel");
   return Status::OK();
 }
@@ -444,8 +439,9 @@ Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
 }  // namespace gpu
 }  // namespace ev
 
-#define EV_INSTANTIATE_UPDATE(Rule)                                          \
-  template Status LaunchUpdate<Rule>(const StepPlan&, int, const float*,     \
-                                     const Rule&, int, StreamView, StreamView);
+#define EV_INSTANTIATE_UPDATE(Rule)                                      \
+  template Status LaunchUpdate<Rule>(const StepPlan&, int, const float*, \
+                                     const Rule&, int, StreamView,       \
+                                     StreamView);
 
 #endif  // KERNELS_ENGINE_EMBEDDING_GPU_UPDATE_CUH_

@@ -19,8 +19,9 @@ struct StepPlan;
 // gradient is the sum over its occurrences, in their order, in chunks of kChunk
 // when there are more, of its sample's gradient times factor and weight. grads:
 // as pooled. A fresh row starts from its default row and the initial slots.
-// Three launches: keys of few occurrences on stream; the others, whose lists must
-// be sorted before, on hot_stream, which may run beside it. Instantiated in update_*.cu.
+// Three launches: keys of few occurrences on stream; the others, whose lists
+// must be sorted before, on hot_stream, which may run beside it. Instantiated
+// in update_*.cu.
 template <typename Rule>
 Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
                     const Rule& rule, int num_processors, StreamView stream,

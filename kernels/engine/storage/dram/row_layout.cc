@@ -28,8 +28,8 @@ size_t RowStride(int64_t floats_per_row) {
   // More than one line of padding never helps.
   const size_t padding =
       row_bytes / 3 < kCacheLine ? row_bytes / 3 : kCacheLine;
-  for (size_t stride = row_bytes + sizeof(float);
-       stride <= row_bytes + padding; stride += sizeof(float)) {
+  for (size_t stride = row_bytes + sizeof(float); stride <= row_bytes + padding;
+       stride += sizeof(float)) {
     const size_t lines = LinesOf16Rows(row_bytes, stride);
     if (lines < best_lines) {
       best = stride;

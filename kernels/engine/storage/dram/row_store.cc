@@ -210,8 +210,8 @@ Status RowStore::Relayout(int64_t floats_per_row,
     if (!keep) {
       rows_ = std::move(fresh);
       if (meta_ != nullptr) {
-        meta_.reset(new SlabArray(
-            sizeof(RowMeta), std::max(rows_->rows_log2(), kMetaRowsLog2)));
+        meta_.reset(new SlabArray(sizeof(RowMeta),
+                                  std::max(rows_->rows_log2(), kMetaRowsLog2)));
       }
       free_.clear();
       free_in_slab_.clear();
@@ -262,8 +262,8 @@ void RowStore::Clear() {
   for (unsigned s = 0; s < kStripes; ++s) stripes_[s].count = 0;
   rows_.reset(new SlabArray(rows_->stride(), SlabRowsLog2(rows_->stride())));
   if (meta_ != nullptr) {
-    meta_.reset(new SlabArray(
-        sizeof(RowMeta), std::max(rows_->rows_log2(), kMetaRowsLog2)));
+    meta_.reset(new SlabArray(sizeof(RowMeta),
+                              std::max(rows_->rows_log2(), kMetaRowsLog2)));
   }
   free_.clear();
   free_.shrink_to_fit();
@@ -286,11 +286,11 @@ int64_t RowStore::live_rows() const {
 
 int64_t RowStore::bytes() const {
   std::lock_guard<std::mutex> lock(mu_);
-  size_t bytes = sizeof(*this) + kStripes * sizeof(Stripe) + rows_->bytes() +
-                 free_.capacity() * sizeof(RowHandle) +
-                 dropped_slabs_.capacity() * sizeof(size_t) +
-                 (free_in_slab_.capacity() + meta_users_.capacity()) *
-                     sizeof(uint32_t);
+  size_t bytes =
+      sizeof(*this) + kStripes * sizeof(Stripe) + rows_->bytes() +
+      free_.capacity() * sizeof(RowHandle) +
+      dropped_slabs_.capacity() * sizeof(size_t) +
+      (free_in_slab_.capacity() + meta_users_.capacity()) * sizeof(uint32_t);
   if (meta_ != nullptr) bytes += meta_->bytes();
   return static_cast<int64_t>(bytes);
 }

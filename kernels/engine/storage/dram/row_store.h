@@ -38,8 +38,8 @@ namespace ev {
 // What a row counts about itself, kept beside the rows, 8 bytes, only when the
 // table records it. Both saturate instead of wrapping.
 struct RowMeta {
-  uint32_t frequency;     // occurrences in training batches
-  uint32_t version_plus1; // global step of the last update + 1; 0: none yet
+  uint32_t frequency;      // occurrences in training batches
+  uint32_t version_plus1;  // global step of the last update + 1; 0: none yet
 };
 
 // Rows of one table in CPU memory: [value dim floats][slot 0 dim][slot 1
@@ -116,16 +116,16 @@ class RowStore {
 
   int64_t floats_per_row_;
   std::unique_ptr<SlabArray> rows_;
-  std::unique_ptr<SlabArray> meta_;       // null without meta
+  std::unique_ptr<SlabArray> meta_;  // null without meta
   std::unique_ptr<Stripe[]> stripes_;
 
   // All below: under mu_, or alone.
   mutable std::mutex mu_;
-  std::vector<RowHandle> free_;           // reused first, last in first out
-  std::vector<size_t> dropped_slabs_;     // begun again before a new one is
-  std::vector<uint32_t> free_in_slab_;    // how many of free_ lie in each slab
-  std::vector<uint32_t> meta_users_;      // row slabs per slab of meta
-  uint64_t next_ = 0, end_ = 0;           // never used handles of one slab
+  std::vector<RowHandle> free_;         // reused first, last in first out
+  std::vector<size_t> dropped_slabs_;   // begun again before a new one is
+  std::vector<uint32_t> free_in_slab_;  // how many of free_ lie in each slab
+  std::vector<uint32_t> meta_users_;    // row slabs per slab of meta
+  uint64_t next_ = 0, end_ = 0;         // never used handles of one slab
   int64_t in_stripes_or_live_ = 0;
 };
 

@@ -201,9 +201,8 @@ TEST(RowStoreTest, RandomAllocateFreeRelayout) {
         }
       } else {
         std::shuffle(live.begin(), live.end(), random);
-        const size_t n = random() % 4 == 0
-                             ? live.size()
-                             : random() % (live.size() + 1);
+        const size_t n =
+            random() % 4 == 0 ? live.size() : random() % (live.size() + 1);
         std::vector<RowHandle> freed;
         for (size_t i = live.size() - n; i < live.size(); ++i) {
           freed.push_back(live[i].first);

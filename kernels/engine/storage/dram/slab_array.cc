@@ -45,8 +45,7 @@ bool SlabArray::AddSlab(size_t slab) {
       MapPages(SlabBytes(), slab == 0 ? PageKind::kSmall : PageKind::kHuge);
   if (memory == nullptr) return false;
   if (slab == 0) slab0_huge_ = false;
-  directory_.load(std::memory_order_relaxed)[slab] =
-      static_cast<char*>(memory);
+  directory_.load(std::memory_order_relaxed)[slab] = static_cast<char*>(memory);
   return true;
 }
 
@@ -61,9 +60,9 @@ void SlabArray::DropSlab(size_t slab) {
 
 size_t SlabArray::UsedBytes(size_t slab) const {
   const bool huge = slab != 0 || slab0_huge_;
-  return std::min(RoundUp(used_rows_[slab] * stride_,
-                          huge ? kHugePage : kSmallPage),
-                  RoundUp(SlabBytes(), kSmallPage));
+  return std::min(
+      RoundUp(used_rows_[slab] * stride_, huge ? kHugePage : kSmallPage),
+      RoundUp(SlabBytes(), kSmallPage));
 }
 
 void SlabArray::Use(size_t slab, size_t rows) {

@@ -21,9 +21,9 @@
 
 namespace ev {
 
-// The addresses of one moment, for a loop over many items: the compiler may keep
-// all of it in registers. Good for every item whose index was known when it was
-// made, until a slab is dropped.
+// The addresses of one moment, for a loop over many items: the compiler may
+// keep all of it in registers. Good for every item whose index was known when
+// it was made, until a slab is dropped.
 class SlabView {
  public:
   SlabView(char* const* directory, int shift, uint32_t mask, size_t stride)
@@ -86,8 +86,8 @@ class SlabArray {
   std::atomic<char**> directory_;
   size_t capacity_ = 0;
   bool slab0_huge_ = false;
-  size_t touched_ = 0;              // sum of UsedBytes
-  std::vector<size_t> used_rows_;   // per slab
+  size_t touched_ = 0;             // sum of UsedBytes
+  std::vector<size_t> used_rows_;  // per slab
   // Replaced directories: a reader may still be in one. Together they are no
   // longer than the current one.
   std::vector<std::unique_ptr<char*[]>> directories_;

@@ -19,15 +19,15 @@ namespace gpu {
 class RowArena {
  public:
   // Memory for num_rows rows of a value and num_slots slots of dim floats each,
-  // not initialised: a row is written when its key is inserted. ResourceExhausted
-  // names the table, the bytes needed and those free. REQUIRES: all positive,
-  // num_slots may be 0.
+  // not initialised: a row is written when its key is inserted.
+  // ResourceExhausted names the table, the bytes needed and those free.
+  // REQUIRES: all positive, num_slots may be 0.
   Status Allocate(const std::string& table, int64_t num_rows, int dim,
                   int num_slots);
 
   float* base() const { return rows_.as<float>(); }
   int64_t num_rows() const { return num_rows_; }
-  int64_t stride() const { return stride_; }      // floats from row to row
+  int64_t stride() const { return stride_; }        // floats from row to row
   int slot_stride() const { return slot_stride_; }  // from value to slot
   int64_t bytes() const { return static_cast<int64_t>(rows_.size_bytes()); }
 

@@ -177,8 +177,8 @@ inline RowHandle FindInBucket(const Bucket& bucket, int64_t key,
     return FindInBucketAgain(bucket, key, passed_bit, go_on);
   }
   const uint32_t result = ~row | static_cast<uint32_t>(none);
-  *go_on = static_cast<uint32_t>(result == kNoRow) &
-           (meta >> (passed_bit & 31));
+  *go_on =
+      static_cast<uint32_t>(result == kNoRow) & (meta >> (passed_bit & 31));
   return result;
 }
 
@@ -202,8 +202,8 @@ inline uint32_t IsEmpty(const Bucket& bucket, int s) {
   return bucket.rows[s].load(std::memory_order_relaxed) == 0;
 }
 
-// Slots of the bucket that are empty, as bits (MatchKey's). One by one: a vector
-// load would have to wait for a row that was stored a moment ago.
+// Slots of the bucket that are empty, as bits (MatchKey's). One by one: a
+// vector load would have to wait for a row that was stored a moment ago.
 inline uint32_t EmptySlots(const Bucket& bucket) {
   static_assert(kSlots == 5, "written out: compilers keep the loop");
   return IsEmpty(bucket, 0) | IsEmpty(bucket, 1) << 2 |
@@ -260,17 +260,17 @@ inline bool Append(uint64_t array, uint64_t hash, int64_t key, RowHandle row) {
   for (;;) {
     Bucket* bucket = chain.bucket();
     const uint32_t filled =
-        kSlots - (IsEmpty(*bucket, 0) + IsEmpty(*bucket, 1) +
-                  IsEmpty(*bucket, 2) + IsEmpty(*bucket, 3) +
-                  IsEmpty(*bucket, 4));
+        kSlots -
+        (IsEmpty(*bucket, 0) + IsEmpty(*bucket, 1) + IsEmpty(*bucket, 2) +
+         IsEmpty(*bucket, 3) + IsEmpty(*bucket, 4));
     if (__builtin_expect(filled < kSlots, 1)) {
       bucket->keys[filled].store(key, std::memory_order_relaxed);
       bucket->rows[filled].store(~row, std::memory_order_relaxed);
       return true;
     }
-    bucket->meta.store(bucket->meta.load(std::memory_order_relaxed) |
-                           1u << PassedBit(hash),
-                       std::memory_order_relaxed);
+    bucket->meta.store(
+        bucket->meta.load(std::memory_order_relaxed) | 1u << PassedBit(hash),
+        std::memory_order_relaxed);
     if (!chain.Next()) return false;
   }
 }

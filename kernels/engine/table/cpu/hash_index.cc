@@ -75,9 +75,9 @@ class HashIndex::Impl {
                    const std::function<void(int64_t, RowHandle)>& erased);
   void PrefetchHomes(Span<const int64_t> keys) const;
 
-  // visit(array) for the arrays that hold the hashes [first, last]. By ranges of
-  // the hash: each is read from the one array that holds it at that moment, so a
-  // segment that splits is not seen twice.
+  // visit(array) for the arrays that hold the hashes [first, last]. By ranges
+  // of the hash: each is read from the one array that holds it at that moment,
+  // so a segment that splits is not seen twice.
   template <typename Visit>
   void ForEachArray(uint64_t first, uint64_t last, const Visit& visit) {
     for (uint64_t hash = first;;) {
@@ -86,9 +86,8 @@ class HashIndex::Impl {
       {
         SegmentLock segment(&segments, hash);
         array = segment->array;
-        end = segment->depth == 0
-                  ? ~uint64_t{0}
-                  : hash | (~uint64_t{0} >> segment->depth);
+        end = segment->depth == 0 ? ~uint64_t{0}
+                                  : hash | (~uint64_t{0} >> segment->depth);
       }
       visit(array);
       if (end >= last) return;

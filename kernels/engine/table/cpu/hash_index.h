@@ -107,8 +107,8 @@ class HashIndex {
   // held: visit may call any member but Clear.
   void ForEach(const std::function<void(int64_t, RowHandle)>& visit) const;
   // The same for the keys whose hash (base/hash.h) lies in [first, last], which
-  // are a random sample of all. Scans the segments that hold such keys whole: 1 ms
-  // each at most.
+  // are a random sample of all. Scans the segments that hold such keys whole: 1
+  // ms each at most.
   void ForEachBetween(
       uint64_t first, uint64_t last,
       const std::function<void(int64_t, RowHandle)>& visit) const;

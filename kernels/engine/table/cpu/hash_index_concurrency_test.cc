@@ -216,8 +216,7 @@ TEST(HashIndexConcurrencyTest, ReusedSlotsNeverMixKeysAndRows) {
       for (int64_t& key : keys) key = static_cast<int64_t>(random() % 24);
       index.Find(keys, rows.data());
       for (size_t i = 0; i < keys.size(); ++i) {
-        failures +=
-            rows[i] != kNoRow && rows[i] != NamedRows::RowOf(keys[i]);
+        failures += rows[i] != kNoRow && rows[i] != NamedRows::RowOf(keys[i]);
       }
     }
   });

@@ -208,8 +208,7 @@ TEST(HashIndexTest, WithoutMemoryItFillsFurtherAndThenSaysSo) {
     // Erasing tries to shrink, which needs memory too.
     EXPECT_EQ(index.Erase(keys, nullptr), inserted);
     SetAllocationHookForTesting(nullptr);
-    ASSERT_TRUE(
-        index.FindOrInsert(keys, &source, rows.data(), &inserted).ok());
+    ASSERT_TRUE(index.FindOrInsert(keys, &source, rows.data(), &inserted).ok());
     EXPECT_EQ(inserted, kKeys);
     index.Find(keys, found.data());
     EXPECT_EQ(found, rows);
@@ -247,10 +246,9 @@ TEST(HashIndexTest, VisitorsMayChangeTheIndex) {
     ASSERT_TRUE(seen.insert(key).second) << key << " seen twice";
     RowHandle added[10];
     const int64_t first = kKeys + key * 10;
-    ASSERT_TRUE(index
-                    .FindOrInsert(Range(first, first + 10), &source, added,
-                                  nullptr)
-                    .ok());
+    ASSERT_TRUE(
+        index.FindOrInsert(Range(first, first + 10), &source, added, nullptr)
+            .ok());
   });
   EXPECT_EQ(seen.size(), keys.size());
   EXPECT_EQ(index.size(), 11 * kKeys);

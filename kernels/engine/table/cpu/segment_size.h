@@ -6,10 +6,10 @@
 // A slot is 64 / 5 = 12.8 bytes. Growing at three quarters full, by a quarter
 // (by a third at most), a segment is hardly ever less than 55 % full, which is
 // 23 bytes per key; just before it grows it is 17. Fuller would touch more
-// lines per find (1.14 on average at the limit, 1.05 just after growth), emptier
-// would cost memory. The hash gives all segments the same number of keys, so
-// that they would all grow in the same moment: each has its own limit, up to a
-// sixteenth lower.
+// lines per find (1.14 on average at the limit, 1.05 just after growth),
+// emptier would cost memory. The hash gives all segments the same number of
+// keys, so that they would all grow in the same moment: each has its own limit,
+// up to a sixteenth lower.
 //
 // Sizes above 2 MiB are made of whole huge pages where that fits, and beyond
 // 10 MiB a segment splits in two instead of growing, so that no single rehash

@@ -20,9 +20,8 @@ uint64_t EmptyArray() { return PackArray(&empty_bucket, 1); }
 
 uint64_t NewArray(uint64_t buckets) {
   void* memory = AllocateLines(buckets * sizeof(Bucket));
-  return memory == nullptr
-             ? 0
-             : PackArray(static_cast<Bucket*>(memory), buckets);
+  return memory == nullptr ? 0
+                           : PackArray(static_cast<Bucket*>(memory), buckets);
 }
 
 void FreeArray(uint64_t array) {

@@ -21,13 +21,13 @@ namespace ev {
 
 // All keys whose hash begins with the 'depth' bits 'prefix'.
 struct alignas(kCacheLine) Segment {
-  SpinLock lock;         // guards everything below
-  uint32_t depth = 0;    // changes when the segment splits
+  SpinLock lock;       // guards everything below
+  uint32_t depth = 0;  // changes when the segment splits
   uint64_t prefix = 0;
-  uint64_t array = 0;    // as published in the directory
-  uint64_t buckets = 0;  // of the array; 0: it is the shared empty one
-  int64_t max_keys = 0;  // beyond which it grows
-  int64_t erased = 0;    // since the array was made
+  uint64_t array = 0;            // as published in the directory
+  uint64_t buckets = 0;          // of the array; 0: it is the shared empty one
+  int64_t max_keys = 0;          // beyond which it grows
+  int64_t erased = 0;            // since the array was made
   std::atomic<int64_t> keys{0};  // written under the lock, read by anyone
 
   bool Owns(uint64_t hash) const {
@@ -50,8 +50,8 @@ struct Directory {
 
   const uint32_t depth;
   const size_t size;
-  std::unique_ptr<std::atomic<uint64_t>[]> arrays;     // for finds
-  std::unique_ptr<std::atomic<Segment*>[]> segments;   // for writers
+  std::unique_ptr<std::atomic<uint64_t>[]> arrays;    // for finds
+  std::unique_ptr<std::atomic<Segment*>[]> segments;  // for writers
 };
 
 class Segments {
@@ -79,7 +79,7 @@ class Segments {
   // every key and loses the traces of erased ones. False: as Grow.
   bool Rebuild(Segment* segment, uint64_t buckets);
 
-  void Clear();           // REQUIRES: no other call
+  void Clear();  // REQUIRES: no other call
   int64_t keys() const;
   int64_t bytes() const;
   // Frees the replaced arrays that no reader can see any more. Costs one load
