@@ -3,13 +3,17 @@
 """`tf.train.Saver` on embedding variables."""
 
 import os
+import unittest.mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from tensorflow.python.platform import tf_logging
+
 import embedding_variable as ev
+from embedding_variable.ops import handle_ops
 
 _ROWS, _DIM = 50, 3
 
@@ -409,6 +413,25 @@ class CheckpointTest(parameterized.TestCase):
       saver.restore(session, self._path)
       np.testing.assert_array_equal(session.run(sample), before)
       self.assertEqual(session.run(v)[0], 100000)
+
+  def test_a_table_spread_over_ranks_is_not_saved_silently(self):
+    with tf.Graph().as_default(), tf.Session() as session:
+      v = tf.get_embedding_variable("v", 2)
+      tf.get_embedding_variable("w", 2)
+      # Stands for the ops by which ranks exchange rows.
+      handle_ops.add_exchange_op("EvStats")
+      self.addCleanup(handle_ops._exchange_ops.discard, "EvStats")  # pylint: disable=protected-access
+      saver = tf.train.Saver()
+      session.run(tf.global_variables_initializer())
+      with unittest.mock.patch.object(tf_logging, "warning") as warning:
+        saver.save(session, self._path)
+        warning.assert_not_called()
+        v.stats()
+        saver.save(session, self._path)
+        saver.save(session, self._path)
+      warning.assert_called_once()
+      words = warning.call_args[0][0] % warning.call_args[0][1:]
+      self.assertIn("embedding variable 'v' is spread over ranks", words)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@
 // import has returned. What is too much goes by rank (policy/eviction.h) among
 // a sample of eight times as many keys, or among all in a small table; which
 // sample depends on nothing but the order of evictions, so the same steps evict
-// the same keys. Cost: about a microsecond per evicted row, alone in the gate.
+// the same keys. Cost: a look at eight keys per evicted row, alone in the gate.
 //
 // Errors name the table. Unless a comment says more, a call that fails has
 // changed nothing. Every call but Initialize is FailedPrecondition before

@@ -11,7 +11,7 @@
 namespace ev {
 namespace {
 
-// Up to here all keys are candidates: 100 us to look at them.
+// Up to here all keys are candidates; they fit the second-level cache.
 constexpr int64_t kSmallTable = 4096;
 // Keys to fetch at a time.
 constexpr uint64_t kFetched = 16384;

@@ -5,15 +5,18 @@
 Why: stock code turns a resource variable into one tensor that is read whole. The two
 functions are called through the module by everything that makes savers. Restoring reads
 the tensors of all saveables in one op; a table is left out there, because which of its
-tensors a checkpoint has is known only when it is opened.
+tensors a checkpoint has is known only when it is opened. And a user whose checkpoint will
+not hold all of a table is told so.
 """
 
 from tensorflow.python.ops import variables
+from tensorflow.python.platform import tf_logging as logging
 from tensorflow.python.training import saver
 from tensorflow.python.training.saving import saveable_object_util
 
 from embedding_variable.checkpoint import saveable
 from embedding_variable.integration import patching
+from embedding_variable.ops import handle_ops
 from embedding_variable.optimizers import slot_view
 from embedding_variable.variables import variable as ev
 
@@ -25,6 +28,7 @@ def install():
                 _saveable_objects_for_op)
   for builder in (saver.BaseSaverBuilder, saver.BulkSaverBuilder):
     patching.wrap(builder, "bulk_restore", _bulk_restore)
+  patching.wrap(saver.Saver, "save", _save)
 
 
 def _op_list_to_dict(stock):
@@ -109,3 +113,25 @@ def _bulk_restore(stock):
     return result
 
   return bulk_restore
+
+
+def _save(stock):
+
+  def save(self, sess, *args, **kwargs):
+    graph = getattr(sess, "graph", None)
+    if graph is not None and not getattr(self, "_told_of_parts", False):
+      with graph.as_default():
+        spread = [v.op.name for v in ev.all_in_graph()
+                  if ev.is_embedding_variable(v) and
+                  handle_ops.is_spread_over_ranks(v.handle)]
+      if spread:
+        self._told_of_parts = True
+        logging.warning(
+            "Saver: %s spread over ranks, and this checkpoint holds only the rows of "
+            "this rank. Either every rank saves to a path of its own and restores from "
+            "it, at the same number of ranks, or sparse_operation_kit.dump writes whole "
+            "tables", "embedding variable '%s' is" % spread[0] if len(spread) == 1
+            else "embedding variables %s are" % ", ".join(map(repr, spread)))
+    return stock(self, sess, *args, **kwargs)
+
+  return save
