@@ -61,7 +61,8 @@ TEST(MixKeyTest, SpreadsPatternsAsWellAsRandomKeys) {
 
 TEST(MixKeyTest, DistinctKeysHaveDistinctHashes) {
   std::unordered_set<uint64_t> hashes;
-  for (int64_t i = -50000; i < 50000; ++i) hashes.insert(MixKey(i * (int64_t{1} << 17)));
+  for (int64_t i = -50000; i < 50000; ++i)
+    hashes.insert(MixKey(i * (int64_t{1} << 17)));
   EXPECT_EQ(hashes.size(), 100000u);
 }
 
