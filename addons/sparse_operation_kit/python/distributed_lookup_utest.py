@@ -61,13 +61,14 @@ class DistributedLookupTest(model.DistributedTestCase):
       for a, b in zip(first[1], second[1]):
         self.assertEqual(a.tobytes(), b.tobytes())
 
-  @parameterized.parameters(("float16", 2. ** -9), ("bfloat16", 2. ** -6))
-  def test_narrow_exchange(self, dtype, tolerance):
+  # The outputs' rounding is that of their parts, of which a sum of bfloat16 parts may be
+  # several times smaller.
+  @parameterized.parameters(("float16", 2. ** -9, 2. ** -9),
+                            ("bfloat16", 2. ** -6, 2. ** -5))
+  def test_narrow_exchange(self, dtype, rtol, atol):
     sok.init(exchange_dtype=dtype)
     self.addCleanup(sok.init)
-    # What is rounded are the parts of a sum, and they may be larger than the sum.
-    self.train(model.mixed_tables(hvd.size()), _sgd, seed=5, rtol=tolerance,
-               atol=4 * tolerance)
+    self.train(model.mixed_tables(hvd.size()), _sgd, seed=5, rtol=rtol, atol=atol)
 
   def test_without_dedup(self):
     sok.init(exchange_dedup=False)
