@@ -30,6 +30,7 @@ flags.DEFINE_integer("rounds", 3, "Jobs per line; the median counts.", lower_bou
 flags.DEFINE_integer("batch", 2048, "Samples per step and rank.")
 flags.DEFINE_integer("steps", 30, "Measured steps per job.")
 flags.DEFINE_list("dims", [str(d) for d in defaults.DIMS], "Floats per row.")
+flags.DEFINE_list("exchanges", ["memory"], "Carriers to measure beside Horovod.")
 flags.DEFINE_string("out", os.path.join(_HERE, "results"), "Folder of the results.")
 
 # Label, and flags of the worker.
@@ -40,6 +41,12 @@ _VARIANTS = [
     ("float32, dedup", []),
     ("float16, dedup", ["--dtype=float16"]),
 ]
+
+
+def variants():
+  """Returns (label, flags of the worker) of every line."""
+  ours = [("float32, dedup, by %s" % e, ["--exchange=" + e]) for e in FLAGS.exchanges]
+  return _VARIANTS + ours
 
 
 def run_job(hotness, dim, arguments):
@@ -77,7 +84,8 @@ def page(table, ranks, batch, description, command):
   lines = [
       "# Lookups over ranks: bytes and time per training step",
       "",
-      "%d ranks on one machine over Gloo, %d tables, batch %d per rank, Adagrad, sum "
+      "%d ranks on one machine, over Gloo where nothing else is said, %d tables, "
+      "batch %d per rank, Adagrad, sum "
       "pooling, Zipf %.2f over 200,000 rows a table. MB: what one rank sends to all others "
       "in a step, ids, rows and gradients together. \"Naive\" gathers all ids on all ranks "
       "and sends every rank a partial sum for every sample and table, forward and "
@@ -110,7 +118,7 @@ def main(argv):
   dims = [int(dim) for dim in FLAGS.dims]
   for hotness, dim in itertools.product(defaults.HOTNESS, dims):
     results = []
-    for label, arguments in _VARIANTS:
+    for label, arguments in variants():
       jobs = [run_job(hotness, dim, arguments) for _ in range(FLAGS.rounds)]
       results.append((label, median_job(jobs)))
       print("hotness %d dim %d %-20s %8.2f MB %8.1f ms" % (

@@ -20,6 +20,7 @@ import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
 import tensorflow as tf
 
 import embedding_variable
+from embedding_variable.variables import config_pb2
 from sparse_operation_kit import exchange
 import sparse_operation_kit as sok
 
@@ -32,6 +33,8 @@ NAIVE = "naive"
 
 flags.DEFINE_enum("variant", "sok", ["sok", NAIVE], "Which way rows travel.")
 flags.DEFINE_string("dtype", "float32", "What rows travel as between ranks.")
+flags.DEFINE_string("exchange", "horovod", "What carries lookups between ranks.")
+flags.DEFINE_enum("storage", "dram", ["dram", "hbm"], "What holds the rows.")
 flags.DEFINE_bool("dedup", True, "Whether each distinct id of a batch is sent once.")
 flags.DEFINE_integer("hotness", 1, "Ids per sample and table.")
 flags.DEFINE_integer("dim", 16, "Floats per row.")
@@ -117,9 +120,11 @@ def measure():
       rows=_ROWS)
   batches = id_lib.batches(workload, _NUM_BATCHES, 1 + hvd.rank(),
                            defaults.ZIPF_EXPONENT)
+  option = tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
+      storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper())))
   variables = [
       tf.get_embedding_variable("table_%02d" % t, embedding_dim=FLAGS.dim,
-                                initializer=tf.ones_initializer())
+                                initializer=tf.ones_initializer(), ev_option=option)
       for t in range(FLAGS.tables)
   ]
   ids = tf.compat.v1.placeholder(
@@ -129,7 +134,8 @@ def measure():
   loss = 2. * tf.reduce_sum(outputs)
   train = tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE).minimize(loss)
   if callable(sent):
-    sent = sent()
+    # One rank alone exchanges nothing.
+    sent = sent() if hvd.size() > 1 else 0
   times, sizes = [], []
   with tf.compat.v1.Session() as session:
     session.run(tf.compat.v1.global_variables_initializer())
@@ -156,7 +162,7 @@ def main(argv):
   if len(argv) > 1:
     raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
   hvd.init()
-  sok.init(exchange_dtype=FLAGS.dtype, exchange_dedup=FLAGS.dedup)
+  sok.init(exchange=FLAGS.exchange, exchange_dtype=FLAGS.dtype, exchange_dedup=FLAGS.dedup)
   result = measure()
   if hvd.rank() == 0:
     print(json.dumps(result))

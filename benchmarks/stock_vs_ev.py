@@ -17,6 +17,7 @@ Every row exists before the clock starts.
 
 import collections
 import json
+import os
 import resource
 import time
 import warnings
@@ -52,11 +53,32 @@ flags.DEFINE_float("min_seconds", 5.0, "Measures at least this long.")
 flags.DEFINE_integer("num_batches", 16, "Batches that the steps rotate through.")
 flags.DEFINE_integer("seed", 1, "Seed of the ids.")
 flags.DEFINE_integer("threads", 0, "Intra-op threads; 0 lets TensorFlow choose.")
-flags.DEFINE_enum("storage", "dram", ("dram", "hbm"),
+flags.DEFINE_enum("storage", "dram", ("dram", "hbm", "ssd"),
                   "Where embedding variables keep their rows.")
+flags.DEFINE_string("storage_path", "", "Directory of the rows' files, with "
+                    "--storage=ssd: one directory in it per table.")
+flags.DEFINE_float("memory_part", 0.1, "With --storage=ssd: the part of the rows "
+                   "that memory has room for.")
 flags.DEFINE_string("timeline", "", "Writes one step's Chrome trace here.")
 
 _FILL_ROWS = 50 * 1000
+
+
+def storage_option(name, workload):
+  """Where the rows of one table are, by the flags."""
+  from embedding_variable.variables import config_pb2
+  if FLAGS.storage != "ssd":
+    return tf.StorageOption(
+        storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper()))
+  if not FLAGS.storage_path:
+    raise app.UsageError("--storage=ssd needs --storage_path")
+  # Value and Adagrad's slot, and 16 bytes per row in memory.
+  row_bytes = 2 * 4 * workload.dim + 16
+  return tf.StorageOption(
+      storage_type=config_pb2.StorageType.DRAM_SSDHASH,
+      storage_path=os.path.join(FLAGS.storage_path, name),
+      storage_size=[int(FLAGS.memory_part * workload.rows_per_table) * row_bytes],
+      cache_strategy=config_pb2.CacheStrategy.LFU)
 
 
 class Tables(object):
@@ -71,12 +93,10 @@ class Tables(object):
       name = "table_%02d" % i
       if variant in (defaults.EV_SOK, defaults.EV_NN):
         import sparse_operation_kit  # pylint: disable=unused-import
-        from embedding_variable.variables import config_pb2
-        storage = tf.StorageOption(
-            storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper()))
         variable = tf.get_embedding_variable(
             name, embedding_dim=workload.dim, initializer=initializer,
-            ev_option=tf.EmbeddingVariableOption(storage_option=storage))
+            ev_option=tf.EmbeddingVariableOption(
+                storage_option=storage_option(name, workload)))
       else:
         variable = tf.compat.v1.get_variable(
             name, [workload.rows_per_table, workload.dim],

@@ -5,7 +5,10 @@
 import os
 import tempfile
 
+from absl import app
+from absl import flags
 from absl.testing import absltest
+from absl.testing import flagsaver
 from absl.testing import parameterized
 import numpy as np
 
@@ -32,6 +35,18 @@ class StockVsEvTest(parameterized.TestCase):
           result["last_loss"], results[0]["last_loss"], rtol=1e-5)
       self.assertLess(result["last_loss"], result["first_loss"])
       self.assertEqual(result["step"]["steps"], 4)
+
+  def test_rows_on_an_ssd_compute_the_same(self):
+    in_memory = self._measure(defaults.EV_SOK, "zipf")
+    with flagsaver.flagsaver(storage="ssd", memory_part=0.1,
+                             storage_path=tempfile.mkdtemp()):
+      on_ssd = self._measure(defaults.EV_SOK, "zipf")
+      self.assertTrue(os.path.isdir(
+          os.path.join(flags.FLAGS.storage_path, "table_01")))
+    self.assertEqual(on_ssd["last_loss"], in_memory["last_loss"])
+    with flagsaver.flagsaver(storage="ssd"):
+      with self.assertRaisesRegex(app.UsageError, "storage_path"):
+        self._measure(defaults.EV_SOK, "zipf")
 
   def test_unique_ids(self):
     result = self._measure(defaults.STOCK, "uniform")

@@ -8,6 +8,18 @@
 //
 //   step_benchmark [--threads=2] [--steps=20] [--only=zipf_hot1_dim16]
 //                  [--rows=N] [--tables=26] [--batch=4096] [--storage=dram|hbm]
+//                  [--update=sums|samples]
+//                  [--policy=none|counter|bloom|lru|lfu] [--newcomers=0.0]
+//                  [--changes=1: record them, as for incremental checkpoints]
+//
+// --storage=hbm: rows in GPU memory; the environment variable
+// TF_EV_GPU_DEDUP_MIN_IDS says from how many ids on the GPU deduplicates
+// (docs/gpu.md). --update=samples is what a session does then.
+//
+// --newcomers: that part of the ids are keys that never came before and never
+// come again. --policy: who gets a row (a filter that admits at the third
+// occurrence) or loses it (a capacity of exactly the rows that are there before
+// the clock starts, so that each newcomer evicts one).
 //
 // Uniform ids draw from 2 M rows per table at dim 16 and from a quarter of that
 // at dim 64; Zipf 1.05 ids from 200,000. Rows are all present before the clock
@@ -28,6 +40,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
 #include "kernels/engine/embedding/row_update.h"
@@ -70,6 +83,10 @@ struct Config {
   int64_t batch;
   int steps;
   ev::RowStorage storage;
+  std::string policy;
+  double newcomers;
+  bool changes;
+  bool by_samples;  // the update takes the gradients of the samples
 
   std::string name() const {
     return std::string(zipf ? "zipf" : "uniform") + "_hot" +
@@ -144,6 +161,47 @@ double ProbeNs(ev::Parallel* parallel, int lines, bool write) {
   return (Now() - start) * 1e9 / n;
 }
 
+// What a framework would give the engine to write to: with a device, memory
+// that it reaches by itself.
+class Floats {
+ public:
+  Floats() {}
+  ~Floats() {
+    if (transfer_ != nullptr) ev::FreeTransferMemory(transfer_);
+  }
+  Floats(const Floats&) = delete;
+  Floats& operator=(const Floats&) = delete;
+
+  void Resize(size_t n) {
+    transfer_ = ev::AllocateTransferMemory(n * sizeof(float));
+    if (transfer_ == nullptr) ordinary_.resize(n);
+  }
+  float* data() {
+    return transfer_ != nullptr ? static_cast<float*>(transfer_)
+                                : ordinary_.data();
+  }
+
+ private:
+  void* transfer_ = nullptr;
+  std::vector<float> ordinary_;
+};
+
+void SetPolicy(const Config& c, ev::TableOptions* options) {
+  if (c.policy == "counter" || c.policy == "bloom") {
+    options->admission.filter = c.policy == "bloom"
+                                    ? ev::AdmissionOptions::Filter::kBloom
+                                    : ev::AdmissionOptions::Filter::kCounter;
+    options->admission.threshold = 3;
+    options->admission.max_keys = 1 << 20;
+    options->admission.false_positive = 0.01;
+    options->admission.counter_bits = 8;
+  } else if (c.policy == "lru" || c.policy == "lfu") {
+    options->capacity.max_rows = c.rows;
+    options->capacity.strategy =
+        c.policy == "lru" ? ev::CacheStrategy::kLru : ev::CacheStrategy::kLfu;
+  }
+}
+
 struct Batch {
   std::vector<std::vector<int64_t>> ids;  // [tables][batch * hot]
 };
@@ -157,6 +215,7 @@ void Run(const Config& c, ev::Parallel* parallel) {
     options.name = "table_" + std::to_string(t);
     options.dim = c.dim;
     options.storage = c.storage;
+    SetPolicy(c, &options);
     tables.push_back(std::make_shared<ev::EmbeddingTable>(options));
   }
   // All rows present, keys scattered over the whole range of int64.
@@ -168,6 +227,8 @@ void Run(const Config& c, ev::Parallel* parallel) {
     const std::vector<float> row(c.dim, 0.01f);
     Check(tables[t]->Initialize(row, 1));
     Check(tables[t]->EnsureSlots(slot, nullptr));
+    int64_t cut;
+    if (c.changes) Check(tables[t]->CutChanges(&cut));
     const int64_t at_once = 1 << 14;
     const std::vector<float> zeros(at_once * c.dim, 0.0f);
     std::vector<int64_t> keys;
@@ -184,27 +245,41 @@ void Run(const Config& c, ev::Parallel* parallel) {
 
   const int64_t n = c.batch * c.hot;
   std::mt19937_64 random(1);
-  std::vector<Batch> batches(4);
-  for (Batch& batch : batches) {
-    batch.ids.resize(c.tables);
-    for (auto& ids : batch.ids) {
-      ids.resize(n);
-      for (int64_t& id : ids) id = key_of(sampler(&random));
+  std::vector<Batch> batches(c.newcomers > 0 ? c.steps + 4 : 4);
+  std::bernoulli_distribution is_new(c.newcomers);
+  int64_t next_new = c.rows;
+  for (Batch& batch : batches) batch.ids.resize(c.tables);
+  if (c.newcomers > 0) {
+    for (Batch& batch : batches) {
+      for (auto& ids : batch.ids) {
+        ids.resize(n);
+        for (int64_t& id : ids) {
+          id = key_of(is_new(random) ? next_new++ : sampler(&random));
+        }
+      }
     }
+  } else {
+    parallel->For(c.tables, [&](int64_t t) {
+      std::mt19937_64 of_table(1 + t);
+      for (Batch& batch : batches) {
+        batch.ids[t].resize(n);
+        for (int64_t& id : batch.ids[t]) id = key_of(sampler(&of_table));
+      }
+    });
   }
   std::vector<int64_t> indices(2 * n);
   for (int64_t i = 0; i < n; ++i) {
     indices[2 * i] = i / c.hot;
     indices[2 * i + 1] = i % c.hot;
   }
-  std::vector<std::vector<float>> out(c.tables), grad(c.tables),
-      unique_grad(c.tables);
+  std::vector<std::vector<float>> grad(c.tables);
+  std::vector<Floats> out(c.tables), unique_grad(c.tables);
   std::vector<float*> outs(c.tables), unique_grads(c.tables);
   std::vector<const float*> grads(c.tables);
   for (int t = 0; t < c.tables; ++t) {
-    out[t].resize(c.batch * c.dim);
+    out[t].Resize(c.batch * c.dim);
     grad[t].assign(c.batch * c.dim, 0.01f);
-    unique_grad[t].resize(n * c.dim);
+    if (!c.by_samples) unique_grad[t].Resize(n * c.dim);
     outs[t] = out[t].data();
     grads[t] = grad[t].data();
     unique_grads[t] = unique_grad[t].data();
@@ -230,13 +305,16 @@ void Run(const Config& c, ev::Parallel* parallel) {
     const double t0 = Now(), c0 = CpuNow();
     Check(ev::PooledForward(inputs, tables, outs, parallel, &plan));
     const double t1 = Now(), c1 = CpuNow();
-    Check(ev::PooledBackward(*plan, grads, unique_grads, parallel));
+    if (!c.by_samples) {
+      Check(ev::PooledBackward(*plan, grads, unique_grads, parallel));
+    }
     const double t2 = Now(), c2 = CpuNow();
     std::vector<ev::UpdateInput> updates(c.tables);
     for (int t = 0; t < c.tables; ++t) {
       updates[t].table = tables[t].get();
       updates[t].keys = plan->unique_keys(t);
-      updates[t].grads = unique_grads[t];
+      updates[t].grads = c.by_samples ? nullptr : unique_grads[t];
+      updates[t].pooled_grads = c.by_samples ? grads[t] : nullptr;
       updates[t].plan = plan.get();
       updates[t].plan_table = t;
     }
@@ -254,25 +332,46 @@ void Run(const Config& c, ev::Parallel* parallel) {
   }
   unique /= c.steps;
 
-  // The limit: per distinct key one index line and the value's lines in the
-  // forward, the value's and the slot's in the update. Repeats are free.
-  const int value_lines = static_cast<int>((c.dim * 4 + 63) / 64);
-  const double find_ns = ProbeNs(parallel, 1, false);
-  const double read_ns = ProbeNs(parallel, value_lines, false);
-  const double write_ns = ProbeNs(parallel, 2 * value_lines, true);
-  const double limit = unique * 1e-6 * (find_ns + read_ns + write_ns);
   const double ids = static_cast<double>(n) * c.tables;
   const auto ns = [&](const std::vector<double>& t) {
     return Median(t) * 1e9 / ids;
   };
   std::printf(
       "%-18s %8.0f %7.0f | %6.2f %6.2f %6.2f %7.2f ms | %5.1f %5.1f %5.1f "
-      "%6.1f ns/id and core | limit %6.2f ms (%.0f + %.0f + %.0f ns) = %4.2f\n",
+      "%6.1f ns/id and core",
       c.name().c_str(), ids, unique, Median(forward) * 1e3,
       Median(backward) * 1e3, Median(update) * 1e3, Median(whole) * 1e3,
       ns(cpu_forward), ns(cpu_backward), ns(cpu_update),
-      ns(cpu_forward) + ns(cpu_backward) + ns(cpu_update), limit, find_ns,
-      read_ns, write_ns, limit / (Median(whole) * 1e3));
+      ns(cpu_forward) + ns(cpu_backward) + ns(cpu_update));
+
+  // The limit where rows are in CPU memory: per distinct key one index line and
+  // the value's lines in the forward, the value's and the slot's in the update.
+  // Repeats are free.
+  if (c.storage == ev::RowStorage::kDram) {
+    const int value_lines = static_cast<int>((c.dim * 4 + 63) / 64);
+    const double find_ns = ProbeNs(parallel, 1, false);
+    const double read_ns = ProbeNs(parallel, value_lines, false);
+    const double write_ns = ProbeNs(parallel, 2 * value_lines, true);
+    const double limit = unique * 1e-6 * (find_ns + read_ns + write_ns);
+    std::printf(" | limit %6.2f ms (%.0f + %.0f + %.0f ns) = %4.2f", limit,
+                find_ns, read_ns, write_ns, limit / (Median(whole) * 1e3));
+  }
+  std::printf("\n");
+  if (c.newcomers > 0 || c.policy != "none") {
+    int64_t left = 0, evicted = 0, counted = 0;
+    for (const auto& table : tables) {
+      left += table->stats().rows;
+      evicted += table->stats().evicted_rows;
+      counted += table->stats().filtered_keys;
+    }
+    std::printf(
+        "  policy %s, %.0f %% newcomers: longest step %.2f ms; %lld rows, "
+        "%lld evicted, %lld counted\n",
+        c.policy.c_str(), c.newcomers * 100,
+        *std::max_element(whole.begin(), whole.end()) * 1e3,
+        static_cast<long long>(left), static_cast<long long>(evicted),
+        static_cast<long long>(counted));
+  }
   std::fflush(stdout);
 }
 
@@ -311,6 +410,10 @@ int main(int argc, char** argv) {
         c.storage = Flag(argc, argv, "storage", "dram") == "hbm"
                         ? ev::RowStorage::kHbm
                         : ev::RowStorage::kDram;
+        c.policy = Flag(argc, argv, "policy", "none");
+        c.newcomers = std::stod(Flag(argc, argv, "newcomers", "0"));
+        c.changes = Flag(argc, argv, "changes", "0") != std::string("0");
+        c.by_samples = Flag(argc, argv, "update", "sums") == "samples";
         if (!only.empty() && c.name().find(only) == std::string::npos) continue;
         Run(c, &pool);
       }

@@ -9,9 +9,9 @@
 #   benchmarks/gpu/run_session.sh [DIM:HOT:DISTRIBUTION]...
 #
 # No argument: the rows of benchmarks/results/gpu_session.md. One line per
-# measurement; the last block is the table. "link" is the time that the rows and
-# gradients of the distinct keys need at the card's pinned copy rates, both ways
-# one after the other, at GB_PER_S (default 55.3).
+# measurement; the last block is the table. "link" is the time that the pooled
+# rows and their gradients need at the card's pinned copy rate, one after the
+# other, at GB_PER_S (default 55.3).
 set -u -o pipefail
 cd "$(dirname "$0")/../.."
 out=${OUT:-.build/gpu_session}
@@ -39,7 +39,7 @@ print('| case | rows in | forward ms | step ms | link ms | step / link |')
 print('| --- | --- | --- | --- | --- | --- |')
 for line in open(sys.argv[1]):
   r = json.loads(line)
-  down = r['unique_ids_per_table'] * r['tables'] * r['dim'] * 4 / rate
+  down = r['batch'] * r['tables'] * r['dim'] * 4 / rate
   on_gpu = r['storage'] == 'hbm'
   print('| %s | %s | %.1f | %.1f | %s | %s |' % (
       r['workload'], 'GPU' if on_gpu else 'CPU', r['forward']['median_ms'],

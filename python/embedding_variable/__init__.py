@@ -13,6 +13,10 @@ appear on `tf`, and stock lookups, optimizers, savers and feature columns work o
 """
 
 from embedding_variable._lib import library_path
+from embedding_variable.checkpoint.export_since import apply_export
+from embedding_variable.checkpoint.export_since import export_since
+from embedding_variable.checkpoint.export_since import prepare_export
+from embedding_variable.checkpoint.incremental import save_incremental
 from embedding_variable.integration.install import install
 from embedding_variable.lookup.pooled import lookup_sparse
 from embedding_variable.summaries import summaries

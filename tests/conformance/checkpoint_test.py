@@ -3,17 +3,16 @@
 """`tf.train.Saver` on embedding variables."""
 
 import os
-import unittest.mock
+import resource
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
-from tensorflow.python.platform import tf_logging
+from tensorflow.python.training import saver as saver_lib
 
 import embedding_variable as ev
-from embedding_variable.ops import handle_ops
 
 _ROWS, _DIM = 50, 3
 
@@ -206,6 +205,40 @@ class CheckpointTest(parameterized.TestCase):
         r"embedding_dim is 4.*\[\d+,3\]"):
       two.saver.restore(two.session, path)
 
+  @parameterized.parameters(_DIM + 2, _DIM - 1)
+  def test_another_dim_on_demand(self, dim):
+    one = _Model(tf.train.AdagradOptimizer).start()
+    one.run(2, seed=1)
+    path = self._save(one)
+    os.environ["TF_EV_RESTORE_CUSTOM_DIM"] = "1"
+    self.addCleanup(os.environ.pop, "TF_EV_RESTORE_CUSTOM_DIM")
+    two = _Model(tf.train.AdagradOptimizer, dim=dim, saver=lambda: tf.train.Saver(
+        tf.get_collection("embedding_variables")))
+    two.saver.restore(two.session, path)
+    keys = sorted(one.contents())
+    # Keys that are not there, and have the same default rows.
+    expected = two.session.run(two.rows, {two.ids: [k + 4096 * 10**5 for k in keys]})
+    self.assertTrue(expected.all())
+    common = min(dim, _DIM)
+    expected[:, :common] = [one.contents()[k][:common] for k in keys]
+    np.testing.assert_array_equal(two.session.run(two.rows, {two.ids: keys}), expected)
+    slots = tf.train.load_variable(path, "v/Adagrad-values")
+    self._save(two)
+    found = tf.train.load_variable(self._path, "v/Adagrad-values")
+    np.testing.assert_array_equal(found[:, :common], slots[:, :common])
+    np.testing.assert_array_equal(found[:, common:], np.full_like(found[:, common:], .1))
+
+  def test_versions_can_be_reset(self):
+    one = _Model(record=("TF_RECORD_VERSION",)).start()
+    one.run(3, seed=1)
+    os.environ["TF_EV_RESET_VERSION"] = "1"
+    self.addCleanup(os.environ.pop, "TF_EV_RESET_VERSION")
+    two = _Model(record=("TF_RECORD_VERSION",))
+    two.saver.restore(two.session, self._save(one))
+    self.assertTrue(one.session.run(one.export)[0][2].any())
+    self.assertFalse(two.session.run(two.export)[0][2].any())
+    self.assertEqual(two.contents(), one.contents())
+
   def test_a_variable_that_the_checkpoint_lacks(self):
     path = self._save(_Model().start())
     other = _Model(name="w", train=False)
@@ -218,7 +251,7 @@ class CheckpointTest(parameterized.TestCase):
     trained = _Model().start()
     trained.run(3, seed=1)
     path = self._save(trained)
-    data = path + ".data-00000-of-00001"
+    data = path + ".data-00000-of-00002"
     with open(data, "r+b") as f:
       content = f.read()
       first_row = np.array(sorted(
@@ -364,6 +397,135 @@ class CheckpointTest(parameterized.TestCase):
              if f.startswith("model.ckpt-")}
     self.assertEqual(found, {"ckpt-2", "ckpt-3"})
 
+  def _files(self):
+    """Returns name -> bytes of what lies in the checkpoint's folder."""
+    folder, found = os.path.dirname(self._path), {}
+    for name in os.listdir(folder):
+      with open(os.path.join(folder, name), "rb") as f:
+        found[name] = f.read()
+    return found
+
+  def test_the_same_table_gives_the_same_bytes(self):
+    model = _Model().start()
+    model.run(3, seed=1)
+    files = []
+    for _ in range(2):
+      self._save(model)
+      files.append(self._files())
+    self.assertEqual(files[0], files[1])
+    self.assertCountEqual(
+        files[0], ["checkpoint", "model.ckpt.index",
+                   "model.ckpt.data-00000-of-00002", "model.ckpt.data-00001-of-00002"])
+
+    def train(keys):
+      with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_embedding_variable("v", _DIM, initializer=tf.ones_initializer())
+        ids = tf.placeholder(tf.int64, [None])
+        loss = tf.reduce_sum(tf.nn.embedding_lookup(v, ids) *
+                             tf.cast(ids, tf.float32)[:, None])
+        train = tf.train.AdagradOptimizer(.1).minimize(loss)
+        saver = tf.train.Saver()
+        session.run(tf.global_variables_initializer())
+        for key in keys:
+          session.run(train, {ids: [key]})
+        saver.save(session, self._path)
+      return self._files()["model.ckpt.data-00000-of-00001"]
+
+    # The order in which keys come does not matter.
+    self.assertEqual(train(range(-60, 60)), train(range(59, -61, -1)))
+
+  def test_a_save_that_fails_leaves_the_last_checkpoint(self):
+    model = _Model().start()
+    model.run(3, seed=1)
+    path = model.saver.save(model.session, self._path, global_step=1)
+    expected, before = model.contents(), self._files()
+    model.run(50, seed=2, low=-5000)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for limit in (10000, 2000):
+      try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limits[1]))
+        with self.assertRaisesRegex(
+            tf.errors.OpError,
+            r"'v': .*model.ckpt-2.partial_part_tables0.data-00000-of-00001 cannot be written"):
+          model.saver.save(model.session, self._path, global_step=2)
+      finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+      self.assertEqual(self._files(), before)
+    self.assertEqual(tf.train.latest_checkpoint(os.path.dirname(self._path)), path)
+    two = _Model()
+    two.saver.restore(two.session, path)
+    self.assertEqual(two.contents(), expected)
+    # And the next one is whole again.
+    two.saver.restore(two.session, model.saver.save(
+        model.session, self._path, global_step=2))
+    self.assertEqual(two.contents(), model.contents())
+
+  def test_tables_are_written_in_pieces(self):
+    for saver in (tf.train.Saver, lambda: tf.train.Saver(sharded=True)):
+      model = _Model(saver=saver)
+      saved = [op for op in model.graph.get_operations() if op.type == "SaveV2"]
+      self.assertLen(saved, 1)
+      names = [t.op.name for t in saved[0].inputs]
+      self.assertFalse([n for n in names if n.startswith("v")], names)
+      self.assertTrue([op for op in model.graph.get_operations()
+                       if op.type == "EvSave"])
+
+  def test_an_old_version_of_checkpoints(self):
+    with self.assertRaisesRegex(ValueError, "'v' can be saved .* V2 only"):
+      _Model(saver=lambda: tf.train.Saver(write_version=tf.train.SaverDef.V1))
+
+  def test_a_savers_builder_of_ones_own(self):
+
+    class Builder(saver_lib.BulkSaverBuilder):
+      """Writes all tensors itself."""
+
+      def save_op(self, filename_tensor, saveables):
+        specs = [spec for s in saveables for spec in s.specs]
+        return tf.raw_ops.SaveV2(
+            prefix=filename_tensor, tensor_names=[s.name for s in specs],
+            shape_and_slices=[""] * len(specs), tensors=[s.tensor for s in specs])
+
+    one = _Model(saver=lambda: tf.train.Saver(builder=Builder())).start()
+    one.run(3, seed=1)
+    names = [n for n, _ in tf.train.list_variables(self._save(one))]
+    two = _Model()
+    two.saver.restore(two.session, self._path)
+    self.assertEqual(two.contents(), one.contents())
+    self.assertEqual([n for n, _ in tf.train.list_variables(self._save(two))], names)
+
+  def test_value_and_slot_belong_together_while_others_train(self):
+    # With rate 1, momentum 1 and gradient -1, n updates leave m = -n and
+    # w = n (n + 1) / 2, whatever their order.
+    with tf.Graph().as_default(), tf.Session() as session:
+      v = tf.get_embedding_variable("v", _DIM, initializer=tf.zeros_initializer())
+      ids = tf.placeholder(tf.int64, [None])
+      train = tf.train.MomentumOptimizer(1.0, 1.0).minimize(
+          -tf.reduce_sum(tf.nn.embedding_lookup(v, ids)))
+      saver = tf.train.Saver()
+      session.run(tf.global_variables_initializer())
+      coordinator = tf.train.Coordinator()
+
+      def work(seed):
+        random = np.random.RandomState(seed)
+        while not coordinator.should_stop():
+          session.run(train, {ids: random.permutation(3000)[:200]})
+
+      threads = [tf.train.LooperThread(coordinator, None, target=work, args=(i,))
+                 for i in range(2)]
+      for thread in threads:
+        thread.start()
+      try:
+        for _ in range(10):
+          reader = tf.train.load_checkpoint(saver.save(session, self._path))
+          n = -reader.get_tensor("v/Momentum-values")
+          np.testing.assert_array_equal(reader.get_tensor("v-values"),
+                                        n * (n + 1) / 2)
+          self.assertTrue((n == n[:, :1]).all())
+      finally:
+        coordinator.request_stop()
+        coordinator.join(threads)
+      self.assertGreater(n.max(), 3)
+
   def test_a_saver_saves_while_others_train(self):
     # Keys and slots are of one moment: all tensors have the same rows.
     model = _Model().start()
@@ -413,25 +575,6 @@ class CheckpointTest(parameterized.TestCase):
       saver.restore(session, self._path)
       np.testing.assert_array_equal(session.run(sample), before)
       self.assertEqual(session.run(v)[0], 100000)
-
-  def test_a_table_spread_over_ranks_is_not_saved_silently(self):
-    with tf.Graph().as_default(), tf.Session() as session:
-      v = tf.get_embedding_variable("v", 2)
-      tf.get_embedding_variable("w", 2)
-      # Stands for the ops by which ranks exchange rows.
-      handle_ops.add_exchange_op("EvStats")
-      self.addCleanup(handle_ops._exchange_ops.discard, "EvStats")  # pylint: disable=protected-access
-      saver = tf.train.Saver()
-      session.run(tf.global_variables_initializer())
-      with unittest.mock.patch.object(tf_logging, "warning") as warning:
-        saver.save(session, self._path)
-        warning.assert_not_called()
-        v.stats()
-        saver.save(session, self._path)
-        saver.save(session, self._path)
-      warning.assert_called_once()
-      words = warning.call_args[0][0] % warning.call_args[0][1:]
-      self.assertIn("embedding variable 'v' is spread over ranks", words)
 
 
 if __name__ == "__main__":

@@ -240,13 +240,13 @@ class FeatureColumnsTest(parameterized.TestCase):
         _fc.input_layer(_features(), [_fc.embedding_column(column, _DIM)])
 
   def test_options_that_this_version_lacks(self):
-    option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(13))
+    option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(102))
     with tf.Graph().as_default():
       column = _fc.categorical_column_with_embedding(
           "ids", tf.int64, ev_option=option)
       with self.assertRaisesRegex(
           NotImplementedError,
-          "'input_layer/ids_embedding/embedding_weights'.*HBM_DRAM"):
+          "'input_layer/ids_embedding/embedding_weights'.*HBM_DRAM_SSDHASH"):
         _fc.input_layer(_features(), [_fc.embedding_column(column, _DIM)])
 
 

@@ -1,6 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Variables with `StorageOption(storage_type=HBM)` beside those in CPU memory."""
+"""Variables with `StorageOption(storage_type=HBM)` beside those in CPU memory.
+
+And with HBM_DRAM, of which 64 rows at most are on the GPU.
+"""
 
 import os
 
@@ -10,18 +13,21 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
+from embedding_variable.lookup import embedding_lookup
 from embedding_variable.ops import handle_ops
 from embedding_variable.variables import config_pb2
 
 _DIM = 4
 _HBM = config_pb2.StorageType.HBM
+_HBM_DRAM = config_pb2.StorageType.HBM_DRAM
 _DRAM = config_pb2.StorageType.DRAM
+_LRU = config_pb2.CacheStrategy.LRU
 
 
-def _why_no_gpu():
+def _why_no_gpu(storage=_HBM):
   """Returns the error of a variable in GPU memory, or None if it works."""
   with tf.Graph().as_default(), tf.Session() as session:
-    _variable("probe", _HBM)
+    _variable("probe", storage)
     try:
       session.run(tf.global_variables_initializer())
     except tf.errors.FailedPreconditionError as e:
@@ -29,24 +35,27 @@ def _why_no_gpu():
   return None
 
 
-def _variable(name, storage, **kwargs):
+def _variable(name, storage, capacity=None, **options):
+  # 64 rows without slots.
+  size = [64 * _DIM * 4] if storage == _HBM_DRAM else None
   option = ev.EmbeddingVariableOption(
-      storage_option=ev.StorageOption(storage_type=storage))
+      storage_option=ev.StorageOption(storage_type=storage, storage_size=size,
+                                      **(capacity or {})), **options)
   return tf.get_embedding_variable(
       name, _DIM, initializer=tf.random_normal_initializer(seed=7),
-      ev_option=option, **kwargs)
+      ev_option=option)
 
 
 class _Model(object):
   """A graph that trains one embedding variable, and its session."""
 
-  def __init__(self, storage, optimizer):
+  def __init__(self, storage, optimizer, **options):
     for flag in ("TF_RECORD_FREQ", "TF_RECORD_VERSION"):
       os.environ[flag] = "1"
     with tf.Graph().as_default() as graph:
       tf.set_random_seed(3)
       step = tf.train.get_or_create_global_step()
-      self.variable = _variable("v", storage)
+      self.variable = _variable("v", storage, **options)
       self.ids = tf.sparse_placeholder(tf.int64)
       self.weights = tf.sparse_placeholder(tf.float32)
       mean = tf.nn.embedding_lookup_sparse(self.variable, self.ids, None,
@@ -60,6 +69,12 @@ class _Model(object):
       self.train = optimizer().minimize(self.loss, global_step=step)
       self.count = self.variable.total_count()
       self.export = self.variable.export()
+      self.evicted_count = self.variable.evicted_count()
+      self.evict = self.variable.evict(steps_to_live=1, step=step)
+      self.evict_weak = self.variable.evict(l2_weight_threshold=.5)
+      self.stats = self.variable.tier_stats()
+      self.tier = embedding_lookup.lookup_tier(self.variable, self.ids.values)
+      self.prefetch = self.variable.prefetch(self.ids.values)
       self.saver = tf.train.Saver()
       self.init = tf.global_variables_initializer()
     for flag in ("TF_RECORD_FREQ", "TF_RECORD_VERSION"):
@@ -112,16 +127,51 @@ class GpuStorageTest(parameterized.TestCase):
     for a, b in zip(one.session.run(one.export), other.session.run(other.export)):
       np.testing.assert_array_equal(a, b)
 
-  @parameterized.named_parameters(*_OPTIMIZERS)
-  def test_trains_as_in_cpu_memory(self, optimizer):
+  @parameterized.named_parameters(
+      (name + where, optimizer, storage) for name, optimizer in _OPTIMIZERS
+      for where, storage in (("", _HBM), ("_two_memories", _HBM_DRAM)))
+  def test_trains_as_in_cpu_memory(self, optimizer, storage):
     cpu = _Model(_DRAM, optimizer).start()
-    gpu = _Model(_HBM, optimizer).start()
+    gpu = _Model(storage, optimizer).start()
     np.testing.assert_array_equal(cpu.run(6, seed=1), gpu.run(6, seed=1))
     self._same(cpu, gpu)
     self.assertEqual(cpu.session.run(cpu.count).tolist(),
                      gpu.session.run(gpu.count).tolist())
 
-  @parameterized.parameters((_HBM, _DRAM), (_DRAM, _HBM), (_HBM, _HBM))
+  @parameterized.named_parameters(
+      (name + where, options, storage) for name, options in (
+          ("counter", dict(filter_option=ev.CounterFilter(filter_freq=3))),
+          ("bloom", dict(filter_option=ev.CBFFilter(
+              filter_freq=3, max_element_size=1000,
+              false_positive_probability=.01))),
+          ("lru", dict(capacity=dict(max_capacity=90, cache_strategy=_LRU))),
+          ("lfu", dict(capacity=dict(max_capacity=90))),
+          ("bytes", dict(capacity=dict(max_capacity_bytes=9000))),
+      ) for where, storage in (("", _HBM), ("_two_memories", _HBM_DRAM)))
+  def test_policies_are_those_of_cpu_memory(self, options, storage):
+    optimizer = dict(_OPTIMIZERS)["adagrad"]
+    cpu = _Model(_DRAM, optimizer, **options).start()
+    gpu = _Model(storage, optimizer, **options).start()
+    np.testing.assert_array_equal(cpu.run(6, seed=1), gpu.run(6, seed=1))
+    self._same(cpu, gpu)
+    for evict in ("evict", "evict_weak"):
+      cpu.session.run(getattr(cpu, evict))
+      gpu.session.run(getattr(gpu, evict))
+      self._same(cpu, gpu)
+    self.assertGreater(cpu.session.run(cpu.evicted_count), 0)
+    self.assertEqual(cpu.session.run(cpu.evicted_count),
+                     gpu.session.run(gpu.evicted_count))
+    # What the policies know comes along with a checkpoint.
+    prefix = gpu.saver.save(gpu.session,
+                            os.path.join(self.create_tempdir().full_path, "m"))
+    for model in (cpu, gpu):
+      model.saver.restore(model.session, prefix)
+    np.testing.assert_array_equal(cpu.run(3, seed=2), gpu.run(3, seed=2))
+    self._same(cpu, gpu)
+
+  @parameterized.parameters((_HBM, _DRAM), (_DRAM, _HBM), (_HBM, _HBM),
+                            (_HBM_DRAM, _DRAM), (_DRAM, _HBM_DRAM),
+                            (_HBM_DRAM, _HBM), (_HBM, _HBM_DRAM))
   def test_a_checkpoint_moves_between_memories(self, saved, restored):
     optimizer = dict(_OPTIMIZERS)["adam"]
     one = _Model(saved, optimizer).start()
@@ -136,6 +186,35 @@ class GpuStorageTest(parameterized.TestCase):
     np.testing.assert_array_equal(one.run(3, seed=2), other.run(3, seed=2))
     self._same(one, other)
 
+  def test_where_rows_are(self):
+    model = _Model(_HBM_DRAM, dict(_OPTIMIZERS)["adagrad"]).start()
+    model.run(12, seed=1)
+    ids = np.arange(-250, 250)
+    feed = {model.ids: (np.stack([ids * 0, ids + 250], 1), ids, [1, 500])}
+    tiers = model.session.run(model.tier, feed)
+    self.assertEqual(set(tiers), {-1, 0, 1})
+    self.assertTrue(np.all(tiers[np.abs(ids) > 200] == -1))
+    fast, slow, slow_bytes, hits, misses, written = model.session.run(model.stats)
+    self.assertEqual(fast, np.sum(tiers == 0))
+    self.assertGreaterEqual(fast + slow, np.sum(tiers >= 0))
+    self.assertLessEqual(fast, 64)
+    for more in (slow_bytes, hits, misses, written):
+      self.assertGreater(more, 0)
+    cold = ids[tiers == 1][:20]
+    feed = {model.ids: (np.stack([cold * 0, np.arange(20)], 1), cold, [1, 20])}
+    model.session.run(model.prefetch, feed)
+    np.testing.assert_array_equal(model.session.run(model.tier, feed), np.zeros(20))
+
+  def test_a_budget_of_nothing(self):
+    with tf.Graph().as_default(), tf.Session() as session:
+      option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(
+          storage_type=_HBM_DRAM, storage_size=[100]))
+      v = tf.get_embedding_variable("clicks", _DIM, ev_option=option)
+      with self.assertRaisesRegex(
+          tf.errors.InvalidArgumentError,
+          "at least 1024 bytes in GPU memory, 64 rows of dim 4, got 100.*'clicks'"):
+        session.run(v.initializer)
+
   def test_a_name_is_in_one_memory(self):
     with tf.Graph().as_default(), tf.Session() as session:
       handles = [handle_ops.handle("v", 2, storage=s) for s in ("dram", "hbm")]
@@ -145,10 +224,81 @@ class GpuStorageTest(parameterized.TestCase):
         session.run(handles[1])
 
 
-class WithoutGpuTest(absltest.TestCase):
+class UpdateBySamplesTest(parameterized.TestCase):
+  """Where rows may be on a GPU, updates take the gradients of a lookup's outputs.
 
-  def test_the_error_names_the_variable_and_what_is_missing(self):
-    why = _why_no_gpu()
+  "auto" is CPU memory on a machine without a GPU: this runs everywhere.
+  """
+
+  def _train(self, storage, combiner, change):
+    """Returns what some steps leave, and the types of the graph's ops."""
+    random = np.random.RandomState(3)
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+      step = tf.train.get_or_create_global_step()
+      variables = [_variable("a", storage), _variable("b", storage)]
+      ids = [tf.sparse_placeholder(tf.int64) for _ in variables]
+      outputs = tf.nn.group_embedding_lookup_sparse(variables, ids,
+                                                    [combiner] * 2)
+      loss = tf.add_n([tf.reduce_sum(tf.square(o - 1.0)) for o in outputs])
+      optimizer = tf.train.AdagradOptimizer(0.1)
+      pairs = [(change(g), v) for g, v in optimizer.compute_gradients(loss)]
+      train = optimizer.apply_gradients(pairs, global_step=step)
+      exports = [v.export() for v in variables]
+      session.run(tf.global_variables_initializer())
+      for _ in range(4):
+        feed = {}
+        for x in ids:
+          samples = np.sort(random.randint(0, 30, size=80))
+          feed[x] = (np.stack([samples, np.arange(80)], 1),
+                     random.randint(-40, 40, size=80), [30, 80])
+        session.run(train, feed)
+      return session.run(exports), {op.type for op in graph.get_operations()}
+
+  @parameterized.parameters("sum", "mean", "sqrtn")
+  def test_they_give_the_bits_of_updates_by_sums(self, combiner):
+    self._check_bits("auto", combiner)
+
+  @parameterized.parameters("sum", "mean", "sqrtn")
+  def test_so_do_rows_in_two_memories(self, combiner):
+    if _why_no_gpu() is not None:
+      self.skipTest(_why_no_gpu())
+    self._check_bits(_HBM_DRAM, combiner)
+
+  def _check_bits(self, storage, combiner):
+    by_sums, types = self._train(_DRAM, combiner, lambda g: g)
+    self.assertIn("EvApply", types)
+    self.assertNotIn("EvApplyPooled", types)
+    by_samples, types = self._train(storage, combiner, lambda g: g)
+    self.assertIn("EvApplyPooled", types)
+    self.assertNotIn("EvApply", types)
+    for one, other in zip(by_sums, by_samples):
+      for a, b in zip(one, other):
+        np.testing.assert_array_equal(a, b)
+
+  def test_who_waits_for_something_still_does(self):
+    def check(g):
+      with tf.control_dependencies([tf.check_numerics(g.values, "no number")]):
+        return tf.IndexedSlices(tf.identity(g.values), g.indices, g.dense_shape)
+
+    self.assertNotIn("EvApplyPooled", self._train("auto", "sum", check)[1])
+
+  def test_gradients_that_were_changed_are_applied_as_they_are(self):
+    def half(g):
+      return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)
+
+    by_sums, _ = self._train(_DRAM, "sum", half)
+    changed, types = self._train("auto", "sum", half)
+    self.assertNotIn("EvApplyPooled", types)
+    for one, other in zip(by_sums, changed):
+      for a, b in zip(one, other):
+        np.testing.assert_array_equal(a, b)
+
+
+class WithoutGpuTest(parameterized.TestCase):
+
+  @parameterized.parameters(_HBM, _HBM_DRAM)
+  def test_the_error_names_the_variable_and_what_is_missing(self, storage):
+    why = _why_no_gpu(storage)
     if why is None:
       self.skipTest("this process has a GPU")
     self.assertRegex(why, "rows in GPU memory need .*table 'probe'")

@@ -143,6 +143,46 @@ class Model(object):
       self.evict_weak(self._policy.l2_weight_threshold)
     return dict(self.rows), dict(self.counted)
 
+  def content(self):
+    """Returns what an incremental checkpoint makes of the one before it."""
+    return dict(self.rows), dict(self.counted)
+
+  def restore_chain(self, chain):
+    """Becomes what a full checkpoint and its deltas hold: a list of contents."""
+    self.restore(chain[0])
+    for before, after in zip(chain, chain[1:]):
+      self._apply(before, after)
+
+  def _apply(self, before, after):
+    """Changes as a delta says, by this table's own policy."""
+    gone = (set(before[0]) | set(before[1])) - set(after[0]) - set(after[1])
+    rows = {k: r for k, r in after[0].items()
+            if k not in before[0] or not self._same(r, before[0][k])}
+    counted = {k: c for k, c in after[1].items() if before[1].get(k) != c}
+    self.erase(gone)
+    self.erase(counted)
+    freq = self._policy.filter_freq
+    for key, row in rows.items():
+      self.rows[key] = row._replace(freq=max(row.freq, freq))
+      self.counted.pop(key, None)
+      if self._policy.filter == "bloom":
+        self._bloom[key] = max(self._bloom[key], freq)
+    self._evict_excess(-1)
+    if self._policy.filter != "none":
+      for key, (count, version) in counted.items():
+        if self._policy.filter == "bloom":
+          self._bloom[key] = max(self._bloom[key], count)
+        if count >= freq:
+          self.rows[key] = self._new_row(key, count, version)
+        elif self._policy.filter == "counter":
+          self.counted[key] = Counted(count, version)
+    self._evict_excess(-1)
+
+  @staticmethod
+  def _same(a, b):
+    return (a.freq == b.freq and a.version == b.version and
+            np.array_equal(a.value, b.value) and np.array_equal(a.slot, b.slot))
+
   def restore(self, saved):
     """Becomes what a checkpoint holds, by this table's own policy."""
     rows, counted = saved

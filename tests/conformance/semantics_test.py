@@ -80,7 +80,7 @@ class _Table(object):
       self._evicted = variable.evicted_count()
       self._ensure = row_ops.read_rows(
           variable.handle, tf.zeros([0], tf.int64), ["Adagrad"], [_INITIAL])[0]
-      self._saver = tf.train.Saver(max_to_keep=0)
+      self._saver = tf.train.Saver(max_to_keep=0, incremental_save_restore=True)
       self._init = tf.global_variables_initializer()
     self._policy = variable.policy
     self._session = tf.Session(
@@ -90,6 +90,7 @@ class _Table(object):
   def start(self):
     self._session.run(self._init)
     self._session.run(self._ensure)
+    self._chain = None
     self._evicted_before = self._session.run(self._evicted)
     self.model = semantics_model.Model(self._policy, _DEFAULTS, _RATE, _INITIAL)
 
@@ -116,12 +117,23 @@ class _Table(object):
     self._session.run(self._erase, {self._ids: ids})
 
   def save(self, path):
-    """Returns (path, what the model says is in it)."""
+    """Returns (path, what the model says is in it and its deltas, in order)."""
     saved = self.model.save(self._now())
-    return self._saver.save(self._session, path, write_meta_graph=False), saved
+    path = self._saver.save(self._session, path, write_meta_graph=False)
+    self._chain = path, [saved]
+    return self._chain
 
-  def restore(self, path, saved):
-    self.model.restore(saved)
+  def save_delta(self):
+    """Returns the same after a delta; None without a full checkpoint."""
+    if self._chain is None:
+      return None
+    path, chain = self._chain
+    ev.save_incremental(self._saver, self._session, os.path.dirname(path))
+    self._chain = path, chain + [self.model.content()]
+    return self._chain
+
+  def restore(self, path, chain):
+    self.model.restore_chain(chain)
     self._saver.restore(self._session, path)
     self._session.run(self._ensure)
 
@@ -163,6 +175,8 @@ _OPERATION = st.one_of(
     st.tuples(st.just("evict_weak")),
     st.tuples(st.just("erase"), _IDS),
     st.tuples(st.just("save")),
+    st.tuples(st.just("delta")),
+    st.tuples(st.just("delta")),
     st.tuples(st.just("restore")))
 
 
@@ -175,7 +189,7 @@ class SemanticsTest(parameterized.TestCase):
               for name, option in sorted(_OPTIONS.items())}
     directory = self.create_tempdir().full_path
 
-    @hypothesis.settings(max_examples=70, deadline=None, database=None,
+    @hypothesis.settings(max_examples=120, deadline=None, database=None,
                          derandomize=True)
     @hypothesis.given(
         st.sampled_from(sorted(tables)), st.sampled_from(sorted(tables)),
@@ -189,6 +203,8 @@ class SemanticsTest(parameterized.TestCase):
       for i, (operation, *arguments) in enumerate(operations):
         if operation == "save":
           saved = table.save(os.path.join(directory, "m%d" % i))
+        elif operation == "delta":
+          saved = table.save_delta() or saved
         elif operation == "restore":
           if saved is not None:
             names.reverse()

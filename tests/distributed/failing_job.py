@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training of which the last rank goes wrong after a few steps.
 
-  failing_job.py none|raise|extra|extra_and_wait|other_lookup|other_dtype|wait
+  failing_job.py none|raise|extra|extra_and_wait|other_lookup|other_dtype|wait [LIMIT]
+
+LIMIT: the exchange timeout after those steps, in seconds. Ranks may begin further apart.
 """
 
 import sys
@@ -13,11 +15,12 @@ import numpy as np
 import tensorflow as tf
 
 from sparse_operation_kit import experiment as sok
+from sparse_operation_kit import settings
 
 _STEPS = 5
 
 
-def main(mode):
+def main(mode, limit=None):
   hvd.init()
   wrong = hvd.rank() == hvd.size() - 1
   sok.init(exchange_dtype=tf.bfloat16 if wrong and mode == "other_dtype" else None)
@@ -34,6 +37,8 @@ def main(mode):
     for step in range(1000):
       session.run(train)
       if step == _STEPS:
+        if limit is not None:
+          settings.set_exchange_timeout(limit)
         print("trained", flush=True)
         if mode == "none":
           break
@@ -51,4 +56,4 @@ def main(mode):
 
 
 if __name__ == "__main__":
-  main(sys.argv[1])
+  main(*sys.argv[1:])

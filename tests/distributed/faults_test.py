@@ -24,8 +24,8 @@ _LIMIT = 4.
 
 class FaultsTest(absltest.TestCase):
 
-  def _start(self, mode, num_ranks, **variables):
-    job = ranks.Ranks(num_ranks, _PROGRAM, mode,
+  def _start(self, mode, num_ranks, *arguments, **variables):
+    job = ranks.Ranks(num_ranks, _PROGRAM, mode, *arguments,
                       env=horovod_job.environment(**variables))
     self.addCleanup(job.__exit__)
     for rank in range(num_ranks):
@@ -52,6 +52,23 @@ class FaultsTest(absltest.TestCase):
     job.signal(0, signal.SIGKILL)
     self._ends_with_an_error(job, 1)
 
+  def test_killed_with_an_exchange_through_memory(self):
+    job = self._start("wait", 3, SOK_EXCHANGE="memory")
+    job.signal(2, signal.SIGKILL)
+    self._ends_with_an_error(job, 0)
+    self._ends_with_an_error(job, 1)
+
+  def test_waits_elsewhere_with_an_exchange_through_memory(self):
+    job = self._start("extra_and_wait", 2, _LIMIT, SOK_EXCHANGE="memory")
+    self._ends_with_an_error(job, 1, words="Not all ranks take part in it")
+    self.assertIn("a rank has waited too long", job.output(1))
+    self.assertNotIn("got more than all others", job.output(1))
+
+  def test_one_lookup_more_with_an_exchange_through_memory(self):
+    job = self._start("extra", 2, SOK_EXCHANGE="memory")
+    self._ends_with_an_error(job, 1, words="rank 0 is gone")
+    self.assertEqual(job.wait(0, _SOON), 0, job.output(0))
+
   def test_raises(self):
     job = self._start("raise", 2)
     self._ends_with_an_error(job, 1, words="a bug in this rank's input")
@@ -68,7 +85,7 @@ class FaultsTest(absltest.TestCase):
     self.assertEqual(job.wait(0, _SOON), 0, job.output(0))
 
   def test_one_lookup_more_while_the_others_wait_elsewhere(self):
-    job = self._start("extra_and_wait", 2, SOK_EXCHANGE_TIMEOUT_SECONDS=str(_LIMIT))
+    job = self._start("extra_and_wait", 2, _LIMIT)
     begin = time.time()
     self._ends_with_an_error(job, 1, words="Not all ranks take part in it")
     self.assertGreater(time.time() - begin, _LIMIT / 2)
@@ -92,7 +109,7 @@ class FaultsTest(absltest.TestCase):
                      "float32, this rank as bfloat16).*exchange_dtype")
 
   def test_nothing_wrong(self):
-    job = self._start("none", 2, SOK_EXCHANGE_TIMEOUT_SECONDS=str(_LIMIT))
+    job = self._start("none", 2, _LIMIT)
     for rank in range(2):
       self.assertEqual(job.wait(rank, _SOON), 0, job.output(rank))
       self.assertIn("ended", job.output(rank))

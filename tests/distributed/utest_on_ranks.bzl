@@ -6,22 +6,25 @@ load("//tools/build_defs:defs.bzl", "ev_py_test")
 
 _PROGRAMS = "addons/sparse_operation_kit/python"
 
-def utest_on_ranks(utest, ranks, size = "medium"):
+def utest_on_ranks(utest, ranks, exchange = "horovod", size = "medium"):
     """Runs a utest of the SOK package once for each number of ranks.
 
     Args:
       utest: name of a program in //addons/sparse_operation_kit/python.
       ranks: list of ints.
+      exchange: what carries lookups.
       size: of each test.
     """
+    suffix = "" if exchange == "horovod" else "_by_" + exchange
     for n in ranks:
         ev_py_test(
-            name = "%s_on_%d_ranks" % (utest, n),
+            name = "%s_on_%d_ranks%s" % (utest, n, suffix),
             size = size,
             srcs = ["utest_on_ranks.py"],
             args = [
                 "--ranks=%d" % n,
                 "--utest=%s/%s.py" % (_PROGRAMS, utest),
+                "--exchange=" + exchange,
             ],
             tags = ["cpu:2"],
             deps = [

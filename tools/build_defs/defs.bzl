@@ -56,13 +56,16 @@ _IMPORT_ROOTS = [
     "python",
 ]
 
+# Where engine targets are.
+_ENGINE = ("//kernels/engine/", "//addons/sparse_operation_kit/exchange")
+
 def check_engine_deps(name, deps):
     """Fails unless all of deps are engine targets."""
     for dep in deps:
         local = dep.startswith(":") or not dep.startswith("//") and not dep.startswith("@")
-        if not local and not dep.startswith("//kernels/engine/"):
-            fail("engine target %s may depend on //kernels/engine only, got %s" %
-                 (name, dep))
+        if not local and not [e for e in _ENGINE if dep.startswith(e)]:
+            fail("engine target %s may depend on %s only, got %s" %
+                 (name, " and ".join(_ENGINE), dep))
 
 def engine_library(
         name,
@@ -149,7 +152,7 @@ def tf_library(
         **kwargs
     )
 
-def tf_op_library(name, deps, visibility = _PUBLIC):
+def tf_op_library(name, deps, visibility = _PUBLIC, **kwargs):
     """Shared library for tf.load_op_library; exports no symbol.
 
     TensorFlow's library is found by its soname, because the process that
@@ -159,6 +162,7 @@ def tf_op_library(name, deps, visibility = _PUBLIC):
       name: file name, lib*.so.
       deps: tf_library targets.
       visibility: public unless told.
+      **kwargs: testonly.
     """
     script = "//tools/build_defs:op_library.lds"
     native.cc_binary(
@@ -174,6 +178,7 @@ def tf_op_library(name, deps, visibility = _PUBLIC):
         linkstatic = True,
         visibility = visibility,
         deps = deps,
+        **kwargs
     )
 
 def _import_root():

@@ -21,6 +21,9 @@ _BUILD_DIR = ".build"
 _WHEEL_DIR = "dist"
 _BUILDER = "//tools/pip_package:build_sok"
 
+# Of the programs that failed, and of each.
+_LOGS_SHOWN, _LOG_LINES = 4, 25
+
 # (TensorFlow version, whether it must be there).
 _TENSORFLOWS = (("1.15.5", True), ("1.15.0", False))
 
@@ -128,9 +131,13 @@ def main():
   if arguments.sanitize and arguments.mode != "sanitize":
     counts.add(sanitize())
   steps.print_times()
-  for title, names in (("SKIPPED", counts.skipped), ("FAILED", counts.failed)):
-    for name in names:
-      print("%s %s" % (title, name))
+  for line in counts.skipped_programs():
+    print("SKIPPED " + line)
+  # Last, since of a long output often only the end is kept.
+  for path in counts.failed_logs[:_LOGS_SHOWN]:
+    print("\n== the end of %s\n%s" % (path, test_log.tail(path, _LOG_LINES)))
+  for name in counts.failed:
+    print("FAILED " + name)
   with open(os.path.join(_BUILD_DIR, "summary.txt"), "w") as f:
     f.write(counts.line() + "\n")
   print(counts.line(), flush=True)

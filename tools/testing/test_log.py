@@ -6,23 +6,47 @@ A test program that ends without a log of its own, or fails with a log that
 shows no failed case (it crashed, or ran out of time), counts as one failed case.
 """
 
+import collections
 import json
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
 
 class Counts:
-  """Passed, failed and skipped cases, the latter two with a line each."""
+  """Passed, failed and skipped cases, the latter two with a line each.
+
+  Attributes:
+    passed: how many.
+    failed: a line for each.
+    skipped: `PROGRAM CASE: REASON` for each.
+    failed_logs: paths of what the programs that failed have printed.
+  """
 
   def __init__(self):
     self.passed = 0
     self.failed = []
     self.skipped = []
+    self.failed_logs = []
 
   def add(self, other):
     self.passed += other.passed
     self.failed += other.failed
     self.skipped += other.skipped
+    self.failed_logs += other.failed_logs
+
+  def skipped_programs(self):
+    """Returns one line for each program and reason, which names its cases."""
+    cases = collections.OrderedDict()
+    for line in self.skipped:
+      name, _, reason = line.partition(": ")
+      program, _, case = name.partition(" ")
+      # gtest begins a reason with a line that says where it was given.
+      reason = reason.strip().split("\n")[-1]
+      cases.setdefault((program, reason), []).append(case)
+    return [
+        ("%s (%d), %s: %s" % (program, len(names), reason, " ".join(names))).rstrip(": ")
+        for (program, reason), names in cases.items()
+    ]
 
   def line(self):
     """Returns the summary, `N passed, N failed, N skipped`."""
@@ -88,6 +112,15 @@ def count_program(xml_paths, program, succeeded, how_it_ended):
   return counts
 
 
+def tail(path, lines):
+  """Returns the last lines of a file, or why it cannot be read."""
+  try:
+    with open(path, errors="replace") as f:
+      return "\n".join(f.read().splitlines()[-lines:])
+  except OSError as e:
+    return str(e)
+
+
 def _local_path(uri):
   parts = urllib.parse.urlparse(uri)
   return urllib.parse.unquote(parts.path) if parts.scheme == "file" else None
@@ -125,14 +158,16 @@ def count_build_events(path):
     if label not in results:
       counts.failed.append("%s: it could not be built, or did not run" % label)
       continue
-    paths = []
+    outputs = collections.defaultdict(list)
     for result in results[label].values():
       for output in result.get("testActionOutput", []):
-        if output.get("name") == "test.xml":
-          local = _local_path(output.get("uri", ""))
-          if local:
-            paths.append(local)
+        local = _local_path(output.get("uri", ""))
+        if local:
+          outputs[output.get("name")].append((result.get("status"), local))
+    paths = [path for _, path in outputs["test.xml"]]
     counts.add(
         count_program(paths, label, status in ("PASSED", "FLAKY"),
                       "ended as %s" % status))
+    if status not in ("PASSED", "FLAKY"):
+      counts.failed_logs += [path for how, path in outputs["test.log"] if how != "PASSED"]
   return counts

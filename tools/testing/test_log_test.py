@@ -100,6 +100,32 @@ class TestLogTest(absltest.TestCase):
             self.result("//a", xml, 2), self.summary("//a", "PASSED")))
     self.assertEqual(counts.line(), "2 passed, 0 failed, 0 skipped")
 
+  def test_skipped_cases_are_named_a_line_for_each_program_and_reason(self):
+    counts = test_log.Counts()
+    counts.skipped = ["//a X.One: a.cc:7\nno GPU", "//a X.Two: a.cc:9\nno GPU",
+                      "//a Y: no disk", "b.py: no network"]
+    self.assertEqual(counts.skipped_programs(), [
+        "//a (2), no GPU: X.One X.Two", "//a (1), no disk: Y", "b.py (1), no network"])
+
+  def test_the_log_of_what_failed_is_known(self):
+    log = self.file("\n".join("line %d" % i for i in range(9)), "test.log")
+
+    def logged(label, status):
+      event = self.result(label, self.file(_ONE))
+      event["testResult"]["status"] = status
+      event["testResult"]["testActionOutput"].append(
+          {"name": "test.log", "uri": "file://" + log})
+      return event
+
+    counts = test_log.count_build_events(
+        self.events(
+            self.configured("//a"), logged("//a", "FAILED"),
+            self.summary("//a", "FAILED"), self.configured("//b"),
+            logged("//b", "PASSED"), self.summary("//b", "PASSED")))
+    self.assertEqual(counts.failed_logs, [log])
+    self.assertEqual(test_log.tail(log, 2), "line 7\nline 8")
+    self.assertIn("none", test_log.tail(log + "/none", 2))
+
   def test_build_events_count_what_was_not_built(self):
     counts = test_log.count_build_events(
         self.events(self.configured("//a"), self.configured("//l", "cc_library rule")))

@@ -30,7 +30,7 @@ struct Buffer {
 };
 
 ev::Recycler<Buffer>& Buffers() {
-  static ev::Recycler<Buffer>* const buffers = new ev::Recycler<Buffer>(64);
+  static ev::Recycler<Buffer>* const buffers = new ev::Recycler<Buffer>(128);
   return *buffers;
 }
 
@@ -130,6 +130,11 @@ struct Grouped {
   }
 };
 
+ev::Recycler<Grouped>& Groups() {
+  static ev::Recycler<Grouped>* const groups = new ev::Recycler<Grouped>(64);
+  return *groups;
+}
+
 // The gradients of keys [begin, end) of one table, all of one rank, to 'out'.
 void SumKeys(const RoutedTable& table, const Grouped& grouped,
              const float* grads, int64_t begin, int64_t end, WireType wire,
@@ -166,7 +171,11 @@ Status PoolReceived(const RoutePlan& plan, const void* rows, int64_t num_floats,
   return ev::CatchBadAlloc([&] {
     const std::vector<int64_t> starts = ChunkStarts(plan, AllTables(plan));
     EV_RETURN_IF_ERROR(CheckRows(plan, starts, num_floats));
-    std::vector<LineBuffer> addresses(num_tables), floats(num_tables);
+    std::vector<ev::Recycler<Buffer>::Handle> addresses, floats;
+    for (int t = 0; t < num_tables; ++t) {
+      addresses.push_back(Buffers().Acquire());
+      floats.push_back(Buffers().Acquire());
+    }
     std::vector<const float* const*> found(num_tables, nullptr);
     ev::TaskList find(kIdsPerTask), pool(kIdsPerTask);
     for (int t = 0; t < num_tables; ++t) {
@@ -182,8 +191,8 @@ Status PoolReceived(const RoutePlan& plan, const void* rows, int64_t num_floats,
           find.ForEachPiece(task, [&](const ev::Piece& piece) {
             const int t = piece.item;
             const RoutedTable& table = plan.routed(t);
-            found[t] = RowAddresses(plan, t, starts, rows, wire, &addresses[t],
-                                    &floats[t]);
+            found[t] = RowAddresses(plan, t, starts, rows, wire,
+                                    &addresses[t]->line, &floats[t]->line);
             if (PoolWeight(table) <= kIdsPerTask) {
               ev::PoolSamples(table.batch(found[t]), 0, table.batch_size,
                               outputs[t]);
@@ -219,7 +228,8 @@ Status PoolGradient(const RoutePlan& plan, Span<const int> tables,
   }
   return ev::CatchBadAlloc([&] {
     const std::vector<int64_t> starts = ChunkStarts(plan, tables);
-    std::vector<Grouped> grouped(num_grads);
+    std::vector<ev::Recycler<Grouped>::Handle> grouped;
+    for (int k = 0; k < num_grads; ++k) grouped.push_back(Groups().Acquire());
     ev::TaskList group(kIdsPerTask), sum(kFloatsPerTask);
     for (int k = 0; k < num_grads; ++k) {
       const RoutedTable& table = plan.routed(tables[k]);
@@ -232,7 +242,7 @@ Status PoolGradient(const RoutePlan& plan, Span<const int> tables,
     EV_RETURN_IF_ERROR(
         ev::RunTasksWithStatus(parallel, group.num_tasks(), [&](int64_t task) {
           group.ForEachPiece(task, [&](const ev::Piece& piece) {
-            grouped[piece.item].Group(plan.routed(tables[piece.item]));
+            grouped[piece.item]->Group(plan.routed(tables[piece.item]));
           });
           return Status::OK();
         }));
@@ -247,7 +257,7 @@ Status PoolGradient(const RoutePlan& plan, Span<const int> tables,
           if (begin >= end) continue;
           const int64_t start =
               starts[r * num_grads + k] + (begin - first) * table.dim;
-          SumKeys(table, grouped[k], grads[k], begin, end, wire,
+          SumKeys(table, *grouped[k], grads[k], begin, end, wire,
                   static_cast<char*>(message) + start * WireBytes(wire));
         }
       });

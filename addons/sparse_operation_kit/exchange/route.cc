@@ -267,22 +267,29 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
 void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
                   int64_t* message) {
   const MessageFormat& format = plan.options().format;
-  std::vector<int64_t> begins(plan.num_ranks(), 0);
-  for (int r = 1; r < plan.num_ranks(); ++r) {
-    begins[r] = begins[r - 1] + plan.message_size(r - 1);
-  }
-  ev::RunTasks(parallel, plan.num_ranks(), [&](int64_t r) {
-    int64_t* header = message + begins[r];
+  const int num_tables = format.num_tables;
+  // Where the keys of (rank r, table t) go: [r * T + t].
+  std::vector<int64_t> begins;
+  begins.reserve(plan.num_ranks() * num_tables);
+  int64_t at = 0;
+  for (int r = 0; r < plan.num_ranks(); ++r) {
+    int64_t* header = message + at;
     *header++ = format.fingerprint;
-    int64_t* at = header + format.num_tables;
-    for (int t = 0; t < format.num_tables; ++t) {
-      const RoutedTable& table = plan.routed(t);
-      const int32_t begin = table.starts[r], end = table.starts[r + 1];
-      *header++ = end - begin;
-      at = std::copy(table.keys + begin, table.keys + end, at);
-      if (format.with_occurrences) {
-        at = std::copy(table.counts + begin, table.counts + end, at);
-      }
+    at += format.header();
+    for (int t = 0; t < num_tables; ++t) {
+      *header++ = plan.num_keys(r, t);
+      begins.push_back(at);
+      at += plan.num_keys(r, t) * format.per_key();
+    }
+  }
+  ev::RunTasks(parallel, plan.num_ranks() * num_tables, [&](int64_t task) {
+    const RoutedTable& table = plan.routed(task % num_tables);
+    const int64_t r = task / num_tables;
+    const int32_t begin = table.starts[r], end = table.starts[r + 1];
+    int64_t* to = message + begins[task];
+    to = std::copy(table.keys + begin, table.keys + end, to);
+    if (format.with_occurrences) {
+      std::copy(table.counts + begin, table.counts + end, to);
     }
   });
 }

@@ -108,7 +108,7 @@ Status Serve(const MessageLayout& layout, const int64_t* message,
     LayOut(layout, all, &served);
     auto buffer = Buffers().Acquire();
     char* base = static_cast<char*>(buffer->line.Reserve(arrays.bytes()));
-    for (int t = 0; t < num_tables; ++t) {
+    ev::RunTasks(parallel, num_tables, [&](int64_t t) {
       int64_t* keys = reinterpret_cast<int64_t*>(base + keys_at[t]);
       int64_t* counts = reinterpret_cast<int64_t*>(base + occurrences_at[t]);
       inputs[t].table = tables[t].get();
@@ -120,7 +120,7 @@ Status Serve(const MessageLayout& layout, const int64_t* message,
         keys = std::copy_n(from, n, keys);
         if (with_occurrences) counts = std::copy_n(from + n, n, counts);
       }
-    }
+    });
     const ev::RowsVisitor visit = [&](int t, int64_t begin, int64_t end,
                                       const float* const* found) {
       const ServedTable& table = served[t];

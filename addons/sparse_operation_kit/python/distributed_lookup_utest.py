@@ -70,6 +70,38 @@ class DistributedLookupTest(model.DistributedTestCase):
     self.addCleanup(sok.init)
     self.train(model.mixed_tables(hvd.size()), _sgd, seed=5, rtol=rtol, atol=atol)
 
+  @parameterized.parameters(("float16", 2. ** -11), ("bfloat16", 2. ** -8))
+  def test_narrow_exchange_rounds_each_part_once(self, dtype, unit):
+    # Whatever a rank sends is rounded once and summed in float32: an element is off by
+    # no more than the unit times the sum of its addends' magnitudes.
+    sok.init(exchange_dtype=dtype)
+    self.addCleanup(sok.init)
+    tables = [t for t in model.mixed_tables(hvd.size()) if t.max_hotness]
+    rng = np.random.RandomState(9)
+    initial = model.initial_rows(rng, tables)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      made = model.Model("s", tables, sok.lookup_sparse, initial)
+      session.run(tf.compat.v1.global_variables_initializer())
+      worst = 0.
+      for step in range(model.STEPS):
+        batches = model.draw(rng, tables, model.sizes_of(step))[hvd.rank()]
+        outputs = session.run(made.outputs, made.feed(batches))
+        for table, rows, batch, output in zip(tables, initial, batches, outputs):
+          for sample in range(batch.size):
+            here = slice(batch.splits[sample], batch.splits[sample + 1])
+            weights = batch.weights[here].astype(np.float64)
+            if not table.weighted:
+              weights = np.ones_like(weights)
+            addends = rows[batch.rows[here]] * weights[:, None]
+            divisor = weights.sum() if table.combiner == "mean" and len(weights) else 1.
+            error = np.abs(output[sample] - addends.sum(0) / divisor)
+            bound = np.abs(addends).sum(0) / divisor
+            np.testing.assert_array_less(error, bound * unit * 1.01 + 1e-7)
+            worst = max([worst] + list(error))
+      if hvd.size() > 1:
+        # It did go through the narrow type.
+        self.assertGreater(worst, unit / 100)
+
   def test_without_dedup(self):
     sok.init(exchange_dedup=False)
     self.addCleanup(sok.init)

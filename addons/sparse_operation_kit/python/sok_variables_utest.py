@@ -42,7 +42,7 @@ def _dynamic(initial):
   for i, (value, mode) in enumerate(zip(initial, modes)):
     variables.append(sok.DynamicVariable(
         value.shape[1], "0", name="dynamic_%d" % i, mode=mode,
-        var_type="hbm" if i == 2 else "hybrid"))
+        var_type="auto" if i == 2 else "hybrid"))
     if variables[-1].target_gpu == -1:
       keys = np.arange(hvd.rank(), len(value), hvd.size())
     else:

@@ -335,6 +335,72 @@ tables: The K tables' numbers in it.
 dims: K row lengths.
 )doc");
 
+REGISTER_OP("SokCarry")
+    .Input("values: T")
+    .Input("splits: int32")
+    .Output("received: T")
+    .Output("received_splits: int32")
+    .Attr("T: {int64, float, half}")
+    .Attr("exchange_name: string")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle values, splits;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 0, 1, "values", &values));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "splits", &splits));
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      c->set_output(1, splits);
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Sends numbers to all ranks, by the carrier that SokStartCarrier has made.
+
+values: What goes to rank 0, 1, ... [sum of splits].
+splits: How many go to each rank [W].
+received: What has come from rank 0, 1, ...
+received_splits: How many from each rank [W].
+exchange_name: The same on all ranks for what belongs together.
+)doc");
+
+REGISTER_OP("SokCarrierId")
+    .Output("id: string")
+    .Attr("kind: string")
+    .Attr("rank: int >= 0")
+    .Attr("num_ranks: int >= 1")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Scalar());
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Sees whether this process can take part in an exchange, and prepares it on rank 0.
+
+id: Any bytes, for SokStartCarrier on all ranks; empty on ranks but 0.
+kind: 'memory' or 'nccl'.
+)doc");
+
+REGISTER_OP("SokStartCarrier")
+    .Input("id: string")
+    .Attr("kind: string")
+    .Attr("rank: int >= 0")
+    .Attr("num_ranks: int >= 1")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
+    .Doc(R"doc(
+Makes this process's part of an exchange, once. Waits for all ranks.
+
+id: Of SokCarrierId.
+)doc");
+
+REGISTER_OP("SokStopCarrier")
+    .Attr("why: string")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
+    .Doc(R"doc(
+Ends this process's part of an exchange, if there is one: all SokCarry fail.
+
+why: What their errors say.
+)doc");
+
 REGISTER_OP("SokLongestWait")
     .Output("seconds: double")
     .Output("what: string")

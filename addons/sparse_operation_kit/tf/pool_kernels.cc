@@ -10,11 +10,13 @@
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 
 namespace sparse_operation_kit {
 namespace {
 
+using embedding_variable::AllocateTransferOutput;
 using embedding_variable::BadInput;
 using embedding_variable::CheckMatrix;
 using embedding_variable::Data;
@@ -54,9 +56,8 @@ class PoolOp : public OpKernel {
       TensorShape shape;
       OP_REQUIRES_OK(context, MatrixShape(plan->batch_size(t), plan->dim(t),
                                           plan->name(t), &shape));
-      Tensor* output = nullptr;
-      OP_REQUIRES_OK(context, context->allocate_output(t, shape, &output));
-      outputs[t] = MutableData<float>(output);
+      OP_REQUIRES_OK(context,
+                     AllocateTransferOutput(context, t, shape, &outputs[t]));
     }
     PoolParallel parallel(context);
     OP_REQUIRES_OK(context, ToTf(sok::PoolReceived(*plan, WireData(rows),
@@ -114,13 +115,13 @@ class PoolGradOp : public OpKernel {
       splits->vec<int32>()(r) = static_cast<int32>(floats);
       total += floats;
     }
-    Tensor* message = nullptr;
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(0, TensorShape({total}), &message));
+    Tensor message;
+    OP_REQUIRES_OK(context, AllocateTransferOutput(
+                                context, 0, TensorShape({total}), &message));
     PoolParallel parallel(context);
     OP_REQUIRES_OK(
         context, ToTf(sok::PoolGradient(*plan, tables_, grads, wire_,
-                                        MutableWireData(message), &parallel)));
+                                        MutableWireData(&message), &parallel)));
     route->BeginWait(call_ + ", gradients");
   }
 

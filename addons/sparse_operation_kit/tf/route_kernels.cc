@@ -12,6 +12,7 @@
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 
 namespace sparse_operation_kit {
@@ -93,11 +94,11 @@ class RouteOp : public OpKernel {
     std::shared_ptr<const sok::RoutePlan> plan;
     OP_REQUIRES_OK(context,
                    ToTf(sok::Route(inputs, options_, &parallel, &plan)));
-    Tensor* message = nullptr;
+    Tensor message;
     const TensorShape message_shape({plan->message_size()});
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(0, message_shape, &message));
-    sok::WriteMessage(*plan, &parallel, MutableData<int64_t>(message));
+    OP_REQUIRES_OK(context, embedding_variable::AllocateTransferOutput(
+                                context, 0, message_shape, &message));
+    sok::WriteMessage(*plan, &parallel, MutableData<int64_t>(&message));
     Tensor* splits = nullptr;
     const TensorShape splits_shape({options_.num_ranks});
     OP_REQUIRES_OK(context, context->allocate_output(1, splits_shape, &splits));

@@ -14,6 +14,7 @@
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
 #include "kernels/tf/resources/plan_variant.h"
@@ -21,6 +22,7 @@
 namespace sparse_operation_kit {
 namespace {
 
+using embedding_variable::AllocateTransferOutput;
 using embedding_variable::BadInput;
 using embedding_variable::EvResourcePtr;
 using embedding_variable::GetInitialized;
@@ -72,16 +74,16 @@ class ServeOp : public OpKernel {
       splits->vec<int32>()(r) = static_cast<int32>(floats);
       total += floats;
     }
-    Tensor* rows = nullptr;
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(0, TensorShape({total}), &rows));
+    Tensor rows;
+    OP_REQUIRES_OK(context, AllocateTransferOutput(
+                                context, 0, TensorShape({total}), &rows));
     PoolParallel parallel(context);
     std::shared_ptr<const ev::LookupPlan> plan;
     OP_REQUIRES_OK(
         context,
         ToTf(sok::Serve(
             layout, embedding_variable::Data<int64_t>(context->input(n)),
-            tables, wire_, MutableWireData(rows), &parallel, &plan)));
+            tables, wire_, MutableWireData(&rows), &parallel, &plan)));
     OP_REQUIRES_OK(context, SetPlanOutput(context, 2, std::move(plan)));
   }
 
@@ -133,10 +135,8 @@ class ServeGradOp : public OpKernel {
       TensorShape shape;
       OP_REQUIRES_OK(context,
                      MatrixShape(num_keys, options.dim, options.name, &shape));
-      Tensor* out_grads = nullptr;
-      OP_REQUIRES_OK(
-          context, context->allocate_output(num_grads + k, shape, &out_grads));
-      unique_grads[k] = MutableData<float>(out_grads);
+      OP_REQUIRES_OK(context, AllocateTransferOutput(context, num_grads + k,
+                                                     shape, &unique_grads[k]));
     }
     PoolParallel parallel(context);
     OP_REQUIRES_OK(

@@ -87,12 +87,12 @@ bool AdmissionFilter::Read(int64_t key, int64_t* count,
   return handle != kNoRow;
 }
 
-Status AdmissionFilter::Write(int64_t key, int64_t count, int64_t version) {
-  RowHandle handle;
-  EV_RETURN_IF_ERROR(index_.FindOrInsert(Span<const int64_t>(&key, 1), this,
-                                         &handle, nullptr));
-  *At(handle) = Counter{Saturated(count),
-                        Saturated(std::min(kMaxCount - 1, version) + 1)};
+Status AdmissionFilter::Write(int64_t key, int64_t count, int64_t version,
+                              RowHandle* handle) {
+  EV_RETURN_IF_ERROR(
+      index_.FindOrInsert(Span<const int64_t>(&key, 1), this, handle, nullptr));
+  *At(*handle) = Counter{Saturated(count),
+                         Saturated(std::min(kMaxCount - 1, version) + 1)};
   return Status::OK();
 }
 

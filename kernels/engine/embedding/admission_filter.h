@@ -60,8 +60,9 @@ class AdmissionFilter : private RowSource {
 
   // False, with a count of 0 and version -1, when there is no counter.
   bool Read(int64_t key, int64_t* count, int64_t* version) const;
-  // Sets the key's counter. ResourceExhausted: nothing has changed.
-  Status Write(int64_t key, int64_t count, int64_t version);
+  // Sets the key's counter and gives its handle. ResourceExhausted: nothing has
+  // changed.
+  Status Write(int64_t key, int64_t count, int64_t version, RowHandle* handle);
   void Forget(int64_t key);
 
   // --- Both ---

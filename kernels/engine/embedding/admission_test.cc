@@ -18,6 +18,7 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
 #include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
@@ -38,6 +39,7 @@ TableOptions Options(Filter filter, int64_t threshold) {
   TableOptions options;
   options.name = "t";
   options.dim = 2;
+  testing::PutUnderTest(&options);
   options.record_version = true;
   options.admission.filter = filter;
   options.admission.threshold = threshold;

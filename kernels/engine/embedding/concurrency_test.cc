@@ -38,9 +38,9 @@ using Slots = std::vector<SlotSpec>;
 std::shared_ptr<EmbeddingTable> MakeTable(const std::string& name,
                                           int64_t dim) {
   TableOptions options;
-  options.storage = testing::StorageUnderTest();
   options.name = name;
   options.dim = dim;
+  testing::PutUnderTest(&options);
   options.record_frequency = options.record_version = true;
   auto table = std::make_shared<EmbeddingTable>(options);
   EXPECT_TRUE(table->Initialize(std::vector<float>(dim, 0.0f), 1).ok());

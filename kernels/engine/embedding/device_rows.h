@@ -1,11 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between a table and rows that the processor cannot address: those in
-// the memory of a GPU. The table keeps its index, its handles and what rows
-// count about themselves (frequency, version) in CPU memory, whatever holds the
-// rows; a handle names a row here as it names one in a RowStore. So whatever a
-// table does with keys, it does for every kind of storage.
+// The seam between a table and rows that the processor cannot simply address:
+// those in the memory of a GPU, and those of which only the hot ones are in
+// memory, the others on an SSD (ssd/ssd_rows.h), or on a GPU, the others in CPU
+// memory (hbm_dram/hbm_dram_rows.h). The table keeps its index, its
+// handles and what rows count about themselves (frequency, version) in CPU
+// memory, whatever holds the rows; a handle names a row here as it names one in
+// a RowStore. So whatever a table does with keys, it does for every kind of
+// storage.
 //
 // NEW ROWS are queued: NewRow only makes room and remembers the handle, and
 // Flush writes all that are queued at once. Every call that touches rows
@@ -22,14 +25,72 @@
 #define KERNELS_ENGINE_EMBEDDING_DEVICE_ROWS_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/embedding/device_distinct.h"
 
 namespace ev {
+
+// One table's batch to be pooled, as combine/pooling.h has it, without weights.
+// All arrays stay as they are until the work has been waited for.
+struct DevicePooling {
+  // [U], of each distinct id: the handle of its row, or AbsentAs(r) when it has
+  // none and reads default row r.
+  Span<const RowHandle> rows;
+  Span<const int32_t> inverse;  // [N]
+  Span<const int32_t> offsets;  // [B + 1]
+  // Instead of both, of the same device, waited for: the rows are those of its
+  // keys, the samples those that it was started with.
+  const DeviceDistinct* distinct = nullptr;
+  Combiner combiner = Combiner::kSum;
+};
+
+// One table's update by the gradients of its pooled samples: row i's gradient
+// is the sum over its occurrences (combine/pooling_gradient.h), formed in their
+// order. All arrays stay as they are until the work has been waited for, but
+// for 'grads' in ordinary memory, which is read by then.
+struct DevicePooledUpdate {
+  std::string rule;  // optimizer/rule.h
+  Span<const float> hyper;
+  // [U], each named once; handles of no row are passed over.
+  Span<const RowHandle> handles;
+  Span<const int> slot_columns;  // one per slot of the rule, 0: the first
+  Span<const int32_t> ends;      // [U]
+  Span<const int32_t> samples;   // [N]
+  // Instead of both, as in DevicePooling; without weights then.
+  const DeviceDistinct* distinct = nullptr;
+  const float* weights = nullptr;  // [N], of the occurrences, or null
+  Span<const float> factors;       // [B], of the samples, or empty; without
+                                   // weights only
+  int64_t num_samples = 0;         // B
+  const float* grads = nullptr;    // [B, dim]
+};
+
+inline RowHandle AbsentAs(int64_t default_row) {
+  return kFirstReservedHandle + static_cast<RowHandle>(default_row);
+}
+
+// Something that a device has been told to do.
+class DeviceWork {
+ public:
+  virtual ~DeviceWork() {}  // waits, and tells nobody of an error
+  virtual Status Wait() = 0;
+};
+
+// Where rows are that are in more than one place: in memory and on an SSD, or
+// in a GPU's memory and in the CPU's.
+struct TierStats {
+  int64_t memory_rows = 0, stored_rows = 0, stored_bytes = 0;
+  // Since creation: rows used that were in the faster place, that were not,
+  // bytes written to the other.
+  int64_t hits = 0, misses = 0, written_bytes = 0;
+};
 
 // Rows of one table: column 0 is the value, column 1 + k slot k, each of dim
 // floats.
@@ -42,12 +103,70 @@ class DeviceRows {
   // device's memory is short; nothing has changed then.
   virtual Status NewRow(RowHandle handle, int64_t default_row) = 0;
   virtual Status Flush() = 0;
+  // The row that is there becomes what NewRow makes, and is queued as that is;
+  // takes no memory. For who keeps rows of many handles in few rows: not twice
+  // before a Flush.
+  virtual Status RenewRow(RowHandle /*handle*/, int64_t /*default_row*/) {
+    return Unimplemented("rows are not renewed here");
+  }
 
-  // out[i, :] = column of the row at handles[i], [N, dim]; handles of no row
-  // (row_handle.h) are passed over: out is left alone there.
+  // out[i, :] = column of the row at handles[i], [N, dim]; unspecified where
+  // the handle is of no row (row_handle.h).
   virtual Status Read(Span<const RowHandle> handles, int column,
                       float* out) = 0;
-  // The reverse. Handles are rows, each named once.
+  // Makes the next uses of these rows cheap, if that is possible.
+  virtual Status Prefetch(Span<const RowHandle> /*handles*/) {
+    return Status::OK();
+  }
+  // Read by someone who goes over all rows once: they do not become hot by
+  // it.
+  virtual Status ReadOnce(Span<const RowHandle> handles, int column,
+                          float* out) {
+    return Read(handles, column, out);
+  }
+  // Whether the processor can address rows while it holds them, so that they
+  // are pooled without copies.
+  virtual bool can_hold() const { return false; }
+  // Holds rows: rows[i] is the one at handles[i], its value first, for as long
+  // as *work lives; unchanged where the handle is of no row. Rows may be
+  // written meanwhile. *work is null when there is not room for so many at
+  // once: Read copies them. Of *work as for StartPool; there is nothing to wait
+  // for.
+  virtual Status Hold(Span<const RowHandle> /*handles*/, const float** /*rows*/,
+                      std::unique_ptr<DeviceWork>* /*work*/) {
+    return Unimplemented("rows on a device cannot be addressed");
+  }
+  // Whether StartPool and StartPooledUpdate are to be called; otherwise rows
+  // are read and pooled, and gradients summed, by who reads and has them.
+  virtual bool pools() const { return true; }
+  // From how many ids on StartDistinct is to be called.
+  virtual int64_t min_ids_to_deduplicate() const {
+    return std::numeric_limits<int64_t>::max();
+  }
+  // Takes what deduplicating that many ids, of that many samples, needs.
+  // ResourceExhausted: the caller can do without. Not called where that many
+  // ids are fewer than min_ids_to_deduplicate, or none, or more than
+  // kMaxDistinctIds.
+  virtual Status StartDistinct(int64_t /*num_ids*/, int64_t /*num_samples*/,
+                               std::unique_ptr<DeviceDistinct>* /*distinct*/) {
+    return ResourceExhausted("ids are not deduplicated by this device");
+  }
+  // Begins to pool: out [B, dim], as PoolSamples gives it, bit for bit. In
+  // base/transfer_memory.h the device writes it directly. *work keeps the call
+  // under way: REQUIRES that it is destroyed before a call that is made alone.
+  virtual Status StartPool(const DevicePooling& pooling, float* out,
+                           std::unique_ptr<DeviceWork>* work) = 0;
+
+  // Begins an update. *work as for StartPool. In base/transfer_memory.h the
+  // device reads the gradients directly.
+  virtual Status StartPooledUpdate(const DevicePooledUpdate& update,
+                                   std::unique_ptr<DeviceWork>* work) = 0;
+
+  // out[i] = the sum of the squares of row i's value, formed in double from the
+  // first element to the last (SumOfSquares of policy/eviction.h). Handles are
+  // rows.
+  virtual Status SquaredNorms(Span<const RowHandle> handles, double* out) = 0;
+  // The reverse of Read. Handles are rows, each named once.
   virtual Status Write(Span<const RowHandle> handles, int column,
                        const float* in) = 0;
 
@@ -57,6 +176,11 @@ class DeviceRows {
   virtual Status Apply(const std::string& rule, Span<const float> hyper,
                        Span<const RowHandle> handles,
                        Span<const int> slot_columns, const float* grads) = 0;
+
+  // Before Write and Apply calls on so many rows: makes sure that they cannot
+  // fail for want of room, until Unreserve. ResourceExhausted.
+  virtual Status Reserve(int64_t /*rows*/) { return Status::OK(); }
+  virtual void Unreserve(int64_t /*rows*/) {}
 
   // Makes the rows hold these slots, of which the first are those they hold
   // now; slots that are new get their initial value in every row. Alone. Needs
@@ -70,12 +194,17 @@ class DeviceRows {
   // Gives all rows and their memory back. Alone.
   virtual void Clear() = 0;
 
-  virtual int64_t bytes() const = 0;  // of device memory
+  // Of device memory; where rows are in CPU memory too, of both.
+  virtual int64_t bytes() const = 0;
+  // Whether a use of the row costs no more than of any other.
+  virtual bool IsInMemory(RowHandle /*handle*/) const { return true; }
+  virtual TierStats tiers() const { return TierStats(); }
 };
 
 struct DeviceRowsOptions {
   int64_t dim = 0;
-  Span<const float> default_rows;  // [R, dim]
+  // [R, dim], R below 2^31. Rows that no key is made of may be among them.
+  Span<const float> default_rows;
 };
 
 using DeviceRowsFactory = Status (*)(const DeviceRowsOptions& options,

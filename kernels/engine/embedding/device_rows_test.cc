@@ -27,5 +27,21 @@ TEST(DeviceRowsTest, ATableSaysThatGpuCodeIsMissing) {
   EXPECT_FALSE(table.initialized());
 }
 
+TEST(DeviceRowsTest, AutoIsCpuMemoryAndSaysWhy) {
+  TableOptions options;
+  options.name = "user";
+  options.dim = 2;
+  options.storage = RowStorage::kAuto;
+  EmbeddingTable table(options);
+  const Status status = table.Initialize(std::vector<float>{1, 2}, 1);
+  ASSERT_TRUE(status.ok()) << status.message();
+  std::string why;
+  EXPECT_EQ(RowStorage::kDram, table.storage(&why));
+  EXPECT_NE(std::string::npos, why.find("built without nvcc")) << why;
+  float row[2] = {0, 0};
+  ASSERT_TRUE(table.Gather(std::vector<int64_t>{5}, row, nullptr).ok());
+  EXPECT_EQ(2.0f, row[1]);
+}
+
 }  // namespace
 }  // namespace ev

@@ -9,6 +9,8 @@
 
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/embedding/guard.h"
+#include "kernels/engine/embedding/hbm_dram/hbm_dram_rows.h"
+#include "kernels/engine/embedding/ssd/ssd_rows.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/tasks.h"
 #include "kernels/engine/ids/unique.h"
@@ -95,17 +97,40 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     // All that can fail, first.
     std::vector<float> defaults(default_rows.begin(), default_rows.end());
     std::unique_ptr<DeviceRows> device;
-    if (impl_->options.storage == RowStorage::kHbm) {
-      if (impl_->options.admission.filters() ||
-          impl_->options.capacity.bounded()) {
-        return Unimplemented(
-            "rows on a device have no filter and no capacity, " +
-            impl_->Named());
-      }
-      DeviceRowsOptions options;
+    std::string why_not;
+    if (impl_->options.storage == RowStorage::kDramSsd) {
+      SsdRowsOptions options;
+      options.name = impl_->options.name;
       options.dim = dim;
       options.default_rows = default_rows;
-      EV_RETURN_IF_ERROR(impl_->Named(MakeDeviceRows(options, &device)));
+      options.path = impl_->options.ssd.path;
+      options.memory_bytes = impl_->options.ssd.memory_bytes;
+      options.strategy = impl_->options.ssd.strategy;
+      EV_RETURN_IF_ERROR(impl_->Named(MakeSsdRows(options, &device)));
+    } else if (impl_->options.storage != RowStorage::kDram) {
+      DeviceRowsOptions options;
+      options.dim = dim;
+      // What absent keys read, if they read it on the device: AbsentOnDevice.
+      std::vector<float> rows(defaults);
+      if (impl_->options.admission.filters()) {
+        rows.insert(rows.end(), dim, impl_->options.admission.no_permission);
+      }
+      options.default_rows = rows;
+      if (impl_->options.storage == RowStorage::kHbmDram) {
+        HbmDramRowsOptions tiers;
+        tiers.dim = dim;
+        tiers.default_rows = rows;
+        tiers.device_bytes = impl_->options.hbm_dram.device_bytes;
+        tiers.strategy = impl_->options.hbm_dram.strategy;
+        EV_RETURN_IF_ERROR(impl_->Named(MakeHbmDramRows(tiers, &device)));
+      }
+      const Status made =
+          device != nullptr ? Status::OK() : MakeDeviceRows(options, &device);
+      if (!made.ok() && (impl_->options.storage != RowStorage::kAuto ||
+                         made.code() != StatusCode::kFailedPrecondition)) {
+        return impl_->Named(made);
+      }
+      why_not = made.message();
     }
     // Rows on a device leave it a float per handle, the least it can hold.
     std::unique_ptr<RowStore> rows(new RowStore(
@@ -126,15 +151,25 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     impl_->index.Clear();
     impl_->rows = std::move(rows);
     impl_->device = std::move(device);
+    impl_->why_not_on_device = std::move(why_not);
     impl_->defaults = std::move(defaults);
     impl_->num_defaults = num_default_rows;
     impl_->slots.clear();
     impl_->filter = std::move(filter);
     impl_->no_permission = std::move(no_permission);
     impl_->hand.Reset();
+    if (impl_->changes != nullptr) impl_->changes->Emptied();
     impl_->initialized.store(true, std::memory_order_release);
     return Status::OK();
   });
+}
+
+RowStorage EmbeddingTable::storage(std::string* why) const {
+  SharedGate shared(&impl_->gate);
+  if (why != nullptr) *why = impl_->why_not_on_device;
+  if (!impl_->on_device()) return RowStorage::kDram;
+  return impl_->options.storage == RowStorage::kAuto ? RowStorage::kHbm
+                                                     : impl_->options.storage;
 }
 
 int64_t EmbeddingTable::size() const {
@@ -149,12 +184,18 @@ TableStats EmbeddingTable::stats() const {
   stats.index_bytes = impl_->index.bytes();
   stats.row_bytes = impl_->rows == nullptr ? 0 : impl_->rows->bytes();
   if (impl_->on_device()) stats.row_bytes += impl_->device->bytes();
+  if (impl_->changes != nullptr) stats.row_bytes += impl_->changes->bytes();
   stats.inserted_rows = impl_->inserted_rows.load(std::memory_order_relaxed);
   const AdmissionFilter* filter = impl_->filter.get();
   stats.filtered_keys = filter == nullptr ? 0 : filter->size();
   stats.filter_bytes = filter == nullptr ? 0 : filter->bytes();
   stats.evicted_rows = impl_->evicted_rows.load(std::memory_order_relaxed);
   return stats;
+}
+
+TierStats EmbeddingTable::tier_stats() const {
+  SharedGate shared(&impl_->gate);
+  return impl_->on_device() ? impl_->device->tiers() : TierStats();
 }
 
 std::vector<SlotSpec> EmbeddingTable::slots() const {
@@ -361,7 +402,7 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
     }
     for (;;) {
       EV_RETURN_IF_ERROR(EnsureSlots(slots, nullptr));
-      SharedGates gates({impl_.get()});
+      SharedGates gates({impl_.get()}, SharedGates::Purpose::kUpdating);
       std::vector<int> columns;
       if (!impl_->FindSlots(slots, &columns)) continue;
       std::vector<RowHandle> handles(keys.size());
@@ -376,12 +417,14 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
       const int64_t dim = impl_->dim();
       if (impl_->on_device()) {
         std::lock_guard<std::mutex> lock(*impl_->update_lock.stripe(0));
+        DeviceRoom room;
+        EV_RETURN_IF_ERROR(room.Reserve(impl_.get(), keys.size()));
         EV_RETURN_IF_ERROR(
             impl_->WriteDeviceRows(handles, columns, values, slot_values));
         for (size_t i = 0; i < keys.size(); ++i) {
           impl_->AddToMeta(handles[i], counts == nullptr ? 1 : counts[i], step);
         }
-        return Status::OK();
+        break;
       }
       ForRanges(parallel, keys.size(), kKeysPerTask,
                 [&](int64_t i, int64_t end) {
@@ -411,8 +454,20 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
 int64_t EmbeddingTable::Erase(Span<const int64_t> keys) {
   ExclusiveGate alone(&impl_->gate);
   if (impl_->rows == nullptr) return 0;
-  if (impl_->filter != nullptr) impl_->filter->Erase(keys);
+  if (impl_->filter != nullptr) {
+    impl_->filter->Erase(keys);
+    if (impl_->changes != nullptr) {
+      impl_->changes->Erased(keys, impl_->index.size());
+    }
+  }
   return impl_->EraseRows(keys);
+}
+
+void EmbeddingTable::Uninitialize() {
+  ExclusiveGate alone(&impl_->gate);
+  if (impl_->rows == nullptr) return;
+  impl_->Clear();
+  impl_->initialized.store(false, std::memory_order_release);
 }
 
 Status EmbeddingTable::Clear() {

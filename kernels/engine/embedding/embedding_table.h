@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One embedding variable: index, rows and meta under one façade. Index and meta
-// are in CPU memory, rows there or in the memory of a GPU.
+// are in CPU memory, rows there, in the memory of a GPU, in both, or partly on
+// an SSD.
 //
 // Every member may be called by any number of threads at once. A table-wide
-// gate (table_gate.h) orders them: lookups, updates, inserts and counters enter
-// it shared and run at once; Initialize, EnsureSlots that changes something,
-// Erase, Clear, Export and Import enter it alone, so an export is one frozen
-// snapshot of keys, values, slots and meta. A call on several tables enters
-// their gates in one global order. Two updates of the same row at once each
-// apply whole, in some order; a reader may see a row between the writes of two
-// elements, never between two bytes of one element.
+// gate (table_gate.h) orders them: lookups, updates, inserts and counters run
+// at once; Initialize, EnsureSlots that changes something, Erase, Clear and
+// Import are alone. Export, and a TableReader (table_reader.h) for as long as
+// it lives, keep updates and inserts out while lookups go on: what they give is
+// one frozen snapshot of keys, values, slots and meta. A call on several tables
+// enters their gates in one global order. Two updates of the same row at once
+// each apply whole, in some order; a reader may see a row between the writes of
+// two elements, never between two bytes of one element.
 //
 // Any int64 is a key. A key is in the table once it has been updated, written
 // or imported; until then it reads its default row, floormod(key, R) of R. With
@@ -41,19 +43,51 @@
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/policy/admission.h"
 #include "kernels/engine/policy/eviction.h"
 
 namespace ev {
 
-// Where the rows are: value and slots.
-enum class RowStorage { kDram, kHbm };
+// Where the rows are: value and slots. kAuto: in a GPU's memory if Initialize
+// finds one that it can use, else in CPU memory.
+enum class RowStorage {
+  kDram,
+  kHbm,
+  kAuto,
+  kDramSsd,  // the hot ones in CPU memory, all that do not fit there on an SSD
+  kHbmDram,  // the hot ones in a GPU's memory, the others in CPU memory
+};
+
+// For kDramSsd.
+struct SsdOptions {
+  std::string path;          // a directory, of this table alone
+  int64_t memory_bytes = 0;  // of rows in memory; 64 rows at least
+  CacheStrategy strategy = CacheStrategy::kLfu;
+};
+inline bool operator==(const SsdOptions& a, const SsdOptions& b) {
+  return a.path == b.path && a.memory_bytes == b.memory_bytes &&
+         a.strategy == b.strategy;
+}
+
+// For kHbmDram.
+struct HbmDramOptions {
+  int64_t device_bytes = 0;  // of rows in the GPU's memory
+  CacheStrategy strategy = CacheStrategy::kLfu;
+};
+inline bool operator==(const HbmDramOptions& a, const HbmDramOptions& b) {
+  return a.device_bytes == b.device_bytes && a.strategy == b.strategy;
+}
 
 struct TableOptions {
   std::string name;  // for messages
   int64_t dim = 0;   // >= 1
-  // kHbm: Initialize is FailedPrecondition without GPU code, driver or GPU.
+  // kHbm, kHbmDram: Initialize is FailedPrecondition without GPU code, driver
+  // or GPU, and InvalidArgument when device_bytes are fewer than 64 rows take.
+  // kDramSsd: FailedPrecondition when the directory cannot be used.
   RowStorage storage = RowStorage::kDram;
+  SsdOptions ssd;
+  HbmDramOptions hbm_dram;
   bool record_frequency = false;
   bool record_version = false;
   AdmissionOptions admission;
@@ -89,7 +123,18 @@ struct TableSnapshot {
   std::vector<int32_t> filtered_partition_offset;  // [1001]
 };
 
+// What ExportChanges gives.
+struct TableDelta {
+  // The table is to be emptied first: 'changed' is all of it.
+  bool replaces = false;
+  // Keys to erase first, row and filter's count, in the order of a snapshot.
+  std::vector<int64_t> erased;
+  TableSnapshot changed;  // rows and counts to insert or overwrite
+  int64_t cut = 0;        // to ask for what comes after this delta
+};
+
 struct TableStats {
+  // row_bytes: in memory, a GPU's and the CPU's, also where rows are on an SSD.
   int64_t rows, index_bytes, row_bytes, inserted_rows /* since creation */;
   int64_t filtered_keys, filter_bytes;
   int64_t evicted_rows;  // since creation, by capacity, step or weight
@@ -110,10 +155,14 @@ class EmbeddingTable {
   // sense.
   Status Initialize(Span<const float> default_rows, int64_t num_default_rows);
   bool initialized() const;
+  // Where the rows are since Initialize: anything but kAuto. 'why' (null: not
+  // wanted): what kept those of a table with kAuto out of a GPU, else empty.
+  RowStorage storage(std::string* why = nullptr) const;
 
   const TableOptions& options() const;
   int64_t size() const;  // keys; 0 before Initialize
   TableStats stats() const;
+  TierStats tier_stats() const;  // zeros where all rows are in one place
   // Names and initial values by column.
   std::vector<SlotSpec> slots() const;
   // What Initialize got, [R, dim]; empty before.
@@ -158,6 +207,16 @@ class EmbeddingTable {
                    const float* values, Span<const float* const> slot_values,
                    const int64_t* counts, int64_t step, Parallel* parallel);
 
+  // Inserts what is absent and reads the rows, out [N, dim], as they are before
+  // rows are evicted for want of capacity; gives the keys and values [E, dim]
+  // of those that this call has evicted, among them perhaps some of 'keys'. The
+  // rows get version 'step', and each occurrence counts. An admission filter is
+  // not asked. Alone in the gate. ResourceExhausted may leave some keys
+  // inserted with their default row.
+  Status ReadAndEvict(Span<const int64_t> keys, int64_t step, float* out,
+                      std::vector<int64_t>* evicted_keys,
+                      std::vector<float>* evicted_values);
+
   // Forgets these keys, also what a filter counted; returns how many had a row.
   // Their memory is given back.
   int64_t Erase(Span<const int64_t> keys);
@@ -175,6 +234,10 @@ class EmbeddingTable {
   // before Initialize.
   Status Clear();
 
+  // Forgets all keys, and that the table was initialized: after a restore that
+  // failed half-way nobody takes what is there for whole.
+  void Uninitialize();
+
   // NotFound: no such slot. The table is frozen for as long as the copy takes.
   Status Export(Span<const std::string> slots, TableSnapshot* snapshot) const;
 
@@ -189,6 +252,11 @@ class EmbeddingTable {
                 Span<const float* const> slot_values,
                 Span<const int64_t> versions, Span<const int64_t> frequencies,
                 int part, int num_parts);
+  // Overwrites one slot of the keys that have a row, wherever the others are to
+  // be found; a key that comes twice takes the last. Adds the slot when
+  // missing. values: [N, dim].
+  Status ImportSlot(Span<const int64_t> keys, const SlotSpec& slot,
+                    const float* values);
   // Takes over what another table's filter counted. Keys that have a row are
   // left alone; those that the threshold now admits get their default row;
   // without a filter nothing happens. versions may be empty (-1), frequencies
@@ -196,6 +264,32 @@ class EmbeddingTable {
   Status ImportFiltered(Span<const int64_t> keys, Span<const int64_t> versions,
                         Span<const int64_t> frequencies, int part,
                         int num_parts);
+
+  // Changes (table_changes.h; the following three are in table_delta.cc).
+
+  // Ends an epoch and gives its number: ExportChanges(*cut) gives what changes
+  // from now on. The first call begins to record changes, at 4 bytes a row and
+  // a store per updated row; it goes on for as long as the table lives.
+  Status CutChanges(int64_t* cut);
+  // One frozen moment of what changed since a cut, for a copy that was as the
+  // table then: erase, then import rows, then import the filter's counts (a
+  // Bloom filter's are not part of it, as they are not of Export), and the copy
+  // is as the table is now. Looking changes nothing: a caller who has lost the
+  // answer asks again since the same cut. A call tells that what was before
+  // 'since' is needed no more; who asks for it nevertheless, for what was
+  // before the recording, or from before the table was emptied, gets all of the
+  // table. FailedPrecondition: nothing is recorded. InvalidArgument: a cut that
+  // did not happen. NotFound: no such slot. Cost: a look at every key of the
+  // table and a copy of the rows that changed; lookups go on meanwhile, updates
+  // wait.
+  Status ExportChanges(int64_t since, Span<const std::string> slots,
+                       TableDelta* delta);
+  // As Export, but of rows with a version of at least 'version'; the filter's
+  // counts are left out. FailedPrecondition: versions are not recorded. Cost:
+  // a look at every row's meta and a copy of those rows; lookups go on
+  // meanwhile, updates wait.
+  Status ExportNewer(int64_t version, Span<const std::string> slots,
+                     TableSnapshot* snapshot) const;
 
   class Impl;  // for this room's files
   Impl* impl() const { return impl_.get(); }

@@ -37,9 +37,9 @@ void ExpectError(StatusCode code, const std::string& part,
 
 TableOptions Options(int64_t dim, bool with_meta = false) {
   TableOptions options;
-  options.storage = testing::StorageUnderTest();
   options.name = "user";
   options.dim = dim;
+  testing::PutUnderTest(&options);
   options.record_frequency = with_meta;
   options.record_version = with_meta;
   return options;
@@ -399,6 +399,36 @@ TEST_F(EmbeddingTableTest, ImportRestoresWhatWasExported) {
   EXPECT_EQ(before.slots, after.slots);
   EXPECT_EQ(before.versions, after.versions);
   EXPECT_EQ(before.frequencies, after.frequencies);
+}
+
+TEST_F(EmbeddingTableTest, ImportSlotGoesToKeysThatHaveARow) {
+  const SlotSpec slot{"m", 4.0f};
+  const std::vector<int64_t> keys = {7, -5, 2000};
+  EXPECT_OK(table_.Import(keys, std::vector<float>(6, 1.0f).data(), {}, {}, {},
+                          {}, 0, 1));
+  // In another order, one twice and one that is not there.
+  const std::vector<int64_t> given = {2000, 99, 7, 7};
+  const std::vector<float> rows = {1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_OK(table_.ImportSlot(given, slot, rows.data()));
+  EXPECT_EQ(table_.size(), 3);
+  TableSnapshot snapshot;
+  EXPECT_OK(table_.Export(std::vector<std::string>{"m"}, &snapshot));
+  EXPECT_EQ(snapshot.keys, (std::vector<int64_t>{2000, 7, -5}));
+  EXPECT_EQ(snapshot.slots[0], (std::vector<float>{1, 2, 7, 8, 4, 4}));
+  EXPECT_EQ(snapshot.values, std::vector<float>(6, 1.0f));
+}
+
+TEST_F(EmbeddingTableTest, UninitializedAgain) {
+  EXPECT_OK(table_.Import(std::vector<int64_t>{7}, std::vector<float>(2).data(),
+                          {}, {}, {}, {}, 0, 1));
+  table_.Uninitialize();
+  EXPECT_FALSE(table_.initialized());
+  EXPECT_EQ(table_.size(), 0);
+  float row[2];
+  ExpectError(StatusCode::kFailedPrecondition, "not initialized",
+              table_.Gather(std::vector<int64_t>{7}, row, nullptr));
+  EXPECT_OK(table_.Initialize(DefaultRows(1, 2), 1));
+  EXPECT_OK(table_.Gather(std::vector<int64_t>{7}, row, nullptr));
 }
 
 TEST_F(EmbeddingTableTest, ImportKeepsOnlyItsPart) {

@@ -13,31 +13,73 @@ namespace {
 
 // Up to here all keys are candidates; they fit the second-level cache.
 constexpr int64_t kSmallTable = 4096;
-// Keys to fetch at a time.
-constexpr uint64_t kFetched = 16384;
+// Keys to fetch at a time: many, since the index has to look at a whole segment
+// of itself (800,000 keys at most) for any part of it, but no more than takes
+// a few milliseconds to look at and sort.
+constexpr uint64_t kFetched = 262144;
 constexpr uint64_t kLastHash = std::numeric_limits<uint64_t>::max();
+
+struct Hashed {
+  uint64_t hash;
+  int64_t key;
+};
+
+// Ascending by hash, of hashes in [first, last] that are spread evenly there: a
+// pass that puts each near its place, and one that mends neighbours. A sort by
+// comparison was the larger part of an eviction.
+void SortByHash(uint64_t first, uint64_t last, std::vector<Hashed>* items) {
+  const size_t n = items->size();
+  int shift = 0;
+  while ((last - first) >> shift > n) ++shift;
+  std::vector<uint32_t> begins(((last - first) >> shift) + 2, 0);
+  for (const Hashed& item : *items)
+    ++begins[((item.hash - first) >> shift) + 1];
+  for (size_t b = 1; b < begins.size(); ++b) begins[b] += begins[b - 1];
+  std::vector<Hashed> sorted(n);
+  for (const Hashed& item : *items) {
+    size_t at = begins[(item.hash - first) >> shift]++;
+    sorted[at] = item;
+  }
+  for (size_t i = 1; i < n; ++i) {
+    const Hashed item = sorted[i];
+    size_t at = i;
+    for (; at > 0 && sorted[at - 1].hash > item.hash; --at) {
+      sorted[at] = sorted[at - 1];
+    }
+    sorted[at] = item;
+  }
+  items->swap(sorted);
+}
 
 }  // namespace
 
 void EvictionHand::Reset() {
   next_hash_ = 0;
+  first_ = true;
   used_ = 0;
   std::vector<int64_t>().swap(keys_);
 }
 
 void EvictionHand::Fetch(const HashIndex& index) {
   const uint64_t size = std::max<int64_t>(1, index.size());
-  const uint64_t width =
-      size <= kFetched ? kLastHash : kLastHash / size * kFetched;
+  uint64_t wanted = std::min(kFetched, size);
+  // Tables of one size that fill at once would all fetch in the same step, for
+  // ever.
+  if (first_) wanted = wanted / 8 + wanted / 8 * 7 / 1024 * (seed_ % 1024);
+  first_ = false;
+  const uint64_t width = size <= wanted ? kLastHash : kLastHash / size * wanted;
   const uint64_t last =
       kLastHash - next_hash_ < width ? kLastHash : next_hash_ + width;
   keys_.clear();
   used_ = 0;
-  index.ForEachBetween(next_hash_, last, [this](int64_t key, RowHandle) {
-    keys_.push_back(key);
+  std::vector<Hashed> found;
+  found.reserve(wanted + wanted / 8);
+  index.ForEachBetween(next_hash_, last, [&found](int64_t key, RowHandle) {
+    found.push_back(Hashed{MixKey(key), key});
   });
-  std::sort(keys_.begin(), keys_.end(),
-            [](int64_t a, int64_t b) { return MixKey(a) < MixKey(b); });
+  SortByHash(next_hash_, last, &found);
+  keys_.reserve(found.size());
+  for (const Hashed& item : found) keys_.push_back(item.key);
   next_hash_ = last + 1;  // 0 after the last
 }
 

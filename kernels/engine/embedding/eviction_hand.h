@@ -27,6 +27,10 @@ struct EvictionCandidate {
 // Not thread-safe.
 class EvictionHand {
  public:
+  // seed: of where the first of the fetches ends, of which each costs a few
+  // milliseconds.
+  explicit EvictionHand(uint64_t seed = 0) : seed_(seed) {}
+
   // The next 'count' keys that are in the index, or all of them when there are
   // fewer or the table is small; each once. Throws std::bad_alloc.
   void Next(const HashIndex& index, int64_t count,
@@ -38,6 +42,8 @@ class EvictionHand {
  private:
   void Fetch(const HashIndex& index);
 
+  const uint64_t seed_;
+  bool first_ = true;          // nothing was fetched yet
   uint64_t next_hash_ = 0;     // of the keys to fetch
   std::vector<int64_t> keys_;  // fetched, in the order of their hashes
   size_t used_ = 0;            // of keys_

@@ -17,6 +17,7 @@
 #include "kernels/engine/embedding/eviction_hand.h"
 #include "kernels/engine/embedding/row_update.h"
 #include "kernels/engine/testing/counting_row_source.h"
+#include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
@@ -35,6 +36,7 @@ std::shared_ptr<EmbeddingTable> MakeTable(const CapacityOptions& capacity,
   TableOptions options;
   options.name = "t";
   options.dim = dim;
+  testing::PutUnderTest(&options);
   options.record_version = true;
   options.capacity = capacity;
   auto table = std::make_shared<EmbeddingTable>(options);
@@ -103,6 +105,7 @@ TEST(EvictStaleTest, CountedKeysGoToo) {
   TableOptions options;
   options.name = "t";
   options.dim = 1;
+  testing::PutUnderTest(&options);
   options.record_version = true;
   options.admission.filter = AdmissionOptions::Filter::kCounter;
   options.admission.threshold = 2;
@@ -121,6 +124,7 @@ TEST(EvictStaleTest, NeedsVersions) {
   TableOptions options;
   options.name = "t";
   options.dim = 1;
+  testing::PutUnderTest(&options);
   EmbeddingTable table(options);
   ASSERT_OK(table.Initialize(std::vector<float>{0.0f}, 1));
   int64_t evicted;
@@ -190,6 +194,64 @@ TEST(CapacityTest, WritesAndImportsRespectIt) {
   ASSERT_OK(table->WriteRows(Keys{4}, {}, std::vector<float>{4}.data(), {},
                              nullptr, 10, nullptr));
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 4}));
+}
+
+TEST(ReadAndEvictTest, GivesWhatItPushesOut) {
+  const auto table = MakeTable(Rows(3, CacheStrategy::kLru), /*dim=*/2);
+  const Keys old = {1, 2, 3};
+  const float values[] = {1, 10, 2, 20, 3, 30};
+  ASSERT_OK(table->Import(old, values, {}, {}, Keys{5, 4, 6}, {}, 0, 1));
+  Keys gone = {77};
+  std::vector<float> gone_values;
+  std::vector<float> out(8, -1.0f);
+  // 3 is there, 8 is new and comes twice, 9 is new: two must go, by age.
+  ASSERT_OK(table->ReadAndEvict(Keys{3, 8, 9, 8}, 7, out.data(), &gone,
+                                &gone_values));
+  EXPECT_EQ(out, (std::vector<float>{3, 30, 0, 0, 0, 0, 0, 0}));
+  std::map<int64_t, std::vector<float>> pushed_out;
+  ASSERT_EQ(gone.size(), 2u);
+  ASSERT_EQ(gone_values.size(), 4u);
+  for (size_t i = 0; i < gone.size(); ++i) {
+    pushed_out[gone[i]] = {gone_values[2 * i], gone_values[2 * i + 1]};
+  }
+  EXPECT_EQ(pushed_out, (std::map<int64_t, std::vector<float>>{{1, {1, 10}},
+                                                               {2, {2, 20}}}));
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{3, 8, 9}));
+  EXPECT_EQ(table->stats().evicted_rows, 2);
+  // Read again: nothing is new, nothing goes.
+  ASSERT_OK(
+      table->ReadAndEvict(Keys{9, 3}, 8, out.data(), &gone, &gone_values));
+  EXPECT_TRUE(gone.empty());
+  EXPECT_TRUE(gone_values.empty());
+  EXPECT_EQ(out[2], 3.0f);
+}
+
+TEST(ReadAndEvictTest, MoreThanTheTableHolds) {
+  const auto table = MakeTable(Rows(2, CacheStrategy::kLfu));
+  Keys gone;
+  std::vector<float> gone_values, out(5);
+  ASSERT_OK(table->ReadAndEvict(Keys{1, 2, 3, 4, 5}, 1, out.data(), &gone,
+                                &gone_values));
+  EXPECT_EQ(gone.size(), 3u);
+  EXPECT_EQ(table->size(), 2);
+}
+
+TEST(ReadAndEvictTest, WithoutCapacityNothingGoes) {
+  const auto table = MakeTable(CapacityOptions());
+  Keys gone = {1};
+  std::vector<float> gone_values, out(2);
+  ASSERT_OK(
+      table->ReadAndEvict(Keys{4, -4}, -1, out.data(), &gone, &gone_values));
+  EXPECT_TRUE(gone.empty());
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{-4, 4}));
+  TableOptions options;
+  options.name = "fresh";
+  options.dim = 1;
+  EmbeddingTable fresh(options);
+  const Status status =
+      fresh.ReadAndEvict(Keys{1}, 1, out.data(), &gone, &gone_values);
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("fresh"), std::string::npos);
 }
 
 TEST(CapacityTest, BytesBoundRowsSlotsAndIndex) {

@@ -44,8 +44,7 @@ Span<const int32_t> LookupPlan::counts(int t) const {
 size_t LookupPlan::bytes() const {
   size_t bytes = 0;
   for (const auto& table : tables_) {
-    bytes += table->arrays.bytes() + table->row_copies.bytes() +
-             table->occurrence_counts.bytes();
+    bytes += table->bytes() + table->occurrence_counts.bytes();
   }
   return bytes;
 }
@@ -60,6 +59,7 @@ std::shared_ptr<LookupPlan> LookupPlan::Make(int num_tables) {
   return std::shared_ptr<LookupPlan>(plan.release(), [](LookupPlan* used) {
     std::unique_ptr<LookupPlan> owned(used);
     for (const auto& table : owned->tables_) {
+      table->distinct.reset();
       table->owner.reset();
       table->table = nullptr;
     }

@@ -4,10 +4,12 @@
 #include "kernels/engine/embedding/plan_builder.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
+#include <vector>
 
 #include "kernels/engine/combine/sample_offsets.h"
-#include "kernels/engine/embedding/planned_table.h"
+#include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/sharded_ids.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/tasks.h"
@@ -16,8 +18,26 @@
 namespace ev {
 namespace {
 
+// Ids that are copied for a device at a time: half a MiB, at some 10 GB/s.
+constexpr int64_t kIdsPerPut = 65536;
+
+// Gets the table's device ready to deduplicate, if that is worth it. A device
+// that is short of memory leaves it to the processor.
+Status PrepareDevice(const PooledInput& in, PlannedTable* planned) {
+  const EmbeddingTable::Impl& table = *in.table->impl();
+  if (!table.on_device() || !table.device->pools() || planned->has_weights ||
+      in.num_ids == 0 || in.num_ids > kMaxDistinctIds ||
+      in.num_ids < table.device->min_ids_to_deduplicate()) {
+    return Status::OK();
+  }
+  const Status status = table.device->StartDistinct(in.num_ids, in.batch_size,
+                                                    &planned->distinct);
+  if (status.code() == StatusCode::kResourceExhausted) return Status::OK();
+  return table.Named(status);
+}
+
 // Sizes and memory of one table's part.
-void Prepare(const PooledInput& in, PlannedTable* planned) {
+Status Prepare(const PooledInput& in, Samples samples, PlannedTable* planned) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   planned->table = in.table;
   planned->combiner = in.combiner;
@@ -30,7 +50,12 @@ void Prepare(const PooledInput& in, PlannedTable* planned) {
   planned->has_weights = in.weights != nullptr && in.num_ids > 0;
   planned->has_factors = false;
   planned->is_sharded = false;
-  planned->Reserve(in.num_ids, in.batch_size);
+  if (samples == Samples::kAsGiven) {
+    EV_RETURN_IF_ERROR(PrepareDevice(in, planned));
+  }
+  planned->Reserve(planned->distinct == nullptr ? in.num_ids : 0,
+                   in.batch_size);
+  return Status::OK();
 }
 
 // Where samples begin; checks them.
@@ -65,30 +90,68 @@ Status Deduplicate(const PooledInput& in, PlannedTable* planned) {
                            &planned->num_unique);
 }
 
+// Ids [begin, end) on their way to the device.
+Status PutIds(const PooledInput& in, int64_t begin, int64_t end,
+              PlannedTable* planned) {
+  const size_t n = end - begin;
+  return in.table->impl()->Named(
+      in.ids64 != nullptr
+          ? planned->distinct->Put(begin,
+                                   Span<const int64_t>(in.ids64 + begin, n))
+          : planned->distinct->Put(begin,
+                                   Span<const int32_t>(in.ids32 + begin, n)));
+}
+
 }  // namespace
 
 Status PlanIds(Span<const PooledInput> inputs, Samples samples,
                LookupPlan* plan, Parallel* parallel,
                const std::function<Status(int t)>& small_done) {
   const int num_tables = static_cast<int>(inputs.size());
+  // The devices' tables come first, so that the link has something to do. What
+  // is left of each before its device can start: samples, and all ids.
   TaskList tasks(kIdsPerTask);
+  std::vector<std::atomic<int64_t>> left(num_tables);
   for (int t = 0; t < num_tables; ++t) {
-    Prepare(inputs[t], plan->mutable_planned(t));
+    PlannedTable* planned = plan->mutable_planned(t);
+    EV_RETURN_IF_ERROR(Prepare(inputs[t], samples, planned));
+    if (planned->distinct == nullptr) continue;
+    left[t] = 1 + inputs[t].num_ids;
+    tasks.AddWhole(t, kIdsPerTask);
+    tasks.AddAlone(t, inputs[t].num_ids, kIdsPerPut);
+  }
+  for (int t = 0; t < num_tables; ++t) {
+    if (plan->planned(t).distinct != nullptr) continue;
     tasks.AddWhole(t, PlanWeight(inputs[t]));
   }
   EV_RETURN_IF_ERROR(RunPieces(parallel, tasks, [&](const Piece& piece) {
-    const PooledInput& in = inputs[piece.item];
-    PlannedTable* planned = plan->mutable_planned(piece.item);
-    EV_RETURN_IF_ERROR(FindSamples(in, samples, planned));
+    const int t = piece.item;
+    const PooledInput& in = inputs[t];
+    PlannedTable* planned = plan->mutable_planned(t);
+    const int64_t num_put = piece.end - piece.begin;
+    if (num_put == 0) {
+      EV_RETURN_IF_ERROR(FindSamples(in, samples, planned));
+    } else {
+      EV_RETURN_IF_ERROR(PutIds(in, piece.begin, piece.end, planned));
+    }
+    if (planned->distinct != nullptr) {
+      const int64_t done = num_put == 0 ? 1 : num_put;
+      if (left[t].fetch_sub(done, std::memory_order_acq_rel) != done) {
+        return Status::OK();
+      }
+      return in.table->impl()->Named(planned->distinct->Start(
+          Span<const int32_t>(planned->offsets, in.batch_size + 1)));
+    }
     if (in.num_ids > ShardedIds::kMaxWhole) return Status::OK();
     EV_RETURN_IF_ERROR(Deduplicate(in, planned));
-    return PlanWeight(in) <= kIdsPerTask ? small_done(piece.item)
-                                         : Status::OK();
+    return IsSmall(in, *planned) ? small_done(t) : Status::OK();
   }));
   for (int t = 0; t < num_tables; ++t) {
     const PooledInput& in = inputs[t];
-    if (in.num_ids <= ShardedIds::kMaxWhole) continue;
     PlannedTable* planned = plan->mutable_planned(t);
+    if (planned->distinct != nullptr || in.num_ids <= ShardedIds::kMaxWhole) {
+      continue;
+    }
     const ShardedIds::Output output = {planned->unique, planned->inverse,
                                        planned->counts};
     EV_RETURN_IF_ERROR(planned->shards.Run(

@@ -13,6 +13,7 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/lookup_plan.h"
+#include "kernels/engine/embedding/planned_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
 
 namespace ev {
@@ -31,11 +32,18 @@ enum class Samples {
   kOneIdEach,  // sample i is id i; batch_size == num_ids
 };
 
+// Whether one task goes through all steps of the table, calling small_done.
+inline bool IsSmall(const PooledInput& in, const PlannedTable& planned) {
+  return planned.distinct == nullptr && PlanWeight(in) <= kIdsPerTask;
+}
+
 // Fills table t of the plan from inputs[t], for all t: sizes, offsets, distinct
 // keys, inverse, counts, and a copy of the weights. small_done(t) is called for
-// each table whose weight is at most kIdsPerTask, in the task that did it, as
-// soon as this is known. REQUIRES: the inputs' sizes were checked, their
-// tables' gates are held, the plan has as many tables. Throws std::bad_alloc.
+// each small table, in the task that did it, as soon as this is known. Where a
+// device deduplicates, which Samples::kOneIdEach never does, planned->distinct
+// is set and started: whoever needs the keys waits for it and calls
+// TakeDistinct. REQUIRES: the inputs' sizes were checked, their tables' gates
+// are held, the plan has as many tables. Throws std::bad_alloc.
 Status PlanIds(Span<const PooledInput> inputs, Samples samples,
                LookupPlan* plan, Parallel* parallel,
                const std::function<Status(int t)>& small_done);

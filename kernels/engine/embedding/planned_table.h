@@ -13,6 +13,7 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/embedding/device_distinct.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/scratch.h"
 #include "kernels/engine/embedding/sharded_ids.h"
@@ -32,6 +33,10 @@ struct PlannedTable {
   bool has_weights = false;
   bool is_sharded = false;               // 'shards' groups the occurrences
   std::atomic<bool> has_factors{false};  // a sample's gradient factor is not 1
+  // Not null where a device deduplicates: unique and counts are its arrays,
+  // there is no inverse here, and what is [U] there is room for when U is
+  // known.
+  std::unique_ptr<DeviceDistinct> distinct;
 
   int32_t* offsets = nullptr;    // [B + 1]
   int32_t* inverse = nullptr;    // [N]
@@ -44,6 +49,9 @@ struct PlannedTable {
   // their values at the forward (the gradient of the weights needs them, and by
   // then the update may have run), else not to be used.
   const float** rows = nullptr;
+  // [U], where samples are pooled on a device: as DevicePooling::rows. Used
+  // during the forward only.
+  RowHandle* on_device = nullptr;
   // [U], when each id stands for a number of occurrences of its own
   // (row_lookup.h); null: counts says it.
   int32_t* occurrences = nullptr;
@@ -75,6 +83,19 @@ struct PlannedTable {
     occurrences = nullptr;
   }
 
+  // The same when 'distinct' knows U; Reserve was called with 0 ids.
+  void TakeDistinct() {
+    num_unique = distinct->num_unique();
+    unique = distinct->keys();
+    counts = distinct->counts();
+    ArrayLayout layout;
+    const size_t handles_at = layout.Add<RowHandle>(num_unique);
+    const size_t rows_at = layout.Add<const float*>(num_unique);
+    char* base = static_cast<char*>(key_arrays.Reserve(layout.bytes()));
+    handles = reinterpret_cast<RowHandle*>(base + handles_at);
+    rows = reinterpret_cast<const float**>(base + rows_at);
+  }
+
   PoolingBatch batch() const {
     PoolingBatch batch;
     batch.rows = rows;
@@ -87,12 +108,15 @@ struct PlannedTable {
   }
 
   size_t bytes() const {
-    return arrays.bytes() + row_copies.bytes() + shards.bytes();
+    return arrays.bytes() + key_arrays.bytes() + row_copies.bytes() +
+           device_rows.bytes() + shards.bytes();
   }
 
   ShardedIds shards;
   LineBuffer arrays;
+  LineBuffer key_arrays;
   LineBuffer row_copies;  // [U, dim], with weights only
+  LineBuffer device_rows;
   LineBuffer occurrence_counts;
 };
 

@@ -7,6 +7,7 @@
 
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/embedding/grouped_occurrences.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/planned_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
@@ -22,63 +23,6 @@ constexpr int64_t kIdsPerTask = 4096;
 
 int64_t IdsPer(const PlannedTable& planned, int64_t count) {
   return std::max<int64_t>(1, planned.num_ids / std::max<int64_t>(1, count));
-}
-
-// One table's occurrences, grouped by row; recycled.
-struct Grouped {
-  LineBuffer arrays;
-  int32_t* ends = nullptr;     // [U]
-  int32_t* samples = nullptr;  // [N]
-  float* weights = nullptr;    // [N]
-
-  // Throws std::bad_alloc.
-  void Reserve(const PlannedTable& planned) {
-    ArrayLayout layout;
-    const size_t ends_at = layout.Add<int32_t>(planned.num_unique);
-    const size_t samples_at = layout.Add<int32_t>(planned.num_ids);
-    const size_t weights_at =
-        layout.Add<float>(planned.has_weights ? planned.num_ids : 0);
-    char* base = static_cast<char*>(arrays.Reserve(layout.bytes()));
-    ends = reinterpret_cast<int32_t*>(base + ends_at);
-    samples = reinterpret_cast<int32_t*>(base + samples_at);
-    weights = reinterpret_cast<float*>(base + weights_at);
-  }
-};
-
-Recycler<Grouped>& GroupedPool() {
-  static Recycler<Grouped>* const pool = new Recycler<Grouped>(256);
-  return *pool;
-}
-
-const float* FactorsOf(const PlannedTable& planned) {
-  return planned.has_factors.load(std::memory_order_relaxed) ? planned.factors
-                                                             : nullptr;
-}
-
-const float* WeightsOf(const PlannedTable& planned) {
-  return planned.has_weights ? planned.weights : nullptr;
-}
-
-// All occurrences, or those of one shard.
-void Group(const PlannedTable& planned, int64_t shard, Grouped* grouped) {
-  if (!planned.is_sharded) {
-    GroupOccurrences(planned.inverse, planned.counts, planned.num_unique,
-                     planned.offsets, planned.batch_size, WeightsOf(planned),
-                     FactorsOf(planned), grouped->ends, grouped->samples,
-                     grouped->weights);
-    return;
-  }
-  const ShardedIds& shards = planned.shards;
-  OccurrencePart part;
-  part.rows = shards.rows();
-  part.samples = shards.samples();
-  part.positions = shards.positions();
-  part.begin = shards.begin(shard);
-  part.end = shards.begin(shard + 1);
-  part.row_begin = shards.row_begin(shard);
-  part.row_end = shards.row_begin(shard + 1);
-  GroupPart(part, planned.counts, WeightsOf(planned), FactorsOf(planned),
-            grouped->ends, grouped->samples, grouped->weights);
 }
 
 void SumRows(const PlannedTable& planned, const Grouped& grouped,
@@ -137,7 +81,7 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
         sum.Add(t, planned.num_unique, IdsPer(planned, planned.num_unique));
       }
     }
-    RunPieces(parallel, first, [&](const Piece& piece) {
+    EV_RETURN_IF_ERROR(RunPieces(parallel, first, [&](const Piece& piece) {
       const int t = piece.item;
       const PlannedTable& planned = plan.planned(t);
       if (planned.all_unique()) {
@@ -146,16 +90,17 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
                         unique_grads[t]);
       } else if (planned.is_sharded) {
         for (int64_t s = piece.begin; s < piece.end; ++s) {
-          Group(planned, s, grouped_of[t]);
+          EV_RETURN_IF_ERROR(GroupPartOf(planned, s, grouped_of[t]));
         }
       } else {
-        Group(planned, 0, grouped_of[t]);
+        EV_RETURN_IF_ERROR(GroupPartOf(planned, 0, grouped_of[t]));
         if (planned.num_ids <= kIdsPerTask) {
           SumRows(planned, *grouped_of[t], grads[t], 0, planned.num_unique,
                   unique_grads[t]);
         }
       }
-    });
+      return Status::OK();
+    }));
     RunPieces(parallel, sum, [&](const Piece& piece) {
       SumRows(plan.planned(piece.item), *grouped_of[piece.item],
               grads[piece.item], piece.begin, piece.end,

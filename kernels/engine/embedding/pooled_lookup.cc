@@ -4,12 +4,17 @@
 #include "kernels/engine/embedding/pooled_lookup.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/plan_builder.h"
 #include "kernels/engine/embedding/planned_table.h"
@@ -22,6 +27,8 @@ namespace {
 // Keys whose rows one call to a device gets: half a ms of a link, and enough to
 // make little of the call's own tens of us.
 constexpr int64_t kKeysPerFetch = 16384;
+// And where the rows are held: enough that reads wait for a disk together.
+constexpr int64_t kKeysPerHold = 4096;
 
 Status Bad(const EmbeddingTable::Impl& table, const std::string& what) {
   return InvalidArgument(what + ", " + table.Named());
@@ -52,16 +59,31 @@ Status CheckInput(const PooledInput& in) {
   return Status::OK();
 }
 
+// Whether the samples are pooled where the rows are. With weights their
+// gradient needs copies of the rows here anyway.
+bool PoolsOnDevice(const PlannedTable& planned) {
+  const EmbeddingTable::Impl& table = *planned.table->impl();
+  return table.on_device() && table.device->pools() && !planned.has_weights;
+}
+
 // Rows of distinct keys [begin, end).
 void FindRows(PlannedTable* planned, int64_t begin, int64_t end) {
-  const int64_t absent = planned->table->impl()->FindRows(
-      Span<const int64_t>(planned->unique + begin, end - begin),
-      planned->handles + begin, planned->rows + begin);
+  const EmbeddingTable::Impl& table = *planned->table->impl();
+  const Span<const int64_t> keys(planned->unique + begin, end - begin);
+  const int64_t absent =
+      table.FindRows(keys, planned->handles + begin, planned->rows + begin);
   if (absent != 0) {
     planned->num_absent.fetch_add(absent, std::memory_order_relaxed);
   }
+  if (PoolsOnDevice(*planned)) {
+    for (int64_t u = begin; u < end; ++u) {
+      planned->on_device[u] = planned->handles[u] < kFirstReservedHandle
+                                  ? planned->handles[u]
+                                  : table.AbsentOnDevice(planned->unique[u]);
+    }
+  }
   // Rows on a device are fetched afterwards, which makes copies of them too.
-  if (!planned->has_weights || planned->table->impl()->on_device()) return;
+  if (!planned->has_weights || table.on_device()) return;
   float* copies = static_cast<float*>(planned->row_copies.data());
   CopyRows(planned->rows, begin, end, planned->dim, copies);
   for (int64_t u = begin; u < end; ++u) {
@@ -70,15 +92,50 @@ void FindRows(PlannedTable* planned, int64_t begin, int64_t end) {
 }
 
 void ReserveCopies(PlannedTable* planned) {
+  if (PoolsOnDevice(*planned)) {
+    planned->on_device =
+        planned->device_rows.ReserveOf<RowHandle>(planned->num_unique);
+    return;
+  }
   if (!planned->has_weights && !planned->table->impl()->on_device()) return;
   planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
 }
 
-// The same keys' rows, when they are on a device: copies that outlive the
-// update.
-Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end) {
+// Rows that are held until the lookup is done. Thread-safe.
+class Holds {
+ public:
+  void Add(std::unique_ptr<DeviceWork> hold) {
+    std::lock_guard<std::mutex> lock(mu_);
+    holds_.push_back(std::move(hold));
+  }
+
+ private:
+  std::mutex mu_;
+  std::vector<std::unique_ptr<DeviceWork>> holds_;
+};
+
+// Whether rows are pooled where they are, held meanwhile, if there is room.
+bool HoldsRows(const PlannedTable& planned) {
+  const EmbeddingTable::Impl& table = *planned.table->impl();
+  return table.on_device() && table.device->can_hold() && !planned.has_weights;
+}
+
+// The same keys' rows, when they are on a device: held, or else copies that
+// outlive the update.
+Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end,
+                 Holds* holds) {
   const EmbeddingTable::Impl& table = *planned->table->impl();
-  if (!table.on_device()) return Status::OK();
+  if (!table.on_device() || PoolsOnDevice(*planned)) return Status::OK();
+  if (HoldsRows(*planned)) {
+    std::unique_ptr<DeviceWork> hold;
+    EV_RETURN_IF_ERROR(table.Named(table.device->Hold(
+        Span<const RowHandle>(planned->handles + begin, end - begin),
+        planned->rows + begin, &hold)));
+    if (hold != nullptr) {
+      holds->Add(std::move(hold));
+      return Status::OK();
+    }
+  }
   const int64_t dim = planned->dim;
   float* copies = static_cast<float*>(planned->row_copies.data());
   EV_RETURN_IF_ERROR(table.CopyFromDevice(
@@ -88,9 +145,56 @@ Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end) {
   return Status::OK();
 }
 
+// Begins to pool all samples where the rows are, which are found.
+Status StartPool(const PlannedTable& planned, float* output,
+                 std::unique_ptr<DeviceWork>* work) {
+  const EmbeddingTable::Impl& table = *planned.table->impl();
+  DevicePooling pooling;
+  pooling.rows = Span<const RowHandle>(planned.on_device, planned.num_unique);
+  pooling.distinct = planned.distinct.get();
+  if (planned.distinct == nullptr) {
+    pooling.inverse = Span<const int32_t>(planned.inverse, planned.num_ids);
+    pooling.offsets =
+        Span<const int32_t>(planned.offsets, planned.batch_size + 1);
+  }
+  pooling.combiner = planned.combiner;
+  return table.Named(table.device->StartPool(pooling, output, work));
+}
+
+// Distinct keys that a device is about to send: who needs them first waits for
+// them, and all others for that.
+struct Arrival {
+  std::mutex mu;
+  bool is_over = false;
+  Status status;
+};
+
+Status AwaitKeys(PlannedTable* planned, Arrival* arrival) {
+  std::lock_guard<std::mutex> lock(arrival->mu);
+  if (arrival->is_over) return arrival->status;
+  arrival->is_over = true;
+  arrival->status = CatchBadAlloc([&] {
+    EV_RETURN_IF_ERROR(
+        planned->table->impl()->Named(planned->distinct->Wait()));
+    planned->TakeDistinct();
+    ReserveCopies(planned);
+    return Status::OK();
+  });
+  return arrival->status;
+}
+
+// In what finding a table's rows is counted and cut: keys, or, while a device
+// has not said how many there are, ids by fours.
+int64_t FindUnits(const PlannedTable& planned) {
+  return planned.distinct == nullptr ? planned.num_unique
+                                     : (planned.num_ids + 3) / 4;
+}
+
 // Samples [begin, end).
 void Pool(PlannedTable* planned, int64_t begin, int64_t end, float* output) {
-  PoolSamples(planned->batch(), begin, end, output);
+  if (!PoolsOnDevice(*planned)) {
+    PoolSamples(planned->batch(), begin, end, output);
+  }
   if (SampleFactors(planned->combiner, planned->offsets,
                     planned->has_weights ? planned->weights : nullptr, begin,
                     end, planned->factors)) {
@@ -122,43 +226,84 @@ Status PooledForward(Span<const PooledInput> inputs,
       }
       impls.push_back(inputs[t].table->impl());
     }
-    const SharedGates gates(impls);
+    const SharedGates gates(impls, SharedGates::Purpose::kReading);
     for (const PooledInput& in : inputs) EV_RETURN_IF_ERROR(CheckInput(in));
 
     const std::shared_ptr<LookupPlan> made = LookupPlan::Make(num_tables);
     for (int t = 0; t < num_tables; ++t) {
       if (!owners.empty()) made->mutable_planned(t)->owner = owners[t];
     }
+    // What devices are doing. A table's work begins as soon as the last of its
+    // rows is found and goes on while others are found.
+    std::vector<std::unique_ptr<DeviceWork>> works(num_tables);
+    Holds holds;
+    std::vector<std::atomic<int64_t>> to_find(num_tables);
     EV_RETURN_IF_ERROR(
         PlanIds(inputs, Samples::kAsGiven, made.get(), parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
           ReserveCopies(planned);
           FindRows(planned, 0, planned->num_unique);
-          EV_RETURN_IF_ERROR(FetchRows(planned, 0, planned->num_unique));
+          EV_RETURN_IF_ERROR(
+              FetchRows(planned, 0, planned->num_unique, &holds));
+          if (PoolsOnDevice(*planned)) {
+            EV_RETURN_IF_ERROR(StartPool(*planned, outputs[t], &works[t]));
+          }
           Pool(planned, 0, planned->batch_size, outputs[t]);
           return Status::OK();
         }));
     TaskList find(kIdsPerTask), fetch(kKeysPerFetch), pool(kIdsPerTask);
+    std::vector<Arrival> arrivals(num_tables);
     for (int t = 0; t < num_tables; ++t) {
-      if (PlanWeight(inputs[t]) <= kIdsPerTask) continue;
       PlannedTable* planned = made->mutable_planned(t);
-      ReserveCopies(planned);
-      find.Add(t, planned->num_unique, 1);
-      if (impls[t]->on_device()) fetch.Add(t, planned->num_unique, 1);
+      if (IsSmall(inputs[t], *planned)) continue;
+      to_find[t] = FindUnits(*planned);
+      find.Add(t, to_find[t], 1);
+      const bool on_device = PoolsOnDevice(*planned);
       pool.Add(t, planned->batch_size,
-               std::max<int64_t>(1, planned->num_ids / planned->batch_size));
+               on_device ? 1
+                         : std::max<int64_t>(
+                               1, planned->num_ids / planned->batch_size));
+      if (planned->distinct != nullptr) continue;
+      ReserveCopies(planned);
+      if (on_device) {
+        if (planned->num_unique == 0) {
+          EV_RETURN_IF_ERROR(StartPool(*planned, outputs[t], &works[t]));
+        }
+      } else if (impls[t]->on_device()) {
+        fetch.Add(t, planned->num_unique,
+                  HoldsRows(*planned) ? kKeysPerFetch / kKeysPerHold : 1);
+      }
     }
-    RunPieces(parallel, find, [&](const Piece& piece) {
-      FindRows(made->mutable_planned(piece.item), piece.begin, piece.end);
-    });
+    EV_RETURN_IF_ERROR(RunPieces(parallel, find, [&](const Piece& piece) {
+      const int t = piece.item;
+      PlannedTable* planned = made->mutable_planned(t);
+      int64_t begin = piece.begin, end = piece.end;
+      if (planned->distinct != nullptr) {
+        EV_RETURN_IF_ERROR(AwaitKeys(planned, &arrivals[t]));
+        const int64_t units = FindUnits(*planned);
+        begin = piece.begin * planned->num_unique / units;
+        end = piece.end * planned->num_unique / units;
+      }
+      FindRows(planned, begin, end);
+      const int64_t found = piece.end - piece.begin;
+      const bool is_last =
+          to_find[t].fetch_sub(found, std::memory_order_acq_rel) == found;
+      if (!is_last || !PoolsOnDevice(*planned)) return Status::OK();
+      return StartPool(*planned, outputs[t], &works[t]);
+    }));
     EV_RETURN_IF_ERROR(RunPieces(parallel, fetch, [&](const Piece& piece) {
       return FetchRows(made->mutable_planned(piece.item), piece.begin,
-                       piece.end);
+                       piece.end, &holds);
     }));
     RunPieces(parallel, pool, [&](const Piece& piece) {
       Pool(made->mutable_planned(piece.item), piece.begin, piece.end,
            outputs[piece.item]);
     });
+    // In parallel: outputs in ordinary memory are copied by who waits.
+    EV_RETURN_IF_ERROR(RunTasksWithStatus(parallel, num_tables, [&](int64_t t) {
+      return works[t] == nullptr ? Status::OK() : works[t]->Wait();
+    }));
+    works.clear();  // while the gates are held
     *plan = made;
     return Status::OK();
   });

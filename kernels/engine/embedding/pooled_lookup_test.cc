@@ -38,9 +38,9 @@ using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
 std::shared_ptr<EmbeddingTable> MakeTable(const std::string& name, int64_t dim,
                                           int64_t default_rows = 5) {
   TableOptions options;
-  options.storage = testing::StorageUnderTest();
   options.name = name;
   options.dim = dim;
+  testing::PutUnderTest(&options);
   auto table = std::make_shared<EmbeddingTable>(options);
   std::vector<float> rows(default_rows * dim);
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = 0.125f * (i % 37);
@@ -601,9 +601,9 @@ TEST_F(PooledErrorTest, NamesTheTableAndWhatIsWrong) {
   ExpectError(invalid, "without row splits and without indices", in);
 
   TableOptions options;
-  options.storage = testing::StorageUnderTest();
   options.name = "user";
   options.dim = 4;
+  testing::PutUnderTest(&options);
   EmbeddingTable fresh(options);
   in = good;
   in.table = &fresh;

@@ -52,10 +52,25 @@ Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
       impl.index.Find(keys.subspan(i, n), handles);
       for (size_t j = 0; j < n; ++j) {
         tiers[i + j] =
-            handles[j] < kFirstReservedHandle ? kMemoryTier : kAbsentTier;
+            handles[j] >= kFirstReservedHandle ? kAbsentTier
+            : impl.on_device() && !impl.device->IsInMemory(handles[j])
+                ? kSlowTier
+                : kMemoryTier;
       }
     }
     return Status::OK();
+  });
+}
+
+Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys) {
+  const EmbeddingTable::Impl& impl = *table->impl();
+  return NoThrow(impl, [&] {
+    SharedGate shared(&impl.gate);
+    EV_RETURN_IF_ERROR(impl.CheckInitialized());
+    if (!impl.on_device()) return Status::OK();
+    std::vector<RowHandle> handles(keys.size());
+    impl.index.Find(keys, handles.data());
+    return impl.Named(impl.device->Prefetch(handles));
   });
 }
 
@@ -64,7 +79,7 @@ Status InsertAbsent(EmbeddingTable* table, Span<const int64_t> keys,
   EmbeddingTable::Impl* const impl = table->impl();
   *inserted = 0;
   return NoThrow(*impl, [&] {
-    SharedGate shared(&impl->gate);
+    UpdatingGate updating(&impl->gate);
     EV_RETURN_IF_ERROR(impl->CheckInitialized());
     std::vector<RowHandle> handles(keys.size());
     impl->index.Find(keys, handles.data());

@@ -22,9 +22,9 @@ class PresenceTest : public ::testing::Test {
 
   static TableOptions Options() {
     TableOptions options;
-    options.storage = testing::StorageUnderTest();
     options.name = "user";
     options.dim = 2;
+    testing::PutUnderTest(&options);
     options.record_frequency = options.record_version = true;
     return options;
   }

@@ -189,7 +189,7 @@ Status LookupRows(Span<const RowsInput> inputs,
       }
       impls.push_back(inputs[t].table->impl());
     }
-    const SharedGates gates(std::move(impls));
+    const SharedGates gates(std::move(impls), SharedGates::Purpose::kReading);
     TaskList find(kKeysPerTask), rest(kKeysPerTask);
     for (int t = 0; t < num_tables; ++t) {
       const EmbeddingTable::Impl& table = *inputs[t].table->impl();

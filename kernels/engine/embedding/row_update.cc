@@ -26,9 +26,11 @@
 #include <mutex>
 #include <utility>
 
+#include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/plan_builder.h"
 #include "kernels/engine/embedding/planned_table.h"
+#include "kernels/engine/embedding/pooled_update.h"
 #include "kernels/engine/embedding/scratch.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/tasks.h"
@@ -58,6 +60,8 @@ struct Update {
   Span<const int64_t> keys;
   const int32_t* counts = nullptr;  // null: 1 each
   const float* grads = nullptr;
+  // Instead, where the rows are on a device.
+  const float* pooled_grads = nullptr;
   // After step 2; kNoRow: the filter keeps the key out.
   const RowHandle* handles = nullptr;
   bool handles_known = false;  // handles of keys that have a row are there
@@ -86,7 +90,13 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
                            std::to_string(in.keys.size()) + ", " +
                            table.Named());
   }
-  if (!in.keys.empty() && (in.keys.data() == nullptr || in.grads == nullptr)) {
+  if (in.pooled_grads != nullptr && in.plan == nullptr) {
+    return InvalidArgument("gradients of samples came without a plan, " +
+                           table.Named());
+  }
+  if (!in.keys.empty() &&
+      (in.keys.data() == nullptr ||
+       (in.grads == nullptr) == (in.pooled_grads == nullptr))) {
     return InvalidArgument("keys came without gradients, " + table.Named());
   }
   if (in.plan == nullptr) return Status::OK();
@@ -154,6 +164,81 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
   return PooledBackward(*plan, grads, sums, parallel);
 }
 
+// Whether the gradients of the samples go to a device as they are: with fewer
+// than half as many rows as samples their sums are so much shorter that forming
+// them here costs less than the link. Unless a device has the occurrences and
+// they are many: then what it costs grows with them.
+bool SumsOnDevice(const EmbeddingTable::Impl& table,
+                  const PlannedTable& planned) {
+  return table.on_device() && table.device->pools() &&
+         (2 * planned.num_unique >= planned.batch_size ||
+          (planned.distinct != nullptr &&
+           planned.num_ids > 2 * planned.batch_size));
+}
+
+// Where sums are: memory that a device reads by itself, if there is any.
+class SumBuffer {
+ public:
+  explicit SumBuffer(size_t floats)
+      : transfer_(AllocateTransferMemory(floats * sizeof(float))),
+        ordinary_(HandleBuffers().Acquire()) {
+    data_ = transfer_ != nullptr ? static_cast<float*>(transfer_)
+                                 : ordinary_->ReserveOf<float>(floats);
+  }
+  ~SumBuffer() {
+    if (transfer_ != nullptr) FreeTransferMemory(transfer_);
+  }
+  SumBuffer(const SumBuffer&) = delete;
+  SumBuffer& operator=(const SumBuffer&) = delete;
+  float* data() const { return data_; }
+
+ private:
+  void* const transfer_;
+  Recycler<LineBuffer>::Handle ordinary_;
+  float* data_ = nullptr;
+};
+
+// Step 1 of the updates by gradients of samples: nothing where a device sums
+// them, else their sums, in 'buffers'. Null in sums[t]: not wanted.
+Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
+                 std::vector<std::unique_ptr<SumBuffer>>* buffers,
+                 Parallel* parallel) {
+  // A table may have been initialized elsewhere since it was looked at.
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].pooled_grads == nullptr) continue;
+    (*updates)[i].grads = (*updates)[i].pooled_grads = nullptr;
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Update& update = (*updates)[i];
+    if (inputs[i].pooled_grads == nullptr || inputs[i].keys.empty()) continue;
+    if (SumsOnDevice(*update.table, *update.planned)) {
+      update.pooled_grads = inputs[i].pooled_grads;
+      continue;
+    }
+    if (update.grads != nullptr) continue;  // summed with an earlier one
+    // All tables of one plan at once.
+    const LookupPlan& plan = *inputs[i].plan;
+    std::vector<const float*> grads(plan.num_tables(), nullptr);
+    std::vector<float*> sums(plan.num_tables(), nullptr);
+    for (size_t j = i; j < inputs.size(); ++j) {
+      const int t = inputs[j].plan_table;
+      Update& other = (*updates)[j];
+      if (inputs[j].plan != &plan || inputs[j].pooled_grads == nullptr ||
+          SumsOnDevice(*other.table, *other.planned) ||
+          other.grads != nullptr || sums[t] != nullptr) {
+        continue;
+      }
+      buffers->emplace_back(
+          new SumBuffer(inputs[j].keys.size() * other.table->dim()));
+      sums[t] = buffers->back()->data();
+      grads[t] = inputs[j].pooled_grads;
+      other.grads = sums[t];
+    }
+    EV_RETURN_IF_ERROR(PooledBackward(plan, grads, sums, parallel));
+  }
+  return Status::OK();
+}
+
 // Where keys [begin, end) were last seen: in the plan, if there is one and it
 // is still right, else in the index.
 void FindKnown(const Update& update, RowHandle* handles, int64_t begin,
@@ -191,8 +276,15 @@ int64_t SkipKeptOut(const Update& update, int64_t begin, int64_t end) {
   return begin;
 }
 
+// Whether anything is noted about rows that were updated.
+bool NeedsStamps(const EmbeddingTable::Impl& table) {
+  return table.options.record_frequency || table.options.record_version ||
+         table.changes != nullptr;
+}
+
 void StampRows(const Update& update, int64_t begin, int64_t end, int64_t step) {
-  for (int64_t i = begin; i < end; ++i) {
+  for (int64_t i = SkipKeptOut(update, begin, end); i < end;
+       i = SkipKeptOut(update, i + 1, end)) {
     update.table->AddToMeta(update.handles[i],
                             update.counts == nullptr ? 1 : update.counts[i],
                             step);
@@ -208,8 +300,7 @@ void ApplySolo(const RowRule& rule, const Update& update, int64_t begin,
   block.rows = rows;
   block.dim = table->dim();
   block.slot_offsets = update.slot_offsets.data();
-  const bool with_meta =
-      table->options.record_frequency || table->options.record_version;
+  const bool with_meta = NeedsStamps(*table);
   // Gradients are adjacent, rows need not be: a run ends where a key is kept
   // out.
   for (int64_t i = SkipKeptOut(update, begin, end); i < end;
@@ -218,6 +309,10 @@ void ApplySolo(const RowRule& rule, const Update& update, int64_t begin,
     int64_t n = 0;
     for (; n < most && update.handles[i + n] < kFirstReservedHandle; ++n) {
       rows[n] = table->rows->Row(update.handles[i + n]);
+      // Stamped when the rule is through with these rows.
+      if (table->changes != nullptr) {
+        table->changes->PrefetchMark(update.handles[i + n]);
+      }
     }
     block.num_rows = n;
     block.grads = update.grads + i * block.dim;
@@ -312,13 +407,29 @@ Status ApplyOnDevice(const std::string& rule, Span<const float> hyper,
   return Status::OK();
 }
 
+PooledUpdate PooledUpdateOf(const Update& update) {
+  PooledUpdate pooled;
+  pooled.table = update.table;
+  pooled.planned = update.planned;
+  pooled.handles = update.handles;
+  pooled.slot_columns = update.slot_columns;
+  pooled.grads = update.pooled_grads;
+  pooled.is_solo = update.solo;
+  return pooled;
+}
+
 // Step 3 of the updates of one round, whose tables are distinct.
 Status ApplyRound(const RowRule& rule, Span<const float> hyper,
                   const std::vector<Update>& updates, int round, int64_t step,
                   Parallel* parallel) {
   TaskList apply(kFloatsPerTask), apply_on_device(kFloatsPerDeviceTask);
+  std::vector<PooledUpdate> pooled;
   for (size_t i = 0; i < updates.size(); ++i) {
     if (updates[i].round != round) continue;
+    if (updates[i].pooled_grads != nullptr) {
+      pooled.push_back(PooledUpdateOf(updates[i]));
+      continue;
+    }
     TaskList* list = updates[i].table->on_device() ? &apply_on_device : &apply;
     list->Add(static_cast<int>(i), updates[i].keys.size(),
               updates[i].table->dim());
@@ -328,6 +439,23 @@ Status ApplyRound(const RowRule& rule, Span<const float> hyper,
         return ApplyOnDevice(rule.name(), hyper, updates[piece.item],
                              piece.begin, piece.end, step);
       }));
+  EV_RETURN_IF_ERROR(
+      ApplyPooledOnDevices(rule.name(), hyper, pooled, parallel));
+  TaskList stamp(kKeysPerTask);
+  for (size_t i = 0; i < updates.size(); ++i) {
+    if (updates[i].round == round && updates[i].pooled_grads != nullptr &&
+        NeedsStamps(*updates[i].table)) {
+      stamp.Add(static_cast<int>(i), updates[i].keys.size(), 1);
+    }
+  }
+  RunPieces(parallel, stamp, [&](const Piece& piece) {
+    const Update& update = updates[piece.item];
+    std::unique_lock<std::mutex> lock;
+    if (!update.solo) {
+      lock = std::unique_lock<std::mutex>(*update.table->update_lock.stripe(0));
+    }
+    StampRows(update, piece.begin, piece.end, step);
+  });
   return RunPieces(parallel, apply, [&](const Piece& piece) {
     const Update& update = updates[piece.item];
     if (update.solo) {
@@ -385,7 +513,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
     std::shared_ptr<LookupPlan> own_plan;
     if (num_unplanned > 0) {
       own_plan = LookupPlan::Make(num_unplanned);
-      const SharedGates gates(impls);
+      const SharedGates gates(impls, SharedGates::Purpose::kReading);
       EV_RETURN_IF_ERROR(
           SumDuplicates(inputs, own_plan.get(), &updates, parallel));
     }
@@ -395,7 +523,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       for (size_t i = 0; i < inputs.size(); ++i) {
         EV_RETURN_IF_ERROR(inputs[i].table->EnsureSlots(slots[i], nullptr));
       }
-      const SharedGates gates(impls);
+      const SharedGates gates(impls, SharedGates::Purpose::kUpdating);
       // Gone again when a table was initialized meanwhile.
       bool all_there = true;
       std::vector<int> columns;
@@ -409,11 +537,20 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         }
       }
       if (!all_there) continue;
+      std::vector<std::unique_ptr<SumBuffer>> sums;
+      EV_RETURN_IF_ERROR(SumPooled(inputs, &updates, &sums, parallel));
       const UpdateLocks locks(gates.tables());
       for (Update& update : updates) update.solo = locks.solo(update.table);
       for (int round = 0; round < num_rounds; ++round) {
         EV_RETURN_IF_ERROR(
             FindAllHandles(&updates, round, step, &buffers, parallel));
+      }
+      // Whatever has too little room says so now, before any row has changed.
+      std::vector<DeviceRoom> rooms(updates.size());
+      for (size_t i = 0; i < updates.size(); ++i) {
+        if (!updates[i].table->on_device()) continue;
+        EV_RETURN_IF_ERROR(
+            rooms[i].Reserve(updates[i].table, updates[i].keys.size()));
       }
       for (int round = 0; round < num_rounds; ++round) {
         EV_RETURN_IF_ERROR(

@@ -20,11 +20,15 @@ namespace ev {
 struct UpdateInput {
   EmbeddingTable* table = nullptr;
   Span<const int64_t> keys;      // M
-  const float* grads = nullptr;  // [M, dim]
+  const float* grads = nullptr;  // [M, dim]; null with pooled_grads
   // When the keys are exactly plan->unique_keys(plan_table): no dedup and no
   // second probe. Null: duplicates are summed in order of occurrence first.
   const LookupPlan* plan = nullptr;
   int plan_table = 0;
+  // With a plan, instead of grads: d loss / d output of the plan's lookup,
+  // [B, dim]. What PooledBackward makes of it is applied; where the rows are on
+  // a device and not far fewer than the samples, it is made there.
+  const float* pooled_grads = nullptr;
   // Without a plan: how often each of keys occurred, M; null: once.
   const int64_t* counts = nullptr;
 };

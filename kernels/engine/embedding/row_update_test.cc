@@ -32,9 +32,9 @@ using Row = std::vector<float>;
 std::shared_ptr<EmbeddingTable> MakeTable(const std::string& name,
                                           int64_t dim) {
   TableOptions options;
-  options.storage = testing::StorageUnderTest();
   options.name = name;
   options.dim = dim;
+  testing::PutUnderTest(&options);
   options.record_frequency = options.record_version = true;
   auto table = std::make_shared<EmbeddingTable>(options);
   std::vector<float> rows(3 * dim);
@@ -471,9 +471,9 @@ TEST_F(RowUpdateErrorTest, RuleHyperparametersAndSlots) {
 TEST_F(RowUpdateErrorTest, OneBadTableStopsAll) {
   const std::vector<int64_t> keys = {1, 2};
   TableOptions options;
-  options.storage = testing::StorageUnderTest();
   options.name = "fresh";
   options.dim = 2;
+  testing::PutUnderTest(&options);
   EmbeddingTable fresh(options);
   ExpectError(
       StatusCode::kFailedPrecondition, "table 'fresh' is not initialized",

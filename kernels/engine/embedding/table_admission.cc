@@ -59,9 +59,7 @@ Status CountOrAdmit(EmbeddingTable::Impl* table, int64_t key,
   int64_t seen, version;
   const bool counted = filter->Read(key, &seen, &version);
   if (!filter->Admits(seen + occurrences)) {
-    const Status status = filter->Write(key, seen + occurrences, step);
-    if (status.ok()) return status;
-    return Status(status.code(), status.message() + ", " + table->Named());
+    return table->WriteCounter(key, seen + occurrences, step);
   }
   EV_RETURN_IF_ERROR(Insert(table, key, seen, handle));
   if (counted) filter->Forget(key);
@@ -69,6 +67,14 @@ Status CountOrAdmit(EmbeddingTable::Impl* table, int64_t key,
 }
 
 }  // namespace
+
+Status EmbeddingTable::Impl::WriteCounter(int64_t key, int64_t count,
+                                          int64_t version) {
+  RowHandle counter;
+  EV_RETURN_IF_ERROR(Named(filter->Write(key, count, version, &counter)));
+  if (changes != nullptr) changes->MarkCounter(counter);
+  return Status::OK();
+}
 
 void EmbeddingTable::Impl::CountAbsent(Span<const int64_t> keys,
                                        const int32_t* counts,
@@ -145,7 +151,7 @@ Status EmbeddingTable::Admit(Span<const int64_t> keys, const int64_t* counts,
           static_cast<int32_t>(std::min(kMax, std::max<int64_t>(0, counts[i])));
     }
     {
-      SharedGate shared(&impl_->gate);
+      UpdatingGate updating(&impl_->gate);
       EV_RETURN_IF_ERROR(impl_->CheckInitialized());
       std::vector<RowHandle> handles(keys.size());
       impl_->index.Find(keys, handles.data());

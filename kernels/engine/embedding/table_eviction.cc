@@ -29,10 +29,15 @@ constexpr size_t kRowsAhead = 8;
 int64_t EmbeddingTable::Impl::EraseRows(Span<const int64_t> keys) {
   ++generation;
   std::vector<RowHandle> handles;
+  std::vector<int64_t> gone;
   handles.reserve(keys.size());
-  const int64_t erased = index.Erase(
-      keys, [&](int64_t, RowHandle handle) { handles.push_back(handle); });
+  if (changes != nullptr) gone.reserve(keys.size());
+  const int64_t erased = index.Erase(keys, [&](int64_t key, RowHandle handle) {
+    handles.push_back(handle);
+    if (changes != nullptr) gone.push_back(key);
+  });
   FreeRows(handles);
+  if (changes != nullptr) changes->Erased(gone, index.size());
   return erased;
 }
 
@@ -41,9 +46,10 @@ int64_t EmbeddingTable::Impl::MaxRows() const {
   int64_t most = std::numeric_limits<int64_t>::max();
   if (capacity.max_rows > 0) most = capacity.max_rows;
   if (capacity.max_bytes > 0 && rows != nullptr) {
+    // The same number wherever the rows are.
+    const int64_t floats = SlotOffset(static_cast<int>(slots.size()));
     const int64_t each =
-        static_cast<int64_t>(RowStride(rows->floats_per_row())) +
-        kBytesBesideRow;
+        static_cast<int64_t>(RowStride(floats)) + kBytesBesideRow;
     most = std::min(most, std::max<int64_t>(1, capacity.max_bytes / each));
   }
   return most;
@@ -55,34 +61,83 @@ void EmbeddingTable::Impl::EvictExcess(int64_t step) {
     SharedGate shared(&gate);
     if (index.size() <= MaxRows()) return;
   }
+  ExclusiveGate alone(&gate);
+  // Only 'before' could fail.
+  EvictExcessAlone(step, nullptr);
+}
+
+Status EmbeddingTable::Impl::EvictExcessAlone(int64_t step,
+                                              const BeforeEviction& before) {
+  const int64_t excess = index.size() - MaxRows();
+  if (!options.capacity.bounded() || excess <= 0) return Status::OK();
   try {
-    ExclusiveGate alone(&gate);
-    const int64_t excess = index.size() - MaxRows();
-    if (excess <= 0) return;
     std::vector<EvictionCandidate> candidates;
     hand.Next(index, excess * kCandidatesEach, &candidates);
     if (static_cast<int64_t>(candidates.size()) < excess) {
       hand.Next(index, index.size(), &candidates);
     }
-    std::vector<std::pair<EvictionRank, int64_t>> ranked(candidates.size());
+    std::vector<std::pair<EvictionRank, size_t>> ranked(candidates.size());
     for (size_t i = 0; i < candidates.size(); ++i) {
       if (i + kRowsAhead < candidates.size()) {
         __builtin_prefetch(rows->Meta(candidates[i + kRowsAhead].handle));
       }
       const RowMeta& meta = *rows->Meta(candidates[i].handle);
-      const int64_t key = candidates[i].key;
       ranked[i] = {RankOf(options.capacity.strategy, meta.frequency,
-                          int64_t{meta.version_plus1} - 1, step, MixKey(key)),
-                   key};
+                          int64_t{meta.version_plus1} - 1, step,
+                          MixKey(candidates[i].key)),
+                   i};
     }
     std::nth_element(ranked.begin(), ranked.begin() + (excess - 1),
                      ranked.end());
     std::vector<int64_t> keys(excess);
-    for (int64_t i = 0; i < excess; ++i) keys[i] = ranked[i].second;
+    std::vector<RowHandle> handles(excess);
+    for (int64_t i = 0; i < excess; ++i) {
+      keys[i] = candidates[ranked[i].second].key;
+      handles[i] = candidates[ranked[i].second].handle;
+    }
+    if (before) EV_RETURN_IF_ERROR(before(keys, handles));
     evicted_rows.fetch_add(EraseRows(keys), std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {
     // The rows are whole and one update too many: the next one evicts them.
   }
+  return Status::OK();
+}
+
+Status EmbeddingTable::ReadAndEvict(Span<const int64_t> keys, int64_t step,
+                                    float* out,
+                                    std::vector<int64_t>* evicted_keys,
+                                    std::vector<float>* evicted_values) {
+  return NoThrow(*impl_, [&] {
+    Impl* const table = impl_.get();
+    const int64_t dim = table->dim();
+    std::vector<RowHandle> handles(keys.size());
+    std::vector<int64_t> gone;
+    std::vector<float> values;
+    ExclusiveGate alone(&table->gate);
+    EV_RETURN_IF_ERROR(table->CheckInitialized());
+    const auto read = [&](Span<const RowHandle> of, float* to) {
+      if (table->on_device()) {
+        return table->Named(table->device->Read(of, 0, to));
+      }
+      for (size_t i = 0; i < of.size(); ++i) {
+        std::copy_n(table->rows->Row(of[i]), dim, to + i * dim);
+      }
+      return Status::OK();
+    };
+    EV_RETURN_IF_ERROR(table->FindOrInsert(keys, handles.data()));
+    table->ForgetCounted(keys);
+    EV_RETURN_IF_ERROR(read(handles, out));
+    for (const RowHandle handle : handles) table->AddToMeta(handle, 1, step);
+    EV_RETURN_IF_ERROR(table->EvictExcessAlone(
+        step, [&](Span<const int64_t> leaving, Span<const RowHandle> of) {
+          gone.assign(leaving.begin(), leaving.end());
+          values.resize(leaving.size() * dim);
+          return read(of, values.data());
+        }));
+    evicted_keys->swap(gone);
+    evicted_values->swap(values);
+    return Status::OK();
+  });
 }
 
 Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
@@ -104,11 +159,11 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
     const uint32_t now = static_cast<uint32_t>(
         std::min(kMaxVersion, std::max<int64_t>(-1, step)) + 1);
     std::vector<int64_t> stale;
-    std::vector<RowMeta*> unversioned;
+    std::vector<RowHandle> unversioned;
     impl_->index.ForEach([&](int64_t key, RowHandle handle) {
       RowMeta* meta = impl_->rows->Meta(handle);
       if (meta->version_plus1 == 0) {
-        unversioned.push_back(meta);
+        unversioned.push_back(handle);
       } else if (IsStale(int64_t{meta->version_plus1} - 1, step,
                          steps_to_live)) {
         stale.push_back(key);
@@ -125,8 +180,16 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
     }
     *evicted_rows = impl_->EraseRows(stale);
     impl_->evicted_rows.fetch_add(*evicted_rows, std::memory_order_relaxed);
-    for (RowMeta* meta : unversioned) meta->version_plus1 = now;
-    if (!counted.empty()) filter->Erase(counted);
+    for (const RowHandle handle : unversioned) {
+      impl_->rows->Meta(handle)->version_plus1 = now;
+      impl_->MarkChanged(handle);
+    }
+    if (!counted.empty()) {
+      filter->Erase(counted);
+      if (impl_->changes != nullptr) {
+        impl_->changes->Erased(counted, impl_->index.size());
+      }
+    }
     return Status::OK();
   });
 }
@@ -135,16 +198,17 @@ Status EmbeddingTable::EvictWeak(float threshold, int64_t* evicted_rows) {
   return NoThrow(*impl_, [&] {
     ExclusiveGate alone(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-    if (impl_->on_device()) {
-      return Unimplemented("rows on a device are not evicted by weight, " +
-                           impl_->Named());
-    }
     std::vector<int64_t> weak;
-    impl_->index.ForEach([&](int64_t key, RowHandle handle) {
-      if (IsWeak(impl_->rows->Row(handle), impl_->dim(), threshold)) {
-        weak.push_back(key);
-      }
-    });
+    if (impl_->on_device()) {
+      EV_RETURN_IF_ERROR(impl_->WeakOnDevice(threshold, &weak));
+    } else {
+      impl_->index.ForEach([&](int64_t key, RowHandle handle) {
+        const float* row = impl_->rows->Row(handle);
+        if (IsWeak(SumOfSquares(row, impl_->dim()), threshold)) {
+          weak.push_back(key);
+        }
+      });
+    }
     *evicted_rows = impl_->EraseRows(weak);
     impl_->evicted_rows.fetch_add(*evicted_rows, std::memory_order_relaxed);
     return Status::OK();

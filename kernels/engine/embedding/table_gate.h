@@ -3,11 +3,18 @@
 //
 // The two locks of a table, both held for a whole call, neither per row.
 //
-// TableGate: shared by everything that leaves rows where they are (lookups,
-// updates, inserts), alone for what moves or removes them or needs them frozen
-// (Initialize, widening, Erase, Export, Import). Writers have preference: a
-// stream of lookups cannot keep a save waiting. A thread must therefore never
-// enter a gate that it is already in; SharedGates sees to that.
+// TableGate: four ways in.
+//   shared    lookups and whatever else only reads
+//   updating  what writes or inserts rows, and leaves the others where they are
+//   frozen    reads that need the table to stay as it is for long (a save)
+//   alone     what moves or removes rows (Initialize, widening, Erase, Import)
+// Readers get along with all but the last; updates with readers and each other;
+// any number may keep a table frozen at once. Who waits to be alone has
+// preference, and so has who waits to freeze before updates: a stream of
+// lookups cannot keep an eviction waiting, nor a stream of updates a save. Only
+// while a table is frozen, readers pass those that wait to be alone, who must
+// wait for the end of the freeze anyway. A thread must never enter a gate that
+// it is already in; SharedGates sees to that.
 //
 // UpdateLock: makes concurrent updates of one row apply whole, at no cost while
 // there is only one updating call. The first call becomes the solo updater and
@@ -20,8 +27,8 @@
 //
 // Several tables: first all gates, then all update locks, each in the order of
 // the tables' numbers. Whoever waits for a gate holds only gates of lower
-// numbers, whoever waits for an update lock holds all its gates, and an
-// exclusive holder holds nothing else: no cycle can close.
+// numbers, whoever waits for an update lock holds all its gates, and who is
+// alone or keeps a table frozen holds nothing else: no cycle can close.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_TABLE_GATE_H_
 #define KERNELS_ENGINE_EMBEDDING_TABLE_GATE_H_
@@ -36,35 +43,70 @@ class TableGate {
  public:
   void EnterShared() {
     std::unique_lock<std::mutex> lock(mu_);
-    readers_wait_.wait(lock, [this] { return !alone_ && waiting_alone_ == 0; });
+    many_wait_.wait(lock, [this] {
+      return !alone_ && (waiting_alone_ == 0 || frozen_ > 0);
+    });
     ++sharing_;
   }
   void LeaveShared() {
     std::lock_guard<std::mutex> lock(mu_);
-    if (--sharing_ == 0 && waiting_alone_ > 0) alone_wait_.notify_one();
+    if (--sharing_ == 0) WakeFew();
+  }
+  void EnterUpdating() {
+    std::unique_lock<std::mutex> lock(mu_);
+    many_wait_.wait(lock, [this] {
+      return !alone_ && frozen_ == 0 && waiting_alone_ == 0 &&
+             waiting_frozen_ == 0;
+    });
+    ++updating_;
+  }
+  void LeaveUpdating() {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (--updating_ == 0) WakeFew();
+  }
+  void EnterFrozen() {
+    std::unique_lock<std::mutex> lock(mu_);
+    ++waiting_frozen_;
+    few_wait_.wait(lock, [this] {
+      return !alone_ && updating_ == 0 && waiting_alone_ == 0;
+    });
+    --waiting_frozen_;
+    ++frozen_;
+    // Readers that had to wait behind one who waits to be alone.
+    many_wait_.notify_all();
+  }
+  void LeaveFrozen() {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (--frozen_ > 0) return;
+    WakeFew();
+    many_wait_.notify_all();
   }
   void EnterAlone() {
     std::unique_lock<std::mutex> lock(mu_);
     ++waiting_alone_;
-    alone_wait_.wait(lock, [this] { return !alone_ && sharing_ == 0; });
+    few_wait_.wait(lock, [this] {
+      return !alone_ && sharing_ == 0 && updating_ == 0 && frozen_ == 0;
+    });
     --waiting_alone_;
     alone_ = true;
   }
   void LeaveAlone() {
     std::lock_guard<std::mutex> lock(mu_);
     alone_ = false;
-    if (waiting_alone_ > 0) {
-      alone_wait_.notify_one();
-    } else {
-      readers_wait_.notify_all();
-    }
+    WakeFew();
+    many_wait_.notify_all();
   }
 
  private:
+  void WakeFew() {
+    if (waiting_alone_ + waiting_frozen_ > 0) few_wait_.notify_all();
+  }
+
   std::mutex mu_;
-  std::condition_variable readers_wait_, alone_wait_;
-  int64_t sharing_ = 0;
-  int64_t waiting_alone_ = 0;
+  // Readers and updates; those who wait to be alone or to freeze.
+  std::condition_variable many_wait_, few_wait_;
+  int64_t sharing_ = 0, updating_ = 0, frozen_ = 0;
+  int64_t waiting_alone_ = 0, waiting_frozen_ = 0;
   bool alone_ = false;
 };
 
@@ -74,6 +116,30 @@ class SharedGate {
   ~SharedGate() { gate_->LeaveShared(); }
   SharedGate(const SharedGate&) = delete;
   SharedGate& operator=(const SharedGate&) = delete;
+
+ private:
+  TableGate* const gate_;
+};
+
+class UpdatingGate {
+ public:
+  explicit UpdatingGate(TableGate* gate) : gate_(gate) {
+    gate_->EnterUpdating();
+  }
+  ~UpdatingGate() { gate_->LeaveUpdating(); }
+  UpdatingGate(const UpdatingGate&) = delete;
+  UpdatingGate& operator=(const UpdatingGate&) = delete;
+
+ private:
+  TableGate* const gate_;
+};
+
+class FrozenGate {
+ public:
+  explicit FrozenGate(TableGate* gate) : gate_(gate) { gate_->EnterFrozen(); }
+  ~FrozenGate() { gate_->LeaveFrozen(); }
+  FrozenGate(const FrozenGate&) = delete;
+  FrozenGate& operator=(const FrozenGate&) = delete;
 
  private:
   TableGate* const gate_;

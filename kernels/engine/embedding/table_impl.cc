@@ -4,8 +4,11 @@
 #include "kernels/engine/embedding/table_impl.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
+
+#include "kernels/engine/base/prefetch.h"
 
 namespace ev {
 namespace {
@@ -30,7 +33,9 @@ TableOptions TableOptions::Completed() const {
 }
 
 EmbeddingTable::Impl::Impl(const TableOptions& o)
-    : options(o.Completed()), number(NextNumber()) {}
+    : options(o.Completed()),
+      number(NextNumber()),
+      hand(std::hash<std::string>()(options.name)) {}
 
 Status EmbeddingTable::Impl::CheckInitialized() const {
   if (initialized.load(std::memory_order_acquire)) return Status::OK();
@@ -78,6 +83,21 @@ Status EmbeddingTable::Impl::Named(const Status& status) const {
   return Status(status.code(), status.message() + ", " + Named());
 }
 
+Status EmbeddingTable::Impl::CopyColumn(Span<const RowHandle> handles,
+                                        int column, float* out) const {
+  if (on_device()) return Named(device->ReadOnce(handles, column, out));
+  constexpr size_t kRowsAhead = 8;
+  const int64_t offset = column * dim();
+  for (size_t i = 0; i < handles.size(); ++i) {
+    if (i + kRowsAhead < handles.size()) {
+      PrefetchBytes(rows->Row(handles[i + kRowsAhead]) + offset,
+                    dim() * sizeof(float));
+    }
+    std::copy_n(rows->Row(handles[i]) + offset, dim(), out + i * dim());
+  }
+  return Status::OK();
+}
+
 Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
                                           RowHandle* handles) {
   int64_t inserted = 0;
@@ -90,6 +110,7 @@ Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
 
 Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
   EV_RETURN_IF_ERROR(rows->Allocate(handle));
+  MarkChanged(*handle);
   if (on_device()) {
     const Status status = device->NewRow(*handle, FloorMod(key, num_defaults));
     // The handle stays unused until the table is cleared: giving it back needs
@@ -108,6 +129,7 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
 
 void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,
                                      int64_t step) {
+  MarkChanged(handle);
   RowMeta* meta = rows->Meta(handle);
   if (meta == nullptr) return;
   constexpr int64_t kMax = std::numeric_limits<uint32_t>::max();
@@ -129,20 +151,34 @@ void EmbeddingTable::Impl::Clear() {
   rows->Clear();
   hand.Reset();
   if (filter != nullptr) filter->Clear();
+  if (changes != nullptr) changes->Emptied();
 }
 
-SharedGates::SharedGates(std::vector<EmbeddingTable::Impl*> tables)
-    : tables_(std::move(tables)) {
+SharedGates::SharedGates(std::vector<EmbeddingTable::Impl*> tables,
+                         Purpose purpose)
+    : tables_(std::move(tables)), purpose_(purpose) {
   std::sort(tables_.begin(), tables_.end(),
             [](const EmbeddingTable::Impl* a, const EmbeddingTable::Impl* b) {
               return a->number < b->number;
             });
   tables_.erase(std::unique(tables_.begin(), tables_.end()), tables_.end());
-  for (EmbeddingTable::Impl* table : tables_) table->gate.EnterShared();
+  for (EmbeddingTable::Impl* table : tables_) {
+    if (purpose_ == Purpose::kReading) {
+      table->gate.EnterShared();
+    } else {
+      table->gate.EnterUpdating();
+    }
+  }
 }
 
 SharedGates::~SharedGates() {
-  for (EmbeddingTable::Impl* table : tables_) table->gate.LeaveShared();
+  for (EmbeddingTable::Impl* table : tables_) {
+    if (purpose_ == Purpose::kReading) {
+      table->gate.LeaveShared();
+    } else {
+      table->gate.LeaveUpdating();
+    }
+  }
 }
 
 UpdateLocks::UpdateLocks(const std::vector<EmbeddingTable::Impl*>& tables)

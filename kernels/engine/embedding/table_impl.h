@@ -8,7 +8,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/eviction_hand.h"
+#include "kernels/engine/embedding/table_changes.h"
 #include "kernels/engine/embedding/table_gate.h"
 #include "kernels/engine/storage/dram/row_store.h"
 #include "kernels/engine/table/cpu/hash_index.h"
@@ -40,7 +43,8 @@ class EmbeddingTable::Impl : public RowSource {
   std::string Named() const { return "table '" + options.name + "'"; }
   Status CheckInitialized() const;
 
-  // --- REQUIRE the gate, shared or alone, and an initialized table ---
+  // --- REQUIRE the gate in any way, updating or alone for what writes, and an
+  // initialized table ---
 
   int64_t dim() const { return options.dim; }
   // Whether rows are reached through device_rows.h only: 'rows' then gives out
@@ -66,6 +70,16 @@ class EmbeddingTable::Impl : public RowSource {
   int64_t FindRows(Span<const int64_t> keys, RowHandle* handles,
                    const float** rows) const;
 
+  // As AbsentRow, for DevicePooling. REQUIRES on_device().
+  RowHandle AbsentOnDevice(int64_t key) const {
+    return AbsentAs(filter == nullptr ? FloorMod(key, num_defaults)
+                                      : num_defaults);
+  }
+  // out[i, :] = column of the row at handles[i], [N, dim], wherever the rows
+  // are (0: the value, 1 + c: slot column c); handles are rows. REQUIRES that
+  // nobody updates.
+  Status CopyColumn(Span<const RowHandle> handles, int column,
+                    float* out) const;
   // out[i, :] = the value of keys[i], found before. REQUIRES on_device().
   Status CopyFromDevice(Span<const int64_t> keys, const RowHandle* handles,
                         float* out) const;
@@ -101,15 +115,30 @@ class EmbeddingTable::Impl : public RowSource {
   // the gate alone.
   int64_t EraseRows(Span<const int64_t> keys);
 
+  // An update changed the row.
   void AddToMeta(RowHandle handle, int64_t occurrences, int64_t step);
+  // Another change of the row.
+  void MarkChanged(RowHandle handle) {
+    if (changes != nullptr) changes->Mark(handle);
+  }
 
   // --- REQUIRE the gate alone ---
+
+  // Keys of rows to be evicted by weight. REQUIRES on_device().
+  Status WeakOnDevice(float threshold, std::vector<int64_t>* keys) const;
 
   // Gives back rows that the index names no more.
   void FreeRows(Span<const RowHandle> handles);
 
   // Forgets all keys.
   void Clear();
+
+  // Evicts what is beyond the capacity; without memory to choose by, nothing.
+  // before: null, or called with those that will go, still there; when it
+  // fails, nothing has been evicted. step: as EvictExcess.
+  using BeforeEviction = std::function<Status(Span<const int64_t> keys,
+                                              Span<const RowHandle> handles)>;
+  Status EvictExcessAlone(int64_t step, const BeforeEviction& before);
 
   // --- REQUIRE that this thread is not in the gate ---
 
@@ -118,6 +147,9 @@ class EmbeddingTable::Impl : public RowSource {
   // Evicts what is beyond the capacity. step: of the update that has filled the
   // table; -1: none. Without memory to choose by, the next call does it.
   void EvictExcess(int64_t step);
+
+  // Sets what the filter counted of a key; REQUIRES the key's stripe.
+  Status WriteCounter(int64_t key, int64_t count, int64_t version);
 
   const TableOptions options;
   const uint64_t number;  // of this table among all: the order of locking
@@ -134,17 +166,46 @@ class EmbeddingTable::Impl : public RowSource {
   std::vector<float> no_permission;         // [dim], with a filter
   std::unique_ptr<AdmissionFilter> filter;  // null: every key is admitted
   EvictionHand hand;
+  std::unique_ptr<TableChanges> changes;  // null until CutChanges
+  std::mutex export_changes;  // one ExportChanges at a time, before the gate
   std::atomic<int64_t> evicted_rows{0};
   HashIndex index;
   std::unique_ptr<RowStore> rows;      // null until initialized
   std::unique_ptr<DeviceRows> device;  // null: rows are in CPU memory
+  std::string why_not_on_device;       // with kAuto; empty when they are
+};
+
+// Room on a device, for as long as this lives.
+class DeviceRoom {
+ public:
+  DeviceRoom() {}
+  ~DeviceRoom() {
+    if (table_ != nullptr) table_->device->Unreserve(rows_);
+  }
+  DeviceRoom(const DeviceRoom&) = delete;
+  DeviceRoom& operator=(const DeviceRoom&) = delete;
+
+  // For so many rows to be written. REQUIRES table->on_device(), and the gate
+  // for as long as this lives.
+  Status Reserve(EmbeddingTable::Impl* table, int64_t rows) {
+    EV_RETURN_IF_ERROR(table->Named(table->device->Reserve(rows)));
+    table_ = table;
+    rows_ = rows;
+    return Status::OK();
+  }
+
+ private:
+  EmbeddingTable::Impl* table_ = nullptr;
+  int64_t rows_ = 0;
 };
 
 // The gates of several tables, which may be named several times, entered in the
 // global order.
 class SharedGates {
  public:
-  explicit SharedGates(std::vector<EmbeddingTable::Impl*> tables);
+  enum class Purpose { kReading, kUpdating };
+
+  SharedGates(std::vector<EmbeddingTable::Impl*> tables, Purpose purpose);
   ~SharedGates();
   SharedGates(const SharedGates&) = delete;
   SharedGates& operator=(const SharedGates&) = delete;
@@ -154,6 +215,7 @@ class SharedGates {
 
  private:
   std::vector<EmbeddingTable::Impl*> tables_;
+  const Purpose purpose_;
 };
 
 // The update locks of tables that are distinct and in the global order, whose

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/policy/eviction.h"
 
 namespace ev {
 
@@ -17,7 +18,7 @@ Status EmbeddingTable::Impl::CopyFromDevice(Span<const int64_t> keys,
       Named(device->Read(Span<const RowHandle>(handles, keys.size()), 0, out)));
   for (size_t i = 0; i < keys.size(); ++i) {
     if (handles[i] < kFirstReservedHandle) continue;
-    std::copy_n(DefaultRow(keys[i]), dim(), out + i * dim());
+    std::copy_n(AbsentRow(keys[i]), dim(), out + i * dim());
   }
   return Status::OK();
 }
@@ -51,6 +52,24 @@ Status EmbeddingTable::Impl::WriteDeviceRows(
   for (size_t s = 0; s < columns.size(); ++s) {
     EV_RETURN_IF_ERROR(
         Named(device->Write(handles, 1 + columns[s], slot_values[s])));
+  }
+  return Status::OK();
+}
+
+Status EmbeddingTable::Impl::WeakOnDevice(float threshold,
+                                          std::vector<int64_t>* keys) const {
+  std::vector<int64_t> all;
+  std::vector<RowHandle> handles;
+  all.reserve(index.size());
+  handles.reserve(index.size());
+  index.ForEach([&](int64_t key, RowHandle handle) {
+    all.push_back(key);
+    handles.push_back(handle);
+  });
+  std::vector<double> squares(all.size());
+  EV_RETURN_IF_ERROR(Named(device->SquaredNorms(handles, squares.data())));
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (IsWeak(squares[i], threshold)) keys->push_back(all[i]);
   }
   return Status::OK();
 }

@@ -11,64 +11,15 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/embedding/table_reader.h"
 
 namespace ev {
 namespace {
-
-// Partitions of a checkpoint, as DeepRec's: floormod(key, 1000).
-constexpr int64_t kPartitions = 1000;
 
 constexpr int64_t kMaxCount = std::numeric_limits<uint32_t>::max();
 
 uint32_t Saturated(int64_t x) {
   return static_cast<uint32_t>(std::min(kMaxCount, std::max<int64_t>(0, x)));
-}
-
-struct Entry {
-  int64_t key;
-  RowHandle handle;
-};
-
-// Entries ordered by (partition, key), and where each partition begins: a
-// counting sort by partition, then each partition by itself.
-std::vector<Entry> SortedEntries(const HashIndex& index,
-                                 std::vector<int32_t>* partition_offset) {
-  std::vector<Entry> entries;
-  entries.reserve(index.size());
-  std::vector<int64_t> begins(kPartitions + 1, 0);
-  index.ForEach([&](int64_t key, RowHandle handle) {
-    if (handle >= kFirstReservedHandle) return;
-    entries.push_back(Entry{key, handle});
-    ++begins[FloorMod(key, kPartitions) + 1];
-  });
-  for (int64_t p = 0; p < kPartitions; ++p) begins[p + 1] += begins[p];
-  std::vector<Entry> sorted(entries.size());
-  std::vector<int64_t> next = begins;
-  for (const Entry& entry : entries) {
-    sorted[next[FloorMod(entry.key, kPartitions)]++] = entry;
-  }
-  for (int64_t p = 0; p < kPartitions; ++p) {
-    std::sort(sorted.begin() + begins[p], sorted.begin() + begins[p + 1],
-              [](const Entry& a, const Entry& b) { return a.key < b.key; });
-  }
-  partition_offset->assign(begins.begin(), begins.end());
-  return sorted;
-}
-
-// Values and slots of the entries, whose rows are on a device.
-Status ExportDeviceRows(EmbeddingTable::Impl* table,
-                        const std::vector<Entry>& entries,
-                        Span<const std::string> slots, TableSnapshot* out) {
-  std::vector<RowHandle> handles;
-  handles.reserve(entries.size());
-  for (const Entry& entry : entries) handles.push_back(entry.handle);
-  EV_RETURN_IF_ERROR(
-      table->Named(table->device->Read(handles, 0, out->values.data())));
-  for (size_t s = 0; s < slots.size(); ++s) {
-    EV_RETURN_IF_ERROR(table->Named(table->device->Read(
-        handles, 1 + table->FindSlot(slots[s]), out->slots[s].data())));
-  }
-  return Status::OK();
 }
 
 // Rows of one stretch of an import, on their way to a device: what the inputs
@@ -120,24 +71,24 @@ Status CheckSize(const EmbeddingTable::Impl& table, const char* what,
                          table.Named());
 }
 
-// The part of a snapshot that the filter knows.
-void ExportFiltered(const EmbeddingTable::Impl& table, TableSnapshot* out) {
-  out->filtered_partition_offset.assign(kPartitions + 1, 0);
-  const AdmissionFilter* filter = table.filter.get();
-  if (filter == nullptr) return;
-  const std::vector<Entry> entries =
-      SortedEntries(filter->index(), &out->filtered_partition_offset);
-  for (const Entry& entry : entries) {
-    out->filtered_keys.push_back(entry.key);
-    out->filtered_frequencies.push_back(filter->CountOf(entry.handle));
-    if (table.options.record_version) {
-      out->filtered_versions.push_back(filter->VersionOf(entry.handle));
-    }
-  }
+// Appends what a reader shows to 'column'.
+template <typename T>
+TableReader::Visit<T> Into(std::vector<T>* column) {
+  return [column](Span<const T> piece) {
+    column->insert(column->end(), piece.begin(), piece.end());
+    return Status::OK();
+  };
+}
+
+// A key's count in the table's Bloom filter becomes at least 'seen'. Not an
+// addition: a key that is imported again was not seen again.
+void RaiseTo(int64_t seen, int64_t key, EmbeddingTable::Impl* table) {
+  CountingBloomFilter* bloom = table->filter->bloom();
+  bloom->Add(key, std::max<int64_t>(0, seen - bloom->Count(key)));
 }
 
 bool IsInPart(int64_t key, int part, int num_parts) {
-  return FloorMod(FloorMod(key, kPartitions), num_parts) == part;
+  return FloorMod(FloorMod(key, kKeyPartitions), num_parts) == part;
 }
 
 Status CheckPart(const EmbeddingTable::Impl& table, int part, int num_parts) {
@@ -152,50 +103,40 @@ Status CheckPart(const EmbeddingTable::Impl& table, int part, int num_parts) {
 Status EmbeddingTable::Export(Span<const std::string> slots,
                               TableSnapshot* snapshot) const {
   return NoThrow(*impl_, [&] {
-    ExclusiveGate alone(&impl_->gate);
-    EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-    std::vector<int64_t> offsets;
-    for (const std::string& slot : slots) {
-      const int column = impl_->FindSlot(slot);
-      if (column < 0) {
-        return NotFound("no slot '" + slot + "', " + impl_->Named());
-      }
-      offsets.push_back(impl_->SlotOffset(column));
-    }
+    std::unique_ptr<TableReader> reader;
+    EV_RETURN_IF_ERROR(TableReader::Open(*this, slots, &reader));
     TableSnapshot out;
-    const std::vector<Entry> entries =
-        SortedEntries(impl_->index, &out.partition_offset);
-    const size_t n = entries.size();
-    const int64_t dim = impl_->dim();
-    out.keys.resize(n);
-    out.values.resize(n * dim);
+    const size_t n = reader->num_keys();
+    out.keys.reserve(n);
+    EV_RETURN_IF_ERROR(reader->Keys(Into(&out.keys)));
+    out.values.reserve(n * impl_->dim());
+    EV_RETURN_IF_ERROR(reader->Rows(0, Into(&out.values)));
     out.slots.resize(slots.size());
-    for (std::vector<float>& slot : out.slots) slot.resize(n * dim);
-    if (impl_->options.record_version) out.versions.resize(n);
-    if (impl_->options.record_frequency) out.frequencies.resize(n);
-    if (impl_->on_device()) {
-      EV_RETURN_IF_ERROR(ExportDeviceRows(impl_.get(), entries, slots, &out));
+    for (size_t s = 0; s < slots.size(); ++s) {
+      out.slots[s].reserve(n * impl_->dim());
+      EV_RETURN_IF_ERROR(
+          reader->Rows(static_cast<int>(1 + s), Into(&out.slots[s])));
     }
-    for (size_t i = 0; i < n; ++i) {
-      if (!impl_->on_device() && i + 4 < n) {
-        impl_->rows->PrefetchRow(entries[i + 4].handle,
-                                 impl_->rows->floats_per_row());
-      }
-      out.keys[i] = entries[i].key;
-      if (!impl_->on_device()) {
-        const float* row = impl_->rows->Row(entries[i].handle);
-        std::copy_n(row, dim, out.values.data() + i * dim);
-        for (size_t s = 0; s < slots.size(); ++s) {
-          std::copy_n(row + offsets[s], dim, out.slots[s].data() + i * dim);
-        }
-      }
-      const RowMeta* meta = impl_->rows->Meta(entries[i].handle);
-      if (!out.versions.empty()) {
-        out.versions[i] = int64_t{meta->version_plus1} - 1;
-      }
-      if (!out.frequencies.empty()) out.frequencies[i] = meta->frequency;
+    if (reader->has_versions()) {
+      out.versions.reserve(n);
+      EV_RETURN_IF_ERROR(reader->Versions(Into(&out.versions)));
     }
-    ExportFiltered(*impl_, &out);
+    if (reader->has_frequencies()) {
+      out.frequencies.reserve(n);
+      EV_RETURN_IF_ERROR(reader->Frequencies(Into(&out.frequencies)));
+    }
+    EV_RETURN_IF_ERROR(reader->FilteredKeys(Into(&out.filtered_keys)));
+    if (reader->has_versions()) {
+      EV_RETURN_IF_ERROR(
+          reader->FilteredVersions(Into(&out.filtered_versions)));
+    }
+    EV_RETURN_IF_ERROR(
+        reader->FilteredFrequencies(Into(&out.filtered_frequencies)));
+    out.partition_offset.assign(reader->partition_begins().begin(),
+                                reader->partition_begins().end());
+    out.filtered_partition_offset.assign(
+        reader->filtered_partition_begins().begin(),
+        reader->filtered_partition_begins().end());
     *snapshot = std::move(out);
     return Status::OK();
   });
@@ -250,9 +191,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
         impl_->ForgetCounted(kept_keys);
         if (impl_->filter != nullptr && impl_->filter->is_bloom()) {
           // As when these keys were admitted.
-          for (const int64_t key : kept_keys) {
-            impl_->filter->bloom()->Add(key, least);
-          }
+          for (const int64_t key : kept_keys) RaiseTo(least, key, impl_.get());
         }
         for (size_t k = 0; k < kept.size(); ++k) {
           float* row =
@@ -268,6 +207,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
               std::copy_n(slot_values[source[c]] + kept[k] * dim, dim, slot);
             }
           }
+          impl_->MarkChanged(handles[k]);
           if (RowMeta* meta = impl_->rows->Meta(handles[k])) {
             meta->frequency = Saturated(std::max(
                 least, frequencies.empty() ? 0 : frequencies[kept[k]]));
@@ -289,6 +229,49 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
     EV_RETURN_IF_ERROR(import());
     impl_->EvictExcess(/*step=*/-1);
     return Status::OK();
+  });
+}
+
+Status EmbeddingTable::ImportSlot(Span<const int64_t> keys,
+                                  const SlotSpec& slot, const float* values) {
+  const Span<const SlotSpec> slots(&slot, 1);
+  return NoThrow(*impl_, [&] {
+    for (;;) {
+      EV_RETURN_IF_ERROR(EnsureSlots(slots, nullptr));
+      ExclusiveGate alone(&impl_->gate);
+      std::vector<int> columns;
+      if (!impl_->FindSlots(slots, &columns)) continue;
+      const int64_t dim = impl_->dim();
+      std::vector<RowHandle> handles(keys.size());
+      impl_->index.Find(keys, handles.data());
+      for (const RowHandle handle : handles) {
+        if (handle < kFirstReservedHandle) impl_->MarkChanged(handle);
+      }
+      if (!impl_->on_device()) {
+        for (size_t i = 0; i < keys.size(); ++i) {
+          if (handles[i] >= kFirstReservedHandle) continue;
+          std::copy_n(
+              values + i * dim, dim,
+              impl_->rows->Row(handles[i]) + impl_->SlotOffset(columns[0]));
+        }
+        return Status::OK();
+      }
+      // A device writes each row once.
+      std::unordered_map<RowHandle, size_t> last;
+      for (size_t i = 0; i < keys.size(); ++i) {
+        if (handles[i] < kFirstReservedHandle) last[handles[i]] = i;
+      }
+      std::vector<RowHandle> distinct;
+      std::vector<float> staged;
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const auto found = last.find(handles[i]);
+        if (found == last.end() || found->second != i) continue;
+        distinct.push_back(handles[i]);
+        staged.insert(staged.end(), values + i * dim, values + (i + 1) * dim);
+      }
+      return impl_->Named(
+          impl_->device->Write(distinct, 1 + columns[0], staged.data()));
+    }
   });
 }
 
@@ -317,10 +300,10 @@ Status EmbeddingTable::ImportFiltered(Span<const int64_t> keys,
       if (handle < kFirstReservedHandle) continue;
       const int64_t seen = frequencies.empty() ? 1 : frequencies[i];
       const int64_t version = versions.empty() ? -1 : versions[i];
-      if (filter->is_bloom()) filter->bloom()->Add(keys[i], seen);
+      if (filter->is_bloom()) RaiseTo(seen, keys[i], impl_.get());
       if (!filter->Admits(seen)) {
         if (filter->is_bloom()) continue;
-        EV_RETURN_IF_ERROR(filter->Write(keys[i], seen, version));
+        EV_RETURN_IF_ERROR(impl_->WriteCounter(keys[i], seen, version));
         continue;
       }
       EV_RETURN_IF_ERROR(impl_->FindOrInsert(key, &handle));

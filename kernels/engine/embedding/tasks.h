@@ -91,6 +91,12 @@ class TaskList {
   }
   // All of an item as one piece.
   void AddWhole(int item, int64_t weight) { AddPiece(item, 0, 0, weight); }
+  // count units of item, at_once in a task of their own.
+  void AddAlone(int item, int64_t count, int64_t at_once) {
+    for (int64_t begin = 0; begin < count; begin += at_once) {
+      AddPiece(item, begin, std::min(count, begin + at_once), weight_);
+    }
+  }
 
   int64_t num_tasks() const { return static_cast<int64_t>(starts_.size()); }
   template <typename Body>  // void(const Piece&)

@@ -36,12 +36,17 @@ inline bool IsStale(int64_t version, int64_t step, int64_t steps_to_live) {
   return step - version > steps_to_live;
 }
 
-// Half of the sum of squares is below the threshold; not so for NaN.
-inline bool IsWeak(const float* row, int64_t dim, float threshold) {
+// In this order wherever the row is, so that every memory evicts the same rows.
+inline double SumOfSquares(const float* row, int64_t dim) {
   double squares = 0.0;
   for (int64_t c = 0; c < dim; ++c) {
     squares += static_cast<double>(row[c]) * row[c];
   }
+  return squares;
+}
+
+// Half of the sum of a row's squares is below the threshold; not so for NaN.
+inline bool IsWeak(double squares, float threshold) {
   return 0.5 * squares < threshold;
 }
 

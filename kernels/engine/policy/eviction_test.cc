@@ -19,11 +19,11 @@ TEST(EvictionTest, ARowLivesForStepsToLiveSteps) {
 
 TEST(EvictionTest, WeakIsHalfTheSumOfSquaresBelowTheThreshold) {
   const std::vector<float> row = {3.0f, 4.0f};  // 12.5
-  EXPECT_TRUE(IsWeak(row.data(), 2, 12.6f));
-  EXPECT_FALSE(IsWeak(row.data(), 2, 12.5f));
-  EXPECT_TRUE(IsWeak(row.data(), 1, 4.6f));
+  EXPECT_TRUE(IsWeak(SumOfSquares(row.data(), 2), 12.6f));
+  EXPECT_FALSE(IsWeak(SumOfSquares(row.data(), 2), 12.5f));
+  EXPECT_TRUE(IsWeak(SumOfSquares(row.data(), 1), 4.6f));
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_FALSE(IsWeak(&nan, 1, 1e30f));
+  EXPECT_FALSE(IsWeak(SumOfSquares(&nan, 1), 1e30f));
 }
 
 TEST(EvictionTest, LruRanksByVersionThenHash) {

@@ -1,62 +1,38 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lets one test program be built twice: as it is, for rows in CPU memory, and
-// with EV_TEST_ON_GPU for rows in a GPU's. There every case is skipped, by
-// name, when the process sees no GPU.
+// Lets the same cases run with rows in several places. What a program links
+// says which, one of storage_under_test_*:
+//
+//   dram      CPU memory
+//   device    behind the seam of a device: those of host_device_rows.h, or
+//             those of a GPU, where every case is skipped, by name, when the
+//             process sees no GPU
+//   dedup     the same, and all batches that may be are deduplicated there
+//   hbm_dram  at most 64 rows there, and the others in CPU memory
+//   ssd       all but 64 rows in a file
 
 #ifndef KERNELS_ENGINE_TESTING_STORAGE_UNDER_TEST_H_
 #define KERNELS_ENGINE_TESTING_STORAGE_UNDER_TEST_H_
 
-#include <memory>
 #include <string>
 
-#include "gtest/gtest.h"
-#include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/embedding_table.h"
 
 namespace ev {
 namespace testing {
 
 // Why there are no rows on a device; empty when there are.
-inline const std::string& WhyNoGpu() {
-  static const std::string* const why = [] {
-    const float row = 0.0f;
-    DeviceRowsOptions options;
-    options.dim = 1;
-    options.default_rows = Span<const float>(&row, 1);
-    std::unique_ptr<DeviceRows> rows;
-    return new std::string(MakeDeviceRows(options, &rows).message());
-  }();
-  return *why;
-}
+const std::string& WhyNoGpu();
 
-// Skips each case before it begins; its fixture is made, but not set up.
-class SkipWithoutGpu : public ::testing::EmptyTestEventListener {
- public:
-  void OnTestStart(const ::testing::TestInfo&) override {
-    if (!WhyNoGpu().empty()) GTEST_SKIP() << WhyNoGpu();
-  }
-};
+RowStorage StorageUnderTest();
 
-#ifdef EV_TEST_ON_GPU
+// A directory that no other call gets.
+std::string FreshDirectory();
 
-inline RowStorage StorageUnderTest() {
-  return WhyNoGpu().empty() ? RowStorage::kHbm : RowStorage::kDram;
-}
-
-namespace {
-const bool kSkips = [] {
-  ::testing::UnitTest::GetInstance()->listeners().Append(new SkipWithoutGpu);
-  return true;
-}();
-}  // namespace
-
-#else
-
-inline RowStorage StorageUnderTest() { return RowStorage::kDram; }
-
-#endif
+// A table made with these options, of which the dim is set, has the storage
+// under test. Two tables need two calls.
+void PutUnderTest(TableOptions* options);
 
 }  // namespace testing
 }  // namespace ev

@@ -11,6 +11,7 @@
 #include "tensorflow/core/lib/hash/crc32c.h"
 #include "tensorflow/core/lib/io/iterator.h"
 #include "tensorflow/core/lib/io/table_options.h"
+#include "tensorflow/core/lib/strings/strcat.h"
 #include "tensorflow/core/lib/strings/stringprintf.h"
 
 namespace embedding_variable {
@@ -22,28 +23,46 @@ using tensorflow::Status;
 using tensorflow::StringPiece;
 using tensorflow::errors::DataLoss;
 
+namespace {
+
+// TensorFlow's readers do not say which file it is.
+Status OfFile(const std::string& file, const Status& status) {
+  if (status.ok() || status.error_message().find(file) != std::string::npos) {
+    return status;
+  }
+  return Status(status.code(), tensorflow::strings::StrCat(
+                                   file, ": ", status.error_message()));
+}
+
+}  // namespace
+
 TensorStream::TensorStream(const std::string& name,
                            const BundleEntryProto& entry,
+                           const std::string& file_name,
                            std::unique_ptr<RandomAccessFile> file)
     : name_(name),
+      file_name_(file_name),
       entry_(entry),
       shape_(entry.shape()),
       file_(std::move(file)) {}
 
 Status TensorStream::Read(size_t num_bytes, void* data) {
   if (bytes_read_ + num_bytes > entry_.size()) {
-    return DataLoss("tensor ", name_, " has ", entry_.size(),
-                    " bytes, which is less than its shape ",
+    return DataLoss("tensor ", name_, " of ", file_name_, " has ",
+                    entry_.size(), " bytes, which is less than its shape ",
                     shape_.DebugString(), " needs");
   }
   if (num_bytes > 0) {
     StringPiece result;
     char* const scratch = static_cast<char*>(data);
-    TF_RETURN_IF_ERROR(file_->Read(entry_.offset() + bytes_read_, num_bytes,
-                                   &result, scratch));
-    if (result.size() != num_bytes) {
-      return DataLoss("the data file of tensor ", name_, " ends early");
+    const Status read =
+        file_->Read(entry_.offset() + bytes_read_, num_bytes, &result, scratch);
+    // That is how a file system says that the file ends early.
+    if (tensorflow::errors::IsOutOfRange(read) ||
+        (read.ok() && result.size() != num_bytes)) {
+      return DataLoss(file_name_, " ends before tensor ", name_, " does");
     }
+    TF_RETURN_IF_ERROR(OfFile(file_name_, read));
     // A file system that maps files gives its own memory back.
     if (result.data() != scratch) {
       std::memmove(scratch, result.data(), num_bytes);
@@ -53,8 +72,8 @@ Status TensorStream::Read(size_t num_bytes, void* data) {
   }
   if (bytes_read_ == entry_.size() &&
       checksum_ != tensorflow::crc32c::Unmask(entry_.crc32c())) {
-    return DataLoss("the checksum of tensor ", name_,
-                    " differs: the checkpoint is damaged");
+    return DataLoss("the checksum of tensor ", name_, " differs: ", file_name_,
+                    " is damaged");
   }
   return Status::OK();
 }
@@ -63,14 +82,16 @@ Status CheckpointReader::Open(const std::string& prefix,
                               std::unique_ptr<CheckpointReader>* reader) {
   std::unique_ptr<CheckpointReader> result(new CheckpointReader);
   result->prefix_ = prefix;
-  const std::string index = prefix + ".index";
+  const std::string index = result->index_name();
   Env* const env = Env::Default();
   tensorflow::uint64 size;
-  TF_RETURN_IF_ERROR(env->GetFileSize(index, &size));
-  TF_RETURN_IF_ERROR(env->NewRandomAccessFile(index, &result->file_));
+  TF_RETURN_IF_ERROR(OfFile(index, env->GetFileSize(index, &size)));
+  TF_RETURN_IF_ERROR(
+      OfFile(index, env->NewRandomAccessFile(index, &result->file_)));
   tensorflow::table::Table* table = nullptr;
-  TF_RETURN_IF_ERROR(tensorflow::table::Table::Open(
-      tensorflow::table::Options(), result->file_.get(), size, &table));
+  TF_RETURN_IF_ERROR(OfFile(index, tensorflow::table::Table::Open(
+                                       tensorflow::table::Options(),
+                                       result->file_.get(), size, &table)));
   result->index_.reset(table);
   bool found;
   std::string header;
@@ -90,9 +111,32 @@ Status CheckpointReader::Lookup(const std::string& key, bool* found,
                                 std::string* value) const {
   std::unique_ptr<tensorflow::table::Iterator> it(index_->NewIterator());
   it->Seek(key);
-  TF_RETURN_IF_ERROR(it->status());
+  TF_RETURN_IF_ERROR(OfFile(index_name(), it->status()));
   *found = it->Valid() && it->key() == key;
   if (*found) *value = std::string(it->value());
+  return Status::OK();
+}
+
+Status CheckpointReader::Entry(const std::string& name, bool* found,
+                               BundleEntryProto* entry) const {
+  std::string value;
+  TF_RETURN_IF_ERROR(Lookup(name, found, &value));
+  if (!*found) return Status::OK();
+  if (!entry->ParseFromString(value) ||
+      !tensorflow::TensorShape::IsValid(entry->shape())) {
+    return DataLoss(index_name(), ": the entry of tensor ", name,
+                    " cannot be read");
+  }
+  return Status::OK();
+}
+
+Status CheckpointReader::SameBytes(const std::string& one,
+                                   const std::string& other, bool* same) const {
+  BundleEntryProto a, b;
+  bool has_a, has_b;
+  TF_RETURN_IF_ERROR(Entry(one, &has_a, &a));
+  TF_RETURN_IF_ERROR(Entry(other, &has_b, &b));
+  *same = has_a && has_b && a.SerializeAsString() == b.SerializeAsString();
   return Status::OK();
 }
 
@@ -104,17 +148,11 @@ Status CheckpointReader::Find(const std::string& name, bool* found) const {
 Status CheckpointReader::Open(const std::string& name,
                               std::unique_ptr<TensorStream>* stream) const {
   bool found;
-  std::string value;
-  TF_RETURN_IF_ERROR(Lookup(name, &found, &value));
+  BundleEntryProto entry;
+  TF_RETURN_IF_ERROR(Entry(name, &found, &entry));
   if (!found) {
     return tensorflow::errors::NotFound("checkpoint ", prefix_,
                                         " has no tensor ", name);
-  }
-  BundleEntryProto entry;
-  if (!entry.ParseFromString(value) ||
-      !tensorflow::TensorShape::IsValid(entry.shape())) {
-    return DataLoss("checkpoint ", prefix_, ": the entry of tensor ", name,
-                    " cannot be read");
   }
   if (entry.slices_size() > 0 || tensorflow::DataTypeSize(entry.dtype()) == 0) {
     return tensorflow::errors::Unimplemented(
@@ -125,11 +163,12 @@ Status CheckpointReader::Open(const std::string& name,
         ", which a table does not have");
   }
   std::unique_ptr<RandomAccessFile> file;
-  TF_RETURN_IF_ERROR(Env::Default()->NewRandomAccessFile(
+  const std::string file_name =
       tensorflow::strings::Printf("%s.data-%05d-of-%05d", prefix_.c_str(),
-                                  entry.shard_id(), header_.num_shards()),
-      &file));
-  stream->reset(new TensorStream(name, entry, std::move(file)));
+                                  entry.shard_id(), header_.num_shards());
+  TF_RETURN_IF_ERROR(
+      OfFile(file_name, Env::Default()->NewRandomAccessFile(file_name, &file)));
+  stream->reset(new TensorStream(name, entry, file_name, std::move(file)));
   return Status::OK();
 }
 

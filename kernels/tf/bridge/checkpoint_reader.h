@@ -30,16 +30,19 @@ class TensorStream {
  public:
   TensorStream(const std::string& name,
                const tensorflow::BundleEntryProto& entry,
+               const std::string& file_name,
                std::unique_ptr<tensorflow::RandomAccessFile> file);
 
   tensorflow::DataType dtype() const { return entry_.dtype(); }
   const tensorflow::TensorShape& shape() const { return shape_; }
 
-  // The next num_bytes. DataLoss: the file ends early, or the checksum differs.
+  // The next num_bytes. DataLoss, which names the file: it ends early, or the
+  // checksum differs.
   tensorflow::Status Read(size_t num_bytes, void* data);
 
  private:
   const std::string name_;
+  const std::string file_name_;
   const tensorflow::BundleEntryProto entry_;
   const tensorflow::TensorShape shape_;
   const std::unique_ptr<tensorflow::RandomAccessFile> file_;
@@ -49,7 +52,8 @@ class TensorStream {
 
 class CheckpointReader {
  public:
-  // NotFound: no such checkpoint. DataLoss: it cannot be understood.
+  // NotFound: no such checkpoint. DataLoss: it cannot be understood. Errors,
+  // here and below, name the file.
   static tensorflow::Status Open(const std::string& prefix,
                                  std::unique_ptr<CheckpointReader>* reader);
 
@@ -57,6 +61,11 @@ class CheckpointReader {
 
   // *found says whether there is a tensor of that name.
   tensorflow::Status Find(const std::string& name, bool* found) const;
+
+  // *same says whether two tensors are the same bytes of the same file; false
+  // when one is not there.
+  tensorflow::Status SameBytes(const std::string& one, const std::string& other,
+                               bool* same) const;
 
   // NotFound: no such tensor. Unimplemented: a tensor in slices or of a type
   // whose elements differ in size.
@@ -66,6 +75,9 @@ class CheckpointReader {
  private:
   CheckpointReader() = default;
 
+  std::string index_name() const { return prefix_ + ".index"; }
+  tensorflow::Status Entry(const std::string& name, bool* found,
+                           tensorflow::BundleEntryProto* entry) const;
   // The value stored under a key of the index.
   tensorflow::Status Lookup(const std::string& key, bool* found,
                             std::string* value) const;

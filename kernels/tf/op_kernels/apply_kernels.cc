@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvApply.
+// EvApply, EvApplyPooled.
 
 #include <cstring>
 #include <string>
@@ -36,15 +36,66 @@ bool PlanFits(const ev::LookupPlan& plan, int t,
                                       keys.size() * sizeof(int64_t)) == 0);
 }
 
-class ApplyOp : public OpKernel {
+// What both have: K tables, a rule with its hyperparameters, slots.
+class RuleOp : public OpKernel {
  public:
-  explicit ApplyOp(OpKernelConstruction* context) : OpKernel(context) {
+  explicit RuleOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("num_tables", &num_tables_));
     OP_REQUIRES_OK(context, context->GetAttr("num_hyper", &num_hyper_));
-    OP_REQUIRES_OK(context, context->GetAttr("num_plans", &num_plans_));
-    OP_REQUIRES_OK(context, context->GetAttr("num_counts", &num_counts_));
     OP_REQUIRES_OK(context, context->GetAttr("rule", &rule_));
     OP_REQUIRES_OK(context, context->GetAttr("plan_tables", &plan_tables_));
+    OP_REQUIRES_OK(context, GetSlotSpecs(context, num_tables_, &slots_));
+  }
+
+ protected:
+  // Hyperparameters from input `first` on, and the step after them.
+  Status ReadScalars(OpKernelContext* context, int first,
+                     std::vector<float>* hyper, tensorflow::int64* step) const {
+    hyper->resize(num_hyper_);
+    for (int h = 0; h < num_hyper_; ++h) {
+      const Tensor& scalar = context->input(first + h);
+      if (scalar.dims() != 0) {
+        return tensorflow::errors::InvalidArgument(
+            rule_, ": hyperparameter ", h, " must be a scalar, got shape ",
+            scalar.shape().DebugString());
+      }
+      (*hyper)[h] = scalar.scalar<float>()();
+    }
+    const Tensor& given = context->input(first + num_hyper_);
+    if (given.dims() != 0) {
+      return tensorflow::errors::InvalidArgument(
+          rule_, ": the step must be a scalar, got shape ",
+          given.shape().DebugString());
+    }
+    *step = given.scalar<tensorflow::int64>()();
+    return Status::OK();
+  }
+
+  // The resource of table k, which no earlier input updates.
+  Status GetTable(OpKernelContext* context, int k,
+                  const std::vector<ev::UpdateInput>& inputs,
+                  EvResourcePtr* resource) const {
+    TF_RETURN_IF_ERROR(GetInitialized(context, k, resource));
+    for (int j = 0; j < k; ++j) {
+      if (inputs[j].table == (*resource)->table().get()) {
+        return BadInput((*resource)->name(), "is updated twice by one op");
+      }
+    }
+    return Status::OK();
+  }
+
+  int num_tables_ = 0;
+  int num_hyper_ = 0;
+  std::string rule_;
+  std::vector<tensorflow::int32> plan_tables_;
+  std::vector<std::vector<ev::SlotSpec>> slots_;
+};
+
+class ApplyOp : public RuleOp {
+ public:
+  explicit ApplyOp(OpKernelConstruction* context) : RuleOp(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("num_plans", &num_plans_));
+    OP_REQUIRES_OK(context, context->GetAttr("num_counts", &num_counts_));
     OP_REQUIRES(
         context,
         num_plans_ <= 1 && plan_tables_.size() == num_plans_ * num_tables_,
@@ -54,26 +105,13 @@ class ApplyOp : public OpKernel {
     OP_REQUIRES(context, num_counts_ == 0 || num_counts_ == num_tables_,
                 tensorflow::errors::InvalidArgument(num_counts_, " counts for ",
                                                     num_tables_, " tables"));
-    OP_REQUIRES_OK(context, GetSlotSpecs(context, num_tables_, &slots_));
   }
 
   void Compute(OpKernelContext* context) override {
     const int n = num_tables_;
-    std::vector<float> hyper(num_hyper_);
-    for (int h = 0; h < num_hyper_; ++h) {
-      const Tensor& scalar = context->input(3 * n + h);
-      OP_REQUIRES(
-          context, scalar.dims() == 0,
-          tensorflow::errors::InvalidArgument(rule_, ": hyperparameter ", h,
-                                              " must be a scalar, got shape ",
-                                              scalar.shape().DebugString()));
-      hyper[h] = scalar.scalar<float>()();
-    }
-    const Tensor& step = context->input(3 * n + num_hyper_);
-    OP_REQUIRES(context, step.dims() == 0,
-                tensorflow::errors::InvalidArgument(
-                    rule_, ": the step must be a scalar, got shape ",
-                    step.shape().DebugString()));
+    std::vector<float> hyper;
+    tensorflow::int64 step = 0;
+    OP_REQUIRES_OK(context, ReadScalars(context, 3 * n, &hyper, &step));
     const ev::LookupPlan* plan = nullptr;
     if (num_plans_ > 0) {
       OP_REQUIRES_OK(context, GetPlan(context, 3 * n + num_hyper_ + 1, &plan));
@@ -82,20 +120,13 @@ class ApplyOp : public OpKernel {
     std::vector<EvResourcePtr> resources(n);
     std::vector<ev::UpdateInput> inputs(n);
     for (int k = 0; k < n; ++k) {
-      OP_REQUIRES_OK(context, GetInitialized(context, k, &resources[k]));
+      OP_REQUIRES_OK(context, GetTable(context, k, inputs, &resources[k]));
       OP_REQUIRES_OK(context,
                      MakeInput(context, k, *resources[k], plan, &inputs[k]));
-      for (int j = 0; j < k; ++j) {
-        OP_REQUIRES(
-            context, inputs[j].table != inputs[k].table,
-            BadInput(resources[k]->name(), "is updated twice by one op"));
-      }
     }
     PoolParallel parallel(context);
-    OP_REQUIRES_OK(
-        context,
-        ToTf(ev::ApplyRule(rule_, hyper, inputs, slots_,
-                           step.scalar<tensorflow::int64>()(), &parallel)));
+    OP_REQUIRES_OK(context, ToTf(ev::ApplyRule(rule_, hyper, inputs, slots_,
+                                               step, &parallel)));
   }
 
  private:
@@ -128,17 +159,57 @@ class ApplyOp : public OpKernel {
     return Status::OK();
   }
 
-  int num_tables_ = 0;
-  int num_hyper_ = 0;
   int num_plans_ = 0;
   int num_counts_ = 0;
-  std::string rule_;
-  std::vector<tensorflow::int32> plan_tables_;
-  std::vector<std::vector<ev::SlotSpec>> slots_;
+};
+
+class ApplyPooledOp : public RuleOp {
+ public:
+  explicit ApplyPooledOp(OpKernelConstruction* context) : RuleOp(context) {
+    OP_REQUIRES(
+        context, plan_tables_.size() == num_tables_,
+        tensorflow::errors::InvalidArgument(
+            plan_tables_.size(), " plan tables for ", num_tables_, " tables"));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const int n = num_tables_;
+    std::vector<float> hyper;
+    tensorflow::int64 step = 0;
+    OP_REQUIRES_OK(context, ReadScalars(context, 2 * n, &hyper, &step));
+    const ev::LookupPlan* plan = nullptr;
+    OP_REQUIRES_OK(context, GetPlan(context, 2 * n + num_hyper_ + 1, &plan));
+    std::vector<EvResourcePtr> resources(n);
+    std::vector<ev::UpdateInput> inputs(n);
+    for (int k = 0; k < n; ++k) {
+      OP_REQUIRES_OK(context, GetTable(context, k, inputs, &resources[k]));
+      const EvResource& resource = *resources[k];
+      const int t = plan_tables_[k];
+      OP_REQUIRES(context,
+                  t >= 0 && t < plan->num_tables() &&
+                      plan->table(t) == resource.table().get(),
+                  BadInput(resource.name(), "is not table ", t,
+                           " of the lookup whose gradient this is"));
+      const Tensor& grads = context->input(n + k);
+      OP_REQUIRES_OK(context,
+                     CheckMatrix(grads, plan->batch_size(t), resource.dim(),
+                                 resource.name(), "the gradient"));
+      inputs[k].table = resource.table().get();
+      inputs[k].keys = plan->unique_keys(t);
+      inputs[k].plan = plan;
+      inputs[k].plan_table = t;
+      inputs[k].pooled_grads = Data<float>(grads);
+    }
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(context, ToTf(ev::ApplyRule(rule_, hyper, inputs, slots_,
+                                               step, &parallel)));
+  }
 };
 
 REGISTER_KERNEL_BUILDER(Name("EvApply").Device(tensorflow::DEVICE_CPU),
                         ApplyOp);
+REGISTER_KERNEL_BUILDER(Name("EvApplyPooled").Device(tensorflow::DEVICE_CPU),
+                        ApplyPooledOp);
 
 }  // namespace
 }  // namespace embedding_variable

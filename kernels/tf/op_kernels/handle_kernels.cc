@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // EvHandle, EvInitialize, EvIsInitialized, EvShape, EvStats, EvPolicyStats,
+// EvTierStats,
 // EvEvict.
 
 #include "kernels/tf/bridge/status.h"
@@ -20,7 +21,18 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 const char* StorageName(const ev::TableOptions& options) {
-  return options.storage == ev::RowStorage::kHbm ? "hbm" : "dram";
+  switch (options.storage) {
+    case ev::RowStorage::kHbm:
+      return "hbm";
+    case ev::RowStorage::kAuto:
+      return "auto";
+    case ev::RowStorage::kDramSsd:
+      return "dram_ssd";
+    case ev::RowStorage::kHbmDram:
+      return "hbm_dram";
+    default:
+      return "dram";
+  }
 }
 
 class HandleOp : public OpKernel {
@@ -35,13 +47,26 @@ class HandleOp : public OpKernel {
     options_.dim = shape.dim_size(1);
     std::string storage;
     OP_REQUIRES_OK(context, context->GetAttr("storage", &storage));
-    options_.storage =
-        storage == "hbm" ? ev::RowStorage::kHbm : ev::RowStorage::kDram;
+    if (storage == "hbm") options_.storage = ev::RowStorage::kHbm;
+    if (storage == "auto") options_.storage = ev::RowStorage::kAuto;
+    if (storage == "dram_ssd") options_.storage = ev::RowStorage::kDramSsd;
+    if (storage == "hbm_dram") options_.storage = ev::RowStorage::kHbmDram;
+    tensorflow::int64 memory_bytes;
+    OP_REQUIRES_OK(context,
+                   context->GetAttr("storage_path", &options_.ssd.path));
+    OP_REQUIRES_OK(context, context->GetAttr("memory_bytes", &memory_bytes));
+    if (options_.storage == ev::RowStorage::kHbmDram) {
+      options_.hbm_dram.device_bytes = memory_bytes;
+    } else {
+      options_.ssd.memory_bytes = memory_bytes;
+    }
     OP_REQUIRES_OK(context, context->GetAttr("record_frequency",
                                              &options_.record_frequency));
     OP_REQUIRES_OK(
         context, context->GetAttr("record_version", &options_.record_version));
     OP_REQUIRES_OK(context, GetPolicies(context));
+    options_.ssd.strategy = options_.capacity.strategy;
+    options_.hbm_dram.strategy = options_.capacity.strategy;
     options_ = options_.Completed();
   }
 
@@ -65,14 +90,15 @@ class HandleOp : public OpKernel {
             got.record_frequency == options_.record_frequency &&
             got.record_version == options_.record_version &&
             got.admission == options_.admission &&
-            got.capacity == options_.capacity,
+            got.capacity == options_.capacity && got.ssd == options_.ssd &&
+            got.hbm_dram == options_.hbm_dram,
         BadInput(resource->name(), "two handles of this name differ: storage ",
                  StorageName(got), " and ", StorageName(options_), ", dim ",
                  got.dim, " and ", options_.dim, ", record_frequency ",
                  got.record_frequency, " and ", options_.record_frequency,
                  ", record_version ", got.record_version, " and ",
                  options_.record_version,
-                 ", or their filters or capacities do"));
+                 ", or their filters, capacities, paths or storage sizes do"));
     context->set_output(0, handle_);
   }
 
@@ -149,6 +175,15 @@ class InitializeOp : public OpKernel {
                  rows.shape().DebugString()));
     OP_REQUIRES_OK(context, ToTf(resource->table()->Initialize(
                                 SpanOf<float>(rows), rows.dim_size(0))));
+    if (resource->table()->options().storage != ev::RowStorage::kAuto) return;
+    std::string why;
+    if (resource->table()->storage(&why) == ev::RowStorage::kHbm) {
+      LOG(INFO) << "embedding variable '" << resource->name()
+                << "': rows are in GPU memory";
+    } else {
+      LOG(INFO) << "embedding variable '" << resource->name()
+                << "': rows are in CPU memory: " << why;
+    }
   }
 };
 
@@ -223,6 +258,27 @@ class PolicyStatsOp : public OpKernel {
   }
 };
 
+class TierStatsOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    EvResourcePtr resource;
+    OP_REQUIRES_OK(context, GetResource(context, 0, &resource));
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(0, TensorShape({6}), &output));
+    const ev::TierStats stats = resource->table()->tier_stats();
+    auto out = output->vec<tensorflow::int64>();
+    out(0) = stats.memory_rows;
+    out(1) = stats.stored_rows;
+    out(2) = stats.stored_bytes;
+    out(3) = stats.hits;
+    out(4) = stats.misses;
+    out(5) = stats.written_bytes;
+  }
+};
+
 class EvictOp : public OpKernel {
  public:
   explicit EvictOp(OpKernelConstruction* context) : OpKernel(context) {
@@ -261,6 +317,8 @@ class EvictOp : public OpKernel {
 
 REGISTER_KERNEL_BUILDER(Name("EvPolicyStats").Device(tensorflow::DEVICE_CPU),
                         PolicyStatsOp);
+REGISTER_KERNEL_BUILDER(Name("EvTierStats").Device(tensorflow::DEVICE_CPU),
+                        TierStatsOp);
 REGISTER_KERNEL_BUILDER(Name("EvEvict").Device(tensorflow::DEVICE_CPU),
                         EvictOp);
 REGISTER_KERNEL_BUILDER(Name("EvHandle").Device(tensorflow::DEVICE_CPU),

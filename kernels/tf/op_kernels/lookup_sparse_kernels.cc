@@ -13,6 +13,7 @@
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
+#include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
 #include "kernels/tf/resources/plan_variant.h"
@@ -38,6 +39,21 @@ Status ParseCombiner(const std::string& name, ev::Combiner* combiner) {
     return tensorflow::errors::InvalidArgument(
         "a combiner must be sum, mean or sqrtn, got '", name, "'");
   }
+  return Status::OK();
+}
+
+// Float output of that shape; where a table's rows are on a device, in memory
+// that the device reaches by itself.
+Status AllocateRows(OpKernelContext* context, int output,
+                    const TensorShape& shape, const ev::EmbeddingTable& table,
+                    float** data) {
+  const ev::RowStorage storage = table.storage(nullptr);
+  if (storage == ev::RowStorage::kHbm || storage == ev::RowStorage::kHbmDram) {
+    return AllocateTransferOutput(context, output, shape, data);
+  }
+  Tensor* tensor = nullptr;
+  TF_RETURN_IF_ERROR(context->allocate_output(output, shape, &tensor));
+  *data = MutableData<float>(tensor);
   return Status::OK();
 }
 
@@ -77,9 +93,8 @@ class LookupSparseOp : public OpKernel {
     }
     std::vector<float*> outputs(n);
     for (int t = 0; t < n; ++t) {
-      Tensor* output = nullptr;
-      OP_REQUIRES_OK(context, context->allocate_output(t, shapes[t], &output));
-      outputs[t] = MutableData<float>(output);
+      OP_REQUIRES_OK(context, AllocateRows(context, t, shapes[t], *tables[t],
+                                           &outputs[t]));
     }
     PoolParallel parallel(context);
     std::shared_ptr<const ev::LookupPlan> plan;
@@ -188,10 +203,8 @@ class LookupSparseGradOp : public OpKernel {
       TensorShape shape;
       OP_REQUIRES_OK(context,
                      MatrixShape(num_keys, options.dim, options.name, &shape));
-      Tensor* out_grads = nullptr;
-      OP_REQUIRES_OK(
-          context, context->allocate_output(num_grads + k, shape, &out_grads));
-      unique_grads[t] = MutableData<float>(out_grads);
+      OP_REQUIRES_OK(context, AllocateRows(context, num_grads + k, shape,
+                                           *plan->table(t), &unique_grads[t]));
     }
     PoolParallel parallel(context);
     OP_REQUIRES_OK(context, ToTf(ev::PooledBackward(*plan, grads, unique_grads,

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvLookupTier, EvInsertAbsent.
+// EvLookupTier, EvPrefetch, EvInsertAbsent.
 
 #include "kernels/engine/embedding/presence.h"
 #include "kernels/tf/bridge/status.h"
@@ -32,6 +32,19 @@ class LookupTierOp : public OpKernel {
   }
 };
 
+class PrefetchOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    EvResourcePtr resource;
+    OP_REQUIRES_OK(context, GetInitialized(context, 0, &resource));
+    OP_REQUIRES_OK(context,
+                   ToTf(ev::Prefetch(resource->table().get(),
+                                     SpanOf<int64_t>(context->input(1)))));
+  }
+};
+
 class InsertAbsentOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -54,6 +67,8 @@ class InsertAbsentOp : public OpKernel {
 
 REGISTER_KERNEL_BUILDER(Name("EvLookupTier").Device(tensorflow::DEVICE_CPU),
                         LookupTierOp);
+REGISTER_KERNEL_BUILDER(Name("EvPrefetch").Device(tensorflow::DEVICE_CPU),
+                        PrefetchOp);
 REGISTER_KERNEL_BUILDER(Name("EvInsertAbsent").Device(tensorflow::DEVICE_CPU),
                         InsertAbsentOp);
 

@@ -14,6 +14,7 @@
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/op_kernels/stored_filtered.h"
+#include "kernels/tf/op_kernels/stored_table.h"
 #include "kernels/tf/resources/ev_resource.h"
 
 namespace embedding_variable {
@@ -26,142 +27,12 @@ using tensorflow::OpKernelContext;
 using tensorflow::Status;
 using tensorflow::strings::StrCat;
 
-// Rows that are in memory at once while restoring.
-constexpr int64_t kPieceBytes = 8 << 20;
-
 // Adds the variable to an error of the checkpoint.
 Status WithVariable(const std::string& variable, const Status& status) {
   if (status.ok()) return status;
   return Status(status.code(), StrCat("embedding variable '", variable,
                                       "': ", status.error_message()));
 }
-
-// The tensors of one stored table, read side by side.
-class StoredTable {
- public:
-  // `name` is what its tensors' names start with.
-  Status Open(const CheckpointReader& checkpoint, const std::string& name,
-              const std::vector<ev::SlotSpec>& slots, int64_t dim) {
-    dim_ = dim;
-    TF_RETURN_IF_ERROR(checkpoint.Open(name + "-keys", &keys_));
-    if (keys_->shape().dims() != 1 ||
-        (keys_->dtype() != tensorflow::DT_INT64 &&
-         keys_->dtype() != tensorflow::DT_INT32)) {
-      return tensorflow::errors::InvalidArgument(
-          "tensor ", name, "-keys of checkpoint ", checkpoint.prefix(),
-          " must be a vector of int64 or int32, got ",
-          tensorflow::DataTypeString(keys_->dtype()), " ",
-          keys_->shape().DebugString());
-    }
-    num_keys_ = keys_->shape().dim_size(0);
-    TF_RETURN_IF_ERROR(OpenRows(checkpoint, name + "-values", &values_));
-    TF_RETURN_IF_ERROR(OpenMeta(checkpoint, name + "-versions", &versions_));
-    TF_RETURN_IF_ERROR(OpenMeta(checkpoint, name + "-freqs", &frequencies_));
-    slots_.resize(slots.size());
-    for (size_t s = 0; s < slots.size(); ++s) {
-      const std::string tensor = StrCat(name, "/", slots[s].name, "-values");
-      bool found;
-      TF_RETURN_IF_ERROR(checkpoint.Find(tensor, &found));
-      if (found) TF_RETURN_IF_ERROR(OpenRows(checkpoint, tensor, &slots_[s]));
-    }
-    return Status::OK();
-  }
-
-  // Puts all rows that belong to the part into the table.
-  Status Import(const std::vector<ev::SlotSpec>& all_slots, int part,
-                int num_parts, ev::EmbeddingTable* table) {
-    std::vector<ev::SlotSpec> slots;
-    std::vector<TensorStream*> slot_streams;
-    for (size_t s = 0; s < slots_.size(); ++s) {
-      if (slots_[s] == nullptr) continue;
-      slots.push_back(all_slots[s]);
-      slot_streams.push_back(slots_[s].get());
-    }
-    const int64_t row_bytes = (1 + slots.size()) * dim_ * sizeof(float);
-    const int64_t piece = std::max<int64_t>(1, kPieceBytes / row_bytes);
-    std::vector<int64_t> keys, versions, frequencies;
-    std::vector<int32_t> narrow;
-    std::vector<float> values;
-    std::vector<std::vector<float>> slot_values(slots.size());
-    std::vector<const float*> slot_pointers(slots.size());
-    for (int64_t first = 0; first < num_keys_; first += piece) {
-      const int64_t n = std::min(piece, num_keys_ - first);
-      keys.resize(n);
-      if (keys_->dtype() == tensorflow::DT_INT64) {
-        TF_RETURN_IF_ERROR(ReadInto(keys_.get(), n, &keys));
-      } else {
-        TF_RETURN_IF_ERROR(ReadInto(keys_.get(), n, &narrow));
-        std::copy(narrow.begin(), narrow.end(), keys.begin());
-      }
-      TF_RETURN_IF_ERROR(ReadInto(values_.get(), n * dim_, &values));
-      if (versions_ != nullptr) {
-        TF_RETURN_IF_ERROR(ReadInto(versions_.get(), n, &versions));
-      }
-      if (frequencies_ != nullptr) {
-        TF_RETURN_IF_ERROR(ReadInto(frequencies_.get(), n, &frequencies));
-      }
-      for (size_t s = 0; s < slots.size(); ++s) {
-        TF_RETURN_IF_ERROR(
-            ReadInto(slot_streams[s], n * dim_, &slot_values[s]));
-        slot_pointers[s] = slot_values[s].data();
-      }
-      TF_RETURN_IF_ERROR(
-          ToTf(table->Import(keys, values.data(), slots, slot_pointers,
-                             versions, frequencies, part, num_parts)));
-    }
-    return Status::OK();
-  }
-
- private:
-  template <typename T>
-  static Status ReadInto(TensorStream* stream, int64_t count,
-                         std::vector<T>* data) {
-    data->resize(count);
-    return stream->Read(count * sizeof(T), data->data());
-  }
-
-  Status OpenRows(const CheckpointReader& checkpoint, const std::string& tensor,
-                  std::unique_ptr<TensorStream>* stream) const {
-    TF_RETURN_IF_ERROR(checkpoint.Open(tensor, stream));
-    const tensorflow::TensorShape& shape = (*stream)->shape();
-    if ((*stream)->dtype() == tensorflow::DT_FLOAT && shape.dims() == 2 &&
-        shape.dim_size(0) == num_keys_ && shape.dim_size(1) == dim_) {
-      return Status::OK();
-    }
-    return tensorflow::errors::InvalidArgument(
-        "tensor ", tensor, " of checkpoint ", checkpoint.prefix(),
-        " must be float [", num_keys_, ",", dim_,
-        "] (the variable's embedding_dim is ", dim_, "), got ",
-        tensorflow::DataTypeString((*stream)->dtype()), " ",
-        shape.DebugString());
-  }
-
-  // Leaves *stream null when the checkpoint does not record it.
-  Status OpenMeta(const CheckpointReader& checkpoint, const std::string& tensor,
-                  std::unique_ptr<TensorStream>* stream) const {
-    bool found;
-    TF_RETURN_IF_ERROR(checkpoint.Find(tensor, &found));
-    if (!found) return Status::OK();
-    TF_RETURN_IF_ERROR(checkpoint.Open(tensor, stream));
-    const tensorflow::TensorShape& shape = (*stream)->shape();
-    if ((*stream)->dtype() != tensorflow::DT_INT64 || shape.dims() != 1 ||
-        (shape.dim_size(0) != 0 && shape.dim_size(0) != num_keys_)) {
-      return tensorflow::errors::InvalidArgument(
-          "tensor ", tensor, " of checkpoint ", checkpoint.prefix(),
-          " must be int64 [0] or [", num_keys_, "], got ",
-          tensorflow::DataTypeString((*stream)->dtype()), " ",
-          shape.DebugString());
-    }
-    if (shape.dim_size(0) == 0) stream->reset();
-    return Status::OK();
-  }
-
-  int64_t dim_ = 0;
-  int64_t num_keys_ = 0;
-  std::unique_ptr<TensorStream> keys_, values_, versions_, frequencies_;
-  // Null where the checkpoint lacks the slot.
-  std::vector<std::unique_ptr<TensorStream>> slots_;
-};
 
 class DefaultRowsOp : public OpKernel {
  public:
@@ -186,8 +57,14 @@ class RestoreOp : public OpKernel {
   explicit RestoreOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("tensor_name", &tensor_name_));
     OP_REQUIRES_OK(context, GetSlotSpecs(context, 1, &slots_));
-    OP_REQUIRES_OK(context, context->GetAttr("part", &part_));
-    OP_REQUIRES_OK(context, context->GetAttr("num_parts", &num_parts_));
+    OP_REQUIRES_OK(context, context->GetAttr("part", &options_.part));
+    OP_REQUIRES_OK(context, context->GetAttr("num_parts", &options_.num_parts));
+    OP_REQUIRES_OK(context, context->GetAttr("placement", &options_.placement));
+    OP_REQUIRES_OK(context, context->GetAttr("rank", &options_.rank));
+    OP_REQUIRES_OK(context,
+                   context->GetAttr("custom_dim", &options_.custom_dim));
+    OP_REQUIRES_OK(context,
+                   context->GetAttr("reset_version", &options_.reset_version));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -197,11 +74,13 @@ class RestoreOp : public OpKernel {
     OP_REQUIRES(context, prefix.NumElements() == 1,
                 BadInput(resource->name(),
                          "the checkpoint's prefix must be one string"));
-    OP_REQUIRES_OK(
-        context,
+    const Status status =
         WithVariable(resource->name(),
                      Restore(std::string(prefix.flat<tensorflow::tstring>()(0)),
-                             resource.get())));
+                             resource.get()));
+    // Nobody shall take what is in the table now for what was stored.
+    if (!status.ok()) resource->table()->Uninitialize();
+    OP_REQUIRES_OK(context, status);
   }
 
  private:
@@ -215,8 +94,8 @@ class RestoreOp : public OpKernel {
     std::vector<StoredTable> stored(names.size());
     std::vector<StoredFiltered> filtered(names.size());
     for (size_t i = 0; i < names.size(); ++i) {
-      TF_RETURN_IF_ERROR(
-          stored[i].Open(*checkpoint, names[i], slots_[0], resource->dim()));
+      TF_RETURN_IF_ERROR(stored[i].Open(*checkpoint, names[i], slots_[0],
+                                        resource->dim(), options_));
       TF_RETURN_IF_ERROR(filtered[i].Open(*checkpoint, names[i]));
     }
     std::vector<float> defaults;
@@ -229,21 +108,21 @@ class RestoreOp : public OpKernel {
           defaults, defaults.size() / resource->dim())));
     }
     for (StoredTable& table : stored) {
-      TF_RETURN_IF_ERROR(
-          table.Import(slots_[0], part_, num_parts_, resource->table().get()));
+      TF_RETURN_IF_ERROR(table.Import(resource->table().get()));
     }
     for (StoredFiltered& keys : filtered) {
       TF_RETURN_IF_ERROR(keys.Import(
-          part_, num_parts_, [](int64_t) { return true; },
+          /*part=*/0, /*num_parts=*/1,
+          [this](int64_t key) { return options_.Wants(key); },
           resource->table().get()));
     }
     return Status::OK();
   }
 
   // Leaves *rows empty when the checkpoint has none.
-  static Status ReadDefaults(const CheckpointReader& checkpoint,
-                             const std::string& name, int64_t dim,
-                             std::vector<float>* rows) {
+  Status ReadDefaults(const CheckpointReader& checkpoint,
+                      const std::string& name, int64_t dim,
+                      std::vector<float>* rows) const {
     const std::string tensor = name + "-default_rows";
     bool found;
     TF_RETURN_IF_ERROR(checkpoint.Find(tensor, &found));
@@ -251,6 +130,10 @@ class RestoreOp : public OpKernel {
     std::unique_ptr<TensorStream> stream;
     TF_RETURN_IF_ERROR(checkpoint.Open(tensor, &stream));
     const tensorflow::TensorShape& shape = stream->shape();
+    // Rows of another length start as the variable's initializer says.
+    if (options_.custom_dim && shape.dims() == 2 && shape.dim_size(1) != dim) {
+      return Status::OK();
+    }
     if (stream->dtype() != tensorflow::DT_FLOAT || shape.dims() != 2 ||
         shape.dim_size(0) < 1 || shape.dim_size(1) != dim) {
       return tensorflow::errors::InvalidArgument(
@@ -286,18 +169,14 @@ class RestoreOp : public OpKernel {
           "checkpoint ", checkpoint.prefix(), " has neither tensor ",
           tensor_name_, "-keys nor ", tensor_name_, "/part_0-keys");
     }
-    *defaults_of = (*names)[part_ % names->size()];
-    // With as many parts as are stored, each finds its keys in its own.
-    if (static_cast<int>(names->size()) == num_parts_) {
-      *names = {(*names)[part_]};
-    }
+    const int mine = options_.placement.empty() ? options_.part : options_.rank;
+    *defaults_of = (*names)[mine % names->size()];
     return Status::OK();
   }
 
   std::string tensor_name_;
   std::vector<std::vector<ev::SlotSpec>> slots_;
-  int part_ = 0;
-  int num_parts_ = 1;
+  RestoreOptions options_;
 };
 
 REGISTER_KERNEL_BUILDER(Name("EvDefaultRows").Device(tensorflow::DEVICE_CPU),

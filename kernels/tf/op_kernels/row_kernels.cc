@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvUnique, EvAdmit, EvReadRows, EvWriteRows, EvErase.
+// EvUnique, EvAdmit, EvReadRows, EvWriteRows, EvReadAndEvict, EvErase.
 
 #include <algorithm>
 #include <vector>
@@ -170,6 +170,46 @@ class WriteRowsOp : public OpKernel {
   std::vector<std::vector<ev::SlotSpec>> slots_;
 };
 
+class ReadAndEvictOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    EvResourcePtr resource;
+    OP_REQUIRES_OK(context, GetInitialized(context, 0, &resource));
+    const std::string& name = resource->name();
+    const Tensor& keys = context->input(1);
+    OP_REQUIRES_OK(context, CheckVector(keys, name, "the keys"));
+    const Tensor& step = context->input(2);
+    OP_REQUIRES(context, step.dims() == 0,
+                BadInput(name, "the step must be a scalar, got shape ",
+                         step.shape().DebugString()));
+    TensorShape shape;
+    OP_REQUIRES_OK(
+        context, MatrixShape(keys.dim_size(0), resource->dim(), name, &shape));
+    Tensor* values = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, shape, &values));
+    std::vector<int64_t> evicted_keys;
+    std::vector<float> evicted_values;
+    OP_REQUIRES_OK(
+        context,
+        ToTf(resource->table()->ReadAndEvict(
+            SpanOf<int64_t>(keys), step.scalar<tensorflow::int64>()(),
+            MutableData<float>(values), &evicted_keys, &evicted_values)));
+    const int64_t num_evicted = evicted_keys.size();
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(
+                                1, TensorShape({num_evicted}), &output));
+    std::copy(evicted_keys.begin(), evicted_keys.end(),
+              MutableData<int64_t>(output));
+    OP_REQUIRES_OK(context,
+                   MatrixShape(num_evicted, resource->dim(), name, &shape));
+    OP_REQUIRES_OK(context, context->allocate_output(2, shape, &output));
+    std::copy(evicted_values.begin(), evicted_values.end(),
+              MutableData<float>(output));
+  }
+};
+
 class EraseOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -193,6 +233,8 @@ REGISTER_KERNEL_BUILDER(Name("EvReadRows").Device(tensorflow::DEVICE_CPU),
                         ReadRowsOp);
 REGISTER_KERNEL_BUILDER(Name("EvWriteRows").Device(tensorflow::DEVICE_CPU),
                         WriteRowsOp);
+REGISTER_KERNEL_BUILDER(Name("EvReadAndEvict").Device(tensorflow::DEVICE_CPU),
+                        ReadAndEvictOp);
 REGISTER_KERNEL_BUILDER(Name("EvErase").Device(tensorflow::DEVICE_CPU),
                         EraseOp);
 

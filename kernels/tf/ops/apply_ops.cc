@@ -71,6 +71,39 @@ Status ApplyShape(InferenceContext* c) {
   return Status::OK();
 }
 
+Status ApplyPooledShape(InferenceContext* c) {
+  int num_tables, num_hyper;
+  TF_RETURN_IF_ERROR(c->GetAttr("num_tables", &num_tables));
+  TF_RETURN_IF_ERROR(c->GetAttr("num_hyper", &num_hyper));
+  std::vector<std::string> slot_names;
+  TF_RETURN_IF_ERROR(c->GetAttr("slot_names", &slot_names));
+  std::vector<float> slot_inits;
+  TF_RETURN_IF_ERROR(c->GetAttr("slot_inits", &slot_inits));
+  std::vector<tensorflow::int32> plan_tables;
+  TF_RETURN_IF_ERROR(c->GetAttr("plan_tables", &plan_tables));
+  if (slot_names.size() != slot_inits.size() ||
+      slot_names.size() % num_tables != 0 || plan_tables.size() != num_tables) {
+    return InvalidArgument(slot_names.size(), " slot names, ",
+                           slot_inits.size(), " initial values and ",
+                           plan_tables.size(), " plan tables for ", num_tables,
+                           " tables");
+  }
+  for (int k = 0; k < num_tables; ++k) {
+    TF_RETURN_IF_ERROR(InputMatrix(c, num_tables + k, c->UnknownDim(),
+                                   RowDim(c, k),
+                                   StrCat("gradient of table ", k)));
+  }
+  for (int h = 0; h <= num_hyper + 1; ++h) {
+    ShapeHandle scalar;
+    TF_RETURN_IF_ERROR(InputOfRank(c, 2 * num_tables + h, 0,
+                                   h < num_hyper ? StrCat("hyperparameter ", h)
+                                   : h == num_hyper ? std::string("step")
+                                                    : std::string("plan"),
+                                   &scalar));
+  }
+  return Status::OK();
+}
+
 REGISTER_OP("EvApply")
     .Input("resources: num_tables * resource")
     .Input("keys: num_tables * int64")
@@ -110,6 +143,38 @@ rule: Adagrad, Adam, ...
 slot_names: K S names, table by table. A slot that is not there is created.
 slot_inits: K S values that a new row's slots start with.
 plan_tables: With a plan, the K tables' numbers in it; otherwise empty.
+)doc");
+
+REGISTER_OP("EvApplyPooled")
+    .Input("resources: num_tables * resource")
+    .Input("grads: num_tables * float")
+    .Input("hyper: num_hyper * float")
+    .Input("step: int64")
+    .Input("plan: variant")
+    .Attr("num_tables: int >= 1")
+    .Attr("num_hyper: int >= 0")
+    .Attr("rule: string")
+    .Attr("slot_names: list(string)")
+    .Attr("slot_inits: list(float)")
+    .Attr("plan_tables: list(int)")
+    .SetIsStateful()
+    .SetShapeFn(ApplyPooledShape)
+    .Doc(R"doc(
+Updates rows of K tables by one optimizer rule and the gradients of what a lookup
+gave, as EvLookupSparseGrad and EvApply do one after the other. Where rows are on
+a device, the gradients are summed there.
+
+resources: K handles, all different.
+grads: K matrices [B, D], gradients of the lookup's outputs.
+hyper: The rule's hyperparameters, scalars in its order.
+step: Scalar, the global step before its increment: the rows' new version.
+plan: The plan of the lookup.
+num_tables: K.
+num_hyper: Number of hyperparameters.
+rule: Adagrad, Adam, ...
+slot_names: K S names, table by table. A slot that is not there is created.
+slot_inits: K S values that a new row's slots start with.
+plan_tables: The K tables' numbers in the plan.
 )doc");
 
 }  // namespace

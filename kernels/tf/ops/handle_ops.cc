@@ -44,7 +44,9 @@ REGISTER_OP("EvHandle")
     .Attr("shared_name: string = ''")
     .Attr("dtype: {float} = DT_FLOAT")
     .Attr("shape: shape")
-    .Attr("storage: {'dram', 'hbm'} = 'dram'")
+    .Attr("storage: {'dram', 'hbm', 'auto', 'dram_ssd', 'hbm_dram'} = 'dram'")
+    .Attr("storage_path: string = ''")
+    .Attr("memory_bytes: int >= 0 = 0")
     .Attr("key_dtype: {int64, int32} = DT_INT64")
     .Attr("record_frequency: bool = false")
     .Attr("record_version: bool = false")
@@ -72,7 +74,12 @@ container: As for a variable.
 shared_name: The variable's name; it appears in every error. Empty: the op's name.
 dtype: The type of the values.
 shape: [-1, D], where D is the length of a row.
-storage: Where the rows are: CPU memory, or that of the process's GPU.
+storage: Where the rows are: CPU memory, or that of the process's GPU. auto: the GPU's
+  if the process can use one. dram_ssd: CPU memory, and a file for what does not fit
+  there. hbm_dram: the GPU's memory, and CPU memory for what does not fit there.
+storage_path: The file's directory; each rank has a directory of its own in it.
+memory_bytes: Of rows in CPU memory when the others are in a file, and of rows in the
+  GPU's when the others are in CPU memory.
 key_dtype: The type of the keys as the user declared it.
 record_frequency: Count for each key how often it was trained.
 record_version: Keep for each key the global step of its last update.
@@ -87,7 +94,8 @@ steps_to_live: Not the table's business: what a saver evicts by; 0: it does not.
 l2_weight_threshold: As steps_to_live; -1: a saver does not evict by weight.
 max_rows: Rows that the table holds at most; 0: no bound.
 max_bytes: Bytes of rows and index that the table holds at most; 0: no bound.
-cache_strategy: Which rows a table evicts that is full.
+cache_strategy: Which rows a table evicts that is full; with dram_ssd and hbm_dram, also
+  which rows are in the slower of the two places.
 )doc");
 
 REGISTER_OP("EvInitialize")
@@ -161,6 +169,24 @@ Tells what filter and evictions did.
 resource: The handle.
 stats: [keys that the filter counts and has not admitted, bytes of the filter,
   rows evicted so far].
+)doc");
+
+REGISTER_OP("EvTierStats")
+    .Input("resource: resource")
+    .Output("stats: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(6));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Tells where the rows are of a table that keeps some in a file, or some in the GPU's
+memory and some in the CPU's; zeros for others.
+
+resource: The handle.
+stats: [rows in memory, rows in the file, bytes of the file, rows used so far that were
+  in memory, rows used so far that were not, bytes written so far]; of two memories the
+  GPU's stands for memory and the CPU's for the file.
 )doc");
 
 REGISTER_OP("EvEvict")

@@ -29,7 +29,21 @@ Says where the rows of ids are. Inserts and counts nothing.
 
 resource: The handle.
 ids: Keys, of any shape.
-tiers: 0: in memory; -1: the key has no row.
+tiers: 0: in memory; 1: in a file, or in CPU memory when others are in the GPU's; -1: the
+  key has no row.
+)doc");
+
+REGISTER_OP("EvPrefetch")
+    .Input("resource: resource")
+    .Input("ids: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext*) { return Status::OK(); })
+    .Doc(R"doc(
+Brings the rows of ids into memory, or from CPU memory into the GPU's where that is
+the faster place. Changes no row, inserts and counts nothing.
+
+resource: The handle.
+ids: Keys, of any shape.
 )doc");
 
 REGISTER_OP("EvInsertAbsent")

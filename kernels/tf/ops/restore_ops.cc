@@ -40,6 +40,10 @@ REGISTER_OP("EvRestore")
     .Attr("slot_inits: list(float)")
     .Attr("part: int >= 0 = 0")
     .Attr("num_parts: int >= 1 = 1")
+    .Attr("placement: list(int) = []")
+    .Attr("rank: int >= 0 = 0")
+    .Attr("custom_dim: bool = false")
+    .Attr("reset_version: bool = false")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int part, num_parts;
@@ -69,7 +73,9 @@ written in another number of parts, those of <tensor_name>/part_0 and so on. A s
 that the checkpoint lacks starts with its initial value; so do missing versions and
 frequencies. Default rows, <tensor_name>-default_rows, are taken over where the
 checkpoint has them, so that keys to come start as they would have. Rows of another
-length are an error, and so is a checkpoint without the variable. What a filter had
+length are an error, and so is a checkpoint without the variable. A slot whose keys are
+others than the variable's, or in another order, is given to the keys that have it. After
+an error the table is empty and not initialized. What a filter had
 counted (<tensor_name>-keys_filtered and so on) is counted on, if this table has a
 filter, and judged by its threshold; rows keep their place whatever they were counted.
 
@@ -80,6 +86,11 @@ slot_names: S names of slots.
 slot_inits: S values that a new row's slots start with.
 part: Keep only keys with floormod(floormod(key, 1000), num_parts) == part.
 num_parts: 1 keeps all keys.
+placement: Keep only keys with placement[floormod(key, length)] == rank; empty keeps all.
+rank: This process's number.
+custom_dim: Take rows of another length: cut, or completed by the tail of the key's
+  default row; slots by their initial value.
+reset_version: Versions become 0.
 )doc");
 
 }  // namespace

@@ -154,6 +154,35 @@ slot_names: S names. A slot that is not there is created.
 slot_inits: S values that a new row's slots start with.
 )doc");
 
+REGISTER_OP("EvReadAndEvict")
+    .Input("resource: resource")
+    .Input("keys: int64")
+    .Input("step: int64")
+    .Output("values: float")
+    .Output("evicted_keys: int64")
+    .Output("evicted_values: float")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle keys, step;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "keys", &keys));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 2, 0, "step", &step));
+      c->set_output(0, c->Matrix(c->Dim(keys, 0), RowDim(c, 0)));
+      const DimensionHandle evicted = c->UnknownDim();
+      c->set_output(1, c->Vector(evicted));
+      c->set_output(2, c->Matrix(evicted, RowDim(c, 0)));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Reads rows, inserting absent keys, and evicts what the table's capacity has no room for.
+
+resource: The handle.
+keys: [M].
+step: Scalar: the rows' new version.
+values: [M, D], as they are before the eviction.
+evicted_keys: [E], the keys that this op evicted.
+evicted_values: [E, D], their rows.
+)doc");
+
 REGISTER_OP("EvErase")
     .Input("resource: resource")
     .Input("keys: int64")

@@ -8,12 +8,13 @@ The names are DeepRec's. For a variable `v` with a slot `Adagrad`:
   keys (v-keys_filtered, v-versions_filtered, v-freqs_filtered,
   v-partition_filter_offset); then v/Adagrad-keys, v/Adagrad-values and so on.
 
-All come from one export op: one frozen moment of keys, values and slots, after the
-evictions that the variable's options ask for. The filtered keys are those that an exact
-filter counts and has not admitted, unless TF_EV_SAVE_FILTERED_FEATURES=0. Ours alone is
-v-default_rows, what new keys start with.
+A table is written by an op of its own (saving.py): one frozen moment of keys, values
+and slots, after the evictions that the variable's options ask for. The filtered keys are
+those that an exact filter counts and has not admitted, unless
+TF_EV_SAVE_FILTERED_FEATURES=0. Ours alone is v-default_rows, what new keys start with.
 """
 
+import collections
 import os
 
 from tensorflow.python.framework import constant_op
@@ -24,31 +25,100 @@ from tensorflow.python.ops import math_ops
 from tensorflow.python.training import training_util
 from tensorflow.python.training.saving import saveable_object
 
+from embedding_variable.checkpoint import job
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import row_ops
 
 _NUM_BUCKETS = 1000
 
+# Where a graph keeps the handles' names of tables that savers took for this rank's own.
+_SAVED_ALONE = "_embedding_variables_saved_alone"
+
 
 class EmbeddingVariableSaveable(saveable_object.SaveableObject):
-  """SaveableObject of one embedding variable (of one part of a partitioned one)."""
+  """SaveableObject of one embedding variable (of one part of a partitioned one).
+
+  Its specs are there for savers that know of nothing else: their tensors are whole
+  columns of the table, made when somebody asks for one.
+  """
 
   def __init__(self, var, name):
-    """Builds the export.
+    """Remembers what is saved.
 
     Args:
       var: the embedding variable; the slots that it has by now are saved.
       name: string that the tensors' names start with.
     """
     self._var = var
-    self._slots = var.slot_columns
-    with ops.name_scope("EvSave"), ops.colocate_with(None, ignore_existing=True), \
-        ops.device(var.device):
-      specs = self._specs(name)
-    super(EmbeddingVariableSaveable, self).__init__(var, specs, name)
+    self._slots = collections.OrderedDict(var.slot_columns)
+    self._columns = None
+    self._placement = job.current().placement(var)
+    if not self.spread:
+      var.graph.__dict__.setdefault(_SAVED_ALONE, set()).add(var.handle.name)
+    super(EmbeddingVariableSaveable, self).__init__(var, self._specs(name), name)
+
+  @property
+  def variable(self):
+    """The embedding variable."""
+    return self._var
+
+  @property
+  def spread(self):
+    """Whether other ranks hold rows of the table; all ranks save it together."""
+    return self._placement is not None
+
+  @property
+  def placement(self):
+    """The list of ranks that hold a spread table (`job.Job.placement`); else None."""
+    return self._placement
+
+  def saved_table(self):
+    """Returns the `checkpoint_ops.SavedTable`: this rank's part of a spread table."""
+    name = self.name
+    if self.spread:
+      name = "%s/part_%d" % (name, job.current().rank())
+    return checkpoint_ops.SavedTable(self._var.handle, name, self._var.key_dtype,
+                                     self._slots)
 
   def _specs(self, name):
-    """Returns the SaveSpecs; their tensors are outputs of one export."""
+    """Returns the SaveSpecs."""
+    common = [
+        ("keys", self._var.key_dtype),
+        ("versions", dtypes.int64),
+        ("freqs", dtypes.int64),
+        ("partition_offset", dtypes.int32),
+        ("keys_filtered", self._var.key_dtype),
+        ("versions_filtered", dtypes.int64),
+        ("freqs_filtered", dtypes.int64),
+        ("partition_filter_offset", dtypes.int32),
+        ("values", dtypes.float32),
+    ]
+    # The default rows are not among DeepRec's tensors: with them, keys to come start
+    # after a restore as they would have without the interruption.
+    wanted = [(None, "default_rows", name + "-default_rows", dtypes.float32)]
+    for slot in [None] + list(self._slots):
+      prefix = name if slot is None else "%s/%s" % (name, slot)
+      for column, dtype in common:
+        wanted.append((slot, column, "%s-%s" % (prefix, column), dtype))
+
+    def spec(slot, column, tensor_name, dtype):
+      return saveable_object.SaveSpec(
+          lambda: self._column(slot, column), "", tensor_name, dtype=dtype,
+          device=self._var.device)
+
+    return [spec(*args) for args in wanted]
+
+  def _column(self, slot, column):
+    """Returns the tensor of a column; all are of one export."""
+    if self._columns is None:
+      with ops.name_scope("EvSave"), ops.device(self._var.device), \
+          ops.colocate_with(None, ignore_existing=True), ops.control_dependencies(None):
+        self._columns = self._export()
+    if column == "values":
+      column = ("values", slot)
+    return self._columns[column]
+
+  def _export(self):
     var, names = self._var, list(self._slots)
     no_keys = constant_op.constant([], dtypes.int64)
     # A slot that no update has used yet is created, so that it can be exported.
@@ -57,34 +127,24 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     with ops.control_dependencies([ensured] + evictions(var)):
       table = checkpoint_ops.export_table(var.handle, names)
     filtered = table.filtered
-    if not _saves_filtered():
+    if not saves_filtered():
       filtered = checkpoint_ops.Filtered(
           no_keys, no_keys, no_keys,
           array_ops.zeros([_NUM_BUCKETS + 1], dtypes.int32))
-    keys = math_ops.cast(table.keys, var.key_dtype)
-    common = [
-        ("keys", keys),
-        ("versions", table.versions),
-        ("freqs", table.frequencies),
-        ("partition_offset", table.partition_offset),
-        ("keys_filtered", math_ops.cast(filtered.keys, var.key_dtype)),
-        ("versions_filtered", filtered.versions),
-        ("freqs_filtered", filtered.frequencies),
-        ("partition_filter_offset", filtered.partition_offset),
-    ]
-    # Not among DeepRec's tensors: with it, keys to come start after a restore as
-    # they would have without the interruption.
-    specs = [
-        saveable_object.SaveSpec(
-            checkpoint_ops.default_rows(var.handle), "", name + "-default_rows")
-    ]
-    values = [(name, table.values)]
-    values += [("%s/%s" % (name, s), v) for s, v in zip(names, table.slots)]
-    for prefix, rows in values:
-      for suffix, tensor in common + [("values", rows)]:
-        specs.append(
-            saveable_object.SaveSpec(tensor, "", "%s-%s" % (prefix, suffix)))
-    return specs
+    columns = {
+        "default_rows": checkpoint_ops.default_rows(var.handle),
+        "keys": math_ops.cast(table.keys, var.key_dtype),
+        "versions": table.versions,
+        "freqs": table.frequencies,
+        "partition_offset": table.partition_offset,
+        "keys_filtered": math_ops.cast(filtered.keys, var.key_dtype),
+        "versions_filtered": filtered.versions,
+        "freqs_filtered": filtered.frequencies,
+        "partition_filter_offset": filtered.partition_offset,
+        ("values", None): table.values,
+    }
+    columns.update((("values", n), rows) for n, rows in zip(names, table.slots))
+    return columns
 
   def restore(self, restored_tensors, restored_shapes):
     """Returns the op that replaces the table's rows by the checkpoint's.
@@ -115,10 +175,33 @@ def evictions(var):
   return [var.evict(steps_to_live, policy.l2_weight_threshold)]
 
 
-def _saves_filtered():
+def saves_filtered():
   """False when TF_EV_SAVE_FILTERED_FEATURES says no."""
-  flag = os.environ.get("TF_EV_SAVE_FILTERED_FEATURES", "1")
-  return flag.strip().lower() not in ("0", "false", "no", "off")
+  return _flag("TF_EV_SAVE_FILTERED_FEATURES", "1")
+
+
+def _flag(name, default="0"):
+  """Returns whether an environment variable says yes, when a graph is built."""
+  return os.environ.get(name, default).strip().lower() not in ("0", "false", "no", "off",
+                                                               "")
+
+
+def check_spread_is_known(variables):
+  """Raises when a table turned out to be spread over ranks after its saver was made.
+
+  Args:
+    variables: embedding variables of one graph.
+
+  Raises:
+    ValueError: names the variable.
+  """
+  for var in variables:
+    if var.handle.name not in var.graph.__dict__.get(_SAVED_ALONE, ()):
+      continue
+    if job.current().placement(var) is not None:
+      raise ValueError(
+          "embedding variable '%s' is spread over ranks by a lookup that was built after "
+          "the Saver: make the Saver when the model is complete" % var.op.name)
 
 
 def restore(var, slots, prefix, tensor_name):
@@ -143,7 +226,14 @@ def restore(var, slots, prefix, tensor_name):
   with ops.device(var.device), ops.control_dependencies([var.initializer]):
     return checkpoint_ops.restore_table(
         var.handle, prefix, tensor_name, list(slots), list(slots.values()), part,
-        num_parts)
+        num_parts, placement=job.current().placement(var) or (),
+        rank=job.current().rank(), custom_dim=restores_custom_dim(),
+        reset_version=_flag("TF_EV_RESET_VERSION"))
+
+
+def restores_custom_dim():
+  """True when TF_EV_RESTORE_CUSTOM_DIM says so."""
+  return _flag("TF_EV_RESTORE_CUSTOM_DIM")
 
 
 def _prefix_of(tensor):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`categorical_column_with_embedding` and its sequence variant.
+"""`categorical_column_with_embedding`, its sequence and its adaptive variant.
 
 They go where any categorical column goes: `embedding_column`,
 `shared_embedding_columns`, `weighted_categorical_column`, `linear_model`. The variable that
@@ -8,6 +8,7 @@ those create is an embedding variable then.
 """
 
 import collections
+import numbers
 
 from tensorflow.python.feature_column import feature_column as fc_v1
 from tensorflow.python.feature_column import feature_column_v2 as fc
@@ -64,7 +65,40 @@ def categorical_column_with_embedding(key, dtype=dtypes.string, partition_num=No
   dtype = dtypes.as_dtype(dtype)
   fc_utils.assert_string_or_int(dtype, prefix="column_name: {}".format(key))
   return EmbeddingCategoricalColumn(key, dtype, partition_num, ev_option or
-                                    options.EmbeddingVariableOption())
+                                    options.EmbeddingVariableOption(), None)
+
+
+def categorical_column_with_adaptive_embedding(key, hash_bucket_size,
+                                               dtype=dtypes.string, partition_num=None,
+                                               ev_option=None):
+  """Creates a categorical column of which only some ids have a row of their own.
+
+  An `embedding_column` of it has two tables, an embedding variable and a dense one of
+  `hash_bucket_size` rows, and takes part in `tf.feature_column.input_layer` alone, which
+  says for each id where it belongs:
+
+    input_layer(features, columns, adaptive_mask_tensors={key: mask})
+
+  Args:
+    key: string, name of the feature.
+    hash_bucket_size: int >= 1, rows that the other ids share: id `k` has row
+      `floormod(k, hash_bucket_size)`.
+    dtype: see `categorical_column_with_embedding`.
+    partition_num: see there; of the embedding variable.
+    ev_option: see there.
+
+  Returns:
+    A categorical column.
+
+  Raises:
+    ValueError: another `dtype`, or `hash_bucket_size` below 1.
+  """
+  if isinstance(hash_bucket_size, bool) or not isinstance(
+      hash_bucket_size, numbers.Integral) or hash_bucket_size < 1:
+    raise ValueError("column '%s': hash_bucket_size must be an integer of at least 1, got "
+                     "%r" % (key, hash_bucket_size))
+  column = categorical_column_with_embedding(key, dtype, partition_num, ev_option)
+  return column._replace(hash_bucket_size=int(hash_bucket_size))
 
 
 def sequence_categorical_column_with_embedding(key, dtype=dtypes.string,
@@ -102,8 +136,9 @@ class EmbeddingCategoricalColumn(
     fc.CategoricalColumn,
     fc_v1._CategoricalColumn,  # pylint: disable=protected-access
     collections.namedtuple("EmbeddingCategoricalColumn",
-                           ("key", "dtype", "partition_num", "ev_option"))):
-  """See `categorical_column_with_embedding`."""
+                           ("key", "dtype", "partition_num", "ev_option",
+                            "hash_bucket_size"))):
+  """See `categorical_column_with_embedding`; adaptive with a `hash_bucket_size`."""
 
   @property
   def _is_v2_column(self):

@@ -8,6 +8,7 @@ variable instead.
 """
 
 import contextlib
+import threading
 
 from tensorflow.python.feature_column import feature_column as fc_v1
 from tensorflow.python.feature_column import feature_column_v2 as fc
@@ -20,14 +21,20 @@ from tensorflow.python.training import checkpoint_utils
 
 from embedding_variable.feature_column import categorical
 from embedding_variable.integration import patching
+from embedding_variable.lookup import adaptive
 from embedding_variable.variables import creation
 from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
 
+# .masks: the adaptive_mask_tensors of the input_layer calls under way, innermost last.
+_calls = threading.local()
+
 
 def install():
-  """Replaces the methods that create embedding weights."""
+  """Replaces the methods that create embedding weights, and `input_layer`."""
+  stock, replacement = patching.wrap(fc_v1, "input_layer", _input_layer)
+  patching.replace_exports(stock, replacement)
   patching.wrap(fc.EmbeddingColumn, "_old_get_dense_tensor_internal",
                 _under_getter)
   patching.wrap(fc_v1._FCLinearWrapper, "build", _build_linear)
@@ -48,7 +55,11 @@ def _getter_scope(column, scope=None):
   Args:
     column: an `EmbeddingCategoricalColumn`.
     scope: the `VariableScope` that tables are created in; None: the current one.
+
+  Raises:
+    ValueError: the column is adaptive, and this place has no mask for it.
   """
+  _reject_adaptive(column)
   scope = scope or variable_scope.get_variable_scope()
   outer = scope.custom_getter
   make = creation.make_getter(column.ev_option, column.partition_num)
@@ -69,17 +80,67 @@ def _getter_scope(column, scope=None):
     scope.set_custom_getter(outer)
 
 
+def _reject_adaptive(column):
+  if column.hash_bucket_size is not None:
+    raise ValueError(
+        "column '%s': an adaptive column works in an embedding_column in "
+        "tf.feature_column.input_layer(..., adaptive_mask_tensors={'%s': mask}) only" %
+        (column.key, column.key))
+
+
+def _input_layer(stock):
+  """`tf.feature_column.input_layer` takes masks for adaptive columns."""
+
+  def input_layer(features, feature_columns, *args, **kwargs):
+    masks = kwargs.pop("adaptive_mask_tensors", None) or {}
+    outer = getattr(_calls, "masks", [])
+    _calls.masks = outer + [masks]
+    try:
+      return stock(features, feature_columns, *args, **kwargs)
+    finally:
+      _calls.masks = outer
+
+  return input_layer
+
+
 def _under_getter(stock):
   """Embedding columns in `tf.feature_column.input_layer`."""
 
-  def method(self, *args, **kwargs):
+  def method(self, sparse_tensors, weight_collections, trainable):
     column = categorical.find(self)
     if column is None:
-      return stock(self, *args, **kwargs)
+      return stock(self, sparse_tensors, weight_collections, trainable)
+    if column.hash_bucket_size is not None:
+      return _adaptive_tensor(self, column, sparse_tensors, weight_collections, trainable)
     with _getter_scope(column):
-      return stock(self, *args, **kwargs)
+      return stock(self, sparse_tensors, weight_collections, trainable)
 
   return method
+
+
+def _adaptive_tensor(self, column, sparse_tensors, weight_collections, trainable):
+  """The dense tensor of an embedding column whose categorical column is adaptive."""
+  masks = (getattr(_calls, "masks", None) or [{}])[-1]
+  if column.key not in masks or isinstance(self.categorical_column,
+                                           fc.SequenceCategoricalColumn):
+    _reject_adaptive(column)
+  if self.ckpt_to_load_from is not None:
+    raise ValueError("column '%s': ckpt_to_load_from names one tensor, and an adaptive "
+                     "column has two tables" % column.key)
+  common = dict(dtype=dtypes.float32, initializer=self.initializer,
+                trainable=self.trainable and trainable)
+  shared = variable_scope.get_variable(
+      "embedding_weights_hash", shape=(column.hash_bucket_size, self.dimension),
+      collections=weight_collections, **common)
+  own = column._replace(hash_bucket_size=None)
+  with _getter_scope(own):
+    weights = variable_scope.get_variable(
+        "embedding_weights", shape=(own.num_buckets, self.dimension),
+        collections=weight_collections, **common)
+  return adaptive.safe_adaptive_embedding_lookup_sparse(
+      shared, weights, sparse_tensors.id_tensor, masks[column.key],
+      sparse_tensors.weight_tensor, self.combiner, name="%s_weights" % self.name,
+      max_norm=self.max_norm)
 
 
 def _build_linear(stock):

@@ -13,8 +13,10 @@ from embedding_variable.integration import embedding_ops_patch
 from embedding_variable.integration import estimator_patch
 from embedding_variable.integration import feature_column_patch
 from embedding_variable.integration import horovod_patch
+from embedding_variable.integration import incremental_patch
 from embedding_variable.integration import keras_patch
 from embedding_variable.integration import meta_graph_patch
+from embedding_variable.integration import monitored_session_patch
 from embedding_variable.integration import namespace_patch
 from embedding_variable.integration import optimizer_patch
 from embedding_variable.integration import saver_patch
@@ -46,8 +48,9 @@ def install():
       module.register()
     for patch in (namespace_patch, embedding_ops_patch, control_flow_patch,
                   optimizer_patch, slot_creator_patch, keras_patch, saver_patch,
-                  checkpoint_utils_patch, meta_graph_patch, device_setter_patch,
-                  feature_column_patch, estimator_patch, horovod_patch):
+                  incremental_patch, checkpoint_utils_patch, meta_graph_patch,
+                  device_setter_patch, feature_column_patch, estimator_patch,
+                  horovod_patch, monitored_session_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

@@ -23,6 +23,7 @@ from tensorflow.python.ops import variables
 from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.feature_column import categorical
+from embedding_variable.lookup import adaptive
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.lookup import fused
 from embedding_variable.lookup import group
@@ -48,6 +49,7 @@ _OPTIMIZERS = (
 )
 
 _FEATURE_COLUMNS = (categorical.categorical_column_with_embedding,
+                    categorical.categorical_column_with_adaptive_embedding,
                     categorical.sequence_categorical_column_with_embedding)
 
 _CREATORS = (creation.get_embedding_variable,
@@ -56,7 +58,9 @@ _CREATORS = (creation.get_embedding_variable,
 
 _LOOKUPS = (group.group_embedding_lookup, group.group_embedding_lookup_sparse,
             fused.fused_embedding_lookup_sparse,
-            fused.fused_safe_embedding_lookup_sparse)
+            fused.fused_safe_embedding_lookup_sparse,
+            adaptive.adaptive_embedding_lookup_sparse,
+            adaptive.safe_adaptive_embedding_lookup_sparse)
 
 
 def install():
@@ -79,8 +83,8 @@ def install():
     _set(variable_scope, function.__name__, function)
   for cls in _OPTIONS:
     _set(variables, cls.__name__, cls)
-  _set(feature_column_v2, "categorical_column_with_embedding",
-       categorical.categorical_column_with_embedding)
+  for function in _FEATURE_COLUMNS[:2]:
+    _set(feature_column_v2, function.__name__, function)
   _set(sequence_feature_column, "sequence_categorical_column_with_embedding",
        categorical.sequence_categorical_column_with_embedding)
   _add_module("tensorflow.python.ops.kv_variable_ops", {

@@ -11,13 +11,15 @@ from tensorflow.python.platform import tf_logging as logging
 _MARK = "_embedding_variable_stock"
 
 
-def wrap(owner, name, make):
+def wrap(owner, name, make, layer=""):
   """Replaces attribute `name` of a module or class.
 
   Args:
     owner: module or class.
     name: string.
     make: function that takes the stock function and returns its replacement.
+    layer: string that tells this replacement from others of the same function, which
+      it is put on top of.
 
   Returns:
     (stock, replacement); the replacement that is there already when it is ours.
@@ -25,10 +27,11 @@ def wrap(owner, name, make):
   stock = inspect.getattr_static(owner, name)
   is_static = isinstance(stock, staticmethod)
   function = stock.__func__ if is_static else stock
-  if hasattr(function, _MARK):
-    return getattr(function, _MARK), function
+  mark = _MARK + layer
+  if hasattr(function, mark):
+    return getattr(function, mark), function
   replacement = functools.wraps(function)(make(function))
-  setattr(replacement, _MARK, function)
+  setattr(replacement, mark, function)
   setattr(owner, name, staticmethod(replacement) if is_static else replacement)
   logging.debug("embedding_variable: patched %s.%s", owner.__name__, name)
   return function, replacement

@@ -3,32 +3,44 @@
 """Patch: `tf.train.Saver` saves and restores embedding variables.
 
 Why: stock code turns a resource variable into one tensor that is read whole. The two
-functions are called through the module by everything that makes savers. Restoring reads
-the tensors of all saveables in one op; a table is left out there, because which of its
-tensors a checkpoint has is known only when it is opened. And a user whose checkpoint will
-not hold all of a table is told so.
+functions that make saveables are called through the module by everything that makes
+savers. Saving and restoring give the tensors of all saveables to one op; tables are left
+out there, since they are read and written piece by piece, and which of its tensors a
+checkpoint has is known only when it is opened. `tf.train.Checkpoint` has such methods of
+its own. Tables that are spread over the ranks of a job are saved by all ranks together,
+when each calls `Saver.save`.
 """
 
+from tensorflow.core.protobuf import saver_pb2
+from tensorflow.python.framework import ops
 from tensorflow.python.ops import variables
-from tensorflow.python.platform import tf_logging as logging
 from tensorflow.python.training import saver
+from tensorflow.python.training.saving import functional_saver
 from tensorflow.python.training.saving import saveable_object_util
 
+from embedding_variable.checkpoint import delta_graph
+from embedding_variable.checkpoint import leftovers
 from embedding_variable.checkpoint import saveable
+from embedding_variable.checkpoint import saving
+from embedding_variable.checkpoint import together
 from embedding_variable.integration import patching
-from embedding_variable.ops import handle_ops
 from embedding_variable.optimizers import slot_view
 from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Replaces what makes saveables of variables, and the bulk restore."""
+  """Replaces what makes saveables of variables, and what saves and restores them."""
   patching.wrap(saveable_object_util, "op_list_to_dict", _op_list_to_dict)
   patching.wrap(saveable_object_util, "saveable_objects_for_op",
                 _saveable_objects_for_op)
   for builder in (saver.BaseSaverBuilder, saver.BulkSaverBuilder):
     patching.wrap(builder, "bulk_restore", _bulk_restore)
+  patching.wrap(saver.BaseSaverBuilder, "save_op", _save_op)
   patching.wrap(saver.Saver, "save", _save)
+  patching.wrap(saver.Saver, "restore", _restore)
+  single = functional_saver._SingleDeviceSaver  # pylint: disable=protected-access
+  patching.wrap(single, "save", _object_based_save)
+  patching.wrap(single, "restore", _object_based_restore)
 
 
 def _op_list_to_dict(stock):
@@ -89,12 +101,68 @@ def _saveable_objects_for_op(stock):
   return saveable_objects_for_op
 
 
+def _is_table(item):
+  return isinstance(item, saveable.EmbeddingVariableSaveable)
+
+
+def _save_op(stock):
+
+  def save_op(self, filename_tensor, saveables):
+    tables = [s for s in saveables if _is_table(s)]
+    if not tables:
+      if saving.spread_tables(saveables):
+        return saving.save_of_ranks(filename_tensor,
+                                    lambda prefix: stock(self, prefix, saveables))
+      return stock(self, filename_tensor, saveables)
+    if self._write_version != saver_pb2.SaverDef.V2:  # pylint: disable=protected-access
+      raise ValueError(
+          "embedding variable '%s' can be saved in checkpoints of version V2 only: "
+          "leave Saver's write_version alone" % tables[0].name)
+    return saving.save(filename_tensor, saveables,
+                       lambda prefix, rest: stock(self, prefix, rest))
+
+  return save_op
+
+
+def _object_based_save(stock):
+
+  def save(self, file_prefix):
+    saveables = self._saveable_objects  # pylint: disable=protected-access
+    if not any(map(_is_table, saveables)):
+      return stock(self, file_prefix)
+    for item in saving.spread_tables(saveables):
+      raise ValueError(
+          "embedding variable '%s' is spread over ranks, which all save it together by "
+          "tf.train.Saver; tf.train.Checkpoint cannot save it" % item.name)
+    return saving.save(
+        file_prefix, saveables,
+        lambda prefix, rest: stock(type(self)(rest), prefix))
+
+  return save
+
+
+def _object_based_restore(stock):
+
+  def restore(self, file_prefix):
+    saveables = self._saveable_objects  # pylint: disable=protected-access
+    others = [s for s in saveables if not _is_table(s)]
+    if len(others) == len(saveables):
+      return stock(self, file_prefix)
+    restores = stock(type(self)(others), file_prefix) if others else {}
+    file_prefix = ops.convert_to_tensor(file_prefix)
+    for item in saveables:
+      if _is_table(item):
+        restores[item.name] = item.restore([file_prefix] * len(item.specs), None)
+    return restores
+
+  return restore
+
+
 def _bulk_restore(stock):
 
   def bulk_restore(self, filename_tensor, saveables, preferred_shard,
                    restore_sequentially):
-    is_table = lambda s: isinstance(s, saveable.EmbeddingVariableSaveable)
-    others = [s for s in saveables if not is_table(s)]
+    others = [s for s in saveables if not _is_table(s)]
     if len(others) == len(saveables):
       return stock(self, filename_tensor, saveables, preferred_shard,
                    restore_sequentially)
@@ -105,7 +173,7 @@ def _bulk_restore(stock):
     result = []
     for item in saveables:
       count = len(item.specs)
-      if is_table(item):
+      if _is_table(item):
         result.extend([filename_tensor] * count)
       else:
         result.extend(restored[:count])
@@ -117,21 +185,48 @@ def _bulk_restore(stock):
 
 def _save(stock):
 
-  def save(self, sess, *args, **kwargs):
-    graph = getattr(sess, "graph", None)
-    if graph is not None and not getattr(self, "_told_of_parts", False):
-      with graph.as_default():
-        spread = [v.op.name for v in ev.all_in_graph()
-                  if ev.is_embedding_variable(v) and
-                  handle_ops.is_spread_over_ranks(v.handle)]
-      if spread:
-        self._told_of_parts = True
-        logging.warning(
-            "Saver: %s spread over ranks, and this checkpoint holds only the rows of "
-            "this rank. Either every rank saves to a path of its own and restores from "
-            "it, at the same number of ranks, or sparse_operation_kit.dump writes whole "
-            "tables", "embedding variable '%s' is" % spread[0] if len(spread) == 1
-            else "embedding variables %s are" % ", ".join(map(repr, spread)))
-    return stock(self, sess, *args, **kwargs)
+  def save(self, sess, save_path, global_step=None, *args, **kwargs):
+    tables = _tables_of(sess)
+    if not tables:
+      return stock(self, sess, save_path, global_step, *args, **kwargs)
+    saveable.check_spread_is_known(tables)
+    delta_graph.check_built_here(sess.graph, self.saver_def, tables)
+    if not saving.is_together(sess.graph, self.saver_def):
+      with leftovers.removed(save_path):
+        return stock(self, sess, save_path, global_step, *args, **kwargs)
+    path = together.checkpoint_path(self, sess, save_path, global_step)
+
+    def save_part():
+      sess.run(self.saver_def.save_tensor_name,
+               {self.saver_def.filename_tensor_name: path})
+      return path
+
+    def save_all():
+      return stock(self, sess, save_path, global_step, *args, **kwargs)
+
+    followed = delta_graph.has(sess.graph, self.saver_def, "save")
+    return together.save(save_path, path + (" and incremental ones" if followed else ""),
+                         save_part, save_all)
 
   return save
+
+
+def _restore(stock):
+
+  def restore(self, sess, save_path):
+    tables = _tables_of(sess)
+    if tables:
+      saveable.check_spread_is_known(tables)
+      delta_graph.check_built_here(sess.graph, self.saver_def, tables)
+    return stock(self, sess, save_path)
+
+  return restore
+
+
+def _tables_of(session):
+  """Returns the embedding variables of a session's graph."""
+  graph = getattr(session, "graph", None)
+  if graph is None:
+    return []
+  with graph.as_default():
+    return [v for v in ev.all_in_graph() if ev.is_embedding_variable(v)]

@@ -109,8 +109,9 @@ def lookup_tier(params, ids, name=None):
     name: name of the result.
 
   Returns:
-    int32 of the shape of `ids`: 0 for a key that is in the table, -1 for one that is
-    not.
+    int32 of the shape of `ids`: 0 for a key whose row is in memory, 1 for one whose row
+    is in a file, or in CPU memory when others are in the GPU's, -1 for one that is not
+    in the table.
 
   Raises:
     TypeError: `params` is no embedding variable, ids are not integers.

@@ -60,10 +60,7 @@ def apply(rule,  # pylint: disable=redefined-builtin
     if len(values) != len(resources):
       raise ValueError("apply to %d tables got %d %s" %
                        (len(resources), len(values), what))
-  for names, inits in zip(slot_names, slot_inits):
-    if len(names) != len(inits):
-      raise ValueError("apply got %d slot names but %d initial values" %
-                       (len(names), len(inits)))
+  _check_slots(slot_names, slot_inits)
   return _gen.ev_apply(
       resources,
       keys,
@@ -77,4 +74,57 @@ def apply(rule,  # pylint: disable=redefined-builtin
       name=name)
 
 
+def apply_pooled(rule,
+                 resources,
+                 grads,
+                 hyper,
+                 step,
+                 slot_names,
+                 slot_inits,
+                 plan,
+                 plan_tables,
+                 name=None):
+  """Returns the op that updates rows of K tables by the gradients of a lookup.
+
+  It does what `lookup_sparse_grad` and `apply` do one after the other, to the same
+  bits; where rows are on a device, the gradients are summed there.
+
+  Args:
+    rule: as for `apply`, like hyper, step, slot_names and slot_inits.
+    resources: list of K resource scalars, all different.
+    grads: list of K float32 tensors `[B_k, D_k]`, gradients of the lookup's outputs.
+    plan: variant scalar of the lookup.
+    plan_tables: list of K ints: the tables' numbers in the plan.
+    name: name of the op.
+
+  Raises:
+    ValueError: the lists differ in length.
+  """
+  for what, values in (("grads", grads), ("slot_names", slot_names),
+                       ("slot_inits", slot_inits), ("plan_tables", plan_tables)):
+    if len(values) != len(resources):
+      raise ValueError("apply_pooled to %d tables got %d %s" %
+                       (len(resources), len(values), what))
+  _check_slots(slot_names, slot_inits)
+  return _gen.ev_apply_pooled(
+      resources,
+      grads, [math_ops.cast(h, dtypes.float32) for h in hyper],
+      math_ops.cast(step, dtypes.int64),
+      plan,
+      rule=rule,
+      slot_names=[n for names in slot_names for n in names],
+      slot_inits=[float(i) for inits in slot_inits for i in inits],
+      plan_tables=list(plan_tables),
+      name=name)
+
+
+def _check_slots(slot_names, slot_inits):
+  """Raises unless each slot has an initial value."""
+  for names, inits in zip(slot_names, slot_inits):
+    if len(names) != len(inits):
+      raise ValueError("apply got %d slot names but %d initial values" %
+                       (len(names), len(inits)))
+
+
 ops.NotDifferentiable("EvApply")
+ops.NotDifferentiable("EvApplyPooled")

@@ -140,6 +140,57 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllEqual(2 * counts, frequencies)
       self.assertAllEqual(np.full(len(batch), 7), versions)
 
+  def _pooled(self, tables, ids, **change):
+    _, plan = lookup_sparse_ops.lookup_sparse(
+        [t.handle for t in tables], ids, [[0, len(i)] for i in ids],
+        [1] * len(ids), ["sum"] * len(ids), [t.dim for t in tables])
+    args = dict(rule="SGD", resources=[t.handle for t in tables],
+                grads=[tf.ones([1, t.dim]) for t in tables], hyper=[1.0], step=0,
+                slot_names=[[] for _ in tables], slot_inits=[[] for _ in tables],
+                plan=plan, plan_tables=list(range(len(tables))))
+    args.update(change)
+    return apply_ops.apply_pooled(**args)
+
+  def test_gradients_of_the_outputs_reach_every_occurrence(self):
+    tables = [testing.Table("a", 2), testing.Table("b", 3)]
+    update = self._pooled(tables, [[7, 7, 8], [7]])
+    rows = [gather_ops.gather(t.handle, [7, 8, 9]) for t in tables]
+    with testing.session() as sess:
+      sess.run([t.init for t in tables])
+      sess.run(update)
+      a, b = sess.run(rows)
+      old = [testing.rows_of([7, 8, 9], t.defaults) for t in tables]
+      self.assertAllClose(old[0] - [[2, 2], [1, 1], [0, 0]], a)
+      self.assertAllClose(old[1] - [[1, 1, 1], [0, 0, 0], [0, 0, 0]], b)
+
+  @parameterized.parameters(
+      (dict(grads=[[[1.0, 2.0, 3.0]]]), "gradient of table 0 must have shape"),
+      (dict(grads=[]), "1 tables got 0 grads"),
+      (dict(plan_tables=[]), "1 tables got 0 plan_tables"),
+      (dict(slot_names=[["a"]]), "1 slot names but 0 initial values"),
+  )
+  def test_pooled_wrong_at_construction(self, change, message):
+    with self.assertRaisesRegex(ValueError, message):
+      self._pooled([testing.Table("user", 2)], [[1]], **change)
+
+  @parameterized.parameters(
+      (1, 0, "the gradient must have shape .1,2., got .3,2."),
+      (0, 1, "is not table 1 of the lookup"),
+  )
+  def test_pooled_wrong_at_run_time_changes_nothing(self, is_long, number, message):
+    with tf.Graph().as_default():
+      grad = np.ones([3 if is_long else 1, 2], np.float32)
+      change = dict(grads=[tf.placeholder_with_default(grad, None)],
+                    plan_tables=[number])
+      table = testing.Table("user", 2)
+      update = self._pooled([table], [[1]], **change)
+      keys = handle_ops.shape(table.handle)
+      with testing.session() as sess:
+        sess.run(table.init)
+        with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message):
+          sess.run(update)
+        self.assertAllEqual([0, 2], sess.run(keys))
+
   def test_keys_that_are_not_the_plans_are_found_anew(self):
     tables = [testing.Table("a", 2)]
     grads = self._lookup_and_grads(tables, [[1, 2]])

@@ -118,11 +118,16 @@ def restore_table(resource,
                   slot_inits=(),
                   part=0,
                   num_parts=1,
+                  placement=(),
+                  rank=0,
+                  custom_dim=False,
+                  reset_version=False,
                   name=None):
   """Returns the op that replaces the rows by those of a stock V2 checkpoint.
 
   Reads piece by piece, so that it needs little memory beyond the table. A slot that
-  the checkpoint lacks starts with its initial value.
+  the checkpoint lacks starts with its initial value. An op that fails leaves the table
+  empty and not initialised.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.
@@ -133,13 +138,54 @@ def restore_table(resource,
     slot_inits: list of S floats.
     part: int: keep only keys with floormod(key, 1000) % num_parts == part.
     num_parts: int >= 1; 1 keeps all.
+    placement: list of ints: keep only keys whose entry `floormod(key, length)` is
+      `rank`; empty keeps all.
+    rank: int, this process's number.
+    custom_dim: take rows of another length: cut, or completed by the tail of the key's
+      default row, slots by their initial value.
+    reset_version: versions become 0.
     name: name of the op.
   """
   return _gen.ev_restore(
       resource, prefix, tensor_name=tensor_name, slot_names=list(slot_names),
-      slot_inits=list(slot_inits), part=part, num_parts=num_parts, name=name)
+      slot_inits=list(slot_inits), part=part, num_parts=num_parts,
+      placement=list(placement), rank=rank, custom_dim=custom_dim,
+      reset_version=reset_version, name=name)
+
+
+# One table of `save_tables`.
+#   resource: resource scalar from `handle`.
+#   name: string, what its tensors' names start with.
+#   key_dtype: `tf.int64` or `tf.int32`, what keys are stored as.
+#   slots: dict of slot name -> initial value; missing ones are made.
+SavedTable = collections.namedtuple("SavedTable",
+                                    ["resource", "name", "key_dtype", "slots"])
+
+
+def save_tables(prefix, tables, with_filtered=True, name=None):
+  """Returns the op that writes a stock V2 checkpoint with tables and nothing else.
+
+  Writes piece by piece, so that it needs little memory beyond the tables. Each is
+  frozen while it is written: lookups go on, updates wait. An op that fails leaves no
+  checkpoint of that prefix.
+
+  Args:
+    prefix: string scalar, the checkpoint's prefix.
+    tables: list of `SavedTable`, all initialised and on one device.
+    with_filtered: whether the keys that a filter counts are stored.
+    name: name of the op.
+  """
+  slots = [slot for table in tables for slot in table.slots.items()]
+  return _gen.ev_save(
+      prefix, [table.resource for table in tables],
+      tensor_names=[table.name for table in tables],
+      key_dtypes=[table.key_dtype for table in tables],
+      slot_counts=[len(table.slots) for table in tables],
+      slot_names=[slot for slot, _ in slots],
+      slot_inits=[initial for _, initial in slots], with_filtered=with_filtered,
+      name=name)
 
 
 for _op_type in ("EvDefaultRows", "EvExport", "EvImport", "EvImportFiltered",
-                 "EvRestore"):
+                 "EvRestore", "EvSave"):
   ops.NotDifferentiable(_op_type)

@@ -46,6 +46,8 @@ def handle(shared_name,
            record_frequency=False,
            record_version=False,
            policy=None,
+           storage_path="",
+           memory_bytes=0,
            container="",
            name=None):
   """Creates the handle of a table; running it creates the (empty) table.
@@ -57,10 +59,17 @@ def handle(shared_name,
     shared_name: string: the variable's name; it appears in every error.
     dim: int >= 1, the length of a row.
     key_dtype: `tf.int64` or `tf.int32`.
-    storage: "dram" or "hbm": rows in CPU memory, or in that of the process's GPU.
+    storage: "dram" or "hbm": rows in CPU memory, or in that of the process's GPU;
+      "auto": in the GPU's if the process can use one when the table is initialised;
+      "dram_ssd": in CPU memory those used most, the others in a file;
+      "hbm_dram": in the GPU's memory those used most, the others in CPU memory.
     record_frequency: keep how often each key was trained.
     record_version: keep the global step of each key's last update.
     policy: `Policy`, or None: every key has a row from its first update on, for ever.
+    storage_path: string, with "dram_ssd" the file's directory, which no other table
+      has; in it each rank has a directory of its own.
+    memory_bytes: int, with "dram_ssd" the bytes of the rows in CPU memory, with
+      "hbm_dram" of those in the GPU's.
     container: string, as for a variable.
     name: name of the op.
 
@@ -77,7 +86,8 @@ def handle(shared_name,
   return _gen.ev_handle(
       container=container, shared_name=shared_name, storage=storage, dtype=dtypes.float32,
       shape=[None, dim], key_dtype=key_dtype, record_frequency=record_frequency,
-      record_version=record_version, name=name,
+      record_version=record_version, storage_path=storage_path,
+      memory_bytes=memory_bytes, name=name,
       **(policy or Policy())._asdict())
 
 
@@ -117,6 +127,17 @@ def policy_stats(resource, name=None):
   return _gen.ev_policy_stats(resource, name=name)
 
 
+def tier_stats(resource, name=None):
+  """Returns int64 `[6]`: where the rows of a table are that has two places for them.
+
+  With "dram_ssd" they are the rows in memory, the rows in the file, the file's bytes,
+  and of the session so far the rows used that were in memory, those used that were
+  not, and the bytes written. With "hbm_dram" the same of the GPU's memory and the
+  CPU's. Else zeros.
+  """
+  return _gen.ev_tier_stats(resource, name=name)
+
+
 def evict(resource, step, steps_to_live=0, l2_weight_threshold=-1.0, name=None):
   """Evicts rows by age and by weight; returns int64 scalar, how many.
 
@@ -134,7 +155,7 @@ def evict(resource, step, steps_to_live=0, l2_weight_threshold=-1.0, name=None):
 
 
 for _op_type in ("EvHandle", "EvInitialize", "EvIsInitialized", "EvShape",
-                 "EvStats", "EvPolicyStats", "EvEvict"):
+                 "EvStats", "EvPolicyStats", "EvTierStats", "EvEvict"):
   ops.NotDifferentiable(_op_type)
 
 

@@ -13,6 +13,9 @@ _gen = _lib.load()
 
 _GRAD_OP = "EvLookupSparseGrad"
 
+# What a lookup's gradients are made by.
+_GATED = (_GRAD_OP, "EvLookupSparseWeightGrad")
+
 # Op types whose first input is a plan, whose attribute "tables" numbers tables of it
 # and whose first outputs are the keys of those tables.
 _plan_grad_ops = {_GRAD_OP}
@@ -103,6 +106,40 @@ def plan_of(slices):
   if indices.value_index >= len(tables):
     return None
   return op.inputs[0], int(tables[indices.value_index])
+
+
+def pooled_grad_of(slices):
+  """Returns the gradient of the lookup's output that the slices were made of.
+
+  Args:
+    slices: an IndexedSlices.
+
+  Returns:
+    A tensor `[B, D]`; None unless indices and values are both the outputs of one
+    lookup's gradient, as they came.
+  """
+  indices, values = _ungated(slices.indices), _ungated(slices.values)
+  op = indices.op
+  if op.type != _GRAD_OP or values.op is not op:
+    return None
+  count = len(op.get_attr("tables"))
+  k = indices.value_index
+  if k >= count or values.value_index != count + k:
+    return None
+  return op.inputs[1 + k]
+
+
+def _ungated(tensor):
+  """Returns what `tf.gradients` made to wait for the other gradients of its op.
+
+  An Identity that waits for anything else stays: someone wanted that.
+  """
+  while tensor.op.type == "Identity" and all(
+      gate.type == "NoOp" and gate.control_inputs and
+      all(op.type in _GATED for op in gate.control_inputs)
+      for gate in tensor.op.control_inputs):
+    tensor = tensor.op.inputs[0]
+  return tensor
 
 
 def plan_counts(plan, table, name=None):

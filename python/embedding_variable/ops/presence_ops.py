@@ -23,9 +23,24 @@ def lookup_tier(resource, ids, name=None):
     name: name of the op.
 
   Returns:
-    int32 of the shape of `ids`: 0: in memory; -1: the key has no row.
+    int32 of the shape of `ids`: 0: in memory; 1: in a file, or in CPU memory when others
+    are in the GPU's; -1: the key has no row.
   """
   return _gen.ev_lookup_tier(resource, math_ops.cast(ids, dtypes.int64), name=name)
+
+
+def prefetch(resource, ids, name=None):
+  """Returns the op that brings the rows of ids from a file into memory.
+
+  It changes no row, inserts and counts nothing, and does nothing where all rows are in
+  one memory.
+
+  Args:
+    resource: resource scalar from `handle`; must be initialised.
+    ids: int64 or int32 of any shape.
+    name: name of the op.
+  """
+  return _gen.ev_prefetch(resource, math_ops.cast(ids, dtypes.int64), name=name)
 
 
 def insert_absent(resource, keys, values, name=None):
@@ -82,5 +97,5 @@ def _select_grad(op, grad):
     return None, None, array_ops.identity(grad)
 
 
-for _op_type in ("EvLookupTier", "EvInsertAbsent"):
+for _op_type in ("EvLookupTier", "EvPrefetch", "EvInsertAbsent"):
   ops.NotDifferentiable(_op_type)

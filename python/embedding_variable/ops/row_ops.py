@@ -78,6 +78,22 @@ def write_rows(resource, keys, counts, step, values, slots, slot_names,
       slot_inits=slot_inits, name=name)
 
 
+def read_and_evict(resource, keys, step, name=None):
+  """Reads rows, inserting absent keys; evicts what the capacity has no room for.
+
+  Args:
+    resource: resource scalar from `handle`.
+    keys: int64 `[M]`.
+    step: int64 scalar, becomes the rows' version.
+    name: name of the op.
+
+  Returns:
+    (values, evicted_keys, evicted_values): float32 `[M, D]` as they are before the
+    eviction, int64 `[E]` and float32 `[E, D]`: what this op evicted.
+  """
+  return _gen.ev_read_and_evict(resource, keys, step, name=name)
+
+
 def erase(resource, keys, name=None):
   """Removes keys and their rows; returns int64 scalar, how many were there.
 
@@ -89,5 +105,6 @@ def erase(resource, keys, name=None):
   return _gen.ev_erase(resource, keys, name=name)
 
 
-for _op_type in ("EvUnique", "EvAdmit", "EvReadRows", "EvWriteRows", "EvErase"):
+for _op_type in ("EvUnique", "EvAdmit", "EvReadRows", "EvWriteRows",
+                 "EvReadAndEvict", "EvErase"):
   ops.NotDifferentiable(_op_type)

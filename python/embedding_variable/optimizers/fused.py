@@ -10,7 +10,12 @@ from embedding_variable.ops import apply_ops
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import occurrences
+from embedding_variable.variables import config_pb2
+from embedding_variable.variables import options
 from embedding_variable.variables import variable as ev
+
+_MAYBE_ON_A_DEVICE = (config_pb2.StorageType.HBM, config_pb2.StorageType.HBM_DRAM,
+                      options.AUTO)
 
 
 def update(optimizer, rule, grad, var, **kwargs):
@@ -35,27 +40,51 @@ def update(optimizer, rule, grad, var, **kwargs):
   if rule.step is not None:
     step = rule.step(optimizer, step)
   step = var.version_of_update(step)
+  pooled = _pooled_grads(group, plan)
   counts = None
   if plan is None and var.need_counts():
     found = occurrences.of(grad)
     counts = None if found is None else [found]
-  op = apply_ops.apply(
-      rule.rule_of(optimizer),
-      [v.handle for _, v, _ in group],
-      [math_ops.cast(g.indices, dtypes.int64) for g, _, _ in group],
-      [g.values for g, _, _ in group],
-      rule.hyper(optimizer, var, kwargs),
-      step,
-      slot_names=[[s.column for s in views] for views in slots],
-      slot_inits=[[s.initial for s in views] for views in slots],
-      plan=plan,
-      plan_tables=None if plan is None else [t for _, _, t in group],
-      counts=counts)
+  rule_name = rule.rule_of(optimizer)
+  handles = [v.handle for _, v, _ in group]
+  hyper = rule.hyper(optimizer, var, kwargs)
+  slot_names = [[s.column for s in views] for views in slots]
+  slot_inits = [[s.initial for s in views] for views in slots]
+  plan_tables = None if plan is None else [t for _, _, t in group]
+  if pooled is not None:
+    op = apply_ops.apply_pooled(rule_name, handles, pooled, hyper, step, slot_names,
+                                slot_inits, plan, plan_tables)
+  else:
+    op = apply_ops.apply(
+        rule_name,
+        handles,
+        [math_ops.cast(g.indices, dtypes.int64) for g, _, _ in group],
+        [g.values for g, _, _ in group],
+        hyper,
+        step,
+        slot_names,
+        slot_inits,
+        plan=plan,
+        plan_tables=plan_tables,
+        counts=counts)
   if rule.finish is not None:
     op = rule.finish(optimizer, var, op)
   for _, v, _ in group:
     made[v] = op
   return op
+
+
+def _pooled_grads(group, plan):
+  """Returns the gradients of the lookup's outputs, if the update is to take those.
+
+  That is so where rows may be on a device, which sums them itself, and nothing was
+  done to the sums on their way here.
+  """
+  if plan is None or any(v.storage_type not in _MAYBE_ON_A_DEVICE
+                         for _, v, _ in group):
+    return None
+  pooled = [lookup_sparse_ops.pooled_grad_of(g) for g, _, _ in group]
+  return None if any(p is None for p in pooled) else pooled
 
 
 def _group(scope, grad, var):

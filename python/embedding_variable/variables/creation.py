@@ -262,7 +262,8 @@ class _Table(object):
         collections=kwargs.get("collections"),
         record_frequency=_env_flag("TF_RECORD_FREQ"),
         record_version=_env_flag("TF_RECORD_VERSION"),
-        policy=options.to_policy(self._ev_option))
+        policy=options.to_policy(self._ev_option),
+        **options.tiers_of_rows(kwargs["name"], self._ev_option))
     variable._ev_option = self._ev_option  # pylint: disable=protected-access
     return variable
 

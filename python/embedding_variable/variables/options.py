@@ -9,12 +9,16 @@ two of them. What an option asks for is checked when a variable is created with 
 
 import numbers
 import os
+import re
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.ops import handle_ops
 from embedding_variable.variables import config_pb2
+
+# What a StorageOption says instead of a StorageType: GPU memory if there is one.
+AUTO = "auto"
 
 _GIB = 1024**3
 _TIERS = 4
@@ -24,6 +28,12 @@ _NEEDS_PATH = frozenset([
     config_pb2.StorageType.LEVELDB, config_pb2.StorageType.SSDHASH,
     config_pb2.StorageType.DRAM_LEVELDB, config_pb2.StorageType.DRAM_SSDHASH
 ])
+
+# Hot rows in memory, the others in a file. DeepRec's SSDHASH is the same.
+_DRAM_AND_SSD = frozenset(
+    [config_pb2.StorageType.SSDHASH, config_pb2.StorageType.DRAM_SSDHASH])
+
+_TWO_TIERS = _DRAM_AND_SSD | {config_pb2.StorageType.HBM_DRAM}
 
 _COUNTER_TYPES = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
@@ -138,12 +148,17 @@ class StorageOption(object):
   """Where rows live.
 
   Args:
-    storage_type: number of `config_pb2.StorageType`, or None for DEFAULT.
-    storage_path: directory of the tiers that are files; it is created.
+    storage_type: number of `config_pb2.StorageType`, or None for DEFAULT. Or the string
+      "auto": HBM if the process can use a GPU when the variable is initialised, else
+      DRAM; the log says which.
+    storage_path: directory of the tiers that are files, of one variable; it is
+      created.
     storage_size: list of at most four ints, bytes of each tier; missing ones are
-      1 GiB. The list is copied.
+      1 GiB. Only the first bounds anything, and only where there are two tiers:
+      with DRAM_SSDHASH rows in memory, with HBM_DRAM rows in GPU memory. The list is
+      copied.
     cache_strategy: number of `config_pb2.CacheStrategy`: which rows go when a
-      capacity is reached.
+      capacity is reached, and which go to a slower tier.
     layout: accepted for compatibility.
     max_capacity: int >= 1, rows that the table holds at most; None: no bound.
     max_capacity_bytes: int >= 1, bytes of rows, slots and index that it holds at
@@ -234,10 +249,38 @@ class EmbeddingVariableOption(object):
 
 
 def storage_of_rows(option):
-  """Returns "dram" or "hbm": where the rows of a variable with this option are."""
+  """Returns where the rows of a variable with this option are, as `handle_ops.handle`
+  names it."""
   if option.storage_option.storage_type == config_pb2.StorageType.HBM:
     return "hbm"
+  if option.storage_option.storage_type == AUTO:
+    return AUTO
+  if option.storage_option.storage_type in _DRAM_AND_SSD:
+    return "dram_ssd"
+  if option.storage_option.storage_type == config_pb2.StorageType.HBM_DRAM:
+    return "hbm_dram"
   return "dram"
+
+
+def tiers_of_rows(name, option):
+  """Returns arguments of `handle_ops.handle`: storage_path and memory_bytes, if there
+  are tiers.
+
+  Args:
+    name: string, the variable's full name; each part of a partitioned one has a
+      directory of its own.
+    option: a checked `EmbeddingVariableOption`.
+  """
+  storage = option.storage_option
+  if storage.storage_type == config_pb2.StorageType.HBM_DRAM:
+    return dict(memory_bytes=int(storage.storage_size[0]))
+  if storage.storage_type not in _DRAM_AND_SSD:
+    return {}
+  part = re.search(r"/(part_\d+)$", name)
+  path = os.path.abspath(storage.storage_path)
+  return dict(
+      storage_path=os.path.join(path, part.group(1)) if part else path,
+      memory_bytes=int(storage.storage_size[0]))
 
 
 def _unsupported(name, option, value):
@@ -280,12 +323,6 @@ def check_supported(name, option):
         "embedding variable '%s': steps_to_live must be an integer of at least 0, "
         "got %r" % (name, evict.steps_to_live))
   _check_storage(name, option.storage_option)
-  policy = to_policy(option)
-  if storage_of_rows(option) == "hbm" and (
-      policy.filter != "none" or policy.max_rows or policy.max_bytes or
-      policy.l2_weight_threshold > 0):
-    _unsupported(name, "filters, capacities and L2WeightEvict for rows in GPU memory",
-                 policy)
   ckpt = option.ckpt
   if ckpt is not None and (ckpt.ckpt_to_load_from or ckpt.tensor_name_in_ckpt or
                            ckpt.always_load_from_specific_ckpt or
@@ -348,8 +385,16 @@ def _check_storage(name, storage):
         "embedding variable '%s': storage_option must be a StorageOption, got %r" %
         (name, storage))
   storage_type = storage.storage_type
-  if storage_type in (None, config_pb2.StorageType.DEFAULT,
+  if storage_type in (None, AUTO, config_pb2.StorageType.DEFAULT,
                       config_pb2.StorageType.DRAM, config_pb2.StorageType.HBM):
+    return
+  if storage_type in _TWO_TIERS:
+    if not _is_int(storage.storage_size[0], 1):
+      raise ValueError(
+          "embedding variable '%s': storage_size[0], the bytes of rows in %smemory, "
+          "must be an integer of at least 1, got %r" %
+          (name, "" if storage_type in _DRAM_AND_SSD else "GPU ",
+           storage.storage_size[0]))
     return
   if storage_type not in config_pb2.StorageType.values():
     raise ValueError(

@@ -80,17 +80,57 @@ class OptionsTest(parameterized.TestCase):
     with self.assertRaisesRegex(error, message):
       make()
 
+  def test_storage_of_rows(self):
+    for storage_type, storage in ((None, "dram"), (1, "dram"), (6, "hbm"),
+                                  ("auto", "auto")):
+      option = options.EmbeddingVariableOption(
+          storage_option=options.StorageOption(storage_type))
+      options.check_supported("v", option)
+      self.assertEqual(options.storage_of_rows(option), storage)
+      v = tf.get_embedding_variable("v%s" % storage_type, 2, ev_option=option)
+      self.assertEqual(v.storage_type,
+                       {"dram": 1, "hbm": 6}.get(storage, storage))
+
+  def test_rows_in_files(self):
+    path = self.create_tempdir().full_path
+    for storage_type in (4, 12):
+      option = options.EmbeddingVariableOption(
+          storage_option=options.StorageOption(storage_type, path, [4096]))
+      options.check_supported("v", option)
+      self.assertEqual(options.storage_of_rows(option), "dram_ssd")
+      self.assertEqual(options.tiers_of_rows("a/v", option),
+                       dict(storage_path=path, memory_bytes=4096))
+      self.assertEqual(options.tiers_of_rows("a/v/part_3", option)["storage_path"],
+                       os.path.join(path, "part_3"))
+      v = tf.get_embedding_variable("v%s" % storage_type, 2, ev_option=option)
+      self.assertEqual(v.storage_type, 12)
+    self.assertEqual(
+        options.tiers_of_rows("v", options.EmbeddingVariableOption()), {})
+    option.storage_option.storage_size[0] = 0
+    with self.assertRaisesRegex(ValueError, "'v': storage_size"):
+      options.check_supported("v", option)
+
+  def test_rows_in_two_memories(self):
+    option = options.EmbeddingVariableOption(
+        storage_option=options.StorageOption(13, storage_size=[4096, 1 << 40]))
+    options.check_supported("v", option)
+    self.assertEqual(options.storage_of_rows(option), "hbm_dram")
+    self.assertEqual(options.tiers_of_rows("v", option), dict(memory_bytes=4096))
+    v = tf.get_embedding_variable("v", 2, ev_option=option)
+    self.assertEqual(v.storage_type, 13)
+    self.assertEqual(v.handle.op.get_attr("memory_bytes"), 4096)
+    option.storage_option.storage_size[0] = 1.5
+    with self.assertRaisesRegex(
+        ValueError, "'v': storage_size.0., the bytes of rows in GPU memory.*1.5"):
+      options.check_supported("v", option)
+
   def test_storage_path_is_created(self):
     path = os.path.join(self.create_tempdir().full_path, "a", "b")
     tf.StorageOption(storage_type=12, storage_path=path)
     self.assertTrue(os.path.isdir(path))
 
   @parameterized.parameters(
-      (dict(storage_option=options.StorageOption(13)), "HBM_DRAM"),
-      (dict(storage_option=options.StorageOption(6),
-            filter_option=options.CounterFilter(2)), "filters.*GPU memory"),
-      (dict(storage_option=options.StorageOption(6, max_capacity=9)),
-       "capacities.*GPU memory"),
+      (dict(storage_option=options.StorageOption(102)), "HBM_DRAM_SSDHASH"),
       (dict(ckpt=options.CheckpointOption("/somewhere")), "CheckpointOption"),
   )
   def test_what_is_not_there_is_named(self, kwargs, message):
@@ -120,6 +160,12 @@ class OptionsTest(parameterized.TestCase):
       (dict(filter_option=options.CBFFilter(2, 10, .1, tf.uint16)),
        dict(filter="bloom", filter_freq=2, max_element_size=10,
             false_positive_probability=.1, counter_bits=16)),
+      # Rows in GPU memory have the same policies.
+      (dict(storage_option=options.StorageOption(6, max_capacity=9),
+            filter_option=options.CounterFilter(2),
+            evict_option=options.L2WeightEvict(.5)),
+       dict(filter="counter", filter_freq=2, max_rows=9,
+            l2_weight_threshold=.5)),
       # As DeepRec: without a size there is nothing but exact counting.
       (dict(filter_option=options.CBFFilter(2)),
        dict(filter="counter", filter_freq=2)),

@@ -100,6 +100,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                default_rows,
                key_dtype=dtypes.int64,
                storage="dram",
+               storage_path="",
+               memory_bytes=0,
                trainable=True,
                collections=None,  # pylint: disable=redefined-outer-name
                record_frequency=False,
@@ -112,7 +114,10 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       dim: int >= 1, length of a row.
       default_rows: function without arguments that returns float32 `[R, dim]`.
       key_dtype: `tf.int64` or `tf.int32`.
-      storage: "dram" or "hbm": where the rows are.
+      storage: "dram", "hbm", "auto", "dram_ssd" or "hbm_dram": where the rows are
+        (`handle_ops.handle`), and so storage_path, memory_bytes.
+      storage_path: string.
+      memory_bytes: int.
       trainable: bool.
       collections: list of collection keys, or None for GLOBAL_VARIABLES.
       record_frequency: bool. A filter and a capacity kept by frequency need it and
@@ -153,7 +158,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           handle = handle_ops.handle(
               handle_name, dim, key_dtype=key_dtype, storage=storage,
               record_frequency=record_frequency, record_version=record_version,
-              policy=policy, name=scope)
+              policy=policy, storage_path=storage_path, memory_bytes=memory_bytes,
+              name=scope)
         if initial_value.op._get_control_flow_context() is not None:  # pylint: disable=protected-access
           raise ValueError(
               "embedding variable '%s': the initializer is a tensor from inside "
@@ -246,7 +252,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     for op in self._handle.consumers():
       if op.type in ("EvReadRows", "EvWriteRows"):
         first, count = 0, None
-      elif op.type == "EvApply":
+      elif op.type in ("EvApply", "EvApplyPooled"):
         tables = list(op.inputs)[:op.get_attr("num_tables")]
         per_table = len(op.get_attr("slot_names")) // len(tables)
         first = [t is self._handle for t in tables].index(True) * per_table
@@ -392,6 +398,25 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     with ops.device(self._handle.device):
       return handle_ops.policy_stats(self._handle)
 
+  def tier_stats(self):
+    """Returns int64 `[6]`: rows in the faster place, in the slower one, and more
+    (`handle_ops.tier_stats`)."""
+    with ops.device(self._handle.device):
+      return handle_ops.tier_stats(self._handle)
+
+  def prefetch(self, ids):
+    """Returns the op that brings the rows of ids from the SSD into memory, or from
+    CPU memory into the GPU's.
+
+    Run it beside a training step, for the ids of the next one. It changes no row,
+    inserts and counts nothing.
+
+    Args:
+      ids: int32 or int64 of any shape.
+    """
+    with ops.device(self._handle.device):
+      return presence_ops.prefetch(self._handle, self.convert_ids(ids))
+
   def convert_ids(self, ids):
     """Returns `ids` as an int32 or int64 tensor.
 
@@ -474,7 +499,13 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   @property
   def storage_type(self):
-    return config_pb2.StorageType.DRAM
+    """Number of `config_pb2.StorageType`: DRAM, HBM, DRAM_SSDHASH or HBM_DRAM; "auto" when it is
+    decided as the variable is initialised."""
+    storage = compat.as_str(self._handle.op.get_attr("storage"))
+    return {"dram": config_pb2.StorageType.DRAM,
+            "dram_ssd": config_pb2.StorageType.DRAM_SSDHASH,
+            "hbm_dram": config_pb2.StorageType.HBM_DRAM,
+            "hbm": config_pb2.StorageType.HBM}.get(storage, storage)
 
   @property
   def block_num(self):

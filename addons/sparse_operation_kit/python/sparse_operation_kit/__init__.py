@@ -13,6 +13,7 @@ import sys
 
 import embedding_variable
 
+from sparse_operation_kit import checkpoint_job
 from sparse_operation_kit.communication import set_comm_tool
 from sparse_operation_kit.dense_lookup import all2all_dense_embedding
 from sparse_operation_kit.distributed_optimizer import DistributedOptimizer
@@ -32,12 +33,14 @@ from sparse_operation_kit.optimizers import SGD
 from sparse_operation_kit.rows import assign
 from sparse_operation_kit.rows import export
 from sparse_operation_kit.rows import sparse_read_and_evict
+from sparse_operation_kit.saver_hook import CheckpointSaverHook
 from sparse_operation_kit.static_variable import DistributedVariable
 from sparse_operation_kit.static_variable import LocalizedVariable
 from sparse_operation_kit.static_variable import Variable
 from sparse_operation_kit.variables import filter_variables
 
 embedding_variable.install()
+checkpoint_job.register()
 
 # Scripts written when this interface was new import it from `experiment`.
 experiment = sys.modules[__name__]
@@ -45,6 +48,7 @@ sys.modules[__name__ + ".experiment"] = experiment
 
 __all__ = [
     "All2AllDenseEmbedding",
+    "CheckpointSaverHook",
     "DistributedEmbedding",
     "DistributedOptimizer",
     "DistributedVariable",

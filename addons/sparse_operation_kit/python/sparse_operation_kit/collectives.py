@@ -15,6 +15,9 @@ import tensorflow as tf
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings
 
+# How long a rank waits before it says that it does.
+_PATIENCE_SECONDS = 10.
+
 _lock = threading.Lock()
 _channels = {}
 
@@ -114,7 +117,14 @@ class Channel(object):
     thread.daemon = True
     thread.start()
     limit = settings.exchange_timeout()
-    thread.join(limit or None)
+    if not limit or limit > _PATIENCE_SECONDS:
+      thread.join(_PATIENCE_SECONDS)
+      if thread.is_alive():
+        tf.compat.v1.logging.warning(
+            "sok: %s: rank %d waits for the other ranks. Every rank must make the same "
+            "call%s.", self._name, communication.rank(),
+            "; all fail if one has not after %g s" % limit if limit else "")
+    thread.join(max(0., limit - _PATIENCE_SECONDS) if limit else None)
     if thread.is_alive():
       # The other ranks may wait as well: end it for all of them.
       communication.horovod().shutdown()

@@ -107,7 +107,7 @@ class DumpLoadTest(parameterized.TestCase):
 
   def test_key_types(self):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-      small = sok.DynamicVariable(1, var_type="hbm", key_type=tf.int32, name="small")
+      small = sok.DynamicVariable(1, var_type="auto", key_type=tf.int32, name="small")
       local = sok.Variable(_VALUE, mode="localized:0", name="local")
       session.run(tf.compat.v1.global_variables_initializer())
       session.run(sok.assign(small, [-3, 7], [[1.], [2.]]))
@@ -306,7 +306,7 @@ class IncrementalDumpTest(absltest.TestCase):
   def test_refuses(self):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       v = sok.DynamicVariable(1, name="v")
-      other = sok.DynamicVariable(1, var_type="hbm", name="other")
+      other = sok.DynamicVariable(1, var_type="auto", name="other")
       with self.assertRaisesRegex(TypeError, "hybrid.*other"):
         sok.incremental_model_dump([other], self._now(), session)
       with self.assertRaisesRegex(TypeError, "datetime"):

@@ -10,16 +10,22 @@ from tensorflow.python.ops import init_ops
 from tensorflow.python.ops import init_ops_v2
 from tensorflow.python.platform import tf_logging as logging
 
+from embedding_variable.ops import handle_ops
+
 HBM = "hbm"
 HYBRID = "hybrid"
+# GPU memory if the process can use a GPU, else CPU memory; otherwise as "hbm".
+AUTO = "auto"
 
 # Initializers of which every row is the same.
 CONSTANTS = (init_ops.Zeros, init_ops.Ones, init_ops.Constant, init_ops_v2.Zeros,
              init_ops_v2.Ones, init_ops_v2.Constant)
 
-_STRATEGIES = ("kLru", "kLfu", "kEpochLru", "kEpochLfu", "kCustomized")
+_STRATEGIES = {"kLru": "LRU", "kEpochLru": "LRU", "kLfu": "LFU", "kEpochLfu": "LFU"}
 
-_KEY_TYPES = {HBM: (dtypes.int64, dtypes.int32), HYBRID: (dtypes.int64,)}
+_BACKENDS = (HBM, HYBRID, AUTO)
+_KEY_TYPES = (dtypes.int64, dtypes.int32)
+_STORAGE = {HBM: "hbm", HYBRID: "dram", AUTO: "auto"}
 
 # One way to check a keyword argument: a predicate, what it accepts, in words.
 _Check = collections.namedtuple("_Check", ["accepts", "words"])
@@ -47,12 +53,12 @@ _KEYWORDS = {
     "device_id": _Check(_is_int, "an integer"),
     "io_by_cpu": _Check(lambda v: isinstance(v, (bool, numbers.Integral)), "a bool"),
     "evict_strategy": _Check(lambda v: v in _STRATEGIES,
-                             "one of " + ", ".join(_STRATEGIES)),
+                             "one of " + ", ".join(sorted(_STRATEGIES))),
     "filter_ratio": _Check(lambda v: _is_number(v) and 0 <= v <= 1,
                            "a number in [0, 1]"),
 }
 
-# What describes the memory of one kind of GPU table, and nothing of a table here.
+# What describes the layout of one kind of GPU table, and nothing of a table here.
 _LAYOUT = frozenset(["max_hbm_for_vectors", "max_load_factor", "max_bucket_size",
                      "block_size", "device_id", "io_by_cpu"])
 
@@ -62,26 +68,22 @@ def check_backend(name, var_type, key_type, dtype):
 
   Args:
     name: the variable's name, for messages.
-    var_type: "hbm", "hybrid", or None: "hybrid".
+    var_type: "hbm", "hybrid", "auto", or None: "hybrid".
     key_type: `tf.int64` or `tf.int32`, or None: `tf.int64`.
     dtype: `tf.float32` or None.
 
   Raises:
     ValueError: another var_type or key type.
-    NotImplementedError: "hybrid" with int32 keys, or values that are not float32.
+    NotImplementedError: values that are not float32.
   """
   backend = HYBRID if var_type is None else var_type
-  if backend not in _KEY_TYPES:
-    raise ValueError("sok.DynamicVariable '%s': var_type must be 'hbm' or 'hybrid', "
-                     "got %r" % (name, var_type))
+  if backend not in _BACKENDS:
+    raise ValueError("sok.DynamicVariable '%s': var_type must be 'hbm', 'hybrid' or "
+                     "'auto', got %r" % (name, var_type))
   key_type = dtypes.as_dtype(dtypes.int64 if key_type is None else key_type)
-  if key_type not in _KEY_TYPES[HBM]:
+  if key_type not in _KEY_TYPES:
     raise ValueError("sok.DynamicVariable '%s': key_type must be int64 or int32, got %s"
                      % (name, key_type.name))
-  if key_type not in _KEY_TYPES[backend]:
-    raise NotImplementedError(
-        "sok.DynamicVariable '%s': keys of var_type 'hybrid' (the default) are int64, "
-        "got %s; var_type='hbm' takes it" % (name, key_type.name))
   dtype = dtypes.as_dtype(dtypes.float32 if dtype is None else dtype)
   if dtype != dtypes.float32:
     raise NotImplementedError("sok.DynamicVariable '%s': dtype must be float32, got %s" %
@@ -100,7 +102,6 @@ def check_keywords(name, backend, keywords):
   Raises:
     TypeError: an argument that there is not.
     ValueError: a value that it cannot have, or capacities that contradict each other.
-    NotImplementedError: max_capacity.
   """
   for key in sorted(keywords):
     if key not in _KEYWORDS:
@@ -110,17 +111,34 @@ def check_keywords(name, backend, keywords):
     if not check.accepts(value):
       raise ValueError("sok.DynamicVariable '%s': %s must be %s, got %r" %
                        (name, key, check.words, value))
-  if "max_capacity" in keywords:
-    raise NotImplementedError(
-        "sok.DynamicVariable '%s': this version does not have max_capacity (got %r); "
-        "a table grows as keys arrive. Leave it out" % (name, keywords["max_capacity"]))
-  if backend == HBM and "filter_ratio" in keywords:
-    raise ValueError("sok.DynamicVariable '%s': filter_ratio is for var_type 'hybrid', "
-                     "got var_type 'hbm'" % name)
+  if backend != HYBRID:
+    for key in ("filter_ratio", "max_capacity"):
+      if key in keywords:
+        raise ValueError("sok.DynamicVariable '%s': %s is for var_type 'hybrid', got "
+                         "var_type '%s'" % (name, key, backend))
+  most = keywords.get("max_capacity")
+  if most is not None and keywords.get("init_capacity", 0) > most:
+    raise ValueError("sok.DynamicVariable '%s': init_capacity %d is more than "
+                     "max_capacity %d" % (name, keywords["init_capacity"], most))
+  if most is None and "evict_strategy" in keywords:
+    logging.info("sok.DynamicVariable '%s': evict_strategy has no meaning without "
+                 "max_capacity: nothing is evicted", name)
   idle = sorted(_LAYOUT.intersection(keywords))
   if idle:
-    logging.info("sok.DynamicVariable '%s': %s describe a table in GPU memory; this one "
-                 "is in CPU memory", name, ", ".join(idle))
+    logging.info("sok.DynamicVariable '%s': %s describe a table of another layout and "
+                 "change nothing", name, ", ".join(idle))
+
+
+def storage_of(backend):
+  """Returns where the rows of a backend are, as `handle_ops.handle` names it."""
+  return _STORAGE[backend]
+
+
+def policy_of(keywords):
+  """Returns the `handle_ops.Policy` that checked keyword arguments ask for."""
+  strategy = _STRATEGIES[keywords.get("evict_strategy", "kLru")]
+  return handle_ops.Policy(max_rows=keywords.get("max_capacity", 0),
+                           cache_strategy=strategy)
 
 
 def initializer_of(name, backend, text):
@@ -128,7 +146,7 @@ def initializer_of(name, backend, text):
 
   Args:
     name: the variable's name, for messages.
-    backend: "hbm" or "hybrid"; "random" means another distribution in each.
+    backend: "hbm", "auto" or "hybrid"; "random" means another distribution there.
     text: string, or None for "".
 
   Raises:
@@ -139,7 +157,7 @@ def initializer_of(name, backend, text):
     return init_ops.ones_initializer()
   if text == "zeros":
     return init_ops.zeros_initializer()
-  if backend == HBM and text == "random":
+  if backend != HYBRID and text == "random":
     return init_ops.random_uniform_initializer(-.05, .05)
   if backend == HYBRID and text in ("random", "normal"):
     return init_ops.random_normal_initializer()

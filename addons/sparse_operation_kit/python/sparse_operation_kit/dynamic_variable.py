@@ -45,31 +45,35 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
     Args:
       dimension: int >= 1, length of a row.
       initializer: what rows start with. A string: "random" (or ""; uniform in
-        (-0.05, 0.05) for "hbm", standard normal for "hybrid"), "ones", "zeros", a
+        (-0.05, 0.05) for "hbm" and "auto", standard normal for "hybrid"), "ones", "zeros", a
         number such as "0.5", and for "hybrid" also "normal" and "uniform" (in [0, 1)).
         Or a number, or an initializer such as `tf.glorot_uniform_initializer()`. None:
         "random". Random rows are drawn once, 4096 of them; key k starts with row
         floormod(k, 4096).
-      var_type: "hbm" or "hybrid" (None: "hybrid"). Tables are in CPU memory, whichever
-        it is; it chooses the meaning of "random", and "hybrid" notes when each row
-        changed (`sok.incremental_model_dump`) and can filter rare keys.
+      var_type: "hbm": rows are in the memory of this process's GPU, and initializing
+        the table without one is an error. "hybrid" (or None): rows are in CPU memory,
+        may have a max_capacity, and note when they changed
+        (`sok.incremental_model_dump`); rare keys can be filtered. "auto": as "hbm" if
+        the process can use a GPU, else in CPU memory; the log says which.
       name: string; None: `sok_dynamic_Variable_<n>`.
       constraint: must be None.
       trainable: bool.
-      key_type: `tf.int64`, or with "hbm" `tf.int32`; None: int64.
+      key_type: `tf.int64` or `tf.int32`; None: int64.
       dtype: `tf.float32` or None.
       mode: None or "distributed": key k on rank floormod(k, number of ranks);
         "localized:<k>": all on rank k.
-      **kwargs: init_capacity, filter_ratio, evict_strategy and those of a GPU table's
-        memory (max_hbm_for_vectors, max_load_factor, max_bucket_size, block_size,
-        device_id, io_by_cpu), which change nothing here. max_capacity is not in this
-        version.
+      **kwargs: for "hybrid" max_capacity, the rows that the table holds at most on
+        each rank (without it there is no bound), evict_strategy, which go then: "kLru"
+        (or "kEpochLru"; those that changed longest ago, to the second) or "kLfu" (or
+        "kEpochLfu"; those updated least often), and filter_ratio.
+        init_capacity, max_hbm_for_vectors, max_load_factor, max_bucket_size,
+        block_size, device_id and io_by_cpu are checked and change nothing: tables grow
+        as they must.
 
     Raises:
       TypeError: an unknown argument, or an initializer of another kind.
       ValueError: a value that an argument cannot have.
-      NotImplementedError: "hybrid" with int32 keys, a dtype that is not float32,
-        max_capacity.
+      NotImplementedError: a dtype that is not float32.
       RuntimeError: a mode that there is not.
     """
     name = name or modes.default_name("sok_dynamic_Variable")
@@ -87,8 +91,9 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
     dimension = int(dimension)
     super(DynamicVariable, self).__init__(
         name, dimension, lambda: _default_rows(name, initializer, dimension),
-        key_dtype=key_type, trainable=trainable,
-        record_version=backend == dynamic_config.HYBRID)
+        key_dtype=key_type, storage=dynamic_config.storage_of(backend),
+        trainable=trainable, record_version=backend == dynamic_config.HYBRID,
+        policy=dynamic_config.policy_of(kwargs))
     self.target_gpu = target
     self._mode = mode
     self._backend = backend
@@ -123,7 +128,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
 
   @property
   def backend_type(self):
-    """"hbm" or "hybrid"."""
+    """"hbm", "hybrid" or "auto"."""
     return self._backend
 
   @property

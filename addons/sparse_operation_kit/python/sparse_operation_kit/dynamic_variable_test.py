@@ -27,12 +27,12 @@ class DynamicVariableTest(parameterized.TestCase):
 
   def test_properties(self):
     v = sok.DynamicVariable(dimension=3)
-    w = sok.DynamicVariable(5, "0.5", "hbm", key_type=tf.int32, mode="localized:0",
+    w = sok.DynamicVariable(5, "0.5", "auto", key_type=tf.int32, mode="localized:0",
                             init_capacity=1024, trainable=False)
     self.assertEqual([v.name, w.name],
                      ["sok_dynamic_Variable_0:0", "sok_dynamic_Variable_1:0"])
     self.assertEqual([v.dimension, w.dimension], [3, 5])
-    self.assertEqual([v.backend_type, w.backend_type], ["hybrid", "hbm"])
+    self.assertEqual([v.backend_type, w.backend_type], ["hybrid", "auto"])
     self.assertEqual([v.key_type, w.key_type], [tf.int64, tf.int32])
     self.assertEqual([v.target_gpu, w.target_gpu], [-1, 0])
     self.assertEqual([v.mode, w.mode], [None, "localized:0"])
@@ -50,7 +50,7 @@ class DynamicVariableTest(parameterized.TestCase):
       self.assertEqual(sok.DynamicVariable(dimension=1).name, "sok_dynamic_Variable_0:0")
 
   @parameterized.parameters(
-      ("hbm", None, -.05, .05), ("hbm", "", -.05, .05), ("hbm", "random", -.05, .05),
+      ("auto", None, -.05, .05), ("auto", "", -.05, .05), ("auto", "random", -.05, .05),
       ("hybrid", "uniform", 0., 1.))
   def test_uniform_initializers(self, var_type, text, low, high):
     v = sok.DynamicVariable(8, text, var_type)
@@ -69,7 +69,7 @@ class DynamicVariableTest(parameterized.TestCase):
       (tf.constant_initializer(7.), 7.), (tf.keras.initializers.Ones(), 1.),
       (tf.zeros_initializer, 0.))
   def test_constant_initializers(self, initializer, value):
-    for var_type in ("hbm", "hybrid"):
+    for var_type in ("auto", "hybrid"):
       v = sok.DynamicVariable(2, initializer, var_type)
       np.testing.assert_allclose(
           self._session().run(tf.nn.embedding_lookup(v, [5, -5])), np.full([2, 2], value))
@@ -79,7 +79,6 @@ class DynamicVariableTest(parameterized.TestCase):
       (ValueError, "dimension", dict(dimension="8")),
       (ValueError, "var_type", dict(var_type="ssd")),
       (ValueError, "key_type", dict(key_type=tf.float32)),
-      (NotImplementedError, "int64", dict(key_type=tf.int32)),
       (NotImplementedError, "float32", dict(dtype=tf.float64)),
       (ValueError, "constraint", dict(constraint=tf.identity)),
       (RuntimeError, "localized", dict(mode="localised:0")),
@@ -88,10 +87,13 @@ class DynamicVariableTest(parameterized.TestCase):
       (TypeError, "unknown argument capacity", dict(capacity=5)),
       (ValueError, "init_capacity must be a positive integer", dict(init_capacity=0)),
       (ValueError, "max_load_factor", dict(max_load_factor=1.5)),
-      (ValueError, "evict_strategy must be one of kLru", dict(evict_strategy="lru")),
+      (ValueError, "evict_strategy must be one of kEpochLfu", dict(evict_strategy="lru")),
       (ValueError, "filter_ratio", dict(filter_ratio=2.)),
       (ValueError, "filter_ratio is for", dict(filter_ratio=.5, var_type="hbm")),
-      (NotImplementedError, "max_capacity", dict(max_capacity=1024)),
+      (ValueError, "max_capacity must be a positive", dict(max_capacity=-1)),
+      (ValueError, "max_capacity is for", dict(max_capacity=8, var_type="hbm")),
+      (ValueError, "init_capacity 9 is more than max_capacity 8",
+       dict(max_capacity=8, init_capacity=9)),
       (ValueError, "one of random, ones, zeros, normal, uniform, or a number",
        dict(initializer="he")),
       (ValueError, "or a number, got 'normal'",
@@ -107,9 +109,55 @@ class DynamicVariableTest(parameterized.TestCase):
     v = sok.DynamicVariable(
         4, init_capacity=1024, max_hbm_for_vectors=.5, max_load_factor=.6,
         max_bucket_size=64, block_size=256, device_id=0, io_by_cpu=True,
-        evict_strategy="kLfu", filter_ratio=.25)
+        evict_strategy="kLfu", filter_ratio=.25, max_capacity=2048)
     self.assertEqual(v.filter_ratio, .25)
-    self.assertLen(v.config_dict, 9)
+    self.assertLen(v.config_dict, 10)
+
+  def test_keys_of_32_bits(self):
+    v = sok.DynamicVariable(1, "0", key_type=tf.int32)
+    session = self._session()
+    session.run(sok.assign(v, tf.constant([-7], tf.int32), [[2.]]))
+    keys, values = session.run(sok.export(v))
+    self.assertEqual([keys.dtype, keys.tolist(), values.tolist()], [np.int32, [-7], [[2.]]])
+
+  def test_gpu_memory_without_a_gpu(self):
+    v = sok.DynamicVariable(2, var_type="hbm", name="here")
+    with tf.compat.v1.Session() as session:
+      try:
+        session.run(v.initializer)
+      except tf.errors.FailedPreconditionError as error:
+        self.assertIn("'here'", error.message)
+        self.assertRegex(error.message, "GPU|driver")
+        return
+      self.assertEqual(v.storage_type, 6)  # The machine has one: HBM.
+
+  @parameterized.parameters("kLru", "kEpochLru", None)
+  def test_max_capacity_keeps_what_changed_last(self, strategy):
+    kwargs = {} if strategy is None else dict(evict_strategy=strategy)
+    v = sok.DynamicVariable(1, "0", max_capacity=3, name="v", **kwargs)
+    ids = tf.compat.v1.placeholder(tf.int64, [None])
+    write = sok.assign(v, ids, tf.ones([tf.size(ids), 1]))
+    session = self._session()
+    now = [1000]
+    # The rows' stamps are seconds: without a clock of its own the test would wait.
+    v.version_of_update = lambda step: tf.compat.v1.py_func(
+        lambda: np.int64(now[0]), [], tf.int64)
+    write = sok.assign(v, ids, tf.ones([tf.size(ids), 1]))
+    for keys in ([1, 2], [3], [1], [4]):
+      now[0] += 1
+      session.run(write, {ids: keys})
+    self.assertEqual(session.run(v.indices).tolist(), [1, 3, 4])
+    self.assertEqual(session.run(v.evicted_count()), 1)
+
+  def test_max_capacity_keeps_what_is_trained_often(self):
+    v = sok.DynamicVariable(1, "0", max_capacity=2, evict_strategy="kLfu")
+    ids = tf.compat.v1.placeholder(tf.int64, [None])
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(v, ids))
+    train = tf.compat.v1.train.GradientDescentOptimizer(1.).minimize(loss)
+    session = self._session()
+    for keys in ([8, 8, 8], [-8, -8], [5, 5, 5, 5]):
+      session.run(train, {ids: keys})
+    self.assertEqual(session.run(v.indices).tolist(), [5, 8])
 
   def test_trains_as_an_embedding_variable_does(self):
     v = sok.DynamicVariable(2, "ones", name="v")
@@ -190,9 +238,21 @@ class DynamicVariableTest(parameterized.TestCase):
     np.testing.assert_array_equal(rows, [[3, 3], [4, 5]])
     self.assertEqual([keys.shape, values.shape], [(0,), (0, 2)])
     np.testing.assert_array_equal(session.run(v.indices), [1, 6])
-    for other in (sok.DynamicVariable(2, var_type="hbm"), sok.Variable(np.ones([2, 2]))):
+    for other in (sok.DynamicVariable(2, var_type="auto"), sok.Variable(np.ones([2, 2]))):
       with self.assertRaisesRegex(TypeError, "hybrid"):
         sok.sparse_read_and_evict(other, [1])
+
+  def test_sparse_read_and_evict_with_a_capacity(self):
+    v = sok.DynamicVariable(2, "3", max_capacity=2, evict_strategy="kLfu")
+    session = self._session()
+    session.run(sok.assign(v, [1, 2], [[4., 5.], [6., 7.]]))
+    session.run(sok.assign(v, [2], [[6., 8.]]))
+    outputs = sok.sparse_read_and_evict(v, [6, 6, 6])
+    self.assertEqual([o.shape.as_list() for o in outputs], [[3, 2], [None], [None, 2]])
+    rows, keys, values = session.run(outputs)
+    np.testing.assert_array_equal(rows, [[3, 3]] * 3)
+    self.assertEqual([keys.tolist(), values.tolist()], [[1], [[4, 5]]])
+    np.testing.assert_array_equal(session.run(v.indices), [2, 6])
 
   def test_saver(self):
     v = sok.DynamicVariable(2, "random", name="scope/v")

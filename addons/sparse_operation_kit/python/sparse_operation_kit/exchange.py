@@ -6,9 +6,10 @@ Each rank sends every distinct key of its batch once to the rank that owns it, g
 row back and pools locally; on the way back, one summed gradient per distinct key. For
 all tables of a call together that is two all-to-alls forward and one backward.
 
-Horovod matches collectives by name, and TensorFlow may fold, merge or reorder ops that
-have no state. So every tensor handed to Horovod comes straight out of a stateful op, and
-every collective has an explicit name that begins with the name of the call. Calls are
+Horovod carries them, or a carrier of our own (carriers.py). Both match collectives by
+name, and TensorFlow may fold, merge or reorder ops that have no state, which Horovod's
+are. So every tensor handed on comes straight out of a stateful op, and every collective
+has an explicit name that begins with the name of the call. Calls are
 numbered by the graph, so ranks that build the same graph agree on the names.
 """
 
@@ -77,6 +78,31 @@ def ranks_of(variable, num_ranks):
       (variable.name, num_ranks, target))
 
 
+def ranks_asked(variable):
+  """Returns the list of ranks that the lookups built so far ask for a variable's rows.
+
+  As `ranks_of`, also of a variable of an imported graph, which has no target_gpu; None
+  without a lookup.
+
+  Raises:
+    ValueError: the graph was built for another number of ranks.
+  """
+  for op in variable.handle.consumers():
+    if op.type != "SokServe":
+      continue
+    route = op.graph.get_operation_by_name(op.name.rpartition("/")[0] + "/route")
+    if route.get_attr("num_ranks") != communication.num_ranks():
+      raise ValueError(
+          "the lookups of embedding variable '%s' were built for %d ranks, and this job "
+          "has %d: build the model instead of importing its graph" %
+          (variable.op.name, route.get_attr("num_ranks"), communication.num_ranks()))
+    table = [x.name for x in op.inputs].index(variable.handle.name)
+    sizes = route.get_attr("placement_sizes")
+    begin = sum(sizes[:table])
+    return list(route.get_attr("placements")[begin:begin + sizes[table]])
+  return None
+
+
 def _is_int(value):
   return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
@@ -99,6 +125,10 @@ def fingerprint_of(wire, *facts):
 
 def alltoall(tensor, splits, name):
   """Sends `splits[r]` numbers to rank r; returns (received, received splits)."""
+  if settings.exchange_carrier() != communication.HOROVOD:
+    # The name of the op, as Horovod makes one of it, too.
+    full_name = ops.get_default_graph().unique_name(name, mark_as_used=False)
+    return _gen.sok_carry(tensor, splits, exchange_name=full_name, name=name)
   return communication.horovod().alltoall(tensor, splits=splits, name=name)
 
 
@@ -245,6 +275,6 @@ def _sok_pool_grad(op, *grads):
 
 handle_ops.add_exchange_op("SokServe")
 lookup_sparse_ops.add_plan_grad_op("SokServeGrad")
-for _op_type in ("SokRoute", "SokServe", "SokPoolGrad", "SokPoolWeightGrad",
+for _op_type in ("SokCarry", "SokRoute", "SokServe", "SokPoolGrad", "SokPoolWeightGrad",
                  "SokServeGrad"):
   ops.NotDifferentiable(_op_type)

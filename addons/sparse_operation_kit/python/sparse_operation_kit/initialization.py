@@ -4,12 +4,13 @@
 
 import tensorflow as tf
 
+from sparse_operation_kit import carriers
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings
 
 
 def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dtype=None,
-         exchange_dedup=True, exchange_timeout=None):
+         exchange_dedup=True, exchange_timeout=None, exchange=None):
   """Prepares SparseOperationKit; call it once, after `hvd.init()` if you use Horovod.
 
   Without Horovod it works too and trains in this one process; a line in the log
@@ -36,16 +37,26 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
       before it fails on all of them; 0: for ever. None: what the environment variable
       SOK_EXCHANGE_TIMEOUT_SECONDS says, 600 without it. Make it longer than the
       longest time that ranks may be apart, a checkpoint on one rank included.
+    exchange: what carries ids, rows and gradients between ranks. "horovod"; "memory":
+      shared memory, for ranks that are all on one host; "nccl": NCCL between the ranks'
+      GPUs, one for each rank; "auto": the first of "nccl", "memory" and "horovod" that
+      all ranks can have, the log says which. None: what the environment variable
+      SOK_EXCHANGE says, "horovod" without it. With anything but "horovod" this call is
+      collective: all ranks make it, with the same value, and wait for each other.
 
   Raises:
-    ValueError: `comm_tool`, `exchange_dtype` or `exchange_timeout` is something else.
-    RuntimeError: a launcher started several processes, but the script has not
-      called `hvd.init()`: each would train a model of its own.
+    ValueError: `comm_tool`, `exchange_dtype`, `exchange_timeout` or `exchange` is
+      something else, or ranks do not ask for the same exchange.
+    RuntimeError: a rank cannot have the exchange that was asked for (the error says
+      which one, and why), or the process has another one already; or a launcher started
+      several processes, but the script has not called `hvd.init()`: each would train a
+      model of its own.
   """
   del use_legacy_optimizer
   communication.check_tool(comm_tool, "sok.init: comm_tool")
   settings.set_exchange(exchange_dtype, exchange_dedup)
   settings.set_exchange_timeout(exchange_timeout)
+  wanted = settings.wanted_exchange(exchange, carriers.KINDS)
   if not communication.horovod_initialized():
     launched = communication.launched_ranks()
     if launched > 1:
@@ -56,9 +67,11 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
     tf.compat.v1.logging.info(
         "sok.init: Horovod is not initialized; training in a single process.")
     return
+  carrier = carriers.start(wanted)
+  settings.set_exchange_carrier(carrier)
   ranks = communication.num_ranks()
   if ranks == 1:
     tf.compat.v1.logging.info("sok.init: Horovod runs a single rank.")
   else:
     tf.compat.v1.logging.info(
-        "sok.init: rank %d of %d.", communication.rank(), ranks)
+        "sok.init: rank %d of %d, exchange by %s.", communication.rank(), ranks, carrier)

@@ -12,6 +12,7 @@ from absl.testing import parameterized
 import tensorflow as tf
 
 import sparse_operation_kit as sok
+from sparse_operation_kit import carriers
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings
 
@@ -57,7 +58,35 @@ class InitTest(parameterized.TestCase):
   def test_several_ranks_say_which_one_this_is(self):
     with _horovod(2), mock.patch.object(tf.compat.v1.logging, "info") as info:
       sok.init()
-      self.assertEqual(info.call_args[0][1:], (0, 2))
+      self.assertEqual(info.call_args[0][1:], (0, 2, "horovod"))
+
+  def test_the_exchange_is_what_the_environment_says_unless_told(self):
+    self.assertEqual(settings.wanted_exchange(None, carriers.KINDS), "horovod")
+    with mock.patch.dict(os.environ, SOK_EXCHANGE="memory"):
+      self.assertEqual(settings.wanted_exchange(None, carriers.KINDS), "memory")
+      self.assertEqual(settings.wanted_exchange("auto", carriers.KINDS), "auto")
+    with mock.patch.dict(os.environ, SOK_EXCHANGE="pigeon"):
+      with self.assertRaisesRegex(ValueError, "^SOK_EXCHANGE must be one of .*pigeon"):
+        sok.init()
+    with self.assertRaisesRegex(ValueError, "^sok.init: exchange must be one of .*'mpi'"):
+      sok.init(exchange="mpi")
+
+  def test_the_exchange_timeout_is_what_the_environment_says_unless_told(self):
+    self.addCleanup(settings.set_exchange_timeout, None)
+    sok.init()
+    self.assertEqual(settings.exchange_timeout(), 600)
+    with mock.patch.dict(os.environ, SOK_EXCHANGE_TIMEOUT_SECONDS="7.5"):
+      sok.init()
+      self.assertEqual(settings.exchange_timeout(), 7.5)
+      sok.init(exchange_timeout=0)
+      self.assertEqual(settings.exchange_timeout(), 0)
+    with mock.patch.dict(os.environ, SOK_EXCHANGE_TIMEOUT_SECONDS="soon"):
+      with self.assertRaisesRegex(ValueError, "^SOK_EXCHANGE_TIMEOUT_SECONDS.*'soon'"):
+        sok.init()
+
+  def test_one_process_exchanges_nothing(self):
+    sok.init(exchange="nccl")
+    self.assertEqual(settings.exchange_carrier(), "horovod")
 
   @parameterized.parameters("float64", "int32", "half a float")
   def test_unknown_exchange_dtype(self, dtype):

@@ -87,7 +87,7 @@ class _Embedding(tf.keras.layers.Layer):
     name = self.name + "/embedding"
     if use_hashtable:
       return dynamic_variable.DynamicVariable(
-          self._vec_size, initializer, var_type="hbm", key_type=key_dtype, name=name)
+          self._vec_size, initializer, var_type="auto", key_type=key_dtype, name=name)
     return static_variable.Variable(
         shape=[rows_per_gpu * communication.num_ranks(), self._vec_size],
         initializer=initializer, name=name)

@@ -54,8 +54,8 @@ class Saver(object):
           os.makedirs(filepath, exist_ok=True)
           if all_keys.dtype == np.int32:
             all_keys = all_keys.view(np.uint32)
-          all_keys.tofile(_path(filepath, var, "keys"))
-          all_values.tofile(_path(filepath, var, "values"))
+          _write(_path(filepath, var, "keys"), all_keys,
+                 _path(filepath, var, "values"), all_values)
       except Exception as e:  # pylint: disable=broad-except
         error = e
       channel.check(error)
@@ -127,6 +127,29 @@ def _table(variable):
   return parts[0]
 
 
+def _write(keys_path, keys, values_path, values):
+  """Writes both files whole, or leaves those that are there as they are.
+
+  A crash while the finished files are put in place leaves no file of keys, which
+  reading reports: never the keys of one dump beside the rows of another.
+  """
+  files = ((keys_path, keys), (values_path, values))
+  try:
+    for path, array in files:
+      with open(path + ".part", "wb") as f:
+        f.write(np.ascontiguousarray(array).data)
+        f.flush()
+        os.fsync(f.fileno())
+    if os.path.exists(keys_path):
+      os.remove(keys_path)
+    os.replace(values_path + ".part", values_path)
+    os.replace(keys_path + ".part", keys_path)
+  finally:
+    for path, _ in files:
+      if os.path.isfile(path + ".part"):
+        os.remove(path + ".part")
+
+
 def _path(folder, var, what):
   return os.path.join(folder, "%s_%s.file" % (var.op.name.replace("/", "_"), what))
 
@@ -135,9 +158,12 @@ def _read(folder, var):
   """Returns (keys int64 `[N]`, values float32 `[N, dim]`).
 
   Raises:
-    ValueError: the files do not fit the variable or each other.
+    ValueError: a file is missing, or they do not fit the variable or each other.
   """
   keys_path, values_path = _path(folder, var, "keys"), _path(folder, var, "values")
+  for path in (keys_path, values_path):
+    if not os.path.exists(path):
+      raise ValueError("sok.Saver: there is no %s for '%s'" % (path, var.op.name))
   count, rest = divmod(os.path.getsize(values_path), 4 * var.dim)
   size = os.path.getsize(keys_path)
   if rest or size not in (4 * count, 8 * count):

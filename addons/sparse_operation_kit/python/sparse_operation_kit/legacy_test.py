@@ -106,7 +106,7 @@ class SaverTest(_GraphTest):
 
   @parameterized.parameters((tf.int64, np.int64), (tf.int32, np.uint32))
   def test_round_trip(self, key_type, file_type):
-    v = sok.DynamicVariable(2, "1", var_type="hbm", key_type=key_type, name="scope/v")
+    v = sok.DynamicVariable(2, "1", var_type="auto", key_type=key_type, name="scope/v")
     saver = sok.Saver()
     session = self._session()
     session.run(sok.assign(v, [5, -3], [[1., 2.], [3., 4.]]))
@@ -122,6 +122,26 @@ class SaverTest(_GraphTest):
     found = session.run(sok.export(v))
     np.testing.assert_array_equal(found[0], [-3, 5])
     np.testing.assert_array_equal(found[1], [[3, 4], [1, 2]])
+
+  def test_a_dump_that_fails_leaves_the_last_one(self):
+    v = sok.DynamicVariable(2, "1", name="v")
+    dump = sok.Saver().dump_to_file(v, self._folder)
+    restore = sok.Saver().restore_from_file(v, self._folder)
+    session = self._session()
+    session.run(sok.assign(v, [5], [[1., 2.]]))
+    session.run(dump)
+    session.run(sok.assign(v, [5, 6], [[8., 8.], [9., 9.]]))
+    # The file beside the rows' cannot be made.
+    os.mkdir(self._folder + "/v_values.file.part")
+    with self.assertRaisesRegex(tf.errors.UnknownError, "v_values.file.part"):
+      session.run(dump)
+    os.rmdir(self._folder + "/v_values.file.part")
+    self.assertEqual(sorted(os.listdir(self._folder)), ["v_keys.file", "v_values.file"])
+    session.run(restore)
+    np.testing.assert_array_equal(session.run(sok.export(v))[1], [[1, 2]])
+    os.remove(self._folder + "/v_keys.file")
+    with self.assertRaisesRegex(tf.errors.OpError, "there is no .*v_keys.file for 'v'"):
+      session.run(restore)
 
   def test_load_embedding_values(self):
     v = sok.DynamicVariable(2, "1", name="v")
@@ -141,7 +161,7 @@ class SaverTest(_GraphTest):
     session = self._session()
     restore = sok.Saver().restore_from_file(v, self._folder)
     os.makedirs(self._folder)
-    with self.assertRaisesRegex(tf.errors.OpError, "v_values.file"):
+    with self.assertRaisesRegex(tf.errors.OpError, "there is no .*v_keys.file for 'v'"):
       session.run(restore)
     np.zeros(5, np.float32).tofile(self._folder + "/v_values.file")
     np.arange(3).tofile(self._folder + "/v_keys.file")

@@ -98,7 +98,7 @@ class LowFrequencyTest(parameterized.TestCase):
     self.assertEqual(self._session().run(self._lookup(v), {self._ids: []}).shape, (0, 2))
 
   def test_refuses_other_variables(self):
-    for v in (sok.DynamicVariable(2, var_type="hbm"), sok.Variable(np.ones([2, 2])),
+    for v in (sok.DynamicVariable(2, var_type="auto"), sok.Variable(np.ones([2, 2])),
               tf.get_embedding_variable("e", embedding_dim=2)):
       with self.assertRaisesRegex(TypeError, "needs sok.DynamicVariables of var_type"):
         self._lookup(v)

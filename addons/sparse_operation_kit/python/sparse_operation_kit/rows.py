@@ -10,7 +10,6 @@ from tensorflow.python.ops import sort_ops
 
 from embedding_variable.ops import apply_ops
 from embedding_variable.ops import checkpoint_ops
-from embedding_variable.ops import gather_ops
 from embedding_variable.ops import row_ops
 
 from sparse_operation_kit import variables
@@ -145,7 +144,9 @@ def sparse_read_and_evict(var, indices):
 
   Returns:
     (embeddings, evicted_keys, evicted_values): float32 `[M, dim]`, `[E]` of the key's
-    type, float32 `[E, dim]`. A table without max_capacity evicts nothing: E is 0.
+    type, float32 `[E, dim]`: what this op has evicted because the table has a
+    max_capacity, among them keys of `indices` only if those alone are too many. Their
+    slots are gone. Without max_capacity E is 0.
 
   Raises:
     TypeError: `var` is something else.
@@ -156,9 +157,7 @@ def sparse_read_and_evict(var, indices):
   with ops.name_scope("sok_read_and_evict"), \
       ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
     keys = _keys(var, indices, "sok.sparse_read_and_evict")
-    # Subtracting nothing inserts what is absent, and leaves every row as it is.
-    nothing = array_ops.zeros([array_ops.size(keys), var.dim])
-    with ops.control_dependencies([subtract(var, keys, nothing)]):
-      embeddings = gather_ops.gather(var.handle, keys)
-    return (embeddings, array_ops.zeros([0], var.key_dtype),
-            array_ops.zeros([0, var.dim]))
+    embeddings, evicted, values = row_ops.read_and_evict(
+        var.handle, keys,
+        var.version_of_update(ops.convert_to_tensor(-1, dtypes.int64)))
+    return embeddings, math_ops.cast(evicted, var.key_dtype), values

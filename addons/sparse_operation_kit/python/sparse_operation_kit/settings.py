@@ -16,6 +16,11 @@ _WIRES = {
     dtypes.bfloat16: "bfloat16",
 }
 
+# How lookups are exchanged, in the same way.
+_EXCHANGE_VARIABLE = "SOK_EXCHANGE"
+_DEFAULT_EXCHANGE = "horovod"
+
+_exchange_carrier = _DEFAULT_EXCHANGE
 _exchange_dtype = "float32"
 _exchange_dedup = True
 _exchange_timeout = None
@@ -42,6 +47,38 @@ def set_exchange(dtype=None, dedup=True):
         "sok.init: exchange_dtype must be float32, float16 or bfloat16, got %r" %
         (dtype,))
   _exchange_dtype, _exchange_dedup = wire, bool(dedup)
+
+
+def wanted_exchange(exchange, kinds):
+  """Returns what carries lookups between ranks, as the user wants it.
+
+  Args:
+    exchange: one of `kinds`, or None: what the environment variable SOK_EXCHANGE says,
+      "horovod" without it.
+    kinds: tuple of strings.
+
+  Raises:
+    ValueError: another one.
+  """
+  what = "sok.init: exchange"
+  if exchange is None:
+    what = _EXCHANGE_VARIABLE
+    exchange = os.environ.get(_EXCHANGE_VARIABLE) or _DEFAULT_EXCHANGE
+  if exchange not in kinds:
+    raise ValueError("%s must be one of %s, got %r" % (
+        what, ", ".join(repr(kind) for kind in kinds), exchange))
+  return exchange
+
+
+def set_exchange_carrier(carrier):
+  """Sets what carries the lookups that are built from now on."""
+  global _exchange_carrier
+  _exchange_carrier = carrier
+
+
+def exchange_carrier():
+  """Returns "horovod", "memory" or "nccl"."""
+  return _exchange_carrier
 
 
 def exchange_dtype():

@@ -5,8 +5,9 @@
 A collective that not every rank takes part in never ends: a rank has run one lookup
 more than the others, or waits somewhere else. (A rank that dies is noticed by Horovod
 at once, one that is frozen by its transport.) So a thread looks once a second which
-lookup of this process has waited longest. Beyond the time limit it says so and shuts
-Horovod down, which makes the collectives of all ranks fail.
+lookup of this process has waited longest. Beyond the time limit it says so, stops the
+carrier if there is one, and shuts Horovod down, which makes the collectives of all ranks
+fail.
 """
 
 import atexit
@@ -58,6 +59,8 @@ def _watch():
   graph = tf.Graph()
   with graph.as_default(), tf.device("/device:CPU:0"):
     longest = _lib.load().sok_longest_wait()
+    stop = _lib.load().sok_stop_carrier(
+        why="a rank has waited too long for the others; the log says for what")
   config = tf.compat.v1.ConfigProto(
       device_count={"GPU": 0}, use_per_session_threads=True,
       inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
@@ -69,5 +72,6 @@ def _watch():
       seconds, what = session.run(longest)
       if seconds > limit:
         tf.compat.v1.logging.error(message(what.decode("utf-8"), seconds))
+        session.run(stop)
         communication.horovod().shutdown()
         return

@@ -6,12 +6,13 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/embedding/gpu/pinned_memory.h"
 #include "kernels/engine/embedding/gpu/row_kernels.h"
 
 namespace ev {
@@ -21,44 +22,10 @@ namespace {
 constexpr size_t kTurnBytes = 2 << 20;
 constexpr size_t kAlign = 256;
 
+// From here on launches and the wait cost less than the processor's dedup.
+constexpr int64_t kMinDistinctIds = 32768;
+
 size_t Aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
-
-// This process's number among those of its host, as launchers tell it.
-int LocalRank() {
-  for (const char* name :
-       {"HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr) return std::max(0, std::atoi(value));
-  }
-  return 0;
-}
-
-Status ChooseDevice(int* device) {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaErrorInsufficientDriver) {
-    cudaGetLastError();
-    int driver = 0;
-    const bool known = cudaDriverGetVersion(&driver) == cudaSuccess;
-    return FailedPrecondition(
-        known && driver > 0
-            ? "rows in GPU memory need a newer NVIDIA driver: the one here is "
-              "for CUDA " +
-                  std::to_string(driver / 1000) + "." +
-                  std::to_string(driver % 1000 / 10)
-            : std::string("rows in GPU memory need an NVIDIA driver, and this "
-                          "machine has none"));
-  }
-  if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0)) {
-    cudaGetLastError();
-    return FailedPrecondition(
-        "rows in GPU memory need a GPU, and this process sees none (is "
-        "CUDA_VISIBLE_DEVICES set?)");
-  }
-  EV_CUDA_RETURN_IF_ERROR(error);
-  *device = LocalRank() % count;
-  return Status::OK();
-}
 
 const bool kRegistered = RegisterDeviceRows(&GpuRows::Make);
 
@@ -68,11 +35,12 @@ Status GpuRows::Make(const DeviceRowsOptions& options,
                      std::unique_ptr<DeviceRows>* rows) {
   (void)kRegistered;
   int device = 0;
-  EV_RETURN_IF_ERROR(ChooseDevice(&device));
+  EV_RETURN_IF_ERROR(ProcessDevice("rows in GPU memory need", &device));
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
   EV_RETURN_IF_ERROR(CheckDeviceRunsKernels());
   std::unique_ptr<GpuRows> made(new GpuRows(device, options.dim));
   EV_RETURN_IF_ERROR(made->Create(options.default_rows));
+  OfferPinnedMemory(device);
   *rows = std::move(made);
   return Status::OK();
 }
@@ -123,6 +91,17 @@ Status GpuRows::NewRow(RowHandle handle, int64_t default_row) {
     const size_t piece = handle >> pieces_->rows_log2();
     if (live_.size() <= piece) live_.resize(piece + 1, 0);
     ++live_[piece];
+    has_queued_.store(true, std::memory_order_release);
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("no memory to remember a new row");
+  }
+  return Status::OK();
+}
+
+Status GpuRows::RenewRow(RowHandle handle, int64_t default_row) {
+  try {
+    std::lock_guard<std::mutex> lock(queue_mu_);
+    queue_.push_back(Queued{handle, default_row});
     has_queued_.store(true, std::memory_order_release);
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("no memory to remember a new row");
@@ -184,19 +163,22 @@ Status GpuRows::WriteQueued(const std::vector<Queued>& rows,
   return Status::OK();
 }
 
-Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
+Status GpuRows::BringDown(
+    Span<const RowHandle> handles, size_t bytes_per_row, char* out,
+    const std::function<Status(const RowBatch&, char*, TransferLane*)>& work) {
   const int64_t total = handles.size();
   if (total == 0) return Status::OK();
   return WithLane([&](TransferLane* lane) {
-    const int64_t per_turn = rows_per_turn();
+    const int64_t per_turn = std::max<int64_t>(
+        1, (kTurnBytes - kAlign) / (bytes_per_row + sizeof(RowHandle)));
     // The stretch that each of the last two turns brings down.
     TransferLane::Turn* turns[2] = {nullptr, nullptr};
     int64_t begins[2] = {0, 0};
     const auto empty = [&](int k) {
       const int64_t n = std::min(per_turn, total - begins[k]);
-      const size_t floats_at = Aligned(n * sizeof(RowHandle));
-      std::memcpy(out + begins[k] * dim_, turns[k]->host + floats_at,
-                  n * dim_ * sizeof(float));
+      const size_t rows_at = Aligned(n * sizeof(RowHandle));
+      std::memcpy(out + begins[k] * bytes_per_row, turns[k]->host + rows_at,
+                  n * bytes_per_row);
     };
     int k = 0;
     for (int64_t begin = 0; begin < total; begin += per_turn, k ^= 1) {
@@ -204,7 +186,7 @@ Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
       TransferLane::Turn* turn = nullptr;
       EV_RETURN_IF_ERROR(lane->Next(&turn));
       if (turns[k] != nullptr) empty(k);
-      const size_t floats_at = Aligned(n * sizeof(RowHandle));
+      const size_t rows_at = Aligned(n * sizeof(RowHandle));
       std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
       EV_CUDA_RETURN_IF_ERROR(
           cudaMemcpyAsync(turn->device, turn->host, n * sizeof(RowHandle),
@@ -214,12 +196,10 @@ Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
       batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
       batch.num_rows = n;
       batch.dim = dim_;
-      EV_RETURN_IF_ERROR(LaunchReadRows(
-          batch, column * dim_,
-          reinterpret_cast<float*>(turn->device + floats_at), lane->stream()));
+      EV_RETURN_IF_ERROR(work(batch, turn->device + rows_at, lane));
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-          turn->host + floats_at, turn->device + floats_at,
-          n * dim_ * sizeof(float), cudaMemcpyDeviceToHost, lane->stream()));
+          turn->host + rows_at, turn->device + rows_at, n * bytes_per_row,
+          cudaMemcpyDeviceToHost, lane->stream()));
       EV_RETURN_IF_ERROR(lane->End(turn));
       turns[k] = turn;
       begins[k] = begin;
@@ -234,11 +214,30 @@ Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
   });
 }
 
+Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
+  return BringDown(handles, dim_ * sizeof(float), reinterpret_cast<char*>(out),
+                   [&](const RowBatch& batch, char* rows, TransferLane* lane) {
+                     return LaunchReadRows(batch, column * dim_,
+                                           reinterpret_cast<float*>(rows),
+                                           lane->stream());
+                   });
+}
+
+Status GpuRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
+  return BringDown(
+      handles, sizeof(double), reinterpret_cast<char*>(out),
+      [&](const RowBatch& batch, char* squares, TransferLane* lane) {
+        return LaunchSquaredNorms(batch, reinterpret_cast<double*>(squares),
+                                  lane->stream());
+      });
+}
+
 Status GpuRows::SendUp(
     Span<const RowHandle> handles, const float* floats, TransferLane* lane,
     const std::function<Status(const RowBatch&, const float*)>& work) {
   const int64_t total = handles.size();
   const int64_t per_turn = rows_per_turn();
+  const bool direct = IsPinned(floats);
   for (int64_t begin = 0; begin < total; begin += per_turn) {
     const int64_t n = std::min(per_turn, total - begin);
     const size_t floats_at = Aligned(n * sizeof(RowHandle));
@@ -246,10 +245,17 @@ Status GpuRows::SendUp(
     TransferLane::Turn* turn = nullptr;
     EV_RETURN_IF_ERROR(lane->Next(&turn));
     std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
-    std::memcpy(turn->host + floats_at, floats + begin * dim_, float_bytes);
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(turn->device, turn->host, floats_at + float_bytes,
-                        cudaMemcpyHostToDevice, lane->stream()));
+    if (!direct) {
+      std::memcpy(turn->host + floats_at, floats + begin * dim_, float_bytes);
+    }
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        turn->device, turn->host, direct ? floats_at : floats_at + float_bytes,
+        cudaMemcpyHostToDevice, lane->stream()));
+    if (direct) {
+      EV_CUDA_RETURN_IF_ERROR(
+          cudaMemcpyAsync(turn->device + floats_at, floats + begin * dim_,
+                          float_bytes, cudaMemcpyHostToDevice, lane->stream()));
+    }
     RowBatch batch;
     batch.rows = pieces_->view();
     batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
@@ -377,6 +383,10 @@ void GpuRows::Clear() {
   }
   pieces_->Clear();
   broken_ = Status::OK();
+}
+
+int64_t GpuRows::min_ids_to_deduplicate() const {
+  return MinIdsToDeduplicate(kMinDistinctIds);
 }
 
 int64_t GpuRows::bytes() const {

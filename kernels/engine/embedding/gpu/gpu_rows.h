@@ -7,7 +7,8 @@
 // own and overlap on the link.
 //
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row in pieces of up to
-// 8 MiB, the default rows, and 4 MiB per call under way.
+// 8 MiB, the default rows, 4 MiB per call under way, and what lookups and
+// updates hold (gpu_distinct.h, gpu_pooling.cc, gpu_pooled_update.cc).
 
 #ifndef KERNELS_ENGINE_EMBEDDING_GPU_GPU_ROWS_H_
 #define KERNELS_ENGINE_EMBEDDING_GPU_GPU_ROWS_H_
@@ -39,7 +40,17 @@ class GpuRows : public DeviceRows {
 
   Status NewRow(RowHandle handle, int64_t default_row) override;
   Status Flush() override;
+  Status RenewRow(RowHandle handle, int64_t default_row) override;
   Status Read(Span<const RowHandle> handles, int column, float* out) override;
+  int64_t min_ids_to_deduplicate() const override;
+  Status StartDistinct(int64_t num_ids, int64_t num_samples,
+                       std::unique_ptr<DeviceDistinct>* distinct) override;
+  // These use a lane of base/gpu/work_lane.h until they are waited for.
+  Status StartPool(const DevicePooling& pooling, float* out,
+                   std::unique_ptr<DeviceWork>* work) override;
+  Status StartPooledUpdate(const DevicePooledUpdate& update,
+                           std::unique_ptr<DeviceWork>* work) override;
+  Status SquaredNorms(Span<const RowHandle> handles, double* out) override;
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override;
   Status Apply(const std::string& rule, Span<const float> hyper,
@@ -65,6 +76,11 @@ class GpuRows : public DeviceRows {
   Status WithDevice(const std::function<Status(TransferLane*)>& body);
   Status WriteQueued(const std::vector<Queued>& rows, TransferLane* lane);
   Status UploadInitialValues(Span<const float> values, TransferLane* lane);
+  // Sends pieces of handles up; work(batch, out on the device) makes
+  // bytes_per_row of each row, which come down to 'out'.
+  Status BringDown(
+      Span<const RowHandle> handles, size_t bytes_per_row, char* out,
+      const std::function<Status(const RowBatch&, char*, TransferLane*)>& work);
   // Sends pieces of handles and their floats [N, dim] up; work(begin, batch,
   // data on the device) is called for each.
   Status SendUp(

@@ -10,33 +10,14 @@
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/embedding/gpu/row_at.cuh"
 #include "kernels/engine/embedding/gpu/row_kernels.h"
+#include "kernels/engine/embedding/gpu/row_rule.cuh"
 #include "kernels/engine/optimizer/rule_list.h"
 
 namespace ev {
 namespace gpu {
 namespace {
-
-constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = 1 << 20;
-constexpr int kMaxSlots = 3;
-
-int BlocksFor(int64_t n) {
-  return static_cast<int>(std::min(kMaxBlocks, (n + kThreads - 1) / kThreads));
-}
-
-__device__ __forceinline__ int64_t FirstIndex() {
-  return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-}
-__device__ __forceinline__ int64_t IndexStep() {
-  return static_cast<int64_t>(gridDim.x) * kThreads;
-}
-
-__device__ __forceinline__ float* RowAt(const PiecesView& rows,
-                                        RowHandle handle) {
-  const RowHandle within = handle & ((RowHandle{1} << rows.rows_log2) - 1);
-  return rows.pieces[handle >> rows.rows_log2] + within * rows.stride;
-}
 
 // T: float or float4; dim and offset count T's.
 template <typename T>
@@ -65,6 +46,22 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// A thread per row, which sums as SumOfSquares of policy/eviction.h does. Runs
+// once per checkpoint.
+__global__ void __launch_bounds__(kThreads)
+    SquaredNormsKernel(RowBatch batch, double* out) {
+  for (int64_t i = FirstIndex(); i < batch.num_rows; i += IndexStep()) {
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    const float* row = RowAt(batch.rows, handle);
+    double squares = 0.0;
+    for (int64_t c = 0; c < batch.dim; ++c) {
+      squares += static_cast<double>(row[c]) * row[c];
+    }
+    out[i] = squares;
+  }
+}
+
 __global__ void __launch_bounds__(kThreads)
     NewKernel(RowBatch batch, const int64_t* default_rows,
               const float* defaults, const float* initial_values,
@@ -89,18 +86,6 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t f = e - i * after;
     to[e] = f < before ? from[i * before + f] : initial_values[f / dim - 1];
   }
-}
-
-struct SlotOffsets {
-  int64_t at[kMaxSlots];
-};
-
-template <typename Rule, size_t... kSlot>
-__device__ __forceinline__ void ApplyToElement(const Rule& rule, float grad,
-                                               float* element,
-                                               const SlotOffsets& slots,
-                                               std::index_sequence<kSlot...>) {
-  rule(grad, element, (element + slots.at[kSlot])...);
 }
 
 template <typename Rule>
@@ -188,6 +173,15 @@ Status LaunchWriteRows(const RowBatch& batch, int64_t offset, const float* in,
   return Status::OK();
 }
 
+Status LaunchSquaredNorms(const RowBatch& batch, double* out,
+                          StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  SquaredNormsKernel<<<BlocksFor(batch.num_rows), kThreads, 0, stream.get()>>>(
+      batch, out);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("SquaredNormsKernel");
+  return Status::OK();
+}
+
 Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,
                      const float* defaults, const float* initial_values,
                      int num_slots, StreamView stream) {
@@ -214,10 +208,7 @@ Status LaunchApplyRule(const std::string& rule, Span<const float> hyper,
   if (batch.num_rows == 0) return Status::OK();
   Launch launch;
   launch.batch = &batch;
-  launch.slots = SlotOffsets{};
-  for (size_t s = 0; s < slot_offsets.size() && s < kMaxSlots; ++s) {
-    launch.slots.at[s] = slot_offsets[s];
-  }
+  launch.slots = OffsetsOf(slot_offsets);
   launch.grads = grads;
   launch.stream = stream.get();
   EV_RETURN_IF_ERROR(VisitRule(rule, hyper, launch));

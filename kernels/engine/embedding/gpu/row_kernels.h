@@ -35,6 +35,10 @@ Status LaunchReadRows(const RowBatch& batch, int64_t offset, float* out,
 Status LaunchWriteRows(const RowBatch& batch, int64_t offset, const float* in,
                        StreamView stream);
 
+// out[i] = the sum of the squares of row i's value, in double, first to last.
+Status LaunchSquaredNorms(const RowBatch& batch, double* out,
+                          StreamView stream);
+
 // Row i becomes row default_rows[i] of defaults, followed by num_slots slots of
 // the initial values.
 Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,

@@ -45,8 +45,8 @@ class SegmentLock {
 // hash, and keys that come in the order of their hash would crowd into one end
 // of whatever table they are inserted in, or stay on in one end of this one if
 // the visitor erases them.
-void VisitArray(uint64_t array,
-                const std::function<void(int64_t, RowHandle)>& visit) {
+template <typename Visit>  // void(int64_t key, RowHandle row)
+void VisitArray(uint64_t array, const Visit& visit) {
   constexpr uint64_t kPage = kSmallPage / sizeof(Bucket);
   const uint64_t count = ArrayCount(array);
   const uint64_t pages = (count + kPage - 1) / kPage;

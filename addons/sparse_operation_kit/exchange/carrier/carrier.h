@@ -1,0 +1,76 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who carries bytes between the ranks of a job, when Horovod does not:
+//
+//   "memory"  ranks of one host, through memory they share (memory_carrier.cc)
+//   "nccl"    ranks with a GPU each, through NCCL between buffers on the GPUs
+//             (nccl/nccl_carrier.cc; only in builds with CUDA)
+//
+// Calls of several lookups are put in an order that all ranks share by
+// carrier_queue.h; a carrier only ever sees one call at a time.
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_H_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+
+namespace sok {
+
+class Carrier {
+ public:
+  virtual ~Carrier() {}
+
+  virtual int rank() const = 0;
+  virtual int num_ranks() const = 0;
+
+  // Sends send_bytes[r] bytes to rank r, which lie in 'send' one rank after the
+  // other, and puts what rank r sends into 'out' in the same way, all of it
+  // when it returns. Collective: every rank makes the same calls in the same
+  // order, and received_bytes[r] is what rank r sends to this one. One call at
+  // a time. Internal after Abort, or when another rank is gone.
+  virtual ev::Status AllToAll(const char* send,
+                              ev::Span<const int64_t> send_bytes, char* out,
+                              ev::Span<const int64_t> received_bytes) = 0;
+
+  // Makes the call that is under way and all later ones fail. From any thread.
+  virtual void Abort() = 0;
+};
+
+struct CarrierOptions {
+  std::string id;  // of MakeCarrierId on rank 0
+  int rank = 0, num_ranks = 1;
+};
+
+// How a kind of carrier comes to be.
+struct CarrierKind {
+  // Whether this process can have one, on its own.
+  ev::Status (*check)() = nullptr;
+  ev::Status (*make_id)(int num_ranks, std::string* id) = nullptr;
+  // Collective; waits for all ranks, for ever if one does not come.
+  ev::Status (*make)(const CarrierOptions& options,
+                     std::unique_ptr<Carrier>* carrier) = nullptr;
+};
+
+// Called by the static initializer of whoever is linked in. Returns true.
+bool RegisterCarrier(const std::string& kind, const CarrierKind& how);
+
+// FailedPrecondition, with the reason, when this process cannot have such a
+// carrier; InvalidArgument: there is no such kind.
+ev::Status CheckCarrier(const std::string& kind);
+// Prepares a job of so many ranks and names it: any bytes, to be told to all of
+// them. Errors as of CheckCarrier; ResourceExhausted.
+ev::Status MakeCarrierId(const std::string& kind, int num_ranks,
+                         std::string* id);
+// Collective: waits for all ranks. Errors as of CheckCarrier.
+ev::Status MakeCarrier(const std::string& kind, const CarrierOptions& options,
+                       std::unique_ptr<Carrier>* carrier);
+
+}  // namespace sok
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_H_

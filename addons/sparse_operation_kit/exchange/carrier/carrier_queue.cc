@@ -1,0 +1,153 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "addons/sparse_operation_kit/exchange/wait_registry.h"
+
+namespace sok {
+namespace {
+
+// FNV-1a: the same in every process, which std::hash need not be.
+uint64_t HashOf(const std::string& name) {
+  uint64_t hash = 14695981039346656037ull;
+  for (const unsigned char c : name) hash = (hash ^ c) * 1099511628211ull;
+  return hash;
+}
+
+template <typename T>
+const char* Bytes(const T* data) {
+  return reinterpret_cast<const char*>(data);
+}
+template <typename T>
+char* Bytes(T* data) {
+  return reinterpret_cast<char*>(data);
+}
+
+std::atomic<CarrierQueue*> global{nullptr};
+
+}  // namespace
+
+CarrierQueue::CarrierQueue(std::unique_ptr<Carrier> carrier)
+    : carrier_(std::move(carrier)), thread_(&CarrierQueue::Run, this) {}
+
+CarrierQueue::~CarrierQueue() {
+  Fail(ev::Internal("the exchange was closed"));
+  thread_.join();
+}
+
+CarrierQueue* CarrierQueue::Global() { return global.load(); }
+
+ev::Status CarrierQueue::Install(std::unique_ptr<Carrier> carrier) {
+  static std::mutex* const mu = new std::mutex;
+  std::lock_guard<std::mutex> lock(*mu);
+  if (global.load() != nullptr) {
+    return ev::FailedPrecondition("this process has an exchange already");
+  }
+  global.store(new CarrierQueue(std::move(carrier)));
+  return ev::Status::OK();
+}
+
+void CarrierQueue::Add(Transfer transfer) {
+  Pending pending;
+  pending.name_hash = HashOf(transfer.name);
+  pending.wait = WaitRegistry::Global().Begin(transfer.name);
+  pending.transfer = std::move(transfer);
+  ev::Status failed;
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    failed = failed_;
+    if (failed.ok()) pending_.push_back(std::move(pending));
+  }
+  wake_.notify_all();
+  if (!failed.ok()) End(std::move(pending), failed);
+}
+
+void CarrierQueue::Fail(const ev::Status& status) {
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (failed_.ok()) failed_ = status;
+  }
+  carrier_->Abort();
+  wake_.notify_all();
+}
+
+void CarrierQueue::End(Pending pending, const ev::Status& status) {
+  WaitRegistry::Global().End(pending.wait);
+  pending.transfer.done(status);
+}
+
+ev::Status CarrierQueue::Next(Pending* pending) {
+  const int num_ranks = carrier_->num_ranks();
+  std::unique_lock<std::mutex> lock(mu_);
+  wake_.wait(lock, [this] { return !pending_.empty() || !failed_.ok(); });
+  EV_RETURN_IF_ERROR(failed_);
+  uint64_t chosen = pending_.front().name_hash;
+  lock.unlock();
+
+  std::vector<int64_t> to(num_ranks, 0), from(num_ranks, 0);
+  std::vector<uint64_t> names(num_ranks, chosen);
+  if (carrier_->rank() == 0) {
+    to.assign(num_ranks, sizeof(chosen));
+    to[0] = 0;
+  } else {
+    from[0] = sizeof(chosen);
+  }
+  EV_RETURN_IF_ERROR(carrier_->AllToAll(
+      Bytes(names.data()) + (carrier_->rank() == 0 ? sizeof(chosen) : 0), to,
+      Bytes(&chosen), from));
+
+  lock.lock();
+  auto found = pending_.end();
+  wake_.wait(lock, [&] {
+    found =
+        std::find_if(pending_.begin(), pending_.end(),
+                     [&](const Pending& p) { return p.name_hash == chosen; });
+    return found != pending_.end() || !failed_.ok();
+  });
+  EV_RETURN_IF_ERROR(failed_);
+  *pending = std::move(*found);
+  pending_.erase(found);
+  return ev::Status::OK();
+}
+
+ev::Status CarrierQueue::Carry(const Transfer& transfer) {
+  const int num_ranks = carrier_->num_ranks();
+  std::vector<int64_t> received(num_ranks);
+  const std::vector<int64_t> size_bytes(num_ranks, sizeof(int64_t));
+  EV_RETURN_IF_ERROR(carrier_->AllToAll(Bytes(transfer.send_bytes.data()),
+                                        size_bytes, Bytes(received.data()),
+                                        size_bytes));
+  char* out = nullptr;
+  EV_RETURN_IF_ERROR(transfer.allocate(received, &out));
+  return carrier_->AllToAll(transfer.send, transfer.send_bytes, out, received);
+}
+
+void CarrierQueue::Run() {
+  for (;;) {
+    Pending pending;
+    ev::Status status = Next(&pending);
+    if (status.ok()) {
+      status = Carry(pending.transfer);
+      // The others wait for what this rank does not take part in any more.
+      if (!status.ok()) Fail(status);
+      End(std::move(pending), status);
+      continue;
+    }
+    Fail(status);
+    std::deque<Pending> left;
+    {
+      std::lock_guard<std::mutex> lock(mu_);
+      left.swap(pending_);
+      status = failed_;
+    }
+    for (Pending& p : left) End(std::move(p), status);
+    return;
+  }
+}
+
+}  // namespace sok

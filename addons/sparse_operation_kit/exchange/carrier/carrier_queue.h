@@ -1,0 +1,93 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts the transfers of a process into an order that all ranks share, and has a
+// Carrier do them one at a time.
+//
+// TensorFlow runs ops when their inputs are there, so two lookups may come in
+// another order on each rank; and collectives that meet in another order wait
+// for each other for ever. So rank 0's order holds: for each transfer its
+// thread first tells the others the name of the one that it takes next, and
+// they wait until theirs of that name has come. A transfer that comes on one
+// rank and never on rank 0 is never begun, so it blocks no other.
+//
+// Per transfer, three exchanges: the name from rank 0 (8 bytes, a hash), the
+// sizes (8 bytes per pair of ranks), the bytes themselves.
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+
+namespace sok {
+
+// 'send' stays until done is called, exactly once, in the queue's thread.
+struct Transfer {
+  std::string name;  // the same on all ranks
+  const char* send = nullptr;
+  std::vector<int64_t> send_bytes;  // one per rank
+  // What is coming, one size per rank; says where it goes.
+  std::function<ev::Status(ev::Span<const int64_t> received, char** out)>
+      allocate;
+  std::function<void(const ev::Status&)> done;
+};
+
+// All calls are thread-safe.
+class CarrierQueue {
+ public:
+  explicit CarrierQueue(std::unique_ptr<Carrier> carrier);
+  // Fails what is left, and waits for the thread.
+  ~CarrierQueue();
+  CarrierQueue(const CarrierQueue&) = delete;
+  CarrierQueue& operator=(const CarrierQueue&) = delete;
+
+  // The one of this process: null until Install, never destroyed.
+  static CarrierQueue* Global();
+  // FailedPrecondition when there is one already.
+  static ev::Status Install(std::unique_ptr<Carrier> carrier);
+
+  int num_ranks() const { return carrier_->num_ranks(); }
+
+  // Two transfers of one name on their way at once are taken in the order in
+  // which they came. After a failure, all fail at once with its status.
+  void Add(Transfer transfer);
+
+  // Ends all transfers, those to come too, with this status. The first counts.
+  void Fail(const ev::Status& status);
+
+ private:
+  struct Pending {
+    uint64_t name_hash;
+    uint64_t wait;  // in the WaitRegistry
+    Transfer transfer;
+  };
+
+  void Run();
+  // The next transfer, of rank 0's choice. Not OK at the end.
+  ev::Status Next(Pending* pending);
+  ev::Status Carry(const Transfer& transfer);
+  void End(Pending pending, const ev::Status& status);
+
+  const std::unique_ptr<Carrier> carrier_;
+  std::mutex mu_;
+  std::condition_variable wake_;
+  std::deque<Pending> pending_;
+  ev::Status failed_;
+  std::thread thread_;
+};
+
+}  // namespace sok
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_

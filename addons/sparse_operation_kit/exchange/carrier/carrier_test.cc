@@ -1,0 +1,320 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The carrier "memory", with threads for ranks, and the order of transfers.
+
+#include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
+#include "gtest/gtest.h"
+
+namespace sok {
+namespace {
+
+#define ASSERT_OK(expression)                               \
+  do {                                                      \
+    const ev::Status sok_status_ = (expression);            \
+    ASSERT_TRUE(sok_status_.ok()) << sok_status_.message(); \
+  } while (0)
+
+using Body = std::function<void(int rank, std::unique_ptr<Carrier> carrier)>;
+
+// Runs body for every rank, in a thread of its own.
+void OnRanks(int num_ranks, const Body& body) {
+  std::string id;
+  ASSERT_OK(MakeCarrierId("memory", num_ranks, &id));
+  std::vector<std::thread> threads;
+  for (int r = 0; r < num_ranks; ++r) {
+    threads.emplace_back([&, r] {
+      CarrierOptions options;
+      options.id = id;
+      options.rank = r;
+      options.num_ranks = num_ranks;
+      std::unique_ptr<Carrier> carrier;
+      ASSERT_OK(MakeCarrier("memory", options, &carrier));
+      body(r, std::move(carrier));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // Nothing stays in the file system.
+  EXPECT_NE(0, access(id.c_str(), F_OK));
+}
+
+// How many bytes rank `source` sends to rank `target`, and which.
+int64_t SizeOf(int round, int source, int target) {
+  const int64_t sizes[] = {0, 1, 7, 300, 65536, (1 << 20) + 5};
+  return sizes[(round + 2 * source + 3 * target) % 6];
+}
+char ByteOf(int round, int source, int target, int64_t at) {
+  return static_cast<char>(round * 31 + source * 7 + target * 3 + at * 13 +
+                           at / 4096);
+}
+
+void ExchangeOnce(Carrier* carrier, int round) {
+  const int rank = carrier->rank(), n = carrier->num_ranks();
+  std::vector<int64_t> to(n), from(n);
+  std::string send, expected;
+  for (int r = 0; r < n; ++r) {
+    to[r] = SizeOf(round, rank, r);
+    from[r] = SizeOf(round, r, rank);
+    for (int64_t i = 0; i < to[r]; ++i) send += ByteOf(round, rank, r, i);
+    for (int64_t i = 0; i < from[r]; ++i) expected += ByteOf(round, r, rank, i);
+  }
+  std::string out(expected.size(), '\0');
+  ASSERT_OK(carrier->AllToAll(send.data(), to, &out[0], from));
+  EXPECT_TRUE(expected == out) << "rank " << rank << ", round " << round;
+}
+
+TEST(MemoryCarrierTest, CarriesBytesOfAnySizeBetweenAllRanks) {
+  for (const int num_ranks : {1, 2, 4}) {
+    OnRanks(num_ranks, [](int, std::unique_ptr<Carrier> carrier) {
+      for (int round = 0; round < 6; ++round) {
+        ExchangeOnce(carrier.get(), round);
+      }
+    });
+  }
+}
+
+TEST(MemoryCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
+  OnRanks(3, [](int rank, std::unique_ptr<Carrier> carrier) {
+    ExchangeOnce(carrier.get(), 0);
+    if (rank == 1) return;
+    const std::vector<int64_t> sizes = {8, 8, 8};
+    std::string send(24, 'x'), out(24, ' ');
+    ev::Status status;
+    // What was sent before it went may still arrive.
+    for (int i = 0; i < 3 && status.ok(); ++i) {
+      status = carrier->AllToAll(send.data(), sizes, &out[0], sizes);
+    }
+    EXPECT_EQ(ev::StatusCode::kInternal, status.code());
+    // Of the two that are left, the first to notice tells the other.
+    EXPECT_TRUE(status.message() == "rank 1 is gone" ||
+                status.message() == (rank == 0 ? "rank 2 ended the exchange"
+                                               : "rank 0 ended the exchange"))
+        << status.message();
+  });
+}
+
+TEST(MemoryCarrierTest, AKilledProcessIsNoticed) {
+  std::string id;
+  ASSERT_OK(MakeCarrierId("memory", 2, &id));
+  CarrierOptions options;
+  options.id = id;
+  options.num_ranks = 2;
+  const pid_t child = fork();
+  if (child == 0) {
+    options.rank = 1;
+    std::unique_ptr<Carrier> carrier;
+    if (!MakeCarrier("memory", options, &carrier).ok()) _exit(1);
+    const std::vector<int64_t> to = {1, 0}, from = {0, 0};
+    char byte = 'x';
+    // Tells rank 0 that it is there, and dies without a word.
+    _exit(carrier->AllToAll(&byte, to, nullptr, from).ok() ? 0 : 1);
+  }
+  std::unique_ptr<Carrier> carrier;
+  ASSERT_OK(MakeCarrier("memory", options, &carrier));
+  char byte = ' ';
+  const std::vector<int64_t> none = {0, 0}, one = {0, 1};
+  ASSERT_OK(carrier->AllToAll(nullptr, none, &byte, one));
+  EXPECT_EQ('x', byte);
+  // Not waited for yet: a zombie is dead, too.
+  const auto begin = std::chrono::steady_clock::now();
+  const ev::Status status = carrier->AllToAll(nullptr, none, &byte, one);
+  EXPECT_EQ(ev::StatusCode::kInternal, status.code());
+  EXPECT_EQ("rank 1 is gone", status.message());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  int how = 0;
+  waitpid(child, &how, 0);
+  EXPECT_EQ(0, how);
+}
+
+TEST(MemoryCarrierTest, AnotherHostAndAnotherJobAreErrors) {
+  std::unique_ptr<Carrier> carrier;
+  CarrierOptions options;
+  options.id = "/dev/shm/sok_exchange_none";
+  options.rank = 1;
+  options.num_ranks = 2;
+  ev::Status status = MakeCarrier("memory", options, &carrier);
+  EXPECT_EQ(ev::StatusCode::kFailedPrecondition, status.code());
+  EXPECT_NE(std::string::npos, status.message().find("is it on another host?"));
+  ASSERT_OK(MakeCarrierId("memory", 3, &options.id));
+  status = MakeCarrier("memory", options, &carrier);
+  EXPECT_EQ(ev::StatusCode::kFailedPrecondition, status.code());
+  unlink(options.id.c_str());
+  options.rank = 2;
+  status = MakeCarrier("memory", options, &carrier);
+  EXPECT_EQ("there is no rank 2 of 2", status.message());
+  ASSERT_OK(CheckCarrier("memory"));
+  status = CheckCarrier("pigeon");
+  EXPECT_EQ("there is no exchange of kind 'pigeon'", status.message());
+}
+
+// Waits until so many transfers are done.
+struct Count {
+  std::mutex mu;
+  std::condition_variable wake;
+  int done = 0;
+  void Add() {
+    std::lock_guard<std::mutex> lock(mu);
+    ++done;
+    wake.notify_all();
+  }
+  void WaitFor(int all) {
+    std::unique_lock<std::mutex> lock(mu);
+    wake.wait(lock, [&] { return done >= all; });
+  }
+};
+
+struct Sent {
+  std::string send, out;
+  std::vector<int64_t> received;
+  ev::Status status;
+};
+
+// Sends 'what' to each rank; *sent stays until it is done.
+void AddTo(CarrierQueue* queue, const std::string& name, char what, Sent* sent,
+           Count* count) {
+  Transfer transfer;
+  const int64_t each = 1 + what % 5;
+  sent->send.assign(each * queue->num_ranks(), what);
+  transfer.name = name;
+  transfer.send = sent->send.data();
+  transfer.send_bytes.assign(queue->num_ranks(), each);
+  transfer.allocate = [sent](ev::Span<const int64_t> received, char** out) {
+    sent->received.assign(received.begin(), received.end());
+    int64_t total = 0;
+    for (const int64_t n : received) total += n;
+    sent->out.assign(total, ' ');
+    *out = &sent->out[0];
+    return ev::Status::OK();
+  };
+  transfer.done = [sent, count](const ev::Status& status) {
+    sent->status = status;
+    count->Add();
+  };
+  queue->Add(std::move(transfer));
+}
+
+TEST(CarrierQueueTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
+  constexpr int kRanks = 3, kTransfers = 40, kRounds = 5;
+  OnRanks(kRanks, [&](int rank, std::unique_ptr<Carrier> carrier) {
+    CarrierQueue queue(std::move(carrier));
+    std::mt19937 random(rank);
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<int> order(kTransfers);
+      for (int i = 0; i < kTransfers; ++i) order[i] = i;
+      std::shuffle(order.begin(), order.end(), random);
+      std::vector<Sent> sent(kTransfers);
+      Count count;
+      std::vector<std::thread> callers;
+      for (int half = 0; half < 2; ++half) {
+        callers.emplace_back([&, half] {
+          for (int i = half; i < kTransfers; i += 2) {
+            AddTo(&queue, "call/" + std::to_string(order[i]),
+                  static_cast<char>('0' + order[i] + rank), &sent[order[i]],
+                  &count);
+          }
+        });
+      }
+      for (std::thread& caller : callers) caller.join();
+      count.WaitFor(kTransfers);
+      for (int i = 0; i < kTransfers; ++i) {
+        ASSERT_OK(sent[i].status);
+        std::string expected;
+        for (int r = 0; r < kRanks; ++r) {
+          const char what = static_cast<char>('0' + i + r);
+          expected += std::string(1 + what % 5, what);
+        }
+        EXPECT_EQ(expected, sent[i].out) << i;
+      }
+    }
+  });
+}
+
+TEST(CarrierQueueTest, OneThatRankZeroNeverAsksForBlocksNoOther) {
+  OnRanks(2, [](int rank, std::unique_ptr<Carrier> carrier) {
+    Count count, never;
+    Sent lonely, sent[2];
+    {
+      CarrierQueue queue(std::move(carrier));
+      if (rank == 1) AddTo(&queue, "lonely", 'l', &lonely, &never);
+      for (int i = 0; i < 2; ++i) AddTo(&queue, "both", 'b', &sent[i], &count);
+      count.WaitFor(2);
+      ASSERT_OK(sent[0].status);
+      ASSERT_OK(sent[1].status);
+      EXPECT_EQ(0, never.done);
+      if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      // The queue ends here, and what waits in it.
+    }
+    if (rank == 1) {
+      EXPECT_EQ(1, never.done);
+      EXPECT_EQ(ev::StatusCode::kInternal, lonely.status.code());
+    }
+  });
+}
+
+TEST(CarrierQueueTest, AFailureIsEveryRanksAndStays) {
+  OnRanks(2, [](int rank, std::unique_ptr<Carrier> carrier) {
+    CarrierQueue queue(std::move(carrier));
+    Count count;
+    Sent first, second;
+    if (rank == 0) queue.Fail(ev::Internal("the disk is on fire"));
+    AddTo(&queue, "first", 'a', &first, &count);
+    count.WaitFor(1);
+    AddTo(&queue, "second", 'b', &second, &count);
+    count.WaitFor(2);
+    const char* why =
+        rank == 0 ? "the disk is on fire" : "rank 0 ended the exchange";
+    EXPECT_EQ(why, first.status.message());
+    EXPECT_EQ(why, second.status.message());
+  });
+}
+
+TEST(CarrierQueueTest, ARankThatCannotTakeItEndsItForAll) {
+  OnRanks(2, [](int rank, std::unique_ptr<Carrier> carrier) {
+    CarrierQueue queue(std::move(carrier));
+    Count count;
+    Transfer transfer;
+    const std::string send = "ab";
+    char out[2];
+    ev::Status ended;
+    transfer.name = "transfer";
+    transfer.send = send.data();
+    transfer.send_bytes = {1, 1};
+    transfer.allocate = [&](ev::Span<const int64_t>, char** to) {
+      *to = out;
+      return rank == 0 ? ev::Status::OK() : ev::ResourceExhausted("no room");
+    };
+    transfer.done = [&](const ev::Status& status) {
+      ended = status;
+      count.Add();
+    };
+    queue.Add(std::move(transfer));
+    count.WaitFor(1);
+    // Rank 0 has all it needs when rank 1 fails late; its next one fails.
+    if (rank == 0 && ended.ok()) {
+      Sent next;
+      AddTo(&queue, "next", 'n', &next, &count);
+      count.WaitFor(2);
+      ended = next.status;
+    }
+    EXPECT_FALSE(ended.ok());
+  });
+}
+
+}  // namespace
+}  // namespace sok

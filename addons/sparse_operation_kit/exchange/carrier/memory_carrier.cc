@@ -1,0 +1,360 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The carrier "memory": ranks of one host, through a file in shared memory.
+//
+// LAYOUT. A header, then for every ordered pair of ranks a ring of bytes with
+// the numbers of bytes ever written to it and read from it. A ring has one
+// writer and one reader, so the two numbers are all that orders them.
+//
+// WAITING. Who can neither write nor read looks again, first at once, then
+// after naps of up to 200 us: ranks may be more than processors.
+//
+// ENDINGS. The file's name goes away once all ranks have opened it, so nothing
+// is left behind, however they end. Each rank holds a lock on a byte of the
+// file, which the system takes back with the process: who waits in vain looks
+// at it, and so learns of a death within a tenth of a second. A rank that
+// fails says so in the header.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+#include "kernels/engine/base/transfer_memory.h"
+
+namespace sok {
+namespace {
+
+constexpr char kFolder[] = "/dev/shm";
+constexpr int64_t kRingBytes = 1 << 20, kLeastRingBytes = 64 << 10;
+constexpr int64_t kMostBytes = 32 << 20;
+constexpr int kLooksAtOnce = 2000;
+constexpr auto kLongestNap = std::chrono::microseconds(200);
+constexpr auto kLookForTheDead = std::chrono::milliseconds(50);
+
+struct alignas(64) Ring {
+  std::atomic<uint64_t> written;
+  alignas(64) std::atomic<uint64_t> read;
+};
+
+struct alignas(64) Header {
+  std::atomic<uint32_t> attached;  // ranks that have opened it
+  std::atomic<uint32_t> failed;    // 1 + the rank that failed first
+};
+
+// Of a ring, a power of two, so that numbers of bytes may run over.
+int64_t RingBytes(int num_ranks) {
+  int64_t bytes = kRingBytes;
+  while (bytes > kLeastRingBytes &&
+         bytes * num_ranks * num_ranks > kMostBytes) {
+    bytes /= 2;
+  }
+  return bytes;
+}
+
+int64_t FileBytes(int num_ranks) {
+  const int64_t pairs = int64_t{num_ranks} * num_ranks;
+  return sizeof(Header) + pairs * (sizeof(Ring) + RingBytes(num_ranks));
+}
+
+std::string Because() { return std::string(": ") + strerror(errno); }
+
+class File {
+ public:
+  explicit File(int number = -1) : number_(number) {}
+  ~File() {
+    if (number_ >= 0) close(number_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int number() const { return number_; }
+  int Release() {
+    const int number = number_;
+    number_ = -1;
+    return number;
+  }
+
+ private:
+  int number_;
+};
+
+ev::Status Check() {
+  if (access(kFolder, W_OK) == 0) return ev::Status::OK();
+  return ev::FailedPrecondition("an exchange through memory needs the folder " +
+                                std::string(kFolder) + Because());
+}
+
+ev::Status MakeId(int num_ranks, std::string* id) {
+  std::string path = std::string(kFolder) + "/sok_exchange_XXXXXX";
+  const File file(mkostemp(&path[0], O_CLOEXEC));
+  if (file.number() < 0) {
+    return ev::FailedPrecondition(
+        "an exchange through memory needs a file in " + std::string(kFolder) +
+        Because());
+  }
+  // Its blocks, not its length: memory that is short must be an error here and
+  // not a signal later.
+  const int error = posix_fallocate(file.number(), 0, FileBytes(num_ranks));
+  if (error != 0) {
+    unlink(path.c_str());
+    return ev::ResourceExhausted(
+        "an exchange through memory between " + std::to_string(num_ranks) +
+        " ranks needs " + std::to_string(FileBytes(num_ranks)) + " bytes in " +
+        kFolder + ": " + strerror(error));
+  }
+  *id = path;
+  return ev::Status::OK();
+}
+
+// What ranks send each other is tens of megabytes, which malloc takes from the
+// system and gives back in every step: each page of it would fault again.
+void KeepMessages() {
+  ev::TransferMemorySource source;
+  source.is_pinned = false;
+  source.allocate = [](size_t bytes) -> void* {
+    constexpr size_t kHugePage = 2 << 20;
+    void* data = nullptr;
+    const size_t alignment = bytes < kHugePage ? 4096 : kHugePage;
+    if (posix_memalign(&data, alignment, bytes) != 0) return nullptr;
+    if (bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);
+    return data;
+  };
+  source.free = [](void* data) { free(data); };
+  ev::RegisterTransferMemory(source);
+}
+
+class MemoryCarrier : public Carrier {
+ public:
+  MemoryCarrier(const CarrierOptions& options, int file, char* memory)
+      : rank_(options.rank),
+        num_ranks_(options.num_ranks),
+        ring_bytes_(RingBytes(options.num_ranks)),
+        file_(file),
+        memory_(memory) {}
+
+  // What it has sent stays to be read. Who waits for more finds it gone.
+  ~MemoryCarrier() override {
+    munmap(memory_, FileBytes(num_ranks_));
+    close(file_);
+  }
+
+  static ev::Status Make(const CarrierOptions& options,
+                         std::unique_ptr<Carrier>* carrier) {
+    File file(open(options.id.c_str(), O_RDWR | O_CLOEXEC));
+    struct stat about;
+    if (file.number() < 0 || fstat(file.number(), &about) != 0) {
+      return ev::FailedPrecondition(
+          "rank " + std::to_string(options.rank) +
+          " does not see the memory that rank 0 shares, " + options.id +
+          " (is it on another host?)" + Because());
+    }
+    const int64_t bytes = FileBytes(options.num_ranks);
+    if (about.st_size != bytes) {
+      return ev::FailedPrecondition(
+          options.id + " has " + std::to_string(about.st_size) +
+          " bytes, an exchange between " + std::to_string(options.num_ranks) +
+          " ranks " + std::to_string(bytes));
+    }
+    // Where the system has no such locks, a death is noticed by the time limit.
+    struct flock lock = LockOf(options.rank);
+    fcntl(file.number(), F_OFD_SETLK, &lock);
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                        file.number(), 0);
+    if (memory == MAP_FAILED) {
+      return ev::ResourceExhausted("mapping " + std::to_string(bytes) +
+                                   " bytes of shared memory" + Because());
+    }
+    std::unique_ptr<MemoryCarrier> made(
+        new MemoryCarrier(options, file.Release(), static_cast<char*>(memory)));
+    // Fresh pages are zero, as all numbers are to be.
+    const uint32_t attached = made->header()->attached.fetch_add(1) + 1;
+    if (attached == static_cast<uint32_t>(options.num_ranks)) {
+      unlink(options.id.c_str());
+    }
+    *carrier = std::move(made);
+    KeepMessages();
+    return ev::Status::OK();
+  }
+
+  int rank() const override { return rank_; }
+  int num_ranks() const override { return num_ranks_; }
+
+  ev::Status AllToAll(const char* send, ev::Span<const int64_t> send_bytes,
+                      char* out,
+                      ev::Span<const int64_t> received_bytes) override {
+    std::vector<Stream> streams;
+    streams.reserve(2 * num_ranks_);
+    for (int r = 0; r < num_ranks_; ++r) {
+      if (r == rank_) {
+        if (send_bytes[r] != received_bytes[r]) {
+          return ev::Internal(
+              "a rank sends itself " + std::to_string(send_bytes[r]) +
+              " bytes and expects " + std::to_string(received_bytes[r]));
+        }
+        if (send_bytes[r] > 0) memcpy(out, send, send_bytes[r]);
+      } else {
+        Stream to{rank_, r, const_cast<char*>(send), send_bytes[r]};
+        Stream from{r, rank_, out, received_bytes[r]};
+        if (to.left > 0) streams.push_back(to);
+        if (from.left > 0) streams.push_back(from);
+      }
+      send += send_bytes[r];
+      out += received_bytes[r];
+    }
+    Patience patience(this);
+    while (!streams.empty()) {
+      bool moved = false;
+      for (size_t i = 0; i < streams.size();) {
+        moved |= Move(&streams[i]);
+        if (streams[i].left == 0) {
+          streams[i] = streams.back();
+          streams.pop_back();
+        } else {
+          ++i;
+        }
+      }
+      if (moved) {
+        patience.Renew();
+      } else {
+        EV_RETURN_IF_ERROR(patience.Lose(streams));
+      }
+    }
+    return ev::Status::OK();
+  }
+
+  void Abort() override {
+    uint32_t none = 0;
+    header()->failed.compare_exchange_strong(none, 1 + rank_);
+  }
+
+ private:
+  // What is left of the bytes from one rank to another, one of which is this.
+  struct Stream {
+    int source, target;
+    char* at;
+    int64_t left;
+  };
+
+  static struct flock LockOf(int rank) {
+    struct flock lock;
+    memset(&lock, 0, sizeof(lock));
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = rank;
+    lock.l_len = 1;
+    return lock;
+  }
+
+  class Patience {
+   public:
+    explicit Patience(MemoryCarrier* carrier) : carrier_(carrier) { Renew(); }
+    void Renew() {
+      looks_ = 0;
+      nap_ = std::chrono::microseconds(5);
+    }
+    // Not OK when there is nothing to wait for any more.
+    ev::Status Lose(const std::vector<Stream>& streams) {
+      if (++looks_ < kLooksAtOnce) return ev::Status::OK();
+      const uint32_t failed = carrier_->header()->failed.load();
+      if (failed != 0) {
+        return ev::Internal("rank " + std::to_string(failed - 1) +
+                            " ended the exchange");
+      }
+      const auto now = std::chrono::steady_clock::now();
+      if (now - looked_for_the_dead_ > kLookForTheDead) {
+        looked_for_the_dead_ = now;
+        for (const Stream& s : streams) {
+          const int other = s.source == carrier_->rank_ ? s.target : s.source;
+          if (carrier_->IsGone(other)) {
+            carrier_->Abort();
+            return ev::Internal("rank " + std::to_string(other) + " is gone");
+          }
+        }
+      }
+      std::this_thread::sleep_for(nap_);
+      nap_ = std::min<std::chrono::microseconds>(2 * nap_, kLongestNap);
+      return ev::Status::OK();
+    }
+
+   private:
+    MemoryCarrier* const carrier_;
+    int looks_ = 0;
+    std::chrono::microseconds nap_{0};
+    // A rank may yet have to come: not before a while.
+    std::chrono::steady_clock::time_point looked_for_the_dead_ =
+        std::chrono::steady_clock::now();
+  };
+
+  Header* header() const { return reinterpret_cast<Header*>(memory_); }
+  Ring* ring(int source, int target) const {
+    return reinterpret_cast<Ring*>(memory_ + sizeof(Header)) +
+           int64_t{source} * num_ranks_ + target;
+  }
+  char* bytes(int source, int target) const {
+    const int64_t pairs = int64_t{num_ranks_} * num_ranks_;
+    return memory_ + sizeof(Header) + pairs * sizeof(Ring) +
+           (int64_t{source} * num_ranks_ + target) * ring_bytes_;
+  }
+
+  // Whether a rank that was there is not any more.
+  bool IsGone(int other) const {
+    if (header()->attached.load() < static_cast<uint32_t>(num_ranks_)) {
+      return false;
+    }
+    struct flock lock = LockOf(other);
+    return fcntl(file_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+  }
+
+  // Copies what can be copied now. Returns whether that was anything.
+  bool Move(Stream* stream) {
+    Ring* const numbers = ring(stream->source, stream->target);
+    const bool writes = stream->source == rank_;
+    const uint64_t written = numbers->written.load(std::memory_order_acquire);
+    const uint64_t read = numbers->read.load(std::memory_order_acquire);
+    const int64_t full = static_cast<int64_t>(written - read);
+    // Not all at once: the other side works on the last part meanwhile.
+    const int64_t n = std::min(
+        {stream->left, ring_bytes_ / 4, writes ? ring_bytes_ - full : full});
+    if (n == 0) return false;
+    char* const ring_begin = bytes(stream->source, stream->target);
+    const int64_t at = (writes ? written : read) & (ring_bytes_ - 1);
+    const int64_t first = std::min(n, ring_bytes_ - at);
+    if (writes) {
+      memcpy(ring_begin + at, stream->at, first);
+      memcpy(ring_begin, stream->at + first, n - first);
+      numbers->written.store(written + n, std::memory_order_release);
+    } else {
+      memcpy(stream->at, ring_begin + at, first);
+      memcpy(stream->at + first, ring_begin, n - first);
+      numbers->read.store(read + n, std::memory_order_release);
+    }
+    stream->at += n;
+    stream->left -= n;
+    return true;
+  }
+
+  const int rank_, num_ranks_;
+  const int64_t ring_bytes_;
+  const int file_;
+  char* const memory_;
+};
+
+const bool kRegistered = RegisterCarrier(
+    "memory", CarrierKind{&Check, &MakeId, &MemoryCarrier::Make});
+
+}  // namespace
+}  // namespace sok

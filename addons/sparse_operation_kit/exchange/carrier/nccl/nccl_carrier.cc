@@ -1,0 +1,302 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The carrier "nccl": ranks with a GPU each. What a rank sends goes up to its
+// GPU, from there by NCCL to the others', and what has come goes down. Pinned
+// memory (base/transfer_memory.h) is read and written by the GPU itself; other
+// memory goes through pinned memory of the carrier's, a piece at a time, so
+// that the processor's copy and the link work beside each other.
+//
+// NCCL's own words on order: all ranks must call in the same order, which
+// CarrierQueue sees to; there is one communicator and one stream for its calls.
+//
+// ENDINGS. A rank that dies leaves the others' kernels waiting. They are looked
+// at, not waited for, so Abort ends them; who calls it on a death is the time
+// limit of the exchange, or the launcher, which ends all ranks.
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+#include "addons/sparse_operation_kit/exchange/carrier/nccl/nccl_library.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/process_device.h"
+
+namespace sok {
+namespace {
+
+// Looks at a stream before the thread begins to nap.
+constexpr int kLooksAtOnce = 20000;
+constexpr auto kNap = std::chrono::microseconds(20);
+
+// What the processor copies at a time, beside the link.
+constexpr int64_t kPieceBytes = 2 << 20;
+
+int64_t Sum(ev::Span<const int64_t> sizes) {
+  int64_t sum = 0;
+  for (const int64_t size : sizes) sum += size;
+  return sum;
+}
+
+ev::Status Check() {
+  int device = 0;
+  EV_RETURN_IF_ERROR(
+      ev::gpu::ProcessDevice("an exchange by NCCL needs", &device));
+  const NcclLibrary* nccl = nullptr;
+  return NcclLibrary::Get(&nccl);
+}
+
+ev::Status MakeId(int num_ranks, std::string* id) {
+  (void)num_ranks;
+  const NcclLibrary* nccl = nullptr;
+  EV_RETURN_IF_ERROR(NcclLibrary::Get(&nccl));
+  NcclLibrary::Id made;
+  EV_RETURN_IF_ERROR(
+      nccl->Check(nccl->get_unique_id(&made), "ncclGetUniqueId"));
+  id->assign(made.bytes, sizeof(made.bytes));
+  return ev::Status::OK();
+}
+
+class NcclCarrier : public Carrier {
+ public:
+  NcclCarrier(const NcclLibrary* nccl, int device,
+              const CarrierOptions& options)
+      : nccl_(nccl),
+        device_(device),
+        rank_(options.rank),
+        num_ranks_(options.num_ranks) {}
+
+  ~NcclCarrier() override {
+    Abort();
+    End();
+    for (cudaEvent_t event : came_) {
+      if (event != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(event));
+    }
+    if (stream_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
+  }
+
+  static ev::Status Make(const CarrierOptions& options,
+                         std::unique_ptr<Carrier>* carrier) {
+    NcclLibrary::Id id;
+    if (options.id.size() != sizeof(id.bytes)) {
+      return ev::InvalidArgument(
+          "an id of NCCL has " + std::to_string(sizeof(id.bytes)) +
+          " bytes, got " + std::to_string(options.id.size()));
+    }
+    std::memcpy(id.bytes, options.id.data(), sizeof(id.bytes));
+    int device = 0;
+    EV_RETURN_IF_ERROR(
+        ev::gpu::ProcessDevice("an exchange by NCCL needs", &device));
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
+    const NcclLibrary* nccl = nullptr;
+    EV_RETURN_IF_ERROR(NcclLibrary::Get(&nccl));
+    std::unique_ptr<NcclCarrier> made(new NcclCarrier(nccl, device, options));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaStreamCreateWithFlags(&made->stream_, cudaStreamNonBlocking));
+    for (cudaEvent_t& event : made->came_) {
+      EV_CUDA_RETURN_IF_ERROR(
+          cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    }
+    EV_RETURN_IF_ERROR(
+        nccl->Check(nccl->comm_init_rank(&made->communicator_,
+                                         options.num_ranks, id, options.rank),
+                    "ncclCommInitRank"));
+    *carrier = std::move(made);
+    return ev::Status::OK();
+  }
+
+  int rank() const override { return rank_; }
+  int num_ranks() const override { return num_ranks_; }
+  void Abort() override { aborted_.store(true); }
+
+  ev::Status AllToAll(const char* send, ev::Span<const int64_t> send_bytes,
+                      char* out,
+                      ev::Span<const int64_t> received_bytes) override {
+    const ev::Status status = Carry(send, send_bytes, out, received_bytes);
+    // Nothing may be under way on memory that the caller takes back.
+    if (!status.ok()) End();
+    return status;
+  }
+
+ private:
+  // Pinned memory for callers who have none; grows.
+  struct Staging {
+    char* data = nullptr;
+    int64_t bytes = 0;
+    ~Staging() {
+      if (data != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(data));
+    }
+    ev::Status Reserve(int64_t wanted) {
+      if (wanted <= bytes) return ev::Status::OK();
+      if (data != nullptr) EV_CUDA_RETURN_IF_ERROR(cudaFreeHost(data));
+      data = nullptr;
+      bytes = 0;
+      void* made = nullptr;
+      EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&made, WithRoom(wanted)));
+      data = static_cast<char*>(made);
+      bytes = WithRoom(wanted);
+      return ev::Status::OK();
+    }
+  };
+
+  // Batches differ a little from step to step.
+  static int64_t WithRoom(int64_t bytes) { return bytes + bytes / 4 + 4096; }
+
+  static ev::Status Reserve(int64_t bytes, ev::gpu::DeviceBuffer* buffer) {
+    if (bytes <= static_cast<int64_t>(buffer->size_bytes())) {
+      return ev::Status::OK();
+    }
+    return buffer->Allocate(WithRoom(bytes), "an exchange by NCCL");
+  }
+
+  static bool IsPinned(const void* memory) {
+    cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
+      cudaGetLastError();
+      return false;
+    }
+    return attributes.type == cudaMemoryTypeHost;
+  }
+
+  static ev::Status Ended() {
+    return ev::Internal("the exchange by NCCL was ended");
+  }
+
+  ev::Status Carry(const char* send, ev::Span<const int64_t> send_bytes,
+                   char* out, ev::Span<const int64_t> received_bytes) {
+    if (communicator_ == nullptr || aborted_) return Ended();
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    const int64_t up = Sum(send_bytes), down = Sum(received_bytes);
+    EV_RETURN_IF_ERROR(Reserve(up, &sent_));
+    EV_RETURN_IF_ERROR(Reserve(down, &received_));
+    EV_RETURN_IF_ERROR(BringUp(send, up));
+    EV_RETURN_IF_ERROR(Exchange(send_bytes, received_bytes));
+    return BringDown(out, down);
+  }
+
+  ev::Status BringUp(const char* send, int64_t bytes) {
+    if (bytes == 0) return ev::Status::OK();
+    const bool is_pinned = IsPinned(send);
+    if (!is_pinned) EV_RETURN_IF_ERROR(up_.Reserve(bytes));
+    const int64_t step = is_pinned ? bytes : kPieceBytes;
+    for (int64_t at = 0; at < bytes; at += step) {
+      const int64_t n = std::min(step, bytes - at);
+      const char* from = send + at;
+      if (!is_pinned) {
+        std::memcpy(up_.data + at, from, n);
+        from = up_.data + at;
+      }
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(sent_.as<char>() + at, from, n,
+                                              cudaMemcpyHostToDevice, stream_));
+    }
+    return ev::Status::OK();
+  }
+
+  ev::Status Exchange(ev::Span<const int64_t> send_bytes,
+                      ev::Span<const int64_t> received_bytes) {
+    EV_RETURN_IF_ERROR(nccl_->Check(nccl_->group_start(), "ncclGroupStart"));
+    const char* from = sent_.as<char>();
+    char* to = received_.as<char>();
+    ev::Status status;
+    for (int r = 0; r < num_ranks_ && status.ok(); ++r) {
+      if (send_bytes[r] > 0) {
+        status =
+            nccl_->Check(nccl_->send(from, send_bytes[r], NcclLibrary::kInt8, r,
+                                     communicator_, stream_),
+                         "ncclSend");
+      }
+      if (status.ok() && received_bytes[r] > 0) {
+        status =
+            nccl_->Check(nccl_->recv(to, received_bytes[r], NcclLibrary::kInt8,
+                                     r, communicator_, stream_),
+                         "ncclRecv");
+      }
+      from += send_bytes[r];
+      to += received_bytes[r];
+    }
+    const ev::Status ended = nccl_->Check(nccl_->group_end(), "ncclGroupEnd");
+    return status.ok() ? ended : status;
+  }
+
+  ev::Status BringDown(char* out, int64_t bytes) {
+    if (bytes == 0) return Wait();
+    if (IsPinned(out)) {
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(out, received_.data(), bytes,
+                                              cudaMemcpyDeviceToHost, stream_));
+      return Wait();
+    }
+    EV_RETURN_IF_ERROR(down_.Reserve(bytes));
+    // The copy to the caller's memory follows the link by one piece.
+    int64_t copied = 0;
+    for (int64_t at = 0; at < bytes; at += kPieceBytes) {
+      const int64_t n = std::min(kPieceBytes, bytes - at);
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(down_.data + at,
+                                              received_.as<char>() + at, n,
+                                              cudaMemcpyDeviceToHost, stream_));
+      EV_CUDA_RETURN_IF_ERROR(
+          cudaEventRecord(came_[at / kPieceBytes % 2], stream_));
+      if (at == 0) continue;
+      EV_RETURN_IF_ERROR(WaitFor(
+          [&] { return cudaEventQuery(came_[(at / kPieceBytes - 1) % 2]); }));
+      std::memcpy(out + copied, down_.data + copied, kPieceBytes);
+      copied += kPieceBytes;
+    }
+    EV_RETURN_IF_ERROR(Wait());
+    std::memcpy(out + copied, down_.data + copied, bytes - copied);
+    return ev::Status::OK();
+  }
+
+  ev::Status Wait() {
+    return WaitFor([this] { return cudaStreamQuery(stream_); });
+  }
+
+  template <typename Query>
+  ev::Status WaitFor(const Query& query) {
+    for (int looks = 0;; ++looks) {
+      const cudaError_t error = query();
+      if (error == cudaSuccess) return ev::Status::OK();
+      if (error != cudaErrorNotReady) EV_CUDA_RETURN_IF_ERROR(error);
+      if (aborted_) return Ended();
+      if (looks < kLooksAtOnce) continue;
+      int result = NcclLibrary::kSuccess;
+      EV_RETURN_IF_ERROR(
+          nccl_->Check(nccl_->comm_get_async_error(communicator_, &result),
+                       "ncclCommGetAsyncError"));
+      EV_RETURN_IF_ERROR(nccl_->Check(result, "an exchange by NCCL"));
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+
+  // Ends NCCL's kernels and waits for them.
+  void End() {
+    if (communicator_ == nullptr) return;
+    EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+    nccl_->comm_abort(communicator_);
+    communicator_ = nullptr;
+    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
+  }
+
+  const NcclLibrary* const nccl_;
+  const int device_, rank_, num_ranks_;
+  std::atomic<bool> aborted_{false};
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t came_[2] = {nullptr, nullptr};
+  NcclLibrary::Communicator* communicator_ = nullptr;
+  ev::gpu::DeviceBuffer sent_, received_;
+  Staging up_, down_;
+};
+
+const bool kRegistered =
+    RegisterCarrier("nccl", CarrierKind{&Check, &MakeId, &NcclCarrier::Make});
+
+}  // namespace
+}  // namespace sok

@@ -1,0 +1,162 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The carrier "nccl" between the GPUs of this host, a process for each.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+#include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
+#include "addons/sparse_operation_kit/exchange/carrier/rank_processes.h"
+#include "gtest/gtest.h"
+
+namespace sok {
+namespace {
+
+// How many GPUs there are, and in *why what keeps them from use. Asked in
+// another process: one that has called CUDA must not fork.
+int CountGpus(std::string* why) {
+  int pipe_ends[2];
+  if (pipe(pipe_ends) != 0) return 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    const ev::Status status = CheckCarrier("nccl");
+    std::string text = status.message();
+    text.resize(1000, ' ');
+    if (write(pipe_ends[1], text.data(), text.size()) < 0) _exit(1);
+    _exit(status.ok() ? 0 : 1);
+  }
+  int how = 0;
+  waitpid(child, &how, 0);
+  char text[1000] = {0};
+  const bool told = read(pipe_ends[0], text, sizeof(text)) == sizeof(text);
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
+  *why = told ? std::string(text, sizeof(text)) : "the check ended early";
+  why->erase(why->find_last_not_of(' ') + 1);
+  if (!WIFEXITED(how) || WEXITSTATUS(how) != 0) return 0;
+  int gpus = 0;
+  while (access(("/dev/nvidia" + std::to_string(gpus)).c_str(), F_OK) == 0) {
+    ++gpus;
+  }
+  *why = "an exchange by NCCL needs two GPUs, and there is " +
+         std::to_string(gpus);
+  return gpus;
+}
+
+class NcclCarrierTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    num_ranks_ = std::min(4, CountGpus(&why));
+    if (num_ranks_ < 2) GTEST_SKIP() << why;
+  }
+  int num_ranks_ = 0;
+};
+
+int64_t SizeOf(int round, int source, int target) {
+  const int64_t sizes[] = {0, 1, 7, 300, 65536, (9 << 20) + 5};
+  return sizes[(round + 2 * source + 3 * target) % 6];
+}
+char ByteOf(int round, int source, int target, int64_t at) {
+  return static_cast<char>(round * 31 + source * 7 + target * 3 + at * 13 +
+                           at / 4096);
+}
+
+bool ExchangeOnce(Carrier* carrier, int round) {
+  const int rank = carrier->rank(), n = carrier->num_ranks();
+  std::vector<int64_t> to(n), from(n);
+  std::string send, expected;
+  for (int r = 0; r < n; ++r) {
+    to[r] = SizeOf(round, rank, r);
+    from[r] = SizeOf(round, r, rank);
+    for (int64_t i = 0; i < to[r]; ++i) send += ByteOf(round, rank, r, i);
+    for (int64_t i = 0; i < from[r]; ++i) expected += ByteOf(round, r, rank, i);
+  }
+  std::string out(expected.size(), '\0');
+  const ev::Status status = carrier->AllToAll(send.data(), to, &out[0], from);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
+  return status.ok() && out == expected;
+}
+
+TEST_F(NcclCarrierTest, CarriesBytesOfAnySizeBetweenAllRanks) {
+  EXPECT_TRUE(
+      OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
+        bool all = true;
+        for (int round = 0; round < 12; ++round) {
+          all &= ExchangeOnce(carrier.get(), round);
+        }
+        return all;
+      }));
+}
+
+TEST_F(NcclCarrierTest, AbortEndsTheWaitForARankThatIsGone) {
+  EXPECT_TRUE(
+      OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
+        if (!ExchangeOnce(carrier.get(), 0)) return false;
+        if (carrier->rank() == 1) return true;
+        std::thread later([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          carrier->Abort();
+        });
+        const bool arrived = ExchangeOnce(carrier.get(), 1);
+        later.join();
+        return !arrived && !ExchangeOnce(carrier.get(), 2);
+      }));
+}
+
+TEST_F(NcclCarrierTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
+  EXPECT_TRUE(
+      OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
+        constexpr int kTransfers = 32;
+        const int rank = carrier->rank(), n = carrier->num_ranks();
+        CarrierQueue queue(std::move(carrier));
+        std::vector<std::string> sent(kTransfers), out(kTransfers);
+        std::mutex mu;
+        std::condition_variable wake;
+        int done = 0;
+        bool all = true;
+        for (int i = 0; i < kTransfers; ++i) {
+          const int which = rank % 2 == 0 ? i : kTransfers - 1 - i;
+          sent[which].assign(n, static_cast<char>('0' + which + rank));
+          Transfer transfer;
+          transfer.name = "call/" + std::to_string(which);
+          transfer.send = sent[which].data();
+          transfer.send_bytes.assign(n, 1);
+          transfer.allocate = [&, which](ev::Span<const int64_t> received,
+                                         char** to) {
+            out[which].assign(received.size(), ' ');
+            *to = &out[which][0];
+            return ev::Status::OK();
+          };
+          transfer.done = [&](const ev::Status& status) {
+            std::lock_guard<std::mutex> lock(mu);
+            all &= status.ok();
+            ++done;
+            wake.notify_all();
+          };
+          queue.Add(std::move(transfer));
+        }
+        std::unique_lock<std::mutex> lock(mu);
+        wake.wait(lock, [&] { return done == kTransfers; });
+        for (int i = 0; i < kTransfers; ++i) {
+          for (int r = 0; r < n; ++r) all &= out[i][r] == '0' + i + r;
+        }
+        return all;
+      }));
+}
+
+}  // namespace
+}  // namespace sok

@@ -1,0 +1,54 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// NCCL's functions, of a library that is looked for when they are first asked
+// for: nothing here needs NCCL to be built or loaded. The declarations say
+// what NCCL documents of its interface, which is the same since version 2.7.
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_NCCL_NCCL_LIBRARY_H_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_NCCL_NCCL_LIBRARY_H_
+
+#include <cstddef>
+#include <string>
+
+#include "kernels/engine/base/status.h"
+
+// As in <cuda_runtime_api.h>.
+struct CUstream_st;
+
+namespace sok {
+
+struct NcclLibrary {
+  struct Communicator;
+  struct Id {
+    char bytes[128];
+  };
+  enum Result { kSuccess = 0, kInProgress = 7 };
+  enum Type { kInt8 = 0 };
+
+  int (*get_version)(int* version);
+  const char* (*get_error_string)(int result);
+  int (*get_unique_id)(Id* id);
+  int (*comm_init_rank)(Communicator** communicator, int num_ranks, Id id,
+                        int rank);
+  int (*comm_abort)(Communicator* communicator);
+  int (*comm_get_async_error)(Communicator* communicator, int* result);
+  int (*group_start)();
+  int (*group_end)();
+  int (*send)(const void* from, size_t count, int type, int peer,
+              Communicator* communicator, CUstream_st* stream);
+  int (*recv)(void* to, size_t count, int type, int peer,
+              Communicator* communicator, CUstream_st* stream);
+
+  // The library named by SOK_NCCL_LIBRARY, else libnccl.so.2, else libnccl.so;
+  // loaded once and kept. FailedPrecondition, with what was tried, when there
+  // is none or it is older than 2.7.
+  static ev::Status Get(const NcclLibrary** library);
+
+  // OK, or Internal with NCCL's words.
+  ev::Status Check(int result, const char* call) const;
+};
+
+}  // namespace sok
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_NCCL_NCCL_LIBRARY_H_

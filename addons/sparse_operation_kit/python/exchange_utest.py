@@ -1,0 +1,114 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What carries lookups between ranks: sok.init(exchange=...).
+
+  horovodrun -np 2 -H localhost:2 python exchange_utest.py
+"""
+
+import os
+import threading
+
+from absl.testing import absltest
+import horovod.tensorflow as hvd
+import numpy as np
+import tensorflow as tf
+
+from sparse_operation_kit import experiment as sok
+
+
+def ids_of(*keys):
+  return tf.SparseTensor([[i, 0] for i in range(len(keys))],
+                         tf.constant(keys, tf.int64), [len(keys), 1])
+
+
+def types_of(graph):
+  return {op.type for op in graph.get_operations()}
+
+
+class ExchangeUtest(absltest.TestCase):
+
+  def setUp(self):
+    super(ExchangeUtest, self).setUp()
+    if hvd.size() == 1:
+      self.skipTest("needs several ranks")
+
+  # The first of all: a carrier stays for the life of the process.
+  def test_1_what_a_rank_cannot_have_is_an_error_on_all(self):
+    if os.path.exists("/dev/nvidiactl"):
+      self.skipTest("this machine has a GPU")
+    with self.assertRaisesRegex(
+        RuntimeError, "exchange='nccl': rank 0: an exchange by NCCL needs .*rank %d: " %
+        (hvd.size() - 1)):
+      sok.init(exchange="nccl")
+    with tf.Graph().as_default() as graph:
+      sok.lookup_sparse(tf.get_embedding_variable("t", embedding_dim=1), ids_of(1))
+      self.assertIn("HorovodAlltoall", types_of(graph))
+
+  def test_1_all_ranks_ask_for_the_same(self):
+    with self.assertRaisesRegex(ValueError, "exchange must be the same on all ranks"):
+      sok.init(exchange="memory" if hvd.rank() == 0 else "auto")
+    with self.assertRaisesRegex(ValueError, "must be one of .*'memory'.*, got 'pigeon'"):
+      sok.init(exchange="pigeon")
+
+  def test_2_lookups_go_by_it(self):
+    sok.init(exchange="memory")
+    sok.init(exchange="auto")
+    with tf.Graph().as_default() as graph:
+      table = tf.get_embedding_variable(
+          "t", embedding_dim=2, initializer=tf.ones_initializer())
+      out = sok.lookup_sparse(table, ids_of(hvd.rank(), 7))
+      train = tf.train.GradientDescentOptimizer(1.).minimize(tf.reduce_sum(out))
+      self.assertIn("SokCarry", types_of(graph))
+      self.assertNotIn("HorovodAlltoall", types_of(graph))
+      with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        # Key 7 was in every rank's batch, the other in this rank's alone.
+        np.testing.assert_array_equal(
+            session.run(out), [[0, 0], [1 - hvd.size(), 1 - hvd.size()]])
+
+  def test_3_there_is_one(self):
+    with self.assertRaisesRegex(RuntimeError, "has 'memory' already"):
+      sok.init(exchange="nccl")
+
+  def test_3_lookups_in_another_order_on_each_rank(self):
+    sok.init(exchange="memory")
+    lookups, steps = 4, 30
+    with tf.Graph().as_default():
+      table = tf.get_embedding_variable(
+          "t", embedding_dim=1, initializer=tf.zeros_initializer())
+      outs = [sok.lookup_sparse(table, ids_of(*range(i, i + 50)))
+              for i in range(lookups)]
+      totals = [tf.reduce_sum(out) for out in outs]
+      optimizer = tf.train.GradientDescentOptimizer(1.)
+      trains = [optimizer.minimize(-total) for total in totals]
+      failures = []
+
+      def run(session, i):
+        try:
+          for _ in range(steps):
+            session.run(trains[i])
+        except tf.errors.OpError as e:
+          failures.append(e)
+
+      with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        threads = [threading.Thread(target=run, args=(session, i))
+                   for i in range(lookups)]
+        for thread in threads if hvd.rank() == 0 else reversed(threads):
+          thread.start()
+        for thread in threads:
+          thread.join()
+        self.assertEmpty(failures)
+        # All ranks are done when all have come here.
+        session.run(hvd.allreduce(tf.constant(0.), name="done"))
+        np.testing.assert_array_equal(
+            session.run(sok.lookup_sparse(table, ids_of(0, 1, 49, 51, 52)))[:, 0],
+            np.array([1, 2, 4, 2, 1]) * steps * hvd.size())
+
+
+if __name__ == "__main__":
+  hvd.init()
+  sok.init(exchange="horovod")
+  # A rank that went on after a failure would wait for the others.
+  absltest.main(failfast=True)

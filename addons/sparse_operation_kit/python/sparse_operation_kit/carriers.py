@@ -1,0 +1,132 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What carries the bytes of lookups between ranks, when it is not Horovod.
+
+Horovod stays what ranks find each other by, and what carries dense gradients. A carrier
+of our own ("memory": ranks of one host, through shared memory; "nccl": ranks with a GPU
+each) takes the exchanges of lookups, which are many times larger.
+"""
+
+import os
+import threading
+
+import tensorflow as tf
+
+from embedding_variable import _lib
+
+from sparse_operation_kit import collectives
+from sparse_operation_kit import communication
+from sparse_operation_kit import settings
+
+_HOROVOD = communication.HOROVOD
+_MEMORY = "memory"
+_NCCL = "nccl"
+_AUTO = "auto"
+
+KINDS = (_HOROVOD, _MEMORY, _NCCL, _AUTO)
+
+# What "auto" tries, the fastest first.
+_AUTO_ORDER = (_NCCL, _MEMORY)
+
+_started = None
+
+
+def start(kind):
+  """Makes sure that all ranks have an exchange of that kind.
+
+  Collective, unless it is "horovod" or there is one rank.
+
+  Args:
+    kind: one of `KINDS`.
+
+  Returns:
+    What the ranks have: `kind`, and for "auto" the first of "nccl", "memory" and
+    "horovod" that all ranks can have.
+
+  Raises:
+    ValueError: the ranks do not ask for the same.
+    RuntimeError: this process has another one already, or a rank cannot have it.
+  """
+  global _started
+  if communication.num_ranks() == 1 or (kind == _HOROVOD and _started is None):
+    return _HOROVOD
+  if _started in (kind, _HOROVOD) or (kind == _AUTO and _started is not None):
+    return _started
+  if _started is not None:
+    raise RuntimeError(
+        "sok.init: exchange is %r and this process has %r already; there is one for the "
+        "life of a process" % (kind, _started))
+  channel = collectives.channel("init")
+  channel.check_equal("exchange", kind)
+  if kind != _AUTO:
+    reasons = _make(channel, kind)
+    if reasons:
+      raise RuntimeError("sok.init: exchange=%r: %s" % (kind, "; ".join(reasons)))
+    _started = kind
+    return kind
+  for candidate in _AUTO_ORDER:
+    reasons = _make(channel, candidate)
+    if not reasons:
+      _started = candidate
+      break
+    tf.compat.v1.logging.info("sok.init: no exchange by %s: %s", candidate,
+                              "; ".join(reasons))
+  return _started or _HOROVOD
+
+
+def _make(channel, kind):
+  """Returns a list of reasons why not, the same on all ranks; empty: it is made."""
+  made = {}
+
+  def prepare():
+    made["id"] = _run(lambda gen: gen.sok_carrier_id(
+        kind=kind, rank=communication.rank(), num_ranks=communication.num_ranks()))
+
+  reasons = _said(channel, _try(prepare))
+  name = bytes.fromhex(channel.gather_text(made.get("id", b"").hex())[0])
+  if not reasons:
+    reasons = _said(channel, _try(lambda: _run(
+        lambda gen: gen.sok_start_carrier(
+            name, kind=kind, rank=communication.rank(),
+            num_ranks=communication.num_ranks()))))
+  if reasons and kind == _MEMORY and communication.rank() == 0 and name:
+    _try(lambda: os.unlink(name.decode("utf-8")))
+  return reasons
+
+
+def _try(call):
+  """Returns why a call failed, or ""; it may take as long as a lookup may wait."""
+  reason = []
+
+  def run():
+    try:
+      call()
+      reason.append("")
+    except tf.errors.OpError as e:
+      # Without the op that TensorFlow names after it.
+      reason.append(e.message.split("\n")[0])
+    except Exception as e:  # pylint: disable=broad-except
+      reason.append(str(e) or type(e).__name__)
+
+  thread = threading.Thread(target=run, name="sok_init")
+  thread.daemon = True
+  thread.start()
+  limit = settings.exchange_timeout()
+  thread.join(limit or None)
+  return reason[0] if reason else "not all ranks came within %g s" % limit
+
+
+def _said(channel, reason):
+  """Returns what every rank that failed says."""
+  return ["rank %d: %s" % (rank, text)
+          for rank, text in enumerate(channel.gather_text(reason)) if text]
+
+
+def _run(build):
+  graph = tf.Graph()
+  with graph.as_default(), tf.device("/device:CPU:0"):
+    fetch = build(_lib.load())
+  with tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(
+      device_count={"GPU": 0}, use_per_session_threads=True,
+      inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)) as session:
+    return session.run(fetch)

@@ -1,0 +1,34 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tells the checkpoints of embedding variables about Horovod's ranks."""
+
+from embedding_variable.checkpoint import job
+
+from sparse_operation_kit import collectives
+from sparse_operation_kit import communication
+from sparse_operation_kit import exchange
+from sparse_operation_kit import table_files
+
+
+class HorovodJob(job.Job):
+  """The ranks of Horovod, as they are when asked."""
+
+  def size(self):
+    return communication.num_ranks()
+
+  def rank(self):
+    return communication.rank()
+
+  def placement(self, variable):
+    if not table_files.is_spread(variable):
+      return None
+    return exchange.ranks_asked(variable) or exchange.ranks_of(
+        variable, communication.num_ranks())
+
+  def channel(self, name):
+    return collectives.channel("checkpoint/" + name)
+
+
+def register():
+  """Makes them the job of this process."""
+  job.register(HorovodJob())

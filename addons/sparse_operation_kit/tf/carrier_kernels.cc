@@ -1,0 +1,195 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// SokCarry, SokCarrierId, SokStartCarrier, SokStopCarrier.
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+#include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
+#include "kernels/tf/bridge/status.h"
+#include "kernels/tf/bridge/transfer_tensor.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace sparse_operation_kit {
+namespace {
+
+using embedding_variable::ToTf;
+using tensorflow::AsyncOpKernel;
+using tensorflow::DataTypeSize;
+using tensorflow::int32;
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using tensorflow::errors::FailedPrecondition;
+using tensorflow::errors::InvalidArgument;
+
+class CarryOp : public AsyncOpKernel {
+ public:
+  explicit CarryOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("exchange_name", &name_));
+  }
+
+  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
+    sok::CarrierQueue* const queue = sok::CarrierQueue::Global();
+    OP_REQUIRES_ASYNC(
+        context, queue != nullptr,
+        FailedPrecondition(name_,
+                           ": sok.init has made no exchange of this kind "
+                           "in this process"),
+        done);
+    const Tensor& values = context->input(0);
+    const Tensor& splits = context->input(1);
+    const int num_ranks = queue->num_ranks();
+    OP_REQUIRES_ASYNC(
+        context, values.dims() == 1 && splits.NumElements() == num_ranks,
+        InvalidArgument(name_, ": expected a vector and a split for each of ",
+                        num_ranks, " ranks, got shapes ",
+                        values.shape().DebugString(), " and ",
+                        splits.shape().DebugString()),
+        done);
+    const int64_t size = DataTypeSize(values.dtype());
+    sok::Transfer transfer;
+    transfer.name = name_;
+    transfer.send = values.tensor_data().data();
+    int64_t total = 0;
+    bool are_sizes = true;
+    for (int r = 0; r < num_ranks; ++r) {
+      const int64_t n = splits.vec<int32>()(r);
+      are_sizes &= n >= 0;
+      total += n;
+      transfer.send_bytes.push_back(n * size);
+    }
+    OP_REQUIRES_ASYNC(
+        context, are_sizes && total == values.NumElements(),
+        InvalidArgument(name_, ": the splits do not add up to the ",
+                        values.NumElements(), " values"),
+        done);
+    transfer.allocate = [context, size, this](ev::Span<const int64_t> received,
+                                              char** out) {
+      return Allocate(context, size, received, out);
+    };
+    transfer.done = [context, done, this](const ev::Status& status) {
+      if (!status.ok()) {
+        context->SetStatus(tensorflow::errors::Internal(
+            name_, ": the exchange between ranks failed: ", status.message()));
+      }
+      done();
+    };
+    queue->Add(std::move(transfer));
+  }
+
+ private:
+  ev::Status Allocate(OpKernelContext* context, int64_t size,
+                      ev::Span<const int64_t> received, char** out) const {
+    Tensor* splits = nullptr;
+    tensorflow::Status status = context->allocate_output(
+        1, TensorShape({static_cast<int64_t>(received.size())}), &splits);
+    int64_t total = 0;
+    for (size_t r = 0; status.ok() && r < received.size(); ++r) {
+      const int64_t n = received[r] / size;
+      if (received[r] % size != 0 || n < 0 ||
+          n > std::numeric_limits<int32>::max()) {
+        return ev::Internal("rank " + std::to_string(r) + " sends " +
+                            std::to_string(received[r]) +
+                            " bytes, not a number of values of " +
+                            std::to_string(size));
+      }
+      splits->vec<int32>()(r) = static_cast<int32>(n);
+      total += n;
+    }
+    Tensor values;
+    if (status.ok()) {
+      status = embedding_variable::AllocateTransferOutput(
+          context, 0, TensorShape({total}), &values);
+    }
+    *out = const_cast<char*>(values.tensor_data().data());
+    return status.ok() ? ev::Status::OK()
+                       : ev::ResourceExhausted(status.error_message());
+  }
+
+  std::string name_;
+};
+
+class CarrierIdOp : public OpKernel {
+ public:
+  explicit CarrierIdOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("kind", &kind_));
+    OP_REQUIRES_OK(context, context->GetAttr("rank", &rank_));
+    OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &num_ranks_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    Tensor* id = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, TensorShape({}), &id));
+    std::string made;
+    OP_REQUIRES_OK(context, ToTf(sok::CheckCarrier(kind_)));
+    if (rank_ == 0) {
+      OP_REQUIRES_OK(context,
+                     ToTf(sok::MakeCarrierId(kind_, num_ranks_, &made)));
+    }
+    id->scalar<std::string>()() = made;
+  }
+
+ private:
+  std::string kind_;
+  int rank_ = 0, num_ranks_ = 1;
+};
+
+class StartCarrierOp : public OpKernel {
+ public:
+  explicit StartCarrierOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("kind", &kind_));
+    OP_REQUIRES_OK(context, context->GetAttr("rank", &options_.rank));
+    OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &options_.num_ranks));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    OP_REQUIRES(context, context->input(0).dims() == 0,
+                InvalidArgument("the id must be a scalar, got shape ",
+                                context->input(0).shape().DebugString()));
+    sok::CarrierOptions options = options_;
+    options.id = context->input(0).scalar<std::string>()();
+    std::unique_ptr<sok::Carrier> carrier;
+    OP_REQUIRES_OK(context, ToTf(sok::MakeCarrier(kind_, options, &carrier)));
+    OP_REQUIRES_OK(context,
+                   ToTf(sok::CarrierQueue::Install(std::move(carrier))));
+  }
+
+ private:
+  std::string kind_;
+  sok::CarrierOptions options_;
+};
+
+class StopCarrierOp : public OpKernel {
+ public:
+  explicit StopCarrierOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("why", &why_));
+  }
+
+  void Compute(OpKernelContext*) override {
+    sok::CarrierQueue* const queue = sok::CarrierQueue::Global();
+    if (queue != nullptr) queue->Fail(ev::Internal(why_));
+  }
+
+ private:
+  std::string why_;
+};
+
+REGISTER_KERNEL_BUILDER(Name("SokCarry").Device(tensorflow::DEVICE_CPU),
+                        CarryOp);
+REGISTER_KERNEL_BUILDER(Name("SokCarrierId").Device(tensorflow::DEVICE_CPU),
+                        CarrierIdOp);
+REGISTER_KERNEL_BUILDER(Name("SokStartCarrier").Device(tensorflow::DEVICE_CPU),
+                        StartCarrierOp);
+REGISTER_KERNEL_BUILDER(Name("SokStopCarrier").Device(tensorflow::DEVICE_CPU),
+                        StopCarrierOp);
+
+}  // namespace
+}  // namespace sparse_operation_kit

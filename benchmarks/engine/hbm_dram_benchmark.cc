@@ -1,0 +1,299 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does a table cost of which only a part fits in a GPU's memory? One
+// table, Adagrad, one id per sample: lookup, pooled, and update by the
+// gradients of the samples, with all rows in CPU memory, all in the GPU's, and
+// a part there and the others in CPU memory, in the same run.
+//
+//   hbm_dram_benchmark [--rows=4000000] [--dim=64] [--batch=65536] [--part=0.1]
+//                      [--steps=40] [--warm=60] [--threads=8] [--lru]
+//                      [--only=zipf|uniform] [--skip=dram,hbm]
+//
+// Needs a GPU. 'ahead' is the same step while another thread brings the next
+// step's rows into the GPU's memory.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "benchmarks/engine/bench_util.h"
+#include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/transfer_memory.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/pooled_lookup.h"
+#include "kernels/engine/embedding/presence.h"
+#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace {
+
+using ev::RowStorage;
+using ev::Span;
+
+struct Config {
+  std::string only, skip;
+  int64_t rows = 4000000, dim = 64, batch = 65536;
+  int steps = 40, warm = 60, threads = 8;
+  double part = 0.1;
+  bool lru = false;
+};
+
+double Now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void Check(const ev::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.message().c_str());
+  std::exit(1);
+}
+
+int64_t KeyOf(int64_t rank) {
+  return static_cast<int64_t>(ev::MixKey(rank) >> 1);
+}
+
+// What a lookup gives out: memory that the device reaches by itself, if there
+// is any.
+class Floats {
+ public:
+  explicit Floats(size_t count)
+      : transfer_(ev::AllocateTransferMemory(count * sizeof(float))) {
+    if (transfer_ == nullptr) ordinary_.resize(count);
+    data_ = transfer_ != nullptr ? static_cast<float*>(transfer_)
+                                 : ordinary_.data();
+    std::fill_n(data_, count, 1e-4f);
+  }
+  ~Floats() {
+    if (transfer_ != nullptr) ev::FreeTransferMemory(transfer_);
+  }
+  float* data() const { return data_; }
+
+ private:
+  void* const transfer_;
+  std::vector<float> ordinary_;
+  float* data_ = nullptr;
+};
+
+class Bench {
+ public:
+  Bench(const Config& config, RowStorage storage)
+      : config_(config), pool_(config.threads) {
+    ev::TableOptions options;
+    options.name = "bench";
+    options.dim = config.dim;
+    options.storage = storage;
+    const int64_t row_bytes = config.dim * 2 * sizeof(float);
+    options.hbm_dram.device_bytes =
+        static_cast<int64_t>(config.rows * config.part) * row_bytes;
+    options.hbm_dram.strategy =
+        config.lru ? ev::CacheStrategy::kLru : ev::CacheStrategy::kLfu;
+    table_.reset(new ev::EmbeddingTable(options));
+    Check(table_->Initialize(std::vector<float>(config.dim, 0.01f), 1));
+    Check(table_->EnsureSlots(slots_[0], nullptr));
+    const double begin = Now();
+    std::vector<int64_t> keys(config.batch);
+    const std::vector<float> values(config.batch * config.dim, 0.01f);
+    const std::vector<const float*> slots = {values.data()};
+    for (int64_t at = 0; at < config.rows; at += config.batch) {
+      keys.resize(std::min(config.batch, config.rows - at));
+      // The hottest last, as no table is filled.
+      for (size_t i = 0; i < keys.size(); ++i) {
+        keys[i] = KeyOf(config.rows - 1 - (at + static_cast<int64_t>(i)));
+      }
+      Check(table_->WriteRows(keys, slots_[0], values.data(), slots, nullptr, 0,
+                              &pool_));
+    }
+    std::printf("  filled in %.1f s\n", Now() - begin);
+    for (int64_t i = 0; i <= config.batch; ++i) splits_.push_back(i);
+    pooled_.reset(new Floats(config.batch * config.dim));
+    grads_.reset(new Floats(config.batch * config.dim));
+  }
+
+  std::vector<int64_t> Ids(const ev::bench::ZipfSampler* zipf) {
+    std::vector<int64_t> ids(config_.batch);
+    for (int64_t& id : ids) {
+      id = KeyOf(zipf != nullptr
+                     ? zipf->Sample(random_())
+                     : static_cast<int64_t>(random_() % config_.rows));
+    }
+    return ids;
+  }
+
+  void Step(const std::vector<int64_t>& ids) {
+    const double begin = Now();
+    ev::PooledInput in;
+    in.table = table_.get();
+    in.batch_size = in.num_ids = config_.batch;
+    in.ids64 = ids.data();
+    in.row_splits = splits_.data();
+    std::vector<float*> outputs = {pooled_->data()};
+    std::shared_ptr<const ev::LookupPlan> plan;
+    Check(ev::PooledForward({&in, 1}, {}, outputs, &pool_, &plan));
+    forward_ += Now() - begin;
+    ev::UpdateInput update;
+    update.table = table_.get();
+    update.keys = plan->unique_keys(0);
+    update.pooled_grads = grads_->data();
+    update.plan = plan.get();
+    const std::vector<float> rate = {0.01f};
+    Check(ev::ApplyRule("Adagrad", rate, {&update, 1}, slots_, 1, &pool_));
+    unique_ += static_cast<int64_t>(update.keys.size());
+  }
+
+  // Median milliseconds of a step.
+  double Measure(const char* what, const ev::bench::ZipfSampler* zipf,
+                 bool ahead) {
+    std::vector<int64_t> ids = Ids(zipf);
+    std::vector<double> times;
+    ev::TierStats before;
+    for (int s = 0; s < config_.warm + config_.steps; ++s) {
+      if (s == config_.warm) {
+        before = table_->tier_stats();
+        unique_ = 0;
+        forward_ = 0;
+      }
+      std::vector<int64_t> next = Ids(zipf);
+      const double begin = Now();
+      std::thread reader;
+      if (ahead) {
+        reader = std::thread([&] { Check(ev::Prefetch(table_.get(), next)); });
+      }
+      Step(ids);
+      if (reader.joinable()) reader.join();
+      if (s >= config_.warm) times.push_back(1e3 * (Now() - begin));
+      ids.swap(next);
+    }
+    std::sort(times.begin(), times.end());
+    const double median = times[times.size() / 2];
+    std::printf(
+        "  %-16s %7.2f ms per step (p10 %.2f, p90 %.2f), lookup %.2f, %.0f "
+        "distinct rows",
+        what, median, times[times.size() / 10], times[times.size() * 9 / 10],
+        1e3 * forward_ / config_.steps,
+        static_cast<double>(unique_) / config_.steps);
+    const ev::TierStats after = table_->tier_stats();
+    if (after.memory_rows > 0) {
+      std::printf(
+          ", %.0f fetched, %.2f MB written back",
+          static_cast<double>(after.misses - before.misses) / config_.steps,
+          1e-6 * (after.written_bytes - before.written_bytes) / config_.steps);
+    }
+    std::printf("\n");
+    std::fflush(stdout);
+    return median;
+  }
+
+ private:
+  const Config config_;
+  ev::testing::ThreadPool pool_;
+  std::unique_ptr<ev::EmbeddingTable> table_;
+  const std::vector<std::vector<ev::SlotSpec>> slots_ = {
+      {{"accumulator", 0.1f}}};
+  std::mt19937_64 random_{11};
+  std::vector<int64_t> splits_;
+  std::unique_ptr<Floats> pooled_, grads_;
+  int64_t unique_ = 0;
+  double forward_ = 0;
+};
+
+bool Parse(int argc, char** argv, Config* config) {
+  for (int i = 1; i < argc; ++i) {
+    const char* value = std::strchr(argv[i], '=');
+    const std::string name(
+        argv[i], value == nullptr ? std::strlen(argv[i]) : value - argv[i]);
+    value = value == nullptr ? "" : value + 1;
+    if (name == "--only")
+      config->only = value;
+    else if (name == "--skip")
+      config->skip = value;
+    else if (name == "--rows")
+      config->rows = std::atoll(value);
+    else if (name == "--dim")
+      config->dim = std::atoll(value);
+    else if (name == "--batch")
+      config->batch = std::atoll(value);
+    else if (name == "--steps")
+      config->steps = std::atoi(value);
+    else if (name == "--warm")
+      config->warm = std::atoi(value);
+    else if (name == "--threads")
+      config->threads = std::atoi(value);
+    else if (name == "--part")
+      config->part = std::atof(value);
+    else if (name == "--lru")
+      config->lru = true;
+    else
+      return false;
+  }
+  return config->steps > 0 && config->rows > 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Config config;
+  if (!Parse(argc, argv, &config)) {
+    std::fprintf(stderr,
+                 "see the head of hbm_dram_benchmark.cc for the flags\n");
+    return 1;
+  }
+  ev::bench::PrintMachine();
+  std::printf(
+      "%lld rows of dim %lld with one slot, batch %lld, %.0f %% of the rows in "
+      "GPU memory, %s, %d threads\n",
+      static_cast<long long>(config.rows), static_cast<long long>(config.dim),
+      static_cast<long long>(config.batch), 100 * config.part,
+      config.lru ? "LRU" : "LFU", config.threads);
+  const ev::bench::ZipfSampler zipf(config.rows, 1.05);
+  struct {
+    RowStorage storage;
+    const char* name;
+    const char* rows_in;
+    double ms[2][2];  // [Zipf, uniform][alone, ahead]; 0: not measured
+  } cases[] = {
+      {RowStorage::kDram, "dram", "CPU memory", {{0, 0}, {0, 0}}},
+      {RowStorage::kHbm, "hbm", "GPU memory", {{0, 0}, {0, 0}}},
+      {RowStorage::kHbmDram, "hbm_dram", "both", {{0, 0}, {0, 0}}},
+  };
+  const bool wanted[2] = {config.only != "uniform", config.only != "zipf"};
+  for (auto& one : cases) {
+    const bool is_both = one.storage == RowStorage::kHbmDram;
+    if (!is_both &&
+        ("," + config.skip + ",").find("," + std::string(one.name) + ",") !=
+            std::string::npos) {
+      continue;
+    }
+    std::printf("rows in %s\n", one.rows_in);
+    Config quick = config;
+    if (!is_both) quick.warm = std::min(config.warm, 10);
+    Bench bench(quick, one.storage);
+    for (int k = 0; k < 2; ++k) {
+      for (int ahead = 0; wanted[k] && ahead < (is_both ? 2 : 1); ++ahead) {
+        const std::string what = std::string(k == 0 ? "Zipf 1.05" : "uniform") +
+                                 (ahead ? ", ahead" : "");
+        one.ms[k][ahead] =
+            bench.Measure(what.c_str(), k == 0 ? &zipf : nullptr, ahead != 0);
+      }
+    }
+  }
+  std::printf(
+      "| ids | CPU memory, ms | GPU memory, ms | both, ms | ahead, ms |\n");
+  std::printf("| --- | --- | --- | --- | --- |\n");
+  for (int k = 0; k < 2; ++k) {
+    if (!wanted[k]) continue;
+    std::printf("| %s | %.2f | %.2f | %.2f | %.2f |\n",
+                k == 0 ? "Zipf 1.05" : "uniform", cases[0].ms[k][0],
+                cases[1].ms[k][0], cases[2].ms[k][0], cases[2].ms[k][1]);
+  }
+  return 0;
+}

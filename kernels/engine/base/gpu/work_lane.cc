@@ -1,0 +1,152 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/base/gpu/work_lane.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+// Of lookups of some 200 tables at once, each with a lane for its ids and one
+// for its rows; a lane beyond that is freed, which waits for the device.
+constexpr size_t kMaxIdle = 512;
+constexpr size_t kTurnBytes = 1 << 20;
+
+struct Idle {
+  std::mutex mu;
+  std::vector<std::unique_ptr<WorkLane>> lanes;
+};
+
+// Never destroyed: the driver may be gone when a process ends.
+Idle* IdleLanes() {
+  static Idle* const idle = new Idle;
+  return idle;
+}
+
+// A quarter more, so that batches that vary do not allocate for ever.
+size_t WithRoom(size_t bytes) { return bytes + bytes / 4; }
+
+}  // namespace
+
+WorkLane::~WorkLane() {
+  if (stream_ != nullptr) {
+    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
+    EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (sent_[k] != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(sent_[k]));
+    if (turns_[k] != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(turns_[k]));
+  }
+  if (host_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(host_));
+}
+
+Status WorkLane::Create() {
+  EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device_number_));
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  return Status::OK();
+}
+
+Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
+                         std::unique_ptr<WorkLane>* lane) {
+  int device = 0;
+  EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
+  std::unique_ptr<WorkLane> found;
+  {
+    Idle* const idle = IdleLanes();
+    std::lock_guard<std::mutex> lock(idle->mu);
+    size_t best = idle->lanes.size();
+    const auto fits = [&](const WorkLane& it) {
+      return it.host_bytes_ >= host_bytes &&
+             it.memory_.size_bytes() >= device_bytes;
+    };
+    for (size_t i = 0; i < idle->lanes.size(); ++i) {
+      const WorkLane& it = *idle->lanes[i];
+      if (it.device_number_ != device) continue;
+      if (best == idle->lanes.size()) {
+        best = i;
+        continue;
+      }
+      const WorkLane& other = *idle->lanes[best];
+      const bool is_smaller =
+          it.memory_.size_bytes() < other.memory_.size_bytes();
+      if (fits(it) ? !fits(other) || is_smaller : !fits(other) && !is_smaller) {
+        best = i;
+      }
+    }
+    if (best < idle->lanes.size()) {
+      found = std::move(idle->lanes[best]);
+      idle->lanes.erase(idle->lanes.begin() + best);
+    }
+  }
+  if (found == nullptr) {
+    found.reset(new WorkLane);
+    EV_RETURN_IF_ERROR(found->Create());
+  }
+  EV_RETURN_IF_ERROR(found->Reserve(host_bytes, device_bytes));
+  *lane = std::move(found);
+  return Status::OK();
+}
+
+void WorkLane::Release(std::unique_ptr<WorkLane> lane) {
+  Idle* const idle = IdleLanes();
+  std::lock_guard<std::mutex> lock(idle->mu);
+  if (idle->lanes.size() < kMaxIdle) idle->lanes.push_back(std::move(lane));
+}
+
+Status WorkLane::Reserve(size_t host_bytes, size_t device_bytes) {
+  if (host_bytes > host_bytes_) {
+    void* host = nullptr;
+    const cudaError_t error = cudaMallocHost(&host, WithRoom(host_bytes));
+    if (error == cudaErrorMemoryAllocation) cudaGetLastError();  // not sticky
+    EV_CUDA_RETURN_IF_ERROR(error);
+    if (host_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(host_));
+    host_ = static_cast<char*>(host);
+    host_bytes_ = WithRoom(host_bytes);
+  }
+  if (device_bytes > memory_.size_bytes()) {
+    EV_RETURN_IF_ERROR(
+        memory_.Allocate(WithRoom(device_bytes), "a batch under way"));
+  }
+  return Status::OK();
+}
+
+Status WorkLane::SendUp(const char* from, size_t bytes, char* to) {
+  for (int k = 0; k < 2; ++k) {
+    if (turns_[k] == nullptr) {
+      void* turn = nullptr;
+      EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&turn, kTurnBytes));
+      turns_[k] = static_cast<char*>(turn);
+    }
+    if (sent_[k] == nullptr) {
+      EV_CUDA_RETURN_IF_ERROR(
+          cudaEventCreateWithFlags(&sent_[k], cudaEventDisableTiming));
+    }
+  }
+  int k = 0;
+  for (size_t at = 0; at < bytes; at += kTurnBytes, k ^= 1) {
+    const size_t n = std::min(kTurnBytes, bytes - at);
+    EV_CUDA_RETURN_IF_ERROR(cudaEventSynchronize(sent_[k]));
+    std::memcpy(turns_[k], from + at, n);
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to + at, turns_[k], n,
+                                            cudaMemcpyHostToDevice, stream_));
+    EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(sent_[k], stream_));
+  }
+  return Status::OK();
+}
+
+Status WorkLane::Wait() {
+  EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_));
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

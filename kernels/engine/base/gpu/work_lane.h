@@ -1,0 +1,68 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one piece of work on a device needs from start to end: a stream, memory
+// on the device, and pinned memory beside it. Lanes are kept and used again, so
+// that a step in its steady state allocates nothing.
+
+#ifndef KERNELS_ENGINE_BASE_GPU_WORK_LANE_H_
+#define KERNELS_ENGINE_BASE_GPU_WORK_LANE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+
+#include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+namespace gpu {
+
+// Used by one piece of work at a time.
+class WorkLane {
+ public:
+  WorkLane() {}
+  ~WorkLane();
+  WorkLane(const WorkLane&) = delete;
+  WorkLane& operator=(const WorkLane&) = delete;
+
+  // A lane of the current device with memory of at least that many bytes,
+  // aligned to 256: of the idle ones the smallest that has it, else the
+  // largest, which grows, else a new one. ResourceExhausted.
+  static Status Acquire(size_t host_bytes, size_t device_bytes,
+                        std::unique_ptr<WorkLane>* lane);
+  // Gives it back; REQUIRES that nothing is under way on it. A lane on which a
+  // call failed is destroyed instead.
+  static void Release(std::unique_ptr<WorkLane> lane);
+
+  char* host() const { return host_; }
+  char* device() const { return memory_.as<char>(); }
+
+  // Copies ordinary memory to the device through two small pinned buffers that
+  // take turns; 'from' has been read when it returns.
+  Status SendUp(const char* from, size_t bytes, char* to);
+
+  cudaStream_t stream() const { return stream_; }
+  // Waits for all.
+  Status Wait();
+
+ private:
+  Status Create();
+  // Growing loses what was in the memory.
+  Status Reserve(size_t host_bytes, size_t device_bytes);
+
+  int device_number_ = -1;
+  cudaStream_t stream_ = nullptr;
+  char* host_ = nullptr;  // pinned
+  size_t host_bytes_ = 0;
+  DeviceBuffer memory_;
+  // Of SendUp; made when it is first called.
+  char* turns_[2] = {nullptr, nullptr};
+  cudaEvent_t sent_[2] = {nullptr, nullptr};
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_BASE_GPU_WORK_LANE_H_

@@ -1,0 +1,117 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/base/transfer_memory.h"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+
+namespace ev {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+struct Block {
+  void* data;
+  size_t bytes;
+  void (*free)(void*);  // of the source that it is from
+};
+
+struct Pool {
+  std::mutex mu;
+  TransferMemorySource source;
+  std::unordered_map<void*, Block> live;
+  std::deque<Block> idle;  // given back first comes first
+  size_t live_bytes = 0, idle_bytes = 0;
+};
+
+// Never destroyed: outputs may outlive whatever is destroyed at exit.
+Pool* ThePool() {
+  static Pool* const pool = new Pool;
+  return pool;
+}
+
+}  // namespace
+
+size_t TransferBlockBytes(size_t bytes) {
+  size_t step = kPage;
+  while (step * 16 < bytes) step *= 2;
+  return std::max(kPage, (bytes + step - 1) / step * step);
+}
+
+void RegisterTransferMemory(const TransferMemorySource& source) {
+  Pool* const pool = ThePool();
+  std::deque<Block> surplus;
+  {
+    std::lock_guard<std::mutex> lock(pool->mu);
+    if (pool->source.allocate != nullptr &&
+        (pool->source.is_pinned || !source.is_pinned)) {
+      return;
+    }
+    pool->source = source;
+    surplus.swap(pool->idle);
+    pool->idle_bytes = 0;
+  }
+  for (const Block& block : surplus) block.free(block.data);
+}
+
+void* AllocateTransferMemory(size_t bytes) {
+  const size_t wanted = TransferBlockBytes(bytes);
+  Pool* const pool = ThePool();
+  TransferMemorySource source;
+  {
+    std::lock_guard<std::mutex> lock(pool->mu);
+    source = pool->source;
+    if (source.allocate == nullptr) return nullptr;
+    for (size_t i = pool->idle.size(); i-- > 0;) {
+      const Block block = pool->idle[i];
+      if (block.bytes != wanted) continue;
+      pool->idle.erase(pool->idle.begin() + i);
+      pool->idle_bytes -= wanted;
+      pool->live_bytes += wanted;
+      pool->live[block.data] = block;
+      return block.data;
+    }
+  }
+  void* const data = source.allocate(wanted);  // slow: not under the lock
+  if (data == nullptr) return nullptr;
+  std::lock_guard<std::mutex> lock(pool->mu);
+  pool->live[data] = Block{data, wanted, source.free};
+  pool->live_bytes += wanted;
+  return data;
+}
+
+void FreeTransferMemory(void* data) {
+  Pool* const pool = ThePool();
+  std::deque<Block> surplus;
+  {
+    std::lock_guard<std::mutex> lock(pool->mu);
+    const auto found = pool->live.find(data);
+    if (found == pool->live.end()) return;
+    const Block block = found->second;
+    pool->live.erase(found);
+    pool->live_bytes -= block.bytes;
+    if (block.free != pool->source.free) {
+      surplus.push_back(block);  // of a source that was replaced
+    } else {
+      pool->idle.push_back(block);
+      pool->idle_bytes += block.bytes;
+    }
+    while (pool->idle_bytes > kMaxIdleTransferBytes) {
+      pool->idle_bytes -= pool->idle.front().bytes;
+      surplus.push_back(pool->idle.front());
+      pool->idle.pop_front();
+    }
+  }
+  for (const Block& block : surplus) block.free(block.data);
+}
+
+TransferMemoryStats GetTransferMemoryStats() {
+  Pool* const pool = ThePool();
+  std::lock_guard<std::mutex> lock(pool->mu);
+  return TransferMemoryStats{pool->live_bytes, pool->idle_bytes};
+}
+
+}  // namespace ev

@@ -1,0 +1,58 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deduplication of one table's batch on the device that has the table's rows:
+// ids go up once, the distinct keys come down and are found and admitted here,
+// and where each id went stays on the device, for pooling and for the update.
+//
+// The result is a function of the batch alone: distinct keys come in order of
+// first occurrence, occurrences of a key in the order of the batch.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_DEVICE_DISTINCT_H_
+#define KERNELS_ENGINE_EMBEDDING_DEVICE_DISTINCT_H_
+
+#include <cstdint>
+
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+
+// Ids of one batch that a device takes at most.
+constexpr int64_t kMaxDistinctIds = int64_t{1} << 30;
+
+// Of DeviceRows::StartDistinct. Calls are made in the order of their
+// declaration, from any thread; only Put and Occurrences may be made at once.
+// It needs nothing of the rows that made it and may outlive them. Destroying it
+// waits for what is under way.
+class DeviceDistinct {
+ public:
+  virtual ~DeviceDistinct() {}
+
+  // Ids [begin, begin + ids.size()) of the batch, which have been read when it
+  // returns. REQUIRES that each id is put once, all as one type.
+  virtual Status Put(int64_t begin, Span<const int64_t> ids) = 0;
+  virtual Status Put(int64_t begin, Span<const int32_t> ids) = 0;
+
+  // Begins. offsets [B + 1], of the samples; read when it returns.
+  virtual Status Start(Span<const int32_t> offsets) = 0;
+  virtual Status Wait() = 0;
+
+  // After Wait, for as long as this lives; the arrays are the caller's to read
+  // and write.
+  virtual int64_t num_unique() const = 0;
+  virtual int64_t* keys() const = 0;    // [U]
+  virtual int32_t* counts() const = 0;  // [U]
+
+  // samples [N]: of each occurrence, those of the first key first. Costs the
+  // device's grouping and 4 bytes of the link per id.
+  virtual Status Occurrences(int32_t* samples) const = 0;
+};
+
+// What DeviceRows::min_ids_to_deduplicate gives: the environment variable
+// TF_EV_GPU_DEDUP_MIN_IDS, read once, else 'otherwise'.
+int64_t MinIdsToDeduplicate(int64_t otherwise);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_DEVICE_DISTINCT_H_

@@ -1,0 +1,298 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device that deduplicates promises, against the definition.
+
+#include "kernels/engine/embedding/device_distinct.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/device_rows.h"
+#include "kernels/engine/testing/storage_under_test.h"
+
+namespace ev {
+namespace {
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kLarge = 20000;
+#else
+constexpr int64_t kLarge = 1500001;
+#endif
+
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+std::unique_ptr<DeviceRows> MakeRows() {
+  static const float row = 0.0f;
+  DeviceRowsOptions options;
+  options.dim = 1;
+  options.default_rows = Span<const float>(&row, 1);
+  std::unique_ptr<DeviceRows> rows;
+  const Status status = MakeDeviceRows(options, &rows);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return rows;
+}
+
+// Samples of 0 to most ids each, which end with the ids.
+std::vector<int32_t> RandomOffsets(int64_t num_ids, int most, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> offsets = {0};
+  while (offsets.back() < num_ids) {
+    offsets.push_back(std::min<int64_t>(
+        num_ids, offsets.back() + static_cast<int64_t>(random() % (most + 1))));
+  }
+  return offsets;
+}
+
+// What came of a batch, and of one that the definition gives.
+struct Result {
+  std::vector<int64_t> keys;
+  std::vector<int32_t> counts, samples;
+};
+
+template <typename Id>
+Result ByDefinition(const std::vector<Id>& ids,
+                    const std::vector<int32_t>& offsets) {
+  Result result;
+  std::unordered_map<int64_t, size_t> number;
+  std::vector<std::vector<int32_t>> samples;
+  size_t sample = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    while (offsets[sample + 1] <= static_cast<int64_t>(i)) ++sample;
+    const auto at = number.emplace(ids[i], samples.size());
+    if (at.second) {
+      result.keys.push_back(ids[i]);
+      samples.emplace_back();
+    }
+    samples[at.first->second].push_back(static_cast<int32_t>(sample));
+  }
+  for (const auto& of_key : samples) {
+    result.counts.push_back(static_cast<int32_t>(of_key.size()));
+    result.samples.insert(result.samples.end(), of_key.begin(), of_key.end());
+  }
+  return result;
+}
+
+template <typename Id>
+void Deduplicate(DeviceRows* rows, const std::vector<Id>& ids,
+                 const std::vector<int32_t>& offsets, size_t piece,
+                 Result* result) {
+  std::unique_ptr<DeviceDistinct> distinct;
+  ASSERT_OK(rows->StartDistinct(ids.size(), offsets.size() - 1, &distinct));
+  // From the back: the order must not matter.
+  for (size_t end = ids.size(); end > 0;) {
+    const size_t begin = end > piece ? end - piece : 0;
+    const std::vector<Id> part(ids.begin() + begin, ids.begin() + end);
+    ASSERT_OK(distinct->Put(begin, Span<const Id>(part)));
+    end = begin;
+  }
+  {
+    const std::vector<int32_t> gone_soon = offsets;
+    ASSERT_OK(distinct->Start(gone_soon));
+  }
+  ASSERT_OK(distinct->Wait());
+  const int64_t unique = distinct->num_unique();
+  result->keys.assign(distinct->keys(), distinct->keys() + unique);
+  result->counts.assign(distinct->counts(), distinct->counts() + unique);
+  result->samples.assign(ids.size(), -1);
+  ASSERT_OK(distinct->Occurrences(result->samples.data()));
+}
+
+template <typename Id>
+void ExpectDefinition(DeviceRows* rows, const std::vector<Id>& ids,
+                      const std::vector<int32_t>& offsets,
+                      size_t piece = 1 << 16) {
+  Result got;
+  Deduplicate(rows, ids, offsets, piece, &got);
+  const Result expected = ByDefinition(ids, offsets);
+  // Not EXPECT_EQ: it would print millions.
+  EXPECT_EQ(expected.keys.size(), got.keys.size());
+  EXPECT_TRUE(expected.keys == got.keys);
+  EXPECT_TRUE(expected.counts == got.counts);
+  EXPECT_TRUE(expected.samples == got.samples);
+}
+
+// Half of all ids among a few keys, one key in a tenth of all places.
+std::vector<int64_t> Skewed(int64_t n, int64_t range, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<int64_t> ids(n);
+  for (int64_t& id : ids) {
+    const uint64_t kind = random() % 10;
+    id = kind == 0  ? 7
+         : kind < 5 ? static_cast<int64_t>(random() % 50)
+                    : static_cast<int64_t>(random() % range) - range / 2;
+  }
+  return ids;
+}
+
+class DeviceDistinctTest : public ::testing::Test {
+ protected:
+  void SetUp() override { rows_ = MakeRows(); }
+  std::unique_ptr<DeviceRows> rows_;
+};
+
+TEST_F(DeviceDistinctTest, AnyNumberOfIds) {
+  for (int64_t n : {1,  2,   3,   4,   5,    31,   32,   33,   63,   64,
+                    65, 255, 256, 257, 1023, 1024, 1025, 2047, 2049, 5000}) {
+    ExpectDefinition(rows_.get(), Skewed(n, 700, n), RandomOffsets(n, 3, n));
+    ExpectDefinition(rows_.get(), Skewed(n, 1 << 30, n), RandomOffsets(n, 1, n),
+                     100);
+  }
+}
+
+TEST_F(DeviceDistinctTest, OneKeyAndOnlyDistinctKeys) {
+  for (int64_t n : {1, 40, 1000, 70000}) {
+    const std::vector<int32_t> offsets = RandomOffsets(n, 9, 1);
+    for (int64_t key : {int64_t{0}, int64_t{-1}, kMin, kMax}) {
+      ExpectDefinition(rows_.get(), std::vector<int64_t>(n, key), offsets);
+    }
+    std::vector<int64_t> ids(n);
+    for (int64_t i = 0; i < n; ++i) ids[i] = (n - i) * 1000003;
+    ExpectDefinition(rows_.get(), ids, offsets);
+  }
+}
+
+TEST_F(DeviceDistinctTest, KeysAtTheEndsOfTheRange) {
+  std::vector<int64_t> ids;
+  for (int round = 0; round < 50; ++round) {
+    for (int64_t i = 0; i < 20; ++i) {
+      ids.insert(ids.end(), {kMin + i, kMax - i, -i, i, i << 32, -(i << 32)});
+    }
+  }
+  ExpectDefinition(rows_.get(), ids, RandomOffsets(ids.size(), 4, 1));
+}
+
+TEST_F(DeviceDistinctTest, NarrowIds) {
+  for (int64_t n : {1, 33, 1000, 100000}) {
+    std::mt19937 random(n);
+    std::vector<int32_t> ids(n);
+    for (int32_t& id : ids) id = static_cast<int32_t>(random()) >> 18;
+    ids.back() = std::numeric_limits<int32_t>::min();
+    ids.front() = std::numeric_limits<int32_t>::max();
+    ExpectDefinition(rows_.get(), ids, RandomOffsets(n, 2, 1), 999);
+  }
+}
+
+TEST_F(DeviceDistinctTest, SamplesWithoutIdsAndOneOfAll) {
+  const std::vector<int64_t> ids = Skewed(3000, 100, 1);
+  ExpectDefinition(rows_.get(), ids, {0, 3000});
+  ExpectDefinition(rows_.get(), ids, {0, 0, 0, 0, 1, 1, 2999, 2999, 3000});
+  std::vector<int32_t> offsets(100000, 3000);
+  offsets[0] = 0;
+  ExpectDefinition(rows_.get(), ids, offsets);
+}
+
+// The key of which h is MurmurHash3's finaliser, which the GPU's table hashes
+// by.
+int64_t KeyOfHash(uint64_t h) {
+  h ^= h >> 33;
+  h *= 0x9cb4b2f8129337dbULL;
+  h ^= h >> 33;
+  h *= 0x4f74430c22a54005ULL;
+  h ^= h >> 33;
+  return static_cast<int64_t>(h);
+}
+
+TEST_F(DeviceDistinctTest, KeysWhoseHashesMeet) {
+  std::vector<int64_t> one_place, one_tag;
+  for (uint64_t round = 0; round < 3; ++round) {
+    for (uint64_t i = 0; i < 700; ++i) {
+      // The last place of all, so that the walk goes round.
+      one_place.push_back(KeyOfHash(0xFFFFFFFF00000000ULL | i));
+      one_tag.push_back(KeyOfHash(i << 52 | 0xFFFFFFFFULL));
+    }
+  }
+  ExpectDefinition(rows_.get(), one_place, RandomOffsets(2100, 2, 1));
+  ExpectDefinition(rows_.get(), one_tag, RandomOffsets(2100, 2, 1));
+}
+
+TEST_F(DeviceDistinctTest, LargeBatches) {
+  for (int64_t range : {1000, 100000, 1 << 30}) {
+    ExpectDefinition(rows_.get(), Skewed(kLarge, range, 3),
+                     RandomOffsets(kLarge, 20, 3));
+  }
+}
+
+TEST_F(DeviceDistinctTest, TheSameForTheSameBatch) {
+  const std::vector<int64_t> ids = Skewed(200000, 60000, 3);
+  const std::vector<int32_t> offsets = RandomOffsets(200000, 10, 3);
+  Result first, again;
+  Deduplicate(rows_.get(), ids, offsets, 1000, &first);
+  for (int k = 0; k < 5; ++k) {
+    Deduplicate(rows_.get(), ids, offsets, 65536, &again);
+    EXPECT_TRUE(first.keys == again.keys);
+    EXPECT_TRUE(first.counts == again.counts);
+    EXPECT_TRUE(first.samples == again.samples);
+  }
+}
+
+TEST_F(DeviceDistinctTest, ManyAtOnce) {
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 6; ++c) {
+    callers.emplace_back([&, c] {
+      for (int64_t n = 2000; n < 12000; n += 3001) {
+        const std::vector<int64_t> ids = Skewed(n + c, 900, c);
+        const std::vector<int32_t> offsets = RandomOffsets(n + c, 5, c);
+        // One that nobody waits for.
+        std::unique_ptr<DeviceDistinct> dropped;
+        ASSERT_OK(rows_->StartDistinct(n, 1, &dropped));
+        ASSERT_OK(dropped->Put(0, Span<const int64_t>(ids.data(), n)));
+        ExpectDefinition(rows_.get(), ids, offsets, 500);
+        ASSERT_OK(
+            dropped->Start(std::vector<int32_t>{0, static_cast<int32_t>(n)}));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
+  const std::vector<int64_t> ids = Skewed(40000, 900, 1);
+  const std::vector<int32_t> offsets = RandomOffsets(ids.size(), 5, 1);
+  std::unique_ptr<DeviceDistinct> distinct;
+  ASSERT_OK(rows_->StartDistinct(ids.size(), offsets.size() - 1, &distinct));
+  rows_.reset();
+  std::vector<std::thread> callers;
+  for (size_t c = 0; c < 4; ++c) {
+    callers.emplace_back([&, c] {
+      for (size_t begin = c * 1000; begin < ids.size(); begin += 4000) {
+        ASSERT_OK(distinct->Put(begin,
+                                Span<const int64_t>(ids.data() + begin, 1000)));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  ASSERT_OK(distinct->Start(offsets));
+  ASSERT_OK(distinct->Wait());
+  const Result expected = ByDefinition(ids, offsets);
+  ASSERT_EQ(static_cast<int64_t>(expected.keys.size()), distinct->num_unique());
+  EXPECT_TRUE(
+      std::equal(expected.keys.begin(), expected.keys.end(), distinct->keys()));
+  // Asked by several, as updates of one lookup may.
+  callers.clear();
+  for (int c = 0; c < 3; ++c) {
+    callers.emplace_back([&] {
+      std::vector<int32_t> samples(ids.size(), -1);
+      ASSERT_OK(distinct->Occurrences(samples.data()));
+      EXPECT_TRUE(expected.samples == samples);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+}  // namespace
+}  // namespace ev

@@ -1,0 +1,54 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Distinct ids of one batch in order of first occurrence, and where each id
+// went, for GpuDistinct.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_GPU_DISTINCT_H_
+#define KERNELS_ENGINE_EMBEDDING_GPU_DISTINCT_H_
+
+#include <cstdint>
+
+#include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+namespace gpu {
+
+// Ids of a block of the kernels that count.
+constexpr int64_t kDistinctTile = 1024;
+
+inline int64_t NumDistinctEntries(int64_t num_ids) {
+  return (num_ids + 1) / 2 * 4;
+}
+inline int64_t NumDistinctTiles(int64_t num_ids) {
+  return (num_ids + kDistinctTile - 1) / kDistinctTile;
+}
+
+// Arrays in device memory, each aligned to 16 bytes and long enough for a
+// multiple of that, but those of 'sent': pinned memory that the device writes.
+struct DistinctBatch {
+  const void* ids = nullptr;  // [N], int64, or int32 when narrow
+  bool is_narrow = false;
+  int64_t num_ids = 0;                    // N, 1 to 2^30
+  unsigned long long* entries = nullptr;  // [NumDistinctEntries(N)] scratch
+  uint32_t* heads = nullptr;              // [N] scratch
+  uint32_t* tiles = nullptr;              // [NumDistinctTiles(N)] scratch
+  int32_t* inverse = nullptr;             // [N]
+  int64_t* keys = nullptr;                // [N], the first U of them
+  int32_t* counts = nullptr;              // the same
+  uint32_t* num_unique = nullptr;         // [1]
+  struct {
+    int64_t* keys = nullptr;
+    int32_t* counts = nullptr;
+    uint32_t* num_unique = nullptr;
+  } sent;
+};
+
+// Fills all of it. Seven launches.
+Status LaunchDistinct(const DistinctBatch& batch, StreamView stream);
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_GPU_DISTINCT_H_

@@ -1,0 +1,105 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// GpuRows::StartPooledUpdate: handles and occurrences go up as one block, the
+// gradients beside them, a kernel sums and applies the rule. Where the ids were
+// deduplicated on the device their occurrences are grouped there. Nothing comes
+// back.
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/embedding/gpu/apply_pooled.h"
+#include "kernels/engine/embedding/gpu/gpu_distinct.h"
+#include "kernels/engine/embedding/gpu/gpu_rows.h"
+#include "kernels/engine/embedding/gpu/group_ids.h"
+#include "kernels/engine/embedding/gpu/lane_work.h"
+#include "kernels/engine/embedding/gpu/pinned_memory.h"
+
+namespace ev {
+namespace gpu {
+
+Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
+                                  std::unique_ptr<DeviceWork>* work) {
+  EV_RETURN_IF_ERROR(broken_);
+  EV_RETURN_IF_ERROR(Flush());
+  if (update.handles.empty()) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const Span<const float> weights(
+      update.weights, update.weights == nullptr ? 0 : update.samples.size());
+  const size_t grad_bytes = update.num_samples * dim_ * sizeof(float);
+  Parts up;
+  const size_t handles_at = up.Add(update.handles);
+  const size_t ends_at = up.Add(update.ends);
+  const size_t samples_at = up.Add(update.samples);
+  const size_t weights_at = up.Add(weights);
+  const size_t factors_at = up.Add(update.factors);
+  const size_t up_bytes = up.bytes();
+  Parts there = up;
+  const size_t grads_at = there.AddBytes(grad_bytes);
+  GroupedBatch ids;
+  size_t ids_ends_at = 0, ids_samples_at = 0, scratch_at = 0, scratch_bytes = 0;
+  if (update.distinct != nullptr) {
+    ids = static_cast<const GpuDistinct*>(update.distinct)->batch();
+    EV_RETURN_IF_ERROR(GroupScratchBytes(ids, &scratch_bytes));
+    ids_ends_at = there.AddBytes(ids.num_unique * sizeof(int32_t));
+    ids_samples_at = there.AddBytes(ids.num_ids * sizeof(int32_t));
+    scratch_at = there.AddBytes(scratch_bytes);
+  }
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(up_bytes, there.bytes(), &lane));
+  char* const device = lane->device();
+  // The large part first: the link works while the rest is laid out.
+  if (IsPinned(update.grads)) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(device + grads_at, update.grads,
+                                            grad_bytes, cudaMemcpyHostToDevice,
+                                            lane->stream()));
+  } else {
+    EV_RETURN_IF_ERROR(lane->SendUp(reinterpret_cast<const char*>(update.grads),
+                                    grad_bytes, device + grads_at));
+  }
+  Put(update.handles, handles_at, lane.get());
+  Put(update.ends, ends_at, lane.get());
+  Put(update.samples, samples_at, lane.get());
+  Put(weights, weights_at, lane.get());
+  Put(update.factors, factors_at, lane.get());
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      device, lane->host(), up_bytes, cudaMemcpyHostToDevice, lane->stream()));
+  RowBatch batch;
+  batch.rows = pieces_->view();
+  batch.handles = reinterpret_cast<const RowHandle*>(device + handles_at);
+  batch.num_rows = update.handles.size();
+  batch.dim = dim_;
+  PooledGradients gradients;
+  gradients.ends = reinterpret_cast<const int32_t*>(device + ends_at);
+  gradients.samples = reinterpret_cast<const int32_t*>(device + samples_at);
+  if (update.distinct != nullptr) {
+    int32_t* const ends = reinterpret_cast<int32_t*>(device + ids_ends_at);
+    int32_t* const samples =
+        reinterpret_cast<int32_t*>(device + ids_samples_at);
+    EV_RETURN_IF_ERROR(LaunchGroup(ids, device + scratch_at, scratch_bytes,
+                                   ends, samples, lane->stream()));
+    gradients.ends = ends;
+    gradients.samples = samples;
+  }
+  if (!weights.empty()) {
+    gradients.weights = reinterpret_cast<const float*>(device + weights_at);
+  } else if (!update.factors.empty()) {
+    gradients.factors = reinterpret_cast<const float*>(device + factors_at);
+  }
+  gradients.grads = reinterpret_cast<const float*>(device + grads_at);
+  std::vector<int64_t> offsets;
+  for (int column : update.slot_columns) offsets.push_back((1 + column) * dim_);
+  EV_RETURN_IF_ERROR(LaunchApplyPooled(update.rule, update.hyper, batch,
+                                       offsets, gradients, lane->stream()));
+  work->reset(new LaneWork(device_, std::move(lane)));
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,89 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// GpuRows::StartPool: names, and inverse and offsets if they are not there yet,
+// go up as one block, a kernel pools, the pooled rows come down, straight to
+// where they are wanted when that is pinned. Nothing waits but Wait.
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/embedding/gpu/gpu_distinct.h"
+#include "kernels/engine/embedding/gpu/gpu_rows.h"
+#include "kernels/engine/embedding/gpu/lane_work.h"
+#include "kernels/engine/embedding/gpu/pinned_memory.h"
+#include "kernels/engine/embedding/gpu/pool_rows.h"
+
+namespace ev {
+namespace gpu {
+
+Status GpuRows::StartDistinct(int64_t num_ids, int64_t num_samples,
+                              std::unique_ptr<DeviceDistinct>* distinct) {
+  EV_RETURN_IF_ERROR(broken_);
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  return GpuDistinct::Make(device_, num_ids, num_samples, distinct);
+}
+
+Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
+                          std::unique_ptr<DeviceWork>* work) {
+  EV_RETURN_IF_ERROR(broken_);
+  EV_RETURN_IF_ERROR(Flush());
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  GroupedBatch ids;
+  if (pooling.distinct != nullptr) {
+    ids = static_cast<const GpuDistinct*>(pooling.distinct)->batch();
+  }
+  const int64_t samples =
+      pooling.distinct != nullptr
+          ? ids.num_samples
+          : static_cast<int64_t>(pooling.offsets.size()) - 1;
+  const size_t out_bytes = samples * dim_ * sizeof(float);
+  if (out_bytes == 0) return Status::OK();
+  Parts up;
+  const size_t names_at = up.Add(pooling.rows);
+  const size_t inverse_at = up.Add(pooling.inverse);
+  const size_t offsets_at = up.Add(pooling.offsets);
+  const size_t out_at = up.bytes();
+  const bool direct = IsPinned(out);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(out_at + (direct ? 0 : out_bytes),
+                                       out_at + out_bytes, &lane));
+  Put(pooling.rows, names_at, lane.get());
+  Put(pooling.inverse, inverse_at, lane.get());
+  Put(pooling.offsets, offsets_at, lane.get());
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device(), lane->host(), out_at,
+                                          cudaMemcpyHostToDevice,
+                                          lane->stream()));
+  PoolRowsBatch batch;
+  batch.rows = pieces_->view();
+  batch.defaults = defaults_.as<float>();
+  batch.names = reinterpret_cast<const RowHandle*>(lane->device() + names_at);
+  batch.inverse = reinterpret_cast<const int32_t*>(lane->device() + inverse_at);
+  batch.offsets = reinterpret_cast<const int32_t*>(lane->device() + offsets_at);
+  if (pooling.distinct != nullptr) {
+    batch.inverse = ids.inverse;
+    batch.offsets = ids.offsets;
+  }
+  batch.num_samples = samples;
+  batch.dim = dim_;
+  batch.combiner = pooling.combiner;
+  EV_RETURN_IF_ERROR(
+      LaunchPoolRows(batch, reinterpret_cast<float*>(lane->device() + out_at),
+                     lane->stream()));
+  char* const to =
+      direct ? reinterpret_cast<char*>(out) : lane->host() + out_at;
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to, lane->device() + out_at,
+                                          out_bytes, cudaMemcpyDeviceToHost,
+                                          lane->stream()));
+  std::unique_ptr<LaneWork> made(new LaneWork(device_, std::move(lane)));
+  if (!direct) made->CopyAtEnd(to, out_bytes, out);
+  *work = std::move(made);
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,42 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Updates by the gradients of pooled samples, of tables whose rows are on a
+// device: the gradients go up as they are and are summed there. A part of
+// row_update.h; for the files of this room only.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_POOLED_UPDATE_H_
+#define KERNELS_ENGINE_EMBEDDING_POOLED_UPDATE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/planned_table.h"
+#include "kernels/engine/embedding/table_impl.h"
+
+namespace ev {
+
+struct PooledUpdate {
+  EmbeddingTable::Impl* table = nullptr;
+  const PlannedTable* planned = nullptr;
+  const RowHandle* handles = nullptr;  // [U], known or kept out
+  Span<const int> slot_columns;
+  const float* grads = nullptr;  // [B, dim]
+  bool is_solo = false;          // the table has no other updater
+};
+
+// Groups the occurrences of all tables and has their devices update the rows.
+// REQUIRES: distinct tables on devices, whose gates and update locks are held.
+// Throws std::bad_alloc.
+Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
+                            const std::vector<PooledUpdate>& updates,
+                            Parallel* parallel);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_POOLED_UPDATE_H_

@@ -1,0 +1,100 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row in a file: a header, then the row's floats. The checksum covers the
+// record's number, so that a record that lies in the wrong place is found out
+// as well as one of which bits have changed.
+
+#ifndef KERNELS_ENGINE_STORAGE_SSD_RECORD_H_
+#define KERNELS_ENGINE_STORAGE_SSD_RECORD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/engine/base/pages.h"
+#include "kernels/engine/base/row_handle.h"
+
+namespace ev {
+
+// Names a record of one file: segment << bits | place in the segment.
+using RecordNumber = uint32_t;
+constexpr RecordNumber kNoRecord = 0x7FFFFFFFu;
+
+struct RecordHeader {
+  uint32_t checksum;  // of all that follows
+  RowHandle handle;
+  uint32_t rank;  // what the cache knew about its use
+  uint32_t floats;
+};
+static_assert(sizeof(RecordHeader) == 16, "");
+
+// Where the records of a segment lie. Where it costs no more than an eighth of
+// the space, none straddles two pages: a random read then is one page.
+struct RecordFormat {
+  int64_t floats = 0;
+  size_t bytes = 0;     // of a record
+  size_t per_page = 0;  // 0: back to back
+  int32_t records = 0;  // of a segment
+
+  static RecordFormat Of(int64_t floats, size_t segment_bytes) {
+    RecordFormat format;
+    format.floats = floats;
+    format.bytes = sizeof(RecordHeader) + floats * sizeof(float);
+    if (format.bytes <= kSmallPage &&
+        kSmallPage % format.bytes <= kSmallPage / 8) {
+      format.per_page = kSmallPage / format.bytes;
+      format.records =
+          static_cast<int32_t>(segment_bytes / kSmallPage * format.per_page);
+    } else {
+      format.records = static_cast<int32_t>(segment_bytes / format.bytes);
+    }
+    return format;
+  }
+
+  size_t Offset(int32_t place) const {
+    if (per_page == 0) return place * bytes;
+    return place / per_page * kSmallPage + place % per_page * bytes;
+  }
+};
+
+// A sum over 32-bit words that any changed bit changes; four sums side by side,
+// so that the core is busy.
+inline uint32_t RecordChecksum(RecordNumber number, const RecordHeader& header,
+                               const char* floats) {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15ull;
+  const auto add = [](uint64_t* sum, const char* from) {
+    uint64_t pair;
+    std::memcpy(&pair, from, sizeof(pair));
+    *sum = (*sum ^ pair) * kOdd;
+    *sum ^= *sum >> 29;
+  };
+  // One by one, or the compiler keeps them in memory.
+  uint64_t sum0 = number + 1ull, sum1 = header.handle + 2ull;
+  uint64_t sum2 = header.rank + 3ull, sum3 = header.floats + 4ull;
+  const size_t words = header.floats;
+  size_t i = 0;
+  for (; i + 8 <= words; i += 8) {
+    add(&sum0, floats + i * 4);
+    add(&sum1, floats + i * 4 + 8);
+    add(&sum2, floats + i * 4 + 16);
+    add(&sum3, floats + i * 4 + 24);
+  }
+  uint64_t sums[4] = {sum0, sum1, sum2, sum3};
+  for (; i < words; ++i) {
+    uint32_t word;
+    std::memcpy(&word, floats + i * 4, sizeof(word));
+    sums[i % 4] = (sums[i % 4] ^ word) * kOdd;
+    sums[i % 4] ^= sums[i % 4] >> 29;
+  }
+  uint64_t all = 0;
+  for (const uint64_t sum : sums) {
+    all = (all ^ sum) * kOdd;
+    all ^= all >> 32;
+  }
+  return static_cast<uint32_t>(all);
+}
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_STORAGE_SSD_RECORD_H_

@@ -1,0 +1,222 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done to all rows while nobody uses them, and the file's dead records.
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "kernels/engine/storage/ssd/tiered_impl.h"
+#include "kernels/engine/storage/ssd/tiered_rows.h"
+
+namespace ev {
+
+// Under places_mu_: all rows to the file.
+Status TieredRows::WriteAllOut() {
+  for (int64_t p = 0; p < used_; ++p) {
+    uint32_t idle = 0;
+    if (!entry(p)->state.compare_exchange_strong(idle, kBusy)) continue;
+    Place place = static_cast<Place>(p);
+    Status status;
+    if (WriteOut({&place, 1}, /*is_reserved=*/false, &status) == 0) {
+      return status;
+    }
+    free_.push_back(place);
+  }
+  return Status::OK();
+}
+
+// Rows that are not made yet start with the values of now.
+Status TieredRows::MakeFreshRows() {
+  std::vector<float> made(floats());
+  for (uint64_t h = 0; h < kFirstReservedHandle; ++h) {
+    if (!HasWord(static_cast<RowHandle>(h))) {
+      h += (uint64_t{1} << kWordsLog2) - 1;
+      continue;
+    }
+    const uint32_t seen = word(static_cast<RowHandle>(h))->load();
+    if (!IsFresh(seen)) continue;
+    FillFresh(seen & kPayload, made.data());
+    RecordNumber record;
+    EV_RETURN_IF_ERROR(file_->Append(static_cast<RowHandle>(h), 0, made.data(),
+                                     /*is_reserved=*/false, &record));
+    word(static_cast<RowHandle>(h))->store(record + 1);
+  }
+  return Status::OK();
+}
+
+Status TieredRows::SetSlots(Span<const float> initial_values) {
+  std::lock_guard<std::mutex> compact(compact_mu_);
+  std::lock_guard<std::mutex> lock(places_mu_);
+  bool same = true;
+  for (size_t s = 0; s < initial_.size(); ++s) {
+    same = same &&
+           std::memcmp(&initial_[s], &initial_values[s], sizeof(float)) == 0;
+  }
+  if (!same) EV_RETURN_IF_ERROR(MakeFreshRows());
+  const bool wider = initial_values.size() != initial_.size();
+  if (wider) {
+    EV_RETURN_IF_ERROR(WriteAllOut());
+    EV_RETURN_IF_ERROR(
+        file_->SetFloats(dim_ * (1 + int64_t(initial_values.size()))));
+    for (size_t s = initial_.size(); s < initial_values.size(); ++s) {
+      added_.push_back(initial_values[s]);
+    }
+  }
+  initial_.assign(initial_values.begin(), initial_values.end());
+  if (wider) MakeMemory();
+  return Status::OK();
+}
+
+void TieredRows::Forget(Span<const RowHandle> handles) {
+  std::lock_guard<std::mutex> compact(compact_mu_);
+  std::lock_guard<std::mutex> lock(places_mu_);
+  for (const RowHandle handle : handles) {
+    const uint32_t seen = word(handle)->exchange(0);
+    if (IsRecord(seen)) {
+      file_->Drop(seen - 1);
+    } else if (IsInMemory(seen)) {
+      const Place place = seen & kPayload;
+      Wrote(place);
+      entry(place)->state.fetch_add(kBusy, std::memory_order_acq_rel);
+      free_.push_back(place);
+    }
+  }
+  if (static_cast<int64_t>(free_.size()) == used_) MakeMemory();
+  for (const RowHandle handle : handles) {
+    const size_t slab = handle >> kWordsLog2;
+    if (!HasWord(handle)) continue;
+    const RowHandle begin = static_cast<RowHandle>(slab << kWordsLog2);
+    // Mostly ends at the first.
+    uint32_t place = 0;
+    while (place >> kWordsLog2 == 0 && word(begin + place)->load() == 0) {
+      ++place;
+    }
+    if (place >> kWordsLog2 == 0) continue;
+    has_words_[slab].store(false);
+    words_->DropSlab(slab);
+    word_bytes_.fetch_sub(kWordSlabBytes);
+  }
+}
+
+void TieredRows::Clear() {
+  std::lock_guard<std::mutex> compact(compact_mu_);
+  std::lock_guard<std::mutex> lock(places_mu_);
+  MakeWords();
+  MakeMemory();
+  file_->Clear();
+}
+
+Status TieredRows::Flush() {
+  {
+    std::lock_guard<std::mutex> compact(compact_mu_);
+    std::lock_guard<std::mutex> lock(places_mu_);
+    EV_RETURN_IF_ERROR(WriteAllOut());
+  }
+  return file_->Sync();
+}
+
+// --- the file's dead records ---
+
+// A record of a segment that is to be emptied. Its row, if it is still the
+// row's, is appended again, or known to be in memory only.
+Status TieredRows::MoveRecord(const RowFile::Record& record) {
+  if (stop_.load(std::memory_order_relaxed)) {
+    return FailedPrecondition("the table goes");
+  }
+  if (!HasWord(record.handle)) return Status::OK();
+  std::atomic<uint32_t>* const where = word(record.handle);
+  for (;;) {
+    uint32_t seen = where->load(std::memory_order_acquire);
+    if (seen == record.number + 1) {
+      // Rows of one segment need less than the segment that becomes free.
+      std::vector<float> whole;
+      const float* from = record.row;
+      if (record.floats != floats()) {
+        whole.assign(record.row, record.row + record.floats);
+        whole.resize(floats());
+        Complete(record.floats, whole.data());
+        from = whole.data();
+      }
+      RecordNumber moved;
+      EV_RETURN_IF_ERROR(file_->Append(record.handle, record.rank, from,
+                                       /*is_reserved=*/true, &moved));
+      if (where->compare_exchange_strong(seen, moved + 1,
+                                         std::memory_order_acq_rel)) {
+        file_->Drop(record.number);
+        compacted_.fetch_add(1, std::memory_order_relaxed);
+        return Status::OK();
+      }
+      file_->Drop(moved);
+      continue;
+    }
+    if (!IsInMemory(seen)) return Status::OK();
+    // A row in memory: its record counts if it did not change since it was
+    // read.
+    Entry* const in = entry(seen & kPayload);
+    if (in->record.load() != record.number) {
+      if (where->load(std::memory_order_acquire) == seen) return Status::OK();
+      continue;
+    }
+    uint32_t idle = 0;
+    if (in->state.compare_exchange_strong(idle, kBusy,
+                                          std::memory_order_acq_rel)) {
+      if (in->record.load() == record.number) Wrote(seen & kPayload);
+      in->state.fetch_sub(kBusy, std::memory_order_release);
+      return Status::OK();
+    }
+    if (stop_.load(std::memory_order_relaxed)) return Status::OK();
+    sched_yield();
+  }
+}
+
+Status TieredRows::CompactOne(bool* found) {
+  std::lock_guard<std::mutex> lock(compact_mu_);
+  return file_->Visit(
+      [this](const RowFile::Record& record) { return MoveRecord(record); },
+      found);
+}
+
+void TieredRows::Compact() {
+  if (!file_->IsSparse()) return;
+  if (!compacts_in_thread_) {
+    // It waits for rows that are held, by this call itself perhaps.
+    if (kept_.load() != 0) return;
+    // What fails leaves the rows where they are; who wants one is told.
+    bool found = true;
+    while (found && file_->IsSparse() && CompactOne(&found).ok()) {
+    }
+    return;
+  }
+  std::lock_guard<std::mutex> lock(thread_mu_);
+  wanted_ = true;
+  if (!thread_.joinable()) {
+    try {
+      thread_ = std::thread([this] { CompactInThread(); });
+    } catch (const std::exception&) {
+      return;  // the next call tries again; the file grows meanwhile
+    }
+  }
+  wake_.notify_one();
+}
+
+void TieredRows::CompactInThread() {
+  for (;;) {
+    {
+      std::unique_lock<std::mutex> lock(thread_mu_);
+      wake_.wait(lock, [this] { return wanted_ || stop_.load(); });
+      if (stop_.load()) return;
+      wanted_ = false;
+    }
+    bool found = true;
+    while (found && file_->IsSparse() && !stop_.load() &&
+           CompactOne(&found).ok()) {
+    }
+  }
+}
+
+}  // namespace ev

@@ -1,0 +1,455 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/testing/host_device_rows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/embedding/device_rows.h"
+#include "kernels/engine/optimizer/row_rule.h"
+#include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/testing/host_device_distinct.h"
+
+namespace ev {
+namespace testing {
+namespace {
+
+std::atomic<int64_t> limit{-1};
+std::atomic<int64_t> live{0};
+std::atomic<bool> no_distinct{false};
+std::atomic<int64_t> num_distinct{0};
+
+// Above what most test batches have, below what some have: both ways are used.
+constexpr int64_t kMinDistinctIds = 100;
+
+class HostDeviceRows : public DeviceRows {
+ private:
+  // One call under way.
+  class Call {
+   public:
+    explicit Call(HostDeviceRows* rows, bool alone = false) : rows_(rows) {
+      const int before = rows_->calls_.fetch_add(alone ? kAlone : 1);
+      Check(alone ? before == 0 : before < kAlone,
+            "a call that is to be made alone meets others", before);
+      alone_ = alone;
+    }
+    ~Call() { rows_->calls_.fetch_sub(alone_ ? kAlone : 1); }
+
+   private:
+    static constexpr int kAlone = 1 << 20;
+    HostDeviceRows* const rows_;
+    bool alone_ = false;
+  };
+
+  struct Row;
+  // Rows that one call writes, marked so that another would be noticed.
+  class Writing {
+   public:
+    Writing(HostDeviceRows* rows, Span<const RowHandle> handles)
+        : rows_(rows), handles_(handles) {
+      std::lock_guard<std::mutex> lock(rows_->mu_);
+      for (RowHandle handle : handles_) {
+        if (handle >= kFirstReservedHandle) continue;
+        Row* row = rows_->At(handle);
+        Check(!row->is_being_written, "two write a row at once", handle);
+        row->is_being_written = true;
+      }
+    }
+    ~Writing() {
+      std::lock_guard<std::mutex> lock(rows_->mu_);
+      for (RowHandle handle : handles_) {
+        if (handle >= kFirstReservedHandle) continue;
+        rows_->At(handle)->is_being_written = false;
+      }
+    }
+
+   private:
+    HostDeviceRows* const rows_;
+    const Span<const RowHandle> handles_;
+  };
+
+ public:
+  explicit HostDeviceRows(const DeviceRowsOptions& options)
+      : dim_(options.dim),
+        defaults_(options.default_rows.begin(), options.default_rows.end()) {}
+  ~HostDeviceRows() override { Clear(); }
+
+  static Status Make(const DeviceRowsOptions& options,
+                     std::unique_ptr<DeviceRows>* rows) {
+    rows->reset(new HostDeviceRows(options));
+    return Status::OK();
+  }
+
+  Status NewRow(RowHandle handle, int64_t default_row) override {
+    const Call call(this);
+    Check(handle < kFirstReservedHandle, "a new row's handle is reserved",
+          handle);
+    Check(default_row >= 0 &&
+              default_row < static_cast<int64_t>(defaults_.size()) / dim_,
+          "there is no such default row", default_row);
+    std::lock_guard<std::mutex> lock(mu_);
+    Check(rows_.count(handle) == 0, "a row is made twice", handle);
+    if (limit >= 0 && live >= limit) {
+      return ResourceExhausted("another row needs memory of the device, " +
+                               std::to_string(limit) + " rows are all it has");
+    }
+    rows_[handle].default_row = default_row;
+    queue_.push_back(handle);
+    ++live;
+    return Status::OK();
+  }
+
+  Status RenewRow(RowHandle handle, int64_t default_row) override {
+    const Call call(this);
+    Check(default_row >= 0 &&
+              default_row < static_cast<int64_t>(defaults_.size()) / dim_,
+          "there is no such default row", default_row);
+    std::lock_guard<std::mutex> lock(mu_);
+    Row* const row = At(handle);
+    Check(!row->is_being_written, "a row is renewed that is written", handle);
+    row->default_row = default_row;
+    row->floats.clear();
+    queue_.push_back(handle);
+    return Status::OK();
+  }
+
+  Status Flush() override {
+    const Call call(this);
+    FillQueued();
+    return Status::OK();
+  }
+
+  Status Read(Span<const RowHandle> handles, int column, float* out) override {
+    const Call call(this);
+    FillQueued();
+    CheckColumn(column);
+    std::lock_guard<std::mutex> lock(mu_);
+    for (size_t i = 0; i < handles.size(); ++i) {
+      float* to = out + i * dim_;
+      if (handles[i] >= kFirstReservedHandle) {
+        std::fill_n(to, dim_, std::numeric_limits<float>::quiet_NaN());
+      } else {
+        std::copy_n(At(handles[i])->floats.data() + column * dim_, dim_, to);
+      }
+    }
+    return Status::OK();
+  }
+
+  // Does all of it when it is waited for: who forgets to wait is noticed.
+  class Pooling : public DeviceWork {
+   public:
+    Pooling(HostDeviceRows* rows, const DevicePooling& pooling, float* out)
+        : rows_(rows), call_(rows), pooling_(pooling), out_(out) {}
+    ~Pooling() override { Wait(); }
+    Status Wait() override {
+      if (out_ != nullptr) rows_->Pool(pooling_, out_);
+      out_ = nullptr;
+      return Status::OK();
+    }
+
+   private:
+    HostDeviceRows* const rows_;
+    const Call call_;
+    const DevicePooling pooling_;
+    float* out_;
+  };
+
+  int64_t min_ids_to_deduplicate() const override {
+    return MinIdsToDeduplicate(kMinDistinctIds);
+  }
+
+  Status StartDistinct(int64_t num_ids, int64_t num_samples,
+                       std::unique_ptr<DeviceDistinct>* distinct) override {
+    Check(num_ids > 0 && num_ids <= kMaxDistinctIds &&
+              num_ids >= min_ids_to_deduplicate(),
+          "so many ids are not for a device", num_ids);
+    if (no_distinct) return ResourceExhausted("no memory to deduplicate in");
+    ++num_distinct;
+    distinct->reset(new HostDeviceDistinct(num_ids, num_samples));
+    return Status::OK();
+  }
+
+  Status StartPool(const DevicePooling& pooling, float* out,
+                   std::unique_ptr<DeviceWork>* work) override {
+    std::fill_n(out, NumSamples(pooling) * dim_,
+                std::numeric_limits<float>::quiet_NaN());
+    work->reset(new Pooling(this, pooling, out));
+    return Status::OK();
+  }
+
+  // As Pooling: nothing is done before it is waited for.
+  class Updating : public DeviceWork {
+   public:
+    Updating(HostDeviceRows* rows, const DevicePooledUpdate& update)
+        : rows_(rows),
+          call_(rows),
+          writing_(rows, update.handles),
+          update_(update) {}
+    ~Updating() override { Wait(); }
+    Status Wait() override {
+      if (is_done_) return Status::OK();
+      is_done_ = true;
+      return rows_->UpdatePooled(update_);
+    }
+
+   private:
+    HostDeviceRows* const rows_;
+    const Call call_;
+    const Writing writing_;
+    const DevicePooledUpdate update_;
+    bool is_done_ = false;
+  };
+
+  Status StartPooledUpdate(const DevicePooledUpdate& update,
+                           std::unique_ptr<DeviceWork>* work) override {
+    FillQueued();
+    work->reset(new Updating(this, update));
+    return Status::OK();
+  }
+
+  Status SquaredNorms(Span<const RowHandle> handles, double* out) override {
+    const Call call(this);
+    FillQueued();
+    std::lock_guard<std::mutex> lock(mu_);
+    for (size_t i = 0; i < handles.size(); ++i) {
+      out[i] = SumOfSquares(At(handles[i])->floats.data(), dim_);
+    }
+    return Status::OK();
+  }
+
+  Status Write(Span<const RowHandle> handles, int column,
+               const float* in) override {
+    const Call call(this);
+    FillQueued();
+    CheckColumn(column);
+    for (RowHandle handle : handles) {
+      Check(handle < kFirstReservedHandle, "what is written is no row", handle);
+    }
+    const Writing writing(this, handles);
+    std::lock_guard<std::mutex> lock(mu_);
+    for (size_t i = 0; i < handles.size(); ++i) {
+      std::copy_n(in + i * dim_, dim_,
+                  At(handles[i])->floats.data() + column * dim_);
+    }
+    return Status::OK();
+  }
+
+  Status Apply(const std::string& name, Span<const float> hyper,
+               Span<const RowHandle> handles, Span<const int> slot_columns,
+               const float* grads) override {
+    const Call call(this);
+    FillQueued();
+    const Writing writing(this, handles);
+    return ApplyMarked(name, hyper, handles, slot_columns, grads);
+  }
+
+  Status ApplyMarked(const std::string& name, Span<const float> hyper,
+                     Span<const RowHandle> handles,
+                     Span<const int> slot_columns, const float* grads) {
+    std::unique_ptr<const RowRule> rule;
+    EV_RETURN_IF_ERROR(MakeRowRule(name, hyper, &rule));
+    Check(static_cast<int>(slot_columns.size()) == rule->num_slots(),
+          "a rule got another number of slots", slot_columns.size());
+    std::vector<int64_t> offsets;
+    for (int column : slot_columns) {
+      CheckColumn(1 + column);
+      offsets.push_back((1 + column) * dim_);
+    }
+    std::lock_guard<std::mutex> lock(mu_);
+    for (size_t i = 0; i < handles.size(); ++i) {
+      if (handles[i] >= kFirstReservedHandle) continue;
+      float* row = At(handles[i])->floats.data();
+      RowBlock block;
+      block.rows = &row;
+      block.grads = grads + i * dim_;
+      block.num_rows = 1;
+      block.dim = dim_;
+      block.slot_offsets = offsets.data();
+      rule->Apply(block);
+    }
+    return Status::OK();
+  }
+
+  Status Relayout(Span<const float> initial_values) override {
+    const Call call(this, /*alone=*/true);
+    FillQueued();
+    Check(initial_values.size() >= initial_.size(), "slots are taken away",
+          initial_values.size());
+    const size_t before = initial_.size();
+    initial_.assign(initial_values.begin(), initial_values.end());
+    for (auto& row : rows_) {
+      for (size_t s = before; s < initial_.size(); ++s) {
+        row.second.floats.resize((2 + s) * dim_, initial_[s]);
+      }
+    }
+    return Status::OK();
+  }
+
+  void Forget(Span<const RowHandle> handles) override {
+    const Call call(this, /*alone=*/true);
+    FillQueued();
+    for (RowHandle handle : handles) {
+      Check(rows_.erase(handle) == 1, "what is forgotten is no row", handle);
+    }
+    live -= static_cast<int64_t>(handles.size());
+  }
+
+  void Clear() override {
+    const Call call(this, /*alone=*/true);
+    live -= static_cast<int64_t>(rows_.size());
+    rows_.clear();
+    queue_.clear();
+  }
+
+  int64_t bytes() const override {
+    std::lock_guard<std::mutex> lock(mu_);
+    return rows_.size() * dim_ * (1 + initial_.size()) * sizeof(float);
+  }
+
+ private:
+  struct Row {
+    int64_t default_row = 0;
+    std::vector<float> floats;  // empty while the row is queued
+    bool is_being_written = false;
+  };
+
+  static int64_t NumSamples(const DevicePooling& pooling) {
+    return pooling.distinct == nullptr
+               ? static_cast<int64_t>(pooling.offsets.size()) - 1
+               : static_cast<const HostDeviceDistinct*>(pooling.distinct)
+                     ->num_samples();
+  }
+
+  Status UpdatePooled(const DevicePooledUpdate& update) {
+    Occurrences occurrences;
+    Span<const int32_t> ends = update.ends, samples = update.samples;
+    if (update.distinct != nullptr) {
+      const auto& distinct =
+          static_cast<const HostDeviceDistinct&>(*update.distinct);
+      Check(ends.empty() && samples.empty() && update.weights == nullptr,
+            "occurrences come twice", samples.size());
+      Check(distinct.num_samples() == update.num_samples,
+            "another batch was deduplicated", update.num_samples);
+      ends = distinct.ends();
+      samples = distinct.samples();
+    }
+    Check(ends.size() == update.handles.size() &&
+              (ends.empty() ||
+               ends[ends.size() - 1] == static_cast<int64_t>(samples.size())),
+          "occurrences are not those of the rows", ends.size());
+    for (int32_t sample : samples) {
+      Check(sample >= 0 && sample < update.num_samples,
+            "there is no such sample", sample);
+    }
+    occurrences.ends = ends.data();
+    occurrences.samples = samples.data();
+    occurrences.weights = update.weights;
+    const int64_t num_rows = update.handles.size();
+    std::vector<float> sums(num_rows * dim_);
+    SumOccurrences(occurrences,
+                   update.factors.empty() ? nullptr : update.factors.data(),
+                   update.grads, dim_, 0, num_rows, sums.data());
+    return ApplyMarked(update.rule, update.hyper, update.handles,
+                       update.slot_columns, sums.data());
+  }
+
+  void Pool(const DevicePooling& pooling, float* out) {
+    FillQueued();
+    std::lock_guard<std::mutex> lock(mu_);
+    std::vector<const float*> rows;
+    for (RowHandle row : pooling.rows) {
+      if (row < kFirstReservedHandle) {
+        rows.push_back(At(row)->floats.data());
+        continue;
+      }
+      const int64_t r = row - kFirstReservedHandle;
+      Check(r < static_cast<int64_t>(defaults_.size()) / dim_,
+            "there is no such default row", r);
+      rows.push_back(defaults_.data() + r * dim_);
+    }
+    Span<const int32_t> inverse = pooling.inverse, offsets = pooling.offsets;
+    if (pooling.distinct != nullptr) {
+      const auto& distinct =
+          static_cast<const HostDeviceDistinct&>(*pooling.distinct);
+      Check(inverse.empty() && offsets.empty(), "samples come twice",
+            inverse.size());
+      Check(static_cast<int64_t>(rows.size()) == distinct.num_unique(),
+            "rows are not those of the distinct keys", rows.size());
+      inverse = distinct.inverse();
+      offsets = distinct.offsets();
+    }
+    for (int32_t u : inverse) {
+      Check(u >= 0 && u < static_cast<int64_t>(rows.size()),
+            "there is no such distinct id", u);
+    }
+    PoolingBatch batch;
+    batch.rows = rows.data();
+    batch.inverse = inverse.data();
+    batch.offsets = offsets.data();
+    batch.dim = dim_;
+    batch.combiner = pooling.combiner;
+    PoolSamples(batch, 0, NumSamples(pooling), out);
+  }
+
+  // REQUIRES mu_ or being alone.
+  Row* At(RowHandle handle) {
+    const auto found = rows_.find(handle);
+    Check(found != rows_.end(), "there is no such row", handle);
+    Check(!found->second.floats.empty(), "the row was not written yet", handle);
+    return &found->second;
+  }
+
+  void CheckColumn(int column) const {
+    Check(column >= 0 && column <= static_cast<int>(initial_.size()),
+          "there is no such column", column);
+  }
+
+  void FillQueued() {
+    std::lock_guard<std::mutex> lock(mu_);
+    for (RowHandle handle : queue_) {
+      Row* row = &rows_[handle];
+      const float* from = defaults_.data() + row->default_row * dim_;
+      row->floats.assign(from, from + dim_);
+      for (float value : initial_) {
+        row->floats.insert(row->floats.end(), dim_, value);
+      }
+    }
+    queue_.clear();
+  }
+
+  const int64_t dim_;
+  const std::vector<float> defaults_;
+  std::vector<float> initial_;  // of each slot; changed alone
+  std::atomic<int> calls_{0};
+  mutable std::mutex mu_;
+  std::unordered_map<RowHandle, Row> rows_;
+  std::vector<RowHandle> queue_;
+};
+
+const bool kRegistered = RegisterDeviceRows(&HostDeviceRows::Make);
+
+}  // namespace
+
+void LimitHostDeviceRows(int64_t rows) {
+  (void)kRegistered;
+  limit = rows;
+}
+
+void RefuseHostDeviceDistinct(bool refuse) { no_distinct = refuse; }
+
+int64_t HostDeviceDistincts() { return num_distinct; }
+
+int64_t LiveHostDeviceRows() { return live; }
+
+}  // namespace testing
+}  // namespace ev

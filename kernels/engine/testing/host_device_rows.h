@@ -1,0 +1,40 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A device that is none: rows behind the seam of embedding/device_rows.h, in
+// CPU memory. Whoever links it gets them for RowStorage::kHbm, so whatever a
+// table does for rows on a device is tested on every machine.
+//
+// It holds its caller to the seam's contract and ends the process with a
+// sentence when that is broken: a row that was never made, made twice or
+// forgotten twice; a row named twice by one write, or written by two calls at
+// once; Relayout, Forget or Clear beside another call; what
+// host_device_distinct.h looks for. What a call leaves unspecified is filled
+// with NaN. Batches of 100 ids and more are deduplicated by it, unless the
+// environment says otherwise (embedding/device_distinct.h).
+
+#ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_ROWS_H_
+#define KERNELS_ENGINE_TESTING_HOST_DEVICE_ROWS_H_
+
+#include <cstdint>
+
+namespace ev {
+namespace testing {
+
+// New rows beyond that many, over all tables, are ResourceExhausted. Negative,
+// as at first: no limit.
+void LimitHostDeviceRows(int64_t rows);
+
+// Whether StartDistinct is ResourceExhausted.
+void RefuseHostDeviceDistinct(bool refuse);
+
+// Batches that were deduplicated so far.
+int64_t HostDeviceDistincts();
+
+// Rows that all tables have.
+int64_t LiveHostDeviceRows();
+
+}  // namespace testing
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_TESTING_HOST_DEVICE_ROWS_H_

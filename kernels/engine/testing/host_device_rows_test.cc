@@ -1,0 +1,231 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a table does about a device that is short of memory, that it gives its
+// rows back, and that the test device notices a caller who breaks its promises.
+
+#include "kernels/engine/testing/host_device_rows.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/device_rows.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/pooled_lookup.h"
+#include "kernels/engine/embedding/row_update.h"
+
+namespace ev {
+namespace testing {
+namespace {
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+TableOptions Options() {
+  TableOptions options;
+  options.name = "user";
+  options.dim = 2;
+  options.storage = RowStorage::kHbm;
+  return options;
+}
+
+Status Train(EmbeddingTable* table, const std::vector<int64_t>& keys) {
+  const std::vector<float> ones(keys.size() * 2, 1.0f);
+  UpdateInput update;
+  update.table = table;
+  update.keys = keys;
+  update.grads = ones.data();
+  return ApplyRule("SGD", std::vector<float>{1.0f},
+                   std::vector<UpdateInput>{update},
+                   std::vector<std::vector<SlotSpec>>(1), 0, nullptr);
+}
+
+TEST(HostDeviceRowsTest, AnUpdateWithoutDeviceMemoryChangesNoValue) {
+  EmbeddingTable table(Options());
+  ASSERT_OK(table.Initialize(std::vector<float>{5, 5}, 1));
+  ASSERT_OK(Train(&table, {1, 2}));
+  LimitHostDeviceRows(3);
+  const Status status = Train(&table, {1, 2, 3, 4});
+  EXPECT_EQ(StatusCode::kResourceExhausted, status.code());
+  EXPECT_NE(std::string::npos, status.message().find("table 'user'"));
+  std::vector<float> values(8);
+  const std::vector<int64_t> keys = {1, 2, 3, 4};
+  ASSERT_OK(table.Gather(keys, values.data(), nullptr));
+  EXPECT_EQ((std::vector<float>{4, 4, 4, 4, 5, 5, 5, 5}), values);
+  LimitHostDeviceRows(-1);
+  ASSERT_OK(Train(&table, {1, 2, 3, 4}));
+  ASSERT_OK(table.Gather(keys, values.data(), nullptr));
+  EXPECT_EQ((std::vector<float>{3, 3, 3, 3, 4, 4, 4, 4}), values);
+}
+
+TEST(HostDeviceRowsTest, RowsThatGoLeaveTheDevice) {
+  const int64_t before = LiveHostDeviceRows();
+  {
+    TableOptions options = Options();
+    options.capacity.max_rows = 4;
+    EmbeddingTable table(options);
+    ASSERT_OK(table.Initialize(std::vector<float>{5, 5}, 1));
+    ASSERT_OK(Train(&table, {1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(4, LiveHostDeviceRows() - before);
+    const std::vector<int64_t> all = {1, 2, 3, 4, 5, 6, 7};
+    EXPECT_EQ(4, table.Erase(all));
+    EXPECT_EQ(0, LiveHostDeviceRows() - before);
+    ASSERT_OK(Train(&table, {8}));
+  }
+  EXPECT_EQ(0, LiveHostDeviceRows() - before);
+}
+
+TEST(HostDeviceRowsTest, ARenewedRowIsANewOne) {
+  const std::vector<float> defaults = {1.0f, 2.0f};
+  DeviceRowsOptions options;
+  options.dim = 1;
+  options.default_rows = defaults;
+  std::unique_ptr<DeviceRows> rows;
+  ASSERT_OK(MakeDeviceRows(options, &rows));
+  const std::vector<float> initial = {0.5f};
+  ASSERT_OK(rows->Relayout(initial));
+  const std::vector<RowHandle> both = {7, 8};
+  for (const RowHandle row : both) ASSERT_OK(rows->NewRow(row, 0));
+  const std::vector<float> nines = {9.0f, 9.0f};
+  for (const int column : {0, 1}) {
+    ASSERT_OK(rows->Write(both, column, nines.data()));
+  }
+  const int64_t live = LiveHostDeviceRows();
+  ASSERT_OK(rows->RenewRow(7, 1));
+  std::vector<float> got(2);
+  ASSERT_OK(rows->Read(both, 0, got.data()));
+  EXPECT_EQ(got, (std::vector<float>{2.0f, 9.0f}));
+  ASSERT_OK(rows->Read(both, 1, got.data()));
+  EXPECT_EQ(got, (std::vector<float>{0.5f, 9.0f}));
+  EXPECT_EQ(LiveHostDeviceRows(), live);
+}
+
+// The pooled rows of ids by twos, whose table is trained by them first.
+std::vector<float> TrainAndLookUp(const std::vector<int64_t>& ids,
+                                  const float* weights) {
+  const auto table = std::make_shared<EmbeddingTable>(Options());
+  EXPECT_TRUE(table->Initialize(std::vector<float>{5, 5}, 1).ok());
+  std::vector<int64_t> splits;
+  for (size_t i = 0; i <= ids.size(); i += 2) splits.push_back(i);
+  PooledInput in;
+  in.table = table.get();
+  in.batch_size = splits.size() - 1;
+  in.num_ids = ids.size();
+  in.ids64 = ids.data();
+  in.row_splits = splits.data();
+  in.weights = weights;
+  std::vector<float> out(in.batch_size * 2), grads;
+  for (size_t i = 0; i < out.size(); ++i) grads.push_back(0.1f * i);
+  for (int step = 0; step < 2; ++step) {
+    std::shared_ptr<const LookupPlan> plan;
+    Status status =
+        PooledForward(std::vector<PooledInput>{in}, {table},
+                      std::vector<float*>{out.data()}, nullptr, &plan);
+    EXPECT_TRUE(status.ok()) << status.message();
+    UpdateInput update;
+    update.table = table.get();
+    update.keys = plan->unique_keys(0);
+    update.plan = plan.get();
+    update.pooled_grads = grads.data();
+    status = ApplyRule("SGD", std::vector<float>{1.0f},
+                       std::vector<UpdateInput>{update},
+                       std::vector<std::vector<SlotSpec>>(1), 0, nullptr);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  return out;
+}
+
+TEST(HostDeviceRowsTest, DeduplicatesLongBatchesWithoutWeights) {
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < 120; ++i) ids.push_back(i * i % 77);
+  const std::vector<int64_t> few(ids.begin(), ids.begin() + 98);
+  const std::vector<float> weights(120, 1.0f);
+  int64_t before = HostDeviceDistincts();
+  const std::vector<float> out = TrainAndLookUp(ids, nullptr);
+  EXPECT_EQ(2, HostDeviceDistincts() - before);
+  before = HostDeviceDistincts();
+  TrainAndLookUp(few, nullptr);
+  EXPECT_EQ(out, TrainAndLookUp(ids, weights.data()));
+  EXPECT_EQ(0, HostDeviceDistincts() - before);
+  // Without memory for it, the processor does it.
+  RefuseHostDeviceDistinct(true);
+  EXPECT_EQ(out, TrainAndLookUp(ids, nullptr));
+  RefuseHostDeviceDistinct(false);
+  EXPECT_EQ(0, HostDeviceDistincts() - before);
+}
+
+TEST(HostDeviceRowsTest, BadSplitsAreFoundBeforeTheDeviceStarts) {
+  const auto table = std::make_shared<EmbeddingTable>(Options());
+  ASSERT_OK(table->Initialize(std::vector<float>{5, 5}, 1));
+  const std::vector<int64_t> ids(200, 1);
+  const std::vector<int64_t> splits = {0, 150, 100, 200};
+  PooledInput in;
+  in.table = table.get();
+  in.batch_size = 3;
+  in.num_ids = 200;
+  in.ids64 = ids.data();
+  in.row_splits = splits.data();
+  std::vector<float> out(6);
+  std::shared_ptr<const LookupPlan> plan;
+  const Status status =
+      PooledForward(std::vector<PooledInput>{in}, {table},
+                    std::vector<float*>{out.data()}, nullptr, &plan);
+  EXPECT_EQ(StatusCode::kInvalidArgument, status.code());
+  EXPECT_NE(std::string::npos, status.message().find("user"));
+  EXPECT_EQ(nullptr, plan);
+  ASSERT_OK(Train(table.get(), {1}));
+}
+
+TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
+  const std::vector<float> defaults = {1.0f};
+  DeviceRowsOptions options;
+  options.dim = 1;
+  options.default_rows = defaults;
+  std::unique_ptr<DeviceRows> rows;
+  ASSERT_OK(MakeDeviceRows(options, &rows));
+  std::unique_ptr<DeviceDistinct> distinct;
+  EXPECT_DEATH(rows->StartDistinct(99, 1, &distinct), "not for a device");
+  ASSERT_OK(rows->StartDistinct(100, 1, &distinct));
+  const std::vector<int64_t> ids(99, 1);
+  ASSERT_OK(distinct->Put(0, Span<const int64_t>(ids)));
+  const std::vector<int32_t> offsets = {0, 100};
+  EXPECT_DEATH(distinct->Put(98, Span<const int64_t>(ids.data(), 2)), "twice");
+  EXPECT_DEATH(distinct->Put(99, Span<const int64_t>(ids.data(), 2)),
+               "beyond the batch");
+  EXPECT_DEATH(distinct->Start(offsets), "never came");
+  ASSERT_OK(distinct->Put(99, Span<const int64_t>(ids.data(), 1)));
+  EXPECT_DEATH(distinct->Start(std::vector<int32_t>{0, 99}), "not those");
+  EXPECT_DEATH(distinct->Wait(), "not started");
+  ASSERT_OK(distinct->Start(offsets));
+  EXPECT_DEATH(distinct->keys(), "nobody has waited");
+}
+
+TEST(HostDeviceRowsDeathTest, NoticesBrokenPromises) {
+  const std::vector<float> defaults = {1.0f};
+  DeviceRowsOptions options;
+  options.dim = 1;
+  options.default_rows = defaults;
+  std::unique_ptr<DeviceRows> rows;
+  ASSERT_OK(MakeDeviceRows(options, &rows));
+  ASSERT_OK(rows->NewRow(7, 0));
+  const std::vector<RowHandle> seven = {7}, twice = {7, 7}, unknown = {8};
+  float value = 0.0f;
+  EXPECT_DEATH(rows->NewRow(7, 0), "a row is made twice");
+  EXPECT_DEATH(rows->NewRow(8, 1), "there is no such default row");
+  EXPECT_DEATH(rows->RenewRow(8, 0), "there is no such row");
+  EXPECT_DEATH(rows->RenewRow(7, 0), "the row was not written yet");
+  EXPECT_DEATH(rows->Read(unknown, 0, &value), "there is no such row");
+  EXPECT_DEATH(rows->Read(seven, 1, &value), "there is no such column");
+  const std::vector<float> two = {1.0f, 2.0f};
+  EXPECT_DEATH(rows->Write(twice, 0, two.data()), "two write a row at once");
+  EXPECT_DEATH(rows->Forget(twice), "what is forgotten is no row");
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace ev

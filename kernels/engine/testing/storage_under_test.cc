@@ -1,0 +1,87 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled once for each storage; the cases are compiled once for all.
+
+#include "kernels/engine/testing/storage_under_test.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/device_rows.h"
+
+namespace ev {
+namespace testing {
+
+const std::string& WhyNoGpu() {
+  static const std::string* const why = [] {
+    const float row = 0.0f;
+    DeviceRowsOptions options;
+    options.dim = 1;
+    options.default_rows = Span<const float>(&row, 1);
+    std::unique_ptr<DeviceRows> rows;
+    return new std::string(MakeDeviceRows(options, &rows).message());
+  }();
+  return *why;
+}
+
+// Skips each case before it begins; its fixture is made, but not set up.
+class SkipWithoutGpu : public ::testing::EmptyTestEventListener {
+ public:
+  void OnTestStart(const ::testing::TestInfo&) override {
+    if (!WhyNoGpu().empty()) GTEST_SKIP() << WhyNoGpu();
+  }
+};
+
+#if defined(EV_TEST_ON_DEVICE) || defined(EV_TEST_ON_DEVICE_AND_HOST)
+
+RowStorage StorageUnderTest() {
+  if (!WhyNoGpu().empty()) return RowStorage::kDram;
+#ifdef EV_TEST_ON_DEVICE
+  return RowStorage::kHbm;
+#else
+  return RowStorage::kHbmDram;
+#endif
+}
+
+namespace {
+#ifdef EV_TEST_DEDUP
+const bool kDeduplicates = setenv("TF_EV_GPU_DEDUP_MIN_IDS", "1", 1) == 0;
+#endif
+const bool kSkips = [] {
+  ::testing::UnitTest::GetInstance()->listeners().Append(new SkipWithoutGpu);
+  return true;
+}();
+}  // namespace
+
+#elif defined(EV_TEST_ON_SSD)
+
+RowStorage StorageUnderTest() { return RowStorage::kDramSsd; }
+
+#else
+
+RowStorage StorageUnderTest() { return RowStorage::kDram; }
+
+#endif
+
+std::string FreshDirectory() {
+  static std::atomic<int> next{0};
+  return ::testing::TempDir() + "/rows-" + std::to_string(getpid()) + "-" +
+         std::to_string(next.fetch_add(1));
+}
+
+void PutUnderTest(TableOptions* options) {
+  options->storage = StorageUnderTest();
+  if (options->storage == RowStorage::kDramSsd) {
+    options->ssd.path = FreshDirectory();
+  } else if (options->storage == RowStorage::kHbmDram) {
+    options->hbm_dram.device_bytes = 64 * options->dim * sizeof(float);
+  }
+}
+
+}  // namespace testing
+}  // namespace ev

@@ -1,0 +1,74 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes a TensorFlow V2 checkpoint of one data file, tensors in pieces. The
+// format is described in checkpoint_reader.h; TensorFlow's own writer takes
+// whole tensors, and its header is not part of the installed package.
+
+#ifndef KERNELS_TF_BRIDGE_CHECKPOINT_WRITER_H_
+#define KERNELS_TF_BRIDGE_CHECKPOINT_WRITER_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.pb.h"
+#include "tensorflow/core/lib/core/status.h"
+#include "tensorflow/core/platform/env.h"
+#include "tensorflow/core/protobuf/tensor_bundle.pb.h"
+
+namespace embedding_variable {
+
+// <prefix>.index appears when all is there. Until Finish was successful the
+// destructor removes what was written.
+//
+// One thread at a time. The first error is the answer to every later call. It
+// names the file; that of a full disk is the file system's.
+class CheckpointWriter {
+ public:
+  explicit CheckpointWriter(const std::string& prefix);
+  ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+
+  // Creates the folder, if there is none, and the data file.
+  tensorflow::Status Open();
+
+  // Begins a tensor; the one before must be complete. InvalidArgument: a name
+  // twice. The elements follow, as they lie in memory.
+  tensorflow::Status Begin(const std::string& name, tensorflow::DataType dtype,
+                           const tensorflow::TensorShape& shape);
+  tensorflow::Status Append(const void* data, size_t num_bytes);
+
+  // A tensor that has the same elements as one that is complete; it costs an
+  // entry of the index.
+  tensorflow::Status SameAs(const std::string& name, const std::string& other);
+
+  tensorflow::Status Finish();
+
+  const tensorflow::Status& status() const { return status_; }
+
+ private:
+  // Remembers the first error.
+  tensorflow::Status Note(const tensorflow::Status& status);
+  tensorflow::Status EndTensor();
+  tensorflow::Status WriteIndex();
+
+  const std::string prefix_, data_name_, index_name_;
+  tensorflow::Env* const env_;
+  tensorflow::Status status_;
+  bool opened_ = false, finished_ = false;
+  std::unique_ptr<tensorflow::WritableFile> data_;
+  tensorflow::uint64 offset_ = 0;  // of the data file's end
+  std::map<std::string, tensorflow::BundleEntryProto> entries_;
+  // The tensor that is being written, or null.
+  tensorflow::BundleEntryProto* current_ = nullptr;
+  tensorflow::uint64 current_end_ = 0;
+  tensorflow::uint32 checksum_ = 0;
+};
+
+}  // namespace embedding_variable
+
+#endif  // KERNELS_TF_BRIDGE_CHECKPOINT_WRITER_H_

@@ -1,0 +1,127 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/tf/bridge/checkpoint_writer.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/tf/bridge/checkpoint_reader.h"
+
+namespace embedding_variable {
+namespace {
+
+using tensorflow::DT_FLOAT;
+using tensorflow::DT_INT64;
+using tensorflow::Env;
+using tensorflow::Status;
+using tensorflow::TensorShape;
+
+#define ASSERT_OK(expression)             \
+  do {                                    \
+    const Status status_ = (expression);  \
+    ASSERT_TRUE(status_.ok()) << status_; \
+  } while (0)
+
+class CheckpointWriterTest : public ::testing::Test {
+ protected:
+  static std::string Prefix() {
+    return std::string(::testing::TempDir()) + "/" +
+           ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+           "/deep/model.ckpt";
+  }
+  static bool Exists(const char* suffix) {
+    return Env::Default()->FileExists(Prefix() + suffix).ok();
+  }
+};
+
+TEST_F(CheckpointWriterTest, WhatIsWrittenInPiecesIsReadBack) {
+  CheckpointWriter writer(Prefix());
+  ASSERT_OK(writer.Open());
+  const std::vector<tensorflow::int64> keys = {3, -1, 9};
+  ASSERT_OK(writer.Begin("z-keys", DT_INT64, TensorShape({3})));
+  ASSERT_OK(writer.Append(keys.data(), 8));
+  ASSERT_OK(writer.Append(keys.data() + 1, 16));
+  const std::vector<float> rows = {1, 2, 3, 4};
+  ASSERT_OK(writer.Begin("a-values", DT_FLOAT, TensorShape({2, 2})));
+  ASSERT_OK(writer.Append(rows.data(), 16));
+  ASSERT_OK(writer.Begin("empty", DT_INT64, TensorShape({0})));
+  ASSERT_OK(writer.SameAs("a-keys", "z-keys"));
+  EXPECT_FALSE(Exists(".index"));
+  ASSERT_OK(writer.Finish());
+
+  std::unique_ptr<CheckpointReader> reader;
+  ASSERT_OK(CheckpointReader::Open(Prefix(), &reader));
+  for (const char* name : {"z-keys", "a-keys"}) {
+    std::unique_ptr<TensorStream> stream;
+    ASSERT_OK(reader->Open(name, &stream));
+    EXPECT_EQ(stream->dtype(), DT_INT64);
+    EXPECT_EQ(stream->shape(), TensorShape({3}));
+    std::vector<tensorflow::int64> found(3);
+    ASSERT_OK(stream->Read(24, found.data()));
+    EXPECT_EQ(found, keys);
+  }
+  std::unique_ptr<TensorStream> stream;
+  ASSERT_OK(reader->Open("a-values", &stream));
+  std::vector<float> found(4);
+  ASSERT_OK(stream->Read(16, found.data()));
+  EXPECT_EQ(found, rows);
+  ASSERT_OK(reader->Open("empty", &stream));
+  ASSERT_OK(stream->Read(0, nullptr));
+}
+
+TEST_F(CheckpointWriterTest, LeavesNothingUnlessFinished) {
+  {
+    CheckpointWriter writer(Prefix());
+    ASSERT_OK(writer.Open());
+    ASSERT_OK(writer.Begin("x", DT_FLOAT, TensorShape({1})));
+    EXPECT_TRUE(Exists(".data-00000-of-00001"));
+    // A tensor that is not complete, and no way back from an error.
+    EXPECT_EQ(writer.Finish().code(), tensorflow::error::INTERNAL);
+    EXPECT_EQ(writer.Finish().code(), tensorflow::error::INTERNAL);
+  }
+  EXPECT_FALSE(Exists(".data-00000-of-00001"));
+  EXPECT_FALSE(Exists(".index"));
+}
+
+TEST_F(CheckpointWriterTest, SaysWhatIsWrong) {
+  CheckpointWriter twice(Prefix());
+  ASSERT_OK(twice.Open());
+  ASSERT_OK(twice.Begin("x", DT_FLOAT, TensorShape({0})));
+  EXPECT_EQ(twice.Begin("x", DT_FLOAT, TensorShape({0})).code(),
+            tensorflow::error::INVALID_ARGUMENT);
+  CheckpointWriter longer(Prefix());
+  ASSERT_OK(longer.Open());
+  ASSERT_OK(longer.Begin("x", DT_FLOAT, TensorShape({1})));
+  EXPECT_EQ(longer.Append("12345", 5).code(), tensorflow::error::INTERNAL);
+  // A folder where the file should be.
+  CheckpointWriter blocked("/dev/null/model.ckpt");
+  const Status status = blocked.Open();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.error_message().find("/dev/null/model.ckpt.data-00000"),
+            std::string::npos)
+      << status;
+}
+
+TEST_F(CheckpointWriterTest, SaysThatTheDiskIsFull) {
+  if (!Env::Default()->FileExists("/dev/full").ok()) GTEST_SKIP();
+  ASSERT_OK(Env::Default()->RecursivelyCreateDir(Prefix()));
+  const std::string prefix = Prefix() + "/full";
+  ASSERT_EQ(0, symlink("/dev/full", (prefix + ".data-00000-of-00001").c_str()));
+  CheckpointWriter writer(prefix);
+  ASSERT_OK(writer.Open());
+  const std::vector<float> rows(1 << 20);
+  ASSERT_OK(writer.Begin("x", DT_FLOAT, TensorShape({1 << 20})));
+  writer.Append(rows.data(), rows.size() * sizeof(float)).IgnoreError();
+  const Status status = writer.Finish();
+  EXPECT_EQ(status.code(), tensorflow::error::RESOURCE_EXHAUSTED) << status;
+  EXPECT_NE(status.error_message().find("full.data-00000-of-00001"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace embedding_variable

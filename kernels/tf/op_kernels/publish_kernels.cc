@@ -1,0 +1,146 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// EvPublishCheckpoint: files become a checkpoint at one moment, and stay one
+// whatever happens to the process or the machine.
+//
+// That moment is the renaming of the index, which is the file that readers look
+// for. Everything it names is on the disk by then, under its name. A checkpoint
+// of the same name is in the way of that: its index and its data cannot be
+// exchanged at once. So the new files first get the prefix <prefix>.commit, the
+// index last; from then on they are the checkpoint, and anyone may move them
+// over the old ones (checkpoint/durable.py does it before it restores).
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/lib/io/path.h"
+#include "tensorflow/core/platform/env.h"
+
+namespace embedding_variable {
+namespace {
+
+using tensorflow::Env;
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Status;
+
+// What is not a path of this machine's file systems is durable, or not, by its
+// own rules.
+bool IsLocal(const std::string& path) {
+  return path.find("://") == std::string::npos;
+}
+
+std::string DirectoryOf(const std::string& path) {
+  const std::string directory(tensorflow::io::Dirname(path));
+  return directory.empty() ? "." : directory;
+}
+
+// Waits until a file's contents, or a directory's entries, are on the disk.
+Status Sync(const std::string& path) {
+  if (!IsLocal(path)) return Status::OK();
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    return tensorflow::errors::Internal("cannot open ", path, ": ",
+                                        std::strerror(errno));
+  }
+  const bool synced = fsync(file) == 0 || errno == EINVAL || errno == EROFS;
+  const int error = errno;
+  close(file);
+  if (synced) return Status::OK();
+  if (error == ENOSPC || error == EDQUOT) {
+    return tensorflow::errors::ResourceExhausted("cannot write ", path, ": ",
+                                                 std::strerror(error));
+  }
+  return tensorflow::errors::Internal("cannot write ", path, ": ",
+                                      std::strerror(error));
+}
+
+// What follows `prefix` in the names of its data files: ".data-00000-of-00001".
+Status DataSuffixes(const std::string& prefix,
+                    std::vector<std::string>* suffixes) {
+  std::vector<std::string> names;
+  TF_RETURN_IF_ERROR(Env::Default()->GetChildren(DirectoryOf(prefix), &names));
+  const std::string wanted =
+      std::string(tensorflow::io::Basename(prefix)) + ".data-";
+  const size_t length = wanted.size() + std::strlen("00000-of-00001");
+  for (const std::string& name : names) {
+    if (name.size() == length && name.compare(0, wanted.size(), wanted) == 0) {
+      suffixes->push_back(name.substr(wanted.size() - std::strlen(".data-")));
+    }
+  }
+  return Status::OK();
+}
+
+// Renames the checkpoint's files, the index last.
+Status Move(const std::string& from, const std::string& to) {
+  Env* const env = Env::Default();
+  std::vector<std::string> suffixes;
+  TF_RETURN_IF_ERROR(DataSuffixes(from, &suffixes));
+  for (const std::string& suffix : suffixes) {
+    TF_RETURN_IF_ERROR(env->RenameFile(from + suffix, to + suffix));
+  }
+  TF_RETURN_IF_ERROR(Sync(DirectoryOf(to)));
+  TF_RETURN_IF_ERROR(env->RenameFile(from + ".index", to + ".index"));
+  return Sync(DirectoryOf(to));
+}
+
+Status Publish(const std::string& staged, const std::string& prefix) {
+  Env* const env = Env::Default();
+  const std::string commit = prefix + ".commit";
+  if (env->FileExists(commit + ".index").ok()) {
+    TF_RETURN_IF_ERROR(Move(commit, prefix));
+  }
+  std::vector<std::string> suffixes, leftovers;
+  TF_RETURN_IF_ERROR(DataSuffixes(staged, &suffixes));
+  for (const std::string& suffix : suffixes) {
+    TF_RETURN_IF_ERROR(Sync(staged + suffix));
+  }
+  TF_RETURN_IF_ERROR(Sync(staged + ".index"));
+  if (!env->FileExists(prefix + ".index").ok()) return Move(staged, prefix);
+  TF_RETURN_IF_ERROR(DataSuffixes(commit, &leftovers));
+  for (const std::string& suffix : leftovers) {
+    TF_RETURN_IF_ERROR(env->DeleteFile(commit + suffix));
+  }
+  TF_RETURN_IF_ERROR(Move(staged, commit));
+  return Move(commit, prefix);
+}
+
+class PublishCheckpointOp : public OpKernel {
+ public:
+  explicit PublishCheckpointOp(OpKernelConstruction* context)
+      : OpKernel(context) {}
+
+  void Compute(OpKernelContext* context) override {
+    std::string paths[2];
+    for (int i = 0; i < 2; ++i) {
+      OP_REQUIRES(context, context->input(i).NumElements() == 1,
+                  tensorflow::errors::InvalidArgument(
+                      "a checkpoint's prefix must be one string, got shape ",
+                      context->input(i).shape().DebugString()));
+      paths[i] = std::string(context->input(i).flat<tensorflow::tstring>()(0));
+    }
+    OP_REQUIRES(
+        context,
+        DirectoryOf(paths[0]) == DirectoryOf(paths[1]) && paths[0] != paths[1],
+        tensorflow::errors::InvalidArgument(
+            "a checkpoint is written beside the place it is to have, "
+            "got ",
+            paths[0], " for ", paths[1]));
+    OP_REQUIRES_OK(context, Publish(paths[0], paths[1]));
+  }
+};
+
+REGISTER_KERNEL_BUILDER(
+    Name("EvPublishCheckpoint").Device(tensorflow::DEVICE_CPU),
+    PublishCheckpointOp);
+
+}  // namespace
+}  // namespace embedding_variable

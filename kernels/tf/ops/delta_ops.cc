@@ -1,0 +1,217 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What changed in a table, out and in; and how files become a checkpoint.
+
+#include <vector>
+
+#include "kernels/tf/ops/shape_helpers.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace embedding_variable {
+namespace {
+
+using tensorflow::Status;
+using tensorflow::errors::InvalidArgument;
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+// Shapes of keys, values, versions, frequencies: outputs 0 to 3; and of slots,
+// which come last.
+Status SetRowShapes(InferenceContext* c) {
+  int num_slots;
+  TF_RETURN_IF_ERROR(c->GetAttr("num_slots", &num_slots));
+  std::vector<std::string> names;
+  TF_RETURN_IF_ERROR(c->GetAttr("slot_names", &names));
+  if (names.size() != num_slots) {
+    return InvalidArgument(num_slots, " slots came with ", names.size(),
+                           " names");
+  }
+  const DimensionHandle n = c->UnknownDim();
+  const ShapeHandle rows = c->Matrix(n, RowDim(c, 0));
+  c->set_output(0, c->Vector(n));
+  c->set_output(1, rows);
+  c->set_output(2, c->Vector(c->UnknownDim()));
+  c->set_output(3, c->Vector(c->UnknownDim()));
+  const int first = c->num_outputs() - num_slots;
+  for (int s = 0; s < num_slots; ++s) c->set_output(first + s, rows);
+  return Status::OK();
+}
+
+REGISTER_OP("EvCutChanges")
+    .Input("resource: resource")
+    .Output("cut: int64")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+Marks a moment that EvExportChanges can be asked about. The first run begins to record
+what changes in the table.
+
+resource: The handle; must be initialized.
+cut: Names the moment, at least 1.
+)doc");
+
+REGISTER_OP("EvExportChanges")
+    .Input("resource: resource")
+    .Input("since: int64")
+    .Output("keys: int64")
+    .Output("values: float")
+    .Output("versions: int64")
+    .Output("frequencies: int64")
+    .Output("partition_offset: int32")
+    .Output("filtered_keys: int64")
+    .Output("filtered_versions: int64")
+    .Output("filtered_frequencies: int64")
+    .Output("erased_keys: int64")
+    .Output("replaces: int64")
+    .Output("default_rows: float")
+    .Output("cut: int64")
+    .Output("slots: num_slots * float")
+    .Attr("num_slots: int >= 0")
+    .Attr("slot_names: list(string)")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle since;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 0, "since", &since));
+      TF_RETURN_IF_ERROR(SetRowShapes(c));
+      c->set_output(4, c->Vector(1001));
+      const DimensionHandle m = c->UnknownDim();
+      c->set_output(5, c->Vector(m));
+      c->set_output(6, c->Vector(c->UnknownDim()));
+      c->set_output(7, c->Vector(m));
+      c->set_output(8, c->Vector(c->UnknownDim()));
+      c->set_output(9, c->Scalar());
+      c->set_output(10, c->Matrix(c->UnknownDim(), RowDim(c, 0)));
+      c->set_output(11, c->Scalar());
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Exports one frozen snapshot of what changed in the table since a cut. Nothing is lost
+by it: the same can be asked again.
+
+resource: The handle; must be initialized.
+since: A cut. What was before it is not asked for any more.
+keys: [N], keys whose rows changed, in ascending order of (floormod(key, 1000), key).
+values: [N, D].
+versions: [N], or [0] when not recorded.
+frequencies: [N], or [0] when not recorded.
+partition_offset: [1001], where each remainder of 1000 starts.
+filtered_keys: [M], keys whose count by an exact filter changed, in the same order.
+filtered_versions: [M], or [0] when not recorded.
+filtered_frequencies: [M].
+erased_keys: [E], keys that were erased or evicted and have no row, in the same order.
+replaces: 1 when this is the whole table, which a copy must empty first.
+default_rows: [R, D], the table's default rows if it replaces, else [0, D].
+cut: The moment of the export.
+slots: S matrices [N, D].
+num_slots: S.
+slot_names: S names of slots.
+)doc");
+
+REGISTER_OP("EvExportNewer")
+    .Input("resource: resource")
+    .Input("version: int64")
+    .Output("keys: int64")
+    .Output("values: float")
+    .Output("versions: int64")
+    .Output("frequencies: int64")
+    .Output("slots: num_slots * float")
+    .Attr("num_slots: int >= 0")
+    .Attr("slot_names: list(string)")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle version;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 0, "version", &version));
+      return SetRowShapes(c);
+    })
+    .Doc(R"doc(
+Exports the rows that were updated at a version or later, as one frozen snapshot.
+
+resource: The handle; must be initialized, and record versions.
+version: The version.
+keys: [N], in ascending order of (floormod(key, 1000), key).
+values: [N, D].
+versions: [N].
+frequencies: [N], or [0] when not recorded.
+slots: S matrices [N, D].
+num_slots: S.
+slot_names: S names of slots.
+)doc");
+
+REGISTER_OP("EvApplyDelta")
+    .Input("resource: resource")
+    .Input("prefix: string")
+    .Attr("tensor_name: string")
+    .Attr("slot_names: list(string)")
+    .Attr("slot_inits: list(float)")
+    .Attr("part: int >= 0 = 0")
+    .Attr("num_parts: int >= 1 = 1")
+    .Attr("placement: list(int) = []")
+    .Attr("rank: int >= 0 = 0")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int part, num_parts;
+      TF_RETURN_IF_ERROR(c->GetAttr("part", &part));
+      TF_RETURN_IF_ERROR(c->GetAttr("num_parts", &num_parts));
+      if (part >= num_parts) {
+        return InvalidArgument("part must be below num_parts = ", num_parts,
+                               ", got ", part);
+      }
+      std::vector<std::string> names;
+      TF_RETURN_IF_ERROR(c->GetAttr("slot_names", &names));
+      std::vector<float> inits;
+      TF_RETURN_IF_ERROR(c->GetAttr("slot_inits", &inits));
+      if (names.size() != inits.size()) {
+        return InvalidArgument(names.size(), " slot names and ", inits.size(),
+                               " initial values");
+      }
+      ShapeHandle prefix;
+      return InputOfRank(c, 1, 0, "prefix", &prefix);
+    })
+    .Doc(R"doc(
+Changes the table as an incremental checkpoint says: erases keys, inserts or overwrites
+rows, takes over a filter's counts.
+
+The tensors are <tensor_name>-sparse_incr_keys, -sparse_incr_values and so on, or, when
+it was written in parts, those of <tensor_name>/part_0 and so on. All are read, and
+their checksums compared, before the table changes; memory for one part, and for what is
+kept of all, is needed beside it.
+
+The parts of a partitioned variable have the keys with floormod(floormod(key, 1000),
+number of parts) == part; those of a table that was spread over ranks the keys that
+<tensor_name>-sparse_incr_placement gives them: part placement[floormod(key, length)].
+
+resource: The handle; must be initialized.
+prefix: Scalar, the prefix of the incremental checkpoint.
+tensor_name: Name of the whole variable in the checkpoint, without part_i.
+slot_names: S names of slots.
+slot_inits: S values that a new row's slots start with.
+part: Keep only keys with floormod(floormod(key, 1000), num_parts) == part.
+num_parts: 1 keeps all keys.
+placement: Keep only keys with placement[floormod(key, length)] == rank; empty keeps all.
+rank: This process's number.
+)doc");
+
+REGISTER_OP("EvPublishCheckpoint")
+    .Input("staged: string")
+    .Input("prefix: string")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle scalar;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 0, 0, "staged", &scalar));
+      return InputOfRank(c, 1, 0, "prefix", &scalar);
+    })
+    .Doc(R"doc(
+Gives a complete V2 checkpoint its name: its files reach the disk, then are renamed, the
+index last. Of a checkpoint that has the name already, every file is replaced: the new
+ones wait as <prefix>.commit.data-* and <prefix>.commit.index, and once the latter is
+there the replacement counts, whoever finishes it.
+
+staged: Scalar, the prefix that the checkpoint was written to.
+prefix: Scalar, the prefix that it is to have, in the same directory.
+)doc");
+
+}  // namespace
+}  // namespace embedding_variable

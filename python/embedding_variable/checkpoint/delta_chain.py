@@ -1,0 +1,157 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The files of incremental checkpoints, and which continues which.
+
+Beside a full checkpoint `dir/model.ckpt-100` its deltas are
+
+  dir/.incremental_checkpoint/model.ckpt-100-<id>-00001, -00002, ...
+
+each a stock V2 checkpoint. <id> are the first eight hexadecimal digits of the SHA-256 of
+the full checkpoint's index file, which holds the checksums of all its tensors: a
+checkpoint that is saved again under a name has other deltas. Every delta has a string
+tensor `incremental_checkpoint` (JSON) that names the full checkpoint and the delta that
+it continues, by name and by the SHA-256 of their index files.
+"""
+
+import collections
+import hashlib
+import json
+import os
+import re
+
+from tensorflow.python import pywrap_tensorflow
+from tensorflow.python.framework import errors
+from tensorflow.python.lib.io import file_io
+
+from embedding_variable.checkpoint import durable
+
+DIRECTORY = ".incremental_checkpoint"
+INFO = "incremental_checkpoint"
+
+# prefix: string. identity: string, SHA-256 of its index.
+Link = collections.namedtuple("Link", ["prefix", "identity"])
+
+
+def identity(prefix):
+  """Returns what tells a checkpoint from any other: the SHA-256 of its index."""
+  with file_io.FileIO(prefix + ".index", "rb") as f:
+    return hashlib.sha256(f.read()).hexdigest()
+
+
+def delta_prefix(full, sequence):
+  """Returns the prefix of a full checkpoint's delta; sequence counts from 1.
+
+  Args:
+    full: `Link`.
+    sequence: int.
+  """
+  directory, name = os.path.split(full.prefix)
+  return os.path.join(directory, DIRECTORY,
+                      "%s-%s-%05d" % (name, full.identity[:8], sequence))
+
+
+def info(full, previous, sequence, global_step):
+  """Returns the JSON of a delta's `incremental_checkpoint`.
+
+  Args:
+    full: `Link` of the full checkpoint.
+    previous: `Link` of the delta before, or None for the first.
+    sequence: int.
+    global_step: int or None.
+  """
+  return json.dumps({
+      "full": os.path.basename(full.prefix),
+      "full_sha256": full.identity,
+      "previous": os.path.basename(previous.prefix) if previous else "",
+      "previous_sha256": previous.identity if previous else "",
+      "sequence": sequence,
+      "global_step": None if global_step is None else int(global_step),
+  }, sort_keys=True)
+
+
+def find(full_prefix):
+  """Returns the `Link`s of a full checkpoint's deltas, in order, after checking them.
+
+  Every tensor of every delta is read and its checksum compared.
+
+  Args:
+    full_prefix: string, of a checkpoint that exists.
+
+  Raises:
+    tf.errors.DataLossError: one is missing or damaged; named.
+  """
+  full = Link(full_prefix, identity(full_prefix))
+  found = _sequences(full)
+  links = []
+  for sequence in range(1, max(found) + 1 if found else 1):
+    prefix = delta_prefix(full, sequence)
+    previous = links[-1] if links else None
+    if sequence not in found:
+      raise _lost(full, prefix, sequence, "is missing, but %s continues it" %
+                  delta_prefix(full, max(found)))
+    try:
+      durable.finish_interrupted(prefix)
+      _check(prefix, json.loads(info(full, previous, sequence, None)))
+      links.append(Link(prefix, identity(prefix)))
+    except errors.OpError as e:
+      raise _lost(full, prefix, sequence, "cannot be read: %s" % e.message)
+    except ValueError as e:
+      raise _lost(full, prefix, sequence, str(e))
+  return links
+
+
+def _sequences(full):
+  """Returns the set of the numbers of a full checkpoint's deltas."""
+  directory, name = os.path.split(delta_prefix(full, 0))
+  if not file_io.is_directory(directory):
+    return set()
+  pattern = re.compile(re.escape(name[:-5]) + r"(\d{5})\.index$")
+  matches = [pattern.match(f) for f in file_io.list_directory(directory)]
+  return {int(m.group(1)) for m in matches if m}
+
+
+def _lost(full, prefix, sequence, why):
+  before = "the full checkpoint %s" % full.prefix
+  if sequence > 1:
+    before += " and its first %d incremental checkpoints" % (sequence - 1)
+  return errors.DataLossError(
+      None, None,
+      "incremental checkpoint %s %s. Remove it and those that continue it to restore %s"
+      % (prefix, why, before))
+
+
+def _check(prefix, expected):
+  """Reads all of a delta; an error unless it is whole and continues what it should."""
+  reader = pywrap_tensorflow.NewCheckpointReader(prefix)
+  names = reader.get_variable_to_shape_map()
+  if INFO not in names:
+    raise ValueError("has no tensor %s" % INFO)
+  got = json.loads(reader.get_tensor(INFO).decode())
+  for key in ("full_sha256", "previous_sha256", "sequence"):
+    if got.get(key) != expected[key]:
+      raise ValueError(
+          "continues something else: %s is %s, expected %s (of %s)" %
+          (key, got.get(key), expected[key], expected["previous"] or expected["full"]))
+  for name in sorted(names):
+    reader.get_tensor(name)
+
+
+def remove(full_prefix, keep=None):
+  """Removes the deltas of the full checkpoints of a name.
+
+  Args:
+    full_prefix: string.
+    keep: `Link`: those of this one stay.
+  """
+  directory, name = os.path.split(full_prefix)
+  directory = os.path.join(directory, DIRECTORY)
+  if not file_io.is_directory(directory):
+    return
+  pattern = re.compile(re.escape(name) + r"-([0-9a-f]{8})-\d{5}\.")
+  found = [f for f in file_io.list_directory(directory) if pattern.match(f)]
+  # The last first, so that an interruption leaves a chain without its end; and the
+  # index first, which is what makes files a checkpoint.
+  order = lambda f: (f.split(".index")[0].split(".data-")[0], f.endswith(".index"))
+  for f in sorted(found, key=order, reverse=True):
+    if keep is None or pattern.match(f).group(1) != keep.identity[:8]:
+      file_io.delete_file(os.path.join(directory, f))

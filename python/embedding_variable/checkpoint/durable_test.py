@@ -1,0 +1,91 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The replacement of a checkpoint that somebody else has to finish."""
+
+import os
+import threading
+
+from absl.testing import absltest
+from tensorflow.python.framework import errors
+from tensorflow.python.lib.io import file_io
+
+from embedding_variable.checkpoint import durable
+
+_DATA = ".data-%05d-of-00003"
+
+
+class DurableTest(absltest.TestCase):
+
+  def _interrupted(self):
+    """Returns the prefix of an old checkpoint whose new files wait for their names."""
+    prefix = os.path.join(self.create_tempdir().full_path, "model.ckpt-7")
+    for suffix in [".index"] + [_DATA % i for i in range(3)]:
+      for name, content in ((prefix, "old"), (prefix + ".commit", "new")):
+        with open(name + suffix, "w") as f:
+          f.write(content + suffix)
+    return prefix
+
+  def _assert_finished(self, prefix):
+    names = [os.path.basename(prefix) + s
+             for s in [".index"] + [_DATA % i for i in range(3)]]
+    directory = os.path.dirname(prefix)
+    self.assertCountEqual(os.listdir(directory), names)
+    for name in names:
+      with open(os.path.join(directory, name)) as f:
+        self.assertStartsWith(f.read(), "new")
+
+  def test_finishes_and_then_does_nothing(self):
+    prefix = self._interrupted()
+    for _ in range(2):
+      durable.finish_interrupted(prefix)
+      self._assert_finished(prefix)
+
+  def test_by_many_at_once(self):
+    for _ in range(20):
+      prefix = self._interrupted()
+      failures = []
+
+      def finish(prefix=prefix, failures=failures):
+        try:
+          durable.finish_interrupted(prefix)
+        except Exception as e:  # pylint: disable=broad-except
+          failures.append(e)
+
+      threads = [threading.Thread(target=finish) for _ in range(4)]
+      for thread in threads:
+        thread.start()
+      for thread in threads:
+        thread.join()
+      self.assertEmpty(failures)
+      self._assert_finished(prefix)
+
+  def test_another_moves_a_file_first(self):
+    prefix = self._interrupted()
+    rename, moved = file_io.rename, []
+
+    def after_another(path, new_path, overwrite=False):
+      rename(path, new_path, overwrite)
+      moved.append(path)
+      rename(path, new_path, overwrite)  # NotFoundError: it has its name
+
+    with absltest.mock.patch.object(file_io, "rename", after_another):
+      durable.finish_interrupted(prefix)
+    self.assertLen(moved, 4)
+    self._assert_finished(prefix)
+
+  def test_a_file_that_nobody_has_is_an_error(self):
+    prefix = self._interrupted()
+
+    def lose(path, new_path, overwrite=False):
+      del new_path, overwrite
+      raise errors.NotFoundError(None, None, path)
+
+    os.remove(prefix + _DATA % 0)
+    with absltest.mock.patch.object(file_io, "rename", lose):
+      with self.assertRaises(errors.NotFoundError):
+        durable.finish_interrupted(prefix)
+    self.assertTrue(os.path.exists(prefix + ".commit.index"))
+
+
+if __name__ == "__main__":
+  absltest.main()

@@ -1,0 +1,192 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that are newer than a version, from a training process to serving ones.
+
+An export is a stock V2 checkpoint with the tensors of an incremental one
+(delta_saveable.py): keys, values, versions and frequencies, no slots. It continues
+nothing and can be applied to any table with rows of that length, any number of times.
+Keys that were erased or evicted are not in it: a table does not know when they went.
+Tables that are spread over ranks are exported by all ranks into one checkpoint, as they
+are saved; a rank that applies an export takes the rows of its own part.
+"""
+
+import os
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.lib.io import file_io
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import control_flow_ops
+from tensorflow.python.ops import gen_io_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.training.saving import saveable_object
+
+from embedding_variable.checkpoint import delta_saveable
+from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint import job
+from embedding_variable.checkpoint import leftovers
+from embedding_variable.checkpoint import saving
+from embedding_variable.checkpoint import together
+from embedding_variable.ops import delta_ops
+
+_SCOPE = "embedding_variable_export/"
+_COLLECTION = "embedding_variables"
+# Where a graph keeps the names of the tables that were spread when its ops were made.
+_SPREAD = "_embedding_variables_exported_together"
+
+
+def prepare_export():
+  """Adds the ops of `export_since` and `apply_export` to the default graph.
+
+  They do it themselves in a graph that is not final yet. Call it, once all embedding
+  variables are there, before a `MonitoredTrainingSession` makes the graph final.
+
+  Raises:
+    ValueError: the graph has no embedding variable.
+  """
+  graph = ops.get_default_graph()
+  variables = _variables(graph)
+  if not variables:
+    raise ValueError("the graph has no embedding variable to export")
+  if _has(graph, "apply"):
+    return
+  spread = _spread(variables)
+  setattr(graph, _SPREAD, spread)
+  is_part = bool(spread and job.current().rank())
+  with ops.name_scope(_SCOPE), ops.colocate_with(None, ignore_existing=True):
+    prefix = array_ops.placeholder(dtypes.string, [], name="prefix")
+    version = array_ops.placeholder(dtypes.int64, [], name="version")
+    specs = []
+    for var in variables:
+      # What is not spread is rank 0's to write.
+      if var.handle.op.get_attr("record_version") and (
+          not is_part or var.op.name in spread):
+        specs.extend(_specs(var, version))
+    if specs:
+
+      def write(staged):
+        return gen_io_ops.save_v2(staged, [s.name for s in specs],
+                                  [s.slice_spec for s in specs],
+                                  [s.tensor for s in specs])
+
+      add = durable.add_part_ops if is_part else durable.add_save_ops
+      written = add(prefix, lambda staged: saving.save_of_ranks(staged, write)
+                    if spread else write(staged))
+      array_ops.identity(written, name="export")
+    control_flow_ops.group(
+        *[delta_saveable.restore_delta(v, prefix, v.op.name) for v in variables],
+        name="apply")
+
+
+def _variables(graph):
+  """Returns the embedding variables of a graph."""
+  return [v for v in graph.get_collection(_COLLECTION) if hasattr(v, "handle")]
+
+
+def _spread(variables):
+  """Returns the set of the names of those that are spread over ranks."""
+  return {v.op.name for v in variables if job.current().placement(v) is not None}
+
+
+def _specs(var, version):
+  """Returns the list of SaveSpecs of a variable's rows since a version."""
+  placement = job.current().placement(var)
+  with ops.device(var.device):
+    rows = delta_ops.export_newer(var.handle, version)
+    keys = math_ops.cast(rows.keys, var.key_dtype)
+  name = delta_saveable.part_name(var.op.name, placement)
+  specs = [
+      saveable_object.SaveSpec(tensor, "", "%s-sparse_incr_%s" % (name, suffix))
+      for suffix, tensor in (("keys", keys), ("values", rows.values),
+                             ("versions", rows.versions), ("freqs", rows.frequencies))
+  ]
+  if placement is not None:
+    specs += delta_saveable.placement_specs(var.op.name, placement)
+  return specs
+
+
+def export_since(sess, version, path):
+  """Writes the rows that were updated at a version or later.
+
+  With tables that are spread over ranks all ranks call it, with the same version and path.
+
+  Args:
+    sess: the session of a graph with embedding variables, all of which record versions
+      (`GlobalStepEvict`, a capacity, or `TF_RECORD_VERSION=1` at creation).
+    version: int: the global step before the first update that is wanted, as
+      `var.get_version` gives it.
+    path: string, prefix of the export; its folder is made if need be.
+
+  Returns:
+    path.
+
+  Raises:
+    ValueError: a variable records no versions. On all ranks: they export to different
+      paths, or from different versions.
+    RuntimeError: the graph is final and `prepare_export` was not called; or another rank
+      failed, or did not come in time.
+
+  Cost: a look at every row's version, alone among updates while lookups go on, and a copy
+  of the rows that are exported.
+  """
+  _prepared(sess.graph)
+  for var in _variables(sess.graph):
+    if not var.handle.op.get_attr("record_version"):
+      raise ValueError(
+          "embedding variable '%s' records no versions to export by: create it with "
+          "TF_RECORD_VERSION=1" % var.op.name)
+
+  def write():
+    file_io.recursive_create_dir(os.path.dirname(path) or ".")
+    sess.run(_SCOPE + "export:0", {_SCOPE + "prefix:0": path,
+                                   _SCOPE + "version:0": version})
+
+  if getattr(sess.graph, _SPREAD, None):
+    together.save(path, "%s since version %d" % (path, version), write, write)
+  else:
+    with leftovers.removed(path):
+      write()
+  return path
+
+
+def apply_export(sess, path):
+  """Inserts or overwrites the rows of an export in all embedding variables of a graph.
+
+  Variables are found by name; one that the export lacks is an error. Lookups that run
+  meanwhile see each row before or after. A rank takes what belongs to it, so every rank
+  of a job calls it.
+
+  Args:
+    sess: the session, its tables initialised or restored.
+    path: string, prefix of an export (or of a delta).
+
+  Raises:
+    RuntimeError: the graph is final and `prepare_export` was not called.
+    tf.errors.OpError: the export is missing, damaged or does not fit; tables that came
+      before the one that is named are changed already, it and the rest are not.
+  """
+  _prepared(sess.graph)
+  sess.run(_SCOPE + "apply", {_SCOPE + "prefix:0": path})
+
+
+def _has(graph, name):
+  try:
+    graph.get_operation_by_name(_SCOPE + name)
+    return True
+  except KeyError:
+    return False
+
+
+def _prepared(graph):
+  if not _has(graph, "apply"):
+    if graph.finalized:
+      raise RuntimeError("the graph is final: call embedding_variable.prepare_export() "
+                         "before it is")
+    with graph.as_default():
+      prepare_export()
+  late = _spread(_variables(graph)) - getattr(graph, _SPREAD, set())
+  if late:
+    raise ValueError(
+        "embedding variable '%s' is spread over ranks by a lookup that was built after "
+        "embedding_variable.prepare_export(): call it when the model is complete" %
+        min(late))

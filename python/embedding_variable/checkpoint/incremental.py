@@ -1,0 +1,194 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Incremental checkpoints: what changed since the last full or incremental one.
+
+A full checkpoint begins a chain: right before it is written, a cut is made in each table.
+A delta holds what changed since the cut of the checkpoint before it and makes the next.
+Updates between the cut and the full checkpoint's snapshot are in both, which is harmless;
+none is in neither. A save that fails leaves the chain as it was, and the next delta has
+what that one would have had.
+
+With tables that are spread over ranks every rank has the chain, with the cuts of its own
+part of them, and all go on to the next link together or not at all (together.py).
+"""
+
+import os
+
+from tensorflow.python.lib.io import file_io
+from tensorflow.python.platform import tf_logging as logging
+from tensorflow.python.training import checkpoint_management
+from tensorflow.python.util import compat
+
+from embedding_variable.checkpoint import delta_chain
+from embedding_variable.checkpoint import delta_graph
+from embedding_variable.checkpoint import leftovers
+from embedding_variable.checkpoint import saveable
+from embedding_variable.checkpoint import saving
+from embedding_variable.checkpoint import together
+
+_CHAINS = "_embedding_variable_chains"
+
+
+class _Chain(object):
+  """A full checkpoint, its deltas so far, and where in time the last of them is."""
+
+  def __init__(self, full, cuts):
+    self.full = full
+    self.cuts = cuts
+    self.previous = None
+    self.sequence = 0
+
+
+def _key(directory):
+  """A folder's name in one spelling."""
+  directory = compat.as_str(directory)
+  return os.path.normpath(directory) if "://" not in directory else directory
+
+
+def _chains(saver):
+  """Returns the dict directory -> `_Chain` of a saver."""
+  return saver.__dict__.setdefault(_CHAINS, {})
+
+
+def cuts_before_full(saver, sess):
+  """Makes the cuts that deltas of a full checkpoint begin at; None without deltas.
+
+  Args:
+    saver: `tf.train.Saver`, built.
+    sess: the session.
+  """
+  if saver.saver_def is None:
+    return None
+  names = delta_graph.tensors(sess.graph, saver.saver_def, "cut")
+  return sess.run(names) if names else None
+
+
+def begin_chain(saver, sess, full_prefix, cuts):
+  """Makes a full checkpoint what the next delta continues.
+
+  Args:
+    saver: `tf.train.Saver`.
+    sess: the session.
+    full_prefix: string, the checkpoint that has just been saved.
+    cuts: what `cuts_before_full` gave.
+  """
+
+  def begin():
+    identity = delta_chain.identity(full_prefix)
+    # Those of an earlier checkpoint of this name.
+    delta_chain.remove(full_prefix)
+    return identity
+
+  is_together = saving.is_together(sess.graph, saver.saver_def)
+  identity = together.on_rank_0(begin) if is_together else begin()
+  full = delta_chain.Link(full_prefix, identity)
+  _chains(saver)[_key(os.path.dirname(full_prefix))] = _Chain(full, cuts)
+
+
+def save_incremental(saver, sess, checkpoint_dir, global_step=None):
+  """Saves what changed since the last full or incremental checkpoint.
+
+  Rows that were inserted, updated, evicted or erased, of every embedding variable, and
+  all other variables of the saver whole. With tables that are spread over ranks every rank
+  calls it, after `Saver.save` on every rank.
+
+  Args:
+    saver: `tf.train.Saver`, made with `incremental_save_restore=True`.
+    sess: the session.
+    checkpoint_dir: string, the folder that this saver saved its last full checkpoint to,
+      in this process.
+    global_step: int, or None; stored for information.
+
+  Returns:
+    string, prefix of the delta, a stock V2 checkpoint.
+
+  Raises:
+    ValueError: the saver was not made for it, or has saved no full checkpoint to the
+      folder yet. On all ranks: they save different checkpoints.
+    tf.errors.OpError: it could not be written. Nothing is lost: the next one holds all
+      that this one would have held.
+    RuntimeError: it failed on another rank, which then holds for all, or a rank did not
+      come in time.
+  """
+  saver_def = saver.saver_def
+  if saver_def is None or not delta_graph.has(sess.graph, saver_def, "save"):
+    raise ValueError(
+        "this saver cannot save incremental checkpoints: make it with "
+        "tf.train.Saver(incremental_save_restore=True), in a graph that has embedding "
+        "variables")
+  saveable.check_spread_is_known(
+      v for v in sess.graph.get_collection("embedding_variables") if hasattr(v, "handle"))
+  chain = _chains(saver).get(_key(checkpoint_dir))
+  if chain is None:
+    raise ValueError(
+        "an incremental checkpoint continues a full one, and this saver has not saved "
+        "one to %r yet: call its save() first" % checkpoint_dir)
+  graph, scope = sess.graph, delta_graph.scope_of(saver_def)
+  sequence = chain.sequence + 1
+  prefix = delta_chain.delta_prefix(chain.full, sequence)
+  feeds = dict(zip(delta_graph.tensors(graph, saver_def, "since"), chain.cuts))
+  feeds[scope + "prefix:0"] = prefix
+  feeds[scope + "info:0"] = delta_chain.info(chain.full, chain.previous, sequence,
+                                             global_step)
+  fetches = [delta_graph.tensors(graph, saver_def, "saved"), scope + "save:0"]
+
+  def write():
+    file_io.recursive_create_dir(os.path.dirname(prefix))
+    return sess.run(fetches, feeds)[0]
+
+  if saving.is_together(graph, saver_def):
+    cuts = together.save(prefix, prefix, write, write)
+    identity = together.on_rank_0(lambda: delta_chain.identity(prefix))
+  else:
+    with leftovers.removed(prefix):
+      cuts = write()
+    identity = delta_chain.identity(prefix)
+  chain.previous = delta_chain.Link(prefix, identity)
+  chain.cuts, chain.sequence = cuts, sequence
+  return prefix
+
+
+def is_newest(full_prefix):
+  """Whether no full checkpoint was saved to the folder after this one."""
+  state = checkpoint_management.get_checkpoint_state(os.path.dirname(full_prefix))
+  return state is None or (os.path.basename(state.model_checkpoint_path) ==
+                           os.path.basename(full_prefix))
+
+
+def deltas_of(saver, graph, full_prefix, wanted=None):
+  """Returns the `Link`s of the deltas that follow a full checkpoint, checked.
+
+  Args:
+    saver: `tf.train.Saver`.
+    graph: the session's graph.
+    full_prefix: string.
+    wanted: bool; None: only those of the newest full checkpoint of the folder.
+
+  Raises:
+    tf.errors.DataLossError: one is missing or damaged; named.
+  """
+  if wanted is False or saver.saver_def is None:
+    return []
+  if not delta_graph.has(graph, saver.saver_def, "restore_tables"):
+    return []
+  if not file_io.file_exists(full_prefix + ".index"):
+    return []
+  if wanted is None and not is_newest(full_prefix):
+    return []
+  return delta_chain.find(full_prefix)
+
+
+def restore_deltas(saver, sess, links):
+  """Applies deltas, in order, to what their full checkpoint has restored.
+
+  Args:
+    saver: `tf.train.Saver`.
+    sess: the session.
+    links: what `deltas_of` gave.
+  """
+  scope = delta_graph.scope_of(saver.saver_def)
+  for link in links:
+    logging.info("Restoring incremental checkpoint %s", link.prefix)
+    sess.run(scope + "restore_tables", {scope + "prefix:0": link.prefix})
+  if links:
+    sess.run(scope + "restore_others", {scope + "prefix:0": links[-1].prefix})

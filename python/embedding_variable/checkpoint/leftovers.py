@@ -1,0 +1,70 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Removes what saves that failed or were killed have left beside checkpoints.
+
+A partial checkpoint of a large table is a large file. One that is not merged is of no
+use to anybody: the next save of the same series removes it, and a save that fails
+removes its own.
+"""
+
+import contextlib
+import os
+import re
+import threading
+
+from tensorflow.python.framework import errors
+from tensorflow.python.lib.io import file_io
+
+# `model.ckpt-12.partial_part_tables0.index` and the like, also while stock code is
+# writing them; what a sharded save collects in `model.ckpt-12.partial_temp_<32 digits>`;
+# and what has not got its name yet (durable.py), `model.ckpt-12.partial.index`.
+_FILE = r"\.(index|data-\d{5}-of-\d{5})(\.tempstate\d+)?"
+_PART = (r"(-\d+)?((\.partial)?(_part_(rest|tables\d+|rank\d+_tables\d+)%s|_temp_[0-9a-f]{32})"
+         r"|\.partial%s)" % (_FILE, _FILE))
+
+_lock = threading.Lock()
+_saving = {}  # save path -> saves of this process that are under way
+
+
+@contextlib.contextmanager
+def removed(save_path):
+  """Context of a save, before and after whose failure leftovers are removed.
+
+  Nothing is removed while another thread saves under the same path.
+
+  Args:
+    save_path: string, as `Saver.save` gets it: without the step.
+  """
+  save_path = os.path.abspath(save_path) if "://" not in save_path else save_path
+  with _lock:
+    _saving[save_path] = _saving.get(save_path, 0) + 1
+    if _saving[save_path] == 1:
+      _remove(save_path)
+  failed = True
+  try:
+    yield
+    failed = False
+  finally:
+    with _lock:
+      _saving[save_path] -= 1
+      if not _saving[save_path]:
+        del _saving[save_path]
+        if failed:
+          _remove(save_path)
+
+
+def _remove(save_path):
+  folder, base = os.path.split(save_path)
+  pattern = re.compile(re.escape(base) + _PART + r"/?$")
+  try:
+    for name in file_io.list_directory(folder):
+      if not pattern.match(name):
+        continue
+      path = os.path.join(folder, name)
+      if file_io.is_directory(path):
+        file_io.delete_recursively(path)
+      else:
+        file_io.delete_file(path)
+  except errors.OpError:
+    # No such folder yet, or no longer; a save that cannot write says so itself.
+    pass

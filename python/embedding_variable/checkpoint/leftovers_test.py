@@ -1,0 +1,75 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Leftovers of saves."""
+
+import os
+
+from absl.testing import absltest
+
+from embedding_variable.checkpoint import leftovers
+
+_OURS = ("m.ckpt-7.partial_part_rank00012_tables1.index",
+         "m.ckpt.partial.index", "m.ckpt-7.partial.data-00000-of-00002",
+         "m.ckpt-7.partial_part_tables0.data-00000-of-00001",
+         "m.ckpt-7.partial_temp_0123456789abcdef0123456789abcdef/part.index",
+         "m.ckpt_part_rest.index", "m.ckpt-7_part_tables0.data-00000-of-00001",
+         "m.ckpt-12_part_rest.data-00000-of-00001.tempstate123456",
+         "m.ckpt-7_temp_0123456789abcdef0123456789abcdef/part-00000-of-00001.index")
+_OTHERS = ("m.ckpt-7.index", "m.ckpt-7.data-00000-of-00002", "m.ckpt-7.meta",
+           "m.ckpt-7.commit.index", "m.ckpt-7.partial.notes", "checkpoint",
+           "other.ckpt-7_part_rest.index", "m.ckpt-7_part_of_mine",
+           "m.ckpt-7_temp_notes/x", "m-ckpt_part_rest.index")
+
+
+class LeftoversTest(absltest.TestCase):
+
+  def setUp(self):
+    super(LeftoversTest, self).setUp()
+    self._folder = self.create_tempdir().full_path
+    self._path = os.path.join(self._folder, "m.ckpt")
+
+  def _make(self, names):
+    for name in names:
+      path = os.path.join(self._folder, name)
+      os.makedirs(os.path.dirname(path), exist_ok=True)
+      with open(path, "w") as f:
+        f.write(name)
+
+  def _files(self):
+    return sorted(
+        os.path.relpath(os.path.join(folder, name), self._folder)
+        for folder, _, names in os.walk(self._folder) for name in names)
+
+  def test_the_next_save_removes_them_and_nothing_else(self):
+    self._make(_OURS + _OTHERS)
+    with leftovers.removed(self._path):
+      self.assertEqual(self._files(), sorted(_OTHERS))
+      self._make(_OURS)
+    # A save that was successful has nothing to remove.
+    self.assertEqual(self._files(), sorted(_OURS + _OTHERS))
+
+  def test_a_save_that_fails_removes_its_own(self):
+    with self.assertRaises(ValueError):
+      with leftovers.removed(self._path):
+        self._make(_OURS + _OTHERS)
+        raise ValueError
+    self.assertEqual(self._files(), sorted(_OTHERS))
+
+  def test_not_those_of_a_save_that_is_under_way(self):
+    with leftovers.removed(self._path):
+      self._make(_OURS)
+      with self.assertRaises(ValueError):
+        with leftovers.removed(self._path):
+          raise ValueError
+      self.assertEqual(self._files(), sorted(_OURS))
+      # Another series is no business of it.
+      with leftovers.removed(os.path.join(self._folder, "other.ckpt")):
+        self.assertEqual(self._files(), sorted(_OURS))
+
+  def test_a_folder_that_is_not_there_yet(self):
+    with leftovers.removed(os.path.join(self._folder, "new", "m.ckpt")):
+      pass
+
+
+if __name__ == "__main__":
+  absltest.main()

@@ -1,0 +1,127 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The op that saves tables together with everything else.
+
+Stock code hands all tensors of a checkpoint to one op, so that a table would be in
+memory twice. Here each table is written by an op that reads it piece by piece, into a
+checkpoint of its own beside the wanted one (`<prefix>_part_tables0`); everything else
+goes into another (`<prefix>_part_rest`). The last op merges them: it renames the data
+files and writes the index, so a checkpoint has an index only when it is whole.
+
+A table that is spread over the ranks of a job is written by all of them, each its own
+rows as a part of the table (`v/part_2-keys` by rank 2), into checkpoints beside the wanted
+one (`<prefix>_part_rank00002_tables0`). The op of rank 0 writes everything else and merges
+them all, so it must run when those of the others have run: together.py sees to that.
+What changed in such tables (delta_saveable.py) goes the same way.
+"""
+
+import collections
+
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import control_flow_ops
+from tensorflow.python.ops import gen_io_ops
+from tensorflow.python.ops import string_ops
+
+from embedding_variable.checkpoint import delta_saveable
+from embedding_variable.checkpoint import job
+from embedding_variable.checkpoint import saveable
+from embedding_variable.ops import checkpoint_ops
+
+# What the names of partial checkpoints end with; leftovers.py knows them.
+_REST = "_part_rest"
+_TABLES = "_part_tables%d"
+_RANK_TABLES = "_part_rank%05d_tables%d"
+
+
+# Where a graph keeps the names of the file names that savers of spread tables are fed.
+_TOGETHER = "_embedding_variables_saved_together"
+
+
+def mark_as_together(graph, saver_def):
+  """Remembers that a saver of this graph saves tables spread over ranks."""
+  graph.__dict__.setdefault(_TOGETHER, set()).add(saver_def.filename_tensor_name)
+
+
+def is_together(graph, saver_def):
+  """Returns whether all ranks must save together by this saver."""
+  return saver_def is not None and saver_def.filename_tensor_name in graph.__dict__.get(
+      _TOGETHER, ())
+
+
+def spread_tables(saveables):
+  """Returns those of the saveables, also of changes, whose table is spread over ranks."""
+  kinds = (saveable.EmbeddingVariableSaveable, delta_saveable.DeltaSaveable)
+  return [s for s in saveables if isinstance(s, kinds) and s.spread]
+
+
+def save(prefix, saveables, save_rest):
+  """Returns the op that writes a checkpoint, or on other ranks than 0 a part of one.
+
+  Args:
+    prefix: string scalar, the checkpoint's prefix.
+    saveables: list of `SaveableObject`s, some of them
+      `saveable.EmbeddingVariableSaveable`s.
+    save_rest: function of a prefix and a list of saveables that are no tables, which
+      returns the op that writes a checkpoint of them.
+  """
+  own, spread = collections.OrderedDict(), collections.OrderedDict()
+  rest = []
+  for item in saveables:
+    if isinstance(item, saveable.EmbeddingVariableSaveable):
+      groups = spread if item.spread else own
+      groups.setdefault(item.variable.device, []).append(item)
+    else:
+      rest.append(item)
+  rank, num_ranks = job.current().rank(), job.current().size()
+  parts, saves = [], []
+
+  def save_groups(groups, suffix):
+    for i, (device, tables) in enumerate(groups.items()):
+      evicted = [op for t in tables for op in saveable.evictions(t.variable)]
+      # One device after the other: several may be of one process.
+      with ops.device(device), ops.control_dependencies(evicted + saves):
+        parts.append(_part(prefix, suffix(i)))
+        saves.append(checkpoint_ops.save_tables(
+            parts[-1], [t.saved_table() for t in tables],
+            with_filtered=saveable.saves_filtered()))
+
+  with ops.name_scope("save_tables"):
+    save_groups(spread, lambda i: _RANK_TABLES % (rank, i))
+    if spread and rank:
+      return control_flow_ops.group(*saves)
+    if spread:
+      parts.extend(_part(prefix, _RANK_TABLES % (r, i))
+                   for r in range(1, num_ranks) for i in range(len(spread)))
+    save_groups(own, lambda i: _TABLES % i)
+    if rest:
+      parts.append(_part(prefix, _REST))
+      saves.append(save_rest(parts[-1], rest))
+    return _merge(parts, prefix, saves)
+
+
+def save_of_ranks(prefix, write):
+  """Returns the op that writes a checkpoint of all ranks, or on other ranks than 0 a part.
+
+  For what is short, and written by stock code.
+
+  Args:
+    prefix: string scalar, the checkpoint's prefix.
+    write: function of a prefix that returns the op that writes what this rank has.
+  """
+  rank, num_ranks = job.current().rank(), job.current().size()
+  with ops.name_scope("save_of_ranks"):
+    if rank:
+      return write(_part(prefix, _RANK_TABLES % (rank, 0)))
+    parts = [_part(prefix, _REST)]
+    parts += [_part(prefix, _RANK_TABLES % (r, 0)) for r in range(1, num_ranks)]
+    return _merge(parts, prefix, [write(parts[0])])
+
+
+def _part(prefix, suffix):
+  with ops.device("/cpu:0"):
+    return string_ops.string_join([prefix, suffix])
+
+
+def _merge(parts, prefix, saves):
+  with ops.device("/cpu:0"), ops.control_dependencies(saves):
+    return gen_io_ops.merge_v2_checkpoints(parts, prefix, delete_old_dirs=False)

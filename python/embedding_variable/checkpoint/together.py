@@ -1,0 +1,183 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How the ranks of a job save tables that are spread over them: all together.
+
+Every rank calls `Saver.save`, or `save_incremental`, with the same path, at the same
+step. They agree on the path; all ranks but 0 write their rows; when all are done rank 0
+writes its own rows and everything else and merges; when that is done all go on. What
+fails on one rank is an error on all of them. Between steps, in Python: the graph holds
+no collective of it.
+"""
+
+import os
+
+from tensorflow.python.framework import ops
+from tensorflow.python.summary.writer import writer
+from tensorflow.python.summary.writer import writer_cache
+from tensorflow.python.training import basic_session_run_hooks
+from tensorflow.python.training import training_util
+from tensorflow.python.util import compat
+
+from embedding_variable.checkpoint import job
+from embedding_variable.checkpoint import leftovers
+from embedding_variable.checkpoint import saving
+
+_CHANNEL = "save"
+
+
+def checkpoint_path(saver, session, save_path, global_step):
+  """Returns the path of the checkpoint that `saver.save` writes."""
+  if global_step is None:
+    return save_path
+  if not isinstance(global_step, compat.integral_types):
+    global_step = training_util.global_step(session, global_step)
+  if saver._pad_step_number:  # pylint: disable=protected-access
+    return "%s-%08d" % (save_path, global_step)
+  return "%s-%d" % (save_path, global_step)
+
+
+def save(series, said, save_part, save_all):
+  """Saves with all ranks; all but 0 first, then rank 0.
+
+  Args:
+    series: string, what the files' names start with; what a failed save leaves behind
+      under it is removed by rank 0 (leftovers.py).
+    said: string that must be the same on all ranks: the checkpoint's path.
+    save_part: function without arguments that writes what this rank has; called on all
+      ranks but 0.
+    save_all: the same that then also merges; called on rank 0.
+
+  Returns:
+    What this rank's function returned.
+
+  Raises:
+    ValueError: the ranks save to different paths, on all ranks.
+    Exception: what failed here; what failed on another rank, as text.
+  """
+  if job.current().rank():
+    return _save(said, save_part, save_all)
+  with leftovers.removed(series):
+    return _save(said, save_part, save_all)
+
+
+def _save(said, save_part, save_all):
+  channel = job.current().channel(_CHANNEL)
+  channel.check_equal("the path of a checkpoint", said)
+  error = result = None
+  for is_mine, step in ((bool(job.current().rank()), save_part),
+                        (not job.current().rank(), save_all)):
+    if is_mine:
+      try:
+        result = step()
+      except Exception as e:  # pylint: disable=broad-except
+        error = e
+    channel.check(error)
+  return result
+
+
+def on_rank_0(function):
+  """Returns on all ranks the string that a function returns on rank 0.
+
+  Args:
+    function: called without arguments, on rank 0 only.
+
+  Raises:
+    Exception: what failed there, on all ranks.
+  """
+  channel = job.current().channel(_CHANNEL)
+  error, text = None, ""
+  if not job.current().rank():
+    try:
+      text = function()
+    except Exception as e:  # pylint: disable=broad-except
+      error = e
+  channel.check(error)
+  return channel.gather_text(text)[0]
+
+
+def check_hooks(hooks):
+  """Sees to it that the hooks of a session save on all ranks or on none.
+
+  Called by every rank that makes a monitored session for spread tables.
+
+  Args:
+    hooks: list of `SessionRunHook`s.
+
+  Raises:
+    ValueError: ranks have other hooks that save, or other folders; on all ranks.
+  """
+  channel = job.current().channel("checkpoint_hooks")
+  savers = [h for h in hooks
+            if isinstance(h, basic_session_run_hooks.CheckpointSaverHook) and
+            _saves_together(h)]
+  said = channel.gather_text("; ".join(map(_describe, savers)))
+  if any(text != said[0] for text in said):
+    raise ValueError(
+        "a table that is spread over ranks is saved by all ranks together, so every rank "
+        "must have the same CheckpointSaverHook: give checkpoint_dir (model_dir of an "
+        "Estimator) the same value on all ranks, or None on all of them. Got %s" %
+        ", ".join("rank %d: %s" % (rank, text or "no CheckpointSaverHook")
+                  for rank, text in enumerate(said)))
+  for i, hook in enumerate(savers):
+    # pylint: disable=protected-access
+    _separate_events(hook._checkpoint_dir)
+    hook._timer = _shared(hook._timer, "timer_%d" % i)
+    hook._ev_timer = _shared(hook._ev_timer, "incremental_timer_%d" % i)
+
+
+def _saves_together(hook):
+  """Returns whether the hook's saver has spread tables; one to come has all tables."""
+  # pylint: disable=protected-access
+  saver = hook._saver
+  if saver is None and hook._scaffold is not None:
+    saver = hook._scaffold._saver
+  return saver is None or saving.is_together(ops.get_default_graph(), saver.saver_def)
+
+
+def _describe(hook):
+  # pylint: disable=protected-access
+  text = "%s, every %s" % (os.path.abspath(hook._checkpoint_dir), _period(hook._timer))
+  if hook._ev_timer is not None:
+    text += ", incremental every " + _period(hook._ev_timer)
+  return "CheckpointSaverHook(%s)" % text
+
+
+def _period(timer):
+  # pylint: disable=protected-access
+  if timer._every_secs is None:
+    return "%s steps" % timer._every_steps
+  return "%s s" % timer._every_secs
+
+
+def _shared(timer, name):
+  """Returns the timer by which all ranks act at the same steps; None for None."""
+  if timer is None or timer._every_secs is None:  # pylint: disable=protected-access
+    return timer
+  return _SharedTimer(timer, name)
+
+
+def _separate_events(folder):
+  """Gives the ranks but 0 a folder of their own for what they write for TensorBoard.
+
+  Processes of one machine that begin in the same second would write one file.
+  """
+  rank = job.current().rank()
+  cache = writer_cache.FileWriterCache
+  # pylint: disable=protected-access
+  if rank and folder not in cache._cache:
+    cache._cache[folder] = writer.FileWriter(os.path.join(folder, "rank_%d" % rank))
+
+
+class _SharedTimer(object):
+  """A timer by seconds that triggers on all ranks when it does on rank 0."""
+
+  def __init__(self, timer, name):
+    self._timer = timer
+    self._channel = job.current().channel("checkpoint_" + name)
+
+  def should_trigger_for_step(self, step):
+    due = self._timer.should_trigger_for_step(step)
+    return self._channel.gather_text("due" if due else "")[0] == "due"
+
+  def __getattr__(self, name):
+    return getattr(self._timer, name)

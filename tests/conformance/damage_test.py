@@ -1,0 +1,116 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Damaged checkpoints: either an error that names file and variable, or all is there."""
+
+import os
+import shutil
+
+from absl.testing import absltest
+import tensorflow as tf
+
+import golden
+
+
+class DamageTest(absltest.TestCase):
+
+  def setUp(self):
+    super(DamageTest, self).setUp()
+    self._folder = self.create_tempdir().full_path
+    self._whole = os.path.join(self._folder, "whole")
+    golden.make_ours(self._whole)
+    self._path = os.path.join(self._folder, "model.ckpt")
+    self._index = self._path + ".index"
+    self._data = self._path + ".data-00000-of-00001"
+    graph = tf.Graph()
+    with graph.as_default():
+      table, = golden.tables(golden.variable())
+      self._export = table.export()
+      self._lookup = tf.nn.embedding_lookup(table, [1, 2])
+      self._saver = tf.train.Saver([table])
+    self._session = tf.Session(graph=graph)
+    self.addCleanup(self._session.close)
+    self._saver.restore(self._session, self._whole)
+    self._expected = self._contents()
+    self._mend()
+
+  def _contents(self):
+    return [c.tolist() for c in self._session.run(self._export)]
+
+  def _mend(self):
+    for suffix in (".index", ".data-00000-of-00001"):
+      shutil.copyfile(self._whole + suffix, self._path + suffix)
+
+  def _is_noticed(self, damaged):
+    """Returns whether restoring fails, as it must; else everything must be there."""
+    try:
+      self._saver.restore(self._session, self._path)
+    except (tf.errors.OpError, ValueError) as e:
+      self.assertIn(damaged, str(e))
+      if not isinstance(e, ValueError):  # A checkpoint that stock code does not find.
+        self.assertIn("embedding variable 'v': ", str(e))
+        # Nobody takes the table for whole.
+        with self.assertRaisesRegex(tf.errors.FailedPreconditionError,
+                                    "'v'.* is not initialized"):
+          self._session.run(self._lookup)
+      return True
+    self.assertEqual(self._contents(), self._expected)
+    return False
+
+  def _flip_all(self, path, stride):
+    """Flips a bit of every byte; returns the share that was noticed."""
+    with open(path, "rb") as f:
+      whole = f.read()
+    noticed, tried = 0, 0
+    for place in range(0, len(whole), stride):
+      with open(path, "r+b") as f:
+        f.seek(place)
+        f.write(bytes([whole[place] ^ (1 << place % 8)]))
+      noticed += self._is_noticed(path)
+      tried += 1
+      with open(path, "r+b") as f:
+        f.seek(place)
+        f.write(whole[place:place + 1])
+    return noticed / tried
+
+  def test_flipped_bits_of_the_index(self):
+    self.assertGreater(self._flip_all(self._index, 3), .8)
+
+  def test_flipped_bits_of_the_data(self):
+    # The offsets of the buckets are for other readers: 8 of 10 KB.
+    self.assertGreater(self._flip_all(self._data, 11), .1)
+    self._mend()
+    # Where the keys are, and what follows them.
+    with open(self._data, "rb") as f:
+      keys = f.read().index(golden.KEYS[5:6].tobytes() + golden.KEYS[9:10].tobytes())
+    for place in (keys, keys + 8 * len(golden.KEYS) - 1, keys + 8 * len(golden.KEYS)):
+      with open(self._data, "r+b") as f:
+        f.seek(place)
+        byte = f.read(1)[0]
+        f.seek(place)
+        f.write(bytes([byte ^ 4]))
+      self.assertTrue(self._is_noticed(self._data))
+      self._mend()
+
+  def test_files_that_end_early(self):
+    for path in (self._index, self._data):
+      size = os.path.getsize(path)
+      for length in (0, 1, 20, size // 2, size - 50, size - 1):
+        os.truncate(path, length)
+        self.assertTrue(self._is_noticed(path), (path, length))
+        self._mend()
+
+  def test_files_that_are_not_there(self):
+    os.remove(self._data)
+    self.assertTrue(self._is_noticed(self._data))
+    os.remove(self._index)
+    self.assertTrue(self._is_noticed(self._path))
+
+  def test_it_can_be_restored_again_afterwards(self):
+    os.truncate(self._data, 100)
+    self.assertTrue(self._is_noticed(self._data))
+    self._mend()
+    self.assertFalse(self._is_noticed(self._data))
+
+
+if __name__ == "__main__":
+  absltest.main()

@@ -1,0 +1,401 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Incremental checkpoints by savers, hooks and sessions."""
+
+import glob
+import json
+import os
+import shutil
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+import embedding_variable as ev
+from embedding_variable.checkpoint import incremental
+from embedding_variable.ops import checkpoint_ops
+
+_DIM = 3
+
+
+class _Model(object):
+  """A graph that trains two embedding variables and a dense one."""
+
+  def __init__(self, train=True, parts=None, option=None, saver=None,
+               optimizer=tf.train.AdamOptimizer, key_dtype=tf.int64):
+    self.graph = tf.Graph()
+    os.environ["TF_RECORD_FREQ"] = os.environ["TF_RECORD_VERSION"] = "1"
+    with self.graph.as_default():
+      tf.set_random_seed(3)
+      self.step = tf.train.get_or_create_global_step()
+      option = option or ev.EmbeddingVariableOption
+      self.variables = [
+          tf.get_embedding_variable(
+              name, _DIM, key_dtype=key_dtype, ev_option=option(),
+              initializer=tf.random_normal_initializer(seed=7),
+              partitioner=parts and tf.fixed_size_partitioner(parts))
+          for name in ("a", "b")
+      ]
+      self.dense = tf.get_variable("dense", [_DIM],
+                                   initializer=tf.ones_initializer())
+      self.ids = tf.placeholder(key_dtype, [None])
+      rows = sum(tf.nn.embedding_lookup(v, self.ids) for v in self.variables)
+      self.loss = tf.reduce_sum(tf.square(rows * self.dense - 1.0))
+      if train:
+        self.train = optimizer(0.05).minimize(self.loss, global_step=self.step)
+      self.exports = []
+      self.erase = []
+      for v in self.variables:
+        for part in ([v] if ev.is_embedding_variable(v) else list(v)):
+          slots = list(part.slot_columns)
+          self.exports.append((part.op.name.split("/")[0], slots,
+                               checkpoint_ops.export_table(part.handle, slots)))
+          self.erase.append(part.erase(self.ids))
+      self.dense_state = tf.global_variables()
+      self.dense_state = [v for v in self.dense_state
+                          if not ev.is_embedding_variable(v)]
+      self.saver = (saver or (lambda: tf.train.Saver(
+          incremental_save_restore=True)))()
+      self.init = tf.global_variables_initializer()
+    del os.environ["TF_RECORD_FREQ"], os.environ["TF_RECORD_VERSION"]
+    self.session = tf.Session(graph=self.graph)
+
+  def start(self):
+    self.session.run(self.init)
+    # The slots are there from the first step on.
+    return self.run(1, 0)
+
+  def run(self, steps, seed, low=-50, high=50):
+    random = np.random.RandomState(seed)
+    for _ in range(steps):
+      self.session.run(self.train, {self.ids: random.randint(low, high, size=8)})
+    return self
+
+  def state(self, slots=True):
+    """Returns all that a checkpoint holds, comparable."""
+    tables = {}
+    for name, slot_names, export in self.exports:
+      got = self.session.run(export)
+      columns = [got.keys, got.values, got.versions, got.frequencies]
+      if slots:
+        columns += got.slots
+      columns = [c.tolist() for c in columns]
+      rows = tables.setdefault(name, {})
+      for row in zip(*columns):
+        rows[row[0]] = row[1:]
+      for row in zip(got.filtered.keys.tolist(), got.filtered.frequencies.tolist(),
+                     got.filtered.versions.tolist()):
+        rows["counted", row[0]] = row[1:]
+    dense = {}
+    if slots:
+      for v in self.dense_state:
+        dense[v.op.name] = self.session.run(v).tolist()
+    return tables, dense
+
+
+class IncrementalTest(parameterized.TestCase):
+
+  def setUp(self):
+    super(IncrementalTest, self).setUp()
+    self._dir = self.create_tempdir().full_path
+    self._path = os.path.join(self._dir, "model.ckpt")
+
+  def _full(self, model, **kwargs):
+    return model.saver.save(model.session, self._path, global_step=model.step,
+                            write_meta_graph=False, **kwargs)
+
+  def _delta(self, model):
+    return incremental.save_incremental(
+        model.saver, model.session, self._dir, model.session.run(model.step))
+
+  def _restored(self, path=None, **kwargs):
+    model = _Model(**kwargs)
+    model.saver.restore(model.session, path or tf.train.latest_checkpoint(self._dir))
+    return model
+
+  @parameterized.parameters(
+      dict(), dict(parts=2), dict(key_dtype=tf.int32),
+      dict(optimizer=tf.train.ProximalAdagradOptimizer),
+      dict(option=lambda: ev.EmbeddingVariableOption(
+          filter_option=ev.CounterFilter(3))),
+      dict(option=lambda: ev.EmbeddingVariableOption(
+          storage_option=ev.StorageOption(max_capacity=20, cache_strategy=0))),
+      dict(saver=lambda: tf.train.Saver(sharded=True,
+                                        incremental_save_restore=True)))
+  def test_full_and_deltas_restore_the_last_state(self, **kwargs):
+    one = _Model(**kwargs).start()
+    one.run(5, seed=1)
+    self._full(one)
+    for i in range(3):
+      one.run(3, seed=2 + i)
+      one.session.run(one.erase, {one.ids: [i, -i]})
+      self._delta(one)
+      two = self._restored(**kwargs)
+      self.assertEqual(two.state(), one.state())
+    # Going on from there equals never having stopped.
+    self.assertEqual(two.run(4, seed=9).state(), one.run(4, seed=9).state())
+    # The next full checkpoint begins anew.
+    self._full(one)
+    self.assertEqual(self._restored(**kwargs).state(), one.state())
+    one.run(2, seed=10)
+    self._delta(one)
+    self.assertEqual(self._restored(**kwargs).state(), one.state())
+
+  def test_a_delta_holds_what_changed_and_what_it_continues(self):
+    model = _Model().start()
+    model.run(5, seed=1)
+    full = self._full(model)
+    model.session.run(model.train, {model.ids: [5, 1005, 5]})
+    model.session.run(model.erase, {model.ids: [1005]})
+    reader = tf.train.load_checkpoint(self._delta(model))
+    shapes = reader.get_variable_to_shape_map()
+    self.assertEqual(reader.get_tensor("a-sparse_incr_keys").tolist(), [5])
+    self.assertEqual(reader.get_tensor("a-sparse_incr_erased_keys").tolist(), [1005])
+    self.assertEqual(reader.get_tensor("a-sparse_incr_freqs").dtype, np.int64)
+    self.assertEqual(reader.get_tensor("a-sparse_incr_versions").tolist(), [6])
+    for name in ("a", "b", "a/Adam", "a/Adam_1"):
+      self.assertEqual(shapes[name + "-sparse_incr_values"], [1, _DIM])
+      self.assertEqual(shapes[name + "-incr_partition_offset"], [1001])
+    # Dense variables whole.
+    self.assertEqual(reader.get_tensor("global_step"), 7)
+    self.assertEqual(shapes["dense/Adam"], [_DIM])
+    info = json.loads(reader.get_tensor("incremental_checkpoint"))
+    self.assertEqual(info["full"], os.path.basename(full))
+    self.assertEqual((info["sequence"], info["global_step"]), (1, 7))
+    # Nothing has changed since, so the next one has no rows.
+    self.assertEqual(
+        tf.train.load_checkpoint(self._delta(model)).get_tensor(
+            "a-sparse_incr_keys").tolist(), [])
+
+  def test_a_graph_without_the_optimizer_and_other_parts(self):
+    one = _Model(parts=2).start()
+    one.run(5, seed=1)
+    self._full(one)
+    one.run(3, seed=2)
+    self._delta(one)
+    tables, _ = one.state(slots=False)
+    for parts in (None, 2, 3):
+      two = self._restored(train=False, parts=parts, saver=tf.train.Saver)
+      self.assertEqual(two.state(slots=False)[0], tables)
+      self.assertEqual(two.session.run(two.step), 9)
+
+  def test_a_reinitialized_table_is_replaced(self):
+    one = _Model().start()
+    one.run(5, seed=1)
+    self._full(one)
+    one.session.run(one.init)
+    one.run(2, seed=3)
+    self._delta(one)
+    self.assertEqual(self._restored().state(), one.state())
+    # Also in a restored graph of another number of parts.
+    two = self._restored(parts=3)
+    self.assertEqual(two.state()[0], one.state()[0])
+
+  def test_which_restores_take_deltas(self):
+    model = _Model().start()
+    first = self._full(model)
+    at_first = model.state()
+    model.run(1, seed=1)
+    self._delta(model)
+    at_delta = model.state()
+    off = lambda: tf.train.Saver(incremental_save_restore=False)
+    self.assertEqual(self._restored(first, saver=tf.train.Saver).state(), at_delta)
+    self.assertEqual(self._restored(first, saver=off).state(), at_first)
+    model.run(1, seed=2)
+    second = self._full(model)
+    # An older checkpoint is what it says, unless deltas are asked for.
+    self.assertEqual(self._restored(first, saver=tf.train.Saver).state(), at_first)
+    self.assertEqual(self._restored(first).state(), at_delta)
+    self.assertEqual(self._restored(second).state(), model.state())
+
+  def test_a_failed_delta_loses_nothing(self):
+    model = _Model().start()
+    self._full(model)
+    model.run(3, seed=1)
+    folder = os.path.join(self._dir, ".incremental_checkpoint")
+    with open(folder, "w"):
+      pass
+    with self.assertRaises(tf.errors.OpError):
+      self._delta(model)
+    os.remove(folder)
+    model.run(1, seed=2)
+    self._delta(model)
+    self.assertEqual(self._restored().state(), model.state())
+
+  def test_a_chain_with_a_hole_or_damage_is_named(self):
+    model = _Model().start()
+    self._full(model)
+    deltas = []
+    for i in range(3):
+      model.run(1, seed=i)
+      deltas.append(self._delta(model))
+    state = model.state()
+    broken = _Model()
+    before = self._restored(train=False).state(slots=False)
+
+    def fails(pattern):
+      with self.assertRaisesRegex(tf.errors.DataLossError, pattern):
+        broken.saver.restore(broken.session, tf.train.latest_checkpoint(self._dir))
+      # Nothing was restored.
+      with self.assertRaises(tf.errors.FailedPreconditionError):
+        broken.session.run(broken.dense)
+
+    kept = os.path.join(self._dir, "kept")
+    shutil.copytree(os.path.join(self._dir, ".incremental_checkpoint"), kept)
+
+    def mend():
+      for f in os.listdir(kept):
+        shutil.copy(os.path.join(kept, f), os.path.dirname(deltas[0]))
+
+    for i, what in ((0, ".index"), (1, ".index"), (0, ".data-00000-of-00001"),
+                    (2, ".data-00000-of-00001")):
+      os.remove(deltas[i] + what)
+      fails("%s (is missing|cannot be read)" % os.path.basename(deltas[i]))
+      mend()
+    random = np.random.RandomState(1)
+    for i, what in ((2, ".data-00000-of-00001"), (2, ".index"), (1, ".index")):
+      path = deltas[i] + what
+      with open(path, "rb") as f:
+        contents = f.read()
+      for change in ("cut", "flip", "flip", "flip"):
+        at = random.randint(len(contents))
+        damaged = bytearray(contents[:at] if change == "cut" else contents)
+        if change == "flip":
+          damaged[at] ^= 1 << random.randint(8)
+        with open(path, "wb") as f:
+          f.write(damaged)
+        fails(os.path.basename(deltas[i]))
+      mend()
+    # Deltas of another history under the same name.
+    shutil.copy(deltas[0] + ".index", deltas[1] + ".index")
+    shutil.copy(deltas[0] + ".data-00000-of-00001", deltas[1] + ".data-00000-of-00001")
+    fails("%s.*continues something else" % os.path.basename(deltas[1]))
+    mend()
+    self.assertEqual(self._restored().state(), state)
+    self.assertEqual(self._restored(train=False).state(slots=False), before)
+    # Without its end a chain is a shorter one.
+    os.remove(deltas[2] + ".index")
+    self._restored()
+
+  def test_deltas_go_with_their_full_checkpoint(self):
+    model = _Model(saver=lambda: tf.train.Saver(
+        max_to_keep=2, incremental_save_restore=True)).start()
+    for i in range(4):
+      self._full(model)
+      model.run(1, seed=i)
+      self._delta(model)
+    deltas = glob.glob(os.path.join(self._dir, ".incremental_checkpoint", "*.index"))
+    fulls = glob.glob(os.path.join(self._dir, "*.index"))
+    self.assertLen(fulls, 2)
+    self.assertCountEqual(
+        [os.path.basename(d).rsplit("-", 2)[0] + ".index" for d in deltas],
+        [os.path.basename(f) for f in fulls])
+
+  def test_a_full_checkpoint_saved_again_has_no_old_deltas(self):
+    model = _Model().start()
+    self._full(model)
+    model.run(3, seed=1)
+    self._delta(model)
+    # Another history under the same name.
+    other = _Model().start()
+    other.run(4, seed=7)
+    other.saver.save(other.session, self._path + "-1", write_meta_graph=False)
+    self.assertEqual(self._restored(self._path + "-1").state(), other.state())
+
+  def test_errors(self):
+    plain = _Model(saver=tf.train.Saver).start()
+    with self.assertRaisesRegex(ValueError, "incremental_save_restore=True"):
+      self._delta(plain)
+    model = _Model().start()
+    with self.assertRaisesRegex(ValueError, "has not saved one to"):
+      self._delta(model)
+
+  def _train(self, steps, **kwargs):
+    """Trains in a MonitoredTrainingSession; returns the state at the end."""
+    model = _Model(saver=lambda: None)
+    with model.graph.as_default():
+      with tf.train.MonitoredTrainingSession(
+          checkpoint_dir=self._dir, log_step_count_steps=None,
+          save_summaries_steps=None, save_summaries_secs=None, **kwargs) as session:
+        first = session.run(model.step)
+        for i in range(steps):
+          session.run(model.train, {model.ids: np.arange(i, i + 4) * 3})
+        model.session = session._tf_sess()
+        return first, model.state()
+
+  def test_monitored_training_session_recovers_from_deltas(self):
+    with self.assertRaisesRegex(RuntimeError, "the machine is gone"):
+      with self._no_last_save():
+        _, expected = self._train(7, save_checkpoint_steps=1000,
+                                  save_incremental_checkpoint_steps=2)
+    deltas = glob.glob(os.path.join(self._dir, ".incremental_checkpoint", "*.index"))
+    self.assertLen(deltas, 3)
+    first, _ = self._train(0, save_checkpoint_steps=1000)
+    self.assertEqual(first, 6)
+
+  def _no_last_save(self):
+    hook = tf.train.CheckpointSaverHook
+
+    def end(self, session):
+      raise RuntimeError("the machine is gone")
+
+    return absltest.mock.patch.object(hook, "end", end)
+
+  def test_hook_with_both_periods(self):
+    model = _Model(saver=lambda: None)
+    with model.graph.as_default():
+      hook = tf.train.CheckpointSaverHook(self._dir, save_steps=4,
+                                          incremental_save_steps=1)
+      with tf.train.SingularMonitoredSession(hooks=[hook]) as session:
+        session.raw_session().run(model.init)
+        for i in range(6):
+          session.run(model.train, {model.ids: [i]})
+    names = sorted(
+        os.path.basename(p)[:-6].split("-") for p in glob.glob(
+            os.path.join(self._dir, ".incremental_checkpoint", "*.index")))
+    # Full at 0, 4 and at the end, 6.
+    self.assertEqual([(n[1], n[3]) for n in names],
+                     [("0", "00001"), ("0", "00002"), ("0", "00003"), ("4", "00001"),
+                      ("4", "00002")])
+
+  def test_rows_since_a_step_go_to_serving(self):
+    one = _Model().start()
+    one.run(4, seed=1)
+    serving = _Model(train=False)
+    path = self._full(one)
+    serving.saver.restore(serving.session, path)
+    one.run(3, seed=2)
+    export = os.path.join(self._dir, "push", "5")
+    self.assertEqual(ev.export_since(one.session, 5, export), export)
+    changed = tf.train.load_checkpoint(export).get_tensor("a-sparse_incr_keys")
+    self.assertLess(len(changed), len(one.state()[0]["a"]))
+    for _ in range(2):
+      ev.apply_export(serving.session, export)
+      self.assertEqual(serving.state(slots=False)[0], one.state(slots=False)[0])
+    with serving.graph.as_default(), self.assertRaises(tf.errors.NotFoundError):
+      ev.apply_export(serving.session, export + "x")
+    final = _Model().start()
+    final.graph.finalize()
+    with self.assertRaisesRegex(RuntimeError, "prepare_export"):
+      ev.export_since(final.session, 5, export)
+    with tf.Graph().as_default():
+      tf.get_embedding_variable("plain", 2)
+      with tf.Session() as session, self.assertRaisesRegex(ValueError, "'plain'"):
+        ev.export_since(session, 5, export)
+
+  def test_arguments_that_make_no_sense(self):
+    with tf.Graph().as_default():
+      with self.assertRaisesRegex(ValueError, "checkpoint_dir"):
+        tf.train.MonitoredTrainingSession(save_incremental_checkpoint_secs=1)
+      with self.assertRaisesRegex(ValueError, "continue full ones"):
+        tf.train.MonitoredTrainingSession(
+            checkpoint_dir=self._dir, save_checkpoint_secs=None,
+            save_incremental_checkpoint_secs=1)
+      with self.assertRaises(ValueError):
+        tf.train.CheckpointSaverHook(self._dir, save_steps=1, incremental_save_secs=1,
+                                     incremental_save_steps=1)
+
+
+if __name__ == "__main__":
+  absltest.main()

@@ -1,0 +1,173 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""kill -9 while full and incremental checkpoints are saved; what was complete restores.
+
+A process trains and saves, in a random order of full checkpoints and deltas, and logs the
+digest of all its state before and after each save. It is killed after a random time. The
+next one restores: it must have the state of the last save that was logged as complete, or
+of the one that was under way, bit for bit. Then it goes on. More kills:
+
+  bazel test //tests/faults:kill_test --test_arg=--kills=200
+"""
+
+import hashlib
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+
+from absl import flags
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+import embedding_variable as ev
+from embedding_variable.ops import checkpoint_ops
+
+flags.DEFINE_integer("kills", 20, "Processes that are killed.")
+flags.DEFINE_integer("seed", 1, "Of the times at which they are.")
+
+_LONGEST = 0.5  # seconds that a process saves, at most
+
+
+class _Model(object):
+  """A graph of two tables, built once; every process has its own session."""
+
+  def __init__(self, sharded):
+    self.graph = tf.Graph()
+    os.environ["TF_RECORD_FREQ"] = os.environ["TF_RECORD_VERSION"] = "1"
+    with self.graph.as_default():
+      self.step = tf.train.get_or_create_global_step()
+      option = ev.EmbeddingVariableOption(filter_option=ev.CounterFilter(2))
+      tables = [
+          tf.get_embedding_variable("a", 4),
+          tf.get_embedding_variable("b", 8, ev_option=option)
+      ]
+      dense = tf.get_variable("dense", [200])
+      self.ids = tf.placeholder(tf.int64, [None])
+      loss = tf.reduce_sum(tf.square(dense)) + sum(
+          tf.reduce_sum(tf.square(tf.nn.embedding_lookup(t, self.ids) - 1.0))
+          for t in tables)
+      self.train = tf.train.AdagradOptimizer(0.1).minimize(loss, global_step=self.step)
+      self.erase = [t.erase(self.ids) for t in tables]
+      self.state = [
+          checkpoint_ops.export_table(t.handle, list(t.slot_columns)) for t in tables
+      ] + [v for v in tf.global_variables() if not ev.is_embedding_variable(v)]
+      self.saver = tf.train.Saver(max_to_keep=2, sharded=sharded,
+                                  incremental_save_restore=True)
+      self.init = tf.global_variables_initializer()
+      self.graph.finalize()
+
+  def digest(self, session):
+    sha = hashlib.sha256()
+
+    def add(value):
+      if isinstance(value, (list, tuple)):
+        for v in value:
+          add(v)
+      else:
+        sha.update(np.asarray(value).tobytes())
+
+    add(session.run(self.state))
+    return sha.hexdigest()[:16]
+
+
+def _train_and_save(model, directory, log, seed, with_step):
+  """What a process does until it is killed."""
+  draw = random.Random(seed)
+  say = lambda *words: os.write(log, (" ".join(words) + "\n").encode())
+  session = tf.Session(graph=model.graph, config=tf.ConfigProto(
+      intra_op_parallelism_threads=1, inter_op_parallelism_threads=2))
+  newest = tf.train.latest_checkpoint(directory)
+  if newest:
+    model.saver.restore(session, newest)
+  else:
+    session.run(model.init)
+  say("restored", model.digest(session) if newest else "nothing")
+  has_full = False
+  while True:
+    for _ in range(draw.randint(1, 3)):
+      ids = [draw.randint(-300, 300) for _ in range(40)]
+      session.run(model.train, {model.ids: ids})
+    if draw.random() < 0.2:
+      session.run(model.erase, {model.ids: [draw.randint(-300, 300)]})
+    full = not has_full or draw.random() < 0.3
+    digest = model.digest(session)
+    say("begin", digest, "full" if full else "delta")
+    if full:
+      model.saver.save(session, os.path.join(directory, "model.ckpt"),
+                       global_step=model.step if with_step else None,
+                       write_meta_graph=False)
+      has_full = True
+    else:
+      ev.save_incremental(model.saver, session, directory)
+    say("end", digest)
+
+
+class KillTest(parameterized.TestCase):
+
+  @parameterized.parameters((True, False), (False, False), (True, True))
+  def test_what_was_complete_restores(self, with_step, sharded):
+    model = _Model(sharded)
+    directory = self.create_tempdir().full_path
+    log_path = os.path.join(self.create_tempdir().full_path, "log")
+    draw = random.Random(flags.FLAGS.seed)
+    kills = -(-flags.FLAGS.kills // 3)
+    allowed, complete, under_way = {"nothing"}, {"full": 0, "delta": 0}, 0
+    for kill in range(kills + 1):
+      log = os.open(log_path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND)
+      process = os.fork()
+      if not process:
+        try:
+          tf.logging.set_verbosity(tf.logging.ERROR)
+          _train_and_save(model, directory, log, draw.random(), with_step)
+        except BaseException:  # pylint: disable=broad-except
+          os.write(log, ("failed\n" + traceback.format_exc()).encode())
+        finally:
+          os._exit(1)
+      os.close(log)
+      delay = draw.random() * _LONGEST
+      self._wait_until_restored(process, log_path)
+      time.sleep(delay)
+      os.kill(process, signal.SIGKILL)
+      os.waitpid(process, 0)
+      with open(log_path) as f:
+        text = f.read()
+      self.assertNotIn("failed", text, "after kill %d: %s" % (kill, text[-3000:]))
+      lines = [line.split() for line in text.split("\n")[:-1]]
+      self.assertIn(lines[0][1], allowed, "after kill %d" % kill)
+      # What may be there now: all that was begun since the last that was complete.
+      allowed = {lines[0][1]}
+      begun = None
+      for words in lines[1:]:
+        if words[0] == "begin":
+          begun = words[2]
+          allowed.add(words[1])
+        else:
+          allowed = {words[1]}
+          complete[begun] += 1
+          begun = None
+      under_way += begun is not None
+    print("%d kills, %d of them while saving; complete were %s" %
+          (kills + 1, under_way, complete), file=sys.stderr)
+    self.assertGreater(complete["full"], 0)
+    self.assertGreater(under_way, 0)
+
+  def _wait_until_restored(self, process, log_path):
+    for _ in range(60000):
+      with open(log_path) as f:
+        if "\n" in f.read():
+          return
+      if os.waitpid(process, os.WNOHANG) != (0, 0):
+        with open(log_path) as f:
+          self.fail("the process ended by itself: " + f.read())
+      time.sleep(0.001)
+    os.kill(process, signal.SIGKILL)
+    self.fail("nothing was restored within a minute")
+
+
+if __name__ == "__main__":
+  absltest.main()
