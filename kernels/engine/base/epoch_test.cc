@@ -4,6 +4,7 @@
 #include "kernels/engine/base/epoch.h"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -61,7 +62,13 @@ TEST(EpochTest, ReadersNeverSeeWhatWasFreed) {
   }
   std::vector<std::pair<Object*, uint64_t>> retired;
   int64_t freed = 0;
-  for (int i = 0; i < 5000; ++i) {
+  // At least so often, and until something was freed: a reader that is off the
+  // processor inside its guard rightly holds everything back.
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  for (int i = 0;
+       i < 5000 || (freed == 0 && std::chrono::steady_clock::now() < deadline);
+       ++i) {
     all.emplace_back(new Object);
     Object* old = current.exchange(all.back().get(), std::memory_order_acq_rel);
     retired.emplace_back(old, EpochDomain::Global().Stamp());
@@ -71,6 +78,7 @@ TEST(EpochTest, ReadersNeverSeeWhatWasFreed) {
       retired.erase(retired.begin());
       ++freed;
     }
+    if (i >= 5000) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (i % 64 == 0) std::this_thread::yield();
   }
   stop = true;

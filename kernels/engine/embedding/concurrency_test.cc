@@ -226,13 +226,14 @@ TEST(ConcurrencyTest, EverythingAtOnce) {
       TableSnapshot snapshot;
       ASSERT_OK(table->Export(std::vector<std::string>{"Momentum"}, &snapshot));
       ExpectWhole(snapshot, kDim);
-      const TableStats stats = table->stats();
-      ASSERT_GE(stats.inserted_rows, stats.rows);
+      ASSERT_LE(table->stats().rows, 700);
       ++exports;
     }
   });
   Together(std::move(bodies));
   EXPECT_GE(exports.load(), 3);
+  const TableStats stats = table->stats();
+  EXPECT_GE(stats.inserted_rows, stats.rows);
 }
 
 TEST(ConcurrencyTest, InitializeDuringTrainingLeavesAWholeTable) {

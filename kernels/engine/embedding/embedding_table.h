@@ -135,7 +135,10 @@ struct TableDelta {
 
 struct TableStats {
   // row_bytes: in memory, a GPU's and the CPU's, also where rows are on an SSD.
-  int64_t rows, index_bytes, row_bytes, inserted_rows /* since creation */;
+  int64_t rows, index_bytes, row_bytes;
+  // Since creation. A call adds its rows when it ends: while one is under way,
+  // 'rows' may be ahead.
+  int64_t inserted_rows;
   int64_t filtered_keys, filter_bytes;
   int64_t evicted_rows;  // since creation, by capacity, step or weight
 };
