@@ -28,8 +28,25 @@ _LOGS_SHOWN, _LOG_LINES = 4, 25
 _TENSORFLOWS = (("1.15.5", True), ("1.15.0", False))
 
 
-def bazel_test(name, arguments):
-  """Runs `bazel test`; returns its Counts."""
+def bazel_test(name, targets, flags=()):
+  """Runs `bazel test`; returns its Counts.
+
+  A target or two that failed a check run again, alone and three times. If they pass
+  all three they count as passed, and are named as UNSTABLE at the end.
+  """
+  counts = _bazel_test(name, targets, flags)
+  labels = counts.worth_another_run()
+  if labels:
+    with steps.step("once more, alone: " + " ".join(labels)):
+      again = _bazel_test(
+          name + "_again", labels, list(flags) + [
+              "--runs_per_test=3", "--local_test_jobs=1", "--nocache_test_results"
+          ])
+    counts.excuse(again)
+  return counts
+
+
+def _bazel_test(name, targets, flags):
   events = os.path.join(_BUILD_DIR, "%s_events.json" % name)
   if os.path.exists(events):
     os.remove(events)
@@ -38,7 +55,8 @@ def bazel_test(name, arguments):
       ["bazel", "test", "--keep_going", "--build_event_json_file=" + events,
        "--color=" + ("yes" if terminal else "no"),
        "--curses=" + ("yes" if terminal else "no"),
-       "--show_progress_rate_limit=" + ("0.2" if terminal else "30")] + arguments)
+       "--show_progress_rate_limit=" + ("0.2" if terminal else "30")] +
+      list(flags) + ["--"] + list(targets))
   counts = test_log.Counts()
   if os.path.exists(events):
     counts = test_log.count_build_events(events)
@@ -80,10 +98,8 @@ def fast():
   """The small tests."""
   counts = test_log.Counts()
   with steps.step("bazel test //... (the fast part)"):
-    counts.add(
-        bazel_test("check", [
-            "//...", "--test_size_filters=small", "--test_tag_filters=-slow"
-        ]))
+    flags = ["--test_size_filters=small", "--test_tag_filters=-slow"]
+    counts.add(bazel_test("check", ["//..."], flags))
   return counts
 
 
@@ -109,11 +125,11 @@ def sanitize():
     # A test of one thread tells ThreadSanitizer nothing, and takes long there.
     with steps.step("the engine under " + name):
       counts.add(
-          bazel_test(config, [
-              "//kernels/engine/...", "//addons/sparse_operation_kit/exchange/...",
-              "--config=" + config,
-              "--test_tag_filters=engine,-gpu,-no" + config
-          ] + more))
+          bazel_test(
+              config,
+              ["//kernels/engine/...", "//addons/sparse_operation_kit/exchange/..."],
+              ["--config=" + config, "--test_tag_filters=engine,-gpu,-no" + config] +
+              more))
   return counts
 
 
@@ -136,6 +152,8 @@ def main():
   # Last, since of a long output often only the end is kept.
   for path in counts.failed_logs[:_LOGS_SHOWN]:
     print("\n== the end of %s\n%s" % (path, test_log.tail(path, _LOG_LINES)))
+  for label in counts.unstable:
+    print("UNSTABLE %s: failed a check, then passed three times alone" % label)
   for name in counts.failed:
     print("FAILED " + name)
   with open(os.path.join(_BUILD_DIR, "summary.txt"), "w") as f:

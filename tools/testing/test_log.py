@@ -4,6 +4,11 @@
 
 A test program that ends without a log of its own, or fails with a log that
 shows no failed case (it crashed, or ran out of time), counts as one failed case.
+
+A failure may come of the machine: two busy processors, a thread that was off them
+for a second. Such a test is a bug that wants mending, and is named as UNSTABLE, but
+it does not stand for a broken product. What may be tried again, and when a second
+run excuses the first, is decided here.
 """
 
 import collections
@@ -20,6 +25,9 @@ class Counts:
     failed: a line for each.
     skipped: `PROGRAM CASE: REASON` for each.
     failed_logs: paths of what the programs that failed have printed.
+    failed_checks: labels of the Bazel targets that failed a check, and neither
+      crashed, nor ran out of time, nor made a sanitizer speak.
+    unstable: labels that failed a check once, and then passed alone.
   """
 
   def __init__(self):
@@ -27,12 +35,34 @@ class Counts:
     self.failed = []
     self.skipped = []
     self.failed_logs = []
+    self.failed_checks = []
+    self.unstable = []
 
   def add(self, other):
     self.passed += other.passed
     self.failed += other.failed
     self.skipped += other.skipped
     self.failed_logs += other.failed_logs
+    self.failed_checks += other.failed_checks
+    self.unstable += other.unstable
+
+  def worth_another_run(self):
+    """Returns the labels to run again: all that failed, or none.
+
+    None if one failed otherwise than by a check, or if many did: then it is not
+    the machine's doing.
+    """
+    labels = set(self.failed_checks)
+    others = [name for name in self.failed if _label(name) not in labels]
+    return sorted(labels) if len(labels) <= _UNSTABLE_AT_MOST and not others else []
+
+  def excuse(self, again):
+    """Counts failures as passed after a second run, `again`, without any."""
+    if again.failed or not self.worth_another_run():
+      return
+    self.unstable += self.worth_another_run()
+    self.passed += len(self.failed)
+    self.failed, self.failed_checks = [], []
 
   def skipped_programs(self):
     """Returns one line for each program and reason, which names its cases."""
@@ -52,6 +82,32 @@ class Counts:
     """Returns the summary, `N passed, N failed, N skipped`."""
     return "%d passed, %d failed, %d skipped" % (
         self.passed, len(self.failed), len(self.skipped))
+
+
+# Of the targets of one run.
+_UNSTABLE_AT_MOST = 2
+
+# What no second run excuses, in the log of a program.
+_NEVER_EXCUSED = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer",
+                  "runtime error:", "Segmentation fault", "Aborted", "core dumped")
+
+
+def _label(name):
+  return name.split(" ")[0].rstrip(":")
+
+
+def _failed_a_check(status, logs, counts):
+  if status != "FAILED" or any("ended as" in name for name in counts.failed):
+    return False
+  for path in logs:
+    try:
+      with open(path, errors="replace") as f:
+        text = f.read()
+    except OSError:
+      return False
+    if any(word in text for word in _NEVER_EXCUSED):
+      return False
+  return True
 
 
 def _case_name(case):
@@ -165,9 +221,11 @@ def count_build_events(path):
         if local:
           outputs[output.get("name")].append((result.get("status"), local))
     paths = [path for _, path in outputs["test.xml"]]
-    counts.add(
-        count_program(paths, label, status in ("PASSED", "FLAKY"),
-                      "ended as %s" % status))
-    if status not in ("PASSED", "FLAKY"):
-      counts.failed_logs += [path for how, path in outputs["test.log"] if how != "PASSED"]
+    succeeded = status in ("PASSED", "FLAKY")
+    program = count_program(paths, label, succeeded, "ended as %s" % status)
+    if not succeeded:
+      program.failed_logs = [path for how, path in outputs["test.log"] if how != "PASSED"]
+      if _failed_a_check(status, program.failed_logs, program):
+        program.failed_checks.append(label)
+    counts.add(program)
   return counts

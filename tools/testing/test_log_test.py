@@ -126,6 +126,48 @@ class TestLogTest(absltest.TestCase):
     self.assertEqual(test_log.tail(log, 2), "line 7\nline 8")
     self.assertIn("none", test_log.tail(log + "/none", 2))
 
+  def run_of(self, failures):
+    """Returns the Counts of a run; `failures`: label -> (status, log, XML)."""
+    events = []
+    for i, (label, (status, text, xml)) in enumerate(sorted(failures.items())):
+      event = self.result(label, self.file(xml, "%d.xml" % i))
+      event["testResult"]["status"] = status
+      event["testResult"]["testActionOutput"].append(
+          {"name": "test.log", "uri": "file://" + self.file(text, "%d.log" % i)})
+      events += [self.configured(label), event, self.summary(label, status)]
+    return test_log.count_build_events(self.events(*events))
+
+  def test_a_failed_check_is_excused_by_a_second_run_and_named(self):
+    counts = self.run_of({"//a": ("FAILED", "1 vs 2", _GTEST)})
+    self.assertEqual(counts.worth_another_run(), ["//a"])
+    counts.excuse(self.run_of({"//a": ("PASSED", "", _ONE)}))
+    self.assertEqual(counts.line(), "2 passed, 0 failed, 2 skipped")
+    self.assertEqual(counts.unstable, ["//a"])
+    total = test_log.Counts()
+    total.add(counts)
+    self.assertEqual(total.unstable, ["//a"])
+
+  def test_a_second_failure_stands(self):
+    failed = {"//a": ("FAILED", "1 vs 2", _GTEST)}
+    counts = self.run_of(failed)
+    counts.excuse(self.run_of(failed))
+    self.assertEqual(counts.line(), "1 passed, 1 failed, 2 skipped")
+    self.assertEmpty(counts.unstable)
+
+  def test_what_no_second_run_excuses(self):
+    check = ("FAILED", "1 vs 2", _GTEST)
+    for name, failure in (("a race", ("FAILED", "WARNING: ThreadSanitizer: x", _GTEST)),
+                          ("memory", ("FAILED", "ERROR: AddressSanitizer: x", _GTEST)),
+                          ("a crash", ("FAILED", "1 vs 2", _ONE)),
+                          ("time", ("TIMEOUT", "1 vs 2", _GTEST))):
+      with self.subTest(name):
+        counts = self.run_of({"//a": check, "//b": failure})
+        self.assertEmpty(counts.worth_another_run())
+        counts.excuse(test_log.Counts())
+        self.assertLen(counts.failed, 2)
+    many = self.run_of({"//a": check, "//b": check, "//c": check})
+    self.assertEmpty(many.worth_another_run())
+
   def test_build_events_count_what_was_not_built(self):
     counts = test_log.count_build_events(
         self.events(self.configured("//a"), self.configured("//l", "cc_library rule")))
