@@ -339,6 +339,24 @@ class CheckpointTest(parameterized.TestCase):
       _Model(train=False,
              saver=lambda: tf.train.init_from_checkpoint(path, {"w": "v"}))
 
+  def test_init_from_checkpoint_of_another_dim_on_demand(self):
+    one = _Model().start()
+    one.run(2, seed=1)
+    path = self._save(one)
+    os.environ["TF_EV_RESTORE_CUSTOM_DIM"] = "1"
+    self.addCleanup(os.environ.pop, "TF_EV_RESTORE_CUSTOM_DIM")
+
+    def init():
+      tf.train.init_from_checkpoint(path, {"v": "v"})
+      return tf.train.Saver()
+
+    two = _Model(dim=_DIM - 1, train=False, saver=init).start()
+    self.assertEqual(two.contents(),
+                     {key: row[:_DIM - 1] for key, row in one.contents().items()})
+    with self.assertRaisesRegex(ValueError, r"dense:0 \(\(2,\)\) doesn't match.*\[3\]"):
+      _Model(dim=_DIM - 1, train=False,
+             saver=lambda: tf.train.init_from_checkpoint(path, {"dense": "dense"}))
+
   def test_slots_can_be_initialized_and_listed(self):
     with tf.Graph().as_default(), tf.Session() as session:
       v = tf.get_embedding_variable("v", _DIM)

@@ -33,13 +33,16 @@ class _ReaderWithTables(object):
 
   def get_variable_to_shape_map(self):
     shapes = dict(self._reader.get_variable_to_shape_map())
+    # Stock code compares; the restore cuts or completes rows.
+    any_dim = saveable.restores_custom_dim()
     for name, shape in list(shapes.items()):
       if not name.endswith("-values") or len(shape) != 2:
         continue
       variable = name[:-len("-values")]
       if variable + "-keys" not in shapes:
         continue
-      shapes.setdefault(variable.split("/part_")[0], [shape[1]])
+      shapes.setdefault(
+          variable.split("/part_")[0], [None if any_dim else shape[1]])
     return shapes
 
 
