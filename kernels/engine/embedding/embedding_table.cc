@@ -414,6 +414,7 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
       impl_->ForgetCounted(keys);
       UpdateLocks locks(gates.tables());
       const bool solo = locks.solo(impl_.get());
+      impl_->BeforeChange(handles);
       const int64_t dim = impl_->dim();
       if (impl_->on_device()) {
         std::lock_guard<std::mutex> lock(*impl_->update_lock.stripe(0));

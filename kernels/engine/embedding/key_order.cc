@@ -4,6 +4,7 @@
 #include "kernels/engine/embedding/key_order.h"
 
 #include <algorithm>
+#include <string>
 
 namespace ev {
 namespace {
@@ -15,10 +16,14 @@ int64_t PartitionOf(int64_t key) {
 
 }  // namespace
 
-KeyOrder::KeyOrder(const HashIndex& index, const Limits& limits)
-    : index_(index), limits_(limits), begins_(kKeyPartitions + 1, 0) {
+KeyOrder::KeyOrder(const HashIndex& index, const HandleMarks* marks,
+                   const Limits& limits)
+    : index_(index),
+      marks_(marks),
+      limits_(limits),
+      begins_(kKeyPartitions + 1, 0) {
   index_.ForEach([this](int64_t key, RowHandle handle) {
-    if (handle < kFirstReservedHandle) ++begins_[PartitionOf(key) + 1];
+    if (!IsPassedOver(handle)) ++begins_[PartitionOf(key) + 1];
   });
   for (int64_t p = 0; p < kKeyPartitions; ++p) begins_[p + 1] += begins_[p];
   for (int64_t p = 0; p < kKeyPartitions; ++p) {
@@ -36,8 +41,8 @@ int64_t KeyOrder::SizeOf(int segment) const {
          begins_[segments_[segment].first_partition];
 }
 
-void KeyOrder::Collect(int segment) {
-  if (collected_ == segment) return;
+Status KeyOrder::Collect(int segment) {
+  if (collected_ == segment) return Status::OK();
   collected_ = -1;
   const Segment& wanted = segments_[segment];
   const int64_t first = begins_[wanted.first_partition];
@@ -48,18 +53,47 @@ void KeyOrder::Collect(int segment) {
   }
   entries_.resize(SizeOf(segment));
   std::vector<int64_t> next(begins_);
+  int64_t found = 0;
   index_.ForEach([&](int64_t key, RowHandle handle) {
-    if (handle >= kFirstReservedHandle) return;
     const int64_t p = PartitionOf(key);
     if (p < wanted.first_partition || p >= wanted.end_partition) return;
+    if (IsPassedOver(handle)) return;
+    ++found;
+    if (next[p] == begins_[p + 1]) return;
     entries_[next[p]++ - first] = Entry{key, handle};
   });
   for (int64_t p = wanted.first_partition; p < wanted.end_partition; ++p) {
+    if (next[p] != begins_[p + 1] || found != SizeOf(segment)) {
+      return Internal("keys came or went while their order was used: " +
+                      std::to_string(found) + " where " +
+                      std::to_string(SizeOf(segment)) + " were counted");
+    }
     std::sort(entries_.begin() + (begins_[p] - first),
               entries_.begin() + (begins_[p + 1] - first),
               [](const Entry& a, const Entry& b) { return a.key < b.key; });
   }
   collected_ = segment;
+  return Status::OK();
+}
+
+Status KeyOrder::ForEach(int64_t piece_size, const VisitBoth& visit) {
+  std::vector<int64_t> keys;
+  std::vector<RowHandle> handles;
+  const int num_segments = static_cast<int>(segments_.size());
+  for (int s = 0; s < num_segments; ++s) {
+    EV_RETURN_IF_ERROR(Collect(s));
+    const int64_t n = SizeOf(s);
+    for (int64_t i = 0; i < n; i += piece_size) {
+      keys.clear();
+      handles.clear();
+      for (int64_t j = i; j < std::min(n, i + piece_size); ++j) {
+        keys.push_back(entries_[j].key);
+        handles.push_back(entries_[j].handle);
+      }
+      EV_RETURN_IF_ERROR(visit(keys, handles));
+    }
+  }
+  return Status::OK();
 }
 
 Status KeyOrder::ForEachKey(int64_t piece_size, const VisitKeys& visit) {
@@ -69,7 +103,7 @@ Status KeyOrder::ForEachKey(int64_t piece_size, const VisitKeys& visit) {
   if (keep) handles.reserve(size());
   const int num_segments = static_cast<int>(segments_.size());
   for (int s = 0; s < num_segments; ++s) {
-    Collect(s);
+    EV_RETURN_IF_ERROR(Collect(s));
     const int64_t n = SizeOf(s);
     for (int64_t i = 0; i < n; i += piece_size) {
       keys.clear();
@@ -100,7 +134,7 @@ Status KeyOrder::ForEachHandle(int64_t piece_size, const VisitHandles& visit) {
   std::vector<RowHandle> handles;
   const int num_segments = static_cast<int>(segments_.size());
   for (int s = 0; s < num_segments; ++s) {
-    Collect(s);
+    EV_RETURN_IF_ERROR(Collect(s));
     const int64_t n = SizeOf(s);
     for (int64_t i = 0; i < n; i += piece_size) {
       handles.clear();

@@ -11,9 +11,12 @@
 // entries (16 bytes) in memory than a segment has. A remainder that alone has
 // more is collected whole nevertheless.
 //
-// A table is read column by column, each needing the handles in the same order.
+// What is read column by column needs the handles in the same order each time.
 // They are kept (4 bytes per key) up to a limit; beyond it each column collects
 // and sorts again.
+//
+// Inserts may go on meanwhile if what they insert is marked before the index
+// names it: marked handles are passed over.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_KEY_ORDER_H_
 #define KERNELS_ENGINE_EMBEDDING_KEY_ORDER_H_
@@ -25,6 +28,7 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/handle_marks.h"
 #include "kernels/engine/table/cpu/hash_index.h"
 
 namespace ev {
@@ -37,20 +41,25 @@ struct KeyOrderLimits {
   int64_t kept_handles = int64_t{1} << 25;  // 128 MiB
 };
 
-// Not thread-safe. REQUIRES that nobody inserts into or erases from the index
-// as long as this is used. May throw std::bad_alloc, and may then be used
-// again.
+// Not thread-safe. REQUIRES that nobody erases from the index, nor inserts what
+// is not marked, as long as this is used; Internal says that somebody did. May
+// throw std::bad_alloc, and may then be used again.
 class KeyOrder {
  public:
   using Limits = KeyOrderLimits;
-  explicit KeyOrder(const HashIndex& index, const Limits& limits = Limits());
+  // marks: null, or handles with kFirst are passed over; outlives this.
+  explicit KeyOrder(const HashIndex& index, const HandleMarks* marks = nullptr,
+                    const Limits& limits = Limits());
 
   int64_t size() const { return begins_.back(); }
   // [1001]: keys of remainder r are [begins()[r], begins()[r + 1]).
   const std::vector<int64_t>& begins() const { return begins_; }
 
-  // Both show all in order, in pieces of at most piece_size; the first error
-  // ends it. The second is the cheaper one once the first has run.
+  // All three show all in order, in pieces of at most piece_size; the first
+  // error ends it. ForEachHandle is the cheapest once ForEachKey has run.
+  using VisitBoth =
+      std::function<Status(Span<const int64_t>, Span<const RowHandle>)>;
+  Status ForEach(int64_t piece_size, const VisitBoth& visit);
   using VisitKeys = std::function<Status(Span<const int64_t>)>;
   Status ForEachKey(int64_t piece_size, const VisitKeys& visit);
   using VisitHandles = std::function<Status(Span<const RowHandle>)>;
@@ -66,10 +75,15 @@ class KeyOrder {
   };
 
   // Makes entries_ those of a segment; cheap when they are already.
-  void Collect(int segment);
+  Status Collect(int segment);
+  bool IsPassedOver(RowHandle handle) const {
+    return handle >= kFirstReservedHandle ||
+           (marks_ != nullptr && marks_->Has(handle, HandleMarks::kFirst));
+  }
   int64_t SizeOf(int segment) const;
 
   const HashIndex& index_;
+  const HandleMarks* const marks_;
   const Limits limits_;
   std::vector<int64_t> begins_;
   std::vector<Segment> segments_;

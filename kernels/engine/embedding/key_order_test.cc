@@ -84,7 +84,7 @@ class KeyOrderTest : public ::testing::Test {
   }
 
   void Check(const KeyOrder::Limits& limits, int64_t piece) {
-    KeyOrder order(index_, limits);
+    KeyOrder order(index_, nullptr, limits);
     ASSERT_EQ(order.size(), static_cast<int64_t>(model_.size()));
     const auto expected = Expected();
     // Again, since what the first time left behind is used then.
@@ -144,7 +144,7 @@ TEST_F(KeyOrderTest, AnErrorEndsItAndItCanBeDoneAgain) {
   InsertRandom(5000);
   KeyOrder::Limits limits;
   limits.segment_keys = 1500;
-  KeyOrder order(index_, limits);
+  KeyOrder order(index_, nullptr, limits);
   int calls = 0;
   const Status status = order.ForEachKey(100, [&](Span<const int64_t>) {
     return ++calls == 20 ? InvalidArgument("enough") : Status::OK();

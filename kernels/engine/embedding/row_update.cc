@@ -545,6 +545,10 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         EV_RETURN_IF_ERROR(
             FindAllHandles(&updates, round, step, &buffers, parallel));
       }
+      for (const Update& update : updates) {
+        update.table->BeforeChange(
+            Span<const RowHandle>(update.handles, update.keys.size()));
+      }
       // Whatever has too little room says so now, before any row has changed.
       std::vector<DeviceRoom> rooms(updates.size());
       for (size_t i = 0; i < updates.size(); ++i) {

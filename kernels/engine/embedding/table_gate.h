@@ -3,18 +3,24 @@
 //
 // The two locks of a table, both held for a whole call, neither per row.
 //
-// TableGate: four ways in.
+// TableGate: five ways in.
 //   shared    lookups and whatever else only reads
 //   updating  what writes or inserts rows, and leaves the others where they are
-//   frozen    reads that need the table to stay as it is for long (a save)
+//   frozen    reads that need the table to stay as it is (a delta)
+//   snapshot  reads of the table as it was when updates were let in again,
+//             which keep what they need of it (a save; frozen_rows.h)
 //   alone     what moves or removes rows (Initialize, widening, Erase, Import)
-// Readers get along with all but the last; updates with readers and each other;
-// any number may keep a table frozen at once. Who waits to be alone has
-// preference, and so has who waits to freeze before updates: a stream of
+// Readers get along with all but the last; updates with readers, snapshots and
+// each other; any number may keep a table frozen at once. Who waits to be alone
+// has preference, and so has who waits to freeze before updates: a stream of
 // lookups cannot keep an eviction waiting, nor a stream of updates a save. Only
 // while a table is frozen, readers pass those that wait to be alone, who must
-// wait for the end of the freeze anyway. A thread must never enter a gate that
-// it is already in; SharedGates sees to that.
+// wait for the end of the freeze anyway; and so do readers and updates in a
+// snapshot. A thread must never enter a gate that it is already in; SharedGates
+// sees to that.
+//
+// A snapshot is begun by who keeps the table frozen, and ended when no update
+// is under way: what its begin and its end change, updates read without a lock.
 //
 // UpdateLock: makes concurrent updates of one row apply whole, at no cost while
 // there is only one updating call. The first call becomes the solo updater and
@@ -28,7 +34,9 @@
 // Several tables: first all gates, then all update locks, each in the order of
 // the tables' numbers. Whoever waits for a gate holds only gates of lower
 // numbers, whoever waits for an update lock holds all its gates, and who is
-// alone or keeps a table frozen holds nothing else: no cycle can close.
+// alone, or keeps a table frozen or in a snapshot, holds nothing else: no cycle
+// can close. An update may wait for a snapshot's reader, who waits for updates
+// only when it is through and has let all of them go.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_TABLE_GATE_H_
 #define KERNELS_ENGINE_EMBEDDING_TABLE_GATE_H_
@@ -44,7 +52,7 @@ class TableGate {
   void EnterShared() {
     std::unique_lock<std::mutex> lock(mu_);
     many_wait_.wait(lock, [this] {
-      return !alone_ && (waiting_alone_ == 0 || frozen_ > 0);
+      return !alone_ && (waiting_alone_ == 0 || frozen_ > 0 || snapshots_ > 0);
     });
     ++sharing_;
   }
@@ -55,8 +63,9 @@ class TableGate {
   void EnterUpdating() {
     std::unique_lock<std::mutex> lock(mu_);
     many_wait_.wait(lock, [this] {
-      return !alone_ && frozen_ == 0 && waiting_alone_ == 0 &&
-             waiting_frozen_ == 0;
+      if (alone_ || frozen_ > 0 || ending_ > 0) return false;
+      // Who waits to freeze waits for who waits to be alone.
+      return waiting_alone_ == 0 ? waiting_frozen_ == 0 : snapshots_ > 0;
     });
     ++updating_;
   }
@@ -81,11 +90,36 @@ class TableGate {
     WakeFew();
     many_wait_.notify_all();
   }
+  // REQUIRES frozen, which it ends. begin() runs while nobody updates and no
+  // other begin or end runs.
+  template <typename Begin>
+  void BeginSnapshot(const Begin& begin) {
+    std::lock_guard<std::mutex> lock(mu_);
+    begin();
+    ++snapshots_;
+    --frozen_;
+    many_wait_.notify_all();
+  }
+  // end(): as begin().
+  template <typename End>
+  void EndSnapshot(const End& end) {
+    std::unique_lock<std::mutex> lock(mu_);
+    ++ending_;
+    few_wait_.wait(lock, [this] { return updating_ == 0; });
+    --ending_;
+    end();
+    --snapshots_;
+    WakeFew();
+    many_wait_.notify_all();
+  }
   void EnterAlone() {
     std::unique_lock<std::mutex> lock(mu_);
     ++waiting_alone_;
+    // Updates that pass in a snapshot.
+    if (snapshots_ > 0) many_wait_.notify_all();
     few_wait_.wait(lock, [this] {
-      return !alone_ && sharing_ == 0 && updating_ == 0 && frozen_ == 0;
+      return !alone_ && sharing_ == 0 && updating_ == 0 && frozen_ == 0 &&
+             snapshots_ == 0;
     });
     --waiting_alone_;
     alone_ = true;
@@ -99,14 +133,16 @@ class TableGate {
 
  private:
   void WakeFew() {
-    if (waiting_alone_ + waiting_frozen_ > 0) few_wait_.notify_all();
+    if (waiting_alone_ + waiting_frozen_ + ending_ > 0) few_wait_.notify_all();
   }
 
   std::mutex mu_;
-  // Readers and updates; those who wait to be alone or to freeze.
+  // Readers and updates; those who wait to be alone, to freeze, or to end a
+  // snapshot.
   std::condition_variable many_wait_, few_wait_;
   int64_t sharing_ = 0, updating_ = 0, frozen_ = 0;
-  int64_t waiting_alone_ = 0, waiting_frozen_ = 0;
+  int64_t snapshots_ = 0;
+  int64_t waiting_alone_ = 0, waiting_frozen_ = 0, ending_ = 0;
   bool alone_ = false;
 };
 

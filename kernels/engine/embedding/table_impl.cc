@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/engine/base/prefetch.h"
+#include "kernels/engine/embedding/frozen_rows.h"
 
 namespace ev {
 namespace {
@@ -111,6 +112,7 @@ Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
 Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
   EV_RETURN_IF_ERROR(rows->Allocate(handle));
   MarkChanged(*handle);
+  for (FrozenRows* frozen : frozen_rows) frozen->AddNew(*handle);
   if (on_device()) {
     const Status status = device->NewRow(*handle, FloorMod(key, num_defaults));
     // The handle stays unused until the table is cleared: giving it back needs
@@ -125,6 +127,10 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
     std::fill(slot, slot + dim(), slots[c].initial_value);
   }
   return Status::OK();
+}
+
+void EmbeddingTable::Impl::KeepFrozen(Span<const RowHandle> handles) {
+  for (FrozenRows* frozen : frozen_rows) frozen->BeforeChange(handles);
 }
 
 void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,

@@ -33,6 +33,8 @@ inline int64_t FloorMod(int64_t a, int64_t b) {
   return r < 0 ? r + b : r;
 }
 
+class FrozenRows;
+
 // Members without a lock of their own are written only by who is alone in the
 // gate and read by who shares it.
 class EmbeddingTable::Impl : public RowSource {
@@ -115,6 +117,14 @@ class EmbeddingTable::Impl : public RowSource {
   // the gate alone.
   int64_t EraseRows(Span<const int64_t> keys);
 
+  // REQUIRES updating. To be called before rows that are there are changed, in
+  // any way; handles may be of no row. Waits for a save if need be
+  // (frozen_rows.h), so no stripe is to be held.
+  void BeforeChange(Span<const RowHandle> handles) {
+    if (!frozen_rows.empty()) KeepFrozen(handles);
+  }
+  void KeepFrozen(Span<const RowHandle> handles);
+
   // An update changed the row.
   void AddToMeta(RowHandle handle, int64_t occurrences, int64_t step);
   // Another change of the row.
@@ -166,6 +176,8 @@ class EmbeddingTable::Impl : public RowSource {
   std::vector<float> no_permission;         // [dim], with a filter
   std::unique_ptr<AdmissionFilter> filter;  // null: every key is admitted
   EvictionHand hand;
+  // Of each snapshot that is being read; changed by who begins or ends one.
+  std::vector<FrozenRows*> frozen_rows;
   std::unique_ptr<TableChanges> changes;  // null until CutChanges
   std::mutex export_changes;  // one ExportChanges at a time, before the gate
   std::atomic<int64_t> evicted_rows{0};

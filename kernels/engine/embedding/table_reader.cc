@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/engine/embedding/frozen_rows.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/table_impl.h"
 
 namespace ev {
 namespace {
-
-// What is shown at once.
-constexpr int64_t kPieceBytes = 4 << 20;
 
 const std::vector<int64_t>& NoBegins() {
   static const std::vector<int64_t>* const begins =
@@ -24,38 +22,60 @@ const std::vector<int64_t>& NoBegins() {
 }  // namespace
 
 TableReader::TableReader(const EmbeddingTable& table,
-                         Span<const std::string> slots)
-    : table_(*table.impl()), slots_(slots.begin(), slots.end()) {}
+                         Span<const std::string> slots, const Limits& limits)
+    : table_(table.impl()),
+      limits_(limits),
+      slots_(slots.begin(), slots.end()) {}
 
 TableReader::~TableReader() {
-  order_.reset();
-  filtered_.reset();
-  if (frozen_) table_.gate.LeaveFrozen();
+  if (in_ == In::kFrozen) table_->gate.LeaveFrozen();
+  if (in_ != In::kSnapshot) return;
+  // Updates that wait for this reader end before the snapshot does.
+  rows_->Close();
+  table_->gate.EndSnapshot([this] {
+    std::vector<FrozenRows*>& all = table_->frozen_rows;
+    all.erase(std::find(all.begin(), all.end(), rows_.get()));
+  });
+}
+
+void TableReader::LetUpdatesIn() {
+  if (in_ == In::kSnapshot || rows_ == nullptr) return;
+  table_->gate.BeginSnapshot(
+      [this] { table_->frozen_rows.push_back(rows_.get()); });
+  in_ = In::kSnapshot;
 }
 
 Status TableReader::Start() {
-  table_.gate.EnterFrozen();
-  frozen_ = true;
-  EV_RETURN_IF_ERROR(table_.CheckInitialized());
+  table_->gate.EnterFrozen();
+  in_ = In::kFrozen;
+  EV_RETURN_IF_ERROR(table_->CheckInitialized());
   columns_.push_back(0);
   for (const std::string& slot : slots_) {
-    const int column = table_.FindSlot(slot);
+    const int column = table_->FindSlot(slot);
     if (column < 0)
-      return NotFound("no slot '" + slot + "', " + table_.Named());
+      return NotFound("no slot '" + slot + "', " + table_->Named());
     columns_.push_back(1 + column);
   }
-  order_.reset(new KeyOrder(table_.index));
-  if (table_.filter != nullptr && !table_.filter->is_bloom()) {
-    filtered_.reset(new KeyOrder(table_.filter->index()));
+  if (table_->index.size() <= limits_.most_rows) {
+    rows_.reset(new FrozenRows(*table_, columns_, limits_.kept_bytes));
   }
+  if (table_->filter != nullptr && !table_->filter->is_bloom() &&
+      table_->filter->size() > 0) {
+    filtered_.reset(new KeyOrder(table_->filter->index()));
+  } else {
+    LetUpdatesIn();
+  }
+  order_.reset(new KeyOrder(table_->index,
+                            rows_ == nullptr ? nullptr : &rows_->marks()));
   return Status::OK();
 }
 
 Status TableReader::Open(const EmbeddingTable& table,
                          Span<const std::string> slots,
-                         std::unique_ptr<TableReader>* reader) {
+                         std::unique_ptr<TableReader>* reader,
+                         const Limits& limits) {
   return NoThrow(*table.impl(), [&] {
-    std::unique_ptr<TableReader> made(new TableReader(table, slots));
+    std::unique_ptr<TableReader> made(new TableReader(table, slots, limits));
     EV_RETURN_IF_ERROR(made->Start());
     *reader = std::move(made);
     return Status::OK();
@@ -63,13 +83,14 @@ Status TableReader::Open(const EmbeddingTable& table,
 }
 
 Status TableReader::Open(EmbeddingTable* table, Span<const SlotSpec> slots,
-                         std::unique_ptr<TableReader>* reader) {
+                         std::unique_ptr<TableReader>* reader,
+                         const Limits& limits) {
   return NoThrow(*table->impl(), [&] {
     std::vector<std::string> names;
     for (const SlotSpec& slot : slots) names.push_back(slot.name);
     for (;;) {
       EV_RETURN_IF_ERROR(table->EnsureSlots(slots, nullptr));
-      const Status status = Open(*table, names, reader);
+      const Status status = Open(*table, names, reader, limits);
       // Gone again when the table was initialized meanwhile.
       if (status.code() != StatusCode::kNotFound) return status;
     }
@@ -77,68 +98,93 @@ Status TableReader::Open(EmbeddingTable* table, Span<const SlotSpec> slots,
 }
 
 const std::vector<float>& TableReader::default_rows() const {
-  return table_.defaults;
+  return table_->defaults;
 }
 
-bool TableReader::has_versions() const { return table_.options.record_version; }
+bool TableReader::has_versions() const {
+  return table_->options.record_version;
+}
 
 bool TableReader::has_frequencies() const {
-  return table_.options.record_frequency;
+  return table_->options.record_frequency;
 }
 
 Status TableReader::Keys(const Visit<int64_t>& visit) {
-  return NoThrow(table_, [&] {
-    return order_->ForEachKey(kPieceBytes / sizeof(int64_t), visit);
+  return NoThrow(*table_, [&] {
+    const Status status = order_->ForEach(
+        std::max<int64_t>(1, limits_.piece_bytes / sizeof(int64_t)),
+        [&](Span<const int64_t> keys, Span<const RowHandle>) {
+          return visit(keys);
+        });
+    // Why keys seem to have come, if they do.
+    if (!status.ok() && rows_ != nullptr) {
+      EV_RETURN_IF_ERROR(rows_->status());
+    }
+    return status;
   });
 }
 
-Status TableReader::Rows(int column, const Visit<float>& visit) {
-  return NoThrow(table_, [&] {
-    const int64_t dim = table_.dim();
-    const int64_t row_bytes = dim * sizeof(float);
+Status TableReader::ReadRows(Span<const RowHandle> handles,
+                             Span<float* const> out, RowMeta* metas) {
+  if (rows_ != nullptr) return rows_->Read(handles, out, metas);
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    EV_RETURN_IF_ERROR(table_->CopyColumn(handles, columns_[c], out[c]));
+  }
+  for (size_t i = 0; i < handles.size(); ++i) {
+    const RowMeta* const meta = table_->rows->Meta(handles[i]);
+    metas[i] = meta == nullptr ? RowMeta{0, 0} : *meta;
+  }
+  return Status::OK();
+}
+
+Status TableReader::Rows(const std::function<Status(const RowPiece&)>& visit) {
+  return NoThrow(*table_, [&] {
+    if (read_) {
+      return FailedPrecondition("rows are read once, " + table_->Named());
+    }
+    read_ = true;
+    filtered_.reset();
+    LetUpdatesIn();
+    const int64_t dim = table_->dim();
+    const size_t num_columns = columns_.size();
+    const int64_t row_bytes = num_columns * dim * sizeof(float) +
+                              sizeof(RowMeta) + 4 * sizeof(int64_t);
+    const int64_t most = std::max<int64_t>(1, limits_.piece_bytes / row_bytes);
     std::vector<float> rows;
-    return order_->ForEachHandle(std::max<int64_t>(1, kPieceBytes / row_bytes),
-                                 [&](Span<const RowHandle> handles) {
-                                   rows.resize(handles.size() * dim);
-                                   EV_RETURN_IF_ERROR(table_.CopyColumn(
-                                       handles, columns_[column], rows.data()));
-                                   return visit(rows);
-                                 });
+    std::vector<float*> out(num_columns);
+    std::vector<RowMeta> metas;
+    std::vector<int64_t> versions, frequencies;
+    RowPiece piece;
+    const auto read = [&](Span<const int64_t> keys,
+                          Span<const RowHandle> handles) {
+      const size_t n = keys.size();
+      rows.resize(num_columns * n * dim);
+      metas.resize(n);
+      piece.keys = keys;
+      piece.columns.clear();
+      for (size_t c = 0; c < num_columns; ++c) {
+        out[c] = rows.data() + c * n * dim;
+        piece.columns.emplace_back(out[c], n * dim);
+      }
+      EV_RETURN_IF_ERROR(ReadRows(handles, out, metas.data()));
+      versions.clear();
+      frequencies.clear();
+      for (const RowMeta& meta : metas) {
+        if (has_versions()) {
+          versions.push_back(int64_t{meta.version_plus1} - 1);
+        }
+        if (has_frequencies()) frequencies.push_back(meta.frequency);
+      }
+      piece.versions = versions;
+      piece.frequencies = frequencies;
+      return visit(piece);
+    };
+    const Status status = order_->ForEach(most, read);
+    if (!status.ok() && rows_ != nullptr) {
+      EV_RETURN_IF_ERROR(rows_->status());
+    }
+    return status;
   });
-}
-
-Status TableReader::ReadColumn(KeyOrder* order,
-                               const std::function<int64_t(RowHandle)>& of,
-                               const Visit<int64_t>& visit) {
-  return NoThrow(table_, [&] {
-    std::vector<int64_t> column;
-    return order->ForEachHandle(kPieceBytes / sizeof(int64_t),
-                                [&](Span<const RowHandle> handles) {
-                                  column.clear();
-                                  for (const RowHandle handle : handles) {
-                                    column.push_back(of(handle));
-                                  }
-                                  return visit(column);
-                                });
-  });
-}
-
-Status TableReader::Versions(const Visit<int64_t>& visit) {
-  return ReadColumn(
-      order_.get(),
-      [this](RowHandle handle) {
-        return int64_t{table_.rows->Meta(handle)->version_plus1} - 1;
-      },
-      visit);
-}
-
-Status TableReader::Frequencies(const Visit<int64_t>& visit) {
-  return ReadColumn(
-      order_.get(),
-      [this](RowHandle handle) {
-        return int64_t{table_.rows->Meta(handle)->frequency};
-      },
-      visit);
 }
 
 int64_t TableReader::num_filtered() const {
@@ -149,26 +195,46 @@ const std::vector<int64_t>& TableReader::filtered_partition_begins() const {
   return filtered_ == nullptr ? NoBegins() : filtered_->begins();
 }
 
+Status TableReader::CheckFilterIsThere() const {
+  if (!read_) return Status::OK();
+  return FailedPrecondition(
+      "what a filter counts is read before the rows are, " + table_->Named());
+}
+
 Status TableReader::FilteredKeys(const Visit<int64_t>& visit) {
+  EV_RETURN_IF_ERROR(CheckFilterIsThere());
   if (filtered_ == nullptr) return Status::OK();
-  return NoThrow(table_, [&] {
-    return filtered_->ForEachKey(kPieceBytes / sizeof(int64_t), visit);
+  return NoThrow(*table_, [&] {
+    return filtered_->ForEachKey(
+        std::max<int64_t>(1, limits_.piece_bytes / sizeof(int64_t)), visit);
+  });
+}
+
+Status TableReader::ReadFilter(const std::function<int64_t(RowHandle)>& of,
+                               const Visit<int64_t>& visit) {
+  EV_RETURN_IF_ERROR(CheckFilterIsThere());
+  if (filtered_ == nullptr) return Status::OK();
+  return NoThrow(*table_, [&] {
+    std::vector<int64_t> column;
+    return filtered_->ForEachHandle(
+        std::max<int64_t>(1, limits_.piece_bytes / sizeof(int64_t)),
+        [&](Span<const RowHandle> handles) {
+          column.clear();
+          for (const RowHandle handle : handles) column.push_back(of(handle));
+          return visit(column);
+        });
   });
 }
 
 Status TableReader::FilteredVersions(const Visit<int64_t>& visit) {
-  if (filtered_ == nullptr) return Status::OK();
-  return ReadColumn(
-      filtered_.get(),
-      [this](RowHandle handle) { return table_.filter->VersionOf(handle); },
+  return ReadFilter(
+      [this](RowHandle handle) { return table_->filter->VersionOf(handle); },
       visit);
 }
 
 Status TableReader::FilteredFrequencies(const Visit<int64_t>& visit) {
-  if (filtered_ == nullptr) return Status::OK();
-  return ReadColumn(
-      filtered_.get(),
-      [this](RowHandle handle) { return table_.filter->CountOf(handle); },
+  return ReadFilter(
+      [this](RowHandle handle) { return table_->filter->CountOf(handle); },
       visit);
 }
 

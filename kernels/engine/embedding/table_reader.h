@@ -1,19 +1,26 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table read from end to end, column by column and in pieces, while it stays
-// as it is: what a checkpoint is written from.
+// A table read from end to end in pieces, as it was at one moment: what a
+// checkpoint is written from.
 //
-// From Open to the destructor the table is frozen: lookups go on, updates,
-// inserts, evictions and whatever else would change it wait. Keys come in
-// ascending order of (floormod(key, 1000), key), and every column in the order
-// of the keys, so the same table gives the same bytes whatever the order of its
-// inserts.
+// Open is that moment: it waits for updates under way. From then on lookups,
+// updates and inserts go on, and rows that they change are kept aside until
+// they have been read (frozen_rows.h). When there are too many of those,
+// updates wait for the reader. Two things keep updates and inserts waiting for
+// longer: keys that an exact filter counts, until Rows is called, and a table
+// of more than most_rows rows, until the reader is gone. Whatever moves or
+// removes rows (evictions, Erase, a new slot, Import, Initialize) waits until
+// the reader is gone.
 //
-// Memory: 16 bytes per key, at most 48 MiB, for as long as the keys are being
-// read, then 4 bytes per key, at most 128 MiB (key_order.h says what happens in
-// larger tables), and one piece. The rows themselves are reached by handles,
-// some at a time, wherever the table keeps them.
+// Keys come in ascending order of (floormod(key, 1000), key), and rows in the
+// order of the keys, so the same table gives the same bytes whatever the order
+// of its inserts.
+//
+// Memory: 16 bytes per key, at most 48 MiB; 2 bits per row, at most 64 MiB;
+// rows kept aside, at most 64 MiB; one piece. Beforehand, for the keys that a
+// filter counts, 16 bytes per key, at most 48 MiB, then 4 bytes per key, at
+// most 128 MiB. (key_order.h says what happens beyond.)
 
 #ifndef KERNELS_ENGINE_EMBEDDING_TABLE_READER_H_
 #define KERNELS_ENGINE_EMBEDDING_TABLE_READER_H_
@@ -31,20 +38,41 @@
 
 namespace ev {
 
+class FrozenRows;
+struct RowMeta;
+
+struct TableReaderLimits {
+  int64_t piece_bytes = 4 << 20;  // shown at once; one row at least
+  int64_t kept_bytes = 64 << 20;  // of rows kept aside; one row at least
+  int64_t most_rows = 1ll << 28;
+};
+
+// Some rows of a table: n of them.
+struct RowPiece {
+  Span<const int64_t> keys;  // [n]
+  // [n, dim] each, of the value, then of the slots.
+  std::vector<Span<const float>> columns;
+  Span<const int64_t> versions;     // [n] if has_versions(); -1: never updated
+  Span<const int64_t> frequencies;  // [n] if has_frequencies()
+};
+
 // One thread at a time. REQUIRES that this thread calls nothing else on the
-// table while a reader of it exists, and that the table outlives it.
+// table while a reader of it exists, nor waits for a thread that updates it,
+// and that the table outlives it.
 //
 // Every error of a member is one of the table (ResourceExhausted, or what its
-// storage says) or what a visitor returned; the same call may be made again.
+// storage says) or what a visitor returned.
 class TableReader {
  public:
-  // Waits for updates under way, then freezes the table. NotFound: a slot is
-  // not there.
+  using Limits = TableReaderLimits;
+  // NotFound: a slot is not there.
   static Status Open(const EmbeddingTable& table, Span<const std::string> slots,
-                     std::unique_ptr<TableReader>* reader);
+                     std::unique_ptr<TableReader>* reader,
+                     const Limits& limits = Limits());
   // The same; slots that are not there are made first.
   static Status Open(EmbeddingTable* table, Span<const SlotSpec> slots,
-                     std::unique_ptr<TableReader>* reader);
+                     std::unique_ptr<TableReader>* reader,
+                     const Limits& limits = Limits());
   ~TableReader();
   TableReader(const TableReader&) = delete;
   TableReader& operator=(const TableReader&) = delete;
@@ -61,33 +89,39 @@ class TableReader {
   bool has_versions() const;
   bool has_frequencies() const;
 
-  // All keys; call it first, the others are cheaper then.
+  // All keys, as often as wanted.
   Status Keys(const Visit<int64_t>& visit);
-  // Rows of the value (column 0) or of slots[column - 1], whole rows at a time.
-  Status Rows(int column, const Visit<float>& visit);
-  // REQUIRE has_versions(), has_frequencies(). -1: never updated.
-  Status Versions(const Visit<int64_t>& visit);
-  Status Frequencies(const Visit<int64_t>& visit);
+  // All rows. FailedPrecondition: a second time.
+  Status Rows(const std::function<Status(const RowPiece&)>& visit);
 
   // The keys that an exact filter counts and has not admitted, laid out in the
-  // same way. Their versions: REQUIRES has_versions().
-  int64_t num_filtered() const;
+  // same way; keys first is the cheaper way. Their versions: REQUIRES
+  // has_versions(). FailedPrecondition: Rows was called. The same call may be
+  // made again.
+  int64_t num_filtered() const;  // 0 when Rows was called
   const std::vector<int64_t>& filtered_partition_begins() const;
   Status FilteredKeys(const Visit<int64_t>& visit);
   Status FilteredVersions(const Visit<int64_t>& visit);
   Status FilteredFrequencies(const Visit<int64_t>& visit);
 
  private:
-  TableReader(const EmbeddingTable& table, Span<const std::string> slots);
+  TableReader(const EmbeddingTable& table, Span<const std::string> slots,
+              const Limits& limits);
   Status Start();
-  Status ReadColumn(KeyOrder* order,
-                    const std::function<int64_t(RowHandle)>& of,
+  void LetUpdatesIn();
+  Status ReadRows(Span<const RowHandle> handles, Span<float* const> out,
+                  RowMeta* metas);
+  Status CheckFilterIsThere() const;
+  Status ReadFilter(const std::function<int64_t(RowHandle)>& of,
                     const Visit<int64_t>& visit);
 
-  const EmbeddingTable::Impl& table_;
+  EmbeddingTable::Impl* const table_;
+  const Limits limits_;
   const std::vector<std::string> slots_;
   std::vector<int> columns_;  // of the rows: of the value, then of slots_
-  bool frozen_ = false;
+  enum class In { kNothing, kFrozen, kSnapshot } in_ = In::kNothing;
+  bool read_ = false;                 // Rows was called
+  std::unique_ptr<FrozenRows> rows_;  // null with more than most_rows
   std::unique_ptr<KeyOrder> order_;
   std::unique_ptr<KeyOrder> filtered_;  // null without an exact filter
 };

@@ -71,11 +71,16 @@ Status CheckSize(const EmbeddingTable::Impl& table, const char* what,
                          table.Named());
 }
 
+template <typename T>
+void Append(Span<const T> piece, std::vector<T>* column) {
+  column->insert(column->end(), piece.begin(), piece.end());
+}
+
 // Appends what a reader shows to 'column'.
 template <typename T>
 TableReader::Visit<T> Into(std::vector<T>* column) {
   return [column](Span<const T> piece) {
-    column->insert(column->end(), piece.begin(), piece.end());
+    Append(piece, column);
     return Status::OK();
   };
 }
@@ -107,24 +112,6 @@ Status EmbeddingTable::Export(Span<const std::string> slots,
     EV_RETURN_IF_ERROR(TableReader::Open(*this, slots, &reader));
     TableSnapshot out;
     const size_t n = reader->num_keys();
-    out.keys.reserve(n);
-    EV_RETURN_IF_ERROR(reader->Keys(Into(&out.keys)));
-    out.values.reserve(n * impl_->dim());
-    EV_RETURN_IF_ERROR(reader->Rows(0, Into(&out.values)));
-    out.slots.resize(slots.size());
-    for (size_t s = 0; s < slots.size(); ++s) {
-      out.slots[s].reserve(n * impl_->dim());
-      EV_RETURN_IF_ERROR(
-          reader->Rows(static_cast<int>(1 + s), Into(&out.slots[s])));
-    }
-    if (reader->has_versions()) {
-      out.versions.reserve(n);
-      EV_RETURN_IF_ERROR(reader->Versions(Into(&out.versions)));
-    }
-    if (reader->has_frequencies()) {
-      out.frequencies.reserve(n);
-      EV_RETURN_IF_ERROR(reader->Frequencies(Into(&out.frequencies)));
-    }
     EV_RETURN_IF_ERROR(reader->FilteredKeys(Into(&out.filtered_keys)));
     if (reader->has_versions()) {
       EV_RETURN_IF_ERROR(
@@ -137,6 +124,22 @@ Status EmbeddingTable::Export(Span<const std::string> slots,
     out.filtered_partition_offset.assign(
         reader->filtered_partition_begins().begin(),
         reader->filtered_partition_begins().end());
+    out.keys.reserve(n);
+    out.values.reserve(n * impl_->dim());
+    out.slots.resize(slots.size());
+    for (std::vector<float>& slot : out.slots) slot.reserve(n * impl_->dim());
+    if (reader->has_versions()) out.versions.reserve(n);
+    if (reader->has_frequencies()) out.frequencies.reserve(n);
+    EV_RETURN_IF_ERROR(reader->Rows([&](const RowPiece& piece) {
+      Append(piece.keys, &out.keys);
+      Append(piece.columns[0], &out.values);
+      for (size_t s = 0; s < slots.size(); ++s) {
+        Append(piece.columns[1 + s], &out.slots[s]);
+      }
+      Append(piece.versions, &out.versions);
+      Append(piece.frequencies, &out.frequencies);
+      return Status::OK();
+    }));
     *snapshot = std::move(out);
     return Status::OK();
   });

@@ -10,6 +10,7 @@
 #include "tensorflow/core/lib/io/table_builder.h"
 #include "tensorflow/core/lib/io/table_options.h"
 #include "tensorflow/core/lib/strings/strcat.h"
+#include "tensorflow/core/lib/strings/stringprintf.h"
 
 namespace embedding_variable {
 
@@ -35,17 +36,24 @@ Status OfFile(const std::string& file, const Status& status) {
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(const std::string& prefix)
+CheckpointWriter::CheckpointWriter(const std::string& prefix, int num_streams)
     : prefix_(prefix),
-      data_name_(prefix + ".data-00000-of-00001"),
       index_name_(prefix + ".index"),
-      env_(Env::Default()) {}
+      env_(Env::Default()),
+      streams_(num_streams) {
+  for (int i = 0; i < num_streams; ++i) {
+    streams_[i].file_name = tensorflow::strings::Printf(
+        "%s.data-%05d-of-%05d", prefix.c_str(), i, num_streams);
+  }
+}
 
 CheckpointWriter::~CheckpointWriter() {
   if (!opened_ || finished_) return;
-  data_.reset();
   env_->DeleteFile(index_name_).IgnoreError();
-  env_->DeleteFile(data_name_).IgnoreError();
+  for (Stream& stream : streams_) {
+    stream.file.reset();
+    env_->DeleteFile(stream.file_name).IgnoreError();
+  }
 }
 
 Status CheckpointWriter::Note(const Status& status) {
@@ -58,67 +66,81 @@ Status CheckpointWriter::Open() {
   if (!folder.empty()) {
     const Status made = env_->RecursivelyCreateDir(folder);
     if (!made.ok() && made.code() != tensorflow::error::ALREADY_EXISTS) {
-      return Note(OfFile(data_name_, made));
+      return Note(OfFile(streams_[0].file_name, made));
     }
   }
-  const Status status = env_->NewWritableFile(data_name_, &data_);
-  opened_ = status.ok();
-  return Note(OfFile(data_name_, status));
-}
-
-Status CheckpointWriter::EndTensor() {
-  if (current_ == nullptr) return Status::OK();
-  if (offset_ != current_end_) {
-    return tensorflow::errors::Internal("a tensor of ", data_name_, " lacks ",
-                                        current_end_ - offset_,
-                                        " bytes of its ", current_->size());
+  for (Stream& stream : streams_) {
+    const Status status = env_->NewWritableFile(stream.file_name, &stream.file);
+    opened_ |= status.ok();
+    TF_RETURN_IF_ERROR(Note(OfFile(stream.file_name, status)));
   }
-  current_->set_crc32c(tensorflow::crc32c::Mask(checksum_));
-  current_ = nullptr;
   return Status::OK();
 }
 
-Status CheckpointWriter::Begin(const std::string& name,
+Status CheckpointWriter::EndTensor(Stream* stream) {
+  if (stream->current == nullptr) return Status::OK();
+  if (stream->offset != stream->current_end) {
+    return tensorflow::errors::Internal(
+        "a tensor of ", stream->file_name, " lacks ",
+        stream->current_end - stream->offset, " bytes of its ",
+        stream->current->size());
+  }
+  stream->current->set_crc32c(tensorflow::crc32c::Mask(stream->checksum));
+  stream->current = nullptr;
+  return Status::OK();
+}
+
+Status CheckpointWriter::Begin(int number, const std::string& name,
                                tensorflow::DataType dtype,
                                const tensorflow::TensorShape& shape) {
   if (!status_.ok()) return status_;
-  TF_RETURN_IF_ERROR(Note(EndTensor()));
+  Stream* const stream = &streams_[number];
+  TF_RETURN_IF_ERROR(Note(EndTensor(stream)));
   const auto added = entries_.emplace(name, BundleEntryProto());
   if (!added.second) {
     return Note(InvalidArgument("two tensors of the name ", name));
   }
-  current_ = &added.first->second;
-  current_->set_dtype(dtype);
-  shape.AsProto(current_->mutable_shape());
-  current_->set_shard_id(0);
-  current_->set_offset(offset_);
-  current_->set_size(shape.num_elements() * tensorflow::DataTypeSize(dtype));
-  current_end_ = offset_ + current_->size();
-  checksum_ = 0;
+  stream->current = &added.first->second;
+  stream->current->set_dtype(dtype);
+  shape.AsProto(stream->current->mutable_shape());
+  stream->current->set_shard_id(number);
+  stream->current->set_offset(stream->offset);
+  stream->current->set_size(shape.num_elements() *
+                            tensorflow::DataTypeSize(dtype));
+  stream->current_end = stream->offset + stream->current->size();
+  stream->checksum = 0;
   return Status::OK();
 }
 
-Status CheckpointWriter::Append(const void* data, size_t num_bytes) {
+Status CheckpointWriter::Append(int number, const void* data,
+                                size_t num_bytes) {
   if (!status_.ok()) return status_;
-  if (current_ == nullptr || num_bytes > current_end_ - offset_) {
+  Stream* const stream = &streams_[number];
+  if (stream->current == nullptr ||
+      num_bytes > stream->current_end - stream->offset) {
     return Note(tensorflow::errors::Internal(
-        "more bytes than the tensor has for ", data_name_));
+        "more bytes than the tensor has for ", stream->file_name));
   }
   const StringPiece bytes(static_cast<const char*>(data), num_bytes);
-  TF_RETURN_IF_ERROR(Note(OfFile(data_name_, data_->Append(bytes))));
-  checksum_ = tensorflow::crc32c::Extend(checksum_, bytes.data(), bytes.size());
-  offset_ += num_bytes;
+  TF_RETURN_IF_ERROR(
+      Note(OfFile(stream->file_name, stream->file->Append(bytes))));
+  stream->checksum =
+      tensorflow::crc32c::Extend(stream->checksum, bytes.data(), bytes.size());
+  stream->offset += num_bytes;
   return Status::OK();
 }
 
 Status CheckpointWriter::SameAs(const std::string& name,
                                 const std::string& other) {
   if (!status_.ok()) return status_;
-  TF_RETURN_IF_ERROR(Note(EndTensor()));
   const auto found = entries_.find(other);
   if (found == entries_.end()) {
     return Note(InvalidArgument(name, " cannot be the same as ", other,
                                 ", which is not there"));
+  }
+  Stream* const stream = &streams_[found->second.shard_id()];
+  if (stream->current == &found->second) {
+    TF_RETURN_IF_ERROR(Note(EndTensor(stream)));
   }
   if (!entries_.emplace(name, found->second).second) {
     return Note(InvalidArgument("two tensors of the name ", name));
@@ -133,7 +155,7 @@ Status CheckpointWriter::WriteIndex() {
   options.compression = tensorflow::table::kNoCompression;
   tensorflow::table::TableBuilder builder(options, file.get());
   BundleHeaderProto header;
-  header.set_num_shards(1);
+  header.set_num_shards(static_cast<int>(streams_.size()));
   header.set_endianness(BundleHeaderProto::LITTLE);
   header.mutable_version()->set_producer(kBundleVersion);
   // Under the empty name, before all others.
@@ -147,10 +169,14 @@ Status CheckpointWriter::WriteIndex() {
 
 Status CheckpointWriter::Finish() {
   if (!status_.ok()) return status_;
-  TF_RETURN_IF_ERROR(Note(EndTensor()));
-  const Status closed = data_->Close();
-  data_.reset();
-  TF_RETURN_IF_ERROR(Note(OfFile(data_name_, closed)));
+  for (Stream& stream : streams_) {
+    TF_RETURN_IF_ERROR(Note(EndTensor(&stream)));
+  }
+  for (Stream& stream : streams_) {
+    const Status closed = stream.file->Close();
+    stream.file.reset();
+    TF_RETURN_IF_ERROR(Note(OfFile(stream.file_name, closed)));
+  }
   TF_RETURN_IF_ERROR(Note(OfFile(index_name_, WriteIndex())));
   finished_ = true;
   return Status::OK();

@@ -40,16 +40,16 @@ class CheckpointWriterTest : public ::testing::Test {
 };
 
 TEST_F(CheckpointWriterTest, WhatIsWrittenInPiecesIsReadBack) {
-  CheckpointWriter writer(Prefix());
+  CheckpointWriter writer(Prefix(), 1);
   ASSERT_OK(writer.Open());
   const std::vector<tensorflow::int64> keys = {3, -1, 9};
-  ASSERT_OK(writer.Begin("z-keys", DT_INT64, TensorShape({3})));
-  ASSERT_OK(writer.Append(keys.data(), 8));
-  ASSERT_OK(writer.Append(keys.data() + 1, 16));
+  ASSERT_OK(writer.Begin(0, "z-keys", DT_INT64, TensorShape({3})));
+  ASSERT_OK(writer.Append(0, keys.data(), 8));
+  ASSERT_OK(writer.Append(0, keys.data() + 1, 16));
   const std::vector<float> rows = {1, 2, 3, 4};
-  ASSERT_OK(writer.Begin("a-values", DT_FLOAT, TensorShape({2, 2})));
-  ASSERT_OK(writer.Append(rows.data(), 16));
-  ASSERT_OK(writer.Begin("empty", DT_INT64, TensorShape({0})));
+  ASSERT_OK(writer.Begin(0, "a-values", DT_FLOAT, TensorShape({2, 2})));
+  ASSERT_OK(writer.Append(0, rows.data(), 16));
+  ASSERT_OK(writer.Begin(0, "empty", DT_INT64, TensorShape({0})));
   ASSERT_OK(writer.SameAs("a-keys", "z-keys"));
   EXPECT_FALSE(Exists(".index"));
   ASSERT_OK(writer.Finish());
@@ -74,11 +74,52 @@ TEST_F(CheckpointWriterTest, WhatIsWrittenInPiecesIsReadBack) {
   ASSERT_OK(stream->Read(0, nullptr));
 }
 
+TEST_F(CheckpointWriterTest, StreamsAreWrittenSideBySide) {
+  CheckpointWriter writer(Prefix(), 2);
+  ASSERT_OK(writer.Open());
+  const std::vector<tensorflow::int64> keys = {3, -1, 9};
+  const std::vector<float> rows = {1, 2, 3};
+  ASSERT_OK(writer.Begin(0, "before", DT_INT64, TensorShape({1})));
+  ASSERT_OK(writer.Append(0, keys.data(), 8));
+  ASSERT_OK(writer.Begin(0, "keys", DT_INT64, TensorShape({3})));
+  ASSERT_OK(writer.Begin(1, "values", DT_FLOAT, TensorShape({3})));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(writer.Append(0, keys.data() + i, 8));
+    ASSERT_OK(writer.Append(1, rows.data() + i, 4));
+  }
+  ASSERT_OK(writer.Begin(1, "after", DT_FLOAT, TensorShape({0})));
+  ASSERT_OK(writer.SameAs("twin", "values"));
+  ASSERT_OK(writer.Finish());
+  EXPECT_TRUE(Exists(".data-00000-of-00002"));
+  EXPECT_TRUE(Exists(".data-00001-of-00002"));
+
+  std::unique_ptr<CheckpointReader> reader;
+  ASSERT_OK(CheckpointReader::Open(Prefix(), &reader));
+  std::unique_ptr<TensorStream> stream;
+  ASSERT_OK(reader->Open("keys", &stream));
+  std::vector<tensorflow::int64> found_keys(3);
+  ASSERT_OK(stream->Read(24, found_keys.data()));
+  EXPECT_EQ(found_keys, keys);
+  for (const char* name : {"values", "twin"}) {
+    ASSERT_OK(reader->Open(name, &stream));
+    std::vector<float> found(3);
+    ASSERT_OK(stream->Read(12, found.data()));
+    EXPECT_EQ(found, rows);
+  }
+}
+
+TEST_F(CheckpointWriterTest, ATwinOfAnUnfinishedTensor) {
+  CheckpointWriter writer(Prefix(), 1);
+  ASSERT_OK(writer.Open());
+  ASSERT_OK(writer.Begin(0, "x", DT_FLOAT, TensorShape({1})));
+  EXPECT_EQ(writer.SameAs("twin", "x").code(), tensorflow::error::INTERNAL);
+}
+
 TEST_F(CheckpointWriterTest, LeavesNothingUnlessFinished) {
   {
-    CheckpointWriter writer(Prefix());
+    CheckpointWriter writer(Prefix(), 1);
     ASSERT_OK(writer.Open());
-    ASSERT_OK(writer.Begin("x", DT_FLOAT, TensorShape({1})));
+    ASSERT_OK(writer.Begin(0, "x", DT_FLOAT, TensorShape({1})));
     EXPECT_TRUE(Exists(".data-00000-of-00001"));
     // A tensor that is not complete, and no way back from an error.
     EXPECT_EQ(writer.Finish().code(), tensorflow::error::INTERNAL);
@@ -89,17 +130,17 @@ TEST_F(CheckpointWriterTest, LeavesNothingUnlessFinished) {
 }
 
 TEST_F(CheckpointWriterTest, SaysWhatIsWrong) {
-  CheckpointWriter twice(Prefix());
+  CheckpointWriter twice(Prefix(), 1);
   ASSERT_OK(twice.Open());
-  ASSERT_OK(twice.Begin("x", DT_FLOAT, TensorShape({0})));
-  EXPECT_EQ(twice.Begin("x", DT_FLOAT, TensorShape({0})).code(),
+  ASSERT_OK(twice.Begin(0, "x", DT_FLOAT, TensorShape({0})));
+  EXPECT_EQ(twice.Begin(0, "x", DT_FLOAT, TensorShape({0})).code(),
             tensorflow::error::INVALID_ARGUMENT);
-  CheckpointWriter longer(Prefix());
+  CheckpointWriter longer(Prefix(), 1);
   ASSERT_OK(longer.Open());
-  ASSERT_OK(longer.Begin("x", DT_FLOAT, TensorShape({1})));
-  EXPECT_EQ(longer.Append("12345", 5).code(), tensorflow::error::INTERNAL);
+  ASSERT_OK(longer.Begin(0, "x", DT_FLOAT, TensorShape({1})));
+  EXPECT_EQ(longer.Append(0, "12345", 5).code(), tensorflow::error::INTERNAL);
   // A folder where the file should be.
-  CheckpointWriter blocked("/dev/null/model.ckpt");
+  CheckpointWriter blocked("/dev/null/model.ckpt", 1);
   const Status status = blocked.Open();
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.error_message().find("/dev/null/model.ckpt.data-00000"),
@@ -112,11 +153,11 @@ TEST_F(CheckpointWriterTest, SaysThatTheDiskIsFull) {
   ASSERT_OK(Env::Default()->RecursivelyCreateDir(Prefix()));
   const std::string prefix = Prefix() + "/full";
   ASSERT_EQ(0, symlink("/dev/full", (prefix + ".data-00000-of-00001").c_str()));
-  CheckpointWriter writer(prefix);
+  CheckpointWriter writer(prefix, 1);
   ASSERT_OK(writer.Open());
   const std::vector<float> rows(1 << 20);
-  ASSERT_OK(writer.Begin("x", DT_FLOAT, TensorShape({1 << 20})));
-  writer.Append(rows.data(), rows.size() * sizeof(float)).IgnoreError();
+  ASSERT_OK(writer.Begin(0, "x", DT_FLOAT, TensorShape({1 << 20})));
+  writer.Append(0, rows.data(), rows.size() * sizeof(float)).IgnoreError();
   const Status status = writer.Finish();
   EXPECT_EQ(status.code(), tensorflow::error::RESOURCE_EXHAUSTED) << status;
   EXPECT_NE(status.error_message().find("full.data-00000-of-00001"),

@@ -34,9 +34,20 @@ struct Stored {
   bool with_filtered;
 };
 
+// Streams of the checkpoint: everything but what follows goes to the first,
+// keys last.
+constexpr int kMainStream = 0;
+// The value, then slots, then versions and frequencies if they are recorded.
+int RowStream(size_t column) { return static_cast<int>(1 + column); }
+
 // Puts the tensors of one table into a checkpoint.
 class TableSaver {
  public:
+  static int NumStreams(const Stored& stored, const ev::TableOptions& options) {
+    return RowStream(1 + stored.slots.size()) + options.record_version +
+           options.record_frequency;
+  }
+
   TableSaver(const Stored& stored, ev::TableReader* reader, int64_t dim,
              CheckpointWriter* writer)
       : stored_(stored), reader_(reader), dim_(dim), writer_(writer) {}
@@ -48,23 +59,14 @@ class TableSaver {
       return tensorflow::errors::InvalidArgument(
           "a checkpoint holds at most 2^31 - 1 rows of a table, got ", n);
     }
+    // What a filter counts keeps updates waiting: first.
+    TF_RETURN_IF_ERROR(SaveFiltered());
     TF_RETURN_IF_ERROR(SaveDefaults());
-    TF_RETURN_IF_ERROR(SaveKeys("-keys", n, [this](const VisitInt64& visit) {
-      return reader_->Keys(visit);
-    }));
-    TF_RETURN_IF_ERROR(SaveInts(
-        "-versions", reader_->has_versions() ? n : 0,
-        [this](const VisitInt64& visit) { return reader_->Versions(visit); }));
-    TF_RETURN_IF_ERROR(SaveInts("-freqs", reader_->has_frequencies() ? n : 0,
-                                [this](const VisitInt64& visit) {
-                                  return reader_->Frequencies(visit);
-                                }));
     TF_RETURN_IF_ERROR(
         SaveOffsets("-partition_offset", reader_->partition_begins()));
-    TF_RETURN_IF_ERROR(SaveFiltered());
-    TF_RETURN_IF_ERROR(SaveRows(stored_.name, 0));
-    for (size_t s = 0; s < stored_.slots.size(); ++s) {
-      const std::string slot = StrCat(stored_.name, "/", stored_.slots[s].name);
+    TF_RETURN_IF_ERROR(SaveRows(n));
+    for (const ev::SlotSpec& spec : stored_.slots) {
+      const std::string slot = StrCat(stored_.name, "/", spec.name);
       for (const char* column :
            {"-keys", "-versions", "-freqs", "-partition_offset",
             "-keys_filtered", "-versions_filtered", "-freqs_filtered",
@@ -72,7 +74,6 @@ class TableSaver {
         TF_RETURN_IF_ERROR(
             writer_->SameAs(slot + column, stored_.name + column));
       }
-      TF_RETURN_IF_ERROR(SaveRows(slot, static_cast<int>(1 + s)));
     }
     return Status::OK();
   }
@@ -95,50 +96,57 @@ class TableSaver {
   Status SaveDefaults() {
     const std::vector<float>& rows = reader_->default_rows();
     TF_RETURN_IF_ERROR(writer_->Begin(
-        stored_.name + "-default_rows", tensorflow::DT_FLOAT,
+        kMainStream, stored_.name + "-default_rows", tensorflow::DT_FLOAT,
         TensorShape({static_cast<int64_t>(rows.size()) / dim_, dim_})));
-    return writer_->Append(rows.data(), rows.size() * sizeof(float));
+    return writer_->Append(kMainStream, rows.data(),
+                           rows.size() * sizeof(float));
+  }
+
+  Status Begin(int stream, const std::string& name, DataType dtype, int64_t n) {
+    return writer_->Begin(stream, stored_.name + name, dtype, TensorShape({n}));
+  }
+
+  Status AppendInts(int stream, ev::Span<const int64_t> ints) {
+    return writer_->Append(stream, ints.data(), ints.size() * sizeof(int64_t));
+  }
+
+  // In the stored type.
+  Status AppendKeys(ev::Span<const int64_t> keys) {
+    if (stored_.key_dtype == tensorflow::DT_INT64) {
+      return AppendInts(kMainStream, keys);
+    }
+    narrow_.assign(keys.begin(), keys.end());
+    return writer_->Append(kMainStream, narrow_.data(),
+                           narrow_.size() * sizeof(int32_t));
   }
 
   // A column of n integers; nothing is asked for when it has none.
   Status SaveInts(const char* name, int64_t n, const Column& column) {
-    TF_RETURN_IF_ERROR(writer_->Begin(stored_.name + name, tensorflow::DT_INT64,
-                                      TensorShape({n})));
+    TF_RETURN_IF_ERROR(Begin(kMainStream, name, tensorflow::DT_INT64, n));
     if (n == 0) return Status::OK();
     return Result(column([this](ev::Span<const int64_t> piece) {
-      return Written(
-          writer_->Append(piece.data(), piece.size() * sizeof(int64_t)));
-    }));
-  }
-
-  Status SaveKeys(const char* name, int64_t n, const Column& column) {
-    if (stored_.key_dtype == tensorflow::DT_INT64) {
-      return SaveInts(name, n, column);
-    }
-    TF_RETURN_IF_ERROR(writer_->Begin(stored_.name + name, tensorflow::DT_INT32,
-                                      TensorShape({n})));
-    std::vector<int32_t> narrow;
-    return Result(column([&](ev::Span<const int64_t> piece) {
-      narrow.assign(piece.begin(), piece.end());
-      return Written(
-          writer_->Append(narrow.data(), narrow.size() * sizeof(int32_t)));
+      return Written(AppendInts(kMainStream, piece));
     }));
   }
 
   Status SaveOffsets(const char* name, const std::vector<int64_t>& begins) {
     const std::vector<int32_t> narrow(begins.begin(), begins.end());
     TF_RETURN_IF_ERROR(
-        writer_->Begin(stored_.name + name, tensorflow::DT_INT32,
-                       TensorShape({static_cast<int64_t>(narrow.size())})));
-    return writer_->Append(narrow.data(), narrow.size() * sizeof(int32_t));
+        Begin(kMainStream, name, tensorflow::DT_INT32, narrow.size()));
+    return writer_->Append(kMainStream, narrow.data(),
+                           narrow.size() * sizeof(int32_t));
   }
 
   Status SaveFiltered() {
     const int64_t n = stored_.with_filtered ? reader_->num_filtered() : 0;
     TF_RETURN_IF_ERROR(
-        SaveKeys("-keys_filtered", n, [&](const VisitInt64& visit) {
-          return n == 0 ? ev::Status::OK() : reader_->FilteredKeys(visit);
-        }));
+        Begin(kMainStream, "-keys_filtered", stored_.key_dtype, n));
+    if (n > 0) {
+      TF_RETURN_IF_ERROR(
+          Result(reader_->FilteredKeys([this](ev::Span<const int64_t> piece) {
+            return Written(AppendKeys(piece));
+          })));
+    }
     TF_RETURN_IF_ERROR(SaveInts("-versions_filtered",
                                 reader_->has_versions() ? n : 0,
                                 [this](const VisitInt64& visit) {
@@ -153,19 +161,54 @@ class TableSaver {
                              : std::vector<int64_t>(ev::kKeyPartitions + 1));
   }
 
-  Status SaveRows(const std::string& name, int column) {
-    TF_RETURN_IF_ERROR(
-        writer_->Begin(name + "-values", tensorflow::DT_FLOAT,
-                       TensorShape({reader_->num_keys(), dim_})));
-    return Result(reader_->Rows(column, [this](ev::Span<const float> rows) {
-      return Written(writer_->Append(rows.data(), rows.size() * sizeof(float)));
+  // All columns side by side, since rows are read once. Of what is not recorded
+  // there is an empty column.
+  Status SaveRows(int64_t n) {
+    TF_RETURN_IF_ERROR(BeginMeta("-versions", reader_->has_versions(), n));
+    TF_RETURN_IF_ERROR(BeginMeta("-freqs", reader_->has_frequencies(), n));
+    TF_RETURN_IF_ERROR(Begin(kMainStream, "-keys", stored_.key_dtype, n));
+    for (size_t c = 0; c <= stored_.slots.size(); ++c) {
+      const std::string name =
+          c == 0 ? stored_.name
+                 : StrCat(stored_.name, "/", stored_.slots[c - 1].name);
+      TF_RETURN_IF_ERROR(writer_->Begin(RowStream(c), name + "-values",
+                                        tensorflow::DT_FLOAT,
+                                        TensorShape({n, dim_})));
+    }
+    return Result(reader_->Rows([this](const ev::RowPiece& piece) {
+      return Written(AppendRows(piece));
     }));
+  }
+
+  Status AppendRows(const ev::RowPiece& piece) {
+    TF_RETURN_IF_ERROR(AppendKeys(piece.keys));
+    for (size_t c = 0; c < piece.columns.size(); ++c) {
+      const ev::Span<const float> rows = piece.columns[c];
+      TF_RETURN_IF_ERROR(writer_->Append(RowStream(c), rows.data(),
+                                         rows.size() * sizeof(float)));
+    }
+    int stream = RowStream(piece.columns.size());
+    if (reader_->has_versions()) {
+      TF_RETURN_IF_ERROR(AppendInts(stream++, piece.versions));
+    }
+    if (!reader_->has_frequencies()) return Status::OK();
+    return AppendInts(stream, piece.frequencies);
+  }
+
+  Status BeginMeta(const char* name, bool is_recorded, int64_t n) {
+    if (!is_recorded) {
+      return Begin(kMainStream, name, tensorflow::DT_INT64, 0);
+    }
+    return Begin(RowStream(1 + stored_.slots.size()) + num_meta_++, name,
+                 tensorflow::DT_INT64, n);
   }
 
   const Stored& stored_;
   ev::TableReader* const reader_;
   const int64_t dim_;
   CheckpointWriter* const writer_;
+  int num_meta_ = 0;  // columns of it that have begun
+  std::vector<int32_t> narrow_;
 };
 
 class SaveOp : public OpKernel {
@@ -216,7 +259,14 @@ class SaveOp : public OpKernel {
       OP_REQUIRES_OK(context, GetInitialized(context, static_cast<int>(1 + t),
                                              &resources[t]));
     }
-    CheckpointWriter writer(std::string(prefix.flat<tensorflow::tstring>()(0)));
+    int num_streams = 0;
+    for (size_t t = 0; t < stored_.size(); ++t) {
+      num_streams = std::max(
+          num_streams,
+          TableSaver::NumStreams(stored_[t], resources[t]->table()->options()));
+    }
+    CheckpointWriter writer(std::string(prefix.flat<tensorflow::tstring>()(0)),
+                            num_streams);
     OP_REQUIRES_OK(context, writer.Open());
     // One after the other: what one needs besides its table is enough.
     for (size_t t = 0; t < stored_.size(); ++t) {

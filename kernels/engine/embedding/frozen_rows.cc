@@ -1,0 +1,193 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/embedding/frozen_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace ev {
+namespace {
+
+// What a copy costs beside its floats: its entry in a hash map.
+constexpr size_t kBytesBesideCopy = 48;
+constexpr size_t kAllocatedBytes = 256 << 10;
+// Copies made while the reader is kept waiting.
+constexpr size_t kKeptAtOnce = 1024;
+constexpr size_t kMetaFloats = sizeof(RowMeta) / sizeof(float);
+
+}  // namespace
+
+FrozenRows::FrozenRows(const EmbeddingTable::Impl& table,
+                       const std::vector<int>& columns, int64_t kept_bytes)
+    : table_(table),
+      columns_(columns),
+      copy_floats_(row_floats() + kMetaFloats),
+      copies_at_once_(std::max<size_t>(
+          1, kAllocatedBytes / (copy_floats_ * sizeof(float)))),
+      most_copies_(std::max<size_t>(
+          1, kept_bytes / (copy_floats_ * sizeof(float) + kBytesBesideCopy))) {}
+
+Status FrozenRows::status() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return status_;
+}
+
+int FrozenRows::waiting() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return waiting_;
+}
+
+void FrozenRows::CloseLocked(const Status& status) {
+  if (closed_) return;
+  closed_ = true;
+  status_ = status;
+  went_on_.notify_all();
+}
+
+void FrozenRows::Close() {
+  std::lock_guard<std::mutex> lock(mu_);
+  CloseLocked(Status::OK());
+}
+
+void FrozenRows::AddNew(RowHandle handle) {
+  if (marks_.Set(handle, kNew)) return;
+  std::lock_guard<std::mutex> lock(mu_);
+  CloseLocked(ResourceExhausted("out of memory, " + table_.Named()));
+}
+
+void FrozenRows::BeforeChange(Span<const RowHandle> handles) {
+  try {
+    std::vector<RowHandle> left;
+    for (const RowHandle handle : handles) {
+      if (handle < kFirstReservedHandle && marks_.Get(handle) == 0) {
+        left.push_back(handle);
+      }
+    }
+    while (!left.empty()) {
+      // Let go in between, for the reader.
+      std::unique_lock<std::mutex> lock(mu_);
+      if (closed_) return;
+      left.erase(
+          std::remove_if(left.begin(), left.end(),
+                         [this](RowHandle h) { return marks_.Get(h) != 0; }),
+          left.end());
+      const size_t n =
+          std::min({left.size(), kKeptAtOnce, most_copies_ - kept_.size()});
+      if (n > 0) {
+        const Status status =
+            Keep(Span<const RowHandle>(left.data() + left.size() - n, n));
+        if (!status.ok()) CloseLocked(status);
+        left.resize(left.size() - n);
+      } else if (!left.empty()) {
+        ++waiting_;
+        went_on_.wait(lock);
+        --waiting_;
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    std::lock_guard<std::mutex> lock(mu_);
+    CloseLocked(ResourceExhausted("out of memory, " + table_.Named()));
+  }
+}
+
+RowMeta FrozenRows::MetaOf(RowHandle handle) const {
+  const RowMeta* const meta = table_.rows->Meta(handle);
+  return meta == nullptr ? RowMeta{0, 0} : *meta;
+}
+
+Status FrozenRows::CopyColumns(Span<const RowHandle> handles) {
+  const size_t floats = handles.size() * table_.dim();
+  staged_.resize(columns_.size() * floats);
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    EV_RETURN_IF_ERROR(
+        table_.CopyColumn(handles, columns_[c], staged_.data() + c * floats));
+  }
+  return Status::OK();
+}
+
+Status FrozenRows::Keep(Span<const RowHandle> handles) {
+  EV_RETURN_IF_ERROR(CopyColumns(handles));
+  const size_t n = handles.size(), dim = table_.dim();
+  for (size_t i = 0; i < n; ++i) {
+    if (free_.empty()) {
+      const uint32_t first =
+          static_cast<uint32_t>(copies_.size() * copies_at_once_);
+      copies_.emplace_back(new float[copies_at_once_ * copy_floats_]);
+      // Given out from the end of the list.
+      for (size_t k = copies_at_once_; k > 0; --k) {
+        free_.push_back(first + static_cast<uint32_t>(k - 1));
+      }
+    }
+    const uint32_t place = free_.back();
+    kept_.emplace(handles[i], place);
+    free_.pop_back();
+    float* const copy = Copy(place);
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      std::copy_n(staged_.data() + (c * n + i) * dim, dim, copy + c * dim);
+    }
+    const RowMeta meta = MetaOf(handles[i]);
+    std::memcpy(copy + row_floats(), &meta, sizeof(meta));
+    if (!marks_.Set(handles[i], kSafe)) throw std::bad_alloc();
+  }
+  return Status::OK();
+}
+
+Status FrozenRows::ReadLocked(Span<const RowHandle> handles,
+                              Span<float* const> out, RowMeta* metas) {
+  const size_t dim = table_.dim();
+  fresh_.clear();
+  fresh_places_.clear();
+  for (size_t i = 0; i < handles.size(); ++i) {
+    const auto kept = kept_.find(handles[i]);
+    if (kept == kept_.end()) {
+      fresh_.push_back(handles[i]);
+      fresh_places_.push_back(i);
+      continue;
+    }
+    const float* const copy = Copy(kept->second);
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      std::copy_n(copy + c * dim, dim, out[c] + i * dim);
+    }
+    std::memcpy(&metas[i], copy + row_floats(), sizeof(RowMeta));
+    free_.push_back(kept->second);
+    kept_.erase(kept);
+  }
+  if (fresh_.size() == handles.size()) {
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      EV_RETURN_IF_ERROR(table_.CopyColumn(handles, columns_[c], out[c]));
+    }
+  } else {
+    EV_RETURN_IF_ERROR(CopyColumns(fresh_));
+    const size_t n = fresh_.size();
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      for (size_t k = 0; k < n; ++k) {
+        std::copy_n(staged_.data() + (c * n + k) * dim, dim,
+                    out[c] + fresh_places_[k] * dim);
+      }
+    }
+  }
+  for (size_t k = 0; k < fresh_.size(); ++k) {
+    metas[fresh_places_[k]] = MetaOf(fresh_[k]);
+    if (!marks_.Set(fresh_[k], kSafe)) throw std::bad_alloc();
+  }
+  return Status::OK();
+}
+
+Status FrozenRows::Read(Span<const RowHandle> handles, Span<float* const> out,
+                        RowMeta* metas) {
+  std::lock_guard<std::mutex> lock(mu_);
+  EV_RETURN_IF_ERROR(status_);
+  Status status;
+  try {
+    status = ReadLocked(handles, out, metas);
+  } catch (const std::bad_alloc&) {
+    status = ResourceExhausted("out of memory, " + table_.Named());
+  }
+  if (!status.ok()) CloseLocked(status);
+  if (waiting_ > 0) went_on_.notify_all();
+  return status;
+}
+
+}  // namespace ev
