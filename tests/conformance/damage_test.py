@@ -20,7 +20,10 @@ class DamageTest(absltest.TestCase):
     golden.make_ours(self._whole)
     self._path = os.path.join(self._folder, "model.ckpt")
     self._index = self._path + ".index"
-    self._data = self._path + ".data-00000-of-00001"
+    self._suffixes = sorted(
+        f[len("whole"):] for f in os.listdir(self._folder) if f.startswith("whole."))
+    self._datas = [self._path + s for s in self._suffixes if s.startswith(".data-")]
+    self._data = self._datas[0]  # The keys', and what is not rows.
     graph = tf.Graph()
     with graph.as_default():
       table, = golden.tables(golden.variable())
@@ -37,7 +40,7 @@ class DamageTest(absltest.TestCase):
     return [c.tolist() for c in self._session.run(self._export)]
 
   def _mend(self):
-    for suffix in (".index", ".data-00000-of-00001"):
+    for suffix in self._suffixes:
       shutil.copyfile(self._whole + suffix, self._path + suffix)
 
   def _is_noticed(self, damaged):
@@ -76,13 +79,17 @@ class DamageTest(absltest.TestCase):
     self.assertGreater(self._flip_all(self._index, 3), .8)
 
   def test_flipped_bits_of_the_data(self):
-    # The offsets of the buckets are for other readers: 8 of 10 KB.
-    self.assertGreater(self._flip_all(self._data, 11), .1)
+    # The offsets of the buckets are for other readers: nearly all of this file.
+    self.assertGreater(self._flip_all(self._data, 11), .02)
+    # In the others each bit is of a row, its version or frequency.
+    self.assertLen(self._datas, 1 + 1 + len(golden.SLOTS) + 2)
+    for path in self._datas[1:]:
+      self.assertEqual(self._flip_all(path, 11), 1)
     self._mend()
-    # Where the keys are, and what follows them.
+    # The first key, the second, the end of the last.
     with open(self._data, "rb") as f:
       keys = f.read().index(golden.KEYS[5:6].tobytes() + golden.KEYS[9:10].tobytes())
-    for place in (keys, keys + 8 * len(golden.KEYS) - 1, keys + 8 * len(golden.KEYS)):
+    for place in (keys - 8, keys, keys + 8 * len(golden.KEYS) - 9):
       with open(self._data, "r+b") as f:
         f.seek(place)
         byte = f.read(1)[0]
@@ -92,7 +99,7 @@ class DamageTest(absltest.TestCase):
       self._mend()
 
   def test_files_that_end_early(self):
-    for path in (self._index, self._data):
+    for path in [self._index] + self._datas:
       size = os.path.getsize(path)
       for length in (0, 1, 20, size // 2, size - 50, size - 1):
         os.truncate(path, length)
@@ -100,8 +107,10 @@ class DamageTest(absltest.TestCase):
         self._mend()
 
   def test_files_that_are_not_there(self):
-    os.remove(self._data)
-    self.assertTrue(self._is_noticed(self._data))
+    for data in self._datas:
+      os.remove(data)
+      self.assertTrue(self._is_noticed(data))
+      self._mend()
     os.remove(self._index)
     self.assertTrue(self._is_noticed(self._path))
 

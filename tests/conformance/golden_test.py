@@ -11,6 +11,8 @@ import tensorflow as tf
 
 import golden
 
+# Of before tables were written side by side: one data file.
+_IN_ONE_FILE = ("ours_in_one_file", "partitioned_in_one_file")
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
 
 
@@ -20,7 +22,7 @@ def _path(name):
 
 class GoldenTest(parameterized.TestCase):
 
-  @parameterized.product(name=tuple(golden.MAKERS), parts=(None, 1, 2, 3, 7))
+  @parameterized.product(name=tuple(golden.MAKERS) + _IN_ONE_FILE, parts=(None, 1, 2, 3, 7))
   def test_loads(self, name, parts):
     path = os.path.join(self.create_tempdir().full_path, "again")
     with tf.Graph().as_default(), tf.Session() as session:

@@ -1,0 +1,111 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a save costs a loop that trains the same table, and the loop a save.
+
+  bazel run //benchmarks:save_while_training
+
+One table with Adagrad, steps of Zipf-distributed ids on one thread, `Saver.save` on
+another. Prints one line per round.
+"""
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+
+from absl import app
+from absl import flags
+import numpy as np
+import tensorflow as tf
+
+import embedding_variable  # pylint: disable=unused-import
+
+FLAGS = flags.FLAGS
+
+flags.DEFINE_integer("rows", 3000000, "Rows of the table.")
+flags.DEFINE_integer("dim", 32, "Floats per row.")
+flags.DEFINE_integer("batch", 8192, "Ids per step.")
+flags.DEFINE_float("zipf", 1.05, "Exponent of the ids' distribution.")
+flags.DEFINE_integer("rounds", 5, "Saves alone, and as many while the table is trained.")
+flags.DEFINE_string("directory", None, "Where to save; by default a temporary folder.")
+
+
+class _Model(object):
+  """A table of `rows` rows, and batches of ids."""
+
+  def __init__(self):
+    variable = tf.get_embedding_variable("v", FLAGS.dim)
+    self._ids = tf.placeholder(tf.int64, [None])
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(variable, self._ids))
+    self._train = tf.train.AdagradOptimizer(.1).minimize(loss)
+    self.saver = tf.train.Saver(max_to_keep=1)
+    self.session = tf.Session()
+    self.session.run(tf.global_variables_initializer())
+    for i in range(0, FLAGS.rows, 100000):
+      self.step(np.arange(i, min(i + 100000, FLAGS.rows)))
+    random = np.random.RandomState(1)
+    weights = np.arange(1, FLAGS.rows + 1, dtype=np.float64)**-FLAGS.zipf
+    cumulated = np.cumsum(weights) / np.sum(weights)
+    places = random.permutation(FLAGS.rows)
+    # The last place may be beyond the end by rounding.
+    self._batches = [
+        places[np.minimum(np.searchsorted(cumulated, random.rand(FLAGS.batch)),
+                          FLAGS.rows - 1)] for _ in range(100)
+    ]
+
+  def step(self, ids):
+    self.session.run(self._train, {self._ids: ids})
+
+  def train_until(self, stop):
+    """Returns the moments at which steps ended."""
+    ends = [time.time()]
+    while not stop():
+      self.step(self._batches[len(ends) % len(self._batches)])
+      ends.append(time.time())
+    return ends
+
+
+def _save(model, folder):
+  """Returns the moments of begin and end."""
+  begin = time.time()
+  model.saver.save(model.session, os.path.join(folder, "model.ckpt"),
+                   write_meta_graph=False)
+  return begin, time.time()
+
+
+def _round(model, folder):
+  """Returns what one save while the table is trained costs."""
+  ended = threading.Event()
+  ends = []
+  thread = threading.Thread(target=lambda: ends.extend(model.train_until(ended.is_set)))
+  thread.start()
+  time.sleep(1)
+  begin, end = _save(model, folder)
+  ended.set()
+  thread.join()
+  ends = np.array(ends)
+  before = ends[ends <= begin]
+  # A step that waits for the save ends with it.
+  within = ends[(ends > begin) & (ends <= end)]
+  longest = np.max(np.diff(ends[len(before) - 1:]))
+  return end - begin, (len(before) - 1) / (before[-1] - before[0]), len(within), longest
+
+
+def main(_):
+  folder = FLAGS.directory or tempfile.mkdtemp()
+  model = _Model()
+  print("load %.1f" % os.getloadavg()[0])
+  for _ in range(FLAGS.rounds):
+    begin, end = _save(model, folder)
+    print("save alone %.2f s" % (end - begin), flush=True)
+  for _ in range(FLAGS.rounds):
+    seconds, rate, steps, longest = _round(model, folder)
+    print("save %.2f s, %.1f steps/s before, %d steps meanwhile (%.1f/s), longest %.3f s" %
+          (seconds, rate, steps, steps / seconds, longest), flush=True)
+  if FLAGS.directory is None:
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+  app.run(main)
