@@ -5,6 +5,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 from absl.testing import absltest
 import tensorflow as tf
@@ -46,14 +47,33 @@ def _main(task, path):
   stats, size = variable.stats(), variable.total_count()
   # One thread: what each of several keeps for itself is no matter of the table.
   config = tf.ConfigProto(intra_op_parallelism_threads=1,
-                          inter_op_parallelism_threads=1)
+                          inter_op_parallelism_threads=2 if task == "train" else 1)
   with tf.Session(config=config) as session:
     session.run(init)
     session.run(train, {first: 0})
-    if task == "save":
+    if task != "restore":
       for i in range(0, _ROWS, _BATCH):
         session.run(train, {first: i})
-      peak = _peak_of(lambda: saver.save(session, path))
+      ended = threading.Event()
+
+      def train_all():
+        """Changes row after row, for as long as the table is saved."""
+        i = 0
+        while not ended.is_set():
+          session.run(train, {first: i})
+          i = (i + _BATCH) % _ROWS
+
+      threads = [threading.Thread(target=train_all)] if task == "train" else []
+
+      def save():
+        for thread in threads:
+          thread.start()
+        saver.save(session, path)
+        ended.set()
+        for thread in threads:
+          thread.join()
+
+      peak = _peak_of(save)
     else:
       # From an empty table, whose memory is given back.
       session.run(init)
@@ -83,12 +103,14 @@ class SaveMemoryTest(absltest.TestCase):
     table, peak = self._run("save", path)
     self.assertGreater(table, _ROWS * _DIM * 8 / _MIB)
     self.assertLess(peak, _LIMIT_MIB)
+    _, peak = self._run("train", path)
+    self.assertLess(peak, _LIMIT_MIB)
     _, peak = self._run("restore", path)
     self.assertLess(peak, _LIMIT_MIB)
 
 
 if __name__ == "__main__":
-  if len(sys.argv) == 3 and sys.argv[1] in ("save", "restore"):
+  if len(sys.argv) == 3 and sys.argv[1] in ("save", "train", "restore"):
     _main(*sys.argv[1:])
   else:
     absltest.main()

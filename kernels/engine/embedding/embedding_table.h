@@ -9,8 +9,9 @@
 // gate (table_gate.h) orders them: lookups, updates, inserts and counters run
 // at once; Initialize, EnsureSlots that changes something, Erase, Clear and
 // Import are alone. Export, and a TableReader (table_reader.h) for as long as
-// it lives, keep updates and inserts out while lookups go on: what they give is
-// one frozen snapshot of keys, values, slots and meta. A call on several tables
+// it lives, give one frozen snapshot of keys, values, slots and meta while all
+// but who is alone goes on; a delta keeps updates and inserts out. A call on
+// several tables
 // enters their gates in one global order. Two updates of the same row at once
 // each apply whole, in some order; a reader may see a row between the writes of
 // two elements, never between two bytes of one element.
@@ -241,7 +242,7 @@ class EmbeddingTable {
   // failed half-way nobody takes what is there for whole.
   void Uninitialize();
 
-  // NotFound: no such slot. The table is frozen for as long as the copy takes.
+  // NotFound: no such slot. Of one moment; updates go on meanwhile.
   Status Export(Span<const std::string> slots, TableSnapshot* snapshot) const;
 
   // Inserts or overwrites; of a key that comes twice the last counts. Slots

@@ -140,7 +140,8 @@ Status FrozenRows::ReadLocked(Span<const RowHandle> handles,
   fresh_.clear();
   fresh_places_.clear();
   for (size_t i = 0; i < handles.size(); ++i) {
-    const auto kept = kept_.find(handles[i]);
+    const auto kept =
+        marks_.Has(handles[i], kSafe) ? kept_.find(handles[i]) : kept_.end();
     if (kept == kept_.end()) {
       fresh_.push_back(handles[i]);
       fresh_places_.push_back(i);

@@ -30,7 +30,7 @@ REGISTER_OP("EvSave")
     .Doc(R"doc(
 Writes a stock V2 checkpoint that holds these tables and nothing else, piece by piece.
 
-Each table is frozen while it is written: lookups go on, updates wait. For a table
+Each table is written as it was at one moment, while lookups and updates go on. For a table
 stored as v the tensors are v-default_rows, v-keys, v-values, v-versions, v-freqs,
 v-partition_offset, v-keys_filtered, v-versions_filtered, v-freqs_filtered,
 v-partition_filter_offset, and for each slot v/<slot>-values and the others again,

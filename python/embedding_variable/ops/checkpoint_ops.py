@@ -166,8 +166,8 @@ def save_tables(prefix, tables, with_filtered=True, name=None):
   """Returns the op that writes a stock V2 checkpoint with tables and nothing else.
 
   Writes piece by piece, so that it needs little memory beyond the tables. Each is
-  frozen while it is written: lookups go on, updates wait. An op that fails leaves no
-  checkpoint of that prefix.
+  written as it was at one moment, while lookups and updates go on; whatever removes rows
+  waits. An op that fails leaves no checkpoint of that prefix.
 
   Args:
     prefix: string scalar, the checkpoint's prefix.
