@@ -8,6 +8,7 @@
 
 #include "addons/sparse_operation_kit/exchange/admission.h"
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
 
@@ -74,8 +75,9 @@ class AdmitOp : public OpKernel {
   std::vector<float> ratios_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("SokAdmit").Device(tensorflow::DEVICE_CPU),
-                        AdmitOp);
+const embedding_variable::RegisterKernel<AdmitOp> kAdmit(
+    "SokAdmit",
+    {"resources", "message", "splits", "seed", "flags", "flag_splits"});
 
 }  // namespace
 }  // namespace sparse_operation_kit

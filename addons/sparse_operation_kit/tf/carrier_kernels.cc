@@ -11,6 +11,7 @@
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -182,14 +183,14 @@ class StopCarrierOp : public OpKernel {
   std::string why_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("SokCarry").Device(tensorflow::DEVICE_CPU),
-                        CarryOp);
-REGISTER_KERNEL_BUILDER(Name("SokCarrierId").Device(tensorflow::DEVICE_CPU),
-                        CarrierIdOp);
-REGISTER_KERNEL_BUILDER(Name("SokStartCarrier").Device(tensorflow::DEVICE_CPU),
-                        StartCarrierOp);
-REGISTER_KERNEL_BUILDER(Name("SokStopCarrier").Device(tensorflow::DEVICE_CPU),
-                        StopCarrierOp);
+const embedding_variable::RegisterKernel<CarryOp> kCarry(
+    "SokCarry", {"values", "splits", "received", "received_splits"});
+const embedding_variable::RegisterKernel<CarrierIdOp> kCarrierId("SokCarrierId",
+                                                                 {"id"});
+const embedding_variable::RegisterKernel<StartCarrierOp> kStartCarrier(
+    "SokStartCarrier", {"id"});
+const embedding_variable::RegisterKernel<StopCarrierOp> kStopCarrier(
+    "SokStopCarrier", {});
 
 }  // namespace
 }  // namespace sparse_operation_kit

@@ -10,6 +10,7 @@
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 
@@ -173,11 +174,13 @@ class PoolWeightGradOp : public OpKernel {
   int table_ = 0;
 };
 
-REGISTER_KERNEL_BUILDER(Name("SokPool").Device(tensorflow::DEVICE_CPU), PoolOp);
-REGISTER_KERNEL_BUILDER(Name("SokPoolGrad").Device(tensorflow::DEVICE_CPU),
-                        PoolGradOp);
-REGISTER_KERNEL_BUILDER(
-    Name("SokPoolWeightGrad").Device(tensorflow::DEVICE_CPU), PoolWeightGradOp);
+const embedding_variable::RegisterKernel<PoolOp> kPool(
+    "SokPool", {"resources", "weights", "plan", "rows", "served", "message",
+                "splits", "outputs"});
+const embedding_variable::RegisterKernel<PoolGradOp> kPoolGrad(
+    "SokPoolGrad", {"plan", "grads", "message", "splits"});
+const embedding_variable::RegisterKernel<PoolWeightGradOp> kPoolWeightGrad(
+    "SokPoolWeightGrad", {"plan", "rows", "grad", "output", "weight_grad"});
 
 }  // namespace
 }  // namespace sparse_operation_kit

@@ -12,6 +12,7 @@
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 
@@ -171,8 +172,9 @@ class RouteOp : public OpKernel {
   std::vector<sok::Placement> placements_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("SokRoute").Device(tensorflow::DEVICE_CPU),
-                        RouteOp);
+const embedding_variable::RegisterKernel<RouteOp> kRoute(
+    "SokRoute",
+    {"ids", "rows", "batch_sizes", "weights", "message", "splits", "plan"});
 
 }  // namespace
 }  // namespace sparse_operation_kit

@@ -14,6 +14,7 @@
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
@@ -151,10 +152,12 @@ class ServeGradOp : public OpKernel {
   std::vector<int32> tables_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("SokServe").Device(tensorflow::DEVICE_CPU),
-                        ServeOp);
-REGISTER_KERNEL_BUILDER(Name("SokServeGrad").Device(tensorflow::DEVICE_CPU),
-                        ServeGradOp);
+const embedding_variable::RegisterKernel<ServeOp> kServe(
+    "SokServe",
+    {"resources", "message", "splits", "rows", "row_splits", "plan"});
+const embedding_variable::RegisterKernel<ServeGradOp> kServeGrad(
+    "SokServeGrad", {"plan", "message", "splits", "gradients", "route", "keys",
+                     "unique_grads"});
 
 }  // namespace
 }  // namespace sparse_operation_kit

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "addons/sparse_operation_kit/exchange/wait_registry.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace sparse_operation_kit {
@@ -28,8 +29,8 @@ class LongestWaitOp : public tensorflow::OpKernel {
   }
 };
 
-REGISTER_KERNEL_BUILDER(Name("SokLongestWait").Device(tensorflow::DEVICE_CPU),
-                        LongestWaitOp);
+const embedding_variable::RegisterKernel<LongestWaitOp> kLongestWait(
+    "SokLongestWait", {"seconds", "what"});
 
 }  // namespace
 }  // namespace sparse_operation_kit

@@ -29,6 +29,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -49,6 +50,9 @@ struct DevicePooling {
   // keys, the samples those that it was started with.
   const DeviceDistinct* distinct = nullptr;
   Combiner combiner = Combiner::kSum;
+  // Not null: where takes_device_tensors only, the output is in the device's
+  // memory.
+  const DeviceStream* stream = nullptr;
 };
 
 // One table's update by the gradients of its pooled samples: row i's gradient
@@ -70,6 +74,9 @@ struct DevicePooledUpdate {
                                    // weights only
   int64_t num_samples = 0;         // B
   const float* grads = nullptr;    // [B, dim]
+  // Not null: where takes_device_tensors only, the gradients are in the
+  // device's memory, and are read by the end of the work.
+  const DeviceStream* stream = nullptr;
 };
 
 inline RowHandle AbsentAs(int64_t default_row) {
@@ -139,6 +146,9 @@ class DeviceRows {
   // Whether StartPool and StartPooledUpdate are to be called; otherwise rows
   // are read and pooled, and gradients summed, by who reads and has them.
   virtual bool pools() const { return true; }
+  // Whether both take tensors in the device's memory (base/device_stream.h).
+  // InvalidArgument, then, when they are in that of another device.
+  virtual bool takes_device_tensors() const { return false; }
   // From how many ids on StartDistinct is to be called.
   virtual int64_t min_ids_to_deduplicate() const {
     return std::numeric_limits<int64_t>::max();

@@ -172,6 +172,11 @@ RowStorage EmbeddingTable::storage(std::string* why) const {
                                                      : impl_->options.storage;
 }
 
+bool EmbeddingTable::takes_device_tensors() const {
+  SharedGate shared(&impl_->gate);
+  return impl_->on_device() && impl_->device->takes_device_tensors();
+}
+
 int64_t EmbeddingTable::size() const {
   SharedGate shared(&impl_->gate);
   return impl_->index.size();

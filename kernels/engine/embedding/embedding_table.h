@@ -162,6 +162,10 @@ class EmbeddingTable {
   // Where the rows are since Initialize: anything but kAuto. 'why' (null: not
   // wanted): what kept those of a table with kAuto out of a GPU, else empty.
   RowStorage storage(std::string* why = nullptr) const;
+  // Whether lookups without weights put their output into memory of the device
+  // that has the rows, and updates read gradients there (base/device_stream.h).
+  // As Initialize found it.
+  bool takes_device_tensors() const;
 
   const TableOptions& options() const;
   int64_t size() const;  // keys; 0 before Initialize
@@ -182,6 +186,12 @@ class EmbeddingTable {
   // out[i] = value of keys[i], or its default row when absent. Inserts nothing.
   // out: [N, dim]. Any duplicates.
   Status Gather(Span<const int64_t> keys, float* out, Parallel* parallel) const;
+
+  // The same into the memory of the device that has the rows, which takes such
+  // tensors (FailedPrecondition otherwise). Fewer than 2^31 keys. Written when
+  // it returns.
+  Status GatherOnDevice(Span<const int64_t> keys, const DeviceStream& stream,
+                        float* out, Parallel* parallel) const;
 
   // frequency 0 and version -1 for a key that is absent or when not recorded.
   // Of a key that the filter keeps out, what the filter counted.

@@ -56,7 +56,11 @@ Status CheckInput(const PooledInput& in) {
   if (in.num_ids > 0 && in.row_splits == nullptr && in.coo_indices == nullptr) {
     return Bad(table, "ids came without row splits and without indices");
   }
-  return Status::OK();
+  if (in.stream == nullptr) return Status::OK();
+  if (in.weights != nullptr) {
+    return Bad(table, "a weighted lookup cannot put its output on a device");
+  }
+  return table.CheckTakesDeviceTensors("the output");
 }
 
 // Whether the samples are pooled where the rows are. With weights their
@@ -146,8 +150,8 @@ Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end,
 }
 
 // Begins to pool all samples where the rows are, which are found.
-Status StartPool(const PlannedTable& planned, float* output,
-                 std::unique_ptr<DeviceWork>* work) {
+Status StartPool(const PlannedTable& planned, const DeviceStream* stream,
+                 float* output, std::unique_ptr<DeviceWork>* work) {
   const EmbeddingTable::Impl& table = *planned.table->impl();
   DevicePooling pooling;
   pooling.rows = Span<const RowHandle>(planned.on_device, planned.num_unique);
@@ -158,6 +162,7 @@ Status StartPool(const PlannedTable& planned, float* output,
         Span<const int32_t>(planned.offsets, planned.batch_size + 1);
   }
   pooling.combiner = planned.combiner;
+  pooling.stream = stream;
   return table.Named(table.device->StartPool(pooling, output, work));
 }
 
@@ -246,7 +251,8 @@ Status PooledForward(Span<const PooledInput> inputs,
           EV_RETURN_IF_ERROR(
               FetchRows(planned, 0, planned->num_unique, &holds));
           if (PoolsOnDevice(*planned)) {
-            EV_RETURN_IF_ERROR(StartPool(*planned, outputs[t], &works[t]));
+            EV_RETURN_IF_ERROR(
+                StartPool(*planned, inputs[t].stream, outputs[t], &works[t]));
           }
           Pool(planned, 0, planned->batch_size, outputs[t]);
           return Status::OK();
@@ -267,7 +273,8 @@ Status PooledForward(Span<const PooledInput> inputs,
       ReserveCopies(planned);
       if (on_device) {
         if (planned->num_unique == 0) {
-          EV_RETURN_IF_ERROR(StartPool(*planned, outputs[t], &works[t]));
+          EV_RETURN_IF_ERROR(
+              StartPool(*planned, inputs[t].stream, outputs[t], &works[t]));
         }
       } else if (impls[t]->on_device()) {
         fetch.Add(t, planned->num_unique,
@@ -289,7 +296,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       const bool is_last =
           to_find[t].fetch_sub(found, std::memory_order_acq_rel) == found;
       if (!is_last || !PoolsOnDevice(*planned)) return Status::OK();
-      return StartPool(*planned, outputs[t], &works[t]);
+      return StartPool(*planned, inputs[t].stream, outputs[t], &works[t]);
     }));
     EV_RETURN_IF_ERROR(RunPieces(parallel, fetch, [&](const Piece& piece) {
       return FetchRows(made->mutable_planned(piece.item), piece.begin,

@@ -16,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -38,6 +39,9 @@ struct PooledInput {
   const int64_t* row_splits = nullptr;
   const int64_t* coo_indices = nullptr;  // columns are ignored
   const float* weights = nullptr;        // N, or null: all ones
+  // Not null: the output is in the memory of the device that has the rows. Of
+  // tables that take device tensors (embedding_table.h), without weights.
+  const DeviceStream* stream = nullptr;
 };
 
 // outputs[t]: [B_t, dim_t], overwritten. A sample without ids gives zeros. sum:
@@ -46,8 +50,10 @@ struct PooledInput {
 // come several times. owners: the tables again, which the plan then keeps
 // alive, or empty. InvalidArgument, with the table's name: unsorted indices, a
 // sample out of range, bad splits, sizes that do not fit; FailedPrecondition: a
-// table is not initialized; ResourceExhausted: no memory for the plan. After an
-// error the outputs hold nothing of use and *plan is as it was.
+// table is not initialized, or has no device for an output that is on one;
+// ResourceExhausted: no memory for the plan. After an error the outputs hold
+// nothing of use and *plan is as it was. Outputs are written when it returns,
+// those on a device too.
 Status PooledForward(Span<const PooledInput> inputs,
                      const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
                      Span<float* const> outputs, Parallel* parallel,

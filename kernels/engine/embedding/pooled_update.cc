@@ -37,6 +37,7 @@ Status Start(const std::string& rule, Span<const float> hyper,
   }
   to_do.num_samples = planned.batch_size;
   to_do.grads = update.grads;
+  to_do.stream = update.stream;
   if (planned.has_weights) {
     to_do.weights = grouped->weights;
   } else if (FactorsOf(planned) != nullptr) {

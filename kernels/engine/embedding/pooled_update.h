@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
@@ -26,8 +27,9 @@ struct PooledUpdate {
   const PlannedTable* planned = nullptr;
   const RowHandle* handles = nullptr;  // [U], known or kept out
   Span<const int> slot_columns;
-  const float* grads = nullptr;  // [B, dim]
-  bool is_solo = false;          // the table has no other updater
+  const float* grads = nullptr;          // [B, dim]
+  const DeviceStream* stream = nullptr;  // not null: they are on the device
+  bool is_solo = false;                  // the table has no other updater
 };
 
 // Groups the occurrences of all tables and has their devices update the rows.

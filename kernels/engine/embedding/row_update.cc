@@ -62,6 +62,7 @@ struct Update {
   const float* grads = nullptr;
   // Instead, where the rows are on a device.
   const float* pooled_grads = nullptr;
+  const DeviceStream* stream = nullptr;
   // After step 2; kNoRow: the filter keeps the key out.
   const RowHandle* handles = nullptr;
   bool handles_known = false;  // handles of keys that have a row are there
@@ -98,6 +99,10 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
       (in.keys.data() == nullptr ||
        (in.grads == nullptr) == (in.pooled_grads == nullptr))) {
     return InvalidArgument("keys came without gradients, " + table.Named());
+  }
+  if (in.stream != nullptr && in.pooled_grads == nullptr && !in.keys.empty()) {
+    return InvalidArgument("gradients on a device are not those of samples, " +
+                           table.Named());
   }
   if (in.plan == nullptr) return Status::OK();
   if (in.plan_table < 0 || in.plan_table >= in.plan->num_tables() ||
@@ -167,9 +172,11 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
 // Whether the gradients of the samples go to a device as they are: with fewer
 // than half as many rows as samples their sums are so much shorter that forming
 // them here costs less than the link. Unless a device has the occurrences and
-// they are many: then what it costs grows with them.
+// they are many: then what it costs grows with them. Gradients that are there
+// stay there.
 bool SumsOnDevice(const EmbeddingTable::Impl& table,
-                  const PlannedTable& planned) {
+                  const PlannedTable& planned, const DeviceStream* stream) {
+  if (stream != nullptr) return true;
   return table.on_device() && table.device->pools() &&
          (2 * planned.num_unique >= planned.batch_size ||
           (planned.distinct != nullptr &&
@@ -211,7 +218,11 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
   for (size_t i = 0; i < inputs.size(); ++i) {
     Update& update = (*updates)[i];
     if (inputs[i].pooled_grads == nullptr || inputs[i].keys.empty()) continue;
-    if (SumsOnDevice(*update.table, *update.planned)) {
+    if (inputs[i].stream != nullptr) {
+      EV_RETURN_IF_ERROR(update.table->CheckTakesDeviceTensors("the gradient"));
+    }
+    if (SumsOnDevice(*update.table, *update.planned, inputs[i].stream)) {
+      update.stream = inputs[i].stream;
       update.pooled_grads = inputs[i].pooled_grads;
       continue;
     }
@@ -224,7 +235,7 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
       const int t = inputs[j].plan_table;
       Update& other = (*updates)[j];
       if (inputs[j].plan != &plan || inputs[j].pooled_grads == nullptr ||
-          SumsOnDevice(*other.table, *other.planned) ||
+          SumsOnDevice(*other.table, *other.planned, inputs[j].stream) ||
           other.grads != nullptr || sums[t] != nullptr) {
         continue;
       }
@@ -414,6 +425,7 @@ PooledUpdate PooledUpdateOf(const Update& update) {
   pooled.handles = update.handles;
   pooled.slot_columns = update.slot_columns;
   pooled.grads = update.pooled_grads;
+  pooled.stream = update.stream;
   pooled.is_solo = update.solo;
   return pooled;
 }

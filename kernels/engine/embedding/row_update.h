@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -29,6 +30,9 @@ struct UpdateInput {
   // [B, dim]. What PooledBackward makes of it is applied; where the rows are on
   // a device and not far fewer than the samples, it is made there.
   const float* pooled_grads = nullptr;
+  // Not null, with pooled_grads: these are in the memory of the device that has
+  // the rows. Of tables that take device tensors (embedding_table.h).
+  const DeviceStream* stream = nullptr;
   // Without a plan: how often each of keys occurred, M; null: once.
   const int64_t* counts = nullptr;
 };
@@ -45,9 +49,9 @@ struct UpdateInput {
 // Thread-safe; see embedding_table.h for updates of one row by several calls.
 // InvalidArgument: unknown rule, wrong hyperparameters, a wrong number of
 // slots, keys that are not the plan's; FailedPrecondition: a table is not
-// initialized; then nothing has changed. ResourceExhausted: no row has been
-// updated, but some keys may have been inserted with their default row, or
-// counted.
+// initialized, or has no device for gradients that are on one; then nothing has
+// changed. ResourceExhausted: no row has been updated, but some keys may have
+// been inserted with their default row, or counted.
 Status ApplyRule(const std::string& rule, Span<const float> hyper,
                  Span<const UpdateInput> inputs,
                  Span<const std::vector<SlotSpec>> slots, int64_t step,

@@ -53,6 +53,8 @@ class EmbeddingTable::Impl : public RowSource {
   // handles and keeps the meta, but rows->Row() is nothing to be used, and
   // FindRows gives null for a key that is there: CopyFromDevice gets its value.
   bool on_device() const { return device != nullptr; }
+  // FailedPrecondition unless rows are on a device that takes such tensors.
+  Status CheckTakesDeviceTensors(const char* what) const;
   const float* DefaultRow(int64_t key) const {
     return defaults.data() + FloorMod(key, num_defaults) * dim();
   }

@@ -4,12 +4,67 @@
 // What a table does otherwise when its rows are on a device.
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
 #include <vector>
 
+#include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/embedding/tasks.h"
 #include "kernels/engine/policy/eviction.h"
 
 namespace ev {
+namespace {
+
+constexpr int64_t kKeysPerTask = 2048;
+
+}  // namespace
+
+Status EmbeddingTable::Impl::CheckTakesDeviceTensors(const char* what) const {
+  if (on_device() && device->takes_device_tensors()) return Status::OK();
+  return FailedPrecondition(std::string(what) +
+                            " is in a device's memory, and the rows are not, " +
+                            Named());
+}
+
+Status EmbeddingTable::GatherOnDevice(Span<const int64_t> keys,
+                                      const DeviceStream& stream, float* out,
+                                      Parallel* parallel) const {
+  return NoThrow(*impl_, [&] {
+    const SharedGate shared(&impl_->gate);
+    EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    EV_RETURN_IF_ERROR(impl_->CheckTakesDeviceTensors("the output"));
+    const int64_t n = keys.size();
+    if (n >= std::numeric_limits<int32_t>::max()) {
+      return InvalidArgument("fewer than 2^31 keys are read at once, got " +
+                             std::to_string(n) + ", " + impl_->Named());
+    }
+    // Each key is a sample of one id, so its sum is its row, bit for bit.
+    std::vector<RowHandle> rows(n);
+    std::vector<int32_t> numbers(n + 1);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    ForRanges(parallel, n, kKeysPerTask, [&](int64_t begin, int64_t end) {
+      impl_->index.Find(keys.subspan(begin, end - begin), &rows[begin]);
+      for (int64_t i = begin; i < end; ++i) {
+        if (rows[i] >= kFirstReservedHandle) {
+          rows[i] = impl_->AbsentOnDevice(keys[i]);
+        }
+      }
+    });
+    DevicePooling pooling;
+    pooling.rows = rows;
+    pooling.inverse = Span<const int32_t>(numbers.data(), n);
+    pooling.offsets = numbers;
+    pooling.stream = &stream;
+    std::unique_ptr<DeviceWork> work;
+    EV_RETURN_IF_ERROR(
+        impl_->Named(impl_->device->StartPool(pooling, out, &work)));
+    return work == nullptr ? Status::OK() : impl_->Named(work->Wait());
+  });
+}
 
 Status EmbeddingTable::Impl::CopyFromDevice(Span<const int64_t> keys,
                                             const RowHandle* handles,

@@ -19,6 +19,7 @@
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/testing/host_device_distinct.h"
+#include "kernels/engine/testing/host_device_memory.h"
 
 namespace ev {
 namespace testing {
@@ -164,6 +165,8 @@ class HostDeviceRows : public DeviceRows {
     float* out_;
   };
 
+  bool takes_device_tensors() const override { return true; }
+
   int64_t min_ids_to_deduplicate() const override {
     return MinIdsToDeduplicate(kMinDistinctIds);
   }
@@ -179,8 +182,21 @@ class HostDeviceRows : public DeviceRows {
     return Status::OK();
   }
 
+  // Where the floats are that come with a stream, or without.
+  template <typename T>
+  static T* Find(T* floats, int64_t n, const DeviceStream* stream) {
+    if (n == 0) return floats;
+    T* const reached = Reach(floats);
+    Check((reached != nullptr) == (stream != nullptr),
+          "memory and stream are not of one device", n);
+    if (stream == nullptr) return floats;
+    HostStream::Wait(*stream);
+    return reached;
+  }
+
   Status StartPool(const DevicePooling& pooling, float* out,
                    std::unique_ptr<DeviceWork>* work) override {
+    out = Find(out, NumSamples(pooling) * dim_, pooling.stream);
     std::fill_n(out, NumSamples(pooling) * dim_,
                 std::numeric_limits<float>::quiet_NaN());
     work->reset(new Pooling(this, pooling, out));
@@ -356,9 +372,11 @@ class HostDeviceRows : public DeviceRows {
     occurrences.weights = update.weights;
     const int64_t num_rows = update.handles.size();
     std::vector<float> sums(num_rows * dim_);
+    const float* const grads =
+        Find(update.grads, update.num_samples * dim_, update.stream);
     SumOccurrences(occurrences,
                    update.factors.empty() ? nullptr : update.factors.data(),
-                   update.grads, dim_, 0, num_rows, sums.data());
+                   grads, dim_, 0, num_rows, sums.data());
     return ApplyMarked(update.rule, update.hyper, update.handles,
                        update.slot_columns, sums.data());
   }

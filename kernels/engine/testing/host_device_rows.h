@@ -7,11 +7,12 @@
 //
 // It holds its caller to the seam's contract and ends the process with a
 // sentence when that is broken: a row that was never made, made twice or
-// forgotten twice; a row named twice by one write, or written by two calls at
-// once; Relayout, Forget or Clear beside another call; what
-// host_device_distinct.h looks for. What a call leaves unspecified is filled
-// with NaN. Batches of 100 ids and more are deduplicated by it, unless the
-// environment says otherwise (embedding/device_distinct.h).
+// forgotten twice; memory of its own that comes without its stream
+// (host_device_memory.h), or other memory with one; a row named twice by one
+// write, or written by two calls at once; Relayout, Forget or Clear beside
+// another call; what host_device_distinct.h looks for. What a call leaves
+// unspecified is filled with NaN. Batches of 100 ids and more are deduplicated
+// by it, unless the environment says otherwise (embedding/device_distinct.h).
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_ROWS_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_ROWS_H_

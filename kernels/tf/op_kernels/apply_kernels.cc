@@ -5,12 +5,16 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/engine/embedding/row_update.h"
+#include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
+#include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
 #include "kernels/tf/resources/plan_variant.h"
@@ -165,7 +169,8 @@ class ApplyOp : public RuleOp {
 
 class ApplyPooledOp : public RuleOp {
  public:
-  explicit ApplyPooledOp(OpKernelConstruction* context) : RuleOp(context) {
+  explicit ApplyPooledOp(OpKernelConstruction* context)
+      : RuleOp(context), on_gpu_(IsOnGpu(*context)) {
     OP_REQUIRES(
         context, plan_tables_.size() == num_tables_,
         tensorflow::errors::InvalidArgument(
@@ -181,6 +186,7 @@ class ApplyPooledOp : public RuleOp {
     OP_REQUIRES_OK(context, GetPlan(context, 2 * n + num_hyper_ + 1, &plan));
     std::vector<EvResourcePtr> resources(n);
     std::vector<ev::UpdateInput> inputs(n);
+    GpuGradients on_gpu(n);
     for (int k = 0; k < n; ++k) {
       OP_REQUIRES_OK(context, GetTable(context, k, inputs, &resources[k]));
       const EvResource& resource = *resources[k];
@@ -199,17 +205,58 @@ class ApplyPooledOp : public RuleOp {
       inputs[k].plan = plan;
       inputs[k].plan_table = t;
       inputs[k].pooled_grads = Data<float>(grads);
+      if (on_gpu_) {
+        OP_REQUIRES_OK(context, on_gpu.Find(context, k, grads, &inputs[k]));
+      }
     }
+    OP_REQUIRES_OK(context, CopyFromGpu(context, on_gpu.copies()));
     PoolParallel parallel(context);
     OP_REQUIRES_OK(context, ToTf(ev::ApplyRule(rule_, hyper, inputs, slots_,
                                                step, &parallel)));
   }
+
+ private:
+  // Gradients in a GPU's memory. The device that has the rows reads them there
+  // itself; for rows in CPU memory they are copied first.
+  class GpuGradients {
+   public:
+    explicit GpuGradients(int num_tables) : staged_(num_tables) {}
+
+    Status Find(OpKernelContext* context, int k, const Tensor& grads,
+                ev::UpdateInput* in) {
+      if (in->table->takes_device_tensors()) {
+        TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream_));
+        in->stream = &stream_;
+        return Status::OK();
+      }
+      Tensor* const staged = &staged_[k];
+      if (!MakeTransferTensor(tensorflow::DT_FLOAT, grads.shape(), staged)) {
+        TF_RETURN_IF_ERROR(context->allocate_temp(
+            tensorflow::DT_FLOAT, grads.shape(), staged, InCpuMemory()));
+      }
+      in->pooled_grads = Data<float>(*staged);
+      copies_.emplace_back(&grads, staged);
+      return Status::OK();
+    }
+    const std::vector<std::pair<const Tensor*, Tensor*>>& copies() const {
+      return copies_;
+    }
+
+   private:
+    ev::DeviceStream stream_;
+    std::vector<Tensor> staged_;
+    std::vector<std::pair<const Tensor*, Tensor*>> copies_;
+  };
+
+  const bool on_gpu_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("EvApply").Device(tensorflow::DEVICE_CPU),
-                        ApplyOp);
-REGISTER_KERNEL_BUILDER(Name("EvApplyPooled").Device(tensorflow::DEVICE_CPU),
-                        ApplyPooledOp);
+const RegisterKernel<ApplyOp> kApply("EvApply",
+                                     {"resources", "keys", "grads", "hyper",
+                                      "step", "plan", "counts"});
+const RegisterKernel<ApplyPooledOp> kApplyPooled("EvApplyPooled",
+                                                 {"resources", "hyper", "step",
+                                                  "plan"});
 
 }  // namespace
 }  // namespace embedding_variable

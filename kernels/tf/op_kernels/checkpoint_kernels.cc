@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
@@ -172,12 +173,15 @@ class ImportFilteredOp : public OpKernel {
   int num_parts_ = 1;
 };
 
-REGISTER_KERNEL_BUILDER(Name("EvImportFiltered").Device(tensorflow::DEVICE_CPU),
-                        ImportFilteredOp);
-REGISTER_KERNEL_BUILDER(Name("EvExport").Device(tensorflow::DEVICE_CPU),
-                        ExportOp);
-REGISTER_KERNEL_BUILDER(Name("EvImport").Device(tensorflow::DEVICE_CPU),
-                        ImportOp);
+const RegisterKernel<ImportFilteredOp> kImportFiltered(
+    "EvImportFiltered", {"resource", "keys", "versions", "frequencies"});
+const RegisterKernel<ExportOp> kExport(
+    "EvExport", {"resource", "keys", "values", "versions", "frequencies",
+                 "partition_offset", "filtered_keys", "filtered_versions",
+                 "filtered_frequencies", "filtered_partition_offset", "slots"});
+const RegisterKernel<ImportOp> kImport("EvImport",
+                                       {"resource", "keys", "values",
+                                        "versions", "frequencies", "slots"});
 
 }  // namespace
 }  // namespace embedding_variable

@@ -11,6 +11,7 @@
 
 #include "kernels/engine/embedding/table_reader.h"
 #include "kernels/tf/bridge/checkpoint_reader.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
@@ -289,14 +290,20 @@ class ApplyDeltaOp : public OpKernel {
   RestoreOptions wanted_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("EvCutChanges").Device(tensorflow::DEVICE_CPU),
-                        CutChangesOp);
-REGISTER_KERNEL_BUILDER(Name("EvExportChanges").Device(tensorflow::DEVICE_CPU),
-                        ExportChangesOp);
-REGISTER_KERNEL_BUILDER(Name("EvExportNewer").Device(tensorflow::DEVICE_CPU),
-                        ExportNewerOp);
-REGISTER_KERNEL_BUILDER(Name("EvApplyDelta").Device(tensorflow::DEVICE_CPU),
-                        ApplyDeltaOp);
+const RegisterKernel<CutChangesOp> kCutChanges("EvCutChanges",
+                                               {"resource", "cut"});
+const RegisterKernel<ExportChangesOp> kExportChanges(
+    "EvExportChanges",
+    {"resource", "since", "keys", "values", "versions", "frequencies",
+     "partition_offset", "filtered_keys", "filtered_versions",
+     "filtered_frequencies", "erased_keys", "replaces", "default_rows", "cut",
+     "slots"});
+const RegisterKernel<ExportNewerOp> kExportNewer("EvExportNewer",
+                                                 {"resource", "version", "keys",
+                                                  "values", "versions",
+                                                  "frequencies", "slots"});
+const RegisterKernel<ApplyDeltaOp> kApplyDelta("EvApplyDelta",
+                                               {"resource", "prefix"});
 
 }  // namespace
 }  // namespace embedding_variable

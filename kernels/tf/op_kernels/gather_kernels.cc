@@ -3,9 +3,12 @@
 //
 // EvGather, EvGetMeta.
 
+#include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
+#include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
 
@@ -13,6 +16,7 @@ namespace embedding_variable {
 namespace {
 
 using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Status;
 using tensorflow::Tensor;
@@ -26,8 +30,8 @@ Status KeysOf(OpKernelContext* context, const Tensor& ids, Tensor* wide,
     *keys = SpanOf<int64_t>(ids);
     return Status::OK();
   }
-  TF_RETURN_IF_ERROR(
-      context->allocate_temp(tensorflow::DT_INT64, ids.shape(), wide));
+  TF_RETURN_IF_ERROR(context->allocate_temp(tensorflow::DT_INT64, ids.shape(),
+                                            wide, InCpuMemory()));
   const int32_t* from = Data<int32_t>(ids);
   int64_t* to = MutableData<int64_t>(wide);
   for (int64_t i = 0; i < ids.NumElements(); ++i) to[i] = from[i];
@@ -37,7 +41,8 @@ Status KeysOf(OpKernelContext* context, const Tensor& ids, Tensor* wide,
 
 class GatherOp : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  explicit GatherOp(OpKernelConstruction* context)
+      : OpKernel(context), on_gpu_(IsOnGpu(*context)) {}
 
   void Compute(OpKernelContext* context) override {
     EvResourcePtr resource;
@@ -57,9 +62,38 @@ class GatherOp : public OpKernel {
     ev::Span<const int64_t> keys;
     OP_REQUIRES_OK(context, KeysOf(context, ids, &wide, &keys));
     PoolParallel parallel(context);
+    if (on_gpu_) {
+      OP_REQUIRES_OK(context, GatherThere(context, *resource->table(), keys,
+                                          rows, &parallel));
+      return;
+    }
     OP_REQUIRES_OK(context, ToTf(resource->table()->Gather(
                                 keys, MutableData<float>(rows), &parallel)));
   }
+
+ private:
+  // Into a GPU's memory: by the device that has the rows, or else by a copy.
+  static Status GatherThere(OpKernelContext* context,
+                            const ev::EmbeddingTable& table,
+                            ev::Span<const int64_t> keys, Tensor* rows,
+                            ev::Parallel* parallel) {
+    if (table.takes_device_tensors()) {
+      ev::DeviceStream stream;
+      TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream));
+      return ToTf(table.GatherOnDevice(keys, stream, MutableData<float>(rows),
+                                       parallel));
+    }
+    Tensor staged;
+    if (!MakeTransferTensor(tensorflow::DT_FLOAT, rows->shape(), &staged)) {
+      TF_RETURN_IF_ERROR(context->allocate_temp(
+          tensorflow::DT_FLOAT, rows->shape(), &staged, InCpuMemory()));
+    }
+    TF_RETURN_IF_ERROR(
+        ToTf(table.Gather(keys, MutableData<float>(&staged), parallel)));
+    return CopyToGpu(context, {{&staged, rows}});
+  }
+
+  const bool on_gpu_;
 };
 
 class GetMetaOp : public OpKernel {
@@ -85,10 +119,10 @@ class GetMetaOp : public OpKernel {
   }
 };
 
-REGISTER_KERNEL_BUILDER(Name("EvGather").Device(tensorflow::DEVICE_CPU),
-                        GatherOp);
-REGISTER_KERNEL_BUILDER(Name("EvGetMeta").Device(tensorflow::DEVICE_CPU),
-                        GetMetaOp);
+const RegisterKernel<GatherOp> kGather("EvGather", {"resource", "ids"});
+const RegisterKernel<GetMetaOp> kGetMeta("EvGetMeta",
+                                         {"resource", "ids", "frequencies",
+                                          "versions"});
 
 }  // namespace
 }  // namespace embedding_variable

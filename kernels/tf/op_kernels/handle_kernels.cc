@@ -5,6 +5,7 @@
 // EvTierStats,
 // EvEvict.
 
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
@@ -142,8 +143,8 @@ class HandleOp : public OpKernel {
     TF_RETURN_IF_ERROR(container_.Init(context->resource_manager(), def(),
                                        /*use_node_name_as_default=*/true));
     options_.name = container_.name();
-    TF_RETURN_IF_ERROR(context->allocate_temp(tensorflow::DT_RESOURCE,
-                                              TensorShape({}), &handle_));
+    TF_RETURN_IF_ERROR(context->allocate_temp(
+        tensorflow::DT_RESOURCE, TensorShape({}), &handle_, InCpuMemory()));
     handle_.scalar<tensorflow::ResourceHandle>()() =
         tensorflow::MakeResourceHandle<EvResource>(
             context, container_.container(), container_.name());
@@ -315,22 +316,20 @@ class EvictOp : public OpKernel {
   float threshold_ = -1.0f;
 };
 
-REGISTER_KERNEL_BUILDER(Name("EvPolicyStats").Device(tensorflow::DEVICE_CPU),
-                        PolicyStatsOp);
-REGISTER_KERNEL_BUILDER(Name("EvTierStats").Device(tensorflow::DEVICE_CPU),
-                        TierStatsOp);
-REGISTER_KERNEL_BUILDER(Name("EvEvict").Device(tensorflow::DEVICE_CPU),
-                        EvictOp);
-REGISTER_KERNEL_BUILDER(Name("EvHandle").Device(tensorflow::DEVICE_CPU),
-                        HandleOp);
-REGISTER_KERNEL_BUILDER(Name("EvInitialize").Device(tensorflow::DEVICE_CPU),
-                        InitializeOp);
-REGISTER_KERNEL_BUILDER(Name("EvIsInitialized").Device(tensorflow::DEVICE_CPU),
-                        IsInitializedOp);
-REGISTER_KERNEL_BUILDER(Name("EvShape").Device(tensorflow::DEVICE_CPU),
-                        ShapeOp);
-REGISTER_KERNEL_BUILDER(Name("EvStats").Device(tensorflow::DEVICE_CPU),
-                        StatsOp);
+const RegisterKernel<PolicyStatsOp> kPolicyStats("EvPolicyStats",
+                                                 {"resource", "stats"});
+const RegisterKernel<TierStatsOp> kTierStats("EvTierStats",
+                                             {"resource", "stats"});
+const RegisterKernel<EvictOp> kEvict("EvEvict",
+                                     {"resource", "step", "evicted"});
+const RegisterKernel<HandleOp> kHandle("EvHandle", {"resource"});
+const RegisterKernel<InitializeOp> kInitialize("EvInitialize",
+                                               {"resource", "default_rows"});
+const RegisterKernel<IsInitializedOp> kIsInitialized("EvIsInitialized",
+                                                     {"resource",
+                                                      "is_initialized"});
+const RegisterKernel<ShapeOp> kShape("EvShape", {"resource", "shape"});
+const RegisterKernel<StatsOp> kStats("EvStats", {"resource", "stats"});
 
 }  // namespace
 }  // namespace embedding_variable

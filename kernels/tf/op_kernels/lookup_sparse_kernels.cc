@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "kernels/engine/embedding/pooled_lookup.h"
+#include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
@@ -59,7 +61,8 @@ Status AllocateRows(OpKernelContext* context, int output,
 
 class LookupSparseOp : public OpKernel {
  public:
-  explicit LookupSparseOp(OpKernelConstruction* context) : OpKernel(context) {
+  explicit LookupSparseOp(OpKernelConstruction* context)
+      : OpKernel(context), on_gpu_(IsOnGpu(*context)) {
     OP_REQUIRES_OK(context, context->GetAttr("num_tables", &num_tables_));
     OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
     OP_REQUIRES_OK(context, context->GetAttr("dims", &dims_));
@@ -92,18 +95,60 @@ class LookupSparseOp : public OpKernel {
                      MakeInput(context, t, *resource, &inputs[t], &shapes[t]));
     }
     std::vector<float*> outputs(n);
+    GpuOutputs on_gpu(n);
     for (int t = 0; t < n; ++t) {
-      OP_REQUIRES_OK(context, AllocateRows(context, t, shapes[t], *tables[t],
-                                           &outputs[t]));
+      OP_REQUIRES_OK(
+          context, on_gpu_ ? on_gpu.Allocate(context, t, shapes[t], *tables[t],
+                                             &inputs[t], &outputs[t])
+                           : AllocateRows(context, t, shapes[t], *tables[t],
+                                          &outputs[t]));
     }
     PoolParallel parallel(context);
     std::shared_ptr<const ev::LookupPlan> plan;
     OP_REQUIRES_OK(context, ToTf(ev::PooledForward(inputs, tables, outputs,
                                                    &parallel, &plan)));
+    OP_REQUIRES_OK(context, CopyToGpu(context, on_gpu.copies()));
     OP_REQUIRES_OK(context, SetPlanOutput(context, n, std::move(plan)));
   }
 
  private:
+  // Outputs in a GPU's memory. The device that has the rows writes them there
+  // itself; what is pooled in CPU memory is copied afterwards.
+  class GpuOutputs {
+   public:
+    explicit GpuOutputs(int num_tables) : staged_(num_tables) {}
+
+    Status Allocate(OpKernelContext* context, int t, const TensorShape& shape,
+                    const ev::EmbeddingTable& table, ev::PooledInput* in,
+                    float** data) {
+      Tensor* output = nullptr;
+      TF_RETURN_IF_ERROR(context->allocate_output(t, shape, &output));
+      if (in->weights == nullptr && table.takes_device_tensors()) {
+        // After the allocation: the memory may still be in use before.
+        TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream_));
+        in->stream = &stream_;
+        *data = MutableData<float>(output);
+        return Status::OK();
+      }
+      Tensor* const staged = &staged_[t];
+      if (!MakeTransferTensor(tensorflow::DT_FLOAT, shape, staged)) {
+        TF_RETURN_IF_ERROR(context->allocate_temp(tensorflow::DT_FLOAT, shape,
+                                                  staged, InCpuMemory()));
+      }
+      *data = MutableData<float>(staged);
+      copies_.emplace_back(staged, output);
+      return Status::OK();
+    }
+    const std::vector<std::pair<const Tensor*, Tensor*>>& copies() const {
+      return copies_;
+    }
+
+   private:
+    ev::DeviceStream stream_;
+    std::vector<Tensor> staged_;
+    std::vector<std::pair<const Tensor*, Tensor*>> copies_;
+  };
+
   Status MakeInput(OpKernelContext* context, int t, const EvResource& resource,
                    ev::PooledInput* in, TensorShape* output_shape) const {
     const std::string& name = resource.name();
@@ -155,6 +200,7 @@ class LookupSparseOp : public OpKernel {
     return Status::OK();
   }
 
+  const bool on_gpu_;
   int num_tables_ = 0;
   int num_weights_ = 0;
   std::vector<tensorflow::int32> dims_;
@@ -277,16 +323,16 @@ class PlanCountsOp : public OpKernel {
   int table_ = 0;
 };
 
-REGISTER_KERNEL_BUILDER(Name("EvPlanCounts").Device(tensorflow::DEVICE_CPU),
-                        PlanCountsOp);
-REGISTER_KERNEL_BUILDER(Name("EvLookupSparse").Device(tensorflow::DEVICE_CPU),
-                        LookupSparseOp);
-REGISTER_KERNEL_BUILDER(
-    Name("EvLookupSparseGrad").Device(tensorflow::DEVICE_CPU),
-    LookupSparseGradOp);
-REGISTER_KERNEL_BUILDER(
-    Name("EvLookupSparseWeightGrad").Device(tensorflow::DEVICE_CPU),
-    LookupSparseWeightGradOp);
+const RegisterKernel<PlanCountsOp> kPlanCounts("EvPlanCounts",
+                                               {"plan", "counts"});
+const RegisterKernel<LookupSparseOp> kLookupSparse("EvLookupSparse",
+                                                   {"resources", "ids", "rows",
+                                                    "batch_sizes", "weights",
+                                                    "plan"});
+const RegisterKernel<LookupSparseGradOp> kLookupSparseGrad(
+    "EvLookupSparseGrad", {"plan", "grads", "keys", "unique_grads"});
+const RegisterKernel<LookupSparseWeightGradOp> kLookupSparseWeightGrad(
+    "EvLookupSparseWeightGrad", {"plan", "grad", "output", "weight_grad"});
 
 }  // namespace
 }  // namespace embedding_variable

@@ -4,6 +4,7 @@
 // EvLookupTier, EvPrefetch, EvInsertAbsent.
 
 #include "kernels/engine/embedding/presence.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
@@ -65,12 +66,12 @@ class InsertAbsentOp : public OpKernel {
   }
 };
 
-REGISTER_KERNEL_BUILDER(Name("EvLookupTier").Device(tensorflow::DEVICE_CPU),
-                        LookupTierOp);
-REGISTER_KERNEL_BUILDER(Name("EvPrefetch").Device(tensorflow::DEVICE_CPU),
-                        PrefetchOp);
-REGISTER_KERNEL_BUILDER(Name("EvInsertAbsent").Device(tensorflow::DEVICE_CPU),
-                        InsertAbsentOp);
+const RegisterKernel<LookupTierOp> kLookupTier("EvLookupTier",
+                                               {"resource", "ids", "tiers"});
+const RegisterKernel<PrefetchOp> kPrefetch("EvPrefetch", {"resource", "ids"});
+const RegisterKernel<InsertAbsentOp> kInsertAbsent("EvInsertAbsent",
+                                                   {"resource", "keys",
+                                                    "values"});
 
 }  // namespace
 }  // namespace embedding_variable

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/tf/bridge/register_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/lib/io/path.h"
 #include "tensorflow/core/platform/env.h"
@@ -138,9 +139,8 @@ class PublishCheckpointOp : public OpKernel {
   }
 };
 
-REGISTER_KERNEL_BUILDER(
-    Name("EvPublishCheckpoint").Device(tensorflow::DEVICE_CPU),
-    PublishCheckpointOp);
+const RegisterKernel<PublishCheckpointOp> kPublishCheckpoint(
+    "EvPublishCheckpoint", {"staged", "prefix"});
 
 }  // namespace
 }  // namespace embedding_variable

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/tf/bridge/checkpoint_reader.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
@@ -179,10 +180,9 @@ class RestoreOp : public OpKernel {
   RestoreOptions options_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("EvDefaultRows").Device(tensorflow::DEVICE_CPU),
-                        DefaultRowsOp);
-REGISTER_KERNEL_BUILDER(Name("EvRestore").Device(tensorflow::DEVICE_CPU),
-                        RestoreOp);
+const RegisterKernel<DefaultRowsOp> kDefaultRows("EvDefaultRows",
+                                                 {"resource", "default_rows"});
+const RegisterKernel<RestoreOp> kRestore("EvRestore", {"resource", "prefix"});
 
 }  // namespace
 }  // namespace embedding_variable

@@ -8,6 +8,7 @@
 
 #include "kernels/engine/ids/unique.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
@@ -37,8 +38,9 @@ class UniqueOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    context->allocate_output(1, TensorShape({n}), &inverse));
     Tensor unique;
-    OP_REQUIRES_OK(context, context->allocate_temp(tensorflow::DT_INT64,
-                                                   TensorShape({n}), &unique));
+    OP_REQUIRES_OK(
+        context, context->allocate_temp(tensorflow::DT_INT64, TensorShape({n}),
+                                        &unique, InCpuMemory()));
     std::vector<int32_t> counts(n);
     int64_t num_unique = 0;
     // Kept per thread: the scratch of the last call is the next one's.
@@ -225,18 +227,21 @@ class EraseOp : public OpKernel {
   }
 };
 
-REGISTER_KERNEL_BUILDER(Name("EvUnique").Device(tensorflow::DEVICE_CPU),
-                        UniqueOp);
-REGISTER_KERNEL_BUILDER(Name("EvAdmit").Device(tensorflow::DEVICE_CPU),
-                        AdmitOp);
-REGISTER_KERNEL_BUILDER(Name("EvReadRows").Device(tensorflow::DEVICE_CPU),
-                        ReadRowsOp);
-REGISTER_KERNEL_BUILDER(Name("EvWriteRows").Device(tensorflow::DEVICE_CPU),
-                        WriteRowsOp);
-REGISTER_KERNEL_BUILDER(Name("EvReadAndEvict").Device(tensorflow::DEVICE_CPU),
-                        ReadAndEvictOp);
-REGISTER_KERNEL_BUILDER(Name("EvErase").Device(tensorflow::DEVICE_CPU),
-                        EraseOp);
+const RegisterKernel<UniqueOp> kUnique("EvUnique",
+                                       {"keys", "unique", "inverse", "counts"});
+const RegisterKernel<AdmitOp> kAdmit("EvAdmit", {"resource", "keys", "counts",
+                                                 "step", "admitted"});
+const RegisterKernel<ReadRowsOp> kReadRows("EvReadRows", {"resource", "keys",
+                                                          "values", "slots"});
+const RegisterKernel<WriteRowsOp> kWriteRows("EvWriteRows",
+                                             {"resource", "keys", "counts",
+                                              "step", "values", "slots"});
+const RegisterKernel<ReadAndEvictOp> kReadAndEvict("EvReadAndEvict",
+                                                   {"resource", "keys", "step",
+                                                    "values", "evicted_keys",
+                                                    "evicted_values"});
+const RegisterKernel<EraseOp> kErase("EvErase",
+                                     {"resource", "keys", "num_erased"});
 
 }  // namespace
 }  // namespace embedding_variable

@@ -10,6 +10,7 @@
 
 #include "kernels/engine/embedding/table_reader.h"
 #include "kernels/tf/bridge/checkpoint_writer.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
@@ -295,7 +296,7 @@ class SaveOp : public OpKernel {
   std::vector<Stored> stored_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("EvSave").Device(tensorflow::DEVICE_CPU), SaveOp);
+const RegisterKernel<SaveOp> kSave("EvSave", {"prefix", "resources"});
 
 }  // namespace
 }  // namespace embedding_variable

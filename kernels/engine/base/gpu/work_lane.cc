@@ -41,6 +41,7 @@ WorkLane::~WorkLane() {
     EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
     EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
   }
+  if (followed_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(followed_));
   for (int k = 0; k < 2; ++k) {
     if (sent_[k] != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(sent_[k]));
     if (turns_[k] != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(turns_[k]));
@@ -140,6 +141,17 @@ Status WorkLane::SendUp(const char* from, size_t bytes, char* to) {
                                             cudaMemcpyHostToDevice, stream_));
     EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(sent_[k], stream_));
   }
+  return Status::OK();
+}
+
+Status WorkLane::Follow(const DeviceStream& other) {
+  if (followed_ == nullptr) {
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaEventCreateWithFlags(&followed_, cudaEventDisableTiming));
+  }
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaEventRecord(followed_, static_cast<cudaStream_t>(other.native)));
+  EV_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(stream_, followed_, 0));
   return Status::OK();
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/status.h"
 
@@ -44,6 +45,9 @@ class WorkLane {
   Status SendUp(const char* from, size_t bytes, char* to);
 
   cudaStream_t stream() const { return stream_; }
+  // What the lane is given from now on comes after what the other stream has
+  // been given so far. The processor does not wait.
+  Status Follow(const DeviceStream& other);
   // Waits for all.
   Status Wait();
 
@@ -60,6 +64,7 @@ class WorkLane {
   // Of SendUp; made when it is first called.
   char* turns_[2] = {nullptr, nullptr};
   cudaEvent_t sent_[2] = {nullptr, nullptr};
+  cudaEvent_t followed_ = nullptr;  // of Follow, likewise
 };
 
 }  // namespace gpu

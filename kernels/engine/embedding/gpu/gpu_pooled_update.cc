@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GpuRows::StartPooledUpdate: handles and occurrences go up as one block, the
-// gradients beside them, a kernel sums and applies the rule. Where the ids were
-// deduplicated on the device their occurrences are grouped there. Nothing comes
-// back.
+// gradients beside them unless they are there, a kernel sums and applies the
+// rule. Where the ids were deduplicated on the device their occurrences are
+// grouped there. Nothing comes back.
 
 #include <cuda_runtime_api.h>
 
@@ -33,6 +33,10 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
   const Span<const float> weights(
       update.weights, update.weights == nullptr ? 0 : update.samples.size());
   const size_t grad_bytes = update.num_samples * dim_ * sizeof(float);
+  const bool are_there = update.stream != nullptr;
+  if (are_there && grad_bytes != 0) {
+    EV_RETURN_IF_ERROR(CheckIsOn(device_, update.grads, "the gradient"));
+  }
   Parts up;
   const size_t handles_at = up.Add(update.handles);
   const size_t ends_at = up.Add(update.ends);
@@ -41,7 +45,7 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
   const size_t factors_at = up.Add(update.factors);
   const size_t up_bytes = up.bytes();
   Parts there = up;
-  const size_t grads_at = there.AddBytes(grad_bytes);
+  const size_t grads_at = there.AddBytes(are_there ? 0 : grad_bytes);
   GroupedBatch ids;
   size_t ids_ends_at = 0, ids_samples_at = 0, scratch_at = 0, scratch_bytes = 0;
   if (update.distinct != nullptr) {
@@ -55,7 +59,9 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
   EV_RETURN_IF_ERROR(WorkLane::Acquire(up_bytes, there.bytes(), &lane));
   char* const device = lane->device();
   // The large part first: the link works while the rest is laid out.
-  if (IsPinned(update.grads)) {
+  if (are_there) {
+    // Nothing to send.
+  } else if (IsPinned(update.grads)) {
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(device + grads_at, update.grads,
                                             grad_bytes, cudaMemcpyHostToDevice,
                                             lane->stream()));
@@ -92,7 +98,11 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
   } else if (!update.factors.empty()) {
     gradients.factors = reinterpret_cast<const float*>(device + factors_at);
   }
-  gradients.grads = reinterpret_cast<const float*>(device + grads_at);
+  gradients.grads = are_there
+                        ? update.grads
+                        : reinterpret_cast<const float*>(device + grads_at);
+  // Only now: all before goes on beside what makes the gradients.
+  if (are_there) EV_RETURN_IF_ERROR(lane->Follow(*update.stream));
   std::vector<int64_t> offsets;
   for (int column : update.slot_columns) offsets.push_back((1 + column) * dim_);
   EV_RETURN_IF_ERROR(LaunchApplyPooled(update.rule, update.hyper, batch,

@@ -3,7 +3,8 @@
 //
 // GpuRows::StartPool: names, and inverse and offsets if they are not there yet,
 // go up as one block, a kernel pools, the pooled rows come down, straight to
-// where they are wanted when that is pinned. Nothing waits but Wait.
+// where they are wanted when that is pinned. Where they are wanted on the
+// device the kernel writes them there. Nothing waits but Wait.
 
 #include <cuda_runtime_api.h>
 
@@ -43,15 +44,19 @@ Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
           : static_cast<int64_t>(pooling.offsets.size()) - 1;
   const size_t out_bytes = samples * dim_ * sizeof(float);
   if (out_bytes == 0) return Status::OK();
+  const bool stays = pooling.stream != nullptr;
+  if (stays) EV_RETURN_IF_ERROR(CheckIsOn(device_, out, "the output"));
   Parts up;
   const size_t names_at = up.Add(pooling.rows);
   const size_t inverse_at = up.Add(pooling.inverse);
   const size_t offsets_at = up.Add(pooling.offsets);
   const size_t out_at = up.bytes();
-  const bool direct = IsPinned(out);
+  const bool direct = !stays && IsPinned(out);
+  const bool is_staged = !stays && !direct;
   std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(out_at + (direct ? 0 : out_bytes),
-                                       out_at + out_bytes, &lane));
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(out_at + (is_staged ? out_bytes : 0),
+                                       out_at + (stays ? 0 : out_bytes),
+                                       &lane));
   Put(pooling.rows, names_at, lane.get());
   Put(pooling.inverse, inverse_at, lane.get());
   Put(pooling.offsets, offsets_at, lane.get());
@@ -71,6 +76,12 @@ Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
   batch.num_samples = samples;
   batch.dim = dim_;
   batch.combiner = pooling.combiner;
+  if (stays) {
+    EV_RETURN_IF_ERROR(lane->Follow(*pooling.stream));
+    EV_RETURN_IF_ERROR(LaunchPoolRows(batch, out, lane->stream()));
+    work->reset(new LaneWork(device_, std::move(lane)));
+    return Status::OK();
+  }
   EV_RETURN_IF_ERROR(
       LaunchPoolRows(batch, reinterpret_cast<float*>(lane->device() + out_at),
                      lane->stream()));

@@ -42,6 +42,7 @@ class GpuRows : public DeviceRows {
   Status Flush() override;
   Status RenewRow(RowHandle handle, int64_t default_row) override;
   Status Read(Span<const RowHandle> handles, int column, float* out) override;
+  bool takes_device_tensors() const override { return true; }
   int64_t min_ids_to_deduplicate() const override;
   Status StartDistinct(int64_t num_ids, int64_t num_samples,
                        std::unique_ptr<DeviceDistinct>* distinct) override;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <string>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/transfer_memory.h"
@@ -38,6 +39,21 @@ bool IsPinned(const void* memory) {
     return false;
   }
   return attributes.type == cudaMemoryTypeHost;
+}
+
+Status CheckIsOn(int device, const void* memory, const char* what) {
+  cudaPointerAttributes attributes;
+  EV_CUDA_RETURN_IF_ERROR(cudaPointerGetAttributes(&attributes, memory));
+  if (attributes.type == cudaMemoryTypeDevice && attributes.device == device) {
+    return Status::OK();
+  }
+  return InvalidArgument(
+      std::string(what) + " is " +
+      (attributes.type == cudaMemoryTypeDevice
+           ? "in the memory of GPU " + std::to_string(attributes.device)
+           : std::string("not in GPU memory")) +
+      ", the rows are in that of GPU " + std::to_string(device) +
+      ", the one that this process keeps rows on");
 }
 
 void OfferPinnedMemory(int device) {

@@ -6,6 +6,8 @@
 // The link that takes the result away is some thirty times narrower than the
 // memory the rows come from, so nothing here is worth being clever about.
 
+#include <cstdint>
+
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/embedding/gpu/pool_rows.h"
 #include "kernels/engine/embedding/gpu/row_at.cuh"
@@ -74,7 +76,8 @@ Status LaunchPoolRows(const PoolRowsBatch& batch, float* out,
                       StreamView stream) {
   const int64_t n = batch.num_samples * batch.dim;
   if (n == 0) return Status::OK();
-  if (batch.dim % 4 == 0 && batch.rows.stride % 4 == 0) {
+  if (batch.dim % 4 == 0 && batch.rows.stride % 4 == 0 &&
+      reinterpret_cast<uintptr_t>(out) % sizeof(float4) == 0) {
     PoolRowsKernel<float4><<<BlocksFor(n / 4), kThreads, 0, stream.get()>>>(
         batch, batch.dim / 4, reinterpret_cast<float4*>(out));
   } else {

@@ -1,0 +1,60 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory and a stream of the device of host_device_rows.h, for a framework that
+// has its tensors there.
+//
+// The memory has two addresses. The one that is handed round, as cudaMalloc's
+// would be, cannot be read or written: whoever takes it for ordinary memory is
+// noticed at once. At the other the device works.
+//
+// The stream does nothing before it has to: who reads, or writes, without
+// having waited for it sees the difference.
+//
+// All calls are thread-safe.
+
+#ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_MEMORY_H_
+#define KERNELS_ENGINE_TESTING_HOST_DEVICE_MEMORY_H_
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "kernels/engine/base/device_stream.h"
+
+namespace ev {
+namespace testing {
+
+// Filled with NaN. Null without memory.
+void* AllocateHostDeviceMemory(size_t bytes);
+// Of AllocateHostDeviceMemory only.
+void FreeHostDeviceMemory(void* memory);
+// Where the device works; null for what is no address in such memory.
+void* ReachHostDeviceMemory(const void* memory);
+template <typename T>
+T* Reach(T* memory) {
+  return static_cast<T*>(ReachHostDeviceMemory(memory));
+}
+
+class HostStream {
+ public:
+  void Give(std::function<void()> work);
+  // Does all that it has been given.
+  void Wait();
+  // To pass it on.
+  DeviceStream stream() { return DeviceStream{this}; }
+  static void Wait(const DeviceStream& stream) {
+    static_cast<HostStream*>(stream.native)->Wait();
+  }
+
+ private:
+  std::mutex doing_;  // taken first
+  std::mutex mu_;
+  std::vector<std::function<void()>> works_;
+};
+
+}  // namespace testing
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_TESTING_HOST_DEVICE_MEMORY_H_

@@ -1,0 +1,45 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/testing/host_device_memory.h"
+
+#include <cmath>
+#include <csignal>
+
+#include "gtest/gtest.h"
+
+namespace ev {
+namespace testing {
+namespace {
+
+TEST(HostDeviceMemoryTest, IsReachedByTheDeviceAlone) {
+  float* const memory =
+      static_cast<float*>(AllocateHostDeviceMemory(3000 * sizeof(float)));
+  ASSERT_NE(nullptr, memory);
+  EXPECT_TRUE(std::isnan(*Reach(memory + 2999)));
+  *Reach(memory + 2999) = 2.0f;
+  const float* const at = memory + 2999;
+  EXPECT_EQ(2.0f, *Reach(at));
+  const float other = 0.0f;
+  EXPECT_EQ(nullptr, Reach(&other));
+  EXPECT_EXIT(static_cast<volatile float*>(memory)[1] = 1.0f,
+              ::testing::KilledBySignal(SIGSEGV), "");
+  FreeHostDeviceMemory(memory);
+  EXPECT_EQ(nullptr, Reach(memory));
+}
+
+TEST(HostStreamTest, WorksWhenItIsWaitedForInOrder) {
+  HostStream stream;
+  int x = 1;
+  stream.Give([&] { x += 2; });
+  stream.Give([&] { x *= 5; });
+  EXPECT_EQ(1, x);
+  HostStream::Wait(stream.stream());
+  EXPECT_EQ(15, x);
+  stream.Wait();
+  EXPECT_EQ(15, x);
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace ev

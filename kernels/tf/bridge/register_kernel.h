@@ -1,0 +1,52 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where our kernels may run. Every op that takes a handle can be placed on a
+// GPU, because TensorFlow puts all of one handle's ops on the handle's device.
+// What goes in and out of a kernel there is in CPU memory, unless it is left
+// out of the list of names.
+//
+// A variable that nobody places stays on the CPU, where it is in a TensorFlow
+// without GPUs: the CPU's kernels have the higher priority.
+
+#ifndef KERNELS_TF_BRIDGE_REGISTER_KERNEL_H_
+#define KERNELS_TF_BRIDGE_REGISTER_KERNEL_H_
+
+#include <initializer_list>
+
+#include "tensorflow/core/framework/kernel_def_builder.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace embedding_variable {
+
+template <typename Kernel>
+class RegisterKernel {
+ public:
+  // in_cpu_memory: names of the op's inputs and outputs.
+  RegisterKernel(const char* op,
+                 std::initializer_list<const char*> in_cpu_memory) {
+    tensorflow::KernelDefBuilder cpu(op), gpu(op);
+    cpu.Device(tensorflow::DEVICE_CPU).Priority(1);
+    gpu.Device(tensorflow::DEVICE_GPU);
+    for (const char* name : in_cpu_memory) gpu.HostMemory(name);
+    tensorflow::kernel_factory::OpKernelRegistrar(cpu.Build(), op, &Make);
+    tensorflow::kernel_factory::OpKernelRegistrar(gpu.Build(), op, &Make);
+  }
+
+ private:
+  static tensorflow::OpKernel* Make(
+      tensorflow::OpKernelConstruction* construction) {
+    return new Kernel(construction);
+  }
+};
+
+// For allocate_temp, in a kernel that may run on a GPU.
+inline tensorflow::AllocatorAttributes InCpuMemory() {
+  tensorflow::AllocatorAttributes attributes;
+  attributes.set_on_host(true);
+  return attributes;
+}
+
+}  // namespace embedding_variable
+
+#endif  // KERNELS_TF_BRIDGE_REGISTER_KERNEL_H_

@@ -1,0 +1,142 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Variables placed on a GPU of TensorFlow's, which is a test device here.
+
+Each model is also run in a session without that device, and must give the same bits.
+"""
+
+import os
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_load_op_library = tf.load_op_library
+
+
+def _load_with_gpu(path):
+  return _load_op_library(os.path.join(_HERE, os.path.basename(path)))
+
+
+# Before the package loads its library.
+tf.load_op_library = _load_with_gpu
+
+import embedding_variable as ev  # pylint: disable=wrong-import-position
+from embedding_variable import _lib  # pylint: disable=wrong-import-position
+from embedding_variable.variables import config_pb2  # pylint: disable=wrong-import-position
+
+_test = _lib.load()
+
+_DIM = 4
+_SAMPLES = 30
+_IDS = 240
+_HBM = config_pb2.StorageType.HBM
+_HBM_DRAM = config_pb2.StorageType.HBM_DRAM
+_DRAM = config_pb2.StorageType.DRAM
+
+
+def _variable(name, storage):
+  size = [64 * _DIM * 4] if storage == _HBM_DRAM else None
+  rows = np.random.RandomState(len(name)).randn(7, _DIM).astype(np.float32)
+  option = ev.EmbeddingVariableOption(
+      storage_option=ev.StorageOption(storage_type=storage, storage_size=size),
+      init_option=ev.InitializerOption(
+          initializer=lambda shape, **_: tf.constant(rows, shape=shape),
+          default_value_dim=len(rows)))
+  return tf.get_embedding_variable(name, _DIM, ev_option=option)
+
+
+class _Model(object):
+  """A graph whose variables, and the dense part, are on `device`."""
+
+  def __init__(self, device, storages, optimizer=None, weighted=False, change=None,
+               rows=False):
+    with tf.Graph().as_default() as graph:
+      step = tf.train.get_or_create_global_step()
+      names = ["a", "bb", "ccc"][:len(storages)]
+      self.ids = [tf.sparse_placeholder(tf.int64) for _ in names]
+      self.weights = tf.sparse_placeholder(tf.float32)
+      with tf.device(device):
+        self.variables = [_variable(n, s) for n, s in zip(names, storages)]
+        if rows:
+          self.outputs = [tf.nn.embedding_lookup(v, x.values)
+                          for v, x in zip(self.variables, self.ids)]
+        elif weighted:
+          self.outputs = [
+              tf.nn.embedding_lookup_sparse(v, x, self.weights, combiner="mean")
+              for v, x in zip(self.variables, self.ids)]
+        else:
+          self.outputs = tf.nn.group_embedding_lookup_sparse(
+              self.variables, self.ids, ["mean", "sum", "sqrtn"][:len(names)])
+        grads = [_test.test_dense(x=x) for x in self.outputs]
+      optimizer = (optimizer or (lambda: tf.train.AdagradOptimizer(.1)))()
+      grads = tf.gradients(self.outputs, [v.handle for v in self.variables], grads)
+      if change is not None:
+        grads = [change(g) for g in grads]
+      self.train = optimizer.apply_gradients(zip(grads, self.variables),
+                                             global_step=step)
+      self.exports = [v.export() for v in self.variables]
+      self.saver = tf.train.Saver()
+      self.init = tf.global_variables_initializer()
+      self.copied = _test.test_floats_copied()
+      self.types = {op.type for op in graph.get_operations()}
+    # Soft: stock ops have no kernels for GPUs in this TensorFlow.
+    self.session = tf.Session(graph=graph, config=tf.ConfigProto(
+        device_count={"GPU": 1 if device else 0}, allow_soft_placement=True,
+        intra_op_parallelism_threads=2, inter_op_parallelism_threads=2))
+
+  def feed(self, seed):
+    random = np.random.RandomState(seed)
+    feed = {}
+    samples = np.sort(random.randint(0, _SAMPLES, size=_IDS))
+    indices = np.stack([samples, np.arange(_IDS)], axis=1)
+    for x in self.ids:
+      feed[x] = (indices, random.randint(-60, 60, size=_IDS), [_SAMPLES, _IDS])
+    feed[self.weights] = (indices, random.rand(_IDS), [_SAMPLES, _IDS])
+    return feed
+
+  def run(self, steps, seed):
+    """Trains; returns what was looked up."""
+    return [self.session.run([self.outputs, self.train], self.feed(seed + i))[0]
+            for i in range(steps)]
+
+  def tables(self):
+    return self.session.run(self.exports)
+
+
+class GpuDeviceTest(parameterized.TestCase):
+
+  def _check_same(self, one, other):
+    self.assertEqual(len(one), len(other))
+    for tensors, others in zip(one, other):
+      for a, b in zip(tensors, others):
+        np.testing.assert_array_equal(a, b)
+
+  def _pair(self, *args, **kwargs):
+    models = _Model("/gpu:0", *args, **kwargs), _Model("", *args, **kwargs)
+    for model in models:
+      model.session.run(model.init)
+    return models
+
+  def _check_training(self, *args, **kwargs):
+    gpu, cpu = self._pair(*args, **kwargs)
+    self._check_same(gpu.run(4, seed=1), cpu.run(4, seed=1))
+    self._check_same(gpu.tables(), cpu.tables())
+    return gpu, cpu
+
+  def test_this_tensorflow_has_a_gpu(self):
+    with tf.Graph().as_default(), tf.Session() as session:
+      self.assertIn("GPU", [d.device_type for d in session.list_devices()])
+
+  @parameterized.parameters(
+      (tf.train.AdagradOptimizer, .1), (tf.train.AdamOptimizer, .1),
+      (tf.train.GradientDescentOptimizer, .1))
+  def test_training_gives_the_bits_of_the_cpu(self, optimizer, rate):
+    gpu, _ = self._check_training([_HBM, _HBM, _HBM], lambda: optimizer(rate))
+    self.assertIn("EvApplyPooled", gpu.types)
+
+
+if __name__ == "__main__":
+  absltest.main()
