@@ -11,6 +11,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework import kernels
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load_op_library = tf.load_op_library
@@ -26,6 +27,7 @@ tf.load_op_library = _load_with_gpu
 import embedding_variable as ev  # pylint: disable=wrong-import-position
 from embedding_variable import _lib  # pylint: disable=wrong-import-position
 from embedding_variable.variables import config_pb2  # pylint: disable=wrong-import-position
+from embedding_variable.variables import options  # pylint: disable=wrong-import-position
 
 _test = _lib.load()
 
@@ -105,6 +107,18 @@ class _Model(object):
   def tables(self):
     return self.session.run(self.exports)
 
+  def devices(self, fetches, feed):
+    """Runs `fetches`; returns the device types on which each op type ran."""
+    metadata = tf.RunMetadata()
+    self.session.run(fetches, feed, run_metadata=metadata,
+                     options=tf.RunOptions(output_partition_graphs=True))
+    devices = {}
+    for graph in metadata.partition_graphs:
+      for node in graph.node:
+        device = tf.DeviceSpec.from_string(node.device).device_type
+        devices.setdefault(node.op, set()).add(device)
+    return devices
+
 
 class GpuDeviceTest(parameterized.TestCase):
 
@@ -136,6 +150,109 @@ class GpuDeviceTest(parameterized.TestCase):
   def test_training_gives_the_bits_of_the_cpu(self, optimizer, rate):
     gpu, _ = self._check_training([_HBM, _HBM, _HBM], lambda: optimizer(rate))
     self.assertIn("EvApplyPooled", gpu.types)
+
+  def test_a_step_copies_no_floats(self):
+    gpu, _ = self._pair([_HBM, _HBM, _HBM])
+    devices = gpu.devices(gpu.train, gpu.feed(1))
+    for op in ("EvHandle", "EvLookupSparse", "TestDense", "EvApplyPooled"):
+      self.assertEqual(devices[op], {"GPU"}, op)
+    gpu.session.run(gpu.copied)
+    gpu.session.run(gpu.train, gpu.feed(2))
+    self.assertEqual(gpu.session.run(gpu.copied).tolist(), [0, 0])
+    gpu.session.run(gpu.outputs, gpu.feed(3))  # Who fetches them wants copies.
+    self.assertEqual(gpu.session.run(gpu.copied).tolist(),
+                     [0, 3 * _SAMPLES * _DIM])
+
+  @parameterized.parameters(([_DRAM, _DRAM],), ([_HBM, _DRAM, _HBM],),
+                            ([_HBM_DRAM, _HBM],), (["auto"],))
+  def test_rows_elsewhere(self, storages):
+    storages = [options.AUTO if s == "auto" else s for s in storages]
+    gpu, _ = self._check_training(storages)
+    self.assertEqual(gpu.devices(gpu.train, gpu.feed(1))["EvLookupSparse"], {"GPU"})
+
+  def test_rows_in_cpu_memory_cross_once(self):
+    gpu, _ = self._pair([_HBM_DRAM, _HBM])
+    self.assertIn("EvApplyPooled", gpu.types)
+    gpu.session.run(gpu.copied)
+    gpu.session.run(gpu.train, gpu.feed(1))
+    pooled = _SAMPLES * _DIM
+    self.assertEqual(gpu.session.run(gpu.copied).tolist(), [pooled, pooled])
+
+  @parameterized.parameters(_HBM, _DRAM)
+  def test_weights(self, storage):
+    self._check_training([storage, storage], weighted=True)
+
+  @parameterized.parameters(_HBM, _DRAM, _HBM_DRAM)
+  def test_rows_that_are_not_pooled(self, storage):
+    gpu, _ = self._check_training([storage], rows=True)
+    self.assertEqual(gpu.devices(gpu.train, gpu.feed(1))["EvGather"], {"GPU"})
+    gpu.session.run(gpu.copied)
+    gpu.session.run(gpu.train, gpu.feed(2))
+    up, down = gpu.session.run(gpu.copied)
+    self.assertEqual(up, 0 if storage == _HBM else _IDS * _DIM)
+    self.assertEqual(down, _IDS * _DIM)
+
+  def test_gradients_that_were_changed(self):
+    def half(g):
+      return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)
+
+    gpu, _ = self._check_training([_HBM, _HBM], change=half)
+    self.assertNotIn("EvApplyPooled", gpu.types)
+
+  def test_an_optimizer_that_is_not_fused(self):
+    self._check_training([_HBM], lambda: tf.train.ProximalAdagradOptimizer(.1))
+
+  def test_checkpoints_move_between_devices(self):
+    gpu, cpu = self._pair([_HBM, _DRAM], lambda: tf.train.AdamOptimizer(.1))
+    gpu.run(3, seed=1)
+    prefix = gpu.saver.save(gpu.session,
+                            os.path.join(self.create_tempdir().full_path, "m"))
+    gpu.run(2, seed=9)
+    for model in (gpu, cpu):
+      model.saver.restore(model.session, prefix)
+    self._check_same(gpu.tables(), cpu.tables())
+    self._check_same(gpu.run(2, seed=4), cpu.run(2, seed=4))
+    self._check_same(gpu.tables(), cpu.tables())
+
+  def test_errors_name_the_variable(self):
+    gpu = _Model("/gpu:0", [_HBM])
+    with self.assertRaisesRegex(tf.errors.FailedPreconditionError, "'a'.*initial"):
+      gpu.session.run(gpu.outputs, gpu.feed(1))
+    gpu.session.run(gpu.init)
+    feed = gpu.feed(1)
+    feed[gpu.ids[0]][0][:, 0] += _SAMPLES
+    with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "'a'"):
+      gpu.session.run(gpu.train, feed)
+    self.assertEmpty(gpu.tables()[0][0])
+    gpu.run(1, seed=1)
+
+  def test_a_variable_that_nobody_places_is_on_the_cpu(self):
+    cpu = _Model("", [_HBM, _DRAM])
+    session = tf.Session(graph=cpu.variables[0].graph)
+    self.assertIn("GPU", [d.device_type for d in session.list_devices()])
+    cpu.session = session
+    session.run(cpu.init)
+    devices = cpu.devices([cpu.train, cpu.exports], cpu.feed(1))
+    ours = {op: where for op, where in devices.items() if op.startswith("Ev")}
+    self.assertIn("EvLookupSparse", ours)
+    self.assertEqual(set.union(*ours.values()), {"CPU"}, ours)
+
+
+class KernelsTest(absltest.TestCase):
+
+  def test_every_op_runs_on_gpus(self):
+    on_gpus = {"EvLookupSparse": {"outputs"}, "EvApplyPooled": {"grads"},
+               "EvGather": {"rows"}}
+    ours = [op for op in _test.OP_LIST.op if op.name.startswith(("Ev", "Sok"))]
+    self.assertGreater(len(ours), 40)
+    for op in ours:
+      found = {k.device_type: k for k in
+               kernels.get_registered_kernels_for_op(op.name).kernel}
+      self.assertEqual(set(found), {"CPU", "GPU"}, op.name)
+      self.assertGreater(found["CPU"].priority, found["GPU"].priority, op.name)
+      tensors = {a.name for a in list(op.input_arg) + list(op.output_arg)}
+      self.assertEqual(set(found["GPU"].host_memory_arg),
+                       tensors - on_gpus.get(op.name, set()), op.name)
 
 
 if __name__ == "__main__":
