@@ -13,11 +13,27 @@
 #define KERNELS_TF_BRIDGE_REGISTER_KERNEL_H_
 
 #include <initializer_list>
+#include <type_traits>
 
 #include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace embedding_variable {
+
+// A kernel on a GPU. TensorFlow takes such kernels for launches and runs them
+// one after the other where a thread finds them ready; ours work, and wait, on
+// the processor. Those that say otherwise themselves are believed.
+template <typename Kernel>
+class KernelOnGpu : public Kernel {
+ public:
+  explicit KernelOnGpu(tensorflow::OpKernelConstruction* construction)
+      : Kernel(construction) {}
+  bool IsExpensive() override {
+    return std::is_same<decltype(&Kernel::IsExpensive),
+                        bool (tensorflow::OpKernel::*)()>::value ||
+           Kernel::IsExpensive();
+  }
+};
 
 template <typename Kernel>
 class RegisterKernel {
@@ -29,14 +45,17 @@ class RegisterKernel {
     cpu.Device(tensorflow::DEVICE_CPU).Priority(1);
     gpu.Device(tensorflow::DEVICE_GPU);
     for (const char* name : in_cpu_memory) gpu.HostMemory(name);
-    tensorflow::kernel_factory::OpKernelRegistrar(cpu.Build(), op, &Make);
-    tensorflow::kernel_factory::OpKernelRegistrar(gpu.Build(), op, &Make);
+    tensorflow::kernel_factory::OpKernelRegistrar(cpu.Build(), op,
+                                                  &Make<Kernel>);
+    tensorflow::kernel_factory::OpKernelRegistrar(gpu.Build(), op,
+                                                  &Make<KernelOnGpu<Kernel>>);
   }
 
  private:
+  template <typename Made>
   static tensorflow::OpKernel* Make(
       tensorflow::OpKernelConstruction* construction) {
-    return new Kernel(construction);
+    return new Made(construction);
   }
 };
 
