@@ -7,7 +7,7 @@
 //
 //   ssd_benchmark --path=DIRECTORY [--rows=20000000] [--dim=64] [--batch=65536]
 //                 [--part=0.1] [--steps=60] [--warm=400] [--threads=2] [--lru]
-//                 [--only=zipf|uniform] [--skip_memory]
+//                 [--only=zipf|uniform] [--skip_memory] [--skip_ahead]
 //
 // TF_SSDHASH_IO_SCHEME=directio goes around the page cache. 'ahead' is the same
 // step while another thread brings the next step's rows into memory.
@@ -42,7 +42,7 @@ struct Config {
   int64_t rows = 20000000, dim = 64, batch = 65536;
   int steps = 60, warm = 400, threads = 2;
   double part = 0.1;
-  bool lru = false, skip_memory = false;
+  bool lru = false, skip_memory = false, skip_ahead = false;
 };
 
 double Now() {
@@ -83,7 +83,7 @@ class Bench {
       options.storage = ev::RowStorage::kDramSsd;
       options.ssd.path = config.path;
       options.ssd.memory_bytes =
-          static_cast<int64_t>(config.rows * config.part * (row_bytes + 16));
+          static_cast<int64_t>(config.rows * config.part * (row_bytes + 20));
       options.ssd.strategy =
           config.lru ? ev::CacheStrategy::kLru : ev::CacheStrategy::kLfu;
     }
@@ -179,9 +179,12 @@ class Bench {
     if (on_ssd_) {
       const ev::TierStats after = table_->tier_stats();
       std::printf(
-          ", %.0f read, %.2f MB written, file %.2f GB",
+          ", %.0f read, %.2f MB written, %.1f %% of uses found in memory, "
+          "file %.2f GB",
           static_cast<double>(after.misses - before.misses) / config_.steps,
           1e-6 * (after.written_bytes - before.written_bytes) / config_.steps,
+          100.0 * (after.hits - before.hits) /
+              (after.hits - before.hits + after.misses - before.misses),
           1e-9 * after.stored_bytes);
     }
     std::printf("\n");
@@ -230,6 +233,8 @@ bool Parse(int argc, char** argv, Config* config) {
       config->lru = true;
     else if (name == "--skip_memory")
       config->skip_memory = true;
+    else if (name == "--skip_ahead")
+      config->skip_ahead = true;
     else
       return false;
   }
@@ -271,6 +276,7 @@ int main(int argc, char** argv) {
   for (int k = 0; k < 2; ++k) {
     if (!wanted[k]) continue;
     for (const bool ahead : {false, true}) {
+      if (ahead && config.skip_ahead) continue;
       const std::string what = std::string(k == 0 ? "Zipf 1.05" : "uniform") +
                                (ahead ? ", ahead" : "");
       const double took =

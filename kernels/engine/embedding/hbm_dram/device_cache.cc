@@ -16,10 +16,6 @@
 namespace ev {
 namespace {
 
-// A use in a rank of kLfu; a 16th of them fades with each visit of the hand.
-constexpr uint32_t kUse = 16;
-constexpr uint32_t kMaxUses = 0x7FFFFFFFu - kUse;
-
 constexpr size_t kVisitedAtOnce = 4096;
 
 }  // namespace
@@ -28,11 +24,10 @@ DeviceCache::DeviceCache(const DeviceCacheOptions& options,
                          std::unique_ptr<DeviceRows> device)
     : dim_(options.dim),
       budget_(options.device_bytes),
-      strategy_(options.strategy),
       defaults_(options.default_rows.begin(), options.default_rows.end()),
       device_(std::move(device)),
-      host_(options.dim) {
-  MakeWords();
+      host_(options.dim),
+      ranks_(options.strategy) {
   MakePlaces();
 }
 
@@ -45,25 +40,14 @@ DeviceCache::~DeviceCache() {
   if (thread_.joinable()) thread_.join();
 }
 
-void DeviceCache::MakeWords() {
-  words_.reset(new SlabArray(sizeof(uint32_t), kWordsLog2));
-  has_words_.reset(new std::atomic<bool>[kMaxWordSlabs]());
-  word_bytes_.store(kMaxWordSlabs);
-  live_.store(0);
-}
-
 void DeviceCache::MakePlaces() {
   const int64_t row_bytes = floats() * static_cast<int64_t>(sizeof(float));
   capacity_ =
       std::min<int64_t>(std::max(kMinPlaces, budget_ / row_bytes), kPayload);
-  entries_.reset(new SlabArray(sizeof(Entry), kWordsLog2));
+  entries_.reset(new SlabArray(sizeof(Entry), kEntriesLog2));
   made_ = 0;
   hand_ = 0;
   free_.clear();
-}
-
-std::atomic<uint32_t>* DeviceCache::word(RowHandle handle) const {
-  return reinterpret_cast<std::atomic<uint32_t>*>(words_->Address(handle));
 }
 
 DeviceCache::Entry* DeviceCache::entry(Place place) const {
@@ -71,32 +55,9 @@ DeviceCache::Entry* DeviceCache::entry(Place place) const {
 }
 
 Status DeviceCache::NewRow(RowHandle handle, int64_t default_row) {
-  const size_t slab = handle >> kWordsLog2;
-  if (!has_words_[slab].load(std::memory_order_acquire)) {
-    std::lock_guard<std::mutex> lock(words_mu_);
-    if (!words_->has_slab(slab)) {
-      if (!words_->AddSlab(slab)) {
-        return ResourceExhausted("no memory to remember another row");
-      }
-      word_bytes_.fetch_add(kWordSlabBytes);
-      has_words_[slab].store(true, std::memory_order_release);
-    }
-  }
-  word(handle)->store(kFresh | static_cast<uint32_t>(default_row),
-                      std::memory_order_release);
+  EV_RETURN_IF_ERROR(words_.Make(handle, default_row));
   live_.fetch_add(1, std::memory_order_relaxed);
   return Status::OK();
-}
-
-void DeviceCache::Count(Entry* entry) {
-  uint32_t rank;
-  if (strategy_ == CacheStrategy::kLru) {
-    rank = now_.load(std::memory_order_relaxed);
-  } else {
-    rank = entry->rank.load(std::memory_order_relaxed) & ~kUsed;
-    rank = std::min(rank, kMaxUses) + kUse;
-  }
-  entry->rank.store(rank | kUsed, std::memory_order_relaxed);
 }
 
 DeviceCache::Pin DeviceCache::TryPin(RowHandle handle, bool counts,
@@ -105,12 +66,12 @@ DeviceCache::Pin DeviceCache::TryPin(RowHandle handle, bool counts,
   for (;;) {
     *seen = where->load(std::memory_order_acquire);
     if (*seen == 0) return Pin::kNoRow;
-    if (!IsOnDevice(*seen)) return Pin::kAway;
+    if (!IsHere(*seen)) return Pin::kAway;
     Entry* const in = entry(*seen & kPayload);
     const uint32_t before = in->state.fetch_add(1, std::memory_order_acquire);
     const bool still = where->load(std::memory_order_acquire) == *seen;
     if ((before & kBusy) == 0 && still) {
-      if (counts) Count(in);
+      if (counts) ranks_.Use(&in->rank);
       *place = *seen & kPayload;
       return Pin::kHeld;
     }
@@ -126,7 +87,7 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
   // More than there are places would push each other out for nothing.
   size_t size = std::min<size_t>(handles.size(), capacity());
   std::vector<size_t> pending;
-  now_.fetch_add(1, std::memory_order_relaxed);
+  ranks_.Advance();
   while (size > 0) {
     pending.clear();
     int64_t hits = 0;
@@ -137,7 +98,7 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
       if (n + 8 < size && handles[n + 8] < kFirstReservedHandle) {
         const uint32_t ahead =
             word(handles[n + 8])->load(std::memory_order_acquire);
-        if (IsOnDevice(ahead)) PrefetchLine(entry(ahead & kPayload));
+        if (IsHere(ahead)) PrefetchLine(entry(ahead & kPayload));
       }
       places[n] = handles[n];
       if (handles[n] >= kFirstReservedHandle) continue;
@@ -211,7 +172,7 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
     load.place = taken[used];
     uint32_t seen = load.from;
     if (!word(load.handle)
-             ->compare_exchange_strong(seen, kOnDevice | load.place,
+             ->compare_exchange_strong(seen, kHere | load.place,
                                        std::memory_order_acq_rel)) {
       busy.push_back(load.i);  // another has moved it meanwhile
       continue;
@@ -219,7 +180,7 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
     Entry* const in = entry(load.place);
     in->handle = load.handle;
     in->home.store(load.from, std::memory_order_relaxed);
-    in->rank.store(IsHostRow(load.from) ? host_.rank(load.from - 1) : 0,
+    in->rank.store(IsAway(load.from) ? host_.rank(load.from - 1) : 0,
                    std::memory_order_relaxed);
     mine.push_back(load);
     ++used;
@@ -246,7 +207,7 @@ Status DeviceCache::LoadAll(const std::vector<Load>& loads) {
       continue;
     }
     Entry* const in = entry(load.place);
-    Count(in);
+    ranks_.Use(&in->rank);
     in->state.fetch_sub(kBusy - 1, std::memory_order_release);
   }
   GiveBack(unused);
@@ -290,7 +251,7 @@ void DeviceCache::Wrote(Span<const Place> places) {
     std::atomic<uint32_t>& home = entry(place)->home;
     if (home.load(std::memory_order_relaxed) == 0) continue;
     const uint32_t old = home.exchange(0);
-    if (IsHostRow(old)) stale.push_back(old - 1);
+    if (IsAway(old)) stale.push_back(old - 1);
   }
   if (!stale.empty()) host_.Free(stale);
 }
@@ -352,7 +313,7 @@ Status DeviceCache::Visit(Span<const RowHandle> handles,
 }
 
 bool DeviceCache::IsOnHost(RowHandle handle) const {
-  return IsHostRow(word(handle)->load(std::memory_order_acquire));
+  return IsAway(word(handle)->load(std::memory_order_acquire));
 }
 
 TierStats DeviceCache::stats() const {
@@ -370,8 +331,7 @@ TierStats DeviceCache::stats() const {
 }
 
 int64_t DeviceCache::bytes() const {
-  const int64_t elsewhere =
-      device_->bytes() + host_.bytes() + word_bytes_.load();
+  const int64_t elsewhere = device_->bytes() + host_.bytes() + words_.bytes();
   std::lock_guard<std::mutex> lock(places_mu_);
   return elsewhere + static_cast<int64_t>(entries_->bytes());
 }

@@ -2,21 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of one table, as many as a budget allows in the memory of a device
-// (device_rows.h), the others in CPU memory (host_rows.h). A handle's row is in
-// one of four places, which one atomic word tells: nowhere, not made yet (it is
-// the default row and the slots' initial values), in a place of the device, or
-// in CPU memory. A place is a row of the device; its number is the handle by
-// which the device knows it.
+// (device_rows.h), the others in CPU memory (host_rows.h). Where a handle's row
+// is, one word tells (storage/tiered/handle_words.h): nowhere, not made yet, in
+// a place of the device, or in CPU memory. A place is a row of the device; its
+// number is the handle by which the device knows it.
 //
 // To use rows a caller HOLDS them: those that are not on the device are brought
 // there, all that one call lacks at once, and held rows stay until they are
 // released. What makes way for them is copied to CPU memory if it was written
 // since it came, and else nothing is copied: CPU memory still has it.
 //
-// WHICH ROWS GO. A hand goes round the places. A row that was used since it was
-// last there is passed over; of some times as many others as are wanted the
-// lowest ranks go: the least used (kLfu; uses fade, and a row takes its count
-// with it to CPU memory and back) or the longest unused (kLru).
+// WHICH ROWS GO (storage/tiered/use_ranks.h). A hand goes round the places. Of
+// some times as many rows as are wanted that were not used since it was last
+// there the lowest ranks go: the least used (kLfu; uses fade, and a row takes
+// its count with it to CPU memory and back) or the longest unused (kLru).
 //
 // WAITING. Rows may be held by work that a device does while its caller goes
 // on to other tables, so nobody may wait for a held row who could be the one
@@ -48,6 +47,8 @@
 #include "kernels/engine/embedding/hbm_dram/host_rows.h"
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/storage/dram/slab_array.h"
+#include "kernels/engine/storage/tiered/handle_words.h"
+#include "kernels/engine/storage/tiered/use_ranks.h"
 
 namespace ev {
 
@@ -127,13 +128,13 @@ class DeviceCache {
   enum class Pin { kHeld, kBusy, kAway, kNoRow };
 
   int64_t floats() const { return dim_ * (1 + int64_t(initial_.size())); }
-  void MakeWords();
   void MakePlaces();
-  std::atomic<uint32_t>* word(RowHandle handle) const;
+  std::atomic<uint32_t>* word(RowHandle handle) const {
+    return words_.at(handle);
+  }
   Entry* entry(Place place) const;
 
   Pin TryPin(RowHandle handle, bool counts, Place* place, uint32_t* seen);
-  void Count(Entry* entry);
   // One round of Hold: of *pending what is there is held, what is away is
   // brought there, and what someone else is moving stays pending. *end: the
   // first for which there was no room, or as it was.
@@ -160,7 +161,6 @@ class DeviceCache {
 
   const int64_t dim_;
   const int64_t budget_;
-  const CacheStrategy strategy_;
   const std::vector<float> defaults_;
   std::vector<float> initial_;  // by slot, of new rows
   const std::unique_ptr<DeviceRows> device_;
@@ -171,10 +171,8 @@ class DeviceCache {
   // Not OK when a failed Relayout left rows of which nothing is known.
   Status broken_;
 
-  std::mutex words_mu_;  // to add slabs
-  std::unique_ptr<SlabArray> words_;
-  std::unique_ptr<std::atomic<bool>[]> has_words_;  // by slab
-  std::atomic<int64_t> word_bytes_{0};
+  HandleWords words_;
+  UseRanks ranks_;
   std::atomic<int64_t> live_{0};
 
   mutable std::mutex places_mu_;
@@ -187,7 +185,6 @@ class DeviceCache {
 
   std::mutex evict_mu_;  // one at a time, and not while alone
   int64_t hand_ = 0;
-  std::atomic<uint32_t> now_{0};
 
   std::mutex thread_mu_;
   std::condition_variable wake_;

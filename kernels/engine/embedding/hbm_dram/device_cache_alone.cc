@@ -50,21 +50,16 @@ Status DeviceCache::MakeFreshRows() {
     std::atomic<uint32_t>& home = entry(p)->home;
     if (IsFresh(home.load())) home.store(0);
   }
-  for (uint64_t h = 0; h < kFirstReservedHandle; ++h) {
-    const RowHandle handle = static_cast<RowHandle>(h);
-    if (!has_words_[handle >> kWordsLog2].load()) {
-      h += (uint64_t{1} << kWordsLog2) - 1;
-      continue;
-    }
-    const uint32_t seen = word(handle)->load();
-    if (!IsFresh(seen)) continue;
+  return words_.ForEach([&](RowHandle, std::atomic<uint32_t>* where) {
+    const uint32_t seen = where->load();
+    if (!IsFresh(seen)) return Status::OK();
     HostRows::Row row;
     EV_RETURN_IF_ERROR(host_.Allocate(/*is_reserved=*/false, &row));
     FillFresh(seen & kPayload, host_.floats(row));
     host_.set_rank(row, 0);
-    word(handle)->store(row + 1);
-  }
-  return Status::OK();
+    where->store(row + 1);
+    return Status::OK();
+  });
 }
 
 Status DeviceCache::Relayout(Span<const float> initial_values) {
@@ -115,13 +110,13 @@ void DeviceCache::Forget(Span<const RowHandle> handles) {
   for (const RowHandle handle : handles) {
     const uint32_t seen = word(handle)->exchange(0);
     uint32_t elsewhere = seen;
-    if (IsOnDevice(seen)) {
+    if (IsHere(seen)) {
       const Place place = seen & kPayload;
       elsewhere = entry(place)->home.load();
       entry(place)->state.fetch_add(kBusy, std::memory_order_acq_rel);
       places.push_back(place);
     }
-    if (IsHostRow(elsewhere)) rows.push_back(elsewhere - 1);
+    if (IsAway(elsewhere)) rows.push_back(elsewhere - 1);
   }
   GiveBack(places);
   host_.Return(rows);
@@ -133,24 +128,14 @@ void DeviceCache::Forget(Span<const RowHandle> handles) {
       MakePlaces();
     }
   }
-  for (const RowHandle handle : handles) {
-    const size_t slab = handle >> kWordsLog2;
-    if (!has_words_[slab].load()) continue;
-    const RowHandle begin = static_cast<RowHandle>(slab << kWordsLog2);
-    // Mostly ends at the first.
-    uint32_t at = 0;
-    while (at >> kWordsLog2 == 0 && word(begin + at)->load() == 0) ++at;
-    if (at >> kWordsLog2 == 0) continue;
-    has_words_[slab].store(false);
-    words_->DropSlab(slab);
-    word_bytes_.fetch_sub(kWordSlabBytes);
-  }
+  words_.DropUnused(handles);
 }
 
 void DeviceCache::Clear() {
   std::lock_guard<std::mutex> alone(evict_mu_);
   std::lock_guard<std::mutex> lock(places_mu_);
-  MakeWords();
+  words_.Clear();
+  live_.store(0);
   MakePlaces();
   device_->Clear();
   host_.Clear();

@@ -17,28 +17,11 @@
 
 namespace ev {
 
-// What a handle's word says: 0, nothing; below kOnDevice, a row of CPU memory +
-// 1; else a place of the device, or the default row of a row that is not made
-// yet.
-constexpr uint32_t kOnDevice = 0x80000000u;
-constexpr uint32_t kFresh = 0xC0000000u;
-constexpr uint32_t kKind = 0xC0000000u;
-constexpr uint32_t kPayload = 0x3FFFFFFFu;
-
-inline bool IsOnDevice(uint32_t word) { return (word & kKind) == kOnDevice; }
-inline bool IsFresh(uint32_t word) { return (word & kKind) == kFresh; }
-inline bool IsHostRow(uint32_t word) { return word != 0 && word < kOnDevice; }
-
 // In an entry's state: someone changes who lives in the place, or nobody does.
 // The rest counts who holds it.
 constexpr uint32_t kBusy = 0x80000000u;
-// In a rank: used since the hand was here.
-constexpr uint32_t kUsed = 0x80000000u;
-
-// Words of a slab, which goes when none says anything.
-constexpr int kWordsLog2 = 16;
-constexpr int64_t kWordSlabBytes = sizeof(uint32_t) << kWordsLog2;
-constexpr size_t kMaxWordSlabs = size_t{kFirstReservedHandle} >> kWordsLog2;
+// Entries of a huge page: they are as many random accesses as rows.
+constexpr int kEntriesLog2 = 17;
 
 constexpr int64_t kMinPlaces = 64;
 

@@ -27,7 +27,7 @@ constexpr size_t kCopiedAtOnce = 256;
 // flushed before they are renewed.
 Status DeviceCache::Grow(int64_t n, std::vector<Place>* places) {
   for (int64_t k = 0; k < n && made_ < capacity_; ++k) {
-    const size_t slab = made_ >> kWordsLog2;
+    const size_t slab = made_ >> kEntriesLog2;
     if (!entries_->has_slab(slab) && !entries_->AddSlab(slab)) {
       return ResourceExhausted("no memory for another row");
     }
@@ -131,7 +131,6 @@ void DeviceCache::Choose(size_t n, std::vector<Place>* victims) {
     made = made_;
   }
   std::vector<std::pair<uint32_t, Place>> candidates;
-  const uint32_t now = now_.load(std::memory_order_relaxed);
   // Twice round at most: the first time all may have been used.
   for (int64_t met = 0; candidates.size() < n * kCandidatesEach &&
                         met < 2 * made && (met < made || candidates.empty());
@@ -140,20 +139,8 @@ void DeviceCache::Choose(size_t n, std::vector<Place>* victims) {
     const Place place = static_cast<Place>(hand_++);
     Entry* const in = entry(place);
     if (in->state.load(std::memory_order_relaxed) != 0) continue;
-    const uint32_t rank = in->rank.load(std::memory_order_relaxed);
-    uint32_t plain = rank & ~kUsed;
-    if (strategy_ == CacheStrategy::kLfu) {
-      plain -= plain / 16;
-      in->rank.store(plain, std::memory_order_relaxed);
-    } else if (rank & kUsed) {
-      in->rank.store(plain, std::memory_order_relaxed);
-    }
-    if (rank & kUsed) continue;
-    // Of kLru, the lowest is the one whose use lies farthest back.
-    candidates.emplace_back(strategy_ == CacheStrategy::kLfu
-                                ? plain
-                                : ~kUsed - ((now - plain) & ~kUsed),
-                            place);
+    uint32_t worth;
+    if (ranks_.Visit(&in->rank, &worth)) candidates.emplace_back(worth, place);
   }
   if (candidates.size() > n) {
     std::nth_element(candidates.begin(), candidates.begin() + (n - 1),
@@ -191,9 +178,8 @@ Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
     Entry* const out = entry(place);
     const uint32_t home = out->home.load(std::memory_order_relaxed);
     if (home != 0) {
-      if (IsHostRow(home)) {
-        host_.set_rank(home - 1,
-                       out->rank.load(std::memory_order_relaxed) & ~kUsed);
+      if (IsAway(home)) {
+        host_.set_rank(home - 1, UseRanks::Kept(out->rank));
       }
       word(out->handle)->store(home, std::memory_order_release);
       gone.push_back(place);
@@ -212,8 +198,7 @@ Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
   if (copied.ok()) {
     for (size_t k = 0; k < written.size(); ++k) {
       Entry* const out = entry(written[k]);
-      host_.set_rank(rows[k],
-                     out->rank.load(std::memory_order_relaxed) & ~kUsed);
+      host_.set_rank(rows[k], UseRanks::Kept(out->rank));
       word(out->handle)->store(rows[k] + 1, std::memory_order_release);
       gone.push_back(written[k]);
     }

@@ -46,19 +46,14 @@ std::string OfRank(const std::string& path) {
 // Rows of a lookup, until it has pooled them.
 class HeldRows : public DeviceWork {
  public:
-  explicit HeldRows(TieredRows* from) : from_(from) {}
-  ~HeldRows() override { from_->ReleaseKept(places_); }
-  Status Hold(Span<const RowHandle> handles, const float** rows, bool* all) {
-    std::vector<TieredRows::Place> places(handles.size());
-    EV_RETURN_IF_ERROR(from_->Keep(handles, rows, places.data(), all));
-    if (*all) places_.swap(places);
-    return Status::OK();
+  Status Hold(TieredRows* from, Span<const RowHandle> handles,
+              const float** rows, bool* all) {
+    return from->Keep(handles, rows, all, &holding_);
   }
   Status Wait() override { return Status::OK(); }
 
  private:
-  TieredRows* const from_;
-  std::vector<TieredRows::Place> places_;
+  TieredRows::Holding holding_;
 };
 
 class SsdRows : public DeviceRows {
@@ -89,9 +84,9 @@ class SsdRows : public DeviceRows {
               std::unique_ptr<DeviceWork>* work) override {
     work->reset();
     try {
-      std::unique_ptr<HeldRows> held(new HeldRows(rows_.get()));
+      std::unique_ptr<HeldRows> held(new HeldRows);
       bool all = false;
-      EV_RETURN_IF_ERROR(held->Hold(handles, rows, &all));
+      EV_RETURN_IF_ERROR(held->Hold(rows_.get(), handles, rows, &all));
       if (all) *work = std::move(held);
       return Status::OK();
     } catch (const std::bad_alloc&) {
@@ -219,17 +214,18 @@ class SsdRows : public DeviceRows {
   Status WithRows(Span<const RowHandle> handles, Use use, const Body& body) {
     try {
       Stretch stretch;
+      TieredRows::Holding holding;
       for (size_t begin = 0; begin < handles.size();) {
         const size_t most = std::min(kRowsAtOnce, handles.size() - begin);
-        EV_RETURN_IF_ERROR(rows_->Hold(handles.subspan(begin, most),
-                                       use == Use::kWrites, stretch.rows,
-                                       stretch.places, &stretch.size));
-        for (size_t i = 0; use == Use::kWrites && i < stretch.size; ++i) {
-          rows_->Wrote(stretch.places[i]);
+        EV_RETURN_IF_ERROR(
+            rows_->Hold(handles.subspan(begin, most), use == Use::kWrites,
+                        stretch.rows, stretch.places, &stretch.size, &holding));
+        if (use == Use::kWrites) {
+          rows_->Wrote(
+              Span<const TieredRows::Place>(stretch.places, stretch.size));
         }
         body(begin, &stretch);
-        rows_->Release(
-            Span<const TieredRows::Place>(stretch.places, stretch.size));
+        holding.Release();
         begin += stretch.size;
       }
     } catch (const std::bad_alloc&) {

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -128,7 +129,15 @@ TEST_F(CachedReadsTest, AsksAgainWhenItHadToWait) {
   if (after.ru_majflt == before.ru_majflt) {
     GTEST_SKIP() << "pages stay in the page cache";
   }
-  EXPECT_EQ(Read({6 << 20}, 528)[0], Found::kAbsent);
+  // The system may have kept some pages, or read ahead.
+  for (int64_t at = 5 << 20; at < 8 << 20; at += 1 << 18) {
+    char byte;
+    const struct iovec piece = {&byte, 1};
+    if (preadv2(fd_, &piece, 1, at, RWF_NOWAIT) == 1) continue;
+    EXPECT_EQ(Read({at}, 528)[0], Found::kAbsent);
+    return;
+  }
+  GTEST_SKIP() << "pages stay in the page cache";
 }
 
 TEST_F(CachedReadsTest, WithoutAddressSpaceNothingIsRead) {

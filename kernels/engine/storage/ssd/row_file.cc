@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +17,6 @@
 
 #include "kernels/engine/base/pages.h"
 #include "kernels/engine/base/prefetch.h"
-#include "kernels/engine/storage/ssd/io_threads.h"
 
 namespace ev {
 namespace {
@@ -31,17 +29,17 @@ constexpr size_t kMaxWidening = 16;
 
 std::atomic<bool (*)(int64_t bytes)> space_hook{nullptr};
 
+}  // namespace
+
 // Page-aligned, as a direct file needs it; zeros, so that no other memory of
 // the process gets into the file. Throws std::bad_alloc.
-std::shared_ptr<char> NewBuffer(size_t bytes) {
+RowFile::Buffer RowFile::NewBuffer(size_t bytes) {
   void* data = nullptr;
   if (posix_memalign(&data, kSmallPage, bytes) != 0) throw std::bad_alloc();
   std::memset(data, 0, bytes);
   return std::shared_ptr<char>(static_cast<char*>(data),
                                [](char* p) { std::free(p); });
 }
-
-}  // namespace
 
 void RowFile::SetSpaceHookForTesting(bool (*allow)(int64_t bytes)) {
   space_hook.store(allow);
@@ -64,6 +62,9 @@ Status RowFile::Create(const RowFileOptions& options,
   }
   // A row's page says nothing about the next one's.
   posix_fadvise(made->fd_, 0, 0, POSIX_FADV_RANDOM);
+  // So that appending cannot fail half-way, nor the thread that writes.
+  made->sealed_.reserve(kMaxBuffers);
+  made->idle_buffers_.reserve(kMaxBuffers);
   if (!options.direct) made->cached_.reset(new CachedReads(made->fd_));
   *file = std::move(made);
   return Status::OK();
@@ -113,7 +114,7 @@ Status RowFile::SetFloats(int64_t floats) {
 
 void RowFile::Seal() {
   segment(open_)->state.store(kSealed);
-  sealed_.push_back(static_cast<uint32_t>(open_));
+  sealed_.push_back(static_cast<uint32_t>(open_));  // of memory that is there
   open_ = -1;
   to_write_.notify_one();
 }
@@ -347,7 +348,7 @@ void RowFile::Write() {
     write_error_ = status;
     if (status.ok()) {
       written_bytes_ += bytes;
-      sealed_.pop_front();
+      sealed_.erase(sealed_.begin());
       from->buffer.reset();
       // One that a reader is still in goes when he has left.
       if (data.use_count() == 1) idle_buffers_.push_back(std::move(data));
@@ -392,10 +393,10 @@ void RowFile::FreeIfDead(uint32_t number) {
   }
 }
 
-void RowFile::Drop(RecordNumber record) {
-  const uint32_t number = record >> place_bits_;
-  live_records_.fetch_sub(1);
-  Leave(number);
+void RowFile::Drop(Span<const RecordNumber> records) {
+  if (records.empty()) return;
+  live_records_.fetch_sub(static_cast<int64_t>(records.size()));
+  for (const RecordNumber record : records) Leave(record >> place_bits_);
 }
 
 bool RowFile::IsStored(RecordNumber record) const {
@@ -415,156 +416,6 @@ int64_t RowFile::OffsetOfRecord(RecordNumber record) const {
 
 std::string RowFile::At(RecordNumber record) const {
   return "'" + name_ + "' at byte " + std::to_string(OffsetOfRecord(record));
-}
-
-Status RowFile::Check(const RecordHeader& header, const char* floats,
-                      const RecordFormat& format, RecordRead* read) const {
-  if (header.handle != read->handle || header.floats != format.floats ||
-      header.checksum != RecordChecksum(read->record, header, floats)) {
-    return Status(StatusCode::kDataLoss,
-                  At(read->record) +
-                      " is damaged: what is there is not the row that was "
-                      "written. Restore the last checkpoint");
-  }
-  read->floats = format.floats;
-  read->rank = header.rank;
-  return Status::OK();
-}
-
-bool RowFile::ReadStored(RecordRead* read, bool may_block) const {
-  const uint32_t number = read->record >> place_bits_;
-  const RecordFormat& format = segment(number)->format;
-  const int64_t offset = OffsetOfRecord(read->record);
-  RecordHeader header;
-  const auto failed = [&](ssize_t got) {
-    read->status =
-        Status(StatusCode::kDataLoss,
-               At(read->record) + " cannot be read: " +
-                   (got < 0 ? std::strerror(errno) : "the file is shorter"));
-  };
-  if (options_.direct) {
-    const int64_t begin = offset / kSmallPage * kSmallPage;
-    const size_t bytes = RoundUp(offset + format.bytes, kSmallPage) - begin;
-    const Buffer pages = NewBuffer(bytes);
-    size_t done = 0;
-    while (done < bytes) {
-      const ssize_t got =
-          pread(fd_, pages.get() + done, bytes - done, begin + done);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) {
-        failed(got);
-        return true;
-      }
-      done += got;
-    }
-    const char* record = pages.get() + (offset - begin);
-    std::memcpy(&header, record, sizeof(header));
-    std::memcpy(read->row, record + sizeof(header),
-                format.bytes - sizeof(header));
-  } else {
-    const struct iovec parts[2] = {{&header, sizeof(header)},
-                                   {read->row, format.bytes - sizeof(header)}};
-    ssize_t got;
-    do {
-      got = may_block ? preadv(fd_, parts, 2, offset)
-                      : preadv2(fd_, parts, 2, offset, RWF_NOWAIT);
-    } while (got < 0 && errno == EINTR);
-    if (got != static_cast<ssize_t>(format.bytes)) {
-      if (!may_block) return false;  // not in the page cache, or not all of it
-      failed(got);
-      return true;
-    }
-  }
-  read->status =
-      Check(header, reinterpret_cast<const char*>(read->row), format, read);
-  return true;
-}
-
-void RowFile::ReadCached(std::vector<RecordRead*>* reads) {
-  // Rows of earlier widths are few, and read one by one.
-  const size_t bytes = format_.bytes;
-  std::vector<RecordRead*> some, left;
-  std::vector<int64_t> offsets;
-  some.reserve(reads->size());
-  offsets.reserve(reads->size());
-  for (RecordRead* read : *reads) {
-    if (segment(read->record >> place_bits_)->format.bytes == bytes) {
-      some.push_back(read);
-      offsets.push_back(OffsetOfRecord(read->record));
-    } else if (!ReadStored(read, /*may_block=*/false)) {
-      left.push_back(read);
-    }
-  }
-  std::vector<CachedReads::Found> found(some.size());
-  cached_->Read(offsets, bytes, found.data(),
-                [&](size_t i, const char* record) {
-                  RecordHeader header;
-                  std::memcpy(&header, record, sizeof(header));
-                  const char* const floats = record + sizeof(header);
-                  std::memcpy(some[i]->row, floats, bytes - sizeof(header));
-                  some[i]->status = Check(header, floats, format_, some[i]);
-                });
-  for (size_t i = 0; i < some.size(); ++i) {
-    if (found[i] == CachedReads::Found::kRead) continue;
-    if (found[i] == CachedReads::Found::kAbsent ||
-        !ReadStored(some[i], /*may_block=*/false)) {
-      left.push_back(some[i]);
-    }
-  }
-  reads->swap(left);
-}
-
-void RowFile::Read(Span<RecordRead> reads) {
-  read_records_.fetch_add(reads.size(), std::memory_order_relaxed);
-  std::vector<RecordRead*> stored;
-  std::vector<std::pair<RecordRead*, Buffer>> buffered;
-  {
-    // Until the end each counts as one more live record of its segment, which
-    // therefore is not used again under the read.
-    std::lock_guard<std::mutex> lock(mu_);
-    for (RecordRead& read : reads) {
-      const uint32_t number = read.record >> place_bits_;
-      if (number >= num_segments_ || segment(number)->state.load() == kFree) {
-        read.status =
-            Status(StatusCode::kDataLoss, "'" + name_ + "' has no such record");
-        continue;
-      }
-      segment(number)->live.fetch_add(1);
-      if (segment(number)->buffer != nullptr) {
-        buffered.emplace_back(&read, segment(number)->buffer);
-      } else {
-        stored.push_back(&read);
-      }
-    }
-  }
-  for (const auto& found : buffered) {
-    RecordRead* read = found.first;
-    const uint32_t number = read->record >> place_bits_;
-    const RecordFormat& format = segment(number)->format;
-    const char* record = found.second.get() +
-                         format.Offset(read->record - (number << place_bits_));
-    RecordHeader header;
-    std::memcpy(&header, record, sizeof(header));
-    std::memcpy(read->row, record + sizeof(header),
-                format.bytes - sizeof(header));
-    read->status = Check(header, record + sizeof(header), format, read);
-    Leave(number);
-  }
-  buffered.clear();
-  std::vector<RecordRead*> blocking = stored;
-  if (cached_ != nullptr) ReadCached(&blocking);
-  std::sort(blocking.begin(), blocking.end(),
-            [](const RecordRead* a, const RecordRead* b) {
-              return a->record < b->record;
-            });
-  RunBlocking(blocking.size(), [&](int64_t i) {
-    try {
-      ReadStored(blocking[i], /*may_block=*/true);
-    } catch (const std::bad_alloc&) {
-      blocking[i]->status = ResourceExhausted("no memory to read a row");
-    }
-  });
-  for (const RecordRead* read : stored) Leave(read->record >> place_bits_);
 }
 
 void RowFile::Leave(uint32_t number) {

@@ -23,7 +23,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -98,8 +97,8 @@ class RowFile {
   // not that record.
   void Read(Span<RecordRead> reads);
 
-  // The record is dead.
-  void Drop(RecordNumber record);
+  // The records are dead.
+  void Drop(Span<const RecordNumber> records);
   // Whether a read would go to the file; else the row is in a buffer.
   bool IsStored(RecordNumber record) const;
 
@@ -147,6 +146,7 @@ class RowFile {
     Buffer buffer;  // while kOpen or kSealed; under mu_
   };
 
+  static Buffer NewBuffer(size_t bytes);
   explicit RowFile(const RowFileOptions& options) : options_(options) {}
   Segment* segment(uint32_t number) const {
     return reinterpret_cast<Segment*>(segments_.Address(number));
@@ -192,11 +192,11 @@ class RowFile {
 
   mutable std::mutex mu_;
   std::condition_variable to_write_, written_;
-  uint32_t num_segments_ = 0;    // in use or free
-  uint32_t made_segments_ = 0;   // objects
-  std::vector<uint32_t> ready_;  // free, with blocks
-  std::vector<uint32_t> bare_;   // free, without
-  std::deque<uint32_t> sealed_;  // first in, first out
+  uint32_t num_segments_ = 0;     // in use or free
+  uint32_t made_segments_ = 0;    // objects
+  std::vector<uint32_t> ready_;   // free, with blocks
+  std::vector<uint32_t> bare_;    // free, without
+  std::vector<uint32_t> sealed_;  // first in, first out
   int64_t open_ = -1;
   int buffers_used_ = 0;
   std::vector<Buffer> idle_buffers_;

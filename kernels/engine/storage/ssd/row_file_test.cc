@@ -202,7 +202,7 @@ TEST_P(RowFileTest, DeadSegmentsAreUsedAgain) {
   ASSERT_TRUE(file_->SetFloats(16).ok());
   std::vector<RecordNumber> live;
   for (int round = 0; round < 40; ++round) {
-    for (const RecordNumber record : live) file_->Drop(record);
+    file_->Drop(live);
     live.clear();
     for (RowHandle h = 0; h < 500; ++h) live.push_back(Append(h, 16));
   }
@@ -320,7 +320,7 @@ TEST_P(RowFileTest, VisitsTheEmptiestSegment) {
   EXPECT_FALSE(found) << "all are alive";
   EXPECT_FALSE(file_->IsSparse());
   for (RowHandle h = 0; h < 2000; ++h) {
-    if (h % 5 != 0) file_->Drop(records[h]);
+    if (h % 5 != 0) file_->Drop({&records[h], 1});
   }
   EXPECT_TRUE(file_->IsSparse());
   int64_t moved = 0;
@@ -334,7 +334,7 @@ TEST_P(RowFileTest, VisitsTheEmptiestSegment) {
                               RowOf(record.handle, 16));
                           if (record.handle % 5 != 0) return Status::OK();
                           records[record.handle] = Append(record.handle, 16);
-                          file_->Drop(record.number);
+                          file_->Drop({&record.number, 1});
                           ++moved;
                           return Status::OK();
                         },

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/base/prefetch.h"
 #include "kernels/engine/storage/ssd/tiered_impl.h"
 #include "kernels/engine/storage/ssd/tiered_rows.h"
 
@@ -18,8 +19,17 @@ constexpr int64_t kCandidatesEach = 8;
 
 }  // namespace
 
-// Places that nobody has. They are busy, and the caller's. Fewer than asked
-// for: all others are held, or, with an error, none could be made free.
+// A row that may go, and how much it is worth.
+struct TieredRows::Candidate {
+  uint32_t worth;
+  Place place;
+  bool operator<(const Candidate& other) const {
+    return worth != other.worth ? worth < other.worth : place < other.place;
+  }
+};
+
+// Places without a row, the caller's from now on. Fewer than asked for: all
+// others are held, or, with an error, none could be made free.
 size_t TieredRows::TakePlaces(bool is_reserved, Span<Place> places,
                               Status* status) {
   size_t taken = 0;
@@ -32,91 +42,142 @@ size_t TieredRows::TakePlaces(bool is_reserved, Span<Place> places,
         free_.pop_back();
       }
       while (taken < places.size() && used_ < capacity_) {
-        const size_t slab = used_ >> rows_->rows_log2();
-        if ((!entries_->has_slab(slab) && !entries_->AddSlab(slab)) ||
-            (!rows_->has_slab(slab) && !rows_->AddSlab(slab))) {
-          *status = ResourceExhausted("no memory for another row");
-          break;
-        }
-        const Place place = static_cast<Place>(used_++);
-        rows_->Use(slab, used_ - slab * rows_->slab_rows());
-        entries_->Use(slab, used_ - slab * rows_->slab_rows());
-        entry(place)->state.fetch_add(kBusy, std::memory_order_acquire);
-        places[taken++] = place;
+        *status = MakePlace(&places[taken]);
+        if (!status->ok()) break;
+        ++taken;
       }
       if (taken == places.size() || !status->ok()) break;
       num_victims = ChooseVictims(places.subspan(
           taken, std::min<size_t>(places.size() - taken, kEvictAtOnce)));
     }
     if (num_victims == 0) break;
-    taken += WriteOut(places.subspan(taken, num_victims), is_reserved, status);
+    const Span<Place> victims = places.subspan(taken, num_victims);
+    const size_t claimed = Claim(victims);
+    const size_t freed = claimed == 0 ? 0
+                                      : WriteOut(victims.subspan(0, claimed),
+                                                 is_reserved, status);
+    std::fill(victims.begin() + freed, victims.end(), kNoPlace);
+    taken += freed;
+    // Others have come to hold all that seemed free.
+    if (claimed == 0) break;
   }
   // Some is better than none: what hinders the next will be said then.
   if (taken > 0) *status = Status::OK();
   return taken;
 }
 
-void TieredRows::GiveBack(Span<const Place> places) {
-  if (places.empty()) return;
-  for (const Place place : places) entry(place)->record.store(kNoRecord);
-  std::lock_guard<std::mutex> lock(places_mu_);
-  free_.insert(free_.end(), places.begin(), places.end());
+// Under places_mu_. One that was nobody's yet.
+Status TieredRows::MakePlace(Place* place) {
+  const auto add = [this](SlabArray* to, bool uses) {
+    const size_t slab = used_ >> to->rows_log2();
+    if (!to->has_slab(slab) && !to->AddSlab(slab)) return false;
+    if (uses) to->Use(slab, used_ + 1 - slab * to->slab_rows());
+    return true;
+  };
+  for (SlabArray* to : {handles_.get(), entries_.get(), rows_.get()}) {
+    if (!add(to, false)) {
+      return ResourceExhausted("no memory for another row");
+    }
+  }
+  // So that a place can always be given back.
+  const size_t needed = static_cast<size_t>(used_) + 1;
+  if (free_.capacity() < needed) {
+    free_.reserve(std::max(needed, 2 * free_.capacity()));
+  }
+  for (SlabArray* to : {handles_.get(), entries_.get(), rows_.get()}) {
+    add(to, true);
+  }
+  *place = static_cast<Place>(used_);
+  handle_of(*place)->store(kNoRow, std::memory_order_relaxed);
+  ++used_;
+  return Status::OK();
 }
 
-// Under places_mu_: places whose rows are to go, now busy. None: all are held.
+void TieredRows::GiveBack(Span<const Place> places) {
+  if (places.empty()) return;
+  for (const Place place : places) {
+    handle_of(place)->store(kNoRow, std::memory_order_relaxed);
+  }
+  std::lock_guard<std::mutex> lock(places_mu_);
+  for (const Place place : places) free_.push_back(place);
+}
+
+// Under places_mu_: places whose rows are to go, if Claim says so.
 size_t TieredRows::ChooseVictims(Span<Place> victims) {
-  const size_t wanted = victims.size();
-  std::vector<std::pair<uint32_t, Place>> candidates;
-  candidates.reserve(wanted * kCandidatesEach);
-  const uint32_t now = now_.load(std::memory_order_relaxed);
+  Candidate candidates[kEvictAtOnce * kCandidatesEach];
+  const int64_t wanted = static_cast<int64_t>(victims.size());
+  int64_t count = 0;
   // Twice round at most: the first time all may have been used.
-  for (int64_t met = 0;
-       candidates.size() < wanted * kCandidatesEach && met < 2 * capacity_ &&
-       (met < capacity_ || candidates.empty());
+  for (int64_t met = 0; count < wanted * kCandidatesEach &&
+                        met < 2 * capacity_ && (met < capacity_ || count == 0);
        ++met) {
     const Place place = static_cast<Place>(hand_);
     hand_ = hand_ + 1 == capacity_ ? 0 : hand_ + 1;
-    Entry* const met_entry = entry(place);
-    if (met_entry->state.load(std::memory_order_relaxed) != 0) continue;
-    const uint32_t rank = met_entry->rank.load(std::memory_order_relaxed);
-    uint32_t plain = rank & ~kUsed;
-    if (strategy_ == CacheStrategy::kLfu) {
-      plain -= plain / 16;
-      met_entry->rank.store(plain, std::memory_order_relaxed);
-    } else if (rank & kUsed) {
-      met_entry->rank.store(plain, std::memory_order_relaxed);
+    Entry* const in = entry(place);
+    // Claim asks once more.
+    if (briefly_.MayBeHeld(in->held.load(std::memory_order_relaxed)) ||
+        kept_.MayBeHeld(in->kept.load(std::memory_order_relaxed))) {
+      continue;
     }
-    if (rank & kUsed) continue;
-    // Of kLru, the lowest is the one whose use lies farthest back.
-    candidates.emplace_back(strategy_ == CacheStrategy::kLfu
-                                ? plain
-                                : ~kUsed - ((now - plain) & ~kUsed),
-                            place);
+    uint32_t worth;
+    if (ranks_.Visit(&in->rank, &worth)) candidates[count++] = {worth, place};
   }
-  if (candidates.size() > wanted) {
-    std::nth_element(candidates.begin(), candidates.begin() + (wanted - 1),
-                     candidates.end());
-    candidates.resize(wanted);
+  if (count > wanted) {
+    std::nth_element(candidates, candidates + (wanted - 1), candidates + count);
+    count = wanted;
   }
-  size_t count = 0;
-  for (const std::pair<uint32_t, Place>& candidate : candidates) {
-    uint32_t idle = 0;
-    if (!entry(candidate.second)
-             ->state.compare_exchange_strong(idle, kBusy,
-                                             std::memory_order_acq_rel)) {
-      continue;  // someone has come to hold it
-    }
-    // Met twice, by a hand that went round, it is busy the second time.
-    victims[count++] = candidate.second;
-  }
-  return count;
+  for (int64_t k = 0; k < count; ++k) victims[k] = candidates[k].place;
+  return static_cast<size_t>(count);
 }
 
-// The places are busy. The first of them, as many as are returned, are free
-// afterwards and the caller's; the others are as they were.
+// Of places that were chosen, those come first, and are counted, whose row is
+// this thread's to move: its word says kMoving and nobody holds it.
+size_t TieredRows::Claim(Span<Place> victims) {
+  const auto handle = [this](Place place) {
+    return handle_of(place)->load(std::memory_order_relaxed);
+  };
+  for (const Place place : victims) PrefetchLine(handle_of(place));
+  for (const Place place : victims) {
+    // Looked at once: until it is claimed, others may clear it.
+    const RowHandle h = handle(place);
+    if (h != kNoRow) PrefetchLine(word(h));
+  }
+  size_t moving = 0;
+  for (size_t k = 0; k < victims.size(); ++k) {
+    // A place without a row, or of one that others move just now. Met twice, by
+    // a hand that went round, it is so the second time.
+    const RowHandle h = handle(victims[k]);
+    uint32_t seen = kHere | victims[k];
+    if (h == kNoRow || !word(h)->compare_exchange_strong(
+                           seen, kMoving, std::memory_order_seq_cst)) {
+      continue;
+    }
+    victims[moving++] = victims[k];
+  }
+  briefly_.Observe();
+  kept_.Observe();
+  size_t claimed = 0;
+  for (size_t k = 0; k < moving; ++k) {
+    const Place place = victims[k];
+    const Entry* const in = entry(place);
+    if (briefly_.MayBeHeld(in->held.load(std::memory_order_relaxed)) ||
+        kept_.MayBeHeld(in->kept.load(std::memory_order_relaxed))) {
+      word(handle(place))->store(kHere | place, std::memory_order_release);
+    } else {
+      victims[claimed++] = place;
+    }
+  }
+  return claimed;
+}
+
+// Of places that are claimed. The first of them, as many as are returned, are
+// without a row afterwards and the caller's; the others are as they were.
 size_t TieredRows::WriteOut(Span<Place> places, bool is_reserved,
                             Status* status) {
   RecordWrite writes[kEvictAtOnce];
+  const auto handle = [this](Place place) {
+    return handle_of(place)->load(std::memory_order_relaxed);
+  };
   // Those of which the file has what they are come first.
   size_t clean = 0;
   for (size_t i = 0; i < places.size(); ++i) {
@@ -126,24 +187,23 @@ size_t TieredRows::WriteOut(Span<Place> places, bool is_reserved,
   }
   const size_t changed = places.size() - clean;
   for (size_t i = 0; i < changed; ++i) {
-    const Entry* const out = entry(places[clean + i]);
-    writes[i].handle = out->handle;
-    writes[i].rank = out->rank.load(std::memory_order_relaxed) & ~kUsed;
-    writes[i].row = row(places[clean + i]);
+    const Place place = places[clean + i];
+    writes[i].handle = handle(place);
+    writes[i].rank = UseRanks::Kept(entry(place)->rank);
+    writes[i].row = row(place);
   }
   size_t written = 0;
   *status =
       file_->Append(Span<RecordWrite>(writes, changed), is_reserved, &written);
   for (size_t i = 0; i < clean + written; ++i) {
-    Entry* const out = entry(places[i]);
     const RecordNumber record =
-        i < clean ? out->record.load() : writes[i - clean].record;
-    // In this order: whoever finds the row here no more finds it there.
-    word(out->handle)->store(record + 1, std::memory_order_release);
-    out->record.store(kNoRecord);
+        i < clean ? entry(places[i])->record.load() : writes[i - clean].record;
+    word(handle(places[i]))->store(record + 1, std::memory_order_release);
+    handle_of(places[i])->store(kNoRow, std::memory_order_relaxed);
   }
   for (size_t i = clean + written; i < places.size(); ++i) {
-    entry(places[i])->state.fetch_sub(kBusy, std::memory_order_release);
+    word(handle(places[i]))
+        ->store(kHere | places[i], std::memory_order_release);
   }
   evicted_.fetch_add(clean + written, std::memory_order_relaxed);
   return clean + written;

@@ -14,35 +14,32 @@
 
 namespace ev {
 
-// What a handle's word says: 0, nothing; below kInMemory, a record's number +
-// 1; else a place in memory, or the default row of a row that is not made yet.
-constexpr uint32_t kInMemory = 0x80000000u;
-constexpr uint32_t kFresh = 0xC0000000u;
-constexpr uint32_t kKind = 0xC0000000u;
-constexpr uint32_t kPayload = 0x3FFFFFFFu;
-
-inline bool IsInMemory(uint32_t word) { return (word & kKind) == kInMemory; }
-inline bool IsFresh(uint32_t word) { return (word & kKind) == kFresh; }
-inline bool IsRecord(uint32_t word) { return word != 0 && word < kInMemory; }
-
-// In an entry's state: someone changes who lives in the place. The rest counts
-// who holds it.
-constexpr uint32_t kBusy = 0x80000000u;
-// In a rank: used since the hand was here.
-constexpr uint32_t kUsed = 0x80000000u;
-
-// Words of a slab, which goes when none says anything.
-constexpr int kWordsLog2 = 16;
-constexpr int64_t kWordSlabBytes = sizeof(uint32_t) << kWordsLog2;
-constexpr size_t kMaxWordSlabs = size_t{kFirstReservedHandle} >> kWordsLog2;
-
-// All of a place but its floats.
+// All of a place but its floats and the handle whose row it has; a quarter of a
+// line.
 struct TieredRows::Entry {
-  std::atomic<uint32_t> state;
-  RowHandle handle;              // while busy or held
+  std::atomic<HoldNumbers::Number> held, kept;  // stamps of briefly_ and kept_
   std::atomic<uint32_t> record;  // what the file has of the row as it is now
   std::atomic<uint32_t> rank;
 };
+
+inline TieredRows::Entry* TieredRows::entry(Place place) const {
+  return reinterpret_cast<Entry*>(entries_->Address(place));
+}
+
+// kNoRow: a place without a row, or one that was never anybody's.
+inline std::atomic<RowHandle>* TieredRows::handle_of(Place place) const {
+  return reinterpret_cast<std::atomic<RowHandle>*>(handles_->Address(place));
+}
+
+inline float* TieredRows::row(Place place) const {
+  return reinterpret_cast<float*>(rows_->Address(place));
+}
+
+inline void TieredRows::Stamp(const Holding& holding, Place place) {
+  Entry* const in = entry(place);
+  (holding.numbers_ == &kept_ ? in->kept : in->held)
+      .store(holding.number_, std::memory_order_relaxed);
+}
 
 }  // namespace ev
 

@@ -18,9 +18,10 @@ namespace ev {
 // Under places_mu_: all rows to the file.
 Status TieredRows::WriteAllOut() {
   for (int64_t p = 0; p < used_; ++p) {
-    uint32_t idle = 0;
-    if (!entry(p)->state.compare_exchange_strong(idle, kBusy)) continue;
     Place place = static_cast<Place>(p);
+    const RowHandle handle = handle_of(place)->load();
+    if (handle == kNoRow) continue;
+    word(handle)->store(kMoving);
     Status status;
     if (WriteOut({&place, 1}, /*is_reserved=*/false, &status) == 0) {
       return status;
@@ -33,20 +34,16 @@ Status TieredRows::WriteAllOut() {
 // Rows that are not made yet start with the values of now.
 Status TieredRows::MakeFreshRows() {
   std::vector<float> made(floats());
-  for (uint64_t h = 0; h < kFirstReservedHandle; ++h) {
-    if (!HasWord(static_cast<RowHandle>(h))) {
-      h += (uint64_t{1} << kWordsLog2) - 1;
-      continue;
-    }
-    const uint32_t seen = word(static_cast<RowHandle>(h))->load();
-    if (!IsFresh(seen)) continue;
+  return words_.ForEach([&](RowHandle handle, std::atomic<uint32_t>* where) {
+    const uint32_t seen = where->load();
+    if (!IsFresh(seen)) return Status::OK();
     FillFresh(seen & kPayload, made.data());
     RecordNumber record;
-    EV_RETURN_IF_ERROR(file_->Append(static_cast<RowHandle>(h), 0, made.data(),
+    EV_RETURN_IF_ERROR(file_->Append(handle, 0, made.data(),
                                      /*is_reserved=*/false, &record));
-    word(static_cast<RowHandle>(h))->store(record + 1);
-  }
-  return Status::OK();
+    where->store(record + 1);
+    return Status::OK();
+  });
 }
 
 Status TieredRows::SetSlots(Span<const float> initial_values) {
@@ -77,36 +74,24 @@ void TieredRows::Forget(Span<const RowHandle> handles) {
   std::lock_guard<std::mutex> lock(places_mu_);
   for (const RowHandle handle : handles) {
     const uint32_t seen = word(handle)->exchange(0);
-    if (IsRecord(seen)) {
-      file_->Drop(seen - 1);
-    } else if (IsInMemory(seen)) {
+    if (IsAway(seen)) {
+      const RecordNumber record = seen - 1;
+      file_->Drop({&record, 1});
+    } else if (IsHere(seen)) {
       const Place place = seen & kPayload;
-      Wrote(place);
-      entry(place)->state.fetch_add(kBusy, std::memory_order_acq_rel);
+      Wrote({&place, 1});
+      handle_of(place)->store(kNoRow);
       free_.push_back(place);
     }
   }
   if (static_cast<int64_t>(free_.size()) == used_) MakeMemory();
-  for (const RowHandle handle : handles) {
-    const size_t slab = handle >> kWordsLog2;
-    if (!HasWord(handle)) continue;
-    const RowHandle begin = static_cast<RowHandle>(slab << kWordsLog2);
-    // Mostly ends at the first.
-    uint32_t place = 0;
-    while (place >> kWordsLog2 == 0 && word(begin + place)->load() == 0) {
-      ++place;
-    }
-    if (place >> kWordsLog2 == 0) continue;
-    has_words_[slab].store(false);
-    words_->DropSlab(slab);
-    word_bytes_.fetch_sub(kWordSlabBytes);
-  }
+  words_.DropUnused(handles);
 }
 
 void TieredRows::Clear() {
   std::lock_guard<std::mutex> compact(compact_mu_);
   std::lock_guard<std::mutex> lock(places_mu_);
-  MakeWords();
+  words_.Clear();
   MakeMemory();
   file_->Clear();
 }
@@ -128,7 +113,7 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
   if (stop_.load(std::memory_order_relaxed)) {
     return FailedPrecondition("the table goes");
   }
-  if (!HasWord(record.handle)) return Status::OK();
+  if (!words_.Has(record.handle)) return Status::OK();
   std::atomic<uint32_t>* const where = word(record.handle);
   for (;;) {
     uint32_t seen = where->load(std::memory_order_acquire);
@@ -147,30 +132,34 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
                                        /*is_reserved=*/true, &moved));
       if (where->compare_exchange_strong(seen, moved + 1,
                                          std::memory_order_acq_rel)) {
-        file_->Drop(record.number);
+        file_->Drop({&record.number, 1});
         compacted_.fetch_add(1, std::memory_order_relaxed);
         return Status::OK();
       }
-      file_->Drop(moved);
+      file_->Drop({&moved, 1});
       continue;
     }
-    if (!IsInMemory(seen)) return Status::OK();
+    if (seen == kMoving) {
+      // Others read it, or write it out, and need nothing of this thread.
+      if (stop_.load(std::memory_order_relaxed)) return Status::OK();
+      sched_yield();
+      continue;
+    }
+    if (!IsHere(seen)) return Status::OK();
     // A row in memory: its record counts if it did not change since it was
-    // read.
-    Entry* const in = entry(seen & kPayload);
-    if (in->record.load() != record.number) {
+    // read. Who holds it does not mind that its word says kMoving meanwhile.
+    const Place place = seen & kPayload;
+    if (entry(place)->record.load() != record.number) {
       if (where->load(std::memory_order_acquire) == seen) return Status::OK();
       continue;
     }
-    uint32_t idle = 0;
-    if (in->state.compare_exchange_strong(idle, kBusy,
-                                          std::memory_order_acq_rel)) {
-      if (in->record.load() == record.number) Wrote(seen & kPayload);
-      in->state.fetch_sub(kBusy, std::memory_order_release);
-      return Status::OK();
+    if (!where->compare_exchange_strong(seen, kMoving,
+                                        std::memory_order_acq_rel)) {
+      continue;
     }
-    if (stop_.load(std::memory_order_relaxed)) return Status::OK();
-    sched_yield();
+    if (entry(place)->record.load() == record.number) Wrote({&place, 1});
+    where->store(kHere | place, std::memory_order_release);
+    return Status::OK();
   }
 }
 
@@ -184,8 +173,6 @@ Status TieredRows::CompactOne(bool* found) {
 void TieredRows::Compact() {
   if (!file_->IsSparse()) return;
   if (!compacts_in_thread_) {
-    // It waits for rows that are held, by this call itself perhaps.
-    if (kept_.load() != 0) return;
     // What fails leaves the rows where they are; who wants one is told.
     bool found = true;
     while (found && file_->IsSparse() && CompactOne(&found).ok()) {

@@ -2,17 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of one table, the hot ones in memory, the others in a file
-// (row_file.h). A handle's row is in one of four places, which one atomic word
-// tells: nowhere, not made yet (it is the default row and the slots' initial
-// values), in a place of the memory, or in a record of the file.
+// (row_file.h). Where a handle's row is, one word tells (../tiered
+// /handle_words.h): nowhere, not made yet, in a place of the memory, or in a
+// record of the file.
 //
 // To use rows a caller HOLDS them: those in the file are read into memory, all
 // that one call wants at once, and held rows stay until they are released.
 // What must go for them is written first, unless the file still has it; it goes
 // to a buffer, so the disk's time is not the caller's.
 //
-// WHICH ROWS GO. A hand goes round the places. A row that was used since it was
-// last there is passed over; of the others some dozens are compared, and the
+// A row is held by the number of the call (../tiered/hold_numbers.h), written
+// to its place: a row in memory costs a caller two loads of its word and some
+// plain stores to a line of the place. There are two series of numbers, of rows
+// that are held briefly and of those that are kept: a call that keeps rows for
+// long must not keep what others used meanwhile as well.
+//
+// WHO MOVES A ROW has changed its word from what it was to kMoving, and is the
+// only one who changes it then; who wants the row waits, which is short: nobody
+// waits for a place, or for a row that is held, while a word says kMoving by
+// him. So a row leaves in this order: its word says kMoving, nobody holds it
+// (if someone does the word says again what it said), its floats are copied,
+// the word names the record. It comes in this order: kMoving, its floats and
+// the stamp of who wants it, the word names the place.
+//
+// WHICH ROWS GO (../tiered/use_ranks.h). A hand goes round the places. Of rows
+// that were not used since it was last there some dozens are compared, and the
 // lowest ranks go: the least used (kLfu; uses fade, and a row takes its count
 // with it into the file and back) or the longest unused (kLru). So a row that
 // is read once makes way before one that is read often, whichever came last.
@@ -39,6 +53,9 @@
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/storage/dram/slab_array.h"
 #include "kernels/engine/storage/ssd/row_file.h"
+#include "kernels/engine/storage/tiered/handle_words.h"
+#include "kernels/engine/storage/tiered/hold_numbers.h"
+#include "kernels/engine/storage/tiered/use_ranks.h"
 
 namespace ev {
 
@@ -70,33 +87,51 @@ class TieredRows {
   TieredRows(const TieredRows&) = delete;
   TieredRows& operator=(const TieredRows&) = delete;
 
+  // Rows that someone holds: until it is released or destroyed.
+  class Holding {
+   public:
+    Holding() {}
+    ~Holding() { Release(); }
+    Holding(const Holding&) = delete;
+    Holding& operator=(const Holding&) = delete;
+    void Release() {
+      if (numbers_ != nullptr) numbers_->Leave(number_);
+      numbers_ = nullptr;
+    }
+
+   private:
+    friend class TieredRows;
+    HoldNumbers* numbers_ = nullptr;
+    HoldNumbers::Number number_ = HoldNumbers::kNever;
+  };
+
   // --- May be called by any number of threads at once ---
+  // std::bad_alloc leaves everything as it was.
 
   // Gives the handle a row. Takes no memory but a word. ResourceExhausted.
   Status NewRow(RowHandle handle, int64_t default_row);
 
   // Holds the rows of the first *held of handles, as many as there is room for,
-  // one at least if there are any. rows[i]: value, then slots; places[i] names
-  // it below. Null and kNoPlace for a handle of no row (row_handle.h). Of a
-  // handle that comes twice the row is held twice. is_reserved: what goes for
-  // them was reserved. ResourceExhausted: the disk is full; DataLoss: it does
-  // not have what was written. Nothing is held then.
+  // one at least if there are any, and releases what *holding has. rows[i]:
+  // value, then slots; places[i] names it below. Null and kNoPlace for a handle
+  // of no row (row_handle.h). is_reserved: what goes for them was reserved.
+  // ResourceExhausted: the disk is full; DataLoss: it does not have what was
+  // written. Nothing is held then.
   //
   // A thread holds the rows of one call at a time, or two can wait for each
   // other's for ever.
   Status Hold(Span<const RowHandle> handles, bool is_reserved, float** rows,
-              Place* places, size_t* held);
-  // The row was written, while it is held.
-  void Wrote(Place place);
-  void Release(Span<const Place> places);
+              Place* places, size_t* held, Holding* holding);
+  // The rows were written, while they are held.
+  void Wrote(Span<const Place> places);
 
   // Holds rows for longer: any thread may release them, and do anything else
   // before that. rows[i] is unchanged for a handle of no row. Not more than
   // half of the memory is held in this way, so that there is always room for
-  // others; *all false: it would be, and none of these rows is held.
-  Status Keep(Span<const RowHandle> handles, const float** rows, Place* places,
-              bool* all);
-  void ReleaseKept(Span<const Place> places);
+  // others; *all false: it would be, and none of these rows is held. Rows count
+  // until those who kept some at the same time have released theirs too.
+  Status Keep(Span<const RowHandle> handles, const float** rows, bool* all,
+              Holding* holding);
 
   // Copies floats [offset, offset + count) of a row to out without bringing it
   // into memory.
@@ -135,30 +170,39 @@ class TieredRows {
 
   struct Entry;
   struct Absent;
-  struct Load;
+  struct Candidate;
+  class Incoming;
 
   explicit TieredRows(const TieredRowsOptions& options);
   void MakeMemory();
   int64_t floats() const { return dim_ * (1 + int64_t(initial_.size())); }
-  void MakeWords();
-  std::atomic<uint32_t>* word(RowHandle handle) const;
-  bool HasWord(RowHandle handle) const;
+  std::atomic<uint32_t>* word(RowHandle handle) const {
+    return words_.at(handle);
+  }
   Entry* entry(Place place) const;
+  std::atomic<RowHandle>* handle_of(Place place) const;
   float* row(Place place) const;
 
-  enum class Touch { kNow, kLater };
-  Status HoldFor(Touch touch, Span<const RowHandle> handles, bool is_reserved,
-                 float** rows, Place* places, size_t* held);
+  void Enter(Holding* holding);
+  void Stamp(const Holding& holding, Place place);
+  void Find(Span<const RowHandle> handles, const Holding& holding, float** rows,
+            Place* places, std::vector<Absent>* absent,
+            std::vector<size_t>* busy);
+  Status HoldSome(Span<const RowHandle> handles, bool is_reserved,
+                  const Holding& holding, float** rows, Place* places,
+                  size_t* held);
   enum class Got { kHeld, kBusy, kElsewhere };
-  Got TryHold(RowHandle handle, Place* place, uint32_t* elsewhere);
-  bool MoveIn(RowHandle handle, uint32_t seen, Place place);
-  void Use(Entry* entry);
+  Got TryHold(RowHandle handle, const Holding& holding, Place* place);
+  bool MoveIn(RowHandle handle, const Absent& absent, const Holding& holding,
+              Incoming* incoming, float** rows, Place* places);
+  Status LoadAll(const Holding& holding, Incoming* incoming, float** rows,
+                 Place* places);
   void FillFresh(int64_t default_row, float* row) const;
   void Complete(int64_t from_floats, float* row) const;
-  Status LoadAll(Span<const RowHandle> handles, const std::vector<Load>& loads,
-                 float** rows, Place* places);
   size_t TakePlaces(bool is_reserved, Span<Place> places, Status* status);
+  Status MakePlace(Place* place);
   size_t ChooseVictims(Span<Place> victims);
+  size_t Claim(Span<Place> victims);
   size_t WriteOut(Span<Place> places, bool is_reserved, Status* status);
   void GiveBack(Span<const Place> places);
   Status WriteAllOut();
@@ -169,26 +213,22 @@ class TieredRows {
 
   const int64_t dim_;
   const int64_t budget_;
-  const CacheStrategy strategy_;
   const bool compacts_in_thread_;
   std::vector<float> defaults_;
   std::vector<float> initial_;  // by slot, of new rows
   std::vector<float> added_;    // by slot, of rows older than the slot
   std::unique_ptr<RowFile> file_;
 
-  std::mutex words_mu_;  // to add slabs
-  std::unique_ptr<SlabArray> words_;
-  std::unique_ptr<std::atomic<bool>[]> has_words_;  // by slab
-  std::atomic<int64_t> word_bytes_{0};
+  HandleWords words_;
+  UseRanks ranks_;
+  HoldNumbers briefly_, kept_;
 
   mutable std::mutex places_mu_;
   int64_t capacity_ = 0;
-  std::unique_ptr<SlabArray> rows_, entries_;  // by place
-  int64_t used_ = 0;                           // places that were ever taken
+  std::unique_ptr<SlabArray> rows_, entries_, handles_;  // by place
+  int64_t used_ = 0;  // places that were ever taken
   std::vector<Place> free_;
   int64_t hand_ = 0;
-  std::atomic<int64_t> kept_{0};  // handles
-  std::atomic<uint32_t> now_{0};
 
   std::mutex compact_mu_;  // one at a time, and not while alone
   std::mutex thread_mu_;

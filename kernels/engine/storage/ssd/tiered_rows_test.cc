@@ -4,6 +4,7 @@
 #include "kernels/engine/storage/ssd/tiered_rows.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -63,17 +64,18 @@ class TieredRowsTest : public ::testing::TestWithParam<Variant> {
               const Body& use) {
     std::vector<float*> rows(handles.size());
     std::vector<TieredRows::Place> places(handles.size());
+    TieredRows::Holding holding;
     for (size_t done = 0; done < handles.size();) {
       size_t held = 0;
       EV_RETURN_IF_ERROR(rows_->Hold(
           Span<const RowHandle>(handles.data() + done, handles.size() - done),
-          false, rows.data(), places.data(), &held));
+          false, rows.data(), places.data(), &held, &holding));
       EXPECT_GT(held, 0);
-      for (size_t i = 0; i < held; ++i) {
-        if (writes) rows_->Wrote(places[i]);
-        use(done + i, rows[i]);
+      if (writes) {
+        rows_->Wrote(Span<const TieredRows::Place>(places.data(), held));
       }
-      rows_->Release(Span<const TieredRows::Place>(places.data(), held));
+      for (size_t i = 0; i < held; ++i) use(done + i, rows[i]);
+      holding.Release();
       done += held;
     }
     rows_->Compact();
@@ -282,14 +284,14 @@ TEST_P(TieredRowsTest, KeptRowsStayAndLeaveRoomForOthers) {
   some[3] = kNoRow;
   const float nothing = 0;
   std::vector<const float*> rows(half, &nothing);
-  std::vector<TieredRows::Place> places(half), more(half);
+  TieredRows::Holding kept, more;
   bool all = false;
-  ASSERT_TRUE(rows_->Keep(some, rows.data(), places.data(), &all).ok());
+  ASSERT_TRUE(rows_->Keep(some, rows.data(), &all, &kept).ok());
   ASSERT_TRUE(all);
   EXPECT_EQ(rows[3], &nothing);
   // One more is too many, and others go on.
   const float* row = nullptr;
-  ASSERT_TRUE(rows_->Keep({&handles[0], 1}, &row, more.data(), &all).ok());
+  ASSERT_TRUE(rows_->Keep({&handles[0], 1}, &row, &all, &more).ok());
   EXPECT_FALSE(all);
   EXPECT_EQ(row, nullptr);
   ASSERT_TRUE(With(handles, true, [](size_t i, float* written) {
@@ -301,18 +303,17 @@ TEST_P(TieredRowsTest, KeptRowsStayAndLeaveRoomForOthers) {
     EXPECT_EQ(rows[i][0], some[i] + 0.5f);
     EXPECT_FALSE(rows_->IsStored(some[i]));
   }
-  rows_->ReleaseKept(places);
-  ASSERT_TRUE(rows_->Keep({&handles[0], 1}, &row, more.data(), &all).ok());
+  kept.Release();
+  ASSERT_TRUE(rows_->Keep({&handles[0], 1}, &row, &all, &more).ok());
   EXPECT_TRUE(all);
   EXPECT_EQ(row[0], 0.5f);
-  rows_->ReleaseKept({more.data(), 1});
+  more.Release();
   // What cannot be read keeps nothing.
   ASSERT_TRUE(rows_->Flush().ok());
   ASSERT_EQ(truncate(rows_->file_name().c_str(), 8192), 0);
-  EXPECT_EQ(rows_->Keep(some, rows.data(), places.data(), &all).code(),
+  EXPECT_EQ(rows_->Keep(some, rows.data(), &all, &kept).code(),
             StatusCode::kDataLoss);
-  ASSERT_TRUE(rows_->Keep({&handles[0], 1}, &row, more.data(), &all).ok() ||
-              !all);
+  ASSERT_TRUE(rows_->Keep({&handles[0], 1}, &row, &all, &more).ok() || !all);
   rows_->Clear();
 }
 
@@ -429,6 +430,77 @@ TEST_P(TieredRowsTest, ManyThreads) {
                 }
               }).ok());
   EXPECT_GT(rows_->stats().misses, 1000);
+}
+
+// Rows whose floats say whose they are, held by some and kept by others while
+// all that is not held comes and goes: each is in its place until it is let go.
+TEST_P(TieredRowsTest, HeldRowsStayWhereTheyAre) {
+  ASSERT_TRUE(Make(200 * 36).ok());
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  constexpr int kSteps = 100;
+#else
+  constexpr int kSteps = 1500;
+#endif
+  constexpr RowHandle kRows = 1000;
+  std::vector<RowHandle> all;
+  for (RowHandle h = 0; h < kRows; ++h) {
+    ASSERT_TRUE(rows_->NewRow(h, 0).ok());
+    all.push_back(h);
+  }
+  ASSERT_TRUE(With(all, true, [](size_t h, float* row) { row[0] = h; }).ok());
+  std::atomic<int> wrong{0}, refused{0}, kept{0};
+  const auto handles = [](std::mt19937_64* random, size_t count) {
+    std::vector<RowHandle> some;
+    // Some rows are wanted by all threads all the time.
+    for (size_t i = 0; i < count; ++i) {
+      const RowHandle range = i % 4 == 0 ? 20 : kRows;
+      some.push_back(static_cast<RowHandle>((*random)() % range));
+    }
+    return some;
+  };
+  const auto hold = [&](int t) {
+    std::mt19937_64 random(t);
+    for (int s = 0; s < kSteps; ++s) {
+      const std::vector<RowHandle> some = handles(&random, 30);
+      const Status status = With(some, t % 2 == 0, [&](size_t i, float* row) {
+        if (row[0] != some[i]) ++wrong;
+        if (i % 8 == 0) sched_yield();
+        if (row[0] != some[i]) ++wrong;
+      });
+      if (!status.ok()) ++wrong;
+    }
+  };
+  const auto keep = [&](int t) {
+    std::mt19937_64 random(t);
+    for (int s = 0; s < kSteps; ++s) {
+      const std::vector<RowHandle> some = handles(&random, 25);
+      std::vector<const float*> rows(some.size());
+      std::vector<float> copies(some.size());
+      TieredRows::Holding holding;
+      bool is_kept = false;
+      if (!rows_->Keep(some, rows.data(), &is_kept, &holding).ok()) ++wrong;
+      ++(is_kept ? kept : refused);
+      for (int again = 0; is_kept && again < 3; ++again) {
+        for (size_t i = 0; i < some.size(); ++i) {
+          if (rows[i][0] != some[i]) ++wrong;
+        }
+        sched_yield();
+      }
+      if (!rows_->Copy(some, 0, 1, copies.data()).ok()) ++wrong;
+      for (size_t i = 0; i < some.size(); ++i) {
+        if (copies[i] != some[i]) ++wrong;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back(hold, t);
+    threads.emplace_back(keep, 10 + t);
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_GT(kept.load(), 0);
+  EXPECT_GT(rows_->stats().misses, kSteps);
 }
 
 }  // namespace

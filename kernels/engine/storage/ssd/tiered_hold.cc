@@ -1,0 +1,342 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows that are used: what is held, and what comes to memory for it.
+
+#include <sched.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/prefetch.h"
+#include "kernels/engine/storage/ssd/tiered_impl.h"
+#include "kernels/engine/storage/ssd/tiered_rows.h"
+
+namespace ev {
+namespace {
+
+// Stamps for one fence: few enough that the second look at the words, and the
+// uses that it counts, are in the cache.
+constexpr size_t kStampedAtOnce = 512;
+// What is asked for how far ahead: the word of a row, by that its entry, by
+// both its floats.
+constexpr size_t kWordAhead = 32, kEntryAhead = 16, kRowAhead = 8;
+
+}  // namespace
+
+// A handle whose row is not in memory, and its word.
+struct TieredRows::Absent {
+  size_t i;
+  uint32_t seen;
+};
+
+// Places that a call has taken, and rows that are on their way to them. What
+// has not arrived by its end is where it was, and its place free.
+class TieredRows::Incoming {
+ public:
+  explicit Incoming(TieredRows* to) : to_(to) {}
+  ~Incoming() {
+    for (size_t k = arrived_; k < reads_.size(); ++k) Return(k);
+    GiveBackSpare();
+  }
+  Incoming(const Incoming&) = delete;
+  Incoming& operator=(const Incoming&) = delete;
+
+  // Memory for all that follows.
+  void Expect(size_t rows) {
+    spare_.assign(rows, kNoPlace);
+    which_.reserve(rows);
+    reads_.reserve(rows);
+    places_.reserve(rows);
+  }
+  Span<Place> spare() { return Span<Place>(spare_.data(), spare_.size()); }
+  Place TakeSpare() {
+    const Place place = spare_[next_];
+    spare_[next_++] = kNoPlace;
+    return place;
+  }
+  void GiveBackSpare() {
+    size_t count = 0;
+    for (const Place place : spare_) {
+      if (place != kNoPlace) spare_[count++] = place;
+    }
+    to_->GiveBack(Span<const Place>(spare_.data(), count));
+    spare_.clear();
+  }
+
+  // Row i's word says kMoving; its record is to be read into a place.
+  void Load(size_t i, RowHandle handle, RecordNumber record, Place place) {
+    which_.push_back(i);
+    places_.push_back(place);
+    reads_.emplace_back();
+    reads_.back().record = record;
+    reads_.back().handle = handle;
+    reads_.back().row = to_->row(place);
+  }
+  // The first of them, which has been read or not.
+  bool HasLeft() const { return arrived_ < reads_.size(); }
+  const RecordRead& read() const { return reads_[arrived_]; }
+  size_t i() const { return which_[arrived_]; }
+  Place place() const { return places_[arrived_]; }
+  void Arrived() { ++arrived_; }
+  void Failed() { Return(arrived_++); }
+
+  Span<RecordRead> reads() {
+    return Span<RecordRead>(reads_.data(), reads_.size());
+  }
+
+ private:
+  void Return(size_t k) {
+    to_->word(reads_[k].handle)
+        ->store(reads_[k].record + 1, std::memory_order_release);
+    to_->GiveBack({&places_[k], 1});
+  }
+
+  TieredRows* const to_;
+  std::vector<Place> spare_;
+  size_t next_ = 0;
+  std::vector<size_t> which_;
+  std::vector<RecordRead> reads_;
+  std::vector<Place> places_;
+  size_t arrived_ = 0;
+};
+
+void TieredRows::Enter(Holding* holding) {
+  holding->Release();
+  holding->number_ = briefly_.Enter();
+  holding->numbers_ = &briefly_;
+}
+
+// Holds what is in memory; the others are listed.
+void TieredRows::Find(Span<const RowHandle> handles, const Holding& holding,
+                      float** rows, Place* places, std::vector<Absent>* absent,
+                      std::vector<size_t>* busy) {
+  const size_t size = handles.size();
+  const size_t bytes = floats() * sizeof(float);
+  // What is touched much later would be out of the cache again.
+  const bool touches_rows = holding.numbers_ == &briefly_;
+  const auto ahead = [&](size_t i) {
+    return i < size && handles[i] < kFirstReservedHandle
+               ? word(handles[i])->load(std::memory_order_relaxed)
+               : 0;
+  };
+  int64_t hits = 0;
+  for (size_t begin = 0; begin < size; begin += kStampedAtOnce) {
+    const size_t end = std::min(size, begin + kStampedAtOnce);
+    for (size_t i = begin; i < end; ++i) {
+      if (i + kWordAhead < size &&
+          handles[i + kWordAhead] < kFirstReservedHandle) {
+        PrefetchLine(word(handles[i + kWordAhead]));
+      }
+      const uint32_t for_entry = ahead(i + kEntryAhead);
+      if (IsHere(for_entry)) PrefetchLine(entry(for_entry & kPayload));
+      if (touches_rows) {
+        const uint32_t for_row = ahead(i + kRowAhead);
+        if (IsHere(for_row)) PrefetchBytes(row(for_row & kPayload), bytes);
+      }
+      places[i] = kNoPlace;
+      rows[i] = nullptr;
+      if (handles[i] >= kFirstReservedHandle) continue;
+      const uint32_t seen = word(handles[i])->load(std::memory_order_acquire);
+      if (!IsHere(seen)) continue;
+      places[i] = seen & kPayload;
+      Stamp(holding, places[i]);
+    }
+    holding.numbers_->Publish();
+    for (size_t i = begin; i < end; ++i) {
+      if (handles[i] >= kFirstReservedHandle) continue;
+      const uint32_t seen = word(handles[i])->load(std::memory_order_seq_cst);
+      if (places[i] != kNoPlace && seen == (kHere | places[i])) {
+        ranks_.Use(&entry(places[i])->rank);
+        rows[i] = row(places[i]);
+        ++hits;
+        continue;
+      }
+      places[i] = kNoPlace;
+      if (IsHere(seen) || seen == kMoving) {
+        busy->push_back(i);
+      } else {
+        absent->push_back(Absent{i, seen});
+      }
+    }
+  }
+  hits_.fetch_add(hits, std::memory_order_relaxed);
+}
+
+TieredRows::Got TieredRows::TryHold(RowHandle handle, const Holding& holding,
+                                    Place* place) {
+  for (;;) {
+    const uint32_t seen = word(handle)->load(std::memory_order_acquire);
+    if (seen == kMoving) return Got::kBusy;
+    if (!IsHere(seen)) return Got::kElsewhere;
+    *place = seen & kPayload;
+    Stamp(holding, *place);
+    holding.numbers_->Publish();
+    if (word(handle)->load(std::memory_order_seq_cst) == seen) {
+      ranks_.Use(&entry(*place)->rank);
+      return Got::kHeld;
+    }
+  }
+}
+
+// Makes a row that is not made yet, or lists it to be read. False: it is
+// elsewhere no more.
+bool TieredRows::MoveIn(RowHandle handle, const Absent& absent,
+                        const Holding& holding, Incoming* incoming,
+                        float** rows, Place* places) {
+  uint32_t seen = absent.seen;
+  if (!word(handle)->compare_exchange_strong(seen, kMoving,
+                                             std::memory_order_acq_rel)) {
+    return false;
+  }
+  const Place place = incoming->TakeSpare();
+  Entry* const in = entry(place);
+  handle_of(place)->store(handle, std::memory_order_relaxed);
+  if (IsAway(seen)) {
+    in->record.store(seen - 1);
+    incoming->Load(absent.i, handle, seen - 1, place);
+    return true;
+  }
+  in->record.store(kNoRecord);
+  in->rank.store(0, std::memory_order_relaxed);
+  FillFresh(seen & kPayload, row(place));
+  ranks_.Use(&in->rank);
+  Stamp(holding, place);
+  word(handle)->store(kHere | place, std::memory_order_release);
+  rows[absent.i] = row(place);
+  places[absent.i] = place;
+  return true;
+}
+
+Status TieredRows::LoadAll(const Holding& holding, Incoming* incoming,
+                           float** rows, Place* places) {
+  if (!incoming->HasLeft()) return Status::OK();
+  misses_.fetch_add(incoming->reads().size(), std::memory_order_relaxed);
+  file_->Read(incoming->reads());
+  Status status;
+  while (incoming->HasLeft()) {
+    const RecordRead& read = incoming->read();
+    if (!read.status.ok()) {
+      if (status.ok()) status = read.status;
+      incoming->Failed();
+      continue;
+    }
+    const Place place = incoming->place();
+    Entry* const in = entry(place);
+    Complete(read.floats, read.row);
+    in->rank.store(read.rank, std::memory_order_relaxed);
+    ranks_.Use(&in->rank);
+    Stamp(holding, place);
+    word(read.handle)->store(kHere | place, std::memory_order_release);
+    rows[incoming->i()] = read.row;
+    places[incoming->i()] = place;
+    incoming->Arrived();
+  }
+  return status;
+}
+
+// *held: as many as there is room for, perhaps none.
+Status TieredRows::HoldSome(Span<const RowHandle> handles, bool is_reserved,
+                            const Holding& holding, float** rows, Place* places,
+                            size_t* held) {
+  *held = 0;
+  std::vector<Absent> absent;
+  std::vector<size_t> busy;
+  Find(handles, holding, rows, places, &absent, &busy);
+  size_t whole = handles.size();  // of which all are held
+  if (!absent.empty()) {
+    // Places for those that are not in memory, and what is in the file is read.
+    Incoming incoming(this);
+    incoming.Expect(absent.size());
+    busy.reserve(busy.size() + absent.size());
+    Status status;
+    const size_t taken = TakePlaces(is_reserved, incoming.spare(), &status);
+    if (taken < absent.size()) whole = absent[taken].i;
+    for (size_t k = 0; k < taken && status.ok(); ++k) {
+      const size_t i = absent[k].i;
+      if (absent[k].seen == 0) {
+        status =
+            Internal("handle " + std::to_string(handles[i]) + " names no row");
+      } else if (!MoveIn(handles[i], absent[k], holding, &incoming, rows,
+                         places)) {
+        busy.push_back(i);
+      }
+    }
+    incoming.GiveBackSpare();
+    const Status loaded = LoadAll(holding, &incoming, rows, places);
+    EV_RETURN_IF_ERROR(status);
+    EV_RETURN_IF_ERROR(loaded);
+  }
+  // Rows that another call was reading or writing out. It needs nothing of
+  // this one to be done with them.
+  for (const size_t i : busy) {
+    if (i >= whole) continue;
+    Got got;
+    while ((got = TryHold(handles[i], holding, &places[i])) == Got::kBusy) {
+      sched_yield();
+    }
+    if (got == Got::kHeld) {
+      rows[i] = row(places[i]);
+    } else {
+      whole = i;  // gone: with the next call
+    }
+  }
+  *held = whole;
+  return Status::OK();
+}
+
+Status TieredRows::Hold(Span<const RowHandle> handles, bool is_reserved,
+                        float** rows, Place* places, size_t* held,
+                        Holding* holding) {
+  *held = 0;
+  ranks_.Advance();
+  for (size_t size = handles.size(); size > 0; size = (size + 1) / 2) {
+    Enter(holding);
+    const Status status = HoldSome(handles.subspan(0, size), is_reserved,
+                                   *holding, rows, places, held);
+    if (status.ok() && *held > 0) return status;
+    holding->Release();
+    EV_RETURN_IF_ERROR(status);
+    // Others hold all there is, or the first had to make way for those behind.
+    sched_yield();
+  }
+  return Status::OK();
+}
+
+Status TieredRows::Keep(Span<const RowHandle> handles, const float** rows,
+                        bool* all, Holding* holding) {
+  const size_t size = handles.size();
+  *all = false;
+  holding->Release();
+  std::vector<float*> found(size);
+  std::vector<Place> places(size);
+  if (!kept_.TryEnter(static_cast<int64_t>(size), capacity_ / 2,
+                      &holding->number_)) {
+    return Status::OK();
+  }
+  holding->numbers_ = &kept_;
+  ranks_.Advance();
+  // Who waits here for room waits for those who hold rows briefly.
+  size_t at_once = size;
+  for (size_t done = 0; done < size;) {
+    at_once = std::min(at_once, size - done);
+    size_t held = 0;
+    const Status status =
+        HoldSome(handles.subspan(done, at_once), /*is_reserved=*/false,
+                 *holding, found.data() + done, places.data() + done, &held);
+    if (!status.ok()) holding->Release();
+    EV_RETURN_IF_ERROR(status);
+    done += held;
+    if (held > 0) continue;
+    at_once = (at_once + 1) / 2;
+    sched_yield();
+  }
+  for (size_t i = 0; i < size; ++i) {
+    if (found[i] != nullptr) rows[i] = found[i];
+  }
+  *all = true;
+  return Status::OK();
+}
+
+}  // namespace ev

@@ -1,0 +1,166 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// TieredRows when memory is short: an allocation that fails in the middle of a
+// call leaves no row held, on its way, or without a place.
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/storage/ssd/tiered_rows.h"
+
+namespace {
+
+// Of this thread: allocations until one fails. Negative: none does.
+thread_local int64_t allocations_left = -1;
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  if (allocations_left == 0) {
+    allocations_left = -1;
+    throw std::bad_alloc();
+  }
+  if (allocations_left > 0) --allocations_left;
+  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace ev {
+namespace {
+
+constexpr int64_t kDim = 4;
+constexpr RowHandle kRows = 400;
+
+class TieredMemoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string path =
+        ::testing::TempDir() + "/tiered-memory-" + std::to_string(getpid());
+    TieredRowsOptions options;
+    ASSERT_TRUE(RowDirectory::Open(path, "v", &options.directory).ok());
+    options.dim = kDim;
+    const std::vector<float> defaults(kDim, 0.5f);
+    options.default_rows = defaults;
+    options.compacts_in_thread = false;
+    ASSERT_TRUE(TieredRows::Create(options, &rows_).ok());
+    for (RowHandle h = 0; h < kRows; ++h) {
+      ASSERT_TRUE(rows_->NewRow(h, 0).ok());
+      all_.push_back(h);
+    }
+    expected_.assign(kRows, 0.5f);
+  }
+
+  // Adds one to each of the rows. Throws.
+  Status Add(const std::vector<RowHandle>& handles) {
+    std::vector<float*> rows(handles.size());
+    std::vector<TieredRows::Place> places(handles.size());
+    TieredRows::Holding holding;
+    for (size_t done = 0; done < handles.size();) {
+      size_t held = 0;
+      EV_RETURN_IF_ERROR(rows_->Hold(
+          Span<const RowHandle>(handles.data() + done, handles.size() - done),
+          false, rows.data(), places.data(), &held, &holding));
+      rows_->Wrote(Span<const TieredRows::Place>(places.data(), held));
+      for (size_t i = 0; i < held; ++i) {
+        *rows[i] += 1;
+        expected_[handles[done + i]] += 1;
+      }
+      holding.Release();
+      done += held;
+    }
+    return Status::OK();
+  }
+
+  // Each row is what it was, each can go to the file, and each place be used.
+  void ExpectWhole() {
+    std::vector<float> values(kRows);
+    ASSERT_TRUE(rows_->Copy(all_, 0, 1, values.data()).ok());
+    ASSERT_EQ(values, expected_);
+    ASSERT_TRUE(rows_->Flush().ok());
+    ASSERT_EQ(rows_->stats().memory_rows, 0);
+    ASSERT_EQ(rows_->stats().file_rows, kRows);
+    // As many as there are places, at once.
+    std::vector<float*> rows(rows_->capacity());
+    std::vector<TieredRows::Place> places(rows_->capacity());
+    size_t held = 0;
+    TieredRows::Holding holding;
+    ASSERT_TRUE(rows_
+                    ->Hold(Span<const RowHandle>(all_.data(), rows.size()),
+                           false, rows.data(), places.data(), &held, &holding)
+                    .ok());
+    ASSERT_EQ(held, rows.size());
+  }
+
+  std::unique_ptr<TieredRows> rows_;
+  std::vector<RowHandle> all_;
+  std::vector<float> expected_;
+};
+
+TEST_F(TieredMemoryTest, AnAllocationThatFailsLeavesNoRowHeld) {
+  ASSERT_TRUE(Add(all_).ok());
+  int failures = 0;
+  bool ended = false;
+  for (int64_t at = 0; !ended; ++at) {
+    SCOPED_TRACE(at);
+    // Some rows that are there, and many that are not.
+    std::vector<RowHandle> some;
+    for (RowHandle h = 0; h < 60; ++h) some.push_back((h * 7 + at) % kRows);
+    allocations_left = at;
+    try {
+      const Status status = Add(some);
+      ended = status.ok() && allocations_left >= 0;
+      if (!ended) ++failures;
+    } catch (const std::bad_alloc&) {
+      ++failures;
+    }
+    allocations_left = -1;
+    ExpectWhole();
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(failures, 10);
+}
+
+TEST_F(TieredMemoryTest, NorOneThatIsKept) {
+  ASSERT_TRUE(Add(all_).ok());
+  const size_t half = rows_->capacity() / 2;
+  int failures = 0;
+  bool ended = false;
+  for (int64_t at = 0; !ended; ++at) {
+    SCOPED_TRACE(at);
+    std::vector<RowHandle> some;
+    for (size_t i = 0; i < half; ++i) some.push_back((i * 5 + at) % kRows);
+    std::vector<const float*> rows(half);
+    bool all = false;
+    {
+      TieredRows::Holding kept;
+      allocations_left = at;
+      try {
+        ended = rows_->Keep(some, rows.data(), &all, &kept).ok() &&
+                allocations_left >= 0;
+        if (!ended) ++failures;
+      } catch (const std::bad_alloc&) {
+        ++failures;
+      }
+      allocations_left = -1;
+      if (ended) {
+        ASSERT_TRUE(all);
+      }
+    }
+    ExpectWhole();
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(failures, 5);
+}
+
+}  // namespace
+}  // namespace ev

@@ -1,0 +1,50 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/storage/tiered/handle_words.h"
+
+namespace ev {
+
+Status HandleWords::Make(RowHandle handle, int64_t default_row) {
+  const size_t group = handle >> kGroupLog2;
+  if (!has_[group].load(std::memory_order_acquire)) {
+    std::lock_guard<std::mutex> lock(mu_);
+    const size_t slab = handle >> kSlabLog2;
+    if (!words_->has_slab(slab) && !words_->AddSlab(slab)) {
+      return ResourceExhausted("no memory to remember another row");
+    }
+    words_->Use(slab, ((group + 1) << kGroupLog2) - (slab << kSlabLog2));
+    bytes_.store(static_cast<int64_t>(kGroups + words_->bytes()));
+    has_[group].store(true, std::memory_order_release);
+  }
+  at(handle)->store(kFresh | static_cast<uint32_t>(default_row),
+                    std::memory_order_release);
+  return Status::OK();
+}
+
+void HandleWords::DropUnused(Span<const RowHandle> handles) {
+  constexpr uint32_t kSlabWords = uint32_t{1} << kSlabLog2;
+  constexpr size_t kGroupsEach = size_t{1} << (kSlabLog2 - kGroupLog2);
+  for (const RowHandle handle : handles) {
+    const size_t slab = handle >> kSlabLog2;
+    if (!words_->has_slab(slab)) continue;
+    const RowHandle first = static_cast<RowHandle>(slab << kSlabLog2);
+    // Mostly ends at the first. What was never touched is zero.
+    uint32_t i = 0;
+    while (i < kSlabWords && at(first + i)->load() == 0) ++i;
+    if (i < kSlabWords) continue;
+    for (size_t g = 0; g < kGroupsEach; ++g) {
+      has_[slab * kGroupsEach + g].store(false);
+    }
+    words_->DropSlab(slab);
+  }
+  bytes_.store(static_cast<int64_t>(kGroups + words_->bytes()));
+}
+
+void HandleWords::Clear() {
+  words_.reset(new SlabArray(sizeof(uint32_t), kSlabLog2));
+  has_.reset(new std::atomic<bool>[kGroups]());
+  bytes_.store(static_cast<int64_t>(kGroups));
+}
+
+}  // namespace ev

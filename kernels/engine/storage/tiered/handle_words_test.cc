@@ -1,0 +1,72 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/storage/tiered/handle_words.h"
+
+#include <map>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace ev {
+namespace {
+
+TEST(HandleWordsTest, EachKindOfWordIsOne) {
+  for (const uint32_t word : {0u, 1u, kHere - 1, kHere, kHere | kPayload,
+                              kFresh, kFresh | (kPayload - 1), kMoving}) {
+    const int kinds = (word == 0) + IsAway(word) + IsHere(word) +
+                      IsFresh(word) + (word == kMoving);
+    EXPECT_EQ(kinds, 1) << word;
+  }
+}
+
+TEST(HandleWordsTest, AWordIsThereFromWhenItIsMade) {
+  HandleWords words;
+  const std::vector<RowHandle> handles = {0, 65536, 600000,
+                                          kFirstReservedHandle - 1};
+  for (const RowHandle handle : handles) {
+    EXPECT_FALSE(words.Has(handle)) << handle;
+    ASSERT_TRUE(words.Make(handle, handle % 7).ok());
+    EXPECT_TRUE(words.Has(handle));
+  }
+  EXPECT_FALSE(words.Has(kFirstReservedHandle));
+  EXPECT_FALSE(words.Has(kNoRow));
+  std::map<RowHandle, uint32_t> met;
+  ASSERT_TRUE(words
+                  .ForEach([&](RowHandle handle, std::atomic<uint32_t>* word) {
+                    if (word->load() != 0) met[handle] = word->load();
+                    return Status::OK();
+                  })
+                  .ok());
+  ASSERT_EQ(met.size(), handles.size());
+  for (const RowHandle handle : handles) {
+    EXPECT_EQ(met[handle], kFresh | (handle % 7));
+    EXPECT_EQ(words.at(handle)->load(), kFresh | (handle % 7));
+  }
+}
+
+TEST(HandleWordsTest, MemoryGoesWhenNoWordOfItSaysAnything) {
+  HandleWords words;
+  const int64_t before = words.bytes();
+  for (const RowHandle handle : {3u, 4u, 1u << 20, (1u << 20) + 70000}) {
+    ASSERT_TRUE(words.Make(handle, 0).ok());
+  }
+  const int64_t full = words.bytes();
+  EXPECT_GT(full, before + (1 << 18));
+  words.at(1 << 20)->store(0);
+  words.DropUnused(std::vector<RowHandle>{1 << 20});
+  EXPECT_EQ(words.bytes(), full);  // its neighbour is there
+  words.at((1 << 20) + 70000)->store(0);
+  words.DropUnused(std::vector<RowHandle>{(1 << 20) + 70000, 9999999});
+  EXPECT_LT(words.bytes(), full);
+  EXPECT_FALSE(words.Has(1 << 20));
+  EXPECT_TRUE(words.Has(3));
+  ASSERT_TRUE(words.Make(1 << 20, 2).ok());
+  EXPECT_EQ(words.at(1 << 20)->load(), kFresh | 2);
+  EXPECT_EQ(words.at((1 << 20) + 70000)->load(), 0);
+  words.Clear();
+  EXPECT_FALSE(words.Has(3));
+}
+
+}  // namespace
+}  // namespace ev
