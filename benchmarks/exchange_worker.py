@@ -6,6 +6,7 @@
 """
 
 import json
+import resource
 import time
 import warnings
 
@@ -42,6 +43,7 @@ flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
 flags.DEFINE_integer("batch", 2048, "Samples per step and rank.")
 flags.DEFINE_integer("steps", 30, "Measured steps.")
 flags.DEFINE_integer("warmup_steps", 8, "Steps before the clock starts.")
+flags.DEFINE_integer("profiled_steps", 0, "Steps after that whose ops rank 0 lists.")
 
 _ROWS = 200 * 1000
 _NUM_BATCHES = 4
@@ -113,8 +115,36 @@ def sok_lookup(variables, ids, hotness):
   return outputs, sent
 
 
+def profile(session, train, feeds):
+  """Prints what ops of rank 0 took 0.1 ms and more, in ms from the begin of a step.
+
+  A traced step is slower than another: what counts is how ops follow each other.
+  """
+  options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE)
+  for feed in feeds:
+    metadata = tf.compat.v1.RunMetadata()
+    begin = time.perf_counter()
+    session.run(train, feed, options=options, run_metadata=metadata)
+    took = 1000. * (time.perf_counter() - begin)
+    if hvd.rank():
+      continue
+    ops = [(op.all_start_micros + op.op_start_rel_micros,
+            op.all_start_micros + op.op_end_rel_micros, op.node_name)
+           for device in metadata.step_stats.dev_stats for op in device.node_stats]
+    first = min(start for start, _, _ in ops)
+    print("step of %.1f ms, %d ops" % (took, len(ops)))
+    for start, end, name in sorted(ops):
+      if end - start >= 100:
+        print("  %8.2f to %8.2f: %8.2f  %s" % (
+            (start - first) / 1000., (end - first) / 1000., (end - start) / 1000., name))
+
+
 def measure():
-  """Returns a dict: step_ms (median), bytes (mean over ranks and steps), loss."""
+  """Returns a dict: what a training step takes.
+
+  step_ms (median), bytes (mean over ranks and steps) and loss; of this process, core_ms
+  (processor time, mean), of which system_ms the kernel's, and page_faults (mean).
+  """
   workload = defaults.Workload(
       "zipf", FLAGS.hotness, FLAGS.dim, tables=FLAGS.tables, batch=FLAGS.batch,
       rows=_ROWS)
@@ -137,14 +167,20 @@ def measure():
     # One rank alone exchanges nothing.
     sent = sent() if hvd.size() > 1 else 0
   times, sizes = [], []
+  usage = None
   with tf.compat.v1.Session() as session:
     session.run(tf.compat.v1.global_variables_initializer())
     for step in range(FLAGS.warmup_steps + FLAGS.steps):
       feed = {ids: batches[step % _NUM_BATCHES]}
+      if step == FLAGS.warmup_steps:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
       begin = time.perf_counter()
       session.run(train, feed)
       if step >= FLAGS.warmup_steps:
         times.append(1000. * (time.perf_counter() - begin))
+    usage = [b - a for a, b in zip(usage, resource.getrusage(resource.RUSAGE_SELF))]
+    profile(session, train, [{ids: batches[step % _NUM_BATCHES]}
+                             for step in range(FLAGS.profiled_steps)])
     for batch in batches:
       sizes.append(session.run([tf.constant(sent) if isinstance(sent, int) else sent,
                                 train, loss], {ids: batch})[0])
@@ -154,8 +190,11 @@ def measure():
     number = tf.compat.v1.placeholder(tf.float64, [1])
     mean = session.run(hvd.allreduce(number, op=hvd.Average, name="bytes"),
                        {number: mean})
+  user, system, faults = usage[0], usage[1], usage[6]  # as getrusage has them
   return {"step_ms": float(np.median(times)), "bytes": float(mean[0]),
-          "loss": float(value)}
+          "loss": float(value), "core_ms": 1000. * (user + system) / FLAGS.steps,
+          "system_ms": 1000. * system / FLAGS.steps,
+          "page_faults": float(faults) / FLAGS.steps}
 
 
 def main(argv):

@@ -14,6 +14,7 @@
 
 #include "addons/sparse_operation_kit/exchange/loopback.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
+#include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace sok {
@@ -23,6 +24,12 @@ namespace {
 using ev::Combiner;
 
 const std::vector<float> kDefaults = {0.5f, -1.25f, 3.0f};
+
+LoopbackJob::Options TestOptions() {
+  LoopbackJob::Options options;
+  options.storage = ev::testing::StorageUnderTest();
+  return options;
+}
 
 Bag RandomBag(std::mt19937* rng, int64_t batch_size, int64_t max_hotness,
               int64_t vocabulary, bool weighted) {
@@ -122,7 +129,7 @@ class ExchangeTest : public ::testing::TestWithParam<std::tuple<int, bool>> {
 // sums, and lie on their owners only.
 TEST_P(ExchangeTest, TrainsAsOneTableDoes) {
   const std::vector<TableSpec> specs = MixedTables(num_ranks());
-  LoopbackJob::Options options;
+  LoopbackJob::Options options = TestOptions();
   options.num_ranks = num_ranks();
   options.dedup = dedup();
   LoopbackJob job(options, specs, kDefaults);
@@ -237,7 +244,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, ExchangeTest,
 // The gradient of a key, to the bit: each rank's occurrences in order, then the
 // ranks in order.
 TEST(ExchangeGradient, IsSummedInRankOrder) {
-  LoopbackJob::Options options;
+  LoopbackJob::Options options = TestOptions();
   options.num_ranks = 3;
   LoopbackJob job(options, {{"t", 1, Combiner::kSum, {0, 1, 2}}}, {0.0f});
   const Bag bag = {{6, 6, 7}, {0, 1, 2, 3}, {}};
@@ -257,7 +264,7 @@ TEST(ExchangeThreads, GiveTheSameBits) {
   std::vector<std::vector<std::vector<float>>> results;
   for (int threads : {1, 2, 8}) {
     ev::testing::ThreadPool pool(threads);
-    LoopbackJob::Options options;
+    LoopbackJob::Options options = TestOptions();
     options.num_ranks = 2;
     options.parallel = &pool;
     LoopbackJob job(options,
@@ -291,10 +298,53 @@ TEST(ExchangeThreads, GiveTheSameBits) {
   EXPECT_EQ(results[0], results[2]);
 }
 
+// So many that the owner deduplicates and finds them in parts.
+TEST(ExchangeThreads, ManyKeysForOneOwner) {
+  ev::testing::ThreadPool pool(3);
+  LoopbackJob::Options options = TestOptions();
+  options.num_ranks = 2;
+  options.parallel = &pool;
+  LoopbackJob job(options, {{"t", 2, Combiner::kSum, {0}}}, {1.0f});
+  // Half of rank 1's keys are rank 0's, in another order.
+  constexpr int64_t kKeys = 80000;
+  std::vector<std::vector<Bag>> bags(2, std::vector<Bag>(1));
+  std::vector<PerRank<float>> grads(2, PerRank<float>(1));
+  std::map<int64_t, float> sums;
+  for (int r = 0; r < 2; ++r) {
+    for (int64_t i = 0; i < kKeys; ++i) {
+      const int64_t id = r == 0 ? i : kKeys + kKeys / 2 - 1 - i;
+      bags[r][0].ids.push_back(id);
+      bags[r][0].splits.push_back(i);
+      const float grad = static_cast<float>(r + 1 + id % 1000);
+      grads[r][0].insert(grads[r][0].end(), {grad, -grad});
+      sums[id] += grad;
+    }
+    bags[r][0].splits.push_back(kKeys);
+  }
+  std::vector<PerRank<float>> outputs;
+  for (int step = 0; step < 2; ++step) {
+    ASSERT_TRUE(job.Forward(bags, &outputs).ok());
+    const auto keys = job.plan(0).unique_keys(0);
+    ASSERT_EQ(sums.size(), keys.size());
+    for (int r = 0; r < 2; ++r) {
+      for (int64_t i = 0; i < kKeys; ++i) {
+        const float sum = step == 0 ? 0.0f : sums[bags[r][0].ids[i]];
+        ASSERT_EQ(1.0f - sum, outputs[r][0][2 * i]) << r << " " << i;
+        ASSERT_EQ(1.0f + sum, outputs[r][0][2 * i + 1]) << r << " " << i;
+      }
+    }
+    ASSERT_TRUE(job.Backward({0}, grads).ok());
+    for (size_t u = 0; u < keys.size(); ++u) {
+      ASSERT_EQ(sums[keys[u]], job.unique_grads(0, 0)[2 * u]) << keys[u];
+    }
+    ASSERT_TRUE(job.Apply("SGD", {1.0f}, {}, step).ok());
+  }
+}
+
 TEST(ExchangeWire, NarrowTypesRoundOnceEachWay) {
   for (WireType wire : {WireType::kFloat16, WireType::kBFloat16}) {
     const float bound = wire == WireType::kFloat16 ? 0x1p-11f : 0x1p-8f;
-    LoopbackJob::Options options;
+    LoopbackJob::Options options = TestOptions();
     options.num_ranks = 2;
     options.wire = wire;
     const std::vector<float> defaults = {0.1f, -3.3f, 1.7f};
@@ -328,7 +378,7 @@ TEST(ExchangeWire, NarrowTypesRoundOnceEachWay) {
 }
 
 TEST(ExchangeFrequencies, CountEveryOccurrenceOfEveryRank) {
-  LoopbackJob::Options options;
+  LoopbackJob::Options options = TestOptions();
   options.num_ranks = 2;
   options.with_occurrences = true;
   LoopbackJob job(options, {{"t", 2, Combiner::kSum, {0, 1}}}, {0.0f});
@@ -354,7 +404,7 @@ TEST(ExchangeKeys, AnyValueIsLegal) {
   const int64_t lowest = std::numeric_limits<int64_t>::min();
   const int64_t highest = std::numeric_limits<int64_t>::max();
   for (int num_ranks : {2, 3, 4}) {
-    LoopbackJob::Options options;
+    LoopbackJob::Options options = TestOptions();
     options.num_ranks = num_ranks;
     LoopbackJob job(options, {{"t", 1, Combiner::kSum, AllRanks(num_ranks)}},
                     {0.0f});
@@ -377,7 +427,7 @@ TEST(ExchangeKeys, AnyValueIsLegal) {
 TEST(ExchangeVolume, DedupSendsEachKeyOnce) {
   const Bag bag = {{1, 1, 1, 2, 1}, {0, 2, 5}, {}};
   for (bool dedup : {true, false}) {
-    LoopbackJob::Options options;
+    LoopbackJob::Options options = TestOptions();
     options.dedup = dedup;
     LoopbackJob job(options, {{"t", 4, Combiner::kSum, {0, 1}}}, {0.0f});
     std::vector<PerRank<float>> outputs;
@@ -389,7 +439,7 @@ TEST(ExchangeVolume, DedupSendsEachKeyOnce) {
 }
 
 TEST(ExchangeWeights, GradientIsThatOfOneTable) {
-  LoopbackJob::Options options;
+  LoopbackJob::Options options = TestOptions();
   const std::vector<TableSpec> specs = {{"t", 3, Combiner::kMean, {0, 1}}};
   LoopbackJob job(options, specs, kDefaults);
   std::mt19937 rng(11);
@@ -564,7 +614,7 @@ TEST(ExchangeErrors, TableThatIsNotInitialized) {
 }
 
 TEST(ExchangeErrors, RowsOfAnotherSize) {
-  LoopbackJob::Options options;
+  LoopbackJob::Options options = TestOptions();
   LoopbackJob job(options, {{"t", 4, Combiner::kSum, {0, 1}}}, {0.0f});
   const Bag bag = {{1, 2}, {0, 2}, {}};
   std::vector<PerRank<float>> outputs;

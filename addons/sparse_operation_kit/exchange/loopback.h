@@ -75,6 +75,7 @@ class LoopbackJob {
     bool dedup = true;
     bool with_occurrences = false;
     ev::Parallel* parallel = nullptr;
+    ev::RowStorage storage = ev::RowStorage::kDram;
   };
 
   LoopbackJob(const Options& options, const std::vector<TableSpec>& specs,
@@ -83,8 +84,9 @@ class LoopbackJob {
     for (int r = 0; r < options.num_ranks; ++r) {
       tables_.emplace_back();
       for (const TableSpec& spec : specs) {
-        tables_.back().push_back(
-            MakeTable(spec, options.with_occurrences, default_row_of_ones));
+        tables_.back().push_back(MakeTable(spec, options.with_occurrences,
+                                           default_row_of_ones,
+                                           options.storage));
       }
     }
     for (const TableSpec& spec : specs) {
@@ -94,11 +96,13 @@ class LoopbackJob {
 
   // Default row k of R is value[k] in every column.
   static std::shared_ptr<ev::EmbeddingTable> MakeTable(
-      const TableSpec& spec, bool with_meta, const std::vector<float>& values) {
+      const TableSpec& spec, bool with_meta, const std::vector<float>& values,
+      ev::RowStorage storage = ev::RowStorage::kDram) {
     ev::TableOptions options;
     options.name = spec.name;
     options.dim = spec.dim;
     options.record_frequency = options.record_version = with_meta;
+    options.storage = storage;
     auto table = std::make_shared<ev::EmbeddingTable>(options);
     std::vector<float> rows;
     for (float value : values) rows.insert(rows.end(), spec.dim, value);

@@ -68,8 +68,10 @@ class ExchangeUtest(absltest.TestCase):
             session.run(out), [[0, 0], [1 - hvd.size(), 1 - hvd.size()]])
 
   def test_3_there_is_one(self):
-    with self.assertRaisesRegex(RuntimeError, "has 'memory' already"):
-      sok.init(exchange="nccl")
+    for other in ("nccl", "horovod"):
+      with self.assertRaisesRegex(RuntimeError,
+                                  "is '%s' and this process has 'memory'" % other):
+        sok.init(exchange=other)
 
   def test_3_lookups_in_another_order_on_each_rank(self):
     sok.init(exchange="memory")

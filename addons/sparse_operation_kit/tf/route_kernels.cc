@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "addons/sparse_operation_kit/exchange/kept_memory.h"
 #include "addons/sparse_operation_kit/exchange/route.h"
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
@@ -84,6 +85,7 @@ class RouteOp : public OpKernel {
           ranks.begin() + at, ranks.begin() + at + sizes[t]));
       at += sizes[t];
     }
+    sok::KeepMessages();
   }
 
   void Compute(OpKernelContext* context) override {

@@ -5,32 +5,27 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <string>
 
-#include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/combine/row_math.h"
+#include "kernels/engine/embedding/grouped_occurrences.h"
 #include "kernels/engine/embedding/guard.h"
+#include "kernels/engine/embedding/plan_builder.h"
 #include "kernels/engine/embedding/planned_table.h"
 #include "kernels/engine/embedding/scratch.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/tasks.h"
-#include "kernels/engine/ids/unique.h"
 
 namespace ev {
 namespace {
 
-// Keys of one task. A table of fewer is visited by the task that found its
-// rows.
+// Keys whose rows one task shows: copying them is all that is left.
 constexpr int64_t kKeysPerTask = 8192;
+// Keys whose rows one call to a device gets, as of a pooled lookup.
+constexpr int64_t kKeysPerFetch = 16384;
 constexpr int64_t kRowsAtOnce = 256;
 // Floats that one task sums.
 constexpr int64_t kFloatsPerTask = 65536;
-
-Recycler<Unique>& Uniques() {
-  static Recycler<Unique>* const uniques = new Recycler<Unique>(64);
-  return *uniques;
-}
 
 // Occurrences of each distinct key, summed over its places; saturates.
 void SumCounts(const RowsInput& in, PlannedTable* planned) {
@@ -46,37 +41,40 @@ void SumCounts(const RowsInput& in, PlannedTable* planned) {
   }
 }
 
-Status PlanTable(const RowsInput& in, PlannedTable* planned) {
-  const EmbeddingTable::Impl& table = *in.table->impl();
-  const int64_t n = in.keys.size();
-  planned->table = in.table;
-  planned->combiner = Combiner::kSum;
-  planned->dim = table.dim();
-  planned->batch_size = n;
-  planned->num_ids = n;
-  planned->generation = table.generation;
-  planned->has_weights = false;
-  planned->has_factors = false;
-  planned->Reserve(n, n);
-  std::iota(planned->offsets, planned->offsets + n + 1, 0);
-  {
-    auto unique = Uniques().Acquire();
-    EV_RETURN_IF_ERROR(unique->Run(in.keys, planned->unique, planned->inverse,
-                                   planned->counts, &planned->num_unique));
+PooledInput AsPooled(const RowsInput& in) {
+  PooledInput pooled;
+  pooled.table = in.table;
+  pooled.combiner = Combiner::kSum;
+  pooled.batch_size = pooled.num_ids = in.keys.size();
+  pooled.ids64 = in.keys.data();
+  return pooled;
+}
+
+// Rows of distinct keys [begin, end).
+void FindRows(PlannedTable* planned, int64_t begin, int64_t end) {
+  const int64_t absent = planned->table->impl()->FindRows(
+      Span<const int64_t>(planned->unique + begin, end - begin),
+      planned->handles + begin, planned->rows + begin);
+  if (absent != 0) {
+    planned->num_absent.fetch_add(absent, std::memory_order_relaxed);
   }
-  if (in.occurrences != nullptr) SumCounts(in, planned);
-  planned->num_absent =
-      table.FindRows(Span<const int64_t>(planned->unique, planned->num_unique),
-                     planned->handles, planned->rows);
+}
+
+void ReserveCopies(PlannedTable* planned) {
+  if (!planned->table->impl()->on_device()) return;
+  planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
+}
+
+// The same keys' rows, which are on a device.
+Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end) {
+  const EmbeddingTable::Impl& table = *planned->table->impl();
   if (!table.on_device()) return Status::OK();
-  float* copies =
-      planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
+  const int64_t dim = planned->dim;
+  float* copies = static_cast<float*>(planned->row_copies.data());
   EV_RETURN_IF_ERROR(table.CopyFromDevice(
-      Span<const int64_t>(planned->unique, planned->num_unique),
-      planned->handles, copies));
-  for (int64_t u = 0; u < planned->num_unique; ++u) {
-    planned->rows[u] = copies + u * planned->dim;
-  }
+      Span<const int64_t>(planned->unique + begin, end - begin),
+      planned->handles + begin, copies + begin * dim));
+  for (int64_t u = begin; u < end; ++u) planned->rows[u] = copies + u * dim;
   return Status::OK();
 }
 
@@ -96,25 +94,11 @@ void VisitRows(const PlannedTable& planned, int t, int64_t begin, int64_t end,
   }
 }
 
-// Where a table's keys recur: the places of distinct key u are
-// places[ends[u - 1] .. ends[u]), ascending.
-struct Recurrences {
-  LineBuffer arrays;
-  int32_t* ends = nullptr;    // [U]
-  int32_t* places = nullptr;  // [N]
-
-  void Group(const PlannedTable& planned) {
-    ArrayLayout layout;
-    const size_t ends_at = layout.Add<int32_t>(planned.num_unique);
-    const size_t places_at = layout.Add<int32_t>(planned.num_ids);
-    char* base = static_cast<char*>(arrays.Reserve(layout.bytes()));
-    ends = reinterpret_cast<int32_t*>(base + ends_at);
-    places = reinterpret_cast<int32_t*>(base + places_at);
-    GroupOccurrences(planned.inverse, planned.counts, planned.num_unique,
-                     planned.offsets, planned.batch_size, nullptr, nullptr,
-                     ends, places, nullptr);
-  }
-};
+void CopyRow(const float* from, int64_t dim, float* to) {
+  int64_t c = 0;
+  for (; c + 8 <= dim; c += 8) Store8(to + c, Load8(from + c));
+  for (; c < dim; ++c) to[c] = from[c];
+}
 
 void AddRow(const float* from, int64_t dim, float* to) {
   int64_t c = 0;
@@ -122,33 +106,44 @@ void AddRow(const float* from, int64_t dim, float* to) {
   for (; c < dim; ++c) to[c] += from[c];
 }
 
-// Distinct keys [begin, end) of one table.
-void SumTable(const PlannedTable& planned, const RowGradients& grads,
-              const Recurrences* recurrences, int64_t begin, int64_t end,
-              float* out) {
-  const int64_t dim = planned.dim;
-  const size_t num_pieces = grads.pieces.size();
-  if (recurrences == nullptr) {  // key u is distinct key u
-    for (size_t p = 0; p < num_pieces; ++p) {
-      const int64_t first = std::max(begin, grads.starts[p]);
-      const int64_t last = std::min(end, grads.starts[p + 1]);
-      if (first >= last) continue;
-      std::copy_n(grads.pieces[p] + (first - grads.starts[p]) * dim,
-                  (last - first) * dim, out + first * dim);
-    }
-    return;
+// The gradient of key i.
+const float* GradientOf(const PlannedTable& planned, const RowGradients& grads,
+                        int64_t i) {
+  size_t p = 0;
+  while (i >= grads.starts[p + 1]) ++p;
+  return grads.pieces[p] + (i - grads.starts[p]) * planned.dim;
+}
+
+// Distinct keys [begin, end) of a table whose keys are all distinct.
+void CopyGradients(const PlannedTable& planned, const RowGradients& grads,
+                   int64_t begin, int64_t end, float* out) {
+  for (size_t p = 0; p < grads.pieces.size(); ++p) {
+    const int64_t first = std::max(begin, grads.starts[p]);
+    const int64_t last = std::min(end, grads.starts[p + 1]);
+    if (first >= last) continue;
+    std::copy_n(grads.pieces[p] + (first - grads.starts[p]) * planned.dim,
+                (last - first) * planned.dim, out + first * planned.dim);
   }
+}
+
+// Distinct keys [begin, end) of another: those of key u are at the places
+// samples[ends[u - 1] .. ends[u]), ascending.
+void SumGradients(const PlannedTable& planned, const RowGradients& grads,
+                  const Grouped& grouped, int64_t begin, int64_t end,
+                  float* out) {
+  const int64_t dim = planned.dim;
+  const int64_t ahead = RowsAhead(dim);
+  const int64_t last = grouped.ends[end - 1] - 1;
+  int64_t place = begin == 0 ? 0 : grouped.ends[begin - 1];
   for (int64_t u = begin; u < end; ++u) {
     float* sum = out + u * dim;
-    int32_t place = u == 0 ? 0 : recurrences->ends[u - 1];
-    const int32_t first = place;
-    size_t p = 0;
-    for (; place < recurrences->ends[u]; ++place) {
-      const int64_t i = recurrences->places[place];
-      while (i >= grads.starts[p + 1]) ++p;
-      const float* grad = grads.pieces[p] + (i - grads.starts[p]) * dim;
+    const int64_t first = place;
+    for (; place < grouped.ends[u]; ++place) {
+      const int64_t next = grouped.samples[std::min(place + ahead, last)];
+      PrefetchFloats(GradientOf(planned, grads, next), dim);
+      const float* grad = GradientOf(planned, grads, grouped.samples[place]);
       if (place == first) {
-        std::copy_n(grad, dim, sum);
+        CopyRow(grad, dim, sum);
       } else {
         AddRow(grad, dim, sum);
       }
@@ -190,7 +185,7 @@ Status LookupRows(Span<const RowsInput> inputs,
       impls.push_back(inputs[t].table->impl());
     }
     const SharedGates gates(std::move(impls), SharedGates::Purpose::kReading);
-    TaskList find(kKeysPerTask), rest(kKeysPerTask);
+    std::vector<PooledInput> lookups;
     for (int t = 0; t < num_tables; ++t) {
       const EmbeddingTable::Impl& table = *inputs[t].table->impl();
       EV_RETURN_IF_ERROR(table.CheckInitialized());
@@ -199,32 +194,50 @@ Status LookupRows(Span<const RowsInput> inputs,
         return InvalidArgument("a lookup takes fewer than 2^31 - 1 keys, got " +
                                std::to_string(n) + ", " + table.Named());
       }
-      find.AddWhole(t, n);
-      if (n > kKeysPerTask) rest.Add(t, n, 1);
+      lookups.push_back(AsPooled(inputs[t]));
     }
     const std::shared_ptr<LookupPlan> made = LookupPlan::Make(num_tables);
     for (int t = 0; t < num_tables && !owners.empty(); ++t) {
       made->mutable_planned(t)->owner = owners[t];
     }
     EV_RETURN_IF_ERROR(
-        RunTasksWithStatus(parallel, find.num_tasks(), [&](int64_t task) {
-          Status status;
-          find.ForEachPiece(task, [&](const Piece& piece) {
-            if (!status.ok()) return;
-            const int t = piece.item;
-            PlannedTable* planned = made->mutable_planned(t);
-            status = PlanTable(inputs[t], planned);
-            if (status.ok() && planned->num_ids <= kKeysPerTask) {
-              VisitRows(*planned, t, 0, planned->num_ids, visit);
-            }
-          });
-          return status;
+        PlanIds(lookups, Samples::kOneIdEach, made.get(), parallel, [&](int t) {
+          PlannedTable* planned = made->mutable_planned(t);
+          if (inputs[t].occurrences != nullptr) SumCounts(inputs[t], planned);
+          ReserveCopies(planned);
+          FindRows(planned, 0, planned->num_unique);
+          EV_RETURN_IF_ERROR(FetchRows(planned, 0, planned->num_unique));
+          VisitRows(*planned, t, 0, planned->num_ids, visit);
+          return Status::OK();
         }));
-    RunTasks(parallel, rest.num_tasks(), [&](int64_t task) {
-      rest.ForEachPiece(task, [&](const Piece& piece) {
-        VisitRows(made->planned(piece.item), piece.item, piece.begin, piece.end,
-                  visit);
-      });
+    TaskList find(kIdsPerTask), fetch(kKeysPerFetch), rest(kKeysPerTask);
+    std::vector<int> counted;
+    for (int t = 0; t < num_tables; ++t) {
+      PlannedTable* planned = made->mutable_planned(t);
+      if (IsSmall(lookups[t], *planned)) continue;
+      find.Add(t, planned->num_unique, 1);
+      rest.Add(t, planned->num_ids, 1);
+      if (planned->table->impl()->on_device()) {
+        ReserveCopies(planned);
+        fetch.Add(t, planned->num_unique, 1);
+      }
+      if (inputs[t].occurrences != nullptr) counted.push_back(t);
+    }
+    EV_RETURN_IF_ERROR(RunTasksWithStatus(
+        parallel, static_cast<int64_t>(counted.size()), [&](int64_t k) {
+          SumCounts(inputs[counted[k]], made->mutable_planned(counted[k]));
+          return Status::OK();
+        }));
+    RunPieces(parallel, find, [&](const Piece& piece) {
+      FindRows(made->mutable_planned(piece.item), piece.begin, piece.end);
+    });
+    EV_RETURN_IF_ERROR(RunPieces(parallel, fetch, [&](const Piece& piece) {
+      return FetchRows(made->mutable_planned(piece.item), piece.begin,
+                       piece.end);
+    }));
+    RunPieces(parallel, rest, [&](const Piece& piece) {
+      VisitRows(made->planned(piece.item), piece.item, piece.begin, piece.end,
+                visit);
     });
     *plan = made;
     return Status::OK();
@@ -241,31 +254,39 @@ Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
                            std::to_string(unique_grads.size()) + " outputs");
   }
   return NoThrow("a lookup's gradient", [&] {
-    std::vector<Recurrences> recurrences(num_tables);
-    TaskList group(kKeysPerTask), sum(kFloatsPerTask);
-    for (size_t t = 0; t < num_tables; ++t) {
-      if (unique_grads[t] == nullptr) continue;
-      const PlannedTable& planned = plan.planned(static_cast<int>(t));
+    std::vector<Recycler<Grouped>::Handle> handles;
+    std::vector<Grouped*> grouped(num_tables, nullptr);
+    TaskList group(kIdsPerTask), sum(kFloatsPerTask);
+    for (size_t k = 0; k < num_tables; ++k) {
+      if (unique_grads[k] == nullptr) continue;
+      const int t = static_cast<int>(k);
+      const PlannedTable& planned = plan.planned(t);
       EV_RETURN_IF_ERROR(CheckPieces(planned, grads[t]));
-      if (!planned.all_unique()) {
-        group.AddWhole(static_cast<int>(t), planned.num_ids);
-      }
-      sum.Add(static_cast<int>(t), planned.num_unique, planned.dim);
+      sum.Add(t, planned.num_unique, planned.dim);
+      if (planned.all_unique()) continue;
+      handles.push_back(GroupedPool().Acquire());
+      grouped[t] = &*handles.back();
+      grouped[t]->Reserve(planned);
+      const int64_t parts = NumParts(planned);
+      group.Add(t, parts, std::max<int64_t>(1, planned.num_ids / parts));
     }
-    EV_RETURN_IF_ERROR(
-        RunTasksWithStatus(parallel, group.num_tasks(), [&](int64_t task) {
-          group.ForEachPiece(task, [&](const Piece& piece) {
-            recurrences[piece.item].Group(plan.planned(piece.item));
-          });
-          return Status::OK();
-        }));
-    RunTasks(parallel, sum.num_tasks(), [&](int64_t task) {
-      sum.ForEachPiece(task, [&](const Piece& piece) {
-        const PlannedTable& planned = plan.planned(piece.item);
-        SumTable(planned, grads[piece.item],
-                 planned.all_unique() ? nullptr : &recurrences[piece.item],
-                 piece.begin, piece.end, unique_grads[piece.item]);
-      });
+    EV_RETURN_IF_ERROR(RunPieces(parallel, group, [&](const Piece& piece) {
+      for (int64_t part = piece.begin; part < piece.end; ++part) {
+        EV_RETURN_IF_ERROR(
+            GroupPartOf(plan.planned(piece.item), part, grouped[piece.item]));
+      }
+      return Status::OK();
+    }));
+    RunPieces(parallel, sum, [&](const Piece& piece) {
+      const int t = piece.item;
+      const PlannedTable& planned = plan.planned(t);
+      if (grouped[t] == nullptr) {
+        CopyGradients(planned, grads[t], piece.begin, piece.end,
+                      unique_grads[t]);
+      } else {
+        SumGradients(planned, grads[t], *grouped[t], piece.begin, piece.end,
+                     unique_grads[t]);
+      }
     });
     return Status::OK();
   });

@@ -45,6 +45,9 @@ class Carrier {
 struct CarrierOptions {
   std::string id;  // of MakeCarrierId on rank 0
   int rank = 0, num_ranks = 1;
+  // That a call may use, the caller included; 0: what the processors allow.
+  // Only "memory" uses any.
+  int num_threads = 0;
 };
 
 // How a kind of carrier comes to be.

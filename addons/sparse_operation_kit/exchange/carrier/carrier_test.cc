@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
+#include "addons/sparse_operation_kit/exchange/carrier/exchange_once.h"
 #include "gtest/gtest.h"
 
 namespace sok {
@@ -33,8 +34,11 @@ namespace {
 
 using Body = std::function<void(int rank, std::unique_ptr<Carrier> carrier)>;
 
-// Runs body for every rank, in a thread of its own.
-void OnRanks(int num_ranks, const Body& body) {
+// Runs body for every rank, in a thread of its own. threads_of: how many its
+// carrier may use.
+void OnRanks(
+    int num_ranks, const Body& body,
+    const std::function<int(int rank)>& threads_of = [](int) { return 0; }) {
   std::string id;
   ASSERT_OK(MakeCarrierId("memory", num_ranks, &id));
   std::vector<std::thread> threads;
@@ -44,6 +48,7 @@ void OnRanks(int num_ranks, const Body& body) {
       options.id = id;
       options.rank = r;
       options.num_ranks = num_ranks;
+      options.num_threads = threads_of(r);
       std::unique_ptr<Carrier> carrier;
       ASSERT_OK(MakeCarrier("memory", options, &carrier));
       body(r, std::move(carrier));
@@ -54,44 +59,51 @@ void OnRanks(int num_ranks, const Body& body) {
   EXPECT_NE(0, access(id.c_str(), F_OK));
 }
 
-// How many bytes rank `source` sends to rank `target`, and which.
-int64_t SizeOf(int round, int source, int target) {
-  const int64_t sizes[] = {0, 1, 7, 300, 65536, (1 << 20) + 5};
-  return sizes[(round + 2 * source + 3 * target) % 6];
-}
-char ByteOf(int round, int source, int target, int64_t at) {
-  return static_cast<char>(round * 31 + source * 7 + target * 3 + at * 13 +
-                           at / 4096);
-}
-
-void ExchangeOnce(Carrier* carrier, int round) {
-  const int rank = carrier->rank(), n = carrier->num_ranks();
-  std::vector<int64_t> to(n), from(n);
-  std::string send, expected;
-  for (int r = 0; r < n; ++r) {
-    to[r] = SizeOf(round, rank, r);
-    from[r] = SizeOf(round, r, rank);
-    for (int64_t i = 0; i < to[r]; ++i) send += ByteOf(round, rank, r, i);
-    for (int64_t i = 0; i < from[r]; ++i) expected += ByteOf(round, r, rank, i);
-  }
-  std::string out(expected.size(), '\0');
-  ASSERT_OK(carrier->AllToAll(send.data(), to, &out[0], from));
-  EXPECT_TRUE(expected == out) << "rank " << rank << ", round " << round;
-}
+constexpr int64_t kMost = (1 << 20) + 5;
 
 TEST(MemoryCarrierTest, CarriesBytesOfAnySizeBetweenAllRanks) {
   for (const int num_ranks : {1, 2, 4}) {
     OnRanks(num_ranks, [](int, std::unique_ptr<Carrier> carrier) {
       for (int round = 0; round < 6; ++round) {
-        ExchangeOnce(carrier.get(), round);
+        ASSERT_OK(ExchangeOnce(carrier.get(), round, kMost));
       }
     });
   }
 }
 
+// Whatever number of threads each rank has.
+TEST(MemoryCarrierTest, SeveralThreadsCarryWhatIsLong) {
+  for (const int num_ranks : {1, 2, 3}) {
+    OnRanks(
+        num_ranks,
+        [](int, std::unique_ptr<Carrier> carrier) {
+          for (int round = 0; round < 6; ++round) {
+            ASSERT_OK(ExchangeOnce(carrier.get(), round, (5 << 20) + 13));
+          }
+        },
+        [](int rank) { return 5 - 2 * rank; });
+  }
+}
+
+TEST(MemoryCarrierTest, ARankThatGoesEndsTheWaitOfAllThreads) {
+  OnRanks(
+      2,
+      [](int rank, std::unique_ptr<Carrier> carrier) {
+        ASSERT_OK(ExchangeOnce(carrier.get(), 0, kMost));
+        if (rank == 1) return;
+        const std::vector<int64_t> sizes = {4 << 20, 4 << 20};
+        std::string send(8 << 20, 'x'), out(8 << 20, ' ');
+        const ev::Status status =
+            carrier->AllToAll(send.data(), sizes, &out[0], sizes);
+        EXPECT_EQ(ev::StatusCode::kInternal, status.code());
+        EXPECT_EQ("rank 1 is gone", status.message());
+      },
+      [](int) { return 4; });
+}
+
 TEST(MemoryCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
   OnRanks(3, [](int rank, std::unique_ptr<Carrier> carrier) {
-    ExchangeOnce(carrier.get(), 0);
+    ASSERT_OK(ExchangeOnce(carrier.get(), 0, kMost));
     if (rank == 1) return;
     const std::vector<int64_t> sizes = {8, 8, 8};
     std::string send(24, 'x'), out(24, ' ');

@@ -3,9 +3,15 @@
 //
 // The carrier "memory": ranks of one host, through a file in shared memory.
 //
-// LAYOUT. A header, then for every ordered pair of ranks a ring of bytes with
-// the numbers of bytes ever written to it and read from it. A ring has one
-// writer and one reader, so the two numbers are all that orders them.
+// LAYOUT. A header, then for every ordered pair of ranks some rings of bytes
+// ("lanes"), each with the numbers of bytes ever written to it and read from
+// it. A ring has one writer and one reader, so the two numbers are all that
+// orders them. What is long is cut into a part for each lane, by its length
+// alone, so that both sides cut alike.
+//
+// THREADS. Copying is all there is to do, and one thread does not fill the
+// memory's links. So where there are processors for it, several threads share
+// the streams (and what a rank sends itself) of a call that is long.
 //
 // WAITING. Who can neither write nor read looks again, first at once, then
 // after naps of up to 200 us: ranks may be more than processors.
@@ -30,11 +36,12 @@
 #include <cstddef>
 #include <new>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
-#include "kernels/engine/base/transfer_memory.h"
 
 namespace sok {
 namespace {
@@ -42,6 +49,11 @@ namespace {
 constexpr char kFolder[] = "/dev/shm";
 constexpr int64_t kRingBytes = 1 << 20, kLeastRingBytes = 64 << 10;
 constexpr int64_t kMostBytes = 32 << 20;
+constexpr int kMostLanes = 4;    // of a pair of ranks
+constexpr int kMostThreads = 4;  // of a rank
+// What goes from one rank to another uses one lane up to here; a call one
+// thread.
+constexpr int64_t kLongBytes = 1 << 20;
 constexpr int kLooksAtOnce = 2000;
 constexpr auto kLongestNap = std::chrono::microseconds(200);
 constexpr auto kLookForTheDead = std::chrono::milliseconds(50);
@@ -56,6 +68,13 @@ struct alignas(64) Header {
   std::atomic<uint32_t> failed;    // 1 + the rank that failed first
 };
 
+// Where there are more ranks, there are more rings for the threads anyway.
+int NumLanes(int num_ranks) {
+  int lanes = kMostLanes;
+  while (lanes > 1 && lanes * (num_ranks - 1) > kMostLanes) lanes /= 2;
+  return lanes;
+}
+
 // Of a ring, a power of two, so that numbers of bytes may run over.
 int64_t RingBytes(int num_ranks) {
   int64_t bytes = kRingBytes;
@@ -63,12 +82,19 @@ int64_t RingBytes(int num_ranks) {
          bytes * num_ranks * num_ranks > kMostBytes) {
     bytes /= 2;
   }
-  return bytes;
+  return bytes / NumLanes(num_ranks);
+}
+
+// What the processors allow that this process may use, all ranks alike.
+int NumThreads(int num_ranks) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::min(kMostThreads, std::max(1, cores / num_ranks));
 }
 
 int64_t FileBytes(int num_ranks) {
   const int64_t pairs = int64_t{num_ranks} * num_ranks;
-  return sizeof(Header) + pairs * (sizeof(Ring) + RingBytes(num_ranks));
+  return sizeof(Header) +
+         pairs * NumLanes(num_ranks) * (sizeof(Ring) + RingBytes(num_ranks));
 }
 
 std::string Because() { return std::string(": ") + strerror(errno); }
@@ -120,28 +146,14 @@ ev::Status MakeId(int num_ranks, std::string* id) {
   return ev::Status::OK();
 }
 
-// What ranks send each other is tens of megabytes, which malloc takes from the
-// system and gives back in every step: each page of it would fault again.
-void KeepMessages() {
-  ev::TransferMemorySource source;
-  source.is_pinned = false;
-  source.allocate = [](size_t bytes) -> void* {
-    constexpr size_t kHugePage = 2 << 20;
-    void* data = nullptr;
-    const size_t alignment = bytes < kHugePage ? 4096 : kHugePage;
-    if (posix_memalign(&data, alignment, bytes) != 0) return nullptr;
-    if (bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);
-    return data;
-  };
-  source.free = [](void* data) { free(data); };
-  ev::RegisterTransferMemory(source);
-}
-
 class MemoryCarrier : public Carrier {
  public:
   MemoryCarrier(const CarrierOptions& options, int file, char* memory)
       : rank_(options.rank),
         num_ranks_(options.num_ranks),
+        num_lanes_(NumLanes(options.num_ranks)),
+        num_threads_(options.num_threads > 0 ? options.num_threads
+                                             : NumThreads(options.num_ranks)),
         ring_bytes_(RingBytes(options.num_ranks)),
         file_(file),
         memory_(memory) {}
@@ -186,7 +198,6 @@ class MemoryCarrier : public Carrier {
       unlink(options.id.c_str());
     }
     *carrier = std::move(made);
-    KeepMessages();
     return ev::Status::OK();
   }
 
@@ -197,7 +208,7 @@ class MemoryCarrier : public Carrier {
                       char* out,
                       ev::Span<const int64_t> received_bytes) override {
     std::vector<Stream> streams;
-    streams.reserve(2 * num_ranks_);
+    int64_t total = 0;
     for (int r = 0; r < num_ranks_; ++r) {
       if (r == rank_) {
         if (send_bytes[r] != received_bytes[r]) {
@@ -205,16 +216,88 @@ class MemoryCarrier : public Carrier {
               "a rank sends itself " + std::to_string(send_bytes[r]) +
               " bytes and expects " + std::to_string(received_bytes[r]));
         }
-        if (send_bytes[r] > 0) memcpy(out, send, send_bytes[r]);
-      } else {
-        Stream to{rank_, r, const_cast<char*>(send), send_bytes[r]};
-        Stream from{r, rank_, out, received_bytes[r]};
-        if (to.left > 0) streams.push_back(to);
-        if (from.left > 0) streams.push_back(from);
       }
+      for (int lane = 0; lane < num_lanes_; ++lane) {
+        const Part to = PartOf(send_bytes[r], lane);
+        const Part from = PartOf(received_bytes[r], lane);
+        Stream out_stream{rank_, r, lane, const_cast<char*>(send) + to.begin,
+                          to.bytes};
+        if (r == rank_) {
+          out_stream.to_self = out + to.begin;
+        } else if (from.bytes > 0) {
+          streams.push_back(
+              Stream{r, rank_, lane, out + from.begin, from.bytes});
+        }
+        if (to.bytes > 0) streams.push_back(out_stream);
+      }
+      total += send_bytes[r] + received_bytes[r];
       send += send_bytes[r];
       out += received_bytes[r];
     }
+    return total < kLongBytes ? MoveAll(std::move(streams))
+                              : MoveByThreads(streams);
+  }
+
+  void Abort() override {
+    uint32_t none = 0;
+    header()->failed.compare_exchange_strong(none, 1 + rank_);
+  }
+
+ private:
+  // What is left of the bytes of a lane from one rank to another, one of which
+  // is this; or both, then they go to 'to_self'.
+  struct Stream {
+    int source, target, lane;
+    char* at;
+    int64_t left;
+    char* to_self = nullptr;
+  };
+
+  struct Part {
+    int64_t begin, bytes;
+  };
+
+  // What a lane carries of so many bytes.
+  Part PartOf(int64_t bytes, int lane) const {
+    if (bytes < kLongBytes) return lane == 0 ? Part{0, bytes} : Part{0, 0};
+    const int64_t each = (bytes / num_lanes_ + 63) / 64 * 64;
+    const int64_t begin = std::min(bytes, lane * each);
+    return Part{begin, lane + 1 == num_lanes_ ? bytes - begin
+                                              : std::min(each, bytes - begin)};
+  }
+
+  ev::Status MoveByThreads(const std::vector<Stream>& streams) {
+    const size_t most =
+        std::min(streams.size(), static_cast<size_t>(num_threads_));
+    if (most <= 1) return MoveAll(streams);
+    std::vector<std::vector<Stream>> shares(most);
+    for (size_t i = 0; i < streams.size(); ++i) {
+      shares[i % most].push_back(streams[i]);
+    }
+    std::vector<ev::Status> statuses(most);
+    std::vector<std::thread> threads;
+    threads.reserve(most);
+    for (size_t k = 1; k < most; ++k) {
+      try {
+        threads.emplace_back(
+            [&, k] { statuses[k] = MoveAll(std::move(shares[k])); });
+      } catch (const std::system_error&) {  // no thread to be had
+        shares[0].insert(shares[0].end(), shares[k].begin(), shares[k].end());
+      }
+    }
+    statuses[0] = MoveAll(std::move(shares[0]));
+    for (std::thread& thread : threads) thread.join();
+    // Who noticed first has told the others, who know less.
+    const ev::Status told = Ended(rank_);
+    ev::Status worst;
+    for (const ev::Status& status : statuses) {
+      if (status.ok()) continue;
+      if (worst.ok() || worst.message() == told.message()) worst = status;
+    }
+    return worst;
+  }
+
+  ev::Status MoveAll(std::vector<Stream> streams) {
     Patience patience(this);
     while (!streams.empty()) {
       bool moved = false;
@@ -236,18 +319,9 @@ class MemoryCarrier : public Carrier {
     return ev::Status::OK();
   }
 
-  void Abort() override {
-    uint32_t none = 0;
-    header()->failed.compare_exchange_strong(none, 1 + rank_);
+  static ev::Status Ended(int rank) {
+    return ev::Internal("rank " + std::to_string(rank) + " ended the exchange");
   }
-
- private:
-  // What is left of the bytes from one rank to another, one of which is this.
-  struct Stream {
-    int source, target;
-    char* at;
-    int64_t left;
-  };
 
   static struct flock LockOf(int rank) {
     struct flock lock;
@@ -270,10 +344,7 @@ class MemoryCarrier : public Carrier {
     ev::Status Lose(const std::vector<Stream>& streams) {
       if (++looks_ < kLooksAtOnce) return ev::Status::OK();
       const uint32_t failed = carrier_->header()->failed.load();
-      if (failed != 0) {
-        return ev::Internal("rank " + std::to_string(failed - 1) +
-                            " ended the exchange");
-      }
+      if (failed != 0) return Ended(static_cast<int>(failed) - 1);
       const auto now = std::chrono::steady_clock::now();
       if (now - looked_for_the_dead_ > kLookForTheDead) {
         looked_for_the_dead_ = now;
@@ -300,14 +371,16 @@ class MemoryCarrier : public Carrier {
   };
 
   Header* header() const { return reinterpret_cast<Header*>(memory_); }
-  Ring* ring(int source, int target) const {
-    return reinterpret_cast<Ring*>(memory_ + sizeof(Header)) +
-           int64_t{source} * num_ranks_ + target;
+  int64_t RingNumber(const Stream& s) const {
+    return (int64_t{s.source} * num_ranks_ + s.target) * num_lanes_ + s.lane;
   }
-  char* bytes(int source, int target) const {
-    const int64_t pairs = int64_t{num_ranks_} * num_ranks_;
-    return memory_ + sizeof(Header) + pairs * sizeof(Ring) +
-           (int64_t{source} * num_ranks_ + target) * ring_bytes_;
+  Ring* ring(const Stream& s) const {
+    return reinterpret_cast<Ring*>(memory_ + sizeof(Header)) + RingNumber(s);
+  }
+  char* bytes(const Stream& s) const {
+    const int64_t rings = int64_t{num_ranks_} * num_ranks_ * num_lanes_;
+    return memory_ + sizeof(Header) + rings * sizeof(Ring) +
+           RingNumber(s) * ring_bytes_;
   }
 
   // Whether a rank that was there is not any more.
@@ -321,7 +394,15 @@ class MemoryCarrier : public Carrier {
 
   // Copies what can be copied now. Returns whether that was anything.
   bool Move(Stream* stream) {
-    Ring* const numbers = ring(stream->source, stream->target);
+    if (stream->to_self != nullptr) {
+      const int64_t n = std::min(stream->left, ring_bytes_ / 4);
+      memcpy(stream->to_self, stream->at, n);
+      stream->to_self += n;
+      stream->at += n;
+      stream->left -= n;
+      return true;
+    }
+    Ring* const numbers = ring(*stream);
     const bool writes = stream->source == rank_;
     const uint64_t written = numbers->written.load(std::memory_order_acquire);
     const uint64_t read = numbers->read.load(std::memory_order_acquire);
@@ -330,7 +411,7 @@ class MemoryCarrier : public Carrier {
     const int64_t n = std::min(
         {stream->left, ring_bytes_ / 4, writes ? ring_bytes_ - full : full});
     if (n == 0) return false;
-    char* const ring_begin = bytes(stream->source, stream->target);
+    char* const ring_begin = bytes(*stream);
     const int64_t at = (writes ? written : read) & (ring_bytes_ - 1);
     const int64_t first = std::min(n, ring_bytes_ - at);
     if (writes) {
@@ -348,6 +429,7 @@ class MemoryCarrier : public Carrier {
   }
 
   const int rank_, num_ranks_;
+  const int num_lanes_, num_threads_;
   const int64_t ring_bytes_;
   const int file_;
   char* const memory_;

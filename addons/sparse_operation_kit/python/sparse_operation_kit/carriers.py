@@ -16,6 +16,7 @@ from embedding_variable import _lib
 
 from sparse_operation_kit import collectives
 from sparse_operation_kit import communication
+from sparse_operation_kit import sessions
 from sparse_operation_kit import settings
 
 _HOROVOD = communication.HOROVOD
@@ -28,6 +29,7 @@ KINDS = (_HOROVOD, _MEMORY, _NCCL, _AUTO)
 # What "auto" tries, the fastest first.
 _AUTO_ORDER = (_NCCL, _MEMORY)
 
+# The carrier of this process, for its life: not Horovod, which is always there.
 _started = None
 
 
@@ -45,14 +47,16 @@ def start(kind):
 
   Raises:
     ValueError: the ranks do not ask for the same.
-    RuntimeError: this process has another one already, or a rank cannot have it.
+    RuntimeError: this process has another one already, or a rank cannot have it. That
+      is so for "horovod", too: a call that forgets to name the carrier would else
+      change what carries the lookups after it, and not on all ranks alike.
   """
   global _started
   if communication.num_ranks() == 1 or (kind == _HOROVOD and _started is None):
     return _HOROVOD
-  if _started in (kind, _HOROVOD) or (kind == _AUTO and _started is not None):
-    return _started
   if _started is not None:
+    if kind in (_started, _AUTO):
+      return _started
     raise RuntimeError(
         "sok.init: exchange is %r and this process has %r already; there is one for the "
         "life of a process" % (kind, _started))
@@ -69,8 +73,10 @@ def start(kind):
     if not reasons:
       _started = candidate
       break
-    tf.compat.v1.logging.info("sok.init: no exchange by %s: %s", candidate,
-                              "; ".join(reasons))
+    # The reasons are all ranks'.
+    if communication.rank() == 0:
+      tf.compat.v1.logging.info("sok.init: no exchange by %s: %s", candidate,
+                                "; ".join(reasons))
   return _started or _HOROVOD
 
 
@@ -95,7 +101,12 @@ def _make(channel, kind):
 
 
 def _try(call):
-  """Returns why a call failed, or ""; it may take as long as a lookup may wait."""
+  """Returns why a call failed, or ""; it may take as long as a lookup may wait.
+
+  After that its thread goes on: nothing ends NCCL's start while ranks are missing. It is
+  a daemon, so it does not keep the process; and a carrier that it makes in the end is
+  not used, but stays the one that the process can have.
+  """
   reason = []
 
   def run():
@@ -123,10 +134,6 @@ def _said(channel, reason):
 
 
 def _run(build):
-  graph = tf.Graph()
-  with graph.as_default(), tf.device("/device:CPU:0"):
-    fetch = build(_lib.load())
-  with tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(
-      device_count={"GPU": 0}, use_per_session_threads=True,
-      inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)) as session:
+  session, fetch = sessions.on_cpu(lambda: build(_lib.load()))
+  with session:
     return session.run(fetch)

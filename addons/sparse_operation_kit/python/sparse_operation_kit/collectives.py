@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from sparse_operation_kit import communication
+from sparse_operation_kit import sessions
 from sparse_operation_kit import settings
 
 # How long a rank waits before it says that it does.
@@ -34,16 +35,14 @@ class Channel(object):
     self._session = None
     if communication.num_ranks() == 1:
       return
-    graph = tf.Graph()
-    with graph.as_default(), tf.device("/device:CPU:0"):
-      self._input = tf.compat.v1.placeholder(tf.uint8, [None])
-      self._sizes = tf.compat.v1.placeholder(tf.int64, [1])
-      hvd = communication.horovod()
-      self._all_sizes = hvd.allgather(self._sizes, name="sok/%s/sizes" % name)
-      self._output = hvd.allgather(self._input, name="sok/%s/bytes" % name)
-    self._session = tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(
-        device_count={"GPU": 0}, use_per_session_threads=True,
-        inter_op_parallelism_threads=2, intra_op_parallelism_threads=1))
+    self._session, _ = sessions.on_cpu(self._build, num_threads=2)
+
+  def _build(self):
+    self._input = tf.compat.v1.placeholder(tf.uint8, [None])
+    self._sizes = tf.compat.v1.placeholder(tf.int64, [1])
+    hvd = communication.horovod()
+    self._all_sizes = hvd.allgather(self._sizes, name="sok/%s/sizes" % self._name)
+    self._output = hvd.allgather(self._input, name="sok/%s/bytes" % self._name)
 
   def gather(self, array):
     """Returns what every rank gave, as a list of arrays by rank.

@@ -48,7 +48,8 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
     ValueError: `comm_tool`, `exchange_dtype`, `exchange_timeout` or `exchange` is
       something else, or ranks do not ask for the same exchange.
     RuntimeError: a rank cannot have the exchange that was asked for (the error says
-      which one, and why), or the process has another one already; or a launcher started
+      which one, and why), or the process has another one already (a carrier stays for
+      its life: "horovod", and naming none, are errors then); or a launcher started
       several processes, but the script has not called `hvd.init()`: each would train a
       model of its own.
   """

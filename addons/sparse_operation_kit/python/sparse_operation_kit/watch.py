@@ -18,6 +18,7 @@ import tensorflow as tf
 from embedding_variable import _lib
 
 from sparse_operation_kit import communication
+from sparse_operation_kit import sessions
 from sparse_operation_kit import settings
 
 _PERIOD_SECONDS = 1.
@@ -56,15 +57,12 @@ def message(what, seconds):
 
 
 def _watch():
-  graph = tf.Graph()
-  with graph.as_default(), tf.device("/device:CPU:0"):
-    longest = _lib.load().sok_longest_wait()
-    stop = _lib.load().sok_stop_carrier(
-        why="a rank has waited too long for the others; the log says for what")
-  config = tf.compat.v1.ConfigProto(
-      device_count={"GPU": 0}, use_per_session_threads=True,
-      inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
-  with tf.compat.v1.Session(graph=graph, config=config) as session:
+  gen = _lib.load()
+  session, (longest, stop) = sessions.on_cpu(lambda: (
+      gen.sok_longest_wait(),
+      gen.sok_stop_carrier(
+          why="a rank has waited too long for the others; the log says for what")))
+  with session:
     while not _stop.wait(_PERIOD_SECONDS):
       limit = settings.exchange_timeout()
       if not limit:

@@ -19,6 +19,7 @@
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
+#include "addons/sparse_operation_kit/exchange/carrier/exchange_once.h"
 #include "addons/sparse_operation_kit/exchange/carrier/rank_processes.h"
 #include "gtest/gtest.h"
 
@@ -66,29 +67,13 @@ class NcclCarrierTest : public ::testing::Test {
   int num_ranks_ = 0;
 };
 
-int64_t SizeOf(int round, int source, int target) {
-  const int64_t sizes[] = {0, 1, 7, 300, 65536, (9 << 20) + 5};
-  return sizes[(round + 2 * source + 3 * target) % 6];
-}
-char ByteOf(int round, int source, int target, int64_t at) {
-  return static_cast<char>(round * 31 + source * 7 + target * 3 + at * 13 +
-                           at / 4096);
-}
+// More than its buffers hold at first.
+constexpr int64_t kMost = (9 << 20) + 5;
 
-bool ExchangeOnce(Carrier* carrier, int round) {
-  const int rank = carrier->rank(), n = carrier->num_ranks();
-  std::vector<int64_t> to(n), from(n);
-  std::string send, expected;
-  for (int r = 0; r < n; ++r) {
-    to[r] = SizeOf(round, rank, r);
-    from[r] = SizeOf(round, r, rank);
-    for (int64_t i = 0; i < to[r]; ++i) send += ByteOf(round, rank, r, i);
-    for (int64_t i = 0; i < from[r]; ++i) expected += ByteOf(round, r, rank, i);
-  }
-  std::string out(expected.size(), '\0');
-  const ev::Status status = carrier->AllToAll(send.data(), to, &out[0], from);
+bool ExchangesOnce(Carrier* carrier, int round) {
+  const ev::Status status = ExchangeOnce(carrier, round, kMost);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
-  return status.ok() && out == expected;
+  return status.ok();
 }
 
 TEST_F(NcclCarrierTest, CarriesBytesOfAnySizeBetweenAllRanks) {
@@ -96,7 +81,7 @@ TEST_F(NcclCarrierTest, CarriesBytesOfAnySizeBetweenAllRanks) {
       OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
         bool all = true;
         for (int round = 0; round < 12; ++round) {
-          all &= ExchangeOnce(carrier.get(), round);
+          all &= ExchangesOnce(carrier.get(), round);
         }
         return all;
       }));
@@ -105,15 +90,15 @@ TEST_F(NcclCarrierTest, CarriesBytesOfAnySizeBetweenAllRanks) {
 TEST_F(NcclCarrierTest, AbortEndsTheWaitForARankThatIsGone) {
   EXPECT_TRUE(
       OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
-        if (!ExchangeOnce(carrier.get(), 0)) return false;
+        if (!ExchangesOnce(carrier.get(), 0)) return false;
         if (carrier->rank() == 1) return true;
         std::thread later([&] {
           std::this_thread::sleep_for(std::chrono::milliseconds(300));
           carrier->Abort();
         });
-        const bool arrived = ExchangeOnce(carrier.get(), 1);
+        const bool arrived = ExchangesOnce(carrier.get(), 1);
         later.join();
-        return !arrived && !ExchangeOnce(carrier.get(), 2);
+        return !arrived && !ExchangesOnce(carrier.get(), 2);
       }));
 }
 

@@ -1,0 +1,28 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions of the package's own, beside the user's.
+
+On the CPU only, with threads of their own: they run while the user's session does, and
+must not wait for its threads.
+"""
+
+import tensorflow as tf
+
+
+def on_cpu(build, num_threads=1):
+  """Builds a graph and opens a session of it.
+
+  Args:
+    build: callable without arguments that adds ops to the default graph.
+    num_threads: ops that may run at once, also such as wait for other ranks.
+
+  Returns:
+    (session, what `build` returned). Whoever asked closes the session.
+  """
+  graph = tf.Graph()
+  with graph.as_default(), tf.device("/device:CPU:0"):
+    built = build()
+  config = tf.compat.v1.ConfigProto(
+      device_count={"GPU": 0}, use_per_session_threads=True,
+      inter_op_parallelism_threads=num_threads, intra_op_parallelism_threads=1)
+  return tf.compat.v1.Session(graph=graph, config=config), built
