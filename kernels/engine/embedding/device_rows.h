@@ -131,6 +131,15 @@ class DeviceRows {
                           float* out) {
     return Read(handles, column, out);
   }
+  // The same of several columns: out[c][i, :].
+  virtual Status ReadColumnsOnce(Span<const RowHandle> handles,
+                                 Span<const int> columns,
+                                 Span<float* const> out) {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      EV_RETURN_IF_ERROR(ReadOnce(handles, columns[c], out[c]));
+    }
+    return Status::OK();
+  }
   // Whether the processor can address rows while it holds them, so that they
   // are pooled without copies.
   virtual bool can_hold() const { return false; }

@@ -100,11 +100,11 @@ RowMeta FrozenRows::MetaOf(RowHandle handle) const {
 Status FrozenRows::CopyColumns(Span<const RowHandle> handles) {
   const size_t floats = handles.size() * table_.dim();
   staged_.resize(columns_.size() * floats);
+  std::vector<float*> out;
   for (size_t c = 0; c < columns_.size(); ++c) {
-    EV_RETURN_IF_ERROR(
-        table_.CopyColumn(handles, columns_[c], staged_.data() + c * floats));
+    out.push_back(staged_.data() + c * floats);
   }
-  return Status::OK();
+  return table_.CopyColumns(handles, columns_, out);
 }
 
 Status FrozenRows::Keep(Span<const RowHandle> handles) {
@@ -156,9 +156,7 @@ Status FrozenRows::ReadLocked(Span<const RowHandle> handles,
     kept_.erase(kept);
   }
   if (fresh_.size() == handles.size()) {
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      EV_RETURN_IF_ERROR(table_.CopyColumn(handles, columns_[c], out[c]));
-    }
+    EV_RETURN_IF_ERROR(table_.CopyColumns(handles, columns_, out));
   } else {
     EV_RETURN_IF_ERROR(CopyColumns(fresh_));
     const size_t n = fresh_.size();

@@ -154,5 +154,40 @@ TEST_F(KeyOrderTest, AnErrorEndsItAndItCanBeDoneAgain) {
   EXPECT_EQ(List(&order, 100).keys.size(), model_.size());
 }
 
+TEST_F(KeyOrderTest, WhatIsMarkedIsPassedOver) {
+  Insert({3, 1003, -5});
+  HandleMarks marks;
+  for (const int64_t key : {int64_t{2003}, int64_t{7}}) {
+    const std::map<int64_t, RowHandle> before = model_;
+    Insert({key});
+    EXPECT_TRUE(marks.Set(model_[key], HandleMarks::kFirst));
+    model_ = before;
+  }
+  KeyOrder order(index_, &marks);
+  EXPECT_EQ(order.size(), 3);
+  std::vector<std::pair<int64_t, RowHandle>> found;
+  const auto list = [&](Span<const int64_t> keys,
+                        Span<const RowHandle> handles) {
+    EXPECT_EQ(keys.size(), handles.size());
+    EXPECT_LE(keys.size(), 2u);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      found.emplace_back(keys[i], handles[i]);
+    }
+    return Status::OK();
+  };
+  ASSERT_TRUE(order.ForEach(2, list).ok());
+  EXPECT_EQ(found, Expected());
+}
+
+TEST_F(KeyOrderTest, SaysThatKeysCame) {
+  Insert({3, 1003});
+  KeyOrder order(index_);
+  Insert({2003});
+  const auto none = [](Span<const int64_t>, Span<const RowHandle>) {
+    return Status::OK();
+  };
+  EXPECT_EQ(order.ForEach(2, none).code(), StatusCode::kInternal);
+}
+
 }  // namespace
 }  // namespace ev

@@ -8,7 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/engine/base/prefetch.h"
 #include "kernels/engine/embedding/frozen_rows.h"
 
 namespace ev {
@@ -84,17 +83,20 @@ Status EmbeddingTable::Impl::Named(const Status& status) const {
   return Status(status.code(), status.message() + ", " + Named());
 }
 
-Status EmbeddingTable::Impl::CopyColumn(Span<const RowHandle> handles,
-                                        int column, float* out) const {
-  if (on_device()) return Named(device->ReadOnce(handles, column, out));
+Status EmbeddingTable::Impl::CopyColumns(Span<const RowHandle> handles,
+                                         Span<const int> columns,
+                                         Span<float* const> out) const {
+  if (on_device()) return Named(device->ReadColumnsOnce(handles, columns, out));
   constexpr size_t kRowsAhead = 8;
-  const int64_t offset = column * dim();
+  const int64_t floats = rows->floats_per_row();
   for (size_t i = 0; i < handles.size(); ++i) {
     if (i + kRowsAhead < handles.size()) {
-      PrefetchBytes(rows->Row(handles[i + kRowsAhead]) + offset,
-                    dim() * sizeof(float));
+      rows->PrefetchRow(handles[i + kRowsAhead], floats);
     }
-    std::copy_n(rows->Row(handles[i]) + offset, dim(), out + i * dim());
+    const float* const row = rows->Row(handles[i]);
+    for (size_t c = 0; c < columns.size(); ++c) {
+      std::copy_n(row + columns[c] * dim(), dim(), out[c] + i * dim());
+    }
   }
   return Status::OK();
 }

@@ -79,11 +79,11 @@ class EmbeddingTable::Impl : public RowSource {
     return AbsentAs(filter == nullptr ? FloorMod(key, num_defaults)
                                       : num_defaults);
   }
-  // out[i, :] = column of the row at handles[i], [N, dim], wherever the rows
-  // are (0: the value, 1 + c: slot column c); handles are rows. REQUIRES that
-  // nobody updates.
-  Status CopyColumn(Span<const RowHandle> handles, int column,
-                    float* out) const;
+  // out[c][i, :] = columns[c] of the row at handles[i], [N, dim], wherever the
+  // rows are (0: the value, 1 + c: slot column c); handles are rows. REQUIRES
+  // that nobody updates them.
+  Status CopyColumns(Span<const RowHandle> handles, Span<const int> columns,
+                     Span<float* const> out) const;
   // out[i, :] = the value of keys[i], found before. REQUIRES on_device().
   Status CopyFromDevice(Span<const int64_t> keys, const RowHandle* handles,
                         float* out) const;

@@ -127,9 +127,7 @@ Status TableReader::Keys(const Visit<int64_t>& visit) {
 Status TableReader::ReadRows(Span<const RowHandle> handles,
                              Span<float* const> out, RowMeta* metas) {
   if (rows_ != nullptr) return rows_->Read(handles, out, metas);
-  for (size_t c = 0; c < columns_.size(); ++c) {
-    EV_RETURN_IF_ERROR(table_->CopyColumn(handles, columns_[c], out[c]));
-  }
+  EV_RETURN_IF_ERROR(table_->CopyColumns(handles, columns_, out));
   for (size_t i = 0; i < handles.size(); ++i) {
     const RowMeta* const meta = table_->rows->Meta(handles[i]);
     metas[i] = meta == nullptr ? RowMeta{0, 0} : *meta;

@@ -131,6 +131,30 @@ class SsdRows : public DeviceRows {
     }
   }
 
+  // Rows are read whole in any case.
+  Status ReadColumnsOnce(Span<const RowHandle> handles, Span<const int> columns,
+                         Span<float* const> out) override {
+    try {
+      const int64_t floats =
+          dim_ * (1 + *std::max_element(columns.begin(), columns.end()));
+      std::vector<float> rows(std::min(kRowsAtOnce, handles.size()) * floats);
+      for (size_t begin = 0; begin < handles.size(); begin += kRowsAtOnce) {
+        const size_t n = std::min(kRowsAtOnce, handles.size() - begin);
+        EV_RETURN_IF_ERROR(
+            rows_->Copy(handles.subspan(begin, n), 0, floats, rows.data()));
+        for (size_t c = 0; c < columns.size(); ++c) {
+          for (size_t i = 0; i < n; ++i) {
+            std::copy_n(rows.data() + i * floats + columns[c] * dim_, dim_,
+                        out[c] + (begin + i) * dim_);
+          }
+        }
+      }
+      return Status::OK();
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("out of memory");
+    }
+  }
+
   Status Prefetch(Span<const RowHandle> handles) override {
     return WithRows(handles, Use::kReads, [](size_t, Stretch*) {});
   }

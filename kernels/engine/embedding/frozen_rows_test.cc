@@ -1,0 +1,114 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/embedding/frozen_rows.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/table_reader.h"
+
+namespace ev {
+namespace {
+
+// Rows that can be written and, while 'broken', not be read.
+class BrokenRows : public DeviceRows {
+ public:
+  static std::atomic<bool> broken;
+  Status NewRow(RowHandle, int64_t) override { return Status::OK(); }
+  Status Flush() override { return Status::OK(); }
+  Status Read(Span<const RowHandle>, int, float*) override {
+    return broken ? Status(StatusCode::kDataLoss, "the disk is broken")
+                  : Status::OK();
+  }
+  Status StartPool(const DevicePooling&, float*,
+                   std::unique_ptr<DeviceWork>*) override {
+    return Unimplemented("");
+  }
+  Status StartPooledUpdate(const DevicePooledUpdate&,
+                           std::unique_ptr<DeviceWork>*) override {
+    return Unimplemented("");
+  }
+  Status SquaredNorms(Span<const RowHandle>, double*) override {
+    return Unimplemented("");
+  }
+  Status Write(Span<const RowHandle>, int, const float*) override {
+    return Status::OK();
+  }
+  Status Apply(const std::string&, Span<const float>, Span<const RowHandle>,
+               Span<const int>, const float*) override {
+    return Status::OK();
+  }
+  Status Relayout(Span<const float>) override { return Status::OK(); }
+  void Forget(Span<const RowHandle>) override {}
+  void Clear() override {}
+  int64_t bytes() const override { return 0; }
+};
+
+std::atomic<bool> BrokenRows::broken{false};
+
+class FrozenRowsTest : public ::testing::Test {
+ protected:
+  FrozenRowsTest() : table_(Options()) {
+    EXPECT_TRUE(table_.Initialize(std::vector<float>{0.0f}, 1).ok());
+    table_.impl()->device.reset(new BrokenRows);
+    BrokenRows::broken = false;
+  }
+  static TableOptions Options() {
+    TableOptions options;
+    options.name = "t";
+    options.dim = 1;
+    return options;
+  }
+  // By another thread, as the reader's must not.
+  void Write(const std::vector<int64_t>& keys) {
+    std::thread([&] {
+      const std::vector<float> values(keys.size());
+      EXPECT_TRUE(
+          table_.WriteRows(keys, {}, values.data(), {}, nullptr, 1, nullptr)
+              .ok());
+    }).join();
+  }
+  static Status Ignore(const RowPiece&) { return Status::OK(); }
+
+  EmbeddingTable table_;
+};
+
+TEST_F(FrozenRowsTest, WhatCannotBeKeptIsTheReadersErrorAndNotTheUpdates) {
+  Write({1, 2, 3});
+  std::unique_ptr<TableReader> reader;
+  ASSERT_TRUE(TableReader::Open(table_, {}, &reader).ok());
+  BrokenRows::broken = true;
+  Write({2});
+  BrokenRows::broken = false;
+  // The row is another one now, though it can be read again.
+  const Status status = reader->Rows(Ignore);
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(), "the disk is broken, table 't'");
+  Write({1, 2, 3, 4});
+  reader.reset();
+  ASSERT_TRUE(TableReader::Open(table_, {}, &reader).ok());
+  EXPECT_TRUE(reader->Rows(Ignore).ok());
+}
+
+TEST_F(FrozenRowsTest, AnErrorOfTheReaderLetsUpdatesGo) {
+  Write({1, 2, 3});
+  TableReader::Limits limits;
+  limits.kept_bytes = 0;
+  std::unique_ptr<TableReader> reader;
+  ASSERT_TRUE(TableReader::Open(table_, {}, &reader, limits).ok());
+  std::thread update([&] { Write({1, 2, 3}); });
+  while (table_.impl()->frozen_rows[0]->waiting() == 0) {
+    std::this_thread::yield();
+  }
+  BrokenRows::broken = true;
+  EXPECT_EQ(reader->Rows(Ignore).code(), StatusCode::kDataLoss);
+  update.join();
+}
+
+}  // namespace
+}  // namespace ev
