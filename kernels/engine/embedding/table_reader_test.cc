@@ -487,6 +487,7 @@ TEST_F(TableReaderTest, ATableThatIsFullEvictsWhenTheReaderIsGone) {
 }
 
 TEST_F(TableReaderTest, RowsBelongTogetherWhileOthersWrite) {
+  ASSERT_OK(Write(&table_, {0}, 1));
   std::atomic<bool> stop{false};
   std::vector<std::thread> writers;
   for (int w = 0; w < 2; ++w) {
