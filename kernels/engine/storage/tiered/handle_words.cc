@@ -29,10 +29,17 @@ void HandleWords::DropUnused(Span<const RowHandle> handles) {
     const size_t slab = handle >> kSlabLog2;
     if (!words_->has_slab(slab)) continue;
     const RowHandle first = static_cast<RowHandle>(slab << kSlabLog2);
-    // Mostly ends at the first. What was never touched is zero.
-    uint32_t i = 0;
-    while (i < kSlabWords && at(first + i)->load() == 0) ++i;
-    if (i < kSlabWords) continue;
+    // From the word that said something the last time, and once around: so a
+    // slab is not read from its beginning for every handle that leaves it. What
+    // was never touched is zero.
+    uint32_t looked_at = 0;
+    uint32_t i = in_use_[slab];
+    while (looked_at < kSlabWords && at(first + i)->load() == 0) {
+      ++looked_at;
+      i = (i + 1) % kSlabWords;
+    }
+    in_use_[slab] = i;
+    if (looked_at < kSlabWords) continue;
     for (size_t g = 0; g < kGroupsEach; ++g) {
       has_[slab * kGroupsEach + g].store(false);
     }
@@ -44,6 +51,7 @@ void HandleWords::DropUnused(Span<const RowHandle> handles) {
 void HandleWords::Clear() {
   words_.reset(new SlabArray(sizeof(uint32_t), kSlabLog2));
   has_.reset(new std::atomic<bool>[kGroups]());
+  in_use_.assign(kSlabs, 0);
   bytes_.store(static_cast<int64_t>(kGroups));
 }
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
@@ -86,10 +87,13 @@ class HandleWords {
   static constexpr int kSlabLog2 = 19;
   static constexpr int kGroupLog2 = 16;
   static constexpr size_t kGroups = size_t{kFirstReservedHandle} >> kGroupLog2;
+  static constexpr size_t kSlabs = size_t{kFirstReservedHandle} >> kSlabLog2;
 
   std::mutex mu_;  // to add memory
   std::unique_ptr<SlabArray> words_;
   std::unique_ptr<std::atomic<bool>[]> has_;  // by group
+  // Of each slab, a word that said something when DropUnused last looked.
+  std::vector<uint32_t> in_use_;
   std::atomic<int64_t> bytes_{0};
 };
 

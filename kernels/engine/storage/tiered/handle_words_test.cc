@@ -68,5 +68,31 @@ TEST(HandleWordsTest, MemoryGoesWhenNoWordOfItSaysAnything) {
   EXPECT_FALSE(words.Has(3));
 }
 
+// Would take minutes if each handle that goes looked through its slab.
+TEST(HandleWordsTest, ManyHandlesGoAtOnceAndTheLastTakesTheMemoryAlong) {
+  constexpr RowHandle kMany = 400000;
+  HandleWords words;
+  std::vector<RowHandle> up, down;
+  for (RowHandle handle = 0; handle < kMany; ++handle) {
+    if (handle != kMany / 2) up.push_back(handle);
+  }
+  down.assign(up.rbegin(), up.rend());
+  for (const std::vector<RowHandle>& order : {up, down}) {
+    for (RowHandle handle = 0; handle < kMany; ++handle) {
+      ASSERT_TRUE(words.Make(handle, 0).ok());
+    }
+    for (const RowHandle handle : order) words.at(handle)->store(0);
+    const int64_t full = words.bytes();
+    words.DropUnused(order);
+    EXPECT_EQ(words.bytes(), full);
+    EXPECT_TRUE(words.Has(kMany / 2));
+    EXPECT_EQ(words.at(kMany / 2)->load(), kFresh);
+    words.at(kMany / 2)->store(0);
+    words.DropUnused(std::vector<RowHandle>{kMany / 2});
+    EXPECT_FALSE(words.Has(kMany / 2));
+    EXPECT_LT(words.bytes(), full - (1 << 20));
+  }
+}
+
 }  // namespace
 }  // namespace ev
