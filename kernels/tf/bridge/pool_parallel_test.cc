@@ -68,15 +68,17 @@ TEST_P(PoolParallelTest, CallerWorksAloneWhenAllWorkersAreBusy) {
   std::mutex mutex;
   std::condition_variable changed;
   bool release = false;
-  tensorflow::BlockingCounter done(GetParam());
+  tensorflow::BlockingCounter busy(GetParam()), done(GetParam());
   for (int i = 0; i < GetParam(); ++i) {
     pool_.Schedule([&] {
+      busy.DecrementCount();
       std::unique_lock<std::mutex> lock(mutex);
       changed.wait(lock, [&] { return release; });
       lock.unlock();
       done.DecrementCount();
     });
   }
+  busy.Wait();
   PoolParallel parallel(workers_);
   int64_t sum = 0;
   const std::thread::id caller = std::this_thread::get_id();
