@@ -11,12 +11,26 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/status.h"
+
 namespace ev {
 namespace bench {
 
 // Seconds of processor time of the calling thread: what a rate per core means,
 // also while something else runs on the machine.
 double ThreadSeconds();
+
+// Of all threads of the process: what a loaded machine cannot distort much.
+double ProcessSeconds();
+
+// Seconds of a clock that only goes on.
+double Now();
+
+// Of one value at least. That of the middle, the later one of two.
+double Median(std::vector<double> values);
+
+// Ends the program with the message of an error.
+void Check(const Status& status);
 
 struct Settings {
   bool full = false;

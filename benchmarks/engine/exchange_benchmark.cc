@@ -14,12 +14,8 @@
 // starts. Everything that the ops write to is kept from step to step, as the
 // framework's kernels keep it.
 
-#include <time.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -41,6 +37,10 @@
 namespace {
 
 using ev::Span;
+using ev::bench::Check;
+using ev::bench::Median;
+using ev::bench::Now;
+using ev::bench::ProcessSeconds;
 
 struct Config {
   int ranks = 2;
@@ -55,29 +55,6 @@ struct Config {
   bool counts = false;
 };
 
-double Now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-double CpuNow() {
-  timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return t.tv_sec + 1e-9 * t.tv_nsec;
-}
-
-void Check(const ev::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.message().c_str());
-  std::exit(1);
-}
-
-double Median(std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
-
 // Medians per op, in the order in which ops first came.
 class Clock {
  public:
@@ -85,12 +62,12 @@ class Clock {
   void set_counting(bool counting) { counting_ = counting; }
 
   void Measure(const std::string& op, const std::function<ev::Status()>& run) {
-    const double wall = Now(), cpu = CpuNow();
+    const double wall = Now(), cpu = ProcessSeconds();
     Check(run());
     if (!counting_) return;
     if (times_.count(op) == 0) order_.push_back(op);
     times_[op].wall.push_back(Now() - wall);
-    times_[op].cpu.push_back(CpuNow() - cpu);
+    times_[op].cpu.push_back(ProcessSeconds() - cpu);
   }
 
   void Print(double ids) const {

@@ -14,7 +14,6 @@
 // step's rows into the GPU's memory.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -37,6 +36,8 @@ namespace {
 
 using ev::RowStorage;
 using ev::Span;
+using ev::bench::Check;
+using ev::bench::Now;
 
 struct Config {
   std::string only, skip;
@@ -45,18 +46,6 @@ struct Config {
   double part = 0.1;
   bool lru = false;
 };
-
-double Now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-void Check(const ev::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.message().c_str());
-  std::exit(1);
-}
 
 int64_t KeyOf(int64_t rank) {
   return static_cast<int64_t>(ev::MixKey(rank) >> 1);

@@ -12,10 +12,7 @@
 // TF_SSDHASH_IO_SCHEME=directio goes around the page cache. 'ahead' is the same
 // step while another thread brings the next step's rows into memory.
 
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +33,9 @@
 namespace {
 
 using ev::Span;
+using ev::bench::Check;
+using ev::bench::Now;
+using ev::bench::ProcessSeconds;
 
 struct Config {
   std::string path, only;
@@ -44,28 +44,6 @@ struct Config {
   double part = 0.1;
   bool lru = false, skip_memory = false, skip_ahead = false;
 };
-
-double Now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-// Processor seconds of this process, all threads together. Nearly the same on a
-// machine that others use too.
-double CpuNow() {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         1e-6 * static_cast<double>(usage.ru_utime.tv_usec +
-                                    usage.ru_stime.tv_usec);
-}
-
-void Check(const ev::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.message().c_str());
-  std::exit(1);
-}
 
 int64_t KeyOf(int64_t rank) {
   return static_cast<int64_t>(ev::MixKey(rank) >> 1);
@@ -155,7 +133,7 @@ class Bench {
         unique_ = 0;
       }
       std::vector<int64_t> next = Ids(zipf);
-      const double begin = Now(), cpu_begin = CpuNow();
+      const double begin = Now(), cpu_begin = ProcessSeconds();
       std::thread reader;
       if (ahead) {
         reader = std::thread([&] { Check(ev::Prefetch(table_.get(), next)); });
@@ -165,7 +143,7 @@ class Bench {
       const double took = Now() - begin;
       if (s >= config_.warm) {
         times.push_back(1e3 * took);
-        cpu += 1e3 * (CpuNow() - cpu_begin);
+        cpu += 1e3 * (ProcessSeconds() - cpu_begin);
       }
       ids.swap(next);
     }

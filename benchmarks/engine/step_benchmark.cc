@@ -26,13 +26,10 @@
 // starts.
 
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -40,6 +37,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/engine/bench_util.h"
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
@@ -49,30 +47,10 @@
 namespace {
 
 using ev::Span;
-
-double Now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-// Of all threads of the process: what a loaded machine cannot distort much.
-double CpuNow() {
-  timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return t.tv_sec + 1e-9 * t.tv_nsec;
-}
-
-void Check(const ev::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.message().c_str());
-  std::exit(1);
-}
-
-double Median(std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
+using ev::bench::Check;
+using ev::bench::Median;
+using ev::bench::Now;
+using ev::bench::ProcessSeconds;
 
 struct Config {
   bool zipf;
@@ -302,13 +280,13 @@ void Run(const Config& c, ev::Parallel* parallel) {
       inputs[t].coo_indices = indices.data();
     }
     std::shared_ptr<const ev::LookupPlan> plan;
-    const double t0 = Now(), c0 = CpuNow();
+    const double t0 = Now(), c0 = ProcessSeconds();
     Check(ev::PooledForward(inputs, tables, outs, parallel, &plan));
-    const double t1 = Now(), c1 = CpuNow();
+    const double t1 = Now(), c1 = ProcessSeconds();
     if (!c.by_samples) {
       Check(ev::PooledBackward(*plan, grads, unique_grads, parallel));
     }
-    const double t2 = Now(), c2 = CpuNow();
+    const double t2 = Now(), c2 = ProcessSeconds();
     std::vector<ev::UpdateInput> updates(c.tables);
     for (int t = 0; t < c.tables; ++t) {
       updates[t].table = tables[t].get();
@@ -319,7 +297,7 @@ void Run(const Config& c, ev::Parallel* parallel) {
       updates[t].plan_table = t;
     }
     Check(ev::ApplyRule("Adagrad", hyper, updates, slots, step, parallel));
-    const double t3 = Now(), c3 = CpuNow();
+    const double t3 = Now(), c3 = ProcessSeconds();
     if (step < 0) continue;
     for (int t = 0; t < c.tables; ++t) unique += plan->unique_keys(t).size();
     forward.push_back(t1 - t0);
