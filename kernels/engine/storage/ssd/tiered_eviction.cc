@@ -133,8 +133,9 @@ size_t TieredRows::ChooseVictims(Span<Place> victims) {
 // Of places that were chosen, those come first, and are counted, whose row is
 // this thread's to move: its word says kMoving and nobody holds it.
 size_t TieredRows::Claim(Span<Place> victims) {
+  // Acquired: its word may be in memory that was added since.
   const auto handle = [this](Place place) {
-    return handle_of(place)->load(std::memory_order_relaxed);
+    return handle_of(place)->load(std::memory_order_acquire);
   };
   for (const Place place : victims) PrefetchLine(handle_of(place));
   for (const Place place : victims) {

@@ -116,9 +116,11 @@ void TieredRows::Find(Span<const RowHandle> handles, const Holding& holding,
   const size_t bytes = floats() * sizeof(float);
   // What is touched much later would be out of the cache again.
   const bool touches_rows = holding.numbers_ == &briefly_;
+  // Acquired, for what is asked for ahead has an address only since its place
+  // was made.
   const auto ahead = [&](size_t i) {
     return i < size && handles[i] < kFirstReservedHandle
-               ? word(handles[i])->load(std::memory_order_relaxed)
+               ? word(handles[i])->load(std::memory_order_acquire)
                : 0;
   };
   int64_t hits = 0;
@@ -192,7 +194,7 @@ bool TieredRows::MoveIn(RowHandle handle, const Absent& absent,
   }
   const Place place = incoming->TakeSpare();
   Entry* const in = entry(place);
-  handle_of(place)->store(handle, std::memory_order_relaxed);
+  handle_of(place)->store(handle, std::memory_order_release);
   if (IsAway(seen)) {
     in->record.store(seen - 1);
     incoming->Load(absent.i, handle, seen - 1, place);
