@@ -10,7 +10,8 @@ from sparse_operation_kit import settings
 
 
 def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dtype=None,
-         exchange_dedup=True, exchange_timeout=None, exchange=None):
+         exchange_dedup=True, exchange_timeout=None, exchange=None,
+         intra_op_parallelism_threads=None):
   """Prepares SparseOperationKit; call it once, after `hvd.init()` if you use Horovod.
 
   Without Horovod it works too and trains in this one process; a line in the log
@@ -43,10 +44,16 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
       all ranks can have, the log says which. None: what the environment variable
       SOK_EXCHANGE says, "horovod" without it. With anything but "horovod" this call is
       collective: all ranks make it, with the same value, and wait for each other.
+    intra_op_parallelism_threads: how many threads may share one op's work in this
+      process, as in `tf.ConfigProto`; None: one per processor. TensorFlow takes it from
+      the first session of the process and ignores it in those that follow. With an
+      `exchange` other than "horovod" this call opens that first session, unless the
+      script has opened one before.
 
   Raises:
-    ValueError: `comm_tool`, `exchange_dtype`, `exchange_timeout` or `exchange` is
-      something else, or ranks do not ask for the same exchange.
+    ValueError: `comm_tool`, `exchange_dtype`, `exchange_timeout`, `exchange` or
+      `intra_op_parallelism_threads` is something else, or ranks do not ask for the same
+      exchange.
     RuntimeError: a rank cannot have the exchange that was asked for (the error says
       which one, and why), or the process has another one already (a carrier stays for
       its life: "horovod", and naming none, are errors then); or a launcher started
@@ -57,6 +64,7 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
   communication.check_tool(comm_tool, "sok.init: comm_tool")
   settings.set_exchange(exchange_dtype, exchange_dedup)
   settings.set_exchange_timeout(exchange_timeout)
+  settings.set_intra_op_threads(intra_op_parallelism_threads)
   wanted = settings.wanted_exchange(exchange, carriers.KINDS)
   if not communication.horovod_initialized():
     launched = communication.launched_ranks()

@@ -14,6 +14,7 @@ import tensorflow as tf
 import sparse_operation_kit as sok
 from sparse_operation_kit import carriers
 from sparse_operation_kit import communication
+from sparse_operation_kit import sessions
 from sparse_operation_kit import settings
 
 _LAUNCHERS = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
@@ -83,6 +84,21 @@ class InitTest(parameterized.TestCase):
     with mock.patch.dict(os.environ, SOK_EXCHANGE_TIMEOUT_SECONDS="soon"):
       with self.assertRaisesRegex(ValueError, "^SOK_EXCHANGE_TIMEOUT_SECONDS.*'soon'"):
         sok.init()
+
+  def test_threads_of_own_sessions(self):
+    self.addCleanup(settings.set_intra_op_threads, None)
+    sok.init()
+    self.assertEqual(settings.intra_op_threads(), 0)
+    session, _ = sessions.on_cpu(lambda: tf.constant(1))
+    with session:
+      # TensorFlow's default, and not a number that users' sessions would inherit.
+      self.assertEqual(session._config.intra_op_parallelism_threads, 0)  # pylint: disable=protected-access
+    sok.init(intra_op_parallelism_threads=3)
+    self.assertEqual(settings.intra_op_threads(), 3)
+    for bad in (0, -1, 2.5, True, "many"):
+      with self.assertRaisesRegex(ValueError, "intra_op_parallelism_threads.*%r" % bad):
+        sok.init(intra_op_parallelism_threads=bad)
+    self.assertEqual(settings.intra_op_threads(), 3)
 
   def test_one_process_exchanges_nothing(self):
     sok.init(exchange="nccl")

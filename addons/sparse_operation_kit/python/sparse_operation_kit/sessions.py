@@ -4,9 +4,16 @@
 
 On the CPU only, with threads of their own: they run while the user's session does, and
 must not wait for its threads.
+
+The first session of a process decides for all that follow how many threads share one
+op's work (TensorFlow keeps one pool of them, whatever later sessions ask for). One of
+these may be the first, so it takes what `sok.init` was told, and TensorFlow's default
+otherwise: one per processor.
 """
 
 import tensorflow as tf
+
+from sparse_operation_kit import settings
 
 
 def on_cpu(build, num_threads=1):
@@ -24,5 +31,6 @@ def on_cpu(build, num_threads=1):
     built = build()
   config = tf.compat.v1.ConfigProto(
       device_count={"GPU": 0}, use_per_session_threads=True,
-      inter_op_parallelism_threads=num_threads, intra_op_parallelism_threads=1)
+      inter_op_parallelism_threads=num_threads,
+      intra_op_parallelism_threads=settings.intra_op_threads())
   return tf.compat.v1.Session(graph=graph, config=config), built

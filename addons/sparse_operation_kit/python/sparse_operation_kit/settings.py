@@ -24,6 +24,7 @@ _exchange_carrier = _DEFAULT_EXCHANGE
 _exchange_dtype = "float32"
 _exchange_dedup = True
 _exchange_timeout = None
+_intra_op_threads = 0
 
 
 def set_exchange(dtype=None, dedup=True):
@@ -121,3 +122,26 @@ def exchange_timeout():
   if _exchange_timeout is None:
     set_exchange_timeout(None)
   return _exchange_timeout
+
+
+def set_intra_op_threads(threads):
+  """Sets how many threads sessions of the package's own let one op use.
+
+  Args:
+    threads: int, at least 1; None: TensorFlow's default.
+
+  Raises:
+    ValueError: something else.
+  """
+  global _intra_op_threads
+  if threads is not None and (isinstance(threads, bool) or
+                              not isinstance(threads, int) or threads < 1):
+    raise ValueError(
+        "sok.init: intra_op_parallelism_threads must be a number of threads, at least "
+        "1, got %r" % (threads,))
+  _intra_op_threads = threads or 0
+
+
+def intra_op_threads():
+  """Returns that number; 0: TensorFlow's default."""
+  return _intra_op_threads

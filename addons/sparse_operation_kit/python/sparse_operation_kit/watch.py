@@ -12,6 +12,7 @@ fail.
 
 import atexit
 import threading
+import time
 
 import tensorflow as tf
 
@@ -57,19 +58,28 @@ def message(what, seconds):
 
 
 def _watch():
+  began = time.monotonic()
+  # Nothing has waited for longer than this thread has. Until then the session is not
+  # opened, so that it is not the first one of the process (sessions.py says why).
+  while not _stop.wait(_PERIOD_SECONDS):
+    limit = settings.exchange_timeout()
+    if limit and time.monotonic() - began >= limit:
+      break
+  else:
+    return
   gen = _lib.load()
   session, (longest, stop) = sessions.on_cpu(lambda: (
       gen.sok_longest_wait(),
       gen.sok_stop_carrier(
           why="a rank has waited too long for the others; the log says for what")))
   with session:
-    while not _stop.wait(_PERIOD_SECONDS):
+    while not _stop.is_set():
       limit = settings.exchange_timeout()
-      if not limit:
-        continue
-      seconds, what = session.run(longest)
-      if seconds > limit:
-        tf.compat.v1.logging.error(message(what.decode("utf-8"), seconds))
-        session.run(stop)
-        communication.horovod().shutdown()
-        return
+      if limit:
+        seconds, what = session.run(longest)
+        if seconds > limit:
+          tf.compat.v1.logging.error(message(what.decode("utf-8"), seconds))
+          session.run(stop)
+          communication.horovod().shutdown()
+          return
+      _stop.wait(_PERIOD_SECONDS)
