@@ -9,6 +9,10 @@ TF = "tf"        # embedding variables, one tf.nn.embedding_lookup_sparse for ea
 DENSE = "dense"  # stock variables of fixed size, ids taken modulo the size
 LOOKUPS = (SOK, TF, DENSE)
 
+# Where rows of embedding variables are: CPU memory, GPU memory, the GPU's where there
+# is one.
+STORAGES = ("dram", "hbm", "auto")
+
 
 def _one_per_sample(ids):
   """SparseTensor [B, 1] of one id per sample."""
@@ -19,14 +23,19 @@ def _one_per_sample(ids):
       tf.stack([size, 1]))
 
 
-def _embedding_variable(name, dim, initializer):
+def _embedding_variable(name, dim, initializer, storage):
   # Importing it is what puts get_embedding_variable on tf.
   import sparse_operation_kit  # pylint: disable=unused-import
+  from tensorflow.core.framework.embedding import config_pb2
+  if storage != "auto":
+    storage = config_pb2.StorageType.Value(storage.upper())
+  option = tf.EmbeddingVariableOption(
+      storage_option=tf.StorageOption(storage_type=storage))
   return tf.get_embedding_variable(
-      name, embedding_dim=dim, initializer=initializer)
+      name, embedding_dim=dim, initializer=initializer, ev_option=option)
 
 
-def lookup(ids, groups, how, dense_rows=100000):
+def lookup(ids, groups, how, dense_rows=100000, storage="dram"):
   """Creates the tables and looks the ids up.
 
   Args:
@@ -34,6 +43,7 @@ def lookup(ids, groups, how, dense_rows=100000):
     groups: {name: row length}, as a model's `tables` gives it.
     how: SOK, TF or DENSE.
     dense_rows: rows of each table when `how` is DENSE.
+    storage: one of STORAGES; otherwise.
 
   Returns:
     {name: list of float32 [B, row length], one per feature}.
@@ -54,7 +64,7 @@ def lookup(ids, groups, how, dense_rows=100000):
         table = tf.compat.v1.get_variable(
             name, [dense_rows, dim], initializer=initializer)
       else:
-        table = _embedding_variable(name, dim, initializer)
+        table = _embedding_variable(name, dim, initializer, storage)
       tables.append(table)
       sp_ids.append(feature)
   if how == SOK:

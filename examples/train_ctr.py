@@ -57,6 +57,10 @@ flags.DEFINE_enum(
     "--dense_rows rows, with the collisions that brings.")
 flags.DEFINE_integer("dense_rows", 100000, "Rows per table of --lookup=dense.",
                      lower_bound=1)
+flags.DEFINE_enum(
+    "storage", "dram", embeddings.STORAGES,
+    "Where embedding variables have their rows: CPU memory, GPU memory, or GPU memory "
+    "if the process can use a GPU.")
 flags.DEFINE_enum("optimizer", "adam", ["adagrad", "adam", "ftrl", "sgd"],
                   "A stock optimizer.")
 flags.DEFINE_float("learning_rate", 0.004, "Learning rate; adagrad wants more, "
@@ -149,7 +153,8 @@ def build(data):
 
   model = models.MODELS[FLAGS.model]
   looked_up = embeddings.lookup(
-      batch.ids, model.tables(FLAGS.dim), FLAGS.lookup, FLAGS.dense_rows)
+      batch.ids, model.tables(FLAGS.dim), FLAGS.lookup, FLAGS.dense_rows,
+      FLAGS.storage)
   logits = model.logits(batch.numeric, looked_up)
   loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
       labels=batch.label, logits=logits))

@@ -57,6 +57,9 @@ class TrainCtrTest(parameterized.TestCase):
   def test_other_lookups(self, lookup):
     self._check(self._run(lookup=lookup, dense_rows=1000))
 
+  def test_rows_where_there_is_room_for_them(self):
+    self._check(self._run(storage="auto"))
+
   @parameterized.parameters(("adagrad", 0.03), ("ftrl", 0.05), ("sgd", 0.1))
   def test_other_optimizers(self, optimizer, learning_rate):
     result = self._run(optimizer=optimizer, learning_rate=learning_rate)
