@@ -1,0 +1,132 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the GPU's results beside their goals and peers, from the results' own pages.
+
+  python benchmarks/gpu_chart.py
+
+Reads gpu_table.md and gpu_step.md of benchmarks/results and writes gpu.png there.
+"""
+
+import collections
+import os
+
+from absl import app
+from absl import flags
+
+FLAGS = flags.FLAGS
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+flags.DEFINE_string("results", os.path.join(_HERE, "results"),
+                    "Folder of the pages and of the chart.")
+
+# value, goal, peer: floats, the last two None where there is none.
+Bar = collections.namedtuple("Bar", ["label", "value", "goal", "peer"])
+
+
+def _number(cell):
+  try:
+    return float(cell.strip("*"))
+  except ValueError:
+    return None
+
+
+def rows(page, *columns):
+  """Rows of the first table of a page that has all these columns.
+
+  Args:
+    page: string, Markdown.
+    *columns: names of the header's cells.
+
+  Returns:
+    list of {column: cell}.
+
+  Raises:
+    ValueError: no table has them.
+  """
+  header, found = None, []
+  for line in page.splitlines():
+    if not line.startswith("|"):
+      if found:
+        break
+      header = None
+      continue
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    if header is None:
+      header = cells if set(columns) <= set(cells) else ()
+    elif header and not set(cells[0]) <= set("-: "):
+      found.append(dict(zip(header, cells)))
+  if not found:
+    raise ValueError("no table with the columns %s" % ", ".join(columns))
+  return found
+
+
+def table_bars(page):
+  """Bars of gpu_table.md: G keys/s of every row that has a goal."""
+  name, peer = "what", "HierarchicalKV"
+  return [
+      Bar(r[name], _number(r["G keys/s"]), _number(r["goal"]), _number(r[peer]))
+      for r in rows(page, name, "G keys/s", "goal", peer)
+      if _number(r["goal"]) is not None
+  ]
+
+
+def step_bars(page):
+  """Bars of gpu_step.md: a step's time as a share of FBGEMM's."""
+  bars = []
+  for r in rows(page, "dim", "hot", "ids", "step ms", "goal", "FBGEMM TBE"):
+    peer = float(r["FBGEMM TBE"])
+    bars.append(Bar("dim %s, hot %s, %s" % (r["dim"], r["hot"], r["ids"]),
+                    float(r["step ms"]) / peer, float(r["goal"]) / peer, 1.))
+  return bars
+
+
+def _draw(axes, bars, title, unit, peer):
+  places = range(len(bars), 0, -1)
+  axes.barh(places, [bar.value for bar in bars], 0.7, label="this library")
+  for what, style, label in (("goal", "r--", "goal"), ("peer", "k-", peer)):
+    for place, bar in zip(places, bars):
+      at = getattr(bar, what)
+      if at is not None:
+        axes.plot([at, at], [place - 0.45, place + 0.45], style, label=label)
+        label = None
+  axes.set_yticks(list(places))
+  axes.set_yticklabels([bar.label for bar in bars], fontsize=7)
+  axes.set_xlabel(unit)
+  axes.set_title(title)
+  axes.legend(loc="lower right", fontsize=8)
+
+
+def chart(table, step, path):
+  """Draws both lists of bars as a PNG."""
+  # pylint: disable=g-import-not-at-top
+  import matplotlib
+  matplotlib.use("Agg")
+  from matplotlib import pyplot
+
+  figure, (left, right) = pyplot.subplots(
+      1, 2, figsize=(15, 1.5 + 0.22 * max(len(table), len(step))))
+  _draw(left, table, "Hash table, 128 Mi slots: more is better", "G keys/s",
+        "HierarchicalKV")
+  _draw(right, step, "Sparse step, 26 x 65,536 samples: less is better",
+        "time / FBGEMM TBE's time", "FBGEMM TBE")
+  figure.tight_layout()
+  figure.savefig(path, dpi=110)
+  pyplot.close(figure)
+
+
+def _read(name):
+  with open(os.path.join(FLAGS.results, name)) as f:
+    return f.read()
+
+
+def main(argv):
+  if len(argv) > 1:
+    raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
+  path = os.path.join(FLAGS.results, "gpu.png")
+  chart(table_bars(_read("gpu_table.md")), step_bars(_read("gpu_step.md")), path)
+  print("wrote " + path)
+
+
+if __name__ == "__main__":
+  app.run(main)
