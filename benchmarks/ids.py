@@ -38,6 +38,14 @@ def draw(rng, distribution, rows, shape, exponent):
       "distribution must be 'zipf' or 'uniform', got %r" % (distribution,))
 
 
+def aligned(shape, dtype, alignment=64):
+  """An array that TensorFlow takes when it is fed; others it copies."""
+  size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+  memory = np.empty(size + alignment, np.uint8)
+  begin = -memory.ctypes.data % alignment
+  return memory[begin:begin + size].view(dtype).reshape(shape)
+
+
 def batches(workload, num_batches, seed, exponent):
   """Makes the batches that a run rotates through.
 
@@ -48,11 +56,10 @@ def batches(workload, num_batches, seed, exponent):
     exponent: float, the Zipf exponent.
 
   Returns:
-    int64 [num_batches, tables, batch * hotness].
+    int64 [num_batches, tables, batch * hotness], aligned.
   """
-  ids = np.empty(
-      [num_batches, workload.tables, workload.batch * workload.hotness],
-      dtype=np.int64)
+  ids = aligned(
+      [num_batches, workload.tables, workload.batch * workload.hotness], np.int64)
   for table in range(workload.tables):
     rng = np.random.RandomState(seed * 1000 + table)
     ids[:, table, :] = draw(rng, workload.distribution, workload.rows_per_table,

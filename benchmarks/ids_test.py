@@ -31,6 +31,14 @@ class IdsTest(absltest.TestCase):
     with self.assertRaisesRegex(ValueError, "got 'normal'"):
       ids.draw(np.random.RandomState(0), "normal", 5, [5], 1.0)
 
+  def test_aligned_memory(self):
+    for shape in ([3], [2, 5], [1000, 7]):
+      array = ids.aligned(shape, np.int64)
+      self.assertEqual((list(array.shape), array.dtype), (shape, np.int64))
+      self.assertEqual(array.ctypes.data % 64, 0)
+      array[:] = -1
+      self.assertEqual(array.sum(), -np.prod(shape))
+
   def test_batches_are_reproducible_and_differ_by_table(self):
     workload = defaults.Workload("zipf", 2, 16, tables=3, batch=8, rows=40)
     first = ids.batches(workload, 4, seed=1, exponent=1.05)
