@@ -9,6 +9,7 @@ the merged batch through lookups that know nothing of ranks.
 
 import collections
 
+from absl import flags
 from absl.testing import parameterized
 import horovod.tensorflow as hvd
 import numpy as np
@@ -16,7 +17,14 @@ import tensorflow as tf
 
 import embedding_variable
 from embedding_variable.ops import checkpoint_ops
+from embedding_variable.variables import config_pb2
 from sparse_operation_kit import experiment as sok
+
+FLAGS = flags.FLAGS
+flags.DEFINE_enum(
+    "storage", "dram", ["dram", "hbm", "mixed"],
+    "Where the tables under test have their rows: CPU memory, GPU memory, or in turn "
+    "one and the other, beginning with another one on each rank.")
 
 ROWS = 19
 STEPS = 3
@@ -112,6 +120,7 @@ class Model(object):
 
   def __init__(self, prefix, tables, lookup, initial, key_dtype=tf.int64,
                lookups=None):
+    is_under_test = lookup is not local_lookup
     self._tables = tables
     self._key_dtype = key_dtype
     self.variables = []
@@ -119,7 +128,9 @@ class Model(object):
       option = tf.EmbeddingVariableOption(
           init_option=tf.InitializerOption(
               initializer=lambda shape, dtype, rows=initial[i]: tf.constant(rows),
-              default_value_dim=ROWS))
+              default_value_dim=ROWS),
+          storage_option=tf.StorageOption(
+              storage_type=storage_of(i) if is_under_test else None))
       self.variables.append(tf.get_embedding_variable(
           "%s_%d" % (prefix, i), embedding_dim=table.dim, key_dtype=key_dtype,
           ev_option=option))
@@ -174,6 +185,26 @@ class Model(object):
 def local_lookup(*args, **kwargs):
   """The lookup of one process, whatever the number of ranks."""
   return embedding_variable.lookup_sparse(*args, **kwargs)
+
+
+def storage_of(table):
+  """Returns what holds this rank's rows of the table with that number."""
+  on_gpu = {"dram": False, "hbm": True, "mixed": (table + hvd.rank()) % 2 == 0}
+  return (config_pb2.StorageType.HBM
+          if on_gpu[FLAGS.storage] else config_pb2.StorageType.DRAM)
+
+
+def why_not(storage):
+  """Returns why this process cannot have rows there, or None if it can."""
+  option = tf.EmbeddingVariableOption(
+      storage_option=tf.StorageOption(storage_type=storage))
+  with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    tf.get_embedding_variable("probe", embedding_dim=1, ev_option=option)
+    try:
+      session.run(tf.compat.v1.global_variables_initializer())
+    except tf.errors.FailedPreconditionError as e:
+      return e.message
+  return None
 
 
 def initial_rows(rng, tables):
@@ -233,6 +264,14 @@ def dense_lookup(tables, initial):
 
 class DistributedTestCase(parameterized.TestCase):
   """Trains over ranks and compares with a reference."""
+
+  def setUp(self):
+    super(DistributedTestCase, self).setUp()
+    if FLAGS.storage != "dram":
+      why = why_not(config_pb2.StorageType.HBM)
+      if why:
+        tf.compat.v1.logging.warning("every case is skipped: %s", why)
+        self.skipTest(why)
 
   def train(self, tables, make_optimizer, seed, steps=STEPS, all_rows=False,
             reference="table", key_dtype=tf.int64, rtol=RTOL, atol=ATOL):
