@@ -26,6 +26,7 @@ _STRATEGIES = {"kLru": "LRU", "kEpochLru": "LRU", "kLfu": "LFU", "kEpochLfu": "L
 _BACKENDS = (HBM, HYBRID, AUTO)
 _KEY_TYPES = (dtypes.int64, dtypes.int32)
 _STORAGE = {HBM: "hbm", HYBRID: "dram", AUTO: "auto"}
+_GB = 2**30
 
 # One way to check a keyword argument: a predicate, what it accepts, in words.
 _Check = collections.namedtuple("_Check", ["accepts", "words"])
@@ -44,7 +45,7 @@ _POSITIVE = _Check(lambda v: _is_int(v) and v > 0, "a positive integer")
 _KEYWORDS = {
     "init_capacity": _POSITIVE,
     "max_capacity": _POSITIVE,
-    "max_hbm_for_vectors": _Check(lambda v: _is_number(v) and v >= 0,
+    "max_hbm_for_vectors": _Check(lambda v: _is_number(v) and 0 <= v < 2**30,
                                   "a number of gigabytes"),
     "max_load_factor": _Check(lambda v: _is_number(v) and 0 < v <= 1,
                               "a number in (0, 1]"),
@@ -59,8 +60,8 @@ _KEYWORDS = {
 }
 
 # What describes the layout of one kind of GPU table, and nothing of a table here.
-_LAYOUT = frozenset(["max_hbm_for_vectors", "max_load_factor", "max_bucket_size",
-                     "block_size", "device_id", "io_by_cpu"])
+_LAYOUT = frozenset(["max_load_factor", "max_bucket_size", "block_size", "device_id",
+                     "io_by_cpu"])
 
 
 def check_backend(name, var_type, key_type, dtype):
@@ -96,7 +97,7 @@ def check_keywords(name, backend, keywords):
 
   Args:
     name: the variable's name, for messages.
-    backend: "hbm" or "hybrid".
+    backend: "hbm", "auto" or "hybrid".
     keywords: dict.
 
   Raises:
@@ -120,18 +121,34 @@ def check_keywords(name, backend, keywords):
   if most is not None and keywords.get("init_capacity", 0) > most:
     raise ValueError("sok.DynamicVariable '%s': init_capacity %d is more than "
                      "max_capacity %d" % (name, keywords["init_capacity"], most))
-  if most is None and "evict_strategy" in keywords:
+  if most is None and "evict_strategy" in keywords and not keywords.get(
+      "max_hbm_for_vectors"):
     logging.info("sok.DynamicVariable '%s': evict_strategy has no meaning without "
-                 "max_capacity: nothing is evicted", name)
-  idle = sorted(_LAYOUT.intersection(keywords))
+                 "max_capacity or max_hbm_for_vectors: no row makes way", name)
+  idle = set(_LAYOUT.intersection(keywords))
+  if backend != HYBRID and "max_hbm_for_vectors" in keywords:
+    idle.add("max_hbm_for_vectors")
+  idle = sorted(idle)
   if idle:
     logging.info("sok.DynamicVariable '%s': %s describe a table of another layout and "
                  "change nothing", name, ", ".join(idle))
 
 
-def storage_of(backend):
-  """Returns where the rows of a backend are, as `handle_ops.handle` names it."""
-  return _STORAGE[backend]
+def storage_of(backend, keywords):
+  """Returns where rows are: arguments of an embedding variable.
+
+  Args:
+    backend: "hbm", "auto" or "hybrid".
+    keywords: dict, checked.
+
+  Returns:
+    dict of storage, as `handle_ops.handle` names it, and memory_bytes if it has two
+    memories.
+  """
+  memory_bytes = int(keywords.get("max_hbm_for_vectors", 0) * _GB)
+  if backend == HYBRID and memory_bytes > 0:
+    return dict(storage="hbm_dram", memory_bytes=memory_bytes)
+  return dict(storage=_STORAGE[backend])
 
 
 def policy_of(keywords):

@@ -52,6 +52,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
         floormod(k, 4096).
       var_type: "hbm": rows are in the memory of this process's GPU, and initializing
         the table without one is an error. "hybrid" (or None): rows are in CPU memory,
+        with max_hbm_for_vectors those used most in the GPU's; they
         may have a max_capacity, and note when they changed
         (`sok.incremental_model_dump`); rare keys can be filtered. "auto": as "hbm" if
         the process can use a GPU, else in CPU memory; the log says which.
@@ -66,9 +67,12 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
         each rank (without it there is no bound), evict_strategy, which go then: "kLru"
         (or "kEpochLru"; those that changed longest ago, to the second) or "kLfu" (or
         "kEpochLfu"; those updated least often), and filter_ratio.
-        init_capacity, max_hbm_for_vectors, max_load_factor, max_bucket_size,
-        block_size, device_id and io_by_cpu are checked and change nothing: tables grow
-        as they must.
+        max_hbm_for_vectors: GB (2^30 bytes) of GPU memory for the rows that are used
+        most, with their optimizer slots, on each rank; the others are in CPU memory.
+        0, or without it: all are. More than 0 without a GPU: initializing the table is
+        an error. evict_strategy says which rows make way there too.
+        init_capacity, max_load_factor, max_bucket_size, block_size, device_id and
+        io_by_cpu are checked and change nothing: tables grow as they must.
 
     Raises:
       TypeError: an unknown argument, or an initializer of another kind.
@@ -91,9 +95,10 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
     dimension = int(dimension)
     super(DynamicVariable, self).__init__(
         name, dimension, lambda: _default_rows(name, initializer, dimension),
-        key_dtype=key_type, storage=dynamic_config.storage_of(backend),
-        trainable=trainable, record_version=backend == dynamic_config.HYBRID,
-        policy=dynamic_config.policy_of(kwargs))
+        key_dtype=key_type, trainable=trainable,
+        record_version=backend == dynamic_config.HYBRID,
+        policy=dynamic_config.policy_of(kwargs),
+        **dynamic_config.storage_of(backend, kwargs))
     self.target_gpu = target
     self._mode = mode
     self._backend = backend

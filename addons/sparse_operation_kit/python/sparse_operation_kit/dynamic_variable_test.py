@@ -89,6 +89,12 @@ class DynamicVariableTest(parameterized.TestCase):
       (ValueError, "max_load_factor", dict(max_load_factor=1.5)),
       (ValueError, "evict_strategy must be one of kEpochLfu", dict(evict_strategy="lru")),
       (ValueError, "filter_ratio", dict(filter_ratio=2.)),
+      (ValueError, "max_hbm_for_vectors must be a number of gigabytes",
+       dict(max_hbm_for_vectors=-1)),
+      (ValueError, "max_hbm_for_vectors must be a number of gigabytes",
+       dict(max_hbm_for_vectors=float("inf"))),
+      (ValueError, "max_hbm_for_vectors must be a number of gigabytes",
+       dict(max_hbm_for_vectors="16")),
       (ValueError, "filter_ratio is for", dict(filter_ratio=.5, var_type="hbm")),
       (ValueError, "max_capacity must be a positive", dict(max_capacity=-1)),
       (ValueError, "max_capacity is for", dict(max_capacity=8, var_type="hbm")),
@@ -130,6 +136,40 @@ class DynamicVariableTest(parameterized.TestCase):
         self.assertRegex(error.message, "GPU|driver")
         return
       self.assertEqual(v.storage_type, 6)  # The machine has one: HBM.
+
+  @parameterized.parameters(
+      (dict(max_hbm_for_vectors=.5), "hbm_dram", 2**29),
+      (dict(max_hbm_for_vectors=16), "hbm_dram", 2**34),
+      (dict(max_hbm_for_vectors=1, evict_strategy="kLfu"), "hbm_dram", 2**30),
+      (dict(max_hbm_for_vectors=0), "dram", 0),
+      (dict(), "dram", 0),
+      (dict(max_hbm_for_vectors=1, var_type="auto"), "auto", 0),
+      (dict(max_hbm_for_vectors=1, var_type="hbm"), "hbm", 0),
+  )
+  def test_where_rows_are(self, kwargs, storage, memory_bytes):
+    handle = sok.DynamicVariable(2, **kwargs).handle.op
+    self.assertEqual(handle.get_attr("storage").decode(), storage)
+    self.assertEqual(handle.get_attr("memory_bytes"), memory_bytes)
+
+  def test_which_rows_make_way_in_gpu_memory(self):
+    for strategy, name in (("kLru", "LRU"), ("kLfu", "LFU"), (None, "LRU")):
+      kwargs = {} if strategy is None else dict(evict_strategy=strategy)
+      v = sok.DynamicVariable(2, max_hbm_for_vectors=1, **kwargs)
+      self.assertEqual(v.handle.op.get_attr("cache_strategy").decode(), name)
+
+  def test_two_memories_without_a_gpu(self):
+    v = sok.DynamicVariable(2, "0.5", name="both", max_hbm_for_vectors=1e-3)
+    with tf.compat.v1.Session() as session:
+      try:
+        session.run(v.initializer)
+      except tf.errors.FailedPreconditionError as error:
+        self.assertIn("'both'", error.message)
+        self.assertRegex(error.message, "GPU|driver")
+        return
+      self.assertEqual(v.storage_type, 13)  # The machine has one: HBM_DRAM.
+      session.run(sok.assign(v, tf.constant([5], tf.int64), [[1., 2.]]))
+      self.assertEqual(session.run(tf.nn.embedding_lookup(v, [5, 6])).tolist(),
+                       [[1., 2.], [.5, .5]])
 
   @parameterized.parameters("kLru", "kEpochLru", None)
   def test_max_capacity_keeps_what_changed_last(self, strategy):
