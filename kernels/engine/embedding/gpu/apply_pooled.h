@@ -7,6 +7,7 @@
 #ifndef KERNELS_ENGINE_EMBEDDING_GPU_APPLY_POOLED_H_
 #define KERNELS_ENGINE_EMBEDDING_GPU_APPLY_POOLED_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -29,12 +30,18 @@ struct PooledGradients {
   const float* grads = nullptr;    // [B, dim]
 };
 
+// Bytes that are worked in, for that many occurrences.
+size_t PooledScratchBytes(int64_t num_ids);
+
 // Sums each row's gradients in the order of its occurrences and applies the
-// rule. slot_offsets: in floats, one per slot of the rule. Enqueues one kernel.
+// rule. slot_offsets: in floats, one per slot of the rule. num_ids: of all
+// occurrences. scratch: aligned to 4 bytes. Enqueues a kernel, and where a key
+// may occur very often a fill and a second kernel.
 Status LaunchApplyPooled(const std::string& rule, Span<const float> hyper,
                          const RowBatch& batch,
                          Span<const int64_t> slot_offsets,
-                         const PooledGradients& gradients, StreamView stream);
+                         const PooledGradients& gradients, int64_t num_ids,
+                         char* scratch, StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev

@@ -46,6 +46,7 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
   const size_t up_bytes = up.bytes();
   Parts there = up;
   const size_t grads_at = there.AddBytes(are_there ? 0 : grad_bytes);
+  int64_t num_ids = update.samples.size();
   GroupedBatch ids;
   size_t ids_ends_at = 0, ids_samples_at = 0, scratch_at = 0, scratch_bytes = 0;
   if (update.distinct != nullptr) {
@@ -54,7 +55,9 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
     ids_ends_at = there.AddBytes(ids.num_unique * sizeof(int32_t));
     ids_samples_at = there.AddBytes(ids.num_ids * sizeof(int32_t));
     scratch_at = there.AddBytes(scratch_bytes);
+    num_ids = ids.num_ids;
   }
+  const size_t pooled_at = there.AddBytes(PooledScratchBytes(num_ids));
   std::unique_ptr<WorkLane> lane;
   EV_RETURN_IF_ERROR(WorkLane::Acquire(up_bytes, there.bytes(), &lane));
   char* const device = lane->device();
@@ -106,7 +109,8 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
   std::vector<int64_t> offsets;
   for (int column : update.slot_columns) offsets.push_back((1 + column) * dim_);
   EV_RETURN_IF_ERROR(LaunchApplyPooled(update.rule, update.hyper, batch,
-                                       offsets, gradients, lane->stream()));
+                                       offsets, gradients, num_ids,
+                                       device + pooled_at, lane->stream()));
   work->reset(new LaneWork(device_, std::move(lane)));
   return Status::OK();
 }
