@@ -162,8 +162,8 @@ const std::vector<int32_t>& Runs() {
 }
 
 TEST_F(HotKeysTest, RowsOfAnyWidth) {
-  for (int64_t dim : {1, 2, 3, 4, 5, 8, 16, 20, 31, 32, 33, 36, 64, 100, 256,
-                      257}) {
+  for (int64_t dim :
+       {1, 2, 3, 4, 5, 8, 16, 20, 31, 32, 33, 36, 64, 100, 256, 257}) {
     const Batch batch(Runs(), 700, dim);
     for (Scale scale : {Scale::kNone, Scale::kWeights, Scale::kFactors}) {
       SCOPED_TRACE(static_cast<int>(scale));
@@ -200,8 +200,8 @@ TEST_F(HotKeysTest, EveryRule) {
 TEST_F(HotKeysTest, AMillionOccurrences) {
   for (int64_t dim : {1, 16, 40}) {
     const Batch batch({5, 100000, 1, 1000000, 10000, 64000, 2}, 4000, dim);
-    ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(
-        batch, Scale::kNone, kAdagrad, batch.Update(Scale::kNone)));
+    ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kNone, kAdagrad,
+                                              batch.Update(Scale::kNone)));
   }
 }
 
@@ -243,9 +243,8 @@ TEST_F(HotKeysTest, SignsAndInfinities) {
   std::fill(batch.samples.begin() + 400, batch.samples.begin() + 800, 1);
   std::fill(batch.samples.begin() + 800, batch.samples.end(), 2);
   batch.grads = {-0.0f, 1e-41f, INFINITY, 3e38f, 0.0f, -INFINITY};
-  ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kNone,
-                                            {"SGD", {0.1f}, 0},
-                                            batch.Update(Scale::kNone)));
+  ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(
+      batch, Scale::kNone, {"SGD", {0.1f}, 0}, batch.Update(Scale::kNone)));
 }
 
 // A framework's tensor may begin anywhere.

@@ -19,6 +19,7 @@
 #include "kernels/engine/embedding/gpu/gpu_rows.h"
 #include "kernels/engine/embedding/gpu/group_ids.h"
 #include "kernels/engine/embedding/gpu/lane_work.h"
+#include "kernels/engine/embedding/gpu/long_sums.h"
 #include "kernels/engine/embedding/gpu/pinned_memory.h"
 
 namespace ev {
@@ -57,7 +58,7 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
     scratch_at = there.AddBytes(scratch_bytes);
     num_ids = ids.num_ids;
   }
-  const size_t pooled_at = there.AddBytes(PooledScratchBytes(num_ids));
+  const size_t sums_at = there.AddBytes(LongSumBytes(num_ids, dim_));
   std::unique_ptr<WorkLane> lane;
   EV_RETURN_IF_ERROR(WorkLane::Acquire(up_bytes, there.bytes(), &lane));
   char* const device = lane->device();
@@ -106,11 +107,14 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
                         : reinterpret_cast<const float*>(device + grads_at);
   // Only now: all before goes on beside what makes the gradients.
   if (are_there) EV_RETURN_IF_ERROR(lane->Follow(*update.stream));
+  float* const long_sums = reinterpret_cast<float*>(device + sums_at);
+  EV_RETURN_IF_ERROR(LaunchLongSums(gradients, batch.num_rows, num_ids, dim_,
+                                    long_sums, lane->stream()));
   std::vector<int64_t> offsets;
   for (int column : update.slot_columns) offsets.push_back((1 + column) * dim_);
   EV_RETURN_IF_ERROR(LaunchApplyPooled(update.rule, update.hyper, batch,
-                                       offsets, gradients, num_ids,
-                                       device + pooled_at, lane->stream()));
+                                       offsets, gradients, long_sums,
+                                       lane->stream()));
   work->reset(new LaneWork(device_, std::move(lane)));
   return Status::OK();
 }
