@@ -79,6 +79,15 @@ struct DevicePooledUpdate {
   const DeviceStream* stream = nullptr;
 };
 
+// Rows of one table that are copied one after the other. Both arrays stay as
+// they are until the work has been waited for.
+class DeviceRows;
+struct DeviceGather {
+  DeviceRows* table = nullptr;
+  Span<const RowHandle> rows;  // [N], as DevicePooling::rows
+  float* out = nullptr;        // [N, dim], in the device's memory
+};
+
 inline RowHandle AbsentAs(int64_t default_row) {
   return kFirstReservedHandle + static_cast<RowHandle>(default_row);
 }
@@ -175,6 +184,17 @@ class DeviceRows {
   // under way: REQUIRES that it is destroyed before a call that is made alone.
   virtual Status StartPool(const DevicePooling& pooling, float* out,
                            std::unique_ptr<DeviceWork>* work) = 0;
+
+  // Begins to copy rows of several tables, all of the kind of this one and on
+  // its device, where takes_device_tensors only. 'stream' as of DevicePooling.
+  // *work as for StartPool, of every table. Rows that lie one after the other
+  // in base/transfer_memory.h, from part to part, are read by the device
+  // directly.
+  virtual Status StartGather(Span<const DeviceGather> /*parts*/,
+                             const DeviceStream& /*stream*/,
+                             std::unique_ptr<DeviceWork>* /*work*/) {
+    return Unimplemented("rows are not gathered by this device");
+  }
 
   // Begins an update. *work as for StartPool. In base/transfer_memory.h the
   // device reads the gradients directly.

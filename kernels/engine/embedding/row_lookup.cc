@@ -15,6 +15,7 @@
 #include "kernels/engine/embedding/scratch.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/embedding/transfer_scratch.h"
 
 namespace ev {
 namespace {
@@ -61,14 +62,12 @@ void FindRows(PlannedTable* planned, int64_t begin, int64_t end) {
 }
 
 void ReserveCopies(PlannedTable* planned) {
-  if (!planned->table->impl()->on_device()) return;
   planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
 }
 
 // The same keys' rows, which are on a device.
 Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end) {
   const EmbeddingTable::Impl& table = *planned->table->impl();
-  if (!table.on_device()) return Status::OK();
   const int64_t dim = planned->dim;
   float* copies = static_cast<float*>(planned->row_copies.data());
   EV_RETURN_IF_ERROR(table.CopyFromDevice(
@@ -151,23 +150,43 @@ void SumGradients(const PlannedTable& planned, const RowGradients& grads,
   }
 }
 
+template <typename Pieces>  // RowGradients or RowPlaces
+bool AreOf(int64_t num_keys, const Pieces& pieces) {
+  const std::vector<int64_t>& starts = pieces.starts;
+  return starts.size() == pieces.pieces.size() + 1 &&
+         std::is_sorted(starts.begin(), starts.end()) && starts.front() == 0 &&
+         starts.back() == num_keys;
+}
+
 Status CheckPieces(const PlannedTable& planned, const RowGradients& grads) {
-  const std::vector<int64_t>& starts = grads.starts;
-  const bool fits = starts.size() == grads.pieces.size() + 1 &&
-                    std::is_sorted(starts.begin(), starts.end()) &&
-                    starts.front() == 0 && starts.back() == planned.num_ids;
-  if (fits) return Status::OK();
+  if (AreOf(planned.num_ids, grads)) return Status::OK();
   return InvalidArgument("the gradients' pieces are not those of " +
                          std::to_string(planned.num_ids) + " keys, " +
                          planned.table->impl()->Named());
 }
 
-}  // namespace
+// What is done with rows that are found. Functions that are called for one
+// table may be called for several at once.
+struct Steps {
+  // Whether the table will do; its gate is held.
+  std::function<Status(const EmbeddingTable::Impl& table)> check;
+  // Distinct keys [begin, end), whose number was told to 'reserve' before, are
+  // found, of a table on a device. Both or neither.
+  std::function<void(PlannedTable* planned)> reserve;
+  std::function<Status(PlannedTable* planned, int64_t begin, int64_t end)>
+      fetch;
+  // Keys [begin, end): all is there for them.
+  std::function<void(const PlannedTable& planned, int t, int64_t begin,
+                     int64_t end)>
+      visit;
+  // Once, at the end, the gates still held.
+  std::function<Status(const LookupPlan& plan)> finish;
+};
 
-Status LookupRows(Span<const RowsInput> inputs,
-                  const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
-                  const RowsVisitor& visit, Parallel* parallel,
-                  std::shared_ptr<const LookupPlan>* plan) {
+Status Lookup(Span<const RowsInput> inputs,
+              const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+              const Steps& steps, Parallel* parallel,
+              std::shared_ptr<const LookupPlan>* plan) {
   const int num_tables = static_cast<int>(inputs.size());
   if (!owners.empty() && owners.size() != inputs.size()) {
     return InvalidArgument("a lookup of " + std::to_string(num_tables) +
@@ -189,6 +208,7 @@ Status LookupRows(Span<const RowsInput> inputs,
     for (int t = 0; t < num_tables; ++t) {
       const EmbeddingTable::Impl& table = *inputs[t].table->impl();
       EV_RETURN_IF_ERROR(table.CheckInitialized());
+      EV_RETURN_IF_ERROR(steps.check(table));
       const int64_t n = inputs[t].keys.size();
       if (n >= std::numeric_limits<int32_t>::max()) {
         return InvalidArgument("a lookup takes fewer than 2^31 - 1 keys, got " +
@@ -204,10 +224,14 @@ Status LookupRows(Span<const RowsInput> inputs,
         PlanIds(lookups, Samples::kOneIdEach, made.get(), parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
           if (inputs[t].occurrences != nullptr) SumCounts(inputs[t], planned);
-          ReserveCopies(planned);
+          const bool fetches =
+              steps.fetch && planned->table->impl()->on_device();
+          if (fetches) steps.reserve(planned);
           FindRows(planned, 0, planned->num_unique);
-          EV_RETURN_IF_ERROR(FetchRows(planned, 0, planned->num_unique));
-          VisitRows(*planned, t, 0, planned->num_ids, visit);
+          if (fetches) {
+            EV_RETURN_IF_ERROR(steps.fetch(planned, 0, planned->num_unique));
+          }
+          steps.visit(*planned, t, 0, planned->num_ids);
           return Status::OK();
         }));
     TaskList find(kIdsPerTask), fetch(kKeysPerFetch), rest(kKeysPerTask);
@@ -217,8 +241,8 @@ Status LookupRows(Span<const RowsInput> inputs,
       if (IsSmall(lookups[t], *planned)) continue;
       find.Add(t, planned->num_unique, 1);
       rest.Add(t, planned->num_ids, 1);
-      if (planned->table->impl()->on_device()) {
-        ReserveCopies(planned);
+      if (steps.fetch && planned->table->impl()->on_device()) {
+        steps.reserve(planned);
         fetch.Add(t, planned->num_unique, 1);
       }
       if (inputs[t].occurrences != nullptr) counted.push_back(t);
@@ -232,15 +256,105 @@ Status LookupRows(Span<const RowsInput> inputs,
       FindRows(made->mutable_planned(piece.item), piece.begin, piece.end);
     });
     EV_RETURN_IF_ERROR(RunPieces(parallel, fetch, [&](const Piece& piece) {
-      return FetchRows(made->mutable_planned(piece.item), piece.begin,
-                       piece.end);
+      return steps.fetch(made->mutable_planned(piece.item), piece.begin,
+                         piece.end);
     }));
     RunPieces(parallel, rest, [&](const Piece& piece) {
-      VisitRows(made->planned(piece.item), piece.item, piece.begin, piece.end,
-                visit);
+      steps.visit(made->planned(piece.item), piece.item, piece.begin,
+                  piece.end);
     });
+    EV_RETURN_IF_ERROR(steps.finish(*made));
     *plan = made;
     return Status::OK();
+  });
+}
+
+// What keys [begin, end) read, as DevicePooling::rows.
+void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
+              RowHandle* names) {
+  const EmbeddingTable::Impl& table = *planned.table->impl();
+  const bool all_unique = planned.all_unique();
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t u = all_unique ? i : planned.inverse[i];
+    const RowHandle handle = planned.handles[u];
+    names[i] = handle < kFirstReservedHandle
+                   ? handle
+                   : table.AbsentOnDevice(planned.unique[u]);
+  }
+}
+
+Status Gather(Span<const RowsInput> inputs, Span<const RowPlaces> places,
+              const DeviceStream& stream, const RowHandle* names) {
+  std::vector<DeviceGather> parts;
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    const EmbeddingTable::Impl& table = *inputs[t].table->impl();
+    for (size_t p = 0; p < places[t].pieces.size(); ++p) {
+      DeviceGather part;
+      part.table = table.device.get();
+      part.rows = Span<const RowHandle>(
+          names, places[t].starts[p + 1] - places[t].starts[p]);
+      part.out = places[t].pieces[p];
+      names += part.rows.size();
+      parts.push_back(part);
+    }
+  }
+  if (parts.empty()) return Status::OK();
+  std::unique_ptr<DeviceWork> work;
+  EV_RETURN_IF_ERROR(parts[0].table->StartGather(parts, stream, &work));
+  return work == nullptr ? Status::OK() : work->Wait();
+}
+
+}  // namespace
+
+Status LookupRows(Span<const RowsInput> inputs,
+                  const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+                  const RowsVisitor& visit, Parallel* parallel,
+                  std::shared_ptr<const LookupPlan>* plan) {
+  Steps steps;
+  steps.check = [](const EmbeddingTable::Impl&) { return Status::OK(); };
+  steps.reserve = &ReserveCopies;
+  steps.fetch = &FetchRows;
+  steps.visit = [&](const PlannedTable& planned, int t, int64_t begin,
+                    int64_t end) { VisitRows(planned, t, begin, end, visit); };
+  steps.finish = [](const LookupPlan&) { return Status::OK(); };
+  return Lookup(inputs, owners, steps, parallel, plan);
+}
+
+Status GatherRows(Span<const RowsInput> inputs,
+                  const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+                  Span<const RowPlaces> places, const DeviceStream& stream,
+                  Parallel* parallel, std::shared_ptr<const LookupPlan>* plan) {
+  if (places.size() != inputs.size()) {
+    return InvalidArgument("a lookup of " + std::to_string(inputs.size()) +
+                           " tables got " + std::to_string(places.size()) +
+                           " places");
+  }
+  // Of all tables, so that they go up at once.
+  std::vector<int64_t> begins(inputs.size() + 1, 0);
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    const int64_t n = inputs[t].keys.size();
+    begins[t + 1] = begins[t] + n;
+    if (inputs[t].table != nullptr && !AreOf(n, places[t])) {
+      return InvalidArgument("the places are not those of " +
+                             std::to_string(n) + " keys, " +
+                             inputs[t].table->impl()->Named());
+    }
+  }
+  return NoThrow("rows of a device", [&] {
+    TransferScratch scratch;
+    RowHandle* const names = scratch.ReserveOf<RowHandle>(begins.back());
+    Steps steps;
+    steps.check = [](const EmbeddingTable::Impl& table) {
+      return table.CheckTakesDeviceTensors("what gets the rows");
+    };
+    steps.visit = [&](const PlannedTable& planned, int t, int64_t begin,
+                      int64_t end) {
+      NameRows(planned, begin, end, names + begins[t]);
+    };
+    steps.finish = [&](const LookupPlan&) {
+      return Gather(inputs, places, stream, names);
+    };
+    return Lookup(inputs, owners, steps, parallel, plan);
   });
 }
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -48,6 +49,23 @@ Status LookupRows(Span<const RowsInput> inputs,
                   const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
                   const RowsVisitor& visit, Parallel* parallel,
                   std::shared_ptr<const LookupPlan>* plan);
+
+// Where the rows of one table's keys go, [N, dim] in pieces, each contiguous:
+// piece p takes keys [starts[p], starts[p + 1]).
+struct RowPlaces {
+  std::vector<int64_t> starts;  // pieces + 1; from 0 to N
+  std::vector<float*> pieces;   // in the memory of the device with the rows
+};
+
+// LookupRows of tables that take device tensors (embedding_table.h): their rows
+// are copied on the device, and are there when it returns. places: one per
+// input; 'stream' as in base/device_stream.h. Moreover InvalidArgument: places
+// that are not of the keys, or in no memory of the device; FailedPrecondition:
+// a table takes none.
+Status GatherRows(Span<const RowsInput> inputs,
+                  const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+                  Span<const RowPlaces> places, const DeviceStream& stream,
+                  Parallel* parallel, std::shared_ptr<const LookupPlan>* plan);
 
 // The gradients of one table's keys [N, dim] in pieces, each contiguous: piece
 // p holds keys [starts[p], starts[p + 1]).

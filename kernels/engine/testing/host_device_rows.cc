@@ -203,6 +203,42 @@ class HostDeviceRows : public DeviceRows {
     return Status::OK();
   }
 
+  // As Pooling.
+  class Gathering : public DeviceWork {
+   public:
+    explicit Gathering(Span<const DeviceGather> parts)
+        : parts_(parts.begin(), parts.end()) {
+      for (const DeviceGather& part : parts_) {
+        calls_.emplace_back(new Call(static_cast<HostDeviceRows*>(part.table)));
+      }
+    }
+    ~Gathering() override { Wait(); }
+    Status Wait() override {
+      for (const DeviceGather& part : parts_) {
+        static_cast<HostDeviceRows*>(part.table)->Gather(part.rows, part.out);
+      }
+      parts_.clear();
+      return Status::OK();
+    }
+
+   private:
+    std::vector<DeviceGather> parts_;
+    std::vector<std::unique_ptr<Call>> calls_;
+  };
+
+  Status StartGather(Span<const DeviceGather> parts, const DeviceStream& stream,
+                     std::unique_ptr<DeviceWork>* work) override {
+    std::vector<DeviceGather> reached(parts.begin(), parts.end());
+    for (DeviceGather& part : reached) {
+      const int64_t n =
+          part.rows.size() * static_cast<HostDeviceRows*>(part.table)->dim_;
+      part.out = Find(part.out, n, &stream);
+      std::fill_n(part.out, n, std::numeric_limits<float>::quiet_NaN());
+    }
+    work->reset(new Gathering(reached));
+    return Status::OK();
+  }
+
   // As Pooling: nothing is done before it is waited for.
   class Updating : public DeviceWork {
    public:
@@ -381,20 +417,29 @@ class HostDeviceRows : public DeviceRows {
                        update.slot_columns, sums.data());
   }
 
+  // Of a name as DevicePooling has them. REQUIRES mu_.
+  const float* Named(RowHandle name) {
+    if (name < kFirstReservedHandle) return At(name)->floats.data();
+    const int64_t r = name - kFirstReservedHandle;
+    Check(r < static_cast<int64_t>(defaults_.size()) / dim_,
+          "there is no such default row", r);
+    return defaults_.data() + r * dim_;
+  }
+
+  void Gather(Span<const RowHandle> names, float* out) {
+    FillQueued();
+    std::lock_guard<std::mutex> lock(mu_);
+    for (RowHandle name : names) {
+      std::copy_n(Named(name), dim_, out);
+      out += dim_;
+    }
+  }
+
   void Pool(const DevicePooling& pooling, float* out) {
     FillQueued();
     std::lock_guard<std::mutex> lock(mu_);
     std::vector<const float*> rows;
-    for (RowHandle row : pooling.rows) {
-      if (row < kFirstReservedHandle) {
-        rows.push_back(At(row)->floats.data());
-        continue;
-      }
-      const int64_t r = row - kFirstReservedHandle;
-      Check(r < static_cast<int64_t>(defaults_.size()) / dim_,
-            "there is no such default row", r);
-      rows.push_back(defaults_.data() + r * dim_);
-    }
+    for (RowHandle name : pooling.rows) rows.push_back(Named(name));
     Span<const int32_t> inverse = pooling.inverse, offsets = pooling.offsets;
     if (pooling.distinct != nullptr) {
       const auto& distinct =

@@ -49,6 +49,8 @@ class GpuRows : public DeviceRows {
   // These use a lane of base/gpu/work_lane.h until they are waited for.
   Status StartPool(const DevicePooling& pooling, float* out,
                    std::unique_ptr<DeviceWork>* work) override;
+  Status StartGather(Span<const DeviceGather> parts, const DeviceStream& stream,
+                     std::unique_ptr<DeviceWork>* work) override;
   Status StartPooledUpdate(const DevicePooledUpdate& update,
                            std::unique_ptr<DeviceWork>* work) override;
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override;
