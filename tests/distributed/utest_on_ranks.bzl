@@ -6,16 +6,28 @@ load("//tools/build_defs:defs.bzl", "ev_py_test")
 
 _PROGRAMS = "addons/sparse_operation_kit/python"
 
-def utest_on_ranks(utest, ranks, exchange = "horovod", storage = "dram", size = "medium"):
+# What has stand-ins for GPU and NCCL.
+_TEST_DEVICE = "//tests/exchange_device"
+
+def utest_on_ranks(
+        utest,
+        ranks,
+        exchange = "horovod",
+        storage = "dram",
+        size = "medium",
+        folder = _PROGRAMS,
+        on_test_device = False):
     """Runs a utest of the SOK package once for each number of ranks.
 
     Args:
-      utest: name of a program in //addons/sparse_operation_kit/python.
+      utest: name of a program.
       ranks: list of ints.
       exchange: what carries lookups.
       storage: what holds rows; other than "dram" for programs on
         distributed_model.py.
       size: of each test.
+      folder: where the program is.
+      on_test_device: whether it runs with stand-ins for GPU and NCCL.
     """
     suffix = "" if exchange == "horovod" else "_by_" + exchange
     args = []
@@ -23,7 +35,10 @@ def utest_on_ranks(utest, ranks, exchange = "horovod", storage = "dram", size = 
     if storage != "dram":
         suffix += "_in_" + storage
         args.append("--args=--storage=" + storage)
-        tags.append("gpu")
+        if not on_test_device:
+            tags.append("gpu")
+    if on_test_device:
+        args.append("--through=tests/exchange_device/test_device.py")
     for n in ranks:
         ev_py_test(
             name = "%s_on_%d_ranks%s" % (utest, n, suffix),
@@ -31,12 +46,13 @@ def utest_on_ranks(utest, ranks, exchange = "horovod", storage = "dram", size = 
             srcs = ["utest_on_ranks.py"],
             args = [
                 "--ranks=%d" % n,
-                "--utest=%s/%s.py" % (_PROGRAMS, utest),
+                "--utest=%s/%s.py" % (folder, utest),
                 "--exchange=" + exchange,
             ] + args,
+            data = [_TEST_DEVICE + ":libembedding_variable.so"] if on_test_device else [],
             tags = tags,
             deps = [
                 ":horovod_job",
                 "//%s:utests" % _PROGRAMS,
-            ],
+            ] + ([_TEST_DEVICE + ":utests"] if on_test_device else []),
         )

@@ -17,6 +17,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_integer("ranks", 2, "How many ranks.")
 flags.DEFINE_string("utest", None, "The program, relative to the repository.")
 flags.DEFINE_list("args", [], "Its arguments.")
+flags.DEFINE_string("through", None, "A program that runs it, relative as well.")
 flags.DEFINE_string("exchange", "horovod", "What carries its lookups.")
 flags.mark_flag_as_required("utest")
 
@@ -25,8 +26,9 @@ class UtestOnRanks(absltest.TestCase):
 
   def test_every_rank_passes(self):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    words = [os.path.join(root, p) for p in (FLAGS.through, FLAGS.utest) if p]
     result = horovod_job.run(
-        FLAGS.ranks, os.path.join(root, FLAGS.utest), *FLAGS.args,
+        FLAGS.ranks, *(words + FLAGS.args),
         env=horovod_job.environment(SOK_EXCHANGE=FLAGS.exchange))
     tail = result.output[-20000:]
     self.assertIsNotNone(result.returncode, "ran too long:\n" + tail)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
+#include "addons/sparse_operation_kit/exchange/row_chunks.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/scratch.h"
@@ -41,36 +42,6 @@ int64_t PoolWeight(const RoutedTable& table) {
 int64_t IdsPerSample(const RoutedTable& table) {
   return std::max<int64_t>(
       1, table.num_ids / std::max<int64_t>(1, table.batch_size));
-}
-
-// Where the chunk of (rank r, k-th of 'tables') begins: [r * K + k], in
-// numbers; one more at the end: their total.
-std::vector<int64_t> ChunkStarts(const RoutePlan& plan,
-                                 Span<const int> tables) {
-  std::vector<int64_t> starts(1, 0);
-  for (int r = 0; r < plan.num_ranks(); ++r) {
-    for (int t : tables) {
-      starts.push_back(starts.back() + plan.num_keys(r, t) * plan.dim(t));
-    }
-  }
-  return starts;
-}
-
-std::vector<int> AllTables(const RoutePlan& plan) {
-  std::vector<int> all(plan.num_tables());
-  for (int t = 0; t < plan.num_tables(); ++t) all[t] = t;
-  return all;
-}
-
-Status CheckRows(const RoutePlan& plan, const std::vector<int64_t>& starts,
-                 int64_t num_floats) {
-  if (num_floats == starts.back()) return Status::OK();
-  return ev::InvalidArgument(
-      "lookup over ranks: " + std::to_string(num_floats) +
-      " numbers came back for rows of " + std::to_string(starts.back()) +
-      " in all; the first variable is '" +
-      (plan.num_tables() > 0 ? plan.name(0) : std::string()) +
-      "'. All ranks must build the same graph");
 }
 
 // The addresses of table t's rows. As float32 they are used where they lie,
@@ -169,8 +140,8 @@ Status PoolReceived(const RoutePlan& plan, const void* rows, int64_t num_floats,
                                " outputs");
   }
   return ev::CatchBadAlloc([&] {
-    const std::vector<int64_t> starts = ChunkStarts(plan, AllTables(plan));
-    EV_RETURN_IF_ERROR(CheckRows(plan, starts, num_floats));
+    std::vector<int64_t> starts;
+    EV_RETURN_IF_ERROR(ChunkStartsOf(plan, num_floats, &starts));
     std::vector<ev::Recycler<Buffer>::Handle> addresses, floats;
     for (int t = 0; t < num_tables; ++t) {
       addresses.push_back(Buffers().Acquire());
@@ -284,8 +255,8 @@ Status PoolWeightGradient(const RoutePlan& plan, int t, const void* rows,
         table.name + "'");
   }
   return ev::CatchBadAlloc([&] {
-    const std::vector<int64_t> starts = ChunkStarts(plan, AllTables(plan));
-    EV_RETURN_IF_ERROR(CheckRows(plan, starts, num_floats));
+    std::vector<int64_t> starts;
+    EV_RETURN_IF_ERROR(ChunkStartsOf(plan, num_floats, &starts));
     LineBuffer addresses, floats;
     const ev::PoolingBatch batch = table.batch(
         RowAddresses(plan, t, starts, rows, wire, &addresses, &floats));

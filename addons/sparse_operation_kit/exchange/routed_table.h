@@ -13,6 +13,7 @@
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/embedding/scratch.h"
+#include "kernels/engine/embedding/transfer_scratch.h"
 
 namespace sok {
 
@@ -38,8 +39,9 @@ struct RoutedTable {
     ev::ArrayLayout layout;
     const size_t n = ids, b = samples;
     const size_t offsets_at = layout.Add<int32_t>(b + 1);
-    const size_t factors_at = layout.Add<float>(b);
     const size_t inverse_at = layout.Add<int32_t>(n);
+    for_pooling_bytes = layout.bytes();
+    const size_t factors_at = layout.Add<float>(b);
     const size_t weights_at = layout.Add<float>(has_weights ? n : 0);
     const size_t keys_at = layout.Add<int64_t>(n);
     const size_t counts_at = layout.Add<int32_t>(n);
@@ -64,7 +66,10 @@ struct RoutedTable {
     return batch;
   }
 
-  ev::LineBuffer arrays;
+  // Offsets and inverse are one stretch, the first of these bytes, that a
+  // device can read by itself.
+  size_t for_pooling_bytes = 0;
+  ev::TransferScratch arrays;
 };
 
 }  // namespace sok

@@ -119,7 +119,8 @@ class Model(object):
   """
 
   def __init__(self, prefix, tables, lookup, initial, key_dtype=tf.int64,
-               lookups=None):
+               storages=None):
+    """`storages`: one StorageType per table; None: as --storage says."""
     is_under_test = lookup is not local_lookup
     self._tables = tables
     self._key_dtype = key_dtype
@@ -130,7 +131,8 @@ class Model(object):
               initializer=lambda shape, dtype, rows=initial[i]: tf.constant(rows),
               default_value_dim=ROWS),
           storage_option=tf.StorageOption(
-              storage_type=storage_of(i) if is_under_test else None))
+              storage_type=storages[i] if storages is not None else
+              storage_of(i) if is_under_test else None))
       self.variables.append(tf.get_embedding_variable(
           "%s_%d" % (prefix, i), embedding_dim=table.dim, key_dtype=key_dtype,
           ev_option=option))

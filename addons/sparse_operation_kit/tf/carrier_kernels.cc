@@ -11,6 +11,7 @@
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
+#include "addons/sparse_operation_kit/tf/wire_variant.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
@@ -48,17 +49,30 @@ class CarryOp : public AsyncOpKernel {
     const Tensor& values = context->input(0);
     const Tensor& splits = context->input(1);
     const int num_ranks = queue->num_ranks();
+    const bool is_wire = IsWireVariant(values.dtype());
     OP_REQUIRES_ASYNC(
-        context, values.dims() == 1 && splits.NumElements() == num_ranks,
+        context,
+        values.dims() == (is_wire ? 0 : 1) && splits.NumElements() == num_ranks,
         InvalidArgument(name_, ": expected a vector and a split for each of ",
                         num_ranks, " ranks, got shapes ",
                         values.shape().DebugString(), " and ",
                         splits.shape().DebugString()),
         done);
-    const int64_t size = DataTypeSize(values.dtype());
     sok::Transfer transfer;
     transfer.name = name_;
-    transfer.send = values.tensor_data().data();
+    int64_t size, count;
+    // The input's tensor keeps what it holds.
+    sok::WireBuffer sent;
+    if (is_wire) {
+      OP_REQUIRES_OK_ASYNC(context, GetWireInput(context, 0, &sent), done);
+      size = sok::WireBytes(sent.wire);
+      count = sent.count;
+      transfer.send = sent.data();
+    } else {
+      size = DataTypeSize(values.dtype());
+      count = values.NumElements();
+      transfer.send = values.tensor_data().data();
+    }
     int64_t total = 0;
     bool are_sizes = true;
     for (int r = 0; r < num_ranks; ++r) {
@@ -68,13 +82,16 @@ class CarryOp : public AsyncOpKernel {
       transfer.send_bytes.push_back(n * size);
     }
     OP_REQUIRES_ASYNC(
-        context, are_sizes && total == values.NumElements(),
-        InvalidArgument(name_, ": the splits do not add up to the ",
-                        values.NumElements(), " values"),
+        context, are_sizes && total == count,
+        InvalidArgument(name_, ": the splits do not add up to the ", count,
+                        " values"),
         done);
-    transfer.allocate = [context, size, this](ev::Span<const int64_t> received,
-                                              char** out) {
-      return Allocate(context, size, received, out);
+    const sok::WireType wire = sent.wire;
+    transfer.allocate = [=](ev::Span<const int64_t> received, char** out) {
+      int64_t total = 0;
+      EV_RETURN_IF_ERROR(AllocateSplits(context, size, received, &total));
+      return is_wire ? AllocateWire(context, wire, total, out)
+                     : Allocate(context, total, out);
     };
     transfer.done = [context, done, this](const ev::Status& status) {
       if (!status.ok()) {
@@ -87,13 +104,19 @@ class CarryOp : public AsyncOpKernel {
   }
 
  private:
-  ev::Status Allocate(OpKernelContext* context, int64_t size,
-                      ev::Span<const int64_t> received, char** out) const {
+  static ev::Status ToEngine(const tensorflow::Status& status) {
+    return status.ok() ? ev::Status::OK()
+                       : ev::ResourceExhausted(status.error_message());
+  }
+
+  // The output that says how many values of 'size' bytes come from each rank.
+  static ev::Status AllocateSplits(OpKernelContext* context, int64_t size,
+                                   ev::Span<const int64_t> received,
+                                   int64_t* total) {
     Tensor* splits = nullptr;
-    tensorflow::Status status = context->allocate_output(
-        1, TensorShape({static_cast<int64_t>(received.size())}), &splits);
-    int64_t total = 0;
-    for (size_t r = 0; status.ok() && r < received.size(); ++r) {
+    EV_RETURN_IF_ERROR(ToEngine(context->allocate_output(
+        1, TensorShape({static_cast<int64_t>(received.size())}), &splits)));
+    for (size_t r = 0; r < received.size(); ++r) {
       const int64_t n = received[r] / size;
       if (received[r] % size != 0 || n < 0 ||
           n > std::numeric_limits<int32>::max()) {
@@ -103,16 +126,30 @@ class CarryOp : public AsyncOpKernel {
                             std::to_string(size));
       }
       splits->vec<int32>()(r) = static_cast<int32>(n);
-      total += n;
+      *total += n;
     }
+    return ev::Status::OK();
+  }
+
+  static ev::Status Allocate(OpKernelContext* context, int64_t total,
+                             char** out) {
     Tensor values;
-    if (status.ok()) {
-      status = embedding_variable::AllocateTransferOutput(
-          context, 0, TensorShape({total}), &values);
-    }
+    EV_RETURN_IF_ERROR(ToEngine(embedding_variable::AllocateTransferOutput(
+        context, 0, TensorShape({total}), &values)));
     *out = const_cast<char*>(values.tensor_data().data());
-    return status.ok() ? ev::Status::OK()
-                       : ev::ResourceExhausted(status.error_message());
+    return ev::Status::OK();
+  }
+
+  // On the device, wherever it was sent from.
+  static ev::Status AllocateWire(OpKernelContext* context, sok::WireType wire,
+                                 int64_t total, char** out) {
+    sok::ExchangeDevice* device = nullptr;
+    EV_RETURN_IF_ERROR(sok::ExchangeDevice::Get(&device));
+    sok::WireBuffer received;
+    EV_RETURN_IF_ERROR(
+        sok::WireBuffer::OnDevice(device, wire, total, &received));
+    *out = received.data();
+    return ToEngine(SetWireOutput(context, 0, std::move(received)));
   }
 
   std::string name_;

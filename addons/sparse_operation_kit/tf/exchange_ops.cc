@@ -31,6 +31,16 @@ Status GetInts(InferenceContext* c, const char* name, size_t size,
                          size);
 }
 
+// Rows or gradients on their way: a vector, or a scalar variant.
+Status SetWireShape(InferenceContext* c, int output, const char* type_name) {
+  tensorflow::DataType type;
+  TF_RETURN_IF_ERROR(c->GetAttr(type_name, &type));
+  c->set_output(output, type == tensorflow::DT_VARIANT
+                            ? c->Scalar()
+                            : c->Vector(c->UnknownDim()));
+  return Status::OK();
+}
+
 REGISTER_OP("SokRoute")
     .Input("ids: num_tables * Tids")
     .Input("rows: num_tables * int64")
@@ -52,6 +62,7 @@ REGISTER_OP("SokRoute")
     .Attr("dedup: bool = true")
     .Attr("fingerprint: int")
     .Attr("call: string")
+    .Attr("on_device: bool = false")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_tables, num_weights, num_ranks;
@@ -109,6 +120,7 @@ with_occurrences: Whether the message says how often each key occurs.
 dedup: False sends every id, for measurements.
 fingerprint: Of the lookup; the same on all ranks.
 call: The lookup's name.
+on_device: Whether rows come to the device, which is then told of the route.
 )doc");
 
 REGISTER_OP("SokServe")
@@ -119,7 +131,7 @@ REGISTER_OP("SokServe")
     .Output("row_splits: int32")
     .Output("plan: variant")
     .Attr("num_tables: int >= 1")
-    .Attr("Twire: {float, half}")
+    .Attr("Twire: {float, half, variant}")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .Attr("with_occurrences: bool = false")
     .Attr("fingerprint: int")
@@ -130,7 +142,7 @@ REGISTER_OP("SokServe")
       ShapeHandle message, splits;
       TF_RETURN_IF_ERROR(InputOfRank(c, num_tables, 1, "message", &message));
       TF_RETURN_IF_ERROR(InputOfRank(c, num_tables + 1, 1, "splits", &splits));
-      c->set_output(0, c->Vector(c->UnknownDim()));
+      TF_RETURN_IF_ERROR(SetWireShape(c, 0, "Twire"));
       c->set_output(1, splits);
       c->set_output(2, c->Scalar());
       return Status::OK();
@@ -142,7 +154,8 @@ key gives its default row.
 resources: T handles.
 message, splits: What came from rank 0, 1, ...
 rows: The rows by rank, table, key, flat. As bfloat16 they travel in a tensor of
-  type half, whose values then mean nothing.
+  type half, whose values then mean nothing. A variant scalar may have them in
+  the memory of the device that has the tables.
 row_splits: [W], how many numbers go to each rank.
 plan: For SokServeGrad and EvApply: each key is found once.
 )doc");
@@ -199,7 +212,7 @@ REGISTER_OP("SokPool")
     .Attr("num_tables: int >= 1")
     .Attr("num_weights: int >= 0")
     .Attr("dims: list(int)")
-    .Attr("Twire: {float, half}")
+    .Attr("Twire: {float, half, variant}")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .Attr("num_ranks: int >= 1")
     .Attr("with_occurrences: bool = false")
@@ -233,7 +246,7 @@ REGISTER_OP("SokPoolGrad")
     .Output("splits: int32")
     .Attr("num_grads: int >= 1")
     .Attr("tables: list(int)")
-    .Attr("Twire: {float, half}")
+    .Attr("Twire: {float, half, variant}")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .Attr("num_ranks: int >= 1")
     .Attr("call: string")
@@ -249,7 +262,7 @@ REGISTER_OP("SokPoolGrad")
         TF_RETURN_IF_ERROR(
             InputOfRank(c, 1 + k, 2, StrCat("gradient ", k), &grad));
       }
-      c->set_output(0, c->Vector(c->UnknownDim()));
+      TF_RETURN_IF_ERROR(SetWireShape(c, 0, "Twire"));
       c->set_output(1, c->Vector(num_ranks));
       return Status::OK();
     })
@@ -304,7 +317,7 @@ REGISTER_OP("SokServeGrad")
     .Attr("num_tables: int >= 1")
     .Attr("tables: list(int)")
     .Attr("dims: list(int)")
-    .Attr("Twire: {float, half}")
+    .Attr("Twire: {float, half, variant}")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .Attr("with_occurrences: bool = false")
     .Attr("fingerprint: int")
@@ -335,26 +348,66 @@ tables: The K tables' numbers in it.
 dims: K row lengths.
 )doc");
 
+REGISTER_OP("SokApplyServed")
+    .Input("resources: num_updates * resource")
+    .Input("hyper: num_hyper * float")
+    .Input("step: int64")
+    .Input("plan: variant")
+    .Input("message: int64")
+    .Input("splits: int32")
+    .Input("gradients: variant")
+    .Input("route: variant")
+    .Attr("num_updates: int >= 1")
+    .Attr("num_hyper: int >= 0")
+    .Attr("rule: string")
+    .Attr("slot_names: list(string)")
+    .Attr("slot_inits: list(float)")
+    .Attr("plan_tables: list(int)")
+    .Attr("num_tables: int >= 1")
+    .Attr("tables: list(int)")
+    .Attr("wire: {'float32', 'float16', 'bfloat16'}")
+    .Attr("with_occurrences: bool = false")
+    .Attr("fingerprint: int")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
+    .Doc(R"doc(
+SokServeGrad and EvApply one after the other, to the same bits. Where all rows
+are on the device gradients are summed there.
+
+resources: The K tables to update.
+hyper, step, rule, slot_names, slot_inits: As of EvApply.
+plan, message, splits: Of SokServe.
+gradients: What came from rank 0, 1, ... for the keys of 'tables'.
+route: Of SokRoute, which notes that the wait is over.
+plan_tables: The K tables' numbers in the lookup.
+num_tables: T of the lookup.
+tables: The tables that the gradients are of.
+)doc");
+
 REGISTER_OP("SokCarry")
     .Input("values: T")
     .Input("splits: int32")
     .Output("received: T")
     .Output("received_splits: int32")
-    .Attr("T: {int64, float, half}")
+    .Attr("T: {int64, float, half, variant}")
     .Attr("exchange_name: string")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle values, splits;
-      TF_RETURN_IF_ERROR(InputOfRank(c, 0, 1, "values", &values));
+      tensorflow::DataType type;
+      TF_RETURN_IF_ERROR(c->GetAttr("T", &type));
+      TF_RETURN_IF_ERROR(InputOfRank(
+          c, 0, type == tensorflow::DT_VARIANT ? 0 : 1, "values", &values));
       TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "splits", &splits));
-      c->set_output(0, c->Vector(c->UnknownDim()));
+      TF_RETURN_IF_ERROR(SetWireShape(c, 0, "T"));
       c->set_output(1, splits);
       return Status::OK();
     })
     .Doc(R"doc(
 Sends numbers to all ranks, by the carrier that SokStartCarrier has made.
 
-values: What goes to rank 0, 1, ... [sum of splits].
+values: What goes to rank 0, 1, ... [sum of splits]; as a variant scalar, what
+  SokServe or SokPoolGrad has made.
 splits: How many go to each rank [W].
 received: What has come from rank 0, 1, ...
 received_splits: How many from each rank [W].

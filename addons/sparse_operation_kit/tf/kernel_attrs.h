@@ -16,7 +16,7 @@
 
 namespace sparse_operation_kit {
 
-// The attributes wire and Twire, which must fit each other.
+// The attributes wire and Twire, which must fit each other; a variant fits all.
 inline tensorflow::Status GetWire(tensorflow::OpKernelConstruction* context,
                                   sok::WireType* wire) {
   std::string name;
@@ -34,7 +34,8 @@ inline tensorflow::Status GetWire(tensorflow::OpKernelConstruction* context,
         "wire must be float32, float16 or bfloat16, got '", name, "'");
   }
   const bool wide = *wire == sok::WireType::kFloat32;
-  if (wide != (type == tensorflow::DT_FLOAT)) {
+  if (type != tensorflow::DT_VARIANT &&
+      wide != (type == tensorflow::DT_FLOAT)) {
     return tensorflow::errors::InvalidArgument(
         name, " does not travel as ", tensorflow::DataTypeString(type));
   }

@@ -4,11 +4,14 @@
 // SokPool, SokPoolGrad, SokPoolWeightGrad.
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "addons/sparse_operation_kit/exchange/device_serve.h"
 #include "addons/sparse_operation_kit/exchange/pool.h"
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
+#include "addons/sparse_operation_kit/tf/wire_variant.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
@@ -51,7 +54,6 @@ class PoolOp : public OpKernel {
         context, plan->num_tables() == num_tables_,
         InvalidArgument("a lookup of ", num_tables_,
                         " tables got the route of ", plan->num_tables()));
-    const Tensor& rows = context->input(plan_input + 1);
     std::vector<float*> outputs(num_tables_);
     for (int t = 0; t < num_tables_; ++t) {
       TensorShape shape;
@@ -61,6 +63,14 @@ class PoolOp : public OpKernel {
                      AllocateTransferOutput(context, t, shape, &outputs[t]));
     }
     PoolParallel parallel(context);
+    const Tensor& rows = context->input(plan_input + 1);
+    if (IsWireVariant(rows.dtype())) {
+      sok::WireBuffer buffer;
+      OP_REQUIRES_OK(context, GetWireInput(context, plan_input + 1, &buffer));
+      OP_REQUIRES_OK(context, ToTf(sok::PoolRows(*plan, route->on_device(),
+                                                 buffer, outputs, &parallel)));
+      return;
+    }
     OP_REQUIRES_OK(context, ToTf(sok::PoolReceived(*plan, WireData(rows),
                                                    rows.NumElements(), wire_,
                                                    outputs, &parallel)));
@@ -76,6 +86,7 @@ class PoolGradOp : public OpKernel {
  public:
   explicit PoolGradOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, GetWire(context, &wire_));
+    OP_REQUIRES_OK(context, context->GetAttr("Twire", &type_));
     OP_REQUIRES_OK(context, context->GetAttr("call", &call_));
     OP_REQUIRES_OK(context, context->GetAttr("tables", &tables_));
     OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &num_ranks_));
@@ -116,19 +127,30 @@ class PoolGradOp : public OpKernel {
       splits->vec<int32>()(r) = static_cast<int32>(floats);
       total += floats;
     }
-    Tensor message;
-    OP_REQUIRES_OK(context, AllocateTransferOutput(
-                                context, 0, TensorShape({total}), &message));
     PoolParallel parallel(context);
-    OP_REQUIRES_OK(
-        context, ToTf(sok::PoolGradient(*plan, tables_, grads, wire_,
-                                        MutableWireData(&message), &parallel)));
+    if (IsWireVariant(type_)) {
+      sok::WireBuffer message;
+      OP_REQUIRES_OK(context,
+                     ToTf(sok::WireBuffer::OnHost(wire_, total, &message)));
+      OP_REQUIRES_OK(context,
+                     ToTf(sok::PoolGradient(*plan, tables_, grads, wire_,
+                                            message.data(), &parallel)));
+      OP_REQUIRES_OK(context, SetWireOutput(context, 0, std::move(message)));
+    } else {
+      Tensor message;
+      OP_REQUIRES_OK(context, AllocateTransferOutput(
+                                  context, 0, TensorShape({total}), &message));
+      OP_REQUIRES_OK(context, ToTf(sok::PoolGradient(
+                                  *plan, tables_, grads, wire_,
+                                  MutableWireData(&message), &parallel)));
+    }
     route->BeginWait(call_ + ", gradients");
   }
 
  private:
   std::string call_;
   sok::WireType wire_;
+  tensorflow::DataType type_;
   std::vector<int32> tables_;
   int num_ranks_ = 0;
 };

@@ -12,6 +12,7 @@
 #include "addons/sparse_operation_kit/exchange/route.h"
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
+#include "addons/sparse_operation_kit/tf/wire_variant.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
@@ -57,6 +58,7 @@ class RouteOp : public OpKernel {
     OP_REQUIRES_OK(context, GetFormat(context, &options_.format));
     OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &options_.num_ranks));
     OP_REQUIRES_OK(context, context->GetAttr("dedup", &options_.dedup));
+    OP_REQUIRES_OK(context, context->GetAttr("on_device", &on_device_));
     OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
     OP_REQUIRES_OK(context, context->GetAttr("call", &call_));
     OP_REQUIRES_OK(context, context->GetAttr("names", &names_));
@@ -94,9 +96,16 @@ class RouteOp : public OpKernel {
       OP_REQUIRES_OK(context, MakeInput(context, t, &inputs[t]));
     }
     PoolParallel parallel(context);
+    sok::ExchangeDevice* device = nullptr;
+    // First of all: it makes the memory pinned that a route lies in.
+    if (on_device_) OP_REQUIRES_OK(context, GetExchangeDevice(&device));
     std::shared_ptr<const sok::RoutePlan> plan;
     OP_REQUIRES_OK(context,
                    ToTf(sok::Route(inputs, options_, &parallel, &plan)));
+    std::unique_ptr<sok::DeviceRoute> there;
+    if (on_device_) {
+      OP_REQUIRES_OK(context, ToTf(device->StartRoute(plan, &there)));
+    }
     Tensor message;
     const TensorShape message_shape({plan->message_size()});
     OP_REQUIRES_OK(context, embedding_variable::AllocateTransferOutput(
@@ -112,6 +121,7 @@ class RouteOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    context->allocate_output(2, TensorShape({}), &route));
     const auto state = std::make_shared<RouteState>(std::move(plan));
+    state->set_on_device(std::move(there));
     state->BeginWait(call_ + ", keys and rows");
     route->scalar<tensorflow::Variant>()() = RouteVariant(state);
   }
@@ -167,6 +177,7 @@ class RouteOp : public OpKernel {
 
   sok::RouteOptions options_;
   int num_weights_ = 0;
+  bool on_device_ = false;
   std::string call_;
   std::vector<std::string> names_;
   std::vector<int32> dims_;

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "addons/sparse_operation_kit/exchange/route.h"
 #include "addons/sparse_operation_kit/exchange/wait_registry.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -31,6 +32,13 @@ class RouteState {
 
   const sok::RoutePlan& plan() const { return *plan_; }
 
+  // What a device knows of it; null: none does. Set before anybody else has
+  // the state.
+  sok::DeviceRoute* on_device() const { return on_device_.get(); }
+  void set_on_device(std::unique_ptr<sok::DeviceRoute> route) {
+    on_device_ = std::move(route);
+  }
+
   // The messages of 'what' are out; what comes back is awaited from now on.
   void BeginWait(const std::string& what) {
     std::lock_guard<std::mutex> lock(mu_);
@@ -43,6 +51,7 @@ class RouteState {
 
  private:
   const std::shared_ptr<const sok::RoutePlan> plan_;
+  std::unique_ptr<sok::DeviceRoute> on_device_;
   std::mutex mu_;
   sok::Wait wait_;
 };

@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "addons/sparse_operation_kit/exchange/device_serve.h"
 #include "addons/sparse_operation_kit/exchange/serve.h"
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
+#include "addons/sparse_operation_kit/tf/wire_variant.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
@@ -46,6 +48,7 @@ class ServeOp : public OpKernel {
   explicit ServeOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, GetFormat(context, &format_));
     OP_REQUIRES_OK(context, GetWire(context, &wire_));
+    OP_REQUIRES_OK(context, context->GetAttr("Twire", &type_));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -75,22 +78,33 @@ class ServeOp : public OpKernel {
       splits->vec<int32>()(r) = static_cast<int32>(floats);
       total += floats;
     }
-    Tensor rows;
-    OP_REQUIRES_OK(context, AllocateTransferOutput(
-                                context, 0, TensorShape({total}), &rows));
     PoolParallel parallel(context);
     std::shared_ptr<const ev::LookupPlan> plan;
-    OP_REQUIRES_OK(
-        context,
-        ToTf(sok::Serve(
-            layout, embedding_variable::Data<int64_t>(context->input(n)),
-            tables, wire_, MutableWireData(&rows), &parallel, &plan)));
+    const int64_t* const message =
+        embedding_variable::Data<int64_t>(context->input(n));
+    if (IsWireVariant(type_)) {
+      sok::ExchangeDevice* device = nullptr;
+      OP_REQUIRES_OK(context, GetExchangeDevice(&device));
+      sok::WireBuffer rows;
+      OP_REQUIRES_OK(context,
+                     ToTf(sok::ServeRows(layout, message, tables, wire_, device,
+                                         &parallel, &rows, &plan)));
+      OP_REQUIRES_OK(context, SetWireOutput(context, 0, std::move(rows)));
+    } else {
+      Tensor rows;
+      OP_REQUIRES_OK(context, AllocateTransferOutput(
+                                  context, 0, TensorShape({total}), &rows));
+      OP_REQUIRES_OK(
+          context, ToTf(sok::Serve(layout, message, tables, wire_,
+                                   MutableWireData(&rows), &parallel, &plan)));
+    }
     OP_REQUIRES_OK(context, SetPlanOutput(context, 2, std::move(plan)));
   }
 
  private:
   sok::MessageFormat format_;
   sok::WireType wire_;
+  tensorflow::DataType type_;
 };
 
 class ServeGradOp : public OpKernel {
@@ -114,11 +128,8 @@ class ServeGradOp : public OpKernel {
     OP_REQUIRES_OK(context, GetPlan(context, 0, &plan));
     sok::MessageLayout layout;
     OP_REQUIRES_OK(context, ParseMessage(context, 1, format_, &layout));
-    const Tensor& gradients = context->input(3);
-    OP_REQUIRES(context, gradients.dims() == 1,
-                InvalidArgument("lookup over ranks: gradients must be a "
-                                "vector, got shape ",
-                                gradients.shape().DebugString()));
+    sok::WireBuffer gradients;
+    OP_REQUIRES_OK(context, GetGradients(context, &gradients));
     const int num_grads = static_cast<int>(tables_.size());
     std::vector<float*> unique_grads(num_grads);
     for (int k = 0; k < num_grads; ++k) {
@@ -140,13 +151,38 @@ class ServeGradOp : public OpKernel {
                                                      shape, &unique_grads[k]));
     }
     PoolParallel parallel(context);
-    OP_REQUIRES_OK(
-        context, ToTf(sok::ServeGradient(
-                     layout, *plan, tables_, WireData(gradients),
-                     gradients.NumElements(), wire_, unique_grads, &parallel)));
+    OP_REQUIRES_OK(context,
+                   ToTf(sok::ServeGradient(layout, *plan, tables_,
+                                           gradients.data(), gradients.count,
+                                           wire_, unique_grads, &parallel)));
   }
 
  private:
+  // In CPU memory.
+  tensorflow::Status GetGradients(OpKernelContext* context,
+                                  sok::WireBuffer* gradients) const {
+    const Tensor& tensor = context->input(3);
+    if (IsWireVariant(tensor.dtype())) {
+      sok::WireBuffer there;
+      TF_RETURN_IF_ERROR(GetWireInput(context, 3, &there));
+      sok::ExchangeDevice* device = nullptr;
+      TF_RETURN_IF_ERROR(GetExchangeDevice(&device));
+      return ToTf(there.ToHost(device, gradients));
+    }
+    if (tensor.dims() != 1) {
+      return InvalidArgument(
+          "lookup over ranks: gradients must be a vector, got shape ",
+          tensor.shape().DebugString());
+    }
+    gradients->wire = wire_;
+    gradients->count = tensor.NumElements();
+    // The tensor lives as long as the call.
+    gradients->memory = std::shared_ptr<char>(
+        std::shared_ptr<char>(),
+        const_cast<char*>(static_cast<const char*>(WireData(tensor))));
+    return tensorflow::Status::OK();
+  }
+
   sok::MessageFormat format_;
   sok::WireType wire_;
   std::vector<int32> tables_;

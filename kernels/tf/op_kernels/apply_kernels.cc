@@ -16,6 +16,7 @@
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
+#include "kernels/tf/op_kernels/rule_op.h"
 #include "kernels/tf/resources/ev_resource.h"
 #include "kernels/tf/resources/plan_variant.h"
 
@@ -40,64 +41,10 @@ bool PlanFits(const ev::LookupPlan& plan, int t,
                                       keys.size() * sizeof(int64_t)) == 0);
 }
 
-// What both have: K tables, a rule with its hyperparameters, slots.
-class RuleOp : public OpKernel {
- public:
-  explicit RuleOp(OpKernelConstruction* context) : OpKernel(context) {
-    OP_REQUIRES_OK(context, context->GetAttr("num_tables", &num_tables_));
-    OP_REQUIRES_OK(context, context->GetAttr("num_hyper", &num_hyper_));
-    OP_REQUIRES_OK(context, context->GetAttr("rule", &rule_));
-    OP_REQUIRES_OK(context, context->GetAttr("plan_tables", &plan_tables_));
-    OP_REQUIRES_OK(context, GetSlotSpecs(context, num_tables_, &slots_));
-  }
-
- protected:
-  // Hyperparameters from input `first` on, and the step after them.
-  Status ReadScalars(OpKernelContext* context, int first,
-                     std::vector<float>* hyper, tensorflow::int64* step) const {
-    hyper->resize(num_hyper_);
-    for (int h = 0; h < num_hyper_; ++h) {
-      const Tensor& scalar = context->input(first + h);
-      if (scalar.dims() != 0) {
-        return tensorflow::errors::InvalidArgument(
-            rule_, ": hyperparameter ", h, " must be a scalar, got shape ",
-            scalar.shape().DebugString());
-      }
-      (*hyper)[h] = scalar.scalar<float>()();
-    }
-    const Tensor& given = context->input(first + num_hyper_);
-    if (given.dims() != 0) {
-      return tensorflow::errors::InvalidArgument(
-          rule_, ": the step must be a scalar, got shape ",
-          given.shape().DebugString());
-    }
-    *step = given.scalar<tensorflow::int64>()();
-    return Status::OK();
-  }
-
-  // The resource of table k, which no earlier input updates.
-  Status GetTable(OpKernelContext* context, int k,
-                  const std::vector<ev::UpdateInput>& inputs,
-                  EvResourcePtr* resource) const {
-    TF_RETURN_IF_ERROR(GetInitialized(context, k, resource));
-    for (int j = 0; j < k; ++j) {
-      if (inputs[j].table == (*resource)->table().get()) {
-        return BadInput((*resource)->name(), "is updated twice by one op");
-      }
-    }
-    return Status::OK();
-  }
-
-  int num_tables_ = 0;
-  int num_hyper_ = 0;
-  std::string rule_;
-  std::vector<tensorflow::int32> plan_tables_;
-  std::vector<std::vector<ev::SlotSpec>> slots_;
-};
-
 class ApplyOp : public RuleOp {
  public:
-  explicit ApplyOp(OpKernelConstruction* context) : RuleOp(context) {
+  explicit ApplyOp(OpKernelConstruction* context)
+      : RuleOp(context, "num_tables") {
     OP_REQUIRES_OK(context, context->GetAttr("num_plans", &num_plans_));
     OP_REQUIRES_OK(context, context->GetAttr("num_counts", &num_counts_));
     OP_REQUIRES(
@@ -170,7 +117,7 @@ class ApplyOp : public RuleOp {
 class ApplyPooledOp : public RuleOp {
  public:
   explicit ApplyPooledOp(OpKernelConstruction* context)
-      : RuleOp(context), on_gpu_(IsOnGpu(*context)) {
+      : RuleOp(context, "num_tables"), on_gpu_(IsOnGpu(*context)) {
     OP_REQUIRES(
         context, plan_tables_.size() == num_tables_,
         tensorflow::errors::InvalidArgument(

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fused lookup of several tables, its gradient, and the plan they share."""
 
+import functools
+
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import math_ops
@@ -14,11 +16,12 @@ _gen = _lib.load()
 _GRAD_OP = "EvLookupSparseGrad"
 
 # What a lookup's gradients are made by.
-_GATED = (_GRAD_OP, "EvLookupSparseWeightGrad")
+_gated = {_GRAD_OP, "EvLookupSparseWeightGrad"}
 
 # Op types whose first input is a plan, whose attribute "tables" numbers tables of it
-# and whose first outputs are the keys of those tables.
-_plan_grad_ops = {_GRAD_OP}
+# and whose outputs are the keys of those tables, then their gradients; and what updates
+# tables by the inputs of such an op, or None.
+_plan_grad_ops = {_GRAD_OP: None}
 
 
 def lookup_sparse(resources,
@@ -72,15 +75,20 @@ def lookup_sparse(resources,
   return list(outputs), plan
 
 
-def add_plan_grad_op(op_type):
+def add_plan_grad_op(op_type, beside=(), update=None):
   """Makes `plan_of` recognise another op whose keys are those of a plan.
 
   Args:
     op_type: string. The op's first input is a plan that `apply_ops.apply` takes, its
-      attribute "tables" lists K numbers of tables in it, and its first K outputs are
-      those tables' distinct keys in the plan's order.
+      attribute "tables" lists K numbers of tables in it, its first K outputs are
+      those tables' distinct keys in the plan's order, and the next K the gradients.
+    beside: op types that make other gradients of the same lookup.
+    update: None, or a function (op, rule, resources, hyper, step, slot_names,
+      slot_inits, plan_tables) -> op that does what the op and `apply_ops.apply` do, or
+      None when it cannot.
   """
-  _plan_grad_ops.add(op_type)
+  _plan_grad_ops[op_type] = update
+  _gated.update((op_type,) + tuple(beside))
 
 
 def plan_of(slices):
@@ -108,6 +116,22 @@ def plan_of(slices):
   return op.inputs[0], int(tables[indices.value_index])
 
 
+def _source_of(slices):
+  """Returns (op, k): the slices are table k's of that op's gradients, as they came.
+
+  (None, None) unless indices and values are both its outputs.
+  """
+  indices, values = _ungated(slices.indices), _ungated(slices.values)
+  op = indices.op
+  if op.type not in _plan_grad_ops or values.op is not op:
+    return None, None
+  count = len(op.get_attr("tables"))
+  k = indices.value_index
+  if k >= count or values.value_index != count + k:
+    return None, None
+  return op, k
+
+
 def pooled_grad_of(slices):
   """Returns the gradient of the lookup's output that the slices were made of.
 
@@ -118,15 +142,26 @@ def pooled_grad_of(slices):
     A tensor `[B, D]`; None unless indices and values are both the outputs of one
     lookup's gradient, as they came.
   """
-  indices, values = _ungated(slices.indices), _ungated(slices.values)
-  op = indices.op
-  if op.type != _GRAD_OP or values.op is not op:
+  op, k = _source_of(slices)
+  return op.inputs[1 + k] if op is not None and op.type == _GRAD_OP else None
+
+
+def update_of(all_slices):
+  """Returns what updates tables without the op that makes these gradients.
+
+  Args:
+    all_slices: list of IndexedSlices.
+
+  Returns:
+    A function of what `add_plan_grad_op` says `update` takes after the op; None unless
+    all are gradients of one op that has such an update, as they came.
+  """
+  sources = [_source_of(slices)[0] for slices in all_slices]
+  op = sources[0]
+  if op is None or any(source is not op for source in sources):
     return None
-  count = len(op.get_attr("tables"))
-  k = indices.value_index
-  if k >= count or values.value_index != count + k:
-    return None
-  return op.inputs[1 + k]
+  update = _plan_grad_ops[op.type]
+  return None if update is None else functools.partial(update, op)
 
 
 def _ungated(tensor):
@@ -136,7 +171,7 @@ def _ungated(tensor):
   """
   while tensor.op.type == "Identity" and all(
       gate.type == "NoOp" and gate.control_inputs and
-      all(op.type in _GATED for op in gate.control_inputs)
+      all(op.type in _gated for op in gate.control_inputs)
       for gate in tensor.op.control_inputs):
     tensor = tensor.op.inputs[0]
   return tensor

@@ -51,6 +51,13 @@ def update(optimizer, rule, grad, var, **kwargs):
   slot_names = [[s.column for s in views] for views in slots]
   slot_inits = [[s.initial for s in views] for views in slots]
   plan_tables = None if plan is None else [t for _, _, t in group]
+  # One op for all tables, or none: each would sum all tables' gradients.
+  at_source = None if rule.finish is not None else _update_at_source(group, plan)
+  op = at_source and at_source(rule_name, handles, hyper, step, slot_names, slot_inits,
+                               plan_tables)
+  if op is not None:
+    made.update((v, op) for _, v, _ in group)
+    return op
   if pooled is not None:
     op = apply_ops.apply_pooled(rule_name, handles, pooled, hyper, step, slot_names,
                                 slot_inits, plan, plan_tables)
@@ -72,6 +79,14 @@ def update(optimizer, rule, grad, var, **kwargs):
   for _, v, _ in group:
     made[v] = op
   return op
+
+
+def _update_at_source(group, plan):
+  """Returns what updates the tables where their gradients are summed, or None."""
+  if plan is None or any(v.storage_type not in _MAYBE_ON_A_DEVICE
+                         for _, v, _ in group):
+    return None
+  return lookup_sparse_ops.update_of([g for g, _, _ in group])
 
 
 def _pooled_grads(group, plan):

@@ -31,9 +31,10 @@ class Carrier {
 
   // Sends send_bytes[r] bytes to rank r, which lie in 'send' one rank after the
   // other, and puts what rank r sends into 'out' in the same way, all of it
-  // when it returns. Collective: every rank makes the same calls in the same
-  // order, and received_bytes[r] is what rank r sends to this one. One call at
-  // a time. Internal after Abort, or when another rank is gone.
+  // when it returns. With "nccl" each may be in the memory of the rank's GPU,
+  // on one rank and not on another. Collective: every rank makes the same calls
+  // in the same order, and received_bytes[r] is what rank r sends to this one.
+  // One call at a time. Internal after Abort, or when another rank is gone.
   virtual ev::Status AllToAll(const char* send,
                               ev::Span<const int64_t> send_bytes, char* out,
                               ev::Span<const int64_t> received_bytes) = 0;

@@ -11,6 +11,10 @@ name, and TensorFlow may fold, merge or reorder ops that have no state, which Ho
 are. So every tensor handed on comes straight out of a stateful op, and every collective
 has an explicit name that begins with the name of the call. Calls are
 numbered by the graph, so ranks that build the same graph agree on the names.
+
+Between GPUs, and without weights, what goes from op to op is a variant: rows and
+gradients that are in a GPU's memory, where TensorFlow cannot follow. Which of them are is
+decided when the ops run, on each rank by itself.
 """
 
 import collections
@@ -182,6 +186,11 @@ def _lookup(requests, call):
   fingerprint = fingerprint_of(wire, num_ranks, names, dims, placements,
                                with_occurrences)
   wire_type = dtypes.float32 if wire == "float32" else dtypes.float16
+  # With weights the rows come down anyway: the gradient of the weights needs them here.
+  on_device = (settings.exchange_on_device() and
+               all(r.weights is None for r in requests))
+  if on_device:
+    wire_type = dtypes.variant
 
   ids = [r.ids for r in requests]
   if len({x.dtype.base_dtype for x in ids}) > 1:
@@ -206,6 +215,7 @@ def _lookup(requests, call):
       dedup=settings.exchange_dedup(),
       fingerprint=fingerprint,
       call=call,
+      on_device=on_device,
       name="route")
   keys, key_splits = alltoall(message, splits, "keys")
   handles = [t.handle for t in tables]
@@ -273,8 +283,33 @@ def _sok_pool_grad(op, *grads):
   return result
 
 
+def _apply_served(op, rule, resources, hyper, step, slot_names, slot_inits, plan_tables):
+  """Returns the op that updates tables by what a SokServeGrad is made of, or None.
+
+  Then the sums over ranks are formed where the rows are; otherwise SokServeGrad has
+  them in CPU memory.
+  """
+  served, keys, key_splits, received, route = op.inputs
+  if received.dtype != dtypes.variant:
+    return None
+  with ops.device(None), ops.device(_DEVICE):
+    return _gen.sok_apply_served(
+        resources, [math_ops.cast(h, dtypes.float32) for h in hyper],
+        math_ops.cast(step, dtypes.int64), served, keys, key_splits, received, route,
+        rule=rule,
+        slot_names=[n for names in slot_names for n in names],
+        slot_inits=[float(i) for inits in slot_inits for i in inits],
+        plan_tables=plan_tables,
+        num_tables=op.get_attr("num_tables"),
+        tables=op.get_attr("tables"),
+        wire=op.get_attr("wire"),
+        with_occurrences=op.get_attr("with_occurrences"),
+        fingerprint=op.get_attr("fingerprint"))
+
+
 handle_ops.add_exchange_op("SokServe")
-lookup_sparse_ops.add_plan_grad_op("SokServeGrad")
-for _op_type in ("SokCarry", "SokRoute", "SokServe", "SokPoolGrad", "SokPoolWeightGrad",
-                 "SokServeGrad"):
+lookup_sparse_ops.add_plan_grad_op("SokServeGrad", beside=("SokPoolWeightGrad",),
+                                   update=_apply_served)
+for _op_type in ("SokApplyServed", "SokCarry", "SokRoute", "SokServe", "SokPoolGrad",
+                 "SokPoolWeightGrad", "SokServeGrad"):
   ops.NotDifferentiable(_op_type)

@@ -82,6 +82,11 @@ def exchange_carrier():
   return _exchange_carrier
 
 
+def exchange_on_device():
+  """Returns whether rows and gradients may stay in the ranks' GPUs between ops."""
+  return _exchange_carrier == "nccl"
+
+
 def exchange_dtype():
   """Returns "float32", "float16" or "bfloat16"."""
   return _exchange_dtype

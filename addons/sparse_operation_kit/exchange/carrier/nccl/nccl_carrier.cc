@@ -1,11 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The carrier "nccl": ranks with a GPU each. What a rank sends goes up to its
-// GPU, from there by NCCL to the others', and what has come goes down. Pinned
-// memory (base/transfer_memory.h) is read and written by the GPU itself; other
-// memory goes through pinned memory of the carrier's, a piece at a time, so
-// that the processor's copy and the link work beside each other.
+// The carrier "nccl": ranks with a GPU each. What a rank sends goes by NCCL
+// from its GPU to the others'. What is in the GPU's memory is sent from there,
+// and received there. Other memory goes up before and comes down after: pinned
+// memory (base/transfer_memory.h) is read and written by the GPU itself, and
+// ordinary memory goes through pinned memory of the carrier's, a piece at a
+// time, so that the processor's copy and the link work beside each other.
 //
 // NCCL's own words on order: all ranks must call in the same order, which
 // CarrierQueue sees to; there is one communicator and one stream for its calls.
@@ -158,13 +159,19 @@ class NcclCarrier : public Carrier {
     return buffer->Allocate(WithRoom(bytes), "an exchange by NCCL");
   }
 
-  static bool IsPinned(const void* memory) {
+  static cudaMemoryType TypeOf(const void* memory) {
     cudaPointerAttributes attributes;
     if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
       cudaGetLastError();
-      return false;
+      return cudaMemoryTypeUnregistered;
     }
-    return attributes.type == cudaMemoryTypeHost;
+    return attributes.type;
+  }
+  static bool IsPinned(const void* memory) {
+    return TypeOf(memory) == cudaMemoryTypeHost;
+  }
+  static bool IsOnDevice(const void* memory) {
+    return TypeOf(memory) == cudaMemoryTypeDevice;
   }
 
   static ev::Status Ended() {
@@ -176,15 +183,20 @@ class NcclCarrier : public Carrier {
     if (communicator_ == nullptr || aborted_) return Ended();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     const int64_t up = Sum(send_bytes), down = Sum(received_bytes);
-    EV_RETURN_IF_ERROR(Reserve(up, &sent_));
-    EV_RETURN_IF_ERROR(Reserve(down, &received_));
-    EV_RETURN_IF_ERROR(BringUp(send, up));
-    EV_RETURN_IF_ERROR(Exchange(send_bytes, received_bytes));
-    return BringDown(out, down);
+    const char* from = send;
+    if (up > 0 && !IsOnDevice(send)) {
+      EV_RETURN_IF_ERROR(Reserve(up, &sent_));
+      EV_RETURN_IF_ERROR(BringUp(send, up));
+      from = sent_.as<char>();
+    }
+    const bool stays = down > 0 && IsOnDevice(out);
+    if (!stays) EV_RETURN_IF_ERROR(Reserve(down, &received_));
+    EV_RETURN_IF_ERROR(Exchange(
+        from, send_bytes, stays ? out : received_.as<char>(), received_bytes));
+    return stays ? Wait() : BringDown(out, down);
   }
 
   ev::Status BringUp(const char* send, int64_t bytes) {
-    if (bytes == 0) return ev::Status::OK();
     const bool is_pinned = IsPinned(send);
     if (!is_pinned) EV_RETURN_IF_ERROR(up_.Reserve(bytes));
     const int64_t step = is_pinned ? bytes : kPieceBytes;
@@ -201,11 +213,9 @@ class NcclCarrier : public Carrier {
     return ev::Status::OK();
   }
 
-  ev::Status Exchange(ev::Span<const int64_t> send_bytes,
-                      ev::Span<const int64_t> received_bytes) {
+  ev::Status Exchange(const char* from, ev::Span<const int64_t> send_bytes,
+                      char* to, ev::Span<const int64_t> received_bytes) {
     EV_RETURN_IF_ERROR(nccl_->Check(nccl_->group_start(), "ncclGroupStart"));
-    const char* from = sent_.as<char>();
-    char* to = received_.as<char>();
     ev::Status status;
     for (int r = 0; r < num_ranks_ && status.ok(); ++r) {
       if (send_bytes[r] > 0) {

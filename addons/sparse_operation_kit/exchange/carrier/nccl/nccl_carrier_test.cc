@@ -21,6 +21,7 @@
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
 #include "addons/sparse_operation_kit/exchange/carrier/exchange_once.h"
 #include "addons/sparse_operation_kit/exchange/carrier/rank_processes.h"
+#include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "gtest/gtest.h"
 
 namespace sok {
@@ -82,6 +83,43 @@ TEST_F(NcclCarrierTest, CarriesBytesOfAnySizeBetweenAllRanks) {
         bool all = true;
         for (int round = 0; round < 12; ++round) {
           all &= ExchangesOnce(carrier.get(), round);
+        }
+        return all;
+      }));
+}
+
+// Bytes to the other ranks' GPUs, and from there back.
+bool ComesBack(Carrier* carrier, ExchangeDevice* device, int round) {
+  const int rank = carrier->rank(), n = carrier->num_ranks();
+  std::vector<int64_t> to(n), from(n);
+  std::string sent;
+  int64_t there_bytes = 0;
+  for (int r = 0; r < n; ++r) {
+    to[r] = SizeOf(round, rank, r, kMost);
+    from[r] = SizeOf(round, r, rank, kMost);
+    there_bytes += from[r];
+    for (int64_t i = 0; i < to[r]; ++i) sent += ByteOf(round, rank, r, i);
+  }
+  std::string back(sent.size(), ' ');
+  std::shared_ptr<char> there;
+  ev::Status status = device->Allocate(there_bytes, &there);
+  if (status.ok()) {
+    status = carrier->AllToAll(sent.data(), to, there.get(), from);
+  }
+  if (status.ok()) {
+    status = carrier->AllToAll(there.get(), from, &back[0], to);
+  }
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
+  return status.ok() && sent == back;
+}
+
+TEST_F(NcclCarrierTest, CarriesBetweenMemoryOfGpusAndOther) {
+  EXPECT_TRUE(
+      OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
+        ExchangeDevice* device = nullptr;
+        bool all = ExchangeDevice::Get(&device).ok();
+        for (int round = 0; all && round < 12; ++round) {
+          all &= ComesBack(carrier.get(), device, round);
         }
         return all;
       }));

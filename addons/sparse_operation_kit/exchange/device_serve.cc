@@ -1,0 +1,116 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/sparse_operation_kit/exchange/device_serve.h"
+
+#include "addons/sparse_operation_kit/exchange/pool.h"
+#include "addons/sparse_operation_kit/exchange/row_chunks.h"
+#include "addons/sparse_operation_kit/exchange/serve.h"
+#include "addons/sparse_operation_kit/exchange/served_table.h"
+#include "kernels/engine/embedding/row_lookup.h"
+#include "kernels/engine/embedding/tasks.h"
+
+namespace sok {
+namespace {
+
+using ev::Span;
+using ev::Status;
+
+}  // namespace
+
+Status ServeRows(const MessageLayout& layout, const int64_t* message,
+                 const std::vector<std::shared_ptr<ev::EmbeddingTable>>& tables,
+                 WireType wire, ExchangeDevice* device, ev::Parallel* parallel,
+                 WireBuffer* rows,
+                 std::shared_ptr<const ev::LookupPlan>* plan) {
+  bool on_device = true;
+  for (const auto& table : tables) on_device &= table->takes_device_tensors();
+  return ev::CatchBadAlloc([&] {
+    if (!on_device) {
+      std::vector<int> all;
+      std::vector<int64_t> dims;
+      for (size_t t = 0; t < tables.size(); ++t) {
+        all.push_back(static_cast<int>(t));
+        dims.push_back(tables[t]->options().dim);
+      }
+      int64_t total = 0;
+      for (int r = 0; r < layout.num_ranks(); ++r) {
+        total += RowFloats(layout, r, all, dims);
+      }
+      EV_RETURN_IF_ERROR(WireBuffer::OnHost(wire, total, rows));
+      return Serve(layout, message, tables, wire, rows->data(), parallel, plan);
+    }
+    ServedKeys keys;
+    EV_RETURN_IF_ERROR(keys.Read(layout, message, tables, parallel));
+    // Gathered as float32; what travels may be narrower.
+    WireBuffer floats;
+    EV_RETURN_IF_ERROR(WireBuffer::OnDevice(device, WireType::kFloat32,
+                                            keys.num_floats(), &floats));
+    float* const base = reinterpret_cast<float*>(floats.data());
+    std::vector<ev::RowPlaces> places;
+    for (const ServedTable& table : keys.served()) {
+      ev::RowPlaces place;
+      place.starts = table.first_key;
+      for (int64_t chunk : table.chunk) place.pieces.push_back(base + chunk);
+      places.push_back(place);
+    }
+    EV_RETURN_IF_ERROR(ev::GatherRows(keys.inputs(), tables, places,
+                                      device->stream(), parallel, plan));
+    if (wire == WireType::kFloat32) {
+      *rows = floats;
+      return Status::OK();
+    }
+    EV_RETURN_IF_ERROR(
+        WireBuffer::OnDevice(device, wire, keys.num_floats(), rows));
+    return device->ToWire(base, floats.count, wire, rows->data());
+  });
+}
+
+Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
+                const WireBuffer& rows, Span<float* const> outputs,
+                ev::Parallel* parallel) {
+  if (!rows.on_device) {
+    return PoolReceived(plan, rows.data(), rows.count, rows.wire, outputs,
+                        parallel);
+  }
+  return ev::CatchBadAlloc([&] {
+    std::vector<int64_t> starts;
+    EV_RETURN_IF_ERROR(ChunkStartsOf(plan, rows.count, &starts));
+    if (route == nullptr) {
+      return ev::InvalidArgument(
+          "lookup over ranks: rows came to a device that knows no route of "
+          "them");
+    }
+    return route->Pool(rows.data(), rows.wire, starts, outputs);
+  });
+}
+
+Status SpreadGradients(const MessageLayout& layout, const ev::LookupPlan& plan,
+                       Span<const int> tables, const WireBuffer& gradients,
+                       ExchangeDevice* device, ServedGradients* served) {
+  return ev::CatchBadAlloc([&] {
+    std::vector<ServedTable> places;
+    EV_RETURN_IF_ERROR(
+        LayOutGradients(layout, plan, tables, gradients.count, &places));
+    EV_RETURN_IF_ERROR(
+        device->Allocate(gradients.count * sizeof(float), &served->memory));
+    float* const base = reinterpret_cast<float*>(served->memory.get());
+    std::vector<WireChunk> chunks;
+    int64_t at = 0;
+    for (int t : tables) {
+      served->grads.push_back(base + at);
+      const ServedTable& place = places[t];
+      for (int r = 0; r < layout.num_ranks(); ++r) {
+        WireChunk chunk;
+        chunk.from = place.chunk[r];
+        chunk.to = at;
+        chunk.count = (place.first_key[r + 1] - place.first_key[r]) * place.dim;
+        at += chunk.count;
+        if (chunk.count > 0) chunks.push_back(chunk);
+      }
+    }
+    return device->FromWire(gradients.data(), gradients.wire, chunks, base);
+  });
+}
+
+}  // namespace sok

@@ -1,0 +1,46 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/sparse_operation_kit/exchange/exchange_device.h"
+
+#include <atomic>
+
+namespace sok {
+namespace {
+
+std::atomic<ExchangeDeviceFactory>& Factory() {
+  static std::atomic<ExchangeDeviceFactory> factory{nullptr};
+  return factory;
+}
+
+struct Made {
+  ev::Status status;
+  ExchangeDevice* device = nullptr;
+};
+
+Made Make() {
+  Made made;
+  const ExchangeDeviceFactory factory = Factory();
+  made.status = factory == nullptr
+                    ? ev::FailedPrecondition(
+                          "rows that stay on a GPU between ranks need a "
+                          "library with GPU code in it, and this one was built "
+                          "without nvcc")
+                    : factory(&made.device);
+  return made;
+}
+
+}  // namespace
+
+bool RegisterExchangeDevice(ExchangeDeviceFactory factory) {
+  Factory() = factory;
+  return true;
+}
+
+ev::Status ExchangeDevice::Get(ExchangeDevice** device) {
+  static const Made* const made = new Made(Make());
+  *device = made->device;
+  return made->status;
+}
+
+}  // namespace sok

@@ -1,0 +1,76 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seam between a lookup over ranks and the device of its rank: what it has
+// rows and gradients done to there, so that they need not pass through CPU
+// memory. Keys, and where things go, are the processor's.
+//
+// Every call that is not said to begin something returns when the device is
+// done. All calls are thread-safe. Results have the bits of the calls in CPU
+// memory that they are named after.
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_EXCHANGE_DEVICE_H_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_EXCHANGE_DEVICE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "addons/sparse_operation_kit/exchange/route.h"
+#include "addons/sparse_operation_kit/exchange/wire_type.h"
+#include "kernels/engine/base/device_stream.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+
+namespace sok {
+
+// What a device knows of a route: which rows make a sample.
+class DeviceRoute {
+ public:
+  virtual ~DeviceRoute() {}  // waits for what is under way
+
+  // As PoolReceived (pool.h): rows, in the device's memory; chunk_starts of
+  // row_chunks.h; outputs in CPU memory. Once.
+  virtual ev::Status Pool(const char* rows, WireType wire,
+                          ev::Span<const int64_t> chunk_starts,
+                          ev::Span<float* const> outputs) = 0;
+};
+
+// A stretch of numbers that is copied, counted in numbers.
+struct WireChunk {
+  int64_t from = 0, to = 0, count = 0;
+};
+
+class ExchangeDevice {
+ public:
+  virtual ~ExchangeDevice() {}
+
+  // That of this process, made when it is first asked for and never destroyed.
+  // FailedPrecondition, with the reason, when there is none.
+  static ev::Status Get(ExchangeDevice** device);
+
+  // Memory of the device, not initialised, aligned to 256 bytes; kept for the
+  // next who needs so much. Not null. ResourceExhausted.
+  virtual ev::Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) = 0;
+  // A stream with nothing to do, for calls that want one.
+  virtual ev::DeviceStream stream() = 0;
+  virtual ev::Status CopyDown(const char* from, int64_t bytes, char* to) = 0;
+
+  // As ToWire and FromWire of wire_type.h, both ends on the device.
+  virtual ev::Status ToWire(const float* from, int64_t count, WireType wire,
+                            char* to) = 0;
+  virtual ev::Status FromWire(const char* from, WireType wire,
+                              ev::Span<const WireChunk> chunks, float* to) = 0;
+
+  // Begins to tell the device about a route; what was told stays with *route.
+  virtual ev::Status StartRoute(std::shared_ptr<const RoutePlan> plan,
+                                std::unique_ptr<DeviceRoute>* route) = 0;
+};
+
+using ExchangeDeviceFactory = ev::Status (*)(ExchangeDevice** device);
+
+// Called by the static initializer of whoever is linked in. Returns true.
+bool RegisterExchangeDevice(ExchangeDeviceFactory factory);
+
+}  // namespace sok
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_EXCHANGE_DEVICE_H_

@@ -1,0 +1,262 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row of blocks for each chunk or table. A thread has one number, or four
+// that lie together. Sums are formed in the order of the processor's
+// (combine/pooling.h), in float32.
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
+#include "addons/sparse_operation_kit/exchange/wire_math.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+
+namespace sok {
+namespace gpu {
+namespace {
+
+using ev::Combiner;
+using ev::Status;
+
+constexpr int kThreads = 256;
+// Of a chunk or table: beyond these its blocks take several turns.
+constexpr int64_t kMaxBlocks = 2048;
+
+__device__ __forceinline__ int64_t FirstIndex() {
+  return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+}
+__device__ __forceinline__ int64_t IndexStep() {
+  return static_cast<int64_t>(gridDim.x) * kThreads;
+}
+unsigned BlocksFor(int64_t n, int64_t most) {
+  return static_cast<unsigned>(
+      std::min(most, std::max<int64_t>(1, (n + kThreads - 1) / kThreads)));
+}
+
+template <WireType kWire>
+struct Wire;
+template <>
+struct Wire<WireType::kFloat32> {
+  using Number = float;
+  __device__ static float From(float x) { return x; }
+};
+template <>
+struct Wire<WireType::kFloat16> {
+  using Number = uint16_t;
+  __device__ static float From(uint16_t x) { return FromFloat16(x); }
+  __device__ static uint16_t To(float x) { return ToFloat16(x); }
+};
+template <>
+struct Wire<WireType::kBFloat16> {
+  using Number = uint16_t;
+  __device__ static float From(uint16_t x) { return FromBFloat16(x); }
+  __device__ static uint16_t To(float x) { return ToBFloat16(x); }
+};
+
+template <int kWidth>
+struct Pack {
+  float x[kWidth];
+};
+
+// kWidth numbers at 'from', which is aligned to as many.
+template <WireType kWire, int kWidth>
+__device__ __forceinline__ Pack<kWidth> Load(
+    const typename Wire<kWire>::Number* from) {
+  using Number = typename Wire<kWire>::Number;
+  struct alignas(sizeof(Number) * kWidth) Raw {
+    Number x[kWidth];
+  };
+  const Raw raw = *reinterpret_cast<const Raw*>(from);
+  Pack<kWidth> pack;
+#pragma unroll
+  for (int k = 0; k < kWidth; ++k) pack.x[k] = Wire<kWire>::From(raw.x[k]);
+  return pack;
+}
+
+template <int kWidth>
+__device__ __forceinline__ void Store(const Pack<kWidth>& pack, float* to) {
+  struct alignas(sizeof(float) * kWidth) Raw {
+    float x[kWidth];
+  };
+  Raw raw;
+#pragma unroll
+  for (int k = 0; k < kWidth; ++k) raw.x[k] = pack.x[k];
+  *reinterpret_cast<Raw*>(to) = raw;
+}
+
+template <WireType kWire>
+__global__ void __launch_bounds__(kThreads)
+    ToWireKernel(const float* from, int64_t count, uint16_t* to) {
+  for (int64_t i = FirstIndex(); i < count; i += IndexStep()) {
+    to[i] = Wire<kWire>::To(from[i]);
+  }
+}
+
+template <WireType kWire>
+__global__ void __launch_bounds__(kThreads)
+    FromWireKernel(const typename Wire<kWire>::Number* from,
+                   const WireChunk* chunks, float* to) {
+  const WireChunk chunk = chunks[blockIdx.y];
+  if ((chunk.from | chunk.to | chunk.count) % 4 == 0) {
+    for (int64_t i = FirstIndex(); i < chunk.count / 4; i += IndexStep()) {
+      Store<4>(Load<kWire, 4>(from + chunk.from + 4 * i),
+               to + chunk.to + 4 * i);
+    }
+    return;
+  }
+  for (int64_t i = FirstIndex(); i < chunk.count; i += IndexStep()) {
+    to[chunk.to + i] = Wire<kWire>::From(from[chunk.from + i]);
+  }
+}
+
+// The row of key u.
+template <typename Number>
+__device__ __forceinline__ const Number* RowOf(const PooledTable& table,
+                                               const Number* rows, int64_t u) {
+  int r = 0;
+  while (u >= table.starts[r + 1]) ++r;
+  return rows + table.chunks[r] + (u - table.starts[r]) * table.dim;
+}
+
+template <WireType kWire, int kWidth>
+__device__ __forceinline__ void PoolTable(
+    const PooledTable& table, const typename Wire<kWire>::Number* rows) {
+  const int64_t dim = table.dim / kWidth;
+  const int64_t n = table.num_samples * dim;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t s = e / dim;
+    const int64_t c = (e - s * dim) * kWidth;
+    const int32_t begin = table.offsets[s], end = table.offsets[s + 1];
+    Pack<kWidth> sum = {};
+    for (int32_t i = begin; i < end; ++i) {
+      const Pack<kWidth> row =
+          Load<kWire, kWidth>(RowOf(table, rows, table.inverse[i]) + c);
+#pragma unroll
+      for (int k = 0; k < kWidth; ++k) {
+        // The first is not added to zero: its sign would go.
+        sum.x[k] = i == begin ? row.x[k] : sum.x[k] + row.x[k];
+      }
+    }
+    if (table.combiner != Combiner::kSum && begin != end) {
+      const float count = static_cast<float>(end - begin);
+      const float divisor =
+          table.combiner == Combiner::kMean ? count : sqrtf(count);
+      if (divisor != 1.0f) {
+#pragma unroll
+        for (int k = 0; k < kWidth; ++k) sum.x[k] = sum.x[k] / divisor;
+      }
+    }
+    Store<kWidth>(sum, table.out + e * kWidth);
+  }
+}
+
+template <WireType kWire>
+__global__ void __launch_bounds__(kThreads)
+    PoolKernel(const PooledTable* tables,
+               const typename Wire<kWire>::Number* rows) {
+  const PooledTable table = tables[blockIdx.y];
+  if (table.by_fours) {
+    PoolTable<kWire, 4>(table, rows);
+  } else {
+    PoolTable<kWire, 1>(table, rows);
+  }
+}
+
+// Calls a function object's operator() for one wire type.
+template <typename Function>
+void ForWire(WireType wire, const Function& function) {
+  switch (wire) {
+    case WireType::kFloat32:
+      return function.template Run<WireType::kFloat32>();
+    case WireType::kFloat16:
+      return function.template Run<WireType::kFloat16>();
+    case WireType::kBFloat16:
+      return function.template Run<WireType::kBFloat16>();
+  }
+}
+
+struct FromWireLaunch {
+  const char* from;
+  const WireChunk* chunks;
+  float* to;
+  dim3 grid;
+  cudaStream_t stream;
+  template <WireType kWire>
+  void Run() const {
+    FromWireKernel<kWire><<<grid, kThreads, 0, stream>>>(
+        reinterpret_cast<const typename Wire<kWire>::Number*>(from), chunks,
+        to);
+  }
+};
+
+struct PoolLaunch {
+  const PooledTable* tables;
+  const char* rows;
+  dim3 grid;
+  cudaStream_t stream;
+  template <WireType kWire>
+  void Run() const {
+    PoolKernel<kWire><<<grid, kThreads, 0, stream>>>(
+        tables, reinterpret_cast<const typename Wire<kWire>::Number*>(rows));
+  }
+};
+
+}  // namespace
+
+Status LaunchToWire(const float* from, int64_t count, WireType wire, char* to,
+                    ev::gpu::StreamView stream) {
+  if (count == 0) return Status::OK();
+  if (wire == WireType::kFloat32) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to, from, count * sizeof(float),
+                                            cudaMemcpyDeviceToDevice,
+                                            stream.get()));
+    return Status::OK();
+  }
+  const unsigned blocks = BlocksFor(count, 1 << 20);
+  uint16_t* const out = reinterpret_cast<uint16_t*>(to);
+  if (wire == WireType::kFloat16) {
+    ToWireKernel<WireType::kFloat16>
+        <<<blocks, kThreads, 0, stream.get()>>>(from, count, out);
+  } else {
+    ToWireKernel<WireType::kBFloat16>
+        <<<blocks, kThreads, 0, stream.get()>>>(from, count, out);
+  }
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ToWireKernel");
+  return Status::OK();
+}
+
+Status LaunchFromWire(const char* from, WireType wire, const WireChunk* chunks,
+                      int64_t num_chunks, int64_t most, float* to,
+                      ev::gpu::StreamView stream) {
+  if (num_chunks == 0 || most == 0) return Status::OK();
+  FromWireLaunch launch;
+  launch.from = from;
+  launch.chunks = chunks;
+  launch.to = to;
+  launch.grid = dim3(BlocksFor(most / 4 + 1, kMaxBlocks),
+                     static_cast<unsigned>(num_chunks));
+  launch.stream = stream.get();
+  ForWire(wire, launch);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FromWireKernel");
+  return Status::OK();
+}
+
+Status LaunchPoolReceived(const PooledTable* tables, int64_t num_tables,
+                          int64_t most, const char* rows, WireType wire,
+                          ev::gpu::StreamView stream) {
+  if (num_tables == 0 || most == 0) return Status::OK();
+  PoolLaunch launch;
+  launch.tables = tables;
+  launch.rows = rows;
+  launch.grid = dim3(BlocksFor(most / 4 + 1, kMaxBlocks),
+                     static_cast<unsigned>(num_tables));
+  launch.stream = stream.get();
+  ForWire(wire, launch);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("PoolKernel");
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace sok

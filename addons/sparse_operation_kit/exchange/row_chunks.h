@@ -1,0 +1,50 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the rows of a route's keys lie, on their way back.
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROW_CHUNKS_H_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROW_CHUNKS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/route.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+
+namespace sok {
+
+// Where the chunk of (rank r, k-th of 'tables') begins: [r * K + k], in
+// numbers; one more at the end: their total.
+inline std::vector<int64_t> ChunkStarts(const RoutePlan& plan,
+                                        ev::Span<const int> tables) {
+  std::vector<int64_t> starts(1, 0);
+  for (int r = 0; r < plan.num_ranks(); ++r) {
+    for (int t : tables) {
+      starts.push_back(starts.back() + plan.num_keys(r, t) * plan.dim(t));
+    }
+  }
+  return starts;
+}
+
+// The same of all tables, into *starts. InvalidArgument: num_floats is not
+// their total.
+inline ev::Status ChunkStartsOf(const RoutePlan& plan, int64_t num_floats,
+                                std::vector<int64_t>* starts) {
+  std::vector<int> all(plan.num_tables());
+  for (int t = 0; t < plan.num_tables(); ++t) all[t] = t;
+  *starts = ChunkStarts(plan, all);
+  if (num_floats == starts->back()) return ev::Status::OK();
+  return ev::InvalidArgument(
+      "lookup over ranks: " + std::to_string(num_floats) +
+      " numbers came back for rows of " + std::to_string(starts->back()) +
+      " in all; the first variable is '" +
+      (plan.num_tables() > 0 ? plan.name(0) : std::string()) +
+      "'. All ranks must build the same graph");
+}
+
+}  // namespace sok
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROW_CHUNKS_H_

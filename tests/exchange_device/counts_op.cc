@@ -1,0 +1,48 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// TestExchangeCounts: what the stand-in did.
+
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tests/exchange_device/host_exchange_device.h"
+
+namespace sparse_operation_kit {
+namespace {
+
+REGISTER_OP("TestExchangeCounts")
+    .Output("counts: int64")
+    .SetIsStateful()
+    .SetShapeFn([](tensorflow::shape_inference::InferenceContext* c) {
+      c->set_output(0, c->Vector(4));
+      return tensorflow::Status::OK();
+    })
+    .Doc(R"doc(
+What the stand-in for a device between ranks did in this process.
+
+counts: Floats gathered, routes pooled, gradients spread, blocks that live.
+)doc");
+
+class CountsOp : public tensorflow::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(tensorflow::OpKernelContext* context) override {
+    tensorflow::Tensor* out = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(
+                                0, tensorflow::TensorShape({4}), &out));
+    const sok::testing::HostExchangeCounts counts =
+        sok::testing::GetHostExchangeCounts();
+    out->vec<tensorflow::int64>()(0) = counts.gathered_floats;
+    out->vec<tensorflow::int64>()(1) = counts.pooled_routes;
+    out->vec<tensorflow::int64>()(2) = counts.spread_gradients;
+    out->vec<tensorflow::int64>()(3) = counts.live_blocks;
+  }
+};
+
+REGISTER_KERNEL_BUILDER(
+    Name("TestExchangeCounts").Device(tensorflow::DEVICE_CPU), CountsOp);
+
+}  // namespace
+}  // namespace sparse_operation_kit

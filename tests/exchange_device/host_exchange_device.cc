@@ -1,0 +1,216 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/exchange_device/host_exchange_device.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+#include "addons/sparse_operation_kit/exchange/exchange_device.h"
+#include "addons/sparse_operation_kit/exchange/routed_table.h"
+#include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/testing/host_device_memory.h"
+
+namespace sok {
+namespace testing {
+namespace {
+
+using ev::Span;
+using ev::Status;
+using ev::testing::HostStream;
+using ev::testing::Reach;
+
+std::atomic<int64_t> gathered_floats{0}, pooled_routes{0}, spread_gradients{0},
+    live_blocks{0};
+
+void Check(bool holds, const char* promise) {
+  if (holds) return;
+  std::fprintf(stderr, "the device between ranks: %s\n", promise);
+  std::abort();
+}
+
+// Where the device works, which has to be the device's.
+template <typename T>
+T* There(T* memory) {
+  T* const there = Reach(memory);
+  Check(there != nullptr, "memory is not the device's");
+  return there;
+}
+template <typename T>
+T* Here(T* memory) {
+  Check(Reach(memory) == nullptr, "memory is the device's");
+  return memory;
+}
+
+class HostRoute : public DeviceRoute {
+ public:
+  explicit HostRoute(std::shared_ptr<const RoutePlan> plan)
+      : plan_(std::move(plan)) {
+    for (int t = 0; t < plan_->num_tables(); ++t) {
+      const RoutedTable& table = plan_->routed(t);
+      Check(!table.has_weights, "a route has weights");
+      Check(reinterpret_cast<const char*>(table.inverse + table.num_ids) -
+                    reinterpret_cast<const char*>(table.offsets) <=
+                static_cast<int64_t>(table.for_pooling_bytes),
+            "offsets and inverse are not one stretch");
+      told_.push_back(Bytes(table));
+    }
+  }
+
+  Status Pool(const char* rows, WireType wire, Span<const int64_t> chunk_starts,
+              Span<float* const> outputs) override {
+    Check(!is_pooled_, "a route is pooled twice");
+    is_pooled_ = true;
+    ++pooled_routes;
+    const int num_tables = plan_->num_tables(), num_ranks = plan_->num_ranks();
+    rows = There(rows);
+    for (int t = 0; t < num_tables; ++t) {
+      const RoutedTable& table = plan_->routed(t);
+      Check(Bytes(table) == told_[t], "a route changed after it was told");
+      std::vector<float> floats(table.num_unique * table.dim);
+      std::vector<const float*> addresses;
+      for (int r = 0; r < num_ranks; ++r) {
+        const int64_t begin = table.starts[r], end = table.starts[r + 1];
+        sok::FromWire(rows + chunk_starts[r * num_tables + t] * WireBytes(wire),
+                      (end - begin) * table.dim, wire,
+                      floats.data() + begin * table.dim);
+      }
+      for (int64_t u = 0; u < table.num_unique; ++u) {
+        addresses.push_back(floats.data() + u * table.dim);
+      }
+      ev::PoolSamples(table.batch(addresses.data()), 0, table.batch_size,
+                      Here(outputs[t]));
+    }
+    return Status::OK();
+  }
+
+ private:
+  static std::string Bytes(const RoutedTable& table) {
+    return std::string(reinterpret_cast<const char*>(table.offsets),
+                       (table.batch_size + 1) * sizeof(int32_t)) +
+           std::string(reinterpret_cast<const char*>(table.inverse),
+                       table.num_ids * sizeof(int32_t));
+  }
+
+  const std::shared_ptr<const RoutePlan> plan_;
+  std::vector<std::string> told_;
+  bool is_pooled_ = false;
+};
+
+class HostExchangeDevice : public ExchangeDevice {
+ public:
+  static Status Make(ExchangeDevice** device) {
+    *device = new HostExchangeDevice;
+    return Status::OK();
+  }
+
+  Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) override {
+    void* const made = ev::testing::AllocateHostDeviceMemory(bytes);
+    if (made == nullptr) return ev::ResourceExhausted("no memory");
+    ++live_blocks;
+    *memory = std::shared_ptr<char>(static_cast<char*>(made), [](char* used) {
+      ev::testing::FreeHostDeviceMemory(used);
+      --live_blocks;
+    });
+    return Status::OK();
+  }
+
+  ev::DeviceStream stream() override { return stream_.stream(); }
+
+  Status CopyDown(const char* from, int64_t bytes, char* to) override {
+    if (bytes > 0) std::memcpy(Here(to), There(from), bytes);
+    return Status::OK();
+  }
+
+  Status ToWire(const float* from, int64_t count, WireType wire,
+                char* to) override {
+    if (count > 0) sok::ToWire(There(from), count, wire, There(to));
+    return Status::OK();
+  }
+
+  Status FromWire(const char* from, WireType wire, Span<const WireChunk> chunks,
+                  float* to) override {
+    ++spread_gradients;
+    for (const WireChunk& chunk : chunks) {
+      Check(chunk.count > 0, "a chunk is empty");
+      sok::FromWire(There(from) + chunk.from * WireBytes(wire), chunk.count,
+                    wire, There(to) + chunk.to);
+    }
+    return Status::OK();
+  }
+
+  Status StartRoute(std::shared_ptr<const RoutePlan> plan,
+                    std::unique_ptr<DeviceRoute>* route) override {
+    route->reset(new HostRoute(std::move(plan)));
+    return Status::OK();
+  }
+
+ private:
+  HostStream stream_;
+};
+
+// Carries between memory of the device, or other, of each rank.
+class DeviceCarrier : public Carrier {
+ public:
+  explicit DeviceCarrier(std::unique_ptr<Carrier> memory)
+      : memory_(std::move(memory)) {}
+
+  static Status CheckMemory() { return CheckCarrier("memory"); }
+  static Status MakeId(int num_ranks, std::string* id) {
+    return MakeCarrierId("memory", num_ranks, id);
+  }
+  static Status Make(const CarrierOptions& options,
+                     std::unique_ptr<Carrier>* carrier) {
+    std::unique_ptr<Carrier> memory;
+    EV_RETURN_IF_ERROR(MakeCarrier("memory", options, &memory));
+    carrier->reset(new DeviceCarrier(std::move(memory)));
+    return Status::OK();
+  }
+
+  int rank() const override { return memory_->rank(); }
+  int num_ranks() const override { return memory_->num_ranks(); }
+  Status AllToAll(const char* send, Span<const int64_t> send_bytes, char* out,
+                  Span<const int64_t> received_bytes) override {
+    const char* const sent = Reach(send);
+    char* const received = Reach(out);
+    if (sent != nullptr) {
+      for (const int64_t bytes : send_bytes) gathered_floats += bytes / 4;
+    }
+    return memory_->AllToAll(sent == nullptr ? send : sent, send_bytes,
+                             received == nullptr ? out : received,
+                             received_bytes);
+  }
+  void Abort() override { memory_->Abort(); }
+
+ private:
+  const std::unique_ptr<Carrier> memory_;
+};
+
+const bool kRegistered =
+    RegisterExchangeDevice(&HostExchangeDevice::Make) &&
+    RegisterCarrier(
+        "nccl", CarrierKind{&DeviceCarrier::CheckMemory, &DeviceCarrier::MakeId,
+                            &DeviceCarrier::Make});
+
+}  // namespace
+
+HostExchangeCounts GetHostExchangeCounts() {
+  (void)kRegistered;
+  HostExchangeCounts counts;
+  counts.gathered_floats = gathered_floats;
+  counts.pooled_routes = pooled_routes;
+  counts.spread_gradients = spread_gradients;
+  counts.live_blocks = live_blocks;
+  return counts;
+}
+
+}  // namespace testing
+}  // namespace sok
