@@ -104,10 +104,11 @@ def sok_lookup(variables, ids, hotness):
       variables, features, combiners=["sum"] * len(variables)), axis=1)
 
   def sent():
-    call, = exchange.exchanges()
-    width = 4 if call.wire == "float32" else 2
-    parts = [(call.key_splits, 8), (call.row_splits, width)]
-    parts += [(grads, width) for grads in call.grad_splits]
+    parts = []
+    for call in exchange.exchanges():
+      width = 4 if call.wire == "float32" else 2
+      parts += [(call.key_splits, 8), (call.row_splits, width)]
+      parts += [(grads, width) for grads in call.grad_splits]
     return tf.add_n([
         size * (tf.reduce_sum(tf.cast(s, tf.int64)) - tf.cast(s[hvd.rank()], tf.int64))
         for s, size in parts

@@ -354,8 +354,9 @@ class Job {
         floats += rank->route->row_floats(r, all_tables_);
       }
       Grow(&rank->sums, floats * width);
-      return sok::PoolGradient(*rank->route, all_tables_, Gradients(*rank),
-                               c_.wire, rank->sums.data(), &pool_);
+      return sok::PoolGradient(*rank->route, nullptr, all_tables_,
+                               Gradients(*rank), c_.wire, rank->sums.data(),
+                               &pool_);
     });
     Exchange<char>(&Rank::sums, &Rank::got_sums, sums_size);
     ForEachRank("serve gradient", [&](Rank* rank) {

@@ -21,7 +21,7 @@ REGISTER_OP("TestExchangeCounts")
     .Doc(R"doc(
 What the stand-in for a device between ranks did in this process.
 
-counts: Floats gathered, routes pooled, gradients spread, blocks that live.
+counts: Exchanges out of its memory, routes pooled, gradients spread, blocks that live.
 )doc");
 
 class CountsOp : public tensorflow::OpKernel {
@@ -34,7 +34,7 @@ class CountsOp : public tensorflow::OpKernel {
                                 0, tensorflow::TensorShape({4}), &out));
     const sok::testing::HostExchangeCounts counts =
         sok::testing::GetHostExchangeCounts();
-    out->vec<tensorflow::int64>()(0) = counts.gathered_floats;
+    out->vec<tensorflow::int64>()(0) = counts.sent_from_there;
     out->vec<tensorflow::int64>()(1) = counts.pooled_routes;
     out->vec<tensorflow::int64>()(2) = counts.spread_gradients;
     out->vec<tensorflow::int64>()(3) = counts.live_blocks;

@@ -22,7 +22,7 @@ namespace testing {
 
 // What was done there so far, so that tests see that it was.
 struct HostExchangeCounts {
-  int64_t gathered_floats = 0;  // that left a table's device for a rank
+  int64_t sent_from_there = 0;  // exchanges of what is in its memory
   int64_t pooled_routes = 0;
   int64_t spread_gradients = 0;
   int64_t live_blocks = 0;  // of memory

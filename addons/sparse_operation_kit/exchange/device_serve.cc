@@ -3,7 +3,6 @@
 
 #include "addons/sparse_operation_kit/exchange/device_serve.h"
 
-#include "addons/sparse_operation_kit/exchange/pool.h"
 #include "addons/sparse_operation_kit/exchange/row_chunks.h"
 #include "addons/sparse_operation_kit/exchange/serve.h"
 #include "addons/sparse_operation_kit/exchange/served_table.h"
@@ -68,7 +67,8 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
 
 Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
                 const WireBuffer& rows, Span<float* const> outputs,
-                ev::Parallel* parallel) {
+                ev::Parallel* parallel,
+                std::shared_ptr<const RouteOccurrences>* occurrences) {
   if (!rows.on_device) {
     return PoolReceived(plan, rows.data(), rows.count, rows.wire, outputs,
                         parallel);
@@ -81,7 +81,13 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
           "lookup over ranks: rows came to a device that knows no route of "
           "them");
     }
-    return route->Pool(rows.data(), rows.wire, starts, outputs);
+    EV_RETURN_IF_ERROR(
+        route->StartPool(rows.data(), rows.wire, starts, outputs));
+    const Status grouped = occurrences == nullptr
+                               ? Status::OK()
+                               : GroupRoute(plan, parallel, occurrences);
+    EV_RETURN_IF_ERROR(route->Wait());
+    return grouped;
   });
 }
 

@@ -14,6 +14,7 @@
 
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "addons/sparse_operation_kit/exchange/message.h"
+#include "addons/sparse_operation_kit/exchange/pool.h"
 #include "addons/sparse_operation_kit/exchange/route.h"
 #include "addons/sparse_operation_kit/exchange/wire_buffer.h"
 #include "kernels/engine/base/parallel.h"
@@ -33,10 +34,12 @@ ev::Status ServeRows(
     WireBuffer* rows, std::shared_ptr<const ev::LookupPlan>* plan);
 
 // PoolReceived, wherever the rows are. route: of the plan; used once where they
-// are on the device.
+// are on the device. Not null: *occurrences is set (pool.h) where the device
+// pools, by processors that would wait for it otherwise.
 ev::Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
                     const WireBuffer& rows, ev::Span<float* const> outputs,
-                    ev::Parallel* parallel);
+                    ev::Parallel* parallel,
+                    std::shared_ptr<const RouteOccurrences>* occurrences);
 
 // Gradients of served keys as float32, table by table, on the device.
 struct ServedGradients {

@@ -5,7 +5,7 @@
 // rows and gradients done to there, so that they need not pass through CPU
 // memory. Keys, and where things go, are the processor's.
 //
-// Every call that is not said to begin something returns when the device is
+// Every call that does not begin something returns when the device is
 // done. All calls are thread-safe. Results have the bits of the calls in CPU
 // memory that they are named after.
 
@@ -28,11 +28,13 @@ class DeviceRoute {
  public:
   virtual ~DeviceRoute() {}  // waits for what is under way
 
-  // As PoolReceived (pool.h): rows, in the device's memory; chunk_starts of
-  // row_chunks.h; outputs in CPU memory. Once.
-  virtual ev::Status Pool(const char* rows, WireType wire,
-                          ev::Span<const int64_t> chunk_starts,
-                          ev::Span<float* const> outputs) = 0;
+  // Begins what PoolReceived (pool.h) does: rows, in the device's memory;
+  // chunk_starts of row_chunks.h; outputs in CPU memory. Once. Rows and outputs
+  // stay until it has been waited for, or this is destroyed.
+  virtual ev::Status StartPool(const char* rows, WireType wire,
+                               ev::Span<const int64_t> chunk_starts,
+                               ev::Span<float* const> outputs) = 0;
+  virtual ev::Status Wait() = 0;
 };
 
 // A stretch of numbers that is copied, counted in numbers.

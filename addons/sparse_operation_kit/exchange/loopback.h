@@ -201,8 +201,15 @@ class LoopbackJob {
       messages[r].resize(bytes);
       std::vector<const float*> in;
       for (const auto& grad : grads[r]) in.push_back(grad.data());
-      EV_RETURN_IF_ERROR(PoolGradient(*routes_[r], tables, in, options_.wire,
-                                      messages[r].data(), options_.parallel));
+      // Grouped before, or not.
+      std::shared_ptr<const RouteOccurrences> occurrences;
+      if (r % 2 == 0) {
+        EV_RETURN_IF_ERROR(
+            GroupRoute(*routes_[r], options_.parallel, &occurrences));
+      }
+      EV_RETURN_IF_ERROR(PoolGradient(*routes_[r], occurrences.get(), tables,
+                                      in, options_.wire, messages[r].data(),
+                                      options_.parallel));
     }
     AllToAll(messages, splits, &received);
     unique_grads_.assign(num_ranks, PerRank<float>(tables.size()));

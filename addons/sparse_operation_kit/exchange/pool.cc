@@ -18,6 +18,7 @@ namespace sok {
 namespace {
 
 using ev::LineBuffer;
+using ev::Recycler;
 using ev::Span;
 using ev::Status;
 
@@ -30,8 +31,8 @@ struct Buffer {
   LineBuffer line;
 };
 
-ev::Recycler<Buffer>& Buffers() {
-  static ev::Recycler<Buffer>* const buffers = new ev::Recycler<Buffer>(128);
+Recycler<Buffer>& Buffers() {
+  static Recycler<Buffer>* const buffers = new Recycler<Buffer>(128);
   return *buffers;
 }
 
@@ -101,8 +102,8 @@ struct Grouped {
   }
 };
 
-ev::Recycler<Grouped>& Groups() {
-  static ev::Recycler<Grouped>* const groups = new ev::Recycler<Grouped>(64);
+Recycler<Grouped>& Groups() {
+  static Recycler<Grouped>* const groups = new Recycler<Grouped>(64);
   return *groups;
 }
 
@@ -128,7 +129,54 @@ void SumKeys(const RoutedTable& table, const Grouped& grouped,
   }
 }
 
+// Groups tables[k] into *grouped[k]. A table in one task.
+Status GroupTables(const RoutePlan& plan, Span<const int> tables,
+                   const std::vector<Recycler<Grouped>::Handle>& grouped,
+                   ev::Parallel* parallel) {
+  ev::TaskList group(kIdsPerTask);
+  for (size_t k = 0; k < tables.size(); ++k) {
+    const int64_t num_ids = plan.routed(tables[k]).num_ids;
+    if (num_ids > 0) group.AddWhole(static_cast<int>(k), num_ids);
+  }
+  return ev::RunPieces(parallel, group, [&](const ev::Piece& piece) {
+    grouped[piece.item]->Group(plan.routed(tables[piece.item]));
+    return Status::OK();
+  });
+}
+
+// Cuts a table's keys so that tasks read and write alike: a few keys may have
+// most of the occurrences.
+void CutKeys(int item, const RoutedTable& table, const Grouped& grouped,
+             ev::TaskList* sum) {
+  const int64_t n = table.num_unique;
+  const int32_t* const ends = grouped.occurrences.ends;
+  // Rows that the keys before u read and write.
+  const auto rows_before = [&](int64_t u) {
+    return u == 0 ? 0 : ends[u - 1] + u;
+  };
+  const int64_t at_once = std::max<int64_t>(1, kFloatsPerTask / table.dim);
+  for (int64_t begin = 0; begin < n;) {
+    const int64_t limit = rows_before(begin) + at_once;
+    int64_t low = begin + 1, high = n;  // the last end within the limit
+    while (low < high) {
+      const int64_t middle = low + (high - low + 1) / 2;
+      if (rows_before(middle) <= limit) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    sum->AddPart(item, begin, low,
+                 (rows_before(low) - rows_before(begin)) * table.dim);
+    begin = low;
+  }
+}
+
 }  // namespace
+
+struct RouteOccurrences {
+  std::vector<Recycler<Grouped>::Handle> tables;
+};
 
 Status PoolReceived(const RoutePlan& plan, const void* rows, int64_t num_floats,
                     WireType wire, Span<float* const> outputs,
@@ -142,7 +190,7 @@ Status PoolReceived(const RoutePlan& plan, const void* rows, int64_t num_floats,
   return ev::CatchBadAlloc([&] {
     std::vector<int64_t> starts;
     EV_RETURN_IF_ERROR(ChunkStartsOf(plan, num_floats, &starts));
-    std::vector<ev::Recycler<Buffer>::Handle> addresses, floats;
+    std::vector<Recycler<Buffer>::Handle> addresses, floats;
     for (int t = 0; t < num_tables; ++t) {
       addresses.push_back(Buffers().Acquire());
       floats.push_back(Buffers().Acquire());
@@ -181,9 +229,24 @@ Status PoolReceived(const RoutePlan& plan, const void* rows, int64_t num_floats,
   });
 }
 
-Status PoolGradient(const RoutePlan& plan, Span<const int> tables,
-                    Span<const float* const> grads, WireType wire,
-                    void* message, ev::Parallel* parallel) {
+Status GroupRoute(const RoutePlan& plan, ev::Parallel* parallel,
+                  std::shared_ptr<const RouteOccurrences>* occurrences) {
+  return ev::CatchBadAlloc([&] {
+    const auto made = std::make_shared<RouteOccurrences>();
+    std::vector<int> all;
+    for (int t = 0; t < plan.num_tables(); ++t) {
+      all.push_back(t);
+      made->tables.push_back(Groups().Acquire());
+    }
+    EV_RETURN_IF_ERROR(GroupTables(plan, all, made->tables, parallel));
+    *occurrences = made;
+    return Status::OK();
+  });
+}
+
+Status PoolGradient(const RoutePlan& plan, const RouteOccurrences* occurrences,
+                    Span<const int> tables, Span<const float* const> grads,
+                    WireType wire, void* message, ev::Parallel* parallel) {
   const int num_grads = static_cast<int>(tables.size());
   if (grads.size() != tables.size()) {
     return ev::InvalidArgument(std::to_string(grads.size()) +
@@ -199,24 +262,21 @@ Status PoolGradient(const RoutePlan& plan, Span<const int> tables,
   }
   return ev::CatchBadAlloc([&] {
     const std::vector<int64_t> starts = ChunkStarts(plan, tables);
-    std::vector<ev::Recycler<Grouped>::Handle> grouped;
-    for (int k = 0; k < num_grads; ++k) grouped.push_back(Groups().Acquire());
-    ev::TaskList group(kIdsPerTask), sum(kFloatsPerTask);
+    std::vector<Recycler<Grouped>::Handle> own;
+    std::vector<const Grouped*> grouped;
     for (int k = 0; k < num_grads; ++k) {
-      const RoutedTable& table = plan.routed(tables[k]);
-      if (table.num_ids == 0) continue;
-      group.AddWhole(k, table.num_ids);
-      const int64_t per_key =
-          std::max<int64_t>(1, table.num_ids / table.num_unique);
-      sum.Add(k, table.num_unique, table.dim * per_key);
+      if (occurrences == nullptr) own.push_back(Groups().Acquire());
+      grouped.push_back(occurrences == nullptr
+                            ? &*own.back()
+                            : &*occurrences->tables[tables[k]]);
     }
-    EV_RETURN_IF_ERROR(
-        ev::RunTasksWithStatus(parallel, group.num_tasks(), [&](int64_t task) {
-          group.ForEachPiece(task, [&](const ev::Piece& piece) {
-            grouped[piece.item]->Group(plan.routed(tables[piece.item]));
-          });
-          return Status::OK();
-        }));
+    if (occurrences == nullptr) {
+      EV_RETURN_IF_ERROR(GroupTables(plan, tables, own, parallel));
+    }
+    ev::TaskList sum(kFloatsPerTask);
+    for (int k = 0; k < num_grads; ++k) {
+      CutKeys(k, plan.routed(tables[k]), *grouped[k], &sum);
+    }
     return ev::RunTasksWithStatus(parallel, sum.num_tasks(), [&](int64_t task) {
       sum.ForEachPiece(task, [&](const ev::Piece& piece) {
         const int k = piece.item;

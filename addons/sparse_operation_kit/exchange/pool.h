@@ -12,6 +12,7 @@
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_POOL_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "addons/sparse_operation_kit/exchange/route.h"
 #include "addons/sparse_operation_kit/exchange/wire_type.h"
@@ -28,10 +29,18 @@ ev::Status PoolReceived(const RoutePlan& plan, const void* rows,
                         int64_t num_floats, WireType wire,
                         ev::Span<float* const> outputs, ev::Parallel* parallel);
 
-// grads[k]: d loss / d outputs[tables[k]], [B, dim]. message: the gradients of
-// these tables' keys, by rank, then by table in the order of 'tables';
-// plan.row_floats(r, tables) numbers for rank r.
-ev::Status PoolGradient(const RoutePlan& plan, ev::Span<const int> tables,
+// A route's occurrences, grouped by key: where every gradient begins, and what
+// can be done before there is one.
+struct RouteOccurrences;
+ev::Status GroupRoute(const RoutePlan& plan, ev::Parallel* parallel,
+                      std::shared_ptr<const RouteOccurrences>* occurrences);
+
+// grads[k]: d loss / d outputs[tables[k]], [B, dim]. occurrences: of the plan,
+// or null. message: the gradients of these tables' keys, by rank, then by table
+// in the order of 'tables'; plan.row_floats(r, tables) numbers for rank r.
+ev::Status PoolGradient(const RoutePlan& plan,
+                        const RouteOccurrences* occurrences,
+                        ev::Span<const int> tables,
                         ev::Span<const float* const> grads, WireType wire,
                         void* message, ev::Parallel* parallel);
 

@@ -3,6 +3,9 @@
 //
 // SokPool, SokPoolGrad, SokPoolWeightGrad.
 
+#include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,12 +39,35 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::errors::InvalidArgument;
 
+// Names of lookups that something was trained by in this process: what their
+// gradients need is made ahead, while there is nothing else to do.
+class CallsWithGradients {
+ public:
+  static CallsWithGradients& Global() {
+    static CallsWithGradients* const calls = new CallsWithGradients;
+    return *calls;
+  }
+  void Add(const std::string& call) {
+    std::lock_guard<std::mutex> lock(mu_);
+    calls_.insert(call);
+  }
+  bool Has(const std::string& call) {
+    std::lock_guard<std::mutex> lock(mu_);
+    return calls_.count(call) != 0;
+  }
+
+ private:
+  std::mutex mu_;
+  std::set<std::string> calls_;
+};
+
 class PoolOp : public OpKernel {
  public:
   explicit PoolOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, GetWire(context, &wire_));
     OP_REQUIRES_OK(context, context->GetAttr("num_tables", &num_tables_));
     OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
+    OP_REQUIRES_OK(context, context->GetAttr("call", &call_));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -67,8 +93,13 @@ class PoolOp : public OpKernel {
     if (IsWireVariant(rows.dtype())) {
       sok::WireBuffer buffer;
       OP_REQUIRES_OK(context, GetWireInput(context, plan_input + 1, &buffer));
-      OP_REQUIRES_OK(context, ToTf(sok::PoolRows(*plan, route->on_device(),
-                                                 buffer, outputs, &parallel)));
+      std::shared_ptr<const sok::RouteOccurrences> occurrences;
+      OP_REQUIRES_OK(context,
+                     ToTf(sok::PoolRows(
+                         *plan, route->on_device(), buffer, outputs, &parallel,
+                         CallsWithGradients::Global().Has(call_) ? &occurrences
+                                                                 : nullptr)));
+      route->set_occurrences(std::move(occurrences));
       return;
     }
     OP_REQUIRES_OK(context, ToTf(sok::PoolReceived(*plan, WireData(rows),
@@ -80,6 +111,7 @@ class PoolOp : public OpKernel {
   sok::WireType wire_;
   int num_tables_ = 0;
   int num_weights_ = 0;
+  std::string call_;
 };
 
 class PoolGradOp : public OpKernel {
@@ -95,6 +127,7 @@ class PoolGradOp : public OpKernel {
     OP_REQUIRES(context, tables_.size() == num_grads,
                 InvalidArgument(num_grads, " gradients came with ",
                                 tables_.size(), " tables"));
+    CallsWithGradients::Global().Add(call_);
   }
 
   void Compute(OpKernelContext* context) override {
@@ -128,21 +161,24 @@ class PoolGradOp : public OpKernel {
       total += floats;
     }
     PoolParallel parallel(context);
+    const std::shared_ptr<const sok::RouteOccurrences> occurrences =
+        route->occurrences();
     if (IsWireVariant(type_)) {
       sok::WireBuffer message;
       OP_REQUIRES_OK(context,
                      ToTf(sok::WireBuffer::OnHost(wire_, total, &message)));
-      OP_REQUIRES_OK(context,
-                     ToTf(sok::PoolGradient(*plan, tables_, grads, wire_,
-                                            message.data(), &parallel)));
+      OP_REQUIRES_OK(context, ToTf(sok::PoolGradient(
+                                  *plan, occurrences.get(), tables_, grads,
+                                  wire_, message.data(), &parallel)));
       OP_REQUIRES_OK(context, SetWireOutput(context, 0, std::move(message)));
     } else {
       Tensor message;
       OP_REQUIRES_OK(context, AllocateTransferOutput(
                                   context, 0, TensorShape({total}), &message));
-      OP_REQUIRES_OK(context, ToTf(sok::PoolGradient(
-                                  *plan, tables_, grads, wire_,
-                                  MutableWireData(&message), &parallel)));
+      OP_REQUIRES_OK(
+          context,
+          ToTf(sok::PoolGradient(*plan, occurrences.get(), tables_, grads,
+                                 wire_, MutableWireData(&message), &parallel)));
     }
     route->BeginWait(call_ + ", gradients");
   }

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
+#include "addons/sparse_operation_kit/exchange/pool.h"
 #include "addons/sparse_operation_kit/exchange/route.h"
 #include "addons/sparse_operation_kit/exchange/wait_registry.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -39,6 +40,16 @@ class RouteState {
     on_device_ = std::move(route);
   }
 
+  // Grouped before there is a gradient, or null.
+  std::shared_ptr<const sok::RouteOccurrences> occurrences() {
+    std::lock_guard<std::mutex> lock(mu_);
+    return occurrences_;
+  }
+  void set_occurrences(std::shared_ptr<const sok::RouteOccurrences> grouped) {
+    std::lock_guard<std::mutex> lock(mu_);
+    occurrences_ = std::move(grouped);
+  }
+
   // The messages of 'what' are out; what comes back is awaited from now on.
   void BeginWait(const std::string& what) {
     std::lock_guard<std::mutex> lock(mu_);
@@ -53,6 +64,7 @@ class RouteState {
   const std::shared_ptr<const sok::RoutePlan> plan_;
   std::unique_ptr<sok::DeviceRoute> on_device_;
   std::mutex mu_;
+  std::shared_ptr<const sok::RouteOccurrences> occurrences_;
   sok::Wait wait_;
 };
 

@@ -89,6 +89,10 @@ class TaskList {
       AddPiece(item, begin, end, (end - begin) * unit);
     }
   }
+  // Units [begin, end) of item as one piece.
+  void AddPart(int item, int64_t begin, int64_t end, int64_t weight) {
+    AddPiece(item, begin, end, weight);
+  }
   // All of an item as one piece.
   void AddWhole(int item, int64_t weight) { AddPiece(item, 0, 0, weight); }
   // count units of item, at_once in a task of their own.

@@ -129,15 +129,18 @@ class GpuRoute : public DeviceRoute {
     return Status::OK();
   }
 
-  Status Pool(const char* rows, WireType wire, Span<const int64_t> chunk_starts,
-              Span<float* const> outputs) override {
-    if (lane_ == nullptr) return ev::Internal("a route is pooled twice");
+  Status StartPool(const char* rows, WireType wire,
+                   Span<const int64_t> chunk_starts,
+                   Span<float* const> outputs) override {
+    if (is_pooled_) return ev::Internal("a route is pooled twice");
+    is_pooled_ = true;
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    const Status status = Launch(rows, wire, chunk_starts, outputs);
-    if (!status.ok()) {
-      lane_.reset();  // nothing may be under way to the outputs
-      return status;
-    }
+    return Launch(rows, wire, chunk_starts, outputs);
+  }
+
+  Status Wait() override {
+    if (lane_ == nullptr) return Status::OK();
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     EV_RETURN_IF_ERROR(lane_->Wait());
     WorkLane::Release(std::move(lane_));
     return Status::OK();
@@ -215,6 +218,7 @@ class GpuRoute : public DeviceRoute {
   Parts parts_;
   size_t tables_at_ = 0, numbers_at_ = 0;
   std::vector<size_t> samples_at_, out_at_;
+  bool is_pooled_ = false;
   std::unique_ptr<WorkLane> lane_;
 };
 

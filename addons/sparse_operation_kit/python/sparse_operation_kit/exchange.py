@@ -52,6 +52,9 @@ Exchange = collections.namedtuple(
 
 _DEVICE = "/device:CPU:0"
 
+# Fewer tables are not worth an exchange of their own.
+_TABLES_PER_PART = 4
+
 
 def exchanges():
   """Returns the list of all `Exchange`s of the default graph, in order."""
@@ -167,15 +170,32 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
           "sok.lookup_sparse: variable '%s' has %d parts. A table is spread over ranks "
           "by target_gpu; create it without a partitioner" %
           (request.name, len(request.parts)))
-  # At the top of the graph, whatever scope the caller is in: the name must be the same
-  # on all ranks, and unique.
-  with ops.name_scope(None), ops.name_scope("sok_exchange") as scope, \
-      ops.device(None), ops.device(_DEVICE):
-    return _lookup(requests, scope[:-1])
+  # With weights the rows come down anyway: the gradient of the weights needs them here.
+  on_device = (settings.exchange_on_device() and
+               all(r.weights is None for r in requests))
+  outputs = []
+  for part in _parts(requests) if on_device else [requests]:
+    # At the top of the graph, whatever scope the caller is in: the name must be the same
+    # on all ranks, and unique.
+    with ops.name_scope(None), ops.name_scope("sok_exchange") as scope, \
+        ops.device(None), ops.device(_DEVICE):
+      outputs += _lookup(part, scope[:-1], on_device)
+  return outputs
 
 
-def _lookup(requests, call):
-  """Builds the ops of one call."""
+def _parts(requests):
+  """Cuts a call between GPUs into parts that are exchanged beside each other.
+
+  While the link brings one part's rows down, or another rank is waited for, the
+  processors have another part's keys to do.
+  """
+  count = min(settings.exchange_parts(), max(1, len(requests) // _TABLES_PER_PART))
+  ends = [len(requests) * k // count for k in range(count + 1)]
+  return [requests[begin:end] for begin, end in zip(ends, ends[1:])]
+
+
+def _lookup(requests, call, on_device):
+  """Builds the ops of one call, or of a part of it."""
   num_ranks = communication.num_ranks()
   tables = [r.parts[0] for r in requests]
   names = [t.op.name for t in tables]
@@ -186,9 +206,6 @@ def _lookup(requests, call):
   fingerprint = fingerprint_of(wire, num_ranks, names, dims, placements,
                                with_occurrences)
   wire_type = dtypes.float32 if wire == "float32" else dtypes.float16
-  # With weights the rows come down anyway: the gradient of the weights needs them here.
-  on_device = (settings.exchange_on_device() and
-               all(r.weights is None for r in requests))
   if on_device:
     wire_type = dtypes.variant
 
