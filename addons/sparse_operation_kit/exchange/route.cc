@@ -98,7 +98,7 @@ Status Distinct(const Id* ids, int64_t n, bool dedup, ev::Unique* unique,
   return Status::OK();
 }
 
-// Numbers the keys anew in send order.
+// Numbers the keys anew in send order: places[u] is what key u becomes.
 void SortByOwner(const Placement& placement, int num_ranks, const int64_t* keys,
                  const int32_t* counts, int32_t* places, RoutedTable* table) {
   const int64_t n = table->num_unique;
@@ -116,27 +116,39 @@ void SortByOwner(const Placement& placement, int num_ranks, const int64_t* keys,
     table->keys[place] = keys[u];
     table->counts[place] = counts[u];
   }
-  for (int64_t i = 0; i < table->num_ids; ++i) {
-    table->inverse[i] = places[table->inverse[i]];
-  }
 }
 
-Status RouteTable(const RouteInput& in, const RouteOptions& options,
-                  RoutedTable* table) {
-  const int64_t n = in.num_ids;
+void Prepare(const RouteInput& in, RoutedTable* table) {
   table->name = in.name;
   table->combiner = in.combiner;
   table->dim = in.dim;
   table->batch_size = in.batch_size;
-  table->num_ids = n;
-  table->has_weights = in.weights != nullptr && n > 0;
-  table->Reserve(n, in.batch_size);
-  EV_RETURN_IF_ERROR(in.row_splits != nullptr
-                         ? ev::OffsetsFromSplits(in.row_splits, in.batch_size,
-                                                 n, in.name, table->offsets)
-                         : ev::OffsetsFromIndices(in.coo_indices, in.batch_size,
-                                                  n, in.name, table->offsets));
-  auto scratch = Scratches().Acquire();
+  table->num_ids = in.num_ids;
+  table->has_weights = in.weights != nullptr && in.num_ids > 0;
+  table->Reserve(in.num_ids, in.batch_size);
+}
+
+// Where samples begin, and what scales their gradients.
+Status RouteSamples(const RouteInput& in, RoutedTable* table) {
+  EV_RETURN_IF_ERROR(
+      in.row_splits != nullptr
+          ? ev::OffsetsFromSplits(in.row_splits, in.batch_size, in.num_ids,
+                                  in.name, table->offsets)
+          : ev::OffsetsFromIndices(in.coo_indices, in.batch_size, in.num_ids,
+                                   in.name, table->offsets));
+  if (table->has_weights) std::copy_n(in.weights, in.num_ids, table->weights);
+  table->has_factors =
+      ev::SampleFactors(in.combiner, table->offsets,
+                        table->has_weights ? table->weights : nullptr, 0,
+                        in.batch_size, table->factors);
+  return Status::OK();
+}
+
+// The distinct keys in send order; the inverse names them in the order of
+// first occurrence until RouteIds. *places: of each of those.
+Status RouteKeys(const RouteInput& in, const RouteOptions& options,
+                 Scratch* scratch, RoutedTable* table, int32_t** places) {
+  const int64_t n = in.num_ids;
   ev::ArrayLayout layout;
   const size_t keys_at = layout.Add<int64_t>(n);
   const size_t counts_at = layout.Add<int32_t>(n);
@@ -144,20 +156,23 @@ Status RouteTable(const RouteInput& in, const RouteOptions& options,
   char* base = static_cast<char*>(scratch->arrays.Reserve(layout.bytes()));
   int64_t* keys = reinterpret_cast<int64_t*>(base + keys_at);
   int32_t* counts = reinterpret_cast<int32_t*>(base + counts_at);
-  int32_t* places = reinterpret_cast<int32_t*>(base + places_at);
+  *places = reinterpret_cast<int32_t*>(base + places_at);
   EV_RETURN_IF_ERROR(
       in.ids64 != nullptr
           ? Distinct(in.ids64, n, options.dedup, &scratch->unique, keys,
                      table->inverse, counts, &table->num_unique)
           : Distinct(in.ids32, n, options.dedup, &scratch->unique, keys,
                      table->inverse, counts, &table->num_unique));
-  SortByOwner(*in.placement, options.num_ranks, keys, counts, places, table);
-  if (table->has_weights) std::copy_n(in.weights, n, table->weights);
-  table->has_factors =
-      ev::SampleFactors(in.combiner, table->offsets,
-                        table->has_weights ? table->weights : nullptr, 0,
-                        in.batch_size, table->factors);
+  SortByOwner(*in.placement, options.num_ranks, keys, counts, *places, table);
   return Status::OK();
+}
+
+// Ids [begin, end) name their keys in send order.
+void RouteIds(const int32_t* places, int64_t begin, int64_t end,
+              RoutedTable* table) {
+  for (int64_t i = begin; i < end; ++i) {
+    table->inverse[i] = places[table->inverse[i]];
+  }
 }
 
 Status CheckSizes(const RoutePlan& plan) {
@@ -241,23 +256,52 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
         std::to_string(options.num_ranks) + " ranks");
   }
   return ev::CatchBadAlloc([&] {
-    ev::TaskList tasks(kIdsPerTask);
-    for (size_t t = 0; t < inputs.size(); ++t) {
-      EV_RETURN_IF_ERROR(CheckInput(inputs[t], options.num_ranks));
-      tasks.AddWhole(static_cast<int>(t),
-                     inputs[t].num_ids + inputs[t].batch_size / 4);
+    const int num_tables = options.format.num_tables;
+    for (const RouteInput& in : inputs) {
+      EV_RETURN_IF_ERROR(CheckInput(in, options.num_ranks));
     }
     const std::shared_ptr<RoutePlan> made = RoutePlan::Make(options);
+    // Small tables are done in one task each, all of one part. Of large ones
+    // the keys are one part, which begins first since it is the longest, and
+    // the samples another.
+    const auto is_large = [&](int t) {
+      return inputs[t].num_ids + inputs[t].batch_size / 4 > kIdsPerTask;
+    };
+    std::vector<Recycler<Scratch>::Handle> scratch;
+    std::vector<int32_t*> places(num_tables, nullptr);
+    ev::TaskList tasks(kIdsPerTask), ids(kIdsPerTask);
+    for (int t = 0; t < num_tables; ++t) {
+      scratch.push_back(Scratches().Acquire());
+      if (!is_large(t)) continue;
+      tasks.AddWhole(t, kIdsPerTask);
+      ids.Add(t, inputs[t].num_ids, 1);
+    }
+    for (int t = 0; t < num_tables; ++t) {
+      tasks.AddWhole(num_tables + t, inputs[t].batch_size / 4 +
+                                         (is_large(t) ? 0 : inputs[t].num_ids));
+    }
+    for (int t = 0; t < num_tables; ++t) {
+      Prepare(inputs[t], made->mutable_routed(t));
+    }
     EV_RETURN_IF_ERROR(
-        ev::RunTasksWithStatus(parallel, tasks.num_tasks(), [&](int64_t task) {
-          Status status;
-          tasks.ForEachPiece(task, [&](const ev::Piece& piece) {
-            if (!status.ok()) return;
-            status = RouteTable(inputs[piece.item], options,
-                                made->mutable_routed(piece.item));
-          });
-          return status;
+        ev::RunPieces(parallel, tasks, [&](const ev::Piece& piece) {
+          const int t = piece.item % num_tables;
+          RoutedTable* const table = made->mutable_routed(t);
+          if (piece.item < num_tables) {
+            return RouteKeys(inputs[t], options, &*scratch[t], table,
+                             &places[t]);
+          }
+          EV_RETURN_IF_ERROR(RouteSamples(inputs[t], table));
+          if (is_large(t)) return Status::OK();
+          EV_RETURN_IF_ERROR(
+              RouteKeys(inputs[t], options, &*scratch[t], table, &places[t]));
+          RouteIds(places[t], 0, table->num_ids, table);
+          return Status::OK();
         }));
+    ev::RunPieces(parallel, ids, [&](const ev::Piece& piece) {
+      RouteIds(places[piece.item], piece.begin, piece.end,
+               made->mutable_routed(piece.item));
+    });
     EV_RETURN_IF_ERROR(CheckSizes(*made));
     *plan = made;
     return Status::OK();
