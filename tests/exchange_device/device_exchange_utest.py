@@ -75,7 +75,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
     super().setUp()
     self.assertEqual(settings.exchange_carrier(), "nccl")
 
-  def run_both(self, storages, make_optimizer=_ADAGRAD, clip=None, steps=4):
+  def run_both(self, storages, make_optimizer=_ADAGRAD, clip=None, steps=4, parts=1):
     """Trains a model by devices and one through Horovod; expects the same bits.
 
     Args:
@@ -83,11 +83,13 @@ class DeviceExchangeTest(model.DistributedTestCase):
       make_optimizer: callable.
       clip: None, or a function of a gradient's values.
       steps: int.
+      parts: int, that the call between devices has; each has as many tables.
 
     Returns:
       What the device did meanwhile, as `_counts`.
     """
-    tables = _tables()
+    tables = _tables() * parts
+    storages = storages * parts
     rng = np.random.RandomState(11)
     initial = model.initial_rows(rng, tables)
     before = _counts()
@@ -128,7 +130,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
       return None
     counts = _counts()
     self.assertEqual(counts[3], 0)  # All memory has come back.
-    self.assertEqual(counts[1] - before[1], steps)
+    self.assertEqual(counts[1] - before[1], steps * parts)
     return counts - before
 
   def expect_counts(self, counts, gathers, spreads):
@@ -154,6 +156,12 @@ class DeviceExchangeTest(model.DistributedTestCase):
     sok.init(exchange="nccl", exchange_dedup=False)
     self.addCleanup(sok.init, exchange="nccl")
     self.run_both([_HBM] * 5)
+
+  def test_call_in_parts(self):
+    for _ in range(2):
+      counts = self.run_both([_HBM] * 5, parts=2)
+      if not _ON_GPU:
+        self.assertEqual(list(counts[:3]), [8, 8, 8])
 
   def test_tables_in_several_memories(self):
     # Rows come from CPU memory then, and are pooled on the device all the same.
