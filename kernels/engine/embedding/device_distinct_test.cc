@@ -62,7 +62,24 @@ std::vector<int32_t> RandomOffsets(int64_t num_ids, int most, unsigned seed) {
 struct Result {
   std::vector<int64_t> keys;
   std::vector<int32_t> counts, samples;
+  std::vector<RowHandle> names;
+  std::vector<uint32_t> unknown_numbers;
+  std::vector<int64_t> unknown_keys;
 };
+
+// The table's index: keys and the rows that they have.
+using Index = std::unordered_map<int64_t, RowHandle>;
+
+// A device has rows for handles below this, all of default row 0.
+constexpr RowHandle kRows = 2000;
+
+// What a key without a row is called.
+constexpr RowHandle kAbsent = kFirstReservedHandle;
+
+RowHandle NameOf(const Index& index, int64_t key) {
+  const auto found = index.find(key);
+  return found == index.end() ? kAbsent : found->second;
+}
 
 template <typename Id>
 Result ByDefinition(const std::vector<Id>& ids,
@@ -90,7 +107,7 @@ Result ByDefinition(const std::vector<Id>& ids,
 template <typename Id>
 void Deduplicate(DeviceRows* rows, const std::vector<Id>& ids,
                  const std::vector<int32_t>& offsets, size_t piece,
-                 Result* result) {
+                 Result* result, const Index& index = Index()) {
   std::unique_ptr<DeviceDistinct> distinct;
   ASSERT_OK(rows->StartDistinct(ids.size(), offsets.size() - 1, &distinct));
   // From the back: the order must not matter.
@@ -106,24 +123,51 @@ void Deduplicate(DeviceRows* rows, const std::vector<Id>& ids,
   }
   ASSERT_OK(distinct->Wait());
   const int64_t unique = distinct->num_unique();
+  const int64_t unknown = distinct->num_unknown();
+  ASSERT_LE(unknown, unique);
+  result->unknown_numbers.assign(distinct->unknown_numbers(),
+                                 distinct->unknown_numbers() + unknown);
+  result->unknown_keys.assign(distinct->unknown_keys(),
+                              distinct->unknown_keys() + unknown);
+  if (unknown != 0) {
+    std::vector<RowHandle> names;
+    for (int64_t key : result->unknown_keys) {
+      names.push_back(NameOf(index, key));
+    }
+    ASSERT_OK(rows->NameUnknown(names, distinct.get()));
+    // Gone soon.
+    names.assign(names.size(), kNoRow);
+  }
+  ASSERT_OK(distinct->Fetch());
+  ASSERT_OK(distinct->Fetch());
   result->keys.assign(distinct->keys(), distinct->keys() + unique);
   result->counts.assign(distinct->counts(), distinct->counts() + unique);
+  result->names.assign(distinct->names(), distinct->names() + unique);
   result->samples.assign(ids.size(), -1);
   ASSERT_OK(distinct->Occurrences(result->samples.data()));
 }
 
 template <typename Id>
-void ExpectDefinition(DeviceRows* rows, const std::vector<Id>& ids,
-                      const std::vector<int32_t>& offsets,
-                      size_t piece = 1 << 16) {
+Result ExpectDefinition(DeviceRows* rows, const std::vector<Id>& ids,
+                        const std::vector<int32_t>& offsets,
+                        size_t piece = 1 << 16, const Index& index = Index()) {
   Result got;
-  Deduplicate(rows, ids, offsets, piece, &got);
+  Deduplicate(rows, ids, offsets, piece, &got, index);
   const Result expected = ByDefinition(ids, offsets);
   // Not EXPECT_EQ: it would print millions.
   EXPECT_EQ(expected.keys.size(), got.keys.size());
   EXPECT_TRUE(expected.keys == got.keys);
   EXPECT_TRUE(expected.counts == got.counts);
   EXPECT_TRUE(expected.samples == got.samples);
+  std::vector<RowHandle> names;
+  for (int64_t key : expected.keys) names.push_back(NameOf(index, key));
+  EXPECT_TRUE(names == got.names);
+  EXPECT_TRUE(
+      std::is_sorted(got.unknown_numbers.begin(), got.unknown_numbers.end()));
+  for (size_t k = 0; k < got.unknown_keys.size(); ++k) {
+    EXPECT_EQ(expected.keys[got.unknown_numbers[k]], got.unknown_keys[k]);
+  }
+  return got;
 }
 
 // Half of all ids among a few keys, one key in a tenth of all places.
@@ -280,8 +324,10 @@ TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
   ASSERT_OK(distinct->Wait());
   const Result expected = ByDefinition(ids, offsets);
   ASSERT_EQ(static_cast<int64_t>(expected.keys.size()), distinct->num_unique());
-  EXPECT_TRUE(
-      std::equal(expected.keys.begin(), expected.keys.end(), distinct->keys()));
+  // Nothing is known to rows that never had any.
+  ASSERT_EQ(distinct->num_unique(), distinct->num_unknown());
+  EXPECT_TRUE(std::equal(expected.keys.begin(), expected.keys.end(),
+                         distinct->unknown_keys()));
   // Asked by several, as updates of one lookup may.
   callers.clear();
   for (int c = 0; c < 3; ++c) {
@@ -292,6 +338,197 @@ TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
     });
   }
   for (std::thread& caller : callers) caller.join();
+}
+
+// What a device knows.
+class KnownKeysTest : public DeviceDistinctTest {
+ protected:
+  void SetUp() override {
+    DeviceDistinctTest::SetUp();
+    for (RowHandle handle = 0; handle < kRows; ++handle) {
+      ASSERT_OK(rows_->NewRow(handle, 0));
+    }
+  }
+
+  // Keys that get the next rows.
+  void Insert(const std::vector<int64_t>& keys) {
+    for (int64_t key : keys) {
+      ASSERT_LT(next_, kRows);
+      ASSERT_TRUE(index_.emplace(key, next_++).second) << key;
+    }
+  }
+  void Forget(const std::vector<int64_t>& keys) {
+    std::vector<RowHandle> handles;
+    for (int64_t key : keys) {
+      handles.push_back(index_.at(key));
+      index_.erase(key);
+    }
+    rows_->ForgetKeys(keys);
+    rows_->Forget(handles);
+  }
+  // The unknown among distinct ids, each a sample.
+  std::vector<int64_t> UnknownAmong(const std::vector<int64_t>& ids) {
+    std::vector<int32_t> offsets;
+    for (size_t i = 0; i <= ids.size(); ++i) offsets.push_back(i);
+    return ExpectDefinition(rows_.get(), ids, offsets, 100, index_)
+        .unknown_keys;
+  }
+
+  Index index_;
+  RowHandle next_ = 0;
+};
+
+TEST_F(KnownKeysTest, KeysWithRowsAreUnknownOnce) {
+  const std::vector<int64_t> ids = {5, kMin, -1, kMin + 1, 0, kMax, 7};
+  const std::vector<int64_t> absent = {5, 0};
+  Insert({kMin, -1, kMin + 1, kMax, 7});
+  EXPECT_EQ(ids, UnknownAmong(ids));
+  EXPECT_EQ(absent, UnknownAmong(ids));
+  // A key that has a row by now.
+  Insert({0});
+  EXPECT_EQ(absent, UnknownAmong(ids));
+  EXPECT_EQ(std::vector<int64_t>{5}, UnknownAmong(ids));
+}
+
+TEST_F(KnownKeysTest, ForgottenKeysAreUnknown) {
+  const std::vector<int64_t> ids = {3, kMin, -1, kMin + 1, 0, kMax, 7};
+  Insert(ids);
+  EXPECT_EQ(ids, UnknownAmong(ids));
+  EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(ids));
+  // One of them twice: a caller may say so more than once.
+  rows_->ForgetKeys(std::vector<int64_t>{-1, 99, -1});
+  Forget({kMin, 0, kMax});
+  const std::vector<int64_t> gone = {kMin, -1, 0, kMax};
+  EXPECT_EQ(gone, UnknownAmong(ids));
+  const std::vector<int64_t> absent = {kMin, 0, kMax};
+  EXPECT_EQ(absent, UnknownAmong(ids));
+  // They come back with other rows.
+  Insert(absent);
+  EXPECT_EQ(absent, UnknownAmong(ids));
+  EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(ids));
+  rows_->Clear();
+  index_.clear();
+  EXPECT_EQ(ids, UnknownAmong(ids));
+}
+
+TEST_F(KnownKeysTest, KeysWhoseHashesMeetAreKeptApart) {
+  std::vector<int64_t> one_place, others;
+  for (uint64_t i = 0; i < 300; ++i) {
+    one_place.push_back(KeyOfHash(0xFFFFFFFFFFFF0000ULL | i));
+    others.push_back(KeyOfHash(0xFFFFFFFFFFFF8000ULL | i));
+  }
+  Insert(one_place);
+  EXPECT_EQ(one_place, UnknownAmong(one_place));
+  EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(one_place));
+  EXPECT_EQ(others, UnknownAmong(others));
+  // Holes in the walk, filled again in part.
+  const std::vector<int64_t> some(one_place.begin(), one_place.begin() + 100);
+  Forget(some);
+  std::vector<int64_t> both = one_place;
+  both.insert(both.end(), others.begin(), others.begin() + 50);
+  Insert({others.begin(), others.begin() + 50});
+  std::vector<int64_t> expected = some;
+  expected.insert(expected.end(), others.begin(), others.begin() + 50);
+  EXPECT_EQ(expected, UnknownAmong(both));
+  EXPECT_EQ(some, UnknownAmong(both));
+}
+
+// More keys than there were places for at first, and more comings and goings
+// than places that were never used.
+TEST_F(KnownKeysTest, KeysComeAndGo) {
+  std::mt19937_64 random(3);
+  std::vector<int64_t> here;
+  std::vector<RowHandle> free;
+  for (RowHandle handle = kRows; handle > 0; --handle) {
+    free.push_back(handle - 1);
+  }
+  for (int round = 0; round < 30; ++round) {
+    std::vector<int64_t> ids = here;
+    for (int i = 0; i < 600 && !free.empty(); ++i) {
+      const int64_t key = static_cast<int64_t>(random());
+      if (!index_.emplace(key, free.back()).second) continue;
+      free.pop_back();
+      ids.push_back(key);
+    }
+    const std::vector<int64_t> fresh(ids.begin() + here.size(), ids.end());
+    std::shuffle(ids.begin(), ids.end(), random);
+    std::vector<int64_t> unknown = UnknownAmong(ids);
+    std::sort(unknown.begin(), unknown.end());
+    std::vector<int64_t> expected = fresh;
+    std::sort(expected.begin(), expected.end());
+    ASSERT_EQ(expected, unknown) << round;
+    EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(ids));
+    const std::vector<int64_t> gone(ids.begin(), ids.begin() + ids.size() / 2);
+    here.assign(ids.begin() + ids.size() / 2, ids.end());
+    std::vector<RowHandle> handles;
+    for (int64_t key : gone) handles.push_back(index_.at(key));
+    Forget(gone);
+    for (RowHandle handle : handles) {
+      ASSERT_OK(rows_->NewRow(handle, 0));
+      free.push_back(handle);
+    }
+  }
+}
+
+TEST_F(KnownKeysTest, TablesLookedUpByManyAtOnce) {
+  std::vector<int64_t> keys;
+  for (int64_t i = 0; i < 1500; ++i) keys.push_back(i * 1000003 - 500);
+  Insert(keys);
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&, c] {
+      std::mt19937_64 random(c);
+      for (int round = 0; round < 10; ++round) {
+        std::vector<int64_t> ids;
+        for (int i = 0; i < 900; ++i) ids.push_back(keys[random() % 1500]);
+        ExpectDefinition(rows_.get(), ids, RandomOffsets(900, 3, round), 200,
+                         index_);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+// The row of each key is trained, that of the others is not there.
+TEST_F(KnownKeysTest, UpdatesTellWhatWasInserted) {
+  const std::vector<int64_t> ids = {10, 11, 12, 13, 10};
+  Insert({11, 13});
+  std::unique_ptr<DeviceDistinct> distinct;
+  ASSERT_OK(rows_->StartDistinct(5, 5, &distinct));
+  ASSERT_OK(distinct->Put(0, Span<const int64_t>(ids)));
+  ASSERT_OK(distinct->Start(std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
+  ASSERT_OK(distinct->Wait());
+  ASSERT_EQ(4, distinct->num_unknown());
+  ASSERT_OK(rows_->NameUnknown(std::vector<RowHandle>{kAbsent, 0, kAbsent, 1},
+                               distinct.get()));
+  const std::vector<float> grads = {1, 2, 4, 8, 16}, hyper = {1.0f};
+  DevicePooledUpdate update;
+  update.rule = "SGD";
+  update.hyper = hyper;
+  update.distinct = distinct.get();
+  update.num_samples = 5;
+  update.grads = grads.data();
+  // Twice as the plan knew them, then with rows for the others.
+  std::unique_ptr<DeviceWork> work;
+  for (int twice = 0; twice < 2; ++twice) {
+    ASSERT_OK(rows_->StartPooledUpdate(update, &work));
+    ASSERT_OK(work->Wait());
+    work.reset();
+  }
+  const std::vector<RowHandle> inserted = {2, 0, kNoRow, 1};
+  Insert({10});
+  update.unknown_handles = inserted;
+  ASSERT_OK(rows_->StartPooledUpdate(update, &work));
+  ASSERT_OK(work->Wait());
+  work.reset();
+  std::vector<float> values(4);
+  ASSERT_OK(rows_->Read(std::vector<RowHandle>{0, 1, 2, 3}, 0, values.data()));
+  EXPECT_EQ((std::vector<float>{-6, -24, -17, 0}), values);
+  // The lookup's names are as they were.
+  ASSERT_OK(distinct->Fetch());
+  EXPECT_EQ((std::vector<RowHandle>{kAbsent, 0, kAbsent, 1}),
+            std::vector<RowHandle>(distinct->names(), distinct->names() + 4));
+  EXPECT_EQ(std::vector<int64_t>{12}, UnknownAmong({10, 11, 12, 13}));
 }
 
 }  // namespace

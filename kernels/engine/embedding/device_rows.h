@@ -14,9 +14,10 @@
 // Flush writes all that are queued at once. Every call that touches rows
 // flushes first, so a queued row is never seen unwritten.
 //
-// THREADS. All calls may be made at once but Relayout, Forget and Clear, which
-// are made alone. Two calls that write the same row at once must be kept apart
-// by the caller; a read beside a write sees either state of each element.
+// THREADS. All calls may be made at once but Relayout, ForgetKeys, Forget and
+// Clear, which are made alone. Two calls that write the same row at once must
+// be kept apart by the caller; a read beside a write sees either state of each
+// element.
 //
 // Calls return when the device is done. Errors do not name the table: the
 // caller does.
@@ -46,8 +47,8 @@ struct DevicePooling {
   Span<const RowHandle> rows;
   Span<const int32_t> inverse;  // [N]
   Span<const int32_t> offsets;  // [B + 1]
-  // Instead of both, of the same device, waited for: the rows are those of its
-  // keys, the samples those that it was started with.
+  // Instead of all three, of the same device, waited for: its keys, which all
+  // have names, and the samples that it was started with.
   const DeviceDistinct* distinct = nullptr;
   Combiner combiner = Combiner::kSum;
   // Not null: where takes_device_tensors only, the output is in the device's
@@ -55,25 +56,40 @@ struct DevicePooling {
   const DeviceStream* stream = nullptr;
 };
 
+// Gradients of samples [B, dim] on their way to a device, of
+// DeviceRows::StartGradients. It needs nothing of the rows that made it.
+// Destroying it waits for what is under way.
+class DeviceGradients {
+ public:
+  virtual ~DeviceGradients() {}
+  // Those of sample 'begin' and on, which have been read when it returns. May
+  // be called by several at once. REQUIRES that each sample is put once.
+  virtual Status Put(int64_t begin, Span<const float> grads) = 0;
+};
+
 // One table's update by the gradients of its pooled samples: row i's gradient
 // is the sum over its occurrences (combine/pooling_gradient.h), formed in their
-// order. All arrays stay as they are until the work has been waited for, but
-// for 'grads' in ordinary memory, which is read by then.
+// order. All arrays stay as they are until the work has been waited for.
 struct DevicePooledUpdate {
   std::string rule;  // optimizer/rule.h
   Span<const float> hyper;
-  // [U], each named once; handles of no row are passed over.
+  // [U], each named once; handles of no row are passed over. With 'distinct'
+  // they may be left out: its names then, but for its unknown keys, whose
+  // handles these are unless they are left out too. The device knows them
+  // from then on.
   Span<const RowHandle> handles;
+  Span<const RowHandle> unknown_handles;  // [K]
   Span<const int> slot_columns;  // one per slot of the rule, 0: the first
   Span<const int32_t> ends;      // [U]
   Span<const int32_t> samples;   // [N]
-  // Instead of both, as in DevicePooling; without weights then.
+  // Instead of both; without weights then.
   const DeviceDistinct* distinct = nullptr;
   const float* weights = nullptr;  // [N], of the occurrences, or null
   Span<const float> factors;       // [B], of the samples, or empty; without
                                    // weights only
   int64_t num_samples = 0;         // B
   const float* grads = nullptr;    // [B, dim]
+  const DeviceGradients* put_grads = nullptr;  // instead: all of them were put
   // Not null: where takes_device_tensors only, the gradients are in the
   // device's memory, and are read by the end of the work.
   const DeviceStream* stream = nullptr;
@@ -179,6 +195,14 @@ class DeviceRows {
                                std::unique_ptr<DeviceDistinct>* /*distinct*/) {
     return ResourceExhausted("ids are not deduplicated by this device");
   }
+  // After its Wait, when it has unknown keys, once: names [K] as
+  // DevicePooling::rows. All of the batch's keys have names then, and the
+  // device knows those of rows, as far as it has memory for that. Read when it
+  // returns; the device need not be done.
+  virtual Status NameUnknown(Span<const RowHandle> /*names*/,
+                             DeviceDistinct* /*distinct*/) {
+    return Unimplemented("ids are not deduplicated by this device");
+  }
   // Begins to pool: out [B, dim], as PoolSamples gives it, bit for bit. In
   // base/transfer_memory.h the device writes it directly. *work keeps the call
   // under way: REQUIRES that it is destroyed before a call that is made alone.
@@ -196,8 +220,14 @@ class DeviceRows {
     return Unimplemented("rows are not gathered by this device");
   }
 
-  // Begins an update. *work as for StartPool. In base/transfer_memory.h the
-  // device reads the gradients directly.
+  // Makes ready for gradients of so many samples to be put. Leaves *put null
+  // when the device reads them where they are, as in base/transfer_memory.h.
+  virtual Status StartGradients(const float* /*grads*/, int64_t /*num_samples*/,
+                                std::unique_ptr<DeviceGradients>* /*put*/) {
+    return Status::OK();
+  }
+  // Begins an update. *work as for StartPool. Gradients in ordinary memory that
+  // were not put are copied by this call.
   virtual Status StartPooledUpdate(const DevicePooledUpdate& update,
                                    std::unique_ptr<DeviceWork>* work) = 0;
 
@@ -227,10 +257,13 @@ class DeviceRows {
   // want of memory nothing has changed.
   virtual Status Relayout(Span<const float> initial_values) = 0;
 
+  // These keys have no rows any more, or others. Before their rows are
+  // forgotten. Alone.
+  virtual void ForgetKeys(Span<const int64_t> /*keys*/) {}
   // These handles name no rows any more; NewRow may name them again. Memory in
   // which no row is left is given back. Alone.
   virtual void Forget(Span<const RowHandle> handles) = 0;
-  // Gives all rows and their memory back. Alone.
+  // Gives all rows and their memory back; knows no key. Alone.
   virtual void Clear() = 0;
 
   // Of device memory; where rows are in CPU memory too, of both.

@@ -5,6 +5,7 @@
 
 #include "kernels/engine/embedding/planned_table.h"
 #include "kernels/engine/embedding/scratch.h"
+#include "kernels/engine/embedding/table_impl.h"
 
 namespace ev {
 namespace {
@@ -30,11 +31,26 @@ EmbeddingTable* LookupPlan::table(int t) const { return tables_[t]->table; }
 int64_t LookupPlan::batch_size(int t) const { return tables_[t]->batch_size; }
 int64_t LookupPlan::num_ids(int t) const { return tables_[t]->num_ids; }
 
+int64_t LookupPlan::num_unique(int t) const { return tables_[t]->num_unique; }
+
+Status LookupPlan::Fetch(int t) const {
+  PlannedTable* const planned = tables_[t].get();
+  if (planned->distinct == nullptr) return Status::OK();
+  std::lock_guard<std::mutex> lock(planned->fetch);
+  if (planned->is_fetched) return Status::OK();
+  EV_RETURN_IF_ERROR(planned->table->impl()->Named(planned->distinct->Fetch()));
+  planned->TakeFetched();
+  planned->is_fetched = true;
+  return Status::OK();
+}
+
 Span<const int64_t> LookupPlan::unique_keys(int t) const {
+  if (!Fetch(t).ok()) return Span<const int64_t>();
   return Span<const int64_t>(tables_[t]->unique, tables_[t]->num_unique);
 }
 
 Span<const int32_t> LookupPlan::counts(int t) const {
+  if (!Fetch(t).ok()) return Span<const int32_t>();
   const PlannedTable& planned = *tables_[t];
   return Span<const int32_t>(
       planned.occurrences != nullptr ? planned.occurrences : planned.counts,
@@ -60,6 +76,7 @@ std::shared_ptr<LookupPlan> LookupPlan::Make(int num_tables) {
     std::unique_ptr<LookupPlan> owned(used);
     for (const auto& table : owned->tables_) {
       table->distinct.reset();
+      table->is_fetched = false;
       table->owner.reset();
       table->table = nullptr;
     }

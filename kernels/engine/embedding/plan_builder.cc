@@ -37,7 +37,7 @@ Status PrepareDevice(const PooledInput& in, PlannedTable* planned) {
 }
 
 // Sizes and memory of one table's part.
-Status Prepare(const PooledInput& in, Samples samples, PlannedTable* planned) {
+Status Prepare(const PooledInput& in, bool on_devices, PlannedTable* planned) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   planned->table = in.table;
   planned->combiner = in.combiner;
@@ -50,9 +50,7 @@ Status Prepare(const PooledInput& in, Samples samples, PlannedTable* planned) {
   planned->has_weights = in.weights != nullptr && in.num_ids > 0;
   planned->has_factors = false;
   planned->is_sharded = false;
-  if (samples == Samples::kAsGiven) {
-    EV_RETURN_IF_ERROR(PrepareDevice(in, planned));
-  }
+  if (on_devices) EV_RETURN_IF_ERROR(PrepareDevice(in, planned));
   planned->Reserve(planned->distinct == nullptr ? in.num_ids : 0,
                    in.batch_size);
   return Status::OK();
@@ -105,7 +103,7 @@ Status PutIds(const PooledInput& in, int64_t begin, int64_t end,
 }  // namespace
 
 Status PlanIds(Span<const PooledInput> inputs, Samples samples,
-               LookupPlan* plan, Parallel* parallel,
+               LookupPlan* plan, DeviceLookup* devices, Parallel* parallel,
                const std::function<Status(int t)>& small_done) {
   const int num_tables = static_cast<int>(inputs.size());
   // The devices' tables come first, so that the link has something to do. What
@@ -114,7 +112,7 @@ Status PlanIds(Span<const PooledInput> inputs, Samples samples,
   std::vector<std::atomic<int64_t>> left(num_tables);
   for (int t = 0; t < num_tables; ++t) {
     PlannedTable* planned = plan->mutable_planned(t);
-    EV_RETURN_IF_ERROR(Prepare(inputs[t], samples, planned));
+    EV_RETURN_IF_ERROR(Prepare(inputs[t], devices != nullptr, planned));
     if (planned->distinct == nullptr) continue;
     left[t] = 1 + inputs[t].num_ids;
     tasks.AddWhole(t, kIdsPerTask);
@@ -136,11 +134,12 @@ Status PlanIds(Span<const PooledInput> inputs, Samples samples,
     }
     if (planned->distinct != nullptr) {
       const int64_t done = num_put == 0 ? 1 : num_put;
-      if (left[t].fetch_sub(done, std::memory_order_acq_rel) != done) {
-        return Status::OK();
+      if (left[t].fetch_sub(done, std::memory_order_acq_rel) == done) {
+        EV_RETURN_IF_ERROR(in.table->impl()->Named(planned->distinct->Start(
+            Span<const int32_t>(planned->offsets, in.batch_size + 1))));
+        devices->Started(t);
       }
-      return in.table->impl()->Named(planned->distinct->Start(
-          Span<const int32_t>(planned->offsets, in.batch_size + 1)));
+      return devices->Advance();
     }
     if (in.num_ids > ShardedIds::kMaxWhole) return Status::OK();
     EV_RETURN_IF_ERROR(Deduplicate(in, planned));

@@ -12,6 +12,7 @@
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/device_lookup.h"
 #include "kernels/engine/embedding/lookup_plan.h"
 #include "kernels/engine/embedding/planned_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
@@ -40,12 +41,12 @@ inline bool IsSmall(const PooledInput& in, const PlannedTable& planned) {
 // Fills table t of the plan from inputs[t], for all t: sizes, offsets, distinct
 // keys, inverse, counts, and a copy of the weights. small_done(t) is called for
 // each small table, in the task that did it, as soon as this is known. Where a
-// device deduplicates, which Samples::kOneIdEach never does, planned->distinct
-// is set and started: whoever needs the keys waits for it and calls
-// TakeDistinct. REQUIRES: the inputs' sizes were checked, their tables' gates
-// are held, the plan has as many tables. Throws std::bad_alloc.
+// device deduplicates, which it does not without 'devices', planned->distinct
+// is set and started, 'devices' is told, and let advance now and then.
+// REQUIRES: the inputs' sizes were checked, their tables' gates are held, the
+// plan has as many tables. Throws std::bad_alloc.
 Status PlanIds(Span<const PooledInput> inputs, Samples samples,
-               LookupPlan* plan, Parallel* parallel,
+               LookupPlan* plan, DeviceLookup* devices, Parallel* parallel,
                const std::function<Status(int t)>& small_done);
 
 }  // namespace ev

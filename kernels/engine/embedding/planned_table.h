@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/combine/combiner.h"
@@ -33,10 +34,12 @@ struct PlannedTable {
   bool has_weights = false;
   bool is_sharded = false;               // 'shards' groups the occurrences
   std::atomic<bool> has_factors{false};  // a sample's gradient factor is not 1
-  // Not null where a device deduplicates: unique and counts are its arrays,
-  // there is no inverse here, and what is [U] there is room for when U is
-  // known.
+  // Not null where a device deduplicates: there is no inverse here, and unique,
+  // counts and handles are its arrays, null until LookupPlan::Fetch.
   std::unique_ptr<DeviceDistinct> distinct;
+  // [K], of the keys that the device did not know: the handles of those that
+  // have a row, at the forward, else kNoRow.
+  RowHandle* unknown_handles = nullptr;
 
   int32_t* offsets = nullptr;    // [B + 1]
   int32_t* inverse = nullptr;    // [N]
@@ -49,8 +52,8 @@ struct PlannedTable {
   // their values at the forward (the gradient of the weights needs them, and by
   // then the update may have run), else not to be used.
   const float** rows = nullptr;
-  // [U], where samples are pooled on a device: as DevicePooling::rows. Used
-  // during the forward only.
+  // [U], where samples are pooled on a device: as DevicePooling::rows. With
+  // 'distinct' [K]. Used during the forward only.
   RowHandle* on_device = nullptr;
   // [U], when each id stands for a number of occurrences of its own
   // (row_lookup.h); null: counts says it.
@@ -83,17 +86,20 @@ struct PlannedTable {
     occurrences = nullptr;
   }
 
-  // The same when 'distinct' knows U; Reserve was called with 0 ids.
+  // The same when 'distinct' was waited for; Reserve was called with 0 ids.
   void TakeDistinct() {
     num_unique = distinct->num_unique();
+    unique = nullptr;
+    counts = nullptr;
+    handles = nullptr;
+    unknown_handles = key_arrays.ReserveOf<RowHandle>(distinct->num_unknown());
+    on_device = device_rows.ReserveOf<RowHandle>(distinct->num_unknown());
+  }
+  // The same when it was fetched.
+  void TakeFetched() {
     unique = distinct->keys();
     counts = distinct->counts();
-    ArrayLayout layout;
-    const size_t handles_at = layout.Add<RowHandle>(num_unique);
-    const size_t rows_at = layout.Add<const float*>(num_unique);
-    char* base = static_cast<char*>(key_arrays.Reserve(layout.bytes()));
-    handles = reinterpret_cast<RowHandle*>(base + handles_at);
-    rows = reinterpret_cast<const float**>(base + rows_at);
+    handles = distinct->names();
   }
 
   PoolingBatch batch() const {
@@ -118,6 +124,8 @@ struct PlannedTable {
   LineBuffer row_copies;  // [U, dim], with weights only
   LineBuffer device_rows;
   LineBuffer occurrence_counts;
+  std::mutex fetch;  // of LookupPlan::Fetch
+  bool is_fetched = false;
 };
 
 }  // namespace ev

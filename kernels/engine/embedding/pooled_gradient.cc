@@ -61,9 +61,11 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
     std::vector<Recycler<Grouped>::Handle> grouped;
     std::vector<Grouped*> grouped_of(num_tables, nullptr);
     TaskList first(kIdsPerTask), sum(kIdsPerTask);
+    std::vector<int> fetched;
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = plan.planned(t);
       if (unique_grads[t] == nullptr || planned.num_ids == 0) continue;
+      if (planned.distinct != nullptr) fetched.push_back(t);
       if (planned.all_unique()) {
         first.Add(t, planned.batch_size, IdsPer(planned, planned.batch_size));
         continue;
@@ -81,6 +83,9 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
         sum.Add(t, planned.num_unique, IdsPer(planned, planned.num_unique));
       }
     }
+    EV_RETURN_IF_ERROR(
+        RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
+                           [&](int64_t k) { return plan.Fetch(fetched[k]); }));
     EV_RETURN_IF_ERROR(RunPieces(parallel, first, [&](const Piece& piece) {
       const int t = piece.item;
       const PlannedTable& planned = plan.planned(t);

@@ -14,6 +14,7 @@
 
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/embedding/device_lookup.h"
 #include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/plan_builder.h"
@@ -154,9 +155,9 @@ Status StartPool(const PlannedTable& planned, const DeviceStream* stream,
                  float* output, std::unique_ptr<DeviceWork>* work) {
   const EmbeddingTable::Impl& table = *planned.table->impl();
   DevicePooling pooling;
-  pooling.rows = Span<const RowHandle>(planned.on_device, planned.num_unique);
   pooling.distinct = planned.distinct.get();
   if (planned.distinct == nullptr) {
+    pooling.rows = Span<const RowHandle>(planned.on_device, planned.num_unique);
     pooling.inverse = Span<const int32_t>(planned.inverse, planned.num_ids);
     pooling.offsets =
         Span<const int32_t>(planned.offsets, planned.batch_size + 1);
@@ -164,35 +165,6 @@ Status StartPool(const PlannedTable& planned, const DeviceStream* stream,
   pooling.combiner = planned.combiner;
   pooling.stream = stream;
   return table.Named(table.device->StartPool(pooling, output, work));
-}
-
-// Distinct keys that a device is about to send: who needs them first waits for
-// them, and all others for that.
-struct Arrival {
-  std::mutex mu;
-  bool is_over = false;
-  Status status;
-};
-
-Status AwaitKeys(PlannedTable* planned, Arrival* arrival) {
-  std::lock_guard<std::mutex> lock(arrival->mu);
-  if (arrival->is_over) return arrival->status;
-  arrival->is_over = true;
-  arrival->status = CatchBadAlloc([&] {
-    EV_RETURN_IF_ERROR(
-        planned->table->impl()->Named(planned->distinct->Wait()));
-    planned->TakeDistinct();
-    ReserveCopies(planned);
-    return Status::OK();
-  });
-  return arrival->status;
-}
-
-// In what finding a table's rows is counted and cut: keys, or, while a device
-// has not said how many there are, ids by fours.
-int64_t FindUnits(const PlannedTable& planned) {
-  return planned.distinct == nullptr ? planned.num_unique
-                                     : (planned.num_ids + 3) / 4;
 }
 
 // Samples [begin, end).
@@ -243,8 +215,12 @@ Status PooledForward(Span<const PooledInput> inputs,
     std::vector<std::unique_ptr<DeviceWork>> works(num_tables);
     Holds holds;
     std::vector<std::atomic<int64_t>> to_find(num_tables);
-    EV_RETURN_IF_ERROR(
-        PlanIds(inputs, Samples::kAsGiven, made.get(), parallel, [&](int t) {
+    DeviceLookup devices(made.get(), [&](int t) {
+      return StartPool(made->planned(t), inputs[t].stream, outputs[t],
+                       &works[t]);
+    });
+    EV_RETURN_IF_ERROR(PlanIds(
+        inputs, Samples::kAsGiven, made.get(), &devices, parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
           ReserveCopies(planned);
           FindRows(planned, 0, planned->num_unique);
@@ -258,18 +234,17 @@ Status PooledForward(Span<const PooledInput> inputs,
           return Status::OK();
         }));
     TaskList find(kIdsPerTask), fetch(kKeysPerFetch), pool(kIdsPerTask);
-    std::vector<Arrival> arrivals(num_tables);
     for (int t = 0; t < num_tables; ++t) {
       PlannedTable* planned = made->mutable_planned(t);
       if (IsSmall(inputs[t], *planned)) continue;
-      to_find[t] = FindUnits(*planned);
-      find.Add(t, to_find[t], 1);
       const bool on_device = PoolsOnDevice(*planned);
       pool.Add(t, planned->batch_size,
                on_device ? 1
                          : std::max<int64_t>(
                                1, planned->num_ids / planned->batch_size));
       if (planned->distinct != nullptr) continue;
+      to_find[t] = planned->num_unique;
+      find.Add(t, planned->num_unique, 1);
       ReserveCopies(planned);
       if (on_device) {
         if (planned->num_unique == 0) {
@@ -281,17 +256,11 @@ Status PooledForward(Span<const PooledInput> inputs,
                   HoldsRows(*planned) ? kKeysPerFetch / kKeysPerHold : 1);
       }
     }
+    EV_RETURN_IF_ERROR(devices.Finish(parallel));
     EV_RETURN_IF_ERROR(RunPieces(parallel, find, [&](const Piece& piece) {
       const int t = piece.item;
       PlannedTable* planned = made->mutable_planned(t);
-      int64_t begin = piece.begin, end = piece.end;
-      if (planned->distinct != nullptr) {
-        EV_RETURN_IF_ERROR(AwaitKeys(planned, &arrivals[t]));
-        const int64_t units = FindUnits(*planned);
-        begin = piece.begin * planned->num_unique / units;
-        end = piece.end * planned->num_unique / units;
-      }
-      FindRows(planned, begin, end);
+      FindRows(planned, piece.begin, piece.end);
       const int64_t found = piece.end - piece.begin;
       const bool is_last =
           to_find[t].fetch_sub(found, std::memory_order_acq_rel) == found;

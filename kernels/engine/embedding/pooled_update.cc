@@ -18,17 +18,26 @@ namespace {
 
 // Ids of one task: at some 5 ns each, about 50 us.
 constexpr int64_t kIdsPerTask = 8192;
+// Floats of gradients that are put at a time: half a MiB, likewise.
+constexpr int64_t kFloatsPerPut = 1 << 17;
 
 // grouped: null where the device has deduplicated, and groups by itself.
 Status Start(const std::string& rule, Span<const float> hyper,
              const PooledUpdate& update, const Grouped* grouped,
+             const DeviceGradients* put_grads,
              std::unique_ptr<DeviceWork>* work) {
   const PlannedTable& planned = *update.planned;
   const size_t num_unique = planned.num_unique, num_ids = planned.num_ids;
   DevicePooledUpdate to_do;
   to_do.rule = rule;
   to_do.hyper = hyper;
-  to_do.handles = Span<const RowHandle>(update.handles, num_unique);
+  if (update.handles != nullptr) {
+    to_do.handles = Span<const RowHandle>(update.handles, num_unique);
+  }
+  if (update.unknown_handles != nullptr) {
+    to_do.unknown_handles = Span<const RowHandle>(
+        update.unknown_handles, planned.distinct->num_unknown());
+  }
   to_do.slot_columns = update.slot_columns;
   to_do.distinct = planned.distinct.get();
   if (grouped != nullptr) {
@@ -37,6 +46,7 @@ Status Start(const std::string& rule, Span<const float> hyper,
   }
   to_do.num_samples = planned.batch_size;
   to_do.grads = update.grads;
+  to_do.put_grads = put_grads;
   to_do.stream = update.stream;
   if (planned.has_weights) {
     to_do.weights = grouped->weights;
@@ -54,49 +64,68 @@ Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
                             Parallel* parallel) {
   std::vector<Recycler<Grouped>::Handle> grouped;
   std::vector<Grouped*> grouped_of(updates.size(), nullptr);
-  std::vector<std::atomic<int64_t>> to_group(updates.size());
+  // Longer than 'works', which read them.
+  std::vector<std::unique_ptr<DeviceGradients>> grads(updates.size());
+  // Parts to group and samples to put. A piece of item i is parts of update i,
+  // one of item n + i samples of it.
+  std::vector<std::atomic<int64_t>> left(updates.size());
   std::vector<std::unique_ptr<DeviceWork>> works(updates.size());
-  TaskList group(kIdsPerTask);
+  const int n = static_cast<int>(updates.size());
+  TaskList tasks(kIdsPerTask);
   grouped.reserve(updates.size());
-  for (size_t i = 0; i < updates.size(); ++i) {
-    const PlannedTable& planned = *updates[i].planned;
+  for (int i = 0; i < n; ++i) {
+    const PooledUpdate& update = updates[i];
+    const PlannedTable& planned = *update.planned;
     const int64_t parts = NumParts(planned);
-    to_group[i] = parts;
+    left[i] = parts;
+    if (update.stream == nullptr) {
+      EV_RETURN_IF_ERROR(
+          update.table->Named(update.table->device->StartGradients(
+              update.grads, planned.batch_size, &grads[i])));
+    }
+    if (grads[i] != nullptr) {
+      left[i] += planned.batch_size;
+      tasks.AddAlone(n + i, planned.batch_size,
+                     std::max<int64_t>(1, kFloatsPerPut / planned.dim));
+    }
     if (planned.distinct != nullptr) {
-      // Gradients in ordinary memory are copied by who starts.
-      group.Add(static_cast<int>(i), parts, kIdsPerTask);
+      tasks.Add(i, parts, kIdsPerTask);
       continue;
     }
     grouped.push_back(GroupedPool().Acquire());
     grouped_of[i] = &*grouped.back();
     grouped_of[i]->Reserve(planned);
-    group.Add(static_cast<int>(i), parts,
-              std::max<int64_t>(1, planned.num_ids / parts));
+    tasks.Add(i, parts, std::max<int64_t>(1, planned.num_ids / parts));
   }
-  EV_RETURN_IF_ERROR(RunPieces(parallel, group, [&](const Piece& piece) {
-    const int i = piece.item;
+  EV_RETURN_IF_ERROR(RunPieces(parallel, tasks, [&](const Piece& piece) {
+    const int i = piece.item % n;
     const PooledUpdate& update = updates[i];
-    if (grouped_of[i] != nullptr) {
+    if (piece.item >= n) {
+      const int64_t dim = update.planned->dim;
+      EV_RETURN_IF_ERROR(update.table->Named(grads[i]->Put(
+          piece.begin, Span<const float>(update.grads + piece.begin * dim,
+                                         (piece.end - piece.begin) * dim))));
+    } else if (grouped_of[i] != nullptr) {
       for (int64_t part = piece.begin; part < piece.end; ++part) {
         EV_RETURN_IF_ERROR(GroupPartOf(*update.planned, part, grouped_of[i]));
       }
     }
-    // The last part of a table sends it off.
+    // The last piece of a table sends it off.
     const int64_t done = piece.end - piece.begin;
-    if (to_group[i].fetch_sub(done, std::memory_order_acq_rel) != done) {
+    if (left[i].fetch_sub(done, std::memory_order_acq_rel) != done) {
       return Status::OK();
     }
-    if (update.is_solo) {
-      return Start(rule, hyper, update, grouped_of[i], &works[i]);
-    }
+    const auto start = [&](std::unique_ptr<DeviceWork>* work) {
+      return Start(rule, hyper, update, grouped_of[i], grads[i].get(), work);
+    };
+    if (update.is_solo) return start(&works[i]);
     // Others update the table too: the first stripe stands for all. Not held
     // beyond this, since they wait for each other's tables.
     std::lock_guard<std::mutex> lock(*update.table->update_lock.stripe(0));
-    EV_RETURN_IF_ERROR(Start(rule, hyper, update, grouped_of[i], &works[i]));
-    if (works[i] == nullptr) return Status::OK();
     // Gone before the lock is: rows stay written to for as long as it lives.
-    const std::unique_ptr<DeviceWork> work = std::move(works[i]);
-    return update.table->Named(work->Wait());
+    std::unique_ptr<DeviceWork> work;
+    EV_RETURN_IF_ERROR(start(&work));
+    return work == nullptr ? Status::OK() : update.table->Named(work->Wait());
   }));
   for (size_t i = 0; i < updates.size(); ++i) {
     if (works[i] == nullptr) continue;

@@ -25,7 +25,10 @@ namespace ev {
 struct PooledUpdate {
   EmbeddingTable::Impl* table = nullptr;
   const PlannedTable* planned = nullptr;
-  const RowHandle* handles = nullptr;  // [U], known or kept out
+  // [U], known or kept out. Null: those that the plan has on the device.
+  const RowHandle* handles = nullptr;
+  // [K], instead of those of the keys that the device did not know, or null.
+  const RowHandle* unknown_handles = nullptr;
   Span<const int> slot_columns;
   const float* grads = nullptr;          // [B, dim]
   const DeviceStream* stream = nullptr;  // not null: they are on the device

@@ -4,6 +4,7 @@
 // Updates by the gradients of samples against updates by their sums.
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -16,6 +17,7 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
 #include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/embedding/table_reader.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
@@ -28,6 +30,12 @@ namespace {
     ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
   } while (0)
 
+#define EXPECT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    EXPECT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
 using Table = std::shared_ptr<EmbeddingTable>;
 
 TableOptions Options(int64_t dim, RowStorage storage) {
@@ -36,6 +44,13 @@ TableOptions Options(int64_t dim, RowStorage storage) {
   options.dim = dim;
   options.storage = storage;
   options.record_frequency = options.record_version = true;
+  return options;
+}
+
+// Of whose rows nothing is noted.
+TableOptions Plain(int64_t dim, RowStorage storage) {
+  TableOptions options = Options(dim, storage);
+  options.record_frequency = options.record_version = false;
   return options;
 }
 
@@ -90,10 +105,12 @@ struct Batch {
 
 enum class How { kSums, kSamples };
 
-// One step of Adagrad on some tables at once.
-void Step(const std::vector<Table>& tables, const Batch& batch,
-          Combiner combiner, bool weighted, How how, int64_t step,
-          Parallel* parallel) {
+// One step of Adagrad on some tables at once. between: what happens between the
+// lookup and the update. Gives the pooled rows of the last table.
+std::vector<float> Step(const std::vector<Table>& tables, const Batch& batch,
+                        Combiner combiner, bool weighted, How how, int64_t step,
+                        Parallel* parallel,
+                        const std::function<void()>& between = nullptr) {
   std::vector<PooledInput> inputs;
   std::vector<std::vector<float>> outputs, sums;
   std::vector<float*> outs, sum_outs;
@@ -103,30 +120,32 @@ void Step(const std::vector<Table>& tables, const Batch& batch,
     outs.push_back(outputs.back().data());
   }
   std::shared_ptr<const LookupPlan> plan;
-  ASSERT_OK(PooledForward(inputs, tables, outs, parallel, &plan));
+  EXPECT_OK(PooledForward(inputs, tables, outs, parallel, &plan));
+  if (between) between();
   const std::vector<const float*> grads(tables.size(), batch.grads.data());
   std::vector<UpdateInput> updates(tables.size());
   for (size_t t = 0; t < tables.size(); ++t) {
     const int number = static_cast<int>(t);
     updates[t].table = tables[t].get();
-    updates[t].keys = plan->unique_keys(number);
     updates[t].plan = plan.get();
     updates[t].plan_table = number;
-    sums.emplace_back(updates[t].keys.size() * tables[t]->options().dim);
+    sums.emplace_back(plan->num_unique(number) * tables[t]->options().dim);
     sum_outs.push_back(sums.back().data());
     if (how == How::kSums) {
+      updates[t].keys = plan->unique_keys(number);
       updates[t].grads = sums.back().data();
     } else {
       updates[t].pooled_grads = batch.grads.data();
     }
   }
   if (how == How::kSums) {
-    ASSERT_OK(PooledBackward(*plan, grads, sum_outs, parallel));
+    EXPECT_OK(PooledBackward(*plan, grads, sum_outs, parallel));
   }
   const std::vector<std::vector<SlotSpec>> slots(tables.size(),
                                                  {{"Adagrad", 0.1f}});
-  ASSERT_OK(ApplyRule("Adagrad", std::vector<float>{0.5f}, updates, slots, step,
+  EXPECT_OK(ApplyRule("Adagrad", std::vector<float>{0.5f}, updates, slots, step,
                       parallel));
+  return outputs.back();
 }
 
 void ExpectSame(const EmbeddingTable& one, const EmbeddingTable& other) {
@@ -159,15 +178,23 @@ TEST_P(PooledUpdateTest, IsTheUpdateByTheSumsBitForBit) {
   const auto sums = MakeTable(Options(c.dim, here));
   const auto samples = MakeTable(Options(c.dim, here));
   const auto cpu = MakeTable(Options(c.dim, RowStorage::kDram));
+  const auto plain = MakeTable(Plain(c.dim, here));
+  const auto plain_cpu = MakeTable(Plain(c.dim, RowStorage::kDram));
   std::mt19937_64 random(7);
   for (int64_t step = 0; step < 3; ++step) {
     const Batch batch(c.samples, c.most_ids, c.range, c.dim, &random);
-    Step({sums}, batch, c.combiner, c.weighted, How::kSums, step, &pool_);
-    Step({samples}, batch, c.combiner, c.weighted, How::kSamples, step, &pool_);
-    Step({cpu}, batch, c.combiner, c.weighted, How::kSamples, step, nullptr);
+    const auto train = [&](const Table& table, How how, Parallel* parallel) {
+      return Step({table}, batch, c.combiner, c.weighted, how, step, parallel);
+    };
+    train(sums, How::kSums, &pool_);
+    train(samples, How::kSamples, &pool_);
+    const std::vector<float> out = train(cpu, How::kSamples, nullptr);
+    EXPECT_EQ(out, train(plain, How::kSamples, &pool_));
+    EXPECT_EQ(out, train(plain_cpu, How::kSamples, nullptr));
   }
   ExpectSame(*sums, *samples);
   ExpectSame(*sums, *cpu);
+  ExpectSame(*plain, *plain_cpu);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -219,6 +246,132 @@ TEST_F(PooledUpdateTest, KeysThatAreKeptOutAreCountedAndDropped) {
   ExpectSame(*sums, *samples);
 }
 
+// Keys that go, and come back with other rows, where a lookup has just found
+// them and where it has not.
+TEST_F(PooledUpdateTest, KeysThatGoBeforeTheUpdateOrTheNextLookup) {
+  for (const bool plain : {true, false}) {
+    std::vector<Table> tables;
+    for (RowStorage storage :
+         {testing::StorageUnderTest(), RowStorage::kDram}) {
+      tables.push_back(
+          MakeTable(plain ? Plain(4, storage) : Options(4, storage)));
+    }
+    std::vector<std::vector<float>> outs[2];
+    for (int t = 0; t < 2; ++t) {
+      std::mt19937_64 random(11);
+      const Table& table = tables[t];
+      for (int64_t step = 0; step < 8; ++step) {
+        const Batch batch(600, 3, 400, 4, &random);
+        std::vector<int64_t> gone = {-1};
+        for (int64_t key = step; key < 400; key += 5) gone.push_back(key);
+        outs[t].push_back(Step({table}, batch, Combiner::kMean, false,
+                               How::kSamples, step, &pool_, [&] {
+                                 if (step % 3 == 1) table->Erase(gone);
+                               }));
+        if (step % 3 == 2) table->Erase(gone);
+        if (step == 5) ASSERT_OK(table->Clear());
+      }
+    }
+    EXPECT_EQ(outs[0], outs[1]);
+    ExpectSame(*tables[0], *tables[1]);
+  }
+}
+
+// One table looked up and updated more than once by one call.
+TEST_F(PooledUpdateTest, ATableThatComesSeveralTimes) {
+  std::vector<Table> tables;
+  std::vector<std::vector<float>> outs;
+  for (RowStorage storage : {testing::StorageUnderTest(), RowStorage::kDram}) {
+    std::mt19937_64 random(12);
+    const Table table = MakeTable(Plain(4, storage));
+    for (int64_t step = 0; step < 4; ++step) {
+      const Batch batch(500, 3, 900, 4, &random);
+      outs.push_back(Step({table, table, table}, batch, Combiner::kSum, false,
+                          How::kSamples, step, &pool_));
+    }
+    tables.push_back(table);
+  }
+  for (int step = 0; step < 4; ++step) EXPECT_EQ(outs[step], outs[4 + step]);
+  ExpectSame(*tables[0], *tables[1]);
+}
+
+TEST_F(PooledUpdateTest, WhileATableIsReadItsRowsAreKept) {
+  const auto table = MakeTable(Plain(4, testing::StorageUnderTest()));
+  std::mt19937_64 random(13);
+  const Batch batch(500, 3, 300, 4, &random);
+  Step({table}, batch, Combiner::kSum, false, How::kSamples, 0, &pool_);
+  TableSnapshot before;
+  ASSERT_OK(table->Export(std::vector<std::string>{"Adagrad"}, &before));
+  std::vector<float> values;
+  std::vector<int64_t> keys;
+  {
+    std::unique_ptr<TableReader> reader;
+    ASSERT_OK(TableReader::Open(*table, std::vector<std::string>{"Adagrad"},
+                                &reader));
+    Step({table}, batch, Combiner::kSum, false, How::kSamples, 1, &pool_);
+    ASSERT_OK(reader->Rows([&](const RowPiece& piece) {
+      keys.insert(keys.end(), piece.keys.begin(), piece.keys.end());
+      values.insert(values.end(), piece.columns[0].begin(),
+                    piece.columns[0].end());
+      return Status::OK();
+    }));
+  }
+  EXPECT_EQ(before.keys, keys);
+  EXPECT_EQ(before.values, values);
+  TableSnapshot after;
+  ASSERT_OK(table->Export(std::vector<std::string>{"Adagrad"}, &after));
+  EXPECT_NE(before.values, after.values);
+}
+
+// Lookups and updates of plain tables beside erasures: each key's row is its
+// default or what so many updates since have made of it.
+TEST_F(PooledUpdateTest, CallsBesideErasures) {
+  const auto table = MakeTable(Plain(1, testing::StorageUnderTest()));
+  std::mt19937_64 random(14);
+  Batch batch(256, 2, 100, 1, &random);
+  std::fill(batch.grads.begin(), batch.grads.end(), -1.0f);
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 3; ++c) {
+    callers.emplace_back([&] {
+      for (int step = 0; step < 15; ++step) {
+        std::vector<float> out(batch.num_samples);
+        std::shared_ptr<const LookupPlan> plan;
+        ASSERT_OK(PooledForward(std::vector<PooledInput>{batch.Input(
+                                    table.get(), Combiner::kMean, false)},
+                                {table}, std::vector<float*>{out.data()},
+                                nullptr, &plan));
+        for (int64_t s = 0; s < batch.num_samples; ++s) {
+          ASSERT_GE(out[s], batch.splits[s] == batch.splits[s + 1] ? 0 : 0.5f);
+          ASSERT_LT(out[s], 1e6f);
+        }
+        UpdateInput update;
+        update.table = table.get();
+        update.plan = plan.get();
+        update.pooled_grads = batch.grads.data();
+        ASSERT_OK(ApplyRule(
+            "SGD", std::vector<float>{1.0f}, std::vector<UpdateInput>{update},
+            std::vector<std::vector<SlotSpec>>(1), step, nullptr));
+      }
+    });
+  }
+  callers.emplace_back([&] {
+    for (int round = 0; round < 30; ++round) {
+      std::vector<int64_t> gone;
+      for (int64_t key = -1; key < 100; ++key) {
+        if ((key + round) % 3 == 0) gone.push_back(key);
+      }
+      table->Erase(gone);
+    }
+  });
+  for (std::thread& caller : callers) caller.join();
+  // One more step alone, after which all are there and count it.
+  const std::set<int64_t> distinct(batch.ids.begin(), batch.ids.end());
+  const std::vector<int64_t> keys(distinct.begin(), distinct.end());
+  table->Erase(keys);
+  Step({table}, batch, Combiner::kSum, false, How::kSamples, 0, nullptr);
+  EXPECT_EQ(static_cast<int64_t>(keys.size()), table->size());
+}
+
 TEST_F(PooledUpdateTest, ChangesAreNoticed) {
   TableOptions options = Options(4, testing::StorageUnderTest());
   options.record_frequency = options.record_version = false;
@@ -241,7 +394,7 @@ TEST_F(PooledUpdateTest, CallsAtOnceEachApplyWhole) {
   constexpr int kCalls = 4, kSteps = 20;
   const RowStorage here = testing::StorageUnderTest();
   const std::vector<Table> tables = {MakeTable(Options(1, here)),
-                                     MakeTable(Options(1, here))};
+                                     MakeTable(Plain(1, here))};
   std::mt19937_64 random(9);
   Batch batch(64, 3, 40, 1, &random);
   std::fill(batch.grads.begin(), batch.grads.end(), -1.0f);
@@ -266,7 +419,6 @@ TEST_F(PooledUpdateTest, CallsAtOnceEachApplyWhole) {
         std::vector<UpdateInput> updates(2);
         for (int t = 0; t < 2; ++t) {
           updates[t].table = mine[t].get();
-          updates[t].keys = plan->unique_keys(t);
           updates[t].plan = plan.get();
           updates[t].plan_table = t;
           updates[t].pooled_grads = batch.grads.data();

@@ -220,8 +220,9 @@ Status Lookup(Span<const RowsInput> inputs,
     for (int t = 0; t < num_tables && !owners.empty(); ++t) {
       made->mutable_planned(t)->owner = owners[t];
     }
-    EV_RETURN_IF_ERROR(
-        PlanIds(lookups, Samples::kOneIdEach, made.get(), parallel, [&](int t) {
+    EV_RETURN_IF_ERROR(PlanIds(
+        lookups, Samples::kOneIdEach, made.get(), nullptr, parallel,
+        [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
           if (inputs[t].occurrences != nullptr) SumCounts(inputs[t], planned);
           const bool fetches =

@@ -8,7 +8,9 @@
 //   2  row handles: the plan's when no key was erased since, with only the keys
 //      inserted that had no row; otherwise every key is found or inserted.
 //      Skipped altogether in the steady state. A key that the table's filter
-//      keeps out has no handle afterwards.
+//      keeps out has no handle afterwards. Where a device has deduplicated,
+//      the plan's handles are there and stay there, unless something here
+//      wants them (StaysOnDevice).
 //   3  the rule, over tasks of some hundred rows, rows prefetched ahead. Rows
 //   of
 //      one input are distinct, so tasks never meet.
@@ -55,6 +57,10 @@ struct Update {
   std::vector<int64_t> slot_offsets;
   // What a forward found out, when the keys come from one.
   const PlannedTable* planned = nullptr;
+  int64_t num_keys = 0;
+  // Keys, counts and handles are the device's and stay there: only those of
+  // keys that it did not know at the forward are here, if some had no row.
+  bool stays_on_device = false;
 
   // After step 1.
   Span<const int64_t> keys;
@@ -111,6 +117,8 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
                            " of the plan is not the one to update, " +
                            table.Named());
   }
+  if (in.pooled_grads != nullptr && in.keys.empty()) return Status::OK();
+  EV_RETURN_IF_ERROR(in.plan->Fetch(in.plan_table));
   const Span<const int64_t> planned = in.plan->unique_keys(in.plan_table);
   if (planned.size() != in.keys.size() ||
       (planned.data() != in.keys.data() && !planned.empty() &&
@@ -140,8 +148,8 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
     owners.push_back(&(*updates)[i]);
     given.push_back(inputs[i].counts);
   }
-  EV_RETURN_IF_ERROR(PlanIds(lookups, Samples::kOneIdEach, plan, parallel,
-                             [](int) { return Status::OK(); }));
+  EV_RETURN_IF_ERROR(PlanIds(lookups, Samples::kOneIdEach, plan, nullptr,
+                             parallel, [](int) { return Status::OK(); }));
   std::vector<const float*> grads(lookups.size(), nullptr);
   std::vector<float*> sums(lookups.size(), nullptr);
   for (size_t k = 0; k < lookups.size(); ++k) {
@@ -217,7 +225,7 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     Update& update = (*updates)[i];
-    if (inputs[i].pooled_grads == nullptr || inputs[i].keys.empty()) continue;
+    if (inputs[i].pooled_grads == nullptr || update.num_keys == 0) continue;
     if (inputs[i].stream != nullptr) {
       EV_RETURN_IF_ERROR(update.table->CheckTakesDeviceTensors("the gradient"));
     }
@@ -239,8 +247,7 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
           other.grads != nullptr || sums[t] != nullptr) {
         continue;
       }
-      buffers->emplace_back(
-          new SumBuffer(inputs[j].keys.size() * other.table->dim()));
+      buffers->emplace_back(new SumBuffer(other.num_keys * other.table->dim()));
       sums[t] = buffers->back()->data();
       grads[t] = inputs[j].pooled_grads;
       other.grads = sums[t];
@@ -250,14 +257,57 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
   return Status::OK();
 }
 
+// Whether anything is noted about rows that were updated.
+bool NeedsStamps(const EmbeddingTable::Impl& table) {
+  return table.options.record_frequency || table.options.record_version ||
+         table.changes != nullptr;
+}
+
+// Whether an update by gradients that are summed on a device needs nothing of
+// its rows here: no handle that is another by now, none to be kept for a save,
+// nothing to be noted about a row, nobody to be asked whether a key gets one.
+bool StaysOnDevice(const Update& update) {
+  const EmbeddingTable::Impl& table = *update.table;
+  return update.pooled_grads != nullptr &&
+         update.planned->distinct != nullptr &&
+         update.planned->generation == table.generation &&
+         table.frozen_rows.empty() && table.filter == nullptr &&
+         !NeedsStamps(table);
+}
+
+// Step 1, in its end: keys, counts and handles come here where they are wanted.
+Status FetchPlanned(Span<const UpdateInput> inputs,
+                    std::vector<Update>* updates, Parallel* parallel) {
+  return RunTasksWithStatus(
+      parallel, static_cast<int64_t>(inputs.size()), [&](int64_t i) {
+        Update& update = (*updates)[i];
+        if (update.planned == nullptr) return Status::OK();
+        const PlannedTable& planned = *update.planned;
+        update.stays_on_device = StaysOnDevice(update);
+        if (update.stays_on_device) {
+          const DeviceDistinct& distinct = *planned.distinct;
+          update.keys = Span<const int64_t>(distinct.unknown_keys(),
+                                            distinct.num_unknown());
+          update.counts = nullptr;
+          return Status::OK();
+        }
+        EV_RETURN_IF_ERROR(inputs[i].plan->Fetch(inputs[i].plan_table));
+        update.keys = Span<const int64_t>(planned.unique, planned.num_unique);
+        update.counts = planned.occurrences != nullptr ? planned.occurrences
+                                                       : planned.counts;
+        return Status::OK();
+      });
+}
+
 // Where keys [begin, end) were last seen: in the plan, if there is one and it
 // is still right, else in the index.
 void FindKnown(const Update& update, RowHandle* handles, int64_t begin,
                int64_t end) {
   const PlannedTable* planned = update.planned;
   if (planned != nullptr && planned->generation == update.table->generation) {
-    std::copy(planned->handles + begin, planned->handles + end,
-              handles + begin);
+    const RowHandle* const known =
+        update.stays_on_device ? planned->unknown_handles : planned->handles;
+    std::copy(known + begin, known + end, handles + begin);
   } else {
     update.table->index.Find(update.keys.subspan(begin, end - begin),
                              handles + begin);
@@ -285,12 +335,6 @@ Status FindHandles(const Update& update, RowHandle* handles, int64_t begin,
 int64_t SkipKeptOut(const Update& update, int64_t begin, int64_t end) {
   while (begin < end && update.handles[begin] >= kFirstReservedHandle) ++begin;
   return begin;
-}
-
-// Whether anything is noted about rows that were updated.
-bool NeedsStamps(const EmbeddingTable::Impl& table) {
-  return table.options.record_frequency || table.options.record_version ||
-         table.changes != nullptr;
 }
 
 void StampRows(const Update& update, int64_t begin, int64_t end, int64_t step) {
@@ -373,7 +417,7 @@ Status FindAllHandles(std::vector<Update>* updates, int round, int64_t step,
     const PlannedTable* planned = update.planned;
     if (planned != nullptr && planned->generation == update.table->generation &&
         planned->num_absent == 0) {
-      update.handles = planned->handles;
+      update.handles = update.stays_on_device ? nullptr : planned->handles;
       continue;
     }
     const int64_t n = update.keys.size();
@@ -422,7 +466,11 @@ PooledUpdate PooledUpdateOf(const Update& update) {
   PooledUpdate pooled;
   pooled.table = update.table;
   pooled.planned = update.planned;
-  pooled.handles = update.handles;
+  if (update.stays_on_device) {
+    pooled.unknown_handles = update.handles;
+  } else {
+    pooled.handles = update.handles;
+  }
   pooled.slot_columns = update.slot_columns;
   pooled.grads = update.pooled_grads;
   pooled.stream = update.stream;
@@ -505,6 +553,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       Update& update = updates[i];
       update.table = inputs[i].table->impl();
       update.keys = inputs[i].keys;
+      update.num_keys = update.keys.size();
       update.grads = inputs[i].grads;
       for (size_t j = 0; j < i; ++j) {
         if (updates[j].table == update.table) {
@@ -515,9 +564,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       impls.push_back(update.table);
       if (inputs[i].plan != nullptr) {
         update.planned = &inputs[i].plan->planned(inputs[i].plan_table);
-        update.counts = update.planned->occurrences != nullptr
-                            ? update.planned->occurrences
-                            : update.planned->counts;
+        update.num_keys = update.planned->num_unique;
       } else if (!inputs[i].keys.empty()) {
         ++num_unplanned;
       }
@@ -551,6 +598,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       if (!all_there) continue;
       std::vector<std::unique_ptr<SumBuffer>> sums;
       EV_RETURN_IF_ERROR(SumPooled(inputs, &updates, &sums, parallel));
+      EV_RETURN_IF_ERROR(FetchPlanned(inputs, &updates, parallel));
       const UpdateLocks locks(gates.tables());
       for (Update& update : updates) update.solo = locks.solo(update.table);
       for (int round = 0; round < num_rounds; ++round) {
@@ -558,6 +606,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
             FindAllHandles(&updates, round, step, &buffers, parallel));
       }
       for (const Update& update : updates) {
+        if (update.stays_on_device) continue;
         update.table->BeforeChange(
             Span<const RowHandle>(update.handles, update.keys.size()));
       }
@@ -566,7 +615,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       for (size_t i = 0; i < updates.size(); ++i) {
         if (!updates[i].table->on_device()) continue;
         EV_RETURN_IF_ERROR(
-            rooms[i].Reserve(updates[i].table, updates[i].keys.size()));
+            rooms[i].Reserve(updates[i].table, updates[i].num_keys));
       }
       for (int round = 0; round < num_rounds; ++round) {
         EV_RETURN_IF_ERROR(

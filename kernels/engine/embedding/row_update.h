@@ -20,7 +20,7 @@ namespace ev {
 
 struct UpdateInput {
   EmbeddingTable* table = nullptr;
-  Span<const int64_t> keys;      // M
+  Span<const int64_t> keys;      // M; may be left out with pooled_grads
   const float* grads = nullptr;  // [M, dim]; null with pooled_grads
   // When the keys are exactly plan->unique_keys(plan_table): no dedup and no
   // second probe. Null: duplicates are summed in order of occurrence first.

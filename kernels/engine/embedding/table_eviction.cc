@@ -31,11 +31,13 @@ int64_t EmbeddingTable::Impl::EraseRows(Span<const int64_t> keys) {
   std::vector<RowHandle> handles;
   std::vector<int64_t> gone;
   handles.reserve(keys.size());
-  if (changes != nullptr) gone.reserve(keys.size());
+  const bool names_keys = changes != nullptr || on_device();
+  if (names_keys) gone.reserve(keys.size());
   const int64_t erased = index.Erase(keys, [&](int64_t key, RowHandle handle) {
     handles.push_back(handle);
-    if (changes != nullptr) gone.push_back(key);
+    if (names_keys) gone.push_back(key);
   });
+  if (on_device()) device->ForgetKeys(gone);
   FreeRows(handles);
   if (changes != nullptr) changes->Erased(gone, index.size());
   return erased;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/testing/host_device_rows.h"
 
 namespace ev {
 namespace testing {
@@ -19,6 +20,54 @@ void Check(bool holds, const char* promise, int64_t which) {
                static_cast<long long>(which));
   std::abort();
 }
+
+RowHandle HostKnownKeys::Find(int64_t key) const {
+  std::lock_guard<std::mutex> lock(mu_);
+  const auto found = rows_.find(key);
+  return found == rows_.end() ? kNoRow : found->second;
+}
+
+void HostKnownKeys::Put(int64_t key, RowHandle handle) {
+  if (handle >= kFirstReservedHandle) return;
+  std::lock_guard<std::mutex> lock(mu_);
+  const auto key_at = rows_.emplace(key, handle).first;
+  Check(key_at->second == handle, "a key is known by another row", key);
+  const auto row_at = keys_.emplace(handle, key).first;
+  Check(row_at->second == key, "a row is known by another key", handle);
+}
+
+void HostKnownKeys::Erase(Span<const int64_t> keys) {
+  std::lock_guard<std::mutex> lock(mu_);
+  for (int64_t key : keys) {
+    const auto found = rows_.find(key);
+    if (found == rows_.end()) continue;
+    keys_.erase(found->second);
+    rows_.erase(found);
+  }
+}
+
+void HostKnownKeys::Clear() {
+  std::lock_guard<std::mutex> lock(mu_);
+  rows_.clear();
+  keys_.clear();
+}
+
+void HostKnownKeys::CheckUnnamed(RowHandle handle) const {
+  std::lock_guard<std::mutex> lock(mu_);
+  Check(keys_.count(handle) == 0, "a row is forgotten before its key", handle);
+}
+
+namespace {
+std::atomic<bool> next_fetch_fails{false};
+std::atomic<int64_t> num_fetches{0};
+bool NextFetchFails() {
+  ++num_fetches;
+  return next_fetch_fails.exchange(false);
+}
+}  // namespace
+
+void FailNextHostDeviceFetch() { next_fetch_fails = true; }
+int64_t HostDeviceFetches() { return num_fetches; }
 
 template <typename Id>
 Status HostDeviceDistinct::PutTyped(int64_t begin, Span<const Id> ids) {
@@ -56,6 +105,11 @@ Status HostDeviceDistinct::Start(Span<const int32_t> offsets) {
   return Status::OK();
 }
 
+bool HostDeviceDistinct::IsDone() const {
+  Check(state_ != State::kPutting, "what is asked about was not started", 0);
+  return times_asked_.fetch_add(1) % 2 == 1;
+}
+
 Status HostDeviceDistinct::Wait() {
   Check(state_ == State::kStarted, "what is waited for was not started", 0);
   std::unordered_map<int64_t, int32_t> number;
@@ -74,6 +128,13 @@ Status HostDeviceDistinct::Wait() {
   GroupOccurrences(inverse_.data(), counts_.data(), keys_.size(),
                    offsets_.data(), num_samples_, nullptr, nullptr,
                    ends_.data(), samples_.data(), nullptr);
+  for (size_t u = 0; u < keys_.size(); ++u) {
+    names_.push_back(known_->Find(keys_[u]));
+    if (names_.back() != kNoRow) continue;
+    unknown_keys_.push_back(keys_[u]);
+    unknown_numbers_.push_back(static_cast<uint32_t>(u));
+  }
+  is_named_ = unknown_keys_.empty();
   state_ = State::kDone;
   return Status::OK();
 }
@@ -86,13 +147,65 @@ int64_t HostDeviceDistinct::num_unique() const {
   CheckDone();
   return static_cast<int64_t>(keys_.size());
 }
-int64_t* HostDeviceDistinct::keys() const {
+int64_t HostDeviceDistinct::num_unknown() const {
   CheckDone();
-  return keys_.data();
+  return static_cast<int64_t>(unknown_keys_.size());
+}
+const uint32_t* HostDeviceDistinct::unknown_numbers() const {
+  CheckDone();
+  return unknown_numbers_.data();
+}
+const int64_t* HostDeviceDistinct::unknown_keys() const {
+  CheckDone();
+  return unknown_keys_.data();
+}
+
+void HostDeviceDistinct::Name(Span<const RowHandle> names) {
+  CheckDone();
+  Check(!is_named_, "keys are named twice, or without need", names.size());
+  Check(names.size() == unknown_keys_.size(),
+        "names are not those of the unknown keys", names.size());
+  for (size_t k = 0; k < names.size(); ++k) {
+    Check(names[k] != kNoRow, "a key gets no name", unknown_keys_[k]);
+    names_[unknown_numbers_[k]] = names[k];
+  }
+  is_named_ = true;
+}
+
+Span<const RowHandle> HostDeviceDistinct::all_names() const {
+  CheckDone();
+  Check(is_named_, "unknown keys have no names yet", unknown_keys_.size());
+  return names_;
+}
+
+Status HostDeviceDistinct::Fetch() const {
+  const Span<const RowHandle> names = all_names();
+  std::lock_guard<std::mutex> lock(fetch_mu_);
+  if (is_fetched_) return Status::OK();
+  if (NextFetchFails()) return Internal("the device gives nothing back");
+  fetched_keys_ = keys_;
+  fetched_counts_ = counts_;
+  fetched_names_.assign(names.begin(), names.end());
+  is_fetched_ = true;
+  return Status::OK();
+}
+
+void HostDeviceDistinct::CheckFetched() const {
+  CheckDone();
+  std::lock_guard<std::mutex> lock(fetch_mu_);
+  Check(is_fetched_, "nobody has fetched the distinct keys", 0);
+}
+int64_t* HostDeviceDistinct::keys() const {
+  CheckFetched();
+  return fetched_keys_.data();
 }
 int32_t* HostDeviceDistinct::counts() const {
-  CheckDone();
-  return counts_.data();
+  CheckFetched();
+  return fetched_counts_.data();
+}
+RowHandle* HostDeviceDistinct::names() const {
+  CheckFetched();
+  return fetched_names_.data();
 }
 
 Status HostDeviceDistinct::Occurrences(int32_t* samples) const {

@@ -1,17 +1,25 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deduplication by the device of host_device_rows.h. Ends the process when an
-// id is put twice or not at all, when calls come in another order than
-// promised, and when offsets are not those of the batch.
+// Deduplication by the device of host_device_rows.h, and the keys that it
+// knows. Ends the process when an id is put twice or not at all, when calls
+// come in another order than promised, when offsets are not those of the batch,
+// when unknown keys are named twice or batches are used that have any, when
+// something is read that was not fetched, and when a key is known by another
+// row than it is named, or is forgotten with its row still there to be found.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_DISTINCT_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_DISTINCT_H_
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/device_distinct.h"
@@ -22,20 +30,51 @@ namespace testing {
 // Ends the process with the promise that was broken, unless it holds.
 void Check(bool holds, const char* promise, int64_t which);
 
+// The rows of keys that a device knows. Thread-safe.
+class HostKnownKeys {
+ public:
+  // kNoRow: unknown.
+  RowHandle Find(int64_t key) const;
+  // Handles of no row are passed over.
+  void Put(int64_t key, RowHandle handle);
+  void Erase(Span<const int64_t> keys);
+  void Clear();
+  // Ends the process if any key is known by this row.
+  void CheckUnnamed(RowHandle handle) const;
+
+ private:
+  mutable std::mutex mu_;
+  std::unordered_map<int64_t, RowHandle> rows_;
+  std::unordered_map<RowHandle, int64_t> keys_;
+};
+
 class HostDeviceDistinct : public DeviceDistinct {
  public:
-  HostDeviceDistinct(int64_t num_ids, int64_t num_samples)
-      : num_samples_(num_samples), ids_(num_ids), was_put_(num_ids) {}
+  HostDeviceDistinct(int64_t num_ids, int64_t num_samples,
+                     std::shared_ptr<const HostKnownKeys> known)
+      : num_samples_(num_samples),
+        known_(std::move(known)),
+        ids_(num_ids),
+        was_put_(num_ids) {}
 
   Status Put(int64_t begin, Span<const int64_t> ids) override;
   Status Put(int64_t begin, Span<const int32_t> ids) override;
   Status Start(Span<const int32_t> offsets) override;
+  // True at every second call.
+  bool IsDone() const override;
   // Does all of it: who forgets to wait is noticed.
   Status Wait() override;
   int64_t num_unique() const override;
+  int64_t num_unknown() const override;
+  const uint32_t* unknown_numbers() const override;
+  const int64_t* unknown_keys() const override;
+  Status Fetch() const override;
   int64_t* keys() const override;
   int32_t* counts() const override;
+  RowHandle* names() const override;
   Status Occurrences(int32_t* samples) const override;
+
+  void Name(Span<const RowHandle> names);
 
   // What a device keeps, after Wait.
   int64_t num_samples() const { return num_samples_; }
@@ -43,20 +82,34 @@ class HostDeviceDistinct : public DeviceDistinct {
   Span<const int32_t> offsets() const { return offsets_; }
   Span<const int32_t> ends() const { return ends_; }
   Span<const int32_t> samples() const { return samples_; }
+  // REQUIRES that all keys have names.
+  Span<const RowHandle> all_names() const;
 
  private:
   enum class State { kPutting, kStarted, kDone };
   template <typename Id>
   Status PutTyped(int64_t begin, Span<const Id> ids);
   void CheckDone() const;
+  void CheckFetched() const;
 
   const int64_t num_samples_;
+  const std::shared_ptr<const HostKnownKeys> known_;
   std::atomic<State> state_{State::kPutting};
+  mutable std::atomic<int> times_asked_{0};
   std::vector<int64_t> ids_;
   std::vector<char> was_put_;  // the width of the id
   std::vector<int32_t> offsets_, inverse_, ends_, samples_;
-  mutable std::vector<int64_t> keys_;
-  mutable std::vector<int32_t> counts_;
+  std::vector<int64_t> keys_, unknown_keys_;
+  std::vector<int32_t> counts_;
+  std::vector<RowHandle> names_;
+  std::vector<uint32_t> unknown_numbers_;
+  std::atomic<bool> is_named_{false};
+  // What was fetched: a copy, so that who reads it too soon reads nothing.
+  mutable std::mutex fetch_mu_;
+  mutable bool is_fetched_ = false;
+  mutable std::vector<int64_t> fetched_keys_;
+  mutable std::vector<int32_t> fetched_counts_;
+  mutable std::vector<RowHandle> fetched_names_;
 };
 
 }  // namespace testing

@@ -29,6 +29,8 @@ std::atomic<int64_t> limit{-1};
 std::atomic<int64_t> live{0};
 std::atomic<bool> no_distinct{false};
 std::atomic<int64_t> num_distinct{0};
+std::atomic<int64_t> num_unknown{0};
+std::atomic<bool> learns{true};
 
 // Above what most test batches have, below what some have: both ways are used.
 constexpr int64_t kMinDistinctIds = 100;
@@ -178,7 +180,22 @@ class HostDeviceRows : public DeviceRows {
           "so many ids are not for a device", num_ids);
     if (no_distinct) return ResourceExhausted("no memory to deduplicate in");
     ++num_distinct;
-    distinct->reset(new HostDeviceDistinct(num_ids, num_samples));
+    distinct->reset(new HostDeviceDistinct(num_ids, num_samples, known_));
+    return Status::OK();
+  }
+
+  Status NameUnknown(Span<const RowHandle> names,
+                     DeviceDistinct* distinct) override {
+    const Call call(this);
+    FillQueued();
+    auto* const named = static_cast<HostDeviceDistinct*>(distinct);
+    named->Name(names);
+    num_unknown += static_cast<int64_t>(names.size());
+    for (RowHandle name : names) {
+      std::lock_guard<std::mutex> lock(mu_);
+      if (name < kFirstReservedHandle) At(name);
+    }
+    Learn(*named, names);
     return Status::OK();
   }
 
@@ -245,26 +262,71 @@ class HostDeviceRows : public DeviceRows {
     Updating(HostDeviceRows* rows, const DevicePooledUpdate& update)
         : rows_(rows),
           call_(rows),
-          writing_(rows, update.handles),
+          handles_(HandlesOf(update)),
+          writing_(rows, handles_),
           update_(update) {}
     ~Updating() override { Wait(); }
     Status Wait() override {
       if (is_done_) return Status::OK();
       is_done_ = true;
-      return rows_->UpdatePooled(update_);
+      if (!update_.unknown_handles.empty()) {
+        rows_->Learn(static_cast<const HostDeviceDistinct&>(*update_.distinct),
+                     update_.unknown_handles);
+      }
+      return rows_->UpdatePooled(update_, handles_);
     }
 
    private:
     HostDeviceRows* const rows_;
     const Call call_;
+    const std::vector<RowHandle> handles_;
     const Writing writing_;
     const DevicePooledUpdate update_;
     bool is_done_ = false;
   };
 
+  // Rows of floats that come in pieces.
+  class Gradients : public DeviceGradients {
+   public:
+    Gradients(int64_t dim, int64_t num_samples)
+        : dim_(dim), floats_(dim * num_samples), was_put_(num_samples) {}
+    Status Put(int64_t begin, Span<const float> grads) override {
+      Check(begin >= 0 && grads.size() % dim_ == 0 &&
+                begin * dim_ + grads.size() <= floats_.size(),
+            "gradients are beyond the batch", begin);
+      for (size_t i = 0; i < grads.size() / dim_; ++i) {
+        Check(!was_put_[begin + i].exchange(true), "a gradient comes twice",
+              begin + i);
+      }
+      std::copy(grads.begin(), grads.end(), floats_.data() + begin * dim_);
+      return Status::OK();
+    }
+    const float* all() const {
+      for (const auto& was_put : was_put_) {
+        Check(was_put, "a gradient never came", 0);
+      }
+      return floats_.data();
+    }
+
+   private:
+    const int64_t dim_;
+    std::vector<float> floats_;
+    std::vector<std::atomic<bool>> was_put_;
+  };
+
+  Status StartGradients(const float* grads, int64_t num_samples,
+                        std::unique_ptr<DeviceGradients>* put) override {
+    Check(Reach(grads) == nullptr, "gradients that are there are to be put",
+          num_samples);
+    put->reset(new Gradients(dim_, num_samples));
+    return Status::OK();
+  }
+
   Status StartPooledUpdate(const DevicePooledUpdate& update,
                            std::unique_ptr<DeviceWork>* work) override {
     FillQueued();
+    Check(update.put_grads == nullptr || update.stream == nullptr,
+          "gradients come twice", update.num_samples);
     work->reset(new Updating(this, update));
     return Status::OK();
   }
@@ -347,10 +409,16 @@ class HostDeviceRows : public DeviceRows {
     return Status::OK();
   }
 
+  void ForgetKeys(Span<const int64_t> keys) override {
+    const Call call(this, /*alone=*/true);
+    known_->Erase(keys);
+  }
+
   void Forget(Span<const RowHandle> handles) override {
     const Call call(this, /*alone=*/true);
     FillQueued();
     for (RowHandle handle : handles) {
+      known_->CheckUnnamed(handle);
       Check(rows_.erase(handle) == 1, "what is forgotten is no row", handle);
     }
     live -= static_cast<int64_t>(handles.size());
@@ -361,6 +429,7 @@ class HostDeviceRows : public DeviceRows {
     live -= static_cast<int64_t>(rows_.size());
     rows_.clear();
     queue_.clear();
+    known_->Clear();
   }
 
   int64_t bytes() const override {
@@ -382,7 +451,38 @@ class HostDeviceRows : public DeviceRows {
                      ->num_samples();
   }
 
-  Status UpdatePooled(const DevicePooledUpdate& update) {
+  // The handles of an update, wherever they come from.
+  static std::vector<RowHandle> HandlesOf(const DevicePooledUpdate& update) {
+    if (update.distinct == nullptr || !update.handles.empty()) {
+      Check(update.unknown_handles.empty(), "handles come twice",
+            update.handles.size());
+      return {update.handles.begin(), update.handles.end()};
+    }
+    const auto& distinct =
+        static_cast<const HostDeviceDistinct&>(*update.distinct);
+    std::vector<RowHandle> handles(distinct.all_names().begin(),
+                                   distinct.all_names().end());
+    const Span<const RowHandle> unknown = update.unknown_handles;
+    if (unknown.empty()) return handles;
+    Check(static_cast<int64_t>(unknown.size()) == distinct.num_unknown(),
+          "handles are not those of the unknown keys", unknown.size());
+    for (size_t k = 0; k < unknown.size(); ++k) {
+      handles[distinct.unknown_numbers()[k]] = unknown[k];
+    }
+    return handles;
+  }
+
+  // As a device that has just enough memory for it.
+  void Learn(const HostDeviceDistinct& distinct,
+             Span<const RowHandle> handles) {
+    if (!learns) return;
+    for (size_t k = 0; k < handles.size(); ++k) {
+      known_->Put(distinct.unknown_keys()[k], handles[k]);
+    }
+  }
+
+  Status UpdatePooled(const DevicePooledUpdate& update,
+                      Span<const RowHandle> handles) {
     Occurrences occurrences;
     Span<const int32_t> ends = update.ends, samples = update.samples;
     if (update.distinct != nullptr) {
@@ -395,7 +495,7 @@ class HostDeviceRows : public DeviceRows {
       ends = distinct.ends();
       samples = distinct.samples();
     }
-    Check(ends.size() == update.handles.size() &&
+    Check(ends.size() == handles.size() &&
               (ends.empty() ||
                ends[ends.size() - 1] == static_cast<int64_t>(samples.size())),
           "occurrences are not those of the rows", ends.size());
@@ -406,15 +506,17 @@ class HostDeviceRows : public DeviceRows {
     occurrences.ends = ends.data();
     occurrences.samples = samples.data();
     occurrences.weights = update.weights;
-    const int64_t num_rows = update.handles.size();
+    const int64_t num_rows = handles.size();
     std::vector<float> sums(num_rows * dim_);
     const float* const grads =
-        Find(update.grads, update.num_samples * dim_, update.stream);
+        update.put_grads != nullptr
+            ? static_cast<const Gradients*>(update.put_grads)->all()
+            : Find(update.grads, update.num_samples * dim_, update.stream);
     SumOccurrences(occurrences,
                    update.factors.empty() ? nullptr : update.factors.data(),
                    grads, dim_, 0, num_rows, sums.data());
-    return ApplyMarked(update.rule, update.hyper, update.handles,
-                       update.slot_columns, sums.data());
+    return ApplyMarked(update.rule, update.hyper, handles, update.slot_columns,
+                       sums.data());
   }
 
   // Of a name as DevicePooling has them. REQUIRES mu_.
@@ -438,19 +540,19 @@ class HostDeviceRows : public DeviceRows {
   void Pool(const DevicePooling& pooling, float* out) {
     FillQueued();
     std::lock_guard<std::mutex> lock(mu_);
-    std::vector<const float*> rows;
-    for (RowHandle name : pooling.rows) rows.push_back(Named(name));
+    Span<const RowHandle> names = pooling.rows;
     Span<const int32_t> inverse = pooling.inverse, offsets = pooling.offsets;
     if (pooling.distinct != nullptr) {
       const auto& distinct =
           static_cast<const HostDeviceDistinct&>(*pooling.distinct);
-      Check(inverse.empty() && offsets.empty(), "samples come twice",
-            inverse.size());
-      Check(static_cast<int64_t>(rows.size()) == distinct.num_unique(),
-            "rows are not those of the distinct keys", rows.size());
+      Check(names.empty() && inverse.empty() && offsets.empty(),
+            "names or samples come twice", inverse.size());
+      names = distinct.all_names();
       inverse = distinct.inverse();
       offsets = distinct.offsets();
     }
+    std::vector<const float*> rows;
+    for (RowHandle name : names) rows.push_back(Named(name));
     for (int32_t u : inverse) {
       Check(u >= 0 && u < static_cast<int64_t>(rows.size()),
             "there is no such distinct id", u);
@@ -492,6 +594,7 @@ class HostDeviceRows : public DeviceRows {
 
   const int64_t dim_;
   const std::vector<float> defaults_;
+  const std::shared_ptr<HostKnownKeys> known_{new HostKnownKeys};
   std::vector<float> initial_;  // of each slot; changed alone
   std::atomic<int> calls_{0};
   mutable std::mutex mu_;
@@ -511,6 +614,8 @@ void LimitHostDeviceRows(int64_t rows) {
 void RefuseHostDeviceDistinct(bool refuse) { no_distinct = refuse; }
 
 int64_t HostDeviceDistincts() { return num_distinct; }
+int64_t HostDeviceUnknownKeys() { return num_unknown; }
+void LetHostDevicesLearn(bool learn) { learns = learn; }
 
 int64_t LiveHostDeviceRows() { return live; }
 

@@ -32,6 +32,14 @@ void RefuseHostDeviceDistinct(bool refuse);
 // Batches that were deduplicated so far.
 int64_t HostDeviceDistincts();
 
+// How many of those keys it did not know, in all.
+int64_t HostDeviceUnknownKeys();
+// How many batches were fetched so far, and whether the next is an error.
+int64_t HostDeviceFetches();
+void FailNextHostDeviceFetch();
+// From here on devices know nothing new, as without memory, or do again.
+void LetHostDevicesLearn(bool learn);
+
 // Rows that all tables have.
 int64_t LiveHostDeviceRows();
 

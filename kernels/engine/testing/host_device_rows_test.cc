@@ -129,7 +129,6 @@ std::vector<float> TrainAndLookUp(const std::vector<int64_t>& ids,
     EXPECT_TRUE(status.ok()) << status.message();
     UpdateInput update;
     update.table = table.get();
-    update.keys = plan->unique_keys(0);
     update.plan = plan.get();
     update.pooled_grads = grads.data();
     status = ApplyRule("SGD", std::vector<float>{1.0f},
@@ -157,6 +156,65 @@ TEST(HostDeviceRowsTest, DeduplicatesLongBatchesWithoutWeights) {
   EXPECT_EQ(out, TrainAndLookUp(ids, nullptr));
   RefuseHostDeviceDistinct(false);
   EXPECT_EQ(0, HostDeviceDistincts() - before);
+}
+
+TEST(HostDeviceRowsTest, KeysThatStayOnTheDeviceAreNotFetched) {
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < 120; ++i) ids.push_back(i * 7);
+  // Of two steps: unknown at the first, inserted by its update.
+  const int64_t unknown = HostDeviceUnknownKeys();
+  const int64_t fetches = HostDeviceFetches();
+  const std::vector<float> out = TrainAndLookUp(ids, nullptr);
+  EXPECT_EQ(120, HostDeviceUnknownKeys() - unknown);
+  EXPECT_EQ(0, HostDeviceFetches() - fetches);
+  // A device that has no memory to learn them.
+  LetHostDevicesLearn(false);
+  EXPECT_EQ(out, TrainAndLookUp(ids, nullptr));
+  LetHostDevicesLearn(true);
+  EXPECT_EQ(3 * 120, HostDeviceUnknownKeys() - unknown);
+  EXPECT_EQ(0, HostDeviceFetches() - fetches);
+}
+
+TEST(HostDeviceRowsTest, WhatCannotBeFetchedIsAnErrorAndChangesNothing) {
+  TableOptions options = Options();
+  options.record_frequency = true;
+  const auto table = std::make_shared<EmbeddingTable>(options);
+  ASSERT_OK(table->Initialize(std::vector<float>{5, 5}, 1));
+  std::vector<int64_t> ids, splits = {0};
+  for (int64_t i = 0; i < 120; ++i) {
+    ids.push_back(i * 7);
+    splits.push_back(i + 1);
+  }
+  PooledInput in;
+  in.table = table.get();
+  in.batch_size = in.num_ids = 120;
+  in.ids64 = ids.data();
+  in.row_splits = splits.data();
+  std::vector<float> out(240), grads(240, 1.0f);
+  std::shared_ptr<const LookupPlan> plan;
+  ASSERT_OK(PooledForward(std::vector<PooledInput>{in}, {table},
+                          std::vector<float*>{out.data()}, nullptr, &plan));
+  EXPECT_EQ(120, plan->num_unique(0));
+  UpdateInput update;
+  update.table = table.get();
+  update.plan = plan.get();
+  update.pooled_grads = grads.data();
+  const auto apply = [&] {
+    return ApplyRule("SGD", std::vector<float>{1.0f},
+                     std::vector<UpdateInput>{update},
+                     std::vector<std::vector<SlotSpec>>(1), 0, nullptr);
+  };
+  FailNextHostDeviceFetch();
+  const Status status = apply();
+  EXPECT_EQ(StatusCode::kInternal, status.code());
+  EXPECT_NE(std::string::npos, status.message().find("table 'user'"));
+  EXPECT_EQ(0, table->size());
+  FailNextHostDeviceFetch();
+  EXPECT_TRUE(plan->unique_keys(0).empty());
+  ASSERT_OK(plan->Fetch(0));
+  EXPECT_EQ(120u, plan->unique_keys(0).size());
+  ASSERT_OK(apply());
+  EXPECT_EQ(120, table->size());
 }
 
 TEST(HostDeviceRowsTest, BadSplitsAreFoundBeforeTheDeviceStarts) {
@@ -203,6 +261,27 @@ TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
   EXPECT_DEATH(distinct->Wait(), "not started");
   ASSERT_OK(distinct->Start(offsets));
   EXPECT_DEATH(distinct->keys(), "nobody has waited");
+  ASSERT_OK(distinct->Wait());
+  EXPECT_DEATH(distinct->names(), "nobody has fetched");
+  EXPECT_DEATH(distinct->Fetch(), "no names yet");
+  const std::vector<RowHandle> seven = {7}, none = {kNoRow}, two = {7, 7};
+  EXPECT_DEATH(rows->NameUnknown(seven, distinct.get()), "no such row");
+  EXPECT_DEATH(rows->NameUnknown(none, distinct.get()), "gets no name");
+  EXPECT_DEATH(rows->NameUnknown(two, distinct.get()), "not those of");
+  DevicePooling pooling;
+  pooling.distinct = distinct.get();
+  float out = 0.0f;
+  std::unique_ptr<DeviceWork> work;
+  EXPECT_DEATH(
+      {
+        const Status started = rows->StartPool(pooling, &out, &work);
+        const Status waited = work->Wait();
+      },
+      "no names yet");
+  ASSERT_OK(rows->NewRow(7, 0));
+  ASSERT_OK(rows->NameUnknown(seven, distinct.get()));
+  EXPECT_DEATH(rows->NameUnknown(seven, distinct.get()), "named twice");
+  EXPECT_DEATH(rows->Forget(seven), "forgotten before its key");
 }
 
 TEST(HostDeviceRowsDeathTest, NoticesBrokenPromises) {

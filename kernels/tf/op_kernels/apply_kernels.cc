@@ -148,7 +148,6 @@ class ApplyPooledOp : public RuleOp {
                      CheckMatrix(grads, plan->batch_size(t), resource.dim(),
                                  resource.name(), "the gradient"));
       inputs[k].table = resource.table().get();
-      inputs[k].keys = plan->unique_keys(t);
       inputs[k].plan = plan;
       inputs[k].plan_table = t;
       inputs[k].pooled_grads = Data<float>(grads);

@@ -240,6 +240,7 @@ class LookupSparseGradOp : public OpKernel {
                                  options.name, "the gradient of the lookup"));
       grads[t] = Data<float>(grad);
 
+      OP_REQUIRES_OK(context, ToTf(plan->Fetch(t)));
       const ev::Span<const int64_t> keys = plan->unique_keys(t);
       const int64_t num_keys = static_cast<int64_t>(keys.size());
       Tensor* out_keys = nullptr;
@@ -310,6 +311,7 @@ class PlanCountsOp : public OpKernel {
     OP_REQUIRES(context, table_ < plan->num_tables(),
                 tensorflow::errors::InvalidArgument(
                     "table ", table_, " of a lookup of ", plan->num_tables()));
+    OP_REQUIRES_OK(context, ToTf(plan->Fetch(table_)));
     const auto counts = plan->counts(table_);
     Tensor* output = nullptr;
     OP_REQUIRES_OK(

@@ -8,12 +8,15 @@
 // occurrence, and the result is the processor's.
 //
 //   insert  each id finds its key's entry and lowers its head
-//   heads   each id learns its key's head; a tile counts its heads
-//   scan    where each tile's numbers begin, and how many keys there are
-//   number  each head gets its number and writes its key there
+//   heads   each id learns its key's head; a tile counts its heads, and the
+//           last block sums the tiles up: how many keys there are, and where
+//           each tile's numbers begin
+//   number  each head gets its number, writes its key there and looks it up
+//           among the known keys; a tile counts the unknown, summed up likewise
 //   assign  each id learns its key's number, and adds to its count
-//   send    keys and counts go to memory of the host: how many there are is
-//           known here only, and a copy would have to be told
+//   send    unknown keys and their numbers, in order, go to memory of the host:
+//           how many there are is known here only, and a copy would have to be
+//           told
 //
 // Equal keys in a warp speak with one voice: a hot key costs one probe, and one
 // addition, per warp that has it.
@@ -24,6 +27,7 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/embedding/gpu/distinct.h"
+#include "kernels/engine/embedding/gpu/known_keys.cuh"
 
 namespace ev {
 namespace gpu {
@@ -33,8 +37,6 @@ constexpr int kBlock = 256;
 constexpr int kLanes = 32;
 constexpr int kWarps = kBlock / kLanes;
 constexpr int kRounds = static_cast<int>(kDistinctTile) / kBlock;
-constexpr int kScanBlock = 1024;
-constexpr int kMaxSendBlocks = 64;
 constexpr unsigned kAll = 0xFFFFFFFFu;
 constexpr unsigned long long kNobody = ~0ULL;
 // In heads, of a head whose number is there. Ids are fewer than 2^30.
@@ -131,6 +133,53 @@ __global__ void __launch_bounds__(kBlock)
   if (mine) batch.heads[i] = entry;
 }
 
+// Inclusive sum over the warp.
+__device__ __forceinline__ uint32_t WarpSum(uint32_t v, int lane) {
+#pragma unroll
+  for (int d = 1; d < kLanes; d *= 2) {
+    const uint32_t other = __shfl_up_sync(kAll, v, d);
+    if (lane >= d) v += other;
+  }
+  return v;
+}
+
+// Whether this block is the last to come here: then it sees what all others
+// have written. *done was set to all ones. Called by all threads.
+__device__ bool IsLastBlock(uint32_t* done) {
+  __shared__ bool is_last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicAdd(done, 1u) + 2u == gridDim.x;
+  __syncthreads();
+  __threadfence();
+  return is_last;
+}
+
+// tiles[t] becomes the sum of those before it. By one block.
+__device__ void ScanTiles(uint32_t* tiles, uint32_t num_tiles,
+                          uint32_t* total) {
+  __shared__ uint32_t sums[kWarps];
+  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  uint32_t before = 0;
+  for (uint32_t begin = 0; begin < num_tiles; begin += kBlock) {
+    const uint32_t t = begin + threadIdx.x;
+    const uint32_t own = t < num_tiles ? __ldcg(tiles + t) : 0;
+    const uint32_t up_to_here = WarpSum(own, lane);
+    if (lane == kLanes - 1) sums[warp] = up_to_here;
+    __syncthreads();
+    uint32_t warps_before = 0, all = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+      if (w < warp) warps_before += sums[w];
+      all += sums[w];
+    }
+    if (t < num_tiles) tiles[t] = before + warps_before + up_to_here - own;
+    before += all;
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *total = before;
+}
+
 __global__ void __launch_bounds__(kBlock)
     HeadsKernel(DistinctBatch batch, uint32_t num_ids) {
   int count = 0;
@@ -147,52 +196,19 @@ __global__ void __launch_bounds__(kBlock)
     count += __syncthreads_count(is_head);
   }
   if (threadIdx.x == 0) batch.tiles[blockIdx.x] = count;
-}
-
-// Inclusive sum over the warp.
-__device__ __forceinline__ uint32_t WarpSum(uint32_t v, int lane) {
-#pragma unroll
-  for (int d = 1; d < kLanes; d *= 2) {
-    const uint32_t other = __shfl_up_sync(kAll, v, d);
-    if (lane >= d) v += other;
+  if (IsLastBlock(batch.done)) {
+    ScanTiles(batch.tiles, gridDim.x, batch.counted);
   }
-  return v;
 }
 
-// One block.
-__global__ void __launch_bounds__(kScanBlock)
-    ScanTilesKernel(uint32_t* tiles, uint32_t num_tiles, uint32_t* total) {
-  __shared__ uint32_t sums[kLanes];
+// How many of a tile's elements come before this thread's, of round j, of those
+// that masks name. Called by all threads; before: of round j and warp w at
+// j * kWarps + w.
+__device__ __forceinline__ void CountBefore(const unsigned* masks,
+                                            uint32_t* before) {
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  uint32_t before = 0;
-  for (uint32_t begin = 0; begin < num_tiles; begin += kScanBlock) {
-    const uint32_t t = begin + threadIdx.x;
-    const uint32_t own = t < num_tiles ? tiles[t] : 0;
-    const uint32_t up_to_here = WarpSum(own, lane);
-    if (lane == kLanes - 1) sums[warp] = up_to_here;
-    __syncthreads();
-    if (warp == 0) sums[lane] = WarpSum(sums[lane], lane);
-    __syncthreads();
-    const uint32_t warps_before = warp == 0 ? 0 : sums[warp - 1];
-    if (t < num_tiles) tiles[t] = before + warps_before + up_to_here - own;
-    before += sums[kLanes - 1];
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) *total = before;
-}
-
-template <typename Id>
-__global__ void __launch_bounds__(kBlock)
-    NumberKernel(DistinctBatch batch, uint32_t num_ids) {
-  __shared__ uint32_t before[kLanes];  // of round j and warp w: j * kWarps + w
-  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  const uint32_t begin =
-      blockIdx.x * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
-  unsigned masks[kRounds];
 #pragma unroll
   for (int j = 0; j < kRounds; ++j) {
-    const uint32_t i = begin + j * kBlock;
-    masks[j] = __ballot_sync(kAll, i < num_ids && batch.heads[i] == i);
     if (lane == 0) before[j * kWarps + warp] = __popc(masks[j]);
   }
   __syncthreads();
@@ -201,16 +217,44 @@ __global__ void __launch_bounds__(kBlock)
     before[lane] = WarpSum(own, lane) - own;
   }
   __syncthreads();
-  const uint32_t first = batch.tiles[blockIdx.x];
+}
+
+template <typename Id>
+__global__ void __launch_bounds__(kBlock)
+    NumberKernel(DistinctBatch batch, uint32_t num_ids) {
+  __shared__ uint32_t before[kLanes];
+  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const uint32_t begin =
+      blockIdx.x * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
+  unsigned masks[kRounds];
 #pragma unroll
   for (int j = 0; j < kRounds; ++j) {
-    if (((masks[j] >> lane) & 1) == 0) continue;
     const uint32_t i = begin + j * kBlock;
-    const uint32_t u = first + before[j * kWarps + warp] +
-                       __popc(masks[j] & ((1u << lane) - 1));
-    batch.keys[u] = KeyAt<Id>(batch, i);
-    batch.counts[u] = 0;
-    batch.heads[i] = kNumbered | u;
+    masks[j] = __ballot_sync(kAll, i < num_ids && batch.heads[i] == i);
+  }
+  CountBefore(masks, before);
+  const uint32_t first = batch.tiles[blockIdx.x];
+  int unknown = 0;
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    bool is_unknown = false;
+    if (((masks[j] >> lane) & 1) != 0) {
+      const uint32_t i = begin + j * kBlock;
+      const uint32_t u = first + before[j * kWarps + warp] +
+                         __popc(masks[j] & ((1u << lane) - 1));
+      const int64_t key = KeyAt<Id>(batch, i);
+      const RowHandle name = FindKnown(batch.known, key);
+      batch.keys[u] = key;
+      batch.names[u] = name;
+      batch.counts[u] = 0;
+      batch.heads[i] = kNumbered | u;
+      is_unknown = name == kNoRow;
+    }
+    unknown += __syncthreads_count(is_unknown);
+  }
+  if (threadIdx.x == 0) batch.unknown_tiles[blockIdx.x] = unknown;
+  if (IsLastBlock(batch.done + 1)) {
+    ScanTiles(batch.unknown_tiles, gridDim.x, batch.counted + 1);
   }
 }
 
@@ -231,22 +275,39 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Up to 12 bytes beyond the last are sent along, which is in the arrays.
+// A block for each tile of the ids, whose heads' keys lie together.
 __global__ void __launch_bounds__(kBlock) SendKernel(DistinctBatch batch) {
-  const uint32_t num_unique = *batch.num_unique;
-  const uint32_t begin = blockIdx.x * kBlock + threadIdx.x;
-  const uint32_t step = gridDim.x * kBlock;
-  const ulonglong2* keys = reinterpret_cast<const ulonglong2*>(batch.keys);
-  ulonglong2* keys_to = reinterpret_cast<ulonglong2*>(batch.sent.keys);
-  for (uint32_t k = begin; k < (num_unique + 1) / 2; k += step) {
-    keys_to[k] = keys[k];
+  __shared__ uint32_t before[kLanes];
+  const uint32_t tile = blockIdx.x;
+  const bool is_last = tile + 1 == gridDim.x;
+  if (tile == 0 && threadIdx.x == 0) {
+    batch.sent.counts->num_unique = batch.counted[0];
+    batch.sent.counts->num_unknown = batch.counted[1];
   }
-  const uint4* counts = reinterpret_cast<const uint4*>(batch.counts);
-  uint4* counts_to = reinterpret_cast<uint4*>(batch.sent.counts);
-  for (uint32_t k = begin; k < (num_unique + 3) / 4; k += step) {
-    counts_to[k] = counts[k];
+  const uint32_t to = batch.unknown_tiles[tile];
+  if (to == (is_last ? batch.counted[1] : batch.unknown_tiles[tile + 1])) {
+    return;
   }
-  if (begin == 0) *batch.sent.num_unique = num_unique;
+  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const uint32_t begin = batch.tiles[tile] + threadIdx.x;
+  const uint32_t end = is_last ? batch.counted[0] : batch.tiles[tile + 1];
+  unsigned masks[kRounds];
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    const uint32_t u = begin + j * kBlock;
+    masks[j] = __ballot_sync(kAll, u < end && batch.names[u] == kNoRow);
+  }
+  CountBefore(masks, before);
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    if (((masks[j] >> lane) & 1) == 0) continue;
+    const uint32_t u = begin + j * kBlock;
+    const uint32_t k =
+        to + before[j * kWarps + warp] + __popc(masks[j] & ((1u << lane) - 1));
+    batch.sent.keys[k] = batch.keys[u];
+    batch.sent.numbers[k] = u;
+    batch.heads[k] = u;
+  }
 }
 
 template <typename Id>
@@ -256,22 +317,21 @@ Status Launch(const DistinctBatch& batch, cudaStream_t stream) {
   const uint32_t buckets = static_cast<uint32_t>(NumDistinctEntries(n) / 4);
   const unsigned blocks = static_cast<unsigned>((n + kBlock - 1) / kBlock);
   const unsigned tiles = static_cast<unsigned>(NumDistinctTiles(n));
+  // The entries, and 'done' behind them.
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemsetAsync(batch.entries, 0xFF,
-                      NumDistinctEntries(n) * sizeof(*batch.entries), stream));
+                      reinterpret_cast<char*>(batch.done + 2) -
+                          reinterpret_cast<char*>(batch.entries),
+                      stream));
   InsertKernel<Id><<<blocks, kBlock, 0, stream>>>(batch, num_ids, buckets);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("InsertKernel");
   HeadsKernel<<<tiles, kBlock, 0, stream>>>(batch, num_ids);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("HeadsKernel");
-  ScanTilesKernel<<<1, kScanBlock, 0, stream>>>(batch.tiles, tiles,
-                                                batch.num_unique);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ScanTilesKernel");
   NumberKernel<Id><<<tiles, kBlock, 0, stream>>>(batch, num_ids);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("NumberKernel");
   AssignKernel<<<blocks, kBlock, 0, stream>>>(batch, num_ids);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("AssignKernel");
-  SendKernel<<<std::min<unsigned>(blocks, kMaxSendBlocks), kBlock, 0, stream>>>(
-      batch);
+  SendKernel<<<tiles, kBlock, 0, stream>>>(batch);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("SendKernel");
   return Status::OK();
 }

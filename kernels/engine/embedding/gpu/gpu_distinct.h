@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DeviceDistinct on a GPU: ids go up through pinned memory piece by piece as
-// they are put, keys and counts come down into the same memory, the inverse
-// and the offsets stay.
+// they are put; keys that the GPU does not know come down into the same memory,
+// and their names go up; all else stays until it is fetched.
 //
-// MEMORY, until it is destroyed: per id 44 bytes on the device and 12 pinned,
-// and 4 per sample of both. It is a lane's (base/gpu/work_lane.h) and is used
-// again.
+// MEMORY, until it is destroyed: per id 48 bytes on the device and 16 pinned,
+// and 4 per sample of both; per distinct key 16 pinned bytes when it is
+// fetched. It is a lane's (base/gpu/work_lane.h) and is used again.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_GPU_GPU_DISTINCT_H_
 #define KERNELS_ENGINE_EMBEDDING_GPU_GPU_DISTINCT_H_
@@ -16,43 +16,68 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/embedding/device_distinct.h"
 #include "kernels/engine/embedding/gpu/group_ids.h"
+#include "kernels/engine/embedding/gpu/known_keys.h"
+#include "kernels/engine/embedding/gpu/staged_upload.h"
 
 namespace ev {
 namespace gpu {
 
 class GpuDistinct : public DeviceDistinct {
  public:
-  // REQUIRES that the device is current.
+  // known: where keys are looked up, until it has been waited for. REQUIRES
+  // that the device is current.
   static Status Make(int device, int64_t num_ids, int64_t num_samples,
+                     std::shared_ptr<KnownKeys> known,
                      std::unique_ptr<DeviceDistinct>* distinct);
   ~GpuDistinct() override;
 
   Status Put(int64_t begin, Span<const int64_t> ids) override;
   Status Put(int64_t begin, Span<const int32_t> ids) override;
   Status Start(Span<const int32_t> offsets) override;
+  bool IsDone() const override;
   Status Wait() override;
   int64_t num_unique() const override { return num_unique_; }
+  int64_t num_unknown() const override { return num_unknown_; }
+  const int64_t* unknown_keys() const override;
+  const uint32_t* unknown_numbers() const override;
+  Status Fetch() const override;
   int64_t* keys() const override;
   int32_t* counts() const override;
+  RowHandle* names() const override;
   Status Occurrences(int32_t* samples) const override;
 
-  // In device memory, after Wait. Nothing is under way then: any stream may
-  // read it.
+  // In device memory, after Wait. Who reads the names has called Follow if they
+  // were given; all else is not being written any more.
   GroupedBatch batch() const;
+  const RowHandle* device_names() const;
+
+  // DeviceRows::NameUnknown, on the stream of this.
+  Status Name(Span<const RowHandle> names, KnownKeys* known);
+  // Makes the lane come after that.
+  Status Follow(WorkLane* lane) const;
+
+  // The unknown keys under other names: a copy of the names, in 'all_names'
+  // [U]. names: pinned or in device memory, [K], of which num_rows are of rows.
+  // On the stream.
+  Status Rename(const RowHandle* names, int64_t num_rows, KnownKeys* known,
+                RowHandle* all_names, StreamView stream) const;
 
  private:
   // Where arrays are in one kind of memory.
   struct Layout {
-    size_t ids, entries, heads, tiles, inverse, keys, counts, offsets,
-        num_unique, bytes;
+    size_t ids, entries, done, heads, tiles, unknown_tiles, inverse, keys,
+        counts, names, offsets, numbers, counted, bytes;
   };
 
-  GpuDistinct(int device, int64_t num_ids, int64_t num_samples);
+  GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
+              std::shared_ptr<KnownKeys> known);
   Status PutBytes(int64_t begin, const void* ids, size_t count, size_t width);
+  NamedKeys UnknownKeys() const;
   template <typename T>
   T* OnDevice(size_t at) const {
     return reinterpret_cast<T*>(lane_->device() + at);
@@ -64,12 +89,22 @@ class GpuDistinct : public DeviceDistinct {
 
   const int device_;
   const int64_t num_ids_, num_samples_;
-  Layout here_, there_;  // on the host, on the device
+  std::shared_ptr<KnownKeys> known_;  // until Wait
+  Layout here_, there_;               // on the host, on the device
   std::unique_ptr<WorkLane> lane_;
+  StagedUpload ids_;
   std::atomic<bool> is_narrow_{false};
-  bool is_idle_ = false;  // nothing is under way
-  int64_t num_unique_ = 0;
+  bool has_failed_ = false;  // nothing is known of the lane
+  bool is_named_ = false;    // names may be on their way
+  int64_t num_unique_ = 0, num_unknown_ = 0;
+
+  mutable std::mutex fetch_mu_;
+  mutable std::atomic<bool> is_fetched_{false};
+  mutable std::unique_ptr<WorkLane> fetched_;  // keys, counts, names
 };
+
+// How many of the names are of rows.
+int64_t NumRows(Span<const RowHandle> names);
 
 }  // namespace gpu
 }  // namespace ev

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuRows::StartPool: names, and inverse and offsets if they are not there yet,
-// go up as one block, a kernel pools, the pooled rows come down, straight to
+// GpuRows::StartPool: names, inverse and offsets go up as one block unless they
+// are there already, a kernel pools, the pooled rows come down, straight to
 // where they are wanted when that is pinned. Where they are wanted on the
 // device the kernel writes them there. Nothing waits but Wait.
 
@@ -26,7 +26,15 @@ Status GpuRows::StartDistinct(int64_t num_ids, int64_t num_samples,
                               std::unique_ptr<DeviceDistinct>* distinct) {
   EV_RETURN_IF_ERROR(broken_);
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  return GpuDistinct::Make(device_, num_ids, num_samples, distinct);
+  return GpuDistinct::Make(device_, num_ids, num_samples, known_, distinct);
+}
+
+Status GpuRows::NameUnknown(Span<const RowHandle> names,
+                            DeviceDistinct* distinct) {
+  EV_RETURN_IF_ERROR(broken_);
+  // A row that is known is written.
+  EV_RETURN_IF_ERROR(Flush());
+  return static_cast<GpuDistinct*>(distinct)->Name(names, known_.get());
 }
 
 Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
@@ -34,14 +42,13 @@ Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
   EV_RETURN_IF_ERROR(broken_);
   EV_RETURN_IF_ERROR(Flush());
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const auto* const distinct =
+      static_cast<const GpuDistinct*>(pooling.distinct);
   GroupedBatch ids;
-  if (pooling.distinct != nullptr) {
-    ids = static_cast<const GpuDistinct*>(pooling.distinct)->batch();
-  }
+  if (distinct != nullptr) ids = distinct->batch();
   const int64_t samples =
-      pooling.distinct != nullptr
-          ? ids.num_samples
-          : static_cast<int64_t>(pooling.offsets.size()) - 1;
+      distinct != nullptr ? ids.num_samples
+                          : static_cast<int64_t>(pooling.offsets.size()) - 1;
   const size_t out_bytes = samples * dim_ * sizeof(float);
   if (out_bytes == 0) return Status::OK();
   const bool stays = pooling.stream != nullptr;
@@ -60,16 +67,20 @@ Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
   Put(pooling.rows, names_at, lane.get());
   Put(pooling.inverse, inverse_at, lane.get());
   Put(pooling.offsets, offsets_at, lane.get());
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device(), lane->host(), out_at,
-                                          cudaMemcpyHostToDevice,
-                                          lane->stream()));
+  if (out_at != 0) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device(), lane->host(),
+                                            out_at, cudaMemcpyHostToDevice,
+                                            lane->stream()));
+  }
   PoolRowsBatch batch;
   batch.rows = pieces_->view();
   batch.defaults = defaults_.as<float>();
   batch.names = reinterpret_cast<const RowHandle*>(lane->device() + names_at);
   batch.inverse = reinterpret_cast<const int32_t*>(lane->device() + inverse_at);
   batch.offsets = reinterpret_cast<const int32_t*>(lane->device() + offsets_at);
-  if (pooling.distinct != nullptr) {
+  if (distinct != nullptr) {
+    EV_RETURN_IF_ERROR(distinct->Follow(lane.get()));
+    batch.names = distinct->device_names();
     batch.inverse = ids.inverse;
     batch.offsets = ids.offsets;
   }

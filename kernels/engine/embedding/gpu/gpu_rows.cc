@@ -12,6 +12,7 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/embedding/gpu/known_keys.h"
 #include "kernels/engine/embedding/gpu/pinned_memory.h"
 #include "kernels/engine/embedding/gpu/row_kernels.h"
 
@@ -44,6 +45,9 @@ Status GpuRows::Make(const DeviceRowsOptions& options,
   *rows = std::move(made);
   return Status::OK();
 }
+
+GpuRows::GpuRows(int device, int64_t dim)
+    : device_(device), dim_(dim), known_(new KnownKeys(device)) {}
 
 GpuRows::~GpuRows() { EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_)); }
 
@@ -362,6 +366,11 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
   });
 }
 
+void GpuRows::ForgetKeys(Span<const int64_t> keys) {
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  known_->Erase(keys);
+}
+
 void GpuRows::Forget(Span<const RowHandle> handles) {
   // A handle that is named again must not wait in the queue twice. What fails
   // here fails again in the next call, which can say so.
@@ -375,6 +384,7 @@ void GpuRows::Forget(Span<const RowHandle> handles) {
 
 void GpuRows::Clear() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  known_->Clear();
   {
     std::lock_guard<std::mutex> lock(queue_mu_);
     queue_.clear();
@@ -390,8 +400,9 @@ int64_t GpuRows::min_ids_to_deduplicate() const {
 }
 
 int64_t GpuRows::bytes() const {
-  return pieces_->bytes() + static_cast<int64_t>(defaults_.size_bytes() +
-                                                 initial_values_.size_bytes());
+  return pieces_->bytes() + known_->bytes() +
+         static_cast<int64_t>(defaults_.size_bytes() +
+                              initial_values_.size_bytes());
 }
 
 }  // namespace gpu

@@ -7,8 +7,9 @@
 // own and overlap on the link.
 //
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row in pieces of up to
-// 8 MiB, the default rows, 4 MiB per call under way, and what lookups and
-// updates hold (gpu_distinct.h, gpu_pooling.cc, gpu_pooled_update.cc).
+// 8 MiB, the default rows, 4 MiB per call under way, what lookups and updates
+// hold (gpu_distinct.h, gpu_pooling.cc, gpu_pooled_update.cc), and the keys
+// that are known (known_keys.h).
 
 #ifndef KERNELS_ENGINE_EMBEDDING_GPU_GPU_ROWS_H_
 #define KERNELS_ENGINE_EMBEDDING_GPU_GPU_ROWS_H_
@@ -29,6 +30,7 @@
 namespace ev {
 namespace gpu {
 
+class KnownKeys;  // known_keys.h
 struct RowBatch;  // row_kernels.h
 
 class GpuRows : public DeviceRows {
@@ -46,11 +48,15 @@ class GpuRows : public DeviceRows {
   int64_t min_ids_to_deduplicate() const override;
   Status StartDistinct(int64_t num_ids, int64_t num_samples,
                        std::unique_ptr<DeviceDistinct>* distinct) override;
+  Status NameUnknown(Span<const RowHandle> names,
+                     DeviceDistinct* distinct) override;
   // These use a lane of base/gpu/work_lane.h until they are waited for.
   Status StartPool(const DevicePooling& pooling, float* out,
                    std::unique_ptr<DeviceWork>* work) override;
   Status StartGather(Span<const DeviceGather> parts, const DeviceStream& stream,
                      std::unique_ptr<DeviceWork>* work) override;
+  Status StartGradients(const float* grads, int64_t num_samples,
+                        std::unique_ptr<DeviceGradients>* put) override;
   Status StartPooledUpdate(const DevicePooledUpdate& update,
                            std::unique_ptr<DeviceWork>* work) override;
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override;
@@ -60,6 +66,7 @@ class GpuRows : public DeviceRows {
                Span<const RowHandle> handles, Span<const int> slot_columns,
                const float* grads) override;
   Status Relayout(Span<const float> initial_values) override;
+  void ForgetKeys(Span<const int64_t> keys) override;
   void Forget(Span<const RowHandle> handles) override;
   void Clear() override;
   int64_t bytes() const override;
@@ -70,7 +77,7 @@ class GpuRows : public DeviceRows {
     int64_t default_row;
   };
 
-  GpuRows(int device, int64_t dim) : device_(device), dim_(dim) {}
+  GpuRows(int device, int64_t dim);
   Status Create(Span<const float> default_rows);
 
   // Runs body(lane) with the device current and new rows written; afterwards
@@ -98,6 +105,7 @@ class GpuRows : public DeviceRows {
   DeviceBuffer defaults_;
   DeviceBuffer initial_values_;
   std::unique_ptr<RowPieces> pieces_;
+  const std::shared_ptr<KnownKeys> known_;  // batches under way have it too
   // Not OK when a failed call left rows of which nothing is known.
   Status broken_;
 
