@@ -209,6 +209,7 @@ INSTANTIATE_TEST_SUITE_P(
         // Far fewer keys than samples, with many ids and with few.
         Case{"FewKeys", Combiner::kMean, false, 3000, 6, 100, 8},
         Case{"FewKeysOnce", Combiner::kSum, false, 3000, 1, 100, 8},
+        Case{"FewLongRowsOnce", Combiner::kMean, false, 3000, 1, 100, 40},
         // More ids than are deduplicated in one piece.
         Case{"Sharded", Combiner::kMean, false, 30000, 10, 60000, 4}),
     [](const ::testing::TestParamInfo<Case>& info) {

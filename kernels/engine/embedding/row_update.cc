@@ -47,6 +47,9 @@ constexpr int64_t kKeysPerTask = 2048;
 constexpr int64_t kRowsAtOnce = 256;  // addresses computed at a time
 // Floats in one task of step 3 where rows are on a device.
 constexpr int64_t kFloatsPerDeviceTask = 1 << 18;
+// Floats of a row whose gradients are summed on the device that has
+// deduplicated, however few the rows are.
+constexpr int64_t kShortRow = 32;
 
 // One input on its way through the steps.
 struct Update {
@@ -180,15 +183,16 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
 // Whether the gradients of the samples go to a device as they are: with fewer
 // than half as many rows as samples their sums are so much shorter that forming
 // them here costs less than the link. Unless a device has the occurrences and
-// they are many: then what it costs grows with them. Gradients that are there
-// stay there.
+// they are many, when what it costs grows with them, or rows are short, when
+// fetching what is needed here costs more than it saves. Gradients that are
+// there stay there.
 bool SumsOnDevice(const EmbeddingTable::Impl& table,
                   const PlannedTable& planned, const DeviceStream* stream) {
   if (stream != nullptr) return true;
-  return table.on_device() && table.device->pools() &&
-         (2 * planned.num_unique >= planned.batch_size ||
-          (planned.distinct != nullptr &&
-           planned.num_ids > 2 * planned.batch_size));
+  if (!table.on_device() || !table.device->pools()) return false;
+  if (2 * planned.num_unique >= planned.batch_size) return true;
+  return planned.distinct != nullptr &&
+         (planned.num_ids > 2 * planned.batch_size || planned.dim <= kShortRow);
 }
 
 // Where sums are: memory that a device reads by itself, if there is any.
