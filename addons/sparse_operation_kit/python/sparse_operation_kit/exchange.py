@@ -52,7 +52,9 @@ Exchange = collections.namedtuple(
 
 _DEVICE = "/device:CPU:0"
 
-# Fewer tables are not worth an exchange of their own.
+# Into how many parts a call between GPUs is cut, at most. Fewer tables than so many are
+# not worth an exchange of their own.
+_MAX_PARTS = 2
 _TABLES_PER_PART = 4
 
 
@@ -189,7 +191,7 @@ def _parts(requests):
   While the link brings one part's rows down, or another rank is waited for, the
   processors have another part's keys to do.
   """
-  count = min(settings.exchange_parts(), max(1, len(requests) // _TABLES_PER_PART))
+  count = min(_MAX_PARTS, max(1, len(requests) // _TABLES_PER_PART))
   ends = [len(requests) * k // count for k in range(count + 1)]
   return [requests[begin:end] for begin, end in zip(ends, ends[1:])]
 

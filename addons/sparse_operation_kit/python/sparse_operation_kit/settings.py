@@ -87,11 +87,6 @@ def exchange_on_device():
   return _exchange_carrier == "nccl"
 
 
-def exchange_parts():
-  """Returns into how many parts a lookup between GPUs is cut, at most."""
-  return int(os.environ.get("SOK_EXCHANGE_PARTS") or 2)
-
-
 def exchange_dtype():
   """Returns "float32", "float16" or "bfloat16"."""
   return _exchange_dtype

@@ -24,11 +24,14 @@
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "gtest/gtest.h"
 
+// As in <cuda_runtime_api.h>, whose result is an enumeration: 0 is success.
+extern "C" int cudaGetDeviceCount(int* count);
+
 namespace sok {
 namespace {
 
-// How many GPUs there are, and in *why what keeps them from use. Asked in
-// another process: one that has called CUDA must not fork.
+// How many GPUs a process here sees, and in *why what keeps them from use.
+// Asked in another process: one that has called CUDA must not fork.
 int CountGpus(std::string* why) {
   int pipe_ends[2];
   if (pipe(pipe_ends) != 0) return 0;
@@ -37,8 +40,10 @@ int CountGpus(std::string* why) {
     const ev::Status status = CheckCarrier("nccl");
     std::string text = status.message();
     text.resize(1000, ' ');
-    if (write(pipe_ends[1], text.data(), text.size()) < 0) _exit(1);
-    _exit(status.ok() ? 0 : 1);
+    if (write(pipe_ends[1], text.data(), text.size()) < 0) _exit(0);
+    int gpus = 0;
+    if (status.ok() && cudaGetDeviceCount(&gpus) != 0) gpus = 0;
+    _exit(gpus);
   }
   int how = 0;
   waitpid(child, &how, 0);
@@ -48,13 +53,10 @@ int CountGpus(std::string* why) {
   close(pipe_ends[1]);
   *why = told ? std::string(text, sizeof(text)) : "the check ended early";
   why->erase(why->find_last_not_of(' ') + 1);
-  if (!WIFEXITED(how) || WEXITSTATUS(how) != 0) return 0;
-  int gpus = 0;
-  while (access(("/dev/nvidia" + std::to_string(gpus)).c_str(), F_OK) == 0) {
-    ++gpus;
-  }
+  const int gpus = WIFEXITED(how) ? WEXITSTATUS(how) : 0;
+  if (gpus == 0) return 0;
   *why = "an exchange by NCCL needs two GPUs, and there is " +
-         std::to_string(gpus);
+         std::to_string(gpus) + " that this process sees";
   return gpus;
 }
 
