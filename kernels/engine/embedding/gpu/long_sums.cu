@@ -8,7 +8,7 @@
 // what comes next.
 //
 // Nobody lists the keys: of those that begin among kManyOccurrences places in a
-// row only the last can occur so often, and a block looks for it.
+// row only the last can occur so often, and a warp looks for it.
 
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
@@ -24,8 +24,11 @@ namespace gpu {
 namespace {
 
 constexpr int kSumLanes = 32;
-constexpr int kSumThreads = 128;
-constexpr int kSumLoaders = kSumThreads - kSumLanes;
+// The last warp adds. With as many loading threads a stage is one vector, or
+// four floats, for each: what a thread does for a stage takes longer than the
+// additions else.
+constexpr int kSumLoaders = 512;
+constexpr int kSumThreads = kSumLoaders + kSumLanes;
 // Columns of one block; a wider row takes several.
 constexpr int kSumColumns = kSumLanes;
 // Occurrences come in stages; while one is added the others are on their way.
@@ -33,6 +36,8 @@ constexpr uint32_t kSumStages = 4;
 constexpr int kStageFloatsLog2 = 11;
 constexpr int kStageRowsLog2 = 7;  // at most
 constexpr int64_t kMaxBlocks = 1 << 16;
+// In how many stretches of kManyOccurrences places a block looks for keys.
+constexpr int kStretches = 8;
 
 struct SumStages {
   alignas(16) float grads[kSumStages][1 << kStageFloatsLog2];
@@ -41,75 +46,85 @@ struct SumStages {
   int32_t samples[2 * kSumStages][1 << kStageRowsLog2];
 };
 
-// Columns [first, first + columns) of occurrences [begin, end).
+// Columns [first, first + columns) of 'count' occurrences from 'begin' on.
 struct Sum {
   PooledGradients from;
   int64_t dim;
   int64_t first;
   int columns;  // 1 to kSumColumns
-  int32_t begin, end;
+  int32_t begin;
+  uint32_t count;  // 1 to 2^31 - 1
   // Floats of a row in shared memory: the power of two that columns fit.
   int stride_log2;
 
   __device__ __forceinline__ int rows_log2() const {  // of a stage
     return min(kStageRowsLog2, kStageFloatsLog2 - stride_log2);
   }
-  __device__ __forceinline__ int64_t at(uint32_t stage) const {
-    return begin + (static_cast<int64_t>(stage) << rows_log2());
-  }
   // Rows of a stage; none beyond the last.
   __device__ __forceinline__ int rows(uint32_t stage) const {
-    const int64_t most = int64_t{1} << rows_log2();
-    return static_cast<int>(max(int64_t{0}, min(end - at(stage), most)));
+    const uint32_t at = stage << rows_log2();
+    return at >= count ? 0
+                       : static_cast<int>(min(count - at, 1u << rows_log2()));
   }
 };
 
-// What one of the loading threads brings of a stage's samples, and of its
-// gradients once the samples are there. Unit: float, or float4 where rows are
+// What one thread brings of every stage. Unit: float, or float4 where rows are
 // aligned to it.
-__device__ __forceinline__ void BringSamples(const Sum& sum, uint32_t stage,
-                                             int loader, SumStages* stages) {
-  const int rows = sum.rows(stage);
-  const int32_t* const from = sum.from.samples + sum.at(stage);
-  int32_t* const to = stages->samples[stage % (2 * kSumStages)];
-  for (int i = loader; i < rows; i += kSumLoaders) {
-    __pipeline_memcpy_async(to + i, from + i, sizeof(int32_t));
-  }
-}
-
 template <typename Unit>
-__device__ __forceinline__ void BringGradients(const Sum& sum, uint32_t stage,
-                                               int loader, SumStages* stages) {
-  constexpr int kFloats = sizeof(Unit) / sizeof(float);
-  const int rows = sum.rows(stage);
-  const int32_t* const samples = stages->samples[stage % (2 * kSumStages)];
-  float* const to = stages->grads[stage % kSumStages];
-  const float* const from = sum.from.grads + sum.first;
-  const int units_log2 =
-      kFloats == 1 ? sum.stride_log2 : max(0, sum.stride_log2 - 2);
-  const int units = sum.columns / kFloats;
-#pragma unroll 4
-  for (int i = loader; i < rows << units_log2; i += kSumLoaders) {
-    const int row = i >> units_log2;
-    const int column = (i & ((1 << units_log2) - 1)) * kFloats;
-    if (column >= units * kFloats) continue;
-    __pipeline_memcpy_async(to + (row << sum.stride_log2) + column,
-                            from + samples[row] * sum.dim + column,
-                            sizeof(Unit));
+struct Loader {
+  static constexpr int kFloats = sizeof(Unit) / sizeof(float);
+  static constexpr int kUnits =
+      (1 << kStageFloatsLog2) / (kSumLoaders * kFloats);
+
+  const int thread;
+  const int row, column;  // of the first unit; of none if there is no column
+  const int rows_apart;
+  const bool has_column;
+
+  __device__ __forceinline__ Loader(const Sum& sum, int thread_in)
+      : thread(thread_in),
+        row(thread * kFloats >> sum.stride_log2),
+        column(thread * kFloats & ((1 << sum.stride_log2) - 1)),
+        rows_apart(kSumLoaders * kFloats >> sum.stride_log2),
+        has_column(column < sum.columns) {}
+
+  __device__ __forceinline__ void Samples(const Sum& sum, uint32_t stage,
+                                          SumStages* stages) const {
+    if (thread >= sum.rows(stage)) return;
+    const int64_t at = static_cast<int64_t>(stage) << sum.rows_log2();
+    __pipeline_memcpy_async(stages->samples[stage % (2 * kSumStages)] + thread,
+                            sum.from.samples + sum.begin + at + thread,
+                            sizeof(int32_t));
   }
-  float* const scales = stages->scales[stage % kSumStages];
-  if (sum.from.weights != nullptr) {
-    const float* const weights = sum.from.weights + sum.at(stage);
-    for (int i = loader; i < rows; i += kSumLoaders) {
-      __pipeline_memcpy_async(scales + i, weights + i, sizeof(float));
+
+  // REQUIRES that the stage's samples are there.
+  __device__ __forceinline__ void Gradients(const Sum& sum, uint32_t stage,
+                                            SumStages* stages) const {
+    const int rows = sum.rows(stage);
+    const int32_t* const samples = stages->samples[stage % (2 * kSumStages)];
+    float* const to = stages->grads[stage % kSumStages] + thread * kFloats;
+    const float* const from = sum.from.grads + sum.first + column;
+#pragma unroll
+    for (int k = 0; k < kUnits; ++k) {
+      const int i = row + k * rows_apart;
+      if (i < rows && has_column) {
+        __pipeline_memcpy_async(to + k * (kSumLoaders * kFloats),
+                                from + samples[i] * sum.dim, sizeof(Unit));
+      }
     }
-  } else if (sum.from.factors != nullptr) {
-    for (int i = loader; i < rows; i += kSumLoaders) {
-      __pipeline_memcpy_async(scales + i, sum.from.factors + samples[i],
+    if (thread >= rows) return;
+    float* const scale = stages->scales[stage % kSumStages] + thread;
+    if (sum.from.weights != nullptr) {
+      const int64_t at = static_cast<int64_t>(stage) << sum.rows_log2();
+      __pipeline_memcpy_async(scale, sum.from.weights + sum.begin + at + thread,
+                              sizeof(float));
+    } else if (sum.from.factors != nullptr) {
+      __pipeline_memcpy_async(scale, sum.from.factors + samples[thread],
                               sizeof(float));
     }
   }
-}
+};
+static_assert(1 << kStageRowsLog2 <= kSumLoaders, "a sample for each");
 
 // sum + grads[0] + grads[stride] + ..., each times its scale if it has one: one
 // lane's share of a stage. What is added next is read before.
@@ -144,33 +159,31 @@ __device__ __forceinline__ float AddStage(float sum, const float* grads,
 }
 
 // By all threads of a block of kSumThreads. The sum of column first + l is lane
-// l's of the adding warp. REQUIRES that begin < end.
+// l's of the last warp.
 template <typename Unit>
-__device__ float SumByBlock(const Sum& sum, int adding_warp,
-                            SumStages* stages) {
-  const int warp = threadIdx.x / kSumLanes, lane = threadIdx.x % kSumLanes;
-  const bool adds = warp == adding_warp;
-  const int loader = (warp - (warp > adding_warp ? 1 : 0)) * kSumLanes + lane;
-  const uint32_t num_stages =
-      ((static_cast<uint32_t>(sum.end - sum.begin) - 1) >> sum.rows_log2()) + 1;
+__device__ float SumByBlock(const Sum& sum, SumStages* stages) {
+  const bool adds = threadIdx.x >= kSumLoaders;
+  const uint32_t num_stages = ((sum.count - 1) >> sum.rows_log2()) + 1;
   // Group g of copies: gradients of stage g, samples of stage g + kAhead.
   constexpr uint32_t kAhead = kSumStages - 1;
+  const Loader<Unit> loader(sum, threadIdx.x);
   if (!adds) {
-    for (uint32_t s = 0; s < kAhead; ++s) BringSamples(sum, s, loader, stages);
+    for (uint32_t s = 0; s < kAhead; ++s) loader.Samples(sum, s, stages);
     __pipeline_commit();
     __pipeline_wait_prior(0);
   }
   __syncthreads();
   if (!adds) {
     for (uint32_t s = 0; s < kAhead; ++s) {
-      BringGradients<Unit>(sum, s, loader, stages);
-      BringSamples(sum, s + kAhead, loader, stages);
+      loader.Gradients(sum, s, stages);
+      loader.Samples(sum, s + kAhead, stages);
       __pipeline_commit();
     }
   }
   const bool is_scaled =
       sum.from.weights != nullptr || sum.from.factors != nullptr;
-  const int column = min(lane, sum.columns - 1);
+  const int column =
+      min(static_cast<int>(threadIdx.x) % kSumLanes, sum.columns - 1);
   const int stride = 1 << sum.stride_log2;
   float total = -0.0f;  // which leaves every first addend as it is
   for (uint32_t s = 0; s < num_stages; ++s) {
@@ -178,8 +191,8 @@ __device__ float SumByBlock(const Sum& sum, int adding_warp,
     // Group s is there, and stage s - 1 has been added.
     __syncthreads();
     if (!adds) {
-      BringGradients<Unit>(sum, s + kAhead, loader, stages);
-      BringSamples(sum, s + 2 * kAhead, loader, stages);
+      loader.Gradients(sum, s + kAhead, stages);
+      loader.Samples(sum, s + 2 * kAhead, stages);
       __pipeline_commit();
       continue;
     }
@@ -192,55 +205,72 @@ __device__ float SumByBlock(const Sum& sum, int adding_warp,
   return total;
 }
 
-// How many of ends [n], which do not descend, are below 'bound': by all threads
-// of a block, each of which looks at the last of a stretch.
-__device__ int64_t CountBelow(const int32_t* ends, int64_t n, int32_t bound) {
+// How many of ends [n], which do not descend, are below 'bound': by a warp,
+// each lane of which looks at the last of a stretch.
+__device__ int64_t CountBelow(const int32_t* ends, int64_t n, int64_t bound) {
   int64_t begin = 0;
   while (n > 0) {
-    const int64_t stretch = n / kSumThreads + 1;
-    const int64_t at = begin + threadIdx.x * stretch + stretch - 1;
+    const int64_t stretch = n / kSumLanes + 1;
+    const int64_t at = begin + threadIdx.x % kSumLanes * stretch + stretch - 1;
     const bool is_below = at < begin + n && ends[at] < bound;
-    const int64_t below = __syncthreads_count(is_below) * stretch;
+    const int64_t below = __popc(__ballot_sync(~0u, is_below)) * stretch;
     n = min(stretch - 1, n - below);
     begin += below;
   }
   return begin;
 }
 
-// A block's work: one stretch of kManyOccurrences places and kSumColumns
-// columns.
+// The key that begins in a stretch and occurs so often, or -1: by a warp.
+__device__ int64_t FindLong(const int32_t* ends, int64_t num_keys,
+                            int64_t stretch) {
+  const int64_t from = stretch * kManyOccurrences;
+  const int64_t u = CountBelow(ends, num_keys, from + kManyOccurrences);
+  if (u == num_keys) return -1;
+  const int64_t begin = u == 0 ? 0 : ends[u - 1];
+  return begin >= from && ends[u] - begin >= kManyOccurrences ? u : -1;
+}
+
+// A block's work: kStretches stretches of kManyOccurrences places each, and
+// kSumColumns columns.
 template <typename Unit>
-__global__ void __launch_bounds__(kSumThreads)
+__global__ void __launch_bounds__(kSumThreads, 2)
     LongSumsKernel(PooledGradients gradients, int64_t num_keys, int64_t dim,
                    int64_t num_stretches, float* sums) {
   __shared__ SumStages stages;
+  __shared__ int64_t found[kStretches];
   const int64_t cuts = (dim + kSumColumns - 1) / kSumColumns;
-  // Blocks that share a processor do not add in the same quarter of it.
-  const int adding_warp = (blockIdx.x >> 7) % (kSumThreads / kSumLanes);
+  const int64_t groups = (num_stretches + kStretches - 1) / kStretches;
   Sum sum;
   sum.from = gradients;
   sum.dim = dim;
-  for (int64_t i = blockIdx.x; i < num_stretches * cuts; i += gridDim.x) {
-    const int64_t stretch = i / cuts;
-    const int64_t from = stretch * kManyOccurrences;
-    const int64_t u =
-        CountBelow(gradients.ends, num_keys,
-                   static_cast<int32_t>(
-                       min(from + kManyOccurrences, int64_t{0x7FFFFFFF})));
-    if (u == num_keys) continue;
-    sum.begin = u == 0 ? 0 : gradients.ends[u - 1];
-    sum.end = gradients.ends[u];
-    if (sum.begin < from || sum.end - sum.begin < kManyOccurrences) continue;
+  for (int64_t i = blockIdx.x; i < groups * cuts; i += gridDim.x) {
+    const int64_t first_stretch = i / cuts * kStretches;
+    const int warp = threadIdx.x / kSumLanes;
+    if (warp < kStretches) {
+      const int64_t stretch = first_stretch + warp;
+      const int64_t u = stretch < num_stretches
+                            ? FindLong(gradients.ends, num_keys, stretch)
+                            : -1;
+      if (threadIdx.x % kSumLanes == 0) found[warp] = u;
+    }
+    __syncthreads();
     sum.first = i % cuts * kSumColumns;
     sum.columns = static_cast<int>(min(int64_t{kSumColumns}, dim - sum.first));
     sum.stride_log2 = 0;
     while ((1 << sum.stride_log2) < sum.columns) ++sum.stride_log2;
-    const float total = SumByBlock<Unit>(sum, adding_warp, &stages);
-    const int lane = threadIdx.x % kSumLanes;
-    if (threadIdx.x / kSumLanes == adding_warp && lane < sum.columns) {
-      sums[stretch * dim + sum.first + lane] = total;
+    for (int k = 0; k < kStretches; ++k) {
+      const int64_t u = found[k];
+      if (u < 0) continue;
+      sum.begin = u == 0 ? 0 : gradients.ends[u - 1];
+      sum.count = static_cast<uint32_t>(gradients.ends[u] - sum.begin);
+      const float total = SumByBlock<Unit>(sum, &stages);
+      const int lane = static_cast<int>(threadIdx.x) - kSumLoaders;
+      if (lane >= 0 && lane < sum.columns) {
+        sums[(first_stretch + k) * dim + sum.first + lane] = total;
+      }
+      __syncthreads();  // the stages are used again
     }
-    __syncthreads();  // the stages are used again
+    __syncthreads();  // so is 'found'
   }
 }
 
@@ -257,8 +287,9 @@ Status LaunchLongSums(const PooledGradients& gradients, int64_t num_keys,
   const int64_t num_stretches = num_ids / kManyOccurrences;
   if (num_stretches == 0) return Status::OK();
   const int64_t cuts = (dim + kSumColumns - 1) / kSumColumns;
+  const int64_t groups = (num_stretches + kStretches - 1) / kStretches;
   const unsigned blocks =
-      static_cast<unsigned>(std::min(kMaxBlocks, num_stretches * cuts));
+      static_cast<unsigned>(std::min(kMaxBlocks, groups * cuts));
   const bool is_aligned =
       dim % 4 == 0 &&
       reinterpret_cast<uintptr_t>(gradients.grads) % sizeof(float4) == 0;
