@@ -25,7 +25,9 @@
 #ifndef KERNELS_ENGINE_EMBEDDING_DEVICE_ROWS_H_
 #define KERNELS_ENGINE_EMBEDDING_DEVICE_ROWS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -238,6 +240,23 @@ class DeviceRows {
   // The reverse of Read. Handles are rows, each named once.
   virtual Status Write(Span<const RowHandle> handles, int column,
                        const float* in) = 0;
+
+  // Whole rows, value and slots one after the other, for who keeps rows in two
+  // memories: stretch by stretch, in order, fill makes those of handles [begin,
+  // begin + n) where the device takes them from, and take finds them where it
+  // puts them, [n, floats of a row], while it is busy with the next or the last
+  // stretch. Handles are rows; in WriteWhole each named once.
+  using FillRows = std::function<void(size_t begin, size_t n, float* rows)>;
+  using TakeRows =
+      std::function<void(size_t begin, size_t n, const float* rows)>;
+  virtual Status WriteWhole(Span<const RowHandle> /*handles*/,
+                            const FillRows& /*fill*/) {
+    return Unimplemented("rows are not moved whole here");
+  }
+  virtual Status ReadWhole(Span<const RowHandle> /*handles*/,
+                           const TakeRows& /*take*/) {
+    return Unimplemented("rows are not moved whole here");
+  }
 
   // Applies a rule (optimizer/rule.h) to rows, each named once; handles of no
   // row are passed over. slot_columns: one per slot of the rule, 0 for the

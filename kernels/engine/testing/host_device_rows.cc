@@ -35,6 +35,9 @@ std::atomic<bool> learns{true};
 // Above what most test batches have, below what some have: both ways are used.
 constexpr int64_t kMinDistinctIds = 100;
 
+// Rows that are moved whole at once.
+constexpr size_t kStretch = 7;
+
 class HostDeviceRows : public DeviceRows {
  private:
   // One call under way.
@@ -354,6 +357,46 @@ class HostDeviceRows : public DeviceRows {
     for (size_t i = 0; i < handles.size(); ++i) {
       std::copy_n(in + i * dim_, dim_,
                   At(handles[i])->floats.data() + column * dim_);
+    }
+    return Status::OK();
+  }
+
+  Status WriteWhole(Span<const RowHandle> handles,
+                    const FillRows& fill) override {
+    const Call call(this);
+    FillQueued();
+    const Writing writing(this, handles);
+    const size_t floats = dim_ * (1 + initial_.size());
+    for (size_t begin = 0; begin < handles.size(); begin += kStretch) {
+      const size_t n = std::min(kStretch, handles.size() - begin);
+      std::vector<float> rows(n * floats,
+                              std::numeric_limits<float>::quiet_NaN());
+      fill(begin, n, rows.data());
+      std::lock_guard<std::mutex> lock(mu_);
+      for (size_t i = 0; i < n; ++i) {
+        std::copy_n(rows.data() + i * floats, floats,
+                    At(handles[begin + i])->floats.data());
+      }
+    }
+    return Status::OK();
+  }
+
+  Status ReadWhole(Span<const RowHandle> handles,
+                   const TakeRows& take) override {
+    const Call call(this);
+    FillQueued();
+    const size_t floats = dim_ * (1 + initial_.size());
+    for (size_t begin = 0; begin < handles.size(); begin += kStretch) {
+      const size_t n = std::min(kStretch, handles.size() - begin);
+      std::vector<float> rows(n * floats);
+      {
+        std::lock_guard<std::mutex> lock(mu_);
+        for (size_t i = 0; i < n; ++i) {
+          std::copy_n(At(handles[begin + i])->floats.data(), floats,
+                      rows.data() + i * floats);
+        }
+      }
+      take(begin, n, rows.data());
     }
     return Status::OK();
   }

@@ -61,13 +61,8 @@ Status GpuRows::Create(Span<const float> default_rows) {
   return Status::OK();
 }
 
-int64_t GpuRows::rows_per_turn() const {
-  const size_t row = dim_ * sizeof(float) + sizeof(RowHandle);
-  return std::max<int64_t>(1, (kTurnBytes - kAlign) / row);
-}
-
 size_t GpuRows::turn_bytes() const {
-  return std::max(kTurnBytes, kAlign + dim_ * sizeof(float));
+  return std::max(kTurnBytes, kAlign + pieces_->stride() * sizeof(float));
 }
 
 Status GpuRows::WithDevice(const std::function<Status(TransferLane*)>& body) {
@@ -168,7 +163,8 @@ Status GpuRows::WriteQueued(const std::vector<Queued>& rows,
 }
 
 Status GpuRows::BringDown(
-    Span<const RowHandle> handles, size_t bytes_per_row, char* out,
+    Span<const RowHandle> handles, size_t bytes_per_row,
+    const std::function<void(int64_t, int64_t, const char*)>& take,
     const std::function<Status(const RowBatch&, char*, TransferLane*)>& work) {
   const int64_t total = handles.size();
   if (total == 0) return Status::OK();
@@ -181,8 +177,7 @@ Status GpuRows::BringDown(
     const auto empty = [&](int k) {
       const int64_t n = std::min(per_turn, total - begins[k]);
       const size_t rows_at = Aligned(n * sizeof(RowHandle));
-      std::memcpy(out + begins[k] * bytes_per_row, turns[k]->host + rows_at,
-                  n * bytes_per_row);
+      take(begins[k], n, turns[k]->host + rows_at);
     };
     int k = 0;
     for (int64_t begin = 0; begin < total; begin += per_turn, k ^= 1) {
@@ -219,17 +214,37 @@ Status GpuRows::BringDown(
 }
 
 Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
-  return BringDown(handles, dim_ * sizeof(float), reinterpret_cast<char*>(out),
-                   [&](const RowBatch& batch, char* rows, TransferLane* lane) {
-                     return LaunchReadRows(batch, column * dim_,
-                                           reinterpret_cast<float*>(rows),
-                                           lane->stream());
-                   });
+  return BringDown(
+      handles, dim_ * sizeof(float),
+      [&](int64_t begin, int64_t n, const char* rows) {
+        std::memcpy(out + begin * dim_, rows, n * dim_ * sizeof(float));
+      },
+      [&](const RowBatch& batch, char* rows, TransferLane* lane) {
+        return LaunchReadRows(batch, column * dim_,
+                              reinterpret_cast<float*>(rows), lane->stream());
+      });
+}
+
+Status GpuRows::ReadWhole(Span<const RowHandle> handles, const TakeRows& take) {
+  const int64_t width = pieces_->stride();
+  return BringDown(
+      handles, width * sizeof(float),
+      [&](int64_t begin, int64_t n, const char* rows) {
+        take(begin, n, reinterpret_cast<const float*>(rows));
+      },
+      [&](RowBatch batch, char* rows, TransferLane* lane) {
+        batch.dim = width;
+        return LaunchReadRows(batch, 0, reinterpret_cast<float*>(rows),
+                              lane->stream());
+      });
 }
 
 Status GpuRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
   return BringDown(
-      handles, sizeof(double), reinterpret_cast<char*>(out),
+      handles, sizeof(double),
+      [&](int64_t begin, int64_t n, const char* squares) {
+        std::memcpy(out + begin, squares, n * sizeof(double));
+      },
       [&](const RowBatch& batch, char* squares, TransferLane* lane) {
         return LaunchSquaredNorms(batch, reinterpret_cast<double*>(squares),
                                   lane->stream());
@@ -237,34 +252,37 @@ Status GpuRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
 }
 
 Status GpuRows::SendUp(
-    Span<const RowHandle> handles, const float* floats, TransferLane* lane,
+    Span<const RowHandle> handles, int64_t width, const float* pinned,
+    const FillRows& fill, TransferLane* lane,
     const std::function<Status(const RowBatch&, const float*)>& work) {
   const int64_t total = handles.size();
-  const int64_t per_turn = rows_per_turn();
-  const bool direct = IsPinned(floats);
+  const size_t row_bytes = width * sizeof(float);
+  const int64_t per_turn = std::max<int64_t>(
+      1, (kTurnBytes - kAlign) / (row_bytes + sizeof(RowHandle)));
+  const bool direct = pinned != nullptr;
   for (int64_t begin = 0; begin < total; begin += per_turn) {
     const int64_t n = std::min(per_turn, total - begin);
     const size_t floats_at = Aligned(n * sizeof(RowHandle));
-    const size_t float_bytes = n * dim_ * sizeof(float);
+    const size_t float_bytes = n * row_bytes;
     TransferLane::Turn* turn = nullptr;
     EV_RETURN_IF_ERROR(lane->Next(&turn));
     std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
     if (!direct) {
-      std::memcpy(turn->host + floats_at, floats + begin * dim_, float_bytes);
+      fill(begin, n, reinterpret_cast<float*>(turn->host + floats_at));
     }
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         turn->device, turn->host, direct ? floats_at : floats_at + float_bytes,
         cudaMemcpyHostToDevice, lane->stream()));
     if (direct) {
       EV_CUDA_RETURN_IF_ERROR(
-          cudaMemcpyAsync(turn->device + floats_at, floats + begin * dim_,
+          cudaMemcpyAsync(turn->device + floats_at, pinned + begin * width,
                           float_bytes, cudaMemcpyHostToDevice, lane->stream()));
     }
     RowBatch batch;
     batch.rows = pieces_->view();
     batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
     batch.num_rows = n;
-    batch.dim = dim_;
+    batch.dim = width;
     EV_RETURN_IF_ERROR(
         work(batch, reinterpret_cast<const float*>(turn->device + floats_at)));
     EV_RETURN_IF_ERROR(lane->End(turn));
@@ -272,14 +290,36 @@ Status GpuRows::SendUp(
   return Status::OK();
 }
 
+Status GpuRows::SendUpAll(
+    Span<const RowHandle> handles, const float* floats, TransferLane* lane,
+    const std::function<Status(const RowBatch&, const float*)>& work) {
+  return SendUp(
+      handles, dim_, IsPinned(floats) ? floats : nullptr,
+      [&](size_t begin, size_t n, float* to) {
+        std::memcpy(to, floats + begin * dim_, n * dim_ * sizeof(float));
+      },
+      lane, work);
+}
+
 Status GpuRows::Write(Span<const RowHandle> handles, int column,
                       const float* in) {
   if (handles.empty()) return Status::OK();
   return WithLane([&](TransferLane* lane) {
-    return SendUp(
+    return SendUpAll(
         handles, in, lane, [&](const RowBatch& batch, const float* floats) {
           return LaunchWriteRows(batch, column * dim_, floats, lane->stream());
         });
+  });
+}
+
+Status GpuRows::WriteWhole(Span<const RowHandle> handles,
+                           const FillRows& fill) {
+  if (handles.empty()) return Status::OK();
+  return WithLane([&](TransferLane* lane) {
+    return SendUp(handles, pieces_->stride(), nullptr, fill, lane,
+                  [&](const RowBatch& batch, const float* floats) {
+                    return LaunchWriteRows(batch, 0, floats, lane->stream());
+                  });
   });
 }
 
@@ -290,11 +330,11 @@ Status GpuRows::Apply(const std::string& rule, Span<const float> hyper,
   std::vector<int64_t> offsets;
   for (int column : slot_columns) offsets.push_back((1 + column) * dim_);
   return WithLane([&](TransferLane* lane) {
-    return SendUp(handles, grads, lane,
-                  [&](const RowBatch& batch, const float* floats) {
-                    return LaunchApplyRule(rule, hyper, batch, offsets, floats,
-                                           lane->stream());
-                  });
+    return SendUpAll(handles, grads, lane,
+                     [&](const RowBatch& batch, const float* floats) {
+                       return LaunchApplyRule(rule, hyper, batch, offsets,
+                                              floats, lane->stream());
+                     });
   });
 }
 

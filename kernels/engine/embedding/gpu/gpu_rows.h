@@ -62,6 +62,10 @@ class GpuRows : public DeviceRows {
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override;
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override;
+  Status WriteWhole(Span<const RowHandle> handles,
+                    const FillRows& fill) override;
+  Status ReadWhole(Span<const RowHandle> handles,
+                   const TakeRows& take) override;
   Status Apply(const std::string& rule, Span<const float> hyper,
                Span<const RowHandle> handles, Span<const int> slot_columns,
                const float* grads) override;
@@ -86,17 +90,24 @@ class GpuRows : public DeviceRows {
   Status WithDevice(const std::function<Status(TransferLane*)>& body);
   Status WriteQueued(const std::vector<Queued>& rows, TransferLane* lane);
   Status UploadInitialValues(Span<const float> values, TransferLane* lane);
-  // Sends pieces of handles up; work(batch, out on the device) makes
-  // bytes_per_row of each row, which come down to 'out'.
+  // Sends stretches of handles up; work(batch, out on the device) makes
+  // bytes_per_row of each row, which come down; take(begin, n, bytes) finds
+  // them.
   Status BringDown(
-      Span<const RowHandle> handles, size_t bytes_per_row, char* out,
+      Span<const RowHandle> handles, size_t bytes_per_row,
+      const std::function<void(int64_t, int64_t, const char*)>& take,
       const std::function<Status(const RowBatch&, char*, TransferLane*)>& work);
-  // Sends pieces of handles and their floats [N, dim] up; work(begin, batch,
-  // data on the device) is called for each.
+  // Sends stretches of handles and their floats [N, width] up; work(batch, data
+  // on the device) is called for each. They are at 'pinned', or where that is
+  // null fill makes them.
   Status SendUp(
+      Span<const RowHandle> handles, int64_t width, const float* pinned,
+      const FillRows& fill, TransferLane* lane,
+      const std::function<Status(const RowBatch&, const float*)>& work);
+  // The same of floats [N, dim] that are anywhere.
+  Status SendUpAll(
       Span<const RowHandle> handles, const float* floats, TransferLane* lane,
       const std::function<Status(const RowBatch&, const float*)>& work);
-  int64_t rows_per_turn() const;
   size_t turn_bytes() const;
 
   const int device_;

@@ -17,6 +17,8 @@ namespace ev {
 namespace {
 
 constexpr size_t kVisitedAtOnce = 4096;
+// Of rows that are asked for before they are copied.
+constexpr size_t kBytesAhead = 4096;
 
 }  // namespace
 
@@ -214,8 +216,8 @@ Status DeviceCache::LoadAll(const std::vector<Load>& loads) {
   return status;
 }
 
-// Rows of CPU memory column by column, one transfer each for all of them; what
-// is not made yet, the device makes.
+// Rows of CPU memory, while the device takes the ones before them; what is not
+// made yet, the device makes.
 Status DeviceCache::CopyUp(const std::vector<Load>& loads) {
   std::vector<Place> places;
   std::vector<const float*> rows;
@@ -230,18 +232,16 @@ Status DeviceCache::CopyUp(const std::vector<Load>& loads) {
   // Even if nothing follows: a row is renewed once at a time.
   if (places.size() < loads.size()) EV_RETURN_IF_ERROR(device_->Flush());
   if (places.empty()) return Status::OK();
-  Staging column(places.size() * dim_);
-  const int columns = 1 + static_cast<int>(initial_.size());
-  for (int c = 0; c < columns; ++c) {
-    for (size_t k = 0; k < rows.size(); ++k) {
-      if (k + 8 < rows.size()) {
-        PrefetchBytes(rows[k + 8] + c * dim_, dim_ * sizeof(float));
+  const int64_t width = floats();
+  const size_t ahead = std::max<size_t>(1, kBytesAhead / (4 * width));
+  return device_->WriteWhole(places, [&](size_t begin, size_t n, float* to) {
+    for (size_t k = begin; k < begin + n; ++k) {
+      if (k + ahead < rows.size()) {
+        PrefetchBytes(rows[k + ahead], width * sizeof(float));
       }
-      std::copy_n(rows[k] + c * dim_, dim_, column.data() + k * dim_);
+      std::copy_n(rows[k], width, to + (k - begin) * width);
     }
-    EV_RETURN_IF_ERROR(device_->Write(places, c, column.data()));
-  }
-  return Status::OK();
+  });
 }
 
 void DeviceCache::Wrote(Span<const Place> places) {

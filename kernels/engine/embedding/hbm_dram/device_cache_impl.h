@@ -9,10 +9,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "kernels/engine/base/row_handle.h"
-#include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/hbm_dram/device_cache.h"
 
 namespace ev {
@@ -39,29 +37,6 @@ struct DeviceCache::Load {
   RowHandle handle;
   Place place;
   uint32_t from;
-};
-
-// Floats on their way between the memories: in memory that a device
-// reads by itself, if there is such.
-class Staging {
- public:
-  explicit Staging(size_t floats)
-      : transfer_(AllocateTransferMemory(floats * sizeof(float))) {
-    if (transfer_ == nullptr) ordinary_.resize(floats);
-  }
-  ~Staging() {
-    if (transfer_ != nullptr) FreeTransferMemory(transfer_);
-  }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-  float* data() {
-    return transfer_ != nullptr ? static_cast<float*>(transfer_)
-                                : ordinary_.data();
-  }
-
- private:
-  void* const transfer_;
-  std::vector<float> ordinary_;
 };
 
 }  // namespace ev

@@ -217,20 +217,17 @@ Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
 Status DeviceCache::CopyDown(const std::vector<Place>& places,
                              const std::vector<HostRows::Row>& rows) {
   if (places.empty()) return Status::OK();
-  Staging column(places.size() * dim_);
-  const int columns = 1 + static_cast<int>(initial_.size());
-  for (int c = 0; c < columns; ++c) {
-    EV_RETURN_IF_ERROR(device_->Read(places, c, column.data()));
-    for (size_t begin = 0; begin < rows.size(); begin += kCopiedAtOnce) {
+  const int64_t width = floats();
+  return device_->ReadWhole(places, [&](size_t first, size_t n,
+                                        const float* from) {
+    for (size_t begin = first; begin < first + n; begin += kCopiedAtOnce) {
+      const size_t end = std::min(first + n, begin + kCopiedAtOnce);
       std::lock_guard<std::shared_mutex> lock(host_mu_);
-      for (size_t k = begin; k < std::min(rows.size(), begin + kCopiedAtOnce);
-           ++k) {
-        std::copy_n(column.data() + k * dim_, dim_,
-                    host_.floats(rows[k]) + c * dim_);
+      for (size_t k = begin; k < end; ++k) {
+        std::copy_n(from + (k - first) * width, width, host_.floats(rows[k]));
       }
     }
-  }
-  return Status::OK();
+  });
 }
 
 // --- the thread ---
