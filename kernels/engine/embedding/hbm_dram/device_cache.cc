@@ -17,6 +17,7 @@ namespace ev {
 namespace {
 
 constexpr size_t kVisitedAtOnce = 4096;
+constexpr size_t kRowsAhead = 16;
 // Of rows that are asked for before they are copied.
 constexpr size_t kBytesAhead = 4096;
 
@@ -166,7 +167,15 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
   if (!status.ok() && taken.empty() && is_fatal) return status;
   std::vector<Load> mine;
   size_t used = 0;
-  for (Load& load : loads) {
+  for (size_t k = 0; k < loads.size(); ++k) {
+    Load& load = loads[k];
+    if (k + kRowsAhead < loads.size()) {
+      const uint32_t ahead = loads[k + kRowsAhead].from;
+      if (IsAway(ahead)) host_.PrefetchRank(ahead - 1);
+    }
+    if (used + kRowsAhead < taken.size()) {
+      PrefetchLine(entry(taken[used + kRowsAhead]));
+    }
     if (used == taken.size()) {
       *end = std::min(*end, load.i);
       continue;

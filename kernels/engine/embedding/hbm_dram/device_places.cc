@@ -20,6 +20,7 @@ constexpr size_t kCandidatesEach = 4;
 constexpr size_t kEvictAtOnce = 8192;
 // Rows copied to CPU memory while readers of it wait.
 constexpr size_t kCopiedAtOnce = 256;
+constexpr size_t kRowsAhead = 8;
 
 }  // namespace
 
@@ -224,6 +225,10 @@ Status DeviceCache::CopyDown(const std::vector<Place>& places,
       const size_t end = std::min(first + n, begin + kCopiedAtOnce);
       std::lock_guard<std::shared_mutex> lock(host_mu_);
       for (size_t k = begin; k < end; ++k) {
+        if (k + kRowsAhead < rows.size()) {
+          PrefetchBytes(host_.floats(rows[k + kRowsAhead]),
+                        width * sizeof(float));
+        }
         std::copy_n(from + (k - first) * width, width, host_.floats(rows[k]));
       }
     }

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/engine/base/prefetch.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -44,6 +45,7 @@ class HostRows {
 
   // Of a row in use.
   float* floats(Row row) const { return rows_.Row(row); }
+  void PrefetchRank(Row row) const { PrefetchLine(rows_.Meta(row)); }
   uint32_t rank(Row row) const { return rows_.Meta(row)->frequency; }
   void set_rank(Row row, uint32_t rank) { rows_.Meta(row)->frequency = rank; }
 
