@@ -27,7 +27,7 @@ constexpr int kSumLanes = 32;
 // The last warp adds. With as many loading threads a stage is one vector, or
 // four floats, for each: what a thread does for a stage takes longer than the
 // additions else.
-constexpr int kSumLoaders = 512;
+constexpr int kSumLoaders = 256;
 constexpr int kSumThreads = kSumLoaders + kSumLanes;
 // Columns of one block; a wider row takes several.
 constexpr int kSumColumns = kSumLanes;
