@@ -7,7 +7,8 @@
 #
 #   benchmarks/gpu/run_ranks.sh [RANKS]...
 #
-# No argument: 1 2 4, as far as there are GPUs. $EXCHANGES (default "nccl memory
+# No argument: 1 2 4, as far as there are GPUs. A rank has $THREADS threads (as many as
+# its share of the processors, when all GPUs have one). $EXCHANGES (default "nccl memory
 # horovod") carry the lookups. A rank has $BATCH samples (65536) of $HOT ids (1), rows of
 # $DIM floats (16). "scaling" is one rank's time over this one's: each rank has as much
 # to do as the one.
@@ -17,6 +18,7 @@ out=${OUT:-.build/gpu_ranks}
 mkdir -p "$out"
 python=${PYTHON:-.venv/bin/python}
 gpus=$(nvidia-smi -L | wc -l)
+threads=${THREADS:-$(($(nproc) / gpus))}
 : >"$out/gpu_ranks.json"
 for ranks in ${*:-1 2 4}; do
   if ((ranks > gpus)); then
@@ -24,10 +26,11 @@ for ranks in ${*:-1 2 4}; do
     continue
   fi
   for exchange in ${EXCHANGES:-nccl memory horovod}; do
-    if ((ranks == 1)) && [[ $exchange != horovod ]]; then continue; fi
+    # One rank exchanges nothing.
+    if ((ranks == 1)); then exchange=horovod; fi
     timeout "${LIMIT_S:-120}" $python -m horovod.runner.launch -np "$ranks" \
       -H "localhost:$ranks" $python benchmarks/exchange_worker.py --storage=hbm \
-      --exchange="$exchange" --batch="${BATCH:-65536}" --dim="${DIM:-16}" \
+      --exchange="$exchange" --threads="$threads" --batch="${BATCH:-65536}" --dim="${DIM:-16}" \
       --hotness="${HOT:-1}" --steps="${STEPS:-12}" --warmup_steps=5 \
       --profiled_steps="${PROFILED_STEPS:-0}" \
       >"$out/stdout.txt" 2>"$out/stderr.txt" || {
@@ -39,9 +42,11 @@ for ranks in ${*:-1 2 4}; do
     sed 's/^\[[0-9]*\]<stdout>://' "$out/stdout.txt" | grep '^{' \
       | sed "s/^{/{\"ranks\": $ranks, \"exchange\": \"$exchange\", /" \
         >>"$out/gpu_ranks.json"
+    if ((ranks == 1)); then break; fi
   done
 done
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sort -u
+echo "$threads threads for each rank"
 $python - "$out/gpu_ranks.json" <<'PYTHON'
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]

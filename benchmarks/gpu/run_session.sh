@@ -8,7 +8,8 @@
 #
 #   benchmarks/gpu/run_session.sh [DIM:HOT:DISTRIBUTION]...
 #
-# No argument: the rows of benchmarks/results/gpu_session.md. One line per
+# No argument: the rows of benchmarks/results/gpu_session.md, in $STORAGES ("hbm dram"),
+# with $THREADS threads for one op (0: as many as processors). One line per
 # measurement; the last block is the table. "link" is the time that the pooled
 # rows and their gradients need at the card's pinned copy rate, one after the
 # other, at GB_PER_S (default 55.3).
@@ -21,10 +22,10 @@ cases=${*:-16:1:zipf 16:1:uniform 64:1:zipf 16:10:zipf}
 : >"$out/gpu_session.json"
 for c in $cases; do
   IFS=: read -r dim hot distribution <<<"$c"
-  for storage in hbm dram; do
+  for storage in ${STORAGES:-hbm dram}; do
     $python benchmarks/stock_vs_ev.py --variant=ev_sok --storage=$storage \
       --distribution="$distribution" --hotness="$hot" --dim="$dim" \
-      --batch="${BATCH:-65536}" --rows="${ROWS:-2000000}" --num_batches=6 \
+      --threads="${THREADS:-0}" --batch="${BATCH:-65536}" --rows="${ROWS:-2000000}" --num_batches=6 \
       --warmup_steps=3 --min_steps="${STEPS:-10}" --min_seconds=1 \
       2>"$out/stderr.txt" | tail -1 >"$out/one.json" \
       || { tail -5 "$out/stderr.txt"; exit 1; }
