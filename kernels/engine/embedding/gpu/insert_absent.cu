@@ -12,8 +12,8 @@ namespace gpu {
 namespace {
 
 // The walk of a never-evicting find-or-insert, over a list whose length the
-// device knows: another lookup of the same step may have inserted the key since
-// it was missed, so the chain is searched again.
+// device knows. A key is in it as often as it occurs; one of its occurrences
+// inserts it, the others find it.
 __global__ void __launch_bounds__(kStepBlock)
     InsertAbsentKernel(StepPlan plan, DeviceTables tables) {
   const int64_t n = plan.counts->absent;
@@ -67,7 +67,8 @@ __global__ void __launch_bounds__(kStepBlock)
       }
     }
     if (mine) {
-      plan.records[entry.x].row = inserted ? slot | kFreshRow : slot;
+      const uint32_t row = slot < 0 ? kNoRow : static_cast<uint32_t>(slot);
+      plan.rows[entry.x] = inserted ? row | kFreshRow : row;
     }
     const int table = static_cast<int>(entry.y);
     CountInWarp(tables.size_counters, table, inserted, blockIdx.x);

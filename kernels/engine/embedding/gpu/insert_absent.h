@@ -15,9 +15,9 @@ namespace gpu {
 struct DeviceTables;
 struct StepPlan;
 
-// Gives the keys in absent a slot in their tables and writes it, with kFreshRow
-// when the key was indeed new, to their records; a key that finds no room stays
-// at -1 and is counted as rejected. One launch.
+// Gives the ids in absent a row in their tables; one occurrence of a new key is
+// marked with kFreshRow. An id that finds no room stays at kNoRow and is
+// counted as rejected. One launch.
 Status LaunchInsertAbsent(const StepPlan& plan, const DeviceTables& tables,
                           int num_processors, StreamView stream);
 

@@ -1,8 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pooling on the device, straight from the tables' rows, and the order of each
-// key's occurrences, which the gradient's sums follow.
+// Finding and pooling on the device, straight from the tables' rows.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_GPU_POOL_H_
 #define KERNELS_ENGINE_EMBEDDING_GPU_POOL_H_
@@ -18,16 +17,18 @@ struct StepPlan;
 // Samples of one block.
 int PoolTile();
 
+// Fills rows and, with training, absent. num_blocks: of kStepBlock ids, none
+// across tables. REQUIRES: counts->absent zero. One launch; not needed when
+// every sample has one id: LaunchPool does it then.
+Status LaunchFindRows(const StepPlan& plan, int num_blocks, bool training,
+                      StreamView stream);
+
 // Pools the samples of the tables pool_order[begin, end), all of one class:
 // pooled[table's pooled_begin + sample * dim ...]. With training, also fills
-// samples, factors and order. One launch.
+// samples and factors. One launch.
 Status LaunchPool(const StepPlan& plan, int dim_class, int begin, int end,
                   int first_block, int num_blocks, bool training, float* pooled,
                   StreamView stream);
-
-// Fills sorted: the occurrences of long keys in ascending order. One launch.
-Status LaunchSortLong(const StepPlan& plan, int num_processors,
-                      StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev

@@ -8,9 +8,10 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/embedding/gpu/dedup.h"
+#include "kernels/engine/embedding/gpu/group.h"
 #include "kernels/engine/embedding/gpu/insert_absent.h"
 #include "kernels/engine/embedding/gpu/pool.h"
+#include "kernels/engine/embedding/gpu/sort_long.h"
 #include "kernels/engine/embedding/gpu/sparse_step.h"
 #include "kernels/engine/embedding/gpu/step_plan.cuh"
 #include "kernels/engine/embedding/gpu/update.h"
@@ -144,7 +145,7 @@ class SparseStep::Impl {
   StepPlan plan = {};
   std::vector<int64_t> shape;  // of the last batch
   int64_t num_ids = 0;
-  int dedup_blocks = 0, list_blocks = 0;
+  int find_blocks = 0, scatter_blocks = 0, num_bins = 0;
   int pool_begin[kClasses + 1] = {};  // blocks
   bool pending = false;               // a Forward waits for its Backward
 };
@@ -156,6 +157,11 @@ Status SparseStep::Impl::Create(const SparseStepOptions& given,
     return InvalidArgument("at most " + std::to_string(kMaxSlots) +
                            " optimizer slots, got " +
                            std::to_string(options.slot_init.size()));
+  }
+  if (options.tables.size() >= kMaxTables) {
+    return InvalidArgument("a step takes less than " +
+                           std::to_string(kMaxTables) + " tables, got " +
+                           std::to_string(options.tables.size()));
   }
   TableSetOptions set_options;
   for (const StepTableOptions& table : options.tables) {
@@ -170,6 +176,12 @@ Status SparseStep::Impl::Create(const SparseStepOptions& given,
                              std::to_string(table.dim) + " floats, got " +
                              std::to_string(table.default_rows.size()) +
                              " floats, table '" + table.name + "'");
+    }
+    if (table.capacity > kMaxRows) {
+      return InvalidArgument("capacity must be at most " +
+                             std::to_string(kMaxRows) + " rows, got " +
+                             std::to_string(table.capacity) + ", table '" +
+                             table.name + "'");
     }
     set_options.tables.push_back({table.name, table.capacity});
   }
@@ -219,17 +231,19 @@ Status SparseStep::Impl::Create(const SparseStepOptions& given,
     }
   }
   class_begin[kClasses] = static_cast<int>(n);
-  const size_t bytes = n * sizeof(StepTable) + 4 * (n + 1) * sizeof(int32_t);
+  const size_t bytes = n * sizeof(StepTable) + 5 * (n + 1) * sizeof(int32_t);
   EV_RETURN_IF_ERROR(description.Allocate(bytes, "the step"));
   EV_RETURN_IF_ERROR(upload.Create(bytes));
   EV_RETURN_IF_ERROR(side.Create());
   plan.num_tables = static_cast<int>(n);
+  plan.views = set->device_tables().views;
   plan.tables = description.as<StepTable>();
   const int32_t* tiles = reinterpret_cast<const int32_t*>(plan.tables + n);
-  plan.dedup_tiles = tiles;
-  plan.list_tiles = tiles + (n + 1);
-  plan.pool_tiles = tiles + 2 * (n + 1);
-  plan.pool_order = tiles + 3 * (n + 1);
+  plan.find_tiles = tiles;
+  plan.scatter_tiles = tiles + (n + 1);
+  plan.bins = tiles + 2 * (n + 1);
+  plan.pool_tiles = tiles + 3 * (n + 1);
+  plan.pool_order = tiles + 4 * (n + 1);
   return Status::OK();
 }
 
@@ -250,31 +264,32 @@ Status SparseStep::Impl::Reserve(int64_t ids, int64_t samples) {
   }
   const int64_t longs = ids / (kSmallCount + 1) + kClasses;
   const int64_t partials = (ids / (kChunk / 2) + kClasses) * widest;
+  const int64_t bins = ids / kBinIds + num_tables();
   char* base = nullptr;
   for (int pass = 0; pass < 2; ++pass) {
     Carver carve(base);
-    plan.scratch = carve.Take<unsigned long long>(2 * ids + 4 * num_tables());
-    plan.duplicates = carve.Take<uint32_t>(ids);
-    plan.heads = carve.Take<uint2>(ids);
-    plan.records = carve.Take<HeadRecord>(ids);
+    plan.rows = carve.Take<uint32_t>(ids);
+    plan.absent = carve.Take<uint2>(ids);
     plan.samples = carve.Take<uint32_t>(ids);
     plan.factors = carve.Take<float>(samples);
+    plan.pairs = carve.Take<uint2>(ids);
     plan.order = carve.Take<uint32_t>(ids);
     plan.sorted = carve.Take<uint32_t>(ids);
     plan.sorted_weights = carve.Take<float>(ids);
-    plan.small = carve.Take<uint2>(ids);
-    plan.absent = carve.Take<uint2>(ids);
+    plan.small = carve.Take<SmallKey>(ids);
     plan.longs = carve.Take<LongKey>(longs);
     plan.chunks = carve.Take<Chunk>(longs);
     plan.huge = carve.Take<uint32_t>(ids / kWarpSort + 1);
     plan.partials = carve.Take<float>(partials);
-    plan.counts = carve.Take<StepCounts>(1);
+    plan.bin_ends = carve.Take<uint32_t>(bins);
+    plan.heavy = carve.Take<uint32_t>(ids / kHeavyBin + 1);
+    plan.counts = carve.Take<StepCounts>(1);  // one fill, with bin_counts
+    plan.bin_counts = carve.Take<uint32_t>(bins);
     if (pass == 0) {
       EV_RETURN_IF_ERROR(scratch.Allocate(carve.bytes(), "a step's scratch"));
       base = scratch.as<char>();
     }
   }
-  EV_CUDA_RETURN_IF_ERROR(cudaMemset(plan.duplicates, 0, ids * 4));
   EV_CUDA_RETURN_IF_ERROR(cudaDeviceSynchronize());
   max_ids = ids;
   max_samples = samples;
@@ -322,10 +337,10 @@ Status SparseStep::Impl::SetShape(const StepBatch& batch, cudaStream_t stream) {
   shape.clear();
   std::vector<char> data(description.size_bytes());
   std::vector<StepTable> step_tables = tables;
-  std::vector<int32_t> tiles(4 * (n + 1));
+  std::vector<int32_t> tiles(5 * (n + 1));
   int64_t ids = 0, samples = 0, pooled = 0;
   int64_t class_ids[kClasses] = {};
-  dedup_blocks = list_blocks = 0;
+  find_blocks = scatter_blocks = num_bins = 0;
   for (size_t t = 0; t < n; ++t) {
     StepTable& s = step_tables[t];
     s.id_begin = ids;
@@ -333,23 +348,32 @@ Status SparseStep::Impl::SetShape(const StepBatch& batch, cudaStream_t stream) {
     s.sample_begin = samples;
     s.num_samples = batch.num_samples[t];
     s.pooled_begin = pooled;
-    tiles[t] = dedup_blocks;
-    tiles[n + 1 + t] = list_blocks;
+    tiles[t] = find_blocks;
+    tiles[n + 1 + t] = scatter_blocks;
+    tiles[2 * (n + 1) + t] = num_bins;
+    const int64_t slots = set->num_slots(static_cast<int>(t));
+    const int64_t bins =
+        std::min({TilesOf(s.num_ids, kBinIds), kMaxBins, slots / kBucketSlots});
+    s.bin_begin = static_cast<uint32_t>(num_bins);
+    s.num_bins = static_cast<uint32_t>(bins);
+    s.bin_scale = (static_cast<uint64_t>(bins) << 32) / slots;
+    num_bins += static_cast<int>(bins);
     ids += s.num_ids;
     samples += s.num_samples;
     pooled += s.num_samples * s.dim;
     class_ids[s.dim_class] += s.num_ids;
-    dedup_blocks += static_cast<int>(TilesOf(s.num_ids, kStepBlock));
-    list_blocks += static_cast<int>(TilesOf(s.num_ids, kListTile));
+    find_blocks += static_cast<int>(TilesOf(s.num_ids, kStepBlock));
+    scatter_blocks += static_cast<int>(TilesOf(s.num_ids, kScatterTile));
   }
-  tiles[n] = dedup_blocks;
-  tiles[2 * n + 1] = list_blocks;
+  tiles[n] = find_blocks;
+  tiles[2 * n + 1] = scatter_blocks;
+  tiles[3 * n + 2] = num_bins;
   int64_t blocks = 0, first_id = 0, first_long = 0, first_partial = 0;
   for (int c = 0; c < kClasses; ++c) {
     pool_begin[c] = static_cast<int>(blocks);
     for (int k = class_begin[c]; k < class_begin[c + 1]; ++k) {
-      tiles[2 * (n + 1) + k] = static_cast<int32_t>(blocks);
-      tiles[3 * (n + 1) + k] = pool_order[k];
+      tiles[3 * (n + 1) + k] = static_cast<int32_t>(blocks);
+      tiles[4 * (n + 1) + k] = pool_order[k];
       blocks += TilesOf(step_tables[pool_order[k]].num_samples, PoolTile());
     }
     plan.id_base[c] = first_id;
@@ -379,15 +403,12 @@ Status SparseStep::Impl::Forward(const StepBatch& batch, bool training,
   plan.splits = batch.splits;
   plan.weights = batch.weights;
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemsetAsync(plan.counts, 0, sizeof(StepCounts), stream.get()));
-  if (num_ids != 0) {
-    EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
-        plan.scratch, 0xFF,
-        (2 * num_ids + 4 * num_tables()) * sizeof(unsigned long long),
-        stream.get()));
-    EV_RETURN_IF_ERROR(LaunchDedup(plan, dedup_blocks, stream));
-    EV_RETURN_IF_ERROR(LaunchFindAndList(plan, set->device_tables().views,
-                                         list_blocks, stream));
+      cudaMemsetAsync(plan.counts, 0,
+                      reinterpret_cast<char*>(plan.bin_counts + num_bins) -
+                          reinterpret_cast<char*>(plan.counts),
+                      stream.get()));
+  if (num_ids != 0 && plan.splits != nullptr) {
+    EV_RETURN_IF_ERROR(LaunchFindRows(plan, find_blocks, training, stream));
   }
   for (int c = 0; c < kClasses; ++c) {
     const int blocks = pool_begin[c + 1] - pool_begin[c];
@@ -443,6 +464,9 @@ Status SparseStep::Backward(const float* grads, const std::string& rule,
     status = LaunchInsertAbsent(impl.plan, impl.set->device_tables(),
                                 impl.num_processors, stream);
     if (!status.ok()) return;
+    status = LaunchGroup(impl.plan, impl.scatter_blocks, impl.num_bins,
+                         impl.num_processors, stream);
+    if (!status.ok()) return;
     status = impl.side.Fork(stream.get());
     if (!status.ok()) return;
     status = LaunchSortLong(impl.plan, impl.num_processors, impl.side.get());
@@ -450,6 +474,10 @@ Status SparseStep::Backward(const float* grads, const std::string& rule,
       if (impl.class_begin[c] == impl.class_begin[c + 1]) continue;
       status = LaunchUpdate<Rule>(impl.plan, c, grads, r, impl.num_processors,
                                   stream, impl.side.get());
+    }
+    if (status.ok()) {
+      status = LaunchFinish<Rule>(impl.plan, r, impl.num_processors,
+                                  impl.side.get());
     }
     const Status joined = impl.side.Join(stream.get());
     if (status.ok()) status = joined;

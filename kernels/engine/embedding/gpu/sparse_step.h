@@ -4,15 +4,15 @@
 // One training step of several embedding tables whose rows are in device
 // memory: ids in, pooled rows out; gradients in, rows updated.
 //
-// FORWARD (3 launches and 2 fills, + 1 per further class of row shapes)
-//   dedup          each id meets its equals in a scratch table that stays in
-//                  L2; the first to arrive speaks for all
-//   find + list    distinct keys are found in the hash tables and listed; those
-//                  of several occurrences get a place for them
-//   pool           rows go straight from the tables to the pooled outputs; each
-//                  occurrence is put in its key's place
-// BACKWARD (5 launches, + 3 per further class)
+// FORWARD (1 launch and 1 fill, or 2 when samples have several ids; + 1 per
+// further class of row shapes)
+//   find           each id's row in the hash tables, equal ids each for itself;
+//                  with one id a sample, in the same kernel as
+//   pool           rows go straight from the tables to the pooled outputs
+// BACKWARD (9 launches, + 2 per further class)
 //   insert         keys without a row get one
+//   group          ids go to bins of rows that are neighbours (count, place,
+//                  scatter), then a block groups a bin by key
 //   update         per key the sum of its gradients, applied to the row: value
 //                  and slots read once, written once
 //   sort, chunks,  the same for keys of more than 16 occurrences: those in
@@ -29,7 +29,7 @@
 // before the last.
 //
 // MEMORY. Rows: slots * stride * 4 bytes; index: 8 bytes per slot; per id of
-// the largest batch 78 bytes, and its partial sums, max dim / 8 bytes.
+// the largest batch 54 bytes, and its partial sums, max dim / 8 bytes.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_GPU_SPARSE_STEP_H_
 #define KERNELS_ENGINE_EMBEDDING_GPU_SPARSE_STEP_H_
@@ -50,7 +50,7 @@ namespace gpu {
 
 struct StepTableOptions {
   std::string name;      // for messages
-  int64_t capacity = 0;  // rows; see TableOptions
+  int64_t capacity = 0;  // rows, up to 2^31 - 64; see TableOptions
   int dim = 0;           // floats of a row, >= 1
   Combiner combiner = Combiner::kSum;
   std::vector<float> default_rows;  // [R, dim], R >= 1: a key without a row
@@ -78,9 +78,9 @@ struct StepBatch {
 // nothing may erase keys or clear the tables.
 class SparseStep {
  public:
-  // InvalidArgument: no table, a dim or default_rows that do not fit, more than
-  // 3 slots. ResourceExhausted: too little memory, with what is needed and
-  // free.
+  // InvalidArgument: no table, 2^24 or more, a capacity or dim out of range,
+  // default_rows that do not fit, more than 3 slots. ResourceExhausted: too
+  // little memory, with what is needed and free.
   static Status Create(const SparseStepOptions& options, StreamView stream,
                        std::unique_ptr<SparseStep>* step);
   ~SparseStep();

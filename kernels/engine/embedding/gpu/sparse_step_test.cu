@@ -4,7 +4,7 @@
 // SparseStep against a host model: a map of rows, sums in the promised order,
 // the same rules. Everything is compared bit by bit. A plain program, as
 // table_set_test is: exits 0, 1 on failure, 77 without a GPU. --small keeps the
-// sizes fit for compute-sanitizer.
+// sizes fit for compute-sanitizer; a test's name runs that one alone.
 
 #include <cuda_runtime.h>
 
@@ -16,12 +16,14 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/embedding/gpu/sparse_step.h"
 #include "kernels/engine/optimizer/rule_list.h"
+#include "kernels/engine/table/gpu/bucket.h"
 
 namespace ev {
 namespace gpu {
@@ -264,7 +266,18 @@ struct Shape {
   int64_t keys;  // distinct
   double hot;    // share of one key
   bool weights;
+  bool neighbours = false;  // all rows in one part of the table
 };
+
+// The k-th key that hashing puts into the first 64th of a table.
+int64_t Neighbour(size_t k) {
+  static std::vector<int64_t> keys;
+  for (int64_t key = keys.empty() ? 0 : keys.back() + 1; keys.size() <= k;
+       ++key) {
+    if (MixKey(key) >> 58 == 0) keys.push_back(key);
+  }
+  return keys[k];
+}
 
 HostBatch RandomBatch(const Shape& shape, std::mt19937_64* rng) {
   HostBatch b;
@@ -285,7 +298,8 @@ HostBatch RandomBatch(const Shape& shape, std::mt19937_64* rng) {
       } else {
         // Cubed: some keys are far more frequent than others.
         const double u = unit(*rng);
-        key = static_cast<int64_t>(u * u * u * shape.keys) * 7919 - 1000;
+        const int64_t k = static_cast<int64_t>(u * u * u * shape.keys);
+        key = shape.neighbours ? Neighbour(k) : k * 7919 - 1000;
       }
       b.ids.push_back(key);
       if (shape.weights) {
@@ -306,7 +320,7 @@ void RunSteps(const Shape& shape, const Rule& rule, int steps, uint64_t seed) {
   for (size_t t = 0; t < shape.dims.size(); ++t) {
     StepTableOptions table;
     table.name = "t" + std::to_string(t);
-    table.capacity = 4 * shape.keys;
+    table.capacity = (shape.neighbours ? 128 : 4) * shape.keys;
     table.dim = shape.dims[t];
     table.combiner = shape.combiners[t % shape.combiners.size()];
     table.default_rows.resize((t + 1) * table.dim);
@@ -393,12 +407,22 @@ void HotKeys() {
   // largest several windows of the bitmap.
   RunSteps({{16}, {Combiner::kSum}, g_small ? 2000 : 30000, 0, 20, .5, false},
            kAdagrad, 2, 1);
-  RunSteps({{64, 12}, {Combiner::kMean}, 1500, 5, 40, .9, true}, kAdagrad, 2,
-           2);
+  RunSteps(
+      {{64, 12}, {Combiner::kMean}, g_small ? 1500 : 4000, 5, 40, .9, true},
+      kAdagrad, 2, 2);
   if (!g_small) {
     RunSteps({{4}, {Combiner::kSum}, 120000, 10, 3000, .3, false}, kAdagrad, 2,
              3);
   }
+}
+
+void ManyKeysInOneBin() {
+  // More than a block takes into shared memory at once.
+  const int64_t n = g_small ? 12000 : 40000;
+  RunSteps({{4}, {Combiner::kSum}, n, 0, n / 3, .1, false, true}, kAdagrad, 2,
+           4);
+  RunSteps({{8, 20}, {Combiner::kSqrtN}, n / 4, 6, n / 3, .3, true, true},
+           kAdagrad, 2, 5);
 }
 
 void AllRules() {
@@ -505,12 +529,19 @@ int Main(int argc, char** argv) {
     std::printf("SKIPPED sparse_step_test: no GPU\n");
     return 77;
   }
+  std::string only;
   for (int i = 1; i < argc; ++i) {
-    if (!std::strcmp(argv[i], "--small")) g_small = true;
+    if (!std::strcmp(argv[i], "--small")) {
+      g_small = true;
+    } else {
+      only = argv[i];
+    }
   }
-  int failed = 0;
+  int failed = 0, run = 0;
 #define RUN(test)                                                \
   do {                                                           \
+    if (!only.empty() && only != #test) break;                   \
+    ++run;                                                       \
     g_failures = 0;                                              \
     test();                                                      \
     EXPECT(cudaDeviceSynchronize() == cudaSuccess);              \
@@ -522,9 +553,11 @@ int Main(int argc, char** argv) {
   RUN(OneIdPerSample);
   RUN(RaggedSamplesOfSeveralDims);
   RUN(HotKeys);
+  RUN(ManyKeysInOneBin);
   RUN(AllRules);
   RUN(KeysWithoutRoomAreLeftOut);
-  return failed != 0;
+  if (run == 0) std::printf("no test is named %s\n", only.c_str());
+  return failed != 0 || run == 0;
 }
 
 }  // namespace

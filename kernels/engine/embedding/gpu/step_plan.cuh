@@ -1,14 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of one sparse step share: the tables, the distinct keys of
-// the batch and where each key's occurrences are.
+// What the kernels of one sparse step share: the tables, where the rows of a
+// batch are, and lists of its distinct keys to work from.
 //
-// An occurrence is the number of an id in the batch. A distinct key is known by
-// one of its occurrences, its head; which one it is may differ from run to run
-// and nothing that is computed depends on it. Everything a kernel keeps per key
-// is in an array over occurrences, at the head: no counter hands out numbers
-// and ids of one table stay near each other.
+// An occurrence is the number of an id in the batch. A key is known by its
+// table and its row there.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_GPU_STEP_PLAN_CUH_
 #define KERNELS_ENGINE_EMBEDDING_GPU_STEP_PLAN_CUH_
@@ -23,7 +20,6 @@ namespace ev {
 namespace gpu {
 
 constexpr int kStepBlock = 256;
-constexpr int kListTile = 4 * kStepBlock;  // ids of a block of ListKernel
 
 // Tables are worked on by groups of lanes fit for the row: classes 0 to 3 have
 // 4, 8, 16 and 32 lanes of four floats, class 4 32 lanes of one float, for dims
@@ -37,6 +33,13 @@ constexpr uint32_t kSmallCount = 16;
 constexpr uint32_t kChunk = 64;
 constexpr uint32_t kWarpSort = 256;  // occurrences that a warp sorts
 constexpr int kFinishLanes = 8;      // chunk sums that are added side by side
+
+// Occurrences are grouped by key in bins of rows that are neighbours.
+constexpr int kScatterBlock = 1024;
+constexpr int kScatterTile = 4 * kScatterBlock;  // ids of a block
+constexpr int64_t kBinIds = 1024;                // of a bin, on average
+constexpr int64_t kMaxBins = 2048;               // of a table
+constexpr uint32_t kHeavyBin = 4096;             // more ids: worked on first
 
 struct StepTable {
   int64_t id_begin;  // occurrences [id_begin, id_begin + num_ids)
@@ -53,19 +56,29 @@ struct StepTable {
   int32_t dim;
   int32_t combiner;  // ev::Combiner
   int32_t dim_class;
+  // The bin of slot s is bin_begin + (s * bin_scale >> 32).
+  uint64_t bin_scale;
+  uint32_t bin_begin;
+  uint32_t num_bins;
 };
 
-constexpr int64_t kFreshRow = int64_t{1} << 62;  // the row holds nothing yet
-constexpr uint32_t kNoStart = 0xFFFFFFFFu;
+// A row: its slot, maybe with kFreshRow.
+constexpr int64_t kMaxRows = (int64_t{1} << 31) - 64;  // of a table
+constexpr size_t kMaxTables = size_t{1} << 24;
+constexpr uint32_t kFreshRow = 0x80000000u;  // the row holds nothing yet
+constexpr uint32_t kNoRow = 0xFFFFFFFFu;
 
-struct alignas(16) HeadRecord {
-  int64_t row;     // slot, maybe with kFreshRow; -1: absent
-  uint32_t start;  // of the key's occurrences in order; kNoStart: only one
-  uint32_t count;
+// A key of up to kSmallCount occurrences.
+struct alignas(16) SmallKey {
+  uint32_t row;
+  uint32_t table_and_count;  // table << 8 | count
+  // One occurrence: its sample and its weight (float). Two, without weights:
+  // their samples. Else: where in sorted they begin.
+  uint32_t a, b;
 };
 
 struct LongKey {  // more than kSmallCount occurrences
-  uint32_t head;
+  uint32_t row;
   uint32_t table;
   uint32_t start;
   uint32_t count;
@@ -78,25 +91,28 @@ struct Chunk {
 };
 
 struct ClassCounts {
-  unsigned long long small_and_order;  // low half: keys in small; high: order
-  unsigned long long longs_and_chunks;
+  unsigned long long longs_and_chunks;  // low half: longs; high: chunks
   unsigned partials;
-  unsigned unused;
+  unsigned small;
 };
 
 struct StepCounts {
   ClassCounts of[kClasses];
   unsigned absent;
   unsigned huge;
+  unsigned heavy;
+  unsigned pairs;
 };
 
 struct StepPlan {
   const StepTable* tables;  // [num_tables]
+  const TableView* views;   // [num_tables]
   int num_tables;
-  // [num_tables + 1] first block of each table. pool_tiles: of the
+  // [num_tables + 1] first block, or bin, of each table. pool_tiles: of the
   // pool_order-th table, and the tables of a class are neighbours there.
-  const int32_t* dedup_tiles;
-  const int32_t* list_tiles;
+  const int32_t* find_tiles;
+  const int32_t* scatter_tiles;
+  const int32_t* bins;
   const int32_t* pool_tiles;
   const int32_t* pool_order;
 
@@ -104,22 +120,27 @@ struct StepPlan {
   const int64_t* splits;  // per table num_samples + 1; null: an id a sample
   const float* weights;   // [n] or null
 
-  unsigned long long* scratch;  // [2 n + 4 tables] buckets of four: hash, head
-  uint32_t* duplicates;         // [n] zero between steps
-  uint2* heads;                 // [n] head, number among the key's occurrences
-  HeadRecord* records;          // [n] at heads
-  uint32_t* samples;            // [n] of the table; unless splits is null
-  float* factors;               // [samples] what a sample's gradient is times
-  uint32_t* order;              // [n] occurrences of keys that have several
-  // [n] of long keys: the occurrences' samples, in order, and weights, if any.
-  uint32_t* sorted;
+  uint32_t* rows;     // [n] of the ids, or kNoRow
+  uint2* absent;      // [n] occurrence, table
+  uint32_t* samples;  // [n] of the table; unless splits is null
+  float* factors;     // [samples] what a sample's gradient is times
+  // [n] bin after bin: row, and what tells and orders a key's occurrences: the
+  // occurrence, or, without weights, its sample; a key's occurrences in one
+  // sample are then alike.
+  uint2* pairs;
+  uint32_t* bin_counts;  // [bins]
+  uint32_t* bin_ends;    // [bins] in pairs; of what is there while it is filled
+  uint32_t* heavy;       // bins of more than kHeavyBin
+  // In the bin's part of these: what pairs has key by key, in any order;
+  // samples in order, and weights, if any.
+  uint32_t* order;   // [n]
+  uint32_t* sorted;  // [n]
   float* sorted_weights;
-  uint2* small;  // [n] head, table
+  SmallKey* small;  // [n]
   LongKey* longs;
   Chunk* chunks;
   uint32_t* huge;  // in longs: more than kWarpSort occurrences
   float* partials;
-  uint2* absent;  // [n] head, table
   StepCounts* counts;
   // Where each class's part begins.
   int64_t id_base[kClasses];
@@ -158,6 +179,15 @@ __device__ __forceinline__ uint32_t SampleOf(const int64_t* splits,
                                              uint32_t i) {
   return splits != nullptr ? samples[i]
                            : i - static_cast<uint32_t>(table.id_begin);
+}
+
+// The sample of an occurrence that pairs and order know by this number.
+__device__ __forceinline__ uint32_t SampleOfNumber(const StepPlan& plan,
+                                                   const StepTable& table,
+                                                   uint32_t number) {
+  return plan.weights == nullptr
+             ? number
+             : SampleOf(plan.splits, plan.samples, table, number);
 }
 
 // W floats that are loaded and stored together.

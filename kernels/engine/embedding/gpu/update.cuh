@@ -4,9 +4,9 @@
 // Summing gradients and updating rows: the kernels. Value and slots of a row
 // are read once and written once, the sum never leaves the registers.
 //
-// A warp takes 32 keys; each lane fetches one key's record, row address and
-// first gradient's address, so that this chain of dependent reads is paid once
-// for 32 rows. Then groups of lanes work on a row each, several rows in flight.
+// A warp takes 32 keys; each lane fetches one, its row's address and its first
+// gradients' addresses, so that this chain of dependent reads is paid once for
+// 32 rows. Then groups of lanes work on a row each, several rows in flight.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_GPU_UPDATE_CUH_
 #define KERNELS_ENGINE_EMBEDDING_GPU_UPDATE_CUH_
@@ -23,6 +23,9 @@ namespace gpu {
 namespace update_internal {
 
 constexpr unsigned kAll = 0xFFFFFFFFu;
+// As many as fit without spilling, which costs more than they gain.
+constexpr int kUpdateBlocks = 3;  // of a processor
+constexpr int kSingleRows = 2;    // of a group, in flight
 
 template <int W, int NS>
 struct RowPiece {
@@ -84,21 +87,6 @@ __device__ __forceinline__ void StoreRow(float* row, const StepTable& table,
   }
 }
 
-// The gradient that occurrence i brings: its sample's, and what it is times.
-struct Source {
-  uint32_t sample;
-  float scale;
-};
-__device__ __forceinline__ Source SourceOf(const StepPlan& plan,
-                                           const StepTable& table, uint32_t i) {
-  Source source;
-  source.sample = SampleOf(plan.splits, plan.samples, table, i);
-  source.scale = plan.weights != nullptr ? __ldg(plan.weights + i) : 1.0f;
-  if (table.combiner != static_cast<int>(Combiner::kSum)) {
-    source.scale *= plan.factors[table.sample_begin + source.sample];
-  }
-  return source;
-}
 __device__ __forceinline__ const float* GradOf(const StepTable& table,
                                                const float* grads,
                                                uint32_t sample) {
@@ -144,134 +132,175 @@ __device__ __forceinline__ Pack<W> SumList(
   return sum;
 }
 
-// Where a key's row is. row is null when the key has none.
+// Where a key's row is. defaults: its default row when it holds nothing yet,
+// else null.
 struct RowAddress {
   float* row;
   const float* defaults;
 };
 __device__ __forceinline__ RowAddress AddressOf(const StepPlan& plan,
                                                 const StepTable& table,
-                                                uint32_t head, int64_t row) {
-  RowAddress address = {nullptr, nullptr};
-  if (row < 0) return address;
-  address.row = table.rows + (row & ~kFreshRow) * table.stride;
+                                                uint32_t t, uint32_t row) {
+  const uint32_t slot = row & ~kFreshRow;
+  RowAddress address = {table.rows + slot * table.stride, nullptr};
   if (row & kFreshRow) {
-    address.defaults = DefaultRow(table, __ldg(plan.ids + head));
+    address.defaults = DefaultRow(table, plan.views[t].keys[slot]);
   }
   return address;
 }
 
-// Keys of few occurrences.
+// How many samples a small key has in a and b; 0: they are in sorted.
+__device__ __forceinline__ int InlineSamples(uint32_t count, bool weighted) {
+  return count == 1 ? 1 : count == 2 && !weighted ? 2 : 0;
+}
+
+// One key of few occurrences, by a group of lanes. Rarely needed: not to cost
+// its caller registers.
 template <typename Rule, int W, int G>
-__device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
-                                            const float* grads, int dim_class,
-                                            int64_t block, int64_t num_blocks,
-                                            const Rule& rule) {
+__device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
+                                       const SmallKey& key, int sub,
+                                       const Rule& rule) {
+  constexpr int NS = Rule::kNumSlots;
+  const uint32_t t = key.table_and_count >> 8;
+  const uint32_t count = key.table_and_count & 0xFF;
+  const StepTable& table = plan.tables[t];
+  const RowAddress at = AddressOf(plan, table, t, key.row);
+  const bool weighted = plan.weights != nullptr;
+  const bool factors = table.combiner != static_cast<int>(Combiner::kSum);
+  for (int c = sub * W; c < table.dim; c += G * W) {
+    RowPiece<W, NS> piece = LoadRow<W, NS>(at.row, at.defaults, table, c);
+    Pack<W> sum = {};
+    if (InlineSamples(count, weighted) == 0) {
+      sum = SumList<W, 2>(plan, table, grads, plan.sorted + key.a,
+                          weighted ? plan.sorted_weights + key.a : nullptr,
+                          count, c);
+    } else {
+      float scale = count == 1 ? __uint_as_float(key.b) : 1.0f;
+      if (factors) scale *= plan.factors[table.sample_begin + key.a];
+      AddScaled<W>(LoadPack<W>(GradOf(table, grads, key.a) + c), scale, &sum);
+      if (count == 2) {
+        scale = factors ? plan.factors[table.sample_begin + key.b] : 1.0f;
+        AddScaled<W>(LoadPack<W>(GradOf(table, grads, key.b) + c), scale, &sum);
+      }
+    }
+    ApplyRule<Rule, W, NS>(rule, sum, &piece);
+    StoreRow<W, NS>(at.row, table, c, piece);
+  }
+}
+
+// Keys of few occurrences. A warp's keys are nearly always of one table and
+// have rows; mostly they have one occurrence each, and then kSingleRows of each
+// group are in flight.
+template <typename Rule, int W, int G>
+__global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
+    UpdateKernel(const __grid_constant__ StepPlan plan,
+                 const float* __restrict__ grads, int dim_class, Rule rule) {
   constexpr int NS = Rule::kNumSlots;
   constexpr int kGroups = 32 / G;  // of a warp
-  constexpr int kWarps = kStepBlock / 32;
-  constexpr int kRows = 2;  // of a group, in flight
-  __shared__ uint32_t raw[kWarps][kGroups][kSmallCount];
-  __shared__ uint32_t list[kWarps][kGroups][kRows][kSmallCount];
-  __shared__ float list_weights[kWarps][kGroups][kRows][kSmallCount];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
   const int group = lane / G, sub = lane % G;
-  const unsigned group_mask = (G == 32 ? kAll : ((1u << G) - 1) << (group * G));
-  const uint32_t n =
-      static_cast<uint32_t>(plan.counts->of[dim_class].small_and_order);
-  const uint2* small = plan.small + plan.id_base[dim_class];
-
-  for (int64_t base = (block * kWarps + warp) * 32; base < n;
-       base += num_blocks * kWarps * 32) {
-    // One key per lane.
-    RowAddress address = {nullptr, nullptr};
-    Source source = {0, 0.0f};
-    uint32_t start = 0, count = 0;
-    int t = 0;
-    if (base + lane < n) {
-      const uint2 entry = __ldcs(small + base + lane);
-      const HeadRecord record = plan.records[entry.x];
-      t = entry.y;
-      const StepTable& table = plan.tables[t];
-      address = AddressOf(plan, table, entry.x, record.row);
-      start = record.start;
-      count = record.count;
-      if (count == 1) source = SourceOf(plan, table, entry.x);
+  const uint32_t n = plan.counts->of[dim_class].small;
+  const int64_t base =
+      static_cast<int64_t>(blockIdx.x) * kStepBlock + threadIdx.x / 32 * 32;
+  if (base >= n) return;
+  const int left = static_cast<int>(min(n - base, int64_t{32}));
+  // One key per lane.
+  SmallKey key = {};
+  if (lane < left) {
+    const uint4 raw = __ldcs(reinterpret_cast<const uint4*>(
+        plan.small + plan.id_base[dim_class] + base + lane));
+    key = *reinterpret_cast<const SmallKey*>(&raw);
+  }
+  const uint32_t t = __shfl_sync(kAll, key.table_and_count >> 8, 0);
+  if (!__all_sync(kAll, lane >= left || (key.table_and_count >> 8 == t &&
+                                         !(key.row & kFreshRow)))) {
+    for (int r = 0; r * kGroups < left; ++r) {
+      const int from = r * kGroups + group;
+      SmallKey one;
+      one.row = __shfl_sync(kAll, key.row, from);
+      one.table_and_count = __shfl_sync(kAll, key.table_and_count, from);
+      one.a = __shfl_sync(kAll, key.a, from);
+      one.b = __shfl_sync(kAll, key.b, from);
+      if (from < left) UpdateOne<Rule, W, G>(plan, grads, one, sub, rule);
     }
-    const uint32_t left = static_cast<uint32_t>(n - base);
-    for (int r = 0; r < G; r += kRows) {
-      if (r * kGroups >= left) break;  // the same for all lanes
-      RowAddress a[kRows];
-      Source s[kRows];
-      uint32_t counts[kRows];
-      const StepTable* tables[kRows];
-      int dim = 0;
-#pragma unroll
-      for (int u = 0; u < kRows; ++u) {
-        const int from = (r + u) * kGroups + group;
-        a[u].row = reinterpret_cast<float*>(__shfl_sync(
-            kAll, reinterpret_cast<unsigned long long>(address.row), from));
-        a[u].defaults = reinterpret_cast<const float*>(__shfl_sync(
-            kAll, reinterpret_cast<unsigned long long>(address.defaults),
-            from));
-        s[u].sample = __shfl_sync(kAll, source.sample, from);
-        s[u].scale = __shfl_sync(kAll, source.scale, from);
-        counts[u] = __shfl_sync(kAll, count, from);
-        const uint32_t first = __shfl_sync(kAll, start, from);
-        tables[u] = plan.tables + __shfl_sync(kAll, t, from);
-        if (a[u].row == nullptr) continue;
-        dim = max(dim, tables[u]->dim);
-        if (counts[u] > 1) {
-          for (uint32_t k = sub; k < counts[u]; k += G) {
-            raw[warp][group][k] = plan.order[first + k];
-          }
-          __syncwarp(group_mask);
-          for (uint32_t k = sub; k < counts[u]; k += G) {
-            const uint32_t mine = raw[warp][group][k];
-            uint32_t rank = 0;
-            for (uint32_t l = 0; l < counts[u]; ++l) {
-              rank += raw[warp][group][l] < mine ? 1 : 0;
-            }
-            list[warp][group][u][rank] =
-                SampleOf(plan.splits, plan.samples, *tables[u], mine);
-            if (plan.weights != nullptr) {
-              list_weights[warp][group][u][rank] = __ldg(plan.weights + mine);
-            }
-          }
-          __syncwarp(group_mask);
-        }
-      }
-      for (int c = sub * W; c < dim; c += G * W) {
+    return;
+  }
+
+  const StepTable& table = plan.tables[t];
+  const bool weighted = plan.weights != nullptr;
+  const int dim = table.dim;
+  const float* first_grad = grads + table.pooled_begin;
+  float scale_a = 1.0f, scale_b = 1.0f;
+  const uint32_t my_count = key.table_and_count & 0xFF;
+  if (my_count == 1) scale_a = __uint_as_float(key.b);
+  if (table.combiner != static_cast<int>(Combiner::kSum)) {
+    const float* factors = plan.factors + table.sample_begin;
+    const int samples = InlineSamples(my_count, weighted);
+    if (samples > 0) scale_a *= factors[key.a];
+    if (samples > 1) scale_b = factors[key.b];
+  }
+  if (__all_sync(kAll, my_count <= 1)) {
+    constexpr int kRows = kSingleRows < G ? kSingleRows : G;
+    for (int r = 0; r * kGroups < left; r += kRows) {
+      for (int c = sub * W; c - sub * W < dim; c += G * W) {
+        float* rows[kRows];
         RowPiece<W, NS> piece[kRows];
         Pack<W> grad[kRows];
 #pragma unroll
         for (int u = 0; u < kRows; ++u) {
-          if (a[u].row == nullptr || c >= tables[u]->dim) continue;
-          piece[u] = LoadRow<W, NS>(a[u].row, a[u].defaults, *tables[u], c);
-          grad[u] = Pack<W>{};
-          if (counts[u] == 1) {
-            grad[u] = LoadPack<W>(GradOf(*tables[u], grads, s[u].sample) + c);
-          }
+          const int from = (r + u) * kGroups + group;
+          rows[u] =
+              table.rows + __shfl_sync(kAll, key.row, from) * table.stride;
+          const uint32_t sample = __shfl_sync(kAll, key.a, from);
+          if (from >= left || c >= dim) continue;
+          piece[u] = LoadRow<W, NS>(rows[u], nullptr, table, c);
+          grad[u] =
+              LoadPack<W>(first_grad + static_cast<int64_t>(sample) * dim + c);
         }
 #pragma unroll
         for (int u = 0; u < kRows; ++u) {
-          if (a[u].row == nullptr || c >= tables[u]->dim) continue;
-          if (counts[u] == 1) {
-            Pack<W> sum = {};
-            AddScaled<W>(grad[u], s[u].scale, &sum);
-            grad[u] = sum;
-          } else {
-            grad[u] = SumList<W, 4>(
-                plan, *tables[u], grads, list[warp][group][u],
-                plan.weights != nullptr ? list_weights[warp][group][u]
-                                        : nullptr,
-                counts[u], c);
-          }
-          ApplyRule<Rule, W, NS>(rule, grad[u], &piece[u]);
-          StoreRow<W, NS>(a[u].row, *tables[u], c, piece[u]);
+          const int from = (r + u) * kGroups + group;
+          const float scale = __shfl_sync(kAll, scale_a, from);
+          if (from >= left || c >= dim) continue;
+          Pack<W> sum = {};
+          AddScaled<W>(grad[u], scale, &sum);
+          ApplyRule<Rule, W, NS>(rule, sum, &piece[u]);
+          StoreRow<W, NS>(rows[u], table, c, piece[u]);
         }
       }
-      __syncwarp();
+    }
+    return;
+  }
+  for (int r = 0; r * kGroups < left; ++r) {
+    const int from = r * kGroups + group;
+    float* const row =
+        table.rows + __shfl_sync(kAll, key.row, from) * table.stride;
+    const uint32_t a = __shfl_sync(kAll, key.a, from);
+    const uint32_t b = __shfl_sync(kAll, key.b, from);
+    const float x = __shfl_sync(kAll, scale_a, from);
+    const float y = __shfl_sync(kAll, scale_b, from);
+    const uint32_t count = __shfl_sync(kAll, my_count, from);
+    if (count == 0) continue;
+    const int samples = InlineSamples(count, weighted);
+    for (int c = sub * W; c < dim; c += G * W) {
+      RowPiece<W, NS> piece = LoadRow<W, NS>(row, nullptr, table, c);
+      Pack<W> sum = {};
+      if (samples > 0) {
+        const Pack<W> v =
+            LoadPack<W>(first_grad + static_cast<int64_t>(a) * dim + c);
+        Pack<W> w = {};
+        if (samples > 1) {
+          w = LoadPack<W>(first_grad + static_cast<int64_t>(b) * dim + c);
+        }
+        AddScaled<W>(v, x, &sum);
+        if (samples > 1) AddScaled<W>(w, y, &sum);
+      } else {
+        sum = SumList<W, 4>(plan, table, grads, plan.sorted + a,
+                            weighted ? plan.sorted_weights + a : nullptr, count,
+                            c);
+      }
+      ApplyRule<Rule, W, NS>(rule, sum, &piece);
+      StoreRow<W, NS>(row, table, c, piece);
     }
   }
 }
@@ -279,10 +308,9 @@ __device__ __forceinline__ void UpdateSmall(const StepPlan& plan,
 // Chunks of keys of many occurrences: the sum goes to the row when it is all,
 // else to partials.
 template <typename Rule, int W, int G>
-__device__ __forceinline__ void SumChunks(const StepPlan& plan,
-                                          const float* grads, int dim_class,
-                                          int64_t block, int64_t num_blocks,
-                                          const Rule& rule) {
+__global__ void __launch_bounds__(kStepBlock, 3)
+    ChunkKernel(const __grid_constant__ StepPlan plan,
+                const float* __restrict__ grads, int dim_class, Rule rule) {
   constexpr int NS = Rule::kNumSlots;
   constexpr int kGroups = kStepBlock / G;
   const uint32_t n =
@@ -290,21 +318,19 @@ __device__ __forceinline__ void SumChunks(const StepPlan& plan,
   const LongKey* longs = plan.longs + plan.long_base[dim_class];
   const Chunk* chunks = plan.chunks + plan.long_base[dim_class];
   const int sub = threadIdx.x % G;
-  for (int64_t k = block * kGroups + threadIdx.x / G; k < n;
-       k += num_blocks * kGroups) {
+  for (int64_t k = static_cast<int64_t>(blockIdx.x) * kGroups + threadIdx.x / G;
+       k < n; k += static_cast<int64_t>(gridDim.x) * kGroups) {
     const Chunk chunk = chunks[k];
     const LongKey key = longs[chunk.key];
     const StepTable& table = plan.tables[key.table];
-    const RowAddress a =
-        AddressOf(plan, table, key.head, plan.records[key.head].row);
-    if (a.row == nullptr) continue;
+    const RowAddress a = AddressOf(plan, table, key.table, key.row);
     const uint32_t first = chunk.number * kChunk;
     const uint32_t size = min(kChunk, key.count - first);
     float* partial = plan.partials + plan.partial_base[dim_class] +
                      static_cast<int64_t>(key.partial + chunk.number) *
                          plan.partial_dim[dim_class];
     for (int c = sub * W; c < table.dim; c += G * W) {
-      const Pack<W> sum = SumList<W, 8>(
+      const Pack<W> sum = SumList<W, 6>(
           plan, table, grads, plan.sorted + key.start + first,
           plan.weights != nullptr ? plan.sorted_weights + key.start + first
                                   : nullptr,
@@ -320,70 +346,143 @@ __device__ __forceinline__ void SumChunks(const StepPlan& plan,
   }
 }
 
-template <typename Rule, int W, int G>
-__global__ void __launch_bounds__(kStepBlock, 2)
-    UpdateKernel(StepPlan plan, const float* __restrict__ grads, int dim_class,
-                 Rule rule) {
-  UpdateSmall<Rule, W, G>(plan, grads, dim_class, blockIdx.x, gridDim.x, rule);
-}
-
-template <typename Rule, int W, int G>
-__global__ void __launch_bounds__(kStepBlock, 3)
-    ChunkKernel(StepPlan plan, const float* __restrict__ grads, int dim_class,
-                Rule rule) {
-  SumChunks<Rule, W, G>(plan, grads, dim_class, blockIdx.x, gridDim.x, rule);
-}
-
 // Keys of several chunks: kFinishLanes sums of every kFinishLanes-th chunk,
 // then those in pairs.
-template <typename Rule, int W, int G>
-__global__ void __launch_bounds__(kStepBlock)
-    FinishKernel(StepPlan plan, int dim_class, Rule rule) {
+template <int W>
+__device__ __forceinline__ Pack<W> SumInPairs(Pack<W>* sum) {
+#pragma unroll
+  for (int d = 1; d < kFinishLanes; d *= 2) {
+#pragma unroll
+    for (int u = 0; u < kFinishLanes; u += 2 * d) {
+      AddScaled<W>(sum[u + d], 1.0f, &sum[u]);
+    }
+  }
+  return sum[0];
+}
+
+__device__ __forceinline__ const float* PartialsOf(const StepPlan& plan,
+                                                   int dim_class,
+                                                   const LongKey& key) {
+  return plan.partials + plan.partial_base[dim_class] +
+         static_cast<int64_t>(key.partial) * plan.partial_dim[dim_class];
+}
+
+template <typename Rule, int W>
+__device__ __forceinline__ void Finish(const RowAddress& a,
+                                       const StepTable& table, int c,
+                                       Pack<W>* sum, const Rule& rule) {
   constexpr int NS = Rule::kNumSlots;
-  constexpr int kGroups = kStepBlock / G;
-  const uint32_t n =
-      static_cast<uint32_t>(plan.counts->of[dim_class].longs_and_chunks);
-  const LongKey* longs = plan.longs + plan.long_base[dim_class];
-  const int64_t pitch = plan.partial_dim[dim_class];
-  const int sub = threadIdx.x % G;
-  for (int64_t k = blockIdx.x * kGroups + threadIdx.x / G; k < n;
-       k += static_cast<int64_t>(gridDim.x) * kGroups) {
-    const LongKey key = longs[k];
-    if (key.count <= kChunk) continue;
-    const StepTable& table = plan.tables[key.table];
-    const RowAddress a =
-        AddressOf(plan, table, key.head, plan.records[key.head].row);
-    if (a.row == nullptr) continue;
-    const uint32_t num_chunks = (key.count + kChunk - 1) / kChunk;
-    const float* partial = plan.partials + plan.partial_base[dim_class] +
-                           static_cast<int64_t>(key.partial) * pitch;
-    for (int c = sub * W; c < table.dim; c += G * W) {
-      Pack<W> sum[kFinishLanes];
+  RowPiece<W, NS> piece = LoadRow<W, NS>(a.row, a.defaults, table, c);
+  ApplyRule<Rule, W, NS>(rule, SumInPairs<W>(sum), &piece);
+  StoreRow<W, NS>(a.row, table, c, piece);
+}
+
+// By a warp: up to kManyChunks.
+constexpr uint32_t kManyChunks = 16;
+template <typename Rule, int W>
+__device__ __forceinline__ void FinishByWarp(const StepPlan& plan,
+                                             const LongKey& key,
+                                             const Rule& rule) {
+  const StepTable& table = plan.tables[key.table];
+  const RowAddress a = AddressOf(plan, table, key.table, key.row);
+  const float* partial = PartialsOf(plan, table.dim_class, key);
+  const int64_t pitch = plan.partial_dim[table.dim_class];
+  const uint32_t num_chunks = (key.count + kChunk - 1) / kChunk;
+  for (int c = threadIdx.x % 32 * W; c < table.dim; c += 32 * W) {
+    Pack<W> sum[kFinishLanes] = {};
+    for (uint32_t m = 0; m < num_chunks; m += kFinishLanes) {
+      Pack<W> v[kFinishLanes];
 #pragma unroll
-      for (int u = 0; u < kFinishLanes; ++u) sum[u] = Pack<W>{};
-      for (uint32_t m = 0; m < num_chunks; m += kFinishLanes) {
-        Pack<W> v[kFinishLanes];
-#pragma unroll
-        for (int u = 0; u < kFinishLanes; ++u) {
-          if (m + u < num_chunks) {
-            v[u] = LoadPack<W>(partial + (m + u) * pitch + c);
-          }
-        }
-#pragma unroll
-        for (int u = 0; u < kFinishLanes; ++u) {
-          if (m + u < num_chunks) AddScaled<W>(v[u], 1.0f, &sum[u]);
+      for (int u = 0; u < kFinishLanes; ++u) {
+        if (m + u < num_chunks) {
+          v[u] = LoadPack<W>(partial + (m + u) * pitch + c);
         }
       }
 #pragma unroll
-      for (int d = 1; d < kFinishLanes; d *= 2) {
+      for (int u = 0; u < kFinishLanes; ++u) {
+        if (m + u < num_chunks) AddScaled<W>(v[u], 1.0f, &sum[u]);
+      }
+    }
+    Finish<Rule, W>(a, table, c, sum, rule);
+  }
+}
+
+// By a block: a warp makes one of the sums. The same key for all threads.
+template <typename Rule, int W>
+__device__ __forceinline__ void FinishByBlock(const StepPlan& plan,
+                                              const LongKey& key,
+                                              float4 (*shared)[32],
+                                              const Rule& rule) {
+  static_assert(kStepBlock == 32 * kFinishLanes, "a warp for each sum");
+  constexpr int kAhead = 4;
+  const StepTable& table = plan.tables[key.table];
+  const RowAddress a = AddressOf(plan, table, key.table, key.row);
+  const float* partial = PartialsOf(plan, table.dim_class, key);
+  const int64_t pitch = plan.partial_dim[table.dim_class];
+  const uint32_t num_chunks = (key.count + kChunk - 1) / kChunk;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  for (int base = 0; base < table.dim; base += 32 * W) {
+    const int c = base + lane * W;
+    Pack<W> sum = {};
+    for (uint32_t m = warp; m < num_chunks; m += kAhead * kFinishLanes) {
+      Pack<W> v[kAhead];
 #pragma unroll
-        for (int u = 0; u < kFinishLanes; u += 2 * d) {
-          AddScaled<W>(sum[u + d], 1.0f, &sum[u]);
+      for (int u = 0; u < kAhead; ++u) {
+        const uint32_t chunk = m + u * kFinishLanes;
+        if (chunk < num_chunks && c < table.dim) {
+          v[u] = LoadPack<W>(partial + chunk * pitch + c);
         }
       }
-      RowPiece<W, NS> piece = LoadRow<W, NS>(a.row, a.defaults, table, c);
-      ApplyRule<Rule, W, NS>(rule, sum[0], &piece);
-      StoreRow<W, NS>(a.row, table, c, piece);
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u) {
+        if (m + u * kFinishLanes < num_chunks && c < table.dim) {
+          AddScaled<W>(v[u], 1.0f, &sum);
+        }
+      }
+    }
+    *reinterpret_cast<Pack<W>*>(&shared[warp][lane]) = sum;
+    __syncthreads();
+    if (warp == 0 && c < table.dim) {
+      Pack<W> sums[kFinishLanes];
+#pragma unroll
+      for (int u = 0; u < kFinishLanes; ++u) {
+        sums[u] = *reinterpret_cast<const Pack<W>*>(&shared[u][lane]);
+      }
+      Finish<Rule, W>(a, table, c, sums, rule);
+    }
+    __syncthreads();
+  }
+}
+
+template <typename Rule>
+__global__ void __launch_bounds__(kStepBlock, 2)
+    FinishKernel(const __grid_constant__ StepPlan plan, Rule rule) {
+  __shared__ float4 shared[kFinishLanes][32];
+  static_assert(kManyChunks * kChunk >= kWarpSort, "such keys are in huge");
+  const uint32_t num_huge = plan.counts->huge;
+  for (uint32_t k = blockIdx.x; k < num_huge; k += gridDim.x) {
+    const LongKey key = plan.longs[plan.huge[k]];
+    if (key.count <= kManyChunks * kChunk) continue;
+    if (plan.tables[key.table].dim_class == 4) {
+      FinishByBlock<Rule, 1>(plan, key, shared, rule);
+    } else {
+      FinishByBlock<Rule, 4>(plan, key, shared, rule);
+    }
+  }
+  const uint32_t warp = (blockIdx.x * kStepBlock + threadIdx.x) / 32;
+  const uint32_t warps = gridDim.x * (kStepBlock / 32);
+  for (int dim_class = 0; dim_class < kClasses; ++dim_class) {
+    const uint32_t n =
+        static_cast<uint32_t>(plan.counts->of[dim_class].longs_and_chunks);
+    const LongKey* longs = plan.longs + plan.long_base[dim_class];
+    for (uint32_t k = warp; k < n; k += warps) {
+      const LongKey key = longs[k];
+      if (key.count <= kChunk || key.count > kManyChunks * kChunk) continue;
+      if (dim_class == 4) {
+        FinishByWarp<Rule, 1>(plan, key, rule);
+      } else {
+        FinishByWarp<Rule, 4>(plan, key, rule);
+      }
     }
   }
 }
@@ -403,13 +502,19 @@ Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
   ChunkKernel<Rule, W, G><<<3 * num_processors, kStepBlock, 0, hot_stream>>>(
       plan, grads, kClass, rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("ChunkKernel");
-  FinishKernel<Rule, W, G>
-      <<<2 * num_processors, kStepBlock, 0, hot_stream>>>(plan, kClass, rule);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FinishKernel");
   return Status::OK();
 }
 
 }  // namespace update_internal
+
+template <typename Rule>
+Status LaunchFinish(const StepPlan& plan, const Rule& rule, int num_processors,
+                    StreamView stream) {
+  update_internal::FinishKernel<Rule>
+      <<<4 * num_processors, kStepBlock, 0, stream.get()>>>(plan, rule);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FinishKernel");
+  return Status::OK();
+}
 
 template <typename Rule>
 Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
@@ -442,6 +547,8 @@ Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
 #define EV_INSTANTIATE_UPDATE(Rule)                                      \
   template Status LaunchUpdate<Rule>(const StepPlan&, int, const float*, \
                                      const Rule&, int, StreamView,       \
+                                     StreamView);                        \
+  template Status LaunchFinish<Rule>(const StepPlan&, const Rule&, int,  \
                                      StreamView);
 
 #endif  // KERNELS_ENGINE_EMBEDDING_GPU_UPDATE_CUH_

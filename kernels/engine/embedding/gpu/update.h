@@ -19,13 +19,19 @@ struct StepPlan;
 // gradient is the sum over its occurrences, in their order, in chunks of kChunk
 // when there are more, of its sample's gradient times factor and weight. grads:
 // as pooled. A fresh row starts from its default row and the initial slots.
-// Three launches: keys of few occurrences on stream; the others, whose lists
-// must be sorted before, on hot_stream, which may run beside it. Instantiated
-// in update_*.cu.
+// Two launches: keys of few occurrences on stream; chunks of the others, whose
+// lists must be sorted before, on hot_stream, which may run beside it.
+// Instantiated in update_*.cu.
 template <typename Rule>
 Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
                     const Rule& rule, int num_processors, StreamView stream,
                     StreamView hot_stream);
+
+// Adds up the chunks of keys that have several, of all classes, and updates
+// their rows. After all hot_streams' work. One launch.
+template <typename Rule>
+Status LaunchFinish(const StepPlan& plan, const Rule& rule, int num_processors,
+                    StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev
