@@ -19,7 +19,7 @@
 //           told
 //
 // Equal keys in a warp speak with one voice: a hot key costs one probe, and one
-// addition, per warp that has it.
+// addition, per warp that has it; where all blocks add, one per block.
 
 #include <cuda_runtime.h>
 
@@ -37,6 +37,11 @@ constexpr int kBlock = 256;
 constexpr int kLanes = 32;
 constexpr int kWarps = kBlock / kLanes;
 constexpr int kRounds = static_cast<int>(kDistinctTile) / kBlock;
+// A block counts the keys of the first numbers by itself before it adds to what
+// all have counted: the hot ones come early, and additions to one place follow
+// each other.
+constexpr uint32_t kEarly = 1024;
+constexpr int kMaxAssignBlocks = 1024;
 constexpr unsigned kAll = 0xFFFFFFFFu;
 constexpr unsigned long long kNobody = ~0ULL;
 // In heads, of a head whose number is there. Ids are fewer than 2^30.
@@ -260,18 +265,32 @@ __global__ void __launch_bounds__(kBlock)
 
 __global__ void __launch_bounds__(kBlock)
     AssignKernel(DistinctBatch batch, uint32_t num_ids) {
-  const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
-  const bool mine = i < num_ids;
-  const unsigned active = __ballot_sync(kAll, mine);
-  if (!mine) return;
-  const uint32_t head = batch.heads[i];
-  const uint32_t numbered = (head & kNumbered) != 0 ? head : batch.heads[head];
-  const uint32_t u = numbered & ~kNumbered;
-  batch.inverse[i] = static_cast<int32_t>(u);
-  __syncwarp(active);
-  const unsigned same = __match_any_sync(active, u);
-  if (static_cast<int>(threadIdx.x % kLanes) == __ffs(same) - 1) {
-    atomicAdd(batch.counts + u, __popc(same));
+  __shared__ int32_t early[kEarly];
+  for (uint32_t k = threadIdx.x; k < kEarly; k += kBlock) early[k] = 0;
+  __syncthreads();
+  for (uint32_t begin = blockIdx.x * kBlock; begin < num_ids;
+       begin += gridDim.x * kBlock) {
+    const uint32_t i = begin + threadIdx.x;
+    const bool mine = i < num_ids;
+    const unsigned active = __ballot_sync(kAll, mine);
+    if (!mine) break;
+    const uint32_t head = batch.heads[i];
+    const uint32_t numbered =
+        (head & kNumbered) != 0 ? head : batch.heads[head];
+    const uint32_t u = numbered & ~kNumbered;
+    batch.inverse[i] = static_cast<int32_t>(u);
+    const unsigned same = __match_any_sync(active, u);
+    if (static_cast<int>(threadIdx.x % kLanes) == __ffs(same) - 1) {
+      if (u < kEarly) {
+        atomicAdd(early + u, __popc(same));
+      } else {
+        atomicAdd(batch.counts + u, __popc(same));
+      }
+    }
+  }
+  __syncthreads();
+  for (uint32_t k = threadIdx.x; k < kEarly; k += kBlock) {
+    if (early[k] != 0) atomicAdd(batch.counts + k, early[k]);
   }
 }
 
@@ -329,7 +348,8 @@ Status Launch(const DistinctBatch& batch, cudaStream_t stream) {
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("HeadsKernel");
   NumberKernel<Id><<<tiles, kBlock, 0, stream>>>(batch, num_ids);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("NumberKernel");
-  AssignKernel<<<blocks, kBlock, 0, stream>>>(batch, num_ids);
+  AssignKernel<<<std::min<unsigned>(blocks, kMaxAssignBlocks), kBlock, 0,
+                 stream>>>(batch, num_ids);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("AssignKernel");
   SendKernel<<<tiles, kBlock, 0, stream>>>(batch);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("SendKernel");
