@@ -35,6 +35,7 @@ constexpr int kSumColumns = kSumLanes;
 constexpr uint32_t kSumStages = 4;
 constexpr int kStageFloatsLog2 = 11;
 constexpr int kStageRowsLog2 = 7;  // at most
+constexpr int kMinStrideLog2 = 2;  // a vector
 constexpr int64_t kMaxBlocks = 1 << 16;
 // In how many stretches of kManyOccurrences places a block looks for keys.
 constexpr int kStretches = 8;
@@ -54,7 +55,7 @@ struct Sum {
   int columns;  // 1 to kSumColumns
   int32_t begin;
   uint32_t count;  // 1 to 2^31 - 1
-  // Floats of a row in shared memory: the power of two that columns fit.
+  // Floats of a row in shared memory: a power of two that columns fit.
   int stride_log2;
 
   __device__ __forceinline__ int rows_log2() const {  // of a stage
@@ -127,14 +128,14 @@ struct Loader {
 static_assert(1 << kStageRowsLog2 <= kSumLoaders, "a sample for each");
 
 // sum + grads[0] + grads[stride] + ..., each times its scale if it has one: one
-// lane's share of a stage. What is added next is read before.
-template <bool kIsScaled>
-__device__ __forceinline__ float AddStage(float sum, const float* grads,
-                                          int stride, const float* scales,
-                                          int rows) {
+// lane's share of a stage. What is added next is read before. The stride is a
+// constant, so that an address costs nothing.
+template <bool kIsScaled, int kStrideLog2>
+__device__ __forceinline__ float AddRows(float sum, const float* grads,
+                                         const float* scales, int rows) {
   constexpr int kAtOnce = 16;
   const auto at = [&](int row) {
-    const float grad = grads[row * stride];
+    const float grad = grads[row << kStrideLog2];
     return kIsScaled ? grad * scales[row] : grad;
   };
   int row = 0;
@@ -156,6 +157,22 @@ __device__ __forceinline__ float AddStage(float sum, const float* grads,
   }
   for (; row < rows; ++row) sum += at(row);
   return sum;
+}
+
+template <bool kIsScaled>
+__device__ __forceinline__ float AddStage(float sum, const float* grads,
+                                          int stride_log2, const float* scales,
+                                          int rows) {
+  switch (stride_log2) {
+    case 5:
+      return AddRows<kIsScaled, 5>(sum, grads, scales, rows);
+    case 4:
+      return AddRows<kIsScaled, 4>(sum, grads, scales, rows);
+    case 3:
+      return AddRows<kIsScaled, 3>(sum, grads, scales, rows);
+    default:
+      return AddRows<kIsScaled, kMinStrideLog2>(sum, grads, scales, rows);
+  }
 }
 
 // By all threads of a block of kSumThreads. The sum of column first + l is lane
@@ -184,7 +201,6 @@ __device__ float SumByBlock(const Sum& sum, SumStages* stages) {
       sum.from.weights != nullptr || sum.from.factors != nullptr;
   const int column =
       min(static_cast<int>(threadIdx.x) % kSumLanes, sum.columns - 1);
-  const int stride = 1 << sum.stride_log2;
   float total = -0.0f;  // which leaves every first addend as it is
   for (uint32_t s = 0; s < num_stages; ++s) {
     if (!adds) __pipeline_wait_prior(kAhead - 1);
@@ -199,8 +215,9 @@ __device__ float SumByBlock(const Sum& sum, SumStages* stages) {
     const float* const grads = stages->grads[s % kSumStages] + column;
     const float* const scales = stages->scales[s % kSumStages];
     const int rows = sum.rows(s);
-    total = is_scaled ? AddStage<true>(total, grads, stride, scales, rows)
-                      : AddStage<false>(total, grads, stride, scales, rows);
+    total = is_scaled
+                ? AddStage<true>(total, grads, sum.stride_log2, scales, rows)
+                : AddStage<false>(total, grads, sum.stride_log2, scales, rows);
   }
   return total;
 }
@@ -256,7 +273,7 @@ __global__ void __launch_bounds__(kSumThreads, 2)
     __syncthreads();
     sum.first = i % cuts * kSumColumns;
     sum.columns = static_cast<int>(min(int64_t{kSumColumns}, dim - sum.first));
-    sum.stride_log2 = 0;
+    sum.stride_log2 = kMinStrideLog2;
     while ((1 << sum.stride_log2) < sum.columns) ++sum.stride_log2;
     for (int k = 0; k < kStretches; ++k) {
       const int64_t u = found[k];
