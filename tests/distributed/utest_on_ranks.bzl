@@ -37,6 +37,7 @@ def utest_on_ranks(
         args.append("--args=--storage=" + storage)
         if not on_test_device:
             tags.append("gpu")
+            args.append("--needs_gpu")
     if on_test_device:
         args.append("--through=tests/exchange_device/test_device.py")
     for n in ranks:

@@ -174,6 +174,7 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
     sums[k] = planned->row_copies.ReserveOf<float>(planned->num_unique *
                                                    planned->dim);
     owners[k]->keys = plan->unique_keys(static_cast<int>(k));
+    owners[k]->num_keys = owners[k]->keys.size();
     owners[k]->counts = occurrences != nullptr ? occurrences : planned->counts;
     owners[k]->grads = sums[k];
   }
