@@ -380,5 +380,28 @@ TEST_F(SsdRowsTest, EachRankHasADirectoryOfItsOwn) {
   EXPECT_EQ(access((options.ssd.path + "/rank_3/LOCK").c_str(), F_OK), 0);
 }
 
+TEST_F(SsdRowsTest, RoomIsMadeForDistinctKeysOnly) {
+  TableOptions options = Options("repeated", FreshPath());
+  options.ssd.memory_bytes = 1;
+  const auto table = MakeTable(options);
+  // 300 keys, more than memory holds, each 200 times.
+  std::vector<int64_t> keys(60000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i % 300;
+  const std::vector<float> grads(keys.size() * kDim, 0.5f), hyper = {0.1f};
+  const std::vector<std::vector<SlotSpec>> slots(1);
+  for (int64_t step = 0; step < 3; ++step) {
+    UpdateInput update;
+    update.table = table.get();
+    update.keys = keys;
+    update.grads = grads.data();
+    const Status status =
+        ApplyRule("SGD", hyper, {&update, 1}, slots, step, &pool_);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_EQ(table->size(), 300);
+  // A row of one call, not one for each of its occurrences.
+  EXPECT_LT(table->tier_stats().stored_bytes, 64 << 10);
+}
+
 }  // namespace
 }  // namespace ev
