@@ -3,6 +3,7 @@
 //
 // TestExchangeCounts: what the stand-in did.
 
+#include "kernels/engine/testing/host_device_rows.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -15,13 +16,14 @@ REGISTER_OP("TestExchangeCounts")
     .Output("counts: int64")
     .SetIsStateful()
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* c) {
-      c->set_output(0, c->Vector(4));
+      c->set_output(0, c->Vector(6));
       return tensorflow::Status::OK();
     })
     .Doc(R"doc(
 What the stand-in for a device between ranks did in this process.
 
-counts: Exchanges out of its memory, routes pooled, gradients spread, blocks that live.
+counts: Exchanges out of its memory, routes pooled, gradients spread, blocks that live;
+  batches that the device of the rows deduplicated, and of which their keys were fetched.
 )doc");
 
 class CountsOp : public tensorflow::OpKernel {
@@ -31,13 +33,15 @@ class CountsOp : public tensorflow::OpKernel {
   void Compute(tensorflow::OpKernelContext* context) override {
     tensorflow::Tensor* out = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
-                                0, tensorflow::TensorShape({4}), &out));
+                                0, tensorflow::TensorShape({6}), &out));
     const sok::testing::HostExchangeCounts counts =
         sok::testing::GetHostExchangeCounts();
     out->vec<tensorflow::int64>()(0) = counts.sent_from_there;
     out->vec<tensorflow::int64>()(1) = counts.pooled_routes;
     out->vec<tensorflow::int64>()(2) = counts.spread_gradients;
     out->vec<tensorflow::int64>()(3) = counts.live_blocks;
+    out->vec<tensorflow::int64>()(4) = ev::testing::HostDeviceDistincts();
+    out->vec<tensorflow::int64>()(5) = ev::testing::HostDeviceFetches();
   }
 };
 

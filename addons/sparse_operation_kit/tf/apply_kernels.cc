@@ -83,7 +83,6 @@ class ApplyServedOp : public embedding_variable::RuleOp {
                   BadInput(resources[k]->name(), "is not table ", t,
                            " of the lookup whose gradient this is"));
       inputs[k].table = table;
-      inputs[k].keys = plan->unique_keys(t);
       inputs[k].plan = plan;
       inputs[k].plan_table = t;
       on_device &= table->takes_device_tensors();
@@ -97,7 +96,8 @@ class ApplyServedOp : public embedding_variable::RuleOp {
   }
 
  private:
-  // Gradients are summed where the rows are.
+  // Gradients are summed where the rows are; keys come here where they are
+  // wanted.
   ev::Status ApplyThere(const sok::MessageLayout& layout,
                         const ev::LookupPlan& plan,
                         const sok::WireBuffer& gradients,
@@ -135,7 +135,7 @@ class ApplyServedOp : public embedding_variable::RuleOp {
                                      " of a lookup of " +
                                      std::to_string(plan.num_tables()));
         }
-        sums[k] = memory[k].ReserveOf<float>(plan.unique_keys(t).size() *
+        sums[k] = memory[k].ReserveOf<float>(plan.num_unique(t) *
                                              plan.table(t)->options().dim);
       }
     } catch (const std::bad_alloc&) {
@@ -145,6 +145,9 @@ class ApplyServedOp : public embedding_variable::RuleOp {
                                           here.count, here.wire, sums,
                                           parallel));
     for (int k = 0; k < num_tables_; ++k) {
+      const int t = plan_tables_[k];
+      EV_RETURN_IF_ERROR(plan.Fetch(t));
+      (*inputs)[k].keys = plan.unique_keys(t);
       (*inputs)[k].grads = sums[numbers_[k]];
     }
     return ev::ApplyRule(rule_, hyper, *inputs, slots_, step, parallel);

@@ -68,6 +68,9 @@ class DeviceDistinct {
   virtual Status Occurrences(int32_t* samples) const = 0;
 };
 
+// The part of DeviceRows::min_ids_to_deduplicate that one table has at least.
+constexpr int64_t kDistinctShares = 8;
+
 // What DeviceRows::min_ids_to_deduplicate gives: the environment variable
 // TF_EV_GPU_DEDUP_MIN_IDS, read once, else 'otherwise'.
 int64_t MinIdsToDeduplicate(int64_t otherwise);

@@ -97,13 +97,21 @@ struct DevicePooledUpdate {
   const DeviceStream* stream = nullptr;
 };
 
-// Rows of one table that are copied one after the other. Both arrays stay as
+// N rows of one table that are copied one after the other. All arrays stay as
 // they are until the work has been waited for.
 class DeviceRows;
 struct DeviceGather {
   DeviceRows* table = nullptr;
   Span<const RowHandle> rows;  // [N], as DevicePooling::rows
-  float* out = nullptr;        // [N, dim], in the device's memory
+  // Instead, as DevicePooling::distinct: the rows of its ids
+  // [first_id, first_id + num_ids).
+  const DeviceDistinct* distinct = nullptr;
+  int64_t first_id = 0, num_ids = 0;
+  float* out = nullptr;  // [N, dim], in the device's memory
+
+  int64_t num_rows() const {
+    return distinct == nullptr ? static_cast<int64_t>(rows.size()) : num_ids;
+  }
 };
 
 inline RowHandle AbsentAs(int64_t default_row) {
@@ -185,13 +193,15 @@ class DeviceRows {
   // Whether both take tensors in the device's memory (base/device_stream.h).
   // InvalidArgument, then, when they are in that of another device.
   virtual bool takes_device_tensors() const { return false; }
-  // From how many ids on StartDistinct is to be called.
+  // From how many ids on StartDistinct is to be called. Where each sample is
+  // one id, all tables of the call count together, if a table has one of
+  // kDistinctShares parts of that by itself.
   virtual int64_t min_ids_to_deduplicate() const {
     return std::numeric_limits<int64_t>::max();
   }
   // Takes what deduplicating that many ids, of that many samples, needs.
   // ResourceExhausted: the caller can do without. Not called where that many
-  // ids are fewer than min_ids_to_deduplicate, or none, or more than
+  // ids are fewer than a table has at least, or none, or more than
   // kMaxDistinctIds.
   virtual Status StartDistinct(int64_t /*num_ids*/, int64_t /*num_samples*/,
                                std::unique_ptr<DeviceDistinct>* /*distinct*/) {

@@ -21,13 +21,33 @@ namespace {
 // Ids that are copied for a device at a time: half a MiB, at some 10 GB/s.
 constexpr int64_t kIdsPerPut = 65536;
 
+// Whether a device could deduplicate, for a batch that is long enough.
+bool CanDeduplicate(const PooledInput& in) {
+  const EmbeddingTable::Impl& table = *in.table->impl();
+  return table.on_device() && table.device->pools() && in.weights == nullptr &&
+         in.num_ids > 0 && in.num_ids <= kMaxDistinctIds;
+}
+
+// Ids of all tables, where those of a device stand together: the 100 us until
+// it has their keys are waited for once by all tables. (A pooled lookup goes on
+// with one table while another waits: there each stands for itself.)
+int64_t IdsTogether(Span<const PooledInput> inputs, Samples samples) {
+  if (samples == Samples::kAsGiven) return 0;
+  int64_t ids = 0;
+  for (const PooledInput& in : inputs)
+    ids += CanDeduplicate(in) ? in.num_ids : 0;
+  return ids;
+}
+
 // Gets the table's device ready to deduplicate, if that is worth it. A device
 // that is short of memory leaves it to the processor.
-Status PrepareDevice(const PooledInput& in, PlannedTable* planned) {
+Status PrepareDevice(const PooledInput& in, int64_t ids_together,
+                     PlannedTable* planned) {
+  if (!CanDeduplicate(in)) return Status::OK();
   const EmbeddingTable::Impl& table = *in.table->impl();
-  if (!table.on_device() || !table.device->pools() || planned->has_weights ||
-      in.num_ids == 0 || in.num_ids > kMaxDistinctIds ||
-      in.num_ids < table.device->min_ids_to_deduplicate()) {
+  const int64_t least = table.device->min_ids_to_deduplicate();
+  if (std::max(ids_together, in.num_ids) < least ||
+      in.num_ids < least / kDistinctShares) {
     return Status::OK();
   }
   const Status status = table.device->StartDistinct(in.num_ids, in.batch_size,
@@ -37,7 +57,8 @@ Status PrepareDevice(const PooledInput& in, PlannedTable* planned) {
 }
 
 // Sizes and memory of one table's part.
-Status Prepare(const PooledInput& in, bool on_devices, PlannedTable* planned) {
+Status Prepare(const PooledInput& in, bool on_devices, int64_t ids_together,
+               PlannedTable* planned) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   planned->table = in.table;
   planned->combiner = in.combiner;
@@ -50,7 +71,9 @@ Status Prepare(const PooledInput& in, bool on_devices, PlannedTable* planned) {
   planned->has_weights = in.weights != nullptr && in.num_ids > 0;
   planned->has_factors = false;
   planned->is_sharded = false;
-  if (on_devices) EV_RETURN_IF_ERROR(PrepareDevice(in, planned));
+  if (on_devices) {
+    EV_RETURN_IF_ERROR(PrepareDevice(in, ids_together, planned));
+  }
   planned->Reserve(planned->distinct == nullptr ? in.num_ids : 0,
                    in.batch_size);
   return Status::OK();
@@ -109,10 +132,12 @@ Status PlanIds(Span<const PooledInput> inputs, Samples samples,
   // The devices' tables come first, so that the link has something to do. What
   // is left of each before its device can start: samples, and all ids.
   TaskList tasks(kIdsPerTask);
+  const int64_t ids_together = IdsTogether(inputs, samples);
   std::vector<std::atomic<int64_t>> left(num_tables);
   for (int t = 0; t < num_tables; ++t) {
     PlannedTable* planned = plan->mutable_planned(t);
-    EV_RETURN_IF_ERROR(Prepare(inputs[t], devices != nullptr, planned));
+    EV_RETURN_IF_ERROR(
+        Prepare(inputs[t], devices != nullptr, ids_together, planned));
     if (planned->distinct == nullptr) continue;
     left[t] = 1 + inputs[t].num_ids;
     tasks.AddWhole(t, kIdsPerTask);

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GatherRows, and the update by gradients of its keys that are on the device,
-// against the same in CPU memory.
+// against the same in CPU memory. Where nothing is counted, batches that are
+// long enough are deduplicated on the device.
 
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -31,14 +33,15 @@ using testing::StreamUnderTest;
 
 using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
 
-Tables MakeTables(RowStorage storage, const std::vector<int64_t>& dims) {
+Tables MakeTables(RowStorage storage, const std::vector<int64_t>& dims,
+                  bool counts) {
   Tables tables;
   for (int64_t dim : dims) {
     TableOptions options;
     options.name = "dim" + std::to_string(dim);
     options.dim = dim;
     options.storage = storage;
-    options.record_frequency = true;
+    options.record_frequency = counts;
     tables.push_back(std::make_shared<EmbeddingTable>(options));
     std::vector<float> rows(3 * dim);
     for (size_t i = 0; i < rows.size(); ++i) rows[i] = 0.5f + i % 7;
@@ -52,8 +55,11 @@ Tables MakeTables(RowStorage storage, const std::vector<int64_t>& dims) {
 struct Batch {
   std::vector<std::vector<int64_t>> keys, starts, occurrences;
   std::vector<std::vector<float>> grads;
+  const bool counts;
 
-  Batch(const Tables& tables, int64_t most, int ranks, int seed) {
+  Batch(const Tables& tables, int64_t most, int ranks, int seed,
+        bool counts = false)
+      : counts(counts) {
     std::mt19937_64 random(seed);
     std::normal_distribution<float> normal;
     for (const auto& table : tables) {
@@ -79,7 +85,7 @@ struct Batch {
     for (size_t t = 0; t < tables.size(); ++t) {
       inputs[t].table = tables[t].get();
       inputs[t].keys = keys[t];
-      inputs[t].occurrences = occurrences[t].data();
+      if (counts) inputs[t].occurrences = occurrences[t].data();
     }
     return inputs;
   }
@@ -93,9 +99,13 @@ Status Apply(const Tables& tables, const LookupPlan& plan,
     updates[t].table = tables[t].get();
     updates[t].plan = &plan;
     updates[t].plan_table = static_cast<int>(t);
-    updates[t].keys = plan.unique_keys(static_cast<int>(t));
-    (stream == nullptr ? updates[t].grads : updates[t].pooled_grads) = grads[t];
-    updates[t].stream = stream;
+    if (stream == nullptr) {
+      updates[t].keys = plan.unique_keys(static_cast<int>(t));
+      updates[t].grads = grads[t];
+    } else {
+      updates[t].pooled_grads = grads[t];
+      updates[t].stream = stream;
+    }
   }
   const std::vector<std::vector<SlotSpec>> slots(tables.size(),
                                                  {{"Adagrad", 0.1f}});
@@ -106,14 +116,34 @@ Status Apply(const Tables& tables, const LookupPlan& plan,
 class RowGatherTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    there_ = MakeTables(testing::StorageUnderTest(), dims_);
-    here_ = MakeTables(RowStorage::kDram, dims_);
     stream_ = StreamUnderTest::Make();
     on_ = stream_->stream();
+    Renew(/*counts=*/false);
   }
 
-  // A step of the tables in CPU memory; gives all rows.
-  std::vector<float> StepHere(const Batch& batch, int64_t step) {
+  void Renew(bool counts) {
+    there_ = MakeTables(testing::StorageUnderTest(), dims_, counts);
+    here_ = MakeTables(RowStorage::kDram, dims_, counts);
+  }
+
+  // Both have the same keys, rows and slots, and frequencies if any.
+  void ExpectSameTables() {
+    for (size_t t = 0; t < here_.size(); ++t) {
+      TableSnapshot a, b;
+      ASSERT_OK(here_[t]->Export(std::vector<std::string>{"Adagrad"}, &a));
+      ASSERT_OK(there_[t]->Export(std::vector<std::string>{"Adagrad"}, &b));
+      ASSERT_GT(a.keys.size(), 0u);
+      EXPECT_EQ(a.keys, b.keys);
+      EXPECT_EQ(a.values, b.values);
+      EXPECT_EQ(a.slots, b.slots);
+      EXPECT_EQ(a.frequencies, b.frequencies);
+    }
+  }
+
+  // A step of the tables in CPU memory; gives all rows, and leaves distinct
+  // keys and their gradients.
+  std::vector<float> StepHere(const Batch& batch, int64_t step,
+                              const std::function<void()>& between = nullptr) {
     std::vector<std::vector<float>> rows;
     std::vector<RowGradients> grads;
     for (size_t t = 0; t < here_.size(); ++t) {
@@ -132,25 +162,32 @@ class RowGatherTest : public ::testing::Test {
         },
         &pool_, &plan);
     EXPECT_TRUE(status.ok()) << status.message();
-    std::vector<std::vector<float>> sums;
+    sums_.clear();
+    unique_.clear();
     std::vector<float*> out;
     std::vector<const float*> in;
     std::vector<float> all;
     for (size_t t = 0; t < here_.size(); ++t) {
-      sums.emplace_back(plan->unique_keys(t).size() * dims_[t]);
-      out.push_back(sums[t].data());
-      in.push_back(sums[t].data());
+      const Span<const int64_t> keys = plan->unique_keys(static_cast<int>(t));
+      unique_.emplace_back(keys.begin(), keys.end());
+      sums_.emplace_back(keys.size() * dims_[t]);
+      out.push_back(sums_[t].data());
+      in.push_back(sums_[t].data());
       all.insert(all.end(), rows[t].begin(), rows[t].end());
     }
     status = SumRowGradients(*plan, grads, out, &pool_);
     EXPECT_TRUE(status.ok()) << status.message();
+    if (between) between();
     status = Apply(here_, *plan, in, nullptr, step, &pool_);
     EXPECT_TRUE(status.ok()) << status.message();
     return all;
   }
 
-  // The same on the device: each rank's rows lie apart.
-  std::vector<float> StepThere(const Batch& batch, int64_t step) {
+  // The same on the device: each rank's rows lie apart. Calls 'between' between
+  // lookup and update.
+  std::vector<float> StepThere(
+      const Batch& batch, int64_t step,
+      const std::function<void(const LookupPlan&)>& between = nullptr) {
     std::vector<RowPlaces> places(there_.size());
     std::vector<std::vector<int64_t>> sizes(there_.size());
     for (size_t t = 0; t < there_.size(); ++t) {
@@ -179,6 +216,7 @@ class RowGatherTest : public ::testing::Test {
       stream_->Fill(batch.grads[t], grad);
       grads.push_back(grad);
     }
+    if (between) between(*plan);
     status = Apply(there_, *plan, grads, &on_, step, &pool_);
     EXPECT_TRUE(status.ok()) << status.message();
     return all;
@@ -186,32 +224,72 @@ class RowGatherTest : public ::testing::Test {
 
   const std::vector<int64_t> dims_ = {4, 3, 16, 1};
   Tables there_, here_;
+  std::vector<std::vector<int64_t>> unique_;
+  std::vector<std::vector<float>> sums_;
   testing::ThreadPool pool_{3};
   std::unique_ptr<StreamUnderTest> stream_;
   DeviceStream on_;
 };
 
 TEST_F(RowGatherTest, StepsGiveTheBitsOfThoseInCpuMemory) {
-  int64_t step = 0;
-  // Few keys, none of some; many; more than one task deduplicates.
-  for (int64_t most : {3, 40, 900, 60000}) {
-    for (int ranks : {1, 2, 5}) {
-      const Batch batch(here_, most, ranks, 100 + step);
-      const std::vector<float> here = StepHere(batch, step);
-      EXPECT_EQ(here, StepThere(batch, step)) << "step " << step;
-      ++step;
+  for (bool counts : {false, true}) {
+    Renew(counts);
+    int64_t step = 0;
+    // Few keys, none of some; many; more than one task deduplicates.
+    for (int64_t most : {3, 40, 900, 60000}) {
+      for (int ranks : {1, 2, 5}) {
+        const Batch batch(here_, most, ranks, 100 + step, counts);
+        const std::vector<float> here = StepHere(batch, step);
+        EXPECT_EQ(here, StepThere(batch, step)) << "step " << step;
+        ++step;
+      }
     }
+    ExpectSameTables();
   }
-  for (size_t t = 0; t < here_.size(); ++t) {
-    TableSnapshot a, b;
-    ASSERT_OK(here_[t]->Export(std::vector<std::string>{"Adagrad"}, &a));
-    ASSERT_OK(there_[t]->Export(std::vector<std::string>{"Adagrad"}, &b));
-    ASSERT_GT(a.keys.size(), 0u);
-    EXPECT_EQ(a.keys, b.keys);
-    EXPECT_EQ(a.values, b.values);
-    EXPECT_EQ(a.slots, b.slots);
-    EXPECT_EQ(a.frequencies, b.frequencies);
+}
+
+TEST_F(RowGatherTest, KeysThatAreErasedBeforeTheUpdateGetRowsAgain) {
+  for (int64_t step = 0; step < 3; ++step) {
+    const Batch batch(here_, 900, 3, 17);
+    const auto erase = [&](const Tables& tables) {
+      for (size_t t = 0; t < tables.size(); ++t) {
+        const Span<const int64_t> keys(batch.keys[t]);
+        tables[t]->Erase(keys.subspan(0, keys.size() / 3));
+      }
+    };
+    const std::vector<float> here =
+        StepHere(batch, step, [&] { erase(here_); });
+    EXPECT_EQ(here, StepThere(batch, step,
+                              [&](const LookupPlan&) { erase(there_); }));
   }
+  ExpectSameTables();
+}
+
+TEST_F(RowGatherTest, SumsAreFormedHereToo) {
+  const Batch batch(here_, 900, 3, 23);
+  StepHere(batch, 0);
+  const std::vector<std::vector<int64_t>> keys = unique_;
+  const std::vector<std::vector<float>> sums = sums_;
+  StepThere(batch, 0, [&](const LookupPlan& plan) {
+    std::vector<RowGradients> grads(there_.size());
+    std::vector<std::vector<float>> formed;
+    std::vector<float*> out;
+    for (size_t t = 0; t < there_.size(); ++t) {
+      const int number = static_cast<int>(t);
+      EXPECT_EQ(static_cast<int64_t>(keys[t].size()), plan.num_unique(number));
+      grads[t].starts = {0, static_cast<int64_t>(batch.keys[t].size())};
+      grads[t].pieces = {batch.grads[t].data()};
+      formed.emplace_back(sums[t].size());
+      out.push_back(formed.back().data());
+    }
+    ASSERT_OK(SumRowGradients(plan, grads, out, &pool_));
+    EXPECT_EQ(sums, formed);
+    for (size_t t = 0; t < there_.size(); ++t) {
+      const Span<const int64_t> there = plan.unique_keys(static_cast<int>(t));
+      EXPECT_EQ(keys[t], std::vector<int64_t>(there.begin(), there.end()));
+    }
+  });
+  ExpectSameTables();
 }
 
 TEST_F(RowGatherTest, NothingIsAsked) {

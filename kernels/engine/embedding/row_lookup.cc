@@ -8,6 +8,8 @@
 #include <string>
 
 #include "kernels/engine/combine/row_math.h"
+#include "kernels/engine/embedding/device_lookup.h"
+#include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/grouped_occurrences.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/plan_builder.h"
@@ -168,6 +170,9 @@ Status CheckPieces(const PlannedTable& planned, const RowGradients& grads) {
 // What is done with rows that are found. Functions that are called for one
 // table may be called for several at once.
 struct Steps {
+  // Whether devices may deduplicate. Their tables are not visited: they are
+  // there, with names for all keys, when 'finish' is called.
+  bool on_devices = false;
   // Whether the table will do; its gate is held.
   std::function<Status(const EmbeddingTable::Impl& table)> check;
   // Distinct keys [begin, end), whose number was told to 'reserve' before, are
@@ -220,9 +225,16 @@ Status Lookup(Span<const RowsInput> inputs,
     for (int t = 0; t < num_tables && !owners.empty(); ++t) {
       made->mutable_planned(t)->owner = owners[t];
     }
+    // A device counts keys, not what they stand for.
+    const bool on_devices =
+        steps.on_devices &&
+        std::all_of(inputs.begin(), inputs.end(), [](const RowsInput& in) {
+          return in.occurrences == nullptr;
+        });
+    DeviceLookup devices(made.get(), [](int) { return Status::OK(); });
     EV_RETURN_IF_ERROR(PlanIds(
-        lookups, Samples::kOneIdEach, made.get(), nullptr, parallel,
-        [&](int t) {
+        lookups, Samples::kOneIdEach, made.get(),
+        on_devices ? &devices : nullptr, parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
           if (inputs[t].occurrences != nullptr) SumCounts(inputs[t], planned);
           const bool fetches =
@@ -239,7 +251,9 @@ Status Lookup(Span<const RowsInput> inputs,
     std::vector<int> counted;
     for (int t = 0; t < num_tables; ++t) {
       PlannedTable* planned = made->mutable_planned(t);
-      if (IsSmall(lookups[t], *planned)) continue;
+      if (planned->distinct != nullptr || IsSmall(lookups[t], *planned)) {
+        continue;
+      }
       find.Add(t, planned->num_unique, 1);
       rest.Add(t, planned->num_ids, 1);
       if (steps.fetch && planned->table->impl()->on_device()) {
@@ -248,6 +262,7 @@ Status Lookup(Span<const RowsInput> inputs,
       }
       if (inputs[t].occurrences != nullptr) counted.push_back(t);
     }
+    EV_RETURN_IF_ERROR(devices.Finish(parallel));
     EV_RETURN_IF_ERROR(RunTasksWithStatus(
         parallel, static_cast<int64_t>(counted.size()), [&](int64_t k) {
           SumCounts(inputs[counted[k]], made->mutable_planned(counted[k]));
@@ -284,20 +299,28 @@ void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
   }
 }
 
-Status Gather(Span<const RowsInput> inputs, Span<const RowPlaces> places,
+// names: of all keys, table by table; not looked at where a device has them.
+Status Gather(const LookupPlan& plan, Span<const RowPlaces> places,
               const DeviceStream& stream, const RowHandle* names) {
   std::vector<DeviceGather> parts;
-  for (size_t t = 0; t < inputs.size(); ++t) {
-    const EmbeddingTable::Impl& table = *inputs[t].table->impl();
+  for (int t = 0; t < plan.num_tables(); ++t) {
+    const PlannedTable& planned = plan.planned(t);
     for (size_t p = 0; p < places[t].pieces.size(); ++p) {
+      const int64_t first = places[t].starts[p];
+      const int64_t n = places[t].starts[p + 1] - first;
       DeviceGather part;
-      part.table = table.device.get();
-      part.rows = Span<const RowHandle>(
-          names, places[t].starts[p + 1] - places[t].starts[p]);
+      part.table = planned.table->impl()->device.get();
+      if (planned.distinct != nullptr) {
+        part.distinct = planned.distinct.get();
+        part.first_id = first;
+        part.num_ids = n;
+      } else {
+        part.rows = Span<const RowHandle>(names + first, n);
+      }
       part.out = places[t].pieces[p];
-      names += part.rows.size();
       parts.push_back(part);
     }
+    names += planned.num_ids;
   }
   if (parts.empty()) return Status::OK();
   std::unique_ptr<DeviceWork> work;
@@ -352,8 +375,9 @@ Status GatherRows(Span<const RowsInput> inputs,
                       int64_t end) {
       NameRows(planned, begin, end, names + begins[t]);
     };
-    steps.finish = [&](const LookupPlan&) {
-      return Gather(inputs, places, stream, names);
+    steps.on_devices = true;
+    steps.finish = [&](const LookupPlan& found) {
+      return Gather(found, places, stream, names);
     };
     return Lookup(inputs, owners, steps, parallel, plan);
   });
@@ -371,6 +395,7 @@ Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
   return NoThrow("a lookup's gradient", [&] {
     std::vector<Recycler<Grouped>::Handle> handles;
     std::vector<Grouped*> grouped(num_tables, nullptr);
+    std::vector<int> fetched;
     TaskList group(kIdsPerTask), sum(kFloatsPerTask);
     for (size_t k = 0; k < num_tables; ++k) {
       if (unique_grads[k] == nullptr) continue;
@@ -379,12 +404,16 @@ Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
       EV_RETURN_IF_ERROR(CheckPieces(planned, grads[t]));
       sum.Add(t, planned.num_unique, planned.dim);
       if (planned.all_unique()) continue;
+      if (planned.distinct != nullptr) fetched.push_back(t);
       handles.push_back(GroupedPool().Acquire());
       grouped[t] = &*handles.back();
       grouped[t]->Reserve(planned);
       const int64_t parts = NumParts(planned);
       group.Add(t, parts, std::max<int64_t>(1, planned.num_ids / parts));
     }
+    EV_RETURN_IF_ERROR(
+        RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
+                           [&](int64_t i) { return plan.Fetch(fetched[i]); }));
     EV_RETURN_IF_ERROR(RunPieces(parallel, group, [&](const Piece& piece) {
       for (int64_t part = piece.begin; part < piece.end; ++part) {
         EV_RETURN_IF_ERROR(

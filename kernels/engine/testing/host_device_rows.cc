@@ -179,7 +179,8 @@ class HostDeviceRows : public DeviceRows {
   Status StartDistinct(int64_t num_ids, int64_t num_samples,
                        std::unique_ptr<DeviceDistinct>* distinct) override {
     Check(num_ids > 0 && num_ids <= kMaxDistinctIds &&
-              num_ids >= min_ids_to_deduplicate(),
+              num_ids >= min_ids_to_deduplicate() /
+                             (num_ids == num_samples ? kDistinctShares : 1),
           "so many ids are not for a device", num_ids);
     if (no_distinct) return ResourceExhausted("no memory to deduplicate in");
     ++num_distinct;
@@ -235,7 +236,7 @@ class HostDeviceRows : public DeviceRows {
     ~Gathering() override { Wait(); }
     Status Wait() override {
       for (const DeviceGather& part : parts_) {
-        static_cast<HostDeviceRows*>(part.table)->Gather(part.rows, part.out);
+        static_cast<HostDeviceRows*>(part.table)->Gather(part);
       }
       parts_.clear();
       return Status::OK();
@@ -251,7 +252,7 @@ class HostDeviceRows : public DeviceRows {
     std::vector<DeviceGather> reached(parts.begin(), parts.end());
     for (DeviceGather& part : reached) {
       const int64_t n =
-          part.rows.size() * static_cast<HostDeviceRows*>(part.table)->dim_;
+          part.num_rows() * static_cast<HostDeviceRows*>(part.table)->dim_;
       part.out = Find(part.out, n, &stream);
       std::fill_n(part.out, n, std::numeric_limits<float>::quiet_NaN());
     }
@@ -571,9 +572,25 @@ class HostDeviceRows : public DeviceRows {
     return defaults_.data() + r * dim_;
   }
 
-  void Gather(Span<const RowHandle> names, float* out) {
+  void Gather(const DeviceGather& part) {
     FillQueued();
+    Span<const RowHandle> names = part.rows;
+    std::vector<RowHandle> found;
+    if (part.distinct != nullptr) {
+      const auto& distinct =
+          static_cast<const HostDeviceDistinct&>(*part.distinct);
+      const Span<const int32_t> inverse = distinct.inverse();
+      Check(names.empty(), "names come twice", names.size());
+      Check(part.first_id >= 0 && part.first_id + part.num_ids <=
+                                      static_cast<int64_t>(inverse.size()),
+            "ids to gather are beyond the batch", part.first_id);
+      for (int64_t i = 0; i < part.num_ids; ++i) {
+        found.push_back(distinct.all_names()[inverse[part.first_id + i]]);
+      }
+      names = found;
+    }
     std::lock_guard<std::mutex> lock(mu_);
+    float* out = part.out;
     for (RowHandle name : names) {
       std::copy_n(Named(name), dim_, out);
       out += dim_;

@@ -6,15 +6,19 @@
 
 #include "kernels/engine/testing/host_device_rows.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
+#include "kernels/engine/embedding/row_lookup.h"
 #include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/testing/host_device_memory.h"
 
 namespace ev {
 namespace testing {
@@ -61,6 +65,139 @@ TEST(HostDeviceRowsTest, AnUpdateWithoutDeviceMemoryChangesNoValue) {
   ASSERT_OK(Train(&table, {1, 2, 3, 4}));
   ASSERT_OK(table.Gather(keys, values.data(), nullptr));
   EXPECT_EQ((std::vector<float>{3, 3, 3, 3, 4, 4, 4, 4}), values);
+}
+
+// Tables whose rows are asked for by others, and memory of the device for them.
+class ServedTables {
+ public:
+  explicit ServedTables(size_t num_tables) {
+    for (size_t t = 0; t < num_tables; ++t) {
+      tables_.push_back(std::make_shared<EmbeddingTable>(Options()));
+      const Status status =
+          tables_.back()->Initialize(std::vector<float>{5, 5}, 1);
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+  }
+  ~ServedTables() { FreeHostDeviceMemory(memory_); }
+
+  // Table t is asked for keys 0 to sizes[t], each of which is there twice.
+  Status Serve(const std::vector<int64_t>& sizes) {
+    std::vector<std::vector<int64_t>> keys;
+    std::vector<RowsInput> inputs(sizes.size());
+    std::vector<RowPlaces> places(sizes.size());
+    int64_t total = 0;
+    for (int64_t size : sizes) total += size;
+    FreeHostDeviceMemory(memory_);
+    memory_ = AllocateHostDeviceMemory(2 * total * sizeof(float));
+    float* out = static_cast<float*>(memory_);
+    for (size_t t = 0; t < sizes.size(); ++t) {
+      keys.emplace_back();
+      for (int64_t i = 0; i < sizes[t]; ++i) keys.back().push_back(i / 2);
+      places[t].starts = {0, sizes[t]};
+      places[t].pieces = {out};
+      out += 2 * sizes[t];
+    }
+    for (size_t t = 0; t < sizes.size(); ++t) {
+      inputs[t].table = tables_[t].get();
+      inputs[t].keys = keys[t];
+    }
+    return GatherRows(inputs, tables_, places, stream_.stream(), nullptr,
+                      &plan_);
+  }
+
+  // The update of what was served: each key's gradient is 2.
+  Status Update() {
+    const DeviceStream stream = stream_.stream();
+    std::vector<UpdateInput> updates(tables_.size());
+    float* grads = static_cast<float*>(memory_);
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      const int64_t n = 2 * plan_->num_ids(static_cast<int>(t));
+      std::fill_n(Reach(grads), n, 1.0f);
+      updates[t].table = tables_[t].get();
+      updates[t].plan = plan_.get();
+      updates[t].plan_table = static_cast<int>(t);
+      updates[t].pooled_grads = grads;
+      updates[t].stream = &stream;
+      grads += n;
+    }
+    return ApplyRule("SGD", std::vector<float>{1.0f}, updates,
+                     std::vector<std::vector<SlotSpec>>(updates.size()), 0,
+                     nullptr);
+  }
+
+  const LookupPlan& plan() const { return *plan_; }
+  EmbeddingTable* table(int t) const { return tables_[t].get(); }
+
+ private:
+  std::vector<std::shared_ptr<EmbeddingTable>> tables_;
+  HostStream stream_;
+  void* memory_ = nullptr;
+  std::shared_ptr<const LookupPlan> plan_;
+};
+
+TEST(HostDeviceRowsTest, TablesThatAreServedTogetherAreDeduplicatedTogether) {
+  // 100 ids are worth it, or of one table an eighth of them.
+  for (const auto& sizes_and_batches :
+       std::vector<std::pair<std::vector<int64_t>, int>>{{{60, 39, 0}, 0},
+                                                         {{60, 40, 0}, 2},
+                                                         {{12, 77, 11}, 2},
+                                                         {{10, 80, 10}, 1},
+                                                         {{40, 30, 30}, 3}}) {
+    ServedTables served(3);
+    const int64_t before = HostDeviceDistincts();
+    ASSERT_OK(served.Serve(sizes_and_batches.first));
+    EXPECT_EQ(sizes_and_batches.second, HostDeviceDistincts() - before);
+  }
+  // Without memory for it the processor does it.
+  ServedTables served(1);
+  RefuseHostDeviceDistinct(true);
+  const int64_t before = HostDeviceDistincts();
+  ASSERT_OK(served.Serve({200}));
+  RefuseHostDeviceDistinct(false);
+  EXPECT_EQ(before, HostDeviceDistincts());
+  EXPECT_EQ(100, served.plan().num_unique(0));
+}
+
+TEST(HostDeviceRowsTest, WhatIsServedAgainIsNeitherAskedForNorFetched) {
+  ServedTables served(2);
+  const int64_t fetches = HostDeviceFetches();
+  int64_t asked = HostDeviceUnknownKeys();
+  for (int step = 0; step < 3; ++step) {
+    ASSERT_OK(served.Serve({200, 100}));
+    ASSERT_OK(served.Update());
+    // The first update gives them rows, and tells the device.
+    EXPECT_EQ(step == 0 ? 150 : 0, HostDeviceUnknownKeys() - asked);
+    asked = HostDeviceUnknownKeys();
+  }
+  // More keys of one of them.
+  ASSERT_OK(served.Serve({220, 100}));
+  EXPECT_EQ(10, HostDeviceUnknownKeys() - asked);
+  ASSERT_OK(served.Update());
+  EXPECT_EQ(fetches, HostDeviceFetches());
+  std::vector<float> values(4);
+  ASSERT_OK(served.table(0)->Gather(std::vector<int64_t>{7, 105}, values.data(),
+                                    nullptr));
+  EXPECT_EQ((std::vector<float>{-3, -3, 3, 3}), values);
+}
+
+TEST(HostDeviceRowsTest, SumsOfServedKeysThatCannotBeFetchedAreAnError) {
+  ServedTables served(1);
+  ASSERT_OK(served.Serve({200}));
+  const std::vector<float> ones(400, 1.0f);
+  RowGradients grads;
+  grads.starts = {0, 200};
+  grads.pieces = {ones.data()};
+  std::vector<float> sums(200);
+  FailNextHostDeviceFetch();
+  const auto sum = [&] {
+    return SumRowGradients(served.plan(), std::vector<RowGradients>{grads},
+                           std::vector<float*>{sums.data()}, nullptr);
+  };
+  const Status status = sum();
+  EXPECT_EQ(StatusCode::kInternal, status.code());
+  EXPECT_NE(std::string::npos, status.message().find("table 'user'"));
+  ASSERT_OK(sum());
+  EXPECT_EQ(std::vector<float>(200, 2.0f), sums);
 }
 
 TEST(HostDeviceRowsTest, RowsThatGoLeaveTheDevice) {
@@ -248,6 +385,7 @@ TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
   ASSERT_OK(MakeDeviceRows(options, &rows));
   std::unique_ptr<DeviceDistinct> distinct;
   EXPECT_DEATH(rows->StartDistinct(99, 1, &distinct), "not for a device");
+  EXPECT_DEATH(rows->StartDistinct(11, 11, &distinct), "not for a device");
   ASSERT_OK(rows->StartDistinct(100, 1, &distinct));
   const std::vector<int64_t> ids(99, 1);
   ASSERT_OK(distinct->Put(0, Span<const int64_t>(ids)));

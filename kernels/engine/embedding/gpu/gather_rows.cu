@@ -25,7 +25,8 @@ __device__ __forceinline__ void CopyPart(const GatherPart& part, int64_t dim) {
   const int64_t n = part.num_rows * dim;
   for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
     const int64_t i = e / dim;
-    const RowHandle name = part.names[i];
+    const RowHandle name =
+        part.names[part.inverse == nullptr ? i : part.inverse[i]];
     const float* row =
         name < kFirstReservedHandle
             ? RowAt(part.rows, name)

@@ -21,6 +21,7 @@ struct GatherPart {
   PiecesView rows;
   const float* defaults = nullptr;  // [R, dim]
   const RowHandle* names = nullptr;
+  const int32_t* inverse = nullptr;  // of the row in names; null: it is i
   float* out = nullptr;
   int64_t num_rows = 0;
   int64_t dim = 0;

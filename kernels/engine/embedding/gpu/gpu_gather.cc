@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuRows::StartGather: where tables and rows are goes up, a kernel copies.
-// Nothing waits but Wait.
+// GpuRows::StartGather: where tables and rows are goes up, a kernel copies. Of
+// keys that were deduplicated on the device it knows the rows already. Nothing
+// waits but Wait.
 
 #include <cuda_runtime_api.h>
 
@@ -14,6 +15,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/embedding/gpu/gather_rows.h"
+#include "kernels/engine/embedding/gpu/gpu_distinct.h"
 #include "kernels/engine/embedding/gpu/gpu_rows.h"
 #include "kernels/engine/embedding/gpu/lane_work.h"
 #include "kernels/engine/embedding/gpu/pinned_memory.h"
@@ -22,12 +24,21 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// Whether all names are one array in pinned memory.
-bool AreTogether(Span<const DeviceGather> parts) {
-  for (size_t p = 1; p < parts.size(); ++p) {
-    if (parts[p].rows.data() != parts[p - 1].rows.end()) return false;
+// The array that all names are together, if they are one in pinned memory.
+Span<const RowHandle> NamesTogether(Span<const DeviceGather> parts) {
+  const RowHandle* begin = nullptr;
+  const RowHandle* end = nullptr;
+  for (const DeviceGather& part : parts) {
+    if (part.rows.empty()) continue;
+    if (begin == nullptr) {
+      begin = part.rows.begin();
+    } else if (part.rows.begin() != end) {
+      return Span<const RowHandle>();
+    }
+    end = part.rows.end();
   }
-  return IsPinned(parts[0].rows.data());
+  if (begin == nullptr || !IsPinned(begin)) return Span<const RowHandle>();
+  return Span<const RowHandle>(begin, end - begin);
 }
 
 }  // namespace
@@ -35,20 +46,22 @@ bool AreTogether(Span<const DeviceGather> parts) {
 Status GpuRows::StartGather(Span<const DeviceGather> parts,
                             const DeviceStream& stream,
                             std::unique_ptr<DeviceWork>* work) {
-  int64_t num_names = 0, most_floats = 0;
+  int64_t num_rows = 0, num_names = 0, most_floats = 0;
   for (const DeviceGather& part : parts) {
     GpuRows* const table = static_cast<GpuRows*>(part.table);
     EV_RETURN_IF_ERROR(table->broken_);
     EV_RETURN_IF_ERROR(table->Flush());
-    const int64_t n = part.rows.size();
-    num_names += n;
+    const int64_t n = part.num_rows();
+    num_rows += n;
+    num_names += part.rows.size();
     most_floats = std::max(most_floats, n * table->dim_);
     if (n > 0) EV_RETURN_IF_ERROR(CheckIsOn(device_, part.out, "the output"));
   }
-  if (num_names == 0) return Status::OK();
+  if (num_rows == 0) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const size_t name_bytes = num_names * sizeof(RowHandle);
-  const bool direct = AreTogether(parts);
+  const Span<const RowHandle> together = NamesTogether(parts);
+  const bool direct = num_names == 0 || !together.empty();
   Parts there;
   const size_t parts_at = there.AddBytes(parts.size() * sizeof(GatherPart));
   const size_t names_at = there.AddBytes(name_bytes);
@@ -66,16 +79,23 @@ Status GpuRows::StartGather(Span<const DeviceGather> parts,
     part.defaults = table.defaults_.as<float>();
     part.names = reinterpret_cast<const RowHandle*>(device + at);
     part.out = parts[p].out;
-    part.num_rows = parts[p].rows.size();
+    part.num_rows = parts[p].num_rows();
     part.dim = table.dim_;
+    if (parts[p].distinct != nullptr) {
+      const auto& distinct =
+          static_cast<const GpuDistinct&>(*parts[p].distinct);
+      part.names = distinct.device_names();
+      part.inverse = distinct.batch().inverse + parts[p].first_id;
+      EV_RETURN_IF_ERROR(distinct.Follow(lane.get()));
+    }
     put[p] = part;
     if (!direct) Put(parts[p].rows, at, lane.get());
     at += parts[p].rows.size() * sizeof(RowHandle);
   }
-  if (direct) {
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(device + names_at, parts[0].rows.data(), name_bytes,
-                        cudaMemcpyHostToDevice, lane->stream()));
+  if (!together.empty()) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(device + names_at, together.data(),
+                                            name_bytes, cudaMemcpyHostToDevice,
+                                            lane->stream()));
   }
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemcpyAsync(device, lane->host(), direct ? names_at : there.bytes(),
