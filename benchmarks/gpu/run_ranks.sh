@@ -11,7 +11,10 @@
 # its share of the processors, when all GPUs have one). $EXCHANGES (default "nccl memory
 # horovod") carry the lookups. A rank has $BATCH samples (65536) of $HOT ids (1), rows of
 # $DIM floats (16). "scaling" is one rank's time over this one's: each rank has as much
-# to do as the one.
+# to do as the one. With CONTROL=1 as many jobs of one rank are run at once as well, each
+# on a GPU of its own and with as many threads, with nothing between them: "none" is what
+# sharing the host costs by itself (the jobs' mean, of 50 times as many steps, so that they
+# meet).
 set -u -o pipefail
 cd "$(dirname "$0")/../.."
 out=${OUT:-.build/gpu_ranks}
@@ -20,6 +23,21 @@ python=${PYTHON:-.venv/bin/python}
 gpus=$(nvidia-smi -L | wc -l)
 threads=${THREADS:-$(($(nproc) / gpus))}
 : >"$out/gpu_ranks.json"
+
+# keep RANKS EXCHANGE FILE: the results in a file of output, and whose they are.
+keep() {
+  sed 's/^\[[0-9]*\]<stdout>://' "$3" | grep '^{' \
+    | sed "s/^{/{\"ranks\": $1, \"exchange\": \"$2\", /" >>"$out/gpu_ranks.json"
+}
+
+# measure RANKS EXCHANGE STEPS PROFILED_STEPS
+measure() {
+  timeout "${LIMIT_S:-120}" $python -m horovod.runner.launch -np "$1" -H "localhost:$1" \
+    $python benchmarks/exchange_worker.py --storage=hbm --exchange="$2" \
+    --threads="$threads" --batch="${BATCH:-65536}" --dim="${DIM:-16}" \
+    --hotness="${HOT:-1}" --steps="$3" --warmup_steps=5 --profiled_steps="$4"
+}
+
 for ranks in ${*:-1 2 4}; do
   if ((ranks > gpus)); then
     echo "skipped: $ranks ranks, this machine has $gpus GPUs"
@@ -28,28 +46,48 @@ for ranks in ${*:-1 2 4}; do
   for exchange in ${EXCHANGES:-nccl memory horovod}; do
     # One rank exchanges nothing.
     if ((ranks == 1)); then exchange=horovod; fi
-    timeout "${LIMIT_S:-120}" $python -m horovod.runner.launch -np "$ranks" \
-      -H "localhost:$ranks" $python benchmarks/exchange_worker.py --storage=hbm \
-      --exchange="$exchange" --threads="$threads" --batch="${BATCH:-65536}" --dim="${DIM:-16}" \
-      --hotness="${HOT:-1}" --steps="${STEPS:-12}" --warmup_steps=5 \
-      --profiled_steps="${PROFILED_STEPS:-0}" \
+    measure "$ranks" "$exchange" "${STEPS:-12}" "${PROFILED_STEPS:-0}" \
       >"$out/stdout.txt" 2>"$out/stderr.txt" || {
         echo "failed: $ranks ranks, $exchange"
         tail -5 "$out/stderr.txt"
         continue
       }
     sed 's/^\[[0-9]*\]<stdout>://' "$out/stdout.txt" | grep -v '^{'
-    sed 's/^\[[0-9]*\]<stdout>://' "$out/stdout.txt" | grep '^{' \
-      | sed "s/^{/{\"ranks\": $ranks, \"exchange\": \"$exchange\", /" \
-        >>"$out/gpu_ranks.json"
+    keep "$ranks" "$exchange" "$out/stdout.txt"
     if ((ranks == 1)); then break; fi
   done
+  if [[ ${CONTROL:-} == 1 ]] && ((ranks > 1)); then
+    jobs=()
+    for ((g = 0; g < ranks; ++g)); do
+      CUDA_VISIBLE_DEVICES=$g measure 1 horovod $((50 * ${STEPS:-12})) 0 \
+        >"$out/stdout.$g.txt" 2>"$out/stderr.$g.txt" &
+      jobs+=($!)
+    done
+    for ((g = 0; g < ranks; ++g)); do
+      wait "${jobs[$g]}" || {
+        echo "failed: the job by itself on GPU $g of $ranks"
+        tail -5 "$out/stderr.$g.txt"
+      }
+      keep "$ranks" none "$out/stdout.$g.txt"
+    done
+  fi
 done
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sort -u
 echo "$threads threads for each rank"
 $python - "$out/gpu_ranks.json" <<'PYTHON'
 import json, sys
-rows = [json.loads(line) for line in open(sys.argv[1])]
+rows = []
+for line in open(sys.argv[1]):
+  row = dict(json.loads(line), jobs=1)
+  last = rows[-1] if rows else row
+  if row['exchange'] == 'none' and (last['ranks'], last['exchange']) == (row['ranks'], 'none') \
+      and last is not row:
+    # A job beside the last one.
+    for key in ('step_ms', 'core_ms'):
+      last[key] = (last['jobs'] * last[key] + row[key]) / (last['jobs'] + 1)
+    last['jobs'] += 1
+  else:
+    rows.append(row)
 one = [r['step_ms'] for r in rows if r['ranks'] == 1]
 print('| GPUs | carried by | step ms | scaling | MB sent | core-ms |')
 print('| --- | --- | --- | --- | --- | --- |')
