@@ -128,19 +128,35 @@ def _estimate(folder, steps):
   estimator.train(input_fn, max_steps=steps + 2)
 
 
-def estimator(folder, steps):
-  _estimate(folder, steps)
+def other_ways(folder, steps):
+  """Each in a graph and a folder of its own."""
+  del steps
+  for name, way, count in (("sharded", sharded, 3), ("by_seconds", by_seconds, 40),
+                           ("estimator", _estimate, 9)):
+    with tf.Graph().as_default():
+      way(os.path.join(folder, name), count)
 
 
 def estimator_on_rank_0(folder, steps):
   _estimate(folder if hvd.rank() == 0 else None, steps)
 
 
+def sharded(folder, steps):
+  model = Model()
+  saver_ = _train.Saver(sharded=True)
+  if not hvd.rank():
+    os.makedirs(folder)
+  with tf.compat.v1.Session() as session:
+    session.run(tf.compat.v1.global_variables_initializer())
+    for step in range(steps):
+      model.run(session, step)
+    saver_.save(session, os.path.join(folder, "model.ckpt"), global_step=model.step)
+
+
 def saver(folder, steps):
   """Saves by a plain Saver, at last in the midst of which rank 1 may be killed."""
   model = Model()
-  kwargs = {"sharded": True} if os.environ.get("SHARDED") else {}
-  saver_ = _train.Saver(**kwargs)
+  saver_ = _train.Saver()
   path = os.path.join(folder, "model.ckpt")
   ends = os.environ.get("RANK_1")
 
@@ -200,6 +216,17 @@ def late_lookup(folder, steps):
   with tf.compat.v1.Session() as session:
     session.run(tf.compat.v1.global_variables_initializer())
     saver_.save(session, "never")
+
+
+def mistakes(folder, steps):
+  """Each is refused on every rank; prints how."""
+  for mistake in (rank_0_only, estimator_on_rank_0, late_lookup):
+    try:
+      with tf.Graph().as_default():
+        mistake(os.path.join(folder, mistake.__name__), steps)
+    except ValueError as e:
+      print("%s: %s" % (mistake.__name__, e))
+      sys.stdout.flush()
 
 
 def main(mode, folder, steps):

@@ -6,12 +6,15 @@ import json
 import os
 
 from absl.testing import absltest
-from absl.testing import parameterized
+import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
+from sparse_operation_kit import experiment as sok
+
 import horovod_job
 import ranks
+import spread_checkpoint_job
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "spread_checkpoint_job.py")
@@ -49,14 +52,20 @@ def _counted(path, name):
   return found
 
 
-class SpreadCheckpointTest(parameterized.TestCase):
+def setUpModule():
+  # This process is a job of one rank.
+  hvd.init()
+  sok.init()
+
+
+class SpreadCheckpointTest(absltest.TestCase):
 
   def setUp(self):
     super(SpreadCheckpointTest, self).setUp()
     self._folder = self.create_tempdir().full_path
 
   def _run(self, num_ranks, mode, steps, folder=None):
-    result = horovod_job.run(num_ranks, _PROGRAM, mode, folder or self._folder, steps)
+    result = ranks.run(num_ranks, _PROGRAM, mode, folder or self._folder, steps)
     self.assertEqual(result.returncode, 0, result.output[-8000:])
     return result
 
@@ -74,12 +83,18 @@ class SpreadCheckpointTest(parameterized.TestCase):
     self.assertEqual(_counted(path, "table_3"), _counted(expected_path, "table_3"))
     self.assertNotEmpty(_counted(path, "table_3"))
 
-  @parameterized.parameters(([(2, 4), (3, 9), (1, 14)],), ([(3, 5), (2, 8), (2, 14)],))
-  def test_a_job_goes_on_at_other_numbers_of_ranks(self, jobs):
+  def _restores(self, folder=None):
+    """Restores in this process."""
+    with tf.Graph().as_default():
+      spread_checkpoint_job.restore(folder or self._folder, 0)
+
+  def test_a_job_goes_on_at_other_numbers_of_ranks(self):
     alone = self.create_tempdir().full_path
-    self._run(1, "train", 14, alone)
+    with tf.Graph().as_default():
+      spread_checkpoint_job.train(alone, 14)
     expected, found = self._losses(14, alone), {}
-    for num_ranks, steps in jobs:
+    # More ranks, fewer, as many, one.
+    for num_ranks, steps in ((2, 4), (3, 8), (2, 10), (2, 12), (1, 14)):
       self._run(num_ranks, "train", steps)
       found.update(self._losses(steps))
       names = {n.split("-")[0] for n, _ in tf.train.list_variables(self._folder)
@@ -110,21 +125,16 @@ class SpreadCheckpointTest(parameterized.TestCase):
         everything.extend(keys)
       self.assertCountEqual(everything, _table(path, "table_%d" % i))
 
-  def test_a_sharded_saver(self):
-    env = horovod_job.environment(SHARDED="1")
-    result = horovod_job.run(2, _PROGRAM, "saver", self._folder, "3", env=env)
-    self.assertEqual(result.returncode, 0, result.output[-8000:])
-    self._run(1, "restore", 0)
-
-  def test_ranks_whose_clocks_differ_save_at_the_same_steps(self):
-    self._run(2, "by_seconds", 40)
-    state = tf.train.get_checkpoint_state(self._folder)
+  def test_other_ways_to_save(self):
+    folders = {mode: os.path.join(self._folder, mode)
+               for mode in ("sharded", "by_seconds", "estimator")}
+    self._run(2, "other_ways", 0)
+    self._restores(folders["sharded"])
+    # Ranks whose clocks differ save at the same steps.
+    state = tf.train.get_checkpoint_state(folders["by_seconds"])
     self.assertGreater(len(state.all_model_checkpoint_paths), 2)
-
-  def test_estimators(self):
-    self._run(2, "estimator", 9)
-    self.assertEqual(tf.train.load_variable(self._folder, "global_step"), 11)
-    self._run(3, "restore", 0)
+    self.assertEqual(tf.train.load_variable(folders["estimator"], "global_step"), 11)
+    self._run(3, "restore", 0, folders["estimator"])
 
   def _fails(self, mode, message, env=None, num_ranks=2, gone=(), steps=3):
     """Runs a job of which every rank fails by itself, and says `message`."""
@@ -137,16 +147,20 @@ class SpreadCheckpointTest(parameterized.TestCase):
         if rank not in gone:
           self.assertRegex(job.output(rank), message)
 
-  def test_a_checkpoint_dir_on_rank_0_only(self):
-    self._fails(
-        "rank_0_only", r"ValueError: a table that is spread over ranks is saved by all "
-        r"ranks together, .* rank 0: CheckpointSaverHook\(.*, every 600 s\), "
-        r"rank 1: no CheckpointSaverHook")
-
-  def test_an_estimator_with_a_folder_on_rank_0_only(self):
-    self._fails(
-        "estimator_on_rank_0", r"ValueError: a table that is spread over ranks is saved .*"
-        r"rank 0: CheckpointSaverHook\(.*, every 4 steps\), rank 1: CheckpointSaverHook")
+  def test_mistakes_that_are_found_before_a_step(self):
+    output = self._run(2, "mistakes", 3).output
+    for rank in range(2):
+      self.assertRegex(
+          output, r"\[%d\]<stdout>:rank_0_only: a table that is spread over ranks is saved "
+          r"by all ranks together, .* rank 0: CheckpointSaverHook\(.*, every 600 s\), "
+          r"rank 1: no CheckpointSaverHook" % rank)
+      self.assertRegex(
+          output, r"\[%d\]<stdout>:estimator_on_rank_0: a table that is spread over ranks is "
+          r"saved .*rank 0: CheckpointSaverHook\(.*, every 4 steps\), rank 1: "
+          r"CheckpointSaverHook" % rank)
+      self.assertRegex(
+          output, r"\[%d\]<stdout>:late_lookup: embedding variable 't' is spread over ranks "
+          r"by a lookup that was built after the Saver" % rank)
 
   def test_a_rank_that_is_killed_while_it_saves(self):
     self._fails("saver", r"FAILED after [0-9.]+ s: RankError: checkpoint/save: ",
@@ -169,11 +183,7 @@ class SpreadCheckpointTest(parameterized.TestCase):
                      os.path.join(self._folder, "model.ckpt-3"))
     left = {n.split(".")[1] for n in os.listdir(self._folder) if n != "checkpoint"}
     self.assertEqual(left, {"ckpt-3"})
-    self._run(1, "restore", 0)
-
-  def test_a_lookup_after_the_saver_was_made(self):
-    self._fails("late_lookup", r"ValueError: embedding variable 't' is spread over ranks "
-                r"by a lookup that was built after the Saver")
+    self._restores()
 
 
 if __name__ == "__main__":

@@ -55,8 +55,8 @@ class SpreadIncrementalTest(absltest.TestCase):
     self._folder = self.create_tempdir().full_path
 
   def _run(self, num_ranks, mode, tag, **env):
-    result = horovod_job.run(num_ranks, _PROGRAM, mode, self._folder, tag,
-                             env=horovod_job.environment(**env))
+    result = ranks.run(num_ranks, _PROGRAM, mode, self._folder, tag,
+                       env=horovod_job.environment(**env))
     self.assertEqual(result.returncode, 0, result.output[-8000:])
     return result
 

@@ -16,6 +16,7 @@ def utest_on_ranks(
         storage = "dram",
         size = "medium",
         folder = _PROGRAMS,
+        horovodrun = False,
         on_test_device = False):
     """Runs a utest of the SOK package once for each number of ranks.
 
@@ -27,6 +28,8 @@ def utest_on_ranks(
         distributed_model.py.
       size: of each test.
       folder: where the program is.
+      horovodrun: whether it starts the ranks. Otherwise they are started as it does,
+        some seconds faster.
       on_test_device: whether it runs with stand-ins for GPU and NCCL.
     """
     suffix = "" if exchange == "horovod" else "_by_" + exchange
@@ -38,6 +41,8 @@ def utest_on_ranks(
         if not on_test_device:
             tags.append("gpu")
             args.append("--needs_gpu")
+    if horovodrun:
+        args.append("--horovodrun")
     if on_test_device:
         args.append("--through=tests/exchange_device/test_device.py")
     for n in ranks:
@@ -53,7 +58,7 @@ def utest_on_ranks(
             data = [_TEST_DEVICE + ":libembedding_variable.so"] if on_test_device else [],
             tags = tags,
             deps = [
-                ":horovod_job",
+                ":ranks",
                 "//%s:utests" % _PROGRAMS,
             ] + ([_TEST_DEVICE + ":utests"] if on_test_device else []),
         )

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one *_utest.py under horovodrun, as a test.
+"""Runs one *_utest.py on ranks, as a test.
 
   utest_on_ranks.py --ranks=2 --utest=addons/.../distributed_lookup_utest.py
 """
@@ -13,6 +13,7 @@ from absl import flags
 from absl.testing import absltest
 
 import horovod_job
+import ranks
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("ranks", 2, "How many ranks.")
@@ -20,6 +21,7 @@ flags.DEFINE_string("utest", None, "The program, relative to the repository.")
 flags.DEFINE_list("args", [], "Its arguments.")
 flags.DEFINE_string("through", None, "A program that runs it, relative as well.")
 flags.DEFINE_string("exchange", "horovod", "What carries its lookups.")
+flags.DEFINE_bool("horovodrun", False, "Whether horovodrun starts the ranks.")
 flags.DEFINE_bool("needs_gpu", False, "Whether it is skipped where there is no GPU.")
 flags.mark_flag_as_required("utest")
 
@@ -45,7 +47,8 @@ class UtestOnRanks(absltest.TestCase):
       self.skipTest(why)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     words = [os.path.join(root, p) for p in (FLAGS.through, FLAGS.utest) if p]
-    result = horovod_job.run(
+    run = horovod_job.run if FLAGS.horovodrun else ranks.run
+    result = run(
         FLAGS.ranks, *(words + FLAGS.args),
         env=horovod_job.environment(SOK_EXCHANGE=FLAGS.exchange))
     tail = result.output[-20000:]
