@@ -19,9 +19,11 @@ arch=${GPU_ARCH:-"-gencode arch=compute_90,code=sm_90"}
 flags="-std=c++17 -O3 -lineinfo -fmad=false -I. $arch ${EXTRA_FLAGS:-}"
 sources="kernels/engine/base/gpu/cuda_error.cc
   kernels/engine/base/gpu/device_buffer.cc
+  kernels/engine/base/gpu/growing_buffer.cc
   kernels/engine/storage/hbm/row_arena.cc
   $(ls kernels/engine/table/gpu/*.cu kernels/engine/embedding/gpu/*.cu | grep -v _test)"
-mains="kernels/engine/embedding/gpu/sparse_step_test.cu benchmarks/gpu/step.cu"
+mains="kernels/engine/embedding/gpu/sparse_step_test.cu benchmarks/gpu/step.cu
+  benchmarks/gpu/step_grow.cu"
 steps=${*:-build test bench}
 has() { [[ " $steps " == *" $1 "* ]]; }
 object() { echo "$build/$(basename "${1%.*}").o"; }
@@ -56,6 +58,7 @@ if has bench; then
   nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
   git log -1 --format='commit %h' 2>/dev/null
   $build/step ${STEPS:-} | tee "$out/gpu_step.txt" || exit 1
+  $build/step_grow | tee "$out/gpu_step_grow.txt" || exit 1
 fi
 
 # Time and bytes of each kernel of a timed step.

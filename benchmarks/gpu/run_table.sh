@@ -18,14 +18,16 @@ arch=${GPU_ARCH:-"-gencode arch=compute_90,code=sm_90"}
 flags="-std=c++17 -O3 -lineinfo -I. $arch ${EXTRA_FLAGS:-}"
 sources="kernels/engine/base/gpu/cuda_error.cc
   kernels/engine/base/gpu/device_buffer.cc
+  kernels/engine/base/gpu/growing_buffer.cc
   kernels/engine/table/gpu/find.cu kernels/engine/table/gpu/insert.cu
   kernels/engine/table/gpu/evict.cu kernels/engine/table/gpu/contest.cu
-  kernels/engine/table/gpu/maintain.cu
+  kernels/engine/table/gpu/maintain.cu kernels/engine/table/gpu/grow.cu
   kernels/engine/table/gpu/table_set.cu"
 mains="kernels/engine/table/gpu/table_set_test.cu
+  kernels/engine/table/gpu/growth_test.cu
   benchmarks/gpu/table_find.cu benchmarks/gpu/table_find_copy.cu
   benchmarks/gpu/table_find_or_insert.cu
-  benchmarks/gpu/table_insert_and_evict.cu"
+  benchmarks/gpu/table_insert_and_evict.cu benchmarks/gpu/table_grow.cu"
 steps=${*:-build test bench}
 has() { [[ " $steps " == *" $1 "* ]]; }
 
@@ -45,16 +47,19 @@ if has build; then
 fi
 
 if has test; then
-  $build/table_set_test 2>&1 | tee "$out/table_set_test.log" || exit 1
+  for t in growth_test table_set_test; do
+    $build/$t 2>&1 | tee "$out/$t.log" || exit 1
+  done
 fi
 
 if has sanitize; then
   for tool in memcheck racecheck synccheck; do
     echo "== $tool"
-    timeout 200 compute-sanitizer --tool $tool --error-exitcode 9 \
-      --report-api-errors no \
-      $build/table_set_test --small 2>&1 | tee "$out/$tool.log" | tail -20 \
-      || exit 1
+    for t in growth_test table_set_test; do
+      timeout 200 compute-sanitizer --tool $tool --error-exitcode 9 \
+        --report-api-errors no \
+        $build/$t --small 2>&1 | tee "$out/$t.$tool.log" | tail -20 || exit 1
+    done
   done
 fi
 
@@ -93,7 +98,7 @@ if has bench; then
     echo "$head"
     echo "| --- | --- | --- | --- | --- | --- |"
     for m in ${BENCHES:-table_find table_find_copy table_find_or_insert \
-      table_insert_and_evict}; do
+      table_insert_and_evict table_grow}; do
       $build/$m || exit 1
     done
   } | tee "$out/gpu_table.txt"

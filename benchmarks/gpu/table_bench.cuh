@@ -11,6 +11,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -84,17 +85,19 @@ inline unsigned Blocks(int64_t n) {
 // One table (or more of equal size, summing up to kSlots) and a supply of keys.
 class Bench {
  public:
-  explicit Bench(Eviction eviction, int num_tables = 1)
+  // growth: how many times its size each table may grow to.
+  explicit Bench(Eviction eviction, int num_tables = 1, int64_t growth = 0)
       : eviction(eviction),
         keys(kBatches * kBatch),
         slots(kBatch),
         is_new(kBatch),
-        present(kSlots + 64 * kMi),
+        present(std::max<int64_t>(1, growth) * kSlots + 64 * kMi),
         offsets(num_tables + 1),
         count(1) {
     TableSetOptions options;
     for (int t = 0; t < num_tables; ++t) {
-      options.tables.push_back({"bench", kSlots / num_tables});
+      const int64_t slots = kSlots / num_tables;
+      options.tables.push_back({"bench", slots, growth * slots});
     }
     options.eviction = eviction;
     Must(TableSet::Create(options, StreamView(), &set));
@@ -199,6 +202,26 @@ inline double MedianUs(int warm_up, int calls,
   for (cudaEvent_t& e : events) MustCuda(cudaEventDestroy(e));
   std::nth_element(us.begin(), us.begin() + calls / 2, us.end());
   return us[calls / 2];
+}
+
+// Microseconds of a growth: until the call returned, and until it was done.
+struct GrowthTime {
+  double host = 0, all = 0;
+};
+inline GrowthTime TimeGrowth(const std::function<void()>& grow) {
+  MustCuda(cudaDeviceSynchronize());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto us = [&] {
+    return std::chrono::duration<double, std::micro>(
+               std::chrono::steady_clock::now() - begin)
+        .count();
+  };
+  GrowthTime time;
+  grow();
+  time.host = us();
+  MustCuda(cudaDeviceSynchronize());
+  time.all = us();
+  return time;
 }
 
 // One line of a results table. goal, peer, limit: G keys/s, 0: none.

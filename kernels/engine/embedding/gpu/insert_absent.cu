@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kStepBlock)
     const int64_t key = mine ? plan.ids[entry.x] : 0;
     const TableView view = tables.views[entry.y];
     const uint64_t hash = MixKey(key);
-    Chain chain(hash, view.num_pairs);
+    Chain chain(hash, view);
     bool wanted = mine, inserted = false;
     int64_t slot = -1, free_first = -1;
     uint32_t free = 0, probes = 0;
@@ -55,13 +55,13 @@ __global__ void __launch_bounds__(kStepBlock)
         wanted = false;
         continue;
       }
-      const int at =
-          ClaimSlot(view.keys + free_first, key, chain.parity, free, &inserted);
+      const int at = ClaimSlot(view.keys + free_first, key, chain.parity(),
+                               free, &inserted);
       if (at >= 0) {
         slot = free_first + at;
         wanted = false;
       } else {
-        chain = Chain(hash, view.num_pairs);
+        chain = Chain(hash, view);
         free_first = -1;
         probes = 0;
       }

@@ -10,6 +10,7 @@
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/embedding/gpu/group.h"
 #include "kernels/engine/embedding/gpu/insert_absent.h"
+#include "kernels/engine/embedding/gpu/move_rows.h"
 #include "kernels/engine/embedding/gpu/pool.h"
 #include "kernels/engine/embedding/gpu/sort_long.h"
 #include "kernels/engine/embedding/gpu/sparse_step.h"
@@ -126,6 +127,7 @@ class SparseStep::Impl {
   Status SetShape(const StepBatch& batch, cudaStream_t stream);
   Status Forward(const StepBatch& batch, bool training, float* pooled,
                  StreamView stream);
+  Status Grow(int table, int64_t max_new_rows, StreamView stream);
 
   int num_tables() const { return static_cast<int>(options.tables.size()); }
 
@@ -177,13 +179,15 @@ Status SparseStep::Impl::Create(const SparseStepOptions& given,
                              std::to_string(table.default_rows.size()) +
                              " floats, table '" + table.name + "'");
     }
-    if (table.capacity > kMaxRows) {
-      return InvalidArgument("capacity must be at most " +
+    const int64_t most = std::max(table.capacity, table.max_capacity);
+    if (most > kMaxRows) {
+      return InvalidArgument("capacity and max_capacity must be at most " +
                              std::to_string(kMaxRows) + " rows, got " +
-                             std::to_string(table.capacity) + ", table '" +
-                             table.name + "'");
+                             std::to_string(most) + ", table '" + table.name +
+                             "'");
     }
-    set_options.tables.push_back({table.name, table.capacity});
+    set_options.tables.push_back(
+        {table.name, table.capacity, table.max_capacity});
   }
   EV_RETURN_IF_ERROR(TableSet::Create(set_options, stream, &set));
   int device = 0;
@@ -197,9 +201,16 @@ Status SparseStep::Impl::Create(const SparseStepOptions& given,
   for (size_t t = 0; t < n; ++t) {
     const StepTableOptions& table = options.tables[t];
     RowArena& arena = arenas[t];
-    EV_RETURN_IF_ERROR(
-        arena.Allocate(table.name, set->num_slots(static_cast<int>(t)),
-                       table.dim, static_cast<int>(options.slot_init.size())));
+    const int64_t rows = set->num_slots(static_cast<int>(t));
+    if (rows > kMaxRows) {
+      return InvalidArgument("capacity " + std::to_string(table.capacity) +
+                             " takes " + std::to_string(rows) +
+                             " rows, more than " + std::to_string(kMaxRows) +
+                             ", table '" + table.name + "'");
+    }
+    EV_RETURN_IF_ERROR(arena.Allocate(
+        table.name, rows, std::max(rows, (table.max_capacity + 31) / 32 * 32),
+        table.dim, static_cast<int>(options.slot_init.size())));
     const size_t num_defaults = table.default_rows.size() / table.dim;
     EV_RETURN_IF_ERROR(
         defaults[t].Allocate(num_defaults * arena.slot_stride() * 4,
@@ -421,6 +432,28 @@ Status SparseStep::Impl::Forward(const StepBatch& batch, bool training,
   return Status::OK();
 }
 
+Status SparseStep::Impl::Grow(int t, int64_t max_new_rows, StreamView stream) {
+  Growth growth;
+  EV_RETURN_IF_ERROR(set->PlanGrowth(t, max_new_rows, &growth));
+  if (pending) {
+    return FailedPrecondition(
+        "a table may not grow between Forward with training and its Backward, "
+        "table '" +
+        options.tables[t].name + "'");
+  }
+  RowArena& arena = arenas[t];
+  const int64_t rows = arena.num_rows(), bytes = arena.bytes();
+  EV_RETURN_IF_ERROR(arena.Grow(growth.first_slot + growth.num_slots));
+  const Status status = set->GrowSync(t, growth.num_slots, nullptr, stream);
+  if (!status.ok()) {
+    arena.Shrink(rows, bytes);
+    return status;
+  }
+  shape.clear();  // bins are cut by the number of slots
+  return LaunchMoveRows(set->device_tables().views + t, growth, arena.base(),
+                        arena.stride(), num_processors, stream);
+}
+
 SparseStep::SparseStep(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SparseStep::~SparseStep() {}
 
@@ -486,6 +519,11 @@ Status SparseStep::Backward(const float* grads, const std::string& rule,
   EV_RETURN_IF_ERROR(status);
   impl.pending = false;
   return Status::OK();
+}
+
+Status SparseStep::GrowSync(int table, int64_t max_new_rows,
+                            StreamView stream) {
+  return impl_->Grow(table, max_new_rows, stream);
 }
 
 TableSet* SparseStep::tables() const { return impl_->set.get(); }

@@ -49,9 +49,10 @@ namespace ev {
 namespace gpu {
 
 struct StepTableOptions {
-  std::string name;      // for messages
-  int64_t capacity = 0;  // rows, up to 2^31 - 64; see TableOptions
-  int dim = 0;           // floats of a row, >= 1
+  std::string name;          // for messages
+  int64_t capacity = 0;      // rows, up to 2^31 - 64; see TableOptions
+  int64_t max_capacity = 0;  // that GrowSync may bring it to, likewise
+  int dim = 0;               // floats of a row, >= 1
   Combiner combiner = Combiner::kSum;
   std::vector<float> default_rows;  // [R, dim], R >= 1: a key without a row
                                     // has row floormod(key, R)
@@ -105,8 +106,18 @@ class SparseStep {
   Status Backward(const float* grads, const std::string& rule,
                   Span<const float> hyper, StreamView stream);
 
-  // The hash tables; they never evict. Keys that are inserted there have a row
-  // that holds nothing: the caller writes it.
+  // Adds up to max_new_rows rows to a table, index and memory, as
+  // TableSet::GrowSync adds slots: in multiples of 32, fewer where the table
+  // doubles or has its max_capacity, so call again for more. Rows of keys that
+  // move are moved; all answers stay the same. Takes memory while kernels may
+  // run; three launches: to the index's cost add a row read and written for
+  // each key that moves. FailedPrecondition, further: a Forward with training
+  // waits for its Backward. On an error nothing has changed.
+  Status GrowSync(int table, int64_t max_new_rows, StreamView stream);
+
+  // The hash tables; they never evict, and grow by GrowSync above only. Keys
+  // that are inserted there have a row that holds nothing: the caller writes
+  // it.
   TableSet* tables() const;
   // Slot s of table t has its row at base + s * stride: dim floats of value,
   // then slot k at (k + 1) * slot_stride.

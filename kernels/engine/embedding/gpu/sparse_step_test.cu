@@ -267,6 +267,7 @@ struct Shape {
   double hot;    // share of one key
   bool weights;
   bool neighbours = false;  // all rows in one part of the table
+  bool grows = false;       // tables start small and grow before each step
 };
 
 // The k-th key that hashing puts into the first 64th of a table.
@@ -321,6 +322,10 @@ void RunSteps(const Shape& shape, const Rule& rule, int steps, uint64_t seed) {
     StepTableOptions table;
     table.name = "t" + std::to_string(t);
     table.capacity = (shape.neighbours ? 128 : 4) * shape.keys;
+    if (shape.grows) {
+      table.max_capacity = 16 * shape.keys;
+      table.capacity = shape.keys * 3 / 2 + 300;
+    }
     table.dim = shape.dims[t];
     table.combiner = shape.combiners[t % shape.combiners.size()];
     table.default_rows.resize((t + 1) * table.dim);
@@ -355,6 +360,17 @@ void RunSteps(const Shape& shape, const Rule& rule, int steps, uint64_t seed) {
     batch.splits = b.has_splits ? splits.get() : nullptr;
     batch.weights = b.weights.empty() ? nullptr : weights.get();
     for (auto& s : step) {
+      if (shape.grows && k > 0) {
+        // One by a little, the other by a lot: the bits are the same.
+        for (int t = 0; t < static_cast<int>(shape.dims.size()); ++t) {
+          const int64_t slots = s->tables()->num_slots(t);
+          const int64_t more = s == step[0] ? 32 * (1 + rng() % 20) : slots;
+          OK(s->GrowSync(t, more, StreamView()));
+          const int64_t now = s->tables()->num_slots(t);
+          EXPECT(now > slots && now <= slots + more);
+          cudaDeviceSynchronize();
+        }
+      }
       Device<float> pooled(expected.size());
       if (k == 1) {  // looking on changes nothing
         OK(s->Forward(batch, false, pooled.get(), StreamView()));
@@ -400,6 +416,79 @@ void RaggedSamplesOfSeveralDims() {
     RunSteps({{16, 64, 5, 128, 32, 8}, all, n, 6, n, .05, weights}, kAdagrad, 4,
              weights);
   }
+}
+
+void TablesGrow() {
+  const int64_t n = g_small ? 300 : 5000;
+  const std::vector<Combiner> all = {Combiner::kMean, Combiner::kSum,
+                                     Combiner::kSqrtN};
+  Shape shape = {{16, 5, 64, 32}, all, n, 0, n, .05, false};
+  shape.grows = true;
+  RunSteps(shape, kAdagrad, 4, 1);
+  shape.most = 4;
+  shape.weights = true;
+  RunSteps(shape, {"SGD", {.1f}, {}}, 4, 2);
+  if (g_small) return;
+  shape = {{128, 8}, all, 20000, 3, 100000, .05, false};
+  shape.grows = true;
+  RunSteps(shape, kAdagrad, 4, 3);
+}
+
+// Errors of growth leave table and rows as they were; the step goes on.
+void GrowthThatFailsChangesNothing() {
+  SparseStepOptions options;
+  options.slot_init = {0.1f};
+  StepTableOptions table;
+  table.name = "grows";
+  table.capacity = 1000;
+  table.max_capacity = 2000000000;
+  table.dim = 64;
+  table.default_rows.assign(64, 1.0f);
+  options.tables = {table, table};
+  options.tables[1].name = "fixed";
+  options.tables[1].max_capacity = 0;
+  std::unique_ptr<SparseStep> step;
+  OK(SparseStep::Create(options, StreamView(), &step));
+  OK(step->ReserveSync(20, 20));
+  const std::vector<int64_t> ids = {1, 2, 3, 4}, counts = {2, 2};
+  const std::vector<float> lr = {0.1f};
+  Device<int64_t> device_ids(ids);
+  Device<float> pooled(4 * 64), grads(std::vector<float>(4 * 64, 1.0f));
+  StepBatch batch;
+  batch.ids = device_ids.get();
+  batch.num_ids = counts;
+  batch.num_samples = counts;
+  OK(step->Forward(batch, true, pooled.get(), StreamView()));
+  EXPECT(step->GrowSync(0, 64, StreamView()).code() ==
+         StatusCode::kFailedPrecondition);
+  OK(step->Backward(grads.get(), "Adagrad", lr, StreamView()));
+  OK(step->Forward(batch, false, pooled.get(), StreamView()));
+  const std::vector<float> before = pooled.Read();
+  EXPECT(before[0] != 1.0f);
+  const Status fixed = step->GrowSync(1, 64, StreamView());
+  EXPECT(fixed.code() == StatusCode::kFailedPrecondition);
+  EXPECT(fixed.message().find("'fixed'") != std::string::npos);
+  EXPECT(step->GrowSync(0, 0, StreamView()).code() ==
+         StatusCode::kInvalidArgument);
+  EXPECT(step->GrowSync(5, 64, StreamView()).code() ==
+         StatusCode::kInvalidArgument);
+  // Doublings until the rows do not fit the device.
+  Status status;
+  int64_t slots = 0, bytes = 0;
+  for (int k = 0; !g_small && k < 40 && status.ok(); ++k) {
+    slots = step->tables()->num_slots(0);
+    bytes = step->row_bytes();
+    status = step->GrowSync(0, slots, StreamView());
+  }
+  if (!g_small) {
+    EXPECT(status.code() == StatusCode::kResourceExhausted);
+    EXPECT(status.message().find("rows of table 'grows'") != std::string::npos);
+    EXPECT(step->tables()->num_slots(0) == slots);
+    EXPECT(step->row_bytes() == bytes);
+    EXPECT(slots > 1000000);
+  }
+  OK(step->Forward(batch, false, pooled.get(), StreamView()));
+  EXPECT(SameBits(pooled.Read(), before));
 }
 
 void HotKeys() {
@@ -552,6 +641,8 @@ int Main(int argc, char** argv) {
   RUN(EmptyBatchesAndErrors);
   RUN(OneIdPerSample);
   RUN(RaggedSamplesOfSeveralDims);
+  RUN(TablesGrow);
+  RUN(GrowthThatFailsChangesNothing);
   RUN(HotKeys);
   RUN(ManyKeysInOneBin);
   RUN(AllRules);

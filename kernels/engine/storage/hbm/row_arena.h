@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows in device memory: one block per table, a row per slot of its hash table,
-// value and optimizer slots side by side, so that an update is one touch.
+// value and optimizer slots side by side, so that an update is one touch. The
+// block grows where it is.
 
 #ifndef KERNELS_ENGINE_STORAGE_HBM_ROW_ARENA_H_
 #define KERNELS_ENGINE_STORAGE_HBM_ROW_ARENA_H_
@@ -10,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/growing_buffer.h"
 #include "kernels/engine/base/status.h"
 
 namespace ev {
@@ -19,11 +20,18 @@ namespace gpu {
 class RowArena {
  public:
   // Memory for num_rows rows of a value and num_slots slots of dim floats each,
-  // not initialised: a row is written when its key is inserted.
-  // ResourceExhausted names the table, the bytes needed and those free.
+  // not initialised: a row is written when its key is inserted; and addresses
+  // for max_rows of them. ResourceExhausted names the table, the bytes needed
+  // and those free; FailedPrecondition: max_rows is more and the device cannot.
   // REQUIRES: all positive, num_slots may be 0.
-  Status Allocate(const std::string& table, int64_t num_rows, int dim,
-                  int num_slots);
+  Status Allocate(const std::string& table, int64_t num_rows, int64_t max_rows,
+                  int dim, int num_slots);
+
+  // Memory for num_rows rows, no row moves. Errors as Allocate, and nothing has
+  // changed then.
+  Status Grow(int64_t num_rows);
+  // Takes back the last Grow, if nothing has used its rows.
+  void Shrink(int64_t num_rows, int64_t bytes);
 
   float* base() const { return rows_.as<float>(); }
   int64_t num_rows() const { return num_rows_; }
@@ -32,7 +40,8 @@ class RowArena {
   int64_t bytes() const { return static_cast<int64_t>(rows_.size_bytes()); }
 
  private:
-  DeviceBuffer rows_;
+  std::string what_;
+  GrowingBuffer rows_;
   int64_t num_rows_ = 0;
   int64_t stride_ = 0;
   int slot_stride_ = 0;

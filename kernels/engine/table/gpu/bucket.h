@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where a key may live: the hash, the chain of buckets, the marks of free
-// slots. Shared by the kernels and by the host model that tests them. The essay
-// in table_set.h explains why it is so.
+// slots, and what growth does to them. Shared by the kernels and by the host
+// code that tests them. The essay in table_set.h explains why it is so.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
 #define KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
@@ -47,8 +47,8 @@ EV_HOST_DEVICE constexpr uint32_t ScaleHash(uint32_t hash, uint32_t range) {
   return static_cast<uint32_t>((static_cast<uint64_t>(hash) * range) >> 32);
 }
 
-// The pairs of a key's chain: first, first + step, first + 2 * step, ... modulo
-// the number of pairs. 0 < step < num_pairs, so the first two always differ.
+// A key's first pair among those that a table is made with, and the distance to
+// its next: 0 < step < num_pairs, so the first two always differ.
 EV_HOST_DEVICE constexpr uint32_t FirstPair(uint64_t hash, uint32_t num_pairs) {
   return ScaleHash(static_cast<uint32_t>(hash >> 32), num_pairs);
 }
@@ -84,13 +84,94 @@ EV_HOST_DEVICE int64_t ErasedMark(uint32_t parity) {
   return parity ? kErasedInOdd : kErasedInEven;
 }
 
-// One table as the kernels see it.
+// One table as the kernels see it. It has base_pairs * 2^d + split pairs: it
+// has doubled d times and split the first pairs of the next doubling.
 struct TableView {
-  int64_t* keys;     // [num_pairs * 2 * kBucketSlots], 256-byte aligned
-  uint64_t* scores;  // likewise, or null when the table never evicts
-  uint32_t num_pairs;
+  int64_t* keys;        // [NumPairs * 2 * kBucketSlots], 256-byte aligned
+  uint64_t* scores;     // likewise, or null when the table never evicts
+  uint32_t base_pairs;  // that it was made with, >= 2
+  uint32_t layer_mask;  // 2^d - 1
+  uint32_t split;       // < base_pairs * 2^d
   uint32_t probe_limit;
 };
+
+// Pairs before the doubling under way; a pair p < split has its other half at
+// p + this.
+EV_HOST_DEVICE uint32_t DoublingPairs(const TableView& view) {
+  return view.base_pairs * (view.layer_mask + 1);
+}
+EV_HOST_DEVICE uint32_t NumPairs(const TableView& view) {
+  return DoublingPairs(view) + view.split;
+}
+
+// A key's walk along its chain. A pair is a base pair and a layer, a number of
+// which the table uses as many low bits as it has doublings: one bit more where
+// it is split. So a chain keeps its order when the table grows, and each of its
+// buckets stays or moves by DoublingPairs.
+struct Chain {
+  uint32_t base, step;
+  uint32_t bits;  // bit 0: parity; above: the layer, all its bits
+  uint32_t base_pairs, layer_mask, split;
+
+  EV_HOST_DEVICE Chain() {}
+  EV_HOST_DEVICE Chain(uint64_t hash, const TableView& view)
+      : base(FirstPair(hash, view.base_pairs)),
+        step(PairStep(hash, view.base_pairs)),
+        bits(static_cast<uint32_t>(hash)),
+        base_pairs(view.base_pairs),
+        layer_mask(view.layer_mask),
+        split(view.split) {}
+  EV_HOST_DEVICE uint32_t parity() const { return bits & 1; }
+  EV_HOST_DEVICE uint32_t pair() const {
+    const uint32_t layer = bits >> 1;
+    const uint32_t pair = base + base_pairs * (layer & layer_mask);
+    return pair < split ? base + base_pairs * (layer & (2 * layer_mask + 1))
+                        : pair;
+  }
+  EV_HOST_DEVICE int64_t first_slot() const {
+    return static_cast<int64_t>(BucketOf(pair(), parity())) * kBucketSlots;
+  }
+  EV_HOST_DEVICE void Next() {
+    base = NextPair(base, step, base_pairs);
+    bits += 4 * step + 2;  // an odd number of layers
+  }
+};
+
+// Whether a key leaves its bucket for the other half when the bucket's pair is
+// split. REQUIRES: pair >= view.split, and is one of the key's chain. Of the
+// places that a pair has in a chain the first one counts.
+EV_HOST_DEVICE bool LeavesWhenSplit(uint64_t hash, const TableView& view,
+                                    uint32_t pair) {
+  Chain chain(hash, view);
+  for (uint32_t j = 1; j < view.probe_limit && chain.pair() != pair; ++j) {
+    chain.Next();
+  }
+  return ((chain.bits >> 1) & (view.layer_mask + 1)) != 0;
+}
+
+// Calls passed(bucket) for each bucket that a key in this bucket went past.
+template <typename Passed>
+EV_HOST_DEVICE void ForEachPassed(uint64_t hash, const TableView& view,
+                                  uint64_t bucket, Passed passed) {
+  Chain chain(hash, view);
+  for (uint32_t j = 1; j < view.probe_limit; ++j) {
+    const uint64_t at = BucketOf(chain.pair(), chain.parity());
+    if (at == bucket) return;
+    passed(at);
+    chain.Next();
+  }
+}
+
+// The table after pairs [split, split + num_pairs) are split. REQUIRES: they
+// are within DoublingPairs.
+EV_HOST_DEVICE TableView AfterSplit(TableView view, uint32_t num_pairs) {
+  view.split += num_pairs;
+  if (view.split == DoublingPairs(view)) {
+    view.split = 0;
+    view.layer_mask = 2 * view.layer_mask + 1;
+  }
+  return view;
+}
 
 // Scores of a table that evicts the least recently used: four times the number
 // of the call that touched the key last, plus these bits. The number makes

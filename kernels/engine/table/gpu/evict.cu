@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kBlock)
     view = batch.views[t];
   }
   Chain chain;
-  if (mine) chain = Chain(MixKey(key), view.num_pairs);
+  if (mine) chain = Chain(MixKey(key), view);
   const int64_t own_first = mine ? chain.first_slot() : 0;
   bool wanted = mine;
   int64_t slot = -1;
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kBlock)
     if (free != 0 && free_probes == 0) {
       int64_t* const bucket = view.keys + own_first;
       const int in_bucket =
-          ClaimSlot(bucket, key, chain.parity, free, &inserted);
+          ClaimSlot(bucket, key, chain.parity(), free, &inserted);
       if (in_bucket >= 0) slot = own_first + in_bucket;
       if (inserted) {
         Policy<kEviction>::SetNew(view.scores + slot, call);
@@ -201,13 +201,14 @@ __global__ void __launch_bounds__(kBlock)
     if (item < count) {
       pending = scratch.pending[item];
       const TableView view = BatchView<kOneTable>(batch, pending.table);
-      Chain chain(MixKey(pending.key), view.num_pairs);
+      Chain chain(MixKey(pending.key), view);
       const uint32_t j = FirstFilled(scratch, view, pending.probes, &chain);
       contested = j < pending.probes || (pending.probes == 0);
       if (!contested && pending.free != 0) {
         const int64_t first = chain.first_slot();
-        const int in_bucket = ClaimSlot(view.keys + first, pending.key,
-                                        chain.parity, pending.free, &inserted);
+        const int in_bucket =
+            ClaimSlot(view.keys + first, pending.key, chain.parity(),
+                      pending.free, &inserted);
         contested = in_bucket < 0;
         if (!contested) outputs.slots[pending.index] = first + in_bucket;
         if (inserted) {
@@ -321,7 +322,7 @@ __global__ void __launch_bounds__(kBlock)
     if (item < count) {
       pending = scratch.pending[item];
       view = BatchView<kOneTable>(batch, pending.table);
-      Chain chain(MixKey(pending.key), view.num_pairs);
+      Chain chain(MixKey(pending.key), view);
       first = chain.first_slot();
       evicts =
           pending.free == 0 && pending.probes != 0 &&
@@ -364,8 +365,8 @@ __global__ void __launch_bounds__(kBlock)
 // FindInWarp for a lane alone: for the few keys that Finish looks for again,
 // without the registers that would halve the warps that look at all of them.
 __device__ __noinline__ int64_t FindAlone(const TableView& view, int64_t key) {
-  Chain chain(MixKey(key), view.num_pairs);
-  const int64_t empty = EmptyMark(chain.parity);
+  Chain chain(MixKey(key), view);
+  const int64_t empty = EmptyMark(chain.parity());
   for (uint32_t j = 0; j < view.probe_limit; ++j) {
     bool went_past = true;
     for (int s = 0; s < kBucketSlots; ++s) {

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kBlock, 4)
   }
   const uint64_t hash = MixKey(key);
   Chain chain;
-  if (mine) chain = Chain(hash, view.num_pairs);
+  if (mine) chain = Chain(hash, view);
 
   bool wanted = mine, inserted = false;
   int64_t slot = -1;
@@ -60,12 +60,12 @@ __global__ void __launch_bounds__(kBlock, 4)
       continue;
     }
     const int in_bucket =
-        ClaimSlot(view.keys + free_first, key, chain.parity, free, &inserted);
+        ClaimSlot(view.keys + free_first, key, chain.parity(), free, &inserted);
     if (in_bucket >= 0) {
       slot = free_first + in_bucket;
       wanted = false;
     } else {  // lost every slot to other keys: look again from the start
-      chain = Chain(hash, view.num_pairs);
+      chain = Chain(hash, view);
       free_first = -1;
       probes = 0;
     }

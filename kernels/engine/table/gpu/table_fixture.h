@@ -10,9 +10,11 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "kernels/engine/base/gpu/device_buffer.h"
@@ -88,10 +90,12 @@ struct Listed {
 // A set that takes and gives host vectors.
 class Fixture {
  public:
-  Fixture(const Keys& capacities, Eviction eviction, int probe_limit = 0)
+  // growth: how many times its capacity each table may grow to.
+  Fixture(const Keys& capacities, Eviction eviction, int probe_limit = 0,
+          int64_t growth = 0)
       : eviction_(eviction) {
     TableSetOptions options;
-    for (int64_t c : capacities) options.tables.push_back({"t", c});
+    for (int64_t c : capacities) options.tables.push_back({"t", c, c * growth});
     options.eviction = eviction;
     options.probe_limit = probe_limit;
     OK(TableSet::Create(options, StreamView(), &set_));
@@ -175,6 +179,17 @@ class Fixture {
     return out.Host();
   }
 
+  Growth Grow(int table, int64_t max_new_slots) {
+    Growth growth;
+    const int64_t before = set_->num_slots(table);
+    OK(set_->GrowSync(table, max_new_slots, &growth, StreamView()));
+    EXPECT(growth.first_slot == before);
+    EXPECT(growth.num_slots >= 32 && growth.num_slots <= max_new_slots);
+    EXPECT(growth.distance >= growth.num_slots);
+    EXPECT(set_->num_slots(table) == before + growth.num_slots);
+    return growth;
+  }
+
   Listed Export(int table, int64_t first, int64_t n) {
     OnDevice<int64_t> keys(n), slots(n), count(1);
     OnDevice<uint64_t> scores(n);
@@ -240,6 +255,49 @@ inline const Keys& ExtremeKeys() {
                             kErasedInEven,
                             kErasedInOdd};
   return keys;
+}
+
+struct Test {
+  const char* name;
+  void (*run)();
+};
+#define TEST(name) \
+  { #name, name }
+
+// What main returns: 0 when all passed, 1 when something failed and 77 when
+// there is no GPU. --small: sizes fit for compute-sanitizer; --filter=TEXT: the
+// tests whose name has TEXT in it.
+template <size_t n>
+int RunTests(const Test (&tests)[n], int argc, char** argv) {
+  std::string filter;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--small") == 0) g_small = true;
+    if (std::strncmp(argv[i], "--filter=", 9) == 0) filter = argv[i] + 9;
+  }
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    for (const Test& test : tests) {
+      std::printf("skipped (no GPU): %s\n", test.name);
+    }
+    return 77;
+  }
+  int failed = 0, ran = 0;
+  for (const Test& test : tests) {
+    if (std::string(test.name).find(filter) == std::string::npos) continue;
+    g_failures = 0;
+    test.run();
+    const cudaError_t error = cudaDeviceSynchronize();
+    if (error != cudaSuccess) {
+      std::printf("  %s\n", cudaGetErrorString(error));
+      ++g_failures;
+    }
+    std::printf("%s%s\n", g_failures ? "FAILED " : "ok     ", test.name);
+    std::fflush(stdout);
+    failed += g_failures != 0;
+    ++ran;
+  }
+  std::printf("%d of %d tests failed\n", failed, ran);
+  return failed != 0 || ran == 0;
 }
 
 }  // namespace gpu

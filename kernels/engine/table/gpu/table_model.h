@@ -26,7 +26,8 @@ namespace gpu {
 class EvictingModel {
  public:
   EvictingModel(uint32_t num_pairs, int probe_limit, Eviction eviction)
-      : num_pairs_(num_pairs),
+      : base_pairs_(num_pairs),
+        num_pairs_(num_pairs),
         probe_limit_(probe_limit),
         eviction_(eviction),
         buckets_(2 * static_cast<size_t>(num_pairs)) {}
@@ -106,6 +107,55 @@ class EvictingModel {
     }
   }
 
+  // Adds pairs: each key goes to where its chain in the larger table has what
+  // was its bucket in the smaller.
+  void Grow(uint32_t more_pairs) {
+    std::map<int64_t, std::pair<size_t, size_t>> place;  // key -> bucket, probe
+    for (size_t b = 0; b < buckets_.size(); ++b) {
+      for (const auto& entry : buckets_[b].entries) {
+        const std::vector<uint64_t> chain = ChainOf(entry.first);
+        place[entry.first] = {
+            b, std::find(chain.begin(), chain.end(), b) - chain.begin()};
+      }
+    }
+    for (uint32_t k = 0; k < more_pairs; ++k) {
+      uint64_t doubling = base_pairs_;
+      while (2 * doubling <= num_pairs_) doubling *= 2;
+      for (uint64_t parity = 0; parity < 2; ++parity) {
+        // A new bucket may have to be passed where its other half had to.
+        Bucket half;
+        half.was_full = buckets_[2 * (num_pairs_ - doubling) + parity].was_full;
+        buckets_.push_back(half);
+      }
+      ++num_pairs_;
+    }
+    for (const auto& entry : place) {
+      const size_t from = entry.second.first;
+      const size_t to = ChainOf(entry.first)[entry.second.second];
+      if (to == from) continue;
+      buckets_[to].entries[entry.first] = buckets_[from].entries[entry.first];
+      buckets_[from].entries.erase(entry.first);
+    }
+  }
+
+  void RestoreEmpty() {
+    std::set<uint64_t> passed;
+    for (size_t b = 0; b < buckets_.size(); ++b) {
+      for (const auto& entry : buckets_[b].entries) {
+        for (uint64_t at : ChainOf(entry.first)) {
+          if (at == b) break;
+          passed.insert(at);
+        }
+      }
+    }
+    for (size_t b = 0; b < buckets_.size(); ++b) {
+      Bucket& bucket = buckets_[b];
+      if (bucket.entries.size() < kBucketSlots && passed.count(b) == 0) {
+        bucket.was_full = false;
+      }
+    }
+  }
+
   // key -> (bucket, score)
   std::map<int64_t, std::pair<int64_t, uint64_t>> Contents() const {
     std::map<int64_t, std::pair<int64_t, uint64_t>> all;
@@ -123,15 +173,28 @@ class EvictingModel {
     bool was_full = false;
   };
 
+  // With as many of the layer's bits as lead to a pair that is there.
+  uint32_t PairOf(uint64_t base, uint64_t layer) const {
+    uint64_t pair = base;
+    for (int bits = 1; bits < 32; ++bits) {
+      const uint64_t next =
+          base + base_pairs_ * (layer & ((uint64_t{1} << bits) - 1));
+      if (next >= num_pairs_) break;
+      pair = next;
+    }
+    return static_cast<uint32_t>(pair);
+  }
+
   std::vector<uint64_t> ChainOf(int64_t key) const {
     const uint64_t hash = MixKey(key);
-    uint32_t pair = FirstPair(hash, num_pairs_);
-    const uint32_t step = PairStep(hash, num_pairs_);
+    uint64_t base = FirstPair(hash, base_pairs_);
+    const uint64_t step = PairStep(hash, base_pairs_);
+    uint64_t layer = (hash & 0xFFFFFFFF) >> 1;
     std::vector<uint64_t> chain;
     for (int j = 0; j < probe_limit_; ++j) {
-      chain.push_back(BucketOf(pair, KeyParity(hash)));
-      pair = static_cast<uint32_t>((static_cast<uint64_t>(pair) + step) %
-                                   num_pairs_);
+      chain.push_back(BucketOf(PairOf(base, layer), KeyParity(hash)));
+      base = (base + step) % base_pairs_;
+      layer += 2 * step + 1;
     }
     return chain;
   }
@@ -196,7 +259,8 @@ class EvictingModel {
     if (!evicting) evict_.push_back(key);
   }
 
-  const uint32_t num_pairs_;
+  const uint32_t base_pairs_;
+  uint32_t num_pairs_;
   const int probe_limit_;
   const Eviction eviction_;
   std::vector<Bucket> buckets_;

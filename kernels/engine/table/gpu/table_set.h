@@ -19,6 +19,8 @@
 //   pair = first, first + step, first + 2 * step, ... modulo pairs;
 //   bucket = 2 * pair + parity
 //
+// (of a table that has not grown; see GROWTH)
+//
 // so a free slot of an even bucket can be marked by an odd key, which never
 // lives there, and the reverse. No key is reserved and none needs a special
 // case.
@@ -29,8 +31,9 @@
 //  2. It went past a bucket only because that was full.
 //  3. A free slot is "empty" while its bucket has never been full since the
 //     last clear, else "erased". So an empty slot proves that no key went past.
-//  4. A slot that is taken stays taken until an erase, an eviction or a clear:
-//     rows do not move, and a slot is a handle until the key leaves.
+//  4. A slot that is taken stays taken until an erase, an eviction, a growth or
+//     a clear: rows do not move by themselves, and a slot is a handle until the
+//     key leaves or the table grows.
 //
 // FIND reads the first bucket; on no match and no empty slot, the next. A warp
 // reads 32 keys' buckets, eight lanes a bucket, all 32 lines in flight.
@@ -55,6 +58,22 @@
 // differ, too, and with it which keys are refused once a chain of 16 buckets is
 // full (see CAPACITY). is_new is set for exactly one occurrence of a new key;
 // which one may differ.
+//
+// GROWTH splits pairs, as linear hashing does. A table is made with P pairs,
+// its base; after d doublings pair number b + P * l is the base pair b in layer
+// l, and l is d bits of the key's hash, d + 1 where the pair is split:
+//
+//   pairs  [ 0 .. split )  [ split .. P * 2^d )  [ P * 2^d .. + split )
+//            split: d + 1    not yet: d bits       the other halves
+//
+// Steps of a chain go from base pair to base pair and from layer to layer, the
+// same whatever d. So a split bucket's keys stay in their slots or go to the
+// same slots of the other half, P * 2^d pairs further, by one bit of their
+// hashes, wherever in their chains the bucket is; nothing overflows, nobody is
+// refused or evicted. Free slots in both halves are marked as they were in the
+// one bucket: 2 and 3 hold on. The new slots list what moved (Growth). Memory
+// is put behind addresses that were reserved for max_capacity: no pointer
+// changes, and there are never two copies.
 //
 // COST. An H200 serves 34 G random reads of a line per second, and 13 to 15 G
 // of those when the line, or one sector of it, is written back. Measured on
@@ -86,12 +105,15 @@
 // CAPACITY. A table's slots are its capacity rounded up to whole pairs. With
 // eviction a table may be run full; it holds on to 99.8 % of distinct keys up
 // to three quarters and 98 % up to nine tenths of its slots. Without eviction
-// keep it below .9 and make a larger one in time: a key whose 16 buckets are
-// full gets no slot and is counted as rejected. Slots are 64-bit: up to 2^37
-// per table.
+// keep it below .9: a key whose 16 buckets are full gets no slot and is counted
+// as rejected. A table that grows: double it at .75, or add eighths of a
+// doubling from .6 on; half split, its old pairs are twice as full as its new
+// ones (docs/design/0005-gpu-table.md has the figures). Slots are 64-bit: up to
+// 2^37 per table.
 //
-// MEMORY. 8 bytes of index per slot, 16 with eviction; with eviction also up to
-// 13 MB of marks and locks per set and 73 bytes per key of the largest call.
+// MEMORY. 8 bytes of index per slot, 16 with eviction, in multiples of 2 MiB in
+// tables that grow; with eviction also up to 13 MB of marks and locks per set
+// and 73 bytes per key of the largest call.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
 #define KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
@@ -117,6 +139,9 @@ enum class Eviction {
 struct TableOptions {
   std::string name;      // for messages
   int64_t capacity = 0;  // slots, >= 1; rounded up to a multiple of 32, >= 64
+  // Slots that GrowSync may bring it to, >= capacity, rounded up likewise. It
+  // costs addresses, not memory. 0: the table does not grow.
+  int64_t max_capacity = 0;
 };
 
 struct TableSetOptions {
@@ -155,6 +180,16 @@ struct ExportedKeys {
   int64_t* slots = nullptr;
   uint64_t* scores = nullptr;
   int64_t* count = nullptr;  // [1]
+};
+
+// What GrowSync did: slots [first_slot, first_slot + num_slots) came, at the
+// table's end. A key that is in one of them, s, was in slot s - distance; all
+// other keys are where they were.
+struct Growth {
+  int64_t first_slot = 0;
+  int64_t num_slots = 0;
+  int64_t distance =
+      0;  // >= num_slots: nothing moves to where others move from
 };
 
 // The rows of a table: slot s has its row at base + s * stride (in floats).
@@ -242,6 +277,30 @@ class TableSet {
   // launches.
   Status Export(int table, int64_t first_slot, int64_t num_slots,
                 const ExportedKeys& out, StreamView stream) const;
+
+  // Adds up to max_new_slots slots to a table, in multiples of 32; fewer where
+  // the table doubles or reaches its max_capacity: call again. About half of
+  // the keys of as many old slots move, with their scores; Growth tells which.
+  // The caller moves their rows (Export of the new slots lists them) before the
+  // next call that uses rows or evicts, and calls SetRowsSync again if the
+  // rows' memory is another. Slots of moved keys that were given out, and CUDA
+  // graphs with calls of this set in them, are void. Takes memory for the new
+  // slots, in multiples of 2 MiB, while kernels may run; one launch and a copy;
+  // waits only where the marks of evicting calls outgrow theirs. growth may be
+  // null. ResourceExhausted names the table, the bytes needed and those free;
+  // FailedPrecondition: it has all that max_capacity allows; InvalidArgument:
+  // no such table, max_new_slots below 32. On an error nothing has changed.
+  Status GrowSync(int table, int64_t max_new_slots, Growth* growth,
+                  StreamView stream);
+  // What GrowSync would do, if there is memory.
+  Status PlanGrowth(int table, int64_t max_new_slots, Growth* growth) const;
+
+  // Marks free slots empty again (see INVARIANTS) where no key is past their
+  // bucket. Growth and erasing leave such slots, and finding absent keys and
+  // inserting goes on past them. Changes no answer. Reads a table's keys twice;
+  // two launches and a fill; keeps a bit per bucket, waits when it takes them.
+  // ResourceExhausted: no memory for those; InvalidArgument: no such table.
+  Status RestoreEmptySync(int table, StreamView stream);
 
   // Empties all tables; rejected counts restart too. One launch per table.
   Status Clear(StreamView stream);

@@ -120,34 +120,13 @@ __device__ __forceinline__ Seen ProbeWarp(const int64_t* bucket, int64_t key,
   return seen;
 }
 
-// A key's walk along its chain.
-struct Chain {
-  uint32_t pair, step, num_pairs, parity;
-
-  __device__ __forceinline__ Chain() {}
-  __device__ __forceinline__ Chain(uint64_t hash, uint32_t pairs)
-      : pair(FirstPair(hash, pairs)),
-        step(PairStep(hash, pairs)),
-        num_pairs(pairs),
-        parity(KeyParity(hash)) {}
-  __device__ __forceinline__ uint64_t bucket() const {
-    return BucketOf(pair, parity);
-  }
-  __device__ __forceinline__ int64_t first_slot() const {
-    return static_cast<int64_t>(bucket()) * kBucketSlots;
-  }
-  __device__ __forceinline__ void Next() {
-    pair = NextPair(pair, step, num_pairs);
-  }
-};
-
 // The table's slot of this lane's key, or -1. REQUIRES: all lanes of the warp
 // call it; lanes with wanted == false get -1.
 template <Slots slots>
 __device__ __forceinline__ int64_t FindInWarp(const TableView& table,
                                               int64_t key, bool wanted) {
   Chain chain;
-  if (wanted) chain = Chain(MixKey(key), table.num_pairs);
+  if (wanted) chain = Chain(MixKey(key), table);
   int64_t slot = -1;
   uint32_t probes = 0;
   while (__any_sync(kAllLanes, wanted)) {
