@@ -93,7 +93,7 @@ __device__ __forceinline__ Length AppendInBlock(bool adds, Length* length) {
 }
 
 template <bool kOneTable, Eviction kEviction>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kBlock, 3)
     SeekKernel(Batch batch, InsertOutputs outputs, Scratch scratch,
                int64_t* size_counters) {
   WaitForPreviousKernel();
@@ -364,7 +364,9 @@ __global__ void __launch_bounds__(kBlock)
 
 // FindInWarp for a lane alone: for the few keys that Finish looks for again,
 // without the registers that would halve the warps that look at all of them.
-__device__ __noinline__ int64_t FindAlone(const TableView& view, int64_t key) {
+__device__ __noinline__ int64_t FindAlone(const TableView* table,
+                                          int64_t key) {
+  const TableView view = *table;
   Chain chain(MixKey(key), view);
   const int64_t empty = EmptyMark(chain.parity());
   for (uint32_t j = 0; j < view.probe_limit; ++j) {
@@ -381,7 +383,7 @@ __device__ __noinline__ int64_t FindAlone(const TableView& view, int64_t key) {
 }
 
 template <bool kOneTable, Eviction kEviction>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kBlock, kOneTable ? 8 : 6)
     FinishKernel(Batch batch, InsertOutputs outputs, Scratch scratch,
                  int64_t* rejected_counters) {
   WaitForPreviousKernel();
@@ -408,7 +410,7 @@ __global__ void __launch_bounds__(kBlock)
     const int64_t key = asks_again ? batch.keys[i] : 0;
     const bool moved = asks_again && view.keys[slot] != key;
     if (moved) {
-      slot = FindAlone(view, key);
+      slot = FindAlone(batch.views + t, key);
       outputs.slots[i] = slot;
     }
   }
