@@ -364,8 +364,7 @@ __global__ void __launch_bounds__(kBlock)
 
 // FindInWarp for a lane alone: for the few keys that Finish looks for again,
 // without the registers that would halve the warps that look at all of them.
-__device__ __noinline__ int64_t FindAlone(const TableView* table,
-                                          int64_t key) {
+__device__ __noinline__ int64_t FindAlone(const TableView* table, int64_t key) {
   const TableView view = *table;
   Chain chain(MixKey(key), view);
   const int64_t empty = EmptyMark(chain.parity());
