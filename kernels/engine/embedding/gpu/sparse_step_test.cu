@@ -419,17 +419,17 @@ void RaggedSamplesOfSeveralDims() {
 }
 
 void TablesGrow() {
-  const int64_t n = g_small ? 300 : 5000;
+  const int64_t n = g_small ? 300 : 3000;
   const std::vector<Combiner> all = {Combiner::kMean, Combiner::kSum,
                                      Combiner::kSqrtN};
-  Shape shape = {{16, 5, 64, 32}, all, n, 0, n, .05, false};
+  Shape shape = {{16, 64, 5, 32}, all, n, 0, n, .05, false};
   shape.grows = true;
   RunSteps(shape, kAdagrad, 4, 1);
   shape.most = 4;
   shape.weights = true;
   RunSteps(shape, {"SGD", {.1f}, {}}, 4, 2);
   if (g_small) return;
-  shape = {{128, 8}, all, 20000, 3, 100000, .05, false};
+  shape = {{128, 8}, all, 21000, 3, 100000, .05, false};
   shape.grows = true;
   RunSteps(shape, kAdagrad, 4, 3);
 }
