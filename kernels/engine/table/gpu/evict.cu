@@ -384,7 +384,7 @@ __device__ __noinline__ int64_t FindAlone(const TableView* table, int64_t key) {
 template <bool kOneTable, Eviction kEviction>
 __global__ void __launch_bounds__(kBlock,
                                   kOneTable&& kEviction == Eviction::kLfu ? 8
-                                                                          : 1)
+                                                                          : 6)
     FinishKernel(Batch batch, InsertOutputs outputs, Scratch scratch,
                  int64_t* rejected_counters) {
   WaitForPreviousKernel();
