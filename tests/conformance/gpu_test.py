@@ -5,6 +5,7 @@
 And with HBM_DRAM, of which 64 rows at most are on the GPU.
 """
 
+import collections
 import os
 
 from absl.testing import absltest
@@ -13,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
+from embedding_variable.lookup import device_parts
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.ops import handle_ops
 from embedding_variable.variables import config_pb2
@@ -292,6 +294,84 @@ class UpdateBySamplesTest(parameterized.TestCase):
     for one, other in zip(by_sums, changed):
       for a, b in zip(one, other):
         np.testing.assert_array_equal(a, b)
+
+
+class PartsTest(parameterized.TestCase):
+  """A lookup of many tables whose rows may be on a GPU is a few ops.
+
+  "auto" is CPU memory on a machine without a GPU: this runs everywhere.
+  """
+
+  def setUp(self):
+    super().setUp()
+    self._floats = device_parts._FLOATS_PER_PART
+    self.addCleanup(setattr, device_parts, "_FLOATS_PER_PART", self._floats)
+
+  def _build(self, storage, num_tables=12, batch=30, again=(), weighted=False):
+    """Builds training in the default graph: (placeholders, loss, train op, exports)."""
+    variables = [_variable("t%d" % t, storage) for t in range(num_tables)]
+    looked_up = variables + [variables[t] for t in again]
+    shape = tf.constant([batch, 90], tf.int64) if batch else tf.placeholder(
+        tf.int64, [2])
+    ids = [tf.SparseTensor(tf.placeholder(tf.int64, [None, 2]),
+                           tf.placeholder(tf.int64, [None]), shape)
+           for _ in looked_up]
+    weights = None
+    if weighted:
+      weights = [tf.SparseTensor(x.indices, tf.cast(x.values, tf.float32),
+                                 x.dense_shape) for x in ids]
+    outputs = ev.lookup_sparse(looked_up, ids, weights, ["mean"] * len(ids))
+    loss = tf.add_n([tf.reduce_sum(tf.square(o - 1.0)) for o in outputs])
+    train = tf.train.AdagradOptimizer(0.1).minimize(loss)
+    return ids, loss, train, [v.export() for v in variables]
+
+  def _count(self, **kwargs):
+    """How many ops of each type training has, of tables that may be on a GPU."""
+    with tf.Graph().as_default() as graph:
+      self._build("auto", **kwargs)
+      return collections.Counter(op.type for op in graph.get_operations())
+
+  def _train(self, storage, **kwargs):
+    """Returns the losses of some steps, and what the tables hold then."""
+    random = np.random.RandomState(3)
+    with tf.Graph().as_default(), tf.Session() as session:
+      ids, loss, train, exports = self._build(storage, **kwargs)
+      session.run(tf.global_variables_initializer())
+      losses = []
+      for _ in range(3):
+        feed = {}
+        for x in ids:
+          samples = np.sort(random.randint(0, 30, size=120))
+          feed[x.indices] = np.stack([samples, np.arange(120) % 90], 1)
+          feed[x.values] = random.randint(-40, 40, size=120)
+          if x.dense_shape.op.type == "Placeholder":
+            feed[x.dense_shape] = [30, 90]
+        losses.append(session.run([loss, train], feed)[0])
+      return losses, session.run(exports)
+
+  @parameterized.parameters((3, dict()), (2, dict(batch=None)))
+  def test_parts_give_the_bits_of_one_op(self, num_parts, kwargs):
+    device_parts._FLOATS_PER_PART = 4 * 30 * _DIM
+    types = self._count(**kwargs)
+    for op in ("EvLookupSparse", "EvLookupSparseGrad", "EvApplyPooled"):
+      self.assertEqual(types[op], num_parts)
+    losses, tables = self._train("auto", **kwargs)
+    expected, expected_tables = self._train(_DRAM, **kwargs)
+    np.testing.assert_array_equal(expected, losses)
+    for one, other in zip(expected_tables, tables):
+      for a, b in zip(one, other):
+        np.testing.assert_array_equal(a, b)
+
+  @parameterized.named_parameters(
+      ("large", 3, 1, dict()),
+      ("four_at_most", 4, 1, dict(num_tables=20)),
+      ("small", 1, 1 << 22, dict()),
+      ("few_tables", 1, 1, dict(num_tables=7)),
+      ("a_table_twice", 1, 1, dict(again=[0])),
+      ("weights", 1, 1, dict(weighted=True)))
+  def test_number_of_parts(self, num_parts, floats_per_part, kwargs):
+    device_parts._FLOATS_PER_PART = floats_per_part
+    self.assertEqual(self._count(**kwargs)["EvLookupSparse"], num_parts)
 
 
 class WithoutGpuTest(parameterized.TestCase):

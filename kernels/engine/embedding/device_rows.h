@@ -123,6 +123,8 @@ class DeviceWork {
  public:
   virtual ~DeviceWork() {}  // waits, and tells nobody of an error
   virtual Status Wait() = 0;
+  // Whether Wait has something to copy when the device is done.
+  virtual bool copies_when_waited_for() const { return false; }
 };
 
 // Where rows are that are in more than one place: in memory and on an SSD, or

@@ -125,6 +125,11 @@ Status PutIds(const PooledInput& in, int64_t begin, int64_t end,
 
 }  // namespace
 
+bool IsDeduplicatedByDevice(const PooledInput& in) {
+  return CanDeduplicate(in) &&
+         in.num_ids >= in.table->impl()->device->min_ids_to_deduplicate();
+}
+
 Status PlanIds(Span<const PooledInput> inputs, Samples samples,
                LookupPlan* plan, DeviceLookup* devices, Parallel* parallel,
                const std::function<Status(int t)>& small_done) {

@@ -38,6 +38,9 @@ inline bool IsSmall(const PooledInput& in, const PlannedTable& planned) {
   return planned.distinct == nullptr && PlanWeight(in) <= kIdsPerTask;
 }
 
+// Whether a device is to deduplicate the ids, if it has memory for that.
+bool IsDeduplicatedByDevice(const PooledInput& in);
+
 // Fills table t of the plan from inputs[t], for all t: sizes, offsets, distinct
 // keys, inverse, counts, and a copy of the weights. small_done(t) is called for
 // each small table, in the task that did it, as soon as this is known. Where a

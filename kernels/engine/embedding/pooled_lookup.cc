@@ -150,6 +150,15 @@ Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end,
   return Status::OK();
 }
 
+// Calls that are made at once, for parts of one step, bring their ids to
+// devices in turn: what the first asked for comes down while the next one's ids
+// go up. Side by side the first would be done no earlier than the last. Who has
+// the turn enters no gate, so who waits for it may be in some.
+std::mutex* TurnToPutIds() {
+  static std::mutex* const turn = new std::mutex;
+  return turn;
+}
+
 // Begins to pool all samples where the rows are, which are found.
 Status StartPool(const PlannedTable& planned, const DeviceStream* stream,
                  float* output, std::unique_ptr<DeviceWork>* work) {
@@ -219,6 +228,10 @@ Status PooledForward(Span<const PooledInput> inputs,
       return StartPool(made->planned(t), inputs[t].stream, outputs[t],
                        &works[t]);
     });
+    std::unique_lock<std::mutex> turn(*TurnToPutIds(), std::defer_lock);
+    for (const PooledInput& in : inputs) {
+      if (!turn.owns_lock() && IsDeduplicatedByDevice(in)) turn.lock();
+    }
     EV_RETURN_IF_ERROR(PlanIds(
         inputs, Samples::kAsGiven, made.get(), &devices, parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
@@ -233,6 +246,7 @@ Status PooledForward(Span<const PooledInput> inputs,
           Pool(planned, 0, planned->batch_size, outputs[t]);
           return Status::OK();
         }));
+    if (turn.owns_lock()) turn.unlock();
     TaskList find(kIdsPerTask), fetch(kKeysPerFetch), pool(kIdsPerTask);
     for (int t = 0; t < num_tables; ++t) {
       PlannedTable* planned = made->mutable_planned(t);
@@ -275,10 +289,17 @@ Status PooledForward(Span<const PooledInput> inputs,
       Pool(made->mutable_planned(piece.item), piece.begin, piece.end,
            outputs[piece.item]);
     });
-    // In parallel: outputs in ordinary memory are copied by who waits.
-    EV_RETURN_IF_ERROR(RunTasksWithStatus(parallel, num_tables, [&](int64_t t) {
-      return works[t] == nullptr ? Status::OK() : works[t]->Wait();
-    }));
+    // Outputs in ordinary memory are copied by who waits: all threads. For the
+    // others this one waits alone, since those have other things to do.
+    std::vector<DeviceWork*> copying, others;
+    for (const auto& work : works) {
+      if (work == nullptr) continue;
+      (work->copies_when_waited_for() ? copying : others).push_back(work.get());
+    }
+    EV_RETURN_IF_ERROR(
+        RunTasksWithStatus(parallel, static_cast<int64_t>(copying.size()),
+                           [&](int64_t i) { return copying[i]->Wait(); }));
+    for (DeviceWork* work : others) EV_RETURN_IF_ERROR(work->Wait());
     works.clear();  // while the gates are held
     *plan = made;
     return Status::OK();

@@ -7,12 +7,16 @@
 #include "kernels/engine/testing/host_device_rows.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/parallel.h"
 #include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
@@ -293,6 +297,86 @@ TEST(HostDeviceRowsTest, DeduplicatesLongBatchesWithoutWeights) {
   EXPECT_EQ(out, TrainAndLookUp(ids, nullptr));
   RefuseHostDeviceDistinct(false);
   EXPECT_EQ(0, HostDeviceDistincts() - before);
+}
+
+// Some tables' lookup of the same ids.
+struct Lookup {
+  std::vector<std::shared_ptr<EmbeddingTable>> tables;
+  std::vector<PooledInput> inputs;
+  std::vector<std::vector<float>> outputs;
+
+  Lookup(int num_tables, const std::vector<int64_t>& ids,
+         const std::vector<int64_t>& splits)
+      : outputs(num_tables, std::vector<float>(2 * (splits.size() - 1))) {
+    for (int t = 0; t < num_tables; ++t) {
+      tables.push_back(std::make_shared<EmbeddingTable>(Options()));
+      EXPECT_TRUE(tables[t]->Initialize(std::vector<float>{5, 5}, 1).ok());
+      PooledInput in;
+      in.table = tables[t].get();
+      in.batch_size = splits.size() - 1;
+      in.num_ids = ids.size();
+      in.ids64 = ids.data();
+      in.row_splits = splits.data();
+      inputs.push_back(in);
+    }
+  }
+  Status Run(Parallel* parallel) {
+    std::vector<float*> outs;
+    for (auto& output : outputs) outs.push_back(output.data());
+    std::shared_ptr<const LookupPlan> plan;
+    return PooledForward(inputs, tables, outs, parallel, &plan);
+  }
+};
+
+// Calls before(n) before its n-th loop, then runs that in the calling thread.
+class Watched : public Parallel {
+ public:
+  explicit Watched(std::function<void(int n, int64_t num_tasks)> before)
+      : before_(std::move(before)) {}
+  int num_threads() const override { return 2; }
+  void For(int64_t num_tasks,
+           const std::function<void(int64_t)>& body) override {
+    before_(num_loops_++, num_tasks);
+    for (int64_t i = 0; i < num_tasks; ++i) body(i);
+  }
+
+ private:
+  const std::function<void(int, int64_t)> before_;
+  int num_loops_ = 0;
+};
+
+TEST(HostDeviceRowsTest, LookupsAtOncePutTheirIdsInTurn) {
+  std::vector<int64_t> ids, splits;
+  for (int64_t i = 0; i < 200; ++i) ids.push_back(i);
+  for (int64_t i = 0; i <= 200; i += 2) splits.push_back(i);
+  Lookup first(2, ids, splits), second(2, ids, splits);
+  std::thread other;
+  int64_t begun_beside = -1;
+  Watched watched([&](int n, int64_t) {
+    if (n != 0) return;  // ids are put first
+    const int64_t before = HostDeviceDistincts();
+    other = std::thread([&] { EXPECT_TRUE(second.Run(nullptr).ok()); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    begun_beside = HostDeviceDistincts() - before;
+  });
+  const Status status = first.Run(&watched);
+  if (other.joinable()) other.join();
+  ASSERT_OK(status);
+  EXPECT_EQ(0, begun_beside);
+  EXPECT_EQ(first.outputs, second.outputs);
+}
+
+TEST(HostDeviceRowsTest, WaitingTakesNoThreadsOfOthers) {
+  std::vector<int64_t> ids, splits;
+  for (int64_t i = 0; i < 200; ++i) ids.push_back(i);
+  for (int64_t i = 0; i <= 200; i += 2) splits.push_back(i);
+  Lookup lookup(9, ids, splits);
+  std::vector<int64_t> loops;
+  Watched watched([&](int, int64_t num_tasks) { loops.push_back(num_tasks); });
+  ASSERT_OK(lookup.Run(&watched));
+  // Ids are put, and tables taken that are left: none, since all were done at
+  // once.
+  EXPECT_EQ(1u, loops.size());
 }
 
 TEST(HostDeviceRowsTest, KeysThatStayOnTheDeviceAreNotFetched) {

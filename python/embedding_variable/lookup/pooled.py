@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pooled lookups of many tables in one op."""
+"""Pooled lookups of many tables in one op, or a few where rows are in GPU memory."""
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -11,6 +11,7 @@ from tensorflow.python.ops import variables
 from tensorflow.python.ops.ragged import ragged_tensor
 from tensorflow.python.ops.ragged import segment_id_ops
 
+from embedding_variable.lookup import device_parts
 from embedding_variable.lookup import partition
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.variables import variable as ev
@@ -108,7 +109,8 @@ def _parts(params):
 
 
 def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
-  """Looks up and pools the ids of T tables: one op forward, one backward.
+  """Looks up and pools the ids of T tables: one op forward, one backward; a few of both
+  where rows may be in GPU memory (device_parts.py).
 
   Sample b of table t gives the sum, mean (Σwe/Σw) or sqrtn (Σwe/√Σw²) of the rows of
   its ids; zeros when it has none. Nothing is inserted; an absent key reads its default
@@ -153,11 +155,13 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
       if len(request.parts) > 1:
         outputs[i] = _lookup_parts(request)
       else:
-        # Tables of one device go into one op.
+        # Tables of one device go into one op, or a few.
         by_device.setdefault(request.parts[0].device, []).append(i)
     for device in sorted(by_device):
       indices = by_device[device]
-      pooled = _lookup([requests[i] for i in indices], device)
+      pooled = []
+      for part in device_parts.cut([requests[i] for i in indices]):
+        pooled.extend(_lookup(part, device))
       for i, output in zip(indices, pooled):
         outputs[i] = output
   return outputs

@@ -10,12 +10,8 @@ from embedding_variable.ops import apply_ops
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import occurrences
-from embedding_variable.variables import config_pb2
 from embedding_variable.variables import options
 from embedding_variable.variables import variable as ev
-
-_MAYBE_ON_A_DEVICE = (config_pb2.StorageType.HBM, config_pb2.StorageType.HBM_DRAM,
-                      options.AUTO)
 
 
 def update(optimizer, rule, grad, var, **kwargs):
@@ -83,7 +79,7 @@ def update(optimizer, rule, grad, var, **kwargs):
 
 def _update_at_source(group, plan):
   """Returns what updates the tables where their gradients are summed, or None."""
-  if plan is None or any(v.storage_type not in _MAYBE_ON_A_DEVICE
+  if plan is None or any(v.storage_type not in options.MAYBE_ON_A_DEVICE
                          for _, v, _ in group):
     return None
   return lookup_sparse_ops.update_of([g for g, _, _ in group])
@@ -95,7 +91,7 @@ def _pooled_grads(group, plan):
   That is so where rows may be on a device, which sums them itself, and nothing was
   done to the sums on their way here.
   """
-  if plan is None or any(v.storage_type not in _MAYBE_ON_A_DEVICE
+  if plan is None or any(v.storage_type not in options.MAYBE_ON_A_DEVICE
                          for _, v, _ in group):
     return None
   pooled = [lookup_sparse_ops.pooled_grad_of(g) for g, _, _ in group]

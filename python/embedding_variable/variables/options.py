@@ -33,6 +33,10 @@ _NEEDS_PATH = frozenset([
 _DRAM_AND_SSD = frozenset(
     [config_pb2.StorageType.SSDHASH, config_pb2.StorageType.DRAM_SSDHASH])
 
+# Where rows may be in the memory of a GPU, as `EmbeddingVariable.storage_type` says it.
+MAYBE_ON_A_DEVICE = frozenset(
+    [config_pb2.StorageType.HBM, config_pb2.StorageType.HBM_DRAM, AUTO])
+
 _TWO_TIERS = _DRAM_AND_SSD | {config_pb2.StorageType.HBM_DRAM}
 
 _COUNTER_TYPES = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)

@@ -35,5 +35,9 @@ class UpdateBySamplesTest(gpu_test.UpdateBySamplesTest):
   pass
 
 
+class PartsTest(gpu_test.PartsTest):
+  pass
+
+
 if __name__ == "__main__":
   absltest.main()

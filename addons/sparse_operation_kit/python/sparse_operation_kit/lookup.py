@@ -32,8 +32,8 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
   """Looks up and pools the rows of one or many embedding variables at once.
 
   However many variables there are, this is one op in one process, and its gradient
-  one more; over several ranks it is two exchanges, and its gradient one more.
-  Prefer one call with lists to many calls.
+  one more (a few of both with rows in GPU memory); over several ranks it is two
+  exchanges, and its gradient one more. Prefer one call with lists to many calls.
 
   Over several ranks (Horovod), each variable's rows live where its `target_gpu` says:
   -1, key k on rank floormod(k, number of ranks); a rank, all keys there; a list of

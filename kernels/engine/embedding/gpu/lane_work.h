@@ -55,6 +55,7 @@ class LaneWork : public DeviceWork {
     to_ = to;
   }
 
+  bool copies_when_waited_for() const override { return to_ != nullptr; }
   Status Wait() override {
     if (lane_ == nullptr) return Status::OK();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));

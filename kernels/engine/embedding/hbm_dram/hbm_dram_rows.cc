@@ -70,6 +70,9 @@ class HeldWork : public DeviceWork {
     End();
     return status;
   }
+  bool copies_when_waited_for() const override {
+    return work_ != nullptr && work_->copies_when_waited_for();
+  }
 
  private:
   // The device may go on after a Wait that failed, but not without its work.
