@@ -19,6 +19,10 @@ namespace {
 // are shared out when all tables have been waited for.
 constexpr int64_t kMostFoundAlone = 4 * kIdsPerTask;
 
+// Tables whose devices are asked at a time whether they are through, at a few
+// us each.
+constexpr int kMostAsked = 3;
+
 // Unknown keys [begin, end): where their rows are, and what the device is to
 // call them.
 void FindUnknown(PlannedTable* planned, int64_t begin, int64_t end) {
@@ -77,17 +81,22 @@ Status DeviceLookup::Take(int t) {
 
 Status DeviceLookup::Advance() {
   const int num_tables = plan_->num_tables();
-  // In the order of the tables, in which their ids were put.
-  for (int t = oldest_.load(std::memory_order_relaxed); t < num_tables; ++t) {
+  // In the order of the tables, in which their ids were put; but one that is
+  // late, since whoever started it was, keeps no other waiting.
+  bool is_oldest = true;
+  int asked = 0;
+  for (int t = oldest_.load(std::memory_order_relaxed);
+       t < num_tables && asked < kMostAsked; ++t) {
     State state = states_[t].load(std::memory_order_acquire);
-    if (state == kTaken) continue;
-    if (plan_->planned(t).distinct == nullptr) continue;
-    oldest_.store(t, std::memory_order_relaxed);
-    if (state != kStarted || !plan_->planned(t).distinct->IsDone() ||
-        !states_[t].compare_exchange_strong(state, kTaken)) {
-      return Status::OK();
+    if (state == kTaken || plan_->planned(t).distinct == nullptr) continue;
+    if (is_oldest) oldest_.store(t, std::memory_order_relaxed);
+    is_oldest = false;
+    if (state != kStarted) continue;
+    ++asked;
+    if (plan_->planned(t).distinct->IsDone() &&
+        states_[t].compare_exchange_strong(state, kTaken)) {
+      return Take(t);
     }
-    return Take(t);
   }
   return Status::OK();
 }

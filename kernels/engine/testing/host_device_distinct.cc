@@ -107,7 +107,7 @@ Status HostDeviceDistinct::Start(Span<const int32_t> offsets) {
 
 bool HostDeviceDistinct::IsDone() const {
   Check(state_ != State::kPutting, "what is asked about was not started", 0);
-  return times_asked_.fetch_add(1) % 2 == 1;
+  return times_asked_.fetch_add(1) % 2 == 1 && !is_late_;
 }
 
 Status HostDeviceDistinct::Wait() {

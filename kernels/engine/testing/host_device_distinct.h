@@ -60,8 +60,9 @@ class HostDeviceDistinct : public DeviceDistinct {
   Status Put(int64_t begin, Span<const int64_t> ids) override;
   Status Put(int64_t begin, Span<const int32_t> ids) override;
   Status Start(Span<const int32_t> offsets) override;
-  // True at every second call.
+  // True at every second call, unless it is late.
   bool IsDone() const override;
+  void BeLate() { is_late_ = true; }
   // Does all of it: who forgets to wait is noticed.
   Status Wait() override;
   int64_t num_unique() const override;
@@ -96,6 +97,7 @@ class HostDeviceDistinct : public DeviceDistinct {
   const std::shared_ptr<const HostKnownKeys> known_;
   std::atomic<State> state_{State::kPutting};
   mutable std::atomic<int> times_asked_{0};
+  bool is_late_ = false;
   std::vector<int64_t> ids_;
   std::vector<char> was_put_;  // the width of the id
   std::vector<int32_t> offsets_, inverse_, ends_, samples_;

@@ -28,6 +28,7 @@ namespace {
 std::atomic<int64_t> limit{-1};
 std::atomic<int64_t> live{0};
 std::atomic<bool> no_distinct{false};
+std::atomic<bool> next_is_late{false};
 std::atomic<int64_t> num_distinct{0};
 std::atomic<int64_t> num_unknown{0};
 std::atomic<bool> learns{true};
@@ -184,7 +185,9 @@ class HostDeviceRows : public DeviceRows {
           "so many ids are not for a device", num_ids);
     if (no_distinct) return ResourceExhausted("no memory to deduplicate in");
     ++num_distinct;
-    distinct->reset(new HostDeviceDistinct(num_ids, num_samples, known_));
+    auto* const made = new HostDeviceDistinct(num_ids, num_samples, known_);
+    if (next_is_late.exchange(false)) made->BeLate();
+    distinct->reset(made);
     return Status::OK();
   }
 
@@ -672,6 +675,7 @@ void LimitHostDeviceRows(int64_t rows) {
 }
 
 void RefuseHostDeviceDistinct(bool refuse) { no_distinct = refuse; }
+void DelayNextHostDeviceDistinct() { next_is_late = true; }
 
 int64_t HostDeviceDistincts() { return num_distinct; }
 int64_t HostDeviceUnknownKeys() { return num_unknown; }

@@ -28,6 +28,8 @@ void LimitHostDeviceRows(int64_t rows);
 
 // Whether StartDistinct is ResourceExhausted.
 void RefuseHostDeviceDistinct(bool refuse);
+// The next batch is not deduplicated before it is waited for.
+void DelayNextHostDeviceDistinct();
 
 // Batches that were deduplicated so far.
 int64_t HostDeviceDistincts();

@@ -366,17 +366,31 @@ TEST(HostDeviceRowsTest, LookupsAtOncePutTheirIdsInTurn) {
   EXPECT_EQ(first.outputs, second.outputs);
 }
 
-TEST(HostDeviceRowsTest, WaitingTakesNoThreadsOfOthers) {
-  std::vector<int64_t> ids, splits;
+// The tasks of each loop of nine tables' lookup.
+std::vector<int64_t> TasksOfNineTables() {
+  std::vector<int64_t> ids, splits, tasks;
   for (int64_t i = 0; i < 200; ++i) ids.push_back(i);
   for (int64_t i = 0; i <= 200; i += 2) splits.push_back(i);
   Lookup lookup(9, ids, splits);
-  std::vector<int64_t> loops;
-  Watched watched([&](int, int64_t num_tasks) { loops.push_back(num_tasks); });
-  ASSERT_OK(lookup.Run(&watched));
-  // Ids are put, and tables taken that are left: none, since all were done at
-  // once.
-  EXPECT_EQ(1u, loops.size());
+  Watched watched([&](int, int64_t num_tasks) { tasks.push_back(num_tasks); });
+  EXPECT_TRUE(lookup.Run(&watched).ok());
+  return tasks;
+}
+
+TEST(HostDeviceRowsTest, WaitingTakesNoThreadsOfOthers) {
+  // Ids are put, tables that are left are taken; pooled rows are waited for
+  // without a loop of nine.
+  const std::vector<int64_t> tasks = TasksOfNineTables();
+  ASSERT_FALSE(tasks.empty());
+  EXPECT_EQ(0, std::count(tasks.begin() + 1, tasks.end(), 9));
+}
+
+TEST(HostDeviceRowsTest, ATableThatIsLateKeepsNoOtherWaiting) {
+  DelayNextHostDeviceDistinct();
+  const std::vector<int64_t> tasks = TasksOfNineTables();
+  // Itself and the last are left when all ids were put.
+  ASSERT_EQ(2u, tasks.size());
+  EXPECT_EQ(2, tasks[1]);
 }
 
 TEST(HostDeviceRowsTest, KeysThatStayOnTheDeviceAreNotFetched) {
