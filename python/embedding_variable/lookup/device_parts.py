@@ -16,12 +16,15 @@ _TABLES_PER_PART = 4
 # Floats of one part's outputs: 16 MB, which take the link 0.3 ms, some ten times what
 # another op costs.
 _FLOATS_PER_PART = 1 << 22
-# Where the batch size is known only when the graph runs.
-_PARTS_OF_ANY_BATCH = 2
+# With ten, parts took a fifth longer than one op: then most of the time goes into ids,
+# and nothing is beside them.
+_IDS_PER_SAMPLE = 2
 
 
 def cut(requests):
   """Returns the requests of one op, cut into a list of lists, one for each op.
+
+  One list unless the graph knows that outputs are large and ids few.
 
   Args:
     requests: list of `pooled.Request`s of whole tables, all on one device of TensorFlow's.
@@ -43,10 +46,11 @@ def _num_parts(requests):
   device = device_lib.DeviceSpec.from_string(tables[0].device or "")
   if device.device_type == "GPU":
     return 1
-  most = min(_MAX_PARTS, len(requests) // _TABLES_PER_PART)
-  if any(r.static_batch is None for r in requests):
-    most = min(most, _PARTS_OF_ANY_BATCH)
-  else:
-    floats = sum(r.static_batch * r.dim for r in requests)
-    most = min(most, floats // _FLOATS_PER_PART)
-  return max(1, most)
+  floats = 0
+  for request in requests:
+    batch, num_ids = request.static_batch, request.ids.shape.num_elements()
+    if batch is None or num_ids is None or num_ids > _IDS_PER_SAMPLE * batch:
+      return 1
+    floats += batch * request.dim
+  return max(1, min(_MAX_PARTS, len(requests) // _TABLES_PER_PART,
+                    floats // _FLOATS_PER_PART))
