@@ -317,9 +317,10 @@ Status SparseStep::Impl::CheckShape(const StepBatch& batch) const {
                            std::to_string(batch.num_ids.size()) + " and " +
                            std::to_string(batch.num_samples.size()));
   }
-  int64_t ids = 0, samples = 0;
+  int64_t ids = 0, samples = 0, pooled = 0;
   for (size_t t = 0; t < n; ++t) {
     const int64_t i = batch.num_ids[t], s = batch.num_samples[t];
+    const int64_t dim = options.tables[t].dim;
     if (i < 0 || s < 0 || i > max_ids || s > max_samples ||
         (batch.splits == nullptr && i != s)) {
       return InvalidArgument(
@@ -328,8 +329,16 @@ Status SparseStep::Impl::CheckShape(const StepBatch& batch) const {
           std::to_string(i) + " ids and " + std::to_string(s) +
           " samples, table '" + options.tables[t].name + "'");
     }
+    if (s != 0 && dim % 4 == 0 && pooled % 4 != 0) {
+      return InvalidArgument(
+          "pooled rows of a dim that 4 divides must begin at a multiple of 4 "
+          "floats, got " +
+          std::to_string(pooled) + " floats of the tables before table '" +
+          options.tables[t].name + "'");
+    }
     ids += i;
     samples += s;
+    pooled += s * dim;
   }
   if (ids > max_ids || samples > max_samples) {
     return InvalidArgument("reserved for " + std::to_string(max_ids) +

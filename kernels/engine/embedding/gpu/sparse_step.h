@@ -91,11 +91,13 @@ class SparseStep {
   // Room for batches of that many ids and samples, over all tables. Waits.
   Status ReserveSync(int64_t max_ids, int64_t max_samples);
 
-  // pooled: table t's [num_samples, dim] begins where table t - 1's ends; 16
-  // byte aligned when 4 divides every dim. A sample without ids gives zeros, a
-  // key without a row its default row; nothing is inserted. training: a
-  // Backward follows. InvalidArgument: shapes that do not fit each other or
-  // exceed what was reserved.
+  // pooled: table t's [num_samples, dim] begins where table t - 1's ends, for a
+  // dim that 4 divides at a multiple of 4 floats (tables of other dims come
+  // last, or have samples in fours), and all of it is 16 byte aligned then. A
+  // sample without ids gives zeros, a key without a row its default row;
+  // nothing is inserted. training: a Backward follows. InvalidArgument: shapes
+  // that do not fit each other or exceed what was reserved, a table that begins
+  // elsewhere.
   Status Forward(const StepBatch& batch, bool training, float* pooled,
                  StreamView stream);
 

@@ -576,6 +576,39 @@ void EmptyBatchesAndErrors() {
   OK(step->Backward(grads.get(), "Adagrad", lr, StreamView()));
 }
 
+// Rows of four floats at a time would be written where none may begin.
+void TablesBeginAtFourFloats() {
+  SparseStepOptions options;
+  options.slot_init = {0.1f};
+  for (int dim : {5, 8}) {
+    StepTableOptions table;
+    table.name = "dim " + std::to_string(dim);
+    table.capacity = 64;
+    table.dim = dim;
+    table.default_rows.assign(dim, static_cast<float>(dim));
+    options.tables.push_back(table);
+  }
+  std::unique_ptr<SparseStep> step;
+  OK(SparseStep::Create(options, StreamView(), &step));
+  OK(step->ReserveSync(20, 20));
+  Device<int64_t> ids(std::vector<int64_t>(20, 7));
+  Device<float> pooled(20 * 8);
+  StepBatch batch;
+  batch.ids = ids.get();
+  const std::vector<int64_t> refused = {3, 2}, fours = {4, 2}, last = {3, 0};
+  batch.num_ids = batch.num_samples = refused;
+  const Status status = step->Forward(batch, false, pooled.get(), StreamView());
+  EXPECT(status.code() == StatusCode::kInvalidArgument);
+  EXPECT(status.message().find("got 15 floats") != std::string::npos);
+  EXPECT(status.message().find("'dim 8'") != std::string::npos);
+  batch.num_ids = batch.num_samples = fours;
+  OK(step->Forward(batch, false, pooled.get(), StreamView()));
+  const std::vector<float> found = pooled.Read();
+  for (int i = 0; i < 36; ++i) EXPECT(found[i] == (i < 20 ? 5.0f : 8.0f));
+  batch.num_ids = batch.num_samples = last;
+  OK(step->Forward(batch, false, pooled.get(), StreamView()));
+}
+
 void KeysWithoutRoomAreLeftOut() {
   SparseStepOptions options;
   options.slot_init = {0.1f};
@@ -646,6 +679,7 @@ int Main(int argc, char** argv) {
   RUN(HotKeys);
   RUN(ManyKeysInOneBin);
   RUN(AllRules);
+  RUN(TablesBeginAtFourFloats);
   RUN(KeysWithoutRoomAreLeftOut);
   if (run == 0) std::printf("no test is named %s\n", only.c_str());
   return failed != 0 || run == 0;
