@@ -16,14 +16,15 @@ REGISTER_OP("TestExchangeCounts")
     .Output("counts: int64")
     .SetIsStateful()
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* c) {
-      c->set_output(0, c->Vector(6));
+      c->set_output(0, c->Vector(7));
       return tensorflow::Status::OK();
     })
     .Doc(R"doc(
 What the stand-in for a device between ranks did in this process.
 
 counts: Exchanges out of its memory, routes pooled, gradients spread, blocks that live;
-  batches that the device of the rows deduplicated, and of which their keys were fetched.
+  batches that the device of the rows deduplicated, and of which their keys were fetched;
+  tables deduplicated in routes.
 )doc");
 
 class CountsOp : public tensorflow::OpKernel {
@@ -33,7 +34,7 @@ class CountsOp : public tensorflow::OpKernel {
   void Compute(tensorflow::OpKernelContext* context) override {
     tensorflow::Tensor* out = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
-                                0, tensorflow::TensorShape({6}), &out));
+                                0, tensorflow::TensorShape({7}), &out));
     const sok::testing::HostExchangeCounts counts =
         sok::testing::GetHostExchangeCounts();
     out->vec<tensorflow::int64>()(0) = counts.sent_from_there;
@@ -42,6 +43,7 @@ class CountsOp : public tensorflow::OpKernel {
     out->vec<tensorflow::int64>()(3) = counts.live_blocks;
     out->vec<tensorflow::int64>()(4) = ev::testing::HostDeviceDistincts();
     out->vec<tensorflow::int64>()(5) = ev::testing::HostDeviceFetches();
+    out->vec<tensorflow::int64>()(6) = counts.deduplicated;
   }
 };
 

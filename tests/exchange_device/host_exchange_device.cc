@@ -18,6 +18,8 @@
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/embedding/device_distinct.h"
+#include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_memory.h"
 
 namespace sok {
@@ -26,11 +28,17 @@ namespace {
 
 using ev::Span;
 using ev::Status;
+using ev::testing::HostDeviceDistinct;
+using ev::testing::HostKnownKeys;
 using ev::testing::HostStream;
 using ev::testing::Reach;
 
+constexpr int64_t kMinDistinctIds = 10;
+// Batches of a multiple of so many ids find no memory.
+constexpr int64_t kNoRoomFor = 11;
+
 std::atomic<int64_t> sent_from_there{0}, pooled_routes{0}, spread_gradients{0},
-    live_blocks{0};
+    live_blocks{0}, deduplicated{0};
 
 void Check(bool holds, const char* promise) {
   if (holds) return;
@@ -58,9 +66,10 @@ class HostRoute : public DeviceRoute {
     for (int t = 0; t < plan_->num_tables(); ++t) {
       const RoutedTable& table = plan_->routed(t);
       Check(!table.has_weights, "a route has weights");
-      Check(reinterpret_cast<const char*>(table.inverse + table.num_ids) -
-                    reinterpret_cast<const char*>(table.offsets) <=
-                static_cast<int64_t>(table.for_pooling_bytes),
+      Check(table.distinct != nullptr ||
+                reinterpret_cast<const char*>(table.inverse + table.num_ids) -
+                        table.for_pooling() <=
+                    static_cast<int64_t>(table.for_pooling_bytes()),
             "offsets and inverse are not one stretch");
       told_.push_back(Bytes(table));
     }
@@ -105,12 +114,27 @@ class HostRoute : public DeviceRoute {
       for (int64_t u = 0; u < table.num_unique; ++u) {
         addresses.push_back(floats.data() + u * table.dim);
       }
-      ev::PoolSamples(table.batch(addresses.data()), 0, table.batch_size,
-                      Here(outputs[t]));
+      ev::PoolingBatch batch = table.batch(addresses.data());
+      // What the device has of the samples, not what the route has.
+      std::vector<int32_t> inverse;
+      if (table.distinct != nullptr) {
+        const auto& there =
+            static_cast<const HostDeviceDistinct&>(*table.distinct);
+        for (int32_t u : there.inverse()) {
+          inverse.push_back(table.places[u]);
+        }
+        batch.inverse = inverse.data();
+        batch.offsets = there.offsets().data();
+      }
+      ev::PoolSamples(batch, 0, table.batch_size, Here(outputs[t]));
     }
   }
 
+  // What the device is told.
   static std::string Bytes(const RoutedTable& table) {
+    if (table.distinct != nullptr) {
+      return std::string(table.for_pooling(), table.for_pooling_bytes());
+    }
     return std::string(reinterpret_cast<const char*>(table.offsets),
                        (table.batch_size + 1) * sizeof(int32_t)) +
            std::string(reinterpret_cast<const char*>(table.inverse),
@@ -138,6 +162,23 @@ class HostExchangeDevice : public ExchangeDevice {
       ev::testing::FreeHostDeviceMemory(used);
       --live_blocks;
     });
+    return Status::OK();
+  }
+
+  // Few enough that a test's batches are some above, some below.
+  int64_t min_ids_to_deduplicate() const override {
+    return ev::MinIdsToDeduplicate(kMinDistinctIds);
+  }
+
+  Status StartDistinct(int64_t num_ids, int64_t num_samples,
+                       std::unique_ptr<ev::DeviceDistinct>* distinct) override {
+    Check(num_ids > 0 && num_ids >= min_ids_to_deduplicate() &&
+              num_ids <= ev::kMaxDistinctIds,
+          "so many ids are not for a device");
+    if (num_ids % kNoRoomFor == 0) return ev::ResourceExhausted("no memory");
+    ++deduplicated;
+    distinct->reset(new HostDeviceDistinct(
+        num_ids, num_samples, std::make_shared<const HostKnownKeys>()));
     return Status::OK();
   }
 
@@ -225,6 +266,7 @@ HostExchangeCounts GetHostExchangeCounts() {
   counts.pooled_routes = pooled_routes;
   counts.spread_gradients = spread_gradients;
   counts.live_blocks = live_blocks;
+  counts.deduplicated = deduplicated;
   return counts;
 }
 

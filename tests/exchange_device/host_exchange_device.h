@@ -25,7 +25,8 @@ struct HostExchangeCounts {
   int64_t sent_from_there = 0;  // exchanges of what is in its memory
   int64_t pooled_routes = 0;
   int64_t spread_gradients = 0;
-  int64_t live_blocks = 0;  // of memory
+  int64_t live_blocks = 0;   // of memory
+  int64_t deduplicated = 0;  // tables' batches
 };
 HostExchangeCounts GetHostExchangeCounts();
 

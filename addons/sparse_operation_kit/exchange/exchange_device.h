@@ -3,7 +3,7 @@
 //
 // The seam between a lookup over ranks and the device of its rank: what it has
 // rows and gradients done to there, so that they need not pass through CPU
-// memory. Keys, and where things go, are the processor's.
+// memory. Where keys go is the processor's.
 //
 // Every call that does not begin something returns when the device is
 // done. All calls are thread-safe. Results have the bits of the calls in CPU
@@ -42,10 +42,8 @@ struct WireChunk {
   int64_t from = 0, to = 0, count = 0;
 };
 
-class ExchangeDevice {
+class ExchangeDevice : public DistinctDevice {
  public:
-  virtual ~ExchangeDevice() {}
-
   // That of this process, made when it is first asked for and never destroyed.
   // FailedPrecondition, with the reason, when there is none.
   static ev::Status Get(ExchangeDevice** device);
@@ -63,7 +61,8 @@ class ExchangeDevice {
   virtual ev::Status FromWire(const char* from, WireType wire,
                               ev::Span<const WireChunk> chunks, float* to) = 0;
 
-  // Begins to tell the device about a route; what was told stays with *route.
+  // Begins to tell the device about a route, which may be of this device
+  // (RouteOptions::device) or of none; what was told stays with *route.
   virtual ev::Status StartRoute(std::shared_ptr<const RoutePlan> plan,
                                 std::unique_ptr<DeviceRoute>* route) = 0;
 };

@@ -76,6 +76,7 @@ class LoopbackJob {
     bool with_occurrences = false;
     ev::Parallel* parallel = nullptr;
     ev::RowStorage storage = ev::RowStorage::kDram;
+    DistinctDevice* device = nullptr;  // of all ranks
   };
 
   LoopbackJob(const Options& options, const std::vector<TableSpec>& specs,
@@ -138,6 +139,7 @@ class LoopbackJob {
       route.num_ranks = num_ranks;
       route.format = format;
       route.dedup = options_.dedup;
+      route.device = options_.device;
       EV_RETURN_IF_ERROR(Route(inputs, route, options_.parallel, &routes_[r]));
       messages[r].resize(routes_[r]->message_size());
       WriteMessage(*routes_[r], options_.parallel, messages[r].data());

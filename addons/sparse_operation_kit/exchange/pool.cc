@@ -133,6 +133,7 @@ void SumKeys(const RoutedTable& table, const Grouped& grouped,
 Status GroupTables(const RoutePlan& plan, Span<const int> tables,
                    const std::vector<Recycler<Grouped>::Handle>& grouped,
                    ev::Parallel* parallel) {
+  EV_RETURN_IF_ERROR(FetchInverse(plan, tables, parallel));
   ev::TaskList group(kIdsPerTask);
   for (size_t k = 0; k < tables.size(); ++k) {
     const int64_t num_ids = plan.routed(tables[k]).num_ids;
@@ -190,6 +191,11 @@ Status PoolReceived(const RoutePlan& plan, const void* rows, int64_t num_floats,
   return ev::CatchBadAlloc([&] {
     std::vector<int64_t> starts;
     EV_RETURN_IF_ERROR(ChunkStartsOf(plan, num_floats, &starts));
+    std::vector<int> wanted;
+    for (int t = 0; t < num_tables; ++t) {
+      if (outputs[t] != nullptr) wanted.push_back(t);
+    }
+    EV_RETURN_IF_ERROR(FetchInverse(plan, wanted, parallel));
     std::vector<Recycler<Buffer>::Handle> addresses, floats;
     for (int t = 0; t < num_tables; ++t) {
       addresses.push_back(Buffers().Acquire());

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <numeric>
 #include <utility>
 
+#include "addons/sparse_operation_kit/exchange/route_on_device.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/combine/sample_offsets.h"
@@ -98,7 +100,8 @@ Status Distinct(const Id* ids, int64_t n, bool dedup, ev::Unique* unique,
   return Status::OK();
 }
 
-// Numbers the keys anew in send order: places[u] is what key u becomes.
+// Numbers the keys anew in send order: places[u] is what key u becomes. counts:
+// null where nobody wants them.
 void SortByOwner(const Placement& placement, int num_ranks, const int64_t* keys,
                  const int32_t* counts, int32_t* places, RoutedTable* table) {
   const int64_t n = table->num_unique;
@@ -114,8 +117,25 @@ void SortByOwner(const Placement& placement, int num_ranks, const int64_t* keys,
     const int32_t place = next[places[u]]++;
     places[u] = place;
     table->keys[place] = keys[u];
-    table->counts[place] = counts[u];
+    if (counts != nullptr) table->counts[place] = counts[u];
   }
+}
+
+// Whether a device deduplicates this table: *distinct is set then. Without
+// memory there the processors do it.
+Status StartDistinct(const RouteInput& in, const RouteOptions& options,
+                     std::unique_ptr<ev::DeviceDistinct>* distinct) {
+  distinct->reset();
+  if (options.device == nullptr || !options.dedup || in.weights != nullptr ||
+      in.num_ids <
+          std::max<int64_t>(1, options.device->min_ids_to_deduplicate()) ||
+      in.num_ids > ev::kMaxDistinctIds) {
+    return Status::OK();
+  }
+  const Status status =
+      options.device->StartDistinct(in.num_ids, in.batch_size, distinct);
+  if (status.code() == ev::StatusCode::kResourceExhausted) return Status::OK();
+  return NamedAfter(in.name, status);
 }
 
 void Prepare(const RouteInput& in, RoutedTable* table) {
@@ -164,6 +184,29 @@ Status RouteKeys(const RouteInput& in, const RouteOptions& options,
           : Distinct(in.ids32, n, options.dedup, &scratch->unique, keys,
                      table->inverse, counts, &table->num_unique));
   SortByOwner(*in.placement, options.num_ranks, keys, counts, *places, table);
+  return Status::OK();
+}
+
+// The same of a table that a device has deduplicated and that was waited for.
+Status TakeKeys(const RouteInput& in, const RouteOptions& options,
+                Scratch* scratch, RoutedTable* table) {
+  const ev::DeviceDistinct& distinct = *table->distinct;
+  table->num_unique = distinct.num_unique();
+  if (distinct.num_unknown() != table->num_unique) {
+    return NamedAfter(
+        in.name,
+        ev::Internal(
+            "a device without rows knows " +
+            std::to_string(table->num_unique - distinct.num_unknown()) +
+            " of " + std::to_string(table->num_unique) + " keys"));
+  }
+  int32_t* counts = nullptr;
+  if (options.format.with_occurrences) {
+    counts = scratch->arrays.ReserveOf<int32_t>(table->num_unique);
+    EV_RETURN_IF_ERROR(NamedAfter(in.name, distinct.Inverse(nullptr, counts)));
+  }
+  SortByOwner(*in.placement, options.num_ranks, distinct.unknown_keys(), counts,
+              table->places, table);
   return Status::OK();
 }
 
@@ -227,8 +270,14 @@ int64_t RoutePlan::row_floats(int r, Span<const int> tables) const {
 
 size_t RoutePlan::bytes() const {
   size_t bytes = 0;
-  for (const auto& table : tables_) bytes += table->arrays.bytes();
+  for (const auto& table : tables_) {
+    bytes += table->arrays.bytes() + table->fetched.bytes();
+  }
   return bytes;
+}
+
+void RoutePlan::GiveBack() {
+  for (const auto& table : tables_) table->distinct.reset();
 }
 
 std::shared_ptr<RoutePlan> RoutePlan::Make(const RouteOptions& options) {
@@ -240,6 +289,7 @@ std::shared_ptr<RoutePlan> RoutePlan::Make(const RouteOptions& options) {
   }
   return std::shared_ptr<RoutePlan>(plan.release(), [](RoutePlan* used) {
     std::unique_ptr<RoutePlan> owned(used);
+    owned->GiveBack();
     if (owned->bytes() <= kMaxIdleBytes) {
       IdlePlans().Release(std::move(owned));
     }
@@ -261,43 +311,67 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
       EV_RETURN_IF_ERROR(CheckInput(in, options.num_ranks));
     }
     const std::shared_ptr<RoutePlan> made = RoutePlan::Make(options);
+    for (int t = 0; t < num_tables; ++t) {
+      RoutedTable* const table = made->mutable_routed(t);
+      EV_RETURN_IF_ERROR(StartDistinct(inputs[t], options, &table->distinct));
+      Prepare(inputs[t], table);
+    }
     // Small tables are done in one task each, all of one part. Of large ones
     // the keys are one part, which begins first since it is the longest, and
-    // the samples another.
+    // the samples another. What a device is waiting for comes before all else.
     const auto is_large = [&](int t) {
       return inputs[t].num_ids + inputs[t].batch_size / 4 > kIdsPerTask;
     };
+    const auto is_there = [&](int t) {
+      return made->routed(t).distinct != nullptr;
+    };
     std::vector<Recycler<Scratch>::Handle> scratch;
-    std::vector<int32_t*> places(num_tables, nullptr);
-    ev::TaskList tasks(kIdsPerTask), ids(kIdsPerTask);
     for (int t = 0; t < num_tables; ++t) {
       scratch.push_back(Scratches().Acquire());
-      if (!is_large(t)) continue;
+    }
+    std::vector<int32_t*> places(num_tables, nullptr);
+    RouteOnDevice on_device(inputs, made.get(), [&](int t) {
+      return TakeKeys(inputs[t], options, &*scratch[t],
+                      made->mutable_routed(t));
+    });
+    // A piece of item t is keys of table t, one of item T + t samples, one of
+    // item 2 T + t ids for a device.
+    ev::TaskList tasks(kIdsPerTask), ids(kIdsPerTask);
+    for (int t = 0; t < num_tables; ++t) {
+      if (!is_there(t)) continue;
+      tasks.AddWhole(num_tables + t, inputs[t].batch_size / 4);
+      on_device.AddPuts(t, 2 * num_tables + t, &tasks);
+    }
+    for (int t = 0; t < num_tables; ++t) {
+      if (is_there(t) || !is_large(t)) continue;
       tasks.AddWhole(t, kIdsPerTask);
       ids.Add(t, inputs[t].num_ids, 1);
     }
     for (int t = 0; t < num_tables; ++t) {
+      if (is_there(t)) continue;
       tasks.AddWhole(num_tables + t, inputs[t].batch_size / 4 +
                                          (is_large(t) ? 0 : inputs[t].num_ids));
-    }
-    for (int t = 0; t < num_tables; ++t) {
-      Prepare(inputs[t], made->mutable_routed(t));
     }
     EV_RETURN_IF_ERROR(
         ev::RunPieces(parallel, tasks, [&](const ev::Piece& piece) {
           const int t = piece.item % num_tables;
           RoutedTable* const table = made->mutable_routed(t);
+          if (piece.item >= 2 * num_tables) {
+            return on_device.Put(t, piece.begin, piece.end);
+          }
           if (piece.item < num_tables) {
             return RouteKeys(inputs[t], options, &*scratch[t], table,
                              &places[t]);
           }
           EV_RETURN_IF_ERROR(RouteSamples(inputs[t], table));
+          if (is_there(t)) return on_device.SamplesAreThere(t);
           if (is_large(t)) return Status::OK();
           EV_RETURN_IF_ERROR(
               RouteKeys(inputs[t], options, &*scratch[t], table, &places[t]));
           RouteIds(places[t], 0, table->num_ids, table);
           return Status::OK();
         }));
+    EV_RETURN_IF_ERROR(on_device.Finish(parallel));
     ev::RunPieces(parallel, ids, [&](const ev::Piece& piece) {
       RouteIds(places[piece.item], piece.begin, piece.end,
                made->mutable_routed(piece.item));
@@ -306,6 +380,38 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
     *plan = made;
     return Status::OK();
   });
+}
+
+Status FetchInverse(const RoutePlan& plan, Span<const int> tables,
+                    ev::Parallel* parallel) {
+  std::vector<int> there;
+  for (int t : tables) {
+    if (plan.routed(t).distinct != nullptr) there.push_back(t);
+  }
+  return ev::RunTasksWithStatus(
+      parallel, static_cast<int64_t>(there.size()), [&](int64_t i) {
+        const RoutedTable& table = plan.routed(there[i]);
+        std::lock_guard<std::mutex> lock(table.fetch);
+        if (table.is_fetched) return Status::OK();
+        const int64_t n = table.num_unique;
+        ev::ArrayLayout layout;
+        const size_t inverse_at = layout.Add<int32_t>(table.num_ids);
+        const size_t counts_at = layout.Add<int32_t>(n);
+        char* base = static_cast<char*>(table.fetched.Reserve(layout.bytes()));
+        int32_t* const inverse = reinterpret_cast<int32_t*>(base + inverse_at);
+        int32_t* const counts = reinterpret_cast<int32_t*>(base + counts_at);
+        EV_RETURN_IF_ERROR(
+            NamedAfter(table.name, table.distinct->Inverse(inverse, counts)));
+        for (int64_t i = 0; i < table.num_ids; ++i) {
+          inverse[i] = table.places[inverse[i]];
+        }
+        for (int64_t u = 0; u < n; ++u) {
+          table.counts[table.places[u]] = counts[u];
+        }
+        table.inverse = inverse;
+        table.is_fetched = true;
+        return Status::OK();
+      });
 }
 
 void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,

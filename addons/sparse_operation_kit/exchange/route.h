@@ -23,6 +23,7 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/embedding/device_distinct.h"
 
 namespace sok {
 
@@ -41,10 +42,29 @@ struct RouteInput {
   const float* weights = nullptr;        // [N], or null: all ones
 };
 
+// What deduplicates the ids of long batches in place of the processors.
+// Thread-safe.
+class DistinctDevice {
+ public:
+  virtual ~DistinctDevice() {}
+  // From how many ids of a table on.
+  virtual int64_t min_ids_to_deduplicate() const = 0;
+  // As DeviceRows::StartDistinct of embedding/device_rows.h; it knows no key.
+  // Not called for batches with fewer ids than that, none, or more than
+  // ev::kMaxDistinctIds. ResourceExhausted: the processors do it.
+  virtual ev::Status StartDistinct(
+      int64_t num_ids, int64_t num_samples,
+      std::unique_ptr<ev::DeviceDistinct>* distinct) = 0;
+};
+
 struct RouteOptions {
   int num_ranks = 1;
   MessageFormat format;
   bool dedup = true;  // false: every id is sent; for measurements
+  // Null, or what deduplicates the ids of tables without weights that have many
+  // (it outlives the plan). The same plan, but that which key an id is stays
+  // there until FetchInverse.
+  DistinctDevice* device = nullptr;
 };
 
 struct RoutedTable;  // routed_table.h, for this room's files
@@ -80,6 +100,7 @@ class RoutePlan {
 
  private:
   size_t bytes() const;
+  void GiveBack();  // what a device has of it
 
   RouteOptions options_;
   std::vector<std::unique_ptr<RoutedTable>> tables_;  // >= num_tables
@@ -92,6 +113,12 @@ class RoutePlan {
 ev::Status Route(ev::Span<const RouteInput> inputs, const RouteOptions& options,
                  ev::Parallel* parallel,
                  std::shared_ptr<const RoutePlan>* plan);
+
+// For who works on samples in CPU memory: brings down which key each id of
+// these tables is, where a device has deduplicated. Once, 4 bytes of the link
+// for an id; later calls return at once. Thread-safe.
+ev::Status FetchInverse(const RoutePlan& plan, ev::Span<const int> tables,
+                        ev::Parallel* parallel);
 
 // The messages to rank 0, 1, ..., end to end. message: [plan.message_size()].
 void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,

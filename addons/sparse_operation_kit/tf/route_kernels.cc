@@ -99,9 +99,11 @@ class RouteOp : public OpKernel {
     sok::ExchangeDevice* device = nullptr;
     // First of all: it makes the memory pinned that a route lies in.
     if (on_device_) OP_REQUIRES_OK(context, GetExchangeDevice(&device));
+    sok::RouteOptions options = options_;
+    options.device = device;
     std::shared_ptr<const sok::RoutePlan> plan;
     OP_REQUIRES_OK(context,
-                   ToTf(sok::Route(inputs, options_, &parallel, &plan)));
+                   ToTf(sok::Route(inputs, options, &parallel, &plan)));
     std::unique_ptr<sok::DeviceRoute> there;
     if (on_device_) {
       OP_REQUIRES_OK(context, ToTf(device->StartRoute(plan, &there)));

@@ -29,7 +29,8 @@ namespace ev {
 // Ids of one batch that a device takes at most.
 constexpr int64_t kMaxDistinctIds = int64_t{1} << 30;
 
-// Of DeviceRows::StartDistinct. Calls are made in the order of their
+// Of DeviceRows::StartDistinct, or of a device that has no rows: it knows no
+// key then, so all come down. Calls are made in the order of their
 // declaration, from any thread; only Put, IsDone, and what comes after Wait,
 // may be made at once. It needs nothing of the rows that made it and may
 // outlive them. Destroying it waits for what is under way.
@@ -62,6 +63,10 @@ class DeviceDistinct {
   virtual int64_t* keys() const = 0;     // [U]
   virtual int32_t* counts() const = 0;   // [U]
   virtual RowHandle* names() const = 0;  // [U]
+
+  // inverse [N]: the number of each id's key. counts [U]: how often each key
+  // occurs. Null: not wanted. 4 bytes of the link for each number.
+  virtual Status Inverse(int32_t* inverse, int32_t* counts) const = 0;
 
   // samples [N]: of each occurrence, those of the first key first. Costs the
   // device's grouping and 4 bytes of the link per id.

@@ -61,7 +61,7 @@ std::vector<int32_t> RandomOffsets(int64_t num_ids, int most, unsigned seed) {
 // What came of a batch, and of one that the definition gives.
 struct Result {
   std::vector<int64_t> keys;
-  std::vector<int32_t> counts, samples;
+  std::vector<int32_t> counts, samples, inverse;
   std::vector<RowHandle> names;
   std::vector<uint32_t> unknown_numbers;
   std::vector<int64_t> unknown_keys;
@@ -96,6 +96,7 @@ Result ByDefinition(const std::vector<Id>& ids,
       samples.emplace_back();
     }
     samples[at.first->second].push_back(static_cast<int32_t>(sample));
+    result.inverse.push_back(static_cast<int32_t>(at.first->second));
   }
   for (const auto& of_key : samples) {
     result.counts.push_back(static_cast<int32_t>(of_key.size()));
@@ -145,6 +146,11 @@ void Deduplicate(DeviceRows* rows, const std::vector<Id>& ids,
   result->names.assign(distinct->names(), distinct->names() + unique);
   result->samples.assign(ids.size(), -1);
   ASSERT_OK(distinct->Occurrences(result->samples.data()));
+  result->inverse.assign(ids.size(), -1);
+  std::vector<int32_t> counts(unique, -1);
+  ASSERT_OK(distinct->Inverse(result->inverse.data(), counts.data()));
+  EXPECT_TRUE(counts == result->counts);
+  ASSERT_OK(distinct->Inverse(nullptr, nullptr));
 }
 
 template <typename Id>
@@ -159,6 +165,7 @@ Result ExpectDefinition(DeviceRows* rows, const std::vector<Id>& ids,
   EXPECT_TRUE(expected.keys == got.keys);
   EXPECT_TRUE(expected.counts == got.counts);
   EXPECT_TRUE(expected.samples == got.samples);
+  EXPECT_TRUE(expected.inverse == got.inverse);
   std::vector<RowHandle> names;
   for (int64_t key : expected.keys) names.push_back(NameOf(index, key));
   EXPECT_TRUE(names == got.names);

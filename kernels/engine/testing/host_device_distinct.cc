@@ -208,6 +208,15 @@ RowHandle* HostDeviceDistinct::names() const {
   return fetched_names_.data();
 }
 
+Status HostDeviceDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
+  CheckDone();
+  if (inverse != nullptr) {
+    std::copy(inverse_.begin(), inverse_.end(), inverse);
+  }
+  if (counts != nullptr) std::copy(counts_.begin(), counts_.end(), counts);
+  return Status::OK();
+}
+
 Status HostDeviceDistinct::Occurrences(int32_t* samples) const {
   CheckDone();
   std::copy(samples_.begin(), samples_.end(), samples);

@@ -73,6 +73,7 @@ class HostDeviceDistinct : public DeviceDistinct {
   int64_t* keys() const override;
   int32_t* counts() const override;
   RowHandle* names() const override;
+  Status Inverse(int32_t* inverse, int32_t* counts) const override;
   Status Occurrences(int32_t* samples) const override;
 
   void Name(Span<const RowHandle> names);

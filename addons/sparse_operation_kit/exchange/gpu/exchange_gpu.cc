@@ -3,8 +3,10 @@
 //
 // The GPU of this process as an ExchangeDevice. A route's offsets and inverse
 // go up as soon as it is made, beside the exchange of its keys, out of pinned
-// memory; when its rows have come a kernel pools all tables, and the outputs
-// come down, straight to where they are wanted when that is pinned.
+// memory; where the GPU has deduplicated they are there, and only the keys'
+// places in the exchange go up. When its rows have come a kernel pools all
+// tables, and the outputs come down, straight to where they are wanted when
+// that is pinned.
 
 #include <cuda_runtime_api.h>
 
@@ -24,6 +26,7 @@
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/base/transfer_memory.h"
+#include "kernels/engine/embedding/gpu/gpu_distinct.h"
 #include "kernels/engine/embedding/gpu/lane_work.h"
 #include "kernels/engine/embedding/gpu/pinned_memory.h"
 
@@ -34,6 +37,8 @@ namespace {
 using ev::Span;
 using ev::Status;
 using ev::gpu::DeviceBuffer;
+using ev::gpu::GpuDistinct;
+using ev::gpu::KnownKeys;
 using ev::gpu::Parts;
 using ev::gpu::WorkLane;
 
@@ -114,7 +119,7 @@ class GpuRoute : public DeviceRoute {
             "weighted samples are not pooled on a device, table '" +
             table.name + "'");
       }
-      samples_at_.push_back(parts_.AddBytes(table.for_pooling_bytes));
+      samples_at_.push_back(parts_.AddBytes(table.for_pooling_bytes()));
       out_at_.push_back(
           parts_.AddBytes(table.batch_size * table.dim * sizeof(float)));
     }
@@ -123,8 +128,8 @@ class GpuRoute : public DeviceRoute {
       const RoutedTable& table = plan_->routed(t);
       if (table.batch_size == 0) continue;
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-          lane_->device() + samples_at_[t], table.offsets,
-          table.for_pooling_bytes, cudaMemcpyHostToDevice, lane_->stream()));
+          lane_->device() + samples_at_[t], table.for_pooling(),
+          table.for_pooling_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
     }
     return Status::OK();
   }
@@ -201,10 +206,18 @@ class GpuRoute : public DeviceRoute {
     const char* const samples = device + samples_at_[t];
     pooled.starts = reinterpret_cast<const int64_t*>(device + at);
     pooled.chunks = pooled.starts + num_ranks + 1;
-    pooled.offsets = reinterpret_cast<const int32_t*>(samples);
-    pooled.inverse = reinterpret_cast<const int32_t*>(
-        samples + (reinterpret_cast<const char*>(table.inverse) -
-                   reinterpret_cast<const char*>(table.offsets)));
+    if (table.distinct != nullptr) {
+      const ev::gpu::GroupedBatch there =
+          static_cast<const GpuDistinct&>(*table.distinct).batch();
+      pooled.offsets = there.offsets;
+      pooled.inverse = there.inverse;
+      pooled.places = reinterpret_cast<const int32_t*>(samples);
+    } else {
+      pooled.offsets = reinterpret_cast<const int32_t*>(samples);
+      pooled.inverse = reinterpret_cast<const int32_t*>(
+          samples + (reinterpret_cast<const char*>(table.inverse) -
+                     reinterpret_cast<const char*>(table.offsets)));
+    }
     pooled.out = reinterpret_cast<float*>(device + out_at_[t]);
     pooled.num_samples = table.batch_size;
     pooled.dim = table.dim;
@@ -247,6 +260,18 @@ class ExchangeGpu : public ExchangeDevice {
       blocks_.GiveBack(std::unique_ptr<DeviceBuffer>(taken));
     });
     return Status::OK();
+  }
+
+  int64_t min_ids_to_deduplicate() const override {
+    return ev::MinIdsToDeduplicate(ev::gpu::kMinDistinctIds);
+  }
+
+  Status StartDistinct(int64_t num_ids, int64_t num_samples,
+                       std::unique_ptr<ev::DeviceDistinct>* distinct) override {
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    return GpuDistinct::Make(device_, num_ids, num_samples,
+                             std::make_shared<KnownKeys>(device_),
+                             /*brings_inverse=*/true, distinct);
   }
 
   ev::DeviceStream stream() override { return ev::DeviceStream{idle_}; }

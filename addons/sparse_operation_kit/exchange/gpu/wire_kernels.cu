@@ -131,8 +131,9 @@ __device__ __forceinline__ void PoolTable(
     const int32_t begin = table.offsets[s], end = table.offsets[s + 1];
     Pack<kWidth> sum = {};
     for (int32_t i = begin; i < end; ++i) {
-      const Pack<kWidth> row =
-          Load<kWire, kWidth>(RowOf(table, rows, table.inverse[i]) + c);
+      int32_t u = table.inverse[i];
+      if (table.places != nullptr) u = table.places[u];
+      const Pack<kWidth> row = Load<kWire, kWidth>(RowOf(table, rows, u) + c);
 #pragma unroll
       for (int k = 0; k < kWidth; ++k) {
         // The first is not added to zero: its sign would go.

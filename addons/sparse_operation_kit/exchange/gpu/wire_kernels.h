@@ -32,7 +32,8 @@ ev::Status LaunchFromWire(const char* from, WireType wire,
 // One table of a route. The rows of its keys are in chunks, one per rank.
 struct PooledTable {
   const int32_t* offsets = nullptr;  // [B + 1]
-  const int32_t* inverse = nullptr;  // [N] into the keys
+  const int32_t* inverse = nullptr;  // [N] into the keys, or into places
+  const int32_t* places = nullptr;   // [U] into the keys, or null
   const int64_t* starts = nullptr;   // [W + 1]: keys of rank r are [starts[r],
   const int64_t* chunks = nullptr;   // [W]: the rows' place, in numbers
   float* out = nullptr;              // [B, dim]

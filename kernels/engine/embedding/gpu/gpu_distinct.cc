@@ -43,10 +43,11 @@ int64_t NumRows(Span<const RowHandle> names) {
 }
 
 GpuDistinct::GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
-                         std::shared_ptr<KnownKeys> known)
+                         std::shared_ptr<KnownKeys> known, bool brings_inverse)
     : device_(device),
       num_ids_(num_ids),
       num_samples_(num_samples),
+      brings_inverse_(brings_inverse),
       known_(std::move(known)),
       ids_(num_ids * sizeof(int64_t)) {
   const size_t n = num_ids;
@@ -58,6 +59,7 @@ GpuDistinct::GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
   here_.names = here.AddBytes(n * sizeof(RowHandle));
   here_.offsets = here.AddBytes((num_samples + 1) * sizeof(int32_t));
   here_.counted = here.AddBytes(sizeof(DistinctCounts));
+  here_.inverse = here.AddBytes(brings_inverse ? n * sizeof(int32_t) : 0);
   here_.bytes = here.bytes();
   there_.ids = there.AddBytes(n * sizeof(int64_t));
   there_.entries =
@@ -77,10 +79,10 @@ GpuDistinct::GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
 }
 
 Status GpuDistinct::Make(int device, int64_t num_ids, int64_t num_samples,
-                         std::shared_ptr<KnownKeys> known,
+                         std::shared_ptr<KnownKeys> known, bool brings_inverse,
                          std::unique_ptr<DeviceDistinct>* distinct) {
-  std::unique_ptr<GpuDistinct> made(
-      new GpuDistinct(device, num_ids, num_samples, std::move(known)));
+  std::unique_ptr<GpuDistinct> made(new GpuDistinct(
+      device, num_ids, num_samples, std::move(known), brings_inverse));
   EV_RETURN_IF_ERROR(
       WorkLane::Acquire(made->here_.bytes, made->there_.bytes, &made->lane_));
   *distinct = std::move(made);
@@ -136,10 +138,15 @@ Status GpuDistinct::Start(Span<const int32_t> offsets) {
   batch.sent.keys = OnHost<int64_t>(here_.keys);
   batch.sent.numbers = OnHost<uint32_t>(here_.numbers);
   batch.sent.counts = OnHost<DistinctCounts>(here_.counted);
-  return known_->Launch([&](const KnownKeysView& known) {
+  EV_RETURN_IF_ERROR(known_->Launch([&](const KnownKeysView& known) {
     batch.known = known;
     return LaunchDistinct(batch, lane_->stream());
-  });
+  }));
+  if (!brings_inverse_) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      OnHost<int32_t>(here_.inverse), OnDevice<int32_t>(there_.inverse),
+      num_ids_ * sizeof(int32_t), cudaMemcpyDeviceToHost, lane_->stream()));
+  return Status::OK();
 }
 
 bool GpuDistinct::IsDone() const {
@@ -260,6 +267,45 @@ GroupedBatch GpuDistinct::batch() const {
   batch.num_unique = num_unique_;
   batch.num_samples = num_samples_;
   return batch;
+}
+
+Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
+  if (brings_inverse_) {
+    const int32_t* const brought = OnHost<int32_t>(here_.inverse);
+    if (inverse != nullptr) std::copy_n(brought, num_ids_, inverse);
+    if (counts == nullptr) return Status::OK();
+    std::fill_n(counts, num_unique_, 0);
+    for (int64_t i = 0; i < num_ids_; ++i) ++counts[brought[i]];
+    return Status::OK();
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const size_t inverse_bytes =
+      inverse == nullptr ? 0 : num_ids_ * sizeof(int32_t);
+  const size_t count_bytes =
+      counts == nullptr ? 0 : num_unique_ * sizeof(int32_t);
+  Parts here;
+  const size_t inverse_at = here.AddBytes(inverse_bytes);
+  const size_t counts_at = here.AddBytes(count_bytes);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(here.bytes(), 0, &lane));
+  const auto fetch = [&](size_t to, size_t from, size_t bytes) {
+    if (bytes == 0) return Status::OK();
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(lane->host() + to, lane_->device() + from, bytes,
+                        cudaMemcpyDeviceToHost, lane->stream()));
+    return Status::OK();
+  };
+  EV_RETURN_IF_ERROR(fetch(inverse_at, there_.inverse, inverse_bytes));
+  EV_RETURN_IF_ERROR(fetch(counts_at, there_.counts, count_bytes));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  if (inverse_bytes != 0) {
+    std::memcpy(inverse, lane->host() + inverse_at, inverse_bytes);
+  }
+  if (count_bytes != 0) {
+    std::memcpy(counts, lane->host() + counts_at, count_bytes);
+  }
+  WorkLane::Release(std::move(lane));
+  return Status::OK();
 }
 
 Status GpuDistinct::Occurrences(int32_t* samples) const {

@@ -27,12 +27,17 @@
 namespace ev {
 namespace gpu {
 
+// From here on launches and the wait cost less than the processor's dedup.
+constexpr int64_t kMinDistinctIds = 32768;
+
 class GpuDistinct : public DeviceDistinct {
  public:
-  // known: where keys are looked up, until it has been waited for. REQUIRES
-  // that the device is current.
+  // known: where keys are looked up, until it has been waited for.
+  // brings_inverse: the inverse comes down with the keys, into 4 pinned bytes
+  // per id more, so that Inverse has no device to wait for. REQUIRES that the
+  // device is current. ResourceExhausted.
   static Status Make(int device, int64_t num_ids, int64_t num_samples,
-                     std::shared_ptr<KnownKeys> known,
+                     std::shared_ptr<KnownKeys> known, bool brings_inverse,
                      std::unique_ptr<DeviceDistinct>* distinct);
   ~GpuDistinct() override;
 
@@ -49,6 +54,7 @@ class GpuDistinct : public DeviceDistinct {
   int64_t* keys() const override;
   int32_t* counts() const override;
   RowHandle* names() const override;
+  Status Inverse(int32_t* inverse, int32_t* counts) const override;
   Status Occurrences(int32_t* samples) const override;
 
   // In device memory, after Wait. Who reads the names has called Follow if they
@@ -75,7 +81,7 @@ class GpuDistinct : public DeviceDistinct {
   };
 
   GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
-              std::shared_ptr<KnownKeys> known);
+              std::shared_ptr<KnownKeys> known, bool brings_inverse);
   Status PutBytes(int64_t begin, const void* ids, size_t count, size_t width);
   NamedKeys UnknownKeys() const;
   template <typename T>
@@ -89,6 +95,7 @@ class GpuDistinct : public DeviceDistinct {
 
   const int device_;
   const int64_t num_ids_, num_samples_;
+  const bool brings_inverse_;
   std::shared_ptr<KnownKeys> known_;  // until Wait
   Layout here_, there_;               // on the host, on the device
   std::unique_ptr<WorkLane> lane_;

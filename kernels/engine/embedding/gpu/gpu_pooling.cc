@@ -26,7 +26,8 @@ Status GpuRows::StartDistinct(int64_t num_ids, int64_t num_samples,
                               std::unique_ptr<DeviceDistinct>* distinct) {
   EV_RETURN_IF_ERROR(broken_);
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  return GpuDistinct::Make(device_, num_ids, num_samples, known_, distinct);
+  return GpuDistinct::Make(device_, num_ids, num_samples, known_,
+                           /*brings_inverse=*/false, distinct);
 }
 
 Status GpuRows::NameUnknown(Span<const RowHandle> names,

@@ -12,6 +12,7 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/embedding/gpu/gpu_distinct.h"
 #include "kernels/engine/embedding/gpu/known_keys.h"
 #include "kernels/engine/embedding/gpu/pinned_memory.h"
 #include "kernels/engine/embedding/gpu/row_kernels.h"
@@ -22,9 +23,6 @@ namespace {
 
 constexpr size_t kTurnBytes = 2 << 20;
 constexpr size_t kAlign = 256;
-
-// From here on launches and the wait cost less than the processor's dedup.
-constexpr int64_t kMinDistinctIds = 32768;
 
 size_t Aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 

@@ -1,0 +1,209 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the GPU does for a lookup over ranks, beside what the processors do: the
+// same messages, the same bits.
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/exchange_device.h"
+#include "addons/sparse_operation_kit/exchange/pool.h"
+#include "addons/sparse_operation_kit/exchange/route.h"
+#include "addons/sparse_operation_kit/exchange/routed_table.h"
+#include "addons/sparse_operation_kit/exchange/row_chunks.h"
+#include "addons/sparse_operation_kit/exchange/wire_type.h"
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/transfer_scratch.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace sok {
+namespace {
+
+using ev::Combiner;
+using ev::Span;
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const ev::Status ev_status_ = (expression);           \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+struct Table {
+  std::string name;
+  int64_t dim;
+  Combiner combiner;
+  Placement placement;
+  int64_t batch_size;
+  int most_ids;    // of a sample
+  int64_t range;   // of keys
+  bool is_narrow;  // int32 ids
+};
+
+// Long and short ones, of aligned and other rows, with a key in a tenth of all
+// places.
+std::vector<Table> Tables() {
+  return {
+      {"one", 16, Combiner::kSum, Placement({0, 1, 2}), 80000, 1, 9000, false},
+      {"few", 4, Combiner::kMean, Placement({0, 1, 2}), 300, 4, 50, false},
+      {"odd", 7, Combiner::kSqrtN, Placement({2, 0, 0}), 30000, 5, 1 << 30,
+       true},
+      {"none", 8, Combiner::kSum, Placement({1}), 50000, 0, 10, false},
+      {"wide", 40, Combiner::kMean, Placement({0, 1, 2}), 20000, 9, 300, false},
+  };
+}
+
+// One rank's batch of these tables, and the options of a route of them.
+class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
+ protected:
+  void SetUp() override {
+    const ev::Status status = ExchangeDevice::Get(&device_);
+    if (!status.ok()) GTEST_SKIP() << status.message();
+    std::mt19937_64 random(7);
+    const size_t n = tables_.size();
+    ids_.resize(n);
+    narrow_.resize(n);
+    splits_.resize(n);
+    for (size_t t = 0; t < n; ++t) {
+      const Table& table = tables_[t];
+      splits_[t].push_back(0);
+      for (int64_t s = 0; s < table.batch_size; ++s) {
+        const int64_t more = random() % (table.most_ids + 1);
+        for (int64_t i = 0; i < more; ++i) {
+          ids_[t].push_back(random() % 10 == 0
+                                ? 3
+                                : static_cast<int64_t>(random() % table.range) -
+                                      table.range / 2);
+          narrow_[t].push_back(static_cast<int32_t>(ids_[t].back()));
+        }
+        splits_[t].push_back(ids_[t].size());
+      }
+      RouteInput in;
+      in.name = table.name;
+      in.dim = table.dim;
+      in.combiner = table.combiner;
+      in.placement = &table.placement;
+      in.batch_size = table.batch_size;
+      in.num_ids = ids_[t].size();
+      if (table.is_narrow) {
+        in.ids32 = narrow_[t].data();
+      } else {
+        in.ids64 = ids_[t].data();
+      }
+      in.row_splits = splits_[t].data();
+      inputs_.push_back(in);
+    }
+    options_.num_ranks = 3;
+    options_.format.num_tables = static_cast<int>(n);
+    options_.format.with_occurrences = true;
+  }
+
+  // By the device, or by the processors.
+  std::shared_ptr<const RoutePlan> MakeRoute(bool by_device) {
+    RouteOptions options = options_;
+    options.device = by_device ? device_ : nullptr;
+    std::shared_ptr<const RoutePlan> plan;
+    const ev::Status status = Route(inputs_, options, &pool_, &plan);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return plan;
+  }
+
+  // Random rows of all keys, in pinned memory, which the GPU reads too.
+  int64_t MakeRows(const RoutePlan& plan, ev::TransferScratch* rows) {
+    int64_t count = 0;
+    for (int t = 0; t < plan.num_tables(); ++t) {
+      for (int r = 0; r < plan.num_ranks(); ++r) {
+        count += plan.num_keys(r, t) * plan.dim(t);
+      }
+    }
+    std::mt19937 random(5);
+    std::vector<float> floats(count);
+    for (float& x : floats) {
+      x = (static_cast<int>(random() % 20001) - 10000) / 997.0f;
+    }
+    ToWire(floats.data(), count, GetParam(),
+           rows->Reserve(count * WireBytes(GetParam())));
+    return count;
+  }
+
+  std::vector<std::vector<float>> MakeOutputs(std::vector<float*>* addresses) {
+    std::vector<std::vector<float>> outputs;
+    for (const Table& table : tables_) {
+      outputs.emplace_back(table.batch_size * table.dim, -1.0f);
+    }
+    for (auto& output : outputs) addresses->push_back(output.data());
+    return outputs;
+  }
+
+  const std::vector<Table> tables_ = Tables();
+  ev::testing::ThreadPool pool_{4};
+  ExchangeDevice* device_ = nullptr;
+  std::vector<std::vector<int64_t>> ids_, splits_;
+  std::vector<std::vector<int32_t>> narrow_;
+  std::vector<RouteInput> inputs_;
+  RouteOptions options_;
+};
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+TEST_P(ExchangeGpuTest, RoutesAndPools) {
+  const std::shared_ptr<const RoutePlan> expected = MakeRoute(false);
+  ev::TransferScratch rows;
+  const int64_t count = MakeRows(*expected, &rows);
+  std::vector<int64_t> starts;
+  ASSERT_OK(ChunkStartsOf(*expected, count, &starts));
+  std::vector<float*> addresses;
+  const std::vector<std::vector<float>> outputs = MakeOutputs(&addresses);
+  ASSERT_OK(PoolReceived(*expected, rows.ReserveOf<char>(1), count, GetParam(),
+                         addresses, &pool_));
+  std::vector<int64_t> message(expected->message_size());
+  WriteMessage(*expected, &pool_, message.data());
+  // Memory that is used again, too.
+  for (int round = 0; round < 3; ++round) {
+    for (bool by_device : {false, true}) {
+      const std::shared_ptr<const RoutePlan> plan = MakeRoute(by_device);
+      for (int t = 0; t < plan->num_tables(); ++t) {
+        EXPECT_EQ(by_device &&
+                      inputs_[t].num_ids >= device_->min_ids_to_deduplicate(),
+                  plan->routed(t).distinct != nullptr)
+            << tables_[t].name << " has " << inputs_[t].num_ids;
+      }
+      ASSERT_EQ(plan->message_size(), expected->message_size());
+      std::vector<int64_t> other(plan->message_size());
+      WriteMessage(*plan, &pool_, other.data());
+      EXPECT_TRUE(message == other);
+      std::unique_ptr<DeviceRoute> route;
+      ASSERT_OK(device_->StartRoute(plan, &route));
+      std::vector<float*> there;
+      const std::vector<std::vector<float>> pooled = MakeOutputs(&there);
+      ASSERT_OK(
+          route->StartPool(rows.ReserveOf<char>(1), GetParam(), starts, there));
+      ASSERT_OK(route->Wait());
+      for (size_t t = 0; t < pooled.size(); ++t) {
+        EXPECT_TRUE(SameBits(outputs[t], pooled[t])) << tables_[t].name;
+      }
+      // What the processors need comes down.
+      std::vector<float*> here;
+      const std::vector<std::vector<float>> again = MakeOutputs(&here);
+      ASSERT_OK(PoolReceived(*plan, rows.ReserveOf<char>(1), count, GetParam(),
+                             here, &pool_));
+      for (size_t t = 0; t < again.size(); ++t) {
+        EXPECT_TRUE(SameBits(outputs[t], again[t])) << tables_[t].name;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Wires, ExchangeGpuTest,
+                         ::testing::Values(WireType::kFloat32,
+                                           WireType::kFloat16,
+                                           WireType::kBFloat16));
+
+}  // namespace
+}  // namespace sok

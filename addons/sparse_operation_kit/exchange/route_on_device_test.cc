@@ -1,0 +1,344 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Routes whose ids a device deduplicates, beside those of the processors: the
+// same messages, the same bits.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/loopback.h"
+#include "addons/sparse_operation_kit/exchange/routed_table.h"
+#include "kernels/engine/embedding/device_distinct.h"
+#include "kernels/engine/testing/host_device_distinct.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace sok {
+namespace testing {
+namespace {
+
+using ev::Combiner;
+using ev::testing::HostDeviceDistinct;
+using ev::testing::HostKnownKeys;
+
+constexpr int64_t kMinIds = 100;
+
+// Fails where it is told to.
+class TestDistinct : public HostDeviceDistinct {
+ public:
+  TestDistinct(int64_t num_ids, int64_t num_samples,
+               std::shared_ptr<const HostKnownKeys> known, std::string fails)
+      : HostDeviceDistinct(num_ids, num_samples, std::move(known)),
+        fails_(std::move(fails)) {}
+  ev::Status Put(int64_t begin, ev::Span<const int64_t> ids) override {
+    if (fails_ == "put") return ev::Internal("a bad put");
+    return HostDeviceDistinct::Put(begin, ids);
+  }
+  using HostDeviceDistinct::Put;
+  ev::Status Start(ev::Span<const int32_t> offsets) override {
+    if (fails_ == "start") return ev::Internal("a bad start");
+    return HostDeviceDistinct::Start(offsets);
+  }
+  ev::Status Wait() override {
+    if (fails_ == "wait") return ev::Internal("a bad wait");
+    return HostDeviceDistinct::Wait();
+  }
+  ev::Status Inverse(int32_t* inverse, int32_t* counts) const override {
+    if (fails_ == "inverse") return ev::Internal("a bad inverse");
+    if (inverse != nullptr) ++num_fetched;
+    return HostDeviceDistinct::Inverse(inverse, counts);
+  }
+  static std::atomic<int> num_fetched;
+
+ private:
+  const std::string fails_;
+};
+std::atomic<int> TestDistinct::num_fetched{0};
+
+class TestDevice : public DistinctDevice {
+ public:
+  int64_t min_ids_to_deduplicate() const override { return kMinIds; }
+  ev::Status StartDistinct(
+      int64_t num_ids, int64_t num_samples,
+      std::unique_ptr<ev::DeviceDistinct>* distinct) override {
+    EXPECT_GE(num_ids, kMinIds);
+    if (fails == "memory") return ev::ResourceExhausted("no memory");
+    if (fails == "begin") return ev::Internal("a bad begin");
+    ++num_started;
+    distinct->reset(new TestDistinct(num_ids, num_samples, known, fails));
+    return ev::Status::OK();
+  }
+  std::string fails;
+  std::atomic<int> num_started{0};
+  const std::shared_ptr<HostKnownKeys> known =
+      std::make_shared<HostKnownKeys>();
+};
+
+Bag RandomBag(std::mt19937* rng, int64_t batch_size, int64_t max_hotness,
+              int64_t vocabulary) {
+  Bag bag;
+  bag.splits.push_back(0);
+  for (int64_t b = 0; b < batch_size; ++b) {
+    const int64_t n = (*rng)() % (max_hotness + 1);
+    for (int64_t i = 0; i < n; ++i) {
+      bag.ids.push_back(static_cast<int64_t>((*rng)() % vocabulary) -
+                        vocabulary / 2);
+    }
+    bag.splits.push_back(bag.ids.size());
+  }
+  return bag;
+}
+
+std::vector<TableSpec> Tables(int num_ranks) {
+  return {
+      {"long", 4, Combiner::kMean, AllRanks(num_ranks)},
+      {"short", 16, Combiner::kSum, AllRanks(num_ranks)},
+      {"listed", 3, Combiner::kSqrtN, {0, num_ranks - 1, 0}},
+      {"unused", 5, Combiner::kSum, AllRanks(num_ranks)},
+      {"longest", 8, Combiner::kSum, AllRanks(num_ranks)},
+  };
+}
+
+// Rank 1's batch is empty. The longest is put in several pieces.
+std::vector<std::vector<Bag>> Bags(int num_ranks, uint32_t seed) {
+  std::mt19937 rng(seed);
+  std::vector<std::vector<Bag>> bags(num_ranks);
+  for (int r = 0; r < num_ranks; ++r) {
+    const int64_t batch = r == 1 ? 0 : 170 + 50 * r;
+    bags[r] = {RandomBag(&rng, batch, 4, 50), RandomBag(&rng, batch / 10, 2, 9),
+               RandomBag(&rng, batch, 6, 100000), RandomBag(&rng, batch, 0, 10),
+               RandomBag(&rng, 100 * batch, 10, 3000)};
+  }
+  return bags;
+}
+
+struct Trained {
+  std::vector<PerRank<float>> outputs;
+  std::vector<std::vector<float>> grads;
+};
+
+// One step of all tables; 'job' stays as it was then.
+Trained Train(LoopbackJob* job, int num_ranks) {
+  Trained trained;
+  ev::Status status = job->Forward(Bags(num_ranks, 5), &trained.outputs);
+  EXPECT_TRUE(status.ok()) << status.message();
+  std::vector<PerRank<float>> grads = trained.outputs;
+  std::mt19937 rng(3);
+  for (auto& rank : grads) {
+    for (auto& grad : rank) {
+      for (float& g : grad) g = static_cast<int>(rng() % 2001) - 1000;
+    }
+  }
+  status = job->Backward({0, 1, 2, 3, 4}, grads);
+  EXPECT_TRUE(status.ok()) << status.message();
+  for (int r = 0; r < num_ranks; ++r) {
+    for (int t = 0; t < 5; ++t) {
+      trained.grads.push_back(job->unique_grads(r, t));
+    }
+  }
+  return trained;
+}
+
+class RouteOnDeviceTest : public ::testing::TestWithParam<bool> {
+ protected:
+  LoopbackJob::Options Options(ev::Parallel* parallel) {
+    LoopbackJob::Options options;
+    options.num_ranks = 3;
+    options.with_occurrences = GetParam();
+    options.parallel = parallel;
+    return options;
+  }
+  TestDevice device_;
+};
+
+TEST_P(RouteOnDeviceTest, SameRouteAndBits) {
+  ev::testing::ThreadPool pool(4);
+  for (ev::Parallel* parallel : {static_cast<ev::Parallel*>(nullptr),
+                                 static_cast<ev::Parallel*>(&pool)}) {
+    LoopbackJob::Options options = Options(parallel);
+    LoopbackJob by_processors(options, Tables(3), {0.5f, -1.25f, 3.0f});
+    options.device = &device_;
+    LoopbackJob by_device(options, Tables(3), {0.5f, -1.25f, 3.0f});
+    device_.num_started = 0;
+    TestDistinct::num_fetched = 0;
+    const Trained expected = Train(&by_processors, 3);
+    const Trained got = Train(&by_device, 3);
+    // The long tables of two ranks.
+    EXPECT_EQ(device_.num_started, 6);
+    // By pooling; grouping finds it there.
+    EXPECT_EQ(TestDistinct::num_fetched, 6);
+    EXPECT_TRUE(expected.outputs == got.outputs);
+    EXPECT_TRUE(expected.grads == got.grads);
+    for (int r = 0; r < 3; ++r) {
+      const RoutePlan& plan = by_device.route(r);
+      EXPECT_EQ(by_processors.route(r).message_size(), plan.message_size());
+      for (int t = 0; t < 5; ++t) {
+        const RoutedTable& one = by_processors.route(r).routed(t);
+        const RoutedTable& other = plan.routed(t);
+        EXPECT_EQ(r != 1 && t != 1 && t != 3, other.distinct != nullptr);
+        EXPECT_EQ(one.starts, other.starts);
+        ASSERT_EQ(one.num_unique, other.num_unique);
+        for (int64_t u = 0; u < one.num_unique; ++u) {
+          ASSERT_EQ(one.keys[u], other.keys[u]);
+          ASSERT_EQ(one.counts[u], other.counts[u]);
+        }
+        for (int64_t i = 0; i < one.num_ids; ++i) {
+          ASSERT_EQ(one.inverse[i], other.inverse[i]);
+        }
+      }
+    }
+  }
+}
+// As they are written, when nothing but keys has come down.
+TEST_P(RouteOnDeviceTest, SameMessages) {
+  const LoopbackJob job(Options(nullptr), Tables(3), {0.5f});
+  const std::vector<Bag> bags = Bags(3, 8)[2];
+  std::vector<RouteInput> inputs;
+  for (int t = 0; t < 5; ++t) inputs.push_back(job.MakeInput(t, bags[t]));
+  RouteOptions options;
+  options.num_ranks = 3;
+  options.format.num_tables = 5;
+  options.format.with_occurrences = GetParam();
+  std::vector<int64_t> messages[2];
+  // Both live: the other's memory must not be used again.
+  std::shared_ptr<const RoutePlan> plans[2];
+  for (int there = 0; there < 2; ++there) {
+    options.device = there == 0 ? nullptr : &device_;
+    ASSERT_TRUE(Route(inputs, options, nullptr, &plans[there]).ok());
+    messages[there].resize(plans[there]->message_size());
+    WriteMessage(*plans[there], nullptr, messages[there].data());
+  }
+  EXPECT_EQ(device_.num_started, 3);
+  EXPECT_TRUE(messages[0] == messages[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Occurrences, RouteOnDeviceTest, ::testing::Bool());
+
+class RouteOnDeviceErrors : public ::testing::Test {
+ protected:
+  RouteOnDeviceErrors() {
+    for (int64_t i = 0; i < 2 * kMinIds; ++i) {
+      ids_.push_back(i % 7);
+      narrow_.push_back(static_cast<int32_t>(i % 7));
+      splits_.push_back(i);
+    }
+    splits_.push_back(ids_.size());
+    in_.name = "item";
+    in_.dim = 4;
+    in_.placement = &placement_;
+    in_.batch_size = in_.num_ids = ids_.size();
+    in_.ids64 = ids_.data();
+    in_.row_splits = splits_.data();
+    options_.num_ranks = 2;
+    options_.format.num_tables = 1;
+    options_.device = &device_;
+  }
+  ev::Status Run() {
+    return Route(ev::Span<const RouteInput>(&in_, 1), options_, nullptr,
+                 &plan_);
+  }
+  void ExpectFails(const std::string& words) {
+    const ev::Status status = Run();
+    EXPECT_EQ(plan_, nullptr);
+    EXPECT_NE(status.message().find(words), std::string::npos)
+        << status.message();
+    EXPECT_NE(status.message().find("item"), std::string::npos)
+        << status.message();
+  }
+  bool IsOnDevice() const { return plan_->routed(0).distinct != nullptr; }
+
+  TestDevice device_;
+  std::vector<int64_t> ids_, splits_;
+  std::vector<int32_t> narrow_;
+  Placement placement_{{0, 1}};
+  RouteInput in_;
+  RouteOptions options_;
+  std::shared_ptr<const RoutePlan> plan_;
+};
+
+TEST_F(RouteOnDeviceErrors, EveryCall) {
+  for (const char* call : {"begin", "put", "start", "wait"}) {
+    device_.fails = call;
+    ExpectFails(std::string("a bad ") + call);
+  }
+}
+
+TEST_F(RouteOnDeviceErrors, BadSplitsBesideGoodIds) {
+  splits_[5] = 100;
+  ExpectFails("");
+}
+
+TEST_F(RouteOnDeviceErrors, KeysOfADeviceWithoutRows) {
+  device_.known->Put(3, 0);
+  ExpectFails("knows 1 of 7 keys");
+}
+
+TEST_F(RouteOnDeviceErrors, InverseThatDoesNotCome) {
+  device_.fails = "inverse";
+  ASSERT_TRUE(Run().ok());
+  const int table = 0;
+  const ev::Status status =
+      FetchInverse(*plan_, ev::Span<const int>(&table, 1), nullptr);
+  EXPECT_NE(status.message().find("a bad inverse, table 'item'"),
+            std::string::npos)
+      << status.message();
+}
+
+TEST_F(RouteOnDeviceErrors, WithoutMemoryTheProcessorsDoIt) {
+  device_.fails = "memory";
+  ASSERT_TRUE(Run().ok());
+  EXPECT_FALSE(IsOnDevice());
+  EXPECT_EQ(plan_->num_keys(0, 0) + plan_->num_keys(1, 0), 7);
+}
+
+TEST_F(RouteOnDeviceErrors, WhatIsNotForADevice) {
+  const std::vector<float> weights(ids_.size(), 1.0f);
+  in_.weights = weights.data();
+  ASSERT_TRUE(Run().ok());
+  EXPECT_FALSE(IsOnDevice());
+  in_.weights = nullptr;
+  options_.dedup = false;
+  ASSERT_TRUE(Run().ok());
+  EXPECT_FALSE(IsOnDevice());
+  options_.dedup = true;
+  in_.num_ids = in_.batch_size = kMinIds - 1;
+  ASSERT_TRUE(Run().ok());
+  EXPECT_FALSE(IsOnDevice());
+}
+
+TEST_F(RouteOnDeviceErrors, NarrowIds) {
+  in_.ids64 = nullptr;
+  in_.ids32 = narrow_.data();
+  ASSERT_TRUE(Run().ok());
+  EXPECT_TRUE(IsOnDevice());
+  const std::vector<int64_t> keys(plan_->routed(0).keys,
+                                  plan_->routed(0).keys + 7);
+  EXPECT_EQ(keys, (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5}));
+}
+
+// Pooling and its gradient may begin at once.
+TEST_F(RouteOnDeviceErrors, FetchedByManyAtOnce) {
+  TestDistinct::num_fetched = 0;
+  ASSERT_TRUE(Run().ok());
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&] {
+      const int table = 0;
+      EXPECT_TRUE(
+          FetchInverse(*plan_, ev::Span<const int>(&table, 1), nullptr).ok());
+      EXPECT_EQ(plan_->routed(0).inverse[8], plan_->routed(0).inverse[1]);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(TestDistinct::num_fetched, 1);
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace sok
