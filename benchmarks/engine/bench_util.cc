@@ -65,13 +65,16 @@ bool ParseFlags(int argc, char** argv, Settings* settings) {
     const std::string flag = argv[i];
     if (flag == "--full") {
       settings->full = true;
+    } else if (flag == "--small") {
+      settings->small = true;
     } else if (flag.compare(0, 10, "--seconds=") == 0) {
       settings->seconds = std::atof(flag.c_str() + 10);
     } else if (flag.compare(0, 7, "--only=") == 0) {
       settings->only = flag.substr(7);
     } else {
       std::fprintf(stderr,
-                   "unknown flag %s; known: --full --seconds=S --only=NAME\n",
+                   "unknown flag %s; known: --full --small --seconds=S "
+                   "--only=NAME\n",
                    flag.c_str());
       return false;
     }

@@ -34,11 +34,13 @@ void Check(const Status& status);
 
 struct Settings {
   bool full = false;
+  bool small = false;    // a thousandth of the data: to see that it runs
   double seconds = 1.0;  // per figure
   std::string only;      // one section; empty: all
 };
 
-// --full, --seconds=S, --only=NAME. False, with a message, on anything else.
+// --full, --small, --seconds=S, --only=NAME. False, with a message, on anything
+// else.
 bool ParseFlags(int argc, char** argv, Settings* settings);
 
 void PrintMachine();

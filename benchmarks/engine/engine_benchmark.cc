@@ -9,10 +9,11 @@
 // than that, since each find must read at least one line.
 //
 //   bazel run -c opt //benchmarks/engine:engine_benchmark -- [--full]
-//       [--only=index|unique|pool] [--seconds=S]
+//       [--small] [--only=index|unique|pool] [--seconds=S]
 //
 // Rates are per second of processor time of a thread, so other work on the
-// machine disturbs them little. --full takes several minutes and larger tables.
+// machine disturbs them little. --full takes several minutes and larger tables,
+// --small a second and tables that say nothing: to see that the program runs.
 // Prints one line per figure: millions of keys per second and per core, and the
 // lines it reads per key times that rate as a share of the probe over an area
 // of the same size.
@@ -71,7 +72,9 @@ double Rate(double seconds, int64_t keys, const std::function<void()>& body) {
 }
 
 void BenchIndex(const Settings& settings) {
-  const int64_t num_keys = settings.full ? 64000000 : 24000000;
+  const int64_t num_keys = settings.full    ? 64000000
+                           : settings.small ? 24000
+                                            : 24000000;
   HashIndex index;
   testing::CountingRowSource source;
   std::vector<RowHandle> rows(kBatch);
@@ -103,7 +106,8 @@ void BenchIndex(const Settings& settings) {
   std::printf("  %-34s %7.1f M lines/s\n", "random-line probe, same area",
               probe / 1e6);
 
-  const size_t kStream = 8 << 20;  // far more lines than caches hold
+  // Far more lines than caches hold.
+  const size_t kStream = settings.small ? 2 * kBatch : 8 << 20;
   const std::vector<int64_t> present = RandomKeys(num_keys, kStream, 1, 0);
   const std::vector<int64_t> absent = RandomKeys(num_keys, kStream, 2, 1);
   std::vector<RowHandle> out(kStream);
@@ -170,7 +174,10 @@ class NewRows : public RowSource {
 // Finds keys and sums their rows: each group's rows are asked for as soon as
 // their handles are known, and read one group later.
 void BenchFindAndSum(const Settings& settings, int64_t dim) {
-  const int64_t num_keys = (settings.full ? 32000000 : 8000000) * 16 / dim;
+  const int64_t num_keys = (settings.full    ? 32000000
+                            : settings.small ? 8000
+                                             : 8000000) *
+                           16 / dim;
   HashIndex index;
   RowStore rows(dim, false);
   NewRows source(&rows);
@@ -197,7 +204,7 @@ void BenchFindAndSum(const Settings& settings, int64_t dim) {
       RandomLineProbe(static_cast<size_t>(rows.bytes()), 1, settings.seconds);
   std::printf("  %-34s %7.1f M lines/s\n", "random-line probe, area of rows",
               probe / 1e6);
-  const size_t kStream = 8 << 20;
+  const size_t kStream = settings.small ? 2 * kBatch : 8 << 20;
   const std::vector<int64_t> keys = RandomKeys(num_keys, kStream, 5, 0);
   std::vector<RowHandle> handles(kBatch);
   std::vector<float> sum(static_cast<size_t>(dim));
@@ -240,7 +247,8 @@ void BenchUnique(const Settings& settings) {
   for (const size_t n : {size_t{4096}, size_t{40960}, size_t{655360}}) {
     for (const bool zipf : {false, true}) {
       // A ring of batches, so that the branch predictor cannot learn one.
-      const size_t batches = std::max<size_t>(4, (1 << 20) / n);
+      const size_t batches =
+          settings.small ? 1 : std::max<size_t>(4, (1 << 20) / n);
       std::vector<int64_t> ids(n * batches);
       ZipfSampler sampler(2000000, 1.05);
       for (size_t i = 0; i < ids.size(); ++i) {

@@ -11,6 +11,7 @@
 //                  [--update=sums|samples]
 //                  [--policy=none|counter|bloom|lru|lfu] [--newcomers=0.0]
 //                  [--changes=1: record them, as for incremental checkpoints]
+//                  [--probe_mib=2048: memory whose random lines are timed]
 //
 // --storage=hbm: rows in GPU memory; the environment variable
 // TF_EV_GPU_DEDUP_MIN_IDS says from how many ids on the GPU deduplicates
@@ -64,6 +65,7 @@ struct Config {
   std::string policy;
   double newcomers;
   bool changes;
+  size_t probe_bytes;
   bool by_samples;  // the update takes the gradients of the samples
 
   std::string name() const {
@@ -103,9 +105,9 @@ class Sampler {
 };
 
 // Nanoseconds for one random access of 'lines' adjacent cache lines, by all
-// threads together, read-modify-write or read only.
-double ProbeNs(ev::Parallel* parallel, int lines, bool write) {
-  const size_t bytes = size_t{1} << 31;
+// threads together, read-modify-write or read only, in an area of 'bytes'
+// bytes, the same in every call.
+double ProbeNs(ev::Parallel* parallel, size_t bytes, int lines, bool write) {
   static char* memory = [&] {
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -327,9 +329,10 @@ void Run(const Config& c, ev::Parallel* parallel) {
   // Repeats are free.
   if (c.storage == ev::RowStorage::kDram) {
     const int value_lines = static_cast<int>((c.dim * 4 + 63) / 64);
-    const double find_ns = ProbeNs(parallel, 1, false);
-    const double read_ns = ProbeNs(parallel, value_lines, false);
-    const double write_ns = ProbeNs(parallel, 2 * value_lines, true);
+    const double find_ns = ProbeNs(parallel, c.probe_bytes, 1, false);
+    const double read_ns = ProbeNs(parallel, c.probe_bytes, value_lines, false);
+    const double write_ns =
+        ProbeNs(parallel, c.probe_bytes, 2 * value_lines, true);
     const double limit = unique * 1e-6 * (find_ns + read_ns + write_ns);
     std::printf(" | limit %6.2f ms (%.0f + %.0f + %.0f ns) = %4.2f", limit,
                 find_ns, read_ns, write_ns, limit / (Median(whole) * 1e3));
@@ -391,6 +394,8 @@ int main(int argc, char** argv) {
         c.policy = Flag(argc, argv, "policy", "none");
         c.newcomers = std::stod(Flag(argc, argv, "newcomers", "0"));
         c.changes = Flag(argc, argv, "changes", "0") != std::string("0");
+        c.probe_bytes = std::stoull(Flag(argc, argv, "probe_mib", "2048"))
+                        << 20;
         c.by_samples = Flag(argc, argv, "update", "sums") == "samples";
         if (!only.empty() && c.name().find(only) == std::string::npos) continue;
         Run(c, &pool);

@@ -4,7 +4,8 @@
 #
 # Everything that is measured on GPUs, one table after the other: the hash table, the
 # sparse step, steps in tf.Session, steps over several GPUs. Run from the repository's
-# root on a machine with a GPU, nvcc, and the wheel installed for $PYTHON.
+# root on a machine with a GPU and the wheel installed for $PYTHON, and either Bazel and
+# nvcc or the programs that run_table.sh and run_step.sh have built on another.
 set -u
 cd "$(dirname "$0")/../.."
 failed=0

@@ -3,42 +3,28 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds the sparse step on the GPU, checks it and times it. Run from the
-# repository's root on a machine with a GPU and nvcc:
+# repository's root:
 #
 #   benchmarks/gpu/run_step.sh [build] [test] [sanitize] [bench] [profile]
 #
-# No argument: build test bench. PROFILE: DIM:HOT:zipf|uniform of what is
-# profiled. -fmad=false: the rules round every operation (optimizer/rule.h).
+# No argument: build (where there is a Bazel), test, bench. "build" needs nvcc and
+# leaves the programs in $BUILD_DIR (.build/gpu_step); the others need that folder
+# and a GPU. PROFILE: DIM:HOT:zipf|uniform of what is profiled.
 set -u -o pipefail
 cd "$(dirname "$0")/../.."
+source benchmarks/gpu/programs.sh
 build=${BUILD_DIR:-.build/gpu_step}
 out=${OUT:-$build}
-mkdir -p $build "$out"
-nvcc=${NVCC:-nvcc}
-arch=${GPU_ARCH:-"-gencode arch=compute_90,code=sm_90"}
-flags="-std=c++17 -O3 -lineinfo -fmad=false -I. $arch ${EXTRA_FLAGS:-}"
-sources="kernels/engine/base/gpu/cuda_error.cc
-  kernels/engine/base/gpu/device_buffer.cc
-  kernels/engine/base/gpu/growing_buffer.cc
-  kernels/engine/storage/hbm/row_arena.cc
-  $(ls kernels/engine/table/gpu/*.cu kernels/engine/embedding/gpu/*.cu | grep -v _test)"
-mains="kernels/engine/embedding/gpu/sparse_step_test.cu benchmarks/gpu/step.cu
-  benchmarks/gpu/step_grow.cu"
-steps=${*:-build test bench}
+mkdir -p "$build" "$out"
+steps=${*:-$(default_build) test bench}
 has() { [[ " $steps " == *" $1 "* ]]; }
-object() { echo "$build/$(basename "${1%.*}").o"; }
 
 if has build; then
-  printf '%s\n' $sources $mains | xargs -P "${JOBS:-$(nproc)}" -I{} sh -c \
-    'o='$build'/$(basename {} | sed "s/\.[a-z]*$//").o
-     if [ ! -e $o ] || [ -n "$(find kernels benchmarks -newer $o \
-          \( -name "*.cu" -o -name "*.cuh" -o -name "*.h" -o -name "*.cc" \) \
-          | head -1)" ]; then '"$nvcc $flags"' -c {} -o $o; fi' || exit 1
-  objects=$(for s in $sources; do object "$s"; done)
-  for m in $mains; do
-    $nvcc $arch "$(object "$m")" $objects -o "$build/$(basename "${m%.*}")" \
-      || exit 1
-  done
+  build_programs "$build" //benchmarks/gpu:step //benchmarks/gpu:step_grow \
+    //kernels/engine/embedding/gpu:sparse_step_test_program || exit 1
+fi
+if [[ $steps != build ]]; then
+  need_programs "$build" step step_grow sparse_step_test || exit 1
 fi
 
 if has test; then

@@ -3,51 +3,38 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds the GPU table, checks it and times it; prints one results table last.
-# Run from the repository's root on a machine with a GPU and nvcc:
+# Run from the repository's root:
 #
 #   benchmarks/gpu/run_table.sh [build] [test] [sanitize] [bench] [profile]
 #
-# No argument: build test bench. Objects go to .build/gpu, logs there or to $OUT.
+# No argument: build (where there is a Bazel), test, bench. "build" needs nvcc and
+# leaves the programs in $BUILD_DIR (.build/gpu); the others need that folder and a
+# GPU. Logs go there or to $OUT.
 set -u -o pipefail
 cd "$(dirname "$0")/../.."
+source benchmarks/gpu/programs.sh
 build=${BUILD_DIR:-.build/gpu}
 out=${OUT:-$build}
-mkdir -p $build "$out"
-nvcc=${NVCC:-nvcc}
-arch=${GPU_ARCH:-"-gencode arch=compute_90,code=sm_90"}
-flags="-std=c++17 -O3 -lineinfo -I. $arch ${EXTRA_FLAGS:-}"
-sources="kernels/engine/base/gpu/cuda_error.cc
-  kernels/engine/base/gpu/device_buffer.cc
-  kernels/engine/base/gpu/growing_buffer.cc
-  kernels/engine/table/gpu/find.cu kernels/engine/table/gpu/insert.cu
-  kernels/engine/table/gpu/evict.cu kernels/engine/table/gpu/contest.cu
-  kernels/engine/table/gpu/maintain.cu kernels/engine/table/gpu/grow.cu
-  kernels/engine/table/gpu/table_set.cu"
-mains="kernels/engine/table/gpu/table_set_test.cu
-  kernels/engine/table/gpu/growth_test.cu
-  benchmarks/gpu/table_find.cu benchmarks/gpu/table_find_copy.cu
-  benchmarks/gpu/table_find_or_insert.cu
-  benchmarks/gpu/table_insert_and_evict.cu benchmarks/gpu/table_grow.cu"
-steps=${*:-build test bench}
+mkdir -p "$build" "$out"
+steps=${*:-$(default_build) test bench}
 has() { [[ " $steps " == *" $1 "* ]]; }
-
-object() { echo "$build/$(basename "${1%.*}").o"; }
+tests="growth_test table_set_test"
+benches="table_find table_find_copy table_find_or_insert table_insert_and_evict
+  table_grow"
 
 if has build; then
-  pids=()
-  for s in $sources $mains; do
-    $nvcc $flags -c "$s" -o "$(object "$s")" & pids+=($!)
-  done
-  for p in "${pids[@]}"; do wait "$p" || exit 1; done
-  objects=$(for s in $sources; do object "$s"; done)
-  for m in $mains; do
-    $nvcc $arch "$(object "$m")" $objects -o "$build/$(basename "${m%.*}")" \
-      || exit 1
-  done
+  build_programs "$build" //benchmarks/gpu:table_find \
+    //benchmarks/gpu:table_find_copy //benchmarks/gpu:table_find_or_insert \
+    //benchmarks/gpu:table_insert_and_evict //benchmarks/gpu:table_grow \
+    //kernels/engine/table/gpu:growth_test_program \
+    //kernels/engine/table/gpu:table_set_test_program || exit 1
+fi
+if [[ $steps != build ]]; then
+  need_programs "$build" $tests $benches || exit 1
 fi
 
 if has test; then
-  for t in growth_test table_set_test; do
+  for t in $tests; do
     $build/$t 2>&1 | tee "$out/$t.log" || exit 1
   done
 fi
@@ -55,7 +42,7 @@ fi
 if has sanitize; then
   for tool in memcheck racecheck synccheck; do
     echo "== $tool"
-    for t in growth_test table_set_test; do
+    for t in $tests; do
       timeout 200 compute-sanitizer --tool $tool --error-exitcode 9 \
         --report-api-errors no \
         $build/$t --small 2>&1 | tee "$out/$t.$tool.log" | tail -20 || exit 1
@@ -97,8 +84,7 @@ if has bench; then
   {
     echo "$head"
     echo "| --- | --- | --- | --- | --- | --- |"
-    for m in ${BENCHES:-table_find table_find_copy table_find_or_insert \
-      table_insert_and_evict table_grow}; do
+    for m in ${BENCHES:-$benches}; do
       $build/$m || exit 1
     done
   } | tee "$out/gpu_table.txt"

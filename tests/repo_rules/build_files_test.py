@@ -61,7 +61,7 @@ class BuildFilesTest(absltest.TestCase):
   def test_every_cpp_and_python_source_is_in_a_build_file(self):
     lost = []
     for path in tree.files(".py", ".cc", ".cu", ".cuh", ".h"):
-      if not path.startswith(("kernels/", "python/", "addons/")):
+      if not path.startswith(("kernels/", "python/", "addons/", "benchmarks/")):
         continue
       if not named_in_a_build_file(path):
         lost.append(path)

@@ -123,6 +123,47 @@ def gpu_test(name, srcs, deps = [], tags = [], **kwargs):
         **kwargs
     )
 
+def _program(name, main, srcs, deps, archs, testonly, **kwargs):
+    gpu_library(
+        name = main,
+        srcs = srcs,
+        archs = archs,
+        testonly = testonly,
+        deps = deps,
+    )
+    native.cc_binary(
+        name = name,
+        testonly = testonly,
+        linkopts = ["-lpthread", "-ldl", "-lrt"],
+        linkstatic = True,
+        deps = [":" + main],
+        **kwargs
+    )
+
+def gpu_binary(name, srcs, deps = [], testonly = False, visibility = _PUBLIC):
+    """Program compiled by nvcc, a benchmark for instance.
+
+    Of the machine that runs it, it needs a driver, libc and libstdc++.
+
+    Args:
+      name: the program's name.
+      srcs: the .cu with main, and headers.
+      deps: targets of //kernels/engine, and of the program's own package.
+      testonly: as in Bazel.
+      visibility: public unless told.
+    """
+    if not HAVE_CUDA:
+        return
+    _program(
+        name,
+        name + "_main",
+        srcs,
+        deps,
+        _ARCHS,
+        testonly,
+        visibility = visibility,
+    )
+
 def gpu_program_test(name, srcs, deps = [], **kwargs):
     """Test program compiled by nvcc that runs without a test library.
 
@@ -136,19 +177,14 @@ def gpu_program_test(name, srcs, deps = [], **kwargs):
     """
     if not HAVE_CUDA:
         return
-    gpu_library(
-        name = name + "_main",
-        srcs = srcs,
-        archs = _TEST_ARCHS,
-        testonly = True,
-        deps = deps,
-    )
-    native.cc_binary(
-        name = name + "_program",
-        testonly = True,
-        linkopts = ["-lpthread", "-ldl", "-lrt"],
-        linkstatic = True,
-        deps = [":" + name + "_main"],
+    _program(
+        name + "_program",
+        name + "_main",
+        srcs,
+        deps,
+        _TEST_ARCHS,
+        True,
+        visibility = _PUBLIC,  # It is carried to machines with a GPU.
     )
     gpu_test(
         name = name,

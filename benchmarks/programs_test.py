@@ -1,0 +1,243 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Every benchmark program is built, and runs: on tiny sizes, which measure nothing.
+
+Without a GPU the programs that need one must say so.
+"""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+
+from absl.testing import absltest
+from absl.testing import parameterized
+
+_ROOT = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
+
+_TINY_STEP = ["--rows=1000", "--tables=2", "--batch=64", "--steps=2", "--probe_mib=1"]
+_TINY_ROWS = ["--rows=4000", "--batch=64", "--steps=2", "--warm=2", "--threads=2"]
+
+# (program, flags, what it must print).
+_ON_CPUS = [
+    ("engine_benchmark", ["--small", "--seconds=0.001"], r"find \+ sum +[\d.]+ M keys/s"),
+    ("step_benchmark", _TINY_STEP, r"uniform_hot10_dim64 +1280"),
+    ("step_benchmark", _TINY_STEP + [
+        "--only=zipf_hot1_dim16", "--policy=lfu", "--newcomers=0.1", "--changes=1"
+    ], r"policy lfu, 10 % newcomers: .* [1-9]\d* evicted"),
+    ("step_benchmark", _TINY_STEP + ["--only=zipf_hot1_dim16", "--policy=bloom",
+                                     "--update=samples"], r"policy bloom"),
+    ("ssd_benchmark", _TINY_ROWS + ["--path=ROWS"], r"uniform +[\d.]+ ms per step"),
+    ("exchange_benchmark", ["--threads=1", "--steps=2", "--tables=2", "--batch=64",
+                            "--rows=100"], r"\n +sum +[\d.]+ ms"),
+    ("carrier_benchmark", ["--kind=memory", "--ranks=2", "--max_bytes=65536"],
+     r"65536 bytes to each rank"),
+]
+
+# Engine programs that need GPUs, in tiny sizes.
+_ON_GPUS = [
+    ("hbm_dram_benchmark", _TINY_ROWS),
+    ("step_benchmark", _TINY_STEP + ["--only=zipf_hot1_dim16", "--storage=hbm"]),
+]
+
+# Of benchmarks/gpu. They have their full size alone.
+_GPU_PROGRAMS = ("step", "step_grow", "table_find", "table_find_copy",
+                 "table_find_or_insert", "table_grow", "table_insert_and_evict")
+
+_NO_GPU = r"NVIDIA driver|CUDA driver|no CUDA-capable device|without nvcc"
+
+
+def _path(program):
+  """Returns the path of //package:name or of a program of benchmarks/engine."""
+  if not program.startswith("//"):
+    program = "//benchmarks/engine:" + program
+  return os.path.join(_ROOT, program[2:].replace(":", "/"))
+
+
+def _run(command, **kwargs):
+  """Runs a command; returns (exit code, what it printed)."""
+  done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                        universal_newlines=True, timeout=120, **kwargs)
+  return done.returncode, done.stdout
+
+
+def _has_gpu():
+  return os.path.exists("/dev/nvidiactl")
+
+
+def _built_with_cuda():
+  return os.path.exists(_path("//benchmarks/gpu:step"))
+
+
+class ProgramsTest(parameterized.TestCase):
+
+  @parameterized.parameters(*_ON_CPUS)
+  def test_runs(self, program, flags, expected):
+    rows = self.create_tempdir().full_path
+    code, text = _run(
+        [_path(program)] + [f.replace("ROWS", rows) for f in flags])
+    self.assertEqual(code, 0, text)
+    self.assertRegex(text, expected)
+
+  def test_save_while_training_runs(self):
+    code, text = _run([
+        _path("//benchmarks:save_while_training"), "--rows=1000", "--dim=4",
+        "--batch=16", "--rounds=1"])
+    self.assertEqual(code, 0, text)
+    self.assertRegex(text, r"save alone [\d.]+ s")
+    self.assertRegex(text, r"steps/s before, \d+ steps meanwhile")
+
+  @parameterized.parameters(*_ON_GPUS)
+  def test_runs_on_a_gpu_or_says_that_there_is_none(self, program, flags):
+    code, text = _run([_path(program)] + flags)
+    if _has_gpu() and _built_with_cuda():
+      self.assertEqual(code, 0, text)
+    else:
+      self.assertNotEqual(code, 0, text)
+      self.assertRegex(text, _NO_GPU)
+
+  @parameterized.parameters(*_GPU_PROGRAMS)
+  def test_gpu_program_says_that_there_is_no_gpu(self, program):
+    if not _built_with_cuda():
+      self.skipTest("built without nvcc")
+    if _has_gpu():
+      self.skipTest("there is one, and the program has no tiny size")
+    code, text = _run([_path("//benchmarks/gpu:" + program)])
+    self.assertEqual(code, 1, text)
+    self.assertRegex(text, _NO_GPU)
+
+  @parameterized.parameters(*_GPU_PROGRAMS)
+  def test_gpu_program_can_be_carried(self, program):
+    if not _built_with_cuda():
+      self.skipTest("built without nvcc")
+    code, text = _run(["readelf", "-dW", _path("//benchmarks/gpu:" + program)])
+    self.assertEqual(code, 0, text)
+    self.assertContainsSubset(
+        re.findall(r"\(NEEDED\).*\[(.*)\]", text),
+        ["libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "libpthread.so.0",
+         "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2"])
+
+  def test_no_program_is_left_out(self):
+    engine = {program for program, _, _ in _ON_CPUS} | {p for p, _ in _ON_GPUS}
+    with open(os.path.join(_ROOT, "benchmarks/engine/BUILD")) as f:
+      self.assertEqual(
+          set(re.findall(r'engine_binary\(\n    name = "(\w+)"', f.read())), engine)
+    with open(os.path.join(_ROOT, "benchmarks/gpu/BUILD")) as f:
+      self.assertEqual(
+          set(re.findall(r'^    "(\w+)",$', f.read(), re.M)), set(_GPU_PROGRAMS))
+
+
+class ScriptsTest(parameterized.TestCase):
+  """The scripts of benchmarks/gpu in a copy of the tree, with a Bazel that is none."""
+
+  def setUp(self):
+    super().setUp()
+    self.root = self.create_tempdir().full_path
+    os.makedirs(os.path.join(self.root, "benchmarks/gpu"))
+    os.makedirs(os.path.join(self.root, "bin"))
+    for name in ("programs.sh", "run_ranks.sh", "run_session.sh", "run_step.sh",
+                 "run_table.sh"):
+      shutil.copy(os.path.join(_ROOT, "benchmarks/gpu", name),
+                  os.path.join(self.root, "benchmarks/gpu"))
+
+  def stub(self, path, body):
+    path = os.path.join(self.root, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+      f.write("#!/bin/bash\n%s\n" % body)
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+  def run_script(self, name, *steps):
+    environ = {"PATH": os.path.join(self.root, "bin") + ":/usr/bin:/bin",
+               "BUILD_DIR": os.path.join(self.root, "programs")}
+    if not os.path.exists(os.path.join(self.root, "bin/bazel")):
+      # Not the machine's own.
+      for tool in ("bash", "basename", "dirname", "mkdir"):
+        os.symlink(shutil.which(tool), os.path.join(self.root, "bin", tool))
+      environ["PATH"] = os.path.join(self.root, "bin")
+    return _run([os.path.join(self.root, "benchmarks/gpu", name)] + list(steps),
+                env=environ)
+
+  @parameterized.parameters("run_step.sh", "run_table.sh")
+  def test_what_is_built_can_be_run(self, script):
+    if not _built_with_cuda():
+      self.skipTest("built without nvcc")
+    # Bazel says what it was asked for; the programs are those of this test.
+    self.stub("bin/bazel", 'echo "$@" >>%s/asked' % self.root)
+    os.symlink(_ROOT, os.path.join(self.root, "bazel-bin"))
+    code, text = self.run_script(script, "build")
+    self.assertEqual(code, 0, text)
+    with open(os.path.join(self.root, "asked")) as f:
+      asked = f.read().split()
+    self.assertEqual(asked[0], "build")
+    built = os.listdir(os.path.join(self.root, "programs"))
+    self.assertCountEqual(
+        built, [re.sub("_program$", "", t.split(":")[1]) for t in asked[1:]])
+    # Tests and benchmarks by that folder alone, with programs that only tell of
+    # themselves: the machine may have a GPU, and the true ones take their time.
+    os.remove(os.path.join(self.root, "bin/bazel"))
+    for program in built:
+      os.remove(os.path.join(self.root, "programs", program))
+      self.stub("programs/" + program, 'echo "ran %s $*"' % program)
+    self.stub("bin/nvidia-smi", "echo a card")
+    self.stub("bin/git", "exit 1")
+    os.symlink(shutil.which("tee"), os.path.join(self.root, "bin/tee"))
+    code, text = self.run_script(script)
+    self.assertEqual(code, 0, text)
+    self.assertCountEqual(re.findall(r"^ran (\w+)", text, re.M), built)
+
+  @parameterized.parameters("run_step.sh", "run_table.sh")
+  def test_without_bazel_or_programs(self, script):
+    code, text = self.run_script(script, "build")
+    self.assertEqual(code, 1)
+    self.assertIn("no bazel on the PATH", text)
+    for step in ("test", "bench"):
+      code, text = _run(
+          [os.path.join(self.root, "benchmarks/gpu", script), step],
+          env={"PATH": "/usr/bin:/bin", "BUILD_DIR": os.path.join(self.root, "none")})
+      self.assertEqual(code, 1)
+      self.assertIn("no program ", text)
+
+  # What stands for the benchmarks in Python; what is read from standard input, the
+  # tables, is run.
+  _PYTHON = """if [[ $1 == - ]]; then exec %s "$@"; fi
+echo "$@" >>%s/asked
+echo '[0]<stdout>:{"workload": "w", "batch": 65536, "tables": 26, "bytes": 3e7,' \\
+  '"step_ms": 8.0, "core_ms": 50, "forward": {"median_ms": 4.5}, "step":' \\
+  '{"median_ms": 9.5}}' | if [[ $1 == -m ]]; then cat; else sed 's/^[^{]*//'; fi
+"""
+
+  def run_with_stubs(self, script, **environ):
+    """Runs a script whose programs are Python's; returns (text, calls)."""
+    self.stub("bin/python", self._PYTHON % (sys.executable, self.root))
+    self.stub("bin/nvidia-smi", '[[ $1 == -L ]] && printf "0\\n1\\n" || echo a card')
+    environ.update(PATH=os.path.join(self.root, "bin") + ":/usr/bin:/bin",
+                   PYTHON="python", OUT=os.path.join(self.root, "out"))
+    code, text = _run([os.path.join(self.root, "benchmarks/gpu", script)], env=environ)
+    self.assertEqual(code, 0, text)
+    with open(os.path.join(self.root, "asked")) as f:
+      return text, f.read().splitlines()
+
+  def test_sessions(self):
+    text, calls = self.run_with_stubs("run_session.sh", THREADS="16", STORAGES="hbm")
+    self.assertLen(calls, 4)
+    self.assertStartsWith(calls[0], "benchmarks/stock_vs_ev.py --variant=ev_sok")
+    self.assertIn("--threads=16", calls[0])
+    # 26 tables of 65,536 samples: 109 MB of rows at 55.3 GB/s, twice.
+    self.assertIn("| w | GPU | 4.5 | 9.5 | 3.94 | 2.4 |", text)
+
+  def test_ranks(self):
+    text, calls = self.run_with_stubs("run_ranks.sh", EXCHANGES="nccl memory",
+                                      CONTROL="1")
+    # One rank; two by each carrier; two jobs of one rank for the control.
+    self.assertLen(calls, 5)
+    self.assertIn("-np 2 -H localhost:2 python benchmarks/exchange_worker.py", calls[1])
+    self.assertIn("| 1 | – | 8.0 | 100 % | 30.0 | 50 |", text)
+    self.assertIn("| 2 | nccl | 8.0 | 100 % | 30.0 | 50 |", text)
+    self.assertIn("| 2 | none | 8.0 | 100 % | 30.0 | 50 |", text)
+
+
+if __name__ == "__main__":
+  absltest.main()
