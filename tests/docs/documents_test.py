@@ -15,6 +15,7 @@ import tempfile
 from absl.testing import absltest
 
 _FENCE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_COMMAND = re.compile(r'`python -c "([^"`]*)"`')
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -54,6 +55,19 @@ class DocumentsTest(absltest.TestCase):
                 env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 timeout=120)
           self.assertEqual(done.returncode, 0, done.stdout.decode())
+
+  def test_commands_of_one_line_run(self):
+    ran = 0
+    for path in documents():
+      with open(path) as f:
+        commands = _COMMAND.findall(f.read())
+      for command in commands:
+        env = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", command], env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 0, "%s: %s" % (path, done.stdout.decode()))
+        ran += 1
+    self.assertGreater(ran, 0)
 
   def test_a_failing_script_would_be_noticed(self):
     page = "```python\nimport tensorflow as tf\nraise SystemExit(3)\n```\n"
