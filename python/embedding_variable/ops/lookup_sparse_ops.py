@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fused lookup of several tables, its gradient, and the plan they share."""
 
+import contextlib
 import functools
 
 from tensorflow.python.framework import dtypes
@@ -185,7 +186,23 @@ def plan_counts(plan, table, name=None):
     table: int, number of the table in it.
     name: name of the op.
   """
-  return _gen.ev_plan_counts(plan, table=table, name=name)
+  with _beside(plan.op):
+    return _gen.ev_plan_counts(plan, table=table, name=name)
+
+
+@contextlib.contextmanager
+def _beside(op):
+  """Ops made here run where an op of this graph runs, whatever device scopes say.
+
+  A plan cannot leave its process: what takes one must be where the lookup is, on a
+  parameter server, say, while device scopes put gradients on the worker.
+  """
+  if op.graph is ops.get_default_graph():
+    with ops.colocate_with(op, ignore_existing=True):
+      yield
+  else:
+    # The gradient of a function is another function; TensorFlow places them.
+    yield
 
 
 def is_unconnected(op, index, grad):
@@ -219,14 +236,17 @@ def _ev_lookup_sparse_grad(op, *grads):
   for t in tables:
     handle_ops.check_not_spread(op.inputs[t], "the pooled lookup of one process")
   dense = [ops.convert_to_tensor(grads[t]) for t in tables]
-  keys, values = _gen.ev_lookup_sparse_grad(
-      plan, dense, tables=tables, dims=[dims[t] for t in tables])
+  with _beside(op):
+    keys, values = _gen.ev_lookup_sparse_grad(
+        plan, dense, tables=tables, dims=[dims[t] for t in tables])
   for k, t in enumerate(tables):
     result[t] = ops.IndexedSlices(values[k], keys[k])
   if op.get_attr("num_weights"):
     for k, t in enumerate(tables):
-      result[4 * num_tables + t] = _gen.ev_lookup_sparse_weight_grad(
-          plan, dense[k], op.outputs[t], table=t)
+      output = op.outputs[t]
+      with _beside(op):
+        result[4 * num_tables + t] = _gen.ev_lookup_sparse_weight_grad(
+            plan, dense[k], output, table=t)
   return result
 
 
