@@ -61,7 +61,9 @@ def _global_step(make):
       step = training_util.create_global_step()
   if step is None:
     return constant_op.constant(0, dtypes.int64)
-  with ops.colocate_with(None, ignore_existing=True):
+  # Where the step is: with no device, TensorFlow would take the first task of a job
+  # that it finds, a worker that may be gone, say.
+  with ops.colocate_with(None, ignore_existing=True), ops.device(step.device):
     return array_ops.identity(math_ops.cast(step, dtypes.int64), name="ev_step")
 
 

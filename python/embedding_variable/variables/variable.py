@@ -164,19 +164,20 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           raise ValueError(
               "embedding variable '%s': the initializer is a tensor from inside "
               "a loop or conditional; pass an initializer object instead" % name)
-        with ops.name_scope("IsInitialized"), ops.device(handle.device):
-          is_initialized = handle_ops.is_initialized(handle)
-        with ops.name_scope("Assign") as n, \
-            ops.colocate_with(None, ignore_existing=True), \
-            ops.device(handle.device):
-          initializer = handle_ops.initialize(handle, initial_value, name=n)
-        with ops.name_scope("Read"), ops.device(handle.device):
-          # Never run. Stock TensorFlow finds the handle of an imported variable
-          # by walking back from such an op, also where this package is absent.
-          snapshot = gen_resource_variable_ops.read_variable_op(
-              handle, dtypes.float32)
-        with ops.name_scope("Shape"), ops.device(handle.device):
-          shape_tensor = handle_ops.shape(handle)
+        # On the handle's device: a device function around us would complete it with
+        # the worker's device type, which a parameter server may not have.
+        with ops.colocate_with(None, ignore_existing=True), ops.device(handle.device):
+          with ops.name_scope("IsInitialized"):
+            is_initialized = handle_ops.is_initialized(handle)
+          with ops.name_scope("Assign") as n:
+            initializer = handle_ops.initialize(handle, initial_value, name=n)
+          with ops.name_scope("Read"):
+            # Never run. Stock TensorFlow finds the handle of an imported variable
+            # by walking back from such an op, also where this package is absent.
+            snapshot = gen_resource_variable_ops.read_variable_op(
+                handle, dtypes.float32)
+          with ops.name_scope("Shape"):
+            shape_tensor = handle_ops.shape(handle)
     self._finish_init(
         handle, dim, trainable=trainable, initial_value=initial_value,
         initializer_op=initializer, is_initialized_op=is_initialized,

@@ -1,0 +1,53 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: gradients of embedding variables in `tf.train.SyncReplicasOptimizer`.
+
+Why: its accumulators merge the indices of the workers as sorted lists without
+duplicates, and divide what they find in several by their number. Of lists in any other
+order they take equal keys for different ones, now and then, by which worker comes first;
+such a key then gets the sum where its mean is wanted.
+"""
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import bitwise_ops
+from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import sort_ops
+from tensorflow.python.training import sync_replicas_optimizer
+
+from embedding_variable.integration import patching
+from embedding_variable.ops import row_ops
+from embedding_variable.variables import variable as ev
+
+
+def install():
+  """Wraps `SyncReplicasOptimizer.apply_gradients`."""
+  patching.wrap(sync_replicas_optimizer.SyncReplicasOptimizer, "apply_gradients",
+                _apply_gradients)
+
+
+def _in_order(grad, var):
+  """Returns the gradient with each key once, in ascending order."""
+  with ops.name_scope("in_order"), ops.colocate_with(var, ignore_existing=True):
+    indices = math_ops.cast(grad.indices, dtypes.int64)
+    keys, inverse, _ = row_ops.unique(indices)
+    values = math_ops.unsorted_segment_sum(grad.values, inverse, array_ops.size(keys))
+    # Ascending order is that of the negated keys, which the least key has none of.
+    order = sort_ops.argsort(bitwise_ops.invert(keys), direction="DESCENDING")
+    values.set_shape([None, var.dim])
+    return ops.IndexedSlices(array_ops.gather(values, order),
+                             array_ops.gather(keys, order))
+
+
+def _apply_gradients(stock):
+
+  def apply_gradients(self, grads_and_vars, *args, **kwargs):
+    pairs = [
+        (_in_order(grad, var), var) if ev.is_embedding_variable(var) and
+        isinstance(grad, ops.IndexedSlices) else (grad, var)
+        for grad, var in grads_and_vars
+    ]
+    return stock(self, pairs, *args, **kwargs)
+
+  return apply_gradients
