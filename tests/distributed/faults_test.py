@@ -58,6 +58,13 @@ class FaultsTest(absltest.TestCase):
     self._ends_with_an_error(job, 0)
     self._ends_with_an_error(job, 1)
 
+  def test_frozen_with_an_exchange_through_memory(self):
+    # The error comes first. Horovod ends when its transport has given the rank up.
+    job = self._start("wait", 2, _LIMIT, SOK_EXCHANGE="memory",
+                      HOROVOD_GLOO_TIMEOUT_SECONDS="5")
+    job.signal(1, signal.SIGSTOP)
+    self._ends_with_an_error(job, 0, words="a rank has waited too long")
+
   def test_waits_elsewhere_with_an_exchange_through_memory(self):
     job = self._start("extra_and_wait", 2, _LIMIT, SOK_EXCHANGE="memory")
     self._ends_with_an_error(job, 1, words="Not all ranks take part in it")

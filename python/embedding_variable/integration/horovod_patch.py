@@ -13,10 +13,15 @@ it, and it takes embedding variables for ordinary ones.
   IndexedSlices; what is broadcast are its default rows and its contents, since stock
   code would read it whole.
 
+And of two threads that shut Horovod down at once one never returns, since both join its
+background thread. Ours does it when a wait for other ranks was too long; then the
+program ends, or calls `hvd.shutdown()` itself. So the second waits for the first.
+
 Without Horovod there is nothing to do.
 """
 
 import inspect
+import threading
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -29,6 +34,8 @@ from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
 from embedding_variable.variables import variable as ev
+
+_shutdown_lock = threading.Lock()
 
 
 def install():
@@ -52,6 +59,12 @@ def install():
     stock, replacement = patching.wrap(hvd, "broadcast_variables",
                                        _broadcast_variables)
     patching.replace_exports(stock, replacement, prefix="horovod")
+  if inspect.ismethod(getattr(hvd, "shutdown", None)):
+    basics = type(hvd.shutdown.__self__)
+    stock, replacement = patching.wrap(hvd, "shutdown", _shutdown)
+    patching.replace_exports(stock, replacement, prefix="horovod")
+    # What hvd.init() has Python call at its end.
+    patching.wrap(basics, "shutdown", _shutdown)
   return True
 
 
@@ -65,6 +78,15 @@ def _install_keras():
   if hasattr(_keras, "create_distributed_optimizer"):
     patching.wrap(_keras, "create_distributed_optimizer",
                   _create_distributed_optimizer)
+
+
+def _shutdown(stock):
+
+  def shutdown(*args, **kwargs):
+    with _shutdown_lock:
+      return stock(*args, **kwargs)
+
+  return shutdown
 
 
 def _sums(function, args, kwargs):

@@ -115,15 +115,15 @@ class Channel(object):
     thread = threading.Thread(target=run, name="sok_collective")
     thread.daemon = True
     thread.start()
-    limit = settings.exchange_timeout()
-    if not limit or limit > _PATIENCE_SECONDS:
-      thread.join(_PATIENCE_SECONDS)
-      if thread.is_alive():
-        tf.compat.v1.logging.warning(
-            "sok: %s: rank %d waits for the other ranks. Every rank must make the same "
-            "call%s.", self._name, communication.rank(),
-            "; all fail if one has not after %g s" % limit if limit else "")
-    thread.join(max(0., limit - _PATIENCE_SECONDS) if limit else None)
+    rank, limit = communication.rank(), settings.exchange_timeout()
+    patience = min(_PATIENCE_SECONDS, limit) if limit else _PATIENCE_SECONDS
+    thread.join(patience)
+    if thread.is_alive() and patience != limit:
+      tf.compat.v1.logging.warning(
+          "sok: %s: rank %d waits for the other ranks. Every rank must make the same "
+          "call%s.", self._name, rank,
+          "; all fail if one has not after %g s" % limit if limit else "")
+      thread.join(limit - patience if limit else None)
     if thread.is_alive():
       # The other ranks may wait as well: end it for all of them.
       communication.horovod().shutdown()
@@ -131,7 +131,7 @@ class Channel(object):
           "%s: rank %d has waited for %g s. Not all ranks take part in it; every rank "
           "must make the same call. Horovod is shut down now, so that every rank fails "
           "instead of waiting for ever. (The limit is sok.init(exchange_timeout=...).)" %
-          (self._name, communication.rank(), limit))
+          (self._name, rank, limit))
     if failure:
       raise RankError("%s: another rank is gone, or Horovod failed: %s" %
                       (self._name, failure[0]))

@@ -4,6 +4,8 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 import types
 from unittest import mock
 
@@ -13,6 +15,7 @@ import tensorflow as tf
 
 import sparse_operation_kit as sok
 from sparse_operation_kit import carriers
+from sparse_operation_kit import collectives
 from sparse_operation_kit import communication
 from sparse_operation_kit import sessions
 from sparse_operation_kit import settings
@@ -132,6 +135,51 @@ class InitTest(parameterized.TestCase):
       sok.init("mpi")
 
 
+class _Session(object):
+  """A session whose runs take a while."""
+
+  def __init__(self, seconds):
+    self._seconds = seconds
+
+  def run(self, unused_fetches, unused_feed):
+    time.sleep(self._seconds)
+    return "done"
+
+
+class CollectiveTest(parameterized.TestCase):
+  """How long a collective waits for other ranks."""
+
+  def setUp(self):
+    super(CollectiveTest, self).setUp()
+    self.addCleanup(settings.set_exchange_timeout, None)
+    patience = mock.patch.object(collectives, "_PATIENCE_SECONDS", .6)
+    patience.start()
+    self.addCleanup(patience.stop)
+    self._channel = collectives.Channel("test")
+
+  def _run(self, seconds, limit):
+    settings.set_exchange_timeout(limit)
+    self._channel._session = _Session(seconds)
+    return self._channel._run([], {})
+
+  # Limits below, at and beyond that after which a rank says that it waits.
+  @parameterized.parameters((.5, .05), (.6, .05), (9, .8), (0, .8))
+  def test_a_rank_that_comes_in_time(self, limit, seconds):
+    with _horovod(2):
+      self.assertEqual(self._run(seconds, limit), "done")
+
+  @parameterized.parameters(.1, .6, .8)
+  def test_a_rank_that_does_not_come(self, limit):
+    with _horovod(2):
+      sys.modules["horovod.tensorflow"].shutdown = mock.Mock()
+      begin = time.monotonic()
+      with self.assertRaisesRegex(
+          collectives.RankError, "test: rank 0 has waited for %g s" % limit):
+        self._run(9., limit)
+      self.assertBetween(time.monotonic() - begin, limit, 8.)
+      sys.modules["horovod.tensorflow"].shutdown.assert_called_once_with()
+
+
 class RealHorovodTest(absltest.TestCase):
 
   def test_one_rank(self):
@@ -144,6 +192,28 @@ class RealHorovodTest(absltest.TestCase):
     env = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
     out = subprocess.check_output([sys.executable, "-c", script], env=env)
     self.assertIn(b"ranks 1", out)
+
+  def test_a_second_shutdown_waits_for_the_first(self):
+    # Two at once would both join Horovod's thread, and one of them never return.
+    import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
+    now, most = [], []
+
+    def shut_down():
+      now.append(None)
+      most.append(len(now))
+      time.sleep(.2)
+      now.pop()
+
+    basics = hvd.mpi_ops._basics
+    library = types.SimpleNamespace(horovod_shutdown=shut_down)
+    with mock.patch.object(basics, "MPI_LIB_CTYPES", library):
+      calls = (hvd.shutdown, hvd.mpi_ops.shutdown, basics.shutdown)
+      threads = [threading.Thread(target=call) for call in calls]
+      for thread in threads:
+        thread.start()
+      for thread in threads:
+        thread.join()
+    self.assertEqual(most, [1, 1, 1])
 
 
 class PackageTest(absltest.TestCase):

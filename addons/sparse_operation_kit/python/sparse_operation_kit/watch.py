@@ -27,6 +27,7 @@ _PERIOD_SECONDS = 1.
 _lock = threading.Lock()
 _thread = None
 _stop = threading.Event()
+_ends_horovod = threading.Event()
 
 
 def start():
@@ -45,6 +46,11 @@ def start():
 def _end():
   _stop.set()
   _thread.join(5.)
+  if _ends_horovod.is_set():
+    # Horovod's own handler is next, and must find it done: of two that shut Horovod down
+    # at once one never returns. It takes as long as Horovod waits for a rank that is
+    # frozen.
+    _thread.join()
 
 
 def message(what, seconds):
@@ -79,6 +85,7 @@ def _watch():
         seconds, what = session.run(longest)
         if seconds > limit:
           tf.compat.v1.logging.error(message(what.decode("utf-8"), seconds))
+          _ends_horovod.set()
           session.run(stop)
           communication.horovod().shutdown()
           return
