@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training of which the last rank goes wrong after a few steps.
 
-  failing_job.py none|raise|extra|extra_and_wait|other_lookup|other_dtype|wait [LIMIT]
+  failing_job.py none|raise|extra|extra_and_wait|other_lookup|other_dtype|other_carrier|
+                 wait [LIMIT]
 
 LIMIT: the exchange timeout after those steps, in seconds. Ranks may begin further apart.
 """
 
+import os
 import sys
 import time
 
@@ -23,6 +25,8 @@ _STEPS = 5
 def main(mode, limit=None):
   hvd.init()
   wrong = hvd.rank() == hvd.size() - 1
+  if wrong and mode == "other_carrier":
+    del os.environ["SOK_EXCHANGE"]
   sok.init(exchange_dtype=tf.bfloat16 if wrong and mode == "other_dtype" else None)
   names = ["a", "b"]
   if wrong and mode == "other_lookup":

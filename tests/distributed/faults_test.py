@@ -115,6 +115,17 @@ class FaultsTest(absltest.TestCase):
                      "rank [01] exchanges rows as (bfloat16, this rank as float32|"
                      "float32, this rank as bfloat16).*exchange_dtype")
 
+  def test_ranks_that_ask_for_other_carriers(self):
+    # The last one has Horovod, and so it does not wait for the others in sok.init.
+    job = ranks.Ranks(3, _PROGRAM, "other_carrier",
+                      env=horovod_job.environment(SOK_EXCHANGE="memory"))
+    self.addCleanup(job.__exit__)
+    for rank in range(2):
+      self._ends_with_an_error(
+          job, rank, timeout=150, words="exchange must be the same on all ranks, got "
+          "rank 0: memory; rank 1: memory; rank 2: horovod")
+    self._ends_with_an_error(job, 2)
+
   def test_nothing_wrong(self):
     job = self._start("none", 2, _LIMIT)
     for rank in range(2):

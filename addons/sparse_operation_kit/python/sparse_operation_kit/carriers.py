@@ -9,6 +9,7 @@ each) takes the exchanges of lookups, which are many times larger.
 
 import os
 import threading
+import time
 
 import tensorflow as tf
 
@@ -16,6 +17,7 @@ from embedding_variable import _lib
 
 from sparse_operation_kit import collectives
 from sparse_operation_kit import communication
+from sparse_operation_kit import notes
 from sparse_operation_kit import sessions
 from sparse_operation_kit import settings
 
@@ -29,6 +31,16 @@ KINDS = (_HOROVOD, _MEMORY, _NCCL, _AUTO)
 # What "auto" tries, the fastest first.
 _AUTO_ORDER = (_NCCL, _MEMORY)
 
+# Under what ranks note what they ask for, "<how many times> <kind>".
+_ASKED = "exchange"
+
+# How often a rank looks at the notes of others; and how long it waits for one that asks
+# for something else, which may be about to call sok.init again.
+_LOOK_SECONDS = .2
+_PATIENCE_SECONDS = 10.
+
+_times_asked = 0
+
 # The carrier of this process, for its life: not Horovod, which is always there.
 _started = None
 
@@ -36,7 +48,9 @@ _started = None
 def start(kind):
   """Makes sure that all ranks have an exchange of that kind.
 
-  Collective, unless it is "horovod" or there is one rank.
+  Collective, unless it is "horovod" or there is one rank. A rank that asks for another
+  kind takes no part in it: where horovodrun keeps notes the others know, and fail within
+  seconds; elsewhere they wait for it until the time limit.
 
   Args:
     kind: one of `KINDS`.
@@ -51,7 +65,10 @@ def start(kind):
       is so for "horovod", too: a call that forgets to name the carrier would else
       change what carries the lookups after it, and not on all ranks alike.
   """
-  global _started
+  global _started, _times_asked
+  if communication.num_ranks() > 1:
+    _times_asked += 1
+    notes.leave(_ASKED, "%d %s" % (_times_asked, kind))
   if communication.num_ranks() == 1 or (kind == _HOROVOD and _started is None):
     return _HOROVOD
   if _started is not None:
@@ -60,6 +77,7 @@ def start(kind):
     raise RuntimeError(
         "sok.init: exchange is %r and this process has %r already; there is one for the "
         "life of a process" % (kind, _started))
+  _see_what_others_ask_for(kind)
   channel = collectives.channel("init")
   channel.check_equal("exchange", kind)
   if kind != _AUTO:
@@ -78,6 +96,43 @@ def start(kind):
       tf.compat.v1.logging.info("sok.init: no exchange by %s: %s", candidate,
                                 "; ".join(reasons))
   return _started or _HOROVOD
+
+
+def _see_what_others_ask_for(kind):
+  """Returns when all ranks ask for that kind, or nobody knows.
+
+  Raises:
+    ValueError: a rank asks for another one.
+    RankError: a rank has not come in time.
+  """
+  begin, limit, warned = time.monotonic(), settings.exchange_timeout(), False
+  while True:
+    found = notes.read(_ASKED)
+    if found is None:
+      return
+    asked = [(note or "0 nothing").split(" ", 1) for note in found]
+    if all(other == kind for _, other in asked):
+      return
+    waited = time.monotonic() - begin
+    # One that has called sok.init less often than this rank has yet to come.
+    missing = [rank for rank, (times, other) in enumerate(asked)
+               if other != kind and int(times) < _times_asked]
+    if len(missing) < sum(other != kind for _, other in asked):
+      if waited > min(_PATIENCE_SECONDS, limit or _PATIENCE_SECONDS):
+        raise ValueError(
+            "sok.init: exchange must be the same on all ranks, got %s" % "; ".join(
+                "rank %d: %s" % (rank, other) for rank, (_, other) in enumerate(asked)))
+    elif limit and waited > limit:
+      raise collectives.RankError(
+          "sok.init: exchange=%r: rank %d has waited for %g s for the sok.init of rank %s. "
+          "(The limit is sok.init(exchange_timeout=...).)" %
+          (kind, communication.rank(), limit, ", ".join(map(str, missing))))
+    elif waited > _PATIENCE_SECONDS and not warned:
+      warned = True
+      tf.compat.v1.logging.warning(
+          "sok.init: exchange=%r: rank %d waits for the sok.init of rank %s", kind,
+          communication.rank(), ", ".join(map(str, missing)))
+    time.sleep(_LOOK_SECONDS)
 
 
 def _make(channel, kind):

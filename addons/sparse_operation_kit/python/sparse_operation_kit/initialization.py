@@ -43,7 +43,9 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
       GPUs, one for each rank; "auto": the first of "nccl", "memory" and "horovod" that
       all ranks can have, the log says which. None: what the environment variable
       SOK_EXCHANGE says, "horovod" without it. With anything but "horovod" this call is
-      collective: all ranks make it, with the same value, and wait for each other.
+      collective: all ranks make it, with the same value, and wait for each other. Those
+      that differ are told apart within seconds under horovodrun, and after
+      exchange_timeout under MPI.
     intra_op_parallelism_threads: how many threads may share one op's work in this
       process, as in `tf.ConfigProto`; None: one per processor. TensorFlow takes it from
       the first session of the process and ignores it in those that follow. With an

@@ -1,0 +1,71 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What each rank has said that all others may read, without anyone's taking part.
+
+horovodrun, unless it uses MPI, keeps short strings for its ranks: they find each other by
+them. So a rank can know what another one does before it waits for it in a collective,
+which that one may never come to.
+"""
+
+import os
+import urllib.error
+import urllib.request
+
+import tensorflow as tf
+
+from sparse_operation_kit import communication
+
+_ADDRESS = "HOROVOD_GLOO_RENDEZVOUS_ADDR"
+_PORT = "HOROVOD_GLOO_RENDEZVOUS_PORT"
+_SCOPE = "sparse_operation_kit"
+_SECONDS = 5.
+
+# horovodrun is asked directly, whatever proxy the environment names for the internet.
+_open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+
+
+def leave(key, text):
+  """Says something; it takes the place of what this rank said under that key.
+
+  Args:
+    key: string of letters.
+    text: string.
+  """
+  url = _url(key, communication.rank())
+  if url is None:
+    return
+  request = urllib.request.Request(url, text.encode("utf-8"), method="PUT")
+  try:
+    _open(request, timeout=_SECONDS).close()
+  except OSError as e:
+    tf.compat.v1.logging.debug("sok: horovodrun keeps no notes: %s", e)
+
+
+def read(key):
+  """Returns what every rank said last, as a list by rank: None for one that has not.
+
+  Returns:
+    None where nobody keeps what they say.
+  """
+  said = []
+  for rank in range(communication.num_ranks()):
+    url = _url(key, rank)
+    if url is None:
+      return None
+    try:
+      with _open(url, timeout=_SECONDS) as answer:
+        said.append(answer.read().decode("utf-8"))
+    except urllib.error.HTTPError as e:
+      if e.code != 404:
+        return None
+      said.append(None)
+    except OSError:
+      return None
+  return said
+
+
+def _url(key, rank):
+  address, port = os.environ.get(_ADDRESS), os.environ.get(_PORT)
+  if not address or not port:
+    return None
+  return "http://%s:%s/%s/%s.%d" % (address, port, _SCOPE, key, rank)
