@@ -109,8 +109,8 @@ class DumpLoadTest(absltest.TestCase):
       rows = session.run(model.everything)
     names = ["dynamic_0", "local_0", "static_0", "static_local_0"]
     self.assertEqual(sorted(os.listdir(self._folder)), sorted(
-        n + "-" + kind for n in names
-        for kind in ("key", "weight", "Adagrad-accumulator")))
+        [n + "-" + kind for n in names for kind in ("key", "weight", "Adagrad-accumulator")]
+        + [n + "-default_rows" for n in names[:2]]))
     by_rank = [np.arange(r, _ROWS, hvd.size()) for r in range(hvd.size())]
     dynamic = [np.sort(_KEYS[_KEYS % hvd.size() == r]) for r in range(hvd.size())]
     orders = [np.concatenate(dynamic), np.sort(_KEYS), np.concatenate(by_rank),
@@ -124,6 +124,45 @@ class DumpLoadTest(absltest.TestCase):
       np.testing.assert_array_equal(
           dump_format.open_array(path + "-weight", dump_format.ROWS).reshape(-1, 3),
           rows[i][places])
+
+  def test_keys_that_are_not_there_read_the_same_rows_on_all_ranks(self):
+    channel = collectives.channel("test")
+
+    def rows_of(seed):
+      tf.compat.v1.set_random_seed(seed)
+      if hvd.rank():
+        tf.constant(0)  # ranks need not make the same graph
+      made = [
+          sok.DynamicVariable(2, "random", name="v"),
+          sok.DynamicVariable(2, "uniform", name="w", mode="localized:0"),
+          tf.get_embedding_variable("x", embedding_dim=2),
+          tf.get_embedding_variable("y", embedding_dim=2),
+          tf.get_embedding_variable(
+              "z", embedding_dim=2, initializer=tf.random_normal_initializer(seed=5)),
+      ]
+      session.run(tf.compat.v1.global_variables_initializer())
+      return made, [checkpoint_ops.default_rows(v.handle) for v in made]
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      made, rows = rows_of(None)
+      found = session.run(rows)
+      for mine in found:
+        self.assertLen(mine, 4096)
+        for theirs in channel.gather(mine):
+          np.testing.assert_array_equal(theirs, mine)
+      self.assertLen({mine.tobytes() for mine in found}, 5)
+      sok.dump(self._folder, made[:3], session=session)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      # What has a seed keeps it: x, y of the graph, z of its own.
+      made, rows = rows_of(3)
+      seeded = session.run(rows)
+      for before, after in zip(found[:4], seeded):
+        self.assertFalse(np.array_equal(before, after))
+      np.testing.assert_array_equal(
+          seeded[4], session.run(tf.random_normal_initializer(seed=5)([4096, 2])))
+      sok.load(self._folder, made[:3], session=session)
+      for before, after in zip(found[:3] + seeded[3:], session.run(rows)):
+        np.testing.assert_array_equal(before, after)
 
   def test_from_another_number_of_ranks(self):
     # As 5 ranks wrote them.

@@ -28,6 +28,7 @@ from embedding_variable.ops import handle_ops
 from embedding_variable.ops import presence_ops
 from embedding_variable.ops import row_ops
 from embedding_variable.variables import config_pb2
+from embedding_variable.variables import default_seed
 
 # Collection of every embedding variable of a graph.
 EMBEDDING_VARIABLES = "embedding_variables"
@@ -154,7 +155,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                 s=[compat.as_bytes("loc:@%s" % handle_name)]))
         with ops.get_default_graph()._attr_scope({"_class": attr}):  # pylint: disable=protected-access
           with ops.name_scope("Initializer"), ops.device(None):
-            initial_value = default_rows()
+            initial_value = default_seed.draw(handle_name, default_rows)
           handle = handle_ops.handle(
               handle_name, dim, key_dtype=key_dtype, storage=storage,
               record_frequency=record_frequency, record_version=record_version,

@@ -7,6 +7,9 @@ In a folder, for each table:
   <table>-key                    N keys
   <table>-weight                 N x D float32, row-major, in the order of the keys
   <table>-<optimizer>-<slot>     N x D float32, for each slot
+  <table>-default_rows           R x D float32: key k that is not there reads row
+                                 floormod(k, R). Not SOK's, whose files lack it; and
+                                 tables of fixed size have none
 
 <table> is the variable's name with each punctuation character replaced by "_". A file
 is a header of 296 bytes, then the array in little-endian order:
@@ -76,6 +79,10 @@ def key_path(folder, table):
 
 def rows_path(folder, table):
   return os.path.join(folder, table + "-weight")
+
+
+def default_rows_path(folder, table):
+  return os.path.join(folder, table + "-default_rows")
 
 
 def slot_path(folder, table, optimizer, slot):

@@ -19,17 +19,20 @@ from sparse_operation_kit import variables
 _PIECE_BYTES = 64 << 20
 
 # variable: the embedding variable. name: of its files. key_dtype: of the key file.
-# slots: list of (optimizer's name, slot's name, column).
-_Table = collections.namedtuple("_Table", ["variable", "name", "key_dtype", "slots"])
+# slots: list of (optimizer's name, slot's name, column). has_default_rows: whether keys
+# that are not there read something.
+_Table = collections.namedtuple(
+    "_Table", ["variable", "name", "key_dtype", "slots", "has_default_rows"])
 
 
 def dump(path, dump_vars, optimizer=None, session=None):
   """Writes tables, and their optimizer slots, into a folder in SOK's layout.
 
   Every rank calls it with the same arguments; rank 0 writes, so only its disk matters.
-  A table's rows and slots are of one frozen moment. Files of that name are replaced when
-  all new ones are whole. Keys are in ascending order; rows of a `sok.Variable` spread
-  over ranks in the order of ranks.
+  A table's rows and slots are of one frozen moment. Files of that name are replaced
+  when all new ones are whole. The rows that keys start with are in a file beside SOK's.
+  Keys are in ascending order; rows of a `sok.Variable` spread over ranks in the order
+  of ranks.
 
   Example:
 
@@ -73,7 +76,8 @@ def load(path, load_vars, optimizer=None, session=None):
   The files may come from another number of ranks, or from a table that was placed
   otherwise: each rank takes the keys that it holds now, whatever their order. Every rank
   calls it with the same arguments and reads the files. Nothing changes unless all files
-  of all tables fit. Without an optimizer, slots start at their initial values.
+  of all tables fit. Keys that are in no file read what they read in the table that was
+  dumped. Without an optimizer, slots start at their initial values.
 
   Example:
 
@@ -98,8 +102,8 @@ def load(path, load_vars, optimizer=None, session=None):
   files = []
   channel.check(_attempt(lambda: files.extend(_open(path, t) for t in tables)))
   channel.check(_attempt(lambda: [
-      _load_table(table, keys, arrays, session)
-      for table, (keys, arrays) in zip(tables, files)
+      _load_table(table, keys, arrays, default_rows, session)
+      for table, (keys, arrays, default_rows) in zip(tables, files)
   ]))
 
 
@@ -151,7 +155,8 @@ def _tables(vars_, optimizer, what):
     if hasattr(var, "global_shape") and var.target_gpu != -1:
       key_dtype = np.uint64
     tables.append(_Table(parts[0], dump_format.table_name(var.name), np.dtype(key_dtype),
-                         _slots(parts[0], optimizer, what)))
+                         _slots(parts[0], optimizer, what),
+                         not hasattr(var, "global_shape")))
   names = [t.name for t in tables]
   twice = sorted({n for n in names if names.count(n) > 1})
   if twice:
@@ -232,12 +237,19 @@ def _dump_table(path, table, session, channel, writers):
         error = _attempt(lambda to=state[0][i], p=pieces: [to.append(x) for x in p])
     begin_row += step
   if state and error is None:
-    error = _attempt(lambda: [writer.close() for writer in state[0]])
+    error = _attempt(lambda: _end_files(table, state[0], found.default_rows))
   return error
 
 
+def _end_files(table, writers, default_rows):
+  if table.has_default_rows:
+    writers[-1].append(default_rows)
+  for writer in writers:
+    writer.close()
+
+
 def _open_writers(path, table, writers):
-  """Returns the Writers of a table's files: keys, rows, slots."""
+  """Returns the Writers of a table's files: keys, rows, slots, and default rows."""
   made = []
 
   def open_one(*args):
@@ -250,11 +262,16 @@ def _open_writers(path, table, writers):
     name = dump_format.optimizer_name(optimizer)
     open_one(dump_format.slot_path(path, table.name, name, slot), dump_format.SLOT,
              np.float32, slot)
+  if table.has_default_rows:
+    open_one(dump_format.default_rows_path(path, table.name), dump_format.ROWS,
+             np.float32)
   return made
 
 
 def _open(path, table):
-  """Returns (keys int64 `[N]`, list of float32 `[N, D]`), read as they are used.
+  """Returns (keys int64 `[N]`, list of float32 `[N, D]`, default rows), to be read.
+
+  The arrays are read as they are used; default rows are float32 `[R, D]`, or None.
 
   Raises:
     ValueError: a file is missing or does not fit.
@@ -274,17 +291,34 @@ def _open(path, table):
     paths.append(((there or choices)[0], dump_format.SLOT))
   arrays = []
   for rows_path, kind in paths:
-    rows = dump_format.open_array(rows_path, kind)
-    if rows.dtype != np.float32:
-      raise ValueError("sok.load: %s holds %s, expected float32" %
-                       (rows_path, rows.dtype.name))
+    rows = _open_floats(rows_path, kind)
     if rows.size != len(keys) * table.variable.dim:
       raise ValueError(
           "sok.load: %s holds %d numbers, expected %d: %d keys of variable '%s' with rows "
           "of %d" % (rows_path, rows.size, len(keys) * table.variable.dim, len(keys),
                      table.variable.op.name, table.variable.dim))
     arrays.append(rows.reshape(-1, table.variable.dim))
-  return keys, arrays
+  return keys, arrays, _open_default_rows(path, table)
+
+
+def _open_floats(path, kind):
+  """Returns a file's float32 `[M]`, read as it is used."""
+  rows = dump_format.open_array(path, kind)
+  if rows.dtype != np.float32:
+    raise ValueError("sok.load: %s holds %s, expected float32" % (path, rows.dtype.name))
+  return rows
+
+
+def _open_default_rows(path, table):
+  """Returns float32 `[R, D]`; None where there are none, as in upstream's files."""
+  rows_path = dump_format.default_rows_path(path, table.name)
+  if not table.has_default_rows or not os.path.exists(rows_path):
+    return None
+  rows = _open_floats(rows_path, dump_format.ROWS)
+  if not rows.size or rows.size % table.variable.dim:
+    raise ValueError("sok.load: %s holds %d numbers, expected rows of %d for variable '%s'"
+                     % (rows_path, rows.size, table.variable.dim, table.variable.op.name))
+  return np.asarray(rows).reshape(-1, table.variable.dim)
 
 
 def _check_keys(variable, keys, path):
@@ -304,11 +338,11 @@ def _check_keys(variable, keys, path):
                      "variable '%s'" % (path, len(keys), num_rows - 1, variable.op.name))
 
 
-def _load_table(table, keys, arrays, session):
+def _load_table(table, keys, arrays, default_rows, session):
   """Replaces the rows of this rank's part of a table."""
   variable = table.variable
   access = table_files.access(variable, [column for _, _, column in table.slots])
-  access.ensure_initialized(session)
+  access.ensure_initialized(session, default_rows)
   mine = np.arange(len(keys))
   if table_files.is_spread(variable):
     mine = mine[table_files.placed_here(variable, keys)]

@@ -95,8 +95,8 @@ class DumpLoadTest(parameterized.TestCase):
       with session.as_default():
         sok.dump(self._folder, model.variables, model.optimizer)
       self.assertEqual(sorted(os.listdir(self._folder)), [
-          "scope_dynamic_0-Adagrad-accumulator", "scope_dynamic_0-key",
-          "scope_dynamic_0-weight", "static_0-Adagrad-accumulator", "static_0-key",
+          "scope_dynamic_0-Adagrad-accumulator", "scope_dynamic_0-default_rows",
+          "scope_dynamic_0-key", "scope_dynamic_0-weight", "static_0-Adagrad-accumulator", "static_0-key",
           "static_0-weight"])
       keys, values = session.run(sok.export(model.dynamic))
     with open(self._folder + "/scope_dynamic_0-key", "rb") as f:
@@ -104,6 +104,49 @@ class DumpLoadTest(parameterized.TestCase):
     np.testing.assert_array_equal(keys, _KEYS)
     with open(self._folder + "/scope_dynamic_0-weight", "rb") as f:
       self.assertEqual(f.read(), dump_format.header(1, np.float32) + values.tobytes())
+
+  def test_keys_that_are_not_there_read_the_same_rows(self):
+    # There is no seed: each table draws rows of its own.
+    def table(initializer="random"):
+      v = sok.DynamicVariable(3, initializer, name="v")
+      rows = sok.all2all_dense_embedding(v, [-1, 5, 4095, 4096])
+      session.run(tf.compat.v1.global_variables_initializer())
+      return v, rows
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      v, rows = table()
+      session.run(sok.assign(v, [7], [[1., 2., 3.]]))
+      expected = session.run(rows)
+      sok.dump(self._folder, v, session=session)
+    for initializer in ("random", "0.5"):
+      with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        v, rows = table(initializer)
+        self.assertNotEqual(session.run(rows).tolist(), expected.tolist())
+        for _ in range(2):
+          session.run(sok.assign(v, [5, 9], np.ones([2, 3])))
+          sok.load(self._folder, v, session=session)
+          np.testing.assert_array_equal(session.run(rows), expected)
+          np.testing.assert_array_equal(session.run(sok.export(v))[0], [7])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      # Upstream's files have none: then the table's own stay.
+      os.remove(self._folder + "/v_0-default_rows")
+      v, rows = table()
+      before = session.run(rows)
+      sok.load(self._folder, v, session=session)
+      np.testing.assert_array_equal(session.run(rows), before)
+
+  def test_default_rows_that_do_not_fit(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      v = sok.DynamicVariable(3, "1", name="v")
+      session.run(v.initializer)
+      session.run(sok.assign(v, [7], [[1., 2., 3.]]))
+      sok.dump(self._folder, v, session=session)
+      session.run(sok.assign(v, [8], [[1., 2., 3.]]))
+      for array in (np.ones(4, np.float32), np.ones(0, np.float32), np.ones(3)):
+        _write(self._folder + "/v_0-default_rows", 1, array)
+        with self.assertRaisesRegex(ValueError, "v_0-default_rows holds"):
+          sok.load(self._folder, v, session=session)
+      np.testing.assert_array_equal(session.run(sok.export(v))[0], [7, 8])
 
   def test_key_types(self):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:

@@ -21,8 +21,9 @@ from sparse_operation_kit import exchange
 _ACCESS = "_sok_table_access"
 
 # keys int64 [N] ascending, values float32 [N, D], slots: list of float32 [N, D],
-# versions int64 [N], or [0] when not recorded.
-Contents = collections.namedtuple("Contents", ["keys", "values", "slots", "versions"])
+# versions int64 [N], or [0] when not recorded. default_rows float32 [R, D].
+Contents = collections.namedtuple(
+    "Contents", ["keys", "values", "slots", "versions", "default_rows"])
 
 
 class Access(object):
@@ -48,6 +49,10 @@ class Access(object):
           list(every.values()))
       with ops.control_dependencies([ensured]):
         self._export = checkpoint_ops.export_table(variable.handle, self.columns)
+      self._default_rows = checkpoint_ops.default_rows(variable.handle)
+      self._new_default_rows = array_ops.placeholder(
+          dtypes.float32, [None, variable.dim])
+      self._initialize = handle_ops.initialize(variable.handle, self._new_default_rows)
       self._keys = array_ops.placeholder(dtypes.int64, [None])
       self._versions = array_ops.placeholder(dtypes.int64, [None])
       self._rows = [
@@ -64,16 +69,28 @@ class Access(object):
   def read(self, session):
     """Returns the Contents of one frozen moment, sorted by key."""
     table = session.run([self._export.keys, self._export.values,
-                         self._export.versions] + self._export.slots)
+                         self._export.versions, self._default_rows] +
+                        self._export.slots)
     order = np.argsort(table[0], kind="stable")
     sort = lambda rows: rows[order] if len(rows) == len(order) else rows
-    return Contents(table[0][order], table[1][order], [sort(s) for s in table[3:]],
-                    sort(table[2]))
+    return Contents(table[0][order], table[1][order], [sort(s) for s in table[4:]],
+                    sort(table[2]), table[3])
 
-  def ensure_initialized(self, session):
-    """Initializes the table if nothing has."""
-    if not session.run(self._initialized):
-      session.run(self.variable.initializer)
+  def ensure_initialized(self, session, default_rows=None):
+    """Initializes the table if nothing has, or if its default rows are others.
+
+    Args:
+      session: `tf.Session`.
+      default_rows: float32 `[R, D]` that the table is to have, which empties it if it
+        has others; None: those that it has, or would be initialized with.
+    """
+    initialized = session.run(self._initialized)
+    if default_rows is None:
+      if not initialized:
+        session.run(self.variable.initializer)
+    elif not initialized or not np.array_equal(
+        session.run(self._default_rows), default_rows):
+      session.run(self._initialize, {self._new_default_rows: default_rows})
 
   def write(self, session, keys, values, slots, clear):
     """Inserts or overwrites rows, emptying the table first if `clear`."""
