@@ -215,6 +215,43 @@ TEST(HashIndexTest, WithoutMemoryItFillsFurtherAndThenSaysSo) {
   }
 }
 
+std::atomic<int64_t> refusals{0};
+bool Refuse(size_t) {
+  ++refusals;
+  return false;
+}
+
+TEST(HashIndexTest, WithoutMemoryItDoesNotTryToGrowForEachKey) {
+  // Small segments, and one of the size at which it would split.
+  for (const int64_t limit : {int64_t{20000}, 62000 * kScale}) {
+    HashIndex index;
+    CountingRowSource source;
+    const std::vector<int64_t> before = Range(0, limit);
+    std::vector<RowHandle> rows(before.size());
+    ASSERT_TRUE(
+        index.FindOrInsert(before, &source, rows.data(), nullptr).ok());
+    refusals = 0;
+    SetAllocationHookForTesting(&Refuse);
+    int64_t inserted = -1;
+    const std::vector<int64_t> more = Range(limit, 2 * limit);
+    rows.resize(more.size());
+    const Status status =
+        index.FindOrInsert(more, &source, rows.data(), &inserted);
+    const int64_t tries = refusals;
+    SetAllocationHookForTesting(nullptr);
+    EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+    EXPECT_GT(inserted, limit / 20);
+    EXPECT_GT(tries, 0);
+    // From three quarters of its slots to fifteen sixteenths, by sixty-fourths;
+    // two arrays each if it splits, and it may have split already.
+    EXPECT_LT(tries, 80) << "tries for " << inserted << " keys";
+    // With memory it grows again.
+    ASSERT_TRUE(
+        index.FindOrInsert(more, &source, rows.data(), &inserted).ok());
+    EXPECT_EQ(index.size(), 2 * limit);
+  }
+}
+
 TEST(HashIndexTest, FindWithReportsGroupsInOrderAndComplete) {
   HashIndex index;
   CountingRowSource source;

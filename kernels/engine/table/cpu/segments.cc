@@ -143,6 +143,18 @@ void Segments::Reclaim() const {
 }
 
 bool Segments::Grow(Segment* segment) {
+  if (TryToGrow(segment)) return true;
+  // Which may have taken a pass over all keys: it is not tried again for each
+  // one that comes, but when a good part of the slots has been filled.
+  const int64_t later = segment->keys.load(std::memory_order_relaxed) + 1 +
+                        static_cast<int64_t>(segment->buckets * kSlots / 64);
+  segment->max_keys =
+      std::max(segment->max_keys,
+               std::min(later, MaxKeysWithoutMemory(segment->buckets)));
+  return false;
+}
+
+bool Segments::TryToGrow(Segment* segment) {
   const uint64_t grown = GrownBuckets(segment->buckets);
   if (grown > kMaxSegmentBuckets && MaySplit(*segment)) return Split(segment);
   // An array longer than its word can say is out of reach: 20 million keys of

@@ -73,7 +73,8 @@ class Segments {
   // the hash it was locked for (a split): check Owns.
 
   // Makes room for more keys, if need be by splitting. False when there is no
-  // memory; then nothing has changed.
+  // memory; then nothing has changed, but that max_keys says when to try again,
+  // up to MaxKeysWithoutMemory.
   bool Grow(Segment* segment);
   // Copies the segment to an array of this length, which must have a slot for
   // every key and loses the traces of erased ones. False: as Grow.
@@ -94,6 +95,7 @@ class Segments {
 
   void Reset();
   void FreeAll();
+  bool TryToGrow(Segment* segment);
   bool MaySplit(const Segment& segment) const;
   bool Split(Segment* segment);
   void Publish(const Directory& directory, Segment* segment);
