@@ -36,12 +36,15 @@ Status StaticBatchSize(InferenceContext* c, int table, int rows_input,
   if (c->Rank(rows) == 1) {
     DimensionHandle from_splits;
     TF_RETURN_IF_ERROR(c->Subtract(c->Dim(rows, 0), 1, &from_splits));
-    if (!c->Merge(*batch_size, from_splits, batch_size).ok()) {
+    // A merge that fails need not leave what it was given behind.
+    DimensionHandle merged;
+    if (!c->Merge(*batch_size, from_splits, &merged).ok()) {
       return InvalidArgument("table ", table, ": ",
                              c->DebugString(c->Dim(rows, 0)),
                              " row splits do not fit the batch size ",
                              c->DebugString(*batch_size));
     }
+    *batch_size = merged;
     return Status::OK();
   }
   return InputMatrix(c, rows_input, num_ids, c->MakeDim(2),
@@ -81,11 +84,13 @@ Status LookupSparseShape(InferenceContext* c) {
       ShapeHandle weights;
       TF_RETURN_IF_ERROR(InputOfRank(c, 4 * num_tables + t, 1,
                                      StrCat("weights of table ", t), &weights));
-      if (!c->Merge(num_ids, c->Dim(weights, 0), &num_ids).ok()) {
+      DimensionHandle merged;
+      if (!c->Merge(num_ids, c->Dim(weights, 0), &merged).ok()) {
         return InvalidArgument("table ", t, " got ",
                                c->DebugString(c->Dim(ids, 0)), " ids but ",
                                c->DebugString(c->Dim(weights, 0)), " weights");
       }
+      num_ids = merged;
     }
     DimensionHandle batch_size;
     TF_RETURN_IF_ERROR(StaticBatchSize(
