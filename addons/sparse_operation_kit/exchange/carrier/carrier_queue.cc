@@ -133,8 +133,14 @@ void CarrierQueue::Run() {
     ev::Status status = Next(&pending);
     if (status.ok()) {
       status = Carry(pending.transfer);
-      // The others wait for what this rank does not take part in any more.
-      if (!status.ok()) Fail(status);
+      if (!status.ok()) {
+        // The others wait for what this rank does not take part in any more.
+        Fail(status);
+        // If this rank was told to end, that is why, and not what the carrier
+        // says about it.
+        std::lock_guard<std::mutex> lock(mu_);
+        status = failed_;
+      }
       End(std::move(pending), status);
       continue;
     }

@@ -154,6 +154,71 @@ TEST(MemoryCarrierTest, AKilledProcessIsNoticed) {
   EXPECT_EQ(0, how);
 }
 
+// What a process of its own calls, which then ends as if it were killed.
+void InAProcess(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body() ? 0 : 1);
+  int how = 0;
+  ASSERT_EQ(waitpid(child, &how, 0), child);
+  EXPECT_TRUE(WIFEXITED(how));
+  EXPECT_EQ(WEXITSTATUS(how), 0);
+}
+
+bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+TEST(MemoryCarrierTest, WhatRanksLeftThatDiedTooEarlyIsRemoved) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  // Before any rank has opened it, and after one has.
+  for (const int ranks : {0, 1}) {
+    InAProcess([&] {
+      std::string id;
+      if (!MakeCarrierId("memory", 2, &id).ok()) return false;
+      CarrierOptions options;
+      options.id = id;
+      options.num_ranks = 2;
+      std::unique_ptr<Carrier> carrier;
+      if (ranks > 0 && !MakeCarrier("memory", options, &carrier).ok()) {
+        return false;
+      }
+      id.resize(64);
+      const bool told = write(ends[1], id.data(), id.size()) == 64;
+      _exit(told ? 0 : 1);  // no destructor runs
+    });
+    char id[64] = {0};
+    ASSERT_EQ(read(ends[0], id, sizeof(id)), 64);
+    EXPECT_TRUE(Exists(id)) << id;
+    std::string next;
+    ASSERT_OK(MakeCarrierId("memory", 1, &next));
+    EXPECT_FALSE(Exists(id)) << id;
+    EXPECT_TRUE(Exists(next));
+    unlink(next.c_str());
+  }
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(MemoryCarrierTest, WhatRanksAreAboutToOpenStays) {
+  CarrierOptions options;
+  options.num_ranks = 2;
+  ASSERT_OK(MakeCarrierId("memory", 2, &options.id));
+  const auto another = [] {
+    std::string id;
+    const bool made = MakeCarrierId("memory", 1, &id).ok();
+    unlink(id.c_str());
+    return made;
+  };
+  InAProcess(another);
+  EXPECT_TRUE(Exists(options.id));
+  std::unique_ptr<Carrier> first, second;
+  ASSERT_OK(MakeCarrier("memory", options, &first));
+  InAProcess(another);
+  EXPECT_TRUE(Exists(options.id));
+  options.rank = 1;
+  ASSERT_OK(MakeCarrier("memory", options, &second));
+  EXPECT_FALSE(Exists(options.id));
+}
+
 TEST(MemoryCarrierTest, AnotherHostAndAnotherJobAreErrors) {
   std::unique_ptr<Carrier> carrier;
   CarrierOptions options;

@@ -17,11 +17,15 @@
 // after naps of up to 200 us: ranks may be more than processors.
 //
 // ENDINGS. The file's name goes away once all ranks have opened it, so nothing
-// is left behind, however they end. Each rank holds a lock on a byte of the
-// file, which the system takes back with the process: who waits in vain looks
-// at it, and so learns of a death within a tenth of a second. A rank that
-// fails says so in the header.
+// is left behind, however they end later. Each rank holds a lock on a byte of
+// the file, which the system takes back with the process: who waits in vain
+// looks at it, and so learns of a death within a tenth of a second. A rank that
+// fails says so in the header. The process that made the file holds one on a
+// byte of its own until it is a rank like the others: a file that nobody has a
+// lock on is of ranks that died before all had opened it, and whoever makes the
+// next one removes it.
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,6 +38,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <mutex>
 #include <new>
 #include <string>
 #include <system_error>
@@ -47,6 +52,7 @@ namespace sok {
 namespace {
 
 constexpr char kFolder[] = "/dev/shm";
+constexpr char kPrefix[] = "sok_exchange_";
 constexpr int64_t kRingBytes = 1 << 20, kLeastRingBytes = 64 << 10;
 constexpr int64_t kMostBytes = 32 << 20;
 constexpr int kMostLanes = 4;    // of a pair of ranks
@@ -107,6 +113,10 @@ class File {
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
+  File& operator=(File&& other) {
+    std::swap(number_, other.number_);
+    return *this;
+  }
   int number() const { return number_; }
   int Release() {
     const int number = number_;
@@ -118,6 +128,72 @@ class File {
   int number_;
 };
 
+// Byte `first` of a file and those after it, as many as there are or may be.
+struct flock LockOf(int64_t first, int64_t bytes) {
+  struct flock lock;
+  memset(&lock, 0, sizeof(lock));
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = first;
+  lock.l_len = bytes;
+  return lock;
+}
+
+// Beyond the bytes of any number of ranks.
+constexpr int64_t kMakersByte = int64_t{1} << 40;
+
+// The file that this process has made last, until it has opened it as a rank.
+class MadeFile {
+ public:
+  // Never destroyed: threads may end while the process does.
+  static MadeFile& Global() {
+    static MadeFile* const made = new MadeFile;
+    return *made;
+  }
+  void Keep(int number) {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (number_ >= 0) close(number_);
+    number_ = number;
+  }
+
+ private:
+  std::mutex mu_;
+  int number_ = -1;
+};
+
+// Whether this process makes the file from now on. Not if it is another's by
+// now, who took it for one that was left and has removed it or is about to.
+// Where the system has no such locks it is, as nobody looks for them then.
+bool TakeAsMaker(int number) {
+  struct flock lock = LockOf(kMakersByte, 1);
+  if (fcntl(number, F_OFD_SETLK, &lock) != 0) {
+    return errno != EAGAIN && errno != EACCES;
+  }
+  struct stat about;
+  return fstat(number, &about) == 0 && about.st_nlink > 0;
+}
+
+// Removes the files of ranks that have died before all had opened them. Those
+// that cannot be looked at are left: they are other users'.
+void RemoveLeftFiles() {
+  DIR* const folder = opendir(kFolder);
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder)) {
+    if (strncmp(entry->d_name, kPrefix, sizeof(kPrefix) - 1) != 0) continue;
+    const std::string path = std::string(kFolder) + "/" + entry->d_name;
+    const File file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    if (file.number() < 0) continue;
+    struct flock of_maker = LockOf(kMakersByte, 1);
+    if (fcntl(file.number(), F_OFD_SETLK, &of_maker) != 0) continue;
+    struct flock of_ranks = LockOf(0, kMakersByte);
+    if (fcntl(file.number(), F_OFD_GETLK, &of_ranks) == 0 &&
+        of_ranks.l_type == F_UNLCK) {
+      unlink(path.c_str());
+    }
+  }
+  closedir(folder);
+}
+
 ev::Status Check() {
   if (access(kFolder, W_OK) == 0) return ev::Status::OK();
   return ev::FailedPrecondition("an exchange through memory needs the folder " +
@@ -125,13 +201,18 @@ ev::Status Check() {
 }
 
 ev::Status MakeId(int num_ranks, std::string* id) {
-  std::string path = std::string(kFolder) + "/sok_exchange_XXXXXX";
-  const File file(mkostemp(&path[0], O_CLOEXEC));
-  if (file.number() < 0) {
-    return ev::FailedPrecondition(
-        "an exchange through memory needs a file in " + std::string(kFolder) +
-        Because());
-  }
+  RemoveLeftFiles();
+  std::string path;
+  File file;
+  do {
+    path = std::string(kFolder) + "/" + kPrefix + "XXXXXX";
+    file = File(mkostemp(&path[0], O_CLOEXEC));
+    if (file.number() < 0) {
+      return ev::FailedPrecondition(
+          "an exchange through memory needs a file in " +
+          std::string(kFolder) + Because());
+    }
+  } while (!TakeAsMaker(file.number()));
   // Its blocks, not its length: memory that is short must be an error here and
   // not a signal later.
   const int error = posix_fallocate(file.number(), 0, FileBytes(num_ranks));
@@ -142,6 +223,7 @@ ev::Status MakeId(int num_ranks, std::string* id) {
         " ranks needs " + std::to_string(FileBytes(num_ranks)) + " bytes in " +
         kFolder + ": " + strerror(error));
   }
+  MadeFile::Global().Keep(file.Release());
   *id = path;
   return ev::Status::OK();
 }
@@ -182,8 +264,9 @@ class MemoryCarrier : public Carrier {
           " ranks " + std::to_string(bytes));
     }
     // Where the system has no such locks, a death is noticed by the time limit.
-    struct flock lock = LockOf(options.rank);
+    struct flock lock = LockOf(options.rank, 1);
     fcntl(file.number(), F_OFD_SETLK, &lock);
+    if (options.rank == 0) MadeFile::Global().Keep(-1);
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                         file.number(), 0);
     if (memory == MAP_FAILED) {
@@ -323,16 +406,6 @@ class MemoryCarrier : public Carrier {
     return ev::Internal("rank " + std::to_string(rank) + " ended the exchange");
   }
 
-  static struct flock LockOf(int rank) {
-    struct flock lock;
-    memset(&lock, 0, sizeof(lock));
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = rank;
-    lock.l_len = 1;
-    return lock;
-  }
-
   class Patience {
    public:
     explicit Patience(MemoryCarrier* carrier) : carrier_(carrier) { Renew(); }
@@ -388,7 +461,7 @@ class MemoryCarrier : public Carrier {
     if (header()->attached.load() < static_cast<uint32_t>(num_ranks_)) {
       return false;
     }
-    struct flock lock = LockOf(other);
+    struct flock lock = LockOf(other, 1);
     return fcntl(file_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
   }
 
