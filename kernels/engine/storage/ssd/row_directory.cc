@@ -112,8 +112,9 @@ Status RowDirectory::Open(const std::string& path, const std::string& owner,
     *directory = std::move(same);
     return Status::OK();
   }
-  const int fd =
-      open((canonical + "/LOCK").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  // What a link leads to is not this table's, and would be truncated.
+  const int fd = open((canonical + "/LOCK").c_str(),
+                      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return Unusable(path, "opening its file LOCK", errno);
   const std::string me = "'" + owner + "' of " + ThisProcess();
   for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ++tries) {

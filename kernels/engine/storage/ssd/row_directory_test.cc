@@ -67,6 +67,28 @@ TEST_F(RowDirectoryTest, OneTableOfTwoSessionsSharesIt) {
   EXPECT_EQ(other, directory_);
 }
 
+TEST_F(RowDirectoryTest, WhatALinkLeadsToIsLeftAlone) {
+  ASSERT_EQ(mkdir(path_.c_str(), 0777), 0);
+  Write("precious");
+  const std::string lock = path_ + "/LOCK", target = path_ + "/precious";
+  ASSERT_EQ(symlink(target.c_str(), lock.c_str()), 0);
+  const Status status = RowDirectory::Open(path_, "users", &directory_);
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  ExpectHas(status, "opening its file LOCK");
+  std::string text;
+  std::ifstream(target) >> text;
+  EXPECT_EQ(text, "something");
+  ASSERT_EQ(unlink(lock.c_str()), 0);
+  EXPECT_TRUE(RowDirectory::Open(path_, "users", &directory_).ok());
+}
+
+TEST_F(RowDirectoryTest, TheLockIsOfItsOwnerOnly) {
+  ASSERT_TRUE(RowDirectory::Open(path_, "users", &directory_).ok());
+  struct stat about;
+  ASSERT_EQ(stat((path_ + "/LOCK").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0600u);
+}
+
 TEST_F(RowDirectoryTest, AnotherProcessIsNamed) {
   int ready[2], leave[2];
   ASSERT_EQ(pipe(ready), 0);

@@ -49,10 +49,11 @@ Status RowFile::Create(const RowFileOptions& options,
                        std::unique_ptr<RowFile>* file) {
   std::unique_ptr<RowFile> made(new RowFile(options));
   made->name_ = options.directory->NewFile();
+  // A model's rows are nobody else's to read.
   made->fd_ = open(
       made->name_.c_str(),
       O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | (options.direct ? O_DIRECT : 0),
-      0666);
+      0600);
   if (made->fd_ < 0) {
     const int error = errno;
     unlink(made->name_.c_str());

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +80,12 @@ class RowFileTest : public ::testing::TestWithParam<bool> {
 
 INSTANTIATE_TEST_SUITE_P(Cached, RowFileTest, ::testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Direct, RowFileTest, ::testing::Values(true));
+
+TEST_P(RowFileTest, IsOfItsOwnerOnly) {
+  struct stat about;
+  ASSERT_EQ(stat(file_->name().c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0600u);
+}
 
 TEST_P(RowFileTest, GivesBackWhatItGot) {
   // Records that fit a page, that do not, and that need several.
