@@ -21,6 +21,9 @@ _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "failing_job
 _SOON = 40.
 _LIMIT = 4.
 
+# What an error of an exchange begins with, whatever carries it.
+_EXCHANGE = "Error: sok_exchange/"
+
 
 class FaultsTest(absltest.TestCase):
 
@@ -43,20 +46,20 @@ class FaultsTest(absltest.TestCase):
   def test_killed(self):
     job = self._start("wait", 3)
     job.signal(2, signal.SIGKILL)
-    self._ends_with_an_error(job, 0)
-    self._ends_with_an_error(job, 1)
+    self._ends_with_an_error(job, 0, words=_EXCHANGE)
+    self._ends_with_an_error(job, 1, words=_EXCHANGE)
 
   def test_the_first_rank_is_killed(self):
     # It coordinates all others.
     job = self._start("wait", 2)
     job.signal(0, signal.SIGKILL)
-    self._ends_with_an_error(job, 1)
+    self._ends_with_an_error(job, 1, words=_EXCHANGE)
 
   def test_killed_with_an_exchange_through_memory(self):
     job = self._start("wait", 3, SOK_EXCHANGE="memory")
     job.signal(2, signal.SIGKILL)
-    self._ends_with_an_error(job, 0)
-    self._ends_with_an_error(job, 1)
+    self._ends_with_an_error(job, 0, words=_EXCHANGE)
+    self._ends_with_an_error(job, 1, words=_EXCHANGE)
 
   def test_frozen_with_an_exchange_through_memory(self):
     # The error comes first. Horovod ends when its transport has given the rank up.
@@ -84,11 +87,11 @@ class FaultsTest(absltest.TestCase):
   def test_frozen(self):
     job = self._start("wait", 2, HOROVOD_GLOO_TIMEOUT_SECONDS="5")
     job.signal(1, signal.SIGSTOP)
-    self._ends_with_an_error(job, 0)
+    self._ends_with_an_error(job, 0, words=_EXCHANGE)
 
   def test_one_lookup_more_while_the_others_end(self):
     job = self._start("extra", 2)
-    self._ends_with_an_error(job, 1)
+    self._ends_with_an_error(job, 1, words=_EXCHANGE)
     self.assertEqual(job.wait(0, _SOON), 0, job.output(0))
 
   def test_one_lookup_more_while_the_others_wait_elsewhere(self):

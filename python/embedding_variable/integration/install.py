@@ -20,6 +20,7 @@ from embedding_variable.integration import monitored_session_patch
 from embedding_variable.integration import namespace_patch
 from embedding_variable.integration import optimizer_patch
 from embedding_variable.integration import saver_patch
+from embedding_variable.integration import session_patch
 from embedding_variable.integration import slot_creator_patch
 from embedding_variable.integration import sync_replicas_patch
 from embedding_variable.optimizers import adagrad_decay
@@ -51,7 +52,8 @@ def install():
                   optimizer_patch, slot_creator_patch, keras_patch, saver_patch,
                   incremental_patch, checkpoint_utils_patch, meta_graph_patch,
                   device_setter_patch, feature_column_patch, estimator_patch,
-                  horovod_patch, monitored_session_patch, sync_replicas_patch):
+                  horovod_patch, monitored_session_patch, session_patch,
+                  sync_replicas_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

@@ -4,6 +4,7 @@
 
 import collections
 
+from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.util import compat
@@ -12,6 +13,8 @@ from embedding_variable import _lib
 
 _gen = _lib.load()
 
+# The attribute of ops whose errors begin with more than they say.
+_START_OF_ERRORS = "_embedding_variable_errors"
 
 # Who gets a row and who loses it; the attributes of the handle.
 #   filter: string, "none", "counter" or "bloom".
@@ -171,6 +174,22 @@ def add_exchange_op(op_type):
 def is_spread_over_ranks(resource):
   """Returns whether other ranks hold rows of this table, as its lookups tell."""
   return any(op.type in _exchange_ops for op in resource.consumers())
+
+
+def name_in_errors(op, start):
+  """Makes errors of an op that is not ours begin with `start`."""
+  op._set_attr(  # pylint: disable=protected-access
+      _START_OF_ERRORS, attr_value_pb2.AttrValue(s=compat.as_bytes(start)))
+
+
+def start_of_errors(op):
+  """Returns what `name_in_errors` was told of an op, or None."""
+  if op is None:
+    return None
+  try:
+    return compat.as_str(op.get_attr(_START_OF_ERRORS))
+  except ValueError:
+    return None
 
 
 def check_not_spread(resource, what):

@@ -138,7 +138,12 @@ def alltoall(tensor, splits, name):
     # The name of the op, as Horovod makes one of it, too.
     full_name = ops.get_default_graph().unique_name(name, mark_as_used=False)
     return _gen.sok_carry(tensor, splits, exchange_name=full_name, name=name)
-  return communication.horovod().alltoall(tensor, splits=splits, name=name)
+  received, received_splits = communication.horovod().alltoall(
+      tensor, splits=splits, name=name)
+  # As SokCarry begins its own.
+  handle_ops.name_in_errors(
+      received.op, received.op.name + ": the exchange between ranks failed")
+  return received, received_splits
 
 
 def lookup_sparse(params, sp_ids, sp_weights, combiners):
