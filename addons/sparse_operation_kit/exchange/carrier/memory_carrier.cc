@@ -209,8 +209,8 @@ ev::Status MakeId(int num_ranks, std::string* id) {
     file = File(mkostemp(&path[0], O_CLOEXEC));
     if (file.number() < 0) {
       return ev::FailedPrecondition(
-          "an exchange through memory needs a file in " +
-          std::string(kFolder) + Because());
+          "an exchange through memory needs a file in " + std::string(kFolder) +
+          Because());
     }
   } while (!TakeAsMaker(file.number()));
   // Its blocks, not its length: memory that is short must be an error here and

@@ -228,8 +228,7 @@ TEST(HashIndexTest, WithoutMemoryItDoesNotTryToGrowForEachKey) {
     CountingRowSource source;
     const std::vector<int64_t> before = Range(0, limit);
     std::vector<RowHandle> rows(before.size());
-    ASSERT_TRUE(
-        index.FindOrInsert(before, &source, rows.data(), nullptr).ok());
+    ASSERT_TRUE(index.FindOrInsert(before, &source, rows.data(), nullptr).ok());
     refusals = 0;
     SetAllocationHookForTesting(&Refuse);
     int64_t inserted = -1;
@@ -246,8 +245,7 @@ TEST(HashIndexTest, WithoutMemoryItDoesNotTryToGrowForEachKey) {
     // two arrays each if it splits, and it may have split already.
     EXPECT_LT(tries, 80) << "tries for " << inserted << " keys";
     // With memory it grows again.
-    ASSERT_TRUE(
-        index.FindOrInsert(more, &source, rows.data(), &inserted).ok());
+    ASSERT_TRUE(index.FindOrInsert(more, &source, rows.data(), &inserted).ok());
     EXPECT_EQ(index.size(), 2 * limit);
   }
 }
