@@ -7,8 +7,10 @@ import os
 import re
 import subprocess
 import sys
+from unittest import mock
 
 from absl.testing import absltest
+from absl.testing import flagsaver
 
 import exchange
 
@@ -43,6 +45,24 @@ class ExchangeTest(absltest.TestCase):
     self.assertIn("| 1 | 16 | ours | 1.00 | 4.00x | 5.0 | 2.00x |", page)
     self.assertIn("- commit: c", page)
     self.assertIn("`run it`", page)
+
+  def test_writes_its_page(self):
+    out = self.create_tempdir().full_path
+    jobs = []
+
+    def run_job(hotness, dim, arguments):
+      jobs.append((hotness, dim, arguments))
+      return {"bytes": 1e6, "step_ms": 5.}
+
+    with flagsaver.flagsaver(out=out, rounds=1, dims=["16"]), \
+        mock.patch.object(exchange, "run_job", run_job):
+      exchange.main(["exchange.py"])
+    # Of one and of ten ids per sample.
+    self.assertLen(jobs, 2 * len(exchange.variants()))
+    with open(os.path.join(out, "exchange.md")) as f:
+      text = f.read()
+    self.assertIn("| 10 | 16 | naive all-gather | 1.00 | 1.00x | 5.0 | 1.00x |", text)
+    self.assertIn("- command: `python benchmarks/exchange.py", text)
 
   def test_median_job(self):
     jobs = [{"step_ms": s} for s in (3., 1., 2.)]

@@ -3,10 +3,13 @@
 
 import os
 import tempfile
+from unittest import mock
 
 from absl.testing import absltest
+from absl.testing import flagsaver
 
 import defaults
+import engine_programs
 import machine
 import report
 import run
@@ -63,6 +66,40 @@ class ReportTest(absltest.TestCase):
     report.chart(report.combine(_RUNS), path)
     with open(path, "rb") as f:
       self.assertEqual(f.read(4), b"\x89PNG")
+
+
+class RunTest(absltest.TestCase):
+  """The whole of `make bench`, without what it measures."""
+
+  def test_writes_every_page(self):
+    out, programs = self.create_tempdir().full_path, self.create_tempdir().full_path
+    for name in engine_programs.PROGRAMS:
+      path = os.path.join(programs, name)
+      with open(path, "w") as f:
+        f.write("#!/bin/sh\necho I am %s\n" % name)
+      os.chmod(path, 0o755)
+    measured = []
+
+    def measure(workload, variant, min_seconds):
+      measured.append((workload.name, variant, min_seconds))
+      return _run(workload.name, variant, 10. * (variant == defaults.STOCK) + 5.)
+
+    with flagsaver.flagsaver(out=out, rounds=2, only="^zipf_hot1_dim16$",
+                             min_seconds=0.5), \
+        mock.patch.object(run, "measure", measure), \
+        mock.patch.object(run, "_tensorflow_version", lambda: "1.15.5"), \
+        mock.patch.object(engine_programs, "build", lambda root: programs):
+      run.main(["run.py"])
+    self.assertLen(measured, 2 * len(defaults.VARIANTS))
+    self.assertIn(("zipf_hot1_dim16", defaults.STOCK, 0.5), measured)
+    self.assertCountEqual(
+        os.listdir(out), ["training.json", "training.md", "training.png", "engine.md"])
+    for page, part in (("training.md", "zipf_hot1_dim16"),
+                       ("engine.md", "I am step_benchmark")):
+      with open(os.path.join(out, page)) as f:
+        text = f.read()
+      for word in (part, "commit", "command: `python benchmarks/run.py", "1.15.5"):
+        self.assertIn(word, text, page)
 
 
 class ScheduleTest(absltest.TestCase):
