@@ -156,7 +156,8 @@ def tf_op_library(name, deps, visibility = _PUBLIC, **kwargs):
     """Shared library for tf.load_op_library; exports no symbol.
 
     TensorFlow's library is found by its soname, because the process that
-    loads ours has loaded it before: no search path is left in the file.
+    loads ours has loaded it before: no search path is left in the file. Of the
+    system's libraries it needs no newer symbol than manylinux2014 has.
 
     Args:
       name: file name, lib*.so.
@@ -177,7 +178,7 @@ def tf_op_library(name, deps, visibility = _PUBLIC, **kwargs):
         linkshared = True,
         linkstatic = True,
         visibility = visibility,
-        deps = deps,
+        deps = deps + ["//tools/build_defs:old_system"],
         **kwargs
     )
 

@@ -8,9 +8,9 @@
 
 import argparse
 import os
-import platform
 import sys
 
+import platform_tag
 import wheel_file
 
 _NAME = "sparse-operation-kit"
@@ -83,14 +83,17 @@ def collect(root):
   return files
 
 
-def tag():
+def tag(files):
   """Returns the wheel's tag.
 
   No Python symbol is used by the library, so any Python 3 that TensorFlow 1.15
-  has will do. The platform is this machine's kind and no promise of an older C
-  library: it is linked against the one it was built beside.
+  has will do. The platform follows from what the library needs of its system.
+
+  Args:
+    files: {path in the wheel: bytes}.
   """
-  return "py3-none-linux_" + platform.machine()
+  library = files["embedding_variable/" + os.path.basename(_LIBRARY)]
+  return "py3-none-" + platform_tag.of_library(library)
 
 
 def main():
@@ -102,14 +105,15 @@ def main():
   fields = [(k, version if k == "Version" else v) for k, v in _FIELDS]
   description = _read(os.path.join(root, "README.md")).decode("utf-8")
   os.makedirs(out_dir, exist_ok=True)
-  path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag()))
+  files = collect(root)
+  path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag(files)))
   # Another run may be installing the old one: it is replaced in one step.
   wheel_file.write(
       path + ".part",
       _NAME,
       version,
-      tag(),
-      collect(root),
+      tag(files),
+      files,
       wheel_file.metadata_text(fields, description),
       _read(os.path.join(root, "LICENSE")))
   os.replace(path + ".part", path)

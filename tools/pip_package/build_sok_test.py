@@ -3,6 +3,7 @@
 """Looks into the wheel that build_sok leaves."""
 
 import os
+import platform
 import re
 import subprocess
 import tempfile
@@ -66,7 +67,7 @@ class BuildSokTest(absltest.TestCase):
     self.assertEqual(os.listdir(self.folder), [os.path.basename(self.path)])
     self.assertRegex(
         os.path.basename(self.path),
-        r"^sparse_operation_kit-\d+\.\d+\.\d+-py3-none-linux_\w+\.whl$")
+        r"^sparse_operation_kit-\d+\.\d+\.\d+-py3-none-\w+linux\w+\.whl$")
 
   def test_every_module_but_tests_is_shipped(self):
     for package, source in _SOURCES.items():
@@ -112,6 +113,25 @@ class BuildSokTest(absltest.TestCase):
   def test_tag_in_the_name_is_the_one_inside(self):
     tag = re.search(r"^Tag: (.*)$", self.dist_info("WHEEL"), re.M).group(1)
     self.assertTrue(self.path.endswith("-%s.whl" % tag))
+
+  def test_runs_on_systems_of_2014(self):
+    if platform.machine() != "x86_64":
+      self.skipTest("other machines' wheels are tagged linux")
+    self.assertIn("-py3-none-manylinux2014_x86_64.whl", self.path)
+
+  def test_auditwheel_says_the_same(self):
+    # Set-up installs it.
+    from auditwheel import wheel_abi  # pylint: disable=g-import-not-at-top
+    if platform.machine() != "x86_64":
+      self.skipTest("other machines' wheels are tagged linux")
+    found = wheel_abi.analyze_wheel_abi(self.path)
+    # Its other name is manylinux2014.
+    tag = "manylinux_2_17_x86_64"
+    self.assertEqual(found.sym_tag, tag)
+    self.assertEqual(found.external_refs[tag]["blacklist"], {})
+    # TensorFlow loads its own library before ours.
+    self.assertEqual(list(found.external_refs[tag]["libs"]),
+                     ["libtensorflow_framework.so.1"])
 
   def test_no_path_of_the_build_machine(self):
     folders = {_workspace(), os.environ["TEST_SRCDIR"].split("/execroot/")[0]}

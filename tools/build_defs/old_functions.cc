@@ -1,0 +1,132 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What compilers and headers newer than manylinux2014 call, in terms of what it
+// has: see old_names.S. Hidden, so for this library's own calls alone.
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+// Their own declarations are of the system's functions, and not hidden.
+extern "C" {
+int old_stat(const char* path, struct stat* about) asm("stat") HIDDEN;
+int old_lstat(const char* path, struct stat* about) asm("lstat") HIDDEN;
+int old_fstat(int file, struct stat* about) asm("fstat") HIDDEN;
+int old_fstatat(int folder, const char* path, struct stat* about,
+                int flags) asm("fstatat") HIDDEN;
+ssize_t old_preadv2(int file, const struct iovec* parts, int count,
+                    off_t offset, int flags) asm("preadv2") HIDDEN;
+extern char old_single_threaded asm("__libc_single_threaded") HIDDEN;
+int __xstat(int version, const char* path, struct stat* about);
+int __lxstat(int version, const char* path, struct stat* about);
+int __fxstat(int version, int file, struct stat* about);
+int __fxstatat(int version, int folder, const char* path, struct stat* about,
+               int flags);
+}
+
+extern "C" {
+float old_powf(float x, float y);
+float newest_powf(float x, float y) asm("powf") HIDDEN;
+}
+asm(".symver old_powf, powf@GLIBC_2.2.5");
+
+namespace std {
+[[noreturn]] void __throw_bad_alloc();
+}  // namespace std
+
+namespace {
+
+// The layout of struct stat on x86-64.
+constexpr int kStatVersion = 1;
+
+void* Aligned(size_t bytes, size_t alignment) {
+  void* memory = nullptr;
+  if (alignment < sizeof(void*)) alignment = sizeof(void*);
+  if (posix_memalign(&memory, alignment, bytes) != 0) std::__throw_bad_alloc();
+  return memory;
+}
+
+using Powf = float (*)(float x, float y);
+
+// The same bits, but where there is a newer one the old one is a third slower,
+// and FTRL calls it once for a float.
+const Powf fast_powf = [] {
+  void* found = dlvsym(RTLD_DEFAULT, "powf", "GLIBC_2.27");
+  return found != nullptr ? reinterpret_cast<Powf>(found) : &old_powf;
+}();
+
+}  // namespace
+
+float newest_powf(float x, float y) { return fast_powf(x, y); }
+
+int old_stat(const char* path, struct stat* about) {
+  return __xstat(kStatVersion, path, about);
+}
+
+int old_lstat(const char* path, struct stat* about) {
+  return __lxstat(kStatVersion, path, about);
+}
+
+int old_fstatat(int folder, const char* path, struct stat* about, int flags) {
+  return __fxstatat(kStatVersion, folder, path, about, flags);
+}
+
+int old_fstat(int file, struct stat* about) {
+  return __fxstat(kStatVersion, file, about);
+}
+
+ssize_t old_preadv2(int file, const struct iovec* parts, int count,
+                    off_t offset, int flags) {
+  // The kernel takes the offset in two halves, the first of which has all of
+  // it.
+  return syscall(SYS_preadv2, file, parts, count, offset, 0, flags);
+}
+
+// Headers of libstdc++ skip atomics if it is set. A process with a session has
+// threads.
+char old_single_threaded = 0;
+
+// std::bad_array_new_length is newer; it is a std::bad_alloc.
+[[noreturn]] HIDDEN void ThrowBadArrayNewLength() asm(
+    "_ZSt28__throw_bad_array_new_lengthv");
+void ThrowBadArrayNewLength() { std::__throw_bad_alloc(); }
+
+// operator new and delete of aligned types, and delete with a size.
+HIDDEN void* AlignedNew(size_t bytes,
+                        size_t alignment) asm("_ZnwmSt11align_val_t");
+HIDDEN void* AlignedNewArray(size_t bytes,
+                             size_t alignment) asm("_ZnamSt11align_val_t");
+HIDDEN void AlignedDelete(void* memory, size_t) asm("_ZdlPvSt11align_val_t");
+HIDDEN void AlignedDeleteArray(void* memory,
+                               size_t) asm("_ZdaPvSt11align_val_t");
+HIDDEN void AlignedSizedDelete(void* memory, size_t,
+                               size_t) asm("_ZdlPvmSt11align_val_t");
+HIDDEN void AlignedSizedDeleteArray(void* memory, size_t,
+                                    size_t) asm("_ZdaPvmSt11align_val_t");
+HIDDEN void SizedDelete(void* memory, size_t) asm("_ZdlPvm");
+HIDDEN void SizedDeleteArray(void* memory, size_t) asm("_ZdaPvm");
+
+void* AlignedNew(size_t bytes, size_t alignment) {
+  return Aligned(bytes, alignment);
+}
+void* AlignedNewArray(size_t bytes, size_t alignment) {
+  return Aligned(bytes, alignment);
+}
+void AlignedDelete(void* memory, size_t) { std::free(memory); }
+void AlignedDeleteArray(void* memory, size_t) { std::free(memory); }
+void AlignedSizedDelete(void* memory, size_t, size_t) { std::free(memory); }
+void AlignedSizedDeleteArray(void* memory, size_t, size_t) {
+  std::free(memory);
+}
+void SizedDelete(void* memory, size_t) { ::operator delete(memory); }
+void SizedDeleteArray(void* memory, size_t) { ::operator delete[](memory); }
