@@ -8,6 +8,7 @@ import shutil
 from absl.testing import absltest
 import tensorflow as tf
 
+from embedding_variable.tools import testing
 import golden
 
 
@@ -105,6 +106,19 @@ class DamageTest(absltest.TestCase):
         os.truncate(path, length)
         self.assertTrue(self._is_noticed(path), (path, length))
         self._mend()
+
+  def test_an_index_that_claims_more_than_is_there(self):
+    tensors = testing.read(self._whole)
+    data = self._path + ".data-00000-of-00001"
+    for name in ("v-default_rows", "v-values", "v-versions", "v-keys_filtered"):
+      shape = [2**45] + list(tensors[name].shape[1:])
+      claims = {name: shape}
+      if name in ("v-values", "v-versions"):
+        claims["v-keys"] = [2**45]
+      testing.write_claiming(self._path, tensors, claims)
+      self.assertTrue(self._is_noticed(data), name)
+    testing.write_claiming(self._path, tensors, {})
+    self.assertFalse(self._is_noticed(data))
 
   def test_files_that_are_not_there(self):
     for data in self._datas:

@@ -27,7 +27,7 @@ void ThreadPool::RunTasks(std::unique_lock<std::mutex>* lock) {
     const std::function<void(int64_t)>* body = body_;
     ++running_;
     lock->unlock();
-    (*body)(task);
+    errors_.Run(task, *body);
     lock->lock();
     --running_;
   }
@@ -53,6 +53,7 @@ void ThreadPool::For(int64_t num_tasks,
   if (num_tasks > 1) work_.notify_all();
   RunTasks(&lock);
   done_.wait(lock, [this] { return running_ == 0; });
+  errors_.Rethrow();
 }
 
 }  // namespace testing

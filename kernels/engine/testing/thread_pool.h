@@ -15,12 +15,13 @@
 #include <vector>
 
 #include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/task_errors.h"
 
 namespace ev {
 namespace testing {
 
 // For() may be called by several threads at once (they take turns), but not
-// from inside a task.
+// from inside a task. What a task throws, For() throws at the end.
 class ThreadPool : public Parallel {
  public:
   // The caller of For() is one of the num_threads.
@@ -43,6 +44,7 @@ class ThreadPool : public Parallel {
   const std::function<void(int64_t)>* body_ = nullptr;
   int64_t next_ = 0, end_ = 0, running_ = 0;
   bool stop_ = false;
+  TaskErrors errors_;
   std::vector<std::thread> threads_;
 };
 

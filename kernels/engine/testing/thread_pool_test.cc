@@ -4,6 +4,8 @@
 #include "kernels/engine/testing/thread_pool.h"
 
 #include <atomic>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,6 +25,26 @@ TEST(ThreadPoolTest, RunsEachTaskOnceAndReturnsWhenAllAreDone) {
       pool.For(tasks, [&](int64_t i) { ++ran[i]; });
       for (auto& r : ran) ASSERT_EQ(r, 1);
     }
+  }
+}
+
+TEST(ThreadPoolTest, ThrowsWhatItsFirstTaskThrewWhenAllAreDone) {
+  for (int threads : {1, 2, 5}) {
+    ThreadPool pool(threads);
+    std::atomic<int> ran{0};
+    std::string caught;
+    try {
+      pool.For(50, [&](int64_t i) {
+        ++ran;
+        if (i % 10 == 7) throw std::runtime_error(std::to_string(i));
+      });
+    } catch (const std::runtime_error& error) {
+      caught = error.what();
+    }
+    EXPECT_EQ(caught, "7");
+    EXPECT_EQ(ran, 50);
+    pool.For(3, [&](int64_t) { ++ran; });
+    EXPECT_EQ(ran, 53);
   }
 }
 

@@ -34,6 +34,27 @@ Status OfFile(const std::string& file, const Status& status) {
                                    file, ": ", status.error_message()));
 }
 
+// Whoever reads a tensor makes room for its shape first, so the shape must be
+// no more than what is there.
+Status CheckSize(const std::string& name, const BundleEntryProto& entry,
+                 const std::string& file_name) {
+  const tensorflow::TensorShape shape(entry.shape());
+  const tensorflow::int64 each = tensorflow::DataTypeSize(entry.dtype());
+  if (entry.size() % each != 0 || entry.size() / each != shape.num_elements()) {
+    return DataLoss("tensor ", name, " of ", file_name, " has ", entry.size(),
+                    " bytes, which is not what its shape ", shape.DebugString(),
+                    " needs");
+  }
+  tensorflow::uint64 file_size;
+  TF_RETURN_IF_ERROR(
+      OfFile(file_name, Env::Default()->GetFileSize(file_name, &file_size)));
+  const tensorflow::uint64 size = entry.size(), offset = entry.offset();
+  if (size > file_size || offset > file_size - size) {
+    return DataLoss(file_name, " ends before tensor ", name, " does");
+  }
+  return Status::OK();
+}
+
 }  // namespace
 
 TensorStream::TensorStream(const std::string& name,
@@ -166,6 +187,7 @@ Status CheckpointReader::Open(const std::string& name,
   const std::string file_name =
       tensorflow::strings::Printf("%s.data-%05d-of-%05d", prefix_.c_str(),
                                   entry.shard_id(), header_.num_shards());
+  TF_RETURN_IF_ERROR(CheckSize(name, entry, file_name));
   TF_RETURN_IF_ERROR(
       OfFile(file_name, Env::Default()->NewRandomAccessFile(file_name, &file)));
   stream->reset(new TensorStream(name, entry, file_name, std::move(file)));

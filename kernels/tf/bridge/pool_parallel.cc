@@ -8,7 +8,9 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <new>
 
+#include "kernels/engine/base/task_errors.h"
 #include "tensorflow/core/lib/core/threadpool.h"
 
 namespace embedding_variable {
@@ -26,13 +28,14 @@ struct Tasks {
   std::atomic<int64_t> done{0};
   std::mutex mutex;
   std::condition_variable all_done;
+  ev::TaskErrors errors;
 
   void Work() {
     int64_t finished = 0;
     for (;;) {
       const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
       if (i >= num_tasks) break;
-      (*body)(i);
+      errors.Run(i, *body);
       ++finished;
     }
     if (finished == 0) return;
@@ -62,15 +65,22 @@ void PoolParallel::For(int64_t num_tasks,
                        const std::function<void(int64_t)>& body) {
   const int64_t helpers = std::min<int64_t>(num_threads_ - 1, num_tasks - 1);
   if (helpers <= 0 || pool_ == nullptr) {
-    for (int64_t i = 0; i < num_tasks; ++i) body(i);
+    ev::TaskErrors errors;
+    for (int64_t i = 0; i < num_tasks; ++i) errors.Run(i, body);
+    errors.Rethrow();
     return;
   }
   const auto tasks = std::make_shared<Tasks>(num_tasks, &body);
-  for (int64_t h = 0; h < helpers; ++h) {
-    pool_->Schedule([tasks] { tasks->Work(); });
+  try {
+    for (int64_t h = 0; h < helpers; ++h) {
+      pool_->Schedule([tasks] { tasks->Work(); });
+    }
+  } catch (const std::bad_alloc&) {
+    // The helpers that there are do it, and the caller.
   }
   tasks->Work();
   tasks->Wait();
+  tasks->errors.Rethrow();
 }
 
 }  // namespace embedding_variable

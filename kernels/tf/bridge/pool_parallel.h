@@ -14,7 +14,9 @@ namespace embedding_variable {
 
 // TensorFlow's intra-op threads behind the engine's interface. The caller takes
 // tasks too and finishes all of them alone when no worker is free, so For()
-// makes progress in any thread, a worker of the same pool included.
+// makes progress in any thread, a worker of the same pool included. What a task
+// throws, For() throws when all tasks have returned: the first one's, in task
+// order.
 class PoolParallel : public ev::Parallel {
  public:
   explicit PoolParallel(tensorflow::OpKernelContext* context)

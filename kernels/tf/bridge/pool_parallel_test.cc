@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -41,6 +43,23 @@ TEST_P(PoolParallelTest, RunsEachTaskOnce) {
     for (int64_t i = 0; i < n; ++i) EXPECT_EQ(1, runs[i]) << i << " of " << n;
     EXPECT_EQ(0, runs[n]);
   }
+}
+
+TEST_P(PoolParallelTest, ThrowsWhatItsFirstTaskThrewWhenAllAreDone) {
+  PoolParallel parallel(workers_);
+  std::atomic<int> ran{0};
+  std::string caught;
+  try {
+    parallel.For(100, [&](int64_t i) {
+      std::this_thread::yield();
+      ++ran;
+      if (i % 10 == 3) throw std::runtime_error(std::to_string(i));
+    });
+  } catch (const std::runtime_error& error) {
+    caught = error.what();
+  }
+  EXPECT_EQ("3", caught);
+  EXPECT_EQ(100, ran);
 }
 
 TEST_P(PoolParallelTest, UsesNoMoreThreadsThanItSays) {

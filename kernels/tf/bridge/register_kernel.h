@@ -15,6 +15,7 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "kernels/tf/bridge/guarded_kernel.h"
 #include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -46,17 +47,13 @@ class RegisterKernel {
     gpu.Device(tensorflow::DEVICE_GPU);
     for (const char* name : in_cpu_memory) gpu.HostMemory(name);
     tensorflow::kernel_factory::OpKernelRegistrar(cpu.Build(), op,
-                                                  &Make<Kernel>);
-    tensorflow::kernel_factory::OpKernelRegistrar(gpu.Build(), op,
-                                                  &Make<KernelOnGpu<Kernel>>);
+                                                  &MakeGuarded<Guarded>);
+    tensorflow::kernel_factory::OpKernelRegistrar(
+        gpu.Build(), op, &MakeGuarded<KernelOnGpu<Guarded>>);
   }
 
  private:
-  template <typename Made>
-  static tensorflow::OpKernel* Make(
-      tensorflow::OpKernelConstruction* construction) {
-    return new Made(construction);
-  }
+  using Guarded = GuardedKernel<Kernel>;
 };
 
 // For allocate_temp, in a kernel that may run on a GPU.

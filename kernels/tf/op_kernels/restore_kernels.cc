@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/tf/bridge/checkpoint_reader.h"
+#include "kernels/tf/bridge/guarded_kernel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
@@ -75,10 +76,11 @@ class RestoreOp : public OpKernel {
     OP_REQUIRES(context, prefix.NumElements() == 1,
                 BadInput(resource->name(),
                          "the checkpoint's prefix must be one string"));
-    const Status status =
-        WithVariable(resource->name(),
-                     Restore(std::string(prefix.flat<tensorflow::tstring>()(0)),
-                             resource.get()));
+    const std::string name(prefix.flat<tensorflow::tstring>()(0));
+    const Status status = WithVariable(
+        resource->name(),
+        CatchExceptions([&] { return "checkpoint " + name; },
+                        [&] { return Restore(name, resource.get()); }));
     // Nobody shall take what is in the table now for what was stored.
     if (!status.ok()) resource->table()->Uninitialize();
     OP_REQUIRES_OK(context, status);

@@ -23,6 +23,7 @@ from tensorflow.python import pywrap_tensorflow
 from tensorflow.python.framework import errors
 from tensorflow.python.lib.io import file_io
 
+from embedding_variable.checkpoint import bundle_sizes
 from embedding_variable.checkpoint import durable
 
 DIRECTORY = ".incremental_checkpoint"
@@ -123,6 +124,7 @@ def _lost(full, prefix, sequence, why):
 def _check(prefix, expected):
   """Reads all of a delta; an error unless it is whole and continues what it should."""
   reader = pywrap_tensorflow.NewCheckpointReader(prefix)
+  bundle_sizes.check(prefix, reader)
   names = reader.get_variable_to_shape_map()
   if INFO not in names:
     raise ValueError("has no tensor %s" % INFO)

@@ -16,6 +16,7 @@ from tensorflow.python.framework import errors as tf_errors
 from tensorflow.python.training import checkpoint_management
 from tensorflow.python.training import checkpoint_utils
 
+from embedding_variable.checkpoint import bundle_sizes
 from embedding_variable.tools import errors
 
 # What a table has for its keys, besides rows. Saved again for each slot.
@@ -187,6 +188,7 @@ class Checkpoint(object):
     self.prefix = _prefix_of(path)
     try:
       self._reader = checkpoint_utils.load_checkpoint(self.prefix)
+      bundle_sizes.check(self.prefix, self._reader)
     except (tf_errors.OpError, ValueError) as e:
       raise errors.ToolError("%s cannot be read: %s" %
                              (self.prefix, getattr(e, "message", e)))

@@ -399,6 +399,18 @@ words: differs
                   self.run_tool(command, self.prefix, *args, status=2))
     self.assertEqual(testing.files(self.directory), before)
 
+  @parameterized.parameters(
+      ["inspect"], ["lookup", "a/v", "1"], ["shrink", "--evict-older-than", "1"])
+  def test_an_index_that_claims_more_than_is_there_is_an_error(self, command, *args):
+    tensors = {n: np.asarray(t) for n, t in _tensors().items() if n != "words"}
+    for name, shape in (("a/v-default_rows", [2**45, 2]), ("dense", [2**31, 2**31])):
+      testing.write_claiming(self.prefix, tensors, {name: shape})
+      self.assertRegex(
+          self.run_tool(command, self.prefix, *args, status=2),
+          "%s.* needs %d bytes" % (name, 4 * shape[0] * shape[1]))
+    testing.write_claiming(self.prefix, tensors, {})
+    self.run_tool(command, self.prefix, *args)
+
   def test_what_is_written_in_many_pieces_is_one_checkpoint(self):
     tensors = _tensors()
     with bundle_writer.BundleWriter(self.prefix, flush_bytes=1) as writer:

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <utility>
 
 #include "addons/sparse_operation_kit/exchange/wait_registry.h"
+#include "kernels/engine/embedding/tasks.h"
 
 namespace sok {
 namespace {
@@ -61,7 +63,12 @@ void CarrierQueue::Add(Transfer transfer) {
   {
     std::lock_guard<std::mutex> lock(mu_);
     failed = failed_;
-    if (failed.ok()) pending_.push_back(std::move(pending));
+    try {
+      if (failed.ok()) pending_.push_back(std::move(pending));
+    } catch (const std::bad_alloc&) {
+      WaitRegistry::Global().End(pending.wait);
+      throw;
+    }
   }
   wake_.notify_all();
   if (!failed.ok()) End(std::move(pending), failed);
@@ -130,9 +137,9 @@ ev::Status CarrierQueue::Carry(const Transfer& transfer) {
 void CarrierQueue::Run() {
   for (;;) {
     Pending pending;
-    ev::Status status = Next(&pending);
+    ev::Status status = ev::CatchBadAlloc([&] { return Next(&pending); });
     if (status.ok()) {
-      status = Carry(pending.transfer);
+      status = ev::CatchBadAlloc([&] { return Carry(pending.transfer); });
       if (!status.ok()) {
         // The others wait for what this rank does not take part in any more.
         Fail(status);

@@ -61,7 +61,8 @@ class CarrierQueue {
   int num_ranks() const { return carrier_->num_ranks(); }
 
   // Two transfers of one name on their way at once are taken in the order in
-  // which they came. After a failure, all fail at once with its status.
+  // which they came. After a failure, all fail at once with its status. Throws
+  // std::bad_alloc, and then takes nothing.
   void Add(Transfer transfer);
 
   // Ends all transfers, those to come too, with this status. The first counts.

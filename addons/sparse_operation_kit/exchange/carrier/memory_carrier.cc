@@ -38,6 +38,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <string>
@@ -47,6 +48,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+#include "kernels/engine/embedding/tasks.h"
 
 namespace sok {
 namespace {
@@ -362,13 +364,18 @@ class MemoryCarrier : public Carrier {
     threads.reserve(most);
     for (size_t k = 1; k < most; ++k) {
       try {
-        threads.emplace_back(
-            [&, k] { statuses[k] = MoveAll(std::move(shares[k])); });
-      } catch (const std::system_error&) {  // no thread to be had
+        threads.emplace_back([&, k] {
+          statuses[k] =
+              ev::CatchBadAlloc([&] { return MoveAll(std::move(shares[k])); });
+        });
+      } catch (const std::exception&) {  // no thread to be had
         shares[0].insert(shares[0].end(), shares[k].begin(), shares[k].end());
       }
     }
-    statuses[0] = MoveAll(std::move(shares[0]));
+    // The others use what is here, so nothing is thrown before they are
+    // through.
+    statuses[0] =
+        ev::CatchBadAlloc([&] { return MoveAll(std::move(shares[0])); });
     for (std::thread& thread : threads) thread.join();
     // Who noticed first has told the others, who know less.
     const ev::Status told = Ended(rank_);

@@ -9,8 +9,11 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
+
+#include "kernels/engine/base/task_errors.h"
 
 namespace ev {
 namespace {
@@ -27,7 +30,7 @@ struct Job {
     for (;;) {
       const int64_t i = next.fetch_add(1);
       if (i >= count) break;
-      body(i);
+      errors.Run(i, body);
       ++mine;
     }
     if (mine == 0) return;
@@ -41,6 +44,7 @@ struct Job {
   std::atomic<int64_t> next{0};
   std::mutex mu;
   std::condition_variable all_done;
+  TaskErrors errors;
   int64_t done = 0;
 };
 
@@ -49,7 +53,11 @@ class IoThreads {
   void Offer(const std::shared_ptr<Job>& job, int64_t helpers) {
     {
       std::lock_guard<std::mutex> lock(mu_);
-      for (int64_t i = 0; i < helpers; ++i) queue_.push_back(job);
+      try {
+        for (int64_t i = 0; i < helpers; ++i) queue_.push_back(job);
+      } catch (const std::bad_alloc&) {
+        // Fewer helpers.
+      }
       while (running_ < kThreads &&
              running_ < static_cast<int64_t>(queue_.size())) {
         try {
@@ -99,6 +107,7 @@ void RunBlocking(int64_t count, const std::function<void(int64_t)>& body) {
   job->Work();
   std::unique_lock<std::mutex> lock(job->mu);
   job->all_done.wait(lock, [&] { return job->done == job->count; });
+  job->errors.Rethrow();
 }
 
 }  // namespace ev

@@ -15,7 +15,7 @@ namespace ev {
 
 // Calls body(i) once for each i in [0, count), the caller taking part, and
 // returns when all have returned. Bodies may block, but must not wait for each
-// other. Thread-safe.
+// other. What one throws is thrown then: the first one's, by i. Thread-safe.
 void RunBlocking(int64_t count, const std::function<void(int64_t)>& body);
 
 }  // namespace ev

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "kernels/engine/storage/ssd/tiered_impl.h"
@@ -199,9 +200,13 @@ void TieredRows::CompactInThread() {
       if (stop_.load()) return;
       wanted_ = false;
     }
-    bool found = true;
-    while (found && file_->IsSparse() && !stop_.load() &&
-           CompactOne(&found).ok()) {
+    // Without memory the rows stay where they are, as after any error.
+    try {
+      bool found = true;
+      while (found && file_->IsSparse() && !stop_.load() &&
+             CompactOne(&found).ok()) {
+      }
+    } catch (const std::bad_alloc&) {
     }
   }
 }

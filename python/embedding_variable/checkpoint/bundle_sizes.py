@@ -1,0 +1,42 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a checkpoint has as many bytes as its index says that its tensors have.
+
+TensorFlow's reader makes room for a tensor's shape before it looks how long the tensor
+is, and ends the process where there is none. An index that was made for that would end
+every program that opens the checkpoint.
+"""
+
+import os
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import errors
+from tensorflow.python.lib.io import file_io
+
+
+def check(prefix, reader):
+  """Looks at no tensor's bytes.
+
+  Args:
+    prefix: string, of a V2 checkpoint.
+    reader: TensorFlow's checkpoint reader of it.
+
+  Raises:
+    tf.errors.DataLossError: a tensor's shape needs more than all data files have; names
+      the tensor and both numbers.
+  """
+  directory, name = os.path.split(prefix)
+  stored = sum(
+      file_io.stat(os.path.join(directory, f)).length
+      for f in file_io.list_directory(directory or ".")
+      if f.startswith(name + ".data-"))
+  types = reader.get_variable_to_dtype_map()
+  for tensor, shape in sorted(reader.get_variable_to_shape_map().items()):
+    # Of a string its length is stored, at least.
+    needed = 1 if types[tensor] == dtypes.string else types[tensor].size
+    for size in shape:
+      needed *= size
+    if needed > stored:
+      raise errors.DataLossError(
+          None, None, "%s: tensor %s of type %s and shape %s needs %d bytes, and the data "
+          "files have %d" % (prefix, tensor, types[tensor].name, shape, needed, stored))
