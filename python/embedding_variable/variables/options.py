@@ -10,6 +10,7 @@ two of them. What an option asks for is checked when a variable is created with 
 import numbers
 import os
 import re
+import sys
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.platform import tf_logging as logging
@@ -22,6 +23,7 @@ AUTO = "auto"
 
 _GIB = 1024**3
 _TIERS = 4
+_DEFAULT_ROWS = 4096
 
 # Storage types that keep rows in files.
 _NEEDS_PATH = frozenset([
@@ -48,29 +50,40 @@ def _is_int(value, least):
           value >= least)
 
 
+def _is_number(value):
+  """Whether this is a number, and not NaN."""
+  return (isinstance(value, numbers.Real) and not isinstance(value, bool) and
+          value == value)
+
+
 class InitializerOption(object):
   """What a new key starts with.
 
   Args:
     initializer: initializer of the default rows, or None for the `initializer`
       argument of `get_embedding_variable`.
-    default_value_dim: int >= 1, number of default rows. A new key copies row
-      `floormod(key, default_value_dim)`.
+    default_value_dim: int, number of default rows. A new key copies row
+      `floormod(key, default_value_dim)`. Below 1, as some of DeepRec's scripts say it:
+      4096, with a warning.
     default_value_no_permission: float that fills the rows of keys that a filter
       has not admitted.
 
   Raises:
-    ValueError: `default_value_dim` < 1.
+    ValueError: `default_value_dim` is no integer.
   """
 
   def __init__(self,
                initializer=None,
-               default_value_dim=4096,
+               default_value_dim=_DEFAULT_ROWS,
                default_value_no_permission=.0):
-    if default_value_dim is None or default_value_dim < 1:
+    if not _is_int(default_value_dim, -sys.maxsize):
       raise ValueError(
-          "InitializerOption: default_value_dim must be at least 1, got %r" %
+          "InitializerOption: default_value_dim must be an integer, got %r" %
           (default_value_dim,))
+    if default_value_dim < 1:
+      logging.warning("InitializerOption: default_value_dim must be at least 1, got %d; "
+                      "%d is taken", default_value_dim, _DEFAULT_ROWS)
+      default_value_dim = _DEFAULT_ROWS
     self.initializer = initializer
     self.default_value_dim = default_value_dim
     self.default_value_no_permission = default_value_no_permission
@@ -120,12 +133,12 @@ class CBFFilter(object):
       exactly, as by `CounterFilter`.
     false_positive_probability: float in (0, 1).
     counter_type: `tf.uint8`, `tf.uint16`, `tf.uint32` or `tf.uint64`; must be able
-      to hold `filter_freq`.
+      to hold `filter_freq`. Other integer types become `tf.uint64`, as in DeepRec.
 
   Raises:
     ValueError: only one of `max_element_size` and `false_positive_probability` is
       positive.
-    TypeError: another `counter_type`.
+    TypeError: `counter_type` is no integer type.
   """
 
   def __init__(self,
@@ -139,9 +152,11 @@ class CBFFilter(object):
           "positive together, got %r and %r" %
           (max_element_size, false_positive_probability))
     counter_type = dtypes.as_dtype(counter_type)
-    if counter_type not in _COUNTER_TYPES:
+    if not counter_type.is_integer:
       raise TypeError("CBFFilter: counter_type must be one of %s, got %s" %
                       ([t.name for t in _COUNTER_TYPES], counter_type.name))
+    if counter_type not in _COUNTER_TYPES:
+      counter_type = dtypes.uint64
     self.filter_freq = filter_freq
     self.max_element_size = max_element_size
     self.false_positive_probability = false_positive_probability
@@ -326,6 +341,27 @@ def check_supported(name, option):
     raise ValueError(
         "embedding variable '%s': steps_to_live must be an integer of at least 0, "
         "got %r" % (name, evict.steps_to_live))
+  if (isinstance(evict, L2WeightEvict) and
+      not _is_number(evict.l2_weight_threshold)):
+    raise ValueError(
+        "embedding variable '%s': l2_weight_threshold must be a number, got %r" %
+        (name, evict.l2_weight_threshold))
+  if not isinstance(option.init, InitializerOption):
+    raise TypeError(
+        "embedding variable '%s': init_option must be an InitializerOption, got %r" %
+        (name, option.init))
+  if (not isinstance(option.init.default_value_no_permission, numbers.Real) or
+      isinstance(option.init.default_value_no_permission, bool)):
+    raise ValueError(
+        "embedding variable '%s': default_value_no_permission must be a number, got %r" %
+        (name, option.init.default_value_no_permission))
+  if option.ht_type is not None and not isinstance(option.ht_type, str):
+    raise ValueError("embedding variable '%s': ht_type must be a string, got %r" %
+                     (name, option.ht_type))
+  if option.ht_partition_num is not None and not _is_int(option.ht_partition_num, 0):
+    raise ValueError(
+        "embedding variable '%s': ht_partition_num must be an integer of at least 0, "
+        "got %r" % (name, option.ht_partition_num))
   _check_storage(name, option.storage_option)
   ckpt = option.ckpt
   if ckpt is not None and (ckpt.ckpt_to_load_from or ckpt.tensor_name_in_ckpt or
@@ -382,13 +418,29 @@ def to_policy(option):
   return handle_ops.Policy(**policy)
 
 
+def _check_member(name, option, value, enum_name):
+  """Raises unless `value` is a number of that enumeration of `config_pb2`."""
+  enum = getattr(config_pb2, enum_name)
+  if not _is_int(value, 0) or value not in enum.values():
+    raise ValueError(
+        "embedding variable '%s': %s must be a value of %s (%s), got %r" %
+        (name, option, enum_name, ", ".join(
+            "%s %d" % item for item in enum.items()), value))
+
+
 def _check_storage(name, storage):
   """Raises unless rows of this storage type can be kept."""
   if not isinstance(storage, StorageOption):
     raise TypeError(
         "embedding variable '%s': storage_option must be a StorageOption, got %r" %
         (name, storage))
+  _check_member(name, "cache_strategy", storage.cache_strategy, "CacheStrategy")
+  if storage.layout is not None and not isinstance(storage.layout, str):
+    raise ValueError("embedding variable '%s': layout must be a string, got %r" %
+                     (name, storage.layout))
   storage_type = storage.storage_type
+  if storage_type not in (None, AUTO):
+    _check_member(name, "storage_type", storage_type, "StorageType")
   if storage_type in (None, AUTO, config_pb2.StorageType.DEFAULT,
                       config_pb2.StorageType.DRAM, config_pb2.StorageType.HBM):
     return
@@ -400,9 +452,5 @@ def _check_storage(name, storage):
           (name, "" if storage_type in _DRAM_AND_SSD else "GPU ",
            storage.storage_size[0]))
     return
-  if storage_type not in config_pb2.StorageType.values():
-    raise ValueError(
-        "embedding variable '%s': storage_type must be a value of StorageType, "
-        "got %r" % (name, storage_type))
   _unsupported(name, "the storage type",
                config_pb2.StorageType.Name(storage_type))

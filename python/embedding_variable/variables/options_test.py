@@ -61,8 +61,10 @@ class OptionsTest(parameterized.TestCase):
                      tf.EmbeddingVariableOption().init)
 
   @parameterized.parameters(
-      (lambda: tf.InitializerOption(default_value_dim=0), ValueError,
-       "default_value_dim must be at least 1, got 0"),
+      (lambda: tf.InitializerOption(default_value_dim=None), ValueError,
+       "default_value_dim must be an integer, got None"),
+      (lambda: tf.InitializerOption(default_value_dim=2.5), ValueError,
+       "default_value_dim must be an integer, got 2.5"),
       (lambda: tf.CBFFilter(3, max_element_size=5), ValueError,
        "positive together, got 5 and -1.0"),
       (lambda: tf.CBFFilter(3, 5, 0.1, counter_type=tf.float32), TypeError,
@@ -79,6 +81,22 @@ class OptionsTest(parameterized.TestCase):
   def test_wrong_values(self, make, error, message):
     with self.assertRaisesRegex(error, message):
       make()
+
+  @parameterized.parameters(0, -3)
+  def test_default_value_dim_below_one_is_the_default(self, value):
+    with absltest.mock.patch.object(options.logging, "warning") as warning:
+      self.assertEqual(
+          tf.InitializerOption(default_value_dim=value).default_value_dim, 4096)
+    self.assertIn(value, warning.call_args[0])
+
+  @parameterized.parameters(
+      (tf.int64, tf.uint64), (tf.int8, tf.uint64), (tf.uint8, tf.uint8))
+  def test_other_counters_become_uint64(self, given, taken):
+    option = options.EmbeddingVariableOption(
+        filter_option=tf.CBFFilter(2, 10, .1, counter_type=given))
+    self.assertEqual(option.filter_strategy.counter_type, taken)
+    options.check_supported("v", option)
+    self.assertEqual(options.to_policy(option).counter_bits, 8 * taken.size)
 
   def test_storage_of_rows(self):
     for storage_type, storage in ((None, "dram"), (1, "dram"), (6, "hbm"),
@@ -191,6 +209,21 @@ class OptionsTest(parameterized.TestCase):
       (dict(filter_option=options.CBFFilter(256, 10, .1, tf.uint8)),
        "counters of type uint8 cannot reach filter_freq=256"),
       (dict(evict_option=options.GlobalStepEvict(-5)), "steps_to_live .* got -5"),
+      (dict(evict_option=options.L2WeightEvict(float("nan"))),
+       "l2_weight_threshold must be a number, got nan"),
+      (dict(init_option=options.InitializerOption(default_value_no_permission="0")),
+       "default_value_no_permission must be a number, got '0'"),
+      (dict(storage_option=options.StorageOption(cache_strategy=77)),
+       r"cache_strategy must be a value of CacheStrategy \(LRU 0, LFU 1\), got 77"),
+      (dict(storage_option=options.StorageOption(cache_strategy="LRU")),
+       "cache_strategy .* got 'LRU'"),
+      (dict(storage_option=options.StorageOption(cache_strategy=None)),
+       "cache_strategy .* got None"),
+      (dict(storage_option=options.StorageOption(storage_type=True)),
+       "storage_type must be a value of StorageType .* got True"),
+      (dict(storage_option=options.StorageOption(layout=3)), "layout .* got 3"),
+      (dict(ht_type=5), "ht_type must be a string, got 5"),
+      (dict(ht_partition_num="many"), "ht_partition_num .* got 'many'"),
   )
   def test_numbers_without_sense(self, kwargs, message):
     with self.assertRaisesRegex(ValueError, "embedding variable 'v': .*" + message):
@@ -203,7 +236,8 @@ class OptionsTest(parameterized.TestCase):
       (options.EmbeddingVariableOption(storage_option=3), TypeError,
        "storage_option"),
       (options.EmbeddingVariableOption(storage_option=options.StorageOption(77)),
-       ValueError, "must be a value of StorageType, got 77"),
+       ValueError, "must be a value of StorageType .* got 77"),
+      (options.EmbeddingVariableOption(init_option=3), TypeError, "init_option"),
   )
   def test_wrong_classes(self, option, error, message):
     with self.assertRaisesRegex(error, "'v': .*" + message):
