@@ -37,21 +37,22 @@ class MultiHashTest(parameterized.TestCase):
       ("concat", lambda q, r: np.concatenate([q, r], -1)))
   def test_rows_are_put_together(self, operation, together):
     variable = tf.get_multihash_variable("m", [[3, 2], [4, 2]], operation=operation)
-    ids = np.arange(12).reshape(3, 4)
+    ids = np.arange(9).reshape(3, 3)
     rows = tf.nn.embedding_lookup(variable, tf.constant(ids, tf.int64))
-    self.assertEqual(rows.shape.as_list(), [3, 4, variable.dim])
+    self.assertEqual(rows.shape.as_list(), [3, 3, variable.dim])
     got, q, r = self.run_op(rows, variable.quotients, variable.remainders)
     self.assertEqual((q.shape, r.shape), ((3, 2), (4, 2)))
-    np.testing.assert_array_equal(got, together(q[ids // 4], r[ids % 4]))
+    np.testing.assert_array_equal(got, together(q[ids // 3], r[ids % 4]))
 
-  def test_every_id_has_a_row_of_its_own(self):
-    for q_rows, r_rows in ((3, 4), (4, 3), (5, 5)):
+  def test_every_id_has_a_row_of_its_own_if_r_is_as_large_as_q(self):
+    for q_rows, r_rows in ((3, 4), (4, 4), (5, 4)):
       tf.reset_default_graph()
       variable = tf.get_multihash_variable(
           "m", [[q_rows, 2], [r_rows, 2]], operation="concat",
           initializer=tf.random_uniform_initializer())
-      got, = self.run_op(tf.nn.embedding_lookup(variable, tf.range(q_rows * r_rows)))
-      self.assertLen(np.unique(got, axis=0), q_rows * r_rows)
+      got, = self.run_op(tf.nn.embedding_lookup(variable, tf.range(q_rows * q_rows)))
+      # By DeepRec's rule ids 0 and 4 share both rows when Q has 5 rows and R has 4.
+      self.assertLen(np.unique(got, axis=0), q_rows * min(q_rows, r_rows))
 
   def test_variables_are_dense_under_deeprecs_names(self):
     with tf.variable_scope("scope"):
@@ -65,7 +66,7 @@ class MultiHashTest(parameterized.TestCase):
 
   @parameterized.parameters("sum", "mean", "sqrtn")
   def test_pooled(self, combiner):
-    variable = tf.get_multihash_variable("m", [[3, 2], [4, 2]])
+    variable = tf.get_multihash_variable("m", [[4, 2], [4, 2]])
     ids, weights = _sparse()
     pooled = tf.nn.embedding_lookup_sparse(variable, ids, weights, combiner=combiner)
     rows = tf.nn.embedding_lookup(variable, ids.values)
@@ -74,6 +75,24 @@ class MultiHashTest(parameterized.TestCase):
     divisors = {"sum": (1, 1), "mean": (4, 2), "sqrtn": (np.sqrt(10), 2)}[combiner]
     np.testing.assert_allclose(
         got, [first / divisors[0], [0, 0], 2 * rows[2] / divisors[1]], rtol=1e-5)
+
+  @parameterized.parameters("sum", "mean", "sqrtn")
+  def test_safe_lookup_is_that_of_the_rows(self, combiner):
+    variable = tf.get_multihash_variable("m", [[4, 2], [4, 2]])
+    # [1, 5 and -7], nothing, [11 and 3 of weight 0, 2]; each sample is a pair.
+    indices = [[0, 0, 0], [0, 1, 0], [0, 1, 1], [2, 0, 0], [2, 0, 1], [2, 1, 0]]
+    ids = tf.SparseTensor(indices, tf.constant([1, 5, -7, 11, 3, 2], tf.int64), [3, 2, 2])
+    weights = tf.SparseTensor(indices, [1., 3., 1., 2., 0., 1.], [3, 2, 2])
+    rows = tf.nn.embedding_lookup(variable, tf.range(16))
+
+    def both(weights, default_id=None):
+      # A dense table of the 16 rows, by the stock function.
+      return [tf.nn.safe_embedding_lookup_sparse(v, ids, weights, combiner, default_id)
+              for v in (variable, rows)]
+
+    for got, want in (both(None), both(weights), both(None, default_id=6)):
+      self.assertEqual(got.shape.as_list(), [3, 2, 2])
+      np.testing.assert_allclose(*self.run_op(got, want), rtol=1e-5)
 
   def test_trains(self):
     variable = tf.get_multihash_variable("m", [[3, 2], [4, 2]],
@@ -84,8 +103,8 @@ class MultiHashTest(parameterized.TestCase):
       session.run(tf.global_variables_initializer())
       session.run(train)
       q, r = session.run([variable.quotients, variable.remainders])
-    np.testing.assert_array_equal(q[:, 0], [0, 2, 0])  # 5 and 6 are both 1 * 4 + ...
-    np.testing.assert_array_equal(r[:, 0], [0, 1, 1, 0])
+    np.testing.assert_array_equal(q[:, 0], [0, 1, 1])  # 5 is 1 * 3 + 2, 6 is 2 * 3.
+    np.testing.assert_array_equal(r[:, 0], [0, 1, 1, 0])  # Modulo 4, of R's rows.
 
   @parameterized.parameters(
       (dict(dims=[[3, 2]]), "dims must be 2 shapes"),
@@ -106,7 +125,7 @@ class MultiHashTest(parameterized.TestCase):
       tf.nn.embedding_lookup(variable, [1], blocknums=[1])
     with self.assertRaisesRegex(TypeError, "'m': ids must be integers"):
       tf.nn.embedding_lookup(variable, [1.5])
-    rows = tf.nn.embedding_lookup(variable, tf.constant([12], tf.int64))
+    rows = tf.nn.embedding_lookup(variable, tf.constant([9], tf.int64))
     with self.assertRaisesRegex(tf.errors.InvalidArgumentError, r"not in \[0, 3\)"):
       self.run_op(rows)
 
@@ -122,6 +141,10 @@ class DynamicDimensionTest(parameterized.TestCase):
         "d", embedding_block_dimension=2, embedding_block_num=3,
         initializer=tf.ones_initializer(),
         partitioner=tf.fixed_size_partitioner(parts) if parts else None, **kwargs)
+
+  def test_safe_lookup_is_refused(self):
+    with self.assertRaisesRegex(ValueError, "'d': .*needs blocknums"):
+      tf.nn.safe_embedding_lookup_sparse(self.variable(), _sparse()[0])
 
   @parameterized.parameters(None, 3)
   def test_blocknums_choose_the_blocks(self, parts):

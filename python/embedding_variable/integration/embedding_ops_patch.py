@@ -102,6 +102,10 @@ def _safe_embedding_lookup_sparse(stock):
                                    default_id=None, name=None,
                                    partition_strategy="div", max_norm=None,
                                    prune=True):
+    if composed.is_composed(embedding_weights):
+      return composed.safe_lookup_sparse(
+          embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name,
+          partition_strategy, max_norm, prune)
     parts = _parts_of(embedding_weights)
     if parts is None:
       return stock(embedding_weights, sparse_ids, sparse_weights, combiner,

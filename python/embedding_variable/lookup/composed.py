@@ -119,3 +119,39 @@ def lookup_sparse(params, sp_ids, sp_weights=None, partition_strategy="mod", nam
                   blocknums=blocknums)
     return row_pooling.pool_rows(math_ops.cast(rows, dtypes.float32), sp_ids, sp_weights,
                                  combiner)
+
+
+def safe_lookup_sparse(params, sparse_ids, sparse_weights=None, combiner="mean",
+                       default_id=None, name=None, partition_strategy="div",
+                       max_norm=None, prune=True):
+  """`tf.nn.safe_embedding_lookup_sparse` of a multihash variable.
+
+  Args:
+    params: what `is_composed`.
+    sparse_ids: SparseTensor `[d_0, ..., d_n]` of integers.
+    sparse_weights: None, or a floating point SparseTensor of the same shape.
+    combiner: "mean", "sqrtn" or "sum".
+    default_id: int, what samples without ids look up; None: they give zeros.
+    name: name of the op.
+    partition_strategy: see `lookup`.
+    max_norm: see `lookup`.
+    prune: bool; drop ids below 0.
+
+  Returns:
+    float32 `[d_0, ..., d_{n-1}, dim]`.
+
+  Raises:
+    ValueError: `params` is of dynamic dimension: which of its blocks an id has is not
+      known of ids that were dropped or filled in.
+  """
+  if _is_dynamic(params):
+    raise ValueError(
+        "safe_embedding_lookup_sparse of '%s': a variable of dynamic dimension needs "
+        "blocknums; look it up by tf.nn.embedding_lookup_sparse" % params.name)
+
+  def pool(ids, weights):
+    return lookup_sparse(params, ids, weights, partition_strategy, None, combiner,
+                         max_norm)
+
+  return stock_semantics.safe_pool(params.name, params.dim, pool, sparse_ids,
+                                   sparse_weights, combiner, default_id, prune, name)

@@ -103,24 +103,68 @@ def safe_lookup_sparse(parts, sparse_ids, sparse_weights, combiner, default_id,
   Returns:
     float32 `[d_0, ..., d_{n-1}, dim]`.
   """
+  variable = parts[0].op.name
+  check_sparse(variable, sparse_ids)
+  parts[0].convert_ids(sparse_ids.values)
+
+  def pool(ids, weights):
+    return lookup_sparse(parts, ids, weights, combiner, max_norm, None)
+
+  return safe_pool(variable, parts[0].dim, pool, sparse_ids, sparse_weights, combiner,
+                   default_id, prune, name)
+
+
+def check_sparse(variable, sparse_ids):
+  """Raises TypeError unless ids of a safe lookup are a SparseTensor."""
   if not isinstance(sparse_ids, sparse_tensor.SparseTensor):
     raise TypeError(
         "safe_embedding_lookup_sparse of '%s': sparse_ids must be a SparseTensor, "
-        "got %r" % (parts[0].op.name, sparse_ids))
-  parts[0].convert_ids(sparse_ids.values)
+        "got %r" % (variable, sparse_ids))
+
+
+def safe_pool(variable, dim, pool, sparse_ids, sparse_weights, combiner, default_id,
+              prune, name):
+  """What is safe about `safe_lookup_sparse`, around any pooled lookup.
+
+  Args:
+    variable: string, its name.
+    dim: int, length of a row.
+    pool: function of a SparseTensor `[B, ids]` and its weights or None, which returns
+      float32 `[B, dim]`.
+    sparse_ids: see `safe_lookup_sparse`; so are the others.
+
+  Returns:
+    float32 `[d_0, ..., d_{n-1}, dim]`.
+  """
   with ops.name_scope(name, "embedding_lookup") as scope:
+    safe = SafeIds(variable, sparse_ids, sparse_weights, combiner, default_id, prune)
+    return safe.restore_shape(pool(safe.ids, safe.weights), dim, scope)
+
+
+class SafeIds(object):
+  """The ids of a safe lookup as a matrix, without what it drops.
+
+  Attributes:
+    ids: SparseTensor `[B, ids]`.
+    weights: None, or a SparseTensor of the same indices.
+  """
+
+  def __init__(self, variable, sparse_ids, sparse_weights, combiner, default_id=None,
+               prune=True):
+    check_sparse(variable, sparse_ids)
     original_shape = sparse_ids.dense_shape
     static_rank = tensor_shape.dimension_value(original_shape.get_shape()[0])
     if static_rank is not None and static_rank < 2:
       raise ValueError(
           "safe_embedding_lookup_sparse of '%s': sparse_ids must have a rank of at "
-          "least 2, got %d" % (parts[0].op.name, static_rank))
-    static_shape = sparse_ids.shape
+          "least 2, got %d" % (variable, static_rank))
+    self._static_rank = static_rank
+    self._static_shape = sparse_ids.shape
     rank = array_ops.size(original_shape) if static_rank is None else static_rank
-    leading = array_ops.slice(original_shape, [0], [rank - 1])
+    self._leading = array_ops.slice(original_shape, [0], [rank - 1])
     if static_rank != 2:
       sparse_ids = sparse_ops.sparse_reshape(sparse_ids, [
-          math_ops.reduce_prod(leading),
+          math_ops.reduce_prod(self._leading),
           array_ops.gather(original_shape, rank - 1)
       ])
     if sparse_weights is not None:
@@ -142,14 +186,15 @@ def safe_lookup_sparse(parts, sparse_ids, sparse_weights, combiner, default_id,
       if sparse_weights is not None:
         sparse_weights, _ = sparse_ops.sparse_fill_empty_rows(
             sparse_weights, math_ops.cast(1.0, sparse_weights.dtype))
-    result = lookup_sparse(parts, sparse_ids, sparse_weights, combiner, max_norm,
-                           None)
-    dim = parts[0].dim
+    self.ids, self.weights = sparse_ids, sparse_weights
+
+  def restore_shape(self, pooled_rows, dim, name=None):
+    """Returns what was pooled, `[B, dim]`, as `[d_0, ..., d_{n-1}, dim]`."""
     result = array_ops.reshape(
-        result, array_ops.concat([leading, [dim]], 0), name=scope)
-    if static_shape.ndims is not None:
-      result.set_shape(static_shape[:-1].concatenate([dim]))
+        pooled_rows, array_ops.concat([self._leading, [dim]], 0), name=name)
+    if self._static_shape.ndims is not None:
+      result.set_shape(self._static_shape[:-1].concatenate([dim]))
     else:
-      result.set_shape(tensor_shape.unknown_shape(static_rank)
-                       if static_rank is not None else None)
+      result.set_shape(tensor_shape.unknown_shape(self._static_rank)
+                       if self._static_rank is not None else None)
     return result

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`get_multihash_variable`: many rows from two small dense variables.
 
-The row of an id is put together from row `id // m` of variable Q and row `id % m` of
-variable R, which has m rows: Q and R together have `rows(Q) * rows(R)` different rows in the
-memory of `rows(Q) + rows(R)`.
+The row of an id is put together from row `id // rows(Q)` of variable Q and row
+`id % rows(R)` of variable R, as in DeepRec, whose checkpoints hold rows by this rule. With
+as many rows in R as in Q, `rows(Q) * rows(Q)` ids have different rows in the memory of
+`2 * rows(Q)`.
 """
 
 from tensorflow.python.framework import dtypes
@@ -42,7 +43,8 @@ def get_multihash_variable(name,
   Args:
     name: string; the variable scope's name is put before it.
     dims: two shapes `[rows, dim]`, of Q and of R. Ids from 0 up to
-      `rows(Q) * rows(R) - 1` have rows, all of them different combinations.
+      `rows(Q) * rows(Q) - 1` have rows. Those are different combinations if R has at
+      least as many rows as Q; with fewer, ids share theirs.
     complementary_strategy: "Q-R", quotient and remainder.
     operation: how a row of Q and a row of R become one: "add", "mul" ("mult") or
       "concat".
@@ -112,7 +114,8 @@ class MultiHashVariable(object):
     self.name = name
     self.quotients = quotients
     self.remainders = remainders
-    self._modulus = shapes[1][0]
+    self._q_rows = shapes[0][0]
+    self._r_rows = shapes[1][0]
     self._operation = operation
     (_, q_dim), (_, r_dim) = shapes
     self.dim = q_dim + r_dim if operation == "concat" else q_dim
@@ -121,7 +124,7 @@ class MultiHashVariable(object):
     """Looks up rows.
 
     Args:
-      ids: integers of any shape, in [0, rows(Q) * rows(R)).
+      ids: integers of any shape, in [0, rows(Q) * rows(Q)).
       partition_strategy: of Q and R if they are partitioned.
       max_norm: the rows of Q and of R are clipped to this length, or None.
       name: name of the result.
@@ -136,8 +139,8 @@ class MultiHashVariable(object):
                         (self.name, ids.dtype.name))
       q, r = [
           embedding_ops.embedding_lookup(v, i, partition_strategy, max_norm=max_norm)
-          for v, i in ((self.quotients, math_ops.floordiv(ids, self._modulus)),
-                       (self.remainders, math_ops.floormod(ids, self._modulus)))
+          for v, i in ((self.quotients, math_ops.floordiv(ids, self._q_rows)),
+                       (self.remainders, math_ops.floormod(ids, self._r_rows)))
       ]
       if self._operation == "concat":
         return array_ops.concat([q, r], -1, name=name)
