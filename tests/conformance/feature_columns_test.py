@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feature columns whose tables are embedding variables."""
 
+import contextlib
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -230,6 +232,130 @@ class FeatureColumnsTest(parameterized.TestCase):
       output = _fc.input_layer(_features(), [_fc.embedding_column(column, _DIM)])
       session.run(tf.global_variables_initializer())
       np.testing.assert_array_equal(session.run(output)[0], [4.0] * _DIM)
+
+  @parameterized.parameters("input_layer", "DenseFeatures", "partitioned", "weighted")
+  def test_columns_of_a_group_are_one_op(self, layer):
+
+    def build(kind, group):
+      kwargs = dict(partition_num=2) if layer == "partitioned" and kind == "table" else {}
+      with group:
+        ids = _column(kind, **kwargs)
+        if layer == "weighted":
+          ids = _fc.weighted_categorical_column(ids, "weights")
+        columns = [
+            _fc.embedding_column(_column(kind, "others", **kwargs), _DIM, "sum",
+                                 initializer=_initializer),
+            _fc.embedding_column(ids, _DIM, initializer=_initializer)]
+      # One more of another group, and one of none that clips its rows.
+      with _fc.group_embedding_column_scope("alone"):
+        columns.append(_fc.embedding_column(_column(kind, "more"), _DIM,
+                                            initializer=_initializer, max_norm=.5))
+      features = dict(_features(), more=_features()["ids"])
+      if layer == "DenseFeatures":
+        return tf.keras.layers.DenseFeatures(columns)(features)
+      to_vars = {}
+      output = _fc.input_layer(features, iter(columns), cols_to_vars=to_vars)
+      self.assertLen(to_vars, 3)
+      for column, variables in to_vars.items():
+        for v in variables:
+          self.assertIn("/%s/embedding_weights" % column.name, v.op.name)
+      return output
+
+    def lookups():
+      return [op for op in tf.get_default_graph().get_operations()
+              if op.type == "EvLookupSparse"]
+
+    dense = _run(lambda kind: build(kind, contextlib.suppress()), "dense")
+    alone = _run(lambda kind: build(kind, contextlib.suppress()), "table")
+    counts = []
+
+    def grouped(kind):
+      output = build(kind, _fc.group_embedding_column_scope("g"))
+      counts.append(len(lookups()))
+      return output
+
+    together = _run(grouped, "table")
+    self.assertCountEqual(together[3], alone[3])
+    for a, b, c in zip(together[:2], alone[:2], dense[:2]):
+      np.testing.assert_array_equal(a, b)
+      np.testing.assert_allclose(a, c, rtol=1e-5, atol=1e-6)
+    # The clipped column reads rows; parts have an op each.
+    self.assertEqual(counts, [4 if layer == "partitioned" else 1])
+
+  def test_a_group_keeps_names_when_its_layer_is_used_again(self):
+    with tf.Graph().as_default():
+      with _fc.group_embedding_column_scope("g"):
+        columns = [_fc.embedding_column(_column("table", key), _DIM)
+                   for key in ("ids", "others")]
+      with tf.variable_scope("model"):
+        _fc.input_layer(_features(), columns)
+        _fc.input_layer(_features(), columns)
+      with tf.variable_scope("model", reuse=True):
+        _fc.input_layer(_features(), columns)
+      self.assertEqual(
+          [v.op.name for v in tf.get_collection("embedding_variables")],
+          ["model/%s/%s_embedding/embedding_weights" % (layer, key)
+           for layer in ("input_layer", "input_layer_1") for key in ("ids", "others")])
+    with self.assertRaisesRegex(ValueError, "name must be a string .* None"):
+      with _fc.group_embedding_column_scope(None):
+        pass
+
+  def test_do_fusion_changes_nothing(self):
+    for kind in ("table", "dense"):
+      plain, fused = [
+          _run(lambda kind, kwargs=kwargs: _fc.input_layer(_features(), [
+              _fc.embedding_column(_column(kind), _DIM, initializer=_initializer,
+                                   **kwargs)]), kind)[1]
+          for kwargs in ({}, {"do_fusion": True})]
+      np.testing.assert_array_equal(plain, fused)
+
+  @parameterized.parameters(
+      ("add", 2, (2, 2)), ("mul", (2, 2), (2, 2)), ("concat", (2, 3), (2, 3)))
+  def test_multihash(self, operation, dimension, lengths):
+    for layer in ("input_layer", "dense_features"):
+      with tf.Graph().as_default(), pairs.session() as session:
+        column = _fc.categorical_column_with_multihash(
+            "ids", (4, 5), operation=operation, dtype=tf.int64)
+        column = _fc.embedding_column(
+            _fc.weighted_categorical_column(column, "weights"), dimension, "sum")
+        if layer == "input_layer":
+          output = _fc.input_layer(_features(), [column])
+        else:
+          output = tf.keras.layers.DenseFeatures([column])(_features())
+        q, r = tf.trainable_variables()
+        name = layer + "/ids_weighted_by_weights_embedding/embedding_weights/multhash_"
+        self.assertEqual([v.op.name for v in (q, r)], [name + "Q", name + "R"])
+        self.assertEqual([v.shape.as_list() for v in (q, r)],
+                         [[4, lengths[0]], [5, lengths[1]]])
+        session.run(tf.global_variables_initializer())
+        got, q, r = session.run([output, q, r])
+        row = {"add": lambda k: q[k // 4] + r[k % 5],
+               "mul": lambda k: q[k // 4] * r[k % 5],
+               "concat": lambda k: np.concatenate([q[k // 4], r[k % 5]])}[operation]
+        np.testing.assert_allclose(
+            got, [.5 * row(3) + 2 * row(7), 0 * row(0), row(3), 3 * row(11)], rtol=1e-5)
+
+  def test_multihash_of_strings_and_of_shapes(self):
+    with tf.Graph().as_default(), pairs.session() as session:
+      column = _fc.embedding_column(
+          _fc.categorical_column_with_multihash("words", [[4, 2], [4, 2]]), 2)
+      output = _fc.input_layer(_features(), [column])
+      session.run(tf.global_variables_initializer())
+      got, key, q, r = session.run(
+          [output, tf.strings.to_hash_bucket_fast("a", 16)] + tf.trainable_variables())
+      np.testing.assert_allclose(got[0], q[key // 4] + r[key % 4], rtol=1e-6)
+
+  @parameterized.parameters(
+      (dict(dims=3), 2, "dims must be 2"),
+      (dict(dims=(3, 0)), 2, "two numbers of rows"),
+      (dict(dims=(3, 3)), (2, 3), "one length, got 2 and 3"),
+      (dict(dims=(3, 3)), (2, 2, 2), "one length of rows or two"),
+      (dict(dims=[[3, 2], [3, 2]]), 4, r"lengths \(2, 2\), and dimension says 4"))
+  def test_multihash_refuses(self, arguments, dimension, message):
+    with self.assertRaisesRegex(ValueError, "'ids': .*" + message):
+      _fc.embedding_column(
+          _fc.categorical_column_with_multihash("ids", dtype=tf.int64, **arguments),
+          dimension)
 
   def test_wrong_types(self):
     with self.assertRaisesRegex(ValueError, "ids"):

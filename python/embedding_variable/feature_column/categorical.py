@@ -132,13 +132,22 @@ def find(column):
   return None
 
 
-class EmbeddingCategoricalColumn(
-    fc.CategoricalColumn,
-    fc_v1._CategoricalColumn,  # pylint: disable=protected-access
-    collections.namedtuple("EmbeddingCategoricalColumn",
-                           ("key", "dtype", "partition_num", "ev_option",
-                            "hash_bucket_size"))):
-  """See `categorical_column_with_embedding`; adaptive with a `hash_bucket_size`."""
+def is_sequence(column):
+  """Whether a column is, or has inside it, one of sequences."""
+  while column is not None:
+    if isinstance(column, (fc.SequenceCategoricalColumn,
+                           fc_v1._SequenceCategoricalColumn)):  # pylint: disable=protected-access
+      return True
+    column = getattr(column, "categorical_column", None)
+  return False
+
+
+class CategoricalOfIds(object):
+  """What columns of ids without a vocabulary have in common.
+
+  Derived classes are named tuples with a `key` and a `dtype`, and say their
+  `num_buckets`.
+  """
 
   @property
   def _is_v2_column(self):
@@ -164,8 +173,8 @@ class EmbeddingCategoricalColumn(
           "column '%s': the column's dtype is %s, but the feature's is %s" %
           (self.key, self.dtype.name, values.dtype.name))
     if values.dtype == dtypes.string:
-      ids = string_ops.string_to_hash_bucket_fast(values.values, _STRING_BUCKETS,
-                                                  name="lookup")
+      ids = string_ops.string_to_hash_bucket_fast(
+          values.values, int(self.num_buckets), name="lookup")
     elif values.dtype.is_integer:
       ids = math_ops.cast(values.values, dtypes.int64)
     else:
@@ -178,10 +187,6 @@ class EmbeddingCategoricalColumn(
 
   def _transform_feature(self, inputs):
     return self._to_ids(inputs.get(self.key))
-
-  @property
-  def num_buckets(self):
-    return TableSize(self)
 
   @property
   def _num_buckets(self):
@@ -201,10 +206,24 @@ class EmbeddingCategoricalColumn(
 
   def _get_config(self):
     raise NotImplementedError(
-        "column '%s': a column with an embedding variable is not serializable" %
-        self.key)
+        "column '%s': %s is not serializable" %
+        (self.key, type(self).__name__))
 
   @classmethod
   def _from_config(cls, config, custom_objects=None, columns_by_name=None):
     raise NotImplementedError(
-        "a column with an embedding variable is not serializable")
+        "a %s is not serializable" % cls.__name__)
+
+
+class EmbeddingCategoricalColumn(
+    CategoricalOfIds,
+    fc.CategoricalColumn,
+    fc_v1._CategoricalColumn,  # pylint: disable=protected-access
+    collections.namedtuple("EmbeddingCategoricalColumn",
+                           ("key", "dtype", "partition_num", "ev_option",
+                            "hash_bucket_size"))):
+  """See `categorical_column_with_embedding`; adaptive with a `hash_bucket_size`."""
+
+  @property
+  def num_buckets(self):
+    return TableSize(self)

@@ -4,7 +4,7 @@
 
 Why: the variable is created deep inside embedding columns and linear models as a dense
 `[buckets, dim]`. Each place that does is run under a custom getter that makes an embedding
-variable instead.
+variable instead; multihash columns make their two variables there.
 """
 
 import contextlib
@@ -20,9 +20,12 @@ from tensorflow.python.ops import variables
 from tensorflow.python.training import checkpoint_utils
 
 from embedding_variable.feature_column import categorical
+from embedding_variable.feature_column import groups
+from embedding_variable.feature_column import multihash_column
 from embedding_variable.integration import patching
 from embedding_variable.lookup import adaptive
 from embedding_variable.variables import creation
+from embedding_variable.variables import multihash
 from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
@@ -34,6 +37,8 @@ _calls = threading.local()
 def install():
   """Replaces the methods that create embedding weights, and `input_layer`."""
   stock, replacement = patching.wrap(fc_v1, "input_layer", _input_layer)
+  patching.replace_exports(stock, replacement)
+  stock, replacement = patching.wrap(fc, "embedding_column", _embedding_column)
   patching.replace_exports(stock, replacement)
   patching.wrap(fc.EmbeddingColumn, "_old_get_dense_tensor_internal",
                 _under_getter)
@@ -49,7 +54,7 @@ def install():
 
 
 @contextlib.contextmanager
-def _getter_scope(column, scope=None):
+def getter_scope(column, scope=None):
   """A while in which dense tables become embedding variables of the column.
 
   Args:
@@ -103,19 +108,69 @@ def _input_layer(stock):
   return input_layer
 
 
+def _embedding_column(stock):
+  """`tf.feature_column.embedding_column` takes DeepRec's arguments, and joins groups."""
+
+  def embedding_column(categorical_column, dimension, *args, do_fusion=None, **kwargs):
+    # What DeepRec fuses when it is asked to is one op here anyway.
+    del do_fusion
+    if multihash_column.find(categorical_column) is not None:
+      categorical_column, dimension = multihash_column.with_lengths(
+          categorical_column, dimension)
+    column = stock(categorical_column, dimension, *args, **kwargs)
+    groups.mark(column)
+    return column
+
+  return embedding_column
+
+
+def init_from_checkpoint(column, weights):
+  """Initializes an embedding column's table from the checkpoint that it names, if any."""
+  if column.ckpt_to_load_from is not None:
+    checkpoint_utils.init_from_checkpoint(
+        column.ckpt_to_load_from,
+        {column.tensor_name_in_ckpt: ev.parts_of(weights)
+         if isinstance(weights, variables.PartitionedVariable) else weights})
+
+
 def _under_getter(stock):
   """Embedding columns in `tf.feature_column.input_layer`."""
 
   def method(self, sparse_tensors, weight_collections, trainable):
     column = categorical.find(self)
+    if multihash_column.find(self) is not None:
+      return self._get_dense_tensor_internal_helper(
+          sparse_tensors, _multihash_weights(self, weight_collections, trainable))
     if column is None:
       return stock(self, sparse_tensors, weight_collections, trainable)
     if column.hash_bucket_size is not None:
       return _adaptive_tensor(self, column, sparse_tensors, weight_collections, trainable)
-    with _getter_scope(column):
+    with getter_scope(column):
       return stock(self, sparse_tensors, weight_collections, trainable)
 
   return method
+
+
+def get_weights(self, weight_collections, trainable):
+  """Gets or creates the table of an embedding column in the current variable scope."""
+  column = categorical.find(self)
+  with getter_scope(column):
+    return variable_scope.get_variable(
+        name="embedding_weights", shape=(column.num_buckets, self.dimension),
+        dtype=dtypes.float32, initializer=self.initializer,
+        trainable=self.trainable and trainable, collections=weight_collections)
+
+
+def _multihash_weights(self, weight_collections, trainable):
+  """The variable of an embedding column whose categorical column is a multihash one."""
+  column = multihash_column.find(self)
+  if self.ckpt_to_load_from is not None:
+    raise ValueError("column '%s': ckpt_to_load_from names one tensor, and a multihash "
+                     "column has two variables" % column.key)
+  return multihash.get_multihash_variable(
+      "embedding_weights", column.shapes, column.complementary_strategy,
+      column.operation, initializer=self.initializer,
+      trainable=self.trainable and trainable, collections=weight_collections)
 
 
 def _adaptive_tensor(self, column, sparse_tensors, weight_collections, trainable):
@@ -133,7 +188,7 @@ def _adaptive_tensor(self, column, sparse_tensors, weight_collections, trainable
       "embedding_weights_hash", shape=(column.hash_bucket_size, self.dimension),
       collections=weight_collections, **common)
   own = column._replace(hash_bucket_size=None)
-  with _getter_scope(own):
+  with getter_scope(own):
     weights = variable_scope.get_variable(
         "embedding_weights", shape=(own.num_buckets, self.dimension),
         collections=weight_collections, **common)
@@ -153,7 +208,7 @@ def _build_linear(stock):
     if column is None:
       return stock(self, input_shape)
     # The layer opens its own scope again for each variable.
-    with _getter_scope(column, self._scope):
+    with getter_scope(column, self._scope):
       return stock(self, input_shape)
 
   return build
@@ -163,19 +218,45 @@ def _create_variable(stock):
   """Columns in `DenseFeatures`, `SequenceFeatures` and `LinearModel` layers."""
 
   def create_variable(self, feature_column, name, shape, *args, **kwargs):
-    if not isinstance(tuple(shape)[0], categorical.TableSize):
+    rows = tuple(shape)[0]
+    if _is_of_multihash(feature_column, rows):
+      return _create_multihash(stock, self, feature_column, name, rows.column, *args,
+                               **kwargs)
+    if not isinstance(rows, categorical.TableSize):
       return stock(self, feature_column, name, shape, *args, **kwargs)
-    with _getter_scope(tuple(shape)[0].column):
+    with getter_scope(rows.column):
       return stock(self, feature_column, name, shape, *args, **kwargs)
 
   return create_variable
+
+
+def _is_of_multihash(feature_column, rows):
+  """Whether these are the rows of an embedding column's multihash variable."""
+  return (isinstance(rows, multihash_column.MultihashSize) and
+          isinstance(feature_column, fc.EmbeddingColumn))
+
+
+def _create_multihash(stock, self, feature_column, name, column, *args, **kwargs):
+  """Both variables of a multihash column, by what creates one for its layer."""
+  pair = [
+      stock(self, feature_column, "%s/multhash_%s" % (name, letter), shape, *args,
+            **kwargs) for letter, shape in zip("QR", column.shapes)
+  ]
+  variable = multihash.MultiHashVariable(pair[0].op.name.rsplit("/", 1)[0], pair[0],
+                                         pair[1], column.shapes, column.operation)
+  self._cols_to_vars_map[feature_column][name] = variable
+  return variable
 
 
 def _create_variable_v2(stock):
   """The same, where stock code would not go through `tf.get_variable`."""
 
   def create_variable(self, feature_column, name, shape, *args, **kwargs):
-    if not isinstance(tuple(shape)[0], categorical.TableSize):
+    rows = tuple(shape)[0]
+    if _is_of_multihash(feature_column, rows):
+      return _create_multihash(stock, self, feature_column, name, rows.column, *args,
+                               **kwargs)
+    if not isinstance(rows, categorical.TableSize):
       return stock(self, feature_column, name, shape, *args, **kwargs)
     # Stock names the variable by the name scope, `tf.get_variable` does not.
     with variable_scope._pure_variable_scope(self._layer.name), \
@@ -192,7 +273,7 @@ def _shared_weights(stock):
   def embedding_weights(self):
     if not isinstance(self._num_buckets, categorical.TableSize):
       return stock(self)
-    with _getter_scope(self._num_buckets.column):
+    with getter_scope(self._num_buckets.column):
       return stock(self)
 
   embedding_weights._is_patched = True
@@ -219,12 +300,7 @@ def _shared_dense_tensor(stock):
       if name in shared:
         weights = shared[name]
       else:
-        with _getter_scope(column):
-          weights = variable_scope.get_variable(
-              name="embedding_weights", shape=(column.num_buckets, self.dimension),
-              dtype=dtypes.float32, initializer=self.initializer,
-              trainable=self.trainable and trainable,
-              collections=weight_collections)
+        weights = get_weights(self, weight_collections, trainable)
         shared[name] = weights
         for part in ev.parts_of(weights):
           ops.add_to_collection(name, part)
@@ -233,11 +309,7 @@ def _shared_dense_tensor(stock):
         raise ValueError(
             "shared embedding '%s' has the dimension %s, but column '%s' asks for "
             "%d" % (name, sorted(dims), self.name, self.dimension))
-      if self.ckpt_to_load_from is not None:
-        checkpoint_utils.init_from_checkpoint(
-            self.ckpt_to_load_from,
-            {self.tensor_name_in_ckpt: ev.parts_of(weights)
-             if isinstance(weights, variables.PartitionedVariable) else weights})
+      init_from_checkpoint(self, weights)
       return embedding_ops.safe_embedding_lookup_sparse(
           embedding_weights=weights, sparse_ids=tensors.id_tensor,
           sparse_weights=tensors.weight_tensor, combiner=self.combiner,

@@ -12,6 +12,7 @@ from embedding_variable.integration import device_setter_patch
 from embedding_variable.integration import embedding_ops_patch
 from embedding_variable.integration import estimator_patch
 from embedding_variable.integration import feature_column_patch
+from embedding_variable.integration import group_columns_patch
 from embedding_variable.integration import horovod_patch
 from embedding_variable.integration import incremental_patch
 from embedding_variable.integration import keras_patch
@@ -51,9 +52,9 @@ def install():
     for patch in (namespace_patch, embedding_ops_patch, control_flow_patch,
                   optimizer_patch, slot_creator_patch, keras_patch, saver_patch,
                   incremental_patch, checkpoint_utils_patch, meta_graph_patch,
-                  device_setter_patch, feature_column_patch, estimator_patch,
-                  horovod_patch, monitored_session_patch, session_patch,
-                  sync_replicas_patch):
+                  device_setter_patch, feature_column_patch, group_columns_patch,
+                  estimator_patch, horovod_patch,
+                  monitored_session_patch, session_patch, sync_replicas_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

@@ -23,6 +23,8 @@ from tensorflow.python.ops import variables
 from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.feature_column import categorical
+from embedding_variable.feature_column import groups
+from embedding_variable.feature_column import multihash_column
 from embedding_variable.lookup import adaptive
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.lookup import fused
@@ -50,11 +52,22 @@ _OPTIMIZERS = (
 
 _FEATURE_COLUMNS = (categorical.categorical_column_with_embedding,
                     categorical.categorical_column_with_adaptive_embedding,
+                    multihash_column.categorical_column_with_multihash,
+                    groups.group_embedding_column_scope,
                     categorical.sequence_categorical_column_with_embedding)
 
 _CREATORS = (creation.get_embedding_variable,
              dynamic_dimension.get_dynamic_dimension_embedding_variable,
              multihash.get_multihash_variable)
+
+# Collections of DeepRec's. Initializers of embedding variables are with all others
+# here, so the two for them are empty.
+_COLLECTIONS = {
+    "EMBEDDING_VARIABLES": ev.EMBEDDING_VARIABLES,
+    "EMBEDDING_VARIABLE_RESTORE_DEPENDENCY": "embedding_variable_restore_dependency",
+    "EV_INIT_VAR_OPS": "ev_init_var_ops",
+    "EV_INIT_SLOT_OPS": "ev_init_slot_ops",
+}
 
 _LOOKUPS = (group.group_embedding_lookup, group.group_embedding_lookup_sparse,
             fused.fused_embedding_lookup_sparse,
@@ -78,12 +91,13 @@ def install():
       _set(owner.nn, function.__name__, function)
   for function in _LOOKUPS:
     _set(embedding_ops, function.__name__, function)
-  _set(framework_ops.GraphKeys, "EMBEDDING_VARIABLES", ev.EMBEDDING_VARIABLES)
+  for name, value in _COLLECTIONS.items():
+    _set(framework_ops.GraphKeys, name, value)
   for function in _CREATORS:
     _set(variable_scope, function.__name__, function)
   for cls in _OPTIONS:
     _set(variables, cls.__name__, cls)
-  for function in _FEATURE_COLUMNS[:2]:
+  for function in _FEATURE_COLUMNS[:-1]:
     _set(feature_column_v2, function.__name__, function)
   _set(sequence_feature_column, "sequence_categorical_column_with_embedding",
        categorical.sequence_categorical_column_with_embedding)

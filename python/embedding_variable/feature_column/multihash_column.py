@@ -1,0 +1,124 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`categorical_column_with_multihash`: columns on `tf.get_multihash_variable`."""
+
+import collections
+import numbers
+
+from tensorflow.python.feature_column import feature_column as fc_v1
+from tensorflow.python.feature_column import feature_column_v2 as fc
+from tensorflow.python.feature_column import utils as fc_utils
+from tensorflow.python.framework import dtypes
+
+from embedding_variable.feature_column import categorical
+
+
+class MultihashSize(int):
+  """Number of ids of a multihash column; travels as `categorical.TableSize` does.
+
+  Attributes:
+    column: the `MultihashCategoricalColumn`.
+  """
+
+  def __new__(cls, column):
+    self = super(MultihashSize, cls).__new__(cls, column.rows[0]**2)
+    self.column = column
+    return self
+
+
+def categorical_column_with_multihash(key, dims, num_of_partitions=2,
+                                      complementary_strategy="Q-R", operation="add",
+                                      dtype=dtypes.string):
+  """Creates a categorical column whose rows are put together from two small tables.
+
+  An `embedding_column` of it has a `tf.get_multihash_variable`.
+
+  Args:
+    key: string, name of the feature.
+    dims: two ints, rows of Q and of R; or two shapes `[rows, dim]`. Ids go from 0 to
+      `rows(Q)^2 - 1`.
+    num_of_partitions: must be 2.
+    complementary_strategy: must be "Q-R".
+    operation: "add", "mul" or "concat", see `tf.get_multihash_variable`.
+    dtype: `tf.string` (hashed by `tf.strings.to_hash_bucket_fast`) or an integer type
+      (ids as they are; those below 0 count as missing).
+
+  Returns:
+    A categorical column. `embedding_column(column, dimension)` takes the length of both
+    tables' rows, or a pair of them.
+
+  Raises:
+    ValueError: another `dtype`, or `dims` that are not two.
+  """
+  dtype = dtypes.as_dtype(dtype)
+  fc_utils.assert_string_or_int(dtype, prefix="column_name: {}".format(key))
+  dims = tuple(dims) if isinstance(dims, (list, tuple)) else (dims,)
+  if len(dims) != 2 or num_of_partitions != 2:
+    raise ValueError("column '%s': dims must be 2, of Q and R, got %r" % (key, dims))
+  lengths = None
+  if all(isinstance(d, (list, tuple)) and len(d) == 2 for d in dims):
+    dims, lengths = tuple(d[0] for d in dims), tuple(int(d[1]) for d in dims)
+  if not all(isinstance(d, numbers.Integral) and d >= 1 for d in dims):
+    raise ValueError("column '%s': dims must be two numbers of rows or two shapes [rows, "
+                     "dim], got %r" % (key, dims))
+  return MultihashCategoricalColumn(key, dtype, tuple(int(d) for d in dims), lengths,
+                                    complementary_strategy, operation)
+
+
+def find(column):
+  """Returns the `MultihashCategoricalColumn` inside a column, or None."""
+  while column is not None:
+    if isinstance(column, MultihashCategoricalColumn):
+      return column
+    column = getattr(column, "categorical_column", None)
+  return None
+
+
+def with_lengths(column, dimension):
+  """Returns a categorical column that knows the lengths of its rows, and their sum's.
+
+  Args:
+    column: a categorical column in which there is a multihash one.
+    dimension: int or pair of ints, what `embedding_column` was told.
+
+  Returns:
+    (column, int: length of what a lookup gives).
+
+  Raises:
+    ValueError: it contradicts the column's own dims, or an int is below 1.
+  """
+  if not isinstance(column, MultihashCategoricalColumn):
+    inner, length = with_lengths(column.categorical_column, dimension)
+    return column._replace(categorical_column=inner), length
+  lengths = tuple(dimension) if isinstance(dimension, (list, tuple)) else (dimension,) * 2
+  if len(lengths) != 2 or not all(
+      isinstance(n, numbers.Integral) and n >= 1 for n in lengths):
+    raise ValueError("column '%s': dimension must be one length of rows or two, got %r" %
+                     (column.key, dimension))
+  if column.lengths not in (None, lengths):
+    raise ValueError("column '%s': dims say that rows have the lengths %r, and dimension "
+                     "says %r" % (column.key, column.lengths, dimension))
+  if column.operation != "concat" and lengths[0] != lengths[1]:
+    raise ValueError("column '%s': rows to %s must have one length, got %d and %d" %
+                     ((column.key, column.operation) + lengths))
+  total = sum(lengths) if column.operation == "concat" else lengths[0]
+  return column._replace(lengths=lengths), total
+
+
+class MultihashCategoricalColumn(
+    categorical.CategoricalOfIds,
+    fc.CategoricalColumn,
+    fc_v1._CategoricalColumn,  # pylint: disable=protected-access
+    collections.namedtuple("MultihashCategoricalColumn",
+                           ("key", "dtype", "rows", "lengths",
+                            "complementary_strategy", "operation"))):
+  """See `categorical_column_with_multihash`."""
+
+  @property
+  def num_buckets(self):
+    return MultihashSize(self)
+
+  @property
+  def shapes(self):
+    """The shapes of Q and R, when `with_lengths` has said how long rows are."""
+    return [list(shape) for shape in zip(self.rows, self.lengths)]
