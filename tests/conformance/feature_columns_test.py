@@ -9,6 +9,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 from tensorflow.contrib import feature_column as contrib_feature_column
+from tensorflow.contrib import layers as contrib_layers
 from tensorflow.python.feature_column import dense_features_v2
 from tensorflow.python.feature_column import feature_column_v2
 
@@ -374,6 +375,126 @@ class FeatureColumnsTest(parameterized.TestCase):
           NotImplementedError,
           "'input_layer/ids_embedding/embedding_weights'.*HBM_DRAM_SSDHASH"):
         _fc.input_layer(_features(), [_fc.embedding_column(column, _DIM)])
+
+
+class ContribLayersTest(parameterized.TestCase):
+  """The columns of `tf.contrib.layers`."""
+
+  def column(self, kind, key="ids", **kwargs):
+    if kind == "table":
+      option = ev.EmbeddingVariableOption(
+          init_option=ev.InitializerOption(default_value_dim=_ROWS))
+      return contrib_layers.sparse_column_with_embedding(
+          key, dtype=tf.int64, ev_option=option, **kwargs)
+    return contrib_layers.sparse_column_with_integerized_feature(key, _ROWS)
+
+  def check(self, build, names):
+    """Compares a model of tables with one of dense variables."""
+    first, second, tables, got_names = _run(build, "table")
+    dense = _run(build, "dense")
+    self.assertEqual(got_names, names)
+    np.testing.assert_allclose(first, dense[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(second, dense[1], rtol=1e-5, atol=1e-6)
+    self.assertTrue((first != second).any())
+    return tables
+
+  @parameterized.parameters(None, 3)
+  def test_embedding_column(self, partition_num):
+
+    def build(kind):
+      kwargs = {} if kind == "dense" else {"partition_num": partition_num}
+      return contrib_layers.input_from_feature_columns(_features(), [
+          contrib_layers.embedding_column(self.column(kind, **kwargs), _DIM,
+                                          initializer=_initializer)])
+
+    name = "input_from_feature_columns/ids_embedding/weights"
+    self.check(build, [name] if partition_num is None else [
+        "%s/part_%d" % (name, i) for i in range(3)])
+
+  def test_weighted_and_clipped(self):
+    self.check(lambda kind: contrib_layers.input_from_feature_columns(_features(), [
+        contrib_layers.embedding_column(
+            contrib_layers.weighted_sparse_column(self.column(kind), "weights"), _DIM,
+            "sum", initializer=_initializer, max_norm=.5)]),
+               ["input_from_feature_columns/ids_weighted_by_weights_embedding/weights"])
+
+  def test_shared(self):
+    # A column too many must not make a second table, whatever its place.
+    self.check(lambda kind: contrib_layers.input_from_feature_columns(
+        _features(), contrib_layers.shared_embedding_columns(
+            [self.column(kind), self.column(kind, "others")], _DIM,
+            shared_embedding_name="both", initializer=_initializer)),
+               ["input_from_feature_columns/ids_shared_embedding/both"])
+    with tf.Graph().as_default():
+      for dim, key in ((2, "ids"), (3, "others")):
+        column = contrib_layers.shared_embedding_columns(
+            [self.column("table", key)], dim, shared_embedding_name="one")
+        if dim == 2:
+          contrib_layers.input_from_feature_columns(_features(), column)
+      with self.assertRaisesRegex(ValueError, "shared embedding 'one'.*dimension 3"):
+        contrib_layers.input_from_feature_columns(_features(), column)
+
+  @parameterized.parameters(None, 2)
+  def test_weighted_sum(self, partition_num):
+
+    def build(kind):
+      kwargs = {} if kind == "dense" else {"partition_num": partition_num}
+      output, variables, _ = contrib_layers.weighted_sum_from_feature_columns(
+          _features(), [self.column(kind, **kwargs)], num_outputs=2)
+      self.assertLen(list(variables.values())[0], partition_num or 1
+                     if kind == "table" else 1)
+      return output + 1.0
+
+    name = "weighted_sum_from_feature_columns/ids/weights"
+    self.check(build, [name] if partition_num is None else [
+        "%s/part_%d" % (name, i) for i in range(2)])
+
+  def test_in_a_column_of_core(self):
+    self.check(lambda kind: _fc.input_layer(_features(), [
+        _fc.embedding_column(self.column(kind), _DIM, initializer=_initializer)]),
+               ["input_layer/ids_embedding/embedding_weights"])
+
+  def test_strings_and_indices_beyond_the_shape(self):
+    with tf.Graph().as_default(), pairs.session() as session:
+      column = contrib_layers.sparse_column_with_embedding("words", steps_to_live=5)
+      self.assertEqual(column.ev_option.evict.steps_to_live, 5)
+      # DeepRec's scripts and tests name columns that the dense shape does not have.
+      words = tf.SparseTensor([[0, 0], [1, 1], [2, 2], [3, 3]], ["a", "b", "a", "c"],
+                              [5, 2])
+      output = contrib_layers.input_from_feature_columns(
+          {"words": words}, [contrib_layers.embedding_column(column, 9)])
+      v, = tf.get_collection("embedding_variables")
+      self.assertIn(v, tf.get_collection(tf.GraphKeys.MODEL_VARIABLES))
+      train = tf.train.AdagradOptimizer(.1).minimize(tf.reduce_sum(output))
+      session.run(tf.global_variables_initializer())
+      got = session.run(output)
+      np.testing.assert_array_equal(got[0], got[2])
+      np.testing.assert_array_equal(got[4], np.zeros(9))
+      # A table has no number of rows whose root the initializer could be divided by.
+      self.assertBetween(np.abs(got[:4]).mean(), .05, 1)
+      session.run(train)
+      self.assertCountEqual(
+          session.run(v.export()[0]),
+          session.run(tf.strings.to_hash_bucket_fast(["a", "b", "c"], 2**63 - 1)))
+
+  def test_refuses(self):
+    make = contrib_layers.sparse_column_with_embedding
+    with self.assertRaisesRegex(ValueError, "c"):
+      make("c", tf.float32)
+    with self.assertRaisesRegex(ValueError, "'c': evconfig"):
+      make("c", ev_option=ev.EmbeddingVariableOption(),
+           evconfig=ev.EmbeddingVariableOption())
+    with self.assertRaisesRegex(NotImplementedError, "'c': .*init_data_source"):
+      make("c", init_data_source="x")
+    with tf.Graph().as_default():
+      with self.assertRaisesRegex(ValueError, "'ids'.*string.*int64"):
+        contrib_layers.weighted_sum_from_feature_columns(_features(), [make("ids")], 1)
+      with self.assertRaisesRegex(ValueError, "'ids'.*weighted_sum_from"):
+        contrib_layers.joint_weighted_sum_from_feature_columns(
+            _features(), [make("ids", tf.int64)], 1)
+      with self.assertRaisesRegex(ValueError, "not compatible"):
+        contrib_layers.shared_embedding_columns(
+            [self.column("table"), self.column("dense", "others")], _DIM)
 
 
 if __name__ == "__main__":

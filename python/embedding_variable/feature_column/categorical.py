@@ -22,7 +22,7 @@ from tensorflow.python.ops import string_ops
 from embedding_variable.variables import options
 
 # Strings become keys by `tf.strings.to_hash_bucket_fast` with this many buckets.
-_STRING_BUCKETS = 2**63 - 1
+STRING_BUCKETS = 2**63 - 1
 
 
 class TableSize(int):
@@ -32,11 +32,11 @@ class TableSize(int):
   came from.
 
   Attributes:
-    column: the `EmbeddingCategoricalColumn`.
+    column: the `TableColumn`.
   """
 
   def __new__(cls, column):
-    self = super(TableSize, cls).__new__(cls, _STRING_BUCKETS)
+    self = super(TableSize, cls).__new__(cls, STRING_BUCKETS)
     self.column = column
     return self
 
@@ -118,18 +118,35 @@ def sequence_categorical_column_with_embedding(key, dtype=dtypes.string,
       categorical_column_with_embedding(key, dtype, partition_num, ev_option))
 
 
+class TableColumn(object):
+  """A categorical column whose table is an embedding variable.
+
+  Attributes:
+    key: string, for messages.
+    partition_num: int or None.
+    ev_option: `EmbeddingVariableOption`.
+    hash_bucket_size: int of an adaptive column, else None.
+  """
+
+
 def find(column):
-  """Returns the `EmbeddingCategoricalColumn` inside a column, or None.
+  """Returns the `TableColumn` inside a column, or None.
 
   Args:
     column: a feature column that may wrap a categorical one (weighted, sequence,
       embedding).
   """
   while column is not None:
-    if isinstance(column, EmbeddingCategoricalColumn):
+    if isinstance(column, TableColumn):
       return column
-    column = getattr(column, "categorical_column", None)
+    column = inside(column)
   return None
+
+
+def inside(column):
+  """Returns the column that another one wraps, by core's or contrib's name; or None."""
+  return getattr(column, "categorical_column",
+                 getattr(column, "sparse_id_column", None))
 
 
 def is_sequence(column):
@@ -138,7 +155,7 @@ def is_sequence(column):
     if isinstance(column, (fc.SequenceCategoricalColumn,
                            fc_v1._SequenceCategoricalColumn)):  # pylint: disable=protected-access
       return True
-    column = getattr(column, "categorical_column", None)
+    column = inside(column)
   return False
 
 
@@ -216,6 +233,7 @@ class CategoricalOfIds(object):
 
 
 class EmbeddingCategoricalColumn(
+    TableColumn,
     CategoricalOfIds,
     fc.CategoricalColumn,
     fc_v1._CategoricalColumn,  # pylint: disable=protected-access

@@ -70,7 +70,7 @@ def find(column):
   while column is not None:
     if isinstance(column, MultihashCategoricalColumn):
       return column
-    column = getattr(column, "categorical_column", None)
+    column = categorical.inside(column)
   return None
 
 

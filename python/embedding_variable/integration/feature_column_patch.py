@@ -58,7 +58,7 @@ def getter_scope(column, scope=None):
   """A while in which dense tables become embedding variables of the column.
 
   Args:
-    column: an `EmbeddingCategoricalColumn`.
+    column: a `categorical.TableColumn`.
     scope: the `VariableScope` that tables are created in; None: the current one.
 
   Raises:
@@ -156,7 +156,7 @@ def get_weights(self, weight_collections, trainable):
   column = categorical.find(self)
   with getter_scope(column):
     return variable_scope.get_variable(
-        name="embedding_weights", shape=(column.num_buckets, self.dimension),
+        name="embedding_weights", shape=(column._num_buckets, self.dimension),
         dtype=dtypes.float32, initializer=self.initializer,
         trainable=self.trainable and trainable, collections=weight_collections)
 

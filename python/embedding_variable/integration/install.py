@@ -7,6 +7,7 @@ import threading
 from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.integration import checkpoint_utils_patch
+from embedding_variable.integration import contrib_layers_patch
 from embedding_variable.integration import control_flow_patch
 from embedding_variable.integration import device_setter_patch
 from embedding_variable.integration import embedding_ops_patch
@@ -53,7 +54,8 @@ def install():
                   optimizer_patch, slot_creator_patch, keras_patch, saver_patch,
                   incremental_patch, checkpoint_utils_patch, meta_graph_patch,
                   device_setter_patch, feature_column_patch, group_columns_patch,
-                  estimator_patch, horovod_patch,
+                  device_setter_patch, feature_column_patch, group_columns_patch,
+                  contrib_layers_patch, estimator_patch, horovod_patch,
                   monitored_session_patch, session_patch, sync_replicas_patch):
       patch.install()
     _installed = True

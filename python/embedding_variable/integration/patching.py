@@ -37,6 +37,50 @@ def wrap(owner, name, make, layer=""):
   return function, replacement
 
 
+def after_import(name, action):
+  """Calls `action` with the module `name`: now if it is imported, else when it is.
+
+  Args:
+    name: string, full name of a module that a script may import later, or never.
+    action: function of the module; called once per import.
+  """
+  module = sys.modules.get(name)
+  if module is not None:
+    action(module)
+  elif not any(getattr(f, "waits_for", None) == name for f in sys.meta_path):
+    sys.meta_path.insert(0, _AfterImport(name, action))
+
+
+class _AfterImport(object):
+  """Finds what the other finders find, and acts when it has been executed."""
+
+  def __init__(self, name, action):
+    self.waits_for = name
+    self._action = action
+
+  def find_spec(self, fullname, path=None, target=None):
+    if fullname != self.waits_for:
+      return None
+    for finder in sys.meta_path:
+      if finder is self or not hasattr(finder, "find_spec"):
+        continue
+      spec = finder.find_spec(fullname, path, target)
+      if spec is not None:
+        self._act_after(spec.loader)
+        return spec
+    return None
+
+  def _act_after(self, loader):
+    execute = loader.exec_module
+
+    def exec_module(module):
+      execute(module)
+      self._action(module)
+
+    # A loader belongs to one module.
+    loader.exec_module = exec_module
+
+
 def replace_exports(stock, replacement, prefix="tensorflow"):
   """Puts `replacement` wherever a module under `prefix` holds the function `stock`.
 

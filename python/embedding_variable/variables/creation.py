@@ -110,8 +110,7 @@ def get_embedding_variable(name,
       raise ValueError("embedding variable '%s': %s has no meaning for a table "
                        "and must be None" % (full_name, argument))
   ev_option = ev_option or options.EmbeddingVariableOption()
-  ev_option = _with_old_arguments(full_name, steps_to_live, init_data_source,
-                                  ev_option)
+  ev_option = with_old_arguments(full_name, steps_to_live, init_data_source, ev_option)
   options.check_supported(full_name, ev_option)
   if scope.regularizer is not None:
     logging.log_first_n(
@@ -290,8 +289,19 @@ def _check_dim(name, embedding_dim):
   return int(dim)
 
 
-def _with_old_arguments(name, steps_to_live, init_data_source, ev_option):
-  """Returns the options with what DeepRec's deprecated arguments say."""
+def with_old_arguments(name, steps_to_live, init_data_source, ev_option):
+  """Returns the options with what DeepRec's deprecated arguments say.
+
+  Args:
+    name: string, of the variable or column, for messages.
+    steps_to_live: int or None.
+    init_data_source: must be None.
+    ev_option: `EmbeddingVariableOption`.
+
+  Raises:
+    ValueError: the options say otherwise.
+    NotImplementedError: `init_data_source` is given.
+  """
   if init_data_source is not None:
     raise NotImplementedError(
         "embedding variable '%s': this version does not have init_data_source (got "

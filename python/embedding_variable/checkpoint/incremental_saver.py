@@ -1,0 +1,119 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`tensorflow.python.training.incremental_saver`: deltas by DeepRec's calls.
+
+  incremental = incremental_saver._get_incremental_saver(True, saver)
+  path = saver.save(sess, "model/ckpt", 100)
+  delta = incremental.incremental_save(sess, "model/incr", 120)
+  ...
+  incremental.incremental_restore(sess, path, delta)
+
+The delta is a link of the full checkpoint's chain, under its own name (delta_chain.py),
+and a copy of it lies where the caller said. So a stock `Saver.restore` goes on from it too.
+"""
+
+import os
+
+from tensorflow.python.framework import errors
+from tensorflow.python.lib.io import file_io
+from tensorflow.python.util import compat
+
+from embedding_variable.checkpoint import delta_chain
+from embedding_variable.checkpoint import delta_graph
+from embedding_variable.checkpoint import incremental
+
+
+class IncrementalSaver(object):
+  """Saves and restores deltas with the ops of a `tf.train.Saver`.
+
+  Args:
+    saver: `tf.train.Saver`, of a graph with embedding variables.
+  """
+
+  def __init__(self, saver):
+    self._saver = saver
+
+  def build(self):
+    """Adds the ops that save deltas, unless the saver has them."""
+    delta_graph.ensure_save(self._saver)
+
+  def incremental_save(self, sess, save_path, global_step=None, latest_filename=None,
+                       meta_graph_suffix="meta", write_meta_graph=True, write_state=True,
+                       strip_default_attrs=False):
+    """Saves what changed since the last full or incremental checkpoint.
+
+    Args:
+      sess: the session.
+      save_path: string, prefix of the copy; `-<global_step>` is put behind it. It lies in
+        the folder of the last full checkpoint, or in that's `.incremental_checkpoint`.
+      global_step: int, tensor or None.
+      latest_filename: accepted for compatibility, as are the others: deltas have the
+        graph and the state file of their full checkpoint.
+
+    Returns:
+      string, the prefix of the copy.
+
+    Raises:
+      what `embedding_variable.save_incremental` raises.
+    """
+    del latest_filename, meta_graph_suffix, write_meta_graph, write_state
+    del strip_default_attrs
+    save_path = compat.as_str(save_path)
+    if global_step is not None:
+      if not isinstance(global_step, compat.integral_types):
+        global_step = int(sess.run(global_step))
+      save_path = "%s-%d" % (save_path, global_step)
+    directory = os.path.dirname(save_path)
+    if os.path.basename(directory) == delta_chain.DIRECTORY:
+      directory = os.path.dirname(directory)
+    delta = incremental.save_incremental(self._saver, sess, directory, global_step)
+    if os.path.dirname(save_path):
+      file_io.recursive_create_dir(os.path.dirname(save_path))
+    # The index last: it makes files a checkpoint.
+    for path in sorted(_files_of(delta), key=lambda p: p.endswith(".index")):
+      file_io.copy(path, save_path + path[len(delta):], overwrite=True)
+    return save_path
+
+  def incremental_restore(self, sess, save_path, incr_save_path):
+    """Restores a full checkpoint, and its deltas up to one.
+
+    Args:
+      sess: the session.
+      save_path: string, prefix of the full checkpoint.
+      incr_save_path: string, what `incremental_save` returned, or the prefix of a link of
+        the chain.
+
+    Raises:
+      tf.errors.DataLossError: the delta does not belong to the checkpoint, or one before
+        it is missing or damaged.
+      tf.errors.NotFoundError: there is no such delta.
+    """
+    saver, save_path = self._saver, compat.as_str(save_path)
+    wanted = delta_chain.identity(compat.as_str(incr_save_path))
+    links = incremental.deltas_of(saver, sess.graph, save_path, wanted=True)
+    places = [i for i, link in enumerate(links) if link.identity == wanted]
+    if not places:
+      raise errors.DataLossError(
+          None, None, "the incremental checkpoint %s is none of the %d that continue the "
+          "full checkpoint %s" % (incr_save_path, len(links), save_path))
+    incremental.restore_exactly(saver, sess, save_path)
+    incremental.restore_deltas(saver, sess, links[:places[0] + 1])
+
+
+def _files_of(prefix):
+  return file_io.get_matching_files(prefix + ".index") + file_io.get_matching_files(
+      prefix + ".data-?????-of-?????")
+
+
+def _get_incremental_saver(incremental_save_restore, saver):
+  """Returns an `IncrementalSaver` that is built, or None when none is wanted.
+
+  Args:
+    incremental_save_restore: bool.
+    saver: `tf.train.Saver`.
+  """
+  if not incremental_save_restore or saver is None:
+    return None
+  incremental_saver = IncrementalSaver(saver)
+  incremental_saver.build()
+  return incremental_saver

@@ -1,0 +1,152 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: `tf.contrib.layers`, its feature columns and its safe lookup.
+
+Why: scripts of DeepRec say `tf.contrib.layers.sparse_column_with_embedding`; the table of
+such a column is created deep inside, as a dense variable; and contrib has a safe lookup of
+its own, which reads its variables whole.
+
+Importing contrib takes seconds, which nobody shall wait for who does not use it: this
+happens when a script has imported `tensorflow.contrib.layers`.
+"""
+
+from tensorflow.python.ops import embedding_ops
+from tensorflow.python.ops import init_ops
+from tensorflow.python.framework import ops
+
+from embedding_variable.feature_column import categorical
+from embedding_variable.integration import feature_column_patch
+from embedding_variable.integration import patching
+from embedding_variable.variables import variable as ev
+
+# pylint: disable=protected-access
+
+
+def install():
+  """Sees to it that `tf.contrib.layers` is patched as soon as it is there."""
+  patching.after_import("tensorflow.contrib.layers", _patch)
+
+
+def _patch(contrib_layers):
+  # pylint: disable=g-import-not-at-top
+  from tensorflow.contrib.layers.python.layers import embedding_ops as contrib_embedding
+  from tensorflow.contrib.layers.python.layers import feature_column
+  from tensorflow.contrib.layers.python.layers import feature_column_ops
+  from embedding_variable.feature_column import contrib_columns
+  # pylint: enable=g-import-not-at-top
+  for owner in (contrib_layers, feature_column):
+    if not hasattr(owner, "sparse_column_with_embedding"):
+      owner.sparse_column_with_embedding = contrib_columns.sparse_column_with_embedding
+  stock, replacement = patching.wrap(contrib_embedding, "safe_embedding_lookup_sparse",
+                                     _safe_embedding_lookup_sparse)
+  patching.replace_exports(stock, replacement, prefix="tensorflow.contrib")
+  patching.wrap(feature_column._EmbeddingColumn, "__new__", _new_embedding_column)
+  patching.wrap(feature_column, "_embeddings_from_arguments", _embeddings_from_arguments)
+  patching.wrap(feature_column_ops, "_create_embedding_lookup", _create_embedding_lookup)
+  patching.wrap(feature_column_ops, "_create_joint_embedding_lookup",
+                _create_joint_embedding_lookup)
+
+
+def _safe_embedding_lookup_sparse(stock):
+
+  def safe_embedding_lookup_sparse(embedding_weights, sparse_ids, sparse_weights=None,
+                                   combiner=None, default_id=None, name=None,
+                                   partition_strategy="div", max_norm=None):
+    if embedding_weights is None or ev.parts_of(embedding_weights) is None:
+      return stock(embedding_weights, sparse_ids, sparse_weights, combiner, default_id,
+                   name, partition_strategy, max_norm)
+    return embedding_ops.safe_embedding_lookup_sparse(
+        embedding_weights, sparse_ids, sparse_weights, combiner or "mean", default_id,
+        name, partition_strategy, max_norm)
+
+  return safe_embedding_lookup_sparse
+
+
+def _new_embedding_column(stock):
+  """Stock code divides by the square root of the number of rows: here, of all keys."""
+
+  def new(cls, sparse_id_column, dimension, combiner="mean", initializer=None, *args,
+          **kwargs):
+    if initializer is None and categorical.find(sparse_id_column) is not None:
+      initializer = init_ops.truncated_normal_initializer(stddev=dimension**-.5)
+    return stock(cls, sparse_id_column, dimension, combiner, initializer, *args, **kwargs)
+
+  return new
+
+
+def _embeddings_from_arguments(stock):
+  """Embedding columns in `input_from_feature_columns` and its sequence variant."""
+
+  def embeddings_from_arguments(column, args, weight_collections, trainable,
+                                output_rank=2):
+    if not isinstance(args.vocab_size, categorical.TableSize):
+      return stock(column, args, weight_collections, trainable, output_rank)
+    from tensorflow.contrib.layers.python.layers import layers  # pylint: disable=g-import-not-at-top
+    ids, weights = [
+        t if t is None else layers._inner_flatten(t, output_rank)
+        for t in (args.input_tensor, args.weight_tensor)
+    ]
+    table = _table_of(column, args, weight_collections, trainable)
+    feature_column_patch.init_from_checkpoint(column, table)
+    return embedding_ops.safe_embedding_lookup_sparse(
+        table, ids, weights, args.combiner, name=column.name + "weights",
+        max_norm=args.max_norm)
+
+  return embeddings_from_arguments
+
+
+def _table_of(column, args, weight_collections, trainable):
+  """Gets or creates the table of an embedding column, which others may share."""
+  from tensorflow.contrib.framework.python.ops import variables  # pylint: disable=g-import-not-at-top
+  shared = args.shared_embedding_name
+  known = []
+  if shared is not None:
+    known = ops.get_default_graph().get_collection_ref(
+        "SHARED_EMBEDDING_COLLECTION_" + shared.upper())
+  if known:
+    dims = {part.dim for part in ev.parts_of(known[0]) or ()}
+    if dims != {args.dimension}:
+      raise ValueError("column '%s': the shared embedding '%s' is %r, but the column asks "
+                       "for an embedding variable of the dimension %d" %
+                       (column.name, shared, known[0], args.dimension))
+    return known[0]
+  with feature_column_patch.getter_scope(args.vocab_size.column):
+    table = variables.model_variable(
+        shared or "weights", shape=[args.vocab_size, args.dimension],
+        initializer=args.initializer, trainable=trainable and args.trainable,
+        collections=weight_collections)
+  if shared is not None:
+    known.append(table)
+  return table
+
+
+def _create_embedding_lookup(stock):
+  """Sparse columns in `weighted_sum_from_feature_columns`."""
+
+  def create_embedding_lookup(column, columns_to_tensors, embedding_lookup_arguments,
+                              *args, **kwargs):
+    size = embedding_lookup_arguments.vocab_size
+    if not isinstance(size, categorical.TableSize):
+      return stock(column, columns_to_tensors, embedding_lookup_arguments, *args,
+                   **kwargs)
+    with feature_column_patch.getter_scope(size.column):
+      return stock(column, columns_to_tensors, embedding_lookup_arguments, *args,
+                   **kwargs)
+
+  return create_embedding_lookup
+
+
+def _create_joint_embedding_lookup(stock):
+  """`joint_weighted_sum_from_feature_columns` puts all columns' rows into one table."""
+
+  def create_joint_embedding_lookup(columns_to_tensors, embedding_lookup_arguments, *args,
+                                    **kwargs):
+    for arguments in embedding_lookup_arguments:
+      if isinstance(arguments.vocab_size, categorical.TableSize):
+        raise ValueError(
+            "column '%s': a column with an embedding variable has no number of rows "
+            "behind which those of other columns could begin; use "
+            "weighted_sum_from_feature_columns" % arguments.vocab_size.column.name)
+    return stock(columns_to_tensors, embedding_lookup_arguments, *args, **kwargs)
+
+  return create_joint_embedding_lookup
