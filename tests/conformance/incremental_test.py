@@ -311,6 +311,61 @@ class IncrementalTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "has not saved one to"):
       self._delta(model)
 
+  def test_deeprecs_calls(self):
+    from tensorflow.python.training import incremental_saver  # pylint: disable=g-import-not-at-top
+    model = _Model(saver=lambda: tf.train.Saver(sharded=True,
+                                                incremental_include_normal_var=True))
+    with model.graph.as_default():
+      deltas = incremental_saver._get_incremental_saver(True, model.saver)
+    self.assertIsNone(incremental_saver._get_incremental_saver(False, model.saver))
+    full = self._full(model.start())
+    found = []
+    for path, step in ((".incremental_checkpoint/incr", model.step), ("mine", 77)):
+      model.run(2, seed=step if step == 77 else 1)
+      prefix = os.path.join(self._dir, path)
+      delta = deltas.incremental_save(model.session, prefix, step)
+      self.assertEqual(delta, "%s-%d" % (prefix, 77 if step == 77 else
+                                         model.session.run(model.step)))
+      self.assertTrue(tf.train.load_checkpoint(delta).has_tensor("a-sparse_incr_keys"))
+      found.append((delta, model.state()))
+    other = _Model()
+    deltas = incremental_saver.IncrementalSaver(other.saver)
+    for delta, state in reversed(found):
+      deltas.incremental_restore(other.session, full, delta)
+      self.assertEqual(other.state(), state)
+    # A stock restore takes the chain that the copies were made of.
+    self.assertEqual(self._restored(full).state(), found[-1][1])
+    second = self._full(model)
+    with self.assertRaisesRegex(tf.errors.DataLossError, "mine-77 is none of the 0 that"):
+      deltas.incremental_restore(other.session, second, found[1][0])
+    with self.assertRaises(tf.errors.NotFoundError):
+      deltas.incremental_restore(other.session, full, self._path + "-9")
+    self.assertEqual(other.state(), found[0][1])
+
+  def test_an_export_takes_deltas(self):
+    from tensorflow.python.training import incremental_saver  # pylint: disable=g-import-not-at-top
+    model = _Model().start()
+    full = self._full(model)
+    export = os.path.join(self._dir, "export")
+    with model.graph.as_default():
+      builder = tf.saved_model.Builder(export)
+      builder.add_meta_graph_and_variables(model.session, ["serve"], save_incr_model=True)
+      builder.save()
+    model.run(3, seed=1)
+    delta = self._delta(model)
+    with tf.Graph().as_default(), tf.Session() as session:
+      meta_graph = tf.saved_model.load(session, ["serve"], export)
+      tables = [v.export()[:2] for v in tf.get_collection("embedding_variables")]
+      saver = tf.train.Saver(saver_def=meta_graph.saver_def)
+      before = session.run(tables)
+      incremental_saver.IncrementalSaver(saver).incremental_restore(session, full, delta)
+      after = session.run(tables)
+    for old, (keys, values), name in zip(before, after, ("a", "b")):
+      want = model.state()[0][name]
+      self.assertEqual(dict(zip(keys.tolist(), values.tolist())),
+                       {key: row[0] for key, row in want.items()})
+      self.assertNotEqual(old[0].tolist(), keys.tolist())
+
   def _train(self, steps, **kwargs):
     """Trains in a MonitoredTrainingSession; returns the state at the end."""
     model = _Model(saver=lambda: None)

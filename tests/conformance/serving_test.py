@@ -176,7 +176,7 @@ class EstimatorTest(absltest.TestCase):
     receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(
         {"word": tf.placeholder(tf.string, [None, 1], name="word")})
     exported = estimator.export_saved_model(
-        os.path.join(directory, "export"), receiver).decode()
+        os.path.join(directory, "export"), receiver, save_incr_model=True).decode()
     bundle = os.path.join(exported, "variables", "variables")
     names = [n for n, _ in tf.train.list_variables(bundle)]
     self.assertLen([n for n in names if n.endswith("-keys")], 1)  # No slots.

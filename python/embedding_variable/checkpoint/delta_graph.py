@@ -10,7 +10,7 @@ saver whose ops are under `save/`:
   save/deltas/restore_tables     applies a delta to the tables
   save/deltas/restore_others     sets all else to what a delta holds
 
-and, where incremental saving was asked for before the saver was made (or `ensure` was
+and, where incremental saving was asked for before the saver was made (or `ensure_save` was
 called):
 
   save/deltas/cut_<i>            a moment of table i to begin from
@@ -183,3 +183,17 @@ def build_save(builder, saver_def, saveables):
     else:
       saved = builder._AddSaveOps(prefix, everything)
     array_ops.identity(saved, name="save")
+
+
+def ensure_save(saver):
+  """Adds the ops that save deltas to a saver that was built before they were asked for.
+
+  Does nothing where they are there, or where there are no embedding variables.
+
+  Args:
+    saver: `tf.train.Saver`.
+  """
+  builder = getattr(saver, "_builder", None)
+  saveables = getattr(builder, "_ev_saveables", None)
+  if saveables and not has(ops.get_default_graph(), saver.saver_def, "save"):
+    build_save(builder, saver.saver_def, saveables)

@@ -28,6 +28,9 @@ from embedding_variable.checkpoint import together
 
 _CHAINS = "_embedding_variable_chains"
 
+# Where a saver keeps whether its restores take deltas: None: those of the newest.
+WANTED = "_ev_incremental"
+
 
 class _Chain(object):
   """A full checkpoint, its deltas so far, and where in time the last of them is."""
@@ -176,6 +179,22 @@ def deltas_of(saver, graph, full_prefix, wanted=None):
   if wanted is None and not is_newest(full_prefix):
     return []
   return delta_chain.find(full_prefix)
+
+
+def restore_exactly(saver, sess, full_prefix):
+  """Restores a full checkpoint as it was saved, without deltas.
+
+  Args:
+    saver: `tf.train.Saver`.
+    sess: the session.
+    full_prefix: string.
+  """
+  wanted = getattr(saver, WANTED, None)
+  setattr(saver, WANTED, False)
+  try:
+    saver.restore(sess, full_prefix)
+  finally:
+    setattr(saver, WANTED, wanted)
 
 
 def restore_deltas(saver, sess, links):

@@ -21,6 +21,8 @@ from tensorflow.python.util import compat
 from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import delta_graph
 from embedding_variable.checkpoint import incremental
+from embedding_variable.checkpoint import saving
+from embedding_variable.checkpoint import together
 
 
 class IncrementalSaver(object):
@@ -67,11 +69,10 @@ class IncrementalSaver(object):
     if os.path.basename(directory) == delta_chain.DIRECTORY:
       directory = os.path.dirname(directory)
     delta = incremental.save_incremental(self._saver, sess, directory, global_step)
-    if os.path.dirname(save_path):
-      file_io.recursive_create_dir(os.path.dirname(save_path))
-    # The index last: it makes files a checkpoint.
-    for path in sorted(_files_of(delta), key=lambda p: p.endswith(".index")):
-      file_io.copy(path, save_path + path[len(delta):], overwrite=True)
+    if saving.is_together(sess.graph, self._saver.saver_def):
+      together.on_rank_0(lambda: _copy(delta, save_path))
+    else:
+      _copy(delta, save_path)
     return save_path
 
   def incremental_restore(self, sess, save_path, incr_save_path):
@@ -100,9 +101,14 @@ class IncrementalSaver(object):
     incremental.restore_deltas(saver, sess, links[:places[0] + 1])
 
 
-def _files_of(prefix):
-  return file_io.get_matching_files(prefix + ".index") + file_io.get_matching_files(
-      prefix + ".data-?????-of-?????")
+def _copy(prefix, to):
+  """Copies a checkpoint, the index last, which makes files one; returns `to`."""
+  if os.path.dirname(to):
+    file_io.recursive_create_dir(os.path.dirname(to))
+  for pattern in (".data-?????-of-?????", ".index"):
+    for path in file_io.get_matching_files(prefix + pattern):
+      file_io.copy(path, to + path[len(prefix):], overwrite=True)
+  return to
 
 
 def _get_incremental_saver(incremental_save_restore, saver):

@@ -1,8 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: canned linear Estimators with an embedding variable for their weights.
+"""Patch: Estimators.
 
-Why: they summarise which fraction of the weights is zero, reading all weights whole.
+Why: canned linear ones summarise which fraction of the weights is zero, reading all weights
+whole, embedding variables too. And DeepRec's exports take `save_incr_model`, which asks for
+a SavedModel that incremental checkpoints can be restored into: here any can.
 """
 
 from tensorflow.python.framework import constant_op
@@ -14,13 +16,27 @@ from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Replaces the computation of that summary, if Estimators are installed."""
+  """Replaces the computation of that summary and the exports, if there are Estimators."""
   try:
-    from tensorflow_estimator.python.estimator.canned import linear  # pylint: disable=g-import-not-at-top
+    # pylint: disable=g-import-not-at-top
+    from tensorflow_estimator.python.estimator import estimator
+    from tensorflow_estimator.python.estimator.canned import linear
+    # pylint: enable=g-import-not-at-top
   except ImportError as e:
     logging.debug("embedding_variable: Estimators are left alone (%s)", e)
     return
   patching.wrap(linear, "_compute_fraction_of_zero", _compute_fraction_of_zero)
+  for name in ("export_saved_model", "export_savedmodel"):
+    patching.wrap(estimator.Estimator, name, _with_save_incr_model)
+
+
+def _with_save_incr_model(stock):
+
+  def export(self, *args, save_incr_model=None, **kwargs):
+    del save_incr_model
+    return stock(self, *args, **kwargs)
+
+  return export
 
 
 def _compute_fraction_of_zero(stock):

@@ -13,6 +13,7 @@ import threading
 
 from tensorflow.python.eager import context
 from tensorflow.python.framework import ops
+from tensorflow.python.saved_model import builder_impl
 from tensorflow.python.training import basic_session_run_hooks
 from tensorflow.python.training import checkpoint_management
 from tensorflow.python.training import monitored_session
@@ -54,6 +55,8 @@ def install():
   patching.wrap(hook, "begin", _begin_hook)
   patching.wrap(hook, "after_create_session", _after_create_session)
   patching.wrap(hook, "after_run", _after_run)
+  for name in ("add_meta_graph", "add_meta_graph_and_variables"):
+    patching.wrap(builder_impl.SavedModelBuilder, name, _with_save_incr_model)
   patching.replace_exports(*patching.wrap(
       monitored_session, "MonitoredTrainingSession", _monitored_training_session))
 
@@ -134,19 +137,13 @@ def _add_sharded_save_ops(stock):
   return add_sharded_save_ops
 
 
-def _ensure_can_save_deltas(saver):
-  """Adds the ops to a saver that was built before they were asked for."""
-  builder = getattr(saver, "_builder", None)
-  saveables = getattr(builder, "_ev_saveables", None)
-  if saveables and not delta_graph.has(ops.get_default_graph(), saver.saver_def,
-                                       "save"):
-    delta_graph.build_save(builder, saver.saver_def, saveables)
-
-
 def _init_with_incremental(stock):
 
-  def init(self, *args, incremental_save_restore=None, **kwargs):
-    self._ev_incremental = incremental_save_restore
+  def init(self, *args, incremental_save_restore=None,
+           incremental_include_normal_var=None, **kwargs):
+    # Variables that are no tables are in every delta, as in a full checkpoint.
+    del incremental_include_normal_var
+    setattr(self, incremental.WANTED, incremental_save_restore)
     if incremental_save_restore and not context.executing_eagerly():
       delta_graph.request(ops.get_default_graph())
     stock(self, *args, **kwargs)
@@ -191,7 +188,7 @@ def _restore(stock):
       path = compat.as_text(save_path)
       durable.finish_interrupted(path)
       links = incremental.deltas_of(self, sess.graph, path,
-                                    getattr(self, "_ev_incremental", None))
+                                    getattr(self, incremental.WANTED, None))
     stock(self, sess, save_path)
     incremental.restore_deltas(self, sess, links)
 
@@ -244,7 +241,7 @@ def _begin_hook(stock):
     if saver is None and ops.get_collection(ops.GraphKeys.SAVERS):
       saver = self._get_saver()
     if saver is not None and saver.saver_def is not None:
-      _ensure_can_save_deltas(saver)
+      delta_graph.ensure_save(saver)
 
   return begin
 
@@ -279,6 +276,16 @@ def _after_run(stock):
                                    os.path.dirname(self._save_path), step)
 
   return after_run
+
+
+def _with_save_incr_model(stock):
+  """Exports take DeepRec's argument; the saver of any export can restore deltas."""
+
+  def export(self, *args, save_incr_model=None, **kwargs):
+    del save_incr_model
+    return stock(self, *args, **kwargs)
+
+  return export
 
 
 def _monitored_training_session(stock):

@@ -14,6 +14,7 @@ import types
 
 import tensorflow as tf
 
+from tensorflow.python.feature_column import feature_column_lib
 from tensorflow.python.feature_column import feature_column_v2
 from tensorflow.python.feature_column import sequence_feature_column
 from tensorflow.python.framework import ops as framework_ops
@@ -22,6 +23,7 @@ from tensorflow.python.ops import variable_scope
 from tensorflow.python.ops import variables
 from tensorflow.python.platform import tf_logging as logging
 
+from embedding_variable.checkpoint import incremental_saver
 from embedding_variable.feature_column import categorical
 from embedding_variable.feature_column import groups
 from embedding_variable.feature_column import multihash_column
@@ -98,7 +100,8 @@ def install():
   for cls in _OPTIONS:
     _set(variables, cls.__name__, cls)
   for function in _FEATURE_COLUMNS[:-1]:
-    _set(feature_column_v2, function.__name__, function)
+    for module in (feature_column_v2, feature_column_lib):
+      _set(module, function.__name__, function)
   _set(sequence_feature_column, "sequence_categorical_column_with_embedding",
        categorical.sequence_categorical_column_with_embedding)
   _add_module("tensorflow.python.ops.kv_variable_ops", {
@@ -108,6 +111,10 @@ def install():
   _add_module("tensorflow.python.ops.group_embedding_lookup_ops", {
       "group_embedding_lookup": group.group_embedding_lookup,
       "group_embedding_lookup_sparse": group.group_embedding_lookup_sparse,
+  })
+  _add_module("tensorflow.python.training.incremental_saver", {
+      "IncrementalSaver": incremental_saver.IncrementalSaver,
+      "_get_incremental_saver": incremental_saver._get_incremental_saver,  # pylint: disable=protected-access
   })
   for module, cls in (("adam_async", adam_async.AdamAsyncOptimizer),
                       ("adagrad_decay", adagrad_decay.AdagradDecayOptimizer),
