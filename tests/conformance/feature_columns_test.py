@@ -9,6 +9,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 from tensorflow.contrib import feature_column as contrib_feature_column
+from tensorflow.contrib import framework as contrib_framework
 from tensorflow.contrib import layers as contrib_layers
 from tensorflow.python.feature_column import dense_features_v2
 from tensorflow.python.feature_column import feature_column_v2
@@ -449,6 +450,12 @@ class ContribLayersTest(parameterized.TestCase):
     self.check(build, [name] if partition_num is None else [
         "%s/part_%d" % (name, i) for i in range(2)])
 
+  def test_sequence(self):
+    self.check(lambda kind: contrib_layers.sequence_input_from_feature_columns(
+        _features(), [contrib_layers.embedding_column(self.column(kind), _DIM,
+                                                      initializer=_initializer)]),
+               ["sequence_input_from_feature_columns/ids_embedding/weights"])
+
   def test_in_a_column_of_core(self):
     self.check(lambda kind: _fc.input_layer(_features(), [
         _fc.embedding_column(self.column(kind), _DIM, initializer=_initializer)]),
@@ -476,6 +483,26 @@ class ContribLayersTest(parameterized.TestCase):
       self.assertCountEqual(
           session.run(v.export()[0]),
           session.run(tf.strings.to_hash_bucket_fast(["a", "b", "c"], 2**63 - 1)))
+
+  def test_init_from_checkpoint(self):
+    path = self.create_tempdir().full_path + "/model"
+    with tf.Graph().as_default(), pairs.session() as session:
+      table = pairs.table("a", pairs.rows(3, _DIM))
+      rows = tf.nn.embedding_lookup(table, [0, 1])
+      train = tf.train.GradientDescentOptimizer(.1).minimize(tf.reduce_sum(rows))
+      tf.get_variable("dense", initializer=[1., 2.])
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      expected = session.run(rows)
+      tf.train.Saver().save(session, path)
+    with tf.Graph().as_default(), pairs.session() as session:
+      table = pairs.table("b", np.zeros([1, _DIM], np.float32))
+      dense = tf.get_variable("other", [2])
+      contrib_framework.init_from_checkpoint(path, {"a": table, "dense": "other"})
+      session.run(tf.global_variables_initializer())
+      np.testing.assert_array_equal(
+          session.run(tf.nn.embedding_lookup(table, [0, 1])), expected)
+      np.testing.assert_array_equal(session.run(dense), [1, 2])
 
   def test_refuses(self):
     make = contrib_layers.sparse_column_with_embedding

@@ -1,18 +1,19 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: `tf.contrib.layers`, its feature columns and its safe lookup.
+"""Patch: `tf.contrib`, its feature columns, its safe lookup, its `init_from_checkpoint`.
 
 Why: scripts of DeepRec say `tf.contrib.layers.sparse_column_with_embedding`; the table of
-such a column is created deep inside, as a dense variable; and contrib has a safe lookup of
-its own, which reads its variables whole.
+such a column is created deep inside, as a dense variable; and contrib has a safe lookup and
+an `init_from_checkpoint` of its own, which read and write variables whole.
 
 Importing contrib takes seconds, which nobody shall wait for who does not use it: this
-happens when a script has imported `tensorflow.contrib.layers`.
+happens when a script has imported it.
 """
 
+from tensorflow.python.framework import ops
 from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops import init_ops
-from tensorflow.python.framework import ops
+from tensorflow.python.training import checkpoint_utils
 
 from embedding_variable.feature_column import categorical
 from embedding_variable.integration import feature_column_patch
@@ -23,11 +24,30 @@ from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Sees to it that `tf.contrib.layers` is patched as soon as it is there."""
-  patching.after_import("tensorflow.contrib.layers", _patch)
+  """Sees to it that modules are patched as soon as they are there."""
+  patching.after_import("tensorflow.contrib.framework", _patch_framework)
+  patching.after_import("tensorflow.contrib.layers", _patch_layers)
 
 
-def _patch(contrib_layers):
+def _patch_framework(unused_module):
+  from tensorflow.contrib.framework.python.framework import checkpoint_utils as contrib  # pylint: disable=g-import-not-at-top
+  stock, replacement = patching.wrap(contrib, "init_from_checkpoint",
+                                     _init_from_checkpoint)
+  patching.replace_exports(stock, replacement, prefix="tensorflow.contrib")
+
+
+def _init_from_checkpoint(stock):
+  """With embedding variables it is core's, which is told the same and knows tables."""
+
+  def init_from_checkpoint(checkpoint_dir, assignment_map):
+    if ev.all_in_graph():
+      return checkpoint_utils.init_from_checkpoint(checkpoint_dir, assignment_map)
+    return stock(checkpoint_dir, assignment_map)
+
+  return init_from_checkpoint
+
+
+def _patch_layers(contrib_layers):
   # pylint: disable=g-import-not-at-top
   from tensorflow.contrib.layers.python.layers import embedding_ops as contrib_embedding
   from tensorflow.contrib.layers.python.layers import feature_column
