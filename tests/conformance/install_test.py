@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What importing the package does to TensorFlow, and what it leaves alone."""
 
+import importlib
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
+from embedding_variable.integration import patching
 import pairs
 
 _NAMES = (
@@ -19,7 +21,10 @@ _NAMES = (
     "StorageOption", "CheckpointOption", "train.AdamAsyncOptimizer",
     "train.AdagradDecayOptimizer", "train.AdagradDecayOptimizerV2",
     "train.AdamWOptimizer", "feature_column.categorical_column_with_embedding",
-    "feature_column.sequence_categorical_column_with_embedding"
+    "feature_column.sequence_categorical_column_with_embedding",
+    "feature_column.categorical_column_with_multihash",
+    "feature_column.group_embedding_column_scope", "GraphKeys.EMBEDDING_VARIABLES",
+    "GraphKeys.EV_INIT_VAR_OPS", "GraphKeys.EV_INIT_SLOT_OPS"
 )
 
 
@@ -56,6 +61,31 @@ class InstallTest(parameterized.TestCase):
                   tf.train.AdagradDecayOptimizerV2)
     self.assertTrue(hasattr(feature_column_v2,
                             "categorical_column_with_embedding"))
+
+  def test_a_module_is_patched_when_a_script_imports_it(self):
+    folder = self.create_tempdir()
+    folder.create_file("ev_late.py", "import ev_late\nassert ev_late is not None\n")
+    folder.create_file("ev_broken.py", "raise ValueError('broken')\n")
+    seen = []
+    with absltest.mock.patch.object(sys, "path", [folder.full_path] + sys.path), \
+        absltest.mock.patch.object(sys, "meta_path", list(sys.meta_path)), \
+        absltest.mock.patch.dict(sys.modules):
+      for name in ("ev_late", "ev_late", "ev_broken"):
+        patching.after_import(name, seen.append)
+      self.assertEmpty(seen)
+      module = importlib.import_module("ev_late")
+      importlib.import_module("ev_late")
+      self.assertEqual(seen, [module])
+      patching.after_import("ev_late", seen.append)
+      self.assertEqual(seen, [module, module])
+      with self.assertRaisesRegex(ValueError, "broken"):
+        importlib.import_module("ev_broken")
+      self.assertLen(seen, 2)
+
+  def test_contrib_is_not_imported_for_nothing(self):
+    waiting = [getattr(f, "waits_for", None) for f in sys.meta_path]
+    for name in ("tensorflow.contrib.layers", "tensorflow.contrib.framework"):
+      self.assertTrue(name in waiting or name in sys.modules)
 
   def test_again(self):
     before = tf.nn.embedding_lookup_sparse, tf.train.Optimizer.apply_gradients

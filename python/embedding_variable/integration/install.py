@@ -54,7 +54,6 @@ def install():
                   optimizer_patch, slot_creator_patch, keras_patch, saver_patch,
                   incremental_patch, checkpoint_utils_patch, meta_graph_patch,
                   device_setter_patch, feature_column_patch, group_columns_patch,
-                  device_setter_patch, feature_column_patch, group_columns_patch,
                   contrib_layers_patch, estimator_patch, horovod_patch,
                   monitored_session_patch, session_patch, sync_replicas_patch):
       patch.install()
