@@ -9,7 +9,7 @@
 // than that, since each find must read at least one line.
 //
 //   bazel run -c opt //benchmarks/engine:engine_benchmark -- [--full]
-//       [--small] [--only=index|unique|pool] [--seconds=S]
+//       [--small] [--only=hostile|index|unique|pool] [--seconds=S]
 //
 // Rates are per second of processor time of a thread, so other work on the
 // machine disturbs them little. --full takes several minutes and larger tables,
@@ -35,6 +35,7 @@
 #include "kernels/engine/storage/dram/row_store.h"
 #include "kernels/engine/table/cpu/hash_index.h"
 #include "kernels/engine/testing/counting_row_source.h"
+#include "kernels/engine/testing/made_keys.h"
 
 namespace ev {
 namespace bench {
@@ -245,7 +246,8 @@ void BenchFindAndSum(const Settings& settings, int64_t dim) {
 void BenchUnique(const Settings& settings) {
   std::printf("\nunique + inverse + counts, int64\n");
   for (const size_t n : {size_t{4096}, size_t{40960}, size_t{655360}}) {
-    for (const bool zipf : {false, true}) {
+    for (const char* kind : {"uniform", "Zipf", "hostile"}) {
+      const bool zipf = kind[0] == 'Z', hostile = kind[0] == 'h';
       // A ring of batches, so that the branch predictor cannot learn one.
       const size_t batches =
           settings.small ? 1 : std::max<size_t>(4, (1 << 20) / n);
@@ -253,9 +255,11 @@ void BenchUnique(const Settings& settings) {
       ZipfSampler sampler(2000000, 1.05);
       for (size_t i = 0; i < ids.size(); ++i) {
         const uint64_t bits = MixKey(static_cast<int64_t>(i + 99));
-        ids[i] = MixKey(zipf ? sampler.Sample(bits)
-                             : static_cast<int64_t>(bits % 2000000)) >>
-                 1;
+        ids[i] = hostile
+                     ? testing::KeyOfOneLowerHalf(bits % 2000000)
+                     : MixKey(zipf ? sampler.Sample(bits)
+                                   : static_cast<int64_t>(bits % 2000000)) >>
+                           1;
       }
       std::vector<int64_t> unique(n);
       std::vector<int32_t> inverse(n), counts(n);
@@ -269,10 +273,39 @@ void BenchUnique(const Settings& settings) {
             batch = (batch + 1) % batches;
           });
       std::printf(
-          "  %7zu ids, %-8s %6.1f ns per id (%.0f %% distinct)\n", n,
-          zipf ? "Zipf" : "uniform", 1e9 / rate,
+          "  %7zu ids, %-8s %6.1f ns per id (%.0f %% distinct)\n", n, kind,
+          1e9 / rate,
           100.0 * static_cast<double>(num_unique) / static_cast<double>(n));
     }
+  }
+}
+
+// Tables of keys that were made to share a bucket, and to share a segment,
+// beside one of random keys.
+void BenchHostile(const Settings& settings) {
+  constexpr size_t kKeys = 60 * 1024;
+  std::printf("\nan index of %zu keys that were made to collide\n", kKeys);
+  for (const char* kind : {"random", "one bucket", "one segment"}) {
+    std::vector<int64_t> keys(kKeys);
+    for (size_t i = 0; i < kKeys; ++i) {
+      keys[i] = kind[0] == 'r'   ? static_cast<int64_t>(MixKey(i))
+                : kind[4] == 'b' ? testing::KeyOfOneLowerHalf(i)
+                                 : testing::KeyOfOneUpperHalf(i);
+    }
+    std::vector<RowHandle> rows(kKeys);
+    const double insert =
+        Rate(settings.seconds / 2, static_cast<int64_t>(kKeys), [&] {
+          HashIndex index;
+          testing::CountingRowSource source;
+          index.FindOrInsert(keys, &source, rows.data(), nullptr);
+        });
+    HashIndex index;
+    testing::CountingRowSource source;
+    index.FindOrInsert(keys, &source, rows.data(), nullptr);
+    const double find = Rate(settings.seconds / 2, static_cast<int64_t>(kKeys),
+                             [&] { index.Find(keys, rows.data()); });
+    std::printf("  %-12s insert %6.1f ns, find %6.1f ns per key\n", kind,
+                1e9 / insert, 1e9 / find);
   }
 }
 
@@ -288,6 +321,7 @@ int main(int argc, char** argv) {
     return settings.only.empty() || settings.only == what;
   };
   if (wants("unique")) ev::bench::BenchUnique(settings);
+  if (wants("hostile")) ev::bench::BenchHostile(settings);
   if (wants("index")) ev::bench::BenchIndex(settings);
   if (wants("pool")) {
     ev::bench::BenchFindAndSum(settings, 16);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/testing/storage_under_test.h"
 
@@ -247,24 +248,15 @@ TEST_F(DeviceDistinctTest, SamplesWithoutIdsAndOneOfAll) {
   ExpectDefinition(rows_.get(), ids, offsets);
 }
 
-// The key of which h is MurmurHash3's finaliser, which the GPU's table hashes
-// by.
-int64_t KeyOfHash(uint64_t h) {
-  h ^= h >> 33;
-  h *= 0x9cb4b2f8129337dbULL;
-  h ^= h >> 33;
-  h *= 0x4f74430c22a54005ULL;
-  h ^= h >> 33;
-  return static_cast<int64_t>(h);
-}
-
 TEST_F(DeviceDistinctTest, KeysWhoseHashesMeet) {
+  const KeyedHash hash = KeyedHash::FromSeed(5);
+  const ScopedHashForTesting given(hash);
   std::vector<int64_t> one_place, one_tag;
   for (uint64_t round = 0; round < 3; ++round) {
     for (uint64_t i = 0; i < 700; ++i) {
       // The last place of all, so that the walk goes round.
-      one_place.push_back(KeyOfHash(0xFFFFFFFF00000000ULL | i));
-      one_tag.push_back(KeyOfHash(i << 52 | 0xFFFFFFFFULL));
+      one_place.push_back(hash.KeyOf(0xFFFFFFFF00000000ULL | i));
+      one_tag.push_back(hash.KeyOf(i << 52 | 0xFFFFFFFFULL));
     }
   }
   ExpectDefinition(rows_.get(), one_place, RandomOffsets(2100, 2, 1));
@@ -419,10 +411,12 @@ TEST_F(KnownKeysTest, ForgottenKeysAreUnknown) {
 }
 
 TEST_F(KnownKeysTest, KeysWhoseHashesMeetAreKeptApart) {
+  const KeyedHash hash = KeyedHash::FromSeed(6);
+  const ScopedHashForTesting given(hash);
   std::vector<int64_t> one_place, others;
   for (uint64_t i = 0; i < 300; ++i) {
-    one_place.push_back(KeyOfHash(0xFFFFFFFFFFFF0000ULL | i));
-    others.push_back(KeyOfHash(0xFFFFFFFFFFFF8000ULL | i));
+    one_place.push_back(hash.KeyOf(0xFFFFFFFFFFFF0000ULL | i));
+    others.push_back(hash.KeyOf(0xFFFFFFFFFFFF8000ULL | i));
   }
   Insert(one_place);
   EXPECT_EQ(one_place, UnknownAmong(one_place));

@@ -17,31 +17,49 @@ constexpr int64_t kSmallTable = 4096;
 // of itself (800,000 keys at most) for any part of it, but no more than takes
 // a few milliseconds to look at and sort.
 constexpr uint64_t kFetched = 262144;
+// Keys with one place that are not sorted by moving each past its neighbours.
+constexpr size_t kMany = 32;
 constexpr uint64_t kLastHash = std::numeric_limits<uint64_t>::max();
 
 struct Hashed {
   uint64_t hash;
   int64_t key;
 };
+struct HashedCandidate {
+  uint64_t hash;
+  EvictionCandidate candidate;
+};
 
 // Ascending by hash, of hashes in [first, last] that are spread evenly there: a
 // pass that puts each near its place, and one that mends neighbours. A sort by
-// comparison was the larger part of an eviction.
-void SortByHash(uint64_t first, uint64_t last, std::vector<Hashed>* items) {
+// comparison was the larger part of an eviction; keys can be made of which many
+// have one place, and those are still sorted so.
+template <typename Item>
+void SortByHash(uint64_t first, uint64_t last, std::vector<Item>* items) {
   const size_t n = items->size();
+  if (n < 2) return;
   int shift = 0;
   while ((last - first) >> shift > n) ++shift;
   std::vector<uint32_t> begins(((last - first) >> shift) + 2, 0);
-  for (const Hashed& item : *items)
-    ++begins[((item.hash - first) >> shift) + 1];
+  for (const Item& item : *items) ++begins[((item.hash - first) >> shift) + 1];
   for (size_t b = 1; b < begins.size(); ++b) begins[b] += begins[b - 1];
-  std::vector<Hashed> sorted(n);
-  for (const Hashed& item : *items) {
+  std::vector<Item> sorted(n);
+  for (const Item& item : *items) {
     size_t at = begins[(item.hash - first) >> shift]++;
     sorted[at] = item;
   }
+  const auto by_hash = [](const Item& a, const Item& b) {
+    return a.hash < b.hash;
+  };
+  for (size_t b = 0, begin = 0; begin < n; ++b) {
+    const size_t end = begins[b];
+    if (end - begin > kMany) {
+      std::sort(sorted.begin() + begin, sorted.begin() + end, by_hash);
+    }
+    begin = end;
+  }
   for (size_t i = 1; i < n; ++i) {
-    const Hashed item = sorted[i];
+    const Item item = sorted[i];
     size_t at = i;
     for (; at > 0 && sorted[at - 1].hash > item.hash; --at) {
       sorted[at] = sorted[at - 1];
@@ -87,10 +105,18 @@ void EvictionHand::Next(const HashIndex& index, int64_t count,
                         std::vector<EvictionCandidate>* candidates) {
   candidates->clear();
   if (index.size() <= kSmallTable || count >= index.size()) {
-    candidates->reserve(index.size());
+    // In the order of their hashes too: the index has them in an order that is
+    // another in each process, and what is evicted is given in this one.
+    std::vector<HashedCandidate> all;
+    all.reserve(index.size());
     index.ForEach([&](int64_t key, RowHandle handle) {
-      candidates->push_back(EvictionCandidate{key, handle});
+      all.push_back(HashedCandidate{MixKey(key), {key, handle}});
     });
+    SortByHash(0, kLastHash, &all);
+    candidates->reserve(all.size());
+    for (const HashedCandidate& item : all) {
+      candidates->push_back(item.candidate);
+    }
     return;
   }
   candidates->reserve(count);

@@ -32,7 +32,8 @@ class EvictionHand {
   explicit EvictionHand(uint64_t seed = 0) : seed_(seed) {}
 
   // The next 'count' keys that are in the index, or all of them when there are
-  // fewer or the table is small; each once. Throws std::bad_alloc.
+  // fewer or the table is small; each once. In an order that depends on nothing
+  // but the keys and the hand. Throws std::bad_alloc.
   void Next(const HashIndex& index, int64_t count,
             std::vector<EvictionCandidate>* candidates);
 

@@ -180,6 +180,9 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
         }
       });
     }
+    // Rows are free for the next keys in this order, not in the index's, which
+    // is another in each process.
+    std::sort(stale.begin(), stale.end());
     *evicted_rows = impl_->EraseRows(stale);
     impl_->evicted_rows.fetch_add(*evicted_rows, std::memory_order_relaxed);
     for (const RowHandle handle : unversioned) {
@@ -187,6 +190,7 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
       impl_->MarkChanged(handle);
     }
     if (!counted.empty()) {
+      std::sort(counted.begin(), counted.end());
       filter->Erase(counted);
       if (impl_->changes != nullptr) {
         impl_->changes->Erased(counted, impl_->index.size());
@@ -211,6 +215,7 @@ Status EmbeddingTable::EvictWeak(float threshold, int64_t* evicted_rows) {
         }
       });
     }
+    std::sort(weak.begin(), weak.end());  // as above
     *evicted_rows = impl_->EraseRows(weak);
     impl_->evicted_rows.fetch_add(*evicted_rows, std::memory_order_relaxed);
     return Status::OK();

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/base/pages.h"
 #include "kernels/engine/base/prefetch.h"
 
@@ -38,9 +38,9 @@ struct Dedup {
   int32_t* counts;
   uint32_t* table;  // position in unique + 1; 0: empty
   size_t mask;      // slots - 1
+  int shift;        // 64 less the bits of a slot's number
+  KeyedHash hash;
   uint32_t num_unique = 0;
-
-  size_t SlotOf(size_t i) const { return MixKey(ids[i]) & mask; }
 
   // The slot where the id is or belongs, when its first one is another's.
   size_t Probe(size_t slot, int64_t id) const {
@@ -76,7 +76,8 @@ struct Dedup {
   }
 
   void Run(size_t n) {
-    for (size_t i = 0; i < n; ++i) Add(i, SlotOf(i));
+    const KeyedHash local = hash;  // which no store can change
+    for (size_t i = 0; i < n; ++i) Add(i, local(ids[i]) >> shift);
   }
 
   // Three passes over each group: ask for the slots; ask for the ids that the
@@ -85,7 +86,10 @@ struct Dedup {
     size_t slots[2][kGroup];
     const auto ask = [&](size_t begin, size_t* to) {
       const size_t size = std::min(kGroup, n - begin);
-      for (size_t i = 0; i < size; ++i) to[i] = SlotOf(begin + i);
+      const Id* const from = ids + begin;
+      const KeyedHash local = hash;
+      const int down = shift;
+      for (size_t i = 0; i < size; ++i) to[i] = local(from[i]) >> down;
       for (size_t i = 0; i < size; ++i) PrefetchLine(&table[to[i]]);
     };
     ask(0, slots[0]);
@@ -133,7 +137,9 @@ Status Unique::RunTyped(Span<const Id> ids, Output output,
   }
   if (n == 0) return Status::OK();
   size_t slots = 16;
-  while (slots < 3 * n) slots *= 2;
+  int shift = 60;
+  for (; slots < 3 * n; slots *= 2) --shift;
+  const KeyedHash hash = KeyedHash::OfProcess();
   if (!Reserve(slots)) {
     return ResourceExhausted("no memory to deduplicate " + std::to_string(n) +
                              " ids");
@@ -150,10 +156,10 @@ Status Unique::RunTyped(Span<const Id> ids, Output output,
   };
   if (output.counts != nullptr) {
     run(Dedup<Id, true>{ids.data(), output.unique, output.inverse,
-                        output.counts, table_.get(), slots - 1});
+                        output.counts, table_.get(), slots - 1, shift, hash});
   } else {
     run(Dedup<Id, false>{ids.data(), output.unique, output.inverse, nullptr,
-                         table_.get(), slots - 1});
+                         table_.get(), slots - 1, shift, hash});
   }
   return Status::OK();
 }

@@ -5,7 +5,9 @@
 //
 // An open-addressed table of 4-byte positions in the output, three to six times
 // as long as the batch: ten thousand ids stay in the second-level cache, and
-// clearing it costs some tenths of a nanosecond per id. Keys are compared in
+// clearing it costs some tenths of a nanosecond per id. Where an id begins to
+// look is decided by a secret (base/keyed_hash.h), so that no batch can be made
+// slow; nothing of the result depends on it. Keys are compared in
 // the output itself. Whether an id is new is something no branch predictor can
 // know, so the common step has no branch for it: it writes as if the id were
 // new and advances by zero or one. Batches that do not fit the caches first ask

@@ -1,11 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dedup by hashing in a scratch table of 8-byte entries, 32 bits of the key's
-// hash and the number of one of its occurrences, its head, as dedup.cu does it.
-// Here the head is the key's first occurrence, whatever the order in which
-// threads come: so a sum over the batch numbers the keys in order of first
-// occurrence, and the result is the processor's.
+// Dedup by hashing, with a secret (base/keyed_hash.h), in a scratch table of
+// 8-byte entries, 32 bits of the key's hash and the number of one of its
+// occurrences, its head, as dedup.cu does it. Here the head is the key's first
+// occurrence, whatever the order in which threads come: so a sum over the batch
+// numbers the keys in order of first occurrence, and the result is the
+// processor's.
 //
 //   insert  each id finds its key's entry and lowers its head
 //   heads   each id learns its key's head; a tile counts its heads, and the
@@ -48,17 +49,6 @@ constexpr unsigned long long kNobody = ~0ULL;
 constexpr uint32_t kNumbered = 0x80000000u;
 static_assert(kRounds * kWarps == kLanes, "one warp scans a tile's counts");
 
-// MurmurHash3's finaliser.
-__device__ __forceinline__ uint64_t Mix(int64_t key) {
-  uint64_t h = static_cast<uint64_t>(key);
-  h ^= h >> 33;
-  h *= 0xff51afd7ed558ccdULL;
-  h ^= h >> 33;
-  h *= 0xc4ceb9fe1a85ec53ULL;
-  h ^= h >> 33;
-  return h;
-}
-
 // Two entries as other threads left them, from L2.
 __device__ __forceinline__ void LoadTwo(const unsigned long long* from,
                                         unsigned long long* to) {
@@ -79,7 +69,9 @@ __device__ __forceinline__ int64_t KeyAt(const DistinctBatch& batch,
 template <typename Id>
 __device__ uint32_t FindEntry(const DistinctBatch& batch, uint32_t buckets,
                               int64_t key, uint32_t i) {
-  const uint64_t hash = Mix(key);
+  const uint64_t hash = batch.hash(key);
+  // The lower half, which the bucket does not tell: good enough to spare most
+  // comparisons.
   const unsigned long long tag = hash << 32;
   uint32_t bucket = static_cast<uint32_t>(((hash >> 32) * buckets) >> 32);
   for (;;) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/gpu/known_keys.h"
@@ -35,6 +36,7 @@ struct DistinctCounts {
 // Arrays in device memory, each aligned to 16 bytes, but those of 'sent':
 // pinned memory that the device writes.
 struct DistinctBatch {
+  KeyedHash hash;
   const void* ids = nullptr;  // [N], int64, or int32 when narrow
   bool is_narrow = false;
   int64_t num_ids = 0;                    // N, 1 to 2^30

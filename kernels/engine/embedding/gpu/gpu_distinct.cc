@@ -122,6 +122,7 @@ Status GpuDistinct::Start(Span<const int32_t> offsets) {
       lane_->device() + there_.offsets, lane_->host() + here_.offsets,
       offset_bytes, cudaMemcpyHostToDevice, lane_->stream()));
   DistinctBatch batch;
+  batch.hash = KeyedHash::OfProcess();
   batch.ids = lane_->device() + there_.ids;
   batch.is_narrow = is_narrow_.load(std::memory_order_relaxed);
   batch.num_ids = num_ids_;

@@ -35,6 +35,7 @@ size_t BytesOf(int64_t slots) {
 
 KnownKeysView ViewOf(void* memory, int64_t slots) {
   KnownKeysView view;
+  view.hash = KeyedHash::OfProcess();
   view.keys = static_cast<int64_t*>(memory);
   view.handles = reinterpret_cast<RowHandle*>(view.keys + slots);
   view.counters = view.handles + slots + kOwnSlots;

@@ -13,17 +13,6 @@
 namespace ev {
 namespace gpu {
 
-// MurmurHash3's finaliser.
-__device__ __forceinline__ uint64_t MixKnownKey(int64_t key) {
-  uint64_t h = static_cast<uint64_t>(key);
-  h ^= h >> 33;
-  h *= 0xff51afd7ed558ccdULL;
-  h ^= h >> 33;
-  h *= 0xc4ceb9fe1a85ec53ULL;
-  h ^= h >> 33;
-  return h;
-}
-
 // Whether the key has a slot of its own, and which.
 __device__ __forceinline__ bool HasOwnSlot(int64_t key) {
   return key <= kErasedKey;
@@ -50,7 +39,7 @@ __device__ __forceinline__ void LoadBucket(const int64_t* bucket,
 
 __device__ __forceinline__ uint64_t FirstBucket(const KnownKeysView& known,
                                                 int64_t key) {
-  return __umul64hi(MixKnownKey(key), known.num_buckets);
+  return __umul64hi(known.hash(key), known.num_buckets);
 }
 
 // The slot of a key, or kNoSlot. Walks past erased keys, and ends at a bucket

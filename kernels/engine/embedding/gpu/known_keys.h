@@ -8,10 +8,11 @@
 //
 // LAYOUT. Slots by fours in a bucket, 32 bytes of keys, and a handle for each
 // slot in an array beside them. A key is in the first bucket of its walk that
-// had room. Free slots are marked by two keys, which have slots of their own
-// behind all buckets. A handle is kNoRow while its slot has no key: who finds a
-// key that is just being put reads kNoRow, and does not know it yet. So finding
-// and putting, on any streams, need no order between them.
+// had room; where that begins is a secret (base/keyed_hash.h). Free slots are
+// marked by two keys, which have slots of their own behind all buckets. A
+// handle is kNoRow while its slot has no key: who finds a key that is just
+// being put reads kNoRow, and does not know it yet. So finding and putting, on
+// any streams, need no order between them.
 //
 // GROWTH. When three quarters of the slots were used all keys are copied, on
 // the device, to slots of which at most three eighths are used: 16 to 32 bytes
@@ -30,6 +31,7 @@
 
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -44,6 +46,7 @@ constexpr int64_t kErasedKey = kEmptyKey + 1;
 
 // For kernels (known_keys.cuh).
 struct KnownKeysView {
+  KeyedHash hash;                // whose upper bits say where a walk begins
   int64_t* keys = nullptr;       // [num_buckets * kKnownBucket]
   RowHandle* handles = nullptr;  // two more, of kEmptyKey and kErasedKey
   uint32_t* counters = nullptr;  // [2]

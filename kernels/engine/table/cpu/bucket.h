@@ -4,7 +4,8 @@
 // One cache line of the index: five keys, their rows, and a word about the
 // line.
 //
-// Which buckets a key may be in, and in which order, is its chain: home, then
+// Which buckets a key may be in, and in which order, is decided by a hash that
+// nobody outside knows (BucketHash below). It is the key's chain: home, then
 // 16 steps of 1..64 buckets that depend on the key (so that full neighbourhoods
 // dissolve, while the chain stays on the same page), then one by one through
 // all. An insert takes the first free slot of the chain. In each full bucket
@@ -36,6 +37,7 @@
 #include <cstdint>
 
 #include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/base/pages.h"
 #include "kernels/engine/base/row_handle.h"
 
@@ -54,12 +56,15 @@ struct alignas(kCacheLine) Bucket {
 };
 static_assert(sizeof(Bucket) == kCacheLine, "a bucket is one line");
 
-// Which of kPassedBits is a key's: 0..15. Uses bits of the hash that hardly
-// touch the choice of the bucket (31 down) and not that of the segment (63
-// down).
-inline uint32_t PassedBit(uint64_t hash) {
-  return static_cast<uint32_t>(hash) & 15;
+// What chooses a key's buckets: the good half of the process's secret hash.
+// 'hash' below is always this.
+inline uint32_t BucketHash(const KeyedHash& secret, int64_t key) {
+  return static_cast<uint32_t>(secret(key) >> 32);
 }
+
+// Which of kPassedBits is a key's: 0..15. Uses bits of the hash that hardly
+// touch the choice of the bucket (31 down).
+inline uint32_t PassedBit(uint32_t hash) { return hash & 15; }
 
 // An array of buckets as one word: bits 0..21 how many, the rest the address
 // (47 bits at most in user space) without its six zero bits.
@@ -75,22 +80,21 @@ inline Bucket* ArrayBuckets(uint64_t array) {
 inline uint32_t ArrayCount(uint64_t array) {
   return static_cast<uint32_t>(array & kCountMask);
 }
-inline Bucket* HomeBucket(uint64_t array, uint64_t hash) {
-  return ArrayBuckets(array) +
-         FastRange(static_cast<uint32_t>(hash), ArrayCount(array));
+inline Bucket* HomeBucket(uint64_t array, uint32_t hash) {
+  return ArrayBuckets(array) + FastRange(hash, ArrayCount(array));
 }
 
 // Walks the chain of a hash; starts at home.
 class Chain {
  public:
   Chain() {}  // of nothing
-  Chain(uint64_t array, uint64_t hash)
+  Chain(uint64_t array, uint32_t hash)
       : buckets_(ArrayBuckets(array)),
         count_(ArrayCount(array)),
-        index_(FastRange(static_cast<uint32_t>(hash), count_)),
+        index_(FastRange(hash, count_)),
         left_(kLeaps + count_) {
     const uint32_t longest = count_ - 1 < 64 ? count_ - 1 : 64;
-    step_ = 1 + ((static_cast<uint32_t>(hash >> 4) & 63) * longest >> 6);
+    step_ = 1 + ((hash >> 4 & 63) * longest >> 6);
   }
   Bucket* bucket() const { return buckets_ + index_; }
   // False when the chain has visited every bucket.
@@ -218,7 +222,7 @@ struct Slot {
 };
 
 // Where the key is; bucket null when it is absent.
-inline Slot LocateLocked(uint64_t array, uint64_t hash, int64_t key) {
+inline Slot LocateLocked(uint64_t array, uint32_t hash, int64_t key) {
   Chain chain(array, hash);
   const uint32_t bit = 1u << PassedBit(hash);
   do {
@@ -231,7 +235,7 @@ inline Slot LocateLocked(uint64_t array, uint64_t hash, int64_t key) {
 }
 
 // Puts a key that is absent on its chain; false when every bucket is full.
-inline bool InsertLocked(uint64_t array, uint64_t hash, int64_t key,
+inline bool InsertLocked(uint64_t array, uint32_t hash, int64_t key,
                          RowHandle row) {
   Chain chain(array, hash);
   const uint32_t bit = 1u << PassedBit(hash);
@@ -255,7 +259,7 @@ inline bool InsertLocked(uint64_t array, uint64_t hash, int64_t key,
 
 // InsertLocked for an array that nobody else sees and nothing was erased from:
 // its buckets are filled from the front.
-inline bool Append(uint64_t array, uint64_t hash, int64_t key, RowHandle row) {
+inline bool Append(uint64_t array, uint32_t hash, int64_t key, RowHandle row) {
   Chain chain(array, hash);
   for (;;) {
     Bucket* bucket = chain.bucket();

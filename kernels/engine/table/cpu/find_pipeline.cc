@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/base/prefetch.h"
 
 namespace ev {
@@ -23,9 +23,19 @@ void FindPipeline::ComputeHomes(size_t group, Home* homes) const {
   const Directory& directory = segments_.directory();
   const int64_t* const keys = keys_ + group * kGroup;
   const size_t size = std::min(size_ - group * kGroup, kGroup);
-  for (size_t i = 0; i < size; ++i) {
-    const uint64_t hash = MixKey(keys[i]);
-    homes[i] = Home(HomeBucket(directory.ArrayOf(hash), hash), hash);
+  const KeyedHash secret = segments_.secret();
+  const auto compute = [&](const auto& array_of) {
+    for (size_t i = 0; i < size; ++i) {
+      const uint32_t hash = BucketHash(secret, keys[i]);
+      homes[i] = Home(HomeBucket(array_of(keys[i]), hash), hash);
+    }
+  };
+  // One segment has all keys, and which it is needs no hash.
+  if (directory.depth == 0) {
+    const uint64_t array = directory.ArrayOf(keys[0]);
+    compute([=](int64_t) { return array; });
+  } else {
+    compute([&](int64_t key) { return directory.ArrayOf(key); });
   }
   // A whole group is asked for.
   for (size_t i = size; i < kGroup; ++i) homes[i] = homes[0];
@@ -50,11 +60,11 @@ void FindPipeline::ReadHomes(size_t group, BeyondList* beyond) {
   const Directory& directory = segments_.directory();
   for (size_t b = 0; b < num_not_home; ++b) {
     const size_t i = not_home[b];
-    const uint64_t hash = MixKey(keys[i]);
+    const uint32_t hash = BucketHash(segments_.secret(), keys[i]);
     Beyond& at = beyond->keys[b];
     at.index = begin + i;
     at.passed_bit = PassedBit(hash);
-    at.chain = Chain(directory.ArrayOf(hash), hash);
+    at.chain = Chain(directory.ArrayOf(keys[i]), hash);
     // Unless the segment has grown since: then from the start.
     if (at.chain.bucket() == homes_[i].bucket()) at.chain.Next();
     PrefetchLine(at.chain.bucket());

@@ -51,7 +51,7 @@ class FindPipeline {
   class Home {
    public:
     Home() {}
-    Home(const Bucket* bucket, uint64_t hash)
+    Home(const Bucket* bucket, uint32_t hash)
         : word_(reinterpret_cast<uintptr_t>(bucket) | PassedBit(hash)) {}
     const Bucket* bucket() const {
       return reinterpret_cast<const Bucket*>(word_ &

@@ -109,9 +109,10 @@ void HashIndex::FindInGroups(Span<const int64_t> keys, RowHandle* handles,
 
 Status HashIndex::Impl::InsertOne(int64_t key, RowSource* source,
                                   RowHandle* handle, bool* inserted) {
-  const uint64_t hash = MixKey(key);
+  const uint64_t place = MixKey(key);
+  const uint32_t hash = BucketHash(segments.secret(), key);
   for (;;) {
-    SegmentLock segment(&segments, hash);
+    SegmentLock segment(&segments, place);
     const Slot slot = LocateLocked(segment->array, hash, key);
     if (slot.bucket != nullptr) {
       *handle = ~slot.bucket->rows[slot.index].load(std::memory_order_relaxed);
@@ -123,7 +124,7 @@ Status HashIndex::Impl::InsertOne(int64_t key, RowSource* source,
     if (keys >= segment->max_keys) {
       // Without memory the segment goes on filling for a while.
       if (segments.Grow(segment.get())) {
-        if (!segment->Owns(hash)) continue;
+        if (!segment->Owns(place)) continue;
       } else if (keys >= MaxKeysWithoutMemory(segment->buckets)) {
         return ResourceExhausted("no memory for the index beyond " +
                                  std::to_string(segments.keys()) + " keys");
@@ -170,16 +171,16 @@ Status HashIndex::FindOrInsert(Span<const int64_t> keys, RowSource* source,
 void HashIndex::Impl::PrefetchHomes(Span<const int64_t> keys) const {
   const Directory& directory = segments.directory();
   for (const int64_t key : keys) {
-    const uint64_t hash = MixKey(key);
-    PrefetchLine(HomeBucket(directory.ArrayOf(hash), hash));
+    PrefetchLine(
+        HomeBucket(directory.ArrayOf(key), BucketHash(segments.secret(), key)));
   }
 }
 
 int64_t HashIndex::Impl::EraseOne(
     int64_t key, const std::function<void(int64_t, RowHandle)>& erased) {
-  const uint64_t hash = MixKey(key);
-  SegmentLock segment(&segments, hash);
-  const Slot slot = LocateLocked(segment->array, hash, key);
+  SegmentLock segment(&segments, MixKey(key));
+  const Slot slot =
+      LocateLocked(segment->array, BucketHash(segments.secret(), key), key);
   if (slot.bucket == nullptr) return 0;
   const RowHandle row = EraseLocked(slot);
   ++segment->erased;

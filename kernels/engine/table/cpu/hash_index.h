@@ -3,9 +3,13 @@
 //
 // From a key, any int64, to the row it owns.
 //
-// Layout. The high bits of the key's hash choose a segment from a small
-// directory, the low bits a bucket of that segment's array. A bucket is one
-// cache line with five keys and their rows (bucket.h). The directory entry is
+// Layout. The high bits of the key's MixKey choose a segment from a small
+// directory, a second hash, with a secret (base/keyed_hash.h), a bucket of that
+// segment's array: keys that are made to share a bucket do not, and keys that
+// are made to share a segment find it longer than others (up to 19 million
+// fit), not slower. A bucket is one cache line with five keys and their rows
+// (bucket.h). So what is seen, the order of segments (ForEachBetween) and the
+// memory, is the same in every process. The directory entry is
 // one word with the array's address and length, so a find costs one access to a
 // directory that lives in the first-level cache and one line of the array; one
 // find in nine at the highest load costs a second line, and a find of an

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 #include <memory>
 #include <random>
 #include <unordered_set>
@@ -14,6 +15,7 @@
 #include "kernels/engine/base/hash.h"
 #include "kernels/engine/base/pages.h"
 #include "kernels/engine/testing/counting_row_source.h"
+#include "kernels/engine/testing/made_keys.h"
 #include "kernels/engine/testing/table_contract.h"
 
 namespace ev {
@@ -248,6 +250,56 @@ TEST(HashIndexTest, WithoutMemoryItDoesNotTryToGrowForEachKey) {
     ASSERT_TRUE(index.FindOrInsert(more, &source, rows.data(), &inserted).ok());
     EXPECT_EQ(index.size(), 2 * limit);
   }
+}
+
+// Seconds of this thread's processor to insert the keys into an empty index,
+// find them and their absent neighbours, and erase them: the least of three.
+double SecondsFor(const std::vector<int64_t>& keys) {
+  double least = 1e9;
+  std::vector<int64_t> neighbours;
+  for (const int64_t key : keys) neighbours.push_back(key ^ 1);
+  std::vector<RowHandle> rows(keys.size());
+  for (int run = 0; run < 3; ++run) {
+    HashIndex index;
+    CountingRowSource source;
+    const clock_t start = clock();
+    EXPECT_TRUE(index.FindOrInsert(keys, &source, rows.data(), nullptr).ok());
+    index.Find(keys, rows.data());
+    EXPECT_EQ(std::count(rows.begin(), rows.end(), kNoRow), 0);
+    index.Find(neighbours, rows.data());
+    EXPECT_LE(index.bytes(), 64 * static_cast<int64_t>(keys.size()));
+    EXPECT_EQ(index.Erase(keys, nullptr), static_cast<int64_t>(keys.size()));
+    least = std::min(least, static_cast<double>(clock() - start));
+  }
+  return least / CLOCKS_PER_SEC;
+}
+
+TEST(HashIndexTest, KeysThatWereMadeToCollideCostWhatOthersCost) {
+  const size_t kKeys = 20000 * kScale;
+  std::mt19937_64 random(3);
+  std::vector<int64_t> keys(kKeys);
+  for (int64_t& key : keys) key = static_cast<int64_t>(random());
+  const double usual = SecondsFor(keys);
+  // One lower half of MixKey, then one upper half: all of one segment.
+  for (size_t i = 0; i < kKeys; ++i) keys[i] = KeyOfOneLowerHalf(i);
+  EXPECT_LT(SecondsFor(keys), 10 * usual);
+  for (size_t i = 0; i < kKeys; ++i) keys[i] = KeyOfOneUpperHalf(i);
+  EXPECT_LT(SecondsFor(keys), 10 * usual);
+}
+
+TEST(HashIndexTest, KeysOfOneSegmentDoNotDoubleTheDirectory) {
+  // Enough that it wants to split, again and again.
+  const int64_t kKeys = 200000 * kScale;
+  HashIndex index;
+  CountingRowSource source;
+  std::vector<int64_t> keys(kKeys);
+  for (int64_t i = 0; i < kKeys; ++i) keys[i] = KeyOfOneUpperHalf(i);
+  std::vector<RowHandle> rows(kKeys);
+  ASSERT_TRUE(index.FindOrInsert(keys, &source, rows.data(), nullptr).ok());
+  EXPECT_LE(index.bytes(), 24 * kKeys + (1 << 16));
+  std::vector<RowHandle> found(kKeys);
+  index.Find(keys, found.data());
+  EXPECT_EQ(found, rows);
 }
 
 TEST(HashIndexTest, FindWithReportsGroupsInOrderAndComplete) {

@@ -28,7 +28,7 @@ void FreeArray(uint64_t array) {
   FreeLines(ArrayBuckets(array), ArrayCount(array) * sizeof(Bucket));
 }
 
-// Calls visit(hash, key, row) for each key, in the order of the buckets. The
+// Calls visit(key, row) for each key, in the order of the buckets. The
 // live slots are gathered first, without a branch on which they are.
 template <typename Visit>
 void ForEachLocked(const Segment& segment, const Visit& visit) {
@@ -38,7 +38,7 @@ void ForEachLocked(const Segment& segment, const Visit& visit) {
   size_t size = 0;
   const auto flush = [&] {
     for (size_t i = 0; i < size; ++i) {
-      visit(MixKey(keys[i]), keys[i], ~rows[i]);
+      visit(keys[i], ~rows[i]);
     }
     size = 0;
   };
@@ -174,10 +174,11 @@ bool Segments::MaySplit(const Segment& segment) const {
 bool Segments::Rebuild(Segment* segment, uint64_t buckets) {
   const uint64_t array = NewArray(buckets);
   if (array == 0) return false;
+  const KeyedHash secret = secret_;
   // Sequential on both sides, since home buckets ascend with the hash in arrays
   // of any length.
-  ForEachLocked(*segment, [&](uint64_t hash, int64_t key, RowHandle row) {
-    Append(array, hash, key, row);
+  ForEachLocked(*segment, [&](int64_t key, RowHandle row) {
+    Append(array, BucketHash(secret, key), key, row);
   });
   std::lock_guard<std::mutex> lock(mu_);
   try {
@@ -201,8 +202,8 @@ bool Segments::Split(Segment* segment) {
   const uint64_t bit = uint64_t{1} << (63 - segment->depth);
   // About half of the keys each, but not by law.
   int64_t keys[2] = {0, 0};
-  ForEachLocked(*segment, [&](uint64_t hash, int64_t, RowHandle) {
-    ++keys[(hash & bit) != 0];
+  ForEachLocked(*segment, [&](int64_t key, RowHandle) {
+    ++keys[(MixKey(key) & bit) != 0];
   });
   const uint64_t buckets[2] = {BucketsFor(keys[0]), BucketsFor(keys[1])};
   const uint64_t arrays[2] = {NewArray(buckets[0]), NewArray(buckets[1])};
@@ -210,8 +211,10 @@ bool Segments::Split(Segment* segment) {
   std::unique_ptr<Directory> doubled;
   bool ok = arrays[0] != 0 && arrays[1] != 0;
   if (ok) {
-    ForEachLocked(*segment, [&](uint64_t hash, int64_t key, RowHandle row) {
-      Append(arrays[(hash & bit) != 0], hash, key, row);
+    const KeyedHash secret = secret_;
+    ForEachLocked(*segment, [&](int64_t key, RowHandle row) {
+      Append(arrays[(MixKey(key) & bit) != 0], BucketHash(secret, key), key,
+             row);
     });
   }
   std::lock_guard<std::mutex> lock(mu_);

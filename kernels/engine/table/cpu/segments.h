@@ -13,13 +13,18 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/base/spin_lock.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/table/cpu/bucket.h"
 
 namespace ev {
 
-// All keys whose hash begins with the 'depth' bits 'prefix'.
+// All keys whose hash begins with the 'depth' bits 'prefix'. The hash is
+// MixKey, here and in the directory: which segment a key is in is no secret,
+// since the order of segments is seen (HashIndex::ForEachBetween). Keys that
+// are made to share a segment only make it long.
 struct alignas(kCacheLine) Segment {
   SpinLock lock;       // guards everything below
   uint32_t depth = 0;  // changes when the segment splits
@@ -42,10 +47,10 @@ struct Directory {
   // depth may be 0, and a shift by 64 is undefined.
   size_t IndexOf(uint64_t hash) const { return hash >> 1 >> (63 - depth); }
 
-  // The array that holds this hash, or held it when this was the directory.
+  // The array that holds this key, or held it when this was the directory.
   // REQUIRES: an epoch guard.
-  uint64_t ArrayOf(uint64_t hash) const {
-    return arrays[IndexOf(hash)].load(std::memory_order_acquire);
+  uint64_t ArrayOf(int64_t key) const {
+    return arrays[IndexOf(MixKey(key))].load(std::memory_order_acquire);
   }
 
   const uint32_t depth;
@@ -60,6 +65,9 @@ class Segments {
   ~Segments();
   Segments(const Segments&) = delete;
   Segments& operator=(const Segments&) = delete;
+
+  // What chooses the buckets of all arrays.
+  const KeyedHash& secret() const { return secret_; }
 
   // Never freed before Clear: needs no guard. Arrays read from it do.
   const Directory& directory() const {
@@ -102,6 +110,7 @@ class Segments {
   void Retire(uint64_t array, uint64_t buckets);
   void ReclaimLocked() const;
 
+  const KeyedHash secret_ = KeyedHash::OfProcess();
   std::atomic<Directory*> directory_{nullptr};
   mutable std::mutex mu_;  // taken after a segment's lock, never before
   std::vector<std::unique_ptr<Directory>> directories_;  // current one last

@@ -1,0 +1,94 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/base/keyed_hash.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <stdexcept>
+
+#include "kernels/engine/base/hash.h"
+
+namespace ev {
+namespace {
+
+std::atomic<const KeyedHash*> hash_for_testing{nullptr};
+
+// The system call itself: its name in the C library is younger than some that
+// TensorFlow runs with.
+bool AskKernel(void* to, size_t bytes) {
+#if defined(SYS_getrandom)
+  return syscall(SYS_getrandom, to, bytes, 0) == static_cast<long>(bytes);
+#else
+  return false;
+#endif
+}
+
+bool ReadDevice(void* to, size_t bytes) {
+  std::FILE* const file = std::fopen("/dev/urandom", "rb");
+  if (file == nullptr) return false;
+  const bool ok = std::fread(to, 1, bytes, file) == bytes;
+  std::fclose(file);
+  return ok;
+}
+
+}  // namespace
+
+KeyedHash KeyedHash::Draw() {
+  uint64_t words[4];
+  if (!AskKernel(words, sizeof(words)) && !ReadDevice(words, sizeof(words))) {
+    throw std::runtime_error(
+        "the system gives no random bytes, neither by getrandom nor by "
+        "/dev/urandom; tables need a secret against ids that are made to "
+        "collide");
+  }
+  KeyedHash hash;
+  hash.mask0_ = words[0];
+  hash.odd0_ = words[1] | 1;
+  hash.mask1_ = words[2];
+  hash.odd1_ = words[3] | 1;
+  return hash;
+}
+
+KeyedHash KeyedHash::OfProcess() {
+  const KeyedHash* const given =
+      hash_for_testing.load(std::memory_order_acquire);
+  if (given != nullptr) return *given;
+  static const KeyedHash drawn = Draw();
+  return drawn;
+}
+
+KeyedHash KeyedHash::FromSeed(uint64_t seed) {
+  const auto word = [seed](int64_t i) {
+    return MixKey(static_cast<int64_t>(MixKey(static_cast<int64_t>(seed))) + i);
+  };
+  KeyedHash hash;
+  hash.mask0_ = word(1);
+  hash.odd0_ = word(2) | 1;
+  hash.mask1_ = word(3);
+  hash.odd1_ = word(4) | 1;
+  return hash;
+}
+
+int64_t KeyedHash::KeyOf(uint64_t hash) const {
+  const auto inverse = [](uint64_t odd) {
+    uint64_t result = odd;  // right in 3 bits, then in twice as many each time
+    for (int i = 0; i < 5; ++i) result *= 2 - odd * result;
+    return result;
+  };
+  uint64_t x = hash * inverse(odd1_) ^ mask1_;
+  x ^= x >> 32;
+  return static_cast<int64_t>(x * inverse(odd0_) ^ mask0_);
+}
+
+ScopedHashForTesting::ScopedHashForTesting(KeyedHash hash)
+    : hash_(hash), before_(hash_for_testing.exchange(&hash_)) {}
+
+ScopedHashForTesting::~ScopedHashForTesting() {
+  hash_for_testing.store(before_);
+}
+
+}  // namespace ev
