@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AdamW, Adam with decoupled weight decay (Loshchilov and Hutter): the decay is
-// scaled by the learning rate, reads the value before the step and does not
-// enter the moments. Lazily: a row decays only in the steps in which it has a
-// gradient.
+// scaled by the rate of the step, bias correction included (as DeepRec does it
+// in its tables), reads the value before the step and does not enter the
+// moments. Lazily: a row decays only in the steps in which it has a gradient.
 //
-//   m, v as Adam
-//   w -= lr_t * m / (sqrt(v) + epsilon) + lr * weight_decay * w
+//   m, v, lr_t as Adam
+//   w -= lr_t * m / (sqrt(v) + epsilon) + lr_t * weight_decay * w
 
 #ifndef KERNELS_ENGINE_OPTIMIZER_ADAM_W_RULE_H_
 #define KERNELS_ENGINE_OPTIMIZER_ADAM_W_RULE_H_
@@ -22,11 +22,12 @@ struct AdamWRule {
   static constexpr int kNumSlots = 2;  // m, v
   static constexpr int kNumHyper = 7;
   AdamRule adam;
-  float decay;  // lr * weight_decay
+  float decay;  // lr_t * weight_decay
 
   // hyper: as Adam, then weight_decay.
   static AdamWRule FromHyper(const float* hyper) {
-    return AdamWRule{AdamRule::FromHyper(hyper), hyper[0] * hyper[6]};
+    const AdamRule adam = AdamRule::FromHyper(hyper);
+    return AdamWRule{adam, adam.step_size * hyper[6]};
   }
   static const char* CheckHyper(const float*) { return nullptr; }
 

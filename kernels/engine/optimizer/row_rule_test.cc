@@ -196,7 +196,9 @@ std::vector<RuleCase> Cases() {
        {},
        {0.0f, 0.0f},
        [](double g, int step, Element* e) {
-         const double decay = 0.1 * 0.05 * (*e)[0];
+         const double correction = std::sqrt(1 - std::pow(0.99, step + 1)) /
+                                   (1 - std::pow(0.9, step + 1));
+         const double decay = 0.1 * correction * 0.05 * (*e)[0];
          (*e)[0] -= AdamDirection(g, step, 0.1, e) + decay;
        },
        [](int step) { return AdamHyper(step, 0.05f); }},

@@ -15,11 +15,15 @@ from embedding_variable.optimizers import rows_of_dense
 class AdamWOptimizer(adam.AdamOptimizer):
   """Adam with decoupled weight decay (Loshchilov and Hutter).
 
-    m, v as in `tf.train.AdamOptimizer`
-    w = w - lr_t * m / (sqrt(v) + epsilon) - learning_rate * weight_decay * w
+  m, v and rate = learning_rate * sqrt(1 - beta2^t) / (1 - beta1^t) are those of
+  `tf.train.AdamOptimizer`. The decay is scaled as DeepRec scales it: not at all on dense
+  variables, and on embedding variables by the rate:
 
-  The decay reads the value before the step. A row decays only in steps in which it has
-  a gradient; so do its moments.
+    dense variable:      w = w - rate * m / (sqrt(v) + epsilon) - weight_decay * w
+    embedding variable:  w = w - rate * (m / (sqrt(v) + epsilon) + weight_decay * w)
+
+  The decay reads the value before the step. Under a sparse gradient a row decays only
+  in steps in which it has a gradient; so do its moments.
   """
 
   def __init__(self,
@@ -33,7 +37,8 @@ class AdamWOptimizer(adam.AdamOptimizer):
     """Constructs the optimizer.
 
     Args:
-      weight_decay: float, tensor, or function without arguments.
+      weight_decay: float, tensor, or function without arguments: the part of a dense
+        variable that decays in a step.
       learning_rate: float, tensor, or function without arguments.
       beta1: float, decay of the first moment.
       beta2: float, decay of the second moment.
@@ -51,15 +56,10 @@ class AdamWOptimizer(adam.AdamOptimizer):
     self._weight_decay_t = ops.convert_to_tensor(
         self._call_if_callable(self._weight_decay), name="weight_decay")
 
-  def _decay_factor(self, dtype):
-    """Returns the part of a value that decays in a step."""
-    return math_ops.cast(self._lr_t, dtype) * math_ops.cast(self._weight_decay_t,
-                                                            dtype)
-
   def _with_decay(self, var, apply):  # pylint: disable=redefined-builtin
     """Runs a stock dense update between reading and writing the decay."""
     # A product is a copy; a read may share the variable's memory.
-    decay = var * self._decay_factor(var.dtype.base_dtype)
+    decay = var * math_ops.cast(self._weight_decay_t, var.dtype.base_dtype)
     with ops.control_dependencies([decay]):
       update = apply()
     with ops.control_dependencies([update]):
@@ -78,10 +78,10 @@ class AdamWOptimizer(adam.AdamOptimizer):
 
   def _resource_apply_sparse(self, grad, var, indices):
     dtype = var.dtype.base_dtype
-    lr, beta1, beta2, epsilon, beta1_power, beta2_power = [
+    lr, beta1, beta2, epsilon, weight_decay, beta1_power, beta2_power = [
         math_ops.cast(t, dtype)
-        for t in (self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t) +
-        tuple(self._get_beta_accumulators())
+        for t in (self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t,
+                  self._weight_decay_t) + tuple(self._get_beta_accumulators())
     ]
 
     def update(rows):
@@ -89,8 +89,7 @@ class AdamWOptimizer(adam.AdamOptimizer):
       step_size = lr * math_ops.sqrt(1 - beta2_power) / (1 - beta1_power)
       m = m * beta1 + grad * (1 - beta1)
       v = v * beta2 + grad * grad * (1 - beta2)
-      w -= (step_size * m / (math_ops.sqrt(v) + epsilon) +
-            self._decay_factor(dtype) * w)
+      w -= step_size * m / (math_ops.sqrt(v) + epsilon) + weight_decay * w
       return [w, m, v]
 
     return rows_of_dense.update_rows(
