@@ -77,6 +77,20 @@ class OnlyReference(tf.train.Optimizer):
     raise NotImplementedError()
 
 
+class SharedAdam(tf.train.AdamOptimizer):
+  """Changes the part that Adam's two sparse updates share."""
+
+  def _apply_sparse_shared(self, grad, var, indices, scatter_add):
+    return scatter_add(var, indices, -.1 * tf.sign(grad))
+
+
+class ScatteringKeras(tf.keras.optimizers.Adam):
+  """Changes a part of the sparse update."""
+
+  def _resource_scatter_add(self, x, i, v):
+    return super(ScatteringKeras, self)._resource_scatter_add(x, i, 2 * v)
+
+
 class KerasSign(tf.keras.optimizers.Optimizer):
   """A Keras optimizer of one's own."""
 
@@ -131,6 +145,8 @@ class UserOptimizersTest(parameterized.TestCase):
       (lambda: ScaledAdagrad(.1), "resource", False),
       (OnlyReference, "ref", False), (KerasSign, "resource", True),
       (lambda: tf.contrib.opt.LazyAdamOptimizer(.1), "resource", False),
+      (SharedAdam, "resource", False), (ScatteringKeras, "resource", True, True),
+      (lambda: tf.contrib.opt.NadamOptimizer(.1), "resource", False, True),
       # Moves rows without a gradient too, and knows reference variables only.
       (lambda: tf.contrib.opt.PowerSignOptimizer(.1), "ref", False, True))
   def test_same_as_dense(self, make, kind, keras, all_rows=False):
@@ -145,9 +161,41 @@ class UserOptimizersTest(parameterized.TestCase):
         _train("resource", lambda: make(*args)), rtol=0, atol=1e-6)
     self.assertIsNotNone(registry.find(make(*args)))
 
-  @parameterized.parameters((ScaledAdagrad, .1), (WithSlots,), (OnlyReference,))
+  @parameterized.parameters((ScaledAdagrad, .1), (WithSlots,), (OnlyReference,),
+                            (SharedAdam,), (ScatteringKeras,),
+                            (tf.contrib.opt.NadamOptimizer,))
   def test_generic_where_it_is_not(self, make, *args):
     self.assertIsNone(registry.find(make(*args)))
+
+  @parameterized.parameters((False, 1), (True, 1), (True, 0))
+  def test_decoupled_weight_decay(self, with_list, decays):
+    momentum_w = tf.contrib.opt.extend_with_decoupled_weight_decay(
+        tf.train.MomentumOptimizer)
+    values = pairs.rows(3, 2)
+    with tf.Graph().as_default(), pairs.session() as session:
+      variable = pairs.table("v", values)
+      other = tf.get_variable("other", [])
+      listed = [variable] if decays else [other]
+      train = momentum_w(.1, learning_rate=.5, momentum=.9).apply_gradients(
+          [(tf.IndexedSlices(tf.ones([2, 2]), tf.constant([0, 2], tf.int64)), variable)],
+          **({"decay_var_list": listed} if with_list else {}))
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      expected = values.copy()
+      expected[[0, 2]] -= .1 * decays * values[[0, 2]] + .5
+      np.testing.assert_allclose(
+          session.run(pairs.read_all(variable, 3)), expected, rtol=1e-6)
+
+  def test_shampoo_is_refused(self):
+    with tf.Graph().as_default() as graph:
+      variable = pairs.table("v", pairs.rows(3, 2))
+      optimizer = tf.contrib.opt.ShampooOptimizer(
+          tf.train.get_or_create_global_step())
+      loss = tf.reduce_sum(tf.nn.embedding_lookup(variable, [1]))
+      with self.assertRaisesRegex(NotImplementedError, "'v'.*ShampooOptimizer"):
+        optimizer.minimize(loss)
+      self.assertEqual(graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES), [variable])
+      self.assertEmpty(variable.slot_columns)
 
   def test_a_method_of_the_object_itself_counts(self):
     optimizer = tf.train.AdagradOptimizer(.1)

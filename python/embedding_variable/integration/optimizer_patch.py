@@ -5,8 +5,12 @@
 Why: the base class picks how a variable is updated in `_get_processor`, which knows
 dense variables only. It is looked up as a global by the base class, so every subclass
 that does not replace `apply_gradients` itself comes through it. `apply_gradients` is
-wrapped to make the whole list of gradients known to the first update.
+wrapped to make the whole list of gradients known to the first update. For the time of
+the call the optimizer object gets a `_create_slots` of its own: what it calls finds rows
+in tables that have none on this rank.
 """
+
+import contextlib
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -18,6 +22,7 @@ from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import generic
 from embedding_variable.optimizers import registry
+from embedding_variable.optimizers import slot_view
 from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
@@ -85,13 +90,36 @@ def _get_processor(stock):
   return get_processor
 
 
+@contextlib.contextmanager
+def _own_create_slots(optimizer):
+  """Gives the optimizer object a method for a while."""
+  before = optimizer.__dict__.get("_create_slots")
+  stock = optimizer._create_slots
+
+  def create_slots(var_list):
+    with slot_view.a_row_shown():
+      return stock(var_list)
+
+  optimizer._create_slots = create_slots
+  try:
+    yield
+  finally:
+    if before is None:
+      del optimizer._create_slots
+    else:
+      optimizer._create_slots = before
+
+
 def _apply_gradients(stock):
 
   def apply_gradients(self, grads_and_vars, *args, **kwargs):
     grads_and_vars = list(grads_and_vars)
     if not any(ev.is_embedding_variable(v) for _, v in grads_and_vars):
       return stock(self, grads_and_vars, *args, **kwargs)
-    with apply_scope.enter(self, grads_and_vars):
+    for _, var in grads_and_vars:
+      if ev.is_embedding_variable(var):
+        generic.check(self, var)
+    with apply_scope.enter(self, grads_and_vars), _own_create_slots(self):
       return stock(self, grads_and_vars, *args, **kwargs)
 
   return apply_gradients

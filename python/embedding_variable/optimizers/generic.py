@@ -28,6 +28,21 @@ from embedding_variable.optimizers import occurrences
 from embedding_variable.optimizers import slot_view
 
 
+def check(optimizer, var):
+  """Raises NotImplementedError for an optimizer that has no meaning for a table's rows.
+
+  Args:
+    optimizer: any optimizer.
+    var: the embedding variable, for the message.
+  """
+  for cls in type(optimizer).__mro__:
+    if cls.__name__ == "ShampooOptimizer" and "contrib.opt" in cls.__module__:
+      raise NotImplementedError(
+          "embedding variable '%s': ShampooOptimizer preconditions a gradient by a "
+          "matrix over all rows of a variable, and a table has no last row. Train it "
+          "by another optimizer, and dense variables by this one" % var.op.name)
+
+
 def update(optimizer, grad, var, run):
   """Returns the op that updates `var` by the optimizer's own code.
 
@@ -56,16 +71,29 @@ def update(optimizer, grad, var, run):
       count = array_ops.size(keys)
     values.set_shape([None, var.dim])
     rows = math_ops.range(math_ops.cast(count, dtypes.int64))
-    mutex = gen_resource_variable_ops.mutex_v2(
-        shared_name="ev_update/" + var.op.name, name="mutex")
-    # The lock is taken when everything that comes from outside is there.
-    with ops.control_dependencies([keys, counts, values, rows, step]):
-      lock = gen_resource_variable_ops.mutex_lock(mutex)
-    with ops.control_dependencies([lock]):
-      written = _update_rows(optimizer, var, keys, counts, values, rows, step, run)
-    with ops.control_dependencies([written]):
-      unlock = gen_resource_variable_ops.consume_mutex_lock(lock)
-    return control_flow_ops.group(unlock, name="update")
+    return exclusively(
+        var, [keys, counts, values, rows, step],
+        lambda: _update_rows(optimizer, var, keys, counts, values, rows, step, run))
+
+
+def exclusively(var, inputs, write):
+  """Returns the op that reads and writes rows, alone among those of this function.
+
+  Args:
+    var: the embedding variable.
+    inputs: list of tensors that come from outside, all of them.
+    write: function without arguments that returns the op.
+  """
+  mutex = gen_resource_variable_ops.mutex_v2(
+      shared_name="ev_update/" + var.op.name, name="mutex")
+  # The lock is taken when everything that comes from outside is there.
+  with ops.control_dependencies(inputs):
+    lock = gen_resource_variable_ops.mutex_lock(mutex)
+  with ops.control_dependencies([lock]):
+    written = write()
+  with ops.control_dependencies([written]):
+    unlock = gen_resource_variable_ops.consume_mutex_lock(lock)
+  return control_flow_ops.group(unlock, name="update")
 
 
 def _update_rows(optimizer, var, keys, counts, values, rows, step, run):
@@ -131,6 +159,7 @@ class _Substitution(object):
 
   def __init__(self, optimizer, var, temporary, slots, slot_temporaries):
     self._optimizer = optimizer
+    self._var = var
     self._temporary = temporary
     # A slot that is no column (one number for the variable, say) is shown as it is.
     self._slots = _slot_table(optimizer, var)
@@ -146,7 +175,15 @@ class _Substitution(object):
     else:
       slots[_keras_key(self._temporary)] = self._slots
 
+    # Contrib's weight decay asks whether the variable is among those to decay.
+    decayed = getattr(self._optimizer, "_decay_var_list", None)
+    if decayed and self._var in decayed:
+      decayed.add(self._temporary)
+
   def __exit__(self, *unused_exception):
+    decayed = getattr(self._optimizer, "_decay_var_list", None)
+    if decayed:
+      decayed.discard(self._temporary)
     slots = self._optimizer._slots  # pylint: disable=protected-access
     if isinstance(self._optimizer, optimizer_v1.Optimizer):
       key = optimizer_v1._var_key(self._temporary)  # pylint: disable=protected-access

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which optimizer class runs as which fused row rule."""
 
-# What a subclass may replace to change how sparse gradients are applied. A class that
-# replaces any of them runs its own code, on the generic path.
-_SPARSE_METHODS = ("_resource_apply_sparse",
-                   "_resource_apply_sparse_duplicate_indices", "_apply_sparse",
-                   "_apply_sparse_duplicate_indices")
+# What the names of the methods have in them that say how sparse gradients are applied:
+# `_resource_apply_sparse`, Adam's `_apply_sparse_shared`, Keras's
+# `_resource_scatter_add`. An optimizer that replaces any of them runs its own code, on
+# the generic path.
+_SPARSE = ("sparse", "scatter")
 
 _rules = {}
 
@@ -56,7 +56,9 @@ def find(optimizer):
     rule = _rules.get(base)
     if rule is None:
       continue
-    for method in _SPARSE_METHODS:
+    for method in dir(base):
+      if not any(part in method for part in _SPARSE):
+        continue
       # Function identity: a method that is replaced in between differs.
       if getattr(cls, method, None) is not getattr(base, method, None):
         return None

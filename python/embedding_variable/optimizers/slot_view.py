@@ -14,7 +14,6 @@ import numpy as np
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_shape
 from tensorflow.python.framework import tensor_util
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import control_flow_ops
@@ -46,6 +45,7 @@ class SlotView(trackable.Trackable):
     self._in_graph_mode = True
     self._initializer = None
     self._graph_key = primary._graph_key  # pylint: disable=protected-access
+    self._element = primary.element_of_slot(column, self.initial)
 
   @property
   def name(self):
@@ -73,7 +73,8 @@ class SlotView(trackable.Trackable):
 
   @property
   def shape(self):
-    return tensor_shape.TensorShape([self.primary.dim])
+    """`[dim]`; of a table of fixed size `[rows, dim]`, as the table's."""
+    return self.primary.shape
 
   def get_shape(self):
     return self.shape
@@ -127,9 +128,41 @@ class SlotView(trackable.Trackable):
       rows.set_shape(ids.shape.concatenate([self.primary.dim]))
       return rows
 
+  def value(self):
+    """Returns float32 `[rows, dim]`, the slot of a table of fixed size.
+
+    Raises:
+      NotImplementedError: any other table has no dense value.
+    """
+    return self.primary.value_of_slot(self.column, self.initial)
+
+  def read_value(self):
+    """Returns what `value` does."""
+    return self.value()
+
+  def _as_graph_element(self):
+    """What `session.run` fetches: the dense value; int64 `[2]`, the number of keys and
+    dim, where the table has none."""
+    return self._element
+
+  def eval(self, session=None):
+    """Returns what `session.run` does."""
+    return self._element.eval(session=session)
+
   def __repr__(self):
     return "<SlotView '%s' of %r>" % (self.name, self.primary)
 
+
+def _to_tensor(slot, dtype=None, name=None, as_ref=False):
+  del name
+  if as_ref:
+    return slot.handle  # colocate_with asks for it.
+  if dtype is not None and dtypes.as_dtype(dtype) != dtypes.float32:
+    return NotImplemented
+  return slot.value()
+
+
+ops.register_tensor_conversion_function(SlotView, _to_tensor)
 
 _local = threading.local()
 
@@ -148,6 +181,37 @@ def ordinary_slots():
 def wants_ordinary():
   """True while `ordinary_slots` is open in this thread."""
   return getattr(_local, "ordinary", False)
+
+
+@contextlib.contextmanager
+def a_row_shown():
+  """While open, a table of fixed size has a row in its shape, also where it has none.
+
+  Optimizers make the initial value of a slot of the variable's shape. Of a constant
+  without elements nobody knows what they would have been.
+  """
+  before = shows_a_row()
+  _local.a_row = True
+  try:
+    yield
+  finally:
+    _local.a_row = before
+
+
+def shows_a_row():
+  """True while `a_row_shown` is open in this thread."""
+  return getattr(_local, "a_row", False)
+
+
+def create_slots(optimizer, variables):
+  """Makes an optimizer create its slots of variables.
+
+  Args:
+    optimizer: any object with `_create_slots`.
+    variables: list of variables.
+  """
+  with a_row_shown():
+    optimizer._create_slots(variables)  # pylint: disable=protected-access
 
 
 def create(primary, name, initial):

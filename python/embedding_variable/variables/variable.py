@@ -288,6 +288,21 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     """Notes that rows have a slot column (the engine makes it at first use)."""
     self._slot_columns[name] = float(init)
 
+  def element_of_slot(self, column, initial):
+    """Returns the tensor that `session.run` fetches for a slot: what it does for this.
+
+    Args:
+      column: string, the slot's column.
+      initial: float, what a new row's column starts with.
+    """
+    del column, initial
+    return self._as_graph_element()
+
+  def value_of_slot(self, column, initial):
+    """Refused: a slot has a dense value where the variable has one."""
+    del column, initial
+    return self._no_dense_value()
+
   def total_count(self):
     """Returns int64 `[2]`: the number of keys, and dim."""
     with ops.device(self._handle.device):

@@ -22,6 +22,8 @@ from tensorflow.python.ops import resource_variable_ops
 
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import gather_ops
+from embedding_variable.ops import row_ops
+from embedding_variable.optimizers import slot_view
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import dynamic_config
@@ -69,7 +71,10 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
   @property
   def shape(self):
     """`[rows on this rank, D]`."""
-    return tensor_shape.TensorShape([self._local_rows, self.dim])
+    rows_shown = self._local_rows
+    if slot_view.shows_a_row():
+      rows_shown = max(1, rows_shown)
+    return tensor_shape.TensorShape([rows_shown, self.dim])
 
   def get_shape(self):
     """`[rows on this rank, D]`."""
@@ -127,6 +132,24 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     if dtype is not None and dtypes.as_dtype(dtype) != dtypes.float32:
       return NotImplemented
     return self.value()
+
+  def element_of_slot(self, column, initial):
+    """Returns float32 `[rows on this rank, D]`: what `session.run` fetches for a slot.
+
+    Args:
+      column: string, the slot's column.
+      initial: float, what a new row's column starts with.
+    """
+    with ops.init_scope(), ops.name_scope(self.op.name + "/" + column + "/"):
+      return self.value_of_slot(column, initial)
+
+  def value_of_slot(self, column, initial):
+    """Returns what `element_of_slot` does, read now."""
+    with ops.colocate_with(None, ignore_existing=True), ops.device(self.device):
+      _, slots = row_ops.read_rows(self.handle, self._local_keys(), [column], [initial],
+                                   name="Value")
+      slots[0].set_shape([self._local_rows, self.dim])
+      return slots[0]
 
   def assign(self, value, use_locking=None, name=None, read_value=True):
     """Returns the op that sets this rank's rows; slots stay.
