@@ -7,6 +7,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+import embedding_variable as ev
 import pairs
 
 _ROWS, _DIM = 37, 5
@@ -44,7 +45,6 @@ _OPTIMIZERS = {
     "AdamAsync": (lambda: _TRAIN.AdamAsyncOptimizer(.01), False, False),
     "AdamAsyncSparseRmsprop": (lambda: _TRAIN.AdamAsyncOptimizer(
         .01, apply_sparse_rmsprop=True), False, False),
-    "AdamW": (lambda: _TRAIN.AdamWOptimizer(.01, .01), False, False),
     "AdagradDecay": (lambda: _TRAIN.AdagradDecayOptimizer(
         .1, _step(), accumulator_decay_step=2, accumulator_decay_rate=.5), False,
                      False),
@@ -175,6 +175,103 @@ class OptimizersTest(parameterized.TestCase):
         after = session.run(rows)
     np.testing.assert_array_equal(after[[0, 3]], before[[0, 3]])
     self.assertTrue((after[[1, 2]] != before[[1, 2]]).all())
+
+  def test_adam_w(self):
+    # Its decay is scaled by the rate on a table, and not at all on a dense variable.
+    decay, lr, beta1, beta2, epsilon = .05, .1, .9, .999, 1e-8
+    values, rates = pairs.rows(4, 3), []
+    expected = {"table": values.astype(np.float64), "ref": values.astype(np.float64)}
+    m, v = np.zeros([4, 3]), np.zeros([4, 3])
+    for step in range(1, 4):
+      gradient = np.full([4, 3], 2.0)
+      gradient[step] = 0
+      touched = gradient != 0
+      m[touched] += (1 - beta1) * (gradient - m)[touched]
+      v[touched] += (1 - beta2) * (gradient ** 2 - v)[touched]
+      rates.append(lr * np.sqrt(1 - beta2 ** step) / (1 - beta1 ** step))
+      for kind, scale in (("table", rates[-1]), ("ref", 1)):
+        w = expected[kind]
+        change = rates[-1] * m / (np.sqrt(v) + epsilon) + scale * decay * w
+        w[touched] -= change[touched]
+    for kind in ("table", "resource", "ref"):
+      with tf.Graph().as_default(), pairs.session() as session:
+        variable = pairs.make(kind, "v", values)
+        ids = tf.placeholder(tf.int64, [None])
+        train = _TRAIN.AdamWOptimizer(decay, lr).minimize(
+            2 * tf.reduce_sum(tf.nn.embedding_lookup(variable, ids)))
+        session.run(tf.global_variables_initializer())
+        for step in range(1, 4):
+          session.run(train, {ids: [i for i in range(4) if i != step]})
+        rows = session.run(pairs.read_all(variable, 4))
+      np.testing.assert_allclose(
+          rows, expected["table" if kind == "table" else "ref"], rtol=1e-5, atol=1e-6)
+
+  @parameterized.parameters(True, False)
+  def test_adam_w_of_a_dense_gradient(self, use_resource):
+    with tf.Graph().as_default(), pairs.session() as session:
+      variable = pairs.dense("v", np.ones([2], np.float32), use_resource)
+      train = _TRAIN.AdamWOptimizer(.01, .001).apply_gradients(
+          [(tf.zeros([2]), variable)])
+      session.run(tf.global_variables_initializer())
+      for _ in range(3):
+        session.run(train)
+      np.testing.assert_allclose(session.run(variable), [.99 ** 3] * 2, rtol=1e-6)
+
+  def test_group_ftrl(self):
+    values = np.array([[1, -2], [.1, .1], [3, .01]], np.float32)
+    gradient = np.array([[1, 2], [.2, .1], [-1, .01]], np.float32)
+    lr, l1, l2, n0 = .5, 1.2, .1, .1
+    n = n0 + gradient ** 2
+    z = gradient - (np.sqrt(n) - np.sqrt(n0)) / lr * values
+    length = np.sqrt((z ** 2).sum(axis=1, keepdims=True))
+    expected = np.where(
+        length > l1, (l1 / length - 1) * z / (np.sqrt(n) / lr + 2 * l2), 0)
+    # Some row goes as a whole; in one that stays a number is less than l1.
+    self.assertEqual((expected == 0).all(axis=1).tolist(), [False, True, False])
+    self.assertLess(np.abs(z[2, 1]), l1)
+    for kind in ("table", "resource", "ref"):
+      with tf.Graph().as_default(), pairs.session() as session:
+        variable = pairs.make(kind, "v", values)
+        optimizer = ev.GroupFtrlOptimizer(
+            lr, initial_accumulator_value=n0, l1_regularization_strength=l1,
+            l2_regularization_strength=l2)
+        train = optimizer.minimize(
+            tf.reduce_sum(tf.nn.embedding_lookup(variable, [0, 1, 2]) * gradient))
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        np.testing.assert_allclose(
+            session.run(pairs.read_all(variable, 3)), expected, rtol=1e-5, atol=1e-7)
+
+  @parameterized.parameters(True, False)
+  def test_adam_async_of_parts(self, use_resource):
+    partitioner = tf.fixed_size_partitioner(2)
+    with tf.Graph().as_default(), pairs.session() as session:
+      dense = tf.get_variable("d", [8, 3], partitioner=partitioner,
+                              initializer=tf.ones_initializer(),
+                              use_resource=use_resource)
+      table = tf.get_embedding_variable("t", 3, partitioner=partitioner)
+      optimizer = _TRAIN.AdamAsyncOptimizer(.1)
+      train = optimizer.minimize(
+          tf.reduce_sum(dense) * tf.reduce_sum(tf.nn.embedding_lookup(table, [1, 2])))
+      saver = tf.train.Saver()
+      slots = [optimizer.get_slot(part, name) for part in list(dense) + list(table)
+               for name in ("beta1_power", "beta2_power")]
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      before = session.run(slots)
+      np.testing.assert_allclose(np.concatenate([np.ravel(b) for b in before]),
+                                 [.81, .998001] * 4, rtol=1e-5)
+      path = saver.save(session, self.create_tempdir().full_path + "/c")
+      session.run(train)
+      saver.restore(session, path)
+      self.assertEqual(session.run(slots), before)
+      shapes = tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
+      self.assertEqual(
+          {k: s for k, s in shapes.items() if "Adam" in k and "-" not in k},
+          dict({"d/AdamAsync": [8, 3], "d/AdamAsync_1": [8, 3]},
+               **{"%s/part_%d/AdamAsync_%d" % (name, part, slot): shape
+                  for name, shape in (("d", []), ("t", [1]))
+                  for part in (0, 1) for slot in (2, 3)}))
 
 
 if __name__ == "__main__":

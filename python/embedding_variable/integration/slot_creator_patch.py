@@ -3,7 +3,9 @@
 """Patch: slots that a `tf.train` optimizer creates for an embedding variable.
 
 Why: stock code would make a dense variable of the variable's shape. The base class calls
-these three functions through the module, so replacing them reaches every optimizer.
+these three functions through the module, so replacing them reaches every optimizer. And
+it takes a slot of a partitioned variable for a part of the variable's shape, also a slot
+that is one number, which then cannot be saved.
 """
 
 import contextlib
@@ -52,6 +54,9 @@ def _create_slot(stock):
 
   def create_slot(primary, val, name, colocate_with_primary=True):
     if not ev.is_embedding_variable(primary):
+      if slot_view.wants_ordinary():
+        with _unsliced(primary):
+          return stock(primary, val, name, colocate_with_primary)
       return stock(primary, val, name, colocate_with_primary)
     if not _is_column(primary, val.get_shape()):
       with _unsliced(primary):

@@ -14,6 +14,7 @@ from tensorflow.python.training import training_ops
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import rows_of_dense
 from embedding_variable.optimizers import slot_view
+from embedding_variable.variables import variable as ev
 
 
 class AdamAsyncOptimizer(optimizer.Optimizer):
@@ -27,7 +28,7 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
 
   Rows that a sparse gradient does not touch keep their m and v. With
   `apply_sparse_rmsprop` a sparse gradient updates without momentum and without bias
-  correction; m stays as it is:
+  correction, as DeepRec's documentation says; m stays as it is:
 
     v = beta2 * v + (1 - beta2) * g^2
     w = w - learning_rate * g / (sqrt(v) + epsilon)
@@ -64,14 +65,20 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
     for var in var_list:
       self._zeros_slot(var, "m", self._name)
       self._zeros_slot(var, "v", self._name)
-      # One number for the variable, not one for each element or row.
+      # One number for the variable (or part), not one for each element or row. It is
+      # the third and fourth slot by its name, as DeepRec's: that of a dense variable
+      # a scalar, that of a table of shape [1]. A table's first two are no variables,
+      # which would have made stock code count to there.
+      is_table = ev.is_embedding_variable(var)
       with ops.colocate_with(var), slot_view.ordinary_slots():
-        for slot, beta in (("beta1_power", self._beta1),
-                           ("beta2_power", self._beta2)):
+        for number, slot, beta in ((2, "beta1_power", self._beta1),
+                                   (3, "beta2_power", self._beta2)):
           value = self._call_if_callable(beta)
           self._get_or_make_slot(
-              var, constant_op.constant([value], var.dtype.base_dtype), slot,
-              "%s/%s" % (self._name, slot))
+              var,
+              constant_op.constant([value] if is_table else value,
+                                   var.dtype.base_dtype), slot,
+              "%s_%d" % (self._name, number) if is_table else self._name)
 
   def _prepare(self):
     self._lr_t = ops.convert_to_tensor(

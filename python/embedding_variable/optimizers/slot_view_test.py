@@ -72,9 +72,9 @@ class SlotViewTest(parameterized.TestCase):
     optimizer = tf.train.AdamAsyncOptimizer()
     optimizer.minimize(tf.reduce_sum(tf.nn.embedding_lookup(narrow, [1])))
     self.assertEqual(list(narrow.slot_columns), ["AdamAsync", "AdamAsync_1"])
-    self.assertEqual(
-        optimizer.get_slot(narrow, "beta1_power").op.name,
-        "narrow/AdamAsync/beta1_power")
+    powers = [optimizer.get_slot(narrow, name) for name in ("beta1_power", "beta2_power")]
+    self.assertEqual([(p.op.name, p.shape.as_list()) for p in powers],
+                     [("narrow/AdamAsync_2", [1]), ("narrow/AdamAsync_3", [1])])
 
 
 if __name__ == "__main__":
