@@ -3,6 +3,7 @@
 """Whole rows (value and slots) by key, for the generic optimizer path."""
 
 from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
 
 from embedding_variable import _lib
 
@@ -81,6 +82,9 @@ def write_rows(resource, keys, counts, step, values, slots, slot_names,
 def read_and_evict(resource, keys, step, name=None):
   """Reads rows, inserting absent keys; evicts what the capacity has no room for.
 
+  Differentiable: the gradient of `resource` is an IndexedSlices with one slice per key
+  (duplicates included) and no dense shape; none comes from the evicted values.
+
   Args:
     resource: resource scalar from `handle`.
     keys: int64 `[M]`.
@@ -105,6 +109,15 @@ def erase(resource, keys, name=None):
   return _gen.ev_erase(resource, keys, name=name)
 
 
-for _op_type in ("EvUnique", "EvAdmit", "EvReadRows", "EvWriteRows",
-                 "EvReadAndEvict", "EvErase"):
+@ops.RegisterGradient("EvReadAndEvict")
+def _ev_read_and_evict_grad(op, grad, *unused_grads):
+  """IndexedSlices over every key, formed after the op has read and evicted."""
+  # A lookup in another graph (a tf.function) cannot be waited for by its operation.
+  wait_for = [op] if op.graph is ops.get_default_graph() else []
+  with ops.control_dependencies(wait_for):
+    values = array_ops.identity(ops.convert_to_tensor(grad))
+  return ops.IndexedSlices(values, op.inputs[1]), None, None
+
+
+for _op_type in ("EvUnique", "EvAdmit", "EvReadRows", "EvWriteRows", "EvErase"):
   ops.NotDifferentiable(_op_type)

@@ -14,6 +14,7 @@ import sys
 import embedding_variable
 
 from sparse_operation_kit import checkpoint_job
+from sparse_operation_kit import version
 from sparse_operation_kit.communication import set_comm_tool
 from sparse_operation_kit.dense_lookup import all2all_dense_embedding
 from sparse_operation_kit.distributed_optimizer import DistributedOptimizer
@@ -25,6 +26,7 @@ from sparse_operation_kit.initialization import init
 from sparse_operation_kit.legacy_layers import All2AllDenseEmbedding
 from sparse_operation_kit.legacy_layers import DistributedEmbedding
 from sparse_operation_kit.legacy_layers import Init
+from sparse_operation_kit.legacy_layers import OptimizerScope
 from sparse_operation_kit.legacy_layers import split_embedding_variable_from_others
 from sparse_operation_kit.legacy_saver import Saver
 from sparse_operation_kit.lookup import lookup_sparse
@@ -42,6 +44,9 @@ from sparse_operation_kit.variables import filter_variables
 embedding_variable.install()
 checkpoint_job.register()
 
+__version__ = version.version()
+tf_version = version.tf_version()
+
 # Scripts written when this interface was new import it from `experiment`.
 experiment = sys.modules[__name__]
 sys.modules[__name__ + ".experiment"] = experiment
@@ -55,6 +60,7 @@ __all__ = [
     "DynamicVariable",
     "Init",
     "LocalizedVariable",
+    "OptimizerScope",
     "OptimizerWrapper",
     "SGD",
     "Saver",
@@ -72,4 +78,5 @@ __all__ = [
     "set_comm_tool",
     "sparse_read_and_evict",
     "split_embedding_variable_from_others",
+    "tf_version",
 ]

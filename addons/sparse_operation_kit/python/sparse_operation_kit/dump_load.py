@@ -8,6 +8,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable.optimizers import slot_view
+
 from sparse_operation_kit import collectives
 from sparse_operation_kit import communication
 from sparse_operation_kit import dump_format
@@ -124,16 +126,15 @@ def _session(session, what):
 
 
 def _optimizer(optimizer, what):
-  """Returns the one optimizer that an argument stands for, unwrapped, or None."""
+  """Returns the one optimizer that an argument stands for, or None."""
   if isinstance(optimizer, (list, tuple)):
     if len(optimizer) != 1:
       raise ValueError("%s: optimizer must be one, or a list of one, got %d" %
                        (what, len(optimizer)))
     optimizer = optimizer[0]
-  if isinstance(optimizer, optimizers.OptimizerWrapper):
-    optimizer = optimizer.optimizer
   if optimizer is not None and not isinstance(
-      optimizer, (tf.compat.v1.train.Optimizer, tf.keras.optimizers.Optimizer)):
+      optimizer, (tf.compat.v1.train.Optimizer, tf.keras.optimizers.Optimizer,
+                  optimizers.OptimizerWrapper)):
     raise TypeError("%s: optimizer must be a tf.train or Keras optimizer or a "
                     "sok.OptimizerWrapper, got %r" % (what, optimizer))
   return optimizer
@@ -176,8 +177,9 @@ def _slots(var, optimizer, what):
   if optimizer is None:
     return []
   if what == "sok.load" and not _existing_slots(var, optimizer):
-    optimizer._create_slots([var])  # pylint: disable=protected-access
-  name = type(optimizer).__name__
+    slot_view.create_slots(optimizer, [var])
+  wrapped = isinstance(optimizer, optimizers.OptimizerWrapper)
+  name = type(optimizer.optimizer if wrapped else optimizer).__name__
   slots = []
   for slot, view in _existing_slots(var, optimizer):
     if not hasattr(view, "column"):

@@ -294,6 +294,23 @@ class DynamicVariableTest(parameterized.TestCase):
     self.assertEqual([keys.tolist(), values.tolist()], [[1], [[4, 5]]])
     np.testing.assert_array_equal(session.run(v.indices), [2, 6])
 
+  def test_sparse_read_and_evict_is_differentiable(self):
+    v = sok.DynamicVariable(2, "3", max_capacity=8)
+    ids = tf.compat.v1.placeholder(tf.int64, [None])
+    embeddings, _, _ = sok.sparse_read_and_evict(v, ids)
+    gradient, = tf.gradients(tf.reduce_sum(embeddings * [[1., 2.]]), [v])
+    self.assertIsInstance(gradient, tf.IndexedSlices)
+    train = tf.compat.v1.train.GradientDescentOptimizer(.5).apply_gradients(
+        [(gradient, v)])
+    session = self._session()
+    rows, _ = session.run([embeddings, train], {ids: [6, 1, 6]})
+    np.testing.assert_array_equal(rows, [[3, 3]] * 3)
+    keys, values = session.run(sok.export(v))
+    np.testing.assert_array_equal(keys, [1, 6])
+    np.testing.assert_array_equal(values, [[2.5, 2], [2, 1]])
+    session.run(train, {ids: []})
+    np.testing.assert_array_equal(session.run(sok.export(v))[1], values)
+
   def test_saver(self):
     v = sok.DynamicVariable(2, "random", name="scope/v")
     saver = tf.compat.v1.train.Saver()

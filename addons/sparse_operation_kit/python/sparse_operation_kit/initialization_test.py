@@ -19,6 +19,7 @@ from sparse_operation_kit import collectives
 from sparse_operation_kit import communication
 from sparse_operation_kit import sessions
 from sparse_operation_kit import settings
+from sparse_operation_kit import version
 
 _LAUNCHERS = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
@@ -245,6 +246,25 @@ class SetCommToolTest(absltest.TestCase):
     sok.set_comm_tool("horovod")
     with self.assertRaisesRegex(RuntimeError, "set already"):
       sok.set_comm_tool("horovod")
+
+
+class VersionTest(absltest.TestCase):
+
+  def test_own(self):
+    self.assertRegex(sok.__version__, r"^\d+\.\d+\.\d+")
+
+  def test_installed(self):
+    folder = self.create_tempdir()
+    package = folder.mkdir("sparse_operation_kit")
+    with mock.patch.object(version, "__file__", package.full_path + "/version.py"):
+      self.assertEqual(version.version(), "unknown")
+      folder.mkdir("sparse_operation_kit-1.2.3.dev4.dist-info")
+      self.assertEqual(version.version(), "1.2.3.dev4")
+
+  def test_tensorflow(self):
+    self.assertEqual(sok.tf_version[:2], [1, 15])
+    with mock.patch.object(tf, "__version__", "1.15.0-rc3"):
+      self.assertEqual(version.tf_version(), [1, 15, 0])
 
 
 if __name__ == "__main__":

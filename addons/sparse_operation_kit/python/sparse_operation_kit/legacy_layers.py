@@ -8,6 +8,7 @@
   emb = layer(ids)                                         # [batch, 26, 16]
 """
 
+import contextlib
 import numbers
 
 import tensorflow as tf
@@ -53,6 +54,32 @@ def split_embedding_variable_from_others(vars_):
     Two lists, each in the order of `vars_`.
   """
   return variables.filter_variables(vars_)
+
+
+@contextlib.contextmanager
+def OptimizerScope(trainable_variables):  # pylint: disable=invalid-name
+  """Says that optimizers in this block update embedding variables; there is no need to.
+
+  SOK 1.x had to be told, so that TensorFlow would leave the gradients as they are. Here
+  every optimizer updates tables, in a scope or without.
+
+  Example:
+
+    with sok.OptimizerScope(embedding_variables):
+      train_op = optimizer.apply_gradients(zip(gradients, embedding_variables))
+
+  Args:
+    trainable_variables: variable, or list of variables.
+
+  Raises:
+    TypeError: something among them is no variable.
+  """
+  if not isinstance(trainable_variables, (list, tuple)):
+    trainable_variables = [trainable_variables]
+  for variable in trainable_variables:
+    if not isinstance(variable, tf.Variable) and not variables.parts(variable):
+      raise TypeError("sok.OptimizerScope: expected variables, got %r" % (variable,))
+  yield
 
 
 def _check_size(what, name, value):

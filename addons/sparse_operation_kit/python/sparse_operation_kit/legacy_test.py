@@ -86,6 +86,23 @@ class LayersTest(_GraphTest):
     self.assertEqual([id(v) for v in ours], [id(layer.embedding_variable)])
     self.assertEqual([id(v) for v in others], [id(dense)])
 
+  def test_optimizer_scope(self):
+    v = sok.All2AllDenseEmbedding(10, 2, 1, 1).embedding_variable
+    optimizer = tf.compat.v1.train.GradientDescentOptimizer(1.)
+    gradient = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([3], tf.int64))
+    with sok.OptimizerScope([v]):
+      train = optimizer.apply_gradients([(gradient, v)])
+    with sok.OptimizerScope(v):
+      pass
+    session = self._session()
+    before = session.run(tf.nn.embedding_lookup(v, [3]))
+    session.run(train)
+    np.testing.assert_allclose(
+        session.run(tf.nn.embedding_lookup(v, [3])), before - 1)
+    with self.assertRaisesRegex(TypeError, "expected variables, got 3"):
+      with sok.OptimizerScope([v, 3]):
+        pass
+
   @parameterized.parameters(
       ("combiner", dict(combiner="sqrtn")), ("slot_num", dict(slot_num=0)),
       ("embedding_vec_size", dict(embedding_vec_size=1.5)), ("max_nnz", dict(max_nnz=-1)),

@@ -8,6 +8,10 @@ scripts use, and the methods that they call on it.
 
 import tensorflow as tf
 
+from embedding_variable.optimizers import slot_view
+
+from sparse_operation_kit import own_counters
+
 _train = tf.compat.v1.train
 
 # Where optimizers keep their learning rate.
@@ -18,13 +22,18 @@ class OptimizerWrapper(object):
   """Makes an optimizer train SOK variables; any `tf.train` or Keras one.
 
   Only rows with a gradient change; of an optimizer with momentum, the momentum of other
-  rows does not decay. Every other attribute is the wrapped optimizer's.
+  rows does not decay. What the optimizer counts (Adam's powers of beta, Keras's
+  `iterations`) the wrapper has of its own: the optimizer may update dense variables
+  directly beside it. Every other attribute is the wrapped optimizer's.
 
   Example:
 
-    optimizer = sok.OptimizerWrapper(tf.train.AdamOptimizer(0.001))
+    dense_optimizer = tf.train.AdamOptimizer(0.001)
+    optimizer = sok.OptimizerWrapper(dense_optimizer)
     sparse, dense = sok.filter_variables(tf.trainable_variables())
-    train_op = optimizer.apply_gradients(zip(tf.gradients(loss, sparse), sparse))
+    train_op = tf.group(
+        optimizer.apply_gradients(zip(tf.gradients(loss, sparse), sparse)),
+        dense_optimizer.apply_gradients(zip(tf.gradients(loss, dense), dense)))
 
   Raises:
     TypeError: not an optimizer.
@@ -35,6 +44,7 @@ class OptimizerWrapper(object):
       raise TypeError("sok.OptimizerWrapper: expected a tf.train or tf.keras optimizer, "
                       "got %r" % (optimizer,))
     self._optimizer = optimizer
+    self._counters = own_counters.OwnCounters(optimizer)
 
   @property
   def optimizer(self):
@@ -57,6 +67,16 @@ class OptimizerWrapper(object):
         return getattr(self._optimizer, name)
     raise AttributeError("%s has no learning rate" % type(self._optimizer).__name__)
 
+  @property
+  def iterations(self):
+    """int64 variable: how often the wrapper has updated, of a Keras optimizer.
+
+    Raises:
+      AttributeError: the optimizer is a `tf.train` one, which does not count.
+    """
+    with self._counters.shown():
+      return self._optimizer.iterations
+
   def get_slot_names(self):
     """Returns a list of strings."""
     return list(self._optimizer.get_slot_names())
@@ -71,7 +91,8 @@ class OptimizerWrapper(object):
 
   def _create_slots(self, var_list):
     """Makes the slots of variables before the first update."""
-    self._optimizer._create_slots(list(var_list))  # pylint: disable=protected-access
+    with self._counters.shown():
+      slot_view.create_slots(self._optimizer, list(var_list))
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     """Returns the op that updates variables.
@@ -89,12 +110,12 @@ class OptimizerWrapper(object):
     pairs = [(g, v) for g, v in grads_and_vars if g is not None]
     if not pairs:
       raise ValueError("sok.OptimizerWrapper: no variable has a gradient")
-    if not self._is_keras:
-      return self._optimizer.apply_gradients(pairs, global_step=global_step, name=name)
-    if global_step is not None:
+    arguments = {} if self._is_keras else {"global_step": global_step}
+    if self._is_keras and global_step is not None:
       raise ValueError("sok.OptimizerWrapper: a Keras optimizer counts its own steps; "
                        "leave global_step out")
-    return self._optimizer.apply_gradients(pairs, name=name)
+    with self._counters.shown():
+      return self._optimizer.apply_gradients(pairs, name=name, **arguments)
 
   def minimize(self, loss, var_list=None, global_step=None, name=None):
     """Returns the op that lowers a loss.
@@ -114,7 +135,7 @@ class OptimizerWrapper(object):
         zip(tf.gradients(loss, var_list), var_list), global_step, name)
 
   def __getattr__(self, name):
-    if name == "_optimizer":  # copying asks before there is one
+    if name in ("_optimizer", "_counters"):  # copying asks before there is one
       raise AttributeError(name)
     return getattr(self._optimizer, name)
 

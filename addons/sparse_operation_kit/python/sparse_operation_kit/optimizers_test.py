@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of sok.OptimizerWrapper and sok.SGD in one process."""
 
+from unittest import mock
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from sparse_operation_kit import communication
 from sparse_operation_kit import experiment as sok
 
 _train = tf.compat.v1.train
@@ -110,6 +113,220 @@ class OptimizerWrapperTest(parameterized.TestCase):
       session.run(tf.compat.v1.global_variables_initializer())
       session.run(train)
       self.assertEqual(session.run(step), 1)
+
+
+class _Wrapping(_train.Optimizer):
+  """Hands gradients to another optimizer, as Horovod's does."""
+
+  def __init__(self, optimizer):
+    super(_Wrapping, self).__init__(False, "Wrapping")
+    self._optimizer = optimizer
+
+  def apply_gradients(self, *args, **kwargs):
+    return self._optimizer.apply_gradients(*args, **kwargs)
+
+
+class SharedOptimizerTest(parameterized.TestCase):
+  """One object for tables, through a wrapper, and for dense variables."""
+
+  def _train(self, optimizer, dense_optimizer, tables_first=True):
+    """Returns (row, dense value, global variables' names)."""
+    wrapper = sok.OptimizerWrapper(optimizer)
+    v = sok.DynamicVariable(2, "ones", name="v")
+    dense = tf.compat.v1.get_variable("d", initializer=[[1., 1.]], use_resource=True)
+    # Neither gradient depends on the other variable.
+    pairs = [
+        (wrapper, tf.gradients(tf.nn.embedding_lookup(v, [7]) ** 2, v)[0], v),
+        (dense_optimizer, tf.gradients(dense ** 2, dense)[0], dense),
+    ]
+    train = [o.apply_gradients([(g, x)]) for o, g, x in
+             (pairs if tables_first else pairs[::-1])]
+    with tf.compat.v1.Session() as session:
+      session.run(tf.compat.v1.global_variables_initializer())
+      for _ in range(5):
+        session.run(train)
+      row, value = session.run([sok.export(v)[1], dense])
+      counted = session.run(
+          [x for x in tf.compat.v1.global_variables() if "iter" in x.name])
+    self.assertEqual(counted, [5] * len(counted))
+    return row, value, [x.name for x in tf.compat.v1.global_variables()]
+
+  @parameterized.parameters(
+      *[(name, first) for name in ("Adam", "KerasAdam", "KerasAdamax", "KerasNadam")
+        for first in (True, False)])
+  def test_each_counts_its_own_steps(self, name, tables_first):
+    with tf.Graph().as_default():
+      optimizer = _OPTIMIZERS[name]()
+      shared = self._train(optimizer, optimizer, tables_first)
+    with tf.Graph().as_default():
+      apart = self._train(_OPTIMIZERS[name](), _OPTIMIZERS[name](), tables_first)
+    np.testing.assert_array_equal(shared[0], apart[0])
+    np.testing.assert_array_equal(shared[1], apart[1])
+
+  def test_behind_another_optimizer(self):
+    with tf.Graph().as_default():
+      adam = _train.AdamOptimizer(.1)
+      wrapped = _Wrapping(adam)
+      shared = self._train(wrapped, wrapped)
+      self.assertLen([x for x in adam.variables() if "power" in x.name], 4)
+    with tf.Graph().as_default():
+      apart = self._train(_train.AdamOptimizer(.1), _train.AdamOptimizer(.1))
+    np.testing.assert_array_equal(shared[0], apart[0])
+    np.testing.assert_array_equal(shared[1], apart[1])
+
+  def test_names_of_a_wrapper_alone(self):
+    with tf.Graph().as_default():
+      v = sok.DynamicVariable(2, name="v")
+      adam = _train.AdamOptimizer(.1)
+      sok.OptimizerWrapper(adam).apply_gradients([(_slices([[1., 1.]], [1]), v)])
+      self.assertEqual([x.name for x in tf.compat.v1.global_variables()],
+                       ["v:0", "beta1_power:0", "beta2_power:0"])
+      self.assertLen([x for x in adam.variables() if "power" in x.name], 2)
+
+  def test_two_wrappers_of_one_optimizer(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      keras = _keras.Adam(.1)
+      wrappers = [sok.OptimizerWrapper(keras) for _ in range(3)]
+      tables = [sok.DynamicVariable(1) for _ in wrappers]
+      train = [w.apply_gradients([(_slices([[1.]], [1]), v)])
+               for w, v in zip(wrappers, tables)]
+      counts = [w.iterations for w in wrappers]
+      session.run(tf.compat.v1.global_variables_initializer())
+      session.run(train[1:])
+      session.run(train[2:])
+      self.assertEqual(session.run(counts), [0, 1, 2])
+
+  @parameterized.parameters("Adam", "KerasAdam")
+  def test_object_based_checkpoints_have_both(self, name):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      optimizer = _OPTIMIZERS[name]()
+      dense = tf.compat.v1.get_variable("d", initializer=[1.], use_resource=True)
+      v = sok.DynamicVariable(1, name="v")
+      train = sok.OptimizerWrapper(optimizer).apply_gradients(
+          [(_slices([[1.]], [1]), v)])
+      optimizer.apply_gradients([(tf.constant([1.]), dense)])
+      numbers = [x for x in tf.compat.v1.global_variables()
+                 if "power" in x.name or "iter" in x.name]
+      self.assertLen(numbers, 4 if name == "Adam" else 2)
+      checkpoint = tf.train.Checkpoint(optimizer=optimizer)
+      session.run(tf.compat.v1.global_variables_initializer())
+      session.run(train)
+      before = session.run(numbers)
+      path = checkpoint.save(self.create_tempdir().full_path + "/c", session=session)
+      session.run(train)
+      checkpoint.restore(path).run_restore_ops(session)
+      self.assertEqual(session.run(numbers), before)
+
+  def test_a_failed_call_leaves_the_optimizer_its_numbers(self):
+    with tf.Graph().as_default():
+      adam = _train.AdamOptimizer(.1)
+      dense = tf.compat.v1.get_variable("d", initializer=[1.], use_resource=True)
+      adam.apply_gradients([(tf.constant([1.]), dense)])
+      before = adam.variables()
+      with self.assertRaises(TypeError):
+        sok.OptimizerWrapper(adam).apply_gradients(
+            [(tf.constant([1.]), sok.DynamicVariable(1))])
+      self.assertEqual([id(x) for x in adam.variables() if x in before],
+                       [id(x) for x in before])
+      adam._create_slots([dense])
+      self.assertContainsSubset(before, adam.variables())
+
+
+class SlotsAsVariablesTest(parameterized.TestCase):
+  """Slots are read and written as upstream's, which are variables."""
+
+  def _slot(self, v):
+    optimizer = sok.OptimizerWrapper(_train.MomentumOptimizer(.5, .5))
+    train = optimizer.apply_gradients([(_slices([[1., 2.], [3., 4.]], [2, 1]), v)])
+    return optimizer.get_slot(v, "momentum"), train
+
+  def test_of_a_dynamic_variable(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      v = sok.DynamicVariable(2, "ones", name="v")
+      slot, train = self._slot(v)
+      exported, rows = sok.export(slot), sok.export(v)
+      assign = sok.assign(slot, [2, -5, 2], [[7., 7.], [8., 8.], [9., 9.]])
+      session.run(tf.compat.v1.global_variables_initializer())
+      tf.compat.v1.get_default_graph().finalize()
+      # Before the first update, too.
+      self.assertEqual([x.shape for x in session.run(exported)], [(0,), (0, 2)])
+      session.run(train)
+      np.testing.assert_array_equal(session.run(slot), [2, 2])
+      np.testing.assert_array_equal(slot.eval(session), [2, 2])
+      keys, momentum = session.run(exported)
+      np.testing.assert_array_equal(keys, [1, 2])
+      np.testing.assert_array_equal(momentum, [[3, 4], [1, 2]])
+      before = session.run(rows)[1]
+      session.run(assign)
+      keys, momentum = session.run(exported)
+      np.testing.assert_array_equal(keys, [-5, 1, 2])
+      np.testing.assert_array_equal(momentum, [[8, 8], [3, 4], [9, 9]])
+      # An absent key starts with its row; the others keep theirs.
+      np.testing.assert_array_equal(
+          session.run(rows)[1], np.concatenate([[[1, 1]], before]))
+
+  def test_other_slots_stay(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      v = sok.DynamicVariable(1, name="v")
+      optimizer = sok.OptimizerWrapper(_train.AdamOptimizer(.1))
+      train = optimizer.apply_gradients([(_slices([[2.]], [1]), v)])
+      m, second = optimizer.get_slot(v, "m"), optimizer.get_slot(v, "v")
+      read = sok.export(second)[1]
+      assign = sok.assign(m, [1], [[5.]])
+      session.run(tf.compat.v1.global_variables_initializer())
+      session.run(train)
+      before = session.run(read)
+      session.run(assign)
+      self.assertEqual(session.run(read), before)
+      self.assertGreater(before, 0)
+
+  def test_of_a_variable_of_fixed_size(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      v = sok.Variable(np.ones([3, 2], np.float32), name="v")
+      slot, train = self._slot(v)
+      self.assertEqual(slot.shape.as_list(), [3, 2])
+      doubled = tf.convert_to_tensor(slot) * 2
+      assign = sok.assign(slot, [0], [[5., 6.]])
+      session.run(tf.compat.v1.global_variables_initializer())
+      tf.compat.v1.get_default_graph().finalize()
+      np.testing.assert_array_equal(session.run(slot), np.zeros([3, 2]))
+      session.run(train)
+      np.testing.assert_array_equal(session.run(slot), [[0, 0], [3, 4], [1, 2]])
+      session.run(assign)
+      np.testing.assert_array_equal(
+          session.run(doubled), [[10, 12], [6, 8], [2, 4]])
+
+  def test_refuses(self):
+    with tf.Graph().as_default():
+      slot, _ = self._slot(sok.DynamicVariable(2, name="v"))
+      with self.assertRaisesRegex(ValueError, "'Momentum' of 'v'.*values must have"):
+        sok.assign(slot, [1], [[1.]])
+      with self.assertRaisesRegex(NotImplementedError, "'v'.*no dense value"):
+        tf.convert_to_tensor(slot)
+
+  @parameterized.parameters("Ftrl", "ProximalAdagrad", "AdagradDA")
+  def test_on_a_rank_without_rows(self, name):
+    make = dict(_OPTIMIZERS, **{
+        "ProximalAdagrad": lambda: _train.ProximalAdagradOptimizer(.1, .3),
+        "AdagradDA": lambda: _train.AdagradDAOptimizer(
+            .1, _train.create_global_step(), .2),
+    })[name]
+    initial = {"Ftrl": .1, "ProximalAdagrad": .3, "AdagradDA": .2}[name]
+    for early in (False, True):
+      with tf.Graph().as_default(), tf.compat.v1.Session() as session, \
+          mock.patch.object(communication, "num_ranks", return_value=2):
+        v = sok.Variable(np.ones([3, 2], np.float32), mode="localized:1")
+        optimizer = sok.OptimizerWrapper(make())
+        if early:
+          optimizer._create_slots([v])
+        train = optimizer.apply_gradients(
+            [(tf.IndexedSlices(tf.zeros([0, 2]), tf.zeros([0], tf.int64)), v)])
+        self.assertEqual(v.shape.as_list(), [0, 2])
+        slots = [optimizer.get_slot(v, slot) for slot in optimizer.get_slot_names()]
+        self.assertIn(np.float32(initial), [s.initial for s in slots])
+        session.run(tf.compat.v1.global_variables_initializer())
+        session.run(train)
+        self.assertEqual([x.shape for x in session.run(slots)], [(0, 2)] * len(slots))
 
 
 class SgdTest(absltest.TestCase):

@@ -6,20 +6,27 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
+from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops import sort_ops
 
 from embedding_variable.ops import apply_ops
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.optimizers import generic
+from embedding_variable.optimizers import slot_view
 
 from sparse_operation_kit import variables
+
+
+def _is_slot(var):
+  return isinstance(var, slot_view.SlotView)
 
 
 def _table(var, what):
   parts = variables.parts(var)
   if len(parts) != 1:
-    raise TypeError("sok.%s: expected a SOK variable or an embedding variable without "
-                    "parts, got %r" % (what, var))
+    raise TypeError("sok.%s: expected a SOK variable, an embedding variable without "
+                    "parts or a slot of one, got %r" % (what, var))
   return parts[0]
 
 
@@ -42,6 +49,13 @@ def _values(var, values, keys, what):
   return values
 
 
+def _last_ones(keys):
+  """Returns (unique keys int64 `[U]`, where each of them is last in `keys` `[U]`)."""
+  unique, inverse, _ = row_ops.unique(keys)
+  return unique, math_ops.unsorted_segment_max(
+      math_ops.range(array_ops.size(keys)), inverse, array_ops.size(unique))
+
+
 def write(var, indices, values, name=None):
   """Returns the op that inserts or overwrites rows; slots of old rows stay.
 
@@ -55,13 +69,31 @@ def write(var, indices, values, name=None):
       ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
     keys = _keys(var, indices, "writing rows")
     values = _values(var, values, keys, "writing rows")
-    unique, inverse, _ = row_ops.unique(keys)
-    last = math_ops.unsorted_segment_max(
-        math_ops.range(array_ops.size(keys)), inverse, array_ops.size(unique))
+    unique, last = _last_ones(keys)
     return row_ops.write_rows(
         var.handle, unique, array_ops.zeros_like(unique),
         var.version_of_update(ops.convert_to_tensor(-1, dtypes.int64)),
         array_ops.gather(values, last), [], [], [])
+
+
+def _write_slot(slot, indices, values, name):
+  """Returns the op that overwrites a slot of rows, inserting absent keys first."""
+  var = slot.primary
+  with ops.name_scope(name), ops.colocate_with(None, ignore_existing=True), \
+      ops.device(var.device):
+    keys = _keys(var, indices, "writing slot '%s'" % slot.column)
+    values = _values(var, values, keys, "writing slot '%s'" % slot.column)
+    unique, last = _last_ones(keys)
+    values = array_ops.gather(values, last)
+    counts = array_ops.zeros_like(unique)
+    step = var.version_of_update(ops.convert_to_tensor(-1, dtypes.int64))
+
+    def rewrite():
+      present, _ = row_ops.read_rows(var.handle, unique, [], [])
+      return row_ops.write_rows(var.handle, unique, counts, step, present, [values],
+                                [slot.column], [slot.initial])
+
+    return generic.exclusively(var, [unique, values, counts, step], rewrite)
 
 
 def subtract(var, indices, values, name=None):
@@ -86,7 +118,9 @@ def subtract(var, indices, values, name=None):
 def assign(var, indices, values):
   """Inserts or overwrites rows in this rank's part of a table.
 
-  Slots of rows that were there stay. Keys are taken as they are: give each rank the
+  Slots of rows that were there stay. Of a slot (`optimizer.get_slot(v, "momentum")`) it
+  writes that and nothing else of the rows; a training step that runs at the same time
+  may be lost on them. Keys are taken as they are: give each rank the
   keys that it owns (floormod(key, number of ranks) equal to the rank, unless the
   variable says otherwise), since no lookup over ranks finds others.
 
@@ -95,7 +129,8 @@ def assign(var, indices, values):
     op = sok.assign(v, [3, 2 ** 40], [[1., 2.], [3., 4.]])
 
   Args:
-    var: `sok.DynamicVariable`, `sok.Variable` or an embedding variable.
+    var: `sok.DynamicVariable`, `sok.Variable`, an embedding variable, or an optimizer's
+      slot of one.
     indices: integers `[M]`; of equal ones the last counts.
     values: float32 `[M, dim]`.
 
@@ -106,6 +141,8 @@ def assign(var, indices, values):
     TypeError: `var` is something else, or indices are not integers.
     ValueError: shapes that do not fit.
   """
+  if _is_slot(var):
+    return _write_slot(var, indices, values, "sok_assign")
   return write(_table(var, "assign"), indices, values, "sok_assign")
 
 
@@ -117,7 +154,8 @@ def export(var):
     keys, values = session.run(sok.export(v))
 
   Args:
-    var: `sok.DynamicVariable`, `sok.Variable` or an embedding variable.
+    var: `sok.DynamicVariable`, `sok.Variable`, an embedding variable, or an optimizer's
+      slot of one, of which the rows of the slot are read.
 
   Returns:
     (indices, values): `[N]` of the key's type in ascending order and float32
@@ -126,17 +164,28 @@ def export(var):
   Raises:
     TypeError: `var` is something else.
   """
-  table = _table(var, "export")
+  slot = var if _is_slot(var) else None
+  table = _table(slot.primary if slot else var, "export")
+  columns = [slot.column] if slot else []
   with ops.name_scope("sok_export"), ops.colocate_with(None, ignore_existing=True), \
       ops.device(table.device):
-    exported = checkpoint_ops.export_table(table.handle)
+    # A slot that no update has used yet is made, so that it can be exported.
+    made = [row_ops.read_rows(table.handle, array_ops.zeros([0], dtypes.int64), columns,
+                              [slot.initial])[0]] if slot else []
+    with ops.control_dependencies(made):
+      exported = checkpoint_ops.export_table(table.handle, columns)
     order = sort_ops.argsort(exported.keys)
     keys = math_ops.cast(array_ops.gather(exported.keys, order), table.key_dtype)
-    return keys, array_ops.gather(exported.values, order)
+    values = exported.slots[0] if slot else exported.values
+    return keys, array_ops.gather(values, order)
 
 
 def sparse_read_and_evict(var, indices):
   """Reads rows, inserting absent keys; says which rows were pushed out for them.
+
+  Differentiable: the gradient of the embeddings is that of the rows of `indices`. A row
+  that was pushed out is inserted anew by its gradient. Nothing goes through the evicted
+  values.
 
   Args:
     var: `sok.DynamicVariable` of var_type "hybrid".
@@ -156,6 +205,7 @@ def sparse_read_and_evict(var, indices):
                     "var_type 'hybrid', got %r" % (var,))
   with ops.name_scope("sok_read_and_evict"), \
       ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
+    resource_variable_ops.variable_accessed(var)
     keys = _keys(var, indices, "sok.sparse_read_and_evict")
     embeddings, evicted, values = row_ops.read_and_evict(
         var.handle, keys,

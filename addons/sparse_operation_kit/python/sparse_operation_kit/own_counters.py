@@ -1,0 +1,140 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What an optimizer counts for a `sok.OptimizerWrapper` alone.
+
+Optimizers keep numbers that are slots of no variable: Adam's powers of beta, the
+`iterations` of a Keras optimizer. Each `apply_gradients` moves them on. One object that
+updates tables through a wrapper and dense variables directly calls it twice in a step,
+so the wrapper has such numbers of its own, and shows them to the optimizer while it
+works for the wrapper.
+"""
+
+import contextlib
+
+import tensorflow as tf
+
+# Where stock Keras optimizers keep variables that are neither slots nor
+# hyperparameters; None until they are made.
+_KERAS_ATTRIBUTES = ("_iterations", "_m_cache")
+
+# Where a `tf.train` optimizer that wraps another one keeps it.
+_INNER = ("_optimizer", "_opt")
+
+# pylint: disable=protected-access
+
+
+class OwnCounters(object):
+  """The numbers of one wrapper.
+
+  Args:
+    optimizer: a `tf.train` or Keras optimizer.
+  """
+
+  def __init__(self, optimizer):
+    self._owners = []
+    for owner in _chain(optimizer):
+      count = owner.__dict__.get("_sok_wrappers", 0)
+      object.__setattr__(owner, "_sok_wrappers", count + 1)
+      # What this wrapper's numbers are called among the optimizer's. No prefix is the
+      # beginning of another.
+      prefix = "sok%s_" % (count or "")
+      keeper = (_KerasKeeper if isinstance(owner, tf.keras.optimizers.Optimizer) else
+                _TrainKeeper)
+      self._owners.append(keeper(owner, prefix))
+    self._depth = 0
+
+  @contextlib.contextmanager
+  def shown(self):
+    """While open, the optimizer finds and makes this wrapper's numbers."""
+    self._depth += 1
+    try:
+      with contextlib.ExitStack() as stack:
+        if self._depth == 1:
+          for owner in self._owners:
+            stack.enter_context(owner.shown())
+        yield
+    finally:
+      self._depth -= 1
+
+
+def _chain(optimizer):
+  """Returns an optimizer and those that it wraps, as Horovod's does."""
+  found = []
+  while isinstance(optimizer, (tf.compat.v1.train.Optimizer,
+                               tf.keras.optimizers.Optimizer)):
+    found.append(optimizer)
+    optimizer = next((optimizer.__dict__[name] for name in _INNER
+                      if name in optimizer.__dict__), None)
+  return found
+
+
+class _TrainKeeper(object):
+  """Numbers of a `tf.train` optimizer: its `_non_slot_dict`, (name, graph) -> variable.
+
+  While they are not shown they stay in that dict, under a name with a prefix: so
+  `variables()` and `tf.train.Checkpoint` know them.
+  """
+
+  def __init__(self, optimizer, prefix):
+    self._optimizer = optimizer
+    self._prefix = prefix
+
+  @contextlib.contextmanager
+  def shown(self):
+    numbers = self._optimizer._non_slot_dict
+    mine = {(name[len(self._prefix):], graph): variable
+            for (name, graph), variable in numbers.items()
+            if name.startswith(self._prefix)}
+    others = {key: variable for key, variable in numbers.items()
+              if not key[0].startswith(self._prefix)}
+    _replace(numbers, mine)
+    try:
+      yield
+    finally:
+      others.update({(self._prefix + name, graph): variable
+                     for (name, graph), variable in numbers.items()})
+      _replace(numbers, others)
+
+
+def _replace(items, others):
+  items.clear()
+  items.update(others)
+
+
+class _KerasKeeper(object):
+  """Numbers of a Keras optimizer: attributes."""
+
+  def __init__(self, optimizer, prefix):
+    self._optimizer = optimizer
+    self._prefix = prefix
+    self._mine = {name: None for name in _KERAS_ATTRIBUTES
+                  if name in optimizer.__dict__}
+
+  @contextlib.contextmanager
+  def shown(self):
+    values = self._optimizer.__dict__
+    others = {name: values[name] for name in self._mine}
+    self._optimizer._maybe_initialize_trackable()
+    tracked = dict(self._optimizer._unconditional_dependency_names)
+    values.update(self._mine)
+    try:
+      yield
+    finally:
+      self._mine = {name: values[name] for name in self._mine}
+      values.update(others)
+      self._track_beside(tracked)
+
+  def _track_beside(self, before):
+    """Lets `tf.train.Checkpoint` find these numbers and those of direct use.
+
+    Making a number takes the name that it has among what the optimizer tracks, also
+    from one that is there.
+    """
+    made = [variable for variable in self._mine.values() if variable is not None]
+    tracked = self._optimizer._unconditional_dependency_names
+    for name, variable in list(tracked.items()):
+      if before.get(name) is variable or not any(variable is m for m in made):
+        continue
+      self._optimizer._track_trackable(variable, self._prefix + name, overwrite=True)
+      if name in before:
+        self._optimizer._track_trackable(before[name], name, overwrite=True)
