@@ -273,6 +273,69 @@ class OptimizersTest(parameterized.TestCase):
                   for name, shape in (("d", []), ("t", [1]))
                   for part in (0, 1) for slot in (2, 3)}))
 
+  @parameterized.parameters(
+      # Earlier versions' names and shape, a scalar, and another number of parts.
+      (None, "v/AdamAsync/beta%d_power", [1]), (2, "v/AdamAsync/beta%d_power", [1]),
+      (None, "v/AdamAsync_%d", []), (None, "v/part_0/AdamAsync_%d", [1]),
+      (2, "v/AdamAsync_%d", []), (2, "v/part_0/AdamAsync_%d", [1]))
+  def test_adam_async_restores_powers_by_other_names(self, parts, name, shape):
+    path = self.create_tempdir().full_path + "/c"
+    numbers = (1, 2) if "beta" in name else (2, 3)
+    with tf.Graph().as_default(), pairs.session() as session:
+      others = [tf.get_variable(name % number, initializer=np.full(shape, i, np.float32))
+                for i, number in enumerate(numbers)]
+      session.run(tf.global_variables_initializer())
+      tf.train.Saver(others).save(session, path)
+    partitioner = tf.fixed_size_partitioner(parts) if parts else None
+    for kind in ("table", "resource", "ref"):
+      with tf.Graph().as_default(), pairs.session() as session:
+        if kind == "table":
+          v = tf.get_embedding_variable("v", 3, partitioner=partitioner)
+        else:
+          v = tf.get_variable("v", [8, 3], partitioner=partitioner,
+                              use_resource=kind == "resource")
+        optimizer = _TRAIN.AdamAsyncOptimizer()
+        optimizer.minimize(tf.reduce_sum(tf.nn.embedding_lookup(v, [1])))
+        powers = [optimizer.get_slot(part, "beta%d_power" % i)
+                  for part in (list(v) if parts else [v]) for i in (1, 2)]
+        tf.train.Saver(powers).restore(session, path)
+        self.assertEqual([float(x) for x in session.run(powers)],
+                         [0, 1] * (parts or 1))
+
+  def test_adam_async_without_powers_in_the_checkpoint(self):
+    path = self.create_tempdir().full_path + "/c"
+    with tf.Graph().as_default(), pairs.session() as session:
+      w = tf.get_variable("w/AdamAsync_2", [2])
+      session.run(w.initializer)
+      tf.train.Saver().save(session, path)
+    with tf.Graph().as_default(), pairs.session() as session:
+      optimizer = _TRAIN.AdamAsyncOptimizer()
+      v, w = tf.get_variable("v", [2]), tf.get_variable("w", [2])
+      optimizer.minimize(tf.reduce_sum(v + w))
+      power, other = [optimizer.get_slot(x, "beta1_power") for x in (v, w)]
+      with self.assertRaisesRegex(tf.errors.NotFoundError, "Key v/AdamAsync_2 not"):
+        tf.train.Saver([power]).restore(session, path)
+      with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
+                                  "w/AdamAsync_2 .* one float, got float .2."):
+        tf.train.Saver([other]).restore(session, path)
+      # A name that the user gives is the only one.
+      with self.assertRaisesRegex(tf.errors.NotFoundError, "Key mine not found"):
+        tf.train.Saver({"mine": power}).restore(session, path)
+
+  def test_adam_async_in_checkpoints_of_version_1(self):
+    path = self.create_tempdir().full_path + "/c"
+    with tf.Graph().as_default(), pairs.session() as session:
+      v = tf.get_variable("v", [2])
+      optimizer = _TRAIN.AdamAsyncOptimizer()
+      train = optimizer.minimize(tf.reduce_sum(v))
+      saver = tf.train.Saver(write_version=tf.train.SaverDef.V1)
+      session.run(tf.global_variables_initializer())
+      saver.save(session, path)
+      session.run(train)
+      saver.restore(session, path)
+      self.assertEqual(session.run(optimizer.get_slot(v, "beta1_power")),
+                       np.float32(.9))
+
 
 if __name__ == "__main__":
   absltest.main()

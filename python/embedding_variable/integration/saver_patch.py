@@ -6,7 +6,8 @@ Why: stock code turns a resource variable into one tensor that is read whole. Th
 functions that make saveables are called through the module by everything that makes
 savers. Saving and restoring give the tensors of all saveables to one op; tables are left
 out there, since they are read and written piece by piece, and which of its tensors a
-checkpoint has is known only when it is opened. `tf.train.Checkpoint` has such methods of
+checkpoint has is known only when it is opened. The same goes for numbers that go by
+several names. `tf.train.Checkpoint` has such methods of
 its own. Tables that are spread over the ranks of a job are saved by all ranks together,
 when each calls `Saver.save`.
 """
@@ -20,6 +21,7 @@ from tensorflow.python.training.saving import saveable_object_util
 
 from embedding_variable.checkpoint import delta_graph
 from embedding_variable.checkpoint import leftovers
+from embedding_variable.checkpoint import numbers_saveable
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import saving
 from embedding_variable.checkpoint import together
@@ -89,7 +91,9 @@ def _saveable_objects_for_op(stock):
     elif isinstance(op, (list, tuple, variables.PartitionedVariable)):
       parts = ev.parts_of(op)
     if parts is None:
-      for found in stock(op, name):
+      number = numbers_saveable.saveable_of(
+          op, name, lambda: [spec for s in stock(op, name) for spec in s.specs])
+      for found in stock(op, name) if number is None else [number]:
         yield found
       return
     for i, part in enumerate(parts):
@@ -103,6 +107,11 @@ def _saveable_objects_for_op(stock):
 
 def _is_table(item):
   return isinstance(item, saveable.EmbeddingVariableSaveable)
+
+
+def _reads_itself(item):
+  """True for what is given a checkpoint's prefix instead of tensors."""
+  return _is_table(item) or isinstance(item, numbers_saveable.NumberSaveable)
 
 
 def _save_op(stock):
@@ -162,7 +171,11 @@ def _bulk_restore(stock):
 
   def bulk_restore(self, filename_tensor, saveables, preferred_shard,
                    restore_sequentially):
-    others = [s for s in saveables if not _is_table(s)]
+    # Checkpoints of version 1 are read by stock code alone.
+    if self._write_version != saver_pb2.SaverDef.V2:  # pylint: disable=protected-access
+      return stock(self, filename_tensor, saveables, preferred_shard,
+                   restore_sequentially)
+    others = [s for s in saveables if not _reads_itself(s)]
     if len(others) == len(saveables):
       return stock(self, filename_tensor, saveables, preferred_shard,
                    restore_sequentially)
@@ -173,7 +186,7 @@ def _bulk_restore(stock):
     result = []
     for item in saveables:
       count = len(item.specs)
-      if _is_table(item):
+      if _reads_itself(item):
         result.extend([filename_tensor] * count)
       else:
         result.extend(restored[:count])

@@ -153,6 +153,20 @@ def restore_table(resource,
       reset_version=reset_version, name=name)
 
 
+def restore_number(prefix, tensor_names, name=None):
+  """Reads one float from a stock V2 checkpoint.
+
+  Args:
+    prefix: string scalar, the checkpoint's prefix.
+    tensor_names: list of strings; the first that is there counts. NotFound: none is.
+    name: name of the op.
+
+  Returns:
+    float32 scalar.
+  """
+  return _gen.ev_restore_number(prefix, tensor_names=tensor_names, name=name)
+
+
 # One table of `save_tables`.
 #   resource: resource scalar from `handle`.
 #   name: string, what its tensors' names start with.
@@ -187,5 +201,5 @@ def save_tables(prefix, tables, with_filtered=True, name=None):
 
 
 for _op_type in ("EvDefaultRows", "EvExport", "EvImport", "EvImportFiltered",
-                 "EvRestore", "EvSave"):
+                 "EvRestore", "EvRestoreNumber", "EvSave"):
   ops.NotDifferentiable(_op_type)

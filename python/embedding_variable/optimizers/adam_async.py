@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeepRec's `AdamAsyncOptimizer`: Adam without scalars that all variables share."""
 
+import re
+
 from tensorflow.python.framework import constant_op
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
@@ -11,6 +13,7 @@ from tensorflow.python.ops import state_ops
 from tensorflow.python.training import optimizer
 from tensorflow.python.training import training_ops
 
+from embedding_variable.checkpoint import numbers_saveable
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import rows_of_dense
 from embedding_variable.optimizers import slot_view
@@ -74,11 +77,21 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
         for number, slot, beta in ((2, "beta1_power", self._beta1),
                                    (3, "beta2_power", self._beta2)):
           value = self._call_if_callable(beta)
-          self._get_or_make_slot(
+          power = self._get_or_make_slot(
               var,
               constant_op.constant([value] if is_table else value,
                                    var.dtype.base_dtype), slot,
               "%s_%d" % (self._name, number) if is_table else self._name)
+          numbers_saveable.register(power, self._names_in_checkpoints(var, power, slot))
+
+  def _names_in_checkpoints(self, var, power, slot):
+    """Returns what a power is called where other parts, or earlier versions, saved it."""
+    own = var.op.name
+    whole = re.sub(r"/part_\d+$", "", own)
+    tails = [power.op.name[len(own) + 1:], "%s/%s" % (self._name, slot)]
+    # The powers of all parts are alike.
+    return ["%s/%s" % (owner, tail) for owner in (own, whole, whole + "/part_0")
+            for tail in tails]
 
   def _prepare(self):
     self._lr_t = ops.convert_to_tensor(

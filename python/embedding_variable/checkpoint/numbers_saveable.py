@@ -1,0 +1,92 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that optimizers keep per variable, found in checkpoints that name them otherwise.
+
+A number is a variable of one float whose name and shape differ by who wrote the
+checkpoint: earlier versions, DeepRec, a job with another number of parts. It is saved as
+any variable, and restored from the first of its names that the checkpoint has.
+"""
+
+import collections
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.ops import state_ops
+from tensorflow.python.training.saving import saveable_object
+from tensorflow.python.training.saving import saveable_object_util
+
+from embedding_variable.ops import checkpoint_ops
+
+# Where a graph keeps its numbers: name of the tensor that savers get -> _Number.
+_NUMBERS = "_embedding_variables_numbers"
+
+_Number = collections.namedtuple("_Number", ["variable", "other_names"])
+
+
+def register(variable, other_names):
+  """Notes that a variable is such a number, unless it is of another type than float32.
+
+  Args:
+    variable: variable of one element, not a part of one.
+    other_names: list of strings, what it may be called elsewhere.
+  """
+  if variable.dtype.base_dtype != dtypes.float32:
+    return
+  numbers = variable.graph.__dict__.setdefault(_NUMBERS, {})
+  numbers[_saved_tensor(variable).name] = _Number(variable, list(other_names))
+
+
+def _saved_tensor(variable):
+  """Returns the tensor that stock code makes of a variable for its savers."""
+  if resource_variable_ops.is_resource_variable(variable):
+    return variable._graph_element  # pylint: disable=protected-access
+  return ops.internal_convert_to_tensor(variable, as_ref=True)
+
+
+def saveable_of(tensor, name, specs):
+  """Returns the `NumberSaveable` of what a saver got, or None.
+
+  A variable that the user gives a name of its own in a dict is no tensor, and is restored
+  by that name alone.
+
+  Args:
+    tensor: anything.
+    name: string, what the saver calls it.
+    specs: function without arguments that returns the SaveSpecs of stock code.
+  """
+  if not isinstance(tensor, ops.Tensor):
+    return None
+  number = tensor.graph.__dict__.get(_NUMBERS, {}).get(tensor.name)
+  if number is None:
+    return None
+  return NumberSaveable(number.variable, name, number.other_names, tensor, specs())
+
+
+class NumberSaveable(saveable_object.SaveableObject):
+  """SaveableObject of one number."""
+
+  def __init__(self, variable, name, other_names, tensor, specs):
+    super(NumberSaveable, self).__init__(tensor, specs, name)
+    self._variable = variable
+    self._names = [name]
+    for other in other_names:
+      if other not in self._names:
+        self._names.append(other)
+
+  def restore(self, restored_tensors, restored_shapes):
+    """Returns the op that sets the number.
+
+    Args:
+      restored_tensors: list of one tensor: the checkpoint's prefix, or the number.
+      restored_shapes: unused; a number is given the variable's shape.
+    """
+    del restored_shapes
+    variable, number = self._variable, restored_tensors[0]
+    with ops.colocate_with(None, ignore_existing=True), \
+        ops.device(saveable_object_util.set_cpu0(variable.device)):
+      if number.dtype == dtypes.string:
+        number = checkpoint_ops.restore_number(number, self._names)
+      number = array_ops.reshape(number, variable.shape)
+    return state_ops.assign(variable, number).op
