@@ -151,9 +151,8 @@ class SharedOptimizerTest(parameterized.TestCase):
     self.assertEqual(counted, [5] * len(counted))
     return row, value, [x.name for x in tf.compat.v1.global_variables()]
 
-  @parameterized.parameters(
-      *[(name, first) for name in ("Adam", "KerasAdam", "KerasAdamax", "KerasNadam")
-        for first in (True, False)])
+  @parameterized.parameters(("Adam", True), ("Adam", False), ("KerasAdamax", False),
+                            ("KerasNadam", True))
   def test_each_counts_its_own_steps(self, name, tables_first):
     with tf.Graph().as_default():
       optimizer = _OPTIMIZERS[name]()
