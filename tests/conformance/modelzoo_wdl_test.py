@@ -181,9 +181,8 @@ def _write_data(path):
 class ModelzooTest(parameterized.TestCase):
 
   @parameterized.parameters(
-      dict(ps_num=2, ev_filter="counter", ev_elimination="gstep",
-           optimizer="adagraddecay"),
-      dict(ev_filter="cbf", ev_elimination="l2"))
+      dict(ps_num=2, ev_filter="counter", ev_elimination="gstep"),
+      dict(ev_filter="cbf", ev_elimination="l2", optimizer="adagraddecay"))
   def test_trains_and_goes_on(self, **options):
     directory = self.create_tempdir().full_path
     data, model = os.path.join(directory, "train.csv"), os.path.join(directory, "model")
