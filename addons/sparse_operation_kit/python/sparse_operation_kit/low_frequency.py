@@ -11,6 +11,7 @@ lookup proper.
 
 import collections
 
+from tensorflow.python.framework import device as device_lib
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.framework import sparse_tensor
@@ -49,12 +50,18 @@ def filter_ids(params, sp_ids, sp_weights, combiners):
 
   Raises:
     TypeError: a param is something else.
+    ValueError: a param is on another task of a cluster, a parameter server.
   """
   for param in params:
     if getattr(param, "backend_type", None) != dynamic_config.HYBRID:
       raise TypeError(
           "sok.lookup_sparse: use_low_frequency_filter needs sok.DynamicVariables of "
           "var_type 'hybrid', got %r" % (param,))
+    job = device_lib.DeviceSpec.from_string(param.device or "").job
+    if job not in (None, "localhost"):
+      raise ValueError(
+          "sok.lookup_sparse: use_low_frequency_filter does not work on parameter "
+          "servers, but '%s' is on %s" % (param.op.name, param.device))
   weights = [None] * len(params) if sp_weights is None else sp_weights
   with ops.name_scope("low_frequency_filter"):
     requests = [pooled.Request(*args)

@@ -42,6 +42,12 @@ class LowFrequencyTest(parameterized.TestCase):
     np.testing.assert_array_equal(rows.min(1), rows.max(1))
     self.assertAlmostEqual(rows.mean() / 2, ratio, delta=.03)
 
+  def test_not_on_parameter_servers(self):
+    with tf.device(tf.compat.v1.train.replica_device_setter(ps_tasks=2)):
+      v = sok.DynamicVariable(1, "2", filter_ratio=.5)
+      with self.assertRaisesRegex(ValueError, "%s.*/job:ps/task:0" % v.op.name):
+        self._lookup(v)
+
   def test_refused_keys_are_not_trained_and_admitted_ones_stay(self):
     v = sok.DynamicVariable(1, "2", filter_ratio=.5)
     output = self._lookup(v)
