@@ -367,6 +367,15 @@ class FeatureColumnsTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, "'ids'.*string.*int64"):
         _fc.input_layer(_features(), [_fc.embedding_column(column, _DIM)])
 
+  def test_indicators(self):
+    with tf.Graph().as_default():
+      for wrap in (lambda c: c, lambda c: _fc.weighted_categorical_column(c, "weights")):
+        column = _fc.indicator_column(wrap(_column("table")))
+        for build in (_fc.input_layer, _fc.linear_model):
+          with self.assertRaisesRegex(ValueError, "indicator_column of 'ids'.*no end"):
+            build(_features(), [column])
+      _fc.input_layer(_features(), [_fc.indicator_column(_column("dense"))])
+
   def test_options_that_this_version_lacks(self):
     option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(102))
     with tf.Graph().as_default():

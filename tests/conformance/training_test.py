@@ -266,6 +266,42 @@ class SessionsTest(parameterized.TestCase):
           self.assertEqual(op.device, handle.device)
       self.assertLen(outputs, 3)
 
+  def test_tables_do_not_become_constants(self):
+    freeze = tf.graph_util.convert_variables_to_constants
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+      v, _, _, _ = self._graph()
+      tf.add(tf.get_variable("dense", [2]), 1, name="dense_plus_one")
+      session.run(tf.global_variables_initializer())
+      graph_def = graph.as_graph_def()
+      for call in (freeze, tf.compat.v1.graph_util.convert_variables_to_constants):
+        with self.assertRaisesRegex(ValueError, "constants: 'v'.*SavedModel"):
+          call(session, graph_def, ["loss"])
+      # Neither outputs without a table nor tables that are to stay are refused.
+      frozen = freeze(session, graph_def, ["dense_plus_one"])
+      self.assertNotIn("EvHandle", [node.op for node in frozen.node])
+      frozen = freeze(session, graph_def, ["loss"], variable_names_blacklist=[v.op.name])
+      self.assertIn("EvHandle", [node.op for node in frozen.node])
+
+  @parameterized.parameters(
+      (tf.train.AdagradOptimizer,), (tf.train.ProximalGradientDescentOptimizer,))
+  def test_check_numerics_of_all_ops(self, optimizer):
+    with tf.Graph().as_default(), tf.Session() as session:
+      v = tf.get_embedding_variable("v", 1, initializer=tf.ones_initializer())
+      ids = tf.placeholder(tf.int64, [None])
+      divisor = tf.placeholder(tf.float32, [])
+      sparse = tf.SparseTensor(
+          tf.stack([tf.range(tf.size(ids, out_type=tf.int64))] * 2, 1), ids, [2, 2])
+      rows = tf.nn.embedding_lookup(v, ids) + tf.nn.embedding_lookup_sparse(
+          v, sparse, None, combiner="sum")
+      loss = tf.reduce_sum(rows / divisor)
+      train = optimizer(.1).minimize(loss)
+      init = tf.global_variables_initializer()
+      check = tf.add_check_numerics_ops()
+      session.run(init)
+      session.run([train, check], {ids: [1, 2], divisor: 2})
+      with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "Inf"):
+        session.run([check], {ids: [1, 2], divisor: 0})
+
   def test_train_on_a_server(self):
     server = tf.train.Server.create_local_server()
     with tf.Graph().as_default():

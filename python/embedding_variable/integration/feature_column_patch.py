@@ -42,6 +42,7 @@ def install():
   patching.replace_exports(stock, replacement)
   patching.wrap(fc.EmbeddingColumn, "_old_get_dense_tensor_internal",
                 _under_getter)
+  patching.wrap(fc.IndicatorColumn, "_transform_id_weight_pair", _transform_indicator)
   patching.wrap(fc_v1._FCLinearWrapper, "build", _build_linear)
   patching.wrap(fc._StateManagerImpl, "create_variable", _create_variable)
   patching.wrap(fc._StateManagerImplV2, "create_variable", _create_variable_v2)
@@ -51,6 +52,20 @@ def install():
   if not getattr(stock.fget, "_is_patched", False):
     fc.SharedEmbeddingColumnCreator.embedding_weights = property(
         _shared_weights(stock.fget))
+
+
+def _transform_indicator(stock):
+
+  def transform_id_weight_pair(self, id_weight_pair):
+    column = categorical.find(self.categorical_column)
+    if column is not None:
+      raise ValueError(
+          "indicator_column of '%s': its ids have no end, and so no number of columns "
+          "that say which of them occur. Use embedding_column, or a categorical column "
+          "with a number of buckets" % column.name)
+    return stock(self, id_weight_pair)
+
+  return transform_id_weight_pair
 
 
 @contextlib.contextmanager

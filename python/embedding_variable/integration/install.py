@@ -13,6 +13,7 @@ from embedding_variable.integration import device_setter_patch
 from embedding_variable.integration import embedding_ops_patch
 from embedding_variable.integration import estimator_patch
 from embedding_variable.integration import feature_column_patch
+from embedding_variable.integration import graph_util_patch
 from embedding_variable.integration import group_columns_patch
 from embedding_variable.integration import horovod_patch
 from embedding_variable.integration import incremental_patch
@@ -20,6 +21,7 @@ from embedding_variable.integration import keras_patch
 from embedding_variable.integration import meta_graph_patch
 from embedding_variable.integration import monitored_session_patch
 from embedding_variable.integration import namespace_patch
+from embedding_variable.integration import numerics_patch
 from embedding_variable.integration import optimizer_patch
 from embedding_variable.integration import saver_patch
 from embedding_variable.integration import session_patch
@@ -55,7 +57,8 @@ def install():
                   incremental_patch, checkpoint_utils_patch, meta_graph_patch,
                   device_setter_patch, feature_column_patch, group_columns_patch,
                   contrib_layers_patch, estimator_patch, horovod_patch,
-                  monitored_session_patch, session_patch, sync_replicas_patch):
+                  monitored_session_patch, session_patch, sync_replicas_patch,
+                  graph_util_patch, numerics_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")
