@@ -10,7 +10,6 @@ of the one that was under way, bit for bit. Then it goes on. More kills:
   bazel test //tests/faults:kill_test --test_arg=--kills=200
 """
 
-import hashlib
 import os
 import random
 import signal
@@ -21,58 +20,16 @@ import traceback
 from absl import flags
 from absl.testing import absltest
 from absl.testing import parameterized
-import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
-from embedding_variable.ops import checkpoint_ops
+
+import trained_model
 
 flags.DEFINE_integer("kills", 20, "Processes that are killed.")
 flags.DEFINE_integer("seed", 1, "Of the times at which they are.")
 
 _LONGEST = 0.5  # seconds that a process saves, at most
-
-
-class _Model(object):
-  """A graph of two tables, built once; every process has its own session."""
-
-  def __init__(self, sharded):
-    self.graph = tf.Graph()
-    os.environ["TF_RECORD_FREQ"] = os.environ["TF_RECORD_VERSION"] = "1"
-    with self.graph.as_default():
-      self.step = tf.train.get_or_create_global_step()
-      option = ev.EmbeddingVariableOption(filter_option=ev.CounterFilter(2))
-      tables = [
-          tf.get_embedding_variable("a", 4),
-          tf.get_embedding_variable("b", 8, ev_option=option)
-      ]
-      dense = tf.get_variable("dense", [200])
-      self.ids = tf.placeholder(tf.int64, [None])
-      loss = tf.reduce_sum(tf.square(dense)) + sum(
-          tf.reduce_sum(tf.square(tf.nn.embedding_lookup(t, self.ids) - 1.0))
-          for t in tables)
-      self.train = tf.train.AdagradOptimizer(0.1).minimize(loss, global_step=self.step)
-      self.erase = [t.erase(self.ids) for t in tables]
-      self.state = [
-          checkpoint_ops.export_table(t.handle, list(t.slot_columns)) for t in tables
-      ] + [v for v in tf.global_variables() if not ev.is_embedding_variable(v)]
-      self.saver = tf.train.Saver(max_to_keep=2, sharded=sharded,
-                                  incremental_save_restore=True)
-      self.init = tf.global_variables_initializer()
-      self.graph.finalize()
-
-  def digest(self, session):
-    sha = hashlib.sha256()
-
-    def add(value):
-      if isinstance(value, (list, tuple)):
-        for v in value:
-          add(v)
-      else:
-        sha.update(np.asarray(value).tobytes())
-
-    add(session.run(self.state))
-    return sha.hexdigest()[:16]
 
 
 def _train_and_save(model, directory, log, seed, with_step):
@@ -109,13 +66,13 @@ def _train_and_save(model, directory, log, seed, with_step):
 
 class KillTest(parameterized.TestCase):
 
-  @parameterized.parameters((True, False), (False, False), (True, True))
+  @parameterized.parameters((True, False), (False, False), (True, True), (False, True))
   def test_what_was_complete_restores(self, with_step, sharded):
-    model = _Model(sharded)
+    model = trained_model.Model(sharded)
     directory = self.create_tempdir().full_path
     log_path = os.path.join(self.create_tempdir().full_path, "log")
     draw = random.Random(flags.FLAGS.seed)
-    kills = -(-flags.FLAGS.kills // 3)
+    kills = -(-flags.FLAGS.kills // 4)
     allowed, complete, under_way = {"nothing"}, {"full": 0, "delta": 0}, 0
     for kill in range(kills + 1):
       log = os.open(log_path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND)

@@ -25,8 +25,9 @@ from tensorflow.python.lib.io import file_io
 
 from embedding_variable.checkpoint import bundle_sizes
 from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint import leftovers
 
-DIRECTORY = ".incremental_checkpoint"
+DIRECTORY = leftovers.DELTAS
 INFO = "incremental_checkpoint"
 
 # prefix: string. identity: string, SHA-256 of its index.
@@ -138,22 +139,21 @@ def _check(prefix, expected):
     reader.get_tensor(name)
 
 
-def remove(full_prefix, keep=None):
-  """Removes the deltas of the full checkpoints of a name.
+def remove(full_prefix):
+  """Removes the deltas of the full checkpoints of a name, and what saves left of them.
 
   Args:
     full_prefix: string.
-    keep: `Link`: those of this one stay.
   """
   directory, name = os.path.split(full_prefix)
   directory = os.path.join(directory, DIRECTORY)
   if not file_io.is_directory(directory):
     return
-  pattern = re.compile(re.escape(name) + r"-([0-9a-f]{8})-\d{5}\.")
-  found = [f for f in file_io.list_directory(directory) if pattern.match(f)]
-  # The last first, so that an interruption leaves a chain without its end; and the
-  # index first, which is what makes files a checkpoint.
-  order = lambda f: (f.split(".index")[0].split(".data-")[0], f.endswith(".index"))
-  for f in sorted(found, key=order, reverse=True):
-    if keep is None or pattern.match(f).group(1) != keep.identity[:8]:
-      file_io.delete_file(os.path.join(directory, f))
+  pattern = re.compile(re.escape(name) + r"-([0-9a-f]{8})-(\d{5})(\..*)$")
+  found = list(filter(None, map(pattern.match, file_io.list_directory(directory))))
+  # The last delta first, so that an interruption leaves a chain without its end; and of
+  # each the index first, which is what makes files a checkpoint.
+  order = lambda m: (m.group(1), m.group(2), m.group(3) == ".index",
+                     m.group(3).endswith(".index"))
+  for match in sorted(found, key=order, reverse=True):
+    leftovers.delete(os.path.join(directory, match.group(0)))

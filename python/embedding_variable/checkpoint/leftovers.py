@@ -4,7 +4,8 @@
 
 A partial checkpoint of a large table is a large file. One that is not merged is of no
 use to anybody: the next save of the same series removes it, and a save that fails
-removes its own.
+removes its own. A save of full checkpoints also removes what saves of deltas left, which
+lies in a folder of its own (delta_chain.py).
 """
 
 import contextlib
@@ -19,8 +20,12 @@ from tensorflow.python.lib.io import file_io
 # writing them; what a sharded save collects in `model.ckpt-12.partial_temp_<32 digits>`;
 # and what has not got its name yet (durable.py), `model.ckpt-12.partial.index`.
 _FILE = r"\.(index|data-\d{5}-of-\d{5})(\.tempstate\d+)?"
-_PART = (r"(-\d+)?((\.partial)?(_part_(rest|tables\d+|rank\d+_tables\d+)%s|_temp_[0-9a-f]{32})"
-         r"|\.partial%s)" % (_FILE, _FILE))
+_PART = (r"((\.partial)?(_part_(rest|tables\d+|rank\d+_tables\d+)%s|_temp_[0-9a-f]{32})"
+         r"|\.partial%s)/?$" % (_FILE, _FILE))
+_STEP = r"(-\d+)?"
+# The folder of deltas, and what their names have after that of the full checkpoint.
+DELTAS = ".incremental_checkpoint"
+_DELTA = r"-[0-9a-f]{8}-\d{5}"
 
 _lock = threading.Lock()
 _saving = {}  # save path -> saves of this process that are under way
@@ -53,18 +58,39 @@ def removed(save_path):
           _remove(save_path)
 
 
+def delete(path):
+  """Deletes a file, or a folder with what is in it; nothing if it is gone already."""
+  try:
+    if file_io.is_directory(path):
+      file_io.delete_recursively(path)
+    else:
+      file_io.delete_file(path)
+  except errors.NotFoundError:
+    pass
+
+
 def _remove(save_path):
   folder, base = os.path.split(save_path)
-  pattern = re.compile(re.escape(base) + _PART + r"/?$")
+  series = re.escape(base) + _STEP
+  _remove_matching(folder, "(%s)%s" % (series, _PART), save_path)
+  _remove_matching(os.path.join(folder, DELTAS), "(%s%s)%s" % (series, _DELTA, _PART),
+                   save_path)
+
+
+def _remove_matching(folder, pattern, save_path):
+  """Removes what of a folder matches, but not of what another thread saves.
+
+  Args:
+    folder: string.
+    pattern: string, a regular expression whose first group is the checkpoint's name.
+    save_path: string, which no other thread saves under.
+  """
+  pattern = re.compile(pattern)
   try:
-    for name in file_io.list_directory(folder):
-      if not pattern.match(name):
-        continue
-      path = os.path.join(folder, name)
-      if file_io.is_directory(path):
-        file_io.delete_recursively(path)
-      else:
-        file_io.delete_file(path)
+    for match in filter(None, map(pattern.match, file_io.list_directory(folder))):
+      saved_as = os.path.join(folder, match.group(1))
+      if saved_as == save_path or saved_as not in _saving:
+        delete(os.path.join(folder, match.group(0)))
   except errors.OpError:
     # No such folder yet, or no longer; a save that cannot write says so itself.
     pass

@@ -55,6 +55,23 @@ class LeftoversTest(absltest.TestCase):
         raise ValueError
     self.assertEqual(self._files(), sorted(_OTHERS))
 
+  def test_those_of_deltas_go_with_the_next_full_save(self):
+    deltas = ".incremental_checkpoint/m.ckpt%s-0123abcd-00002%s"
+    kept = [deltas % (step, end) for step in ("", "-7")
+            for end in (".index", ".data-00000-of-00001", ".commit.index")]
+    kept += [deltas % ("-7-of-mine", ".partial.index")]
+    temporary = ".partial_temp_%032x/part-00000-of-00001.index" % 7
+    self._make(kept + [deltas % (step, end) for step in ("", "-7")
+                       for end in (".partial.index", temporary)])
+    under_way = deltas % ("-8", temporary)
+    delta = os.path.join(self._folder, deltas % ("-8", ""))
+    with leftovers.removed(delta):
+      self._make([under_way])
+      with leftovers.removed(self._path):
+        self.assertEqual(self._files(), sorted(kept + [under_way]))
+    with leftovers.removed(self._path):
+      self.assertEqual(self._files(), sorted(kept))
+
   def test_not_those_of_a_save_that_is_under_way(self):
     with leftovers.removed(self._path):
       self._make(_OURS)

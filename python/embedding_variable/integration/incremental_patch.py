@@ -198,9 +198,12 @@ def _restore(stock):
 def _remove_checkpoint(stock):
 
   def remove_checkpoint(checkpoint_prefix, *args, **kwargs):
-    stock(checkpoint_prefix, *args, **kwargs)
-    durable.remove_interrupted(compat.as_str(checkpoint_prefix))
-    delta_chain.remove(compat.as_str(checkpoint_prefix))
+    try:
+      # First: nobody would remove deltas whose full checkpoint is gone.
+      delta_chain.remove(compat.as_str(checkpoint_prefix))
+    finally:
+      stock(checkpoint_prefix, *args, **kwargs)
+      durable.remove_interrupted(compat.as_str(checkpoint_prefix))
 
   return remove_checkpoint
 
