@@ -10,6 +10,7 @@ In a folder, for each table:
   <table>-default_rows           R x D float32: key k that is not there reads row
                                  floormod(k, R). Not SOK's, whose files lack it; and
                                  tables of fixed size have none
+  <table>-sums                   ours alone: what is in the others (replaced_together.py)
 
 <table> is the variable's name with each punctuation character replaced by "_". A file
 is a header of 296 bytes, then the array in little-endian order:
@@ -26,6 +27,8 @@ import string
 import struct
 
 import numpy as np
+
+from sparse_operation_kit import replaced_together
 
 HEADER_BYTES = 296
 KEYS, ROWS, SLOT = 0, 1, 2
@@ -83,6 +86,10 @@ def rows_path(folder, table):
 
 def default_rows_path(folder, table):
   return os.path.join(folder, table + "-default_rows")
+
+
+def sums_path(folder, table):
+  return os.path.join(folder, table + "-sums")
 
 
 def slot_path(folder, table, optimizer, slot):
@@ -151,31 +158,14 @@ def open_array(path, kind):
   return np.memmap(path, found.dtype, "r", HEADER_BYTES, (found.count,))
 
 
-class Writer(object):
-  """Writes one file beside its final place; `commit` puts it there."""
+class Writer(replaced_together.Writer):
+  """Writes one file beside its final place."""
 
   def __init__(self, path, kind, dtype, slot=""):
-    self._path = path
+    super(Writer, self).__init__(path)
     self._dtype = np.dtype(dtype).newbyteorder("<")
-    self._file = open(path + ".part", "wb")
-    self._file.write(header(kind, dtype, slot))
+    self.write(header(kind, dtype, slot))
 
   def append(self, array):
     """Appends numbers."""
-    self._file.write(np.ascontiguousarray(array, self._dtype).tobytes())
-
-  def close(self):
-    """Ends writing; raises when the numbers are not on the disk."""
-    self._file.flush()
-    os.fsync(self._file.fileno())
-    self._file.close()
-
-  def commit(self):
-    """Replaces the file of that name."""
-    os.replace(self._path + ".part", self._path)
-
-  def discard(self):
-    """Removes what was written."""
-    self._file.close()
-    if os.path.exists(self._path + ".part"):
-      os.remove(self._path + ".part")
+    self.write(np.ascontiguousarray(array, self._dtype).tobytes())

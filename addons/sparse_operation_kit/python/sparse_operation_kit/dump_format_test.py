@@ -51,7 +51,7 @@ class DumpFormatTest(parameterized.TestCase):
       writer.append(array)
     writer.close()
     self.assertFalse(os.path.exists(path))
-    writer.commit()
+    os.replace(path + ".part", path)
     return path
 
   def test_round_trip(self):

@@ -3,6 +3,7 @@
 """sok.dump and sok.load: tables in SOK's own files (dump_format.py)."""
 
 import collections
+import itertools
 import os
 
 import numpy as np
@@ -14,6 +15,7 @@ from sparse_operation_kit import collectives
 from sparse_operation_kit import communication
 from sparse_operation_kit import dump_format
 from sparse_operation_kit import optimizers
+from sparse_operation_kit import replaced_together
 from sparse_operation_kit import table_files
 from sparse_operation_kit import variables
 
@@ -31,10 +33,10 @@ def dump(path, dump_vars, optimizer=None, session=None):
   """Writes tables, and their optimizer slots, into a folder in SOK's layout.
 
   Every rank calls it with the same arguments; rank 0 writes, so only its disk matters.
-  A table's rows and slots are of one frozen moment. Files of that name are replaced
-  when all new ones are whole. The rows that keys start with are in a file beside SOK's.
-  Keys are in ascending order; rows of a `sok.Variable` spread over ranks in the order
-  of ranks.
+  A table's rows and slots are of one frozen moment. Files of that name are replaced when
+  all new ones are whole: whatever ends the process, `load` gets all tables of this call or
+  those that were there. The rows that keys start with are in a file beside SOK's. Keys are
+  in ascending order; rows of a `sok.Variable` spread over ranks in the order of ranks.
 
   Example:
 
@@ -58,13 +60,12 @@ def dump(path, dump_vars, optimizer=None, session=None):
   tables = _tables(dump_vars, optimizer, "sok.dump")
   channel = collectives.channel("sok.dump")
   channel.check_equal("the folder, the variables and their slots", _describe(path, tables))
-  channel.check(
-      _attempt(lambda: communication.rank() or os.makedirs(path, exist_ok=True)))
+  channel.check(_attempt(lambda: communication.rank() or _begin_dump(path, tables)))
   writers = []
   try:
     for table in tables:
       channel.check(_dump_table(path, table, session, channel, writers))
-    error = _attempt(lambda: [writer.commit() for writer in writers])
+    error = _attempt(lambda: writers and _commit(path, tables, writers))
   except Exception:
     for writer in writers:
       writer.discard()
@@ -210,6 +211,27 @@ def _describe(path, tables):
   ])
 
 
+def _begin_dump(path, tables):
+  """Makes the folder, or finishes what an earlier dump into it has left."""
+  os.makedirs(path, exist_ok=True)
+  for table in tables:
+    replaced_together.finish(dump_format.sums_path(path, table.name))
+
+
+def _num_files(table):
+  """Returns how many files a table has: keys, rows, slots, and default rows."""
+  return 2 + len(table.slots) + bool(table.has_default_rows)
+
+
+def _commit(path, tables, writers):
+  """Replaces the files of all tables, whose Writers stand one table after the other."""
+  writers = iter(writers)
+  replaced_together.commit([
+      (dump_format.sums_path(path, table.name),
+       list(itertools.islice(writers, _num_files(table)))) for table in tables
+  ])
+
+
 def _dump_table(path, table, session, channel, writers):
   """Writes one table on rank 0; returns the exception that stopped it, or None.
 
@@ -278,21 +300,27 @@ def _open(path, table):
   Raises:
     ValueError: a file is missing or does not fit.
   """
-  keys_path = dump_format.key_path(path, table.name)
+  choices = [[dump_format.key_path(path, table.name)],
+             [dump_format.rows_path(path, table.name)]]
+  for optimizer, slot, _ in table.slots:
+    choices.append([dump_format.slot_path(path, table.name, name, slot)
+                    for name in dump_format.optimizer_names_to_load(optimizer)])
+  if table.has_default_rows:
+    choices.append([dump_format.default_rows_path(path, table.name)])
+  try:
+    paths = replaced_together.current(dump_format.sums_path(path, table.name), choices)
+  except ValueError as e:
+    raise ValueError("sok.load: variable '%s': %s" % (table.variable.op.name, e))
+  keys_path = paths[0]
   keys = dump_format.open_array(keys_path, dump_format.KEYS)
   if keys.dtype.kind not in "iu":
     raise ValueError("sok.load: %s holds %s, expected integers" %
                      (keys_path, keys.dtype.name))
   keys = np.asarray(keys).astype(np.int64)
   _check_keys(table.variable, keys, keys_path)
-  paths = [(dump_format.rows_path(path, table.name), dump_format.ROWS)]
-  for optimizer, slot, _ in table.slots:
-    choices = [dump_format.slot_path(path, table.name, name, slot)
-               for name in dump_format.optimizer_names_to_load(optimizer)]
-    there = [choice for choice in choices if os.path.exists(choice)]
-    paths.append(((there or choices)[0], dump_format.SLOT))
   arrays = []
-  for rows_path, kind in paths:
+  for rows_path, kind in zip(paths[1:], [dump_format.ROWS] + [dump_format.SLOT] *
+                             len(table.slots)):
     rows = _open_floats(rows_path, kind)
     if rows.size != len(keys) * table.variable.dim:
       raise ValueError(
@@ -300,7 +328,8 @@ def _open(path, table):
           "of %d" % (rows_path, rows.size, len(keys) * table.variable.dim, len(keys),
                      table.variable.op.name, table.variable.dim))
     arrays.append(rows.reshape(-1, table.variable.dim))
-  return keys, arrays, _open_default_rows(path, table)
+  default_rows = _open_default_rows(paths[-1], table) if table.has_default_rows else None
+  return keys, arrays, default_rows
 
 
 def _open_floats(path, kind):
@@ -311,10 +340,9 @@ def _open_floats(path, kind):
   return rows
 
 
-def _open_default_rows(path, table):
+def _open_default_rows(rows_path, table):
   """Returns float32 `[R, D]`; None where there are none, as in upstream's files."""
-  rows_path = dump_format.default_rows_path(path, table.name)
-  if not table.has_default_rows or not os.path.exists(rows_path):
+  if not os.path.exists(rows_path):
     return None
   rows = _open_floats(rows_path, dump_format.ROWS)
   if not rows.size or rows.size % table.variable.dim:

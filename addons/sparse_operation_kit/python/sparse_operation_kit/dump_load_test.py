@@ -3,6 +3,7 @@
 """Tests of sok.dump, sok.load and sok.incremental_model_dump in one process."""
 
 import datetime
+import itertools
 import os
 
 from absl.testing import absltest
@@ -14,6 +15,7 @@ from embedding_variable.ops import checkpoint_ops
 from sparse_operation_kit import dump_format
 from sparse_operation_kit import dump_load
 from sparse_operation_kit import experiment as sok
+from sparse_operation_kit import killed
 from sparse_operation_kit import table_files
 
 _train = tf.compat.v1.train
@@ -35,7 +37,7 @@ def _write(path, kind, array, slot=""):
   writer = dump_format.Writer(path, kind, array.dtype, slot)
   writer.append(array)
   writer.close()
-  writer.commit()
+  os.replace(path + ".part", path)
 
 
 class _Model(object):
@@ -96,7 +98,8 @@ class DumpLoadTest(parameterized.TestCase):
         sok.dump(self._folder, model.variables, model.optimizer)
       self.assertEqual(sorted(os.listdir(self._folder)), [
           "scope_dynamic_0-Adagrad-accumulator", "scope_dynamic_0-default_rows",
-          "scope_dynamic_0-key", "scope_dynamic_0-weight", "static_0-Adagrad-accumulator", "static_0-key",
+          "scope_dynamic_0-key", "scope_dynamic_0-sums", "scope_dynamic_0-weight",
+          "static_0-Adagrad-accumulator", "static_0-key", "static_0-sums",
           "static_0-weight"])
       keys, values = session.run(sok.export(model.dynamic))
     with open(self._folder + "/scope_dynamic_0-key", "rb") as f:
@@ -278,6 +281,83 @@ class DumpLoadTest(parameterized.TestCase):
       session.run(v.initializer)
       sok.load(self._folder, v, session=session)
       np.testing.assert_array_equal(session.run(v.indices), [1])
+
+  def test_a_dump_that_is_killed_at_any_step(self):
+    self._folder = os.path.join(killed.folder_in_memory(self), "tables")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      tables = [sok.DynamicVariable(1, "1", name=name) for name in "ab"]
+      session.run(tf.compat.v1.global_variables_initializer())
+
+      def fill(key):
+        for table in tables:
+          session.run(table.initializer)
+        session.run([sok.assign(t, [key, key + 7], [[key]] * 2) for t in tables])
+
+      def loaded():
+        """Returns the key that all rows of all tables are of."""
+        sok.load(self._folder, tables, session=session)
+        found = [session.run(sok.export(t)) for t in tables]
+        for keys, values in found:
+          np.testing.assert_array_equal(keys, [found[0][0][0], found[0][0][0] + 7])
+          np.testing.assert_array_equal(values, [keys[:1], keys[:1]])
+        return found[0][0][0]
+
+      seen = []
+      for step in itertools.count():
+        fill(1)
+        sok.dump(self._folder, tables, session=session)
+        fill(2)
+        with killed.Killed(step) as killed_here:
+          sok.dump(self._folder, tables, session=session)
+        seen.append(loaded())
+        # Of one table, while the other one's files may wait for their names.
+        fill(3)
+        with killed.Killed(1):
+          sok.dump(self._folder, tables[0], session=session)
+        self.assertEqual(loaded(), seen[-1])
+        if not killed_here.happened:
+          break
+      self.assertEqual(seen, sorted(seen))
+      self.assertEqual({1, 2}, set(seen))
+      self.assertGreater(len(seen), 10)
+      sok.dump(self._folder, tables, session=session)
+      self.assertEqual(loaded(), 2)
+      self.assertEqual(sorted(os.listdir(self._folder)), [
+          "a_0-key", "a_0-sums", "a_0-weight", "b_0-key", "b_0-sums", "b_0-weight"])
+
+  def test_files_that_do_not_belong_together(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      v = sok.DynamicVariable(2, "1", name="v")
+      optimizer = _train.AdagradOptimizer(0.1)
+      train = optimizer.minimize(
+          tf.reduce_sum(sok.all2all_dense_embedding(v, [4, 5])))
+      session.run(tf.compat.v1.global_variables_initializer())
+      session.run(train)
+      sok.dump(self._folder, v, optimizer, session=session)
+      # The same rows again: the slots still belong to them.
+      sok.dump(self._folder, v, session=session)
+      sok.load(self._folder, v, optimizer, session=session)
+      expected = session.run(sok.export(v))
+      for name in ("key", "weight", "Adagrad-accumulator", "sums"):
+        path = self._folder + "/v_0-" + name
+        with open(path, "rb") as f:
+          whole = f.read()
+        for at in (0, len(whole) // 2, len(whole) - 1):
+          with open(path, "wb") as f:
+            f.write(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1:])
+          with self.assertRaisesRegex(ValueError, "v_0-"):
+            sok.load(self._folder, v, optimizer, session=session)
+        with open(path, "wb") as f:
+          f.write(whole)
+      for f, e in zip(session.run(sok.export(v)), expected):
+        np.testing.assert_array_equal(f, e)
+      session.run(train)
+      sok.dump(self._folder, v, session=session)
+      with self.assertRaisesRegex(ValueError, "'v': .*accumulator was not written togeth"):
+        sok.load(self._folder, v, optimizer, session=session)
+      # As an older dump, that nothing says more of.
+      os.remove(self._folder + "/v_0-sums")
+      sok.load(self._folder, v, optimizer, session=session)
 
   def test_the_graph_does_not_grow(self):
     with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:

@@ -3,7 +3,8 @@
 """sok.Saver: tables in the files of SOK before 2.0.
 
 `<variable>_keys.file` holds the keys (int64, or uint32 for int32 keys) and
-`<variable>_values.file` the rows (float32, row-major), both raw, without a header.
+`<variable>_values.file` the rows (float32, row-major), both raw, without a header. Ours
+alone is `<variable>_sums.file`, what is in them (replaced_together.py).
 """
 
 import os
@@ -15,6 +16,7 @@ from embedding_variable.ops import checkpoint_ops
 
 from sparse_operation_kit import collectives
 from sparse_operation_kit import communication
+from sparse_operation_kit import replaced_together
 from sparse_operation_kit import rows
 from sparse_operation_kit import table_files
 from sparse_operation_kit import variables
@@ -54,8 +56,7 @@ class Saver(object):
           os.makedirs(filepath, exist_ok=True)
           if all_keys.dtype == np.int32:
             all_keys = all_keys.view(np.uint32)
-          _write(_path(filepath, var, "keys"), all_keys,
-                 _path(filepath, var, "values"), all_values)
+          _write(filepath, var, all_keys, all_values)
       except Exception as e:  # pylint: disable=broad-except
         error = e
       channel.check(error)
@@ -127,27 +128,21 @@ def _table(variable):
   return parts[0]
 
 
-def _write(keys_path, keys, values_path, values):
-  """Writes both files whole, or leaves those that are there as they are.
-
-  A crash while the finished files are put in place leaves no file of keys, which
-  reading reports: never the keys of one dump beside the rows of another.
-  """
-  files = ((keys_path, keys), (values_path, values))
+def _write(folder, var, keys, values):
+  """Writes both files whole, or leaves those that are there as they are."""
+  sums = _path(folder, var, "sums")
+  replaced_together.finish(sums)
+  writers = []
   try:
-    for path, array in files:
-      with open(path + ".part", "wb") as f:
-        f.write(np.ascontiguousarray(array).data)
-        f.flush()
-        os.fsync(f.fileno())
-    if os.path.exists(keys_path):
-      os.remove(keys_path)
-    os.replace(values_path + ".part", values_path)
-    os.replace(keys_path + ".part", keys_path)
-  finally:
-    for path, _ in files:
-      if os.path.isfile(path + ".part"):
-        os.remove(path + ".part")
+    for what, array in (("keys", keys), ("values", values)):
+      writers.append(replaced_together.Writer(_path(folder, var, what)))
+      writers[-1].write(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
+      writers[-1].close()
+  except Exception:
+    for writer in writers:
+      writer.discard()
+    raise
+  replaced_together.commit([(sums, writers)])
 
 
 def _path(folder, var, what):
@@ -160,7 +155,12 @@ def _read(folder, var):
   Raises:
     ValueError: a file is missing, or they do not fit the variable or each other.
   """
-  keys_path, values_path = _path(folder, var, "keys"), _path(folder, var, "values")
+  try:
+    keys_path, values_path = replaced_together.current(
+        _path(folder, var, "sums"),
+        [[_path(folder, var, "keys")], [_path(folder, var, "values")]])
+  except ValueError as e:
+    raise ValueError("sok.Saver: variable '%s': %s" % (var.op.name, e))
   for path in (keys_path, values_path):
     if not os.path.exists(path):
       raise ValueError("sok.Saver: there is no %s for '%s'" % (path, var.op.name))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the interface of SOK before 2.0, in one process."""
 
+import itertools
 import os
 
 from absl.testing import absltest
@@ -10,6 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from sparse_operation_kit import experiment as sok
+from sparse_operation_kit import killed
+from sparse_operation_kit import legacy_saver
 
 
 class _GraphTest(parameterized.TestCase):
@@ -129,7 +132,7 @@ class SaverTest(_GraphTest):
     session.run(sok.assign(v, [5, -3], [[1., 2.], [3., 4.]]))
     session.run(saver.dump_to_file(v, self._folder))
     self.assertEqual(sorted(os.listdir(self._folder)),
-                     ["scope_v_keys.file", "scope_v_values.file"])
+                     ["scope_v_keys.file", "scope_v_sums.file", "scope_v_values.file"])
     keys = np.fromfile(self._folder + "/scope_v_keys.file", file_type)
     np.testing.assert_array_equal(keys.view(key_type.as_numpy_dtype), [-3, 5])
     np.testing.assert_array_equal(
@@ -153,12 +156,47 @@ class SaverTest(_GraphTest):
     with self.assertRaisesRegex(tf.errors.UnknownError, "v_values.file.part"):
       session.run(dump)
     os.rmdir(self._folder + "/v_values.file.part")
-    self.assertEqual(sorted(os.listdir(self._folder)), ["v_keys.file", "v_values.file"])
+    self.assertEqual(sorted(os.listdir(self._folder)), ["v_keys.file", "v_sums.file", "v_values.file"])
     session.run(restore)
     np.testing.assert_array_equal(session.run(sok.export(v))[1], [[1, 2]])
     os.remove(self._folder + "/v_keys.file")
-    with self.assertRaisesRegex(tf.errors.OpError, "there is no .*v_keys.file for 'v'"):
+    with self.assertRaisesRegex(tf.errors.OpError, "'v': there is no .*v_keys.file"):
       session.run(restore)
+
+  def test_a_dump_that_is_killed_at_any_step(self):
+    self._folder = os.path.join(killed.folder_in_memory(self), "tables")
+    v = sok.DynamicVariable(1, "1", var_type="auto", name="v")
+    dump = sok.Saver().dump_to_file(v, self._folder)
+    restore = sok.Saver().restore_from_file(v, self._folder)
+    session = self._session()
+    writing = legacy_saver._write
+    seen = []
+    for step in itertools.count():
+      session.run(sok.assign(v, [1], [[1.]]))
+      session.run(dump)
+      with killed.Killed(step) as killed_here:
+        writing(self._folder, v, np.array([2]), np.array([[2.]], np.float32))
+      session.run(restore)
+      keys, values = session.run(sok.export(v))
+      self.assertEqual(keys.tolist(), values.ravel().tolist())
+      seen.append(keys.tolist())
+      if not killed_here.happened:
+        break
+      session.run(v.initializer)
+    self.assertEqual([k for i, k in enumerate(seen) if i == 0 or seen[i - 1] != k],
+                     [[1], [2]])
+    self.assertGreater(len(seen), 5)
+
+  def test_damage_is_named(self):
+    v = sok.DynamicVariable(1, "1", name="v")
+    dump = sok.Saver().dump_to_file(v, self._folder)
+    session = self._session()
+    session.run(sok.assign(v, [1], [[1.]]))
+    session.run(dump)
+    with open(self._folder + "/v_values.file", "r+b") as f:
+      f.write(b"x")
+    with self.assertRaisesRegex(tf.errors.OpError, "'v': .*v_values.file has 4 bytes"):
+      session.run(sok.Saver().restore_from_file(v, self._folder))
 
   def test_load_embedding_values(self):
     v = sok.DynamicVariable(2, "1", name="v")
@@ -178,7 +216,7 @@ class SaverTest(_GraphTest):
     session = self._session()
     restore = sok.Saver().restore_from_file(v, self._folder)
     os.makedirs(self._folder)
-    with self.assertRaisesRegex(tf.errors.OpError, "there is no .*v_keys.file for 'v'"):
+    with self.assertRaisesRegex(tf.errors.OpError, "'v': there is no .*v_keys.file"):
       session.run(restore)
     np.zeros(5, np.float32).tofile(self._folder + "/v_values.file")
     np.arange(3).tofile(self._folder + "/v_keys.file")
