@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tf.train.Saver` on embedding variables."""
 
+import glob
 import os
+import re
 import resource
 
 from absl.testing import absltest
@@ -10,6 +12,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from tensorflow.python.lib.io import file_io
 from tensorflow.python.training import saver as saver_lib
 
 import embedding_variable as ev
@@ -273,6 +276,93 @@ class CheckpointTest(parameterized.TestCase):
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), one.contents())
 
+  def test_a_name_that_a_part_of_another_table_has(self):
+    for first in (True, False):
+      with tf.Graph().as_default():
+        names = [("v", tf.fixed_size_partitioner(2)), ("v/part_3", None)]
+        for name, partitioner in names if first else names[::-1]:
+          tf.get_embedding_variable(name, _DIM, partitioner=partitioner)
+        tf.train.Saver()
+    with tf.Graph().as_default():
+      tf.get_embedding_variable("v", _DIM, partitioner=tf.fixed_size_partitioner(2))
+      part = tf.get_embedding_variable("v/part_2", _DIM)
+      tf.train.Saver([part])
+      with self.assertRaisesRegex(ValueError, "'v/part_2' has the name that part 2 of 'v'"):
+        tf.train.Saver()
+
+  def test_a_folder_that_is_not_there(self):
+    model = _Model(saver=lambda: tf.train.Saver(sharded=True)).start()
+    for i in range(5):
+      path = os.path.join(os.path.dirname(self._path), "a%d" % i, "b", "c", "model.ckpt")
+      self.assertEqual(model.saver.save(model.session, path), path)
+    with open(self._path, "w"):
+      pass
+    with self.assertRaises((tf.errors.OpError, ValueError)):
+      model.saver.save(model.session, os.path.join(self._path, "x", "model.ckpt"))
+
+  def _interrupted(self):
+    """Leaves a checkpoint whose replacement was interrupted; returns the new state."""
+    model = _Model(tf.train.GradientDescentOptimizer).start()
+    model.run(2, seed=1)
+    self._save(model)
+    model.run(3, seed=2)
+    new = model.saver.save(model.session, self._path + "-new", write_meta_graph=False)
+    for i, found in enumerate(sorted(glob.glob(new + ".*"))):
+      # The first data file has its name already.
+      os.rename(found, self._path + (".commit" if i else "") + found[len(new):])
+    tf.train.update_checkpoint_state(os.path.dirname(self._path), self._path)
+    return model
+
+  def test_reading_what_was_interrupted_writes_nothing(self):
+    one = self._interrupted()
+    before = self._files()
+
+    def init():
+      tf.train.init_from_checkpoint(self._path, {"v": "v", "dense": "dense"})
+      return tf.train.Saver()
+
+    two = _Model(train=False, saver=init).start()
+    self.assertEqual(two.contents(), one.contents())
+    self.assertEqual(tf.train.load_variable(os.path.dirname(self._path), "global_step"), 5)
+    self.assertEqual(self._files(), before)
+    # Where nothing may be written.
+    read_only = tf.errors.PermissionDeniedError(None, None, "Read-only file system")
+    three = _Model(train=False)
+    with absltest.mock.patch.object(file_io, "rename", side_effect=read_only):
+      three.saver.restore(three.session, self._path)
+    self.assertEqual(three.contents(), one.contents())
+    self.assertEqual(self._files(), before)
+    # And where it may.
+    three.saver.restore(three.session, self._path)
+    self.assertEqual(three.contents(), one.contents())
+    self.assertFalse(glob.glob(self._path + ".commit*"))
+
+  def test_keras_files_that_cannot_hold_a_table(self):
+
+    class Layer(tf.keras.layers.Layer):
+
+      def build(self, shape):
+        self.table = tf.get_embedding_variable("t", _DIM)
+
+      def call(self, ids):
+        return tf.nn.embedding_lookup(self.table, ids)
+
+    with tf.Graph().as_default(), tf.Session().as_default() as session:
+      tf.keras.backend.set_session(session)
+      model = tf.keras.Sequential([Layer(input_shape=(1,), dtype=tf.int64)])
+      session.run(tf.global_variables_initializer())
+      path = self._path + ".h5"
+      with open(path, "w") as f:
+        f.write("old")
+      for save in (lambda: model.save_weights(path), lambda: model.save(path),
+                   lambda: model.save_weights(self._path, save_format="h5")):
+        with self.assertRaisesRegex(NotImplementedError, "'t': Keras cannot save"):
+          save()
+      with open(path) as f:
+        self.assertEqual(f.read(), "old")
+      model.save_weights(self._path)
+      self.assertTrue(os.path.exists(self._path + ".index"))
+
   def test_save_before_the_first_step(self):
     path = self._save(_Model().start())
     self.assertEqual(tf.train.load_variable(path, "v-keys").shape, (0,))
@@ -329,6 +419,55 @@ class CheckpointTest(parameterized.TestCase):
     if not isinstance(assignment, str):
       np.testing.assert_array_equal(
           two.session.run(two.dense), one.session.run(one.dense))
+
+  @parameterized.product(saved=(None, 2), restored=(1, 3))
+  def test_warm_start_of_a_partitioned_table(self, saved, restored):
+    one = _Model(tf.train.GradientDescentOptimizer, parts=saved).start()
+    one.run(3, seed=1)
+    path = self._save(one)
+
+    def warm(*args):
+
+      def start():
+        tf.train.warm_start(path, *args)
+        return tf.train.Saver()
+
+      return start
+
+    two = _Model(parts=restored, train=False, saver=warm()).start()
+    self.assertEqual(two.contents(), one.contents())
+    # From another name.
+    three = _Model(parts=restored, train=False, name="scope/w",
+                   saver=warm("scope/w", None, {"scope/w": "v"})).start()
+    self.assertEqual(three.contents(), one.contents())
+    with self.assertRaisesRegex(ValueError, "Tensor w/part_0 is not found"):
+      _Model(parts=restored, train=False, name="w", saver=warm("w"))
+
+  def test_warm_start_of_a_canned_estimator(self):
+    ids = tf.feature_column.categorical_column_with_embedding(
+        "id", dtype=tf.int64)
+    column = tf.feature_column.embedding_column(ids, _DIM)
+
+    def estimator(warm_start_from=None):
+      return tf.estimator.DNNClassifier(
+          [4], [column], warm_start_from=warm_start_from,
+          model_dir=self.create_tempdir().full_path)
+
+    def input_fn():
+      return {"id": tf.constant([[3], [5]], tf.int64)}, tf.constant([[0], [1]])
+
+    first = estimator()
+    first.train(input_fn, steps=2)
+    keys, = [n for n, _ in tf.train.list_variables(first.model_dir)
+             if re.search(r"embedding_weights(/part_\d+)?-keys$", n)]
+    # No step of its own: the optimizer's rate is what is left of it.
+    second = estimator(first.model_dir)
+    second.train(input_fn, steps=1)
+    values = [tf.train.load_variable(e.model_dir, keys[:-len("keys")] + "values")
+              for e in (first, second)]
+    self.assertEqual(values[0].shape, (2, _DIM))
+    # A step of Adagrad at rate 0.05 from these rows, not from new ones.
+    self.assertLess(np.abs(values[1] - values[0]).max(), .051)
 
   def test_init_from_checkpoint_that_does_not_fit(self):
     one = _Model(train=False).start()

@@ -439,6 +439,30 @@ class IncrementalTest(parameterized.TestCase):
       with tf.Session() as session, self.assertRaisesRegex(ValueError, "'plain'"):
         ev.export_since(session, 5, export)
 
+  def test_a_graph_without_a_table(self):
+    with tf.Graph().as_default():
+      step = tf.train.get_or_create_global_step()
+      hook = tf.train.CheckpointSaverHook(self._dir, save_steps=4,
+                                          incremental_save_steps=1)
+      with self.assertRaisesRegex(ValueError, "embedding variables, and the graph has"):
+        tf.train.SingularMonitoredSession(hooks=[hook])
+      with self.assertRaisesRegex(ValueError, "incremental checkpoints hold"):
+        tf.train.MonitoredTrainingSession(checkpoint_dir=self._dir,
+                                          save_incremental_checkpoint_steps=2)
+      tf.get_embedding_variable("v", 2)
+      hook = tf.train.CheckpointSaverHook(
+          self._dir, save_steps=4, incremental_save_steps=1, saver=tf.train.Saver([step]))
+      with self.assertRaisesRegex(ValueError, "embedding variables, and the saver has"):
+        tf.train.SingularMonitoredSession(hooks=[hook])
+    self.assertEmpty(glob.glob(os.path.join(self._dir, "*.index")))
+
+  def test_a_state_file_that_is_no_text(self):
+    model = _Model().start()
+    path = self._full(model)
+    with open(os.path.join(self._dir, "checkpoint"), "wb") as f:
+      f.write(b"\xff\xfe")
+    self.assertEqual(self._restored(path).state(), model.state())
+
   def test_arguments_that_make_no_sense(self):
     with tf.Graph().as_default():
       with self.assertRaisesRegex(ValueError, "checkpoint_dir"):

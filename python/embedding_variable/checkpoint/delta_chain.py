@@ -36,7 +36,7 @@ Link = collections.namedtuple("Link", ["prefix", "identity"])
 
 def identity(prefix):
   """Returns what tells a checkpoint from any other: the SHA-256 of its index."""
-  with file_io.FileIO(prefix + ".index", "rb") as f:
+  with file_io.FileIO(durable.index_of(prefix), "rb") as f:
     return hashlib.sha256(f.read()).hexdigest()
 
 
@@ -92,9 +92,9 @@ def find(full_prefix):
       raise _lost(full, prefix, sequence, "is missing, but %s continues it" %
                   delta_prefix(full, max(found)))
     try:
-      durable.finish_interrupted(prefix)
-      _check(prefix, json.loads(info(full, previous, sequence, None)))
-      links.append(Link(prefix, identity(prefix)))
+      readable = durable.finished(prefix)
+      _check(readable, json.loads(info(full, previous, sequence, None)))
+      links.append(Link(readable, identity(prefix)))
     except errors.OpError as e:
       raise _lost(full, prefix, sequence, "cannot be read: %s" % e.message)
     except ValueError as e:

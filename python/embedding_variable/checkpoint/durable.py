@@ -4,11 +4,14 @@
 
 A saver writes to `<prefix>.partial` and gives the files their names when they are on the
 disk (`delta_ops.publish_checkpoint`). What is here is the rest: finishing what an ended
-process had decided, and the state file.
+process had decided, or reading it where nothing may be written, and the state file.
 """
 
+import atexit
 import os
 import re
+import shutil
+import tempfile
 
 from tensorflow.python.framework import errors
 from tensorflow.python.lib.io import file_io
@@ -76,6 +79,70 @@ def finish_interrupted(prefix):
   sync(directory or ".")
   _move(commit + ".index", prefix + ".index")
   sync(directory or ".")
+
+
+def finished(prefix):
+  """Returns the prefix to read a checkpoint under, finishing its replacement if it can.
+
+  Args:
+    prefix: string.
+
+  Raises:
+    tf.errors.OpError: there is a replacement to be finished, and it cannot be.
+  """
+  try:
+    finish_interrupted(prefix)
+    return prefix
+  except (errors.OpError, OSError):
+    found = readable(prefix)
+    if found == prefix:
+      raise
+    return found
+
+
+def readable(prefix):
+  """Returns the prefix to read a checkpoint under; nothing is written beside it.
+
+  It is the checkpoint's own, unless a replacement was interrupted: then that of links to
+  the files that are the checkpoint, in a temporary folder that goes with this process.
+
+  Args:
+    prefix: string. Where there are no links (`hdfs://`) it is what is returned.
+  """
+  for _ in range(10):
+    if not is_local(prefix) or not file_io.file_exists(prefix + _COMMIT + ".index"):
+      return prefix
+    folder = tempfile.mkdtemp(prefix="embedding_variable_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if _link_to_parts(os.path.abspath(prefix), folder):
+      return os.path.join(folder, os.path.basename(prefix))
+  # Somebody replaces it all the time.
+  return prefix
+
+
+def _link_to_parts(prefix, folder):
+  """Makes the links of `readable`; returns whether they all lead to a file."""
+  directory, name = os.path.split(prefix)
+  pattern = re.compile(
+      re.escape(name) + r"(%s)?(\.index|\.meta|\.data-\d{5}-of-\d{5})$" % re.escape(_COMMIT))
+  # What has its name already is the replacement's too, unless that still waits.
+  for found in sorted(os.listdir(directory)):
+    match = pattern.match(found)
+    if match:
+      link = os.path.join(folder, name + match.group(2))
+      if match.group(1) and os.path.lexists(link):
+        os.remove(link)
+      if not os.path.lexists(link):
+        os.symlink(os.path.join(directory, found), link)
+  links = [os.path.join(folder, link) for link in os.listdir(folder)]
+  return (all(map(os.path.exists, links)) and
+          os.path.exists(prefix + _COMMIT + ".index"))
+
+
+def index_of(prefix):
+  """Returns the path of the index that is a checkpoint's, also when interrupted."""
+  waiting = prefix + _COMMIT + ".index"
+  return waiting if file_io.file_exists(waiting) else prefix + ".index"
 
 
 def _move(path, new_path):

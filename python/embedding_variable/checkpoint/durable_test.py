@@ -40,6 +40,23 @@ class DurableTest(absltest.TestCase):
       durable.finish_interrupted(prefix)
       self._assert_finished(prefix)
 
+  def test_reading_writes_nothing(self):
+    prefix = self._interrupted()
+    os.rename(prefix + ".commit" + _DATA % 1, prefix + _DATA % 1)
+    directory = os.path.dirname(prefix)
+    before = sorted(os.listdir(directory))
+    read_only = errors.PermissionDeniedError(None, None, "read-only")
+    with absltest.mock.patch.object(file_io, "rename", side_effect=read_only):
+      found = durable.finished(prefix)
+    for path in (found, durable.readable(prefix)):
+      self.assertNotEqual(os.path.dirname(path), directory)
+      self._assert_finished(path)
+    self.assertEqual(sorted(os.listdir(directory)), before)
+    self.assertEqual(durable.index_of(prefix), prefix + ".commit.index")
+    durable.finish_interrupted(prefix)
+    self.assertEqual(durable.readable(prefix), prefix)
+    self.assertEqual(durable.index_of(prefix), prefix + ".index")
+
   def test_by_many_at_once(self):
     for _ in range(20):
       prefix = self._interrupted()

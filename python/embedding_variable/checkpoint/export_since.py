@@ -166,7 +166,7 @@ def apply_export(sess, path):
       before the one that is named are changed already, it and the rest are not.
   """
   _prepared(sess.graph)
-  sess.run(_SCOPE + "apply", {_SCOPE + "prefix:0": path})
+  sess.run(_SCOPE + "apply", {_SCOPE + "prefix:0": durable.readable(path)})
 
 
 def _has(graph, name):

@@ -153,7 +153,11 @@ def save_incremental(saver, sess, checkpoint_dir, global_step=None):
 
 def is_newest(full_prefix):
   """Whether no full checkpoint was saved to the folder after this one."""
-  state = checkpoint_management.get_checkpoint_state(os.path.dirname(full_prefix))
+  try:
+    state = checkpoint_management.get_checkpoint_state(os.path.dirname(full_prefix))
+  except UnicodeDecodeError:
+    # As stock code takes a file that is no such text otherwise.
+    state = None
   return state is None or (os.path.basename(state.model_checkpoint_path) ==
                            os.path.basename(full_prefix))
 

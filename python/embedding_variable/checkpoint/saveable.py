@@ -16,6 +16,7 @@ TF_EV_SAVE_FILTERED_FEATURES=0. Ours alone is v-default_rows, what new keys star
 
 import collections
 import os
+import re
 
 from tensorflow.python.framework import constant_op
 from tensorflow.python.framework import dtypes
@@ -202,6 +203,33 @@ def check_spread_is_known(variables):
       raise ValueError(
           "embedding variable '%s' is spread over ranks by a lookup that was built after "
           "the Saver: make the Saver when the model is complete" % var.op.name)
+
+
+def check_part_names(saveables):
+  """Raises when a table would be stored under the name of a part of another one.
+
+  A checkpoint does not say how many parts a table has: they end where none follows.
+
+  Args:
+    saveables: list of `SaveableObject`.
+
+  Raises:
+    ValueError: names both variables.
+  """
+  tables = {s.name: s for s in saveables if isinstance(s, EmbeddingVariableSaveable)}
+  for name, item in sorted(tables.items()):
+    count = job.current().size() if item.spread else 0
+    info = item.variable._get_save_slice_info()  # pylint: disable=protected-access
+    if info is not None:
+      count = info.full_shape[0]
+      name = re.sub(r"/part_\d+$", "", name)
+    follows = "%s/part_%d" % (name, count)
+    if count and follows in tables and (
+        tables[follows].variable._get_save_slice_info() is None):  # pylint: disable=protected-access
+      raise ValueError(
+          "embedding variable '%s' has the name that part %d of '%s' would have in a "
+          "checkpoint, and would be restored as one: call it otherwise" %
+          (follows, count, name))
 
 
 def restore(var, slots, prefix, tensor_name):

@@ -3,26 +3,67 @@
 """Patch: `tf.train.init_from_checkpoint`, and warm starts of Estimators, which use it.
 
 Why: stock code looks for one tensor that is named like the variable, and makes reading it
-the initializer.
+the initializer. A warm start asks for each part of a partitioned table by itself. What
+these and `tf.train.load_checkpoint` read may be a checkpoint whose replacement was
+interrupted.
 """
 
+import re
 import types
 
 from tensorflow.python.framework import constant_op
 from tensorflow.python.training import checkpoint_utils
+from tensorflow.python.training import warm_starting_util
+from tensorflow.python.util import compat
 
+from embedding_variable.checkpoint import durable
 from embedding_variable.checkpoint import saveable
 from embedding_variable.integration import patching
 from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
 
+_PART = re.compile(r"(.*)/part_\d+$")
+
 
 def install():
-  """Replaces two functions of `checkpoint_utils`."""
+  """Replaces functions of `checkpoint_utils` and `warm_starting_util`."""
+  patching.wrap(checkpoint_utils, "_get_checkpoint_filename", _get_checkpoint_filename)
   patching.wrap(checkpoint_utils, "_init_from_checkpoint", _init_from_checkpoint)
   patching.wrap(checkpoint_utils, "_set_checkpoint_initializer",
                 _set_checkpoint_initializer)
+  patching.replace_exports(*patching.wrap(warm_starting_util, "warm_start", _warm_start))
+
+
+def _get_checkpoint_filename(stock):
+
+  def get_checkpoint_filename(ckpt_dir_or_file):
+    found = stock(ckpt_dir_or_file)
+    return found and durable.readable(compat.as_str(found))
+
+  return get_checkpoint_filename
+
+
+def _base_of(name):
+  """Returns the name of the table that one of this name is a part of, or None."""
+  match = _PART.match(name)
+  return match and match.group(1)
+
+
+class _Shapes(dict):
+  """Shapes by name; those of tables also under the names of whatever parts."""
+
+  def __init__(self, shapes):
+    super(_Shapes, self).__init__(shapes)
+    self.tables = set()
+
+  def __contains__(self, name):
+    return super(_Shapes, self).__contains__(name) or _base_of(name) in self.tables
+
+  def __missing__(self, name):
+    if _base_of(name) not in self.tables:
+      raise KeyError(name)
+    return self[_base_of(name)]
 
 
 class _ReaderWithTables(object):
@@ -32,7 +73,7 @@ class _ReaderWithTables(object):
     self._reader = reader
 
   def get_variable_to_shape_map(self):
-    shapes = dict(self._reader.get_variable_to_shape_map())
+    shapes = _Shapes(self._reader.get_variable_to_shape_map())
     # Stock code compares; the restore cuts or completes rows.
     any_dim = saveable.restores_custom_dim()
     for name, shape in list(shapes.items()):
@@ -41,9 +82,32 @@ class _ReaderWithTables(object):
       variable = name[:-len("-values")]
       if variable + "-keys" not in shapes:
         continue
-      shapes.setdefault(
-          variable.split("/part_")[0], [None if any_dim else shape[1]])
+      for table in filter(None, (variable, _base_of(variable))):
+        shapes.tables.add(table)
+        shapes.setdefault(table, [None if any_dim else shape[1]])
     return shapes
+
+
+def _warm_start(stock):
+
+  def warm_start(ckpt_to_initialize_from, vars_to_warm_start=".*",
+                 var_name_to_vocab_info=None, var_name_to_prev_var_name=None):
+    # Stock code knows other partitioned variables by the name without the part.
+    previous = dict(var_name_to_prev_var_name or {})
+    of_tables = set()
+    for part in filter(ev.is_embedding_variable, ev.all_in_graph()):
+      info = part._get_save_slice_info()
+      if info is not None and info.full_name in previous:
+        # A name for each: it maps names to variables.
+        previous.setdefault(part.op.name, "%s/part_%d" % (previous[info.full_name],
+                                                          info.var_offset[0]))
+        of_tables.add(info.full_name)
+    for name in of_tables:
+      del previous[name]
+    return stock(ckpt_to_initialize_from, vars_to_warm_start, var_name_to_vocab_info,
+                 previous or None)
+
+  return warm_start
 
 
 def _init_from_checkpoint(stock):

@@ -29,6 +29,7 @@ from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable as saveable_lib
 from embedding_variable.checkpoint import saving
 from embedding_variable.integration import patching
+from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
 
@@ -75,6 +76,7 @@ def _build_internal(stock):
       saveables = self._ev_collected
     finally:
       self._ev_collected = None
+    saveable_lib.check_part_names(saveables)
     if saving.spread_tables(saveables):
       saving.mark_as_together(ops.get_default_graph(), saver_def)
     if any(isinstance(s, saveable_lib.EmbeddingVariableSaveable) for s in saveables):
@@ -186,7 +188,9 @@ def _restore(stock):
     if save_path is not None and not context.executing_eagerly() and _has_tables(
         self, sess):
       path = compat.as_text(save_path)
-      durable.finish_interrupted(path)
+      readable = durable.finished(path)
+      if readable != path:
+        save_path = readable
       links = incremental.deltas_of(self, sess.graph, path,
                                     getattr(self, incremental.WANTED, None))
     stock(self, sess, save_path)
@@ -245,8 +249,31 @@ def _begin_hook(stock):
       saver = self._get_saver()
     if saver is not None and saver.saver_def is not None:
       delta_graph.ensure_save(saver)
+    _check_has_tables(saver)
 
   return begin
+
+
+def _check_has_tables(saver):
+  """Raises before the first step what would else come with the first delta.
+
+  Args:
+    saver: what the hook has, or None: then its saver will have all variables.
+
+  Raises:
+    ValueError: there is no table of which a delta could be saved.
+  """
+  graph = ops.get_default_graph()
+  if saver is not None and saver.saver_def is not None:
+    found = delta_graph.has(graph, saver.saver_def, "save")
+  else:
+    found = any(map(ev.is_embedding_variable, ev.all_in_graph()))
+  if not found:
+    raise ValueError(
+        "CheckpointSaverHook: incremental checkpoints hold what changed in embedding "
+        "variables, and the %s has none: give it neither incremental_save_secs nor "
+        "incremental_save_steps (save_incremental_checkpoint_secs or _steps of a "
+        "MonitoredTrainingSession)" % ("graph" if saver is None else "saver"))
 
 
 def _after_create_session(stock):

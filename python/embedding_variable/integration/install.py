@@ -18,6 +18,7 @@ from embedding_variable.integration import group_columns_patch
 from embedding_variable.integration import horovod_patch
 from embedding_variable.integration import incremental_patch
 from embedding_variable.integration import keras_patch
+from embedding_variable.integration import keras_saving_patch
 from embedding_variable.integration import meta_graph_patch
 from embedding_variable.integration import monitored_session_patch
 from embedding_variable.integration import namespace_patch
@@ -53,8 +54,8 @@ def install():
     for module in (adam_async, adagrad_decay, adam_w):
       module.register()
     for patch in (namespace_patch, embedding_ops_patch, control_flow_patch,
-                  optimizer_patch, slot_creator_patch, keras_patch, saver_patch,
-                  incremental_patch, checkpoint_utils_patch, meta_graph_patch,
+                  optimizer_patch, slot_creator_patch, keras_patch, keras_saving_patch,
+                  saver_patch, incremental_patch, checkpoint_utils_patch, meta_graph_patch,
                   device_setter_patch, feature_column_patch, group_columns_patch,
                   contrib_layers_patch, estimator_patch, horovod_patch,
                   monitored_session_patch, session_patch, sync_replicas_patch,

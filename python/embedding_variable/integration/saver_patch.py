@@ -12,8 +12,12 @@ its own. Tables that are spread over the ranks of a job are saved by all ranks t
 when each calls `Saver.save`.
 """
 
+import os
+
 from tensorflow.core.protobuf import saver_pb2
+from tensorflow.python.framework import errors
 from tensorflow.python.framework import ops
+from tensorflow.python.lib.io import file_io
 from tensorflow.python.ops import variables
 from tensorflow.python.training import saver
 from tensorflow.python.training.saving import functional_saver
@@ -126,7 +130,9 @@ def _save_op(stock):
     if self._write_version != saver_pb2.SaverDef.V2:  # pylint: disable=protected-access
       raise ValueError(
           "embedding variable '%s' can be saved in checkpoints of version V2 only: "
-          "leave Saver's write_version alone" % tables[0].name)
+          "leave Saver's write_version alone. In place of "
+          "tf.contrib.framework.assign_from_checkpoint_fn, which makes a Saver of version "
+          "V1 only to restore, call tf.train.Saver(var_list).restore" % tables[0].name)
     return saving.save(filename_tensor, saveables,
                        lambda prefix, rest: stock(self, prefix, rest))
 
@@ -204,6 +210,7 @@ def _save(stock):
       return stock(self, sess, save_path, global_step, *args, **kwargs)
     saveable.check_spread_is_known(tables)
     delta_graph.check_built_here(sess.graph, self.saver_def, tables)
+    _make_folder_of(save_path)
     if not saving.is_together(sess.graph, self.saver_def):
       with leftovers.removed(save_path):
         return stock(self, sess, save_path, global_step, *args, **kwargs)
@@ -234,6 +241,15 @@ def _restore(stock):
     return stock(self, sess, save_path)
 
   return restore
+
+
+def _make_folder_of(save_path):
+  """Makes the folder of a checkpoint, which several ops would make at once."""
+  try:
+    file_io.recursive_create_dir(os.path.dirname(save_path) or ".")
+  except errors.OpError:
+    # The save says which file cannot be written.
+    pass
 
 
 def _tables_of(session):

@@ -17,6 +17,7 @@ from tensorflow.python.training import checkpoint_management
 from tensorflow.python.training import checkpoint_utils
 
 from embedding_variable.checkpoint import bundle_sizes
+from embedding_variable.checkpoint import durable
 from embedding_variable.tools import errors
 
 # What a table has for its keys, besides rows. Saved again for each slot.
@@ -187,8 +188,9 @@ class Checkpoint(object):
     """
     self.prefix = _prefix_of(path)
     try:
-      self._reader = checkpoint_utils.load_checkpoint(self.prefix)
-      bundle_sizes.check(self.prefix, self._reader)
+      readable = durable.readable(self.prefix)
+      self._reader = checkpoint_utils.load_checkpoint(readable)
+      bundle_sizes.check(readable, self._reader)
     except (tf_errors.OpError, ValueError) as e:
       raise errors.ToolError("%s cannot be read: %s" %
                              (self.prefix, getattr(e, "message", e)))
@@ -248,7 +250,11 @@ def _prefix_of(path):
   if path.endswith(".index"):
     path = path[:-len(".index")]
   if os.path.isdir(path):
-    newest = checkpoint_management.latest_checkpoint(path)
+    try:
+      newest = checkpoint_management.latest_checkpoint(path)
+    except UnicodeDecodeError as e:
+      raise errors.ToolError("the file 'checkpoint' of the directory %s cannot be read: %s"
+                             % (path, e))
     if newest is None:
       raise errors.ToolError("the directory %s has no checkpoint (its file "
                              "'checkpoint' names none that is there)" % path)

@@ -386,6 +386,22 @@ words: differs
     with open(self.prefix + ".index", "wb") as f:
       f.write(b"nonsense")
     self.assertIn("cannot be read", self.run_tool("inspect", self.prefix, status=2))
+    with open(self.path("checkpoint"), "wb") as f:
+      f.write(b"\xff\xfe")
+    self.assertIn("the file 'checkpoint' of the directory %s cannot be read" %
+                  self.directory, self.run_tool("inspect", self.directory, status=2))
+
+  def test_a_checkpoint_whose_replacement_was_interrupted(self):
+    testing.write(self.prefix, _tensors())
+    testing.write(self.path("new"), _tensors(slots=None))
+    for name in os.listdir(self.directory):
+      if name.startswith("new."):
+        os.rename(self.path(name), self.prefix + ".commit" + name[len("new"):])
+    before = testing.files(self.directory)
+    text = self.run_tool("inspect", self.prefix)
+    self.assertNotIn("Adagrad", text)
+    self.assertIn(self.prefix, text)
+    self.assertEqual(testing.files(self.directory), before)
 
   @parameterized.parameters(
       ["lookup", "a/v", "1"], ["shrink", "--evict-older-than", "1"])

@@ -216,7 +216,7 @@ class SaverTest(_GraphTest):
     session = self._session()
     restore = sok.Saver().restore_from_file(v, self._folder)
     os.makedirs(self._folder)
-    with self.assertRaisesRegex(tf.errors.OpError, "'v': there is no .*v_keys.file"):
+    with self.assertRaisesRegex(tf.errors.OpError, "there is no .*v_keys.file for 'v'"):
       session.run(restore)
     np.zeros(5, np.float32).tofile(self._folder + "/v_values.file")
     np.arange(3).tofile(self._folder + "/v_keys.file")

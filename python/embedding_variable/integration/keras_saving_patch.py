@@ -1,0 +1,53 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: Keras models with embedding variables refuse to be saved as HDF5 files.
+
+Why: stock code writes there what `session.run(variable)` gives, which of a table is its
+shape. It does so without an error, in place of a file that may have been good.
+"""
+
+from tensorflow.python.keras.engine import network
+from tensorflow.python.keras.saving import hdf5_format
+
+from embedding_variable.integration import patching
+from embedding_variable.variables import variable as ev
+
+_HDF5 = ("hdf5", "h5", "keras")
+
+
+def install():
+  """Replaces what is called before a file is opened."""
+  patching.wrap(network.Network, "save_weights", _save_weights)
+  patching.wrap(hdf5_format, "save_model_to_hdf5", _save_model)
+
+
+def _check(model):
+  for var in model.weights:
+    if ev.is_embedding_variable(var):
+      raise NotImplementedError(
+          "embedding variable '%s': Keras cannot save a table in an HDF5 file. Save the "
+          "weights in TensorFlow's format, save_weights(path, save_format='tf') with a "
+          "path that does not end in .h5, or all with tf.train.Saver" % var.op.name)
+
+
+def _save_weights(stock):
+
+  def save_weights(self, filepath, overwrite=True, save_format=None):
+    if save_format is None:
+      is_hdf5 = str(filepath).endswith((".h5", ".keras", ".hdf5"))
+    else:
+      is_hdf5 = save_format.lower().strip() in _HDF5
+    if is_hdf5:
+      _check(self)
+    return stock(self, filepath, overwrite, save_format)
+
+  return save_weights
+
+
+def _save_model(stock):
+
+  def save_model_to_hdf5(model, *args, **kwargs):
+    _check(model)
+    return stock(model, *args, **kwargs)
+
+  return save_model_to_hdf5
