@@ -288,15 +288,19 @@ class DumpLoadTest(parameterized.TestCase):
       tables = [sok.DynamicVariable(1, "1", name=name) for name in "ab"]
       session.run(tf.compat.v1.global_variables_initializer())
 
+      key_fed = tf.compat.v1.placeholder(tf.int64, [])
+      rows_fed = tf.fill([2, 1], tf.cast(key_fed, tf.float32))
+      assign = [sok.assign(t, [key_fed, key_fed + 7], rows_fed) for t in tables]
+      exports = [sok.export(t) for t in tables]
+
       def fill(key):
-        for table in tables:
-          session.run(table.initializer)
-        session.run([sok.assign(t, [key, key + 7], [[key]] * 2) for t in tables])
+        session.run([t.initializer for t in tables])
+        session.run(assign, {key_fed: key})
 
       def loaded():
         """Returns the key that all rows of all tables are of."""
         sok.load(self._folder, tables, session=session)
-        found = [session.run(sok.export(t)) for t in tables]
+        found = session.run(exports)
         for keys, values in found:
           np.testing.assert_array_equal(keys, [found[0][0][0], found[0][0][0] + 7])
           np.testing.assert_array_equal(values, [keys[:1], keys[:1]])

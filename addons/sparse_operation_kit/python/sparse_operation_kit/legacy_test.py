@@ -168,16 +168,17 @@ class SaverTest(_GraphTest):
     v = sok.DynamicVariable(1, "1", var_type="auto", name="v")
     dump = sok.Saver().dump_to_file(v, self._folder)
     restore = sok.Saver().restore_from_file(v, self._folder)
+    assign, export = sok.assign(v, [1], [[1.]]), sok.export(v)
     session = self._session()
     writing = legacy_saver._write
     seen = []
     for step in itertools.count():
-      session.run(sok.assign(v, [1], [[1.]]))
+      session.run(assign)
       session.run(dump)
       with killed.Killed(step) as killed_here:
         writing(self._folder, v, np.array([2]), np.array([[2.]], np.float32))
       session.run(restore)
-      keys, values = session.run(sok.export(v))
+      keys, values = session.run(export)
       self.assertEqual(keys.tolist(), values.ravel().tolist())
       seen.append(keys.tolist())
       if not killed_here.happened:
