@@ -124,7 +124,8 @@ def _link_to_parts(prefix, folder):
   """Makes the links of `readable`; returns whether they all lead to a file."""
   directory, name = os.path.split(prefix)
   pattern = re.compile(
-      re.escape(name) + r"(%s)?(\.index|\.meta|\.data-\d{5}-of-\d{5})$" % re.escape(_COMMIT))
+      r"%s(%s)?(\.index|\.meta|\.data-\d{5}-of-\d{5})$" %
+      (re.escape(name), re.escape(_COMMIT)))
   # What has its name already is the replacement's too, unless that still waits.
   for found in sorted(os.listdir(directory)):
     match = pattern.match(found)

@@ -132,7 +132,8 @@ class SaverTest(_GraphTest):
     session.run(sok.assign(v, [5, -3], [[1., 2.], [3., 4.]]))
     session.run(saver.dump_to_file(v, self._folder))
     self.assertEqual(sorted(os.listdir(self._folder)),
-                     ["scope_v_keys.file", "scope_v_sums.file", "scope_v_values.file"])
+                     ["scope_v_keys.file", "scope_v_sums.file",
+                      "scope_v_values.file"])
     keys = np.fromfile(self._folder + "/scope_v_keys.file", file_type)
     np.testing.assert_array_equal(keys.view(key_type.as_numpy_dtype), [-3, 5])
     np.testing.assert_array_equal(
@@ -156,7 +157,8 @@ class SaverTest(_GraphTest):
     with self.assertRaisesRegex(tf.errors.UnknownError, "v_values.file.part"):
       session.run(dump)
     os.rmdir(self._folder + "/v_values.file.part")
-    self.assertEqual(sorted(os.listdir(self._folder)), ["v_keys.file", "v_sums.file", "v_values.file"])
+    self.assertEqual(sorted(os.listdir(self._folder)),
+                     ["v_keys.file", "v_sums.file", "v_values.file"])
     session.run(restore)
     np.testing.assert_array_equal(session.run(sok.export(v))[1], [[1, 2]])
     os.remove(self._folder + "/v_keys.file")
