@@ -133,6 +133,7 @@ class DumpLoadTest(parameterized.TestCase):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       # Upstream's files have none: then the table's own stay.
       os.remove(self._folder + "/v_0-default_rows")
+      os.remove(self._folder + "/v_0-sums")
       v, rows = table()
       before = session.run(rows)
       sok.load(self._folder, v, session=session)
@@ -147,6 +148,8 @@ class DumpLoadTest(parameterized.TestCase):
       session.run(sok.assign(v, [8], [[1., 2., 3.]]))
       for array in (np.ones(4, np.float32), np.ones(0, np.float32), np.ones(3)):
         _write(self._folder + "/v_0-default_rows", 1, array)
+        if os.path.exists(self._folder + "/v_0-sums"):
+          os.remove(self._folder + "/v_0-sums")
         with self.assertRaisesRegex(ValueError, "v_0-default_rows holds"):
           sok.load(self._folder, v, session=session)
       np.testing.assert_array_equal(session.run(sok.export(v))[0], [7, 8])
@@ -327,7 +330,8 @@ class DumpLoadTest(parameterized.TestCase):
       sok.dump(self._folder, tables, session=session)
       self.assertEqual(loaded(), 2)
       self.assertEqual(sorted(os.listdir(self._folder)), [
-          "a_0-key", "a_0-sums", "a_0-weight", "b_0-key", "b_0-sums", "b_0-weight"])
+          "%s_0-%s" % (name, what) for name in "ab"
+          for what in ("default_rows", "key", "sums", "weight")])
 
   def test_files_that_do_not_belong_together(self):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
