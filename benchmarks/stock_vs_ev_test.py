@@ -14,6 +14,7 @@ import numpy as np
 
 import defaults
 import ids
+import new_rows
 import stock_vs_ev
 
 
@@ -47,6 +48,16 @@ class StockVsEvTest(parameterized.TestCase):
     with flagsaver.flagsaver(storage="ssd"):
       with self.assertRaisesRegex(app.UsageError, "storage_path"):
         self._measure(defaults.EV_SOK, "zipf")
+
+  @parameterized.parameters(defaults.EV_SOK, defaults.EV_NN)
+  def test_new_rows_are_new_once(self, variant):
+    workload = defaults.Workload("uniform", 3, 5, tables=2, batch=8)
+    batches = new_rows.new_ids(8, workload)
+    self.assertLen(np.unique(batches), batches.size)
+    result = new_rows.measure(variant, workload, steps=8)
+    self.assertEqual(sorted(result), ["born", "present"])
+    self.assertGreater(min(result["born"][0], result["present"][0]), 0)
+    self.assertIn("rows born", new_rows.line(variant, workload, result))
 
   def test_unique_ids(self):
     result = self._measure(defaults.STOCK, "uniform")

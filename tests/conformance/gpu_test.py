@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
-from embedding_variable.lookup import device_parts
+from embedding_variable.lookup import op_parts
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.ops import handle_ops
 from embedding_variable.variables import config_pb2
@@ -304,8 +304,8 @@ class PartsTest(parameterized.TestCase):
 
   def setUp(self):
     super().setUp()
-    self._floats = device_parts._FLOATS_PER_PART
-    self.addCleanup(setattr, device_parts, "_FLOATS_PER_PART", self._floats)
+    self._floats = op_parts._FLOATS_PER_PART
+    self.addCleanup(setattr, op_parts, "_FLOATS_PER_PART", self._floats)
 
   def _build(self, storage, num_tables=12, batch=60, num_ids=120, again=(),
              weighted=False):
@@ -349,7 +349,7 @@ class PartsTest(parameterized.TestCase):
       return losses, session.run(exports)
 
   def test_parts_give_the_bits_of_one_op(self):
-    device_parts._FLOATS_PER_PART = 4 * 60 * _DIM
+    op_parts._FLOATS_PER_PART = 4 * 60 * _DIM
     types = self._count()
     for op in ("EvLookupSparse", "EvLookupSparseGrad", "EvApplyPooled"):
       self.assertEqual(types[op], 3)
@@ -371,7 +371,7 @@ class PartsTest(parameterized.TestCase):
       ("a_table_twice", 1, 1, dict(again=[0])),
       ("weights", 1, 1, dict(weighted=True)))
   def test_number_of_parts(self, num_parts, floats_per_part, kwargs):
-    device_parts._FLOATS_PER_PART = floats_per_part
+    op_parts._FLOATS_PER_PART = floats_per_part
     self.assertEqual(self._count(**kwargs)["EvLookupSparse"], num_parts)
 
 

@@ -430,6 +430,39 @@ class LookupSparseTest(parameterized.TestCase):
       session.run(train)
       self.assertEqual(session.run(b.export()[0]).tolist(), [4, 5])
 
+  @parameterized.parameters(
+      # 12 x 1024 x 32 floats are six parts of 256 KB.
+      dict(tables=12, batch=1024, known=True, parts=3),
+      dict(tables=40, batch=1024, known=True, parts=8),
+      dict(tables=40, batch=1024, known=False, parts=4),
+      dict(tables=12, batch=16, known=True, parts=1),
+      dict(tables=12, batch=16, known=False, parts=3),
+      dict(tables=7, batch=4096, known=True, parts=1))
+  def test_many_tables_in_a_few_ops(self, tables, batch, known, parts):
+    ids = np.arange(batch, dtype=np.int64) % 37
+    splits = np.arange(batch + 1, dtype=np.int64)
+    if not known:
+      splits = tf.placeholder_with_default(splits, [None])
+    ragged = tf.RaggedTensor.from_row_splits(ids, splits)
+    variables = [tf.get_embedding_variable("t%d" % i, 32) for i in range(tables)]
+    outputs = ev.lookup_sparse(variables, [ragged] * tables)
+    types = [op.type for op in tf.get_default_graph().get_operations()]
+    self.assertEqual(types.count("EvLookupSparse"), parts)
+    with pairs.session() as session:
+      session.run(tf.global_variables_initializer())
+      got = session.run(outputs)
+      for i in (0, tables // 2, tables - 1):
+        alone, = session.run(ev.lookup_sparse([variables[i]], [ragged]))
+        np.testing.assert_array_equal(got[i], alone)
+
+  def test_a_table_that_comes_twice_is_in_one_op(self):
+    ragged = tf.RaggedTensor.from_row_splits(np.arange(64, dtype=np.int64),
+                                             tf.range(65, dtype=tf.int64))
+    variables = [tf.get_embedding_variable("t%d" % i, 4) for i in range(11)]
+    ev.lookup_sparse(variables + variables[:1], [ragged] * 12)
+    types = [op.type for op in tf.get_default_graph().get_operations()]
+    self.assertEqual(types.count("EvLookupSparse"), 1)
+
   def test_one_update_for_all_tables(self):
     ids, _ = _sparse(1, 6, 3)
     a, b = self._tables()

@@ -44,6 +44,10 @@ namespace {
 // Floats of gradient in one task of step 3: about 50 us of work.
 constexpr int64_t kFloatsPerTask = 32768;
 constexpr int64_t kKeysPerTask = 2048;
+// Keys of one table that are found or inserted by one task: two threads that
+// insert in one small table wait for each other's lock, and for the other's
+// line of memory, at every key.
+constexpr int64_t kInsertsPerTask = 16384;
 constexpr int64_t kRowsAtOnce = 256;  // addresses computed at a time
 // Floats in one task of step 3 where rows are on a device.
 constexpr int64_t kFloatsPerDeviceTask = 1 << 18;
@@ -429,7 +433,11 @@ Status FindAllHandles(std::vector<Update>* updates, int round, int64_t step,
     buffers->push_back(HandleBuffers().Acquire());
     own[i] = buffers->back()->ReserveOf<RowHandle>(n);
     update.handles = own[i];
-    find.Add(static_cast<int>(i), n, 1);
+    if (n > kKeysPerTask) {
+      find.AddAlone(static_cast<int>(i), n, kInsertsPerTask);
+    } else {
+      find.Add(static_cast<int>(i), n, 1);
+    }
     const AdmissionFilter* filter = update.table->filter.get();
     update.handles_known = filter != nullptr && filter->is_bloom();
     if (update.handles_known) count.Add(static_cast<int>(i), n, 1);

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pooled lookups of many tables in one op, or a few where rows are in GPU memory."""
+"""Pooled lookups of many tables in one op, or a few (op_parts.py)."""
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -11,7 +11,7 @@ from tensorflow.python.ops import variables
 from tensorflow.python.ops.ragged import ragged_tensor
 from tensorflow.python.ops.ragged import segment_id_ops
 
-from embedding_variable.lookup import device_parts
+from embedding_variable.lookup import op_parts
 from embedding_variable.lookup import partition
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.variables import variable as ev
@@ -109,8 +109,8 @@ def _parts(params):
 
 
 def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
-  """Looks up and pools the ids of T tables: one op forward, one backward; a few of both
-  where rows may be in GPU memory (device_parts.py).
+  """Looks up and pools the ids of T tables: one op forward, one backward; of many
+  tables a few of both, eight at most (op_parts.py).
 
   Sample b of table t gives the sum, mean (Σwe/Σw) or sqrtn (Σwe/√Σw²) of the rows of
   its ids; zeros when it has none. Nothing is inserted; an absent key reads its default
@@ -160,7 +160,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
     for device in sorted(by_device):
       indices = by_device[device]
       pooled = []
-      for part in device_parts.cut([requests[i] for i in indices]):
+      for part in op_parts.cut([requests[i] for i in indices]):
         pooled.extend(_lookup(part, device))
       for i, output in zip(indices, pooled):
         outputs[i] = output

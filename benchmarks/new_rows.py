@@ -1,0 +1,114 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Measures a training step whose rows are all born in it, beside present rows.
+
+Every id of every batch is another random 60-bit number. The first time a batch comes, the
+update inserts its keys, makes their rows and slots, and the tables grow; the second time
+the same rows are there. One line for each variant, in turn, each in a process of its own:
+
+  python benchmarks/new_rows.py
+  python benchmarks/new_rows.py --variant=ev_sok --dim=64 --rounds=1
+
+Memory is touched and given back before the clock starts: on a virtual machine the first
+touch of a page costs the host more than everything that is measured here.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+
+from absl import app
+from absl import flags
+import numpy as np
+
+import defaults
+import ids as id_lib
+import stock_vs_ev
+
+FLAGS = flags.FLAGS
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+flags.DEFINE_integer("steps", 60, "Batches, each of new ids.", lower_bound=8)
+flags.DEFINE_integer("rounds", 3, "Processes for each variant, in turn.", lower_bound=1)
+flags.DEFINE_float("touch_gb", 3.0, "Memory to touch beforehand, GB.")
+
+# Steps of a pass that are not counted.
+_WARMUP = 5
+
+
+def new_ids(steps, workload):
+  """Returns int64 [steps, tables, batch * hotness]; hardly two ids are the same."""
+  shape = [steps, workload.tables, workload.batch * workload.hotness]
+  result = id_lib.aligned(shape, np.int64)
+  result[:] = np.random.RandomState(3).randint(1 << 40, 1 << 60, size=shape)
+  return result
+
+
+def _pass(call, steps):
+  """Runs `steps` steps. Returns ms: median of a step, user and system time of one."""
+  seconds, before = [], None
+  for step in range(steps):
+    if step == _WARMUP:
+      before = resource.getrusage(resource.RUSAGE_SELF)
+    start = time.perf_counter()
+    call()
+    seconds.append(time.perf_counter() - start)
+  after = resource.getrusage(resource.RUSAGE_SELF)
+  counted = steps - _WARMUP
+  return (1e3 * float(np.median(seconds[_WARMUP:])),
+          1e3 * (after.ru_utime - before.ru_utime) / counted,
+          1e3 * (after.ru_stime - before.ru_stime) / counted)
+
+
+def measure(variant, workload, steps):
+  """Returns {"born": (ms, user ms, system ms), "present": the same}."""
+  tf = stock_vs_ev.tf
+  batches = new_ids(steps, workload)
+  with tf.Graph().as_default():
+    graph = stock_vs_ev.StepGraph(variant, workload, steps)
+    with tf.compat.v1.Session() as session:
+      session.run(tf.compat.v1.global_variables_initializer())
+      session.run(graph.load_batches.op, {graph.batches_in: batches})
+      call = session.make_callable([graph.train_op, graph.loss])
+      return {"born": _pass(call, steps), "present": _pass(call, steps)}
+
+
+def line(variant, workload, result):
+  """Returns the printed form of `measure`'s result."""
+  born, present = result["born"], result["present"]
+  return ("%-8s dim %3d, %2d ids per sample: rows born %6.2f ms (user %6.2f, system "
+          "%6.2f), present %6.2f ms (user %6.2f, system %6.2f), ratio %.2f" % (
+              (variant, workload.dim, workload.hotness) + born + present +
+              (born[0] / present[0],)))
+
+
+def _touch(gigabytes):
+  for _ in range(2):
+    block = np.ones(int(gigabytes * (1 << 27)))
+    del block
+
+
+def main(argv):
+  if len(argv) > 1:
+    raise app.UsageError("unexpected arguments: %s" % argv[1:])
+  if FLAGS["variant"].present:
+    _touch(FLAGS.touch_gb)
+    workload = defaults.Workload(
+        distribution="uniform", hotness=FLAGS.hotness, dim=FLAGS.dim,
+        tables=FLAGS.tables, batch=FLAGS.batch)
+    result = measure(FLAGS.variant, workload, FLAGS.steps)
+    print(line(FLAGS.variant, workload, result))
+    return
+  for _ in range(FLAGS.rounds):
+    for variant in (defaults.EV_SOK, defaults.EV_NN):
+      sys.stdout.flush()
+      subprocess.run(
+          [sys.executable, os.path.abspath(__file__), "--variant=" + variant] +
+          sys.argv[1:], check=True, env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2"))
+
+
+if __name__ == "__main__":
+  app.run(main)
