@@ -363,6 +363,17 @@ class CheckpointTest(parameterized.TestCase):
       model.save_weights(self._path)
       self.assertTrue(os.path.exists(self._path + ".index"))
 
+  def test_int64_keys_into_int32_keys(self):
+    one = _Model().start()
+    one.session.run(one.train, {one.ids: [1, 2**31 - 1]})
+    narrow = _Model(key_dtype=tf.int32)
+    narrow.saver.restore(narrow.session, self._save(one))
+    self.assertEqual(narrow.contents(), one.contents())
+    one.session.run(one.train, {one.ids: [1, 2**40 + 1]})
+    with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
+                                "'v': id 1099511627777 is no int32"):
+      narrow.saver.restore(narrow.session, self._save(one))
+
   def test_save_before_the_first_step(self):
     path = self._save(_Model().start())
     self.assertEqual(tf.train.load_variable(path, "v-keys").shape, (0,))

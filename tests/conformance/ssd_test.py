@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables with `StorageOption(storage_type=DRAM_SSDHASH)` beside those in memory.
 
-The memory is so small (64 rows) that nearly all rows are in the file.
+The memory is so small (64 rows with a slot) that nearly all rows are in the file.
 """
 
 import os
@@ -19,12 +19,14 @@ from embedding_variable.lookup import embedding_lookup
 from embedding_variable.variables import config_pb2
 
 _DIM = 4
+_ROW_BYTES = 2 * 4 * _DIM + 20  # In memory, with a slot.
 _SSD = config_pb2.StorageType.DRAM_SSDHASH
 _DRAM = config_pb2.StorageType.DRAM
 _LRU = config_pb2.CacheStrategy.LRU
 
 
-def _variable(name, path, storage=None, partitioner=None, size=1, **options):
+def _variable(name, path, storage=None, partitioner=None, size=64 * _ROW_BYTES,
+              **options):
   if path is not None:
     storage = dict(storage_type=_SSD, storage_path=path, storage_size=[size],
                    **(storage or {}))
@@ -100,7 +102,7 @@ import numpy as np
 import tensorflow as tf
 import embedding_variable as ev
 option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(
-    storage_type=12, storage_path=sys.argv[1], storage_size=[1]))
+    storage_type=12, storage_path=sys.argv[1], storage_size=[64 * 148]))
 v = tf.get_embedding_variable("clicks", 16, ev_option=option)
 ids = tf.placeholder(tf.int64, [None])
 train = tf.train.AdagradOptimizer(.1).minimize(

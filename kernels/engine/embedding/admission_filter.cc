@@ -4,6 +4,7 @@
 #include "kernels/engine/embedding/admission_filter.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@ uint32_t Saturated(int64_t x) {
 }  // namespace
 
 Status AdmissionFilter::Make(const AdmissionOptions& options,
+                             bool with_versions,
                              std::unique_ptr<AdmissionFilter>* filter) {
   if (options.threshold < 1 || options.threshold > kMaxCount) {
     return InvalidArgument("a filter's threshold lies in [1, 2^32), got " +
@@ -41,15 +43,18 @@ Status AdmissionFilter::Make(const AdmissionOptions& options,
                                                  options.false_positive,
                                                  options.counter_bits, &bloom));
   }
-  filter->reset(new AdmissionFilter(options, std::move(bloom)));
+  filter->reset(new AdmissionFilter(options, with_versions, std::move(bloom)));
   return Status::OK();
 }
 
 AdmissionFilter::AdmissionFilter(const AdmissionOptions& options,
+                                 bool with_versions,
                                  std::unique_ptr<CountingBloomFilter> bloom)
     : options_(options),
+      with_versions_(with_versions),
       bloom_(std::move(bloom)),
-      counters_(sizeof(Counter) / sizeof(float), /*with_meta=*/false) {}
+      counters_(kCountFloats + (with_versions ? kVersionFloats : 0),
+                /*with_meta=*/false) {}
 
 std::mutex* AdmissionFilter::stripe(int64_t key) const {
   return &stripes_[MixKey(key) % kStripes];
@@ -91,8 +96,13 @@ Status AdmissionFilter::Write(int64_t key, int64_t count, int64_t version,
                               RowHandle* handle) {
   EV_RETURN_IF_ERROR(
       index_.FindOrInsert(Span<const int64_t>(&key, 1), this, handle, nullptr));
-  *At(*handle) = Counter{Saturated(count),
-                         Saturated(std::min(kMaxCount - 1, version) + 1)};
+  float* const counter = counters_.Row(*handle);
+  const uint32_t seen = Saturated(count);
+  std::memcpy(counter, &seen, sizeof(seen));
+  if (with_versions_) {
+    const uint64_t plus1 = RowMeta::PlusOne(version);
+    std::memcpy(counter + kCountFloats, &plus1, sizeof(plus1));
+  }
   return Status::OK();
 }
 
@@ -104,11 +114,16 @@ void AdmissionFilter::Forget(int64_t key) {
 }
 
 int64_t AdmissionFilter::CountOf(RowHandle handle) const {
-  return At(handle)->count;
+  uint32_t count;
+  std::memcpy(&count, counters_.Row(handle), sizeof(count));
+  return count;
 }
 
 int64_t AdmissionFilter::VersionOf(RowHandle handle) const {
-  return int64_t{At(handle)->version_plus1} - 1;
+  if (!with_versions_) return -1;
+  uint64_t plus1;
+  std::memcpy(&plus1, counters_.Row(handle) + kCountFloats, sizeof(plus1));
+  return static_cast<int64_t>(plus1 - 1);
 }
 
 int64_t AdmissionFilter::bytes() const {

@@ -5,8 +5,9 @@
 // each was seen. Counts are either exact, one counter per key, or a Bloom
 // filter's.
 //
-// An exact counter is 8 bytes that an index of its own points at, so the
-// table's index, size and exports are those of admitted keys alone. Whoever
+// An exact counter is 4 bytes, or 16 with a version, that an index of its own
+// points at, so the table's index, size and exports are those of admitted keys
+// alone. Whoever
 // decides about a key holds the mutex of its stripe from the look at the
 // counter to the row's insertion: two updates that bring the same key at once
 // cannot both see it below the threshold, nor lose a count. With a Bloom filter
@@ -36,8 +37,9 @@ namespace ev {
 // Thread-safe but for what says otherwise.
 class AdmissionFilter : private RowSource {
  public:
-  // InvalidArgument: options that make no sense together; ResourceExhausted.
-  static Status Make(const AdmissionOptions& options,
+  // with_versions: whether exact counters have one. InvalidArgument: options
+  // that make no sense together; ResourceExhausted.
+  static Status Make(const AdmissionOptions& options, bool with_versions,
                      std::unique_ptr<AdmissionFilter>* filter);
 
   const AdmissionOptions& options() const { return options_; }
@@ -58,7 +60,8 @@ class AdmissionFilter : private RowSource {
 
   // The following REQUIRE the key's stripe, or that nobody else is here.
 
-  // False, with a count of 0 and version -1, when there is no counter.
+  // False, with a count of 0, when there is no counter; version -1 then, and
+  // without versions.
   bool Read(int64_t key, int64_t* count, int64_t* version) const;
   // Sets the key's counter and gives its handle. ResourceExhausted: nothing has
   // changed.
@@ -82,22 +85,19 @@ class AdmissionFilter : private RowSource {
   void Erase(Span<const int64_t> keys);
 
  private:
-  struct Counter {
-    uint32_t count, version_plus1;
-  };
+  // Floats of a counter: its count, then its version, on no boundary.
+  static constexpr int64_t kCountFloats = 1, kVersionFloats = 2;
   static constexpr int kStripes = 64;
 
-  AdmissionFilter(const AdmissionOptions& options,
+  AdmissionFilter(const AdmissionOptions& options, bool with_versions,
                   std::unique_ptr<CountingBloomFilter> bloom);
   Status NewRow(int64_t key, RowHandle* handle) override;
-  Counter* At(RowHandle handle) const {
-    return reinterpret_cast<Counter*>(counters_.Row(handle));
-  }
 
   const AdmissionOptions options_;
+  const bool with_versions_;
   const std::unique_ptr<CountingBloomFilter> bloom_;
   HashIndex index_;
-  RowStore counters_;  // rows of two floats' size: one Counter each
+  RowStore counters_;  // a counter in each row
   mutable std::mutex stripes_[kStripes];
   mutable std::mutex mu_;
   // Counters of keys that were admitted, to be used again; under mu_.

@@ -4,6 +4,7 @@
 // Filters on a table: which keys are trained, when, and what is counted.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/pages.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/pooled_lookup.h"
 #include "kernels/engine/embedding/row_update.h"
@@ -364,6 +366,55 @@ TEST(CounterFilterTest, ExportAndImportGoOnAsIfNothingHadBeen) {
   EXPECT_EQ(part->size(), 0);
   EXPECT_EQ(part->stats().filtered_keys, 1);
   EXPECT_EQ(MetaOf(*part, {-2, 3}).frequencies, (Keys{1, 0}));
+}
+
+std::atomic<int64_t> allocations_left{0};
+
+TEST_P(AdmissionTest, AnUpdateThatFailsCountsNothing) {
+  int failures = 0;
+  for (int64_t allowed = 0; allowed < 60; ++allowed) {
+    const auto table = MakeTable(Options(GetParam(), 3));
+    // Key k was seen k % 5 times; 3 and 4 have rows.
+    Keys batch, keys;
+    for (int64_t key = 0; key < 200; ++key) {
+      batch.insert(batch.end(), key % 5, key);
+    }
+    Train(table, batch, 4);
+    // Many that are new, some seen often enough to be admitted.
+    Keys more = batch;
+    for (int64_t key = 0; key < 9000; ++key) {
+      more.insert(more.end(), 1 + key % 4, key);
+      keys.push_back(key);
+    }
+    const Meta before = MetaOf(*table, keys);
+    const std::vector<float> rows = Look(*table, keys);
+    const TableStats stats = table->stats();
+    const std::vector<float> ones(more.size() * 2, 1.0f);
+    UpdateInput update;
+    update.table = table.get();
+    update.keys = more;
+    update.grads = ones.data();
+    allocations_left = allowed;
+    SetAllocationHookForTesting([](size_t) { return allocations_left-- > 0; });
+    const Status status = ApplyRule(
+        "SGD", std::vector<float>{1.0f}, std::vector<UpdateInput>{update},
+        std::vector<std::vector<SlotSpec>>(1), 5, nullptr);
+    SetAllocationHookForTesting(nullptr);
+    if (status.ok()) break;
+    ++failures;
+    ASSERT_EQ(status.code(), StatusCode::kResourceExhausted);
+    const Meta after = MetaOf(*table, keys);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      ASSERT_EQ(after.frequencies[i], before.frequencies[i])
+          << "key " << keys[i] << ", " << status.message();
+    }
+    ASSERT_EQ(after.versions, before.versions);
+    ASSERT_EQ(Look(*table, keys), rows);
+    ASSERT_EQ(table->size(), stats.rows);
+    ASSERT_EQ(table->stats().filtered_keys, stats.filtered_keys);
+    ASSERT_EQ(table->stats().inserted_rows, stats.inserted_rows);
+  }
+  EXPECT_GT(failures, 0);
 }
 
 TEST_P(AdmissionTest, AnotherThresholdAtImport) {

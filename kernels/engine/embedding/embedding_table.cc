@@ -70,6 +70,10 @@ EmbeddingTable::~EmbeddingTable() {}
 
 const TableOptions& EmbeddingTable::options() const { return impl_->options; }
 
+Status EmbeddingTable::CheckKeys(Span<const int64_t> keys) const {
+  return impl_->CheckKeys(keys);
+}
+
 bool EmbeddingTable::initialized() const {
   return impl_->initialized.load(std::memory_order_acquire);
 }
@@ -140,7 +144,8 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     std::vector<float> no_permission;
     const AdmissionOptions& admission = impl_->options.admission;
     if (admission.filters()) {
-      const Status made = AdmissionFilter::Make(admission, &filter);
+      const Status made = AdmissionFilter::Make(
+          admission, impl_->options.record_version, &filter);
       if (!made.ok()) {
         return Status(made.code(), made.message() + ", " + impl_->Named());
       }
@@ -155,6 +160,7 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     impl_->defaults = std::move(defaults);
     impl_->num_defaults = num_default_rows;
     impl_->slots.clear();
+    impl_->unused_handles.clear();
     impl_->filter = std::move(filter);
     impl_->no_permission = std::move(no_permission);
     impl_->hand.Reset();
@@ -271,6 +277,7 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
 Status EmbeddingTable::Gather(Span<const int64_t> keys, float* out,
                               Parallel* parallel) const {
   return NoThrow(*impl_, [&] {
+    EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
     SharedGate shared(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     const int64_t dim = impl_->dim();
@@ -300,6 +307,7 @@ Status EmbeddingTable::Gather(Span<const int64_t> keys, float* out,
 Status EmbeddingTable::GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                                int64_t* versions) const {
   return NoThrow(*impl_, [&] {
+    EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
     SharedGate shared(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     RowHandle handles[kKeysAtOnce];
@@ -320,11 +328,12 @@ Status EmbeddingTable::GetMeta(Span<const int64_t> keys, int64_t* frequencies,
             meta != nullptr && impl_->options.record_frequency
                 ? __atomic_load_n(&meta->frequency, __ATOMIC_RELAXED)
                 : 0;
-        versions[i + j] = meta != nullptr && impl_->options.record_version
-                              ? int64_t{__atomic_load_n(&meta->version_plus1,
-                                                        __ATOMIC_RELAXED)} -
-                                    1
-                              : -1;
+        versions[i + j] =
+            meta != nullptr && impl_->options.record_version
+                ? static_cast<int64_t>(
+                      __atomic_load_n(&meta->version_plus1, __ATOMIC_RELAXED) -
+                      1)
+                : -1;
       }
     }
     return Status::OK();
@@ -338,6 +347,7 @@ Status EmbeddingTable::ReadRows(Span<const int64_t> keys,
   EV_RETURN_IF_ERROR(
       CheckCount(*impl_, "slot outputs", slot_values.size(), slots.size()));
   return NoThrow(*impl_, [&] {
+    EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
     for (;;) {
       EV_RETURN_IF_ERROR(EnsureSlots(slots, nullptr));
       SharedGate shared(&impl_->gate);
@@ -389,7 +399,11 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
                                  Parallel* parallel) {
   EV_RETURN_IF_ERROR(
       CheckCount(*impl_, "slot inputs", slot_values.size(), slots.size()));
-  return NoThrow(*impl_, [&] {
+  TableJournal journal;
+  bool rows_change = false;
+  const UpdateCall call = impl_->BeginCall(step);
+  const Status status = NoThrow(*impl_, [&] {
+    EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     {
       Unique unique;
@@ -413,10 +427,10 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
       std::vector<RowHandle> handles(keys.size());
       EV_RETURN_IF_ERROR(ForRangesWithStatus(
           parallel, keys.size(), kKeysPerTask, [&](int64_t i, int64_t end) {
+            TableJournal::Writer writer(&journal);
             return impl_->FindOrInsert(keys.subspan(i, end - i),
-                                       handles.data() + i);
+                                       handles.data() + i, writer.part());
           }));
-      impl_->ForgetCounted(keys);
       UpdateLocks locks(gates.tables());
       const bool solo = locks.solo(impl_.get());
       impl_->BeforeChange(handles);
@@ -425,13 +439,17 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
         std::lock_guard<std::mutex> lock(*impl_->update_lock.stripe(0));
         DeviceRoom room;
         EV_RETURN_IF_ERROR(room.Reserve(impl_.get(), keys.size()));
+        rows_change = true;
+        impl_->ForgetCounted(keys);
         EV_RETURN_IF_ERROR(
             impl_->WriteDeviceRows(handles, columns, values, slot_values));
         for (size_t i = 0; i < keys.size(); ++i) {
-          impl_->AddToMeta(handles[i], counts == nullptr ? 1 : counts[i], step);
+          impl_->AddToMeta(handles[i], counts == nullptr ? 1 : counts[i], call);
         }
         break;
       }
+      rows_change = true;
+      impl_->ForgetCounted(keys);
       ForRanges(parallel, keys.size(), kKeysPerTask,
                 [&](int64_t i, int64_t end) {
                   for (; i < end; ++i) {
@@ -447,14 +465,16 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
                                   row + impl_->SlotOffset(columns[s]));
                     }
                     impl_->AddToMeta(handles[i],
-                                     counts == nullptr ? 1 : counts[i], step);
+                                     counts == nullptr ? 1 : counts[i], call);
                   }
                 });
       break;
     }
-    impl_->EvictExcess(step);
+    impl_->EvictExcess(call);
     return Status::OK();
   });
+  if (!status.ok() && !rows_change) impl_->TakeBack(journal);
+  return status;
 }
 
 int64_t EmbeddingTable::Erase(Span<const int64_t> keys) {

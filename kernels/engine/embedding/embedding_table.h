@@ -16,22 +16,24 @@
 // each apply whole, in some order; a reader may see a row between the writes of
 // two elements, never between two bytes of one element.
 //
-// Any int64 is a key. A key is in the table once it has been updated, written
-// or imported; until then it reads its default row, floormod(key, R) of R. With
-// an admission filter, an update inserts only keys that have occurred often
-// enough, counted by updates alone; the gradients of the others are dropped,
-// and every lookup reads them as admission.no_permission. Lookups neither
-// insert nor count.
+// Any int64 is a key, or any int32. A key is in the table once it has been
+// updated, written or imported; until then it reads its default row,
+// floormod(key, R) of R. With an admission filter, an update inserts only keys
+// that have occurred often enough, counted by updates alone; the gradients of
+// the others are dropped, and every lookup reads them as
+// admission.no_permission. Lookups neither insert nor count.
 //
 // A table with a capacity holds no more rows when an update, a write or an
 // import has returned. What is too much goes by rank (policy/eviction.h) among
 // a sample of eight times as many keys, or among all in a small table; which
 // sample depends on nothing but the order of evictions, so the same steps evict
-// the same keys. Cost: a look at eight keys per evicted row, alone in the gate.
+// the same keys. A row that the evicting call has updated goes only when those
+// are too many. Cost: a look at eight keys per evicted row, alone in the gate.
 //
 // Errors name the table. Unless a comment says more, a call that fails has
-// changed nothing. Every call but Initialize is FailedPrecondition before
-// Initialize; ResourceExhausted can come from any call that needs memory.
+// changed nothing, but that it may have added slots. Every call but Initialize
+// is FailedPrecondition before Initialize; ResourceExhausted can come from any
+// call that needs memory.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_EMBEDDING_TABLE_H_
 #define KERNELS_ENGINE_EMBEDDING_EMBEDDING_TABLE_H_
@@ -63,7 +65,7 @@ enum class RowStorage {
 // For kDramSsd.
 struct SsdOptions {
   std::string path;          // a directory, of this table alone
-  int64_t memory_bytes = 0;  // of rows in memory; 64 rows at least
+  int64_t memory_bytes = 0;  // of rows in memory; one row at least
   CacheStrategy strategy = CacheStrategy::kLfu;
 };
 inline bool operator==(const SsdOptions& a, const SsdOptions& b) {
@@ -91,6 +93,11 @@ struct TableOptions {
   HbmDramOptions hbm_dram;
   bool record_frequency = false;
   bool record_version = false;
+  // Keys are int32: any other is InvalidArgument, whichever way it comes in.
+  bool int32_keys = false;
+  // Steps that updates are stamped with are no steps but times: several calls
+  // may have one. Which of them was the later one decides what is evicted.
+  bool versions_are_times = false;
   AdmissionOptions admission;
   CapacityOptions capacity;
 
@@ -169,6 +176,8 @@ class EmbeddingTable {
 
   const TableOptions& options() const;
   int64_t size() const;  // keys; 0 before Initialize
+  // InvalidArgument unless all are keys of the table's type.
+  Status CheckKeys(Span<const int64_t> keys) const;
   TableStats stats() const;
   TierStats tier_stats() const;  // zeros where all rows are in one place
   // Names and initial values by column.
@@ -215,8 +224,7 @@ class EmbeddingTable {
   // Inserts or overwrites rows (value and the named slots; other slots stay, or
   // start at their initial value), stamps version = step and adds counts[i]
   // (null: 1 each) to the frequency. For the generic optimizer path.
-  // InvalidArgument when a key comes twice. ResourceExhausted may leave some
-  // keys inserted with their default row.
+  // InvalidArgument when a key comes twice.
   Status WriteRows(Span<const int64_t> keys, Span<const SlotSpec> slots,
                    const float* values, Span<const float* const> slot_values,
                    const int64_t* counts, int64_t step, Parallel* parallel);
@@ -225,13 +233,13 @@ class EmbeddingTable {
   // rows are evicted for want of capacity; gives the keys and values [E, dim]
   // of those that this call has evicted, among them perhaps some of 'keys'. The
   // rows get version 'step', and each occurrence counts. An admission filter is
-  // not asked. Alone in the gate. ResourceExhausted may leave some keys
-  // inserted with their default row.
+  // not asked. Alone in the gate.
   Status ReadAndEvict(Span<const int64_t> keys, int64_t step, float* out,
                       std::vector<int64_t>* evicted_keys,
                       std::vector<float>* evicted_values);
 
   // Forgets these keys, also what a filter counted; returns how many had a row.
+  // Keys of another type than the table's have none.
   // Their memory is given back.
   int64_t Erase(Span<const int64_t> keys);
 

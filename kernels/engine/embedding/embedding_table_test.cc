@@ -197,7 +197,7 @@ TEST_F(EmbeddingTableTest, MetaCountsOccurrencesAndTheLastStep) {
   EXPECT_EQ((std::vector<int64_t>{10, 12, -1}), version);
 }
 
-TEST_F(EmbeddingTableTest, MetaSaturates) {
+TEST_F(EmbeddingTableTest, FrequenciesSaturateAndVersionsDoNot) {
   const std::vector<int64_t> key = {8};
   const std::vector<float> values(2);
   const std::vector<int64_t> counts = {kMax};
@@ -208,7 +208,7 @@ TEST_F(EmbeddingTableTest, MetaSaturates) {
   int64_t frequency, version;
   EXPECT_OK(table_.GetMeta(key, &frequency, &version));
   EXPECT_EQ(4294967295, frequency);
-  EXPECT_EQ(4294967294, version);
+  EXPECT_EQ(kMax, version);
 }
 
 TEST(EmbeddingTableMetaTest, WithoutRecordingThereIsNothingToTell) {
@@ -486,6 +486,52 @@ TEST_F(EmbeddingTableTest, ImportRejectsWhatDoesNotFitAndChangesNothing) {
                     {}, {}, 0, 1));
   EXPECT_EQ(0, table_.size());
   EXPECT_TRUE(table_.slots().empty());
+}
+
+TEST(Int32KeysTest, NoOtherKeyComesInAnyWay) {
+  constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  TableOptions options = Options(1, true);
+  options.int32_keys = true;
+  options.admission.filter = AdmissionOptions::Filter::kCounter;
+  options.admission.threshold = 2;
+  EmbeddingTable table(options);
+  EXPECT_OK(table.Initialize(DefaultRows(3, 1), 3));
+  const std::vector<int64_t> all = {kLeast, -1, 0, kMost};
+  const std::vector<float> ones(4, 1.0f);
+  EXPECT_OK(table.WriteRows(all, {}, ones.data(), {}, nullptr, 1, nullptr));
+  for (const int64_t bad :
+       {(int64_t{1} << 40) + 1, kMost + 1, kLeast - 1, kMin, kMax}) {
+    const std::vector<int64_t> keys = {5, bad};
+    std::vector<int64_t> ints(2), other(2), gone;
+    std::vector<float> out(2), values;
+    std::vector<int32_t> admitted;
+    const auto expect_refused = [&](const Status& status) {
+      ExpectError(StatusCode::kInvalidArgument,
+                  "id " + std::to_string(bad) + " is no int32", status);
+      ExpectError(StatusCode::kInvalidArgument, "[-2147483648, 2147483647]",
+                  status);
+    };
+    expect_refused(table.CheckKeys(keys));
+    expect_refused(table.Gather(keys, out.data(), nullptr));
+    expect_refused(table.GetMeta(keys, ints.data(), other.data()));
+    expect_refused(table.ReadRows(keys, {}, out.data(), {}, nullptr));
+    expect_refused(table.Admit(keys, nullptr, 1, &admitted));
+    expect_refused(
+        table.WriteRows(keys, {}, ones.data(), {}, nullptr, 1, nullptr));
+    expect_refused(table.ReadAndEvict(keys, 1, out.data(), &gone, &values));
+    expect_refused(table.Import(keys, ones.data(), {}, {}, {}, {}, 0, 1));
+    expect_refused(table.ImportFiltered(keys, {}, {}, 0, 1));
+    EXPECT_EQ(0, table.Erase(std::vector<int64_t>{bad}));
+    EXPECT_EQ(4, table.size()) << "nothing was inserted";
+    EXPECT_EQ(0, table.stats().filtered_keys);
+  }
+  // A key of another part is none of the table's business.
+  EXPECT_OK(table.Import(std::vector<int64_t>{2, kMost + 2}, ones.data(), {},
+                         {}, {}, {}, 0, 2));
+  std::vector<float> out(4);
+  EXPECT_OK(table.Gather(all, out.data(), nullptr));
+  EXPECT_EQ(ones, out);
 }
 
 TEST_F(EmbeddingTableTest, NoKeysIsNoWork) {

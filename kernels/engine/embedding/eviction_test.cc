@@ -120,6 +120,49 @@ TEST(EvictStaleTest, CountedKeysGoToo) {
   EXPECT_EQ(table.stats().filtered_keys, 1);
 }
 
+TEST(EvictStaleTest, StepsMayBeTimes) {
+  // In milliseconds, microseconds and nanoseconds since 1970.
+  for (const int64_t now : {int64_t{1700000000000}, int64_t{1700000000000000},
+                            int64_t{1700000000000000000}}) {
+    TableOptions options;
+    options.name = "t";
+    options.dim = 1;
+    testing::PutUnderTest(&options);
+    options.record_version = true;
+    options.admission.filter = AdmissionOptions::Filter::kCounter;
+    options.admission.threshold = 2;
+    EmbeddingTable table(options);
+    ASSERT_OK(table.Initialize(std::vector<float>{0.0f}, 1));
+    Train(&table, {1, 1, 2}, now);  // 2 is counted only
+    Train(&table, {3, 3, 4}, now + 60000);
+    std::vector<int64_t> frequencies(4), versions(4);
+    ASSERT_OK(
+        table.GetMeta(Keys{1, 2, 3, 4}, frequencies.data(), versions.data()));
+    EXPECT_EQ(versions, (Keys{now, now, now + 60000, now + 60000}));
+    int64_t evicted = -1;
+    ASSERT_OK(table.EvictStale(now + 60000, 60000, &evicted));
+    EXPECT_EQ(evicted, 0);
+    EXPECT_EQ(table.stats().filtered_keys, 2);
+    TableSnapshot snapshot;
+    ASSERT_OK(table.Export({}, &snapshot));
+    EXPECT_EQ(snapshot.versions, (Keys{now, now + 60000}));
+    EXPECT_EQ(snapshot.filtered_versions, (Keys{now, now + 60000}));
+    EmbeddingTable restored(options);
+    ASSERT_OK(restored.Initialize(std::vector<float>{0.0f}, 1));
+    ASSERT_OK(restored.Import(snapshot.keys, snapshot.values.data(), {}, {},
+                              snapshot.versions, snapshot.frequencies, 0, 1));
+    ASSERT_OK(restored.ImportFiltered(snapshot.filtered_keys,
+                                      snapshot.filtered_versions,
+                                      snapshot.filtered_frequencies, 0, 1));
+    for (EmbeddingTable* each : {&table, &restored}) {
+      ASSERT_OK(each->EvictStale(now + 60001, 60000, &evicted));
+      EXPECT_EQ(evicted, 1);
+      EXPECT_EQ(KeysOf(*each), std::set<int64_t>{3});
+      EXPECT_EQ(each->stats().filtered_keys, 1);
+    }
+  }
+}
+
 TEST(EvictStaleTest, NeedsVersions) {
   TableOptions options;
   options.name = "t";
@@ -172,6 +215,80 @@ TEST(CapacityTest, LfuKeepsWhatOccursOften) {
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 2, 5}));
   Train(table.get(), {6}, 3);  // 2 and 5 occurred twice; 2 is older
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 5, 6}));
+}
+
+Keys Range(int64_t begin, int64_t end) {
+  Keys keys;
+  for (int64_t key = begin; key < end; ++key) keys.push_back(key);
+  return keys;
+}
+
+// What calls leave that all have one step: as without a global step, or of one
+// second where steps are times.
+TEST(CapacityTest, ACallsOwnRowsStay) {
+  for (const bool are_times : {false, true}) {
+    for (const CacheStrategy strategy :
+         {CacheStrategy::kLru, CacheStrategy::kLfu}) {
+      TableOptions options;
+      options.name = "t";
+      options.dim = 1;
+      testing::PutUnderTest(&options);
+      options.versions_are_times = are_times;
+      options.capacity = Rows(8192, strategy);
+      EmbeddingTable table(options);
+      ASSERT_OK(table.Initialize(std::vector<float>{0.0f}, 1));
+      const auto expect_stayed = [&](const Keys& keys) {
+        const std::set<int64_t> left = KeysOf(table);
+        EXPECT_EQ(left.size(), 8192u);
+        int64_t gone = 0;
+        for (const int64_t key : keys) gone += left.count(key) == 0;
+        EXPECT_EQ(gone, 0) << "strategy " << static_cast<int>(strategy)
+                           << ", are_times " << are_times;
+      };
+      // Old rows are frequent ones.
+      for (int i = 0; i < 3; ++i) Train(&table, Range(0, 8192), 7);
+      Train(&table, Range(10000, 14000), 7);
+      expect_stayed(Range(10000, 14000));
+      // Nearly all of what there is are the call's own.
+      Keys keys = Range(20000, 24192);
+      for (const int64_t key : KeysOf(table)) {
+        if (keys.size() < 8192) keys.push_back(key);
+      }
+      Train(&table, keys, 7);
+      expect_stayed(keys);
+      Keys gone;
+      std::vector<float> values, out(8192);
+      keys = Range(30000, 38192);
+      ASSERT_OK(table.ReadAndEvict(keys, 7, out.data(), &gone, &values));
+      EXPECT_EQ(gone.size(), 8192u);
+      expect_stayed(keys);
+      keys = Range(40000, 48192);
+      ASSERT_OK(table.WriteRows(keys, {}, out.data(), {}, nullptr, 7, nullptr));
+      expect_stayed(keys);
+    }
+  }
+}
+
+TEST(CapacityTest, OfOneStepTheEarlierCallsRowsGo) {
+  const auto table = MakeTable(Rows(3, CacheStrategy::kLru));
+  for (const int64_t key : {11, 12, 13, 11, 14, 15}) {
+    Train(table.get(), {key}, 0);
+  }
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{11, 14, 15}));
+}
+
+TEST(CapacityTest, AClockThatIsSetBackDoesNotEvictTheCallsOwnRows) {
+  TableOptions options;
+  options.name = "t";
+  options.dim = 1;
+  testing::PutUnderTest(&options);
+  options.versions_are_times = true;
+  options.capacity = Rows(2, CacheStrategy::kLru);
+  EmbeddingTable table(options);
+  ASSERT_OK(table.Initialize(std::vector<float>{0.0f}, 1));
+  Train(&table, {1, 2}, 1000);
+  Train(&table, {3}, 400);
+  EXPECT_EQ(KeysOf(table).count(3), 1u);
 }
 
 TEST(CapacityTest, ABatchOfMoreKeysThanRowsLeavesTheCapacity) {
@@ -266,8 +383,8 @@ TEST(CapacityTest, BytesBoundRowsSlotsAndIndex) {
     Train(table.get(), keys, step);
     most = std::max(most, table->size());
   }
-  // 16 floats of value, 16 of slot, 8 bytes of meta, 24 of index.
-  EXPECT_EQ(most, (8 << 20) / (128 + 32));
+  // 16 floats of value, 16 of slot, 16 bytes of meta, 24 of index.
+  EXPECT_EQ(most, (8 << 20) / (128 + 40));
   // Rows come in slabs of 2 MiB, and a batch is there before the eviction.
   // Where rows are in two memories the few on a GPU take a piece of 8 MiB
   // there.

@@ -94,7 +94,7 @@ void FrozenRows::BeforeChange(Span<const RowHandle> handles) {
 
 RowMeta FrozenRows::MetaOf(RowHandle handle) const {
   const RowMeta* const meta = table_.rows->Meta(handle);
-  return meta == nullptr ? RowMeta{0, 0} : *meta;
+  return meta == nullptr ? RowMeta() : *meta;
 }
 
 Status FrozenRows::CopyColumns(Span<const RowHandle> handles) {

@@ -79,9 +79,13 @@ Status Prepare(const PooledInput& in, bool on_devices, int64_t ids_together,
   return Status::OK();
 }
 
-// Where samples begin; checks them.
+// Where samples begin; checks them, and the ids.
 Status FindSamples(const PooledInput& in, Samples samples,
                    PlannedTable* planned) {
+  if (in.ids64 != nullptr) {
+    EV_RETURN_IF_ERROR(
+        in.table->impl()->CheckKeys(Span<const int64_t>(in.ids64, in.num_ids)));
+  }
   if (planned->has_weights) {
     std::copy_n(in.weights, in.num_ids, planned->weights);
   }

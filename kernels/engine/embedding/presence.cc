@@ -46,6 +46,7 @@ Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
   return NoThrow(impl, [&] {
     SharedGate shared(&impl.gate);
     EV_RETURN_IF_ERROR(impl.CheckInitialized());
+    EV_RETURN_IF_ERROR(impl.CheckKeys(keys));
     RowHandle handles[kKeysAtOnce];
     for (size_t i = 0; i < keys.size(); i += kKeysAtOnce) {
       const size_t n = std::min(kKeysAtOnce, keys.size() - i);
@@ -67,6 +68,7 @@ Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys) {
   return NoThrow(impl, [&] {
     SharedGate shared(&impl.gate);
     EV_RETURN_IF_ERROR(impl.CheckInitialized());
+    EV_RETURN_IF_ERROR(impl.CheckKeys(keys));
     if (!impl.on_device()) return Status::OK();
     std::vector<RowHandle> handles(keys.size());
     impl.index.Find(keys, handles.data());
@@ -81,6 +83,7 @@ Status InsertAbsent(EmbeddingTable* table, Span<const int64_t> keys,
   return NoThrow(*impl, [&] {
     UpdatingGate updating(&impl->gate);
     EV_RETURN_IF_ERROR(impl->CheckInitialized());
+    EV_RETURN_IF_ERROR(impl->CheckKeys(keys));
     std::vector<RowHandle> handles(keys.size());
     impl->index.Find(keys, handles.data());
     for (size_t i = 0; i < keys.size(); ++i) {

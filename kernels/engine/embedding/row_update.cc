@@ -15,9 +15,10 @@
 //   of
 //      one input are distinct, so tasks never meet.
 //
-// Steps 1 and 2 change no row, so an error leaves every value as it was. A
-// table that comes again waits for the next round of steps 2 and 3, which keeps
-// its admissions and updates in the order of the inputs.
+// Steps 1 and 2 change no row, and what they insert and count is noted, so that
+// an error takes it back. A table that comes again waits for the next round of
+// steps 2 and 3, which keeps its admissions and updates in the order of the
+// inputs.
 
 #include "kernels/engine/embedding/row_update.h"
 
@@ -60,6 +61,8 @@ struct Update {
   EmbeddingTable::Impl* table = nullptr;
   int round = 0;
   bool solo = false;
+  UpdateCall call;  // the same in all updates of a table
+  TableJournal* journal = nullptr;
   std::vector<int> slot_columns;
   std::vector<int64_t> slot_offsets;
   // What a forward found out, when the keys come from one.
@@ -325,19 +328,20 @@ void FindKnown(const Update& update, RowHandle* handles, int64_t begin,
 
 // Step 2 for keys [begin, end) of an update that has its own handles.
 Status FindHandles(const Update& update, RowHandle* handles, int64_t begin,
-                   int64_t end, int64_t step) {
+                   int64_t end) {
   const PlannedTable* planned = update.planned;
   const bool is_planned =
       planned != nullptr && planned->generation == update.table->generation;
   const Span<const int64_t> keys = update.keys.subspan(begin, end - begin);
+  TableJournal::Writer writer(update.journal);
   if (update.table->filter == nullptr && !is_planned) {
-    return update.table->FindOrInsert(keys, handles + begin);
+    return update.table->FindOrInsert(keys, handles + begin, writer.part());
   }
   if (!update.handles_known) FindKnown(update, handles, begin, end);
   // Only those that had no row; another call may have inserted them since.
   return update.table->AdmitAbsent(
-      keys, update.counts == nullptr ? nullptr : update.counts + begin, step,
-      handles + begin);
+      keys, update.counts == nullptr ? nullptr : update.counts + begin,
+      update.call.step, handles + begin, writer.part());
 }
 
 // The first row in [begin, end) that is updated, or end.
@@ -346,18 +350,18 @@ int64_t SkipKeptOut(const Update& update, int64_t begin, int64_t end) {
   return begin;
 }
 
-void StampRows(const Update& update, int64_t begin, int64_t end, int64_t step) {
+void StampRows(const Update& update, int64_t begin, int64_t end) {
   for (int64_t i = SkipKeptOut(update, begin, end); i < end;
        i = SkipKeptOut(update, i + 1, end)) {
     update.table->AddToMeta(update.handles[i],
                             update.counts == nullptr ? 1 : update.counts[i],
-                            step);
+                            update.call);
   }
 }
 
 // Step 3 for rows [begin, end) while this call is the table's only updater.
 void ApplySolo(const RowRule& rule, const Update& update, int64_t begin,
-               int64_t end, int64_t step) {
+               int64_t end) {
   EmbeddingTable::Impl* table = update.table;
   float* rows[kRowsAtOnce];
   RowBlock block;
@@ -381,14 +385,14 @@ void ApplySolo(const RowRule& rule, const Update& update, int64_t begin,
     block.num_rows = n;
     block.grads = update.grads + i * block.dim;
     rule.Apply(block);
-    if (with_meta) StampRows(update, i, i + n, step);
+    if (with_meta) StampRows(update, i, i + n);
   }
 }
 
 // The same while others update the table too: rows sorted by stripe, each under
 // its stripe's mutex.
 void ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
-                  int64_t end, int64_t step) {
+                  int64_t end) {
   EmbeddingTable::Impl* table = update.table;
   std::vector<int64_t> by_stripe[UpdateLock::kStripes];
   for (int64_t i = SkipKeptOut(update, begin, end); i < end;
@@ -408,14 +412,14 @@ void ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
       block.grads = update.grads + i * block.dim;
       block.num_rows = 1;
       rule.Apply(block);
-      StampRows(update, i, i + 1, step);
+      StampRows(update, i, i + 1);
     }
   }
 }
 
 // Step 2 of the updates of one round. buffers: where handles live that are not
 // the plan's.
-Status FindAllHandles(std::vector<Update>* updates, int round, int64_t step,
+Status FindAllHandles(std::vector<Update>* updates, int round,
                       std::vector<Recycler<LineBuffer>::Handle>* buffers,
                       Parallel* parallel) {
   TaskList count(kKeysPerTask), find(kKeysPerTask);
@@ -443,26 +447,27 @@ Status FindAllHandles(std::vector<Update>* updates, int round, int64_t step,
     if (update.handles_known) count.Add(static_cast<int>(i), n, 1);
   }
   // A Bloom filter is asked about the first key when it has counted the last.
-  RunPieces(parallel, count, [&](const Piece& piece) {
+  EV_RETURN_IF_ERROR(RunPieces(parallel, count, [&](const Piece& piece) {
     const Update& update = (*updates)[piece.item];
     const int32_t* counts = update.counts;
+    TableJournal::Writer writer(update.journal);
     FindKnown(update, own[piece.item], piece.begin, piece.end);
     update.table->CountAbsent(
         update.keys.subspan(piece.begin, piece.end - piece.begin),
         counts == nullptr ? nullptr : counts + piece.begin,
-        own[piece.item] + piece.begin);
-  });
+        own[piece.item] + piece.begin, writer.part());
+    return Status::OK();
+  }));
   return RunPieces(parallel, find, [&](const Piece& piece) {
     return FindHandles((*updates)[piece.item], own[piece.item], piece.begin,
-                       piece.end, step);
+                       piece.end);
   });
 }
 
 // Step 3 for rows [begin, end) that are on a device. While others update the
 // table too, one piece at a time: the first stripe stands for all.
 Status ApplyOnDevice(const std::string& rule, Span<const float> hyper,
-                     const Update& update, int64_t begin, int64_t end,
-                     int64_t step) {
+                     const Update& update, int64_t begin, int64_t end) {
   EmbeddingTable::Impl* table = update.table;
   std::unique_lock<std::mutex> lock;
   if (!update.solo) {
@@ -471,7 +476,7 @@ Status ApplyOnDevice(const std::string& rule, Span<const float> hyper,
   EV_RETURN_IF_ERROR(table->Named(table->device->Apply(
       rule, hyper, Span<const RowHandle>(update.handles + begin, end - begin),
       update.slot_columns, update.grads + begin * table->dim())));
-  StampRows(update, begin, end, step);
+  StampRows(update, begin, end);
   return Status::OK();
 }
 
@@ -493,7 +498,7 @@ PooledUpdate PooledUpdateOf(const Update& update) {
 
 // Step 3 of the updates of one round, whose tables are distinct.
 Status ApplyRound(const RowRule& rule, Span<const float> hyper,
-                  const std::vector<Update>& updates, int round, int64_t step,
+                  const std::vector<Update>& updates, int round,
                   Parallel* parallel) {
   TaskList apply(kFloatsPerTask), apply_on_device(kFloatsPerDeviceTask);
   std::vector<PooledUpdate> pooled;
@@ -510,7 +515,7 @@ Status ApplyRound(const RowRule& rule, Span<const float> hyper,
   EV_RETURN_IF_ERROR(
       RunPieces(parallel, apply_on_device, [&](const Piece& piece) {
         return ApplyOnDevice(rule.name(), hyper, updates[piece.item],
-                             piece.begin, piece.end, step);
+                             piece.begin, piece.end);
       }));
   EV_RETURN_IF_ERROR(
       ApplyPooledOnDevices(rule.name(), hyper, pooled, parallel));
@@ -527,14 +532,14 @@ Status ApplyRound(const RowRule& rule, Span<const float> hyper,
     if (!update.solo) {
       lock = std::unique_lock<std::mutex>(*update.table->update_lock.stripe(0));
     }
-    StampRows(update, piece.begin, piece.end, step);
+    StampRows(update, piece.begin, piece.end);
   });
   return RunPieces(parallel, apply, [&](const Piece& piece) {
     const Update& update = updates[piece.item];
     if (update.solo) {
-      ApplySolo(rule, update, piece.begin, piece.end, step);
+      ApplySolo(rule, update, piece.begin, piece.end);
     } else {
-      ApplyStriped(rule, update, piece.begin, piece.end, step);
+      ApplyStriped(rule, update, piece.begin, piece.end);
     }
     return Status::OK();
   });
@@ -559,6 +564,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
     }
 
     std::vector<Update> updates(inputs.size());
+    std::vector<TableJournal> journals(inputs.size());
     std::vector<EmbeddingTable::Impl*> impls;
     int num_rounds = 0;
     int num_unplanned = 0;
@@ -568,11 +574,14 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       update.keys = inputs[i].keys;
       update.num_keys = update.keys.size();
       update.grads = inputs[i].grads;
+      update.journal = &journals[i];
       for (size_t j = 0; j < i; ++j) {
         if (updates[j].table == update.table) {
           update.round = updates[j].round + 1;
+          update.call = updates[j].call;
         }
       }
+      if (update.round == 0) update.call = update.table->BeginCall(step);
       num_rounds = std::max(num_rounds, update.round + 1);
       impls.push_back(update.table);
       if (inputs[i].plan != nullptr) {
@@ -591,53 +600,68 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
     }
     std::vector<Recycler<LineBuffer>::Handle> buffers;
 
-    for (;;) {
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        EV_RETURN_IF_ERROR(inputs[i].table->EnsureSlots(slots[i], nullptr));
-      }
-      const SharedGates gates(impls, SharedGates::Purpose::kUpdating);
-      // Gone again when a table was initialized meanwhile.
-      bool all_there = true;
-      std::vector<int> columns;
-      for (size_t i = 0; i < updates.size() && all_there; ++i) {
-        Update& update = updates[i];
-        all_there = update.table->FindSlots(slots[i], &columns);
-        update.slot_columns = columns;
-        update.slot_offsets.clear();
-        for (int column : columns) {
-          update.slot_offsets.push_back(update.table->SlotOffset(column));
+    bool rows_change = false;
+    const auto apply = [&] {
+      for (;;) {
+        for (size_t i = 0; i < inputs.size(); ++i) {
+          EV_RETURN_IF_ERROR(inputs[i].table->EnsureSlots(slots[i], nullptr));
         }
+        const SharedGates gates(impls, SharedGates::Purpose::kUpdating);
+        // Gone again when a table was initialized meanwhile.
+        bool all_there = true;
+        std::vector<int> columns;
+        for (size_t i = 0; i < updates.size() && all_there; ++i) {
+          Update& update = updates[i];
+          all_there = update.table->FindSlots(slots[i], &columns);
+          update.slot_columns = columns;
+          update.slot_offsets.clear();
+          for (int column : columns) {
+            update.slot_offsets.push_back(update.table->SlotOffset(column));
+          }
+        }
+        if (!all_there) continue;
+        std::vector<std::unique_ptr<SumBuffer>> sums;
+        EV_RETURN_IF_ERROR(SumPooled(inputs, &updates, &sums, parallel));
+        EV_RETURN_IF_ERROR(FetchPlanned(inputs, &updates, parallel));
+        const UpdateLocks locks(gates.tables());
+        for (Update& update : updates) update.solo = locks.solo(update.table);
+        for (int round = 0; round < num_rounds; ++round) {
+          EV_RETURN_IF_ERROR(
+              FindAllHandles(&updates, round, &buffers, parallel));
+        }
+        for (const Update& update : updates) {
+          if (update.stays_on_device) continue;
+          update.table->BeforeChange(
+              Span<const RowHandle>(update.handles, update.keys.size()));
+        }
+        // Whatever has too little room says so now, before any row has changed.
+        std::vector<DeviceRoom> rooms(updates.size());
+        for (size_t i = 0; i < updates.size(); ++i) {
+          if (!updates[i].table->on_device()) continue;
+          EV_RETURN_IF_ERROR(
+              rooms[i].Reserve(updates[i].table, updates[i].num_keys));
+        }
+        rows_change = true;
+        for (size_t i = 0; i < updates.size(); ++i) {
+          updates[i].table->ForgetAdmitted(journals[i]);
+        }
+        for (int round = 0; round < num_rounds; ++round) {
+          EV_RETURN_IF_ERROR(
+              ApplyRound(*rule, hyper, updates, round, parallel));
+        }
+        return Status::OK();
       }
-      if (!all_there) continue;
-      std::vector<std::unique_ptr<SumBuffer>> sums;
-      EV_RETURN_IF_ERROR(SumPooled(inputs, &updates, &sums, parallel));
-      EV_RETURN_IF_ERROR(FetchPlanned(inputs, &updates, parallel));
-      const UpdateLocks locks(gates.tables());
-      for (Update& update : updates) update.solo = locks.solo(update.table);
-      for (int round = 0; round < num_rounds; ++round) {
-        EV_RETURN_IF_ERROR(
-            FindAllHandles(&updates, round, step, &buffers, parallel));
+    };
+    const Status status = NoThrow("rule " + rule_name, apply);
+    if (!status.ok() && !rows_change) {
+      // The last first, as a table may come again. Outside of the gates.
+      for (size_t i = updates.size(); i > 0; --i) {
+        updates[i - 1].table->TakeBack(journals[i - 1]);
       }
-      for (const Update& update : updates) {
-        if (update.stays_on_device) continue;
-        update.table->BeforeChange(
-            Span<const RowHandle>(update.handles, update.keys.size()));
-      }
-      // Whatever has too little room says so now, before any row has changed.
-      std::vector<DeviceRoom> rooms(updates.size());
-      for (size_t i = 0; i < updates.size(); ++i) {
-        if (!updates[i].table->on_device()) continue;
-        EV_RETURN_IF_ERROR(
-            rooms[i].Reserve(updates[i].table, updates[i].num_keys));
-      }
-      for (int round = 0; round < num_rounds; ++round) {
-        EV_RETURN_IF_ERROR(
-            ApplyRound(*rule, hyper, updates, round, step, parallel));
-      }
-      break;
     }
+    EV_RETURN_IF_ERROR(status);
     RunTasks(parallel, static_cast<int64_t>(impls.size()),
-             [&](int64_t i) { impls[i]->EvictExcess(step); });
+             [&](int64_t i) { impls[i]->EvictExcess(updates[i].call); });
     return Status::OK();
   });
 }

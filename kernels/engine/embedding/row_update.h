@@ -50,8 +50,8 @@ struct UpdateInput {
 // InvalidArgument: unknown rule, wrong hyperparameters, a wrong number of
 // slots, keys that are not the plan's; FailedPrecondition: a table is not
 // initialized, or has no device for gradients that are on one; then nothing has
-// changed. ResourceExhausted: no row has been updated, but some keys may have
-// been inserted with their default row, or counted.
+// changed. ResourceExhausted: no row has been updated, no key inserted or
+// counted; slots may have been added.
 Status ApplyRule(const std::string& rule, Span<const float> hyper,
                  Span<const UpdateInput> inputs,
                  Span<const std::vector<SlotSpec>> slots, int64_t step,

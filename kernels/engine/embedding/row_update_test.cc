@@ -544,19 +544,89 @@ TEST_F(RowUpdateTest, WithoutMemoryNoRowIsUpdatedAndTheTableLivesOn) {
     }
     ++failures;
     EXPECT_EQ(StatusCode::kResourceExhausted, status.code());
+    model.ExpectEqual(*table);
+    EXPECT_EQ(3, table->stats().inserted_rows);
     std::vector<float> rows(24), untouched(24);
     ASSERT_OK(table->Gather(old_keys, rows.data(), nullptr));
     auto other = MakeTable("user", 8);
     ASSERT_OK(Adagrad({Input(other.get(), old_keys, ones)}, &pool_));
     ASSERT_OK(other->Gather(old_keys, untouched.data(), nullptr));
     ASSERT_EQ(untouched, rows);
-    // With memory again, the same call does what it should: keys that were
-    // inserted meanwhile have their default rows.
+    // With memory again, the same call does what it should.
     ASSERT_OK(Adagrad({Input(table.get(), keys_, grads_)}, &pool_));
     model.Update(keys_, grads_);
     model.ExpectEqual(*table);
   }
   EXPECT_GT(failures, 0);
+}
+
+TEST_F(RowUpdateTest, WithoutMemoryThePlansUpdateChangesNothing) {
+  // One of two tables has no room for its new rows.
+  int failures = 0;
+  for (int64_t allowed = 0; allowed < 40; ++allowed) {
+    auto table = MakeTable("user", 8);
+    const std::vector<int64_t> old_keys = {1, 2, 3};
+    const std::vector<float> ones(24, 1.0f);
+    ASSERT_OK(Adagrad({Input(table.get(), old_keys, ones)}, &pool_, 5));
+    Draw(6000, 8, 5000);
+    const auto plan = Look(table);
+    const std::vector<float> grads(plan->unique_keys(0).size() * 8, 0.5f);
+    TableSnapshot before, after;
+    const std::vector<std::string> slots = {"Adagrad"};
+    ASSERT_OK(table->Export(slots, &before));
+    Status status;
+    {
+      NoMemory no_memory(allowed);
+      status = Adagrad({Planned(*plan, grads)}, &pool_, 6);
+    }
+    if (status.ok()) break;
+    ++failures;
+    EXPECT_EQ(StatusCode::kResourceExhausted, status.code());
+    ASSERT_OK(table->Export(slots, &after));
+    EXPECT_EQ(before.keys, after.keys);
+    EXPECT_EQ(before.values, after.values);
+    EXPECT_EQ(before.slots, after.slots);
+    EXPECT_EQ(before.versions, after.versions);
+    EXPECT_EQ(before.frequencies, after.frequencies);
+    ASSERT_OK(Adagrad({Planned(*plan, grads)}, &pool_, 6));
+  }
+  EXPECT_GT(failures, 0);
+}
+
+TEST_F(RowUpdateTest, WithoutMemoryWritesAndReadsInsertNothing) {
+  int failures = 0;
+  std::vector<int64_t> keys;
+  for (int64_t key = 0; key < 5000; ++key) keys.push_back(key);
+  std::vector<float> values(keys.size() * 8, 3.0f), gone_values;
+  std::vector<int64_t> gone;
+  for (int64_t allowed = 0; allowed < 80; ++allowed) {
+    const bool writes = allowed % 2 == 0;
+    auto table = MakeTable("user", 8);
+    const std::vector<int64_t> old_keys = {1, 2, 3};
+    ASSERT_OK(
+        table->WriteRows(old_keys, {}, values.data(), {}, nullptr, 5, &pool_));
+    TableSnapshot before, after;
+    ASSERT_OK(table->Export({}, &before));
+    Status status;
+    {
+      NoMemory no_memory(allowed / 2);
+      status = writes ? table->WriteRows(keys, {}, values.data(), {}, nullptr,
+                                         6, &pool_)
+                      : table->ReadAndEvict(keys, 6, values.data(), &gone,
+                                            &gone_values);
+    }
+    values.assign(values.size(), 3.0f);
+    if (status.ok()) continue;
+    ++failures;
+    EXPECT_EQ(StatusCode::kResourceExhausted, status.code());
+    EXPECT_EQ(3, table->size());
+    EXPECT_EQ(3, table->stats().inserted_rows);
+    ASSERT_OK(table->Export({}, &after));
+    EXPECT_EQ(before.values, after.values);
+    EXPECT_EQ(before.versions, after.versions);
+    EXPECT_EQ(before.frequencies, after.frequencies);
+  }
+  EXPECT_GT(failures, 1);
 }
 
 }  // namespace

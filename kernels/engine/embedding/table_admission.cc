@@ -38,19 +38,21 @@ class SeenRow : public RowSource {
 };
 
 Status Insert(EmbeddingTable::Impl* table, int64_t key, int64_t seen,
-              RowHandle* handle) {
+              RowHandle* handle, JournalPart* part) {
+  part->inserted.push_back(key);
   SeenRow source(table, seen);
   int64_t inserted = 0;
   const Status status = table->index.FindOrInsert(Span<const int64_t>(&key, 1),
                                                   &source, handle, &inserted);
   table->inserted_rows.fetch_add(inserted, std::memory_order_relaxed);
-  if (status.ok()) return status;
-  return Status(status.code(), status.message() + ", " + table->Named());
+  if (inserted == 0) part->inserted.pop_back();
+  return table->Named(status);
 }
 
 // Decides about one absent key by its exact counter.
 Status CountOrAdmit(EmbeddingTable::Impl* table, int64_t key,
-                    int64_t occurrences, int64_t step, RowHandle* handle) {
+                    int64_t occurrences, int64_t step, RowHandle* handle,
+                    JournalPart* part) {
   AdmissionFilter* filter = table->filter.get();
   std::lock_guard<std::mutex> lock(*filter->stripe(key));
   // Another update may have admitted it since the caller looked.
@@ -58,12 +60,18 @@ Status CountOrAdmit(EmbeddingTable::Impl* table, int64_t key,
   if (*handle < kFirstReservedHandle) return Status::OK();
   int64_t seen, version;
   const bool counted = filter->Read(key, &seen, &version);
+  const JournalPart::Counter before = {key, counted, seen, version,
+                                       occurrences};
   if (!filter->Admits(seen + occurrences)) {
-    return table->WriteCounter(key, seen + occurrences, step);
+    part->counted.push_back(before);
+    const Status status = table->WriteCounter(key, seen + occurrences, step);
+    if (!status.ok()) part->counted.pop_back();
+    return status;
   }
-  EV_RETURN_IF_ERROR(Insert(table, key, seen, handle));
-  if (counted) filter->Forget(key);
-  return Status::OK();
+  if (counted) part->admitted.push_back(key);
+  const Status status = Insert(table, key, seen, handle, part);
+  if (counted && !status.ok()) part->admitted.pop_back();
+  return status;
 }
 
 }  // namespace
@@ -78,17 +86,20 @@ Status EmbeddingTable::Impl::WriteCounter(int64_t key, int64_t count,
 
 void EmbeddingTable::Impl::CountAbsent(Span<const int64_t> keys,
                                        const int32_t* counts,
-                                       const RowHandle* handles) {
+                                       const RowHandle* handles,
+                                       JournalPart* part) {
   if (filter == nullptr || !filter->is_bloom()) return;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (handles[i] < kFirstReservedHandle) continue;
+    part->added.emplace_back(keys[i], CountOf(counts, i));
     filter->bloom()->Add(keys[i], CountOf(counts, i));
   }
 }
 
 Status EmbeddingTable::Impl::AdmitAbsent(Span<const int64_t> keys,
                                          const int32_t* counts, int64_t step,
-                                         RowHandle* handles) {
+                                         RowHandle* handles,
+                                         JournalPart* part) {
   std::vector<int64_t> absent;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (handles[i] >= kFirstReservedHandle) absent.push_back(keys[i]);
@@ -96,7 +107,7 @@ Status EmbeddingTable::Impl::AdmitAbsent(Span<const int64_t> keys,
   if (absent.empty()) return Status::OK();
   std::vector<RowHandle> found(absent.size());
   if (filter == nullptr) {
-    EV_RETURN_IF_ERROR(FindOrInsert(absent, found.data()));
+    EV_RETURN_IF_ERROR(FindOrInsert(absent, found.data(), part));
   } else {
     // Another update may have brought some of them, and what is read for the
     // rest is in the cache from here on.
@@ -111,14 +122,15 @@ Status EmbeddingTable::Impl::AdmitAbsent(Span<const int64_t> keys,
     const int64_t occurrences = CountOf(counts, i);
     if (!filter->is_bloom()) {
       EV_RETURN_IF_ERROR(
-          CountOrAdmit(this, keys[i], occurrences, step, &handles[i]));
+          CountOrAdmit(this, keys[i], occurrences, step, &handles[i], part));
       continue;
     }
     // CountAbsent has added this update's occurrences already.
     const int64_t seen = filter->bloom()->Count(keys[i]);
     if (!filter->Admits(seen)) continue;
-    EV_RETURN_IF_ERROR(Insert(
-        this, keys[i], std::max<int64_t>(0, seen - occurrences), &handles[i]));
+    EV_RETURN_IF_ERROR(Insert(this, keys[i],
+                              std::max<int64_t>(0, seen - occurrences),
+                              &handles[i], part));
   }
   return Status::OK();
 }
@@ -133,7 +145,9 @@ void EmbeddingTable::Impl::ForgetCounted(Span<const int64_t> keys) {
 
 Status EmbeddingTable::Admit(Span<const int64_t> keys, const int64_t* counts,
                              int64_t step, std::vector<int32_t>* admitted) {
-  return NoThrow(*impl_, [&] {
+  TableJournal journal;
+  const Status status = NoThrow(*impl_, [&] {
+    EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
     std::vector<int32_t> result;
     result.reserve(keys.size());
     if (!impl_->options.admission.filters()) {
@@ -155,9 +169,14 @@ Status EmbeddingTable::Admit(Span<const int64_t> keys, const int64_t* counts,
       EV_RETURN_IF_ERROR(impl_->CheckInitialized());
       std::vector<RowHandle> handles(keys.size());
       impl_->index.Find(keys, handles.data());
-      impl_->CountAbsent(keys, occurrences.data(), handles.data());
-      EV_RETURN_IF_ERROR(
-          impl_->AdmitAbsent(keys, occurrences.data(), step, handles.data()));
+      {
+        TableJournal::Writer writer(&journal);
+        impl_->CountAbsent(keys, occurrences.data(), handles.data(),
+                           writer.part());
+        EV_RETURN_IF_ERROR(impl_->AdmitAbsent(keys, occurrences.data(), step,
+                                              handles.data(), writer.part()));
+      }
+      impl_->ForgetAdmitted(journal);
       for (size_t i = 0; i < keys.size(); ++i) {
         if (handles[i] < kFirstReservedHandle) {
           result.push_back(static_cast<int32_t>(i));
@@ -167,6 +186,8 @@ Status EmbeddingTable::Admit(Span<const int64_t> keys, const int64_t* counts,
     admitted->swap(result);
     return Status::OK();
   });
+  if (!status.ok()) impl_->TakeBack(journal);
+  return status;
 }
 
 }  // namespace ev

@@ -96,7 +96,7 @@ Status CopyOut(EmbeddingTable::Impl* table, const std::vector<Entry>& entries,
     out->keys.push_back(entry.key);
     const RowMeta* meta = table->rows->Meta(entry.handle);
     if (table->options.record_version) {
-      out->versions.push_back(int64_t{meta->version_plus1} - 1);
+      out->versions.push_back(meta->version());
     }
     if (table->options.record_frequency) {
       out->frequencies.push_back(meta->frequency);
@@ -195,16 +195,15 @@ Status EmbeddingTable::ExportNewer(int64_t version,
           impl_->Named());
     }
     TableSnapshot out;
-    EV_RETURN_IF_ERROR(CopyOut(
-        impl_.get(),
-        Select(
-            impl_->index,
-            [&](RowHandle handle) {
-              return int64_t{impl_->rows->Meta(handle)->version_plus1} - 1 >=
-                     version;
-            },
-            &out.partition_offset),
-        slots, &out));
+    EV_RETURN_IF_ERROR(
+        CopyOut(impl_.get(),
+                Select(
+                    impl_->index,
+                    [&](RowHandle handle) {
+                      return impl_->rows->Meta(handle)->version() >= version;
+                    },
+                    &out.partition_offset),
+                slots, &out));
     out.filtered_partition_offset.assign(kKeyPartitions + 1, 0);
     *snapshot = std::move(out);
     return Status::OK();

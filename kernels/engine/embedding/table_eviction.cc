@@ -24,6 +24,29 @@ constexpr int64_t kCandidatesEach = 8;
 constexpr int64_t kBytesBesideRow = sizeof(RowMeta) + 24;
 constexpr size_t kRowsAhead = 8;
 
+// A candidate's rank and its number.
+using Ranked = std::pair<EvictionRank, size_t>;
+
+// The first 'excess' of *ranked are those of the lowest ranks, the worst of
+// them last.
+void RankAll(const EmbeddingTable::Impl& table, const UpdateCall& call,
+             const std::vector<EvictionCandidate>& candidates, int64_t excess,
+             std::vector<Ranked>* ranked) {
+  ranked->resize(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (i + kRowsAhead < candidates.size()) {
+      __builtin_prefetch(table.rows->Meta(candidates[i + kRowsAhead].handle));
+    }
+    const RowMeta& meta = *table.rows->Meta(candidates[i].handle);
+    (*ranked)[i] = {
+        RankOf(table.options.capacity.strategy, meta.frequency, meta.version(),
+               meta.call, call, MixKey(candidates[i].key)),
+        i};
+  }
+  std::nth_element(ranked->begin(), ranked->begin() + (excess - 1),
+                   ranked->end());
+}
+
 }  // namespace
 
 int64_t EmbeddingTable::Impl::EraseRows(Span<const int64_t> keys) {
@@ -57,7 +80,7 @@ int64_t EmbeddingTable::Impl::MaxRows() const {
   return most;
 }
 
-void EmbeddingTable::Impl::EvictExcess(int64_t step) {
+void EmbeddingTable::Impl::EvictExcess(const UpdateCall& call) {
   if (!options.capacity.bounded()) return;
   {
     SharedGate shared(&gate);
@@ -65,10 +88,10 @@ void EmbeddingTable::Impl::EvictExcess(int64_t step) {
   }
   ExclusiveGate alone(&gate);
   // Only 'before' could fail.
-  EvictExcessAlone(step, nullptr);
+  EvictExcessAlone(call, nullptr);
 }
 
-Status EmbeddingTable::Impl::EvictExcessAlone(int64_t step,
+Status EmbeddingTable::Impl::EvictExcessAlone(const UpdateCall& call,
                                               const BeforeEviction& before) {
   const int64_t excess = index.size() - MaxRows();
   if (!options.capacity.bounded() || excess <= 0) return Status::OK();
@@ -78,19 +101,14 @@ Status EmbeddingTable::Impl::EvictExcessAlone(int64_t step,
     if (static_cast<int64_t>(candidates.size()) < excess) {
       hand.Next(index, index.size(), &candidates);
     }
-    std::vector<std::pair<EvictionRank, size_t>> ranked(candidates.size());
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      if (i + kRowsAhead < candidates.size()) {
-        __builtin_prefetch(rows->Meta(candidates[i + kRowsAhead].handle));
-      }
-      const RowMeta& meta = *rows->Meta(candidates[i].handle);
-      ranked[i] = {RankOf(options.capacity.strategy, meta.frequency,
-                          int64_t{meta.version_plus1} - 1, step,
-                          MixKey(candidates[i].key)),
-                   i};
+    std::vector<Ranked> ranked;
+    RankAll(*this, call, candidates, excess, &ranked);
+    if (ranked[excess - 1].first.is_of_call() &&
+        static_cast<int64_t>(candidates.size()) < index.size()) {
+      // A sample of nearly nothing but the call's own rows.
+      hand.Next(index, index.size(), &candidates);
+      RankAll(*this, call, candidates, excess, &ranked);
     }
-    std::nth_element(ranked.begin(), ranked.begin() + (excess - 1),
-                     ranked.end());
     std::vector<int64_t> keys(excess);
     std::vector<RowHandle> handles(excess);
     for (int64_t i = 0; i < excess; ++i) {
@@ -113,8 +131,12 @@ Status EmbeddingTable::ReadAndEvict(Span<const int64_t> keys, int64_t step,
     Impl* const table = impl_.get();
     const int64_t dim = table->dim();
     std::vector<RowHandle> handles(keys.size());
+    std::vector<RowMeta> metas;  // as they were
     std::vector<int64_t> gone;
     std::vector<float> values;
+    TableJournal journal;
+    EV_RETURN_IF_ERROR(table->CheckKeys(keys));
+    const UpdateCall call = table->BeginCall(step);
     ExclusiveGate alone(&table->gate);
     EV_RETURN_IF_ERROR(table->CheckInitialized());
     const auto read = [&](Span<const RowHandle> of, float* to) {
@@ -126,16 +148,35 @@ Status EmbeddingTable::ReadAndEvict(Span<const int64_t> keys, int64_t step,
       }
       return Status::OK();
     };
-    EV_RETURN_IF_ERROR(table->FindOrInsert(keys, handles.data()));
+    const auto read_and_evict = [&] {
+      TableJournal::Writer writer(&journal);
+      EV_RETURN_IF_ERROR(
+          table->FindOrInsert(keys, handles.data(), writer.part()));
+      EV_RETURN_IF_ERROR(read(handles, out));
+      for (const RowHandle handle : handles) {
+        const RowMeta* const meta = table->rows->Meta(handle);
+        if (meta != nullptr) metas.push_back(*meta);
+      }
+      for (const RowHandle handle : handles) table->AddToMeta(handle, 1, call);
+      return table->EvictExcessAlone(
+          call, [&](Span<const int64_t> leaving, Span<const RowHandle> of) {
+            gone.assign(leaving.begin(), leaving.end());
+            values.resize(leaving.size() * dim);
+            return read(of, values.data());
+          });
+    };
+    const Status status = NoThrow(*table, read_and_evict);
+    if (!status.ok()) {
+      // The last first: of a key that comes twice the first is what was.
+      if (metas.size() == handles.size()) {
+        for (size_t i = metas.size(); i > 0; --i) {
+          *table->rows->Meta(handles[i - 1]) = metas[i - 1];
+        }
+      }
+      table->TakeBackAlone(journal);
+      return status;
+    }
     table->ForgetCounted(keys);
-    EV_RETURN_IF_ERROR(read(handles, out));
-    for (const RowHandle handle : handles) table->AddToMeta(handle, 1, step);
-    EV_RETURN_IF_ERROR(table->EvictExcessAlone(
-        step, [&](Span<const int64_t> leaving, Span<const RowHandle> of) {
-          gone.assign(leaving.begin(), leaving.end());
-          values.resize(leaving.size() * dim);
-          return read(of, values.data());
-        }));
     evicted_keys->swap(gone);
     evicted_values->swap(values);
     return Status::OK();
@@ -157,17 +198,14 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
     }
     ExclusiveGate alone(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-    constexpr int64_t kMaxVersion = std::numeric_limits<uint32_t>::max() - 1;
-    const uint32_t now = static_cast<uint32_t>(
-        std::min(kMaxVersion, std::max<int64_t>(-1, step)) + 1);
+    const uint64_t now = RowMeta::PlusOne(step);
     std::vector<int64_t> stale;
     std::vector<RowHandle> unversioned;
     impl_->index.ForEach([&](int64_t key, RowHandle handle) {
       RowMeta* meta = impl_->rows->Meta(handle);
       if (meta->version_plus1 == 0) {
         unversioned.push_back(handle);
-      } else if (IsStale(int64_t{meta->version_plus1} - 1, step,
-                         steps_to_live)) {
+      } else if (IsStale(meta->version(), step, steps_to_live)) {
         stale.push_back(key);
       }
     });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "kernels/engine/embedding/frozen_rows.h"
@@ -17,6 +18,29 @@ uint64_t NextNumber() {
   static std::atomic<uint64_t> next{0};
   return next.fetch_add(1, std::memory_order_relaxed);
 }
+
+// New rows of a table, noted before they can be found.
+class NotedRows : public RowSource {
+ public:
+  NotedRows(RowSource* source, JournalPart* part)
+      : source_(source), part_(part) {}
+
+  Status NewRow(int64_t key, RowHandle* handle) override {
+    // The index holds a lock: nothing is thrown past it.
+    try {
+      part_->inserted.push_back(key);
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("no memory for another row");
+    }
+    const Status status = source_->NewRow(key, handle);
+    if (!status.ok()) part_->inserted.pop_back();
+    return status;
+  }
+
+ private:
+  RowSource* const source_;
+  JournalPart* const part_;
+};
 
 }  // namespace
 
@@ -41,6 +65,36 @@ Status EmbeddingTable::Impl::CheckInitialized() const {
   if (initialized.load(std::memory_order_acquire)) return Status::OK();
   return FailedPrecondition(Named() +
                             " is not initialized: run its initializer first");
+}
+
+Status EmbeddingTable::Impl::CheckInt32Keys(Span<const int64_t> keys) const {
+  constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  // A look at all at once is several times faster than one that may end early.
+  uint64_t outside = 0;
+  for (const int64_t key : keys) {
+    outside |=
+        (static_cast<uint64_t>(key) - static_cast<uint64_t>(kLeast)) >> 32;
+  }
+  if (outside == 0) return Status::OK();
+  const int64_t key = *std::find_if(keys.begin(), keys.end(), [](int64_t k) {
+    return k < kLeast || k > kMost;
+  });
+  return InvalidArgument("id " + std::to_string(key) +
+                         " is no int32, the type of the table's keys: ids lie "
+                         "in [" +
+                         std::to_string(kLeast) + ", " + std::to_string(kMost) +
+                         "], " + Named());
+}
+
+UpdateCall EmbeddingTable::Impl::BeginCall(int64_t step) {
+  UpdateCall call;
+  do {
+    call.call = calls.fetch_add(1, std::memory_order_relaxed) + 1;
+  } while (call.call == 0);
+  call.step = step;
+  call.steps_are_times = options.versions_are_times;
+  return call;
 }
 
 int EmbeddingTable::Impl::FindSlot(const std::string& name) const {
@@ -102,9 +156,13 @@ Status EmbeddingTable::Impl::CopyColumns(Span<const RowHandle> handles,
 }
 
 Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
-                                          RowHandle* handles) {
+                                          RowHandle* handles,
+                                          JournalPart* part) {
   int64_t inserted = 0;
-  const Status status = index.FindOrInsert(keys, this, handles, &inserted);
+  NotedRows noted(this, part);
+  RowSource* const source = part == nullptr ? static_cast<RowSource*>(this)
+                                            : static_cast<RowSource*>(&noted);
+  const Status status = index.FindOrInsert(keys, source, handles, &inserted);
   if (inserted != 0) {
     inserted_rows.fetch_add(inserted, std::memory_order_relaxed);
   }
@@ -117,8 +175,15 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
   for (FrozenRows* frozen : frozen_rows) frozen->AddNew(*handle);
   if (on_device()) {
     const Status status = device->NewRow(*handle, FloorMod(key, num_defaults));
-    // The handle stays unused until the table is cleared: giving it back needs
-    // the gate alone, and the device has no memory for it anyway.
+    if (!status.ok()) {
+      // Giving it back needs the gate alone.
+      std::lock_guard<std::mutex> lock(unused_handles_mu);
+      try {
+        unused_handles.push_back(*handle);
+      } catch (const std::bad_alloc&) {
+        // It stays unused until the table is cleared.
+      }
+    }
     return status;
   }
   float* row = rows->Row(*handle);
@@ -136,7 +201,7 @@ void EmbeddingTable::Impl::KeepFrozen(Span<const RowHandle> handles) {
 }
 
 void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,
-                                     int64_t step) {
+                                     const UpdateCall& call) {
   MarkChanged(handle);
   RowMeta* meta = rows->Meta(handle);
   if (meta == nullptr) return;
@@ -147,9 +212,9 @@ void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,
       kMax, before + std::min(kMax, std::max<int64_t>(0, occurrences)));
   __atomic_store_n(&meta->frequency, static_cast<uint32_t>(after),
                    __ATOMIC_RELAXED);
-  const int64_t version = std::min(kMax - 1, std::max<int64_t>(-1, step)) + 1;
-  __atomic_store_n(&meta->version_plus1, static_cast<uint32_t>(version),
+  __atomic_store_n(&meta->version_plus1, RowMeta::PlusOne(call.step),
                    __ATOMIC_RELAXED);
+  __atomic_store_n(&meta->call, call.call, __ATOMIC_RELAXED);
 }
 
 void EmbeddingTable::Impl::Clear() {
@@ -157,6 +222,7 @@ void EmbeddingTable::Impl::Clear() {
   ++generation;
   index.Clear();
   rows->Clear();
+  unused_handles.clear();
   hand.Reset();
   if (filter != nullptr) filter->Clear();
   if (changes != nullptr) changes->Emptied();

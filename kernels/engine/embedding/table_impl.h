@@ -23,6 +23,8 @@
 #include "kernels/engine/embedding/eviction_hand.h"
 #include "kernels/engine/embedding/table_changes.h"
 #include "kernels/engine/embedding/table_gate.h"
+#include "kernels/engine/embedding/table_journal.h"
+#include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/storage/dram/row_store.h"
 #include "kernels/engine/table/cpu/hash_index.h"
 
@@ -44,6 +46,15 @@ class EmbeddingTable::Impl : public RowSource {
   // "table 'name'", for messages.
   std::string Named() const { return "table '" + options.name + "'"; }
   Status CheckInitialized() const;
+  // InvalidArgument, with the first such key, unless all are keys of the
+  // table's type. Next to nothing where that is int64.
+  Status CheckKeys(Span<const int64_t> keys) const {
+    return options.int32_keys ? CheckInt32Keys(keys) : Status::OK();
+  }
+  Status CheckInt32Keys(Span<const int64_t> keys) const;
+
+  // The next call that updates rows.
+  UpdateCall BeginCall(int64_t step);
 
   // --- REQUIRE the gate in any way, updating or alone for what writes, and an
   // initialized table ---
@@ -97,18 +108,24 @@ class EmbeddingTable::Impl : public RowSource {
   // The status with the table's name.
   Status Named(const Status& status) const;
 
-  // handles of all keys, inserting those that are absent.
-  Status FindOrInsert(Span<const int64_t> keys, RowHandle* handles);
+  // handles of all keys, inserting those that are absent. part: null, or gets
+  // what is inserted, also by a call that fails.
+  Status FindOrInsert(Span<const int64_t> keys, RowHandle* handles,
+                      JournalPart* part = nullptr);
 
   // The same for an update (table_admission.cc), in two steps that must not
   // overlap. handles: known ones, kNoRow where a key was absent when it was
   // last looked for. First, with a Bloom filter only, all absent keys of the
   // update are counted; then they get their rows, or stay kNoRow. counts: null:
-  // 1 each.
+  // 1 each. part: gets what is done, also by a call that fails. Both throw
+  // std::bad_alloc.
   void CountAbsent(Span<const int64_t> keys, const int32_t* counts,
-                   const RowHandle* handles);
+                   const RowHandle* handles, JournalPart* part);
   Status AdmitAbsent(Span<const int64_t> keys, const int32_t* counts,
-                     int64_t step, RowHandle* handles);
+                     int64_t step, RowHandle* handles, JournalPart* part);
+  // When a call is sure to succeed: what the filter counted of keys that it has
+  // admitted.
+  void ForgetAdmitted(const TableJournal& journal);
   // What the filter counted of keys that have a row now.
   void ForgetCounted(Span<const int64_t> keys);
 
@@ -128,7 +145,7 @@ class EmbeddingTable::Impl : public RowSource {
   void KeepFrozen(Span<const RowHandle> handles);
 
   // An update changed the row.
-  void AddToMeta(RowHandle handle, int64_t occurrences, int64_t step);
+  void AddToMeta(RowHandle handle, int64_t occurrences, const UpdateCall& call);
   // Another change of the row.
   void MarkChanged(RowHandle handle) {
     if (changes != nullptr) changes->Mark(handle);
@@ -147,18 +164,24 @@ class EmbeddingTable::Impl : public RowSource {
 
   // Evicts what is beyond the capacity; without memory to choose by, nothing.
   // before: null, or called with those that will go, still there; when it
-  // fails, nothing has been evicted. step: as EvictExcess.
+  // fails, nothing has been evicted. call: as EvictExcess.
   using BeforeEviction = std::function<Status(Span<const int64_t> keys,
                                               Span<const RowHandle> handles)>;
-  Status EvictExcessAlone(int64_t step, const BeforeEviction& before);
+  Status EvictExcessAlone(const UpdateCall& call, const BeforeEviction& before);
+  // As TakeBack.
+  void TakeBackAlone(const TableJournal& journal);
 
   // --- REQUIRE that this thread is not in the gate ---
 
   // How many rows the capacity allows; the largest number without one.
   int64_t MaxRows() const;
-  // Evicts what is beyond the capacity. step: of the update that has filled the
-  // table; -1: none. Without memory to choose by, the next call does it.
-  void EvictExcess(int64_t step);
+  // Evicts what is beyond the capacity. call: the one that has filled the
+  // table. Without memory to choose by, the next call does it.
+  void EvictExcess(const UpdateCall& call);
+  // After a call that failed before it changed a row: the keys that it has
+  // inserted and counted are as they were. A key stays whose row another call
+  // has changed since.
+  void TakeBack(const TableJournal& journal);
 
   // Sets what the filter counted of a key; REQUIRES the key's stripe.
   Status WriteCounter(int64_t key, int64_t count, int64_t version);
@@ -169,6 +192,7 @@ class EmbeddingTable::Impl : public RowSource {
   UpdateLock update_lock;
   std::atomic<bool> initialized{false};
   std::atomic<int64_t> inserted_rows{0};
+  std::atomic<uint32_t> calls{0};  // that have updated rows, but for 0
 
   // Changes whenever a handle that was found before may no longer be right.
   uint64_t generation = 0;
@@ -184,7 +208,11 @@ class EmbeddingTable::Impl : public RowSource {
   std::mutex export_changes;  // one ExportChanges at a time, before the gate
   std::atomic<int64_t> evicted_rows{0};
   HashIndex index;
-  std::unique_ptr<RowStore> rows;      // null until initialized
+  std::unique_ptr<RowStore> rows;  // null until initialized
+  std::mutex unused_handles_mu;
+  // Handles that no key got because the device had no memory: given back by who
+  // takes the failed call back.
+  std::vector<RowHandle> unused_handles;
   std::unique_ptr<DeviceRows> device;  // null: rows are in CPU memory
   std::string why_not_on_device;       // with kAuto; empty when they are
 };

@@ -36,6 +36,7 @@ Status EmbeddingTable::GatherOnDevice(Span<const int64_t> keys,
   return NoThrow(*impl_, [&] {
     const SharedGate shared(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
     EV_RETURN_IF_ERROR(impl_->CheckTakesDeviceTensors("the output"));
     const int64_t n = keys.size();
     if (n >= std::numeric_limits<int32_t>::max()) {

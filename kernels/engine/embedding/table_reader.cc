@@ -130,7 +130,7 @@ Status TableReader::ReadRows(Span<const RowHandle> handles,
   EV_RETURN_IF_ERROR(table_->CopyColumns(handles, columns_, out));
   for (size_t i = 0; i < handles.size(); ++i) {
     const RowMeta* const meta = table_->rows->Meta(handles[i]);
-    metas[i] = meta == nullptr ? RowMeta{0, 0} : *meta;
+    metas[i] = meta == nullptr ? RowMeta() : *meta;
   }
   return Status::OK();
 }
@@ -169,7 +169,7 @@ Status TableReader::Rows(const std::function<Status(const RowPiece&)>& visit) {
       frequencies.clear();
       for (const RowMeta& meta : metas) {
         if (has_versions()) {
-          versions.push_back(int64_t{meta.version_plus1} - 1);
+          versions.push_back(meta.version());
         }
         if (has_frequencies()) frequencies.push_back(meta.frequency);
       }

@@ -103,6 +103,17 @@ Status CheckPart(const EmbeddingTable::Impl& table, int part, int num_parts) {
                          std::to_string(num_parts) + ", " + table.Named());
 }
 
+// Of another part's keys nothing is asked.
+Status CheckKeysOf(const EmbeddingTable::Impl& table, Span<const int64_t> keys,
+                   int part, int num_parts) {
+  if (!table.options.int32_keys) return Status::OK();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!IsInPart(keys[i], part, num_parts)) continue;
+    EV_RETURN_IF_ERROR(table.CheckKeys(keys.subspan(i, 1)));
+  }
+  return Status::OK();
+}
+
 }  // namespace
 
 Status EmbeddingTable::Export(Span<const std::string> slots,
@@ -162,6 +173,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
   if (!frequencies.empty()) {
     EV_RETURN_IF_ERROR(CheckSize(table, "frequencies", frequencies.size(), n));
   }
+  EV_RETURN_IF_ERROR(CheckKeysOf(table, keys, part, num_parts));
   // A row that was admitted once stays, whatever the threshold is now.
   const int64_t least =
       table.options.admission.filters() ? table.options.admission.threshold : 0;
@@ -215,9 +227,8 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
             meta->frequency = Saturated(std::max(
                 least, frequencies.empty() ? 0 : frequencies[kept[k]]));
             meta->version_plus1 =
-                versions.empty()
-                    ? 0
-                    : Saturated(std::min(kMaxCount - 1, versions[kept[k]]) + 1);
+                versions.empty() ? 0 : RowMeta::PlusOne(versions[kept[k]]);
+            meta->call = 0;
           }
         }
         if (impl_->on_device()) {
@@ -230,7 +241,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
   };
   return NoThrow(table, [&] {
     EV_RETURN_IF_ERROR(import());
-    impl_->EvictExcess(/*step=*/-1);
+    impl_->EvictExcess(UpdateCall());
     return Status::OK();
   });
 }
@@ -290,6 +301,7 @@ Status EmbeddingTable::ImportFiltered(Span<const int64_t> keys,
   if (!frequencies.empty()) {
     EV_RETURN_IF_ERROR(CheckSize(*impl_, "frequencies", frequencies.size(), n));
   }
+  EV_RETURN_IF_ERROR(CheckKeysOf(*impl_, keys, part, num_parts));
   const auto import = [&] {
     ExclusiveGate alone(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
@@ -313,13 +325,13 @@ Status EmbeddingTable::ImportFiltered(Span<const int64_t> keys,
       if (!filter->is_bloom()) filter->Forget(keys[i]);
       RowMeta* meta = impl_->rows->Meta(handle);
       meta->frequency = Saturated(seen);
-      meta->version_plus1 = Saturated(std::min(kMaxCount - 1, version) + 1);
+      meta->version_plus1 = RowMeta::PlusOne(version);
     }
     return Status::OK();
   };
   return NoThrow(*impl_, [&] {
     EV_RETURN_IF_ERROR(import());
-    impl_->EvictExcess(/*step=*/-1);
+    impl_->EvictExcess(UpdateCall());
     return Status::OK();
   });
 }

@@ -13,9 +13,11 @@ namespace ev {
 
 struct AdmissionOptions {
   enum class Filter {
-    kNone,     // every key that is trained is admitted
-    kCounter,  // 8 bytes (and an index entry) per key that is not yet admitted
-    kBloom,    // a fixed number of shared counters: may admit early, never late
+    kNone,  // every key that is trained is admitted
+    // 4 bytes (16 where versions are recorded) and an index entry per key that
+    // is not yet admitted. No capacity bounds them.
+    kCounter,
+    kBloom,  // a fixed number of shared counters: may admit early, never late
   };
 
   Filter filter = Filter::kNone;

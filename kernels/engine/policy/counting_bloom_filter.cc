@@ -103,6 +103,18 @@ void CountingBloomFilter::AddTo(uint64_t place, uint64_t occurrences) {
 }
 
 template <typename T>
+void CountingBloomFilter::TakeFrom(uint64_t place, uint64_t occurrences) {
+  T* counter = static_cast<T*>(counters_) + place;
+  T before = __atomic_load_n(counter, __ATOMIC_RELAXED);
+  T after;
+  do {
+    if (before == std::numeric_limits<T>::max()) return;
+    after = before > occurrences ? static_cast<T>(before - occurrences) : 0;
+  } while (!__atomic_compare_exchange_n(counter, &before, after, true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+template <typename T>
 uint64_t CountingBloomFilter::At(uint64_t place) const {
   return __atomic_load_n(static_cast<const T*>(counters_) + place,
                          __ATOMIC_RELAXED);
@@ -126,6 +138,29 @@ void CountingBloomFilter::Add(int64_t key, int64_t occurrences) {
         break;
       default:
         AddTo<uint64_t>(places[i], more);
+        break;
+    }
+  }
+}
+
+void CountingBloomFilter::Remove(int64_t key, int64_t occurrences) {
+  if (occurrences < 1) return;
+  uint64_t places[kMaxHashes];
+  const int count = Places(key, places);
+  for (int i = 0; i < count; ++i) {
+    const uint64_t less = static_cast<uint64_t>(occurrences);
+    switch (counter_bits_) {
+      case 8:
+        TakeFrom<uint8_t>(places[i], less);
+        break;
+      case 16:
+        TakeFrom<uint16_t>(places[i], less);
+        break;
+      case 32:
+        TakeFrom<uint32_t>(places[i], less);
+        break;
+      default:
+        TakeFrom<uint64_t>(places[i], less);
         break;
     }
   }

@@ -33,6 +33,8 @@ class CountingBloomFilter {
 
   // Counts the key 'occurrences' times; what is below 1 counts nothing.
   void Add(int64_t key, int64_t occurrences);
+  // Takes back what was added. A counter that has saturated stays.
+  void Remove(int64_t key, int64_t occurrences);
   // How often the key was seen, or more; saturates at int64's largest.
   int64_t Count(int64_t key) const;
   void Clear();
@@ -50,6 +52,8 @@ class CountingBloomFilter {
   int Places(int64_t key, uint64_t* places) const;
   template <typename T>
   void AddTo(uint64_t place, uint64_t occurrences);
+  template <typename T>
+  void TakeFrom(uint64_t place, uint64_t occurrences);
   template <typename T>
   uint64_t At(uint64_t place) const;
 

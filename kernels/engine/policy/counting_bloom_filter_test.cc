@@ -77,6 +77,27 @@ TEST(CountingBloomFilterTest, CountersSaturate) {
   EXPECT_EQ(filter->Count(7), largest);
 }
 
+TEST(CountingBloomFilterTest, WhatWasAddedGoesAgain) {
+  for (const int bits : {8, 16, 32, 64}) {
+    const auto filter = Make(100, 0.01, bits);
+    for (int64_t key = 0; key < 100; ++key) filter->Add(key, 1);
+    std::vector<int64_t> before;
+    for (int64_t key = 0; key < 200; ++key)
+      before.push_back(filter->Count(key));
+    for (int64_t key = 50; key < 150; ++key) filter->Add(key, 1 + key % 3);
+    for (int64_t key = 50; key < 150; ++key) filter->Remove(key, 1 + key % 3);
+    filter->Remove(3, 0);
+    for (int64_t key = 0; key < 200; ++key) {
+      ASSERT_EQ(filter->Count(key), before[key]) << bits << " bits";
+    }
+  }
+  // Nobody knows how much is in a counter that is full.
+  const auto filter = Make(10, 0.1, 8);
+  filter->Add(7, 300);
+  filter->Remove(7, 290);
+  EXPECT_EQ(filter->Count(7), 255);
+}
+
 TEST(CountingBloomFilterTest, OneCounterStillCountsAKeyOncePerOccurrence) {
   // Several hashes meet in so small a filter.
   const auto filter = Make(1, 0.001, 32);

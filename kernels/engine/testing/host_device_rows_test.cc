@@ -65,6 +65,9 @@ TEST(HostDeviceRowsTest, AnUpdateWithoutDeviceMemoryChangesNoValue) {
   const std::vector<int64_t> keys = {1, 2, 3, 4};
   ASSERT_OK(table.Gather(keys, values.data(), nullptr));
   EXPECT_EQ((std::vector<float>{4, 4, 4, 4, 5, 5, 5, 5}), values);
+  EXPECT_EQ(2, table.size());
+  EXPECT_EQ(2, table.stats().inserted_rows);
+  EXPECT_EQ(2, LiveHostDeviceRows());
   LimitHostDeviceRows(-1);
   ASSERT_OK(Train(&table, {1, 2, 3, 4}));
   ASSERT_OK(table.Gather(keys, values.data(), nullptr));

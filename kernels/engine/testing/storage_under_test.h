@@ -10,7 +10,7 @@
 //             process sees no GPU
 //   dedup     the same, and all batches that may be are deduplicated there
 //   hbm_dram  at most 64 rows there, and the others in CPU memory
-//   ssd       all but 64 rows in a file
+//   ssd       all but some 64 rows in a file
 
 #ifndef KERNELS_ENGINE_TESTING_STORAGE_UNDER_TEST_H_
 #define KERNELS_ENGINE_TESTING_STORAGE_UNDER_TEST_H_

@@ -36,6 +36,10 @@ const char* StorageName(const ev::TableOptions& options) {
   }
 }
 
+const char* KeyTypeName(const ev::TableOptions& options) {
+  return options.int32_keys ? "int32" : "int64";
+}
+
 class HandleOp : public OpKernel {
  public:
   explicit HandleOp(OpKernelConstruction* context) : OpKernel(context) {
@@ -65,6 +69,11 @@ class HandleOp : public OpKernel {
                                              &options_.record_frequency));
     OP_REQUIRES_OK(
         context, context->GetAttr("record_version", &options_.record_version));
+    OP_REQUIRES_OK(context, context->GetAttr("versions_are_times",
+                                             &options_.versions_are_times));
+    tensorflow::DataType key_dtype;
+    OP_REQUIRES_OK(context, context->GetAttr("key_dtype", &key_dtype));
+    options_.int32_keys = key_dtype == tensorflow::DT_INT32;
     OP_REQUIRES_OK(context, GetPolicies(context));
     options_.ssd.strategy = options_.capacity.strategy;
     options_.hbm_dram.strategy = options_.capacity.strategy;
@@ -90,6 +99,8 @@ class HandleOp : public OpKernel {
         got.storage == options_.storage && got.dim == options_.dim &&
             got.record_frequency == options_.record_frequency &&
             got.record_version == options_.record_version &&
+            got.int32_keys == options_.int32_keys &&
+            got.versions_are_times == options_.versions_are_times &&
             got.admission == options_.admission &&
             got.capacity == options_.capacity && got.ssd == options_.ssd &&
             got.hbm_dram == options_.hbm_dram,
@@ -98,7 +109,9 @@ class HandleOp : public OpKernel {
                  got.dim, " and ", options_.dim, ", record_frequency ",
                  got.record_frequency, " and ", options_.record_frequency,
                  ", record_version ", got.record_version, " and ",
-                 options_.record_version,
+                 options_.record_version, ", key_dtype ", KeyTypeName(got),
+                 " and ", KeyTypeName(options_), ", versions_are_times ",
+                 got.versions_are_times, " and ", options_.versions_are_times,
                  ", or their filters, capacities, paths or storage sizes do"));
     context->set_output(0, handle_);
   }

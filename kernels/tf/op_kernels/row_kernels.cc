@@ -219,6 +219,9 @@ class EraseOp : public OpKernel {
   void Compute(OpKernelContext* context) override {
     EvResourcePtr resource;
     OP_REQUIRES_OK(context, GetInitialized(context, 0, &resource));
+    OP_REQUIRES_OK(
+        context,
+        ToTf(resource->table()->CheckKeys(SpanOf<int64_t>(context->input(1)))));
     Tensor* erased = nullptr;
     OP_REQUIRES_OK(context,
                    context->allocate_output(0, TensorShape({}), &erased));

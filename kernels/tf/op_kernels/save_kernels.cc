@@ -116,7 +116,14 @@ class TableSaver {
     if (stored_.key_dtype == tensorflow::DT_INT64) {
       return AppendInts(kMainStream, keys);
     }
-    narrow_.assign(keys.begin(), keys.end());
+    narrow_.clear();
+    for (const int64_t key : keys) {
+      narrow_.push_back(static_cast<int32_t>(key));
+      if (narrow_.back() != key) {
+        return tensorflow::errors::InvalidArgument(
+            "keys are stored as int32, and key ", key, " is none");
+      }
+    }
     return writer_->Append(kMainStream, narrow_.data(),
                            narrow_.size() * sizeof(int32_t));
   }

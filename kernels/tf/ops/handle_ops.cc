@@ -61,6 +61,7 @@ REGISTER_OP("EvHandle")
     .Attr("max_rows: int >= 0 = 0")
     .Attr("max_bytes: int >= 0 = 0")
     .Attr("cache_strategy: {'LRU', 'LFU'} = 'LFU'")
+    .Attr("versions_are_times: bool = false")
     .SetIsStateful()
     .SetShapeFn(HandleShape)
     .Doc(R"doc(
@@ -80,7 +81,8 @@ storage: Where the rows are: CPU memory, or that of the process's GPU. auto: the
 storage_path: The file's directory; each rank has a directory of its own in it.
 memory_bytes: Of rows in CPU memory when the others are in a file, and of rows in the
   GPU's when the others are in CPU memory.
-key_dtype: The type of the keys as the user declared it.
+key_dtype: The type of the keys. Ids may come as either; one that this type does not
+  hold is an error.
 record_frequency: Count for each key how often it was trained.
 record_version: Keep for each key the global step of its last update.
 filter: How occurrences of keys without a row are counted: one counter each, or a
@@ -96,6 +98,8 @@ max_rows: Rows that the table holds at most; 0: no bound.
 max_bytes: Bytes of rows and index that the table holds at most; 0: no bound.
 cache_strategy: Which rows a table evicts that is full; with dram_ssd and hbm_dram, also
   which rows are in the slower of the two places.
+versions_are_times: The steps that updates are given are no steps but times, so that
+  several updates may have the same.
 )doc");
 
 REGISTER_OP("EvInitialize")

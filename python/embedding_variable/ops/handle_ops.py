@@ -51,6 +51,7 @@ def handle(shared_name,
            policy=None,
            storage_path="",
            memory_bytes=0,
+           versions_are_times=False,
            container="",
            name=None):
   """Creates the handle of a table; running it creates the (empty) table.
@@ -61,7 +62,8 @@ def handle(shared_name,
   Args:
     shared_name: string: the variable's name; it appears in every error.
     dim: int >= 1, the length of a row.
-    key_dtype: `tf.int64` or `tf.int32`.
+    key_dtype: `tf.int64` or `tf.int32`. Ids may come as either; running an op with an
+      id that this type does not hold is an InvalidArgumentError.
     storage: "dram" or "hbm": rows in CPU memory, or in that of the process's GPU;
       "auto": in the GPU's if the process can use one when the table is initialised;
       "dram_ssd": in CPU memory those used most, the others in a file;
@@ -73,6 +75,7 @@ def handle(shared_name,
       has; in it each rank has a directory of its own.
     memory_bytes: int, with "dram_ssd" the bytes of the rows in CPU memory, with
       "hbm_dram" of those in the GPU's.
+    versions_are_times: the steps that updates are given are times, not steps.
     container: string, as for a variable.
     name: name of the op.
 
@@ -90,7 +93,7 @@ def handle(shared_name,
       container=container, shared_name=shared_name, storage=storage, dtype=dtypes.float32,
       shape=[None, dim], key_dtype=key_dtype, record_frequency=record_frequency,
       record_version=record_version, storage_path=storage_path,
-      memory_bytes=memory_bytes, name=name,
+      memory_bytes=memory_bytes, versions_are_times=versions_are_times, name=name,
       **(policy or Policy())._asdict())
 
 

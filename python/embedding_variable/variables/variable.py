@@ -93,8 +93,6 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       global step.
   """
 
-  versions_are_times = False
-
   def __init__(self,  # pylint: disable=super-init-not-called
                name,
                dim,
@@ -107,6 +105,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                collections=None,  # pylint: disable=redefined-outer-name
                record_frequency=False,
                record_version=False,
+               versions_are_times=False,
                policy=handle_ops.Policy()):
     """Creates the table's handle and its initializer in the default graph.
 
@@ -114,7 +113,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       name: string, full name of the variable.
       dim: int >= 1, length of a row.
       default_rows: function without arguments that returns float32 `[R, dim]`.
-      key_dtype: `tf.int64` or `tf.int32`.
+      key_dtype: `tf.int64` or `tf.int32`. Ids of lookups may be of either type; one
+        that this type does not hold is an InvalidArgumentError when it is used.
       storage: "dram", "hbm", "auto", "dram_ssd" or "hbm_dram": where the rows are
         (`handle_ops.handle`), and so storage_path, memory_bytes.
       storage_path: string.
@@ -124,6 +124,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       record_frequency: bool. A filter and a capacity kept by frequency need it and
         set it.
       record_version: bool. Eviction by step and a capacity need it and set it.
+      versions_are_times: bool, what rows are stamped with: seconds since 1970 instead
+        of the global step.
       policy: `handle_ops.Policy`.
 
     Raises:
@@ -160,7 +162,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
               handle_name, dim, key_dtype=key_dtype, storage=storage,
               record_frequency=record_frequency, record_version=record_version,
               policy=policy, storage_path=storage_path, memory_bytes=memory_bytes,
-              name=scope)
+              versions_are_times=versions_are_times, name=scope)
         if initial_value.op._get_control_flow_context() is not None:  # pylint: disable=protected-access
           raise ValueError(
               "embedding variable '%s': the initializer is a tensor from inside "
@@ -195,6 +197,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     self._dim = dim
     self._key_dtype = dtypes.as_dtype(handle.op.get_attr("key_dtype"))
     self._policy = handle_ops.policy_of(handle)
+    self.versions_are_times = handle.op.get_attr("versions_are_times")
     # Column name -> initial value, in order of creation.
     self._slot_columns = collections.OrderedDict()
     self._caching_device = None

@@ -140,6 +140,26 @@ class VariableTest(parameterized.TestCase):
       self.assertEqual(keys.dtype, np.int32)
       self.assertCountEqual(keys.tolist(), [5, -2**31])
 
+  def test_ids_beyond_int32_keys(self):
+    v = tf.get_embedding_variable("v", 2, key_dtype=tf.int32)
+    ids = tf.placeholder(tf.int64, [None])
+    samples = tf.SparseTensor(
+        tf.stack([tf.zeros_like(ids), tf.range(2, dtype=tf.int64)], 1), ids, [1, 2])
+    rows = tf.nn.embedding_lookup(v, ids)
+    pooled = tf.nn.embedding_lookup_sparse(v, samples, None)
+    loss = tf.reduce_sum(rows) + tf.reduce_sum(pooled)
+    ops = [rows, pooled, tf.train.AdagradOptimizer(.1).minimize(loss), v.erase(ids),
+           v.get_version(ids), v.prefetch(ids)]
+    with tf.Session() as session:
+      session.run(tf.global_variables_initializer())
+      session.run(ops, {ids: [1, -2**31]})
+      for op in ops:
+        for wide in (2**40 + 1, 2**31, -2**31 - 1):
+          with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
+                                      r"id %d is no int32.*'v'" % wide):
+            session.run(op, {ids: [1, wide]})
+      self.assertEqual(session.run(v.total_count()).tolist(), [2, 2])
+
   def test_frequency_and_version(self):
     for name in ("TF_RECORD_FREQ", "TF_RECORD_VERSION"):
       os.environ[name] = "1"

@@ -65,8 +65,9 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
         "localized:<k>": all on rank k.
       **kwargs: for "hybrid" max_capacity, the rows that the table holds at most on
         each rank (without it there is no bound), evict_strategy, which go then: "kLru"
-        (or "kEpochLru"; those that changed longest ago, to the second) or "kLfu" (or
-        "kEpochLfu"; those updated least often), and filter_ratio.
+        (or "kEpochLru"; those that changed longest ago) or "kLfu" (or "kEpochLfu";
+        those updated least often), in both cases rows of the step at hand last, and
+        filter_ratio.
         max_hbm_for_vectors: GB (2^30 bytes) of GPU memory for the rows that are used
         most, with their optimizer slots, on each rank; the others are in CPU memory.
         0, or without it: all are. More than 0 without a GPU: initializing the table is
@@ -97,6 +98,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
         name, dimension, lambda: _default_rows(name, initializer, dimension),
         key_dtype=key_type, trainable=trainable,
         record_version=backend == dynamic_config.HYBRID,
+        versions_are_times=backend == dynamic_config.HYBRID,
         policy=dynamic_config.policy_of(kwargs),
         **dynamic_config.storage_of(backend, kwargs))
     self.target_gpu = target
@@ -104,7 +106,6 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
     self._backend = backend
     self._config = dict(kwargs)
     self._initializer_text = text
-    self.versions_are_times = backend == dynamic_config.HYBRID
 
   @property
   def size(self):

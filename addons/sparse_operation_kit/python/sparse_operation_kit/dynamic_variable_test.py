@@ -189,6 +189,35 @@ class DynamicVariableTest(parameterized.TestCase):
     self.assertEqual(session.run(v.indices).tolist(), [1, 3, 4])
     self.assertEqual(session.run(v.evicted_count()), 1)
 
+  @parameterized.parameters("kLru", "kLfu")
+  def test_rows_of_the_step_at_hand_stay(self, strategy):
+    v = sok.DynamicVariable(1, "0", max_capacity=64, evict_strategy=strategy)
+    ids = tf.compat.v1.placeholder(tf.int64, [None])
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(v, ids))
+    train = tf.compat.v1.train.GradientDescentOptimizer(1.).minimize(loss)
+    write = sok.assign(v, ids, tf.ones([tf.size(ids), 1]))
+    read = sok.sparse_read_and_evict(v, ids)
+    session = self._session()
+    # All well within a second, which is what rows are stamped with.
+    for first in range(0, 1024, 256):
+      for _ in range(2):
+        session.run(train, {ids: np.arange(first, first + 64)})
+      _, evicted, _ = session.run(read, {ids: np.arange(first + 64, first + 128)})
+      self.assertCountEqual(evicted, np.arange(first, first + 64))
+      session.run(train, {ids: np.arange(first + 128, first + 168)})
+      left = session.run(v.indices)
+      self.assertLen(left, 64)
+      self.assertContainsSubset(np.arange(first + 128, first + 168), left)
+      session.run(write, {ids: np.arange(first + 192, first + 256)})
+      np.testing.assert_array_equal(
+          session.run(v.indices), np.arange(first + 192, first + 256))
+
+  def test_times_are_known_to_the_graph(self):
+    self.assertTrue(sok.DynamicVariable(1).versions_are_times)
+    self.assertFalse(sok.DynamicVariable(1, var_type="auto").versions_are_times)
+    e = tf.get_embedding_variable("e", embedding_dim=1)
+    self.assertFalse(e.versions_are_times)
+
   def test_max_capacity_keeps_what_is_trained_often(self):
     v = sok.DynamicVariable(1, "0", max_capacity=2, evict_strategy="kLfu")
     ids = tf.compat.v1.placeholder(tf.int64, [None])
@@ -235,6 +264,39 @@ class DynamicVariableTest(parameterized.TestCase):
     session.run(sok.assign(v, tf.constant([0], tf.int32), tf.constant([[9., 9.]])))
     np.testing.assert_array_equal(
         session.run(tf.nn.embedding_lookup(v, [0, -1])), [[9, 9], [6, 7]])
+
+  def test_export_is_ascending_from_the_least_key_on(self):
+    v = sok.DynamicVariable(1, "zeros")
+    session = self._session()
+    keys = [2**63 - 1, 0, -2**63, -1, 5, -2**63 + 1]
+    session.run(sok.assign(v, tf.constant(keys, tf.int64),
+                           tf.constant([[float(i)] for i in range(6)])))
+    found, values = session.run(sok.export(v))
+    self.assertEqual(found.tolist(), sorted(keys))
+    self.assertEqual(values[:, 0].tolist(), [2, 5, 3, 1, 4, 0])
+    self.assertEqual(session.run(v.indices).tolist(), sorted(keys))
+
+  def test_ids_beyond_int32_keys(self):
+    v = sok.DynamicVariable(1, "zeros", key_type=tf.int32, name="v")
+    ids = tf.compat.v1.placeholder(tf.int64, [None])
+    sparse = tf.SparseTensor(tf.stack([tf.zeros_like(ids), tf.range(2, dtype=tf.int64)], 1),
+                             ids, [1, 2])
+    ops = [
+        sok.lookup_sparse(v, sparse, combiners="sum"),
+        sok.lookup_sparse(v, sparse, combiners="sum", use_low_frequency_filter=True),
+        sok.all2all_dense_embedding(v, ids),
+        sok.assign(v, ids, tf.ones([2, 1])),
+        sok.sparse_read_and_evict(v, ids),
+        v.scatter_add(tf.IndexedSlices(tf.ones([2, 1]), ids)),
+    ]
+    session = self._session()
+    for op in ops:
+      with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
+                                  r"id 1099511627776 is no int32.*'v'"):
+        session.run(op, {ids: [3, 2**40]})
+      self.assertEqual(session.run(v.size)[0], 0)
+    session.run(ops, {ids: [3, 2**31 - 1]})
+    self.assertEqual(session.run(v.indices).tolist(), [3, 2**31 - 1])
 
   def test_assign_keeps_slots(self):
     v = sok.DynamicVariable(1, "zeros")

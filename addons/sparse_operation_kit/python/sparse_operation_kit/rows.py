@@ -5,6 +5,7 @@
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import bitwise_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops import sort_ops
@@ -174,7 +175,9 @@ def export(var):
                               [slot.initial])[0]] if slot else []
     with ops.control_dependencies(made):
       exported = checkpoint_ops.export_table(table.handle, columns)
-    order = sort_ops.argsort(exported.keys)
+    # argsort negates what it sorts in ascending order, and the least int64 has no
+    # negative: so descending by the complement.
+    order = sort_ops.argsort(bitwise_ops.invert(exported.keys), direction="DESCENDING")
     keys = math_ops.cast(array_ops.gather(exported.keys, order), table.key_dtype)
     values = exported.slots[0] if slot else exported.values
     return keys, array_ops.gather(values, order)

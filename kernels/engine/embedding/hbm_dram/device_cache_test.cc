@@ -226,7 +226,8 @@ TEST_F(DeviceCacheTest, ADeviceThatHasNotWhatTheBudgetPromisesIsAnError) {
   EXPECT_NE(status.message().find("rows are all it has"), std::string::npos)
       << status.message();
   EXPECT_NE(status.message().find("table 'user'"), std::string::npos);
-  // No value has changed, and what is there can be used.
+  // Nothing has changed, and what is there can be used.
+  EXPECT_EQ(table.size(), 80);
   std::vector<int64_t> keys;
   for (int64_t key = 0; key < 150; ++key) keys.push_back(key);
   std::vector<float> values(keys.size() * kDim);

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -44,6 +45,8 @@ TableOptions Options(const std::string& name, const std::string& path) {
   options.dim = kDim;
   options.storage = RowStorage::kDramSsd;
   options.ssd.path = path;
+  // 64 rows without slots, and what a place costs beside them.
+  options.ssd.memory_bytes = 64 * (kDim * sizeof(float) + 20);
   options.record_frequency = options.record_version = true;
   return options;
 }
@@ -164,6 +167,8 @@ class SsdRowsTest : public ::testing::Test {
 TEST_F(SsdRowsTest, EveryRuleTrainsToTheSameBits) {
   for (const Rule& rule : Rules()) {
     TableOptions options = Options("v", FreshPath());
+    options.ssd.memory_bytes =
+        64 * ((1 + rule.slots.size()) * kDim * sizeof(float) + 20);
     const auto on_ssd = MakeTable(options);
     options.storage = RowStorage::kDram;
     const auto in_memory = MakeTable(options);
@@ -259,6 +264,30 @@ TEST_F(SsdRowsTest, CompactionByTheCallerTrainsToTheSameBits) {
   ExpectSame(*on_ssd, *in_memory, rule.slots);
   // 80 bytes a row: the dead ones are gone.
   EXPECT_LT(on_ssd->tier_stats().stored_bytes, 3 * 80 * on_ssd->size() + 65536);
+}
+
+TEST_F(SsdRowsTest, AsFewRowsAreInMemoryAsIsAskedFor) {
+  const Rule rule = Rules()[2];
+  const int64_t row_bytes = 2 * kDim * sizeof(float) + 20;
+  for (const int64_t rows : {0, 1, 2, 5}) {
+    TableOptions options = Options("v", FreshPath());
+    options.ssd.memory_bytes = rows * row_bytes;
+    const auto on_ssd = MakeTable(options);
+    options.storage = RowStorage::kDram;
+    const auto in_memory = MakeTable(options);
+    for (int64_t step = 0; step < 6; ++step) {
+      const std::vector<int64_t> ids = Ids(300, 400);
+      for (const auto& table : {on_ssd, in_memory}) {
+        const Status status = Step(table.get(), ids, rule.name, rule.hyper,
+                                   rule.slots, step, &pool_);
+        ASSERT_TRUE(status.ok()) << status.message();
+      }
+    }
+    ExpectSame(*on_ssd, *in_memory, rule.slots);
+    const TierStats stats = on_ssd->tier_stats();
+    EXPECT_EQ(stats.memory_rows, std::max<int64_t>(1, rows));
+    EXPECT_EQ(stats.stored_rows + stats.memory_rows, on_ssd->size());
+  }
 }
 
 TEST_F(SsdRowsTest, TellsWhereARowIs) {

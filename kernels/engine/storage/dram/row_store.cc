@@ -20,7 +20,7 @@ constexpr unsigned kStripes = 8;
 constexpr int kMaxChunk = 64;  // handles that a stripe takes at once, at most
 
 // Slabs of meta hold 2 MiB, or as many rows as a slab of rows if that is more.
-constexpr int kMetaRowsLog2 = 18;
+constexpr int kMetaRowsLog2 = 17;
 static_assert((sizeof(RowMeta) << kMetaRowsLog2) == kHugePage, "");
 
 }  // namespace
@@ -154,7 +154,7 @@ void RowStore::Free(Span<const RowHandle> handles) {
   DrainStripes();
   free_.reserve(free_.size() + handles.size());
   for (RowHandle handle : handles) {
-    if (meta_ != nullptr) *Meta(handle) = RowMeta{0, 0};
+    if (meta_ != nullptr) *Meta(handle) = RowMeta();
     free_.push_back(handle);
     ++free_in_slab_[handle >> rows_->rows_log2()];
   }

@@ -35,11 +35,22 @@
 
 namespace ev {
 
-// What a row counts about itself, kept beside the rows, 8 bytes, only when the
-// table records it. Both saturate instead of wrapping.
+// What a row counts about itself, kept beside the rows, 16 bytes, only when the
+// table records it.
 struct RowMeta {
-  uint32_t frequency;      // occurrences in training batches
-  uint32_t version_plus1;  // global step of the last update + 1; 0: none yet
+  // Global step of the last update + 1; 0: none yet. Steps may be times, in
+  // milliseconds or finer.
+  uint64_t version_plus1;
+  uint32_t frequency;  // occurrences in training batches; saturates
+  // Number of the call that updated the row last, of those of its table; 0:
+  // none has. It tells calls apart whose versions are equal, and wraps.
+  uint32_t call;
+
+  int64_t version() const { return static_cast<int64_t>(version_plus1 - 1); }
+  // What version_plus1 is of a version; -1 and below: none.
+  static uint64_t PlusOne(int64_t version) {
+    return version < 0 ? 0 : static_cast<uint64_t>(version) + 1;
+  }
 };
 
 // Rows of one table in CPU memory: [value dim floats][slot 0 dim][slot 1

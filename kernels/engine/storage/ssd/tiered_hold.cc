@@ -293,7 +293,9 @@ Status TieredRows::Hold(Span<const RowHandle> handles, bool is_reserved,
                         Holding* holding) {
   *held = 0;
   ranks_.Advance();
-  for (size_t size = handles.size(); size > 0; size = (size + 1) / 2) {
+  // More than there are places for would be looked at in vain.
+  for (size_t size = std::min<size_t>(handles.size(), capacity_); size > 0;
+       size = (size + 1) / 2) {
     Enter(holding);
     const Status status = HoldSome(handles.subspan(0, size), is_reserved,
                                    *holding, rows, places, held);

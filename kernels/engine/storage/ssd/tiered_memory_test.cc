@@ -49,6 +49,7 @@ class TieredMemoryTest : public ::testing::Test {
     TieredRowsOptions options;
     ASSERT_TRUE(RowDirectory::Open(path, "v", &options.directory).ok());
     options.dim = kDim;
+    options.memory_bytes = 64 * (kDim * sizeof(float) + 20);
     const std::vector<float> defaults(kDim, 0.5f);
     options.default_rows = defaults;
     options.compacts_in_thread = false;

@@ -15,7 +15,6 @@
 namespace ev {
 namespace {
 
-constexpr int64_t kMinPlaces = 64;
 constexpr size_t kCopiedAtOnce = 512;
 // Entries and handles of a huge page: they are as many random accesses as rows.
 constexpr int kEntriesLog2 = 17;
@@ -56,8 +55,7 @@ TieredRows::~TieredRows() {
 void TieredRows::MakeMemory() {
   const size_t stride = RowStride(floats());
   const size_t place_bytes = stride + sizeof(Entry) + sizeof(RowHandle);
-  capacity_ = std::max<int64_t>(kMinPlaces,
-                                budget_ / static_cast<int64_t>(place_bytes));
+  capacity_ = std::max<int64_t>(1, budget_ / static_cast<int64_t>(place_bytes));
   capacity_ = std::min<int64_t>(capacity_, kPayload);
   rows_.reset(new SlabArray(stride, SlabRowsLog2(stride)));
   entries_.reset(new SlabArray(sizeof(Entry), kEntriesLog2));

@@ -63,7 +63,7 @@ struct TieredRowsOptions {
   int64_t dim = 0;
   Span<const float> default_rows;  // [R, dim], copied
   std::shared_ptr<RowDirectory> directory;
-  int64_t memory_bytes = 0;  // for rows in memory; 64 rows at least
+  int64_t memory_bytes = 0;  // for rows in memory; one row at least
   CacheStrategy strategy = CacheStrategy::kLfu;
   bool direct = false;  // around the system's page cache
   bool compacts_in_thread = true;

@@ -38,7 +38,7 @@ class TieredRowsTest : public ::testing::TestWithParam<Variant> {
     disk_full = false;
     RowFile::SetSpaceHookForTesting(&HasSpace);
     for (int64_t i = 0; i < 8 * kDim; ++i) defaults_.push_back(0.5f * i);
-    const Status made = Make(0);
+    const Status made = Make(64 * (kDim * sizeof(float) + 20));
     if (!made.ok() && GetParam().direct) GTEST_SKIP() << made.message();
     ASSERT_TRUE(made.ok()) << made.message();
   }
