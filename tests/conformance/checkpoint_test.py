@@ -4,7 +4,6 @@
 
 import glob
 import os
-import re
 import resource
 
 from absl.testing import absltest
@@ -15,69 +14,11 @@ import tensorflow as tf
 from tensorflow.python.lib.io import file_io
 from tensorflow.python.training import saver as saver_lib
 
-import embedding_variable as ev
+import embedding_variable  # pylint: disable=unused-import
 
-_ROWS, _DIM = 50, 3
+import saved_model
 
-
-class _Model(object):
-  """A graph that trains an embedding variable, and its session."""
-
-  def __init__(self, optimizer=tf.train.AdamOptimizer, parts=None, dim=_DIM,
-               train=True, key_dtype=tf.int64, name="v", saver=None,
-               record=()):
-    for flag in record:
-      os.environ[flag] = "1"
-    self.graph = tf.Graph()
-    with self.graph.as_default():
-      tf.set_random_seed(3)
-      self.step = tf.train.get_or_create_global_step()
-      self.variable = tf.get_embedding_variable(
-          name, dim, key_dtype=key_dtype,
-          initializer=tf.random_normal_initializer(seed=7),
-          partitioner=None if parts is None else
-          tf.fixed_size_partitioner(parts))
-      self.dense = tf.get_variable("dense", [dim],
-                                   initializer=tf.ones_initializer())
-      self.ids = tf.placeholder(key_dtype, [None])
-      rows = tf.nn.embedding_lookup(self.variable, self.ids)
-      self.rows = rows
-      self.loss = tf.reduce_sum(tf.square(rows * self.dense - 1.0))
-      if train:
-        self.optimizer = optimizer(0.05)
-        self.train = self.optimizer.minimize(self.loss, global_step=self.step)
-      self.export = [p.export() for p in self.parts()]
-      self.saver = (saver or tf.train.Saver)()
-      self.init = tf.global_variables_initializer()
-      self.graph.finalize()
-    for flag in record:
-      del os.environ[flag]
-    self.session = tf.Session(graph=self.graph)
-
-  def parts(self):
-    if ev.is_embedding_variable(self.variable):
-      return [self.variable]
-    return list(self.variable)
-
-  def start(self):
-    self.session.run(self.init)
-    return self
-
-  def run(self, steps, seed, low=-_ROWS):
-    """Trains; returns the losses."""
-    random = np.random.RandomState(seed)
-    return [
-        self.session.run([self.loss, self.train],
-                         {self.ids: random.randint(low, _ROWS, size=20)})[0]
-        for _ in range(steps)
-    ]
-
-  def contents(self):
-    """Returns key -> row of all parts."""
-    found = {}
-    for keys, values, _, _ in self.session.run(self.export):
-      found.update(zip(keys.tolist(), values.tolist()))
-    return found
+_ROWS, _DIM = saved_model.ROWS, saved_model.DIM
 
 
 class CheckpointTest(parameterized.TestCase):
@@ -96,11 +37,11 @@ class CheckpointTest(parameterized.TestCase):
       # The generic path.
       (tf.train.ProximalAdagradOptimizer, None))
   def test_going_on_equals_never_having_stopped(self, optimizer, parts):
-    one = _Model(optimizer, parts).start()
+    one = saved_model.Model(optimizer, parts).start()
     one.run(5, seed=1)
     path = self._save(one)
     expected = one.run(5, seed=2)
-    two = _Model(optimizer, parts)
+    two = saved_model.Model(optimizer, parts)
     # Into a new session, and over what another one had learned.
     for _ in range(2):
       two.saver.restore(two.session, path)
@@ -109,7 +50,7 @@ class CheckpointTest(parameterized.TestCase):
       self.assertEqual(two.session.run(two.step), 10)
 
   def test_tensors_of_the_checkpoint(self):
-    model = _Model(record=("TF_RECORD_FREQ", "TF_RECORD_VERSION")).start()
+    model = saved_model.Model(record=("TF_RECORD_FREQ", "TF_RECORD_VERSION")).start()
     model.run(3, seed=1)
     reader = tf.train.load_checkpoint(self._save(model))
     types = reader.get_variable_to_dtype_map()
@@ -146,23 +87,23 @@ class CheckpointTest(parameterized.TestCase):
 
   def test_frequency_and_version_come_back(self):
     record = ("TF_RECORD_FREQ", "TF_RECORD_VERSION")
-    one = _Model(record=record).start()
+    one = saved_model.Model(record=record).start()
     one.run(3, seed=1)
-    two = _Model(record=record)
+    two = saved_model.Model(record=record)
     two.saver.restore(two.session, self._save(one))
     for a, b in zip(one.session.run(one.export)[0], two.session.run(two.export)[0]):
       np.testing.assert_array_equal(a, b)
     # And a variable that does not record them takes the same checkpoint.
-    three = _Model()
+    three = saved_model.Model()
     three.saver.restore(three.session, self._path)
     self.assertEqual(three.contents(), one.contents())
 
   @parameterized.product(saved=(None, 1, 2, 5), restored=(None, 1, 2, 3))
   def test_another_number_of_parts(self, saved, restored):
-    one = _Model(parts=saved).start()
+    one = saved_model.Model(parts=saved).start()
     one.run(4, seed=1)
     path = self._save(one)
-    two = _Model(parts=restored)
+    two = saved_model.Model(parts=restored)
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), one.contents())
     self.assertGreater(len(one.contents()), 20)
@@ -172,10 +113,10 @@ class CheckpointTest(parameterized.TestCase):
     np.testing.assert_allclose(two.run(3, seed=2), one.run(3, seed=2), rtol=1e-5)
 
   def test_a_missing_slot_starts_with_its_initial_value(self):
-    one = _Model(tf.train.GradientDescentOptimizer).start()
+    one = saved_model.Model(tf.train.GradientDescentOptimizer).start()
     one.run(3, seed=1)
     path = self._save(one)
-    two = _Model(tf.train.AdagradOptimizer, saver=lambda: tf.train.Saver(
+    two = saved_model.Model(tf.train.AdagradOptimizer, saver=lambda: tf.train.Saver(
         tf.get_collection("embedding_variables")))
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), one.contents())
@@ -185,10 +126,10 @@ class CheckpointTest(parameterized.TestCase):
         np.full([len(one.contents()), _DIM], .1, np.float32))
 
   def test_into_a_graph_without_the_optimizer(self):
-    one = _Model().start()
+    one = saved_model.Model().start()
     one.run(3, seed=1)
     path = self._save(one)
-    two = _Model(train=False)
+    two = saved_model.Model(train=False)
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), one.contents())
     ids = {two.ids: list(range(-5, 5))}
@@ -197,10 +138,10 @@ class CheckpointTest(parameterized.TestCase):
         one.session.run(one.rows, {one.ids: ids[two.ids]}))
 
   def test_another_dim(self):
-    one = _Model().start()
+    one = saved_model.Model().start()
     one.run(2, seed=1)
     path = self._save(one)
-    two = _Model(dim=_DIM + 1, train=False,
+    two = saved_model.Model(dim=_DIM + 1, train=False,
                  saver=lambda: tf.train.Saver(tf.get_collection(
                      "embedding_variables")))
     with self.assertRaisesRegex(
@@ -210,12 +151,13 @@ class CheckpointTest(parameterized.TestCase):
 
   @parameterized.parameters(_DIM + 2, _DIM - 1)
   def test_another_dim_on_demand(self, dim):
-    one = _Model(tf.train.AdagradOptimizer).start()
+    one = saved_model.Model(tf.train.AdagradOptimizer).start()
     one.run(2, seed=1)
     path = self._save(one)
     os.environ["TF_EV_RESTORE_CUSTOM_DIM"] = "1"
     self.addCleanup(os.environ.pop, "TF_EV_RESTORE_CUSTOM_DIM")
-    two = _Model(tf.train.AdagradOptimizer, dim=dim, saver=lambda: tf.train.Saver(
+    two = saved_model.Model(
+        tf.train.AdagradOptimizer, dim=dim, saver=lambda: tf.train.Saver(
         tf.get_collection("embedding_variables")))
     two.saver.restore(two.session, path)
     keys = sorted(one.contents())
@@ -232,26 +174,26 @@ class CheckpointTest(parameterized.TestCase):
     np.testing.assert_array_equal(found[:, common:], np.full_like(found[:, common:], .1))
 
   def test_versions_can_be_reset(self):
-    one = _Model(record=("TF_RECORD_VERSION",)).start()
+    one = saved_model.Model(record=("TF_RECORD_VERSION",)).start()
     one.run(3, seed=1)
     os.environ["TF_EV_RESET_VERSION"] = "1"
     self.addCleanup(os.environ.pop, "TF_EV_RESET_VERSION")
-    two = _Model(record=("TF_RECORD_VERSION",))
+    two = saved_model.Model(record=("TF_RECORD_VERSION",))
     two.saver.restore(two.session, self._save(one))
     self.assertTrue(one.session.run(one.export)[0][2].any())
     self.assertFalse(two.session.run(two.export)[0][2].any())
     self.assertEqual(two.contents(), one.contents())
 
   def test_a_variable_that_the_checkpoint_lacks(self):
-    path = self._save(_Model().start())
-    other = _Model(name="w", train=False)
+    path = self._save(saved_model.Model().start())
+    other = saved_model.Model(name="w", train=False)
     with self.assertRaisesRegex(tf.errors.NotFoundError, "w-keys"):
       other.saver.restore(other.session, path)
 
   def test_a_damaged_checkpoint(self):
-    one = _Model(train=False, saver=lambda: tf.train.Saver(
+    one = saved_model.Model(train=False, saver=lambda: tf.train.Saver(
         tf.get_collection("embedding_variables")))
-    trained = _Model().start()
+    trained = saved_model.Model().start()
     trained.run(3, seed=1)
     path = self._save(trained)
     first_row = np.array(sorted(
@@ -268,11 +210,11 @@ class CheckpointTest(parameterized.TestCase):
       one.saver.restore(one.session, path)
 
   def test_int32_keys(self):
-    one = _Model(key_dtype=tf.int32).start()
+    one = saved_model.Model(key_dtype=tf.int32).start()
     one.run(3, seed=1)
     path = self._save(one)
     self.assertEqual(tf.train.load_variable(path, "v-keys").dtype, np.int32)
-    two = _Model(key_dtype=tf.int32)
+    two = saved_model.Model(key_dtype=tf.int32)
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), one.contents())
 
@@ -291,7 +233,7 @@ class CheckpointTest(parameterized.TestCase):
         tf.train.Saver()
 
   def test_a_folder_that_is_not_there(self):
-    model = _Model(saver=lambda: tf.train.Saver(sharded=True)).start()
+    model = saved_model.Model(saver=lambda: tf.train.Saver(sharded=True)).start()
     for i in range(5):
       path = os.path.join(os.path.dirname(self._path), "a%d" % i, "b", "c", "model.ckpt")
       self.assertEqual(model.saver.save(model.session, path), path)
@@ -302,7 +244,7 @@ class CheckpointTest(parameterized.TestCase):
 
   def _interrupted(self):
     """Leaves a checkpoint whose replacement was interrupted; returns the new state."""
-    model = _Model(tf.train.GradientDescentOptimizer).start()
+    model = saved_model.Model(tf.train.GradientDescentOptimizer).start()
     model.run(2, seed=1)
     self._save(model)
     model.run(3, seed=2)
@@ -321,13 +263,13 @@ class CheckpointTest(parameterized.TestCase):
       tf.train.init_from_checkpoint(self._path, {"v": "v", "dense": "dense"})
       return tf.train.Saver()
 
-    two = _Model(train=False, saver=init).start()
+    two = saved_model.Model(train=False, saver=init).start()
     self.assertEqual(two.contents(), one.contents())
     self.assertEqual(tf.train.load_variable(os.path.dirname(self._path), "global_step"), 5)
     self.assertEqual(self._files(), before)
     # Where nothing may be written.
     read_only = tf.errors.PermissionDeniedError(None, None, "Read-only file system")
-    three = _Model(train=False)
+    three = saved_model.Model(train=False)
     with absltest.mock.patch.object(file_io, "rename", side_effect=read_only):
       three.saver.restore(three.session, self._path)
     self.assertEqual(three.contents(), one.contents())
@@ -364,9 +306,9 @@ class CheckpointTest(parameterized.TestCase):
       self.assertTrue(os.path.exists(self._path + ".index"))
 
   def test_int64_keys_into_int32_keys(self):
-    one = _Model().start()
+    one = saved_model.Model().start()
     one.session.run(one.train, {one.ids: [1, 2**31 - 1]})
-    narrow = _Model(key_dtype=tf.int32)
+    narrow = saved_model.Model(key_dtype=tf.int32)
     narrow.saver.restore(narrow.session, self._save(one))
     self.assertEqual(narrow.contents(), one.contents())
     one.session.run(one.train, {one.ids: [1, 2**40 + 1]})
@@ -375,9 +317,9 @@ class CheckpointTest(parameterized.TestCase):
       narrow.saver.restore(narrow.session, self._save(one))
 
   def test_save_before_the_first_step(self):
-    path = self._save(_Model().start())
+    path = self._save(saved_model.Model().start())
     self.assertEqual(tf.train.load_variable(path, "v-keys").shape, (0,))
-    two = _Model()
+    two = saved_model.Model()
     two.saver.restore(two.session, path)
     self.assertLen(two.run(1, seed=1), 1)
 
@@ -388,7 +330,7 @@ class CheckpointTest(parameterized.TestCase):
       (lambda: tf.train.Saver({v.op.name: v for v in tf.global_variables()}),),
       (lambda: tf.train.Saver(max_to_keep=1, save_relative_paths=True),))
   def test_ways_to_make_a_saver(self, saver):
-    one, two = _Model(saver=saver).start(), _Model(saver=saver)
+    one, two = saved_model.Model(saver=saver).start(), saved_model.Model(saver=saver)
     one.run(3, seed=1)
     path = self._save(one)
     self.assertTrue(tf.train.checkpoint_exists(path))
@@ -396,117 +338,17 @@ class CheckpointTest(parameterized.TestCase):
     self.assertEqual(two.contents(), one.contents())
 
   def test_under_another_name(self):
-    one = _Model(saver=lambda: tf.train.Saver({
+    one = saved_model.Model(saver=lambda: tf.train.Saver({
         "renamed": tf.get_collection("embedding_variables")[0]})).start()
     one.run(2, seed=1)
     path = self._save(one)
     self.assertLen(tf.train.load_variable(path, "renamed-keys"),
                    len(one.contents()))
-    two = _Model(saver=lambda: tf.train.Saver({
+    two = saved_model.Model(saver=lambda: tf.train.Saver({
         "renamed": tf.get_collection("embedding_variables")[0]}))
     two.start()
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), one.contents())
-
-  @parameterized.product(
-      saved=(None, 2), restored=(None, 3),
-      assignment=({"v": "v", "dense": "dense"}, {"/": "/"}, "objects"))
-  def test_init_from_checkpoint(self, saved, restored, assignment):
-    one = _Model(tf.train.GradientDescentOptimizer, parts=saved).start()
-    one.run(3, seed=1)
-    path = self._save(one)
-
-    def init():
-      mapping = assignment
-      if assignment == "objects":
-        tables = tf.get_collection("embedding_variables")
-        mapping = {"v": tables if restored else tables[0]}
-      tf.train.init_from_checkpoint(path, mapping)
-      return tf.train.Saver()
-
-    two = _Model(tf.train.GradientDescentOptimizer, parts=restored, saver=init)
-    two.start()
-    self.assertEqual(two.contents(), one.contents())
-    if not isinstance(assignment, str):
-      np.testing.assert_array_equal(
-          two.session.run(two.dense), one.session.run(one.dense))
-
-  @parameterized.product(saved=(None, 2), restored=(1, 3))
-  def test_warm_start_of_a_partitioned_table(self, saved, restored):
-    one = _Model(tf.train.GradientDescentOptimizer, parts=saved).start()
-    one.run(3, seed=1)
-    path = self._save(one)
-
-    def warm(*args):
-
-      def start():
-        tf.train.warm_start(path, *args)
-        return tf.train.Saver()
-
-      return start
-
-    two = _Model(parts=restored, train=False, saver=warm()).start()
-    self.assertEqual(two.contents(), one.contents())
-    # From another name.
-    three = _Model(parts=restored, train=False, name="scope/w",
-                   saver=warm("scope/w", None, {"scope/w": "v"})).start()
-    self.assertEqual(three.contents(), one.contents())
-    with self.assertRaisesRegex(ValueError, "Tensor w/part_0 is not found"):
-      _Model(parts=restored, train=False, name="w", saver=warm("w"))
-
-  def test_warm_start_of_a_canned_estimator(self):
-    ids = tf.feature_column.categorical_column_with_embedding(
-        "id", dtype=tf.int64)
-    column = tf.feature_column.embedding_column(ids, _DIM)
-
-    def estimator(warm_start_from=None):
-      return tf.estimator.DNNClassifier(
-          [4], [column], warm_start_from=warm_start_from,
-          model_dir=self.create_tempdir().full_path)
-
-    def input_fn():
-      return {"id": tf.constant([[3], [5]], tf.int64)}, tf.constant([[0], [1]])
-
-    first = estimator()
-    first.train(input_fn, steps=2)
-    keys, = [n for n, _ in tf.train.list_variables(first.model_dir)
-             if re.search(r"embedding_weights(/part_\d+)?-keys$", n)]
-    # No step of its own: the optimizer's rate is what is left of it.
-    second = estimator(first.model_dir)
-    second.train(input_fn, steps=1)
-    values = [tf.train.load_variable(e.model_dir, keys[:-len("keys")] + "values")
-              for e in (first, second)]
-    self.assertEqual(values[0].shape, (2, _DIM))
-    # A step of Adagrad at rate 0.05 from these rows, not from new ones.
-    self.assertLess(np.abs(values[1] - values[0]).max(), .051)
-
-  def test_init_from_checkpoint_that_does_not_fit(self):
-    one = _Model(train=False).start()
-    path = self._save(one)
-    with self.assertRaisesRegex(ValueError, r"v:0 \(\(4,\)\) doesn't match.*\[3\]"):
-      _Model(dim=4, train=False,
-             saver=lambda: tf.train.init_from_checkpoint(path, {"v": "v"}))
-    with self.assertRaisesRegex(ValueError, "Tensor w is not found"):
-      _Model(train=False,
-             saver=lambda: tf.train.init_from_checkpoint(path, {"w": "v"}))
-
-  def test_init_from_checkpoint_of_another_dim_on_demand(self):
-    one = _Model().start()
-    one.run(2, seed=1)
-    path = self._save(one)
-    os.environ["TF_EV_RESTORE_CUSTOM_DIM"] = "1"
-    self.addCleanup(os.environ.pop, "TF_EV_RESTORE_CUSTOM_DIM")
-
-    def init():
-      tf.train.init_from_checkpoint(path, {"v": "v"})
-      return tf.train.Saver()
-
-    two = _Model(dim=_DIM - 1, train=False, saver=init).start()
-    self.assertEqual(two.contents(),
-                     {key: row[:_DIM - 1] for key, row in one.contents().items()})
-    with self.assertRaisesRegex(ValueError, r"dense:0 \(\(2,\)\) doesn't match.*\[3\]"):
-      _Model(dim=_DIM - 1, train=False,
-             saver=lambda: tf.train.init_from_checkpoint(path, {"dense": "dense"}))
 
   def test_slots_can_be_initialized_and_listed(self):
     with tf.Graph().as_default(), tf.Session() as session:
@@ -558,7 +400,7 @@ class CheckpointTest(parameterized.TestCase):
       np.testing.assert_array_equal(expected[1], found[1])
 
   def test_old_checkpoints_are_removed(self):
-    model = _Model(saver=lambda: tf.train.Saver(max_to_keep=2)).start()
+    model = saved_model.Model(saver=lambda: tf.train.Saver(max_to_keep=2)).start()
     for step in range(4):
       model.saver.save(model.session, self._path, global_step=step,
                        write_meta_graph=False)
@@ -575,7 +417,7 @@ class CheckpointTest(parameterized.TestCase):
     return found
 
   def test_the_same_table_gives_the_same_bytes(self):
-    model = _Model().start()
+    model = saved_model.Model().start()
     model.run(3, seed=1)
     files = []
     for _ in range(2):
@@ -605,7 +447,7 @@ class CheckpointTest(parameterized.TestCase):
     self.assertEqual(train(range(-60, 60)), train(range(59, -61, -1)))
 
   def test_a_save_that_fails_leaves_the_last_checkpoint(self):
-    model = _Model().start()
+    model = saved_model.Model().start()
     model.run(3, seed=1)
     path = model.saver.save(model.session, self._path, global_step=1)
     expected, before = model.contents(), self._files()
@@ -622,7 +464,7 @@ class CheckpointTest(parameterized.TestCase):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
       self.assertEqual(self._files(), before)
     self.assertEqual(tf.train.latest_checkpoint(os.path.dirname(self._path)), path)
-    two = _Model()
+    two = saved_model.Model()
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), expected)
     # And the next one is whole again.
@@ -632,7 +474,7 @@ class CheckpointTest(parameterized.TestCase):
 
   def test_tables_are_written_in_pieces(self):
     for saver in (tf.train.Saver, lambda: tf.train.Saver(sharded=True)):
-      model = _Model(saver=saver)
+      model = saved_model.Model(saver=saver)
       saved = [op for op in model.graph.get_operations() if op.type == "SaveV2"]
       self.assertLen(saved, 1)
       names = [t.op.name for t in saved[0].inputs]
@@ -642,7 +484,7 @@ class CheckpointTest(parameterized.TestCase):
 
   def test_an_old_version_of_checkpoints(self):
     with self.assertRaisesRegex(ValueError, "'v' can be saved .* V2 only"):
-      _Model(saver=lambda: tf.train.Saver(write_version=tf.train.SaverDef.V1))
+      saved_model.Model(saver=lambda: tf.train.Saver(write_version=tf.train.SaverDef.V1))
 
   def test_a_savers_builder_of_ones_own(self):
 
@@ -655,10 +497,10 @@ class CheckpointTest(parameterized.TestCase):
             prefix=filename_tensor, tensor_names=[s.name for s in specs],
             shape_and_slices=[""] * len(specs), tensors=[s.tensor for s in specs])
 
-    one = _Model(saver=lambda: tf.train.Saver(builder=Builder())).start()
+    one = saved_model.Model(saver=lambda: tf.train.Saver(builder=Builder())).start()
     one.run(3, seed=1)
     names = [n for n, _ in tf.train.list_variables(self._save(one))]
-    two = _Model()
+    two = saved_model.Model()
     two.saver.restore(two.session, self._path)
     self.assertEqual(two.contents(), one.contents())
     self.assertEqual([n for n, _ in tf.train.list_variables(self._save(two))], names)
@@ -698,7 +540,7 @@ class CheckpointTest(parameterized.TestCase):
 
   def test_a_saver_saves_while_others_train(self):
     # Keys and slots are of one moment: all tensors have the same rows.
-    model = _Model().start()
+    model = saved_model.Model().start()
     coordinator = tf.train.Coordinator()
     random = np.random.RandomState(0)
 
