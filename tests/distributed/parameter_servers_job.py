@@ -10,6 +10,7 @@ A worker that is not the chief leaves after a few steps, long before the others.
 import json
 import os
 import sys
+import time
 
 import numpy as np
 import tensorflow as tf
@@ -36,11 +37,24 @@ def main(model_dir, steps):
       input_layer_partitioner=tf.fixed_size_partitioner(2),
       config=tf.estimator.RunConfig(model_dir, save_checkpoints_steps=steps // 2))
 
+  worker_is_there = os.path.join(model_dir, "worker_is_there")
+
   class Report(tf.train.SessionRunHook):
 
     def begin(self):
       print("tables on", *sorted({v.device for v in tf.global_variables()
                                   if ev.is_embedding_variable(v)}))
+
+      if task == "worker":
+        open(worker_is_there, "w").close()
+
+    def after_run(self, run_context, run_values):
+      # A worker begins some seconds later, and not at all when all is trained.
+      until = time.time() + 60
+      while task == "chief" and not os.path.exists(worker_is_there):
+        if time.time() > until:
+          raise RuntimeError("the worker did not begin within 60 s")
+        time.sleep(.1)
 
   hooks = [Report()]
   if task == "worker":

@@ -130,3 +130,29 @@ void AlignedSizedDeleteArray(void* memory, size_t, size_t) {
 }
 void SizedDelete(void* memory, size_t) { ::operator delete(memory); }
 void SizedDeleteArray(void* memory, size_t) { ::operator delete[](memory); }
+
+// std::exception_ptr counts its owners by functions of its own since
+// CXXABI_1.3.13; before, its copy constructor and its destructor did.
+extern "C" {
+void OldCopyException(void* copy, const void* exception);
+void OldDestroyException(void* exception);
+}
+asm(".symver OldCopyException, "
+    "_ZNSt15__exception_ptr13exception_ptrC1ERKS0_@CXXABI_1.3.3");
+asm(".symver OldDestroyException, "
+    "_ZNSt15__exception_ptr13exception_ptrD1Ev@CXXABI_1.3.3");
+
+HIDDEN void AddOwner(void** exception) asm(
+    "_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv");
+HIDDEN void RemoveOwner(void** exception) asm(
+    "_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
+
+void AddOwner(void** exception) {
+  void* never_destroyed = nullptr;
+  OldCopyException(&never_destroyed, exception);
+}
+void RemoveOwner(void** exception) {
+  void* owned = *exception;
+  *exception = nullptr;
+  OldDestroyException(&owned);
+}

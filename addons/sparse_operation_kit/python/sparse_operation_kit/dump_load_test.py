@@ -15,7 +15,7 @@ from embedding_variable.ops import checkpoint_ops
 from sparse_operation_kit import dump_format
 from sparse_operation_kit import dump_load
 from sparse_operation_kit import experiment as sok
-from sparse_operation_kit import killed
+from sparse_operation_kit import testing
 from sparse_operation_kit import table_files
 
 _train = tf.compat.v1.train
@@ -286,7 +286,7 @@ class DumpLoadTest(parameterized.TestCase):
       np.testing.assert_array_equal(session.run(v.indices), [1])
 
   def test_a_dump_that_is_killed_at_any_step(self):
-    self._folder = os.path.join(killed.folder_in_memory(self), "tables")
+    self._folder = os.path.join(testing.folder_in_memory(self), "tables")
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       tables = [sok.DynamicVariable(1, "1", name=name) for name in "ab"]
       session.run(tf.compat.v1.global_variables_initializer())
@@ -314,12 +314,12 @@ class DumpLoadTest(parameterized.TestCase):
         fill(1)
         sok.dump(self._folder, tables, session=session)
         fill(2)
-        with killed.Killed(step) as killed_here:
+        with testing.Killed(step) as killed_here:
           sok.dump(self._folder, tables, session=session)
         seen.append(loaded())
         # Of one table, while the other one's files may wait for their names.
         fill(3)
-        with killed.Killed(1):
+        with testing.Killed(1):
           sok.dump(self._folder, tables[0], session=session)
         self.assertEqual(loaded(), seen[-1])
         if not killed_here.happened:

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from sparse_operation_kit import experiment as sok
-from sparse_operation_kit import killed
+from sparse_operation_kit import testing
 from sparse_operation_kit import legacy_saver
 
 
@@ -166,7 +166,7 @@ class SaverTest(_GraphTest):
       session.run(restore)
 
   def test_a_dump_that_is_killed_at_any_step(self):
-    self._folder = os.path.join(killed.folder_in_memory(self), "tables")
+    self._folder = os.path.join(testing.folder_in_memory(self), "tables")
     v = sok.DynamicVariable(1, "1", var_type="auto", name="v")
     dump = sok.Saver().dump_to_file(v, self._folder)
     restore = sok.Saver().restore_from_file(v, self._folder)
@@ -177,7 +177,7 @@ class SaverTest(_GraphTest):
     for step in itertools.count():
       session.run(assign)
       session.run(dump)
-      with killed.Killed(step) as killed_here:
+      with testing.Killed(step) as killed_here:
         writing(self._folder, v, np.array([2]), np.array([[2.]], np.float32))
       session.run(restore)
       keys, values = session.run(export)
