@@ -17,6 +17,8 @@ import numpy as np
 from sparse_operation_kit import experiment as sok
 import tensorflow as tf
 
+from tensorflow.python.training import session_manager
+
 import embedding_variable as ev
 
 _NUM_PS = _NUM_WORKERS = 2
@@ -276,7 +278,13 @@ class SyncReplicasTest(absltest.TestCase):
           found[task] = session.run([step] + outputs, {wanted: keys})
           barrier.wait()
 
-    _in_threads(work, range(_NUM_WORKERS))
+    # A worker that is there before the chief has initialized looks again 30 s later.
+    manager = session_manager.SessionManager
+    original = manager.__init__
+    with absltest.mock.patch.object(
+        manager, "__init__", lambda *args, **kwargs: original(
+            *args, **dict(kwargs, recovery_wait_secs=1))):
+      _in_threads(work, range(_NUM_WORKERS))
     for task in range(_NUM_WORKERS):
       self.assertEqual(found[task][0], rounds)
       for rows in found[task][1:]:
