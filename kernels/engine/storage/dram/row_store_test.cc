@@ -126,7 +126,7 @@ TEST(RowStoreTest, FreedRowsAreGivenOutAgainWithoutTheirMeta) {
   RowStore store(16, true);
   auto handles = AllocateRows(&store, 1000);
   for (RowHandle handle : handles) {
-    *store.Meta(handle) = RowMeta{7, 8};
+    *store.Meta(handle) = RowMeta{7, 8, 9};
   }
   const int64_t bytes = store.bytes();
   std::vector<RowHandle> some(handles.begin() + 100, handles.begin() + 400);
@@ -138,6 +138,7 @@ TEST(RowStoreTest, FreedRowsAreGivenOutAgainWithoutTheirMeta) {
   for (RowHandle handle : again) {
     EXPECT_EQ(store.Meta(handle)->frequency, 0u);
     EXPECT_EQ(store.Meta(handle)->version_plus1, 0u);
+    EXPECT_EQ(store.Meta(handle)->call, 0u);
   }
   std::unordered_set<RowHandle> live(handles.begin(), handles.begin() + 100);
   live.insert(handles.begin() + 400, handles.end());
