@@ -28,7 +28,7 @@ setup:
 	@$(STEP) setup tools/setup/setup.sh
 
 wheel: setup
-	@$(STEP) wheel bash -c 'bazel build //tools/pip_package:build_sok && bazel-bin/tools/pip_package/build_sok dist'
+	@$(STEP) wheel bash -c 'bazel build //tools/pip_package:build_sok && rm -f dist/sparse_operation_kit-*.whl && bazel-bin/tools/pip_package/build_sok dist'
 
 demo: wheel
 	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/sparse_operation_kit-*.whl
