@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""For whoever types it: `pip install .` and `pip wheel .` do without this file.
+"""For users of `python setup.py`; `pip install .` and `pip wheel .` do without it.
 
   python setup.py bdist_wheel [--dist-dir DIR]    # the wheel, in dist/ by default
   python setup.py install                         # builds it and has pip install it

@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hash of a key that nobody outside can compute.
+// The hash of a key that only this process can compute.
 //
-// Ids come from outside. Whoever knows a table's hash can choose ids that share
-// a bucket, and every batch with them is then as slow as the square of their
-// number. So a table's place for a key is chosen by a hash with a secret, which
-// each process draws once.
+// Ids come from outside. An attacker who knows a table's hash can choose ids
+// that share a bucket, and every batch with them is then as slow as the square
+// of their number. So a table's place for a key is chosen by a hash with a
+// secret, which each process draws once.
 //
 // THE HASH. As MixKey (hash.h): a multiplication carries bits upwards, a fold
 // brings them down, and a second multiplication carries them up again; but both

@@ -7,13 +7,12 @@
 //
 // An exact counter is 4 bytes, or 16 with a version, that an index of its own
 // points at, so the table's index, size and exports are those of admitted keys
-// alone. Whoever
-// decides about a key holds the mutex of its stripe from the look at the
-// counter to the row's insertion: two updates that bring the same key at once
-// cannot both see it below the threshold, nor lose a count. With a Bloom filter
-// nothing needs a lock, but an update must add the occurrences of all of its
-// keys before it asks about the first: keys share counters, and the order of
-// threads must not matter.
+// alone. A thread that decides about a key holds the mutex of the key's stripe
+// from the look at the counter to the row's insertion: two updates that bring
+// the same key at once cannot both see it below the threshold, nor lose a
+// count. With a Bloom filter nothing needs a lock, but an update must add the
+// occurrences of all of its keys before it asks about the first: keys share
+// counters, and the order of threads must not matter.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_ADMISSION_FILTER_H_
 #define KERNELS_ENGINE_EMBEDDING_ADMISSION_FILTER_H_

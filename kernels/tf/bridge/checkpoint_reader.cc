@@ -34,8 +34,8 @@ Status OfFile(const std::string& file, const Status& status) {
                                    file, ": ", status.error_message()));
 }
 
-// Whoever reads a tensor makes room for its shape first, so the shape must be
-// no more than what is there.
+// A tensor's reader allocates what its shape needs before it reads. So the
+// shape must need no more than the file holds.
 Status CheckSize(const std::string& name, const BundleEntryProto& entry,
                  const std::string& file_name) {
   const tensorflow::TensorShape shape(entry.shape());

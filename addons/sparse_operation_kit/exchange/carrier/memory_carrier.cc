@@ -21,9 +21,9 @@
 // the file, which the system takes back with the process: who waits in vain
 // looks at it, and so learns of a death within a tenth of a second. A rank that
 // fails says so in the header. The process that made the file holds one on a
-// byte of its own until it is a rank like the others: a file that nobody has a
-// lock on is of ranks that died before all had opened it, and whoever makes the
-// next one removes it.
+// byte of its own until it is a rank like the others. So a file without any
+// lock was left by ranks that died before all of them had opened it; the
+// process that makes the next file removes it.
 
 #include <dirent.h>
 #include <errno.h>

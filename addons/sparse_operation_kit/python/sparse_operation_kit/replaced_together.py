@@ -4,9 +4,9 @@
 
 Beside the files of a table lies one, its sums, that says of each how many bytes it has
 and their CRC-32. New files are written as `<file>.part`, then their sums; when those get
-their name the new files are the table, also while they are still called `.part`. Whoever
-reads takes of the two files that can be there the one that fits the sums, so that the keys
-of one dump never meet the rows of another, and what a disk has damaged is named.
+their name the new files are the table, also while they are still called `.part`. Where
+both files are there, a load takes the one that fits the sums, so that the keys of one
+dump never meet the rows of another. A file that a disk has damaged is named.
 
 Sums are JSON: {"dump": what tells one call from another, "tables": the names of the sums
 of all tables of the call, "files": {name: {"bytes": N, "crc32": N}}}. The tables of a call
