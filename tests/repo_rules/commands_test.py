@@ -33,6 +33,8 @@ _RUN_BY = {
     "make clean": "nobody: it would remove what the build needs",
     "make distclean": "nobody: likewise",
     "bazel test …": _CI + " runs all of the targets",
+    "bazel run //tools/docs:house_picture":
+        "//tools/docs:house_picture_test",
     "PYTHON=/path/to/python3.7 ./configure": "//tools/setup:configure_test",
     "./configure": "//tools/setup:configure_test",
     "pip install .": "//tools/pip_package:pip_backend_test; .ci/run runs pip wheel",
