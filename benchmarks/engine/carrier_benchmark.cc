@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
-#include "addons/sparse_operation_kit/exchange/carrier/rank_processes.h"
+#include "addons/sparse_operation_kit/exchange/testing/rank_processes.h"
 
 namespace {
 

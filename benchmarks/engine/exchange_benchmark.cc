@@ -30,8 +30,8 @@
 #include "addons/sparse_operation_kit/exchange/serve.h"
 #include "benchmarks/engine/bench_util.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/embedding/pooled_lookup.h"
-#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace {

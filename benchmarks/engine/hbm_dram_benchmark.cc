@@ -27,9 +27,9 @@
 #include "kernels/engine/base/hash.h"
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/embedding/pooled_lookup.h"
-#include "kernels/engine/embedding/presence.h"
-#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/lookup/presence.h"
+#include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace {

@@ -21,7 +21,7 @@ has() { [[ " $steps " == *" $1 "* ]]; }
 
 if has build; then
   build_programs "$build" //benchmarks/gpu:step //benchmarks/gpu:step_grow \
-    //kernels/engine/embedding/gpu:sparse_step_test_program || exit 1
+    //kernels/engine/gpu_resident/step:sparse_step_test_program || exit 1
 fi
 if [[ $steps != build ]]; then
   need_programs "$build" step step_grow sparse_step_test || exit 1

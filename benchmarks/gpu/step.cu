@@ -14,7 +14,7 @@
 #include <cstring>
 
 #include "benchmarks/gpu/table_bench.cuh"
-#include "kernels/engine/embedding/gpu/sparse_step.h"
+#include "kernels/engine/gpu_resident/step/sparse_step.h"
 
 namespace ev {
 namespace gpu {

@@ -6,7 +6,7 @@
 // that came; until done, memory included.
 
 #include "benchmarks/gpu/table_bench.cuh"
-#include "kernels/engine/embedding/gpu/sparse_step.h"
+#include "kernels/engine/gpu_resident/step/sparse_step.h"
 
 using namespace ev::gpu;         // NOLINT: a program
 using namespace ev::gpu::bench;  // NOLINT

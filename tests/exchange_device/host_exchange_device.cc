@@ -18,7 +18,7 @@
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "kernels/engine/combine/pooling.h"
-#include "kernels/engine/embedding/device_distinct.h"
+#include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_memory.h"
 

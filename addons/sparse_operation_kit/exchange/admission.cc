@@ -6,8 +6,8 @@
 #include <string>
 
 #include "kernels/engine/base/hash.h"
-#include "kernels/engine/embedding/presence.h"
-#include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/embedding/lookup/presence.h"
 
 namespace sok {
 

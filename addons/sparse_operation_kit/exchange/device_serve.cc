@@ -6,8 +6,8 @@
 #include "addons/sparse_operation_kit/exchange/row_chunks.h"
 #include "addons/sparse_operation_kit/exchange/serve.h"
 #include "addons/sparse_operation_kit/exchange/served_table.h"
-#include "kernels/engine/embedding/row_lookup.h"
-#include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/embedding/lookup/row_lookup.h"
 
 namespace sok {
 namespace {

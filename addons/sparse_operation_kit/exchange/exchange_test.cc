@@ -12,8 +12,8 @@
 #include <random>
 #include <tuple>
 
-#include "addons/sparse_operation_kit/exchange/loopback.h"
-#include "kernels/engine/embedding/pooled_lookup.h"
+#include "addons/sparse_operation_kit/exchange/testing/loopback.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 

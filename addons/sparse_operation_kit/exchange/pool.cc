@@ -9,10 +9,10 @@
 
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "addons/sparse_operation_kit/exchange/row_chunks.h"
+#include "kernels/engine/base/scratch.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
-#include "kernels/engine/embedding/scratch.h"
-#include "kernels/engine/embedding/tasks.h"
 
 namespace sok {
 namespace {

@@ -12,10 +12,10 @@
 
 #include "addons/sparse_operation_kit/exchange/route_on_device.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
+#include "kernels/engine/base/scratch.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling_gradient.h"
-#include "kernels/engine/combine/sample_offsets.h"
-#include "kernels/engine/embedding/scratch.h"
-#include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/ids/sample_offsets.h"
 #include "kernels/engine/ids/unique.h"
 
 namespace sok {

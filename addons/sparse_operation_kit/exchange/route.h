@@ -23,7 +23,7 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/combiner.h"
-#include "kernels/engine/embedding/device_distinct.h"
+#include "kernels/engine/ids/device_distinct.h"
 
 namespace sok {
 
@@ -49,7 +49,7 @@ class DistinctDevice {
   virtual ~DistinctDevice() {}
   // From how many ids of a table on.
   virtual int64_t min_ids_to_deduplicate() const = 0;
-  // As DeviceRows::StartDistinct of embedding/device_rows.h; it knows no key.
+  // As DeviceRows::StartDistinct of rows/row_home.h; it knows no key.
   // Not called for batches with fewer ids than that, none, or more than
   // ev::kMaxDistinctIds. ResourceExhausted: the processors do it.
   virtual ev::Status StartDistinct(

@@ -18,7 +18,7 @@
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/base/tasks.h"
 
 namespace sok {
 

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "addons/sparse_operation_kit/exchange/loopback.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
-#include "kernels/engine/embedding/device_distinct.h"
+#include "addons/sparse_operation_kit/exchange/testing/loopback.h"
+#include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/thread_pool.h"
 

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/scratch.h"
+#include "kernels/engine/base/transfer_scratch.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/combine/pooling.h"
-#include "kernels/engine/embedding/device_distinct.h"
-#include "kernels/engine/embedding/scratch.h"
-#include "kernels/engine/embedding/transfer_scratch.h"
+#include "kernels/engine/ids/device_distinct.h"
 
 namespace sok {
 

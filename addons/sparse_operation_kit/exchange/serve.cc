@@ -7,10 +7,10 @@
 #include <string>
 
 #include "addons/sparse_operation_kit/exchange/served_table.h"
+#include "kernels/engine/base/scratch.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling.h"
-#include "kernels/engine/embedding/row_lookup.h"
-#include "kernels/engine/embedding/scratch.h"
-#include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/embedding/lookup/row_lookup.h"
 
 namespace sok {
 namespace {

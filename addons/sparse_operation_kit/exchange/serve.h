@@ -20,7 +20,7 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/embedding/lookup_plan.h"
+#include "kernels/engine/embedding/lookup/lookup_plan.h"
 
 namespace sok {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/base/tasks.h"
 
 namespace sok {
 

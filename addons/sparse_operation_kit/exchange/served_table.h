@@ -12,12 +12,12 @@
 
 #include "addons/sparse_operation_kit/exchange/message.h"
 #include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/scratch.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/embedding/lookup_plan.h"
-#include "kernels/engine/embedding/row_lookup.h"
-#include "kernels/engine/embedding/scratch.h"
+#include "kernels/engine/embedding/lookup/lookup_plan.h"
+#include "kernels/engine/embedding/lookup/row_lookup.h"
 
 namespace sok {
 

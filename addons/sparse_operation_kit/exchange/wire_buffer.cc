@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <new>
 
-#include "kernels/engine/embedding/transfer_scratch.h"
+#include "kernels/engine/base/transfer_scratch.h"
 
 namespace sok {
 

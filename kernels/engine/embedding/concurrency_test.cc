@@ -19,8 +19,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/embedding/pooled_lookup.h"
-#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 

@@ -7,13 +7,13 @@
 #include <new>
 #include <utility>
 
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/embedding/guard.h"
-#include "kernels/engine/embedding/hbm_dram/hbm_dram_rows.h"
-#include "kernels/engine/embedding/ssd/ssd_rows.h"
 #include "kernels/engine/embedding/table_impl.h"
-#include "kernels/engine/embedding/tasks.h"
 #include "kernels/engine/ids/unique.h"
+#include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
+#include "kernels/engine/rows/ssd/ssd_rows.h"
 
 namespace ev {
 namespace {

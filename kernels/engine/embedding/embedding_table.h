@@ -46,9 +46,9 @@
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/policy/admission.h"
 #include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/rows/row_home.h"
 
 namespace ev {
 

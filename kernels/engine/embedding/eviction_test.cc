@@ -14,8 +14,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/embedding/eviction_hand.h"
-#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/embedding/parts/eviction_hand.h"
+#include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/counting_row_source.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"

@@ -28,7 +28,7 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/embedding/handle_marks.h"
+#include "kernels/engine/embedding/parts/handle_marks.h"
 #include "kernels/engine/embedding/table_impl.h"
 
 namespace ev {

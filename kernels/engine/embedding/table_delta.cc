@@ -9,7 +9,7 @@
 
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/guard.h"
-#include "kernels/engine/embedding/key_order.h"
+#include "kernels/engine/embedding/parts/key_order.h"
 #include "kernels/engine/embedding/table_impl.h"
 
 namespace ev {

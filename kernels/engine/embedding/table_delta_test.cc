@@ -11,8 +11,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/embedding/presence.h"
-#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/embedding/lookup/presence.h"
+#include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
 
 namespace ev {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/table_impl.h"
-#include "kernels/engine/embedding/tasks.h"
 #include "kernels/engine/policy/eviction.h"
 
 namespace ev {

@@ -34,7 +34,7 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/embedding/key_order.h"
+#include "kernels/engine/embedding/parts/key_order.h"
 
 namespace ev {
 

@@ -15,7 +15,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/frozen_rows.h"
-#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 

@@ -22,7 +22,7 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/embedding/device_distinct.h"
+#include "kernels/engine/ids/device_distinct.h"
 
 namespace ev {
 namespace testing {

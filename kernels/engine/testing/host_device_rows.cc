@@ -15,9 +15,9 @@
 
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
-#include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/rows/row_home.h"
 #include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_memory.h"
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device that is none: rows behind the seam of embedding/device_rows.h, in
+// A device that is none: rows behind the seam of rows/row_home.h, in
 // CPU memory. Whoever links it gets them for RowStorage::kHbm, so whatever a
 // table does for rows on a device is tested on every machine.
 //
@@ -12,7 +12,7 @@
 // write, or written by two calls at once; Relayout, Forget or Clear beside
 // another call; what host_device_distinct.h looks for. What a call leaves
 // unspecified is filled with NaN. Batches of 100 ids and more are deduplicated
-// by it, unless the environment says otherwise (embedding/device_distinct.h).
+// by it, unless the environment says otherwise (ids/device_distinct.h).
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_ROWS_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_ROWS_H_

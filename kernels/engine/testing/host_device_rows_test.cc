@@ -17,11 +17,11 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/base/parallel.h"
-#include "kernels/engine/embedding/device_rows.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/embedding/pooled_lookup.h"
-#include "kernels/engine/embedding/row_lookup.h"
-#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/lookup/row_lookup.h"
+#include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/rows/row_home.h"
 #include "kernels/engine/testing/host_device_memory.h"
 
 namespace ev {

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "kernels/engine/embedding/device_rows.h"
+#include "kernels/engine/rows/row_home.h"
 
 namespace ev {
 namespace testing {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/engine/embedding/pooled_lookup.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"

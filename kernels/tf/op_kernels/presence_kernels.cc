@@ -3,7 +3,7 @@
 //
 // EvLookupTier, EvPrefetch, EvInsertAbsent.
 
-#include "kernels/engine/embedding/presence.h"
+#include "kernels/engine/embedding/lookup/presence.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"

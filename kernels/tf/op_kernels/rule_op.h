@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/engine/embedding/row_update.h"
+#include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
 #include "tensorflow/core/framework/op_kernel.h"

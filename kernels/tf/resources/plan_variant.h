@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/engine/embedding/pooled_lookup.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_encode_decode.h"

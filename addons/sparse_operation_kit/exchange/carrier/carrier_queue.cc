@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "addons/sparse_operation_kit/exchange/wait_registry.h"
-#include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/base/tasks.h"
 
 namespace sok {
 namespace {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
-#include "addons/sparse_operation_kit/exchange/carrier/exchange_once.h"
+#include "addons/sparse_operation_kit/exchange/testing/exchange_once.h"
 #include "gtest/gtest.h"
 
 namespace sok {

@@ -48,7 +48,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
-#include "kernels/engine/embedding/tasks.h"
+#include "kernels/engine/base/tasks.h"
 
 namespace sok {
 namespace {

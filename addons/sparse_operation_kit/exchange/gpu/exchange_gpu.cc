@@ -26,9 +26,9 @@
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/base/transfer_memory.h"
-#include "kernels/engine/embedding/gpu/gpu_distinct.h"
-#include "kernels/engine/embedding/gpu/lane_work.h"
-#include "kernels/engine/embedding/gpu/pinned_memory.h"
+#include "kernels/engine/rows/gpu/gpu_distinct.h"
+#include "kernels/engine/rows/gpu/lane_work.h"
+#include "kernels/engine/rows/gpu/pinned_memory.h"
 
 namespace sok {
 namespace gpu {

@@ -17,7 +17,7 @@
 #include "addons/sparse_operation_kit/exchange/row_chunks.h"
 #include "addons/sparse_operation_kit/exchange/wire_type.h"
 #include "gtest/gtest.h"
-#include "kernels/engine/embedding/transfer_scratch.h"
+#include "kernels/engine/base/transfer_scratch.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace sok {

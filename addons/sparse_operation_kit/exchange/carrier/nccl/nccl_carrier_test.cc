@@ -19,9 +19,9 @@
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
-#include "addons/sparse_operation_kit/exchange/carrier/exchange_once.h"
-#include "addons/sparse_operation_kit/exchange/carrier/rank_processes.h"
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
+#include "addons/sparse_operation_kit/exchange/testing/exchange_once.h"
+#include "addons/sparse_operation_kit/exchange/testing/rank_processes.h"
 #include "gtest/gtest.h"
 
 // As in <cuda_runtime_api.h>, whose result is an enumeration: 0 is success.

@@ -1,0 +1,295 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A job of W ranks inside one process, for tests: each rank has tables of its
+// own, and what they exchange is copied from one vector to another.
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_LOOPBACK_H_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_LOOPBACK_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/pool.h"
+#include "addons/sparse_operation_kit/exchange/route.h"
+#include "addons/sparse_operation_kit/exchange/serve.h"
+#include "kernels/engine/embedding/update/row_update.h"
+
+namespace sok {
+namespace testing {
+
+// One table's ids of one rank's batch.
+struct Bag {
+  std::vector<int64_t> ids;
+  std::vector<int64_t> splits;  // [B + 1]
+  std::vector<float> weights;   // [N], or empty
+
+  int64_t batch_size() const { return splits.size() - 1; }
+};
+
+struct TableSpec {
+  std::string name;
+  int64_t dim;
+  ev::Combiner combiner;
+  std::vector<int32_t> ranks;  // of its placement
+};
+
+inline std::vector<int32_t> AllRanks(int num_ranks) {
+  std::vector<int32_t> ranks(num_ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+template <typename T>
+using PerRank = std::vector<std::vector<T>>;
+
+// What rank r sent to rank q is in what q received from r. Returns the splits
+// received.
+template <typename T>
+PerRank<int32_t> AllToAll(const PerRank<T>& sent,
+                          const PerRank<int32_t>& splits,
+                          PerRank<T>* received) {
+  const size_t num_ranks = sent.size();
+  PerRank<int32_t> received_splits(num_ranks);
+  received->assign(num_ranks, std::vector<T>());
+  for (size_t r = 0; r < num_ranks; ++r) {
+    auto from = sent[r].begin();
+    for (size_t q = 0; q < num_ranks; ++q) {
+      (*received)[q].insert((*received)[q].end(), from, from + splits[r][q]);
+      received_splits[q].push_back(splits[r][q]);
+      from += splits[r][q];
+    }
+  }
+  return received_splits;
+}
+
+class LoopbackJob {
+ public:
+  struct Options {
+    int num_ranks = 2;
+    WireType wire = WireType::kFloat32;
+    bool dedup = true;
+    bool with_occurrences = false;
+    ev::Parallel* parallel = nullptr;
+    ev::RowStorage storage = ev::RowStorage::kDram;
+    DistinctDevice* device = nullptr;  // of all ranks
+  };
+
+  LoopbackJob(const Options& options, const std::vector<TableSpec>& specs,
+              const std::vector<float>& default_row_of_ones)
+      : options_(options), specs_(specs) {
+    for (int r = 0; r < options.num_ranks; ++r) {
+      tables_.emplace_back();
+      for (const TableSpec& spec : specs) {
+        tables_.back().push_back(MakeTable(spec, options.with_occurrences,
+                                           default_row_of_ones,
+                                           options.storage));
+      }
+    }
+    for (const TableSpec& spec : specs) {
+      placements_.emplace_back(spec.ranks);
+    }
+  }
+
+  // Default row k of R is value[k] in every column.
+  static std::shared_ptr<ev::EmbeddingTable> MakeTable(
+      const TableSpec& spec, bool with_meta, const std::vector<float>& values,
+      ev::RowStorage storage = ev::RowStorage::kDram) {
+    ev::TableOptions options;
+    options.name = spec.name;
+    options.dim = spec.dim;
+    options.record_frequency = options.record_version = with_meta;
+    options.storage = storage;
+    auto table = std::make_shared<ev::EmbeddingTable>(options);
+    std::vector<float> rows;
+    for (float value : values) rows.insert(rows.end(), spec.dim, value);
+    const ev::Status status = table->Initialize(rows, values.size());
+    return status.ok() ? table : nullptr;
+  }
+
+  ev::EmbeddingTable* table(int r, int t) { return tables_[r][t].get(); }
+
+  // outputs[r][t]: [B, dim].
+  ev::Status Forward(const std::vector<std::vector<Bag>>& bags,
+                     std::vector<PerRank<float>>* outputs) {
+    const int num_ranks = options_.num_ranks;
+    const int num_tables = static_cast<int>(specs_.size());
+    MessageFormat format;
+    format.num_tables = num_tables;
+    format.with_occurrences = options_.with_occurrences;
+    format.fingerprint = 0x5eed;
+    std::vector<int> all(num_tables);
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<int64_t> dims;
+    for (const TableSpec& spec : specs_) dims.push_back(spec.dim);
+
+    routes_.assign(num_ranks, nullptr);
+    PerRank<int64_t> messages(num_ranks);
+    PerRank<int32_t> splits(num_ranks);
+    for (int r = 0; r < num_ranks; ++r) {
+      std::vector<RouteInput> inputs;
+      for (int t = 0; t < num_tables; ++t) {
+        inputs.push_back(MakeInput(t, bags[r][t]));
+      }
+      RouteOptions route;
+      route.num_ranks = num_ranks;
+      route.format = format;
+      route.dedup = options_.dedup;
+      route.device = options_.device;
+      EV_RETURN_IF_ERROR(Route(inputs, route, options_.parallel, &routes_[r]));
+      messages[r].resize(routes_[r]->message_size());
+      WriteMessage(*routes_[r], options_.parallel, messages[r].data());
+      for (int q = 0; q < num_ranks; ++q) {
+        splits[r].push_back(static_cast<int32_t>(routes_[r]->message_size(q)));
+      }
+    }
+    PerRank<int64_t> keys;
+    const PerRank<int32_t> key_splits = AllToAll(messages, splits, &keys);
+    sent_numbers_ = 0;
+    for (const auto& message : messages) sent_numbers_ += message.size();
+
+    plans_.assign(num_ranks, nullptr);
+    layouts_.assign(num_ranks, MessageLayout());
+    PerRank<char> rows(num_ranks);
+    splits.assign(num_ranks, std::vector<int32_t>());
+    for (int r = 0; r < num_ranks; ++r) {
+      EV_RETURN_IF_ERROR(
+          MessageLayout::Parse(format, keys[r], key_splits[r], &layouts_[r]));
+      int64_t bytes = 0;
+      for (int q = 0; q < num_ranks; ++q) {
+        splits[r].push_back(static_cast<int32_t>(
+            RowFloats(layouts_[r], q, all, dims) * WireBytes(options_.wire)));
+        bytes += splits[r].back();
+      }
+      rows[r].resize(bytes);
+      EV_RETURN_IF_ERROR(Serve(layouts_[r], keys[r].data(), tables_[r],
+                               options_.wire, rows[r].data(), options_.parallel,
+                               &plans_[r]));
+    }
+    AllToAll(rows, splits, &received_rows_);
+    outputs->assign(num_ranks, PerRank<float>(num_tables));
+    for (int r = 0; r < num_ranks; ++r) {
+      std::vector<float*> out;
+      for (int t = 0; t < num_tables; ++t) {
+        (*outputs)[r][t].resize(bags[r][t].batch_size() * specs_[t].dim);
+        out.push_back((*outputs)[r][t].data());
+      }
+      EV_RETURN_IF_ERROR(PoolReceived(*routes_[r], received_rows_[r].data(),
+                                      num_floats(r), options_.wire, out,
+                                      options_.parallel));
+    }
+    return ev::Status::OK();
+  }
+
+  // grads[r][k]: of outputs[r][tables[k]]. unique_grads_[r][k] beside
+  // plan(r).unique_keys(tables[k]).
+  ev::Status Backward(const std::vector<int>& tables,
+                      const std::vector<PerRank<float>>& grads) {
+    const int num_ranks = options_.num_ranks;
+    grad_tables_ = tables;
+    PerRank<char> messages(num_ranks), received;
+    PerRank<int32_t> splits(num_ranks);
+    for (int r = 0; r < num_ranks; ++r) {
+      int64_t bytes = 0;
+      for (int q = 0; q < num_ranks; ++q) {
+        splits[r].push_back(static_cast<int32_t>(
+            routes_[r]->row_floats(q, tables) * WireBytes(options_.wire)));
+        bytes += splits[r].back();
+      }
+      messages[r].resize(bytes);
+      std::vector<const float*> in;
+      for (const auto& grad : grads[r]) in.push_back(grad.data());
+      // Grouped before, or not.
+      std::shared_ptr<const RouteOccurrences> occurrences;
+      if (r % 2 == 0) {
+        EV_RETURN_IF_ERROR(
+            GroupRoute(*routes_[r], options_.parallel, &occurrences));
+      }
+      EV_RETURN_IF_ERROR(PoolGradient(*routes_[r], occurrences.get(), tables,
+                                      in, options_.wire, messages[r].data(),
+                                      options_.parallel));
+    }
+    AllToAll(messages, splits, &received);
+    unique_grads_.assign(num_ranks, PerRank<float>(tables.size()));
+    for (int r = 0; r < num_ranks; ++r) {
+      std::vector<float*> out;
+      for (size_t k = 0; k < tables.size(); ++k) {
+        unique_grads_[r][k].resize(plans_[r]->unique_keys(tables[k]).size() *
+                                   specs_[tables[k]].dim);
+        out.push_back(unique_grads_[r][k].data());
+      }
+      EV_RETURN_IF_ERROR(
+          ServeGradient(layouts_[r], *plans_[r], tables, received[r].data(),
+                        received[r].size() / WireBytes(options_.wire),
+                        options_.wire, out, options_.parallel));
+    }
+    return ev::Status::OK();
+  }
+
+  // Updates every rank's rows with what Backward left.
+  ev::Status Apply(const std::string& rule, const std::vector<float>& hyper,
+                   const std::vector<ev::SlotSpec>& slots, int64_t step) {
+    for (int r = 0; r < options_.num_ranks; ++r) {
+      std::vector<ev::UpdateInput> inputs(grad_tables_.size());
+      for (size_t k = 0; k < inputs.size(); ++k) {
+        const int t = grad_tables_[k];
+        inputs[k].table = tables_[r][t].get();
+        inputs[k].keys = plans_[r]->unique_keys(t);
+        inputs[k].grads = unique_grads_[r][k].data();
+        inputs[k].plan = plans_[r].get();
+        inputs[k].plan_table = t;
+      }
+      const std::vector<std::vector<ev::SlotSpec>> all(inputs.size(), slots);
+      EV_RETURN_IF_ERROR(
+          ev::ApplyRule(rule, hyper, inputs, all, step, options_.parallel));
+    }
+    return ev::Status::OK();
+  }
+
+  RouteInput MakeInput(int t, const Bag& bag) const {
+    RouteInput in;
+    in.name = specs_[t].name;
+    in.dim = specs_[t].dim;
+    in.combiner = specs_[t].combiner;
+    in.placement = &placements_[t];
+    in.batch_size = bag.batch_size();
+    in.num_ids = bag.ids.size();
+    in.ids64 = bag.ids.data();
+    in.row_splits = bag.splits.data();
+    if (!bag.weights.empty()) in.weights = bag.weights.data();
+    return in;
+  }
+
+  const RoutePlan& route(int r) const { return *routes_[r]; }
+  const ev::LookupPlan& plan(int r) const { return *plans_[r]; }
+  const std::vector<float>& unique_grads(int r, int k) const {
+    return unique_grads_[r][k];
+  }
+  const char* received_rows(int r) const { return received_rows_[r].data(); }
+  int64_t num_floats(int r) const {
+    return received_rows_[r].size() / WireBytes(options_.wire);
+  }
+  int64_t sent_numbers() const { return sent_numbers_; }
+
+ private:
+  const Options options_;
+  const std::vector<TableSpec> specs_;
+  std::vector<Placement> placements_;
+  std::vector<std::vector<std::shared_ptr<ev::EmbeddingTable>>> tables_;
+  std::vector<std::shared_ptr<const RoutePlan>> routes_;
+  std::vector<std::shared_ptr<const ev::LookupPlan>> plans_;
+  std::vector<MessageLayout> layouts_;
+  PerRank<char> received_rows_;
+  std::vector<int> grad_tables_;
+  std::vector<PerRank<float>> unique_grads_;
+  int64_t sent_numbers_ = 0;
+};
+
+}  // namespace testing
+}  // namespace sok
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_LOOPBACK_H_

@@ -1,0 +1,89 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/embedding/lookup/lookup_plan.h"
+
+#include "kernels/engine/base/scratch.h"
+#include "kernels/engine/embedding/lookup/planned_table.h"
+#include "kernels/engine/embedding/table_impl.h"
+
+namespace ev {
+namespace {
+
+// Plans at rest: as many as lookups are likely to be under way at once, and
+// none that hoards what one huge batch needed.
+constexpr size_t kMaxIdlePlans = 32;
+constexpr size_t kMaxIdleBytes = size_t{1} << 30;
+
+// Never destroyed: plans may be released while the process ends.
+Recycler<LookupPlan>& IdlePlans() {
+  static Recycler<LookupPlan>* const plans =
+      new Recycler<LookupPlan>(kMaxIdlePlans);
+  return *plans;
+}
+
+}  // namespace
+
+LookupPlan::LookupPlan() {}
+LookupPlan::~LookupPlan() {}
+
+EmbeddingTable* LookupPlan::table(int t) const { return tables_[t]->table; }
+int64_t LookupPlan::batch_size(int t) const { return tables_[t]->batch_size; }
+int64_t LookupPlan::num_ids(int t) const { return tables_[t]->num_ids; }
+
+int64_t LookupPlan::num_unique(int t) const { return tables_[t]->num_unique; }
+
+Status LookupPlan::Fetch(int t) const {
+  PlannedTable* const planned = tables_[t].get();
+  if (planned->distinct == nullptr) return Status::OK();
+  std::lock_guard<std::mutex> lock(planned->fetch);
+  if (planned->is_fetched) return Status::OK();
+  EV_RETURN_IF_ERROR(planned->table->impl()->Named(planned->distinct->Fetch()));
+  planned->TakeFetched();
+  planned->is_fetched = true;
+  return Status::OK();
+}
+
+Span<const int64_t> LookupPlan::unique_keys(int t) const {
+  if (!Fetch(t).ok()) return Span<const int64_t>();
+  return Span<const int64_t>(tables_[t]->unique, tables_[t]->num_unique);
+}
+
+Span<const int32_t> LookupPlan::counts(int t) const {
+  if (!Fetch(t).ok()) return Span<const int32_t>();
+  const PlannedTable& planned = *tables_[t];
+  return Span<const int32_t>(
+      planned.occurrences != nullptr ? planned.occurrences : planned.counts,
+      planned.num_unique);
+}
+
+size_t LookupPlan::bytes() const {
+  size_t bytes = 0;
+  for (const auto& table : tables_) {
+    bytes += table->bytes() + table->occurrence_counts.bytes();
+  }
+  return bytes;
+}
+
+std::shared_ptr<LookupPlan> LookupPlan::Make(int num_tables) {
+  std::unique_ptr<LookupPlan> plan = IdlePlans().Take();
+  if (plan == nullptr) plan.reset(new LookupPlan);
+  while (plan->tables_.size() < static_cast<size_t>(num_tables)) {
+    plan->tables_.emplace_back(new PlannedTable);
+  }
+  plan->num_tables_ = num_tables;
+  return std::shared_ptr<LookupPlan>(plan.release(), [](LookupPlan* used) {
+    std::unique_ptr<LookupPlan> owned(used);
+    for (const auto& table : owned->tables_) {
+      table->distinct.reset();
+      table->is_fetched = false;
+      table->owner.reset();
+      table->table = nullptr;
+    }
+    if (owned->bytes() <= kMaxIdleBytes) {
+      IdlePlans().Release(std::move(owned));
+    }
+  });
+}
+
+}  // namespace ev

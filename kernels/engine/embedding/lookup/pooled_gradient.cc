@@ -1,0 +1,142 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/scratch.h"
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/embedding/guard.h"
+#include "kernels/engine/embedding/lookup/grouped_occurrences.h"
+#include "kernels/engine/embedding/lookup/planned_table.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/table_impl.h"
+
+namespace ev {
+namespace {
+
+// Ids of one task: at some 10 ns each, about 50 us.
+constexpr int64_t kIdsPerTask = 4096;
+
+int64_t IdsPer(const PlannedTable& planned, int64_t count) {
+  return std::max<int64_t>(1, planned.num_ids / std::max<int64_t>(1, count));
+}
+
+void SumRows(const PlannedTable& planned, const Grouped& grouped,
+             const float* grads, int64_t begin, int64_t end, float* out) {
+  Occurrences occurrences;
+  occurrences.ends = grouped.ends;
+  occurrences.samples = grouped.samples;
+  occurrences.weights = planned.has_weights ? grouped.weights : nullptr;
+  SumOccurrences(occurrences, FactorsOf(planned), grads, planned.dim, begin,
+                 end, out + begin * planned.dim);
+}
+
+}  // namespace
+
+Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
+                      Span<float* const> unique_grads, Parallel* parallel) {
+  const int num_tables = plan.num_tables();
+  if (grads.size() != static_cast<size_t>(num_tables) ||
+      unique_grads.size() != static_cast<size_t>(num_tables)) {
+    return InvalidArgument("the gradient of a lookup of " +
+                           std::to_string(num_tables) + " tables got " +
+                           std::to_string(grads.size()) + " gradients and " +
+                           std::to_string(unique_grads.size()) + " outputs");
+  }
+  return NoThrow("a lookup's gradient", [&] {
+    for (int t = 0; t < num_tables; ++t) {
+      const PlannedTable& planned = plan.planned(t);
+      if (unique_grads[t] != nullptr && planned.num_ids > 0 &&
+          grads[t] == nullptr) {
+        return InvalidArgument("the gradient is missing, " +
+                               planned.table->impl()->Named());
+      }
+    }
+    // Tables of distinct ids are copied; others are grouped, small ones summed
+    // by the same task.
+    std::vector<Recycler<Grouped>::Handle> grouped;
+    std::vector<Grouped*> grouped_of(num_tables, nullptr);
+    TaskList first(kIdsPerTask), sum(kIdsPerTask);
+    std::vector<int> fetched;
+    for (int t = 0; t < num_tables; ++t) {
+      const PlannedTable& planned = plan.planned(t);
+      if (unique_grads[t] == nullptr || planned.num_ids == 0) continue;
+      if (planned.distinct != nullptr) fetched.push_back(t);
+      if (planned.all_unique()) {
+        first.Add(t, planned.batch_size, IdsPer(planned, planned.batch_size));
+        continue;
+      }
+      grouped.push_back(GroupedPool().Acquire());
+      grouped.back()->Reserve(planned);
+      grouped_of[t] = &*grouped.back();
+      if (planned.is_sharded) {
+        const int64_t shards = planned.shards.num_shards();
+        first.Add(t, shards, IdsPer(planned, shards));
+      } else {
+        first.AddWhole(t, planned.num_ids);
+      }
+      if (planned.num_ids > kIdsPerTask) {
+        sum.Add(t, planned.num_unique, IdsPer(planned, planned.num_unique));
+      }
+    }
+    EV_RETURN_IF_ERROR(
+        RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
+                           [&](int64_t k) { return plan.Fetch(fetched[k]); }));
+    EV_RETURN_IF_ERROR(RunPieces(parallel, first, [&](const Piece& piece) {
+      const int t = piece.item;
+      const PlannedTable& planned = plan.planned(t);
+      if (planned.all_unique()) {
+        SpreadGradients(planned.offsets, WeightsOf(planned), FactorsOf(planned),
+                        grads[t], planned.dim, piece.begin, piece.end,
+                        unique_grads[t]);
+      } else if (planned.is_sharded) {
+        for (int64_t s = piece.begin; s < piece.end; ++s) {
+          EV_RETURN_IF_ERROR(GroupPartOf(planned, s, grouped_of[t]));
+        }
+      } else {
+        EV_RETURN_IF_ERROR(GroupPartOf(planned, 0, grouped_of[t]));
+        if (planned.num_ids <= kIdsPerTask) {
+          SumRows(planned, *grouped_of[t], grads[t], 0, planned.num_unique,
+                  unique_grads[t]);
+        }
+      }
+      return Status::OK();
+    }));
+    RunPieces(parallel, sum, [&](const Piece& piece) {
+      SumRows(plan.planned(piece.item), *grouped_of[piece.item],
+              grads[piece.item], piece.begin, piece.end,
+              unique_grads[piece.item]);
+    });
+    return Status::OK();
+  });
+}
+
+Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,
+                        const float* output, float* weight_grad,
+                        Parallel* parallel) {
+  if (t < 0 || t >= plan.num_tables()) {
+    return InvalidArgument("table " + std::to_string(t) + " of a lookup of " +
+                           std::to_string(plan.num_tables()));
+  }
+  const PlannedTable& planned = plan.planned(t);
+  if (planned.num_ids == 0) return Status::OK();
+  if (!planned.has_weights) {
+    return InvalidArgument(
+        "the gradient of weights was asked for, but the lookup had none, " +
+        planned.table->impl()->Named());
+  }
+  const PoolingBatch batch = planned.batch();
+  ForRanges(
+      parallel, planned.batch_size,
+      std::max<int64_t>(1, kIdsPerTask / IdsPer(planned, planned.batch_size)),
+      [&](int64_t begin, int64_t end) {
+        WeightGradients(batch, grad, output, begin, end, weight_grad);
+      });
+  return Status::OK();
+}
+
+}  // namespace ev

@@ -1,0 +1,77 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fused lookup of many tables: deduplicate, find, gather, pool; and its
+// gradient. What the forward found out is kept in a LookupPlan and serves the
+// gradient and the update.
+//
+// Determinism: a sample is summed in the order of its ids, a row's gradient in
+// the order of its occurrences, whatever the threads. All calls are
+// thread-safe. 'parallel' may be null: the calling thread then does all.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_POOLED_LOOKUP_H_
+#define KERNELS_ENGINE_EMBEDDING_LOOKUP_POOLED_LOOKUP_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/engine/base/device_stream.h"
+#include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/lookup/lookup_plan.h"
+
+namespace ev {
+
+// One table's ids of one batch. Exactly one of ids64, ids32 is set; exactly one
+// of row_splits (B + 1) and coo_indices (N x 2, row-major sorted by sample) is
+// set. What would have no element may be null. N and B must be below 2^31.
+struct PooledInput {
+  EmbeddingTable* table = nullptr;
+  Combiner combiner = Combiner::kMean;
+  int64_t batch_size = 0;  // B
+  int64_t num_ids = 0;     // N
+  const int64_t* ids64 = nullptr;
+  const int32_t* ids32 = nullptr;
+  const int64_t* row_splits = nullptr;
+  const int64_t* coo_indices = nullptr;  // columns are ignored
+  const float* weights = nullptr;        // N, or null: all ones
+  // Not null: the output is in the memory of the device that has the rows. Of
+  // tables that take device tensors (embedding_table.h), without weights.
+  const DeviceStream* stream = nullptr;
+};
+
+// outputs[t]: [B_t, dim_t], overwritten. A sample without ids gives zeros. sum:
+// sum of w*e; mean: sum(w*e)/sum(w); sqrtn: sum(w*e)/sqrt(sum(w^2)). Keys that
+// are absent read their default row; nothing is inserted. The same table may
+// come several times. owners: the tables again, which the plan then keeps
+// alive, or empty. InvalidArgument, with the table's name: unsorted indices, a
+// sample out of range, bad splits, sizes that do not fit; FailedPrecondition: a
+// table is not initialized, or has no device for an output that is on one;
+// ResourceExhausted: no memory for the plan. After an error the outputs hold
+// nothing of use and *plan is as it was. Outputs are written when it returns,
+// those on a device too.
+Status PooledForward(Span<const PooledInput> inputs,
+                     const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+                     Span<float* const> outputs, Parallel* parallel,
+                     std::shared_ptr<const LookupPlan>* plan);
+
+// grads[t]: d loss / d outputs[t], [B_t, dim_t]. unique_grads[t]: [U_t, dim_t],
+// the sum over every occurrence of each unique key in order of occurrence; null
+// for a table whose gradient is not wanted.
+Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
+                      Span<float* const> unique_grads, Parallel* parallel);
+
+// d loss / d weights of table t, [N_t]; outputs[t] is the forward's result. The
+// rows are those that the forward read, whatever was updated since.
+// InvalidArgument when the table was looked up without weights.
+Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,
+                        const float* output, float* weight_grad,
+                        Parallel* parallel);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_LOOKUP_POOLED_LOOKUP_H_

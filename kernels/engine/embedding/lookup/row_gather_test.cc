@@ -1,0 +1,336 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// GatherRows, and the update by gradients of its keys that are on the device,
+// against the same in CPU memory. Where nothing is counted, batches that are
+// long enough are deduplicated on the device.
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/lookup/row_lookup.h"
+#include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/testing/storage_under_test.h"
+#include "kernels/engine/testing/stream_under_test.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace ev {
+namespace {
+
+using testing::StreamUnderTest;
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
+
+Tables MakeTables(RowStorage storage, const std::vector<int64_t>& dims,
+                  bool counts) {
+  Tables tables;
+  for (int64_t dim : dims) {
+    TableOptions options;
+    options.name = "dim" + std::to_string(dim);
+    options.dim = dim;
+    options.storage = storage;
+    options.record_frequency = counts;
+    tables.push_back(std::make_shared<EmbeddingTable>(options));
+    std::vector<float> rows(3 * dim);
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = 0.5f + i % 7;
+    const Status status = tables.back()->Initialize(rows, 3);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  return tables;
+}
+
+// Keys of each table from several ranks; one key comes from all.
+struct Batch {
+  std::vector<std::vector<int64_t>> keys, starts, occurrences;
+  std::vector<std::vector<float>> grads;
+  const bool counts;
+
+  Batch(const Tables& tables, int64_t most, int ranks, int seed,
+        bool counts = false)
+      : counts(counts) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> normal;
+    for (const auto& table : tables) {
+      std::vector<int64_t> of_table, first = {0};
+      for (int r = 0; r < ranks; ++r) {
+        const int64_t n = random() % (most + 1);
+        for (int64_t i = 0; i < n; ++i) {
+          // Distinct within a rank, some of them other ranks' as well.
+          of_table.push_back(i * 3 + r * (i % 2) - 10);
+        }
+        first.push_back(of_table.size());
+      }
+      keys.push_back(of_table);
+      starts.push_back(first);
+      occurrences.emplace_back(of_table.size(), 1 + seed % 3);
+      grads.emplace_back(of_table.size() * table->options().dim);
+      for (float& g : grads.back()) g = normal(random);
+    }
+  }
+
+  std::vector<RowsInput> Inputs(const Tables& tables) const {
+    std::vector<RowsInput> inputs(tables.size());
+    for (size_t t = 0; t < tables.size(); ++t) {
+      inputs[t].table = tables[t].get();
+      inputs[t].keys = keys[t];
+      if (counts) inputs[t].occurrences = occurrences[t].data();
+    }
+    return inputs;
+  }
+};
+
+Status Apply(const Tables& tables, const LookupPlan& plan,
+             const std::vector<const float*>& grads, const DeviceStream* stream,
+             int64_t step, Parallel* parallel) {
+  std::vector<UpdateInput> updates(tables.size());
+  for (size_t t = 0; t < tables.size(); ++t) {
+    updates[t].table = tables[t].get();
+    updates[t].plan = &plan;
+    updates[t].plan_table = static_cast<int>(t);
+    if (stream == nullptr) {
+      updates[t].keys = plan.unique_keys(static_cast<int>(t));
+      updates[t].grads = grads[t];
+    } else {
+      updates[t].pooled_grads = grads[t];
+      updates[t].stream = stream;
+    }
+  }
+  const std::vector<std::vector<SlotSpec>> slots(tables.size(),
+                                                 {{"Adagrad", 0.1f}});
+  return ApplyRule("Adagrad", std::vector<float>{0.5f}, updates, slots, step,
+                   parallel);
+}
+
+class RowGatherTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    stream_ = StreamUnderTest::Make();
+    on_ = stream_->stream();
+    Renew(/*counts=*/false);
+  }
+
+  void Renew(bool counts) {
+    there_ = MakeTables(testing::StorageUnderTest(), dims_, counts);
+    here_ = MakeTables(RowStorage::kDram, dims_, counts);
+  }
+
+  // Both have the same keys, rows and slots, and frequencies if any.
+  void ExpectSameTables() {
+    for (size_t t = 0; t < here_.size(); ++t) {
+      TableSnapshot a, b;
+      ASSERT_OK(here_[t]->Export(std::vector<std::string>{"Adagrad"}, &a));
+      ASSERT_OK(there_[t]->Export(std::vector<std::string>{"Adagrad"}, &b));
+      ASSERT_GT(a.keys.size(), 0u);
+      EXPECT_EQ(a.keys, b.keys);
+      EXPECT_EQ(a.values, b.values);
+      EXPECT_EQ(a.slots, b.slots);
+      EXPECT_EQ(a.frequencies, b.frequencies);
+    }
+  }
+
+  // A step of the tables in CPU memory; gives all rows, and leaves distinct
+  // keys and their gradients.
+  std::vector<float> StepHere(const Batch& batch, int64_t step,
+                              const std::function<void()>& between = nullptr) {
+    std::vector<std::vector<float>> rows;
+    std::vector<RowGradients> grads;
+    for (size_t t = 0; t < here_.size(); ++t) {
+      rows.emplace_back(batch.grads[t].size());
+      RowGradients grad;
+      grad.starts = {0, static_cast<int64_t>(batch.keys[t].size())};
+      grad.pieces = {batch.grads[t].data()};
+      grads.push_back(grad);
+    }
+    std::shared_ptr<const LookupPlan> plan;
+    Status status = LookupRows(
+        batch.Inputs(here_), here_,
+        [&](int t, int64_t begin, int64_t end, const float* const* found) {
+          CopyRows(found, 0, end - begin, dims_[t],
+                   rows[t].data() + begin * dims_[t]);
+        },
+        &pool_, &plan);
+    EXPECT_TRUE(status.ok()) << status.message();
+    sums_.clear();
+    unique_.clear();
+    std::vector<float*> out;
+    std::vector<const float*> in;
+    std::vector<float> all;
+    for (size_t t = 0; t < here_.size(); ++t) {
+      const Span<const int64_t> keys = plan->unique_keys(static_cast<int>(t));
+      unique_.emplace_back(keys.begin(), keys.end());
+      sums_.emplace_back(keys.size() * dims_[t]);
+      out.push_back(sums_[t].data());
+      in.push_back(sums_[t].data());
+      all.insert(all.end(), rows[t].begin(), rows[t].end());
+    }
+    status = SumRowGradients(*plan, grads, out, &pool_);
+    EXPECT_TRUE(status.ok()) << status.message();
+    if (between) between();
+    status = Apply(here_, *plan, in, nullptr, step, &pool_);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return all;
+  }
+
+  // The same on the device: each rank's rows lie apart. Calls 'between' between
+  // lookup and update.
+  std::vector<float> StepThere(
+      const Batch& batch, int64_t step,
+      const std::function<void(const LookupPlan&)>& between = nullptr) {
+    std::vector<RowPlaces> places(there_.size());
+    std::vector<std::vector<int64_t>> sizes(there_.size());
+    for (size_t t = 0; t < there_.size(); ++t) {
+      places[t].starts = batch.starts[t];
+      for (size_t p = 1; p < batch.starts[t].size(); ++p) {
+        const int64_t n =
+            (batch.starts[t][p] - batch.starts[t][p - 1]) * dims_[t];
+        sizes[t].push_back(n);
+        places[t].pieces.push_back(stream_->Allocate(n));
+        stream_->Fill(std::vector<float>(n, 77.0f), places[t].pieces.back());
+      }
+    }
+    std::shared_ptr<const LookupPlan> plan;
+    Status status =
+        GatherRows(batch.Inputs(there_), there_, places, on_, &pool_, &plan);
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::vector<float> all;
+    std::vector<const float*> grads;
+    for (size_t t = 0; t < there_.size(); ++t) {
+      for (size_t p = 0; p < sizes[t].size(); ++p) {
+        const std::vector<float> rows =
+            stream_->Peek(places[t].pieces[p], sizes[t][p]);
+        all.insert(all.end(), rows.begin(), rows.end());
+      }
+      float* const grad = stream_->Allocate(batch.grads[t].size());
+      stream_->Fill(batch.grads[t], grad);
+      grads.push_back(grad);
+    }
+    if (between) between(*plan);
+    status = Apply(there_, *plan, grads, &on_, step, &pool_);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return all;
+  }
+
+  const std::vector<int64_t> dims_ = {4, 3, 16, 1};
+  Tables there_, here_;
+  std::vector<std::vector<int64_t>> unique_;
+  std::vector<std::vector<float>> sums_;
+  testing::ThreadPool pool_{3};
+  std::unique_ptr<StreamUnderTest> stream_;
+  DeviceStream on_;
+};
+
+TEST_F(RowGatherTest, StepsGiveTheBitsOfThoseInCpuMemory) {
+  for (bool counts : {false, true}) {
+    Renew(counts);
+    int64_t step = 0;
+    // Few keys, none of some; many; more than one task deduplicates.
+    for (int64_t most : {3, 40, 900, 60000}) {
+      for (int ranks : {1, 2, 5}) {
+        const Batch batch(here_, most, ranks, 100 + step, counts);
+        const std::vector<float> here = StepHere(batch, step);
+        EXPECT_EQ(here, StepThere(batch, step)) << "step " << step;
+        ++step;
+      }
+    }
+    ExpectSameTables();
+  }
+}
+
+TEST_F(RowGatherTest, KeysThatAreErasedBeforeTheUpdateGetRowsAgain) {
+  for (int64_t step = 0; step < 3; ++step) {
+    const Batch batch(here_, 900, 3, 17);
+    const auto erase = [&](const Tables& tables) {
+      for (size_t t = 0; t < tables.size(); ++t) {
+        const Span<const int64_t> keys(batch.keys[t]);
+        tables[t]->Erase(keys.subspan(0, keys.size() / 3));
+      }
+    };
+    const std::vector<float> here =
+        StepHere(batch, step, [&] { erase(here_); });
+    EXPECT_EQ(here, StepThere(batch, step,
+                              [&](const LookupPlan&) { erase(there_); }));
+  }
+  ExpectSameTables();
+}
+
+TEST_F(RowGatherTest, SumsAreFormedHereToo) {
+  const Batch batch(here_, 900, 3, 23);
+  StepHere(batch, 0);
+  const std::vector<std::vector<int64_t>> keys = unique_;
+  const std::vector<std::vector<float>> sums = sums_;
+  StepThere(batch, 0, [&](const LookupPlan& plan) {
+    std::vector<RowGradients> grads(there_.size());
+    std::vector<std::vector<float>> formed;
+    std::vector<float*> out;
+    for (size_t t = 0; t < there_.size(); ++t) {
+      const int number = static_cast<int>(t);
+      EXPECT_EQ(static_cast<int64_t>(keys[t].size()), plan.num_unique(number));
+      grads[t].starts = {0, static_cast<int64_t>(batch.keys[t].size())};
+      grads[t].pieces = {batch.grads[t].data()};
+      formed.emplace_back(sums[t].size());
+      out.push_back(formed.back().data());
+    }
+    ASSERT_OK(SumRowGradients(plan, grads, out, &pool_));
+    EXPECT_EQ(sums, formed);
+    for (size_t t = 0; t < there_.size(); ++t) {
+      const Span<const int64_t> there = plan.unique_keys(static_cast<int>(t));
+      EXPECT_EQ(keys[t], std::vector<int64_t>(there.begin(), there.end()));
+    }
+  });
+  ExpectSameTables();
+}
+
+TEST_F(RowGatherTest, NothingIsAsked) {
+  std::vector<RowPlaces> places(there_.size());
+  for (RowPlaces& place : places) place.starts = {0};
+  std::vector<RowsInput> inputs(there_.size());
+  for (size_t t = 0; t < inputs.size(); ++t) inputs[t].table = there_[t].get();
+  std::shared_ptr<const LookupPlan> plan;
+  ASSERT_OK(GatherRows(inputs, there_, places, on_, &pool_, &plan));
+  EXPECT_EQ(4, plan->num_tables());
+}
+
+TEST_F(RowGatherTest, BadPlacesAreRefused) {
+  const std::vector<int64_t> keys = {5, 6, 7};
+  RowsInput input;
+  input.table = there_[0].get();
+  input.keys = keys;
+  RowPlaces places;
+  places.pieces = {stream_->Allocate(12)};
+  std::shared_ptr<const LookupPlan> plan;
+  for (const std::vector<int64_t>& starts :
+       std::vector<std::vector<int64_t>>{{0, 2}, {1, 3}, {0, 1, 3}, {}}) {
+    places.starts = starts;
+    const Status status =
+        GatherRows(std::vector<RowsInput>{input}, {},
+                   std::vector<RowPlaces>{places}, on_, &pool_, &plan);
+    EXPECT_EQ(StatusCode::kInvalidArgument, status.code());
+    EXPECT_NE(std::string::npos, status.message().find("'dim4'"));
+  }
+  places.starts = {0, 3};
+  EXPECT_EQ(
+      StatusCode::kInvalidArgument,
+      GatherRows(std::vector<RowsInput>{input}, {}, {}, on_, &pool_, &plan)
+          .code());
+  input.table = here_[0].get();
+  const Status status =
+      GatherRows(std::vector<RowsInput>{input}, {},
+                 std::vector<RowPlaces>{places}, on_, &pool_, &plan);
+  EXPECT_EQ(StatusCode::kFailedPrecondition, status.code());
+  EXPECT_NE(std::string::npos, status.message().find("'dim4'"));
+}
+
+}  // namespace
+}  // namespace ev

@@ -1,0 +1,439 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/embedding/lookup/row_lookup.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "kernels/engine/base/scratch.h"
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/base/transfer_scratch.h"
+#include "kernels/engine/combine/row_math.h"
+#include "kernels/engine/embedding/guard.h"
+#include "kernels/engine/embedding/lookup/device_lookup.h"
+#include "kernels/engine/embedding/lookup/grouped_occurrences.h"
+#include "kernels/engine/embedding/lookup/plan_builder.h"
+#include "kernels/engine/embedding/lookup/planned_table.h"
+#include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/rows/row_home.h"
+
+namespace ev {
+namespace {
+
+// Keys whose rows one task shows: copying them is all that is left.
+constexpr int64_t kKeysPerTask = 8192;
+// Keys whose rows one call to a device gets, as of a pooled lookup.
+constexpr int64_t kKeysPerFetch = 16384;
+constexpr int64_t kRowsAtOnce = 256;
+// Floats that one task sums.
+constexpr int64_t kFloatsPerTask = 65536;
+
+// Occurrences of each distinct key, summed over its places; saturates.
+void SumCounts(const RowsInput& in, PlannedTable* planned) {
+  planned->occurrences =
+      planned->occurrence_counts.ReserveOf<int32_t>(planned->num_unique);
+  std::fill_n(planned->occurrences, planned->num_unique, 0);
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  for (int64_t i = 0; i < planned->num_ids; ++i) {
+    int32_t* count = &planned->occurrences[planned->inverse[i]];
+    const int64_t more =
+        std::min(kMax, std::max<int64_t>(0, in.occurrences[i]));
+    *count = static_cast<int32_t>(std::min(kMax, *count + more));
+  }
+}
+
+PooledInput AsPooled(const RowsInput& in) {
+  PooledInput pooled;
+  pooled.table = in.table;
+  pooled.combiner = Combiner::kSum;
+  pooled.batch_size = pooled.num_ids = in.keys.size();
+  pooled.ids64 = in.keys.data();
+  return pooled;
+}
+
+// Rows of distinct keys [begin, end).
+void FindRows(PlannedTable* planned, int64_t begin, int64_t end) {
+  const int64_t absent = planned->table->impl()->FindRows(
+      Span<const int64_t>(planned->unique + begin, end - begin),
+      planned->handles + begin, planned->rows + begin);
+  if (absent != 0) {
+    planned->num_absent.fetch_add(absent, std::memory_order_relaxed);
+  }
+}
+
+void ReserveCopies(PlannedTable* planned) {
+  planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
+}
+
+// The same keys' rows, which are on a device.
+Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end) {
+  const EmbeddingTable::Impl& table = *planned->table->impl();
+  const int64_t dim = planned->dim;
+  float* copies = static_cast<float*>(planned->row_copies.data());
+  EV_RETURN_IF_ERROR(table.CopyFromDevice(
+      Span<const int64_t>(planned->unique + begin, end - begin),
+      planned->handles + begin, copies + begin * dim));
+  for (int64_t u = begin; u < end; ++u) planned->rows[u] = copies + u * dim;
+  return Status::OK();
+}
+
+void VisitRows(const PlannedTable& planned, int t, int64_t begin, int64_t end,
+               const RowsVisitor& visit) {
+  if (planned.all_unique()) {
+    if (begin < end) visit(t, begin, end, planned.rows + begin);
+    return;
+  }
+  const float* rows[kRowsAtOnce];
+  for (int64_t i = begin; i < end; i += kRowsAtOnce) {
+    const int64_t stop = std::min(end, i + kRowsAtOnce);
+    for (int64_t j = i; j < stop; ++j) {
+      rows[j - i] = planned.rows[planned.inverse[j]];
+    }
+    visit(t, i, stop, rows);
+  }
+}
+
+void CopyRow(const float* from, int64_t dim, float* to) {
+  int64_t c = 0;
+  for (; c + 8 <= dim; c += 8) Store8(to + c, Load8(from + c));
+  for (; c < dim; ++c) to[c] = from[c];
+}
+
+void AddRow(const float* from, int64_t dim, float* to) {
+  int64_t c = 0;
+  for (; c + 8 <= dim; c += 8) Store8(to + c, Load8(to + c) + Load8(from + c));
+  for (; c < dim; ++c) to[c] += from[c];
+}
+
+// The gradient of key i.
+const float* GradientOf(const PlannedTable& planned, const RowGradients& grads,
+                        int64_t i) {
+  size_t p = 0;
+  while (i >= grads.starts[p + 1]) ++p;
+  return grads.pieces[p] + (i - grads.starts[p]) * planned.dim;
+}
+
+// Distinct keys [begin, end) of a table whose keys are all distinct.
+void CopyGradients(const PlannedTable& planned, const RowGradients& grads,
+                   int64_t begin, int64_t end, float* out) {
+  for (size_t p = 0; p < grads.pieces.size(); ++p) {
+    const int64_t first = std::max(begin, grads.starts[p]);
+    const int64_t last = std::min(end, grads.starts[p + 1]);
+    if (first >= last) continue;
+    std::copy_n(grads.pieces[p] + (first - grads.starts[p]) * planned.dim,
+                (last - first) * planned.dim, out + first * planned.dim);
+  }
+}
+
+// Distinct keys [begin, end) of another: those of key u are at the places
+// samples[ends[u - 1] .. ends[u]), ascending.
+void SumGradients(const PlannedTable& planned, const RowGradients& grads,
+                  const Grouped& grouped, int64_t begin, int64_t end,
+                  float* out) {
+  const int64_t dim = planned.dim;
+  const int64_t ahead = RowsAhead(dim);
+  const int64_t last = grouped.ends[end - 1] - 1;
+  int64_t place = begin == 0 ? 0 : grouped.ends[begin - 1];
+  for (int64_t u = begin; u < end; ++u) {
+    float* sum = out + u * dim;
+    const int64_t first = place;
+    for (; place < grouped.ends[u]; ++place) {
+      const int64_t next = grouped.samples[std::min(place + ahead, last)];
+      PrefetchFloats(GradientOf(planned, grads, next), dim);
+      const float* grad = GradientOf(planned, grads, grouped.samples[place]);
+      if (place == first) {
+        CopyRow(grad, dim, sum);
+      } else {
+        AddRow(grad, dim, sum);
+      }
+    }
+  }
+}
+
+template <typename Pieces>  // RowGradients or RowPlaces
+bool AreOf(int64_t num_keys, const Pieces& pieces) {
+  const std::vector<int64_t>& starts = pieces.starts;
+  return starts.size() == pieces.pieces.size() + 1 &&
+         std::is_sorted(starts.begin(), starts.end()) && starts.front() == 0 &&
+         starts.back() == num_keys;
+}
+
+Status CheckPieces(const PlannedTable& planned, const RowGradients& grads) {
+  if (AreOf(planned.num_ids, grads)) return Status::OK();
+  return InvalidArgument("the gradients' pieces are not those of " +
+                         std::to_string(planned.num_ids) + " keys, " +
+                         planned.table->impl()->Named());
+}
+
+// What is done with rows that are found. Functions that are called for one
+// table may be called for several at once.
+struct Steps {
+  // Whether devices may deduplicate. Their tables are not visited: they are
+  // there, with names for all keys, when 'finish' is called.
+  bool on_devices = false;
+  // Whether the table will do; its gate is held.
+  std::function<Status(const EmbeddingTable::Impl& table)> check;
+  // Distinct keys [begin, end), whose number was told to 'reserve' before, are
+  // found, of a table on a device. Both or neither.
+  std::function<void(PlannedTable* planned)> reserve;
+  std::function<Status(PlannedTable* planned, int64_t begin, int64_t end)>
+      fetch;
+  // Keys [begin, end): all is there for them.
+  std::function<void(const PlannedTable& planned, int t, int64_t begin,
+                     int64_t end)>
+      visit;
+  // Once, at the end, the gates still held.
+  std::function<Status(const LookupPlan& plan)> finish;
+};
+
+Status Lookup(Span<const RowsInput> inputs,
+              const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+              const Steps& steps, Parallel* parallel,
+              std::shared_ptr<const LookupPlan>* plan) {
+  const int num_tables = static_cast<int>(inputs.size());
+  if (!owners.empty() && owners.size() != inputs.size()) {
+    return InvalidArgument("a lookup of " + std::to_string(num_tables) +
+                           " tables got " + std::to_string(owners.size()) +
+                           " owners");
+  }
+  return NoThrow("a lookup of " + std::to_string(num_tables) + " tables", [&] {
+    std::vector<EmbeddingTable::Impl*> impls;
+    for (int t = 0; t < num_tables; ++t) {
+      if (inputs[t].table == nullptr ||
+          (!owners.empty() && owners[t].get() != inputs[t].table)) {
+        return InvalidArgument("lookup " + std::to_string(t) +
+                               " has no table, or another owner's");
+      }
+      impls.push_back(inputs[t].table->impl());
+    }
+    const SharedGates gates(std::move(impls), SharedGates::Purpose::kReading);
+    std::vector<PooledInput> lookups;
+    for (int t = 0; t < num_tables; ++t) {
+      const EmbeddingTable::Impl& table = *inputs[t].table->impl();
+      EV_RETURN_IF_ERROR(table.CheckInitialized());
+      EV_RETURN_IF_ERROR(steps.check(table));
+      const int64_t n = inputs[t].keys.size();
+      if (n >= std::numeric_limits<int32_t>::max()) {
+        return InvalidArgument("a lookup takes fewer than 2^31 - 1 keys, got " +
+                               std::to_string(n) + ", " + table.Named());
+      }
+      lookups.push_back(AsPooled(inputs[t]));
+    }
+    const std::shared_ptr<LookupPlan> made = LookupPlan::Make(num_tables);
+    for (int t = 0; t < num_tables && !owners.empty(); ++t) {
+      made->mutable_planned(t)->owner = owners[t];
+    }
+    // A device counts keys, not what they stand for.
+    const bool on_devices =
+        steps.on_devices &&
+        std::all_of(inputs.begin(), inputs.end(), [](const RowsInput& in) {
+          return in.occurrences == nullptr;
+        });
+    DeviceLookup devices(made.get(), [](int) { return Status::OK(); });
+    EV_RETURN_IF_ERROR(PlanIds(
+        lookups, Samples::kOneIdEach, made.get(),
+        on_devices ? &devices : nullptr, parallel, [&](int t) {
+          PlannedTable* planned = made->mutable_planned(t);
+          if (inputs[t].occurrences != nullptr) SumCounts(inputs[t], planned);
+          const bool fetches =
+              steps.fetch && planned->table->impl()->on_device();
+          if (fetches) steps.reserve(planned);
+          FindRows(planned, 0, planned->num_unique);
+          if (fetches) {
+            EV_RETURN_IF_ERROR(steps.fetch(planned, 0, planned->num_unique));
+          }
+          steps.visit(*planned, t, 0, planned->num_ids);
+          return Status::OK();
+        }));
+    TaskList find(kIdsPerTask), fetch(kKeysPerFetch), rest(kKeysPerTask);
+    std::vector<int> counted;
+    for (int t = 0; t < num_tables; ++t) {
+      PlannedTable* planned = made->mutable_planned(t);
+      if (planned->distinct != nullptr || IsSmall(lookups[t], *planned)) {
+        continue;
+      }
+      find.Add(t, planned->num_unique, 1);
+      rest.Add(t, planned->num_ids, 1);
+      if (steps.fetch && planned->table->impl()->on_device()) {
+        steps.reserve(planned);
+        fetch.Add(t, planned->num_unique, 1);
+      }
+      if (inputs[t].occurrences != nullptr) counted.push_back(t);
+    }
+    EV_RETURN_IF_ERROR(devices.Finish(parallel));
+    EV_RETURN_IF_ERROR(RunTasksWithStatus(
+        parallel, static_cast<int64_t>(counted.size()), [&](int64_t k) {
+          SumCounts(inputs[counted[k]], made->mutable_planned(counted[k]));
+          return Status::OK();
+        }));
+    RunPieces(parallel, find, [&](const Piece& piece) {
+      FindRows(made->mutable_planned(piece.item), piece.begin, piece.end);
+    });
+    EV_RETURN_IF_ERROR(RunPieces(parallel, fetch, [&](const Piece& piece) {
+      return steps.fetch(made->mutable_planned(piece.item), piece.begin,
+                         piece.end);
+    }));
+    RunPieces(parallel, rest, [&](const Piece& piece) {
+      steps.visit(made->planned(piece.item), piece.item, piece.begin,
+                  piece.end);
+    });
+    EV_RETURN_IF_ERROR(steps.finish(*made));
+    *plan = made;
+    return Status::OK();
+  });
+}
+
+// What keys [begin, end) read, as DevicePooling::rows.
+void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
+              RowHandle* names) {
+  const EmbeddingTable::Impl& table = *planned.table->impl();
+  const bool all_unique = planned.all_unique();
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t u = all_unique ? i : planned.inverse[i];
+    const RowHandle handle = planned.handles[u];
+    names[i] = handle < kFirstReservedHandle
+                   ? handle
+                   : table.AbsentOnDevice(planned.unique[u]);
+  }
+}
+
+// names: of all keys, table by table; not looked at where a device has them.
+Status Gather(const LookupPlan& plan, Span<const RowPlaces> places,
+              const DeviceStream& stream, const RowHandle* names) {
+  std::vector<DeviceGather> parts;
+  for (int t = 0; t < plan.num_tables(); ++t) {
+    const PlannedTable& planned = plan.planned(t);
+    for (size_t p = 0; p < places[t].pieces.size(); ++p) {
+      const int64_t first = places[t].starts[p];
+      const int64_t n = places[t].starts[p + 1] - first;
+      DeviceGather part;
+      part.table = planned.table->impl()->device.get();
+      if (planned.distinct != nullptr) {
+        part.distinct = planned.distinct.get();
+        part.first_id = first;
+        part.num_ids = n;
+      } else {
+        part.rows = Span<const RowHandle>(names + first, n);
+      }
+      part.out = places[t].pieces[p];
+      parts.push_back(part);
+    }
+    names += planned.num_ids;
+  }
+  if (parts.empty()) return Status::OK();
+  std::unique_ptr<DeviceWork> work;
+  EV_RETURN_IF_ERROR(parts[0].table->StartGather(parts, stream, &work));
+  return work == nullptr ? Status::OK() : work->Wait();
+}
+
+}  // namespace
+
+Status LookupRows(Span<const RowsInput> inputs,
+                  const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+                  const RowsVisitor& visit, Parallel* parallel,
+                  std::shared_ptr<const LookupPlan>* plan) {
+  Steps steps;
+  steps.check = [](const EmbeddingTable::Impl&) { return Status::OK(); };
+  steps.reserve = &ReserveCopies;
+  steps.fetch = &FetchRows;
+  steps.visit = [&](const PlannedTable& planned, int t, int64_t begin,
+                    int64_t end) { VisitRows(planned, t, begin, end, visit); };
+  steps.finish = [](const LookupPlan&) { return Status::OK(); };
+  return Lookup(inputs, owners, steps, parallel, plan);
+}
+
+Status GatherRows(Span<const RowsInput> inputs,
+                  const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+                  Span<const RowPlaces> places, const DeviceStream& stream,
+                  Parallel* parallel, std::shared_ptr<const LookupPlan>* plan) {
+  if (places.size() != inputs.size()) {
+    return InvalidArgument("a lookup of " + std::to_string(inputs.size()) +
+                           " tables got " + std::to_string(places.size()) +
+                           " places");
+  }
+  // Of all tables, so that they go up at once.
+  std::vector<int64_t> begins(inputs.size() + 1, 0);
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    const int64_t n = inputs[t].keys.size();
+    begins[t + 1] = begins[t] + n;
+    if (inputs[t].table != nullptr && !AreOf(n, places[t])) {
+      return InvalidArgument("the places are not those of " +
+                             std::to_string(n) + " keys, " +
+                             inputs[t].table->impl()->Named());
+    }
+  }
+  return NoThrow("rows of a device", [&] {
+    TransferScratch scratch;
+    RowHandle* const names = scratch.ReserveOf<RowHandle>(begins.back());
+    Steps steps;
+    steps.check = [](const EmbeddingTable::Impl& table) {
+      return table.CheckTakesDeviceTensors("what gets the rows");
+    };
+    steps.visit = [&](const PlannedTable& planned, int t, int64_t begin,
+                      int64_t end) {
+      NameRows(planned, begin, end, names + begins[t]);
+    };
+    steps.on_devices = true;
+    steps.finish = [&](const LookupPlan& found) {
+      return Gather(found, places, stream, names);
+    };
+    return Lookup(inputs, owners, steps, parallel, plan);
+  });
+}
+
+Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
+                       Span<float* const> unique_grads, Parallel* parallel) {
+  const size_t num_tables = plan.num_tables();
+  if (grads.size() != num_tables || unique_grads.size() != num_tables) {
+    return InvalidArgument("the gradient of a lookup of " +
+                           std::to_string(num_tables) + " tables got " +
+                           std::to_string(grads.size()) + " gradients and " +
+                           std::to_string(unique_grads.size()) + " outputs");
+  }
+  return NoThrow("a lookup's gradient", [&] {
+    std::vector<Recycler<Grouped>::Handle> handles;
+    std::vector<Grouped*> grouped(num_tables, nullptr);
+    std::vector<int> fetched;
+    TaskList group(kIdsPerTask), sum(kFloatsPerTask);
+    for (size_t k = 0; k < num_tables; ++k) {
+      if (unique_grads[k] == nullptr) continue;
+      const int t = static_cast<int>(k);
+      const PlannedTable& planned = plan.planned(t);
+      EV_RETURN_IF_ERROR(CheckPieces(planned, grads[t]));
+      sum.Add(t, planned.num_unique, planned.dim);
+      if (planned.all_unique()) continue;
+      if (planned.distinct != nullptr) fetched.push_back(t);
+      handles.push_back(GroupedPool().Acquire());
+      grouped[t] = &*handles.back();
+      grouped[t]->Reserve(planned);
+      const int64_t parts = NumParts(planned);
+      group.Add(t, parts, std::max<int64_t>(1, planned.num_ids / parts));
+    }
+    EV_RETURN_IF_ERROR(
+        RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
+                           [&](int64_t i) { return plan.Fetch(fetched[i]); }));
+    EV_RETURN_IF_ERROR(RunPieces(parallel, group, [&](const Piece& piece) {
+      for (int64_t part = piece.begin; part < piece.end; ++part) {
+        EV_RETURN_IF_ERROR(
+            GroupPartOf(plan.planned(piece.item), part, grouped[piece.item]));
+      }
+      return Status::OK();
+    }));
+    RunPieces(parallel, sum, [&](const Piece& piece) {
+      const int t = piece.item;
+      const PlannedTable& planned = plan.planned(t);
+      if (grouped[t] == nullptr) {
+        CopyGradients(planned, grads[t], piece.begin, piece.end,
+                      unique_grads[t]);
+      } else {
+        SumGradients(planned, grads[t], *grouped[t], piece.begin, piece.end,
+                     unique_grads[t]);
+      }
+    });
+    return Status::OK();
+  });
+}
+
+}  // namespace ev

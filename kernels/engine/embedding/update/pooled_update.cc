@@ -1,0 +1,137 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/embedding/update/pooled_update.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/embedding/lookup/grouped_occurrences.h"
+#include "kernels/engine/rows/row_home.h"
+
+namespace ev {
+namespace {
+
+// Ids of one task: at some 5 ns each, about 50 us.
+constexpr int64_t kIdsPerTask = 8192;
+// Floats of gradients that are put at a time: half a MiB, likewise.
+constexpr int64_t kFloatsPerPut = 1 << 17;
+
+// grouped: null where the device has deduplicated, and groups by itself.
+Status Start(const std::string& rule, Span<const float> hyper,
+             const PooledUpdate& update, const Grouped* grouped,
+             const DeviceGradients* put_grads,
+             std::unique_ptr<DeviceWork>* work) {
+  const PlannedTable& planned = *update.planned;
+  const size_t num_unique = planned.num_unique, num_ids = planned.num_ids;
+  DevicePooledUpdate to_do;
+  to_do.rule = rule;
+  to_do.hyper = hyper;
+  if (update.handles != nullptr) {
+    to_do.handles = Span<const RowHandle>(update.handles, num_unique);
+  }
+  if (update.unknown_handles != nullptr) {
+    to_do.unknown_handles = Span<const RowHandle>(
+        update.unknown_handles, planned.distinct->num_unknown());
+  }
+  to_do.slot_columns = update.slot_columns;
+  to_do.distinct = planned.distinct.get();
+  if (grouped != nullptr) {
+    to_do.ends = Span<const int32_t>(grouped->ends, num_unique);
+    to_do.samples = Span<const int32_t>(grouped->samples, num_ids);
+  }
+  to_do.num_samples = planned.batch_size;
+  to_do.grads = update.grads;
+  to_do.put_grads = put_grads;
+  to_do.stream = update.stream;
+  if (planned.has_weights) {
+    to_do.weights = grouped->weights;
+  } else if (FactorsOf(planned) != nullptr) {
+    to_do.factors = Span<const float>(FactorsOf(planned), planned.batch_size);
+  }
+  return update.table->Named(
+      update.table->device->StartPooledUpdate(to_do, work));
+}
+
+}  // namespace
+
+Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
+                            const std::vector<PooledUpdate>& updates,
+                            Parallel* parallel) {
+  std::vector<Recycler<Grouped>::Handle> grouped;
+  std::vector<Grouped*> grouped_of(updates.size(), nullptr);
+  // Longer than 'works', which read them.
+  std::vector<std::unique_ptr<DeviceGradients>> grads(updates.size());
+  // Parts to group and samples to put. A piece of item i is parts of update i,
+  // one of item n + i samples of it.
+  std::vector<std::atomic<int64_t>> left(updates.size());
+  std::vector<std::unique_ptr<DeviceWork>> works(updates.size());
+  const int n = static_cast<int>(updates.size());
+  TaskList tasks(kIdsPerTask);
+  grouped.reserve(updates.size());
+  for (int i = 0; i < n; ++i) {
+    const PooledUpdate& update = updates[i];
+    const PlannedTable& planned = *update.planned;
+    const int64_t parts = NumParts(planned);
+    left[i] = parts;
+    if (update.stream == nullptr) {
+      EV_RETURN_IF_ERROR(
+          update.table->Named(update.table->device->StartGradients(
+              update.grads, planned.batch_size, &grads[i])));
+    }
+    if (grads[i] != nullptr) {
+      left[i] += planned.batch_size;
+      tasks.AddAlone(n + i, planned.batch_size,
+                     std::max<int64_t>(1, kFloatsPerPut / planned.dim));
+    }
+    if (planned.distinct != nullptr) {
+      tasks.Add(i, parts, kIdsPerTask);
+      continue;
+    }
+    grouped.push_back(GroupedPool().Acquire());
+    grouped_of[i] = &*grouped.back();
+    grouped_of[i]->Reserve(planned);
+    tasks.Add(i, parts, std::max<int64_t>(1, planned.num_ids / parts));
+  }
+  EV_RETURN_IF_ERROR(RunPieces(parallel, tasks, [&](const Piece& piece) {
+    const int i = piece.item % n;
+    const PooledUpdate& update = updates[i];
+    if (piece.item >= n) {
+      const int64_t dim = update.planned->dim;
+      EV_RETURN_IF_ERROR(update.table->Named(grads[i]->Put(
+          piece.begin, Span<const float>(update.grads + piece.begin * dim,
+                                         (piece.end - piece.begin) * dim))));
+    } else if (grouped_of[i] != nullptr) {
+      for (int64_t part = piece.begin; part < piece.end; ++part) {
+        EV_RETURN_IF_ERROR(GroupPartOf(*update.planned, part, grouped_of[i]));
+      }
+    }
+    // The last piece of a table sends it off.
+    const int64_t done = piece.end - piece.begin;
+    if (left[i].fetch_sub(done, std::memory_order_acq_rel) != done) {
+      return Status::OK();
+    }
+    const auto start = [&](std::unique_ptr<DeviceWork>* work) {
+      return Start(rule, hyper, update, grouped_of[i], grads[i].get(), work);
+    };
+    if (update.is_solo) return start(&works[i]);
+    // Others update the table too: the first stripe stands for all. Not held
+    // beyond this, since they wait for each other's tables.
+    std::lock_guard<std::mutex> lock(*update.table->update_lock.stripe(0));
+    // Gone before the lock is: rows stay written to for as long as it lives.
+    std::unique_ptr<DeviceWork> work;
+    EV_RETURN_IF_ERROR(start(&work));
+    return work == nullptr ? Status::OK() : update.table->Named(work->Wait());
+  }));
+  for (size_t i = 0; i < updates.size(); ++i) {
+    if (works[i] == nullptr) continue;
+    EV_RETURN_IF_ERROR(updates[i].table->Named(works[i]->Wait()));
+  }
+  return Status::OK();
+}
+
+}  // namespace ev

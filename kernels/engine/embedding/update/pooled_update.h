@@ -1,0 +1,47 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Updates by the gradients of pooled samples, of tables whose rows are on a
+// device: the gradients go up as they are and are summed there. A part of
+// row_update.h; for the files of this room only.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_UPDATE_POOLED_UPDATE_H_
+#define KERNELS_ENGINE_EMBEDDING_UPDATE_POOLED_UPDATE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/device_stream.h"
+#include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/lookup/planned_table.h"
+#include "kernels/engine/embedding/table_impl.h"
+
+namespace ev {
+
+struct PooledUpdate {
+  EmbeddingTable::Impl* table = nullptr;
+  const PlannedTable* planned = nullptr;
+  // [U], known or kept out. Null: those that the plan has on the device.
+  const RowHandle* handles = nullptr;
+  // [K], instead of those of the keys that the device did not know, or null.
+  const RowHandle* unknown_handles = nullptr;
+  Span<const int> slot_columns;
+  const float* grads = nullptr;          // [B, dim]
+  const DeviceStream* stream = nullptr;  // not null: they are on the device
+  bool is_solo = false;                  // the table has no other updater
+};
+
+// Groups the occurrences of all tables and has their devices update the rows.
+// REQUIRES: distinct tables on devices, whose gates and update locks are held.
+// Throws std::bad_alloc.
+Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
+                            const std::vector<PooledUpdate>& updates,
+                            Parallel* parallel);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_UPDATE_POOLED_UPDATE_H_

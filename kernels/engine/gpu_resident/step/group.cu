@@ -1,0 +1,595 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Grouping by two levels. A table's rows are cut into bins of neighbours, so
+// many that a bin has about a thousand ids; ids are counted and then scattered,
+// as pairs of row and occurrence, to their bins. What a bin has is grouped by
+// one block in shared memory. Rows are where hashing put their keys, so bins
+// have about as many distinct keys each, whatever the keys; occurrences of hot
+// keys make some of them heavy, and those are worked on first.
+//
+// An id costs two reads and one write of memory, a few words of shared memory,
+// and no atomic of global memory: those are one per tile and bin.
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/gpu_resident/step/group.h"
+#include "kernels/engine/gpu_resident/step/step_plan.cuh"
+#include "kernels/engine/gpu_resident/table/warp_probe.cuh"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+constexpr int kPerThread = kScatterTile / kScatterBlock;
+
+// Inclusive sum over the warp.
+template <typename T>
+__device__ __forceinline__ T WarpSum(T v, int lane) {
+#pragma unroll
+  for (int d = 1; d < kWarp; d *= 2) {
+    const T other = __shfl_up_sync(kAllLanes, v, d);
+    if (lane >= d) v += other;
+  }
+  return v;
+}
+
+__device__ __forceinline__ uint32_t BinInTable(const StepTable& table,
+                                               uint32_t row) {
+  return static_cast<uint32_t>(((row & ~kFreshRow) * table.bin_scale) >> 32);
+}
+
+// The rows of a tile and what they need. Bins are counted in shared memory:
+// equal ones in a warp are few, whatever the keys.
+struct Tile {
+  int64_t first;  // occurrence
+  int64_t left;   // ids from there to the table's end
+};
+__device__ __forceinline__ Tile TileOf(const StepPlan& plan,
+                                       const StepTable& table, int t) {
+  const int64_t local =
+      static_cast<int64_t>(blockIdx.x - __ldg(plan.scatter_tiles + t)) *
+      kScatterTile;
+  return {table.id_begin + local, table.num_ids - local};
+}
+
+__global__ void __launch_bounds__(kScatterBlock)
+    CountBinsKernel(StepPlan plan) {
+  __shared__ uint32_t counts[kMaxBins];
+  const int t =
+      TableOfBlock(plan.scatter_tiles, 0, plan.num_tables, blockIdx.x);
+  const StepTable& table = plan.tables[t];
+  const uint32_t num_bins = table.num_bins;
+  const Tile tile = TileOf(plan, table, t);
+  uint32_t rows[kPerThread];
+#pragma unroll
+  for (int j = 0; j < kPerThread; ++j) {
+    const int at = j * kScatterBlock + threadIdx.x;
+    rows[j] = at < tile.left ? plan.rows[tile.first + at] : kNoRow;
+  }
+  for (uint32_t b = threadIdx.x; b < num_bins; b += kScatterBlock) {
+    counts[b] = 0;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < kPerThread; ++j) {
+    if (rows[j] != kNoRow) atomicAdd(counts + BinInTable(table, rows[j]), 1u);
+  }
+  __syncthreads();
+  for (uint32_t b = threadIdx.x; b < num_bins; b += kScatterBlock) {
+    const uint32_t count = counts[b];
+    if (count != 0) atomicAdd(plan.bin_counts + table.bin_begin + b, count);
+  }
+}
+
+// Gives each bin its part of pairs. Which part does not matter.
+__global__ void __launch_bounds__(kStepBlock)
+    PlaceBinsKernel(StepPlan plan, uint32_t num_bins) {
+  const uint32_t bin = blockIdx.x * kStepBlock + threadIdx.x;
+  const int lane = threadIdx.x & (kWarp - 1);
+  const uint32_t count = bin < num_bins ? plan.bin_counts[bin] : 0;
+  const uint32_t sum = WarpSum(count, lane);
+  uint32_t first = 0;
+  if (lane == kWarp - 1) first = atomicAdd(&plan.counts->pairs, sum);
+  first = __shfl_sync(kAllLanes, first, kWarp - 1);
+  if (bin < num_bins) plan.bin_ends[bin] = first + sum - count;
+  if (count > kHeavyBin) {
+    plan.heavy[atomicAdd(&plan.counts->heavy, 1u)] = bin;
+  }
+}
+
+// Pairs are put in the order of bins in shared memory first: what goes to a bin
+// is written together.
+__global__ void __launch_bounds__(kScatterBlock, 2)
+    ScatterKernel(StepPlan plan) {
+  constexpr int kBinsEach = kMaxBins / kScatterBlock;
+  __shared__ uint2 ordered[kScatterTile];
+  // A bin's pairs; then where in ordered they begin; then how far from there to
+  // their place in pairs.
+  __shared__ uint32_t bins[kMaxBins];
+  __shared__ uint32_t warp_sums[kScatterBlock / kWarp];
+  const int t =
+      TableOfBlock(plan.scatter_tiles, 0, plan.num_tables, blockIdx.x);
+  const StepTable& table = plan.tables[t];
+  const uint32_t num_bins = table.num_bins;
+  const Tile tile = TileOf(plan, table, t);
+  const int lane = threadIdx.x & (kWarp - 1), warp = threadIdx.x / kWarp;
+  uint2 pairs[kPerThread];
+  uint32_t numbers[kPerThread];
+#pragma unroll
+  for (int j = 0; j < kPerThread; ++j) {
+    const int at = j * kScatterBlock + threadIdx.x;
+    pairs[j] = make_uint2(kNoRow, 0);
+    if (at < tile.left) {
+      const uint32_t i = static_cast<uint32_t>(tile.first + at);
+      pairs[j].x = plan.rows[i];
+      pairs[j].y = plan.weights != nullptr
+                       ? i
+                       : SampleOf(plan.splits, plan.samples, table, i);
+    }
+  }
+  for (uint32_t b = threadIdx.x; b < num_bins; b += kScatterBlock) {
+    bins[b] = 0;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < kPerThread; ++j) {
+    numbers[j] = 0;
+    if (pairs[j].x != kNoRow) {
+      numbers[j] = atomicAdd(bins + BinInTable(table, pairs[j].x), 1u);
+    }
+  }
+  __syncthreads();
+  uint32_t shifts[kBinsEach];
+  uint32_t sum = 0;
+#pragma unroll
+  for (int e = 0; e < kBinsEach; ++e) {
+    const uint32_t b = threadIdx.x * kBinsEach + e;
+    const uint32_t count = b < num_bins ? bins[b] : 0;
+    shifts[e] = count;
+    sum += count;
+  }
+  const uint32_t inclusive = WarpSum(sum, lane);
+  if (lane == kWarp - 1) warp_sums[warp] = inclusive;
+  __syncthreads();
+  uint32_t begin = inclusive - sum, total = 0;
+#pragma unroll
+  for (int w = 0; w < kScatterBlock / kWarp; ++w) {
+    if (w < warp) begin += warp_sums[w];
+    total += warp_sums[w];
+  }
+#pragma unroll
+  for (int e = 0; e < kBinsEach; ++e) {
+    const uint32_t b = threadIdx.x * kBinsEach + e;
+    const uint32_t count = shifts[e];
+    if (count == 0) continue;
+    bins[b] = begin;
+    shifts[e] = atomicAdd(plan.bin_ends + table.bin_begin + b, count) - begin;
+    begin += count;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < kPerThread; ++j) {
+    if (pairs[j].x == kNoRow) continue;
+    ordered[bins[BinInTable(table, pairs[j].x)] + numbers[j]] = pairs[j];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int e = 0; e < kBinsEach; ++e) {
+    const uint32_t b = threadIdx.x * kBinsEach + e;
+    if (b < num_bins) bins[b] = shifts[e];
+  }
+  __syncthreads();
+  for (uint32_t p = threadIdx.x; p < total; p += kScatterBlock) {
+    const uint2 pair = ordered[p];
+    plan.pairs[bins[BinInTable(table, pair.x)] + p] = pair;
+  }
+}
+
+constexpr uint32_t kEntriesLog2 = 11;
+constexpr uint32_t kEntries = 1u << kEntriesLog2;
+static_assert(kEntries < 1 << 16, "their numbers are added up in 16 bits");
+constexpr int kEntriesEach = kEntries / kStepBlock;
+constexpr uint32_t kMaxProbes = 64;
+constexpr uint32_t kListHere = 2048;  // ids whose lists stay in shared memory
+constexpr int kAhead = 4;             // pairs of a thread in flight
+
+// Where a block's keys go in the lists, of which it takes its part at once.
+struct ListPlaces {
+  uint32_t small, long_key, chunk, partial;
+};
+
+__device__ __forceinline__ uint32_t NumChunks(uint32_t count) {
+  return (count + kChunk - 1) / kChunk;
+}
+
+// Of what is counted as chunks << 32 | long keys of one chunk << 16 | long
+// keys: the chunk sums that are kept, those of keys of several.
+__device__ __forceinline__ uint32_t PartialsOf(unsigned long long longs) {
+  return static_cast<uint32_t>(longs >> 32) -
+         static_cast<uint32_t>((longs >> 16) & 0xFFFF);
+}
+
+// Lists a key of many occurrences; moves on in the lists.
+__device__ __forceinline__ void ListLong(const StepPlan& plan, int dim_class,
+                                         uint32_t row, uint32_t table,
+                                         uint32_t start, uint32_t count,
+                                         ListPlaces* at) {
+  const int64_t base = plan.long_base[dim_class];
+  const uint32_t num_chunks = NumChunks(count);
+  if (count > kWarpSort) {
+    plan.huge[atomicAdd(&plan.counts->huge, 1u)] =
+        static_cast<uint32_t>(base + at->long_key);
+  }
+  plan.longs[base + at->long_key] = {row, table, start, count, at->partial};
+  for (uint32_t c = 0; c < num_chunks; ++c) {
+    plan.chunks[base + at->chunk + c] = {at->long_key, c};
+  }
+  ++at->long_key;
+  at->chunk += num_chunks;
+  if (num_chunks > 1) at->partial += num_chunks;
+}
+
+// Hashing with linear probing. Rows of a bin are neighbours, which
+// multiplication spreads evenly.
+struct GroupShared {
+  uint32_t rows[kEntries];    // kNoRow: free
+  uint32_t counts[kEntries];  // maybe with kFreshRow
+  uint32_t ends[kEntries];    // of the key's list; of what is there so far
+  uint32_t list[kListHere];
+  uint16_t owners[kListHere];  // of list: the entry, or kEntries when not there
+  unsigned long long warp_sums[kStepBlock / kWarp];
+  unsigned long long warp_longs[kStepBlock / kWarp];
+  ListPlaces places;
+  uint32_t overflow;
+};
+
+__device__ __forceinline__ uint32_t FirstEntry(uint32_t row) {
+  return (row * 0x9E3779B1u) >> (32 - kEntriesLog2);
+}
+// kEntries: the table is too full.
+__device__ __forceinline__ uint32_t TakeEntry(GroupShared* shared,
+                                              uint32_t row) {
+  uint32_t e = FirstEntry(row);
+  for (uint32_t probe = 0; probe < kMaxProbes; ++probe) {
+    const uint32_t was = atomicCAS(shared->rows + e, kNoRow, row);
+    if (was == kNoRow || was == row) return e;
+    e = (e + 1) & (kEntries - 1);
+  }
+  return kEntries;
+}
+__device__ __forceinline__ uint32_t EntryOf(const GroupShared& shared,
+                                            uint32_t row) {
+  uint32_t e = FirstEntry(row);
+  while (shared.rows[e] != row) e = (e + 1) & (kEntries - 1);
+  return e;
+}
+
+// Which rows of a bin are grouped together: those whose hash ends in this. All
+// of them, unless there are more than shared memory takes; then halves, and so
+// on.
+struct Part {
+  uint32_t modulus = 1, residue = 0;
+  bool done = false;
+
+  __device__ __forceinline__ bool Has(uint32_t row) const {
+    uint32_t h = row * 0x85EBCA6Bu;
+    h ^= h >> 15;
+    return (h & (modulus - 1)) == residue;
+  }
+  __device__ __forceinline__ void Halve() { modulus *= 2; }
+  __device__ __forceinline__ void Next() {
+    while (modulus > 1 && (residue & (modulus / 2)) != 0) {
+      modulus /= 2;
+      residue ^= modulus;
+    }
+    if (modulus == 1) {
+      done = true;
+    } else {
+      residue |= modulus / 2;
+    }
+  }
+};
+
+// Whether a small key's samples are in sorted, not in the key.
+__device__ __forceinline__ bool IsListed(uint32_t count, bool weighted) {
+  return count > 2 || (count == 2 && weighted);
+}
+
+// Puts the k-th of list[0, count), which is in any order, into its place among
+// them. start: in sorted.
+__device__ __forceinline__ void Rank(const StepPlan& plan,
+                                     const StepTable& table,
+                                     const uint32_t* list, uint32_t start,
+                                     uint32_t count, uint32_t k) {
+  const uint32_t mine = list[k];
+  uint32_t rank = 0;
+  for (uint32_t l = 0; l < count; ++l) {
+    rank += list[l] < mine || (list[l] == mine && l < k) ? 1 : 0;
+  }
+  plan.sorted[start + rank] = SampleOfNumber(plan, table, mine);
+  if (plan.weights != nullptr) {
+    plan.sorted_weights[start + rank] = __ldg(plan.weights + mine);
+  }
+}
+
+// A key of few occurrences.
+__device__ __forceinline__ SmallKey MakeSmall(const StepPlan& plan,
+                                              const StepTable& table,
+                                              const uint32_t* list,
+                                              uint32_t start, uint32_t count) {
+  const bool weighted = plan.weights != nullptr;
+  SmallKey key = {};
+  if (count == 1) {
+    const uint32_t number = list[0];
+    key.a = SampleOfNumber(plan, table, number);
+    key.b = __float_as_uint(weighted ? __ldg(plan.weights + number) : 1.0f);
+  } else if (IsListed(count, weighted)) {
+    key.a = start;
+  } else {
+    key.a = min(list[0], list[1]);
+    key.b = max(list[0], list[1]);
+  }
+  return key;
+}
+
+// Equal rows in a warp speak with one voice where there are many of them.
+template <bool kHeavy>
+__device__ __forceinline__ void CountPair(const Part& part, uint32_t row,
+                                          GroupShared* shared) {
+  const bool has = row != kNoRow && part.Has(row & ~kFreshRow);
+  const uint32_t plain = has ? row & ~kFreshRow : kNoRow;
+  uint32_t e = kEntries;
+  if (kHeavy) {
+    const unsigned same = __match_any_sync(kAllLanes, plain);
+    const int leader = __ffs(same) - 1;
+    if (has && leader == static_cast<int>(threadIdx.x & (kWarp - 1))) {
+      e = TakeEntry(shared, plain);
+      if (e != kEntries) atomicAdd(shared->counts + e, __popc(same));
+    }
+    e = __shfl_sync(kAllLanes, e, leader);
+  } else if (has) {
+    e = TakeEntry(shared, plain);
+    if (e != kEntries) atomicAdd(shared->counts + e, 1u);
+  }
+  if (!has) return;
+  if (e == kEntries) {
+    atomicExch(&shared->overflow, 1u);
+  } else if (row & kFreshRow) {
+    atomicOr(shared->counts + e, kFreshRow);
+  }
+}
+template <bool kHeavy>
+__device__ __forceinline__ void PlacePair(const StepPlan& plan,
+                                          const Part& part, uint2 pair,
+                                          uint32_t first, bool list_here,
+                                          GroupShared* shared) {
+  const bool has = pair.x != kNoRow && part.Has(pair.x & ~kFreshRow);
+  const uint32_t plain = has ? pair.x & ~kFreshRow : kNoRow;
+  uint32_t e = 0, at = 0;
+  if (kHeavy) {
+    const int lane = threadIdx.x & (kWarp - 1);
+    const unsigned same = __match_any_sync(kAllLanes, plain);
+    const int leader = __ffs(same) - 1;
+    if (has && leader == lane) {
+      e = EntryOf(*shared, plain);
+      at = atomicAdd(shared->ends + e, __popc(same));
+    }
+    e = __shfl_sync(kAllLanes, e, leader);
+    at = __shfl_sync(kAllLanes, at, leader) + __popc(same & ((1u << lane) - 1));
+  } else if (has) {
+    e = EntryOf(*shared, plain);
+    at = atomicAdd(shared->ends + e, 1u);
+  }
+  if (!has) return;
+  const bool is_small = (shared->counts[e] & ~kFreshRow) <= kSmallCount;
+  if (list_here) shared->owners[at] = is_small ? e : kEntries;
+  if (list_here && is_small) {
+    shared->list[at] = pair.y;
+  } else {
+    plan.order[first + at] = pair.y;
+  }
+}
+
+// Pairs [first, first + size), by a block.
+template <bool kHeavy>
+__device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
+                                         uint32_t first, uint32_t size,
+                                         GroupShared* shared) {
+  const StepTable& table = plan.tables[t];
+  const int lane = threadIdx.x & (kWarp - 1), warp = threadIdx.x / kWarp;
+  const bool list_here = size <= kListHere;
+  const uint2* pairs = plan.pairs + first;
+  Part part;
+  while (!part.done) {
+#pragma unroll
+    for (int j = 0; j < kEntriesEach; ++j) {
+      const int e = j * kStepBlock + threadIdx.x;
+      shared->rows[e] = kNoRow;
+      shared->counts[e] = 0;
+    }
+    if (threadIdx.x == 0) shared->overflow = 0;
+    __syncthreads();
+    for (uint32_t base = 0; base < size; base += kAhead * kStepBlock) {
+      uint32_t rows[kAhead];
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u) {
+        const uint32_t p = base + u * kStepBlock + threadIdx.x;
+        rows[u] = p < size ? pairs[p].x : kNoRow;
+      }
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u) CountPair<kHeavy>(part, rows[u], shared);
+    }
+    __syncthreads();
+    if (shared->overflow != 0) {
+      __syncthreads();
+      part.Halve();
+      continue;
+    }
+    // What the thread's keys take, from the high half: ids; small keys of
+    // several ids; of one. And: chunks; long keys of one chunk; long keys.
+    unsigned long long mine = 0, mine_long = 0;
+#pragma unroll
+    for (int j = 0; j < kEntriesEach; ++j) {
+      const uint32_t count =
+          shared->counts[j * kStepBlock + threadIdx.x] & ~kFreshRow;
+      mine += static_cast<unsigned long long>(count) << 32;
+      if (count > kSmallCount) {
+        mine_long += static_cast<unsigned long long>(NumChunks(count)) << 32;
+        mine_long += count <= kChunk ? (1 << 16) + 1 : 1;
+      } else if (count > 1) {
+        mine += 1 << 16;
+      } else {
+        mine += count;
+      }
+    }
+    const unsigned long long inclusive = WarpSum(mine, lane);
+    const unsigned long long inclusive_long = WarpSum(mine_long, lane);
+    if (lane == kWarp - 1) {
+      shared->warp_sums[warp] = inclusive;
+      shared->warp_longs[warp] = inclusive_long;
+    }
+    __syncthreads();
+    unsigned long long before = inclusive - mine, total = 0;
+    unsigned long long before_long = inclusive_long - mine_long;
+    unsigned long long total_long = 0;
+#pragma unroll
+    for (int w = 0; w < kStepBlock / kWarp; ++w) {
+      if (w < warp) {
+        before += shared->warp_sums[w];
+        before_long += shared->warp_longs[w];
+      }
+      total += shared->warp_sums[w];
+      total_long += shared->warp_longs[w];
+    }
+    if (threadIdx.x == 0) {
+      ClassCounts& counts = plan.counts->of[table.dim_class];
+      shared->places.small = atomicAdd(
+          &counts.small,
+          static_cast<unsigned>((total & 0xFFFF) + ((total >> 16) & 0xFFFF)));
+      if (total_long != 0) {
+        const unsigned long long was = atomicAdd(
+            &counts.longs_and_chunks, total_long & 0xFFFFFFFF0000FFFFULL);
+        shared->places.long_key = static_cast<uint32_t>(was);
+        shared->places.chunk = static_cast<uint32_t>(was >> 32);
+        shared->places.partial =
+            atomicAdd(&counts.partials, PartialsOf(total_long));
+      }
+    }
+    uint32_t at = static_cast<uint32_t>(before >> 32);
+#pragma unroll
+    for (int j = 0; j < kEntriesEach; ++j) {
+      const int e = j * kStepBlock + threadIdx.x;
+      shared->ends[e] = at;
+      at += shared->counts[e] & ~kFreshRow;
+    }
+    __syncthreads();
+    for (uint32_t base = 0; base < size; base += kAhead * kStepBlock) {
+      uint2 pair[kAhead];
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u) {
+        const uint32_t p = base + u * kStepBlock + threadIdx.x;
+        pair[u] = p < size ? pairs[p] : make_uint2(kNoRow, 0);
+      }
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u) {
+        PlacePair<kHeavy>(plan, part, pair[u], first, list_here, shared);
+      }
+    }
+    __syncthreads();
+    const bool weighted = plan.weights != nullptr;
+    if (list_here) {
+      const uint32_t placed = static_cast<uint32_t>(total >> 32);
+      for (uint32_t p = threadIdx.x; p < placed; p += kStepBlock) {
+        const uint32_t e = shared->owners[p];
+        if (e == kEntries) continue;
+        const uint32_t count = shared->counts[e] & ~kFreshRow;
+        const uint32_t start = shared->ends[e] - count;
+        if (IsListed(count, weighted)) {
+          Rank(plan, table, shared->list + start, first + start, count,
+               p - start);
+        }
+      }
+    }
+    // Keys of one id first: whoever works on them has nothing to wait for.
+    SmallKey* const small =
+        plan.small + plan.id_base[table.dim_class] + shared->places.small;
+    uint32_t single = static_cast<uint32_t>(before & 0xFFFF);
+    uint32_t several =
+        static_cast<uint32_t>((total & 0xFFFF) + ((before >> 16) & 0xFFFF));
+    ListPlaces places = shared->places;
+    places.long_key += static_cast<uint32_t>(before_long & 0xFFFF);
+    places.chunk += static_cast<uint32_t>(before_long >> 32);
+    places.partial += PartialsOf(before_long);
+#pragma unroll 1
+    for (int j = 0; j < kEntriesEach; ++j) {
+      const int e = j * kStepBlock + threadIdx.x;
+      const uint32_t marked = shared->counts[e];
+      const uint32_t count = marked & ~kFreshRow;
+      const uint32_t row = shared->rows[e] | (marked & kFreshRow);
+      const uint32_t start = shared->ends[e] - count;
+      if (count != 0 && count <= kSmallCount) {
+        const uint32_t* const list =
+            list_here ? shared->list + start : plan.order + first + start;
+        if (!list_here && IsListed(count, weighted)) {
+          for (uint32_t k = 0; k < count; ++k) {
+            Rank(plan, table, list, first + start, count, k);
+          }
+        }
+        SmallKey key = MakeSmall(plan, table, list, first + start, count);
+        key.row = row;
+        key.table_and_count = static_cast<uint32_t>(t) << 8 | count;
+        *reinterpret_cast<uint4*>(small + (count == 1 ? single++ : several++)) =
+            *reinterpret_cast<const uint4*>(&key);
+      }
+      if (count > kSmallCount) {
+        ListLong(plan, table.dim_class, row, t, first + start, count, &places);
+      }
+    }
+    first += static_cast<uint32_t>(total >> 32);
+    __syncthreads();
+    part.Next();
+  }
+}
+
+// The first blocks have the heavy bins.
+__global__ void __launch_bounds__(kStepBlock, 5)
+    GroupKernel(StepPlan plan, int heavy_blocks) {
+  __shared__ GroupShared shared;
+  if (static_cast<int>(blockIdx.x) < heavy_blocks) {
+    const uint32_t n = plan.counts->heavy;
+    for (uint32_t k = blockIdx.x; k < n; k += heavy_blocks) {
+      const uint32_t bin = plan.heavy[k];
+      const int t = TableOfBlock(plan.bins, 0, plan.num_tables, bin);
+      const uint32_t size = plan.bin_counts[bin];
+      GroupBin<true>(plan, t, plan.bin_ends[bin] - size, size, &shared);
+    }
+    return;
+  }
+  const int bin = blockIdx.x - heavy_blocks;
+  const uint32_t size = plan.bin_counts[bin];
+  if (size == 0 || size > kHeavyBin) return;
+  const int t = TableOfBlock(plan.bins, 0, plan.num_tables, bin);
+  GroupBin<false>(plan, t, plan.bin_ends[bin] - size, size, &shared);
+}
+
+}  // namespace
+
+Status LaunchGroup(const StepPlan& plan, int num_tiles, int num_bins,
+                   int num_processors, StreamView stream) {
+  const cudaStream_t s = stream.get();
+  CountBinsKernel<<<num_tiles, kScatterBlock, 0, s>>>(plan);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("CountBinsKernel");
+  PlaceBinsKernel<<<(num_bins + kStepBlock - 1) / kStepBlock, kStepBlock, 0,
+                    s>>>(plan, num_bins);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("PlaceBinsKernel");
+  ScatterKernel<<<num_tiles, kScatterBlock, 0, s>>>(plan);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ScatterKernel");
+  const int heavy_blocks = 2 * num_processors;
+  GroupKernel<<<heavy_blocks + num_bins, kStepBlock, 0, s>>>(plan,
+                                                             heavy_blocks);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("GroupKernel");
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,554 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Summing gradients and updating rows: the kernels. Value and slots of a row
+// are read once and written once, the sum never leaves the registers.
+//
+// A warp takes 32 keys; each lane fetches one, its row's address and its first
+// gradients' addresses, so that this chain of dependent reads is paid once for
+// 32 rows. Then groups of lanes work on a row each, several rows in flight.
+
+#ifndef KERNELS_ENGINE_GPU_RESIDENT_STEP_UPDATE_CUH_
+#define KERNELS_ENGINE_GPU_RESIDENT_STEP_UPDATE_CUH_
+
+#include <type_traits>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/gpu_resident/step/step_plan.cuh"
+#include "kernels/engine/gpu_resident/step/update.h"
+
+namespace ev {
+namespace gpu {
+namespace update_internal {
+
+constexpr unsigned kAll = 0xFFFFFFFFu;
+// As many as fit without spilling, which costs more than they gain.
+constexpr int kUpdateBlocks = 3;  // of a processor
+constexpr int kSingleRows = 2;    // of a group, in flight
+
+template <int W, int NS>
+struct RowPiece {
+  Pack<W> value;
+  Pack<W> slots[NS > 0 ? NS : 1];
+};
+
+template <typename Rule, int W, int NS>
+__device__ __forceinline__ void ApplyRule(const Rule& rule, const Pack<W>& grad,
+                                          RowPiece<W, NS>* row) {
+#pragma unroll
+  for (int x = 0; x < W; ++x) {
+    float* value = &row->value.x[x];
+    const float g = grad.x[x];
+    if constexpr (NS == 0) {
+      rule(g, value);
+    } else if constexpr (NS == 1) {
+      rule(g, value, &row->slots[0].x[x]);
+    } else if constexpr (NS == 2) {
+      rule(g, value, &row->slots[0].x[x], &row->slots[1].x[x]);
+    } else {
+      rule(g, value, &row->slots[0].x[x], &row->slots[1].x[x],
+           &row->slots[2].x[x]);
+    }
+  }
+}
+
+// defaults: the row's default value when it is fresh, else null.
+template <int W, int NS>
+__device__ __forceinline__ RowPiece<W, NS> LoadRow(const float* row,
+                                                   const float* defaults,
+                                                   const StepTable& table,
+                                                   int c) {
+  RowPiece<W, NS> piece;
+  if (defaults == nullptr) {
+    piece.value = LoadPack<W>(row + c);
+#pragma unroll
+    for (int k = 0; k < NS; ++k) {
+      piece.slots[k] = LoadPack<W>(row + (k + 1) * table.slot_stride + c);
+    }
+  } else {
+    piece.value = LoadPack<W>(defaults + c);
+#pragma unroll
+    for (int k = 0; k < NS; ++k) {
+#pragma unroll
+      for (int x = 0; x < W; ++x) piece.slots[k].x[x] = table.slot_init[k];
+    }
+  }
+  return piece;
+}
+
+template <int W, int NS>
+__device__ __forceinline__ void StoreRow(float* row, const StepTable& table,
+                                         int c, const RowPiece<W, NS>& piece) {
+  StorePack<W>(row + c, piece.value);
+#pragma unroll
+  for (int k = 0; k < NS; ++k) {
+    StorePack<W>(row + (k + 1) * table.slot_stride + c, piece.slots[k]);
+  }
+}
+
+__device__ __forceinline__ const float* GradOf(const StepTable& table,
+                                               const float* grads,
+                                               uint32_t sample) {
+  return grads + table.pooled_begin + static_cast<int64_t>(sample) * table.dim;
+}
+
+template <int W>
+__device__ __forceinline__ void AddScaled(const Pack<W>& v, float scale,
+                                          Pack<W>* sum) {
+#pragma unroll
+  for (int x = 0; x < W; ++x) sum->x[x] = sum->x[x] + v.x[x] * scale;
+}
+
+// The sum over the samples list[0, n), one after the other, kAhead gradients in
+// flight. weights: of the occurrences, or null.
+template <int W, int kAhead>
+__device__ __forceinline__ Pack<W> SumList(
+    const StepPlan& plan, const StepTable& table, const float* grads,
+    const uint32_t* list, const float* weights, uint32_t n, int c) {
+  Pack<W> sum = {};
+  const float* first = grads + table.pooled_begin + c;
+  const int64_t dim = table.dim;
+  const bool factors = table.combiner != static_cast<int>(Combiner::kSum);
+  for (uint32_t k = 0; k < n; k += kAhead) {
+    uint32_t sample[kAhead];
+    Pack<W> v[kAhead];
+#pragma unroll
+    for (int u = 0; u < kAhead; ++u) {
+      if (k + u < n) sample[u] = list[k + u];
+    }
+#pragma unroll
+    for (int u = 0; u < kAhead; ++u) {
+      if (k + u < n) v[u] = LoadPack<W>(first + sample[u] * dim);
+    }
+#pragma unroll
+    for (int u = 0; u < kAhead; ++u) {
+      if (k + u >= n) continue;
+      float scale = weights != nullptr ? weights[k + u] : 1.0f;
+      if (factors) scale *= plan.factors[table.sample_begin + sample[u]];
+      AddScaled<W>(v[u], scale, &sum);
+    }
+  }
+  return sum;
+}
+
+// Where a key's row is. defaults: its default row when it holds nothing yet,
+// else null.
+struct RowAddress {
+  float* row;
+  const float* defaults;
+};
+__device__ __forceinline__ RowAddress AddressOf(const StepPlan& plan,
+                                                const StepTable& table,
+                                                uint32_t t, uint32_t row) {
+  const uint32_t slot = row & ~kFreshRow;
+  RowAddress address = {table.rows + slot * table.stride, nullptr};
+  if (row & kFreshRow) {
+    address.defaults = DefaultRow(table, plan.views[t].keys[slot]);
+  }
+  return address;
+}
+
+// How many samples a small key has in a and b; 0: they are in sorted.
+__device__ __forceinline__ int InlineSamples(uint32_t count, bool weighted) {
+  return count == 1 ? 1 : count == 2 && !weighted ? 2 : 0;
+}
+
+// One key of few occurrences, by a group of lanes. Rarely needed: not to cost
+// its caller registers.
+template <typename Rule, int W, int G>
+__device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
+                                       const SmallKey& key, int sub,
+                                       const Rule& rule) {
+  constexpr int NS = Rule::kNumSlots;
+  const uint32_t t = key.table_and_count >> 8;
+  const uint32_t count = key.table_and_count & 0xFF;
+  const StepTable& table = plan.tables[t];
+  const RowAddress at = AddressOf(plan, table, t, key.row);
+  const bool weighted = plan.weights != nullptr;
+  const bool factors = table.combiner != static_cast<int>(Combiner::kSum);
+  for (int c = sub * W; c < table.dim; c += G * W) {
+    RowPiece<W, NS> piece = LoadRow<W, NS>(at.row, at.defaults, table, c);
+    Pack<W> sum = {};
+    if (InlineSamples(count, weighted) == 0) {
+      sum = SumList<W, 2>(plan, table, grads, plan.sorted + key.a,
+                          weighted ? plan.sorted_weights + key.a : nullptr,
+                          count, c);
+    } else {
+      float scale = count == 1 ? __uint_as_float(key.b) : 1.0f;
+      if (factors) scale *= plan.factors[table.sample_begin + key.a];
+      AddScaled<W>(LoadPack<W>(GradOf(table, grads, key.a) + c), scale, &sum);
+      if (count == 2) {
+        scale = factors ? plan.factors[table.sample_begin + key.b] : 1.0f;
+        AddScaled<W>(LoadPack<W>(GradOf(table, grads, key.b) + c), scale, &sum);
+      }
+    }
+    ApplyRule<Rule, W, NS>(rule, sum, &piece);
+    StoreRow<W, NS>(at.row, table, c, piece);
+  }
+}
+
+// Keys of few occurrences. A warp's keys are nearly always of one table and
+// have rows; mostly they have one occurrence each, and then kSingleRows of each
+// group are in flight.
+template <typename Rule, int W, int G>
+__global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
+    UpdateKernel(const __grid_constant__ StepPlan plan,
+                 const float* __restrict__ grads, int dim_class, Rule rule) {
+  constexpr int NS = Rule::kNumSlots;
+  constexpr int kGroups = 32 / G;  // of a warp
+  const int lane = threadIdx.x % 32;
+  const int group = lane / G, sub = lane % G;
+  const uint32_t n = plan.counts->of[dim_class].small;
+  const int64_t base =
+      static_cast<int64_t>(blockIdx.x) * kStepBlock + threadIdx.x / 32 * 32;
+  if (base >= n) return;
+  const int left = static_cast<int>(min(n - base, int64_t{32}));
+  // One key per lane.
+  SmallKey key = {};
+  if (lane < left) {
+    const uint4 raw = __ldcs(reinterpret_cast<const uint4*>(
+        plan.small + plan.id_base[dim_class] + base + lane));
+    key = *reinterpret_cast<const SmallKey*>(&raw);
+  }
+  const uint32_t t = __shfl_sync(kAll, key.table_and_count >> 8, 0);
+  if (!__all_sync(kAll, lane >= left || (key.table_and_count >> 8 == t &&
+                                         !(key.row & kFreshRow)))) {
+    for (int r = 0; r * kGroups < left; ++r) {
+      const int from = r * kGroups + group;
+      SmallKey one;
+      one.row = __shfl_sync(kAll, key.row, from);
+      one.table_and_count = __shfl_sync(kAll, key.table_and_count, from);
+      one.a = __shfl_sync(kAll, key.a, from);
+      one.b = __shfl_sync(kAll, key.b, from);
+      if (from < left) UpdateOne<Rule, W, G>(plan, grads, one, sub, rule);
+    }
+    return;
+  }
+
+  const StepTable& table = plan.tables[t];
+  const bool weighted = plan.weights != nullptr;
+  const int dim = table.dim;
+  const float* first_grad = grads + table.pooled_begin;
+  float scale_a = 1.0f, scale_b = 1.0f;
+  const uint32_t my_count = key.table_and_count & 0xFF;
+  if (my_count == 1) scale_a = __uint_as_float(key.b);
+  if (table.combiner != static_cast<int>(Combiner::kSum)) {
+    const float* factors = plan.factors + table.sample_begin;
+    const int samples = InlineSamples(my_count, weighted);
+    if (samples > 0) scale_a *= factors[key.a];
+    if (samples > 1) scale_b = factors[key.b];
+  }
+  if (__all_sync(kAll, my_count <= 1)) {
+    constexpr int kRows = kSingleRows < G ? kSingleRows : G;
+    for (int r = 0; r * kGroups < left; r += kRows) {
+      for (int c = sub * W; c - sub * W < dim; c += G * W) {
+        float* rows[kRows];
+        RowPiece<W, NS> piece[kRows];
+        Pack<W> grad[kRows];
+#pragma unroll
+        for (int u = 0; u < kRows; ++u) {
+          const int from = (r + u) * kGroups + group;
+          rows[u] =
+              table.rows + __shfl_sync(kAll, key.row, from) * table.stride;
+          const uint32_t sample = __shfl_sync(kAll, key.a, from);
+          if (from >= left || c >= dim) continue;
+          piece[u] = LoadRow<W, NS>(rows[u], nullptr, table, c);
+          grad[u] =
+              LoadPack<W>(first_grad + static_cast<int64_t>(sample) * dim + c);
+        }
+#pragma unroll
+        for (int u = 0; u < kRows; ++u) {
+          const int from = (r + u) * kGroups + group;
+          const float scale = __shfl_sync(kAll, scale_a, from);
+          if (from >= left || c >= dim) continue;
+          Pack<W> sum = {};
+          AddScaled<W>(grad[u], scale, &sum);
+          ApplyRule<Rule, W, NS>(rule, sum, &piece[u]);
+          StoreRow<W, NS>(rows[u], table, c, piece[u]);
+        }
+      }
+    }
+    return;
+  }
+  for (int r = 0; r * kGroups < left; ++r) {
+    const int from = r * kGroups + group;
+    float* const row =
+        table.rows + __shfl_sync(kAll, key.row, from) * table.stride;
+    const uint32_t a = __shfl_sync(kAll, key.a, from);
+    const uint32_t b = __shfl_sync(kAll, key.b, from);
+    const float x = __shfl_sync(kAll, scale_a, from);
+    const float y = __shfl_sync(kAll, scale_b, from);
+    const uint32_t count = __shfl_sync(kAll, my_count, from);
+    if (count == 0) continue;
+    const int samples = InlineSamples(count, weighted);
+    for (int c = sub * W; c < dim; c += G * W) {
+      RowPiece<W, NS> piece = LoadRow<W, NS>(row, nullptr, table, c);
+      Pack<W> sum = {};
+      if (samples > 0) {
+        const Pack<W> v =
+            LoadPack<W>(first_grad + static_cast<int64_t>(a) * dim + c);
+        Pack<W> w = {};
+        if (samples > 1) {
+          w = LoadPack<W>(first_grad + static_cast<int64_t>(b) * dim + c);
+        }
+        AddScaled<W>(v, x, &sum);
+        if (samples > 1) AddScaled<W>(w, y, &sum);
+      } else {
+        sum = SumList<W, 4>(plan, table, grads, plan.sorted + a,
+                            weighted ? plan.sorted_weights + a : nullptr, count,
+                            c);
+      }
+      ApplyRule<Rule, W, NS>(rule, sum, &piece);
+      StoreRow<W, NS>(row, table, c, piece);
+    }
+  }
+}
+
+// Chunks of keys of many occurrences: the sum goes to the row when it is all,
+// else to partials.
+template <typename Rule, int W, int G>
+__global__ void __launch_bounds__(kStepBlock, 3)
+    ChunkKernel(const __grid_constant__ StepPlan plan,
+                const float* __restrict__ grads, int dim_class, Rule rule) {
+  constexpr int NS = Rule::kNumSlots;
+  constexpr int kGroups = kStepBlock / G;
+  const uint32_t n =
+      static_cast<uint32_t>(plan.counts->of[dim_class].longs_and_chunks >> 32);
+  const LongKey* longs = plan.longs + plan.long_base[dim_class];
+  const Chunk* chunks = plan.chunks + plan.long_base[dim_class];
+  const int sub = threadIdx.x % G;
+  for (int64_t k = static_cast<int64_t>(blockIdx.x) * kGroups + threadIdx.x / G;
+       k < n; k += static_cast<int64_t>(gridDim.x) * kGroups) {
+    const Chunk chunk = chunks[k];
+    const LongKey key = longs[chunk.key];
+    const StepTable& table = plan.tables[key.table];
+    const RowAddress a = AddressOf(plan, table, key.table, key.row);
+    const uint32_t first = chunk.number * kChunk;
+    const uint32_t size = min(kChunk, key.count - first);
+    float* partial = plan.partials + plan.partial_base[dim_class] +
+                     static_cast<int64_t>(key.partial + chunk.number) *
+                         plan.partial_dim[dim_class];
+    for (int c = sub * W; c < table.dim; c += G * W) {
+      const Pack<W> sum = SumList<W, 6>(
+          plan, table, grads, plan.sorted + key.start + first,
+          plan.weights != nullptr ? plan.sorted_weights + key.start + first
+                                  : nullptr,
+          size, c);
+      if (key.count <= kChunk) {
+        RowPiece<W, NS> piece = LoadRow<W, NS>(a.row, a.defaults, table, c);
+        ApplyRule<Rule, W, NS>(rule, sum, &piece);
+        StoreRow<W, NS>(a.row, table, c, piece);
+      } else {
+        StorePack<W>(partial + c, sum);
+      }
+    }
+  }
+}
+
+// Keys of several chunks: kFinishLanes sums of every kFinishLanes-th chunk,
+// then those in pairs.
+template <int W>
+__device__ __forceinline__ Pack<W> SumInPairs(Pack<W>* sum) {
+#pragma unroll
+  for (int d = 1; d < kFinishLanes; d *= 2) {
+#pragma unroll
+    for (int u = 0; u < kFinishLanes; u += 2 * d) {
+      AddScaled<W>(sum[u + d], 1.0f, &sum[u]);
+    }
+  }
+  return sum[0];
+}
+
+__device__ __forceinline__ const float* PartialsOf(const StepPlan& plan,
+                                                   int dim_class,
+                                                   const LongKey& key) {
+  return plan.partials + plan.partial_base[dim_class] +
+         static_cast<int64_t>(key.partial) * plan.partial_dim[dim_class];
+}
+
+template <typename Rule, int W>
+__device__ __forceinline__ void Finish(const RowAddress& a,
+                                       const StepTable& table, int c,
+                                       Pack<W>* sum, const Rule& rule) {
+  constexpr int NS = Rule::kNumSlots;
+  RowPiece<W, NS> piece = LoadRow<W, NS>(a.row, a.defaults, table, c);
+  ApplyRule<Rule, W, NS>(rule, SumInPairs<W>(sum), &piece);
+  StoreRow<W, NS>(a.row, table, c, piece);
+}
+
+// By a warp: up to kManyChunks.
+constexpr uint32_t kManyChunks = 16;
+template <typename Rule, int W>
+__device__ __forceinline__ void FinishByWarp(const StepPlan& plan,
+                                             const LongKey& key,
+                                             const Rule& rule) {
+  const StepTable& table = plan.tables[key.table];
+  const RowAddress a = AddressOf(plan, table, key.table, key.row);
+  const float* partial = PartialsOf(plan, table.dim_class, key);
+  const int64_t pitch = plan.partial_dim[table.dim_class];
+  const uint32_t num_chunks = (key.count + kChunk - 1) / kChunk;
+  for (int c = threadIdx.x % 32 * W; c < table.dim; c += 32 * W) {
+    Pack<W> sum[kFinishLanes] = {};
+    for (uint32_t m = 0; m < num_chunks; m += kFinishLanes) {
+      Pack<W> v[kFinishLanes];
+#pragma unroll
+      for (int u = 0; u < kFinishLanes; ++u) {
+        if (m + u < num_chunks) {
+          v[u] = LoadPack<W>(partial + (m + u) * pitch + c);
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < kFinishLanes; ++u) {
+        if (m + u < num_chunks) AddScaled<W>(v[u], 1.0f, &sum[u]);
+      }
+    }
+    Finish<Rule, W>(a, table, c, sum, rule);
+  }
+}
+
+// By a block: a warp makes one of the sums. The same key for all threads.
+template <typename Rule, int W>
+__device__ __forceinline__ void FinishByBlock(const StepPlan& plan,
+                                              const LongKey& key,
+                                              float4 (*shared)[32],
+                                              const Rule& rule) {
+  static_assert(kStepBlock == 32 * kFinishLanes, "a warp for each sum");
+  constexpr int kAhead = 4;
+  const StepTable& table = plan.tables[key.table];
+  const RowAddress a = AddressOf(plan, table, key.table, key.row);
+  const float* partial = PartialsOf(plan, table.dim_class, key);
+  const int64_t pitch = plan.partial_dim[table.dim_class];
+  const uint32_t num_chunks = (key.count + kChunk - 1) / kChunk;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  for (int base = 0; base < table.dim; base += 32 * W) {
+    const int c = base + lane * W;
+    Pack<W> sum = {};
+    for (uint32_t m = warp; m < num_chunks; m += kAhead * kFinishLanes) {
+      Pack<W> v[kAhead];
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u) {
+        const uint32_t chunk = m + u * kFinishLanes;
+        if (chunk < num_chunks && c < table.dim) {
+          v[u] = LoadPack<W>(partial + chunk * pitch + c);
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u) {
+        if (m + u * kFinishLanes < num_chunks && c < table.dim) {
+          AddScaled<W>(v[u], 1.0f, &sum);
+        }
+      }
+    }
+    *reinterpret_cast<Pack<W>*>(&shared[warp][lane]) = sum;
+    __syncthreads();
+    if (warp == 0 && c < table.dim) {
+      Pack<W> sums[kFinishLanes];
+#pragma unroll
+      for (int u = 0; u < kFinishLanes; ++u) {
+        sums[u] = *reinterpret_cast<const Pack<W>*>(&shared[u][lane]);
+      }
+      Finish<Rule, W>(a, table, c, sums, rule);
+    }
+    __syncthreads();
+  }
+}
+
+template <typename Rule>
+__global__ void __launch_bounds__(kStepBlock, 2)
+    FinishKernel(const __grid_constant__ StepPlan plan, Rule rule) {
+  __shared__ float4 shared[kFinishLanes][32];
+  static_assert(kManyChunks * kChunk >= kWarpSort, "such keys are in huge");
+  const uint32_t num_huge = plan.counts->huge;
+  for (uint32_t k = blockIdx.x; k < num_huge; k += gridDim.x) {
+    const LongKey key = plan.longs[plan.huge[k]];
+    if (key.count <= kManyChunks * kChunk) continue;
+    if (plan.tables[key.table].dim_class == 4) {
+      FinishByBlock<Rule, 1>(plan, key, shared, rule);
+    } else {
+      FinishByBlock<Rule, 4>(plan, key, shared, rule);
+    }
+  }
+  const uint32_t warp = (blockIdx.x * kStepBlock + threadIdx.x) / 32;
+  const uint32_t warps = gridDim.x * (kStepBlock / 32);
+  for (int dim_class = 0; dim_class < kClasses; ++dim_class) {
+    const uint32_t n =
+        static_cast<uint32_t>(plan.counts->of[dim_class].longs_and_chunks);
+    const LongKey* longs = plan.longs + plan.long_base[dim_class];
+    for (uint32_t k = warp; k < n; k += warps) {
+      const LongKey key = longs[k];
+      if (key.count <= kChunk || key.count > kManyChunks * kChunk) continue;
+      if (dim_class == 4) {
+        FinishByWarp<Rule, 1>(plan, key, rule);
+      } else {
+        FinishByWarp<Rule, 4>(plan, key, rule);
+      }
+    }
+  }
+}
+
+template <typename Rule, int kClass>
+Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
+                   int num_processors, cudaStream_t stream,
+                   cudaStream_t hot_stream) {
+  constexpr int W = ClassShape<kClass>::kWidth, G = ClassShape<kClass>::kLanes;
+  // A block too many costs less than a persistent grid's last round.
+  const int64_t blocks = (plan.class_ids[kClass] + kStepBlock - 1) / kStepBlock;
+  if (blocks == 0) return Status::OK();
+  UpdateKernel<Rule, W, G>
+      <<<static_cast<unsigned>(blocks), kStepBlock, 0, stream>>>(plan, grads,
+                                                                 kClass, rule);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("UpdateKernel");
+  ChunkKernel<Rule, W, G><<<3 * num_processors, kStepBlock, 0, hot_stream>>>(
+      plan, grads, kClass, rule);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ChunkKernel");
+  return Status::OK();
+}
+
+}  // namespace update_internal
+
+template <typename Rule>
+Status LaunchFinish(const StepPlan& plan, const Rule& rule, int num_processors,
+                    StreamView stream) {
+  update_internal::FinishKernel<Rule>
+      <<<4 * num_processors, kStepBlock, 0, stream.get()>>>(plan, rule);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FinishKernel");
+  return Status::OK();
+}
+
+template <typename Rule>
+Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
+                    const Rule& rule, int num_processors, StreamView stream,
+                    StreamView hot_stream) {
+  namespace internal = update_internal;
+  cudaStream_t s = stream.get(), h = hot_stream.get();
+  switch (dim_class) {
+    case 0:
+      return internal::LaunchClass<Rule, 0>(plan, grads, rule, num_processors,
+                                            s, h);
+    case 1:
+      return internal::LaunchClass<Rule, 1>(plan, grads, rule, num_processors,
+                                            s, h);
+    case 2:
+      return internal::LaunchClass<Rule, 2>(plan, grads, rule, num_processors,
+                                            s, h);
+    case 3:
+      return internal::LaunchClass<Rule, 3>(plan, grads, rule, num_processors,
+                                            s, h);
+    default:
+      return internal::LaunchClass<Rule, 4>(plan, grads, rule, num_processors,
+                                            s, h);
+  }
+}
+
+}  // namespace gpu
+}  // namespace ev
+
+#define EV_INSTANTIATE_UPDATE(Rule)                                      \
+  template Status LaunchUpdate<Rule>(const StepPlan&, int, const float*, \
+                                     const Rule&, int, StreamView,       \
+                                     StreamView);                        \
+  template Status LaunchFinish<Rule>(const StepPlan&, const Rule&, int,  \
+                                     StreamView);
+
+#endif  // KERNELS_ENGINE_GPU_RESIDENT_STEP_UPDATE_CUH_

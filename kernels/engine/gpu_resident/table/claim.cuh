@@ -1,0 +1,55 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Taking a free slot for a key, without a lock.
+
+#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_CLAIM_CUH_
+#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_CLAIM_CUH_
+
+#include <cstdint>
+
+#include "kernels/engine/gpu_resident/table/warp_probe.cuh"
+
+namespace ev {
+namespace gpu {
+
+// Takes the first free slot of a bucket for key. free: the slots that were free
+// when the lane looked. Returns the slot that holds key now, whoever put it
+// there, or -1 when others took all of them.
+__device__ __forceinline__ int ClaimSlot(int64_t* bucket, int64_t key,
+                                         uint32_t parity, uint32_t free,
+                                         bool* is_new) {
+  const int64_t empty = EmptyMark(parity), erased = ErasedMark(parity);
+  while (free != 0) {
+    const int slot = SlotOfBit(__ffs(free) - 1);
+    unsigned long long* p =
+        reinterpret_cast<unsigned long long*>(bucket + slot);
+    // Empty is the common case; a slot that turns out to be erased costs a
+    // second try. A free slot changes into a key once and never back in this
+    // kernel.
+    int64_t was = static_cast<int64_t>(
+        atomicCAS(p, static_cast<unsigned long long>(empty),
+                  static_cast<unsigned long long>(key)));
+    if (was == empty) {
+      *is_new = true;
+      return slot;
+    }
+    if (was == erased) {
+      was = static_cast<int64_t>(
+          atomicCAS(p, static_cast<unsigned long long>(erased),
+                    static_cast<unsigned long long>(key)));
+      if (was == erased) {
+        *is_new = true;
+        return slot;
+      }
+    }
+    if (was == key) return slot;
+    free &= free - 1;
+  }
+  return -1;
+}
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_CLAIM_CUH_

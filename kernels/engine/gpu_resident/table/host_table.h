@@ -1,0 +1,146 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table that never evicts, one key at a time on the host: the walks of the
+// kernels over slots and marks as they lie in memory. It tests bucket.h where
+// there is no GPU.
+
+#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_HOST_TABLE_H_
+#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_HOST_TABLE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/engine/gpu_resident/table/bucket.h"
+
+namespace ev {
+namespace gpu {
+
+class HostTable {
+ public:
+  HostTable(uint32_t base_pairs, uint32_t probe_limit) {
+    view_.keys = nullptr;
+    view_.scores = nullptr;
+    view_.base_pairs = base_pairs;
+    view_.layer_mask = view_.split = 0;
+    view_.probe_limit = probe_limit;
+    for (uint32_t p = 0; p < base_pairs; ++p) AppendPair();
+  }
+
+  const TableView& view() const { return view_; }
+  const std::vector<int64_t>& slots() const { return slots_; }
+  int64_t num_slots() const { return static_cast<int64_t>(slots_.size()); }
+  static bool IsFree(int64_t slot, int64_t key) {
+    const uint32_t parity = (slot / kBucketSlots) & 1;
+    return key == EmptyMark(parity) || key == ErasedMark(parity);
+  }
+
+  // The slot of key, or -1. buckets (may be null): how many were looked at.
+  int64_t Find(int64_t key, int* buckets = nullptr) const {
+    Chain chain(MixKey(key), view_);
+    for (uint32_t j = 0; j < view_.probe_limit; ++j) {
+      if (buckets != nullptr) *buckets = static_cast<int>(j) + 1;
+      const int64_t* const bucket = slots_.data() + chain.first_slot();
+      const int64_t* const end = bucket + kBucketSlots;
+      const int64_t* const at = std::find(bucket, end, key);
+      if (at != end) return at - slots_.data();
+      if (std::find(bucket, end, EmptyMark(chain.parity())) != end) return -1;
+      chain.Next();
+    }
+    return -1;
+  }
+
+  // As the kernels: to the first free slot of the chain. -1: there is none.
+  int64_t FindOrInsert(int64_t key) {
+    const int64_t found = Find(key);
+    if (found >= 0) return found;
+    Chain chain(MixKey(key), view_);
+    for (uint32_t j = 0; j < view_.probe_limit; ++j) {
+      for (int s = 0; s < kBucketSlots; ++s) {
+        const int64_t slot = chain.first_slot() + s;
+        if (!IsFree(slot, slots_[slot])) continue;
+        slots_[slot] = key;
+        return slot;
+      }
+      chain.Next();
+    }
+    return -1;
+  }
+
+  void Erase(int64_t key) {
+    const int64_t slot = Find(key);
+    if (slot < 0) return;
+    const uint32_t parity = (slot / kBucketSlots) & 1;
+    const int64_t* const bucket =
+        slots_.data() + slot / kBucketSlots * kBucketSlots;
+    const bool has_empty =
+        std::find(bucket, bucket + kBucketSlots, EmptyMark(parity)) !=
+        bucket + kBucketSlots;
+    slots_[slot] = has_empty ? EmptyMark(parity) : ErasedMark(parity);
+  }
+
+  // Splits that many pairs, which may take it over several doublings.
+  void Grow(uint32_t num_pairs) {
+    while (num_pairs != 0) {
+      const uint32_t n =
+          std::min(num_pairs, DoublingPairs(view_) - view_.split);
+      for (uint32_t pair = view_.split; pair < view_.split + n; ++pair) {
+        AppendPair();
+        for (uint32_t parity = 0; parity < 2; ++parity) Split(pair, parity);
+      }
+      view_ = AfterSplit(view_, n);
+      num_pairs -= n;
+    }
+  }
+
+  // Marks free slots empty where no key went past their bucket.
+  void RestoreEmpty() {
+    std::vector<bool> passed(slots_.size() / kBucketSlots, false);
+    for (int64_t slot = 0; slot < num_slots(); ++slot) {
+      if (IsFree(slot, slots_[slot])) continue;
+      ForEachPassed(MixKey(slots_[slot]), view_, slot / kBucketSlots,
+                    [&](uint64_t bucket) { passed[bucket] = true; });
+    }
+    for (int64_t slot = 0; slot < num_slots(); ++slot) {
+      const int64_t bucket = slot / kBucketSlots;
+      if (IsFree(slot, slots_[slot]) && !passed[bucket]) {
+        slots_[slot] = EmptyMark(bucket & 1);
+      }
+    }
+  }
+
+ private:
+  void AppendPair() {
+    for (uint32_t parity = 0; parity < 2; ++parity) {
+      slots_.insert(slots_.end(), kBucketSlots, EmptyMark(parity));
+    }
+  }
+
+  // As grow.cu's kernel.
+  void Split(uint32_t pair, uint32_t parity) {
+    int64_t* const bucket =
+        slots_.data() + BucketOf(pair, parity) * kBucketSlots;
+    int64_t* const half =
+        bucket + static_cast<int64_t>(DoublingPairs(view_)) * 2 * kBucketSlots;
+    const int64_t empty = EmptyMark(parity);
+    const bool has_empty = std::find(bucket, bucket + kBucketSlots, empty) !=
+                           bucket + kBucketSlots;
+    const int64_t free = has_empty ? empty : ErasedMark(parity);
+    for (int s = 0; s < kBucketSlots; ++s) {
+      half[s] = free;
+      if (bucket[s] == empty || bucket[s] == ErasedMark(parity)) continue;
+      if (!LeavesWhenSplit(MixKey(bucket[s]), view_, pair)) continue;
+      half[s] = bucket[s];
+      bucket[s] = free;
+    }
+  }
+
+  TableView view_;
+  std::vector<int64_t> slots_;
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_HOST_TABLE_H_

@@ -1,0 +1,136 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels' launchers: what table_set.cu calls. All of them only enqueue.
+
+#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_LAUNCH_CUH_
+#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_LAUNCH_CUH_
+
+#include <cuda_runtime.h>
+
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/gpu_resident/table/table_set.h"
+#include "kernels/engine/gpu_resident/table/warp_probe.cuh"
+
+namespace ev {
+namespace gpu {
+
+constexpr int kBlock = 256;
+
+inline unsigned BlocksFor(int64_t threads) {
+  return static_cast<unsigned>((threads + kBlock - 1) / kBlock);
+}
+
+// A key that found no slot yet in this call.
+struct Pending {
+  int64_t key;
+  int32_t table;
+  int32_t index;    // in the batch; -1: another key's tile carries it, which
+                    // knows the key and none of its occurrences
+  uint16_t free;    // slots of the bucket it goes to that were seen free
+  uint16_t probes;  // that bucket, counted along the key's chain
+};
+
+// The counters of one evicting call.
+struct CallState {
+  unsigned long long call;  // number of the call, from 1
+  int num_pending;
+  int num_contest_fill;
+  int num_contest_evict;
+  int num_stale;  // not zero: some bucket is marked stale
+};
+
+struct Scratch {
+  CallState* state;
+  unsigned* locks;  // [kNumLocks] one bit of a word used
+  // Marks of buckets, [num_marks / 32] each, one after the other.
+  uint32_t num_marks;  // a power of two
+  unsigned* filled;    // Seek took the last free slot
+  unsigned* claimed;   // Evict took the slot of an old key
+  unsigned* stale;     // a key left that this call may have said to be there
+  // [max_keys] each.
+  Pending* pending;        // what Seek could not place
+  Pending* contest_fill;   // of these: others want the same free slots
+  Pending* contest_evict;  // of these: others want the same old keys' slots
+  uint8_t* missed;         // [index] 1: absent when the call began
+};
+constexpr unsigned kNumLocks = 1u << 18;
+constexpr int64_t kMinMarks = 1 << 10;
+constexpr int64_t kMaxMarks = 1 << 25;  // 4 MB a set: they stay in L2
+constexpr int kMarkSets = 3;
+constexpr int64_t kScratchBytesPerKey = 3 * sizeof(Pending) + 1;
+
+// A kernel of a chain may be launched while the one before it still runs, and
+// waits for it here; saves most of what a launch costs. Where the device
+// cannot, the launch waits and this does nothing.
+__device__ __forceinline__ void WaitForPreviousKernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+// Launches a kernel that begins with WaitForPreviousKernel.
+template <typename... Parameters, typename... Arguments>
+cudaError_t LaunchChained(void (*kernel)(Parameters...), unsigned blocks,
+                          bool overlap, cudaStream_t stream,
+                          Arguments... arguments) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(kBlock);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = overlap ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+}
+
+struct DeviceInfo {
+  int num_processors;
+  bool overlaps_kernels;  // the kernels that run there begin with a wait
+};
+
+struct InsertOutputs {
+  int64_t* slots;
+  uint8_t* is_new;  // may be null
+  EvictedKeys evicted;
+};
+
+Status LaunchFind(const Batch& batch, int64_t* slots, cudaStream_t stream);
+Status LaunchFindAndCopy(const Batch& batch, const RowBlock* rows, int64_t dim,
+                         const float* absent_row, float* out, int64_t* slots,
+                         cudaStream_t stream);
+Status LaunchInsert(const Batch& batch, const InsertOutputs& outputs,
+                    int64_t* size_counters, int64_t* rejected_counters,
+                    cudaStream_t stream);
+Status LaunchInsertAndEvict(const Batch& batch, Eviction eviction,
+                            const InsertOutputs& outputs,
+                            const Scratch& scratch, int64_t* size_counters,
+                            int64_t* rejected_counters,
+                            const DeviceInfo& device, cudaStream_t stream);
+Status LaunchErase(const Batch& batch, Eviction eviction, int64_t* slots,
+                   int64_t* size_counters, cudaStream_t stream);
+// Whether the code of the evicting kernels that this device runs was compiled
+// with the wait that LaunchChained relies on.
+Status EvictingKernelsWait(bool* wait);
+Status LaunchTouch(const Batch& batch, const int64_t* slots, Eviction eviction,
+                   const CallState* state, cudaStream_t stream);
+Status LaunchClear(const TableView& view, cudaStream_t stream);
+// REQUIRES: the memory of as many pairs more, view's split pairs as before.
+Status LaunchSplit(const TableView& view, uint32_t num_pairs,
+                   cudaStream_t stream);
+// passed: PassedBytes of device memory.
+inline size_t PassedBytes(const TableView& view) {
+  return (2 * static_cast<size_t>(NumPairs(view)) + 31) / 32 * 4;
+}
+Status LaunchRestoreEmpty(const TableView& view, unsigned* passed,
+                          cudaStream_t stream);
+Status LaunchExport(const TableView& view, int64_t first_slot,
+                    int64_t num_slots, Eviction eviction,
+                    const ExportedKeys& out, cudaStream_t stream);
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_LAUNCH_CUH_

@@ -1,0 +1,23 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/ids/device_distinct.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace ev {
+
+int64_t MinIdsToDeduplicate(int64_t otherwise) {
+  // Negative: not set.
+  static const int64_t given = [] {
+    const char* const value = std::getenv("TF_EV_GPU_DEDUP_MIN_IDS");
+    char* end = nullptr;
+    const int64_t ids = value == nullptr ? -1 : std::strtoll(value, &end, 10);
+    return value == nullptr || end == value ? int64_t{-1}
+                                            : std::max<int64_t>(0, ids);
+  }();
+  return given < 0 ? otherwise : given;
+}
+
+}  // namespace ev

@@ -1,0 +1,85 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deduplication of one table's batch on the device that has the table's rows:
+// ids go up once, and where each id went stays on the device, for pooling and
+// for the update.
+//
+// A device KNOWS keys: which have which row, as far as the table told it (with
+// DeviceRows::NameUnknown and by updates) and did not take back
+// (DeviceRows::ForgetKeys). It may know any part of the table's index, or
+// nothing, and never anything else. Keys that it knows are found there; the
+// others come down and are found, and admitted, here.
+//
+// The result is a function of the batch alone, but for which keys are unknown:
+// distinct keys come in order of first occurrence, occurrences of a key in the
+// order of the batch.
+
+#ifndef KERNELS_ENGINE_IDS_DEVICE_DISTINCT_H_
+#define KERNELS_ENGINE_IDS_DEVICE_DISTINCT_H_
+
+#include <cstdint>
+
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+
+// Ids of one batch that a device takes at most.
+constexpr int64_t kMaxDistinctIds = int64_t{1} << 30;
+
+// Of DeviceRows::StartDistinct, or of a device that has no rows: it knows no
+// key then, so all come down. Calls are made in the order of their
+// declaration, from any thread; only Put, IsDone, and what comes after Wait,
+// may be made at once. It needs nothing of the rows that made it and may
+// outlive them. Destroying it waits for what is under way.
+class DeviceDistinct {
+ public:
+  virtual ~DeviceDistinct() {}
+
+  // Ids [begin, begin + ids.size()) of the batch, which have been read when it
+  // returns. REQUIRES that each id is put once, all as one type.
+  virtual Status Put(int64_t begin, Span<const int64_t> ids) = 0;
+  virtual Status Put(int64_t begin, Span<const int32_t> ids) = 0;
+
+  // Begins. offsets [B + 1], of the samples; read when it returns.
+  virtual Status Start(Span<const int32_t> offsets) = 0;
+  virtual bool IsDone() const = 0;  // Wait would return at once
+  virtual Status Wait() = 0;
+
+  // After Wait, for as long as this lives. U distinct keys, of which the device
+  // did not know K: their numbers, ascending, and the keys.
+  virtual int64_t num_unique() const = 0;
+  virtual int64_t num_unknown() const = 0;
+  virtual const uint32_t* unknown_numbers() const = 0;  // [K]
+  virtual const int64_t* unknown_keys() const = 0;      // [K]
+
+  // Brings down what is known of all keys: 16 bytes each. Later calls return at
+  // once. REQUIRES that all keys have names.
+  virtual Status Fetch() const = 0;
+  // After Fetch; the arrays are the caller's to read and write. Names: as
+  // DevicePooling::rows, as they were given or as the device knew them.
+  virtual int64_t* keys() const = 0;     // [U]
+  virtual int32_t* counts() const = 0;   // [U]
+  virtual RowHandle* names() const = 0;  // [U]
+
+  // inverse [N]: the number of each id's key. counts [U]: how often each key
+  // occurs. Null: not wanted. 4 bytes of the link for each number.
+  virtual Status Inverse(int32_t* inverse, int32_t* counts) const = 0;
+
+  // samples [N]: of each occurrence, those of the first key first. Costs the
+  // device's grouping and 4 bytes of the link per id.
+  virtual Status Occurrences(int32_t* samples) const = 0;
+};
+
+// The part of DeviceRows::min_ids_to_deduplicate that one table has at least.
+constexpr int64_t kDistinctShares = 8;
+
+// What DeviceRows::min_ids_to_deduplicate gives: the environment variable
+// TF_EV_GPU_DEDUP_MIN_IDS, read once, else 'otherwise'.
+int64_t MinIdsToDeduplicate(int64_t otherwise);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_IDS_DEVICE_DISTINCT_H_

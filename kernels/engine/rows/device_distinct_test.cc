@@ -1,0 +1,536 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device that deduplicates promises, against the definition.
+
+#include "kernels/engine/ids/device_distinct.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/base/keyed_hash.h"
+#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/testing/storage_under_test.h"
+
+namespace ev {
+namespace {
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kLarge = 20000;
+#else
+constexpr int64_t kLarge = 1500001;
+#endif
+
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+std::unique_ptr<DeviceRows> MakeRows() {
+  static const float row = 0.0f;
+  DeviceRowsOptions options;
+  options.dim = 1;
+  options.default_rows = Span<const float>(&row, 1);
+  std::unique_ptr<DeviceRows> rows;
+  const Status status = MakeDeviceRows(options, &rows);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return rows;
+}
+
+// Samples of 0 to most ids each, which end with the ids.
+std::vector<int32_t> RandomOffsets(int64_t num_ids, int most, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> offsets = {0};
+  while (offsets.back() < num_ids) {
+    offsets.push_back(std::min<int64_t>(
+        num_ids, offsets.back() + static_cast<int64_t>(random() % (most + 1))));
+  }
+  return offsets;
+}
+
+// What came of a batch, and of one that the definition gives.
+struct Result {
+  std::vector<int64_t> keys;
+  std::vector<int32_t> counts, samples, inverse;
+  std::vector<RowHandle> names;
+  std::vector<uint32_t> unknown_numbers;
+  std::vector<int64_t> unknown_keys;
+};
+
+// The table's index: keys and the rows that they have.
+using Index = std::unordered_map<int64_t, RowHandle>;
+
+// A device has rows for handles below this, all of default row 0.
+constexpr RowHandle kRows = 2000;
+
+// What a key without a row is called.
+constexpr RowHandle kAbsent = kFirstReservedHandle;
+
+RowHandle NameOf(const Index& index, int64_t key) {
+  const auto found = index.find(key);
+  return found == index.end() ? kAbsent : found->second;
+}
+
+template <typename Id>
+Result ByDefinition(const std::vector<Id>& ids,
+                    const std::vector<int32_t>& offsets) {
+  Result result;
+  std::unordered_map<int64_t, size_t> number;
+  std::vector<std::vector<int32_t>> samples;
+  size_t sample = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    while (offsets[sample + 1] <= static_cast<int64_t>(i)) ++sample;
+    const auto at = number.emplace(ids[i], samples.size());
+    if (at.second) {
+      result.keys.push_back(ids[i]);
+      samples.emplace_back();
+    }
+    samples[at.first->second].push_back(static_cast<int32_t>(sample));
+    result.inverse.push_back(static_cast<int32_t>(at.first->second));
+  }
+  for (const auto& of_key : samples) {
+    result.counts.push_back(static_cast<int32_t>(of_key.size()));
+    result.samples.insert(result.samples.end(), of_key.begin(), of_key.end());
+  }
+  return result;
+}
+
+template <typename Id>
+void Deduplicate(DeviceRows* rows, const std::vector<Id>& ids,
+                 const std::vector<int32_t>& offsets, size_t piece,
+                 Result* result, const Index& index = Index()) {
+  std::unique_ptr<DeviceDistinct> distinct;
+  ASSERT_OK(rows->StartDistinct(ids.size(), offsets.size() - 1, &distinct));
+  // From the back: the order must not matter.
+  for (size_t end = ids.size(); end > 0;) {
+    const size_t begin = end > piece ? end - piece : 0;
+    const std::vector<Id> part(ids.begin() + begin, ids.begin() + end);
+    ASSERT_OK(distinct->Put(begin, Span<const Id>(part)));
+    end = begin;
+  }
+  {
+    const std::vector<int32_t> gone_soon = offsets;
+    ASSERT_OK(distinct->Start(gone_soon));
+  }
+  ASSERT_OK(distinct->Wait());
+  const int64_t unique = distinct->num_unique();
+  const int64_t unknown = distinct->num_unknown();
+  ASSERT_LE(unknown, unique);
+  result->unknown_numbers.assign(distinct->unknown_numbers(),
+                                 distinct->unknown_numbers() + unknown);
+  result->unknown_keys.assign(distinct->unknown_keys(),
+                              distinct->unknown_keys() + unknown);
+  if (unknown != 0) {
+    std::vector<RowHandle> names;
+    for (int64_t key : result->unknown_keys) {
+      names.push_back(NameOf(index, key));
+    }
+    ASSERT_OK(rows->NameUnknown(names, distinct.get()));
+    // Gone soon.
+    names.assign(names.size(), kNoRow);
+  }
+  ASSERT_OK(distinct->Fetch());
+  ASSERT_OK(distinct->Fetch());
+  result->keys.assign(distinct->keys(), distinct->keys() + unique);
+  result->counts.assign(distinct->counts(), distinct->counts() + unique);
+  result->names.assign(distinct->names(), distinct->names() + unique);
+  result->samples.assign(ids.size(), -1);
+  ASSERT_OK(distinct->Occurrences(result->samples.data()));
+  result->inverse.assign(ids.size(), -1);
+  std::vector<int32_t> counts(unique, -1);
+  ASSERT_OK(distinct->Inverse(result->inverse.data(), counts.data()));
+  EXPECT_TRUE(counts == result->counts);
+  ASSERT_OK(distinct->Inverse(nullptr, nullptr));
+}
+
+template <typename Id>
+Result ExpectDefinition(DeviceRows* rows, const std::vector<Id>& ids,
+                        const std::vector<int32_t>& offsets,
+                        size_t piece = 1 << 16, const Index& index = Index()) {
+  Result got;
+  Deduplicate(rows, ids, offsets, piece, &got, index);
+  const Result expected = ByDefinition(ids, offsets);
+  // Not EXPECT_EQ: it would print millions.
+  EXPECT_EQ(expected.keys.size(), got.keys.size());
+  EXPECT_TRUE(expected.keys == got.keys);
+  EXPECT_TRUE(expected.counts == got.counts);
+  EXPECT_TRUE(expected.samples == got.samples);
+  EXPECT_TRUE(expected.inverse == got.inverse);
+  std::vector<RowHandle> names;
+  for (int64_t key : expected.keys) names.push_back(NameOf(index, key));
+  EXPECT_TRUE(names == got.names);
+  EXPECT_TRUE(
+      std::is_sorted(got.unknown_numbers.begin(), got.unknown_numbers.end()));
+  for (size_t k = 0; k < got.unknown_keys.size(); ++k) {
+    EXPECT_EQ(expected.keys[got.unknown_numbers[k]], got.unknown_keys[k]);
+  }
+  return got;
+}
+
+// Half of all ids among a few keys, one key in a tenth of all places.
+std::vector<int64_t> Skewed(int64_t n, int64_t range, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<int64_t> ids(n);
+  for (int64_t& id : ids) {
+    const uint64_t kind = random() % 10;
+    id = kind == 0  ? 7
+         : kind < 5 ? static_cast<int64_t>(random() % 50)
+                    : static_cast<int64_t>(random() % range) - range / 2;
+  }
+  return ids;
+}
+
+class DeviceDistinctTest : public ::testing::Test {
+ protected:
+  void SetUp() override { rows_ = MakeRows(); }
+  std::unique_ptr<DeviceRows> rows_;
+};
+
+TEST_F(DeviceDistinctTest, AnyNumberOfIds) {
+  for (int64_t n : {1,  2,   3,   4,   5,    31,   32,   33,   63,   64,
+                    65, 255, 256, 257, 1023, 1024, 1025, 2047, 2049, 5000}) {
+    ExpectDefinition(rows_.get(), Skewed(n, 700, n), RandomOffsets(n, 3, n));
+    ExpectDefinition(rows_.get(), Skewed(n, 1 << 30, n), RandomOffsets(n, 1, n),
+                     100);
+  }
+}
+
+TEST_F(DeviceDistinctTest, OneKeyAndOnlyDistinctKeys) {
+  for (int64_t n : {1, 40, 1000, 70000}) {
+    const std::vector<int32_t> offsets = RandomOffsets(n, 9, 1);
+    for (int64_t key : {int64_t{0}, int64_t{-1}, kMin, kMax}) {
+      ExpectDefinition(rows_.get(), std::vector<int64_t>(n, key), offsets);
+    }
+    std::vector<int64_t> ids(n);
+    for (int64_t i = 0; i < n; ++i) ids[i] = (n - i) * 1000003;
+    ExpectDefinition(rows_.get(), ids, offsets);
+  }
+}
+
+TEST_F(DeviceDistinctTest, KeysAtTheEndsOfTheRange) {
+  std::vector<int64_t> ids;
+  for (int round = 0; round < 50; ++round) {
+    for (int64_t i = 0; i < 20; ++i) {
+      ids.insert(ids.end(), {kMin + i, kMax - i, -i, i, i << 32, -(i << 32)});
+    }
+  }
+  ExpectDefinition(rows_.get(), ids, RandomOffsets(ids.size(), 4, 1));
+}
+
+TEST_F(DeviceDistinctTest, NarrowIds) {
+  for (int64_t n : {1, 33, 1000, 100000}) {
+    std::mt19937 random(n);
+    std::vector<int32_t> ids(n);
+    for (int32_t& id : ids) id = static_cast<int32_t>(random()) >> 18;
+    ids.back() = std::numeric_limits<int32_t>::min();
+    ids.front() = std::numeric_limits<int32_t>::max();
+    ExpectDefinition(rows_.get(), ids, RandomOffsets(n, 2, 1), 999);
+  }
+}
+
+TEST_F(DeviceDistinctTest, SamplesWithoutIdsAndOneOfAll) {
+  const std::vector<int64_t> ids = Skewed(3000, 100, 1);
+  ExpectDefinition(rows_.get(), ids, {0, 3000});
+  ExpectDefinition(rows_.get(), ids, {0, 0, 0, 0, 1, 1, 2999, 2999, 3000});
+  std::vector<int32_t> offsets(100000, 3000);
+  offsets[0] = 0;
+  ExpectDefinition(rows_.get(), ids, offsets);
+}
+
+TEST_F(DeviceDistinctTest, KeysWhoseHashesMeet) {
+  const KeyedHash hash = KeyedHash::FromSeed(5);
+  const ScopedHashForTesting given(hash);
+  std::vector<int64_t> one_place, one_tag;
+  for (uint64_t round = 0; round < 3; ++round) {
+    for (uint64_t i = 0; i < 700; ++i) {
+      // The last place of all, so that the walk goes round.
+      one_place.push_back(hash.KeyOf(0xFFFFFFFF00000000ULL | i));
+      one_tag.push_back(hash.KeyOf(i << 52 | 0xFFFFFFFFULL));
+    }
+  }
+  ExpectDefinition(rows_.get(), one_place, RandomOffsets(2100, 2, 1));
+  ExpectDefinition(rows_.get(), one_tag, RandomOffsets(2100, 2, 1));
+}
+
+TEST_F(DeviceDistinctTest, LargeBatches) {
+  for (int64_t range : {1000, 100000, 1 << 30}) {
+    ExpectDefinition(rows_.get(), Skewed(kLarge, range, 3),
+                     RandomOffsets(kLarge, 20, 3));
+  }
+}
+
+TEST_F(DeviceDistinctTest, TheSameForTheSameBatch) {
+  const std::vector<int64_t> ids = Skewed(200000, 60000, 3);
+  const std::vector<int32_t> offsets = RandomOffsets(200000, 10, 3);
+  Result first, again;
+  Deduplicate(rows_.get(), ids, offsets, 1000, &first);
+  for (int k = 0; k < 5; ++k) {
+    Deduplicate(rows_.get(), ids, offsets, 65536, &again);
+    EXPECT_TRUE(first.keys == again.keys);
+    EXPECT_TRUE(first.counts == again.counts);
+    EXPECT_TRUE(first.samples == again.samples);
+  }
+}
+
+TEST_F(DeviceDistinctTest, ManyAtOnce) {
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 6; ++c) {
+    callers.emplace_back([&, c] {
+      for (int64_t n = 2000; n < 12000; n += 3001) {
+        const std::vector<int64_t> ids = Skewed(n + c, 900, c);
+        const std::vector<int32_t> offsets = RandomOffsets(n + c, 5, c);
+        // One that nobody waits for.
+        std::unique_ptr<DeviceDistinct> dropped;
+        ASSERT_OK(rows_->StartDistinct(n, 1, &dropped));
+        ASSERT_OK(dropped->Put(0, Span<const int64_t>(ids.data(), n)));
+        ExpectDefinition(rows_.get(), ids, offsets, 500);
+        ASSERT_OK(
+            dropped->Start(std::vector<int32_t>{0, static_cast<int32_t>(n)}));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
+  const std::vector<int64_t> ids = Skewed(40000, 900, 1);
+  const std::vector<int32_t> offsets = RandomOffsets(ids.size(), 5, 1);
+  std::unique_ptr<DeviceDistinct> distinct;
+  ASSERT_OK(rows_->StartDistinct(ids.size(), offsets.size() - 1, &distinct));
+  rows_.reset();
+  std::vector<std::thread> callers;
+  for (size_t c = 0; c < 4; ++c) {
+    callers.emplace_back([&, c] {
+      for (size_t begin = c * 1000; begin < ids.size(); begin += 4000) {
+        ASSERT_OK(distinct->Put(begin,
+                                Span<const int64_t>(ids.data() + begin, 1000)));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  ASSERT_OK(distinct->Start(offsets));
+  ASSERT_OK(distinct->Wait());
+  const Result expected = ByDefinition(ids, offsets);
+  ASSERT_EQ(static_cast<int64_t>(expected.keys.size()), distinct->num_unique());
+  // Nothing is known to rows that never had any.
+  ASSERT_EQ(distinct->num_unique(), distinct->num_unknown());
+  EXPECT_TRUE(std::equal(expected.keys.begin(), expected.keys.end(),
+                         distinct->unknown_keys()));
+  // Asked by several, as updates of one lookup may.
+  callers.clear();
+  for (int c = 0; c < 3; ++c) {
+    callers.emplace_back([&] {
+      std::vector<int32_t> samples(ids.size(), -1);
+      ASSERT_OK(distinct->Occurrences(samples.data()));
+      EXPECT_TRUE(expected.samples == samples);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+// What a device knows.
+class KnownKeysTest : public DeviceDistinctTest {
+ protected:
+  void SetUp() override {
+    DeviceDistinctTest::SetUp();
+    for (RowHandle handle = 0; handle < kRows; ++handle) {
+      ASSERT_OK(rows_->NewRow(handle, 0));
+    }
+  }
+
+  // Keys that get the next rows.
+  void Insert(const std::vector<int64_t>& keys) {
+    for (int64_t key : keys) {
+      ASSERT_LT(next_, kRows);
+      ASSERT_TRUE(index_.emplace(key, next_++).second) << key;
+    }
+  }
+  void Forget(const std::vector<int64_t>& keys) {
+    std::vector<RowHandle> handles;
+    for (int64_t key : keys) {
+      handles.push_back(index_.at(key));
+      index_.erase(key);
+    }
+    rows_->ForgetKeys(keys);
+    rows_->Forget(handles);
+  }
+  // The unknown among distinct ids, each a sample.
+  std::vector<int64_t> UnknownAmong(const std::vector<int64_t>& ids) {
+    std::vector<int32_t> offsets;
+    for (size_t i = 0; i <= ids.size(); ++i) offsets.push_back(i);
+    return ExpectDefinition(rows_.get(), ids, offsets, 100, index_)
+        .unknown_keys;
+  }
+
+  Index index_;
+  RowHandle next_ = 0;
+};
+
+TEST_F(KnownKeysTest, KeysWithRowsAreUnknownOnce) {
+  const std::vector<int64_t> ids = {5, kMin, -1, kMin + 1, 0, kMax, 7};
+  const std::vector<int64_t> absent = {5, 0};
+  Insert({kMin, -1, kMin + 1, kMax, 7});
+  EXPECT_EQ(ids, UnknownAmong(ids));
+  EXPECT_EQ(absent, UnknownAmong(ids));
+  // A key that has a row by now.
+  Insert({0});
+  EXPECT_EQ(absent, UnknownAmong(ids));
+  EXPECT_EQ(std::vector<int64_t>{5}, UnknownAmong(ids));
+}
+
+TEST_F(KnownKeysTest, ForgottenKeysAreUnknown) {
+  const std::vector<int64_t> ids = {3, kMin, -1, kMin + 1, 0, kMax, 7};
+  Insert(ids);
+  EXPECT_EQ(ids, UnknownAmong(ids));
+  EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(ids));
+  // One of them twice: a caller may say so more than once.
+  rows_->ForgetKeys(std::vector<int64_t>{-1, 99, -1});
+  Forget({kMin, 0, kMax});
+  const std::vector<int64_t> gone = {kMin, -1, 0, kMax};
+  EXPECT_EQ(gone, UnknownAmong(ids));
+  const std::vector<int64_t> absent = {kMin, 0, kMax};
+  EXPECT_EQ(absent, UnknownAmong(ids));
+  // They come back with other rows.
+  Insert(absent);
+  EXPECT_EQ(absent, UnknownAmong(ids));
+  EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(ids));
+  rows_->Clear();
+  index_.clear();
+  EXPECT_EQ(ids, UnknownAmong(ids));
+}
+
+TEST_F(KnownKeysTest, KeysWhoseHashesMeetAreKeptApart) {
+  const KeyedHash hash = KeyedHash::FromSeed(6);
+  const ScopedHashForTesting given(hash);
+  std::vector<int64_t> one_place, others;
+  for (uint64_t i = 0; i < 300; ++i) {
+    one_place.push_back(hash.KeyOf(0xFFFFFFFFFFFF0000ULL | i));
+    others.push_back(hash.KeyOf(0xFFFFFFFFFFFF8000ULL | i));
+  }
+  Insert(one_place);
+  EXPECT_EQ(one_place, UnknownAmong(one_place));
+  EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(one_place));
+  EXPECT_EQ(others, UnknownAmong(others));
+  // Holes in the walk, filled again in part.
+  const std::vector<int64_t> some(one_place.begin(), one_place.begin() + 100);
+  Forget(some);
+  std::vector<int64_t> both = one_place;
+  both.insert(both.end(), others.begin(), others.begin() + 50);
+  Insert({others.begin(), others.begin() + 50});
+  std::vector<int64_t> expected = some;
+  expected.insert(expected.end(), others.begin(), others.begin() + 50);
+  EXPECT_EQ(expected, UnknownAmong(both));
+  EXPECT_EQ(some, UnknownAmong(both));
+}
+
+// More keys than there were places for at first, and more comings and goings
+// than places that were never used.
+TEST_F(KnownKeysTest, KeysComeAndGo) {
+  std::mt19937_64 random(3);
+  std::vector<int64_t> here;
+  std::vector<RowHandle> free;
+  for (RowHandle handle = kRows; handle > 0; --handle) {
+    free.push_back(handle - 1);
+  }
+  for (int round = 0; round < 30; ++round) {
+    std::vector<int64_t> ids = here;
+    for (int i = 0; i < 600 && !free.empty(); ++i) {
+      const int64_t key = static_cast<int64_t>(random());
+      if (!index_.emplace(key, free.back()).second) continue;
+      free.pop_back();
+      ids.push_back(key);
+    }
+    const std::vector<int64_t> fresh(ids.begin() + here.size(), ids.end());
+    std::shuffle(ids.begin(), ids.end(), random);
+    std::vector<int64_t> unknown = UnknownAmong(ids);
+    std::sort(unknown.begin(), unknown.end());
+    std::vector<int64_t> expected = fresh;
+    std::sort(expected.begin(), expected.end());
+    ASSERT_EQ(expected, unknown) << round;
+    EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(ids));
+    const std::vector<int64_t> gone(ids.begin(), ids.begin() + ids.size() / 2);
+    here.assign(ids.begin() + ids.size() / 2, ids.end());
+    std::vector<RowHandle> handles;
+    for (int64_t key : gone) handles.push_back(index_.at(key));
+    Forget(gone);
+    for (RowHandle handle : handles) {
+      ASSERT_OK(rows_->NewRow(handle, 0));
+      free.push_back(handle);
+    }
+  }
+}
+
+TEST_F(KnownKeysTest, TablesLookedUpByManyAtOnce) {
+  std::vector<int64_t> keys;
+  for (int64_t i = 0; i < 1500; ++i) keys.push_back(i * 1000003 - 500);
+  Insert(keys);
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&, c] {
+      std::mt19937_64 random(c);
+      for (int round = 0; round < 10; ++round) {
+        std::vector<int64_t> ids;
+        for (int i = 0; i < 900; ++i) ids.push_back(keys[random() % 1500]);
+        ExpectDefinition(rows_.get(), ids, RandomOffsets(900, 3, round), 200,
+                         index_);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+// The row of each key is trained, that of the others is not there.
+TEST_F(KnownKeysTest, UpdatesTellWhatWasInserted) {
+  const std::vector<int64_t> ids = {10, 11, 12, 13, 10};
+  Insert({11, 13});
+  std::unique_ptr<DeviceDistinct> distinct;
+  ASSERT_OK(rows_->StartDistinct(5, 5, &distinct));
+  ASSERT_OK(distinct->Put(0, Span<const int64_t>(ids)));
+  ASSERT_OK(distinct->Start(std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
+  ASSERT_OK(distinct->Wait());
+  ASSERT_EQ(4, distinct->num_unknown());
+  ASSERT_OK(rows_->NameUnknown(std::vector<RowHandle>{kAbsent, 0, kAbsent, 1},
+                               distinct.get()));
+  const std::vector<float> grads = {1, 2, 4, 8, 16}, hyper = {1.0f};
+  DevicePooledUpdate update;
+  update.rule = "SGD";
+  update.hyper = hyper;
+  update.distinct = distinct.get();
+  update.num_samples = 5;
+  update.grads = grads.data();
+  // Twice as the plan knew them, then with rows for the others.
+  std::unique_ptr<DeviceWork> work;
+  for (int twice = 0; twice < 2; ++twice) {
+    ASSERT_OK(rows_->StartPooledUpdate(update, &work));
+    ASSERT_OK(work->Wait());
+    work.reset();
+  }
+  const std::vector<RowHandle> inserted = {2, 0, kNoRow, 1};
+  Insert({10});
+  update.unknown_handles = inserted;
+  ASSERT_OK(rows_->StartPooledUpdate(update, &work));
+  ASSERT_OK(work->Wait());
+  work.reset();
+  std::vector<float> values(4);
+  ASSERT_OK(rows_->Read(std::vector<RowHandle>{0, 1, 2, 3}, 0, values.data()));
+  EXPECT_EQ((std::vector<float>{-6, -24, -17, 0}), values);
+  // The lookup's names are as they were.
+  ASSERT_OK(distinct->Fetch());
+  EXPECT_EQ((std::vector<RowHandle>{kAbsent, 0, kAbsent, 1}),
+            std::vector<RowHandle>(distinct->names(), distinct->names() + 4));
+  EXPECT_EQ(std::vector<int64_t>{12}, UnknownAmong({10, 11, 12, 13}));
+}
+
+}  // namespace
+}  // namespace ev

@@ -1,0 +1,359 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dedup by hashing, with a secret (base/keyed_hash.h), in a scratch table of
+// 8-byte entries, 32 bits of the key's hash and the number of one of its
+// occurrences, its head, as dedup.cu does it. Here the head is the key's first
+// occurrence, whatever the order in which threads come: so a sum over the batch
+// numbers the keys in order of first occurrence, and the result is the
+// processor's.
+//
+//   insert  each id finds its key's entry and lowers its head
+//   heads   each id learns its key's head; a tile counts its heads, and the
+//           last block sums the tiles up: how many keys there are, and where
+//           each tile's numbers begin
+//   number  each head gets its number, writes its key there and looks it up
+//           among the known keys; a tile counts the unknown, summed up likewise
+//   assign  each id learns its key's number, and adds to its count
+//   send    unknown keys and their numbers, in order, go to memory of the host:
+//           how many there are is known here only, and a copy would have to be
+//           told
+//
+// Equal keys in a warp speak with one voice: a hot key costs one probe, and one
+// addition, per warp that has it; where all blocks add, one per block.
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/rows/gpu/distinct.h"
+#include "kernels/engine/rows/gpu/known_keys.cuh"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+constexpr int kBlock = 256;
+constexpr int kLanes = 32;
+constexpr int kWarps = kBlock / kLanes;
+constexpr int kRounds = static_cast<int>(kDistinctTile) / kBlock;
+// A block counts the keys of the first numbers by itself before it adds to what
+// all have counted: the hot ones come early, and additions to one place follow
+// each other.
+constexpr uint32_t kEarly = 1024;
+constexpr int kMaxAssignBlocks = 1024;
+constexpr unsigned kAll = 0xFFFFFFFFu;
+constexpr unsigned long long kNobody = ~0ULL;
+// In heads, of a head whose number is there. Ids are fewer than 2^30.
+constexpr uint32_t kNumbered = 0x80000000u;
+static_assert(kRounds * kWarps == kLanes, "one warp scans a tile's counts");
+
+// Two entries as other threads left them, from L2.
+__device__ __forceinline__ void LoadTwo(const unsigned long long* from,
+                                        unsigned long long* to) {
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(to[0]), "=l"(to[1])
+               : "l"(from)
+               : "memory");
+}
+
+template <typename Id>
+__device__ __forceinline__ int64_t KeyAt(const DistinctBatch& batch,
+                                         uint32_t i) {
+  return __ldg(static_cast<const Id*>(batch.ids) + i);
+}
+
+// The entry of id i's key, which is made if there is none; its head is at most
+// i afterwards.
+template <typename Id>
+__device__ uint32_t FindEntry(const DistinctBatch& batch, uint32_t buckets,
+                              int64_t key, uint32_t i) {
+  const uint64_t hash = batch.hash(key);
+  // The lower half, which the bucket does not tell: good enough to spare most
+  // comparisons.
+  const unsigned long long tag = hash << 32;
+  uint32_t bucket = static_cast<uint32_t>(((hash >> 32) * buckets) >> 32);
+  for (;;) {
+    unsigned long long* const four =
+        batch.entries + 4 * static_cast<size_t>(bucket);
+    unsigned long long seen[4];
+    LoadTwo(four, seen);
+    LoadTwo(four + 2, seen + 2);
+    int free = -1, at = -1;
+    unsigned long long was = 0;
+#pragma unroll
+    for (int k = 3; k >= 0; --k) {
+      if (seen[k] == kNobody) {
+        free = k;
+      } else if (((seen[k] ^ tag) >> 32) == 0 &&
+                 KeyAt<Id>(batch, static_cast<uint32_t>(seen[k])) == key) {
+        at = k;
+        was = seen[k];
+      }
+    }
+    if (at < 0) {
+      if (free < 0) {
+        if (++bucket == buckets) bucket = 0;
+        continue;
+      }
+      // Entries are taken in order, so an equal key meets this one here.
+      was = atomicCAS(four + free, kNobody, tag | i);
+      if (was != kNobody &&
+          (((was ^ tag) >> 32) != 0 ||
+           KeyAt<Id>(batch, static_cast<uint32_t>(was)) != key)) {
+        continue;
+      }
+      at = free;
+      if (was == kNobody) was = tag | i;
+    }
+    if (i < static_cast<uint32_t>(was)) atomicMin(four + at, tag | i);
+    return 4 * bucket + at;
+  }
+}
+
+template <typename Id>
+__global__ void __launch_bounds__(kBlock)
+    InsertKernel(DistinctBatch batch, uint32_t num_ids, uint32_t buckets) {
+  const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
+  const int lane = threadIdx.x % kLanes;
+  const bool mine = i < num_ids;
+  const int64_t key = mine ? KeyAt<Id>(batch, i) : 0;
+  const unsigned active = __ballot_sync(kAll, mine);
+  // The leader has the lowest i.
+  int leader = lane;
+  if (mine) leader = __ffs(__match_any_sync(active, key)) - 1;
+  uint32_t entry = 0;
+  if (mine && leader == lane) entry = FindEntry<Id>(batch, buckets, key, i);
+  __syncwarp();
+  entry = __shfl_sync(kAll, entry, leader);
+  if (mine) batch.heads[i] = entry;
+}
+
+// Inclusive sum over the warp.
+__device__ __forceinline__ uint32_t WarpSum(uint32_t v, int lane) {
+#pragma unroll
+  for (int d = 1; d < kLanes; d *= 2) {
+    const uint32_t other = __shfl_up_sync(kAll, v, d);
+    if (lane >= d) v += other;
+  }
+  return v;
+}
+
+// Whether this block is the last to come here: then it sees what all others
+// have written. *done was set to all ones. Called by all threads.
+__device__ bool IsLastBlock(uint32_t* done) {
+  __shared__ bool is_last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicAdd(done, 1u) + 2u == gridDim.x;
+  __syncthreads();
+  __threadfence();
+  return is_last;
+}
+
+// tiles[t] becomes the sum of those before it. By one block.
+__device__ void ScanTiles(uint32_t* tiles, uint32_t num_tiles,
+                          uint32_t* total) {
+  __shared__ uint32_t sums[kWarps];
+  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  uint32_t before = 0;
+  for (uint32_t begin = 0; begin < num_tiles; begin += kBlock) {
+    const uint32_t t = begin + threadIdx.x;
+    const uint32_t own = t < num_tiles ? __ldcg(tiles + t) : 0;
+    const uint32_t up_to_here = WarpSum(own, lane);
+    if (lane == kLanes - 1) sums[warp] = up_to_here;
+    __syncthreads();
+    uint32_t warps_before = 0, all = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+      if (w < warp) warps_before += sums[w];
+      all += sums[w];
+    }
+    if (t < num_tiles) tiles[t] = before + warps_before + up_to_here - own;
+    before += all;
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *total = before;
+}
+
+__global__ void __launch_bounds__(kBlock)
+    HeadsKernel(DistinctBatch batch, uint32_t num_ids) {
+  int count = 0;
+  for (int j = 0; j < kRounds; ++j) {
+    const uint32_t i = blockIdx.x * static_cast<uint32_t>(kDistinctTile) +
+                       j * kBlock + threadIdx.x;
+    bool is_head = false;
+    if (i < num_ids) {
+      const uint32_t head =
+          static_cast<uint32_t>(__ldg(batch.entries + batch.heads[i]));
+      batch.heads[i] = head;
+      is_head = head == i;
+    }
+    count += __syncthreads_count(is_head);
+  }
+  if (threadIdx.x == 0) batch.tiles[blockIdx.x] = count;
+  if (IsLastBlock(batch.done)) {
+    ScanTiles(batch.tiles, gridDim.x, batch.counted);
+  }
+}
+
+// How many of a tile's elements come before this thread's, of round j, of those
+// that masks name. Called by all threads; before: of round j and warp w at
+// j * kWarps + w.
+__device__ __forceinline__ void CountBefore(const unsigned* masks,
+                                            uint32_t* before) {
+  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    if (lane == 0) before[j * kWarps + warp] = __popc(masks[j]);
+  }
+  __syncthreads();
+  if (warp == 0) {
+    const uint32_t own = before[lane];
+    before[lane] = WarpSum(own, lane) - own;
+  }
+  __syncthreads();
+}
+
+template <typename Id>
+__global__ void __launch_bounds__(kBlock)
+    NumberKernel(DistinctBatch batch, uint32_t num_ids) {
+  __shared__ uint32_t before[kLanes];
+  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const uint32_t begin =
+      blockIdx.x * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
+  unsigned masks[kRounds];
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    const uint32_t i = begin + j * kBlock;
+    masks[j] = __ballot_sync(kAll, i < num_ids && batch.heads[i] == i);
+  }
+  CountBefore(masks, before);
+  const uint32_t first = batch.tiles[blockIdx.x];
+  int unknown = 0;
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    bool is_unknown = false;
+    if (((masks[j] >> lane) & 1) != 0) {
+      const uint32_t i = begin + j * kBlock;
+      const uint32_t u = first + before[j * kWarps + warp] +
+                         __popc(masks[j] & ((1u << lane) - 1));
+      const int64_t key = KeyAt<Id>(batch, i);
+      const RowHandle name = FindKnown(batch.known, key);
+      batch.keys[u] = key;
+      batch.names[u] = name;
+      batch.counts[u] = 0;
+      batch.heads[i] = kNumbered | u;
+      is_unknown = name == kNoRow;
+    }
+    unknown += __syncthreads_count(is_unknown);
+  }
+  if (threadIdx.x == 0) batch.unknown_tiles[blockIdx.x] = unknown;
+  if (IsLastBlock(batch.done + 1)) {
+    ScanTiles(batch.unknown_tiles, gridDim.x, batch.counted + 1);
+  }
+}
+
+__global__ void __launch_bounds__(kBlock)
+    AssignKernel(DistinctBatch batch, uint32_t num_ids) {
+  __shared__ int32_t early[kEarly];
+  for (uint32_t k = threadIdx.x; k < kEarly; k += kBlock) early[k] = 0;
+  __syncthreads();
+  for (uint32_t begin = blockIdx.x * kBlock; begin < num_ids;
+       begin += gridDim.x * kBlock) {
+    const uint32_t i = begin + threadIdx.x;
+    const bool mine = i < num_ids;
+    const unsigned active = __ballot_sync(kAll, mine);
+    if (!mine) break;
+    const uint32_t head = batch.heads[i];
+    const uint32_t numbered =
+        (head & kNumbered) != 0 ? head : batch.heads[head];
+    const uint32_t u = numbered & ~kNumbered;
+    batch.inverse[i] = static_cast<int32_t>(u);
+    const unsigned same = __match_any_sync(active, u);
+    if (static_cast<int>(threadIdx.x % kLanes) == __ffs(same) - 1) {
+      if (u < kEarly) {
+        atomicAdd(early + u, __popc(same));
+      } else {
+        atomicAdd(batch.counts + u, __popc(same));
+      }
+    }
+  }
+  __syncthreads();
+  for (uint32_t k = threadIdx.x; k < kEarly; k += kBlock) {
+    if (early[k] != 0) atomicAdd(batch.counts + k, early[k]);
+  }
+}
+
+// A block for each tile of the ids, whose heads' keys lie together.
+__global__ void __launch_bounds__(kBlock) SendKernel(DistinctBatch batch) {
+  __shared__ uint32_t before[kLanes];
+  const uint32_t tile = blockIdx.x;
+  const bool is_last = tile + 1 == gridDim.x;
+  if (tile == 0 && threadIdx.x == 0) {
+    batch.sent.counts->num_unique = batch.counted[0];
+    batch.sent.counts->num_unknown = batch.counted[1];
+  }
+  const uint32_t to = batch.unknown_tiles[tile];
+  if (to == (is_last ? batch.counted[1] : batch.unknown_tiles[tile + 1])) {
+    return;
+  }
+  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const uint32_t begin = batch.tiles[tile] + threadIdx.x;
+  const uint32_t end = is_last ? batch.counted[0] : batch.tiles[tile + 1];
+  unsigned masks[kRounds];
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    const uint32_t u = begin + j * kBlock;
+    masks[j] = __ballot_sync(kAll, u < end && batch.names[u] == kNoRow);
+  }
+  CountBefore(masks, before);
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    if (((masks[j] >> lane) & 1) == 0) continue;
+    const uint32_t u = begin + j * kBlock;
+    const uint32_t k =
+        to + before[j * kWarps + warp] + __popc(masks[j] & ((1u << lane) - 1));
+    batch.sent.keys[k] = batch.keys[u];
+    batch.sent.numbers[k] = u;
+    batch.heads[k] = u;
+  }
+}
+
+template <typename Id>
+Status Launch(const DistinctBatch& batch, cudaStream_t stream) {
+  const int64_t n = batch.num_ids;
+  const uint32_t num_ids = static_cast<uint32_t>(n);
+  const uint32_t buckets = static_cast<uint32_t>(NumDistinctEntries(n) / 4);
+  const unsigned blocks = static_cast<unsigned>((n + kBlock - 1) / kBlock);
+  const unsigned tiles = static_cast<unsigned>(NumDistinctTiles(n));
+  // The entries, and 'done' behind them.
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemsetAsync(batch.entries, 0xFF,
+                      reinterpret_cast<char*>(batch.done + 2) -
+                          reinterpret_cast<char*>(batch.entries),
+                      stream));
+  InsertKernel<Id><<<blocks, kBlock, 0, stream>>>(batch, num_ids, buckets);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("InsertKernel");
+  HeadsKernel<<<tiles, kBlock, 0, stream>>>(batch, num_ids);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("HeadsKernel");
+  NumberKernel<Id><<<tiles, kBlock, 0, stream>>>(batch, num_ids);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("NumberKernel");
+  AssignKernel<<<std::min<unsigned>(blocks, kMaxAssignBlocks), kBlock, 0,
+                 stream>>>(batch, num_ids);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("AssignKernel");
+  SendKernel<<<tiles, kBlock, 0, stream>>>(batch);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("SendKernel");
+  return Status::OK();
+}
+
+}  // namespace
+
+Status LaunchDistinct(const DistinctBatch& batch, StreamView stream) {
+  return batch.is_narrow ? Launch<int32_t>(batch, stream.get())
+                         : Launch<int64_t>(batch, stream.get());
+}
+
+}  // namespace gpu
+}  // namespace ev

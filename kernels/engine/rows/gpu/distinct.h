@@ -1,0 +1,68 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Distinct ids of one batch in order of first occurrence, where each id went,
+// and what the device knows of their rows, for GpuDistinct.
+
+#ifndef KERNELS_ENGINE_ROWS_GPU_DISTINCT_H_
+#define KERNELS_ENGINE_ROWS_GPU_DISTINCT_H_
+
+#include <cstdint>
+
+#include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/keyed_hash.h"
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/rows/gpu/known_keys.h"
+
+namespace ev {
+namespace gpu {
+
+// Ids of a block of the kernels that count.
+constexpr int64_t kDistinctTile = 1024;
+
+inline int64_t NumDistinctEntries(int64_t num_ids) {
+  return (num_ids + 1) / 2 * 4;
+}
+inline int64_t NumDistinctTiles(int64_t num_ids) {
+  return (num_ids + kDistinctTile - 1) / kDistinctTile;
+}
+
+// How many keys there are: one block of pinned memory.
+struct DistinctCounts {
+  uint32_t num_unique, num_unknown;
+};
+
+// Arrays in device memory, each aligned to 16 bytes, but those of 'sent':
+// pinned memory that the device writes.
+struct DistinctBatch {
+  KeyedHash hash;
+  const void* ids = nullptr;  // [N], int64, or int32 when narrow
+  bool is_narrow = false;
+  int64_t num_ids = 0;                    // N, 1 to 2^30
+  unsigned long long* entries = nullptr;  // [NumDistinctEntries(N)] scratch
+  uint32_t* done = nullptr;               // [2] scratch, right behind entries
+  uint32_t* tiles = nullptr;              // [NumDistinctTiles(N)] scratch
+  uint32_t* unknown_tiles = nullptr;      // the same
+  uint32_t* counted = nullptr;            // [2] scratch
+  uint32_t* heads = nullptr;              // [N] scratch, then 'unknown'
+  KnownKeysView known;
+  int32_t* inverse = nullptr;  // [N]
+  int64_t* keys = nullptr;     // [N], the first U of them
+  int32_t* counts = nullptr;   // the same
+  RowHandle* names = nullptr;  // the same; kNoRow: unknown
+  // Which keys are unknown, ascending: in device memory too, where heads were.
+  struct {
+    int64_t* keys = nullptr;      // [N], the first K of them
+    uint32_t* numbers = nullptr;  // the same
+    DistinctCounts* counts = nullptr;
+  } sent;
+};
+
+// Fills all of it. Six launches.
+Status LaunchDistinct(const DistinctBatch& batch, StreamView stream);
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_GPU_DISTINCT_H_

@@ -1,0 +1,337 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/gpu/gpu_distinct.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/rows/gpu/distinct.h"
+#include "kernels/engine/rows/gpu/lane_work.h"
+
+namespace ev {
+namespace gpu {
+
+namespace {
+
+// Of what is fetched.
+struct FetchedLayout {
+  size_t keys, counts, names, bytes;
+};
+
+FetchedLayout LayoutOf(int64_t num_unique) {
+  Parts parts;
+  FetchedLayout layout;
+  layout.keys = parts.AddBytes(num_unique * sizeof(int64_t));
+  layout.counts = parts.AddBytes(num_unique * sizeof(int32_t));
+  layout.names = parts.AddBytes(num_unique * sizeof(RowHandle));
+  layout.bytes = parts.bytes();
+  return layout;
+}
+
+}  // namespace
+
+int64_t NumRows(Span<const RowHandle> names) {
+  return std::count_if(names.begin(), names.end(), [](RowHandle name) {
+    return name < kFirstReservedHandle;
+  });
+}
+
+GpuDistinct::GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
+                         std::shared_ptr<KnownKeys> known, bool brings_inverse)
+    : device_(device),
+      num_ids_(num_ids),
+      num_samples_(num_samples),
+      brings_inverse_(brings_inverse),
+      known_(std::move(known)),
+      ids_(num_ids * sizeof(int64_t)) {
+  const size_t n = num_ids;
+  Parts here, there;
+  here_ = there_ = Layout();
+  // Keys come down where the ids were, which have gone up by then.
+  here_.ids = here_.keys = here.AddBytes(n * sizeof(int64_t));
+  here_.numbers = here.AddBytes(n * sizeof(uint32_t));
+  here_.names = here.AddBytes(n * sizeof(RowHandle));
+  here_.offsets = here.AddBytes((num_samples + 1) * sizeof(int32_t));
+  here_.counted = here.AddBytes(sizeof(DistinctCounts));
+  here_.inverse = here.AddBytes(brings_inverse ? n * sizeof(int32_t) : 0);
+  here_.bytes = here.bytes();
+  there_.ids = there.AddBytes(n * sizeof(int64_t));
+  there_.entries =
+      there.AddBytes(NumDistinctEntries(num_ids) * sizeof(unsigned long long));
+  there_.done = there.AddBytes(2 * sizeof(uint32_t));
+  there_.heads = there.AddBytes(n * sizeof(uint32_t));
+  there_.tiles = there.AddBytes(NumDistinctTiles(num_ids) * sizeof(uint32_t));
+  there_.unknown_tiles =
+      there.AddBytes(NumDistinctTiles(num_ids) * sizeof(uint32_t));
+  there_.inverse = there.AddBytes(n * sizeof(int32_t));
+  there_.keys = there.AddBytes(n * sizeof(int64_t));
+  there_.counts = there.AddBytes(n * sizeof(int32_t));
+  there_.names = there.AddBytes(n * sizeof(RowHandle));
+  there_.offsets = there.AddBytes((num_samples + 1) * sizeof(int32_t));
+  there_.counted = there.AddBytes(2 * sizeof(uint32_t));
+  there_.bytes = there.bytes();
+}
+
+Status GpuDistinct::Make(int device, int64_t num_ids, int64_t num_samples,
+                         std::shared_ptr<KnownKeys> known, bool brings_inverse,
+                         std::unique_ptr<DeviceDistinct>* distinct) {
+  std::unique_ptr<GpuDistinct> made(new GpuDistinct(
+      device, num_ids, num_samples, std::move(known), brings_inverse));
+  EV_RETURN_IF_ERROR(
+      WorkLane::Acquire(made->here_.bytes, made->there_.bytes, &made->lane_));
+  *distinct = std::move(made);
+  return Status::OK();
+}
+
+GpuDistinct::~GpuDistinct() {
+  if (fetched_ != nullptr) WorkLane::Release(std::move(fetched_));
+  if (lane_ == nullptr) return;
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  if (!has_failed_ && lane_->Wait().ok()) WorkLane::Release(std::move(lane_));
+}
+
+Status GpuDistinct::PutBytes(int64_t begin, const void* ids, size_t count,
+                             size_t width) {
+  if (count == 0) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  return ids_.Put(begin * width, ids, count * width, num_ids_ * width,
+                  lane_->host() + here_.ids, lane_->device() + there_.ids,
+                  lane_.get());
+}
+
+Status GpuDistinct::Put(int64_t begin, Span<const int64_t> ids) {
+  return PutBytes(begin, ids.data(), ids.size(), sizeof(int64_t));
+}
+
+Status GpuDistinct::Put(int64_t begin, Span<const int32_t> ids) {
+  is_narrow_.store(true, std::memory_order_relaxed);
+  return PutBytes(begin, ids.data(), ids.size(), sizeof(int32_t));
+}
+
+Status GpuDistinct::Start(Span<const int32_t> offsets) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const size_t offset_bytes = offsets.size() * sizeof(int32_t);
+  std::memcpy(lane_->host() + here_.offsets, offsets.data(), offset_bytes);
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      lane_->device() + there_.offsets, lane_->host() + here_.offsets,
+      offset_bytes, cudaMemcpyHostToDevice, lane_->stream()));
+  DistinctBatch batch;
+  batch.hash = KeyedHash::OfProcess();
+  batch.ids = lane_->device() + there_.ids;
+  batch.is_narrow = is_narrow_.load(std::memory_order_relaxed);
+  batch.num_ids = num_ids_;
+  batch.entries = OnDevice<unsigned long long>(there_.entries);
+  batch.heads = OnDevice<uint32_t>(there_.heads);
+  batch.tiles = OnDevice<uint32_t>(there_.tiles);
+  batch.done = OnDevice<uint32_t>(there_.done);
+  batch.unknown_tiles = OnDevice<uint32_t>(there_.unknown_tiles);
+  batch.counted = OnDevice<uint32_t>(there_.counted);
+  batch.inverse = OnDevice<int32_t>(there_.inverse);
+  batch.keys = OnDevice<int64_t>(there_.keys);
+  batch.counts = OnDevice<int32_t>(there_.counts);
+  batch.names = OnDevice<RowHandle>(there_.names);
+  batch.sent.keys = OnHost<int64_t>(here_.keys);
+  batch.sent.numbers = OnHost<uint32_t>(here_.numbers);
+  batch.sent.counts = OnHost<DistinctCounts>(here_.counted);
+  EV_RETURN_IF_ERROR(known_->Launch([&](const KnownKeysView& known) {
+    batch.known = known;
+    return LaunchDistinct(batch, lane_->stream());
+  }));
+  if (!brings_inverse_) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      OnHost<int32_t>(here_.inverse), OnDevice<int32_t>(there_.inverse),
+      num_ids_ * sizeof(int32_t), cudaMemcpyDeviceToHost, lane_->stream()));
+  return Status::OK();
+}
+
+bool GpuDistinct::IsDone() const {
+  // Who waits is told of an error.
+  return cudaStreamQuery(lane_->stream()) != cudaErrorNotReady;
+}
+
+Status GpuDistinct::Wait() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  has_failed_ = true;
+  EV_RETURN_IF_ERROR(lane_->Wait());
+  known_.reset();
+  const DistinctCounts counted = *OnHost<DistinctCounts>(here_.counted);
+  num_unique_ = counted.num_unique;
+  num_unknown_ = counted.num_unknown;
+  if (num_unique_ < 1 || num_unique_ > num_ids_ || num_unknown_ > num_unique_) {
+    return Internal("the GPU found " + std::to_string(num_unique_) +
+                    " distinct keys, " + std::to_string(num_unknown_) +
+                    " of them unknown, among " + std::to_string(num_ids_) +
+                    " ids");
+  }
+  has_failed_ = false;
+  return Status::OK();
+}
+
+const int64_t* GpuDistinct::unknown_keys() const {
+  return OnHost<int64_t>(here_.keys);
+}
+const uint32_t* GpuDistinct::unknown_numbers() const {
+  return OnHost<uint32_t>(here_.numbers);
+}
+
+NamedKeys GpuDistinct::UnknownKeys() const {
+  NamedKeys named;
+  named.keys = OnDevice<int64_t>(there_.keys);
+  named.numbers = OnDevice<uint32_t>(there_.heads);
+  named.num_named = num_unknown_;
+  return named;
+}
+
+Status GpuDistinct::Name(Span<const RowHandle> names, KnownKeys* known) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  NamedKeys named = UnknownKeys();
+  RowHandle* const here = OnHost<RowHandle>(here_.names);
+  std::copy(names.begin(), names.end(), here);
+  named.names = here;
+  named.num_rows = NumRows(names);
+  named.all_names = OnDevice<RowHandle>(there_.names);
+  is_named_ = true;
+  return known->Name(named, lane_->stream());
+}
+
+Status GpuDistinct::Follow(WorkLane* lane) const {
+  if (!is_named_) return Status::OK();
+  return lane->Follow(DeviceStream{lane_->stream()});
+}
+
+Status GpuDistinct::Rename(const RowHandle* names, int64_t num_rows,
+                           KnownKeys* known, RowHandle* all_names,
+                           StreamView stream) const {
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      all_names, OnDevice<RowHandle>(there_.names),
+      num_unique_ * sizeof(RowHandle), cudaMemcpyDeviceToDevice, stream.get()));
+  NamedKeys named = UnknownKeys();
+  named.names = names;
+  named.num_rows = num_rows;
+  named.all_names = all_names;
+  return known->Name(named, stream);
+}
+
+Status GpuDistinct::Fetch() const {
+  if (is_fetched_.load(std::memory_order_acquire)) return Status::OK();
+  std::lock_guard<std::mutex> lock(fetch_mu_);
+  if (is_fetched_.load(std::memory_order_relaxed)) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const FetchedLayout layout = LayoutOf(num_unique_);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(layout.bytes, 0, &lane));
+  EV_RETURN_IF_ERROR(Follow(lane.get()));
+  const auto fetch = [&](size_t to, size_t from, size_t width) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane->host() + to, lane_->device() + from, num_unique_ * width,
+        cudaMemcpyDeviceToHost, lane->stream()));
+    return Status::OK();
+  };
+  EV_RETURN_IF_ERROR(fetch(layout.keys, there_.keys, sizeof(int64_t)));
+  EV_RETURN_IF_ERROR(fetch(layout.counts, there_.counts, sizeof(int32_t)));
+  EV_RETURN_IF_ERROR(fetch(layout.names, there_.names, sizeof(RowHandle)));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  fetched_ = std::move(lane);
+  is_fetched_.store(true, std::memory_order_release);
+  return Status::OK();
+}
+
+int64_t* GpuDistinct::keys() const {
+  return reinterpret_cast<int64_t*>(fetched_->host() +
+                                    LayoutOf(num_unique_).keys);
+}
+int32_t* GpuDistinct::counts() const {
+  return reinterpret_cast<int32_t*>(fetched_->host() +
+                                    LayoutOf(num_unique_).counts);
+}
+RowHandle* GpuDistinct::names() const {
+  return reinterpret_cast<RowHandle*>(fetched_->host() +
+                                      LayoutOf(num_unique_).names);
+}
+
+const RowHandle* GpuDistinct::device_names() const {
+  return OnDevice<RowHandle>(there_.names);
+}
+
+GroupedBatch GpuDistinct::batch() const {
+  GroupedBatch batch;
+  batch.inverse = OnDevice<int32_t>(there_.inverse);
+  batch.counts = OnDevice<int32_t>(there_.counts);
+  batch.offsets = OnDevice<int32_t>(there_.offsets);
+  batch.num_ids = num_ids_;
+  batch.num_unique = num_unique_;
+  batch.num_samples = num_samples_;
+  return batch;
+}
+
+Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
+  if (brings_inverse_) {
+    const int32_t* const brought = OnHost<int32_t>(here_.inverse);
+    if (inverse != nullptr) std::copy_n(brought, num_ids_, inverse);
+    if (counts == nullptr) return Status::OK();
+    std::fill_n(counts, num_unique_, 0);
+    for (int64_t i = 0; i < num_ids_; ++i) ++counts[brought[i]];
+    return Status::OK();
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const size_t inverse_bytes =
+      inverse == nullptr ? 0 : num_ids_ * sizeof(int32_t);
+  const size_t count_bytes =
+      counts == nullptr ? 0 : num_unique_ * sizeof(int32_t);
+  Parts here;
+  const size_t inverse_at = here.AddBytes(inverse_bytes);
+  const size_t counts_at = here.AddBytes(count_bytes);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(here.bytes(), 0, &lane));
+  const auto fetch = [&](size_t to, size_t from, size_t bytes) {
+    if (bytes == 0) return Status::OK();
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(lane->host() + to, lane_->device() + from, bytes,
+                        cudaMemcpyDeviceToHost, lane->stream()));
+    return Status::OK();
+  };
+  EV_RETURN_IF_ERROR(fetch(inverse_at, there_.inverse, inverse_bytes));
+  EV_RETURN_IF_ERROR(fetch(counts_at, there_.counts, count_bytes));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  if (inverse_bytes != 0) {
+    std::memcpy(inverse, lane->host() + inverse_at, inverse_bytes);
+  }
+  if (count_bytes != 0) {
+    std::memcpy(counts, lane->host() + counts_at, count_bytes);
+  }
+  WorkLane::Release(std::move(lane));
+  return Status::OK();
+}
+
+Status GpuDistinct::Occurrences(int32_t* samples) const {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const GroupedBatch grouped = batch();
+  size_t scratch_bytes = 0;
+  EV_RETURN_IF_ERROR(GroupScratchBytes(grouped, &scratch_bytes));
+  const size_t sample_bytes = num_ids_ * sizeof(int32_t);
+  Parts there;
+  const size_t samples_at = there.AddBytes(sample_bytes);
+  const size_t scratch_at = there.AddBytes(scratch_bytes);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(sample_bytes, there.bytes(), &lane));
+  int32_t* const made = reinterpret_cast<int32_t*>(lane->device() + samples_at);
+  EV_RETURN_IF_ERROR(LaunchGroup(grouped, lane->device() + scratch_at,
+                                 scratch_bytes, /*ends=*/nullptr, made,
+                                 lane->stream()));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host(), made, sample_bytes,
+                                          cudaMemcpyDeviceToHost,
+                                          lane->stream()));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  std::memcpy(samples, lane->host(), sample_bytes);
+  WorkLane::Release(std::move(lane));
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,112 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// GpuRows::StartPool: names, inverse and offsets go up as one block unless they
+// are there already, a kernel pools, the pooled rows come down, straight to
+// where they are wanted when that is pinned. Where they are wanted on the
+// device the kernel writes them there. Nothing waits but Wait.
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/rows/gpu/gpu_distinct.h"
+#include "kernels/engine/rows/gpu/gpu_rows.h"
+#include "kernels/engine/rows/gpu/lane_work.h"
+#include "kernels/engine/rows/gpu/pinned_memory.h"
+#include "kernels/engine/rows/gpu/pool_rows.h"
+
+namespace ev {
+namespace gpu {
+
+Status GpuRows::StartDistinct(int64_t num_ids, int64_t num_samples,
+                              std::unique_ptr<DeviceDistinct>* distinct) {
+  EV_RETURN_IF_ERROR(broken_);
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  return GpuDistinct::Make(device_, num_ids, num_samples, known_,
+                           /*brings_inverse=*/false, distinct);
+}
+
+Status GpuRows::NameUnknown(Span<const RowHandle> names,
+                            DeviceDistinct* distinct) {
+  EV_RETURN_IF_ERROR(broken_);
+  // A row that is known is written.
+  EV_RETURN_IF_ERROR(Flush());
+  return static_cast<GpuDistinct*>(distinct)->Name(names, known_.get());
+}
+
+Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
+                          std::unique_ptr<DeviceWork>* work) {
+  EV_RETURN_IF_ERROR(broken_);
+  EV_RETURN_IF_ERROR(Flush());
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const auto* const distinct =
+      static_cast<const GpuDistinct*>(pooling.distinct);
+  GroupedBatch ids;
+  if (distinct != nullptr) ids = distinct->batch();
+  const int64_t samples =
+      distinct != nullptr ? ids.num_samples
+                          : static_cast<int64_t>(pooling.offsets.size()) - 1;
+  const size_t out_bytes = samples * dim_ * sizeof(float);
+  if (out_bytes == 0) return Status::OK();
+  const bool stays = pooling.stream != nullptr;
+  if (stays) EV_RETURN_IF_ERROR(CheckIsOn(device_, out, "the output"));
+  Parts up;
+  const size_t names_at = up.Add(pooling.rows);
+  const size_t inverse_at = up.Add(pooling.inverse);
+  const size_t offsets_at = up.Add(pooling.offsets);
+  const size_t out_at = up.bytes();
+  const bool direct = !stays && IsPinned(out);
+  const bool is_staged = !stays && !direct;
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(out_at + (is_staged ? out_bytes : 0),
+                                       out_at + (stays ? 0 : out_bytes),
+                                       &lane));
+  Put(pooling.rows, names_at, lane.get());
+  Put(pooling.inverse, inverse_at, lane.get());
+  Put(pooling.offsets, offsets_at, lane.get());
+  if (out_at != 0) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device(), lane->host(),
+                                            out_at, cudaMemcpyHostToDevice,
+                                            lane->stream()));
+  }
+  PoolRowsBatch batch;
+  batch.rows = pieces_->view();
+  batch.defaults = defaults_.as<float>();
+  batch.names = reinterpret_cast<const RowHandle*>(lane->device() + names_at);
+  batch.inverse = reinterpret_cast<const int32_t*>(lane->device() + inverse_at);
+  batch.offsets = reinterpret_cast<const int32_t*>(lane->device() + offsets_at);
+  if (distinct != nullptr) {
+    EV_RETURN_IF_ERROR(distinct->Follow(lane.get()));
+    batch.names = distinct->device_names();
+    batch.inverse = ids.inverse;
+    batch.offsets = ids.offsets;
+  }
+  batch.num_samples = samples;
+  batch.dim = dim_;
+  batch.combiner = pooling.combiner;
+  if (stays) {
+    EV_RETURN_IF_ERROR(lane->Follow(*pooling.stream));
+    EV_RETURN_IF_ERROR(LaunchPoolRows(batch, out, lane->stream()));
+    work->reset(new LaneWork(device_, std::move(lane)));
+    return Status::OK();
+  }
+  EV_RETURN_IF_ERROR(
+      LaunchPoolRows(batch, reinterpret_cast<float*>(lane->device() + out_at),
+                     lane->stream()));
+  char* const to =
+      direct ? reinterpret_cast<char*>(out) : lane->host() + out_at;
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to, lane->device() + out_at,
+                                          out_bytes, cudaMemcpyDeviceToHost,
+                                          lane->stream()));
+  std::unique_ptr<LaneWork> made(new LaneWork(device_, std::move(lane)));
+  if (!direct) made->CopyAtEnd(to, out_bytes, out);
+  *work = std::move(made);
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,447 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/gpu/gpu_rows.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/rows/gpu/gpu_distinct.h"
+#include "kernels/engine/rows/gpu/known_keys.h"
+#include "kernels/engine/rows/gpu/pinned_memory.h"
+#include "kernels/engine/rows/gpu/row_kernels.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+constexpr size_t kTurnBytes = 2 << 20;
+constexpr size_t kAlign = 256;
+
+size_t Aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+const bool kRegistered = RegisterDeviceRows(&GpuRows::Make);
+
+}  // namespace
+
+Status GpuRows::Make(const DeviceRowsOptions& options,
+                     std::unique_ptr<DeviceRows>* rows) {
+  (void)kRegistered;
+  int device = 0;
+  EV_RETURN_IF_ERROR(ProcessDevice("rows in GPU memory need", &device));
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
+  EV_RETURN_IF_ERROR(CheckDeviceRunsKernels());
+  std::unique_ptr<GpuRows> made(new GpuRows(device, options.dim));
+  EV_RETURN_IF_ERROR(made->Create(options.default_rows));
+  OfferPinnedMemory(device);
+  *rows = std::move(made);
+  return Status::OK();
+}
+
+GpuRows::GpuRows(int device, int64_t dim)
+    : device_(device), dim_(dim), known_(new KnownKeys(device)) {}
+
+GpuRows::~GpuRows() { EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_)); }
+
+Status GpuRows::Create(Span<const float> default_rows) {
+  pieces_.reset(new RowPieces(dim_));
+  const size_t bytes = default_rows.size() * sizeof(float);
+  EV_RETURN_IF_ERROR(defaults_.Allocate(bytes, "default rows"));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(defaults_.data(), default_rows.data(),
+                                     bytes, cudaMemcpyHostToDevice));
+  EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
+  return Status::OK();
+}
+
+size_t GpuRows::turn_bytes() const {
+  return std::max(kTurnBytes, kAlign + pieces_->stride() * sizeof(float));
+}
+
+Status GpuRows::WithDevice(const std::function<Status(TransferLane*)>& body) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  std::unique_ptr<TransferLane> lane;
+  EV_RETURN_IF_ERROR(TransferLane::Acquire(turn_bytes(), &lane));
+  EV_RETURN_IF_ERROR(body(lane.get()));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  TransferLane::Release(std::move(lane));
+  return Status::OK();
+}
+
+Status GpuRows::WithLane(const std::function<Status(TransferLane*)>& body) {
+  EV_RETURN_IF_ERROR(broken_);
+  EV_RETURN_IF_ERROR(Flush());
+  return WithDevice(body);
+}
+
+Status GpuRows::NewRow(RowHandle handle, int64_t default_row) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  EV_RETURN_IF_ERROR(pieces_->Reserve(handle));
+  try {
+    std::lock_guard<std::mutex> lock(queue_mu_);
+    queue_.push_back(Queued{handle, default_row});
+    const size_t piece = handle >> pieces_->rows_log2();
+    if (live_.size() <= piece) live_.resize(piece + 1, 0);
+    ++live_[piece];
+    has_queued_.store(true, std::memory_order_release);
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("no memory to remember a new row");
+  }
+  return Status::OK();
+}
+
+Status GpuRows::RenewRow(RowHandle handle, int64_t default_row) {
+  try {
+    std::lock_guard<std::mutex> lock(queue_mu_);
+    queue_.push_back(Queued{handle, default_row});
+    has_queued_.store(true, std::memory_order_release);
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("no memory to remember a new row");
+  }
+  return Status::OK();
+}
+
+Status GpuRows::Flush() {
+  if (!has_queued_.load(std::memory_order_acquire)) return Status::OK();
+  std::lock_guard<std::mutex> flush(flush_mu_);
+  std::vector<Queued> rows;
+  {
+    std::lock_guard<std::mutex> lock(queue_mu_);
+    rows.swap(queue_);
+  }
+  if (rows.empty()) return Status::OK();
+  const Status status =
+      WithDevice([&](TransferLane* lane) { return WriteQueued(rows, lane); });
+  std::lock_guard<std::mutex> lock(queue_mu_);
+  if (!status.ok()) {
+    queue_.insert(queue_.end(), rows.begin(), rows.end());
+    return status;
+  }
+  if (queue_.empty()) has_queued_.store(false, std::memory_order_release);
+  return Status::OK();
+}
+
+Status GpuRows::WriteQueued(const std::vector<Queued>& rows,
+                            TransferLane* lane) {
+  const int64_t total = rows.size();
+  const int64_t per_turn =
+      (kTurnBytes - kAlign) / (sizeof(RowHandle) + sizeof(int64_t));
+  for (int64_t begin = 0; begin < total; begin += per_turn) {
+    const int64_t n = std::min(per_turn, total - begin);
+    TransferLane::Turn* turn = nullptr;
+    EV_RETURN_IF_ERROR(lane->Next(&turn));
+    const size_t defaults_at = Aligned(n * sizeof(RowHandle));
+    RowHandle* handles = reinterpret_cast<RowHandle*>(turn->host);
+    int64_t* default_rows =
+        reinterpret_cast<int64_t*>(turn->host + defaults_at);
+    for (int64_t i = 0; i < n; ++i) {
+      handles[i] = rows[begin + i].handle;
+      default_rows[i] = rows[begin + i].default_row;
+    }
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        turn->device, turn->host, defaults_at + n * sizeof(int64_t),
+        cudaMemcpyHostToDevice, lane->stream()));
+    RowBatch batch;
+    batch.rows = pieces_->view();
+    batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
+    batch.num_rows = n;
+    batch.dim = dim_;
+    EV_RETURN_IF_ERROR(LaunchNewRows(
+        batch, reinterpret_cast<const int64_t*>(turn->device + defaults_at),
+        defaults_.as<float>(), initial_values_.as<float>(), num_slots_,
+        lane->stream()));
+    EV_RETURN_IF_ERROR(lane->End(turn));
+  }
+  return Status::OK();
+}
+
+Status GpuRows::BringDown(
+    Span<const RowHandle> handles, size_t bytes_per_row,
+    const std::function<void(int64_t, int64_t, const char*)>& take,
+    const std::function<Status(const RowBatch&, char*, TransferLane*)>& work) {
+  const int64_t total = handles.size();
+  if (total == 0) return Status::OK();
+  return WithLane([&](TransferLane* lane) {
+    const int64_t per_turn = std::max<int64_t>(
+        1, (kTurnBytes - kAlign) / (bytes_per_row + sizeof(RowHandle)));
+    // The stretch that each of the last two turns brings down.
+    TransferLane::Turn* turns[2] = {nullptr, nullptr};
+    int64_t begins[2] = {0, 0};
+    const auto empty = [&](int k) {
+      const int64_t n = std::min(per_turn, total - begins[k]);
+      const size_t rows_at = Aligned(n * sizeof(RowHandle));
+      take(begins[k], n, turns[k]->host + rows_at);
+    };
+    int k = 0;
+    for (int64_t begin = 0; begin < total; begin += per_turn, k ^= 1) {
+      const int64_t n = std::min(per_turn, total - begin);
+      TransferLane::Turn* turn = nullptr;
+      EV_RETURN_IF_ERROR(lane->Next(&turn));
+      if (turns[k] != nullptr) empty(k);
+      const size_t rows_at = Aligned(n * sizeof(RowHandle));
+      std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
+      EV_CUDA_RETURN_IF_ERROR(
+          cudaMemcpyAsync(turn->device, turn->host, n * sizeof(RowHandle),
+                          cudaMemcpyHostToDevice, lane->stream()));
+      RowBatch batch;
+      batch.rows = pieces_->view();
+      batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
+      batch.num_rows = n;
+      batch.dim = dim_;
+      EV_RETURN_IF_ERROR(work(batch, turn->device + rows_at, lane));
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+          turn->host + rows_at, turn->device + rows_at, n * bytes_per_row,
+          cudaMemcpyDeviceToHost, lane->stream()));
+      EV_RETURN_IF_ERROR(lane->End(turn));
+      turns[k] = turn;
+      begins[k] = begin;
+    }
+    // In the order in which they were sent.
+    for (int last = 0; last < 2; ++last, k ^= 1) {
+      if (turns[k] == nullptr) continue;
+      EV_CUDA_RETURN_IF_ERROR(cudaEventSynchronize(turns[k]->done));
+      empty(k);
+    }
+    return Status::OK();
+  });
+}
+
+Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
+  return BringDown(
+      handles, dim_ * sizeof(float),
+      [&](int64_t begin, int64_t n, const char* rows) {
+        std::memcpy(out + begin * dim_, rows, n * dim_ * sizeof(float));
+      },
+      [&](const RowBatch& batch, char* rows, TransferLane* lane) {
+        return LaunchReadRows(batch, column * dim_,
+                              reinterpret_cast<float*>(rows), lane->stream());
+      });
+}
+
+Status GpuRows::ReadWhole(Span<const RowHandle> handles, const TakeRows& take) {
+  const int64_t width = pieces_->stride();
+  return BringDown(
+      handles, width * sizeof(float),
+      [&](int64_t begin, int64_t n, const char* rows) {
+        take(begin, n, reinterpret_cast<const float*>(rows));
+      },
+      [&](RowBatch batch, char* rows, TransferLane* lane) {
+        batch.dim = width;
+        return LaunchReadRows(batch, 0, reinterpret_cast<float*>(rows),
+                              lane->stream());
+      });
+}
+
+Status GpuRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
+  return BringDown(
+      handles, sizeof(double),
+      [&](int64_t begin, int64_t n, const char* squares) {
+        std::memcpy(out + begin, squares, n * sizeof(double));
+      },
+      [&](const RowBatch& batch, char* squares, TransferLane* lane) {
+        return LaunchSquaredNorms(batch, reinterpret_cast<double*>(squares),
+                                  lane->stream());
+      });
+}
+
+Status GpuRows::SendUp(
+    Span<const RowHandle> handles, int64_t width, const float* pinned,
+    const FillRows& fill, TransferLane* lane,
+    const std::function<Status(const RowBatch&, const float*)>& work) {
+  const int64_t total = handles.size();
+  const size_t row_bytes = width * sizeof(float);
+  const int64_t per_turn = std::max<int64_t>(
+      1, (kTurnBytes - kAlign) / (row_bytes + sizeof(RowHandle)));
+  const bool direct = pinned != nullptr;
+  for (int64_t begin = 0; begin < total; begin += per_turn) {
+    const int64_t n = std::min(per_turn, total - begin);
+    const size_t floats_at = Aligned(n * sizeof(RowHandle));
+    const size_t float_bytes = n * row_bytes;
+    TransferLane::Turn* turn = nullptr;
+    EV_RETURN_IF_ERROR(lane->Next(&turn));
+    std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
+    if (!direct) {
+      fill(begin, n, reinterpret_cast<float*>(turn->host + floats_at));
+    }
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        turn->device, turn->host, direct ? floats_at : floats_at + float_bytes,
+        cudaMemcpyHostToDevice, lane->stream()));
+    if (direct) {
+      EV_CUDA_RETURN_IF_ERROR(
+          cudaMemcpyAsync(turn->device + floats_at, pinned + begin * width,
+                          float_bytes, cudaMemcpyHostToDevice, lane->stream()));
+    }
+    RowBatch batch;
+    batch.rows = pieces_->view();
+    batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
+    batch.num_rows = n;
+    batch.dim = width;
+    EV_RETURN_IF_ERROR(
+        work(batch, reinterpret_cast<const float*>(turn->device + floats_at)));
+    EV_RETURN_IF_ERROR(lane->End(turn));
+  }
+  return Status::OK();
+}
+
+Status GpuRows::SendUpAll(
+    Span<const RowHandle> handles, const float* floats, TransferLane* lane,
+    const std::function<Status(const RowBatch&, const float*)>& work) {
+  return SendUp(
+      handles, dim_, IsPinned(floats) ? floats : nullptr,
+      [&](size_t begin, size_t n, float* to) {
+        std::memcpy(to, floats + begin * dim_, n * dim_ * sizeof(float));
+      },
+      lane, work);
+}
+
+Status GpuRows::Write(Span<const RowHandle> handles, int column,
+                      const float* in) {
+  if (handles.empty()) return Status::OK();
+  return WithLane([&](TransferLane* lane) {
+    return SendUpAll(
+        handles, in, lane, [&](const RowBatch& batch, const float* floats) {
+          return LaunchWriteRows(batch, column * dim_, floats, lane->stream());
+        });
+  });
+}
+
+Status GpuRows::WriteWhole(Span<const RowHandle> handles,
+                           const FillRows& fill) {
+  if (handles.empty()) return Status::OK();
+  return WithLane([&](TransferLane* lane) {
+    return SendUp(handles, pieces_->stride(), nullptr, fill, lane,
+                  [&](const RowBatch& batch, const float* floats) {
+                    return LaunchWriteRows(batch, 0, floats, lane->stream());
+                  });
+  });
+}
+
+Status GpuRows::Apply(const std::string& rule, Span<const float> hyper,
+                      Span<const RowHandle> handles,
+                      Span<const int> slot_columns, const float* grads) {
+  if (handles.empty()) return Status::OK();
+  std::vector<int64_t> offsets;
+  for (int column : slot_columns) offsets.push_back((1 + column) * dim_);
+  return WithLane([&](TransferLane* lane) {
+    return SendUpAll(handles, grads, lane,
+                     [&](const RowBatch& batch, const float* floats) {
+                       return LaunchApplyRule(rule, hyper, batch, offsets,
+                                              floats, lane->stream());
+                     });
+  });
+}
+
+Status GpuRows::UploadInitialValues(Span<const float> values,
+                                    TransferLane* lane) {
+  const size_t bytes = values.size() * sizeof(float);
+  DeviceBuffer fresh;
+  EV_RETURN_IF_ERROR(fresh.Allocate(bytes, "initial values of slots"));
+  if (bytes != 0) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(fresh.data(), values.data(), bytes,
+                                            cudaMemcpyHostToDevice,
+                                            lane->stream()));
+    EV_RETURN_IF_ERROR(lane->Wait());
+  }
+  initial_values_ = std::move(fresh);
+  return Status::OK();
+}
+
+Status GpuRows::Relayout(Span<const float> initial_values) {
+  return WithLane([&](TransferLane* lane) {
+    const int64_t before = pieces_->stride();
+    const int64_t after =
+        dim_ * (1 + static_cast<int64_t>(initial_values.size()));
+    const std::vector<float*> old = pieces_->pieces();
+    if (after == before) return UploadInitialValues(initial_values, lane);
+    const bool has_rows = std::any_of(old.begin(), old.end(),
+                                      [](float* p) { return p != nullptr; });
+    std::unique_ptr<RowPieces> fresh(
+        new RowPieces(after, has_rows ? pieces_->rows_log2() : -1));
+    if (has_rows) {
+      int64_t count = 0;
+      for (float* piece : old) count += piece != nullptr;
+      size_t free_bytes = 0, total_bytes = 0;
+      EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
+      const int64_t needed =
+          count * (fresh->piece_bytes() - pieces_->piece_bytes()) +
+          pieces_->piece_bytes();
+      if (needed > static_cast<int64_t>(free_bytes)) {
+        return ResourceExhausted(
+            "widening rows from " + std::to_string(before) + " to " +
+            std::to_string(after) + " floats needs " + std::to_string(needed) +
+            " bytes of device memory, " + std::to_string(free_bytes) + " of " +
+            std::to_string(total_bytes) + " are free");
+      }
+    }
+    EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, lane));
+    for (size_t p = 0; p < old.size(); ++p) {
+      if (old[p] == nullptr) continue;
+      Status status =
+          fresh->Reserve(static_cast<RowHandle>(p << pieces_->rows_log2()));
+      if (status.ok()) {
+        status = LaunchRelayout(old[p], before, fresh->pieces()[p], after,
+                                pieces_->rows_per_piece(), dim_,
+                                initial_values_.as<float>(), lane->stream());
+      }
+      if (status.ok()) status = lane->Wait();
+      if (!status.ok()) {
+        broken_ = FailedPrecondition(
+            "rows were lost when slots were added (" + status.message() +
+            "): initialize the variable again, or restore a checkpoint");
+        return status;
+      }
+      pieces_->Free(p);
+    }
+    if (!has_rows) live_.clear();
+    pieces_ = std::move(fresh);
+    num_slots_ = static_cast<int>(initial_values.size());
+    return Status::OK();
+  });
+}
+
+void GpuRows::ForgetKeys(Span<const int64_t> keys) {
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  known_->Erase(keys);
+}
+
+void GpuRows::Forget(Span<const RowHandle> handles) {
+  // A handle that is named again must not wait in the queue twice. What fails
+  // here fails again in the next call, which can say so.
+  if (!Flush().ok()) return;
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  for (RowHandle handle : handles) {
+    const size_t piece = handle >> pieces_->rows_log2();
+    if (--live_[piece] == 0) pieces_->Free(piece);
+  }
+}
+
+void GpuRows::Clear() {
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  known_->Clear();
+  {
+    std::lock_guard<std::mutex> lock(queue_mu_);
+    queue_.clear();
+    live_.clear();
+    has_queued_ = false;
+  }
+  pieces_->Clear();
+  broken_ = Status::OK();
+}
+
+int64_t GpuRows::min_ids_to_deduplicate() const {
+  return MinIdsToDeduplicate(kMinDistinctIds);
+}
+
+int64_t GpuRows::bytes() const {
+  return pieces_->bytes() + known_->bytes() +
+         static_cast<int64_t>(defaults_.size_bytes() +
+                              initial_values_.size_bytes());
+}
+
+}  // namespace gpu
+}  // namespace ev

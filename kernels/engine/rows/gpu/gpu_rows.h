@@ -1,0 +1,135 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceRows in the memory of this process's GPU (device_rows.h). Handles and
+// gradients go up, and rows come back, through pinned buffers of 2 MiB that
+// take turns (base/gpu/transfer_lane.h); calls made at once use lanes of their
+// own and overlap on the link.
+//
+// MEMORY, on the device: 4 * dim * (1 + slots) bytes per row in pieces of up to
+// 8 MiB, the default rows, 4 MiB per call under way, what lookups and updates
+// hold (gpu_distinct.h, gpu_pooling.cc, gpu_pooled_update.cc), and the keys
+// that are known (known_keys.h).
+
+#ifndef KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
+#define KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/transfer_lane.h"
+#include "kernels/engine/rows/gpu/row_pieces.h"
+#include "kernels/engine/rows/row_home.h"
+
+namespace ev {
+namespace gpu {
+
+class KnownKeys;  // known_keys.h
+struct RowBatch;  // row_kernels.h
+
+class GpuRows : public DeviceRows {
+ public:
+  // See MakeDeviceRows.
+  static Status Make(const DeviceRowsOptions& options,
+                     std::unique_ptr<DeviceRows>* rows);
+  ~GpuRows() override;
+
+  Status NewRow(RowHandle handle, int64_t default_row) override;
+  Status Flush() override;
+  Status RenewRow(RowHandle handle, int64_t default_row) override;
+  Status Read(Span<const RowHandle> handles, int column, float* out) override;
+  bool takes_device_tensors() const override { return true; }
+  int64_t min_ids_to_deduplicate() const override;
+  Status StartDistinct(int64_t num_ids, int64_t num_samples,
+                       std::unique_ptr<DeviceDistinct>* distinct) override;
+  Status NameUnknown(Span<const RowHandle> names,
+                     DeviceDistinct* distinct) override;
+  // These use a lane of base/gpu/work_lane.h until they are waited for.
+  Status StartPool(const DevicePooling& pooling, float* out,
+                   std::unique_ptr<DeviceWork>* work) override;
+  Status StartGather(Span<const DeviceGather> parts, const DeviceStream& stream,
+                     std::unique_ptr<DeviceWork>* work) override;
+  Status StartGradients(const float* grads, int64_t num_samples,
+                        std::unique_ptr<DeviceGradients>* put) override;
+  Status StartPooledUpdate(const DevicePooledUpdate& update,
+                           std::unique_ptr<DeviceWork>* work) override;
+  Status SquaredNorms(Span<const RowHandle> handles, double* out) override;
+  Status Write(Span<const RowHandle> handles, int column,
+               const float* in) override;
+  Status WriteWhole(Span<const RowHandle> handles,
+                    const FillRows& fill) override;
+  Status ReadWhole(Span<const RowHandle> handles,
+                   const TakeRows& take) override;
+  Status Apply(const std::string& rule, Span<const float> hyper,
+               Span<const RowHandle> handles, Span<const int> slot_columns,
+               const float* grads) override;
+  Status Relayout(Span<const float> initial_values) override;
+  void ForgetKeys(Span<const int64_t> keys) override;
+  void Forget(Span<const RowHandle> handles) override;
+  void Clear() override;
+  int64_t bytes() const override;
+
+ private:
+  struct Queued {
+    RowHandle handle;
+    int64_t default_row;
+  };
+
+  GpuRows(int device, int64_t dim);
+  Status Create(Span<const float> default_rows);
+
+  // Runs body(lane) with the device current and new rows written; afterwards
+  // nothing is under way on the lane.
+  Status WithLane(const std::function<Status(TransferLane*)>& body);
+  Status WithDevice(const std::function<Status(TransferLane*)>& body);
+  Status WriteQueued(const std::vector<Queued>& rows, TransferLane* lane);
+  Status UploadInitialValues(Span<const float> values, TransferLane* lane);
+  // Sends stretches of handles up; work(batch, out on the device) makes
+  // bytes_per_row of each row, which come down; take(begin, n, bytes) finds
+  // them.
+  Status BringDown(
+      Span<const RowHandle> handles, size_t bytes_per_row,
+      const std::function<void(int64_t, int64_t, const char*)>& take,
+      const std::function<Status(const RowBatch&, char*, TransferLane*)>& work);
+  // Sends stretches of handles and their floats [N, width] up; work(batch, data
+  // on the device) is called for each. They are at 'pinned', or where that is
+  // null fill makes them.
+  Status SendUp(
+      Span<const RowHandle> handles, int64_t width, const float* pinned,
+      const FillRows& fill, TransferLane* lane,
+      const std::function<Status(const RowBatch&, const float*)>& work);
+  // The same of floats [N, dim] that are anywhere.
+  Status SendUpAll(
+      Span<const RowHandle> handles, const float* floats, TransferLane* lane,
+      const std::function<Status(const RowBatch&, const float*)>& work);
+  size_t turn_bytes() const;
+
+  const int device_;
+  const int64_t dim_;
+  int num_slots_ = 0;
+  DeviceBuffer defaults_;
+  DeviceBuffer initial_values_;
+  std::unique_ptr<RowPieces> pieces_;
+  const std::shared_ptr<KnownKeys> known_;  // batches under way have it too
+  // Not OK when a failed call left rows of which nothing is known.
+  Status broken_;
+
+  std::mutex flush_mu_;
+  std::mutex queue_mu_;
+  std::vector<Queued> queue_;
+  std::vector<int64_t>
+      live_;  // rows of each piece; without any it is given back
+  // Whether queued rows may be unwritten, also while Flush writes them.
+  std::atomic<bool> has_queued_{false};
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_

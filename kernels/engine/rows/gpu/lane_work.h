@@ -1,0 +1,86 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceWork on a lane (base/gpu/work_lane.h), and how its arrays are laid out.
+
+#ifndef KERNELS_ENGINE_ROWS_GPU_LANE_WORK_H_
+#define KERNELS_ENGINE_ROWS_GPU_LANE_WORK_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/rows/row_home.h"
+
+namespace ev {
+namespace gpu {
+
+// Parts of a block, one after the other.
+class Parts {
+ public:
+  template <typename T>
+  size_t Add(Span<const T> part) {
+    return AddBytes(part.size() * sizeof(T));
+  }
+  size_t AddBytes(size_t bytes) {
+    const size_t at = bytes_;
+    bytes_ += (bytes + kAlign - 1) / kAlign * kAlign;
+    return at;
+  }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr size_t kAlign = 256;
+  size_t bytes_ = 0;
+};
+
+class LaneWork : public DeviceWork {
+ public:
+  LaneWork(int device, std::unique_ptr<WorkLane> lane)
+      : device_(device), lane_(std::move(lane)) {}
+  // A lane that was not waited for waits when it is destroyed.
+  ~LaneWork() override {
+    if (lane_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  }
+
+  // What is left to be copied when the device is done.
+  void CopyAtEnd(const char* from, size_t bytes, float* to) {
+    from_ = from;
+    bytes_ = bytes;
+    to_ = to;
+  }
+
+  bool copies_when_waited_for() const override { return to_ != nullptr; }
+  Status Wait() override {
+    if (lane_ == nullptr) return Status::OK();
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    EV_RETURN_IF_ERROR(lane_->Wait());
+    if (to_ != nullptr) std::memcpy(to_, from_, bytes_);
+    WorkLane::Release(std::move(lane_));
+    return Status::OK();
+  }
+
+ private:
+  const int device_;
+  std::unique_ptr<WorkLane> lane_;
+  const char* from_ = nullptr;
+  size_t bytes_ = 0;
+  float* to_ = nullptr;
+};
+
+// Into the lane's pinned memory.
+template <typename T>
+void Put(Span<const T> part, size_t at, WorkLane* lane) {
+  if (part.empty()) return;
+  std::memcpy(lane->host() + at, part.data(), part.size() * sizeof(T));
+}
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_GPU_LANE_WORK_H_

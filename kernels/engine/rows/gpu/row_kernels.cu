@@ -1,0 +1,220 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A thread works on one element, or on four that lie together. The lanes of a
+// warp are on neighbouring elements, so a row is one touch. What limits these
+// kernels is the link that feeds them, which is eighty times narrower than the
+// memory.
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/optimizer/rule_list.h"
+#include "kernels/engine/rows/gpu/row_at.cuh"
+#include "kernels/engine/rows/gpu/row_kernels.h"
+#include "kernels/engine/rows/gpu/row_rule.cuh"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+// T: float or float4; dim and offset count T's.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    ReadKernel(RowBatch batch, int64_t dim, int64_t offset, T* out) {
+  const int64_t n = batch.num_rows * dim;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / dim;
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    const T* row = reinterpret_cast<const T*>(RowAt(batch.rows, handle));
+    out[e] = row[offset + (e - i * dim)];
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    WriteKernel(RowBatch batch, int64_t dim, int64_t offset, const T* in) {
+  const int64_t n = batch.num_rows * dim;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / dim;
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    T* row = reinterpret_cast<T*>(RowAt(batch.rows, handle));
+    row[offset + (e - i * dim)] = in[e];
+  }
+}
+
+// A thread per row, which sums as SumOfSquares of policy/eviction.h does. Runs
+// once per checkpoint.
+__global__ void __launch_bounds__(kThreads)
+    SquaredNormsKernel(RowBatch batch, double* out) {
+  for (int64_t i = FirstIndex(); i < batch.num_rows; i += IndexStep()) {
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    const float* row = RowAt(batch.rows, handle);
+    double squares = 0.0;
+    for (int64_t c = 0; c < batch.dim; ++c) {
+      squares += static_cast<double>(row[c]) * row[c];
+    }
+    out[i] = squares;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    NewKernel(RowBatch batch, const int64_t* default_rows,
+              const float* defaults, const float* initial_values,
+              int num_slots) {
+  const int64_t width = batch.dim * (1 + num_slots);
+  const int64_t n = batch.num_rows * width;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / width;
+    const int64_t f = e - i * width;
+    RowAt(batch.rows, batch.handles[i])[f] =
+        f < batch.dim ? defaults[default_rows[i] * batch.dim + f]
+                      : initial_values[f / batch.dim - 1];
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    RelayoutKernel(const float* from, int64_t before, float* to, int64_t after,
+                   int64_t num_rows, int64_t dim, const float* initial_values) {
+  const int64_t n = num_rows * after;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / after;
+    const int64_t f = e - i * after;
+    to[e] = f < before ? from[i * before + f] : initial_values[f / dim - 1];
+  }
+}
+
+template <typename Rule>
+__global__ void __launch_bounds__(kThreads)
+    ApplyKernel(RowBatch batch, SlotOffsets slots, const float* grads,
+                Rule rule) {
+  const int64_t n = batch.num_rows * batch.dim;
+  for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
+    const int64_t i = e / batch.dim;
+    const RowHandle handle = batch.handles[i];
+    if (handle >= kFirstReservedHandle) continue;
+    ApplyToElement(rule, grads[e],
+                   RowAt(batch.rows, handle) + (e - i * batch.dim), slots,
+                   std::make_index_sequence<Rule::kNumSlots>());
+  }
+}
+
+// Launches the kernel of the rule that VisitRule finds.
+struct Launch {
+  const RowBatch* batch;
+  SlotOffsets slots;
+  const float* grads;
+  cudaStream_t stream;
+
+  template <typename Rule>
+  void operator()(const Rule& rule) const {
+    static_assert(Rule::kNumSlots <= kMaxSlots, "");
+    ApplyKernel<Rule>
+        <<<BlocksFor(batch->num_rows * batch->dim), kThreads, 0, stream>>>(
+            *batch, slots, grads, rule);
+  }
+};
+
+bool InFours(const RowBatch& batch, int64_t offset) {
+  return batch.dim % 4 == 0 && offset % 4 == 0 && batch.rows.stride % 4 == 0;
+}
+
+}  // namespace
+
+Status CheckDeviceRunsKernels() {
+  cudaFuncAttributes attributes;
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, NewKernel);
+  if (error == cudaSuccess) return Status::OK();
+  cudaGetLastError();  // this one is told here
+  int device = 0;
+  cudaDeviceProp properties;
+  EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
+  EV_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, device));
+  return FailedPrecondition(
+      std::string("GPU ") + std::to_string(device) + ", " + properties.name +
+      " of compute capability " + std::to_string(properties.major) + "." +
+      std::to_string(properties.minor) +
+      ", does not run this library's code, which is for 8.x, 9.0 and newer (" +
+      cudaGetErrorString(error) + ")");
+}
+
+Status LaunchReadRows(const RowBatch& batch, int64_t offset, float* out,
+                      StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  const int64_t n = batch.num_rows * batch.dim;
+  if (InFours(batch, offset)) {
+    RowBatch fours = batch;
+    ReadKernel<float4><<<BlocksFor(n / 4), kThreads, 0, stream.get()>>>(
+        fours, batch.dim / 4, offset / 4, reinterpret_cast<float4*>(out));
+  } else {
+    ReadKernel<float><<<BlocksFor(n), kThreads, 0, stream.get()>>>(
+        batch, batch.dim, offset, out);
+  }
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ReadKernel");
+  return Status::OK();
+}
+
+Status LaunchWriteRows(const RowBatch& batch, int64_t offset, const float* in,
+                       StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  const int64_t n = batch.num_rows * batch.dim;
+  if (InFours(batch, offset)) {
+    WriteKernel<float4><<<BlocksFor(n / 4), kThreads, 0, stream.get()>>>(
+        batch, batch.dim / 4, offset / 4, reinterpret_cast<const float4*>(in));
+  } else {
+    WriteKernel<float><<<BlocksFor(n), kThreads, 0, stream.get()>>>(
+        batch, batch.dim, offset, in);
+  }
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("WriteKernel");
+  return Status::OK();
+}
+
+Status LaunchSquaredNorms(const RowBatch& batch, double* out,
+                          StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  SquaredNormsKernel<<<BlocksFor(batch.num_rows), kThreads, 0, stream.get()>>>(
+      batch, out);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("SquaredNormsKernel");
+  return Status::OK();
+}
+
+Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,
+                     const float* defaults, const float* initial_values,
+                     int num_slots, StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  NewKernel<<<BlocksFor(batch.num_rows * batch.dim * (1 + num_slots)), kThreads,
+              0, stream.get()>>>(batch, default_rows, defaults, initial_values,
+                                 num_slots);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("NewKernel");
+  return Status::OK();
+}
+
+Status LaunchRelayout(const float* from, int64_t before, float* to,
+                      int64_t after, int64_t num_rows, int64_t dim,
+                      const float* initial_values, StreamView stream) {
+  RelayoutKernel<<<BlocksFor(num_rows * after), kThreads, 0, stream.get()>>>(
+      from, before, to, after, num_rows, dim, initial_values);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("RelayoutKernel");
+  return Status::OK();
+}
+
+Status LaunchApplyRule(const std::string& rule, Span<const float> hyper,
+                       const RowBatch& batch, Span<const int64_t> slot_offsets,
+                       const float* grads, StreamView stream) {
+  if (batch.num_rows == 0) return Status::OK();
+  Launch launch;
+  launch.batch = &batch;
+  launch.slots = OffsetsOf(slot_offsets);
+  launch.grads = grads;
+  launch.stream = stream.get();
+  EV_RETURN_IF_ERROR(VisitRule(rule, hyper, launch));
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ApplyKernel");
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

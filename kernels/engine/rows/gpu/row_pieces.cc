@@ -1,0 +1,110 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/gpu/row_pieces.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+int RowsLog2(int64_t stride) {
+  int log2 = 0;
+  while ((stride * 4) << (log2 + 1) <= RowPieces::kPieceBytes) ++log2;
+  return log2;
+}
+
+}  // namespace
+
+RowPieces::RowPieces(int64_t stride, int rows_log2)
+    : stride_(stride),
+      rows_log2_(rows_log2 >= 0 ? rows_log2 : RowsLog2(stride)) {}
+
+Status RowPieces::Reserve(RowHandle handle) {
+  const size_t piece = handle >> rows_log2_;
+  std::lock_guard<std::mutex> lock(mu_);
+  if (piece < pieces_.size() && pieces_[piece].data() != nullptr) {
+    return Status::OK();
+  }
+  return Grow(piece);
+}
+
+Status RowPieces::Grow(size_t piece) {
+  DeviceBuffer memory;
+  EV_RETURN_IF_ERROR(memory.Allocate(
+      piece_bytes(), "another piece of rows, beside the " +
+                         std::to_string(bytes_) + " bytes there are,"));
+  if (piece >= table_size_) {
+    const size_t size =
+        std::max<size_t>(64, std::max(2 * table_size_, piece + 1));
+    DeviceBuffer table;
+    EV_RETURN_IF_ERROR(
+        table.Allocate(size * sizeof(float*), "the table of pieces"));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemset(table.data(), 0, table.size_bytes()));
+    if (table_size_ != 0) {
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(table.data(), tables_.back().data(),
+                                         table_size_ * sizeof(float*),
+                                         cudaMemcpyDeviceToDevice));
+    }
+    bytes_ += table.size_bytes();
+    tables_.push_back(std::move(table));
+    table_size_ = size;
+  }
+  float* const address = memory.as<float>();
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables_.back().as<float*>() + piece,
+                                     &address, sizeof(address),
+                                     cudaMemcpyHostToDevice));
+  // What the null stream did so far is seen by every stream from here on.
+  EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
+  if (pieces_.size() <= piece) pieces_.resize(piece + 1);
+  bytes_ += memory.size_bytes();
+  pieces_[piece] = std::move(memory);
+  return Status::OK();
+}
+
+PiecesView RowPieces::view() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  PiecesView view;
+  view.pieces = tables_.empty() ? nullptr : tables_.back().as<float*>();
+  view.rows_log2 = rows_log2_;
+  view.stride = stride_;
+  return view;
+}
+
+std::vector<float*> RowPieces::pieces() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  std::vector<float*> pieces;
+  for (const DeviceBuffer& piece : pieces_) {
+    pieces.push_back(piece.as<float>());
+  }
+  return pieces;
+}
+
+int64_t RowPieces::bytes() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return bytes_;
+}
+
+void RowPieces::Free(size_t piece) {
+  std::lock_guard<std::mutex> lock(mu_);
+  bytes_ -= pieces_[piece].size_bytes();
+  pieces_[piece].Free();
+}
+
+void RowPieces::Clear() {
+  std::lock_guard<std::mutex> lock(mu_);
+  pieces_.clear();
+  tables_.clear();
+  table_size_ = 0;
+  bytes_ = 0;
+}
+
+}  // namespace gpu
+}  // namespace ev

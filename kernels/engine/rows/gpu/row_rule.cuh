@@ -1,0 +1,43 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a kernel applies a rule of optimizer/rule_list.h to one element of a row.
+
+#ifndef KERNELS_ENGINE_ROWS_GPU_ROW_RULE_CUH_
+#define KERNELS_ENGINE_ROWS_GPU_ROW_RULE_CUH_
+
+#include <cstdint>
+#include <utility>
+
+#include "kernels/engine/base/span.h"
+
+namespace ev {
+namespace gpu {
+
+constexpr int kMaxSlots = 3;
+
+// In floats, from an element of the value to the same of each slot.
+struct SlotOffsets {
+  int64_t at[kMaxSlots];
+};
+
+inline SlotOffsets OffsetsOf(Span<const int64_t> offsets) {
+  SlotOffsets slots = {};
+  for (size_t s = 0; s < offsets.size() && s < kMaxSlots; ++s) {
+    slots.at[s] = offsets[s];
+  }
+  return slots;
+}
+
+template <typename Rule, size_t... kSlot>
+__device__ __forceinline__ void ApplyToElement(const Rule& rule, float grad,
+                                               float* element,
+                                               const SlotOffsets& slots,
+                                               std::index_sequence<kSlot...>) {
+  rule(grad, element, (element + slots.at[kSlot])...);
+}
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_GPU_ROW_RULE_CUH_

@@ -1,0 +1,348 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows that are used: what is held, and what comes to the device for it.
+
+#include "kernels/engine/rows/hbm_dram/device_cache.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <string>
+
+#include "kernels/engine/base/prefetch.h"
+#include "kernels/engine/rows/hbm_dram/device_cache_impl.h"
+
+namespace ev {
+namespace {
+
+constexpr size_t kVisitedAtOnce = 4096;
+constexpr size_t kRowsAhead = 16;
+// Of rows that are asked for before they are copied.
+constexpr size_t kBytesAhead = 4096;
+
+}  // namespace
+
+DeviceCache::DeviceCache(const DeviceCacheOptions& options,
+                         std::unique_ptr<DeviceRows> device)
+    : dim_(options.dim),
+      budget_(options.device_bytes),
+      defaults_(options.default_rows.begin(), options.default_rows.end()),
+      device_(std::move(device)),
+      host_(options.dim),
+      ranks_(options.strategy) {
+  MakePlaces();
+}
+
+DeviceCache::~DeviceCache() {
+  {
+    std::lock_guard<std::mutex> lock(thread_mu_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void DeviceCache::MakePlaces() {
+  const int64_t row_bytes = floats() * static_cast<int64_t>(sizeof(float));
+  capacity_ =
+      std::min<int64_t>(std::max(kMinPlaces, budget_ / row_bytes), kPayload);
+  entries_.reset(new SlabArray(sizeof(Entry), kEntriesLog2));
+  made_ = 0;
+  hand_ = 0;
+  free_.clear();
+}
+
+DeviceCache::Entry* DeviceCache::entry(Place place) const {
+  return reinterpret_cast<Entry*>(entries_->Address(place));
+}
+
+Status DeviceCache::NewRow(RowHandle handle, int64_t default_row) {
+  EV_RETURN_IF_ERROR(words_.Make(handle, default_row));
+  live_.fetch_add(1, std::memory_order_relaxed);
+  return Status::OK();
+}
+
+DeviceCache::Pin DeviceCache::TryPin(RowHandle handle, bool counts,
+                                     Place* place, uint32_t* seen) {
+  std::atomic<uint32_t>* const where = word(handle);
+  for (;;) {
+    *seen = where->load(std::memory_order_acquire);
+    if (*seen == 0) return Pin::kNoRow;
+    if (!IsHere(*seen)) return Pin::kAway;
+    Entry* const in = entry(*seen & kPayload);
+    const uint32_t before = in->state.fetch_add(1, std::memory_order_acquire);
+    const bool still = where->load(std::memory_order_acquire) == *seen;
+    if ((before & kBusy) == 0 && still) {
+      if (counts) ranks_.Use(&in->rank);
+      *place = *seen & kPayload;
+      return Pin::kHeld;
+    }
+    in->state.fetch_sub(1, std::memory_order_release);
+    if (still) return Pin::kBusy;
+  }
+}
+
+Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
+                         size_t* held) {
+  EV_RETURN_IF_ERROR(broken_);
+  *held = 0;
+  // More than there are places would push each other out for nothing.
+  size_t size = std::min<size_t>(handles.size(), capacity());
+  std::vector<size_t> pending;
+  ranks_.Advance();
+  while (size > 0) {
+    pending.clear();
+    int64_t hits = 0;
+    for (size_t n = 0; n < size; ++n) {
+      if (n + 24 < size && handles[n + 24] < kFirstReservedHandle) {
+        PrefetchLine(word(handles[n + 24]));
+      }
+      if (n + 8 < size && handles[n + 8] < kFirstReservedHandle) {
+        const uint32_t ahead =
+            word(handles[n + 8])->load(std::memory_order_acquire);
+        if (IsHere(ahead)) PrefetchLine(entry(ahead & kPayload));
+      }
+      places[n] = handles[n];
+      if (handles[n] >= kFirstReservedHandle) continue;
+      uint32_t seen;
+      places[n] = kNoRow;
+      if (TryPin(handles[n], true, &places[n], &seen) == Pin::kHeld) {
+        ++hits;
+      } else {
+        pending.push_back(n);
+      }
+    }
+    hits_.fetch_add(hits, std::memory_order_relaxed);
+    size_t end = size;
+    Status status;
+    while (status.ok() && !pending.empty()) {
+      const size_t before = pending.size();
+      status = Round(handles, use, &pending, places, &end);
+      // What another moves needs nothing of this call to arrive.
+      if (pending.size() == before) sched_yield();
+    }
+    if (!status.ok()) {
+      Release(Span<const Place>(places, size));
+      return status;
+    }
+    Release(Span<const Place>(places + end, size - end));
+    if (end > 0 || use == Use::kReads) {
+      *held = end;
+      break;
+    }
+    // Others hold all there is. One row alone must have a place some time.
+    size = std::max<size_t>(1, size / 2);
+    sched_yield();
+  }
+  KeepFree();
+  return Status::OK();
+}
+
+Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
+                          std::vector<size_t>* pending, Place* places,
+                          size_t* end) {
+  std::vector<size_t> busy;
+  std::vector<Load> loads;
+  for (const size_t i : *pending) {
+    Load load{i, handles[i], kNoRow, 0};
+    switch (TryPin(handles[i], true, &places[i], &load.from)) {
+      case Pin::kHeld:
+        break;
+      case Pin::kBusy:
+        busy.push_back(i);
+        break;
+      case Pin::kAway:
+        loads.push_back(load);
+        break;
+      case Pin::kNoRow:
+        return Internal("handle " + std::to_string(handles[i]) +
+                        " names no row");
+    }
+  }
+  std::vector<Place> taken;
+  const Status status = TakePlaces(loads.size(), use, &taken);
+  const bool is_fatal =
+      use == Use::kWrites || status.code() != StatusCode::kResourceExhausted;
+  if (!status.ok() && taken.empty() && is_fatal) return status;
+  std::vector<Load> mine;
+  size_t used = 0;
+  for (size_t k = 0; k < loads.size(); ++k) {
+    Load& load = loads[k];
+    if (k + kRowsAhead < loads.size()) {
+      const uint32_t ahead = loads[k + kRowsAhead].from;
+      if (IsAway(ahead)) host_.PrefetchRank(ahead - 1);
+    }
+    if (used + kRowsAhead < taken.size()) {
+      PrefetchLine(entry(taken[used + kRowsAhead]));
+    }
+    if (used == taken.size()) {
+      *end = std::min(*end, load.i);
+      continue;
+    }
+    load.place = taken[used];
+    uint32_t seen = load.from;
+    if (!word(load.handle)
+             ->compare_exchange_strong(seen, kHere | load.place,
+                                       std::memory_order_acq_rel)) {
+      busy.push_back(load.i);  // another has moved it meanwhile
+      continue;
+    }
+    Entry* const in = entry(load.place);
+    in->handle = load.handle;
+    in->home.store(load.from, std::memory_order_relaxed);
+    in->rank.store(IsAway(load.from) ? host_.rank(load.from - 1) : 0,
+                   std::memory_order_relaxed);
+    mine.push_back(load);
+    ++used;
+  }
+  GiveBack(Span<const Place>(taken.data() + used, taken.size() - used));
+  EV_RETURN_IF_ERROR(LoadAll(mine));
+  for (const Load& load : mine) places[load.i] = load.place;
+  pending->clear();
+  for (const size_t i : busy) {
+    if (i < *end) pending->push_back(i);
+  }
+  return Status::OK();
+}
+
+Status DeviceCache::LoadAll(const std::vector<Load>& loads) {
+  if (loads.empty()) return Status::OK();
+  misses_.fetch_add(loads.size(), std::memory_order_relaxed);
+  const Status status = CopyUp(loads);
+  std::vector<Place> unused;
+  for (const Load& load : loads) {
+    if (!status.ok()) {
+      word(load.handle)->store(load.from, std::memory_order_release);
+      unused.push_back(load.place);
+      continue;
+    }
+    Entry* const in = entry(load.place);
+    ranks_.Use(&in->rank);
+    in->state.fetch_sub(kBusy - 1, std::memory_order_release);
+  }
+  GiveBack(unused);
+  return status;
+}
+
+// Rows of CPU memory, while the device takes the ones before them; what is not
+// made yet, the device makes.
+Status DeviceCache::CopyUp(const std::vector<Load>& loads) {
+  std::vector<Place> places;
+  std::vector<const float*> rows;
+  for (const Load& load : loads) {
+    if (IsFresh(load.from)) {
+      EV_RETURN_IF_ERROR(device_->RenewRow(load.place, load.from & kPayload));
+    } else {
+      places.push_back(load.place);
+      rows.push_back(host_.floats(load.from - 1));
+    }
+  }
+  // Even if nothing follows: a row is renewed once at a time.
+  if (places.size() < loads.size()) EV_RETURN_IF_ERROR(device_->Flush());
+  if (places.empty()) return Status::OK();
+  const int64_t width = floats();
+  const size_t ahead = std::max<size_t>(1, kBytesAhead / (4 * width));
+  return device_->WriteWhole(places, [&](size_t begin, size_t n, float* to) {
+    for (size_t k = begin; k < begin + n; ++k) {
+      if (k + ahead < rows.size()) {
+        PrefetchBytes(rows[k + ahead], width * sizeof(float));
+      }
+      std::copy_n(rows[k], width, to + (k - begin) * width);
+    }
+  });
+}
+
+void DeviceCache::Wrote(Span<const Place> places) {
+  std::vector<HostRows::Row> stale;
+  for (const Place place : places) {
+    if (place >= kFirstReservedHandle) continue;
+    std::atomic<uint32_t>& home = entry(place)->home;
+    if (home.load(std::memory_order_relaxed) == 0) continue;
+    const uint32_t old = home.exchange(0);
+    if (IsAway(old)) stale.push_back(old - 1);
+  }
+  if (!stale.empty()) host_.Free(stale);
+}
+
+void DeviceCache::Release(Span<const Place> places) {
+  for (const Place place : places) {
+    if (place >= kFirstReservedHandle) continue;
+    entry(place)->state.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+Status DeviceCache::Visit(Span<const RowHandle> handles,
+                          const Visitor& visitor) {
+  EV_RETURN_IF_ERROR(broken_);
+  std::vector<size_t> left, again, which;
+  std::vector<Place> places;
+  for (size_t begin = 0; begin < handles.size(); begin += kVisitedAtOnce) {
+    left.clear();
+    for (size_t i = begin; i < std::min(handles.size(), begin + kVisitedAtOnce);
+         ++i) {
+      if (handles[i] < kFirstReservedHandle) left.push_back(i);
+    }
+    while (!left.empty()) {
+      again.clear();
+      which.clear();
+      places.clear();
+      Status status;
+      {
+        // A row of CPU memory is not written to before this is over, even if
+        // its owner leaves.
+        std::shared_lock<std::shared_mutex> lock(host_mu_);
+        for (const size_t i : left) {
+          Place place;
+          uint32_t seen;
+          const Pin pin = TryPin(handles[i], false, &place, &seen);
+          if (pin == Pin::kHeld) {
+            which.push_back(i);
+            places.push_back(place);
+          } else if (pin == Pin::kBusy) {
+            again.push_back(i);
+          } else if (pin == Pin::kNoRow) {
+            status = Internal("handle " + std::to_string(handles[i]) +
+                              " names no row");
+          } else if (IsFresh(seen)) {
+            visitor.fresh(i, seen & kPayload);
+          } else {
+            visitor.host(i, host_.floats(seen - 1));
+          }
+        }
+      }
+      if (status.ok() && !which.empty()) status = visitor.device(which, places);
+      Release(places);
+      EV_RETURN_IF_ERROR(status);
+      if (again.size() == left.size()) sched_yield();
+      left.swap(again);
+    }
+  }
+  return Status::OK();
+}
+
+bool DeviceCache::IsOnHost(RowHandle handle) const {
+  return IsAway(word(handle)->load(std::memory_order_acquire));
+}
+
+TierStats DeviceCache::stats() const {
+  TierStats stats;
+  {
+    std::lock_guard<std::mutex> lock(places_mu_);
+    stats.memory_rows = made_ - static_cast<int64_t>(free_.size());
+  }
+  stats.stored_rows = host_.in_use();
+  stats.stored_bytes = host_.bytes();
+  stats.hits = hits_.load();
+  stats.misses = misses_.load();
+  stats.written_bytes = written_.load();
+  return stats;
+}
+
+int64_t DeviceCache::bytes() const {
+  const int64_t elsewhere = device_->bytes() + host_.bytes() + words_.bytes();
+  std::lock_guard<std::mutex> lock(places_mu_);
+  return elsewhere + static_cast<int64_t>(entries_->bytes());
+}
+
+}  // namespace ev

@@ -1,0 +1,147 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done to all rows of a DeviceCache while nobody uses them.
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "kernels/engine/rows/hbm_dram/device_cache.h"
+#include "kernels/engine/rows/hbm_dram/device_cache_impl.h"
+
+namespace ev {
+namespace {
+
+constexpr size_t kEvictAtOnce = 8192;
+
+}  // namespace
+
+void DeviceCache::FillFresh(int64_t default_row, float* row) const {
+  std::copy_n(this->default_row(default_row), dim_, row);
+  for (size_t s = 0; s < initial_.size(); ++s) {
+    std::fill_n(row + (1 + s) * dim_, dim_, initial_[s]);
+  }
+}
+
+// Under evict_mu_: no row is on the device afterwards, unless it fails.
+Status DeviceCache::EvictAll() {
+  std::vector<Place> victims;
+  size_t freed = 0;
+  for (int64_t p = 0; p < made_; ++p) {
+    uint32_t idle = 0;
+    if (entry(p)->state.compare_exchange_strong(idle, kBusy)) {
+      victims.push_back(static_cast<Place>(p));
+    }
+    if (victims.size() < kEvictAtOnce && p + 1 < made_) continue;
+    EV_RETURN_IF_ERROR(
+        WriteBack(std::move(victims), /*is_reserved=*/false, &freed));
+    victims.clear();
+  }
+  return Status::OK();
+}
+
+// Under evict_mu_. Rows that are not made yet start with the values of now, on
+// the device and elsewhere.
+Status DeviceCache::MakeFreshRows() {
+  for (int64_t p = 0; p < made_; ++p) {
+    std::atomic<uint32_t>& home = entry(p)->home;
+    if (IsFresh(home.load())) home.store(0);
+  }
+  return words_.ForEach([&](RowHandle, std::atomic<uint32_t>* where) {
+    const uint32_t seen = where->load();
+    if (!IsFresh(seen)) return Status::OK();
+    HostRows::Row row;
+    EV_RETURN_IF_ERROR(host_.Allocate(/*is_reserved=*/false, &row));
+    FillFresh(seen & kPayload, host_.floats(row));
+    host_.set_rank(row, 0);
+    where->store(row + 1);
+    return Status::OK();
+  });
+}
+
+Status DeviceCache::Relayout(Span<const float> initial_values) {
+  EV_RETURN_IF_ERROR(broken_);
+  std::lock_guard<std::mutex> alone(evict_mu_);
+  const size_t before = initial_.size();
+  if (before != 0 && std::memcmp(initial_.data(), initial_values.data(),
+                                 before * sizeof(float)) != 0) {
+    EV_RETURN_IF_ERROR(MakeFreshRows());
+  }
+  if (initial_values.size() == before) {
+    EV_RETURN_IF_ERROR(device_->Relayout(initial_values));
+    initial_.assign(initial_values.begin(), initial_values.end());
+    return Status::OK();
+  }
+  // Rows come back to the device, in its new layout, as they are used.
+  EV_RETURN_IF_ERROR(EvictAll());
+  const int64_t old_floats = floats();
+  const auto fill = [&](float* row) {
+    for (size_t s = before; s < initial_values.size(); ++s) {
+      std::fill_n(row + (1 + s) * dim_, dim_, initial_values[s]);
+    }
+  };
+  EV_RETURN_IF_ERROR(host_.Relayout(
+      dim_ * (1 + static_cast<int64_t>(initial_values.size())), fill));
+  device_->Clear();
+  const Status status = device_->Relayout(initial_values);
+  if (status.ok()) {
+    initial_.assign(initial_values.begin(), initial_values.end());
+  } else {
+    const Status back = host_.Relayout(old_floats, [](float*) {});
+    if (!back.ok()) {
+      broken_ = FailedPrecondition(
+          "rows were lost when slots were added (" + status.message() + ", " +
+          back.message() +
+          "): initialize the variable again, or restore a checkpoint");
+    }
+  }
+  std::lock_guard<std::mutex> lock(places_mu_);
+  MakePlaces();
+  return status;
+}
+
+void DeviceCache::Forget(Span<const RowHandle> handles) {
+  std::lock_guard<std::mutex> alone(evict_mu_);
+  std::vector<HostRows::Row> rows;
+  std::vector<Place> places;
+  for (const RowHandle handle : handles) {
+    const uint32_t seen = word(handle)->exchange(0);
+    uint32_t elsewhere = seen;
+    if (IsHere(seen)) {
+      const Place place = seen & kPayload;
+      elsewhere = entry(place)->home.load();
+      entry(place)->state.fetch_add(kBusy, std::memory_order_acq_rel);
+      places.push_back(place);
+    }
+    if (IsAway(elsewhere)) rows.push_back(elsewhere - 1);
+  }
+  GiveBack(places);
+  host_.Return(rows);
+  live_.fetch_sub(static_cast<int64_t>(handles.size()));
+  {
+    std::lock_guard<std::mutex> lock(places_mu_);
+    if (made_ > 0 && static_cast<int64_t>(free_.size()) == made_) {
+      device_->Clear();
+      MakePlaces();
+    }
+  }
+  words_.DropUnused(handles);
+}
+
+void DeviceCache::Clear() {
+  std::lock_guard<std::mutex> alone(evict_mu_);
+  std::lock_guard<std::mutex> lock(places_mu_);
+  words_.Clear();
+  live_.store(0);
+  MakePlaces();
+  device_->Clear();
+  host_.Clear();
+  // Without rows it cannot fail.
+  host_.Relayout(floats(), [](float*) {});
+  broken_ = Status::OK();
+}
+
+}  // namespace ev

@@ -1,0 +1,274 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of rows when the device is short of memory or fails, and that
+// held rows neither go nor make others wait for ever.
+
+#include "kernels/engine/rows/hbm_dram/device_cache.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
+#include "kernels/engine/testing/host_device_rows.h"
+
+namespace ev {
+namespace {
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+constexpr int64_t kDim = 2;
+constexpr int64_t kPlaces = 64;
+
+std::unique_ptr<DeviceRows> MakeRows(int64_t places) {
+  static const std::vector<float> defaults = {1, 2, 3, 4};
+  HbmDramRowsOptions options;
+  options.dim = kDim;
+  options.default_rows = defaults;
+  options.device_bytes = places * kDim * sizeof(float);
+  std::unique_ptr<DeviceRows> rows;
+  const Status status = MakeHbmDramRows(options, &rows);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return rows;
+}
+
+std::vector<RowHandle> Range(RowHandle begin, RowHandle end) {
+  std::vector<RowHandle> handles;
+  for (RowHandle h = begin; h < end; ++h) handles.push_back(h);
+  return handles;
+}
+
+void MakeNew(DeviceRows* rows, const std::vector<RowHandle>& handles) {
+  for (const RowHandle h : handles) ASSERT_OK(rows->NewRow(h, h % 2));
+}
+
+class DeviceCacheTest : public ::testing::Test {
+ protected:
+  void TearDown() override { testing::LimitHostDeviceRows(-1); }
+};
+
+// A pooling of one id per row, which holds them until it goes.
+struct Pooling {
+  explicit Pooling(const std::vector<RowHandle>& handles) : rows(handles) {
+    for (size_t i = 0; i <= rows.size(); ++i) {
+      if (i < rows.size()) inverse.push_back(static_cast<int32_t>(i));
+      offsets.push_back(static_cast<int32_t>(i));
+    }
+    out.resize(rows.size() * kDim);
+  }
+  Status Start(DeviceRows* device) {
+    DevicePooling pooling;
+    pooling.rows = rows;
+    pooling.inverse = inverse;
+    pooling.offsets = offsets;
+    return device->StartPool(pooling, out.data(), &work);
+  }
+  std::vector<RowHandle> rows;
+  std::vector<int32_t> inverse, offsets;
+  std::vector<float> out;
+  std::unique_ptr<DeviceWork> work;
+};
+
+TEST_F(DeviceCacheTest, WhileAllPlacesAreHeldReadsGoOn) {
+  const auto rows = MakeRows(kPlaces);
+  MakeNew(rows.get(), Range(0, 200));
+  Pooling first(Range(0, kPlaces));
+  ASSERT_OK(first.Start(rows.get()));
+  ASSERT_NE(first.work, nullptr);
+  // By the same thread, which could not wait for itself.
+  Pooling second(Range(100, 140));
+  second.rows[7] = AbsentAs(1);
+  ASSERT_OK(second.Start(rows.get()));
+  EXPECT_EQ(second.work, nullptr);  // done at once, from CPU memory
+  EXPECT_EQ(second.out[0], 1);
+  EXPECT_EQ(second.out[2], 3);
+  EXPECT_EQ(second.out[14], 3);
+  std::vector<float> out(200 * kDim);
+  ASSERT_OK(rows->Read(Range(0, 200), 0, out.data()));
+  EXPECT_EQ(out[1], 2);
+  EXPECT_EQ(out[399], 4);
+  ASSERT_OK(rows->Prefetch(Range(0, 200)));
+  ASSERT_OK(first.work->Wait());
+  EXPECT_EQ(first.out[126], 3);
+  first.work.reset();
+  EXPECT_EQ(rows->tiers().memory_rows, kPlaces);
+}
+
+TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilSomeoneIsDone) {
+  const auto rows = MakeRows(kPlaces);
+  MakeNew(rows.get(), Range(0, 200));
+  Pooling holder(Range(0, kPlaces));
+  ASSERT_OK(holder.Start(rows.get()));
+  std::thread writer([&] {
+    const std::vector<RowHandle> handles = Range(100, 200);
+    const std::vector<float> values(handles.size() * kDim, 9.0f);
+    const Status status = rows->Write(handles, 0, values.data());
+    EXPECT_TRUE(status.ok()) << status.message();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ASSERT_OK(holder.work->Wait());
+  writer.join();
+  std::vector<float> out(200 * kDim);
+  ASSERT_OK(rows->ReadOnce(Range(0, 200), 0, out.data()));
+  EXPECT_EQ(out[198], 3);
+  for (size_t i = 200; i < 400; ++i) ASSERT_EQ(out[i], 9);
+}
+
+TEST_F(DeviceCacheTest, MoreDistinctRowsThanPlaces) {
+  const auto rows = MakeRows(kPlaces);
+  MakeNew(rows.get(), Range(0, 1000));
+  Pooling pooling(Range(0, 1000));
+  ASSERT_OK(pooling.Start(rows.get()));
+  EXPECT_EQ(pooling.work, nullptr);
+  for (size_t i = 0; i < 1000; ++i) {
+    ASSERT_EQ(pooling.out[2 * i], i % 2 == 0 ? 1 : 3);
+  }
+  const std::vector<RowHandle> handles = Range(0, 1000);
+  DevicePooledUpdate update;
+  update.rule = "SGD";
+  const std::vector<float> hyper = {1.0f};
+  update.hyper = hyper;
+  update.handles = handles;
+  std::vector<int32_t> ends, samples;
+  std::vector<float> grads;
+  for (int32_t i = 0; i < 1000; ++i) {
+    ends.push_back(i + 1);
+    samples.push_back(i);
+    grads.insert(grads.end(), kDim, static_cast<float>(i));
+  }
+  update.ends = ends;
+  update.samples = samples;
+  update.num_samples = 1000;
+  update.grads = grads.data();
+  std::unique_ptr<DeviceWork> work;
+  ASSERT_OK(rows->Reserve(1000));
+  ASSERT_OK(rows->StartPooledUpdate(update, &work));
+  EXPECT_EQ(work, nullptr);
+  rows->Unreserve(1000);
+  std::vector<float> out(1000 * kDim);
+  ASSERT_OK(rows->ReadOnce(handles, 0, out.data()));
+  for (size_t i = 0; i < 1000; ++i) {
+    ASSERT_EQ(out[2 * i], (i % 2 == 0 ? 1 : 3) - static_cast<float>(i));
+  }
+}
+
+TEST_F(DeviceCacheTest, RowsThatNobodyTrainsTakeNoMemory) {
+  const auto rows = MakeRows(kPlaces);
+  const int64_t before = testing::LiveHostDeviceRows();
+  MakeNew(rows.get(), Range(0, 5000));
+  std::vector<float> out(5000 * kDim);
+  ASSERT_OK(rows->ReadOnce(Range(0, 5000), 0, out.data()));
+  EXPECT_EQ(testing::LiveHostDeviceRows(), before);
+  // Those that are read only are never in CPU memory.
+  ASSERT_OK(rows->Read(Range(0, 5000), 0, out.data()));
+  EXPECT_EQ(testing::LiveHostDeviceRows(), before + kPlaces);
+  EXPECT_EQ(rows->tiers().stored_rows, 0);
+  EXPECT_EQ(rows->tiers().written_bytes, 0);
+}
+
+TEST_F(DeviceCacheTest, SomePlacesAreFreedAheadOfNeed) {
+  const int64_t places = 640;
+  const auto rows = MakeRows(places);
+  MakeNew(rows.get(), Range(0, 4000));
+  const std::vector<float> values(4000 * kDim, 9.0f);
+  for (RowHandle begin = 0; begin < 4000; begin += 100) {
+    ASSERT_OK(rows->Write(Range(begin, begin + 100), 0, values.data()));
+  }
+  // By the thread: the writes have ended.
+  int64_t in_use = places;
+  for (int k = 0; k < 500 && in_use > places - 40; ++k) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    in_use = rows->tiers().memory_rows;
+  }
+  EXPECT_LE(in_use, places - 40);
+  EXPECT_EQ(rows->tiers().stored_rows + in_use, 4000);
+}
+
+TableOptions Options() {
+  TableOptions options;
+  options.name = "user";
+  options.dim = kDim;
+  options.storage = RowStorage::kHbmDram;
+  options.hbm_dram.device_bytes = 200 * kDim * sizeof(float);
+  return options;
+}
+
+Status Train(EmbeddingTable* table, int64_t begin, int64_t end) {
+  std::vector<int64_t> keys;
+  for (int64_t key = begin; key < end; ++key) keys.push_back(key);
+  const std::vector<float> ones(keys.size() * kDim, 1.0f);
+  UpdateInput update;
+  update.table = table;
+  update.keys = keys;
+  update.grads = ones.data();
+  return ApplyRule("SGD", std::vector<float>{1.0f},
+                   std::vector<UpdateInput>{update},
+                   std::vector<std::vector<SlotSpec>>(1), 0, nullptr);
+}
+
+TEST_F(DeviceCacheTest, ADeviceThatHasNotWhatTheBudgetPromisesIsAnError) {
+  EmbeddingTable table(Options());
+  ASSERT_OK(table.Initialize(std::vector<float>{5, 5}, 1));
+  ASSERT_OK(Train(&table, 0, 80));
+  testing::LimitHostDeviceRows(testing::LiveHostDeviceRows() + 10);
+  const Status status = Train(&table, 0, 150);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("rows are all it has"), std::string::npos)
+      << status.message();
+  EXPECT_NE(status.message().find("table 'user'"), std::string::npos);
+  // Nothing has changed, and what is there can be used.
+  EXPECT_EQ(table.size(), 80);
+  std::vector<int64_t> keys;
+  for (int64_t key = 0; key < 150; ++key) keys.push_back(key);
+  std::vector<float> values(keys.size() * kDim);
+  ASSERT_OK(table.Gather(keys, values.data(), nullptr));
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i], i < 160 ? 4 : 5) << i;
+  }
+  testing::LimitHostDeviceRows(-1);
+  ASSERT_OK(Train(&table, 0, 150));
+  ASSERT_OK(table.Gather(keys, values.data(), nullptr));
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i], i < 160 ? 3 : 4) << i;
+  }
+}
+
+TEST_F(DeviceCacheTest, ADeviceWithoutAnyMemoryIsAnErrorForWritesOnly) {
+  const auto rows = MakeRows(kPlaces);
+  MakeNew(rows.get(), Range(0, 100));
+  testing::LimitHostDeviceRows(testing::LiveHostDeviceRows());
+  std::vector<float> out(100 * kDim);
+  ASSERT_OK(rows->Read(Range(0, 100), 0, out.data()));
+  EXPECT_EQ(out[0], 1);
+  EXPECT_EQ(rows->Write(Range(0, 100), 0, out.data()).code(),
+            StatusCode::kResourceExhausted);
+  testing::LimitHostDeviceRows(-1);
+  ASSERT_OK(rows->Write(Range(0, 100), 0, out.data()));
+}
+
+TEST_F(DeviceCacheTest, ItsRowsLeaveTheDeviceWithIt) {
+  const int64_t before = testing::LiveHostDeviceRows();
+  {
+    EmbeddingTable table(Options());
+    ASSERT_OK(table.Initialize(std::vector<float>{5, 5}, 1));
+    ASSERT_OK(Train(&table, 0, 5000));
+    EXPECT_EQ(testing::LiveHostDeviceRows(), before + 200);
+    ASSERT_OK(table.Clear());
+    EXPECT_EQ(testing::LiveHostDeviceRows(), before);
+    ASSERT_OK(Train(&table, 0, 5000));
+  }
+  EXPECT_EQ(testing::LiveHostDeviceRows(), before);
+}
+
+}  // namespace
+}  // namespace ev

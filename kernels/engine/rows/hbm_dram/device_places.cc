@@ -1,0 +1,286 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The places of a DeviceCache: who gets one, and which rows make way.
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "kernels/engine/base/prefetch.h"
+#include "kernels/engine/rows/hbm_dram/device_cache.h"
+#include "kernels/engine/rows/hbm_dram/device_cache_impl.h"
+
+namespace ev {
+namespace {
+
+constexpr size_t kCandidatesEach = 4;
+// Rows that go together: some MB on the link.
+constexpr size_t kEvictAtOnce = 8192;
+// Rows copied to CPU memory while readers of it wait.
+constexpr size_t kCopiedAtOnce = 256;
+constexpr size_t kRowsAhead = 8;
+
+}  // namespace
+
+// Under places_mu_. Makes up to n places, busy; fewer after an error. To be
+// flushed before they are renewed.
+Status DeviceCache::Grow(int64_t n, std::vector<Place>* places) {
+  for (int64_t k = 0; k < n && made_ < capacity_; ++k) {
+    const size_t slab = made_ >> kEntriesLog2;
+    if (!entries_->has_slab(slab) && !entries_->AddSlab(slab)) {
+      return ResourceExhausted("no memory for another row");
+    }
+    const Place place = static_cast<Place>(made_);
+    EV_RETURN_IF_ERROR(device_->NewRow(place, 0));
+    ++made_;
+    entries_->Use(slab, made_ - slab * entries_->slab_rows());
+    entry(place)->state.fetch_add(kBusy, std::memory_order_acquire);
+    places->push_back(place);
+  }
+  return Status::OK();
+}
+
+Status DeviceCache::TakePlaces(size_t n, Use use, std::vector<Place>* taken) {
+  if (n == 0) return Status::OK();
+  const auto take_free = [&] {
+    const size_t count = std::min(n - taken->size(), free_.size());
+    taken->insert(taken->end(), free_.end() - count, free_.end());
+    free_.resize(free_.size() - count);
+    return count;
+  };
+  Status status;
+  bool has_grown = false, has_any = false;
+  {
+    std::lock_guard<std::mutex> lock(places_mu_);
+    demand_ = std::max<int64_t>(demand_ - demand_ / 16, n);
+    take_free();
+    const size_t before = taken->size();
+    if (before < n) status = Grow(n - before, taken);
+    has_grown = taken->size() > before;
+    has_any = made_ > 0;
+  }
+  if (has_grown) {
+    const Status flushed = device_->Flush();
+    if (!flushed.ok()) {
+      GiveBack(*taken);
+      taken->clear();
+      return flushed;
+    }
+  }
+  // A device that has no more memory has at least what is there.
+  if (!has_any) return status;
+  const auto take = [&] {
+    std::lock_guard<std::mutex> lock(places_mu_);
+    return take_free();
+  };
+  while (taken->size() < n) {
+    std::lock_guard<std::mutex> turn(evict_mu_);
+    take();  // the thread may have freed some meanwhile
+    if (taken->size() == n) break;
+    size_t freed = 0;
+    status = Evict(n - taken->size(), use == Use::kWrites, &freed);
+    if (take() == 0 && freed == 0) break;
+  }
+  return status;
+}
+
+void DeviceCache::GiveBack(Span<const Place> places) {
+  if (places.empty()) return;
+  std::lock_guard<std::mutex> lock(places_mu_);
+  for (const Place place : places) {
+    entry(place)->home.store(0, std::memory_order_relaxed);
+    free_.push_back(place);
+  }
+}
+
+Status DeviceCache::Reserve(int64_t rows) {
+  const int64_t live = live_.load();
+  EV_RETURN_IF_ERROR(host_.Reserve(rows, live > capacity_ ? live : 0));
+  std::vector<Place> places;
+  Status status;
+  {
+    std::lock_guard<std::mutex> lock(places_mu_);
+    const int64_t wanted = std::min(reserved_ + rows, live);
+    status = Grow(wanted - static_cast<int64_t>(free_.size()), &places);
+    if (status.ok()) reserved_ += rows;
+  }
+  if (!places.empty()) {
+    const Status flushed = device_->Flush();
+    GiveBack(places);
+    if (status.ok() && !flushed.ok()) {
+      Unreserve(rows);
+      return flushed;
+    }
+  }
+  if (!status.ok()) host_.Unreserve(rows);
+  return status;
+}
+
+void DeviceCache::Unreserve(int64_t rows) {
+  host_.Unreserve(rows);
+  std::lock_guard<std::mutex> lock(places_mu_);
+  reserved_ -= rows;
+}
+
+// Under evict_mu_. The victims are busy.
+void DeviceCache::Choose(size_t n, std::vector<Place>* victims) {
+  int64_t made;
+  {
+    std::lock_guard<std::mutex> lock(places_mu_);
+    made = made_;
+  }
+  std::vector<std::pair<uint32_t, Place>> candidates;
+  // Twice round at most: the first time all may have been used.
+  for (int64_t met = 0; candidates.size() < n * kCandidatesEach &&
+                        met < 2 * made && (met < made || candidates.empty());
+       ++met) {
+    if (hand_ >= made) hand_ = 0;
+    const Place place = static_cast<Place>(hand_++);
+    Entry* const in = entry(place);
+    if (in->state.load(std::memory_order_relaxed) != 0) continue;
+    uint32_t worth;
+    if (ranks_.Visit(&in->rank, &worth)) candidates.emplace_back(worth, place);
+  }
+  if (candidates.size() > n) {
+    std::nth_element(candidates.begin(), candidates.begin() + (n - 1),
+                     candidates.end());
+    candidates.resize(n);
+  }
+  for (const auto& candidate : candidates) {
+    uint32_t idle = 0;
+    if (entry(candidate.second)
+            ->state.compare_exchange_strong(idle, kBusy,
+                                            std::memory_order_acq_rel)) {
+      victims->push_back(candidate.second);
+    }  // else someone has come to hold it
+  }
+}
+
+// Under evict_mu_.
+Status DeviceCache::Evict(size_t n, bool is_reserved, size_t* freed) {
+  std::vector<Place> victims;
+  Choose(std::min(n, kEvictAtOnce), &victims);
+  return WriteBack(std::move(victims), is_reserved, freed);
+}
+
+// Under evict_mu_. Victims whose row is elsewhere too are just freed; the
+// others are copied, or stay when that fails.
+Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
+                              size_t* freed) {
+  std::vector<Place> gone, written;
+  std::vector<HostRows::Row> rows;
+  Status status;
+  const auto stays = [&](Place place) {
+    entry(place)->state.fetch_sub(kBusy, std::memory_order_release);
+  };
+  for (const Place place : victims) {
+    Entry* const out = entry(place);
+    const uint32_t home = out->home.load(std::memory_order_relaxed);
+    if (home != 0) {
+      if (IsAway(home)) {
+        host_.set_rank(home - 1, UseRanks::Kept(out->rank));
+      }
+      word(out->handle)->store(home, std::memory_order_release);
+      gone.push_back(place);
+      continue;
+    }
+    HostRows::Row row;
+    if (status.ok()) status = host_.Allocate(is_reserved, &row);
+    if (!status.ok()) {
+      stays(place);
+      continue;
+    }
+    written.push_back(place);
+    rows.push_back(row);
+  }
+  const Status copied = CopyDown(written, rows);
+  if (copied.ok()) {
+    for (size_t k = 0; k < written.size(); ++k) {
+      Entry* const out = entry(written[k]);
+      host_.set_rank(rows[k], UseRanks::Kept(out->rank));
+      word(out->handle)->store(rows[k] + 1, std::memory_order_release);
+      gone.push_back(written[k]);
+    }
+    written_.fetch_add(written.size() * floats() * sizeof(float),
+                       std::memory_order_relaxed);
+  } else {
+    for (const Place place : written) stays(place);
+    host_.Free(rows);
+    status = copied;
+  }
+  *freed = gone.size();
+  GiveBack(gone);
+  return status;
+}
+
+Status DeviceCache::CopyDown(const std::vector<Place>& places,
+                             const std::vector<HostRows::Row>& rows) {
+  if (places.empty()) return Status::OK();
+  const int64_t width = floats();
+  return device_->ReadWhole(places, [&](size_t first, size_t n,
+                                        const float* from) {
+    for (size_t begin = first; begin < first + n; begin += kCopiedAtOnce) {
+      const size_t end = std::min(first + n, begin + kCopiedAtOnce);
+      std::lock_guard<std::shared_mutex> lock(host_mu_);
+      for (size_t k = begin; k < end; ++k) {
+        if (k + kRowsAhead < rows.size()) {
+          PrefetchBytes(host_.floats(rows[k + kRowsAhead]),
+                        width * sizeof(float));
+        }
+        std::copy_n(from + (k - first) * width, width, host_.floats(rows[k]));
+      }
+    }
+  });
+}
+
+// --- the thread ---
+
+bool DeviceCache::IsShort() const {
+  std::lock_guard<std::mutex> lock(places_mu_);
+  return made_ == capacity_ &&
+         static_cast<int64_t>(free_.size()) < std::min(capacity_ / 16, demand_);
+}
+
+void DeviceCache::KeepFree() {
+  if (!IsShort()) return;
+  std::lock_guard<std::mutex> lock(thread_mu_);
+  wanted_ = true;
+  if (!thread_.joinable()) {
+    try {
+      thread_ = std::thread([this] { WorkAhead(); });
+    } catch (const std::exception&) {
+      return;  // who needs a place frees one
+    }
+  }
+  wake_.notify_one();
+}
+
+void DeviceCache::WorkAhead() {
+  for (;;) {
+    {
+      std::unique_lock<std::mutex> lock(thread_mu_);
+      wake_.wait(lock, [this] { return wanted_ || stop_; });
+      if (stop_) return;
+      wanted_ = false;
+    }
+    // What fails leaves the rows where they are; who needs a place is told.
+    try {
+      size_t freed = 1;
+      while (freed > 0 && IsShort()) {
+        const int64_t few = std::max<int64_t>(1, capacity_ / 64);
+        freed = 0;
+        {
+          std::lock_guard<std::mutex> turn(evict_mu_);
+          if (!Evict(few, /*is_reserved=*/false, &freed).ok()) break;
+        }
+        std::lock_guard<std::mutex> lock(thread_mu_);
+        if (stop_) return;
+      }
+    } catch (const std::bad_alloc&) {
+    }
+  }
+}
+
+}  // namespace ev

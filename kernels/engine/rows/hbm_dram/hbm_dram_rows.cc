@@ -1,0 +1,359 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/rows/hbm_dram/device_cache.h"
+
+namespace ev {
+namespace {
+
+constexpr int64_t kMinRows = 64;
+
+using Place = DeviceCache::Place;
+using Use = DeviceCache::Use;
+
+template <typename Body>  // Status()
+Status Guarded(const Body& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("out of memory");
+  }
+}
+
+// Rows that are held until it goes.
+class HeldRows {
+ public:
+  HeldRows(DeviceCache* cache, size_t most) : cache_(cache), places_(most) {}
+  ~HeldRows() { Release(); }
+  HeldRows(const HeldRows&) = delete;
+  HeldRows& operator=(const HeldRows&) = delete;
+
+  // See DeviceCache::Hold. REQUIRES that nothing is held.
+  Status Hold(Span<const RowHandle> handles, Use use) {
+    EV_RETURN_IF_ERROR(cache_->Hold(handles, use, places_.data(), &size_));
+    if (use == Use::kWrites) cache_->Wrote(places());
+    return Status::OK();
+  }
+  void Release() {
+    cache_->Release(places());
+    size_ = 0;
+  }
+  size_t size() const { return size_; }
+  Span<const Place> places() const {
+    return Span<const Place>(places_.data(), size_);
+  }
+
+ private:
+  DeviceCache* const cache_;
+  std::vector<Place> places_;
+  size_t size_ = 0;
+};
+
+// The device's work on rows that are held for it.
+class HeldWork : public DeviceWork {
+ public:
+  HeldWork(std::unique_ptr<HeldRows> rows, std::unique_ptr<DeviceWork> work)
+      : rows_(std::move(rows)), work_(std::move(work)) {}
+  ~HeldWork() override { End(); }
+  Status Wait() override {
+    const Status status = work_ == nullptr ? Status::OK() : work_->Wait();
+    End();
+    return status;
+  }
+  bool copies_when_waited_for() const override {
+    return work_ != nullptr && work_->copies_when_waited_for();
+  }
+
+ private:
+  // The device may go on after a Wait that failed, but not without its work.
+  void End() {
+    work_.reset();
+    rows_.reset();
+  }
+
+  std::unique_ptr<HeldRows> rows_;
+  std::unique_ptr<DeviceWork> work_;
+};
+
+class HbmDramRows : public DeviceRows {
+ public:
+  HbmDramRows(const DeviceCacheOptions& options,
+              std::unique_ptr<DeviceRows> device)
+      : dim_(options.dim), cache_(options, std::move(device)) {}
+
+  Status NewRow(RowHandle handle, int64_t default_row) override {
+    return Guarded([&] { return cache_.NewRow(handle, default_row); });
+  }
+  Status Flush() override { return device()->Flush(); }
+
+  Status Read(Span<const RowHandle> handles, int column, float* out) override {
+    return ReadStretches(
+        handles,
+        [&](size_t begin, Span<const Place> places) {
+          if (places.empty()) return Status::OK();
+          return device()->Read(places, column, out + begin * dim_);
+        },
+        [&](size_t begin, size_t n) {
+          return ReadOnce(handles.subspan(begin, n), column,
+                          out + begin * dim_);
+        });
+  }
+
+  Status Prefetch(Span<const RowHandle> handles) override {
+    return ReadStretches(
+        handles, [](size_t, Span<const Place>) { return Status::OK(); },
+        [](size_t, size_t) { return Status::OK(); });
+  }
+
+  Status ReadOnce(Span<const RowHandle> handles, int column,
+                  float* out) override {
+    return Guarded([&] {
+      std::vector<float> rows;
+      DeviceCache::Visitor visitor;
+      visitor.fresh = [&](size_t i, int64_t default_row) {
+        if (column == 0) {
+          std::copy_n(cache_.default_row(default_row), dim_, out + i * dim_);
+        } else {
+          std::fill_n(out + i * dim_, dim_, cache_.initial_value(column - 1));
+        }
+      };
+      visitor.host = [&](size_t i, const float* row) {
+        std::copy_n(row + column * dim_, dim_, out + i * dim_);
+      };
+      visitor.device = [&](Span<const size_t> which, Span<const Place> places) {
+        rows.resize(places.size() * dim_);
+        EV_RETURN_IF_ERROR(device()->Read(places, column, rows.data()));
+        for (size_t k = 0; k < which.size(); ++k) {
+          std::copy_n(rows.data() + k * dim_, dim_, out + which[k] * dim_);
+        }
+        return Status::OK();
+      };
+      return cache_.Visit(handles, visitor);
+    });
+  }
+
+  Status SquaredNorms(Span<const RowHandle> handles, double* out) override {
+    return Guarded([&] {
+      std::vector<double> squares;
+      DeviceCache::Visitor visitor;
+      visitor.fresh = [&](size_t i, int64_t default_row) {
+        out[i] = SumOfSquares(cache_.default_row(default_row), dim_);
+      };
+      visitor.host = [&](size_t i, const float* row) {
+        out[i] = SumOfSquares(row, dim_);
+      };
+      visitor.device = [&](Span<const size_t> which, Span<const Place> places) {
+        squares.resize(places.size());
+        EV_RETURN_IF_ERROR(device()->SquaredNorms(places, squares.data()));
+        for (size_t k = 0; k < which.size(); ++k) out[which[k]] = squares[k];
+        return Status::OK();
+      };
+      return cache_.Visit(handles, visitor);
+    });
+  }
+
+  Status StartPool(const DevicePooling& pooling, float* out,
+                   std::unique_ptr<DeviceWork>* work) override {
+    return Guarded([&] {
+      const size_t size = pooling.rows.size();
+      std::unique_ptr<HeldRows> held(new HeldRows(&cache_, size));
+      if (static_cast<int64_t>(size) <= cache_.capacity()) {
+        EV_RETURN_IF_ERROR(held->Hold(pooling.rows, Use::kReads));
+      }
+      if (held->size() < size) {
+        held->Release();
+        return PoolHere(pooling, out);
+      }
+      DevicePooling there = pooling;
+      there.rows = held->places();
+      std::unique_ptr<DeviceWork> inner;
+      EV_RETURN_IF_ERROR(device()->StartPool(there, out, &inner));
+      work->reset(new HeldWork(std::move(held), std::move(inner)));
+      return Status::OK();
+    });
+  }
+
+  Status StartPooledUpdate(const DevicePooledUpdate& update,
+                           std::unique_ptr<DeviceWork>* work) override {
+    return Guarded([&] {
+      const size_t size = update.handles.size();
+      std::unique_ptr<HeldRows> held(new HeldRows(&cache_, size));
+      if (static_cast<int64_t>(size) <= cache_.capacity()) {
+        EV_RETURN_IF_ERROR(held->Hold(update.handles, Use::kWrites));
+      }
+      if (held->size() < size) {
+        held->Release();
+        return UpdateInStretches(update);
+      }
+      DevicePooledUpdate there = update;
+      there.handles = held->places();
+      std::unique_ptr<DeviceWork> inner;
+      EV_RETURN_IF_ERROR(device()->StartPooledUpdate(there, &inner));
+      work->reset(new HeldWork(std::move(held), std::move(inner)));
+      return Status::OK();
+    });
+  }
+
+  Status Write(Span<const RowHandle> handles, int column,
+               const float* in) override {
+    return WriteStretches(handles, [&](size_t begin, Span<const Place> places) {
+      return device()->Write(places, column, in + begin * dim_);
+    });
+  }
+
+  Status Apply(const std::string& rule, Span<const float> hyper,
+               Span<const RowHandle> handles, Span<const int> slot_columns,
+               const float* grads) override {
+    return WriteStretches(handles, [&](size_t begin, Span<const Place> places) {
+      return device()->Apply(rule, hyper, places, slot_columns,
+                             grads + begin * dim_);
+    });
+  }
+
+  Status Reserve(int64_t rows) override {
+    return Guarded([&] { return cache_.Reserve(rows); });
+  }
+  void Unreserve(int64_t rows) override { cache_.Unreserve(rows); }
+
+  Status Relayout(Span<const float> initial_values) override {
+    return Guarded([&] { return cache_.Relayout(initial_values); });
+  }
+  void Forget(Span<const RowHandle> handles) override {
+    cache_.Forget(handles);
+  }
+  void Clear() override { cache_.Clear(); }
+
+  int64_t bytes() const override { return cache_.bytes(); }
+  bool IsInMemory(RowHandle handle) const override {
+    return !cache_.IsOnHost(handle);
+  }
+  TierStats tiers() const override { return cache_.stats(); }
+
+ private:
+  DeviceRows* device() const { return cache_.device(); }
+
+  // held(begin, places) for rows that could be held, all of them stretch by
+  // stretch; else elsewhere(begin, n).
+  template <typename Held, typename Elsewhere>
+  Status ReadStretches(Span<const RowHandle> handles, const Held& held,
+                       const Elsewhere& elsewhere) {
+    return Guarded([&] {
+      // Half of the places: two calls at once need not go elsewhere.
+      const size_t most = std::max<size_t>(1, cache_.capacity() / 2);
+      HeldRows rows(&cache_, std::min(most, handles.size()));
+      for (size_t begin = 0; begin < handles.size();) {
+        const size_t n = std::min(most, handles.size() - begin);
+        EV_RETURN_IF_ERROR(rows.Hold(handles.subspan(begin, n), Use::kReads));
+        const size_t done = rows.size();
+        if (done > 0) EV_RETURN_IF_ERROR(held(begin, rows.places()));
+        rows.Release();
+        if (done == 0) EV_RETURN_IF_ERROR(elsewhere(begin, n));
+        begin += done > 0 ? done : n;
+      }
+      return Status::OK();
+    });
+  }
+
+  template <typename Body>
+  Status WriteStretches(Span<const RowHandle> handles, const Body& body) {
+    return Guarded([&] {
+      HeldRows rows(&cache_,
+                    std::min<size_t>(handles.size(), cache_.capacity()));
+      for (size_t begin = 0; begin < handles.size();) {
+        EV_RETURN_IF_ERROR(rows.Hold(
+            handles.subspan(begin, handles.size() - begin), Use::kWrites));
+        EV_RETURN_IF_ERROR(body(begin, rows.places()));
+        begin += rows.size();
+        rows.Release();
+      }
+      return Status::OK();
+    });
+  }
+
+  // The same bits: sums are formed in the same order.
+  Status PoolHere(const DevicePooling& pooling, float* out) {
+    std::vector<float> copies(pooling.rows.size() * dim_);
+    EV_RETURN_IF_ERROR(Read(pooling.rows, 0, copies.data()));
+    std::vector<const float*> rows(pooling.rows.size());
+    for (size_t u = 0; u < rows.size(); ++u) {
+      rows[u] =
+          pooling.rows[u] < kFirstReservedHandle
+              ? copies.data() + u * dim_
+              : cache_.default_row(pooling.rows[u] - kFirstReservedHandle);
+    }
+    PoolingBatch batch;
+    batch.rows = rows.data();
+    batch.inverse = pooling.inverse.data();
+    batch.offsets = pooling.offsets.data();
+    batch.dim = dim_;
+    batch.combiner = pooling.combiner;
+    PoolSamples(batch, 0, static_cast<int64_t>(pooling.offsets.size()) - 1,
+                out);
+    return Status::OK();
+  }
+
+  Status UpdateInStretches(const DevicePooledUpdate& update) {
+    Occurrences occurrences;
+    occurrences.ends = update.ends.data();
+    occurrences.samples = update.samples.data();
+    occurrences.weights = update.weights;
+    const int64_t size = update.handles.size();
+    std::vector<float> sums(size * dim_);
+    SumOccurrences(occurrences,
+                   update.factors.empty() ? nullptr : update.factors.data(),
+                   update.grads, dim_, 0, size, sums.data());
+    return Apply(update.rule, update.hyper, update.handles, update.slot_columns,
+                 sums.data());
+  }
+
+  const int64_t dim_;
+  DeviceCache cache_;
+};
+
+}  // namespace
+
+Status MakeHbmDramRows(const HbmDramRowsOptions& options,
+                       std::unique_ptr<DeviceRows>* rows) {
+  constexpr size_t kMaxDefaultRows = size_t{1} << 30;
+  const size_t num_defaults = options.default_rows.size() / options.dim;
+  if (num_defaults >= kMaxDefaultRows) {
+    return InvalidArgument(
+        "rows in GPU and CPU memory have fewer than 2^30 default rows, got " +
+        std::to_string(num_defaults));
+  }
+  const int64_t least =
+      kMinRows * options.dim * static_cast<int64_t>(sizeof(float));
+  if (options.device_bytes < least) {
+    return InvalidArgument("rows in GPU and CPU memory need at least " +
+                           std::to_string(least) + " bytes in GPU memory, " +
+                           std::to_string(kMinRows) + " rows of dim " +
+                           std::to_string(options.dim) + ", got " +
+                           std::to_string(options.device_bytes));
+  }
+  DeviceRowsOptions on_device;
+  on_device.dim = options.dim;
+  on_device.default_rows = options.default_rows;
+  std::unique_ptr<DeviceRows> device;
+  EV_RETURN_IF_ERROR(MakeDeviceRows(on_device, &device));
+  DeviceCacheOptions cache;
+  cache.dim = options.dim;
+  cache.default_rows = options.default_rows;
+  cache.device_bytes = options.device_bytes;
+  cache.strategy = options.strategy;
+  return Guarded([&] {
+    rows->reset(new HbmDramRows(cache, std::move(device)));
+    return Status::OK();
+  });
+}
+
+}  // namespace ev

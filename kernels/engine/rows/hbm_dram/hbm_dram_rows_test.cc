@@ -1,0 +1,460 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables of which 64 rows, or some more, are on a device and the others in CPU
+// memory, against tables that are all in CPU memory; on a GPU too. The tests of
+// every table run on them as well (../BUILD: *_hbm_dram_test).
+
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/lookup/presence.h"
+#include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/testing/storage_under_test.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace ev {
+namespace {
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+constexpr int64_t kDim = 8;
+
+// Of a row with so many slots.
+int64_t RowBytes(int slots) { return kDim * (1 + slots) * sizeof(float); }
+
+TableOptions Options(const std::string& name, int64_t device_bytes) {
+  TableOptions options;
+  options.name = name;
+  options.dim = kDim;
+  options.storage = RowStorage::kHbmDram;
+  options.hbm_dram.device_bytes = device_bytes;
+  options.record_frequency = options.record_version = true;
+  return options;
+}
+
+TableOptions InMemory(TableOptions options) {
+  options.storage = RowStorage::kDram;
+  return options;
+}
+
+std::vector<float> DefaultRows() {
+  std::vector<float> rows(7 * kDim);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = 0.01f * (i % 31) - 0.1f;
+  return rows;
+}
+
+std::shared_ptr<EmbeddingTable> MakeTable(const TableOptions& options) {
+  auto table = std::make_shared<EmbeddingTable>(options);
+  const Status status = table->Initialize(DefaultRows(), 7);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return table;
+}
+
+// One training step: looks ids up, one per sample, and applies gradients that
+// depend on what was read.
+Status Step(EmbeddingTable* table, const std::vector<int64_t>& ids,
+            const std::string& rule, const std::vector<float>& hyper,
+            const std::vector<SlotSpec>& slots, int64_t step,
+            Parallel* parallel) {
+  std::vector<int64_t> splits;
+  for (size_t i = 0; i <= ids.size(); ++i) splits.push_back(i);
+  PooledInput in;
+  in.table = table;
+  in.batch_size = in.num_ids = ids.size();
+  in.ids64 = ids.data();
+  in.row_splits = splits.data();
+  std::vector<float> pooled(ids.size() * kDim);
+  std::vector<float*> outputs = {pooled.data()};
+  std::shared_ptr<const LookupPlan> plan;
+  EV_RETURN_IF_ERROR(PooledForward({&in, 1}, {}, outputs, parallel, &plan));
+  for (size_t i = 0; i < pooled.size(); ++i) pooled[i] = pooled[i] - 0.3f;
+  const Span<const int64_t> keys = plan->unique_keys(0);
+  std::vector<float> sums(keys.size() * kDim);
+  std::vector<const float*> grads = {pooled.data()};
+  std::vector<float*> to = {sums.data()};
+  EV_RETURN_IF_ERROR(PooledBackward(*plan, grads, to, parallel));
+  UpdateInput update;
+  update.table = table;
+  update.keys = keys;
+  update.grads = sums.data();
+  update.plan = plan.get();
+  const std::vector<std::vector<SlotSpec>> all = {slots};
+  return ApplyRule(rule, hyper, {&update, 1}, all, step, parallel);
+}
+
+struct Rule {
+  const char* name;
+  std::vector<float> hyper;
+  std::vector<SlotSpec> slots;
+};
+
+std::vector<Rule> Rules() {
+  return {
+      {"SGD", {0.1f}, {}},
+      {"Momentum", {0.1f, 0.9f, 1.0f}, {{"m", 0.0f}}},
+      {"Adagrad", {0.1f}, {{"a", 0.1f}}},
+      {"AdagradDecay",
+       {0.1f, 10.0f, 0.9f, 0.1f, 25.0f},
+       {{"a", 0.1f}, {"d", 0.0f}}},
+      {"Adam",
+       {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f},
+       {{"m", 0.0f}, {"v", 0.0f}}},
+      {"AdamAsync",
+       {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 0.0f},
+       {{"m", 0.0f}, {"v", 0.0f}}},
+      {"AdamW",
+       {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 0.01f},
+       {{"m", 0.0f}, {"v", 0.0f}}},
+      {"Ftrl", {0.1f, 0.01f, 0.01f, 0.0f, -0.5f}, {{"a", 0.1f}, {"l", 0.0f}}},
+      {"RMSProp", {0.1f, 0.9f, 0.1f, 1e-3f}, {{"r", 1.0f}, {"m", 0.0f}}},
+      {"CenteredRMSProp",
+       {0.1f, 0.9f, 0.1f, 1e-3f},
+       {{"g", 0.0f}, {"r", 1.0f}, {"m", 0.0f}}},
+      {"Adadelta", {0.1f, 0.9f, 1e-3f}, {{"a", 0.0f}, {"u", 0.0f}}},
+  };
+}
+
+void ExpectSame(const EmbeddingTable& a, const EmbeddingTable& b,
+                const std::vector<SlotSpec>& slots) {
+  std::vector<std::string> names;
+  for (const SlotSpec& slot : slots) names.push_back(slot.name);
+  TableSnapshot x, y;
+  ASSERT_TRUE(a.Export(names, &x).ok());
+  ASSERT_TRUE(b.Export(names, &y).ok());
+  ASSERT_EQ(x.keys, y.keys);
+  ASSERT_EQ(x.values, y.values);
+  ASSERT_EQ(x.slots, y.slots);
+  ASSERT_EQ(x.versions, y.versions);
+  ASSERT_EQ(x.frequencies, y.frequencies);
+}
+
+class HbmDramRowsTest : public ::testing::Test {
+ protected:
+  std::vector<int64_t> Ids(size_t count, int64_t range) {
+    std::vector<int64_t> ids(count);
+    for (int64_t& id : ids) {
+      // Few often, many seldom.
+      const double u = (random_() >> 11) * 0x1.0p-53;
+      id = static_cast<int64_t>(range * u * u * u) - range / 4;
+    }
+    return ids;
+  }
+
+  // The same steps on both; ends when one fails.
+  Status Both(const std::vector<std::shared_ptr<EmbeddingTable>>& tables,
+              const Rule& rule, int64_t step, const std::vector<int64_t>& ids) {
+    for (const auto& table : tables) {
+      EV_RETURN_IF_ERROR(Step(table.get(), ids, rule.name, rule.hyper,
+                              rule.slots, step, &pool_));
+    }
+    return Status::OK();
+  }
+
+  std::mt19937_64 random_{7};
+  testing::ThreadPool pool_{3};
+};
+
+TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
+  for (const Rule& rule : Rules()) {
+    // 64 places: fewer than a step has distinct rows. 1024: a step fits.
+    for (const int64_t places : {64, 1024}) {
+      const TableOptions options =
+          Options("v", places * RowBytes(static_cast<int>(rule.slots.size())));
+      const auto here = MakeTable(options);
+      const auto in_memory = MakeTable(InMemory(options));
+      ASSERT_EQ(here->storage(), RowStorage::kHbmDram);
+      for (int64_t step = 0; step < 12; ++step) {
+        const std::vector<int64_t> ids = Ids(places < 1000 ? 3000 : 900, 6000);
+        ASSERT_OK(Both({here, in_memory}, rule, step, ids));
+        if (step == 8) {
+          const std::vector<int64_t> some(ids.begin(), ids.begin() + 500);
+          EXPECT_EQ(here->Erase(some), in_memory->Erase(some));
+        }
+      }
+      ExpectSame(*here, *in_memory, rule.slots);
+      const TierStats stats = here->tier_stats();
+      EXPECT_GT(stats.misses, 1000) << rule.name;
+      // Who goes round more rows than there are places finds none again.
+      EXPECT_GT(stats.hits, places == 1024 ? 1000 : 0) << rule.name;
+      EXPECT_LE(stats.memory_rows, places) << rule.name;
+      EXPECT_GE(stats.stored_rows, here->size() - places) << rule.name;
+    }
+  }
+}
+
+TEST_F(HbmDramRowsTest, ADeviceMakesARowAnewInItsPlace) {
+  const std::vector<float> defaults = DefaultRows();
+  DeviceRowsOptions options;
+  options.dim = kDim;
+  options.default_rows = defaults;
+  std::unique_ptr<DeviceRows> device;
+  ASSERT_OK(MakeDeviceRows(options, &device));
+  const std::vector<float> initial = {0.5f, 0.25f};
+  ASSERT_OK(device->Relayout(initial));
+  std::vector<RowHandle> rows;
+  for (RowHandle row = 0; row < 1000; ++row) rows.push_back(row);
+  const std::vector<float> nines(rows.size() * kDim, 9.0f);
+  for (const RowHandle row : rows) ASSERT_OK(device->NewRow(row, 0));
+  for (const int column : {0, 1, 2}) {
+    ASSERT_OK(device->Write(rows, column, nines.data()));
+  }
+  const int64_t bytes = device->bytes();
+  for (RowHandle row = 0; row < 1000; row += 3) {
+    ASSERT_OK(device->RenewRow(row, row % 7));
+  }
+  ASSERT_OK(device->Flush());
+  EXPECT_EQ(device->bytes(), bytes);
+  std::vector<float> got(nines.size());
+  for (const int column : {0, 1, 2}) {
+    ASSERT_OK(device->Read(rows, column, got.data()));
+    for (size_t i = 0; i < got.size(); ++i) {
+      const size_t row = i / kDim;
+      const float fresh = column == 0 ? defaults[row % 7 * kDim + i % kDim]
+                                      : initial[column - 1];
+      ASSERT_EQ(got[i], row % 3 == 0 ? fresh : 9.0f) << column << " " << i;
+    }
+  }
+}
+
+TEST_F(HbmDramRowsTest, LeastRecentlyUsedTrainsToTheSameBits) {
+  TableOptions options = Options("v", 512 * RowBytes(1));
+  options.hbm_dram.strategy = CacheStrategy::kLru;
+  const auto here = MakeTable(options);
+  const auto in_memory = MakeTable(InMemory(options));
+  const Rule rule = Rules()[2];
+  for (int64_t step = 0; step < 30; ++step) {
+    ASSERT_OK(Both({here, in_memory}, rule, step, Ids(400, 6000)));
+  }
+  ExpectSame(*here, *in_memory, rule.slots);
+}
+
+TEST_F(HbmDramRowsTest, SlotsThatComeLate) {
+  const TableOptions options = Options("v", 200 * RowBytes(2));
+  const auto here = MakeTable(options);
+  const auto in_memory = MakeTable(InMemory(options));
+  const Rule sgd = Rules()[0], adam = Rules()[4];
+  for (int64_t step = 0; step < 5; ++step) {
+    ASSERT_OK(Both({here, in_memory}, sgd, step, Ids(500, 3000)));
+  }
+  // Rows that are not made yet, under the values of now.
+  const std::vector<SlotSpec> one = {{"m", 0.25f}};
+  std::vector<int32_t> admitted;
+  std::vector<int64_t> fresh = {100001, 100002, 100003};
+  for (const auto& table : {here, in_memory}) {
+    ASSERT_OK(table->EnsureSlots(one, nullptr));
+    std::vector<int64_t> gone;
+    std::vector<float> rows(fresh.size() * kDim), gone_rows;
+    ASSERT_OK(table->ReadAndEvict(fresh, 5, rows.data(), &gone, &gone_rows));
+  }
+  ExpectSame(*here, *in_memory, one);
+  // Another initial value, of rows from now on, and another slot, of all.
+  for (const auto& table : {here, in_memory}) {
+    ASSERT_OK(table->EnsureSlots(adam.slots, nullptr));
+  }
+  ExpectSame(*here, *in_memory, adam.slots);
+  for (int64_t step = 5; step < 10; ++step) {
+    ASSERT_OK(Both({here, in_memory}, adam, step, Ids(500, 3000)));
+  }
+  ExpectSame(*here, *in_memory, adam.slots);
+}
+
+TEST_F(HbmDramRowsTest, HotRowsStayAndAreNotReadAgain) {
+  const Rule rule = Rules()[2];
+  const auto table = MakeTable(Options("v", 400 * RowBytes(1)));
+  int64_t cold = 1 << 20;
+  std::vector<int64_t> hot;
+  for (int64_t key = 0; key < 200; ++key) hot.push_back(key);
+  const auto step = [&](int64_t number) {
+    std::vector<int64_t> ids = hot;
+    for (int k = 0; k < 50; ++k) ids.push_back(cold++);
+    return Both({table}, rule, number, ids);
+  };
+  for (int64_t n = 0; n < 20; ++n) ASSERT_OK(step(n));
+  const TierStats before = table->tier_stats();
+  for (int64_t n = 20; n < 40; ++n) ASSERT_OK(step(n));
+  const TierStats after = table->tier_stats();
+  // New rows come to the device: 50 a step. The hot ones are there.
+  EXPECT_GE(after.misses - before.misses, 1000);
+  EXPECT_LE(after.misses - before.misses, 1100);
+  std::vector<int32_t> tiers(hot.size());
+  ASSERT_OK(FindTiers(*table, hot, tiers.data()));
+  EXPECT_EQ(tiers, std::vector<int32_t>(hot.size(), kMemoryTier));
+}
+
+TEST_F(HbmDramRowsTest, OnlyWhatWasWrittenIsCopiedBack) {
+  const Rule rule = Rules()[2];
+  const auto table = MakeTable(Options("v", 64 * RowBytes(1)));
+  std::vector<int64_t> keys;
+  for (int64_t key = 0; key < 2000; ++key) keys.push_back(key);
+  ASSERT_OK(Both({table}, rule, 0, keys));
+  std::vector<float> rows(keys.size() * kDim);
+  // Once round to be rid of what was written.
+  ASSERT_OK(table->Gather(keys, rows.data(), &pool_));
+  const TierStats before = table->tier_stats();
+  EXPECT_EQ(before.written_bytes, 2000 * RowBytes(1));
+  for (int k = 0; k < 3; ++k) {
+    ASSERT_OK(table->Gather(keys, rows.data(), &pool_));
+  }
+  const TierStats after = table->tier_stats();
+  EXPECT_GT(after.misses - before.misses, 3000);
+  EXPECT_EQ(after.written_bytes, before.written_bytes);
+  // A row is in CPU memory once at most, and nowhere twice that was written.
+  EXPECT_LE(after.stored_rows, 2000);
+  ASSERT_OK(Both({table}, rule, 1, {1, 2, 3}));
+  EXPECT_GE(table->tier_stats().stored_rows, 2000 - 64);
+}
+
+TEST_F(HbmDramRowsTest, PrefetchedRowsAreOnTheDevice) {
+  const auto table = MakeTable(Options("v", 1000 * RowBytes(0)));
+  std::vector<int64_t> keys;
+  for (int64_t key = 0; key < 8000; ++key) keys.push_back(key);
+  ASSERT_OK(Both({table}, Rules()[0], 0, keys));
+  std::vector<int32_t> all(keys.size());
+  ASSERT_OK(FindTiers(*table, keys, all.data()));
+  int64_t fast = 0, slow = 0;
+  for (const int32_t tier : all) {
+    fast += tier == kMemoryTier;
+    slow += tier == kSlowTier;
+  }
+  EXPECT_EQ(fast + slow, 8000);
+  EXPECT_GE(fast, 500);
+  EXPECT_GE(slow, 7000);
+  const std::vector<int64_t> some = {7, 7, 3000, -5, 4000, 10};
+  ASSERT_OK(Prefetch(table.get(), some));
+  std::vector<int32_t> tiers(some.size());
+  ASSERT_OK(FindTiers(*table, some, tiers.data()));
+  EXPECT_EQ(tiers, (std::vector<int32_t>{0, 0, 0, -1, 0, 0}));
+  const int64_t before = table->tier_stats().misses;
+  std::vector<float> rows(some.size() * kDim);
+  ASSERT_OK(table->Gather(some, rows.data(), nullptr));
+  EXPECT_EQ(table->tier_stats().misses, before);
+}
+
+TEST_F(HbmDramRowsTest, SavingBringsNothingToTheDevice) {
+  const Rule rule = Rules()[2];
+  const auto table = MakeTable(Options("v", 100 * RowBytes(1)));
+  ASSERT_OK(Both({table}, rule, 0, Ids(3000, 6000)));
+  const TierStats before = table->tier_stats();
+  TableSnapshot snapshot;
+  const std::vector<std::string> slots = {rule.slots[0].name};
+  ASSERT_OK(table->Export(slots, &snapshot));
+  EXPECT_EQ(snapshot.keys.size(), static_cast<size_t>(table->size()));
+  const TierStats after = table->tier_stats();
+  EXPECT_EQ(after.misses, before.misses);
+  EXPECT_EQ(after.hits, before.hits);
+}
+
+TEST_F(HbmDramRowsTest, EvictedRowsLeaveBothMemories) {
+  const Rule rule = Rules()[2];
+  TableOptions options = Options("v", 100 * RowBytes(1));
+  const auto table = MakeTable(options);
+  std::vector<int64_t> keys;
+  for (int64_t key = 0; key < 200000; ++key) keys.push_back(key);
+  const int64_t empty = table->stats().row_bytes;
+  ASSERT_OK(Both({table}, rule, 0, keys));
+  const int64_t full = table->stats().row_bytes;
+  EXPECT_GT(full - empty, 199000 * RowBytes(1));
+  keys.resize(199990);
+  EXPECT_EQ(table->Erase(keys), 199990);
+  EXPECT_EQ(table->tier_stats().memory_rows + table->tier_stats().stored_rows,
+            10);
+  const std::vector<int64_t> rest = {199990, 199991, 199992, 199993, 199994,
+                                     199995, 199996, 199997, 199998, 199999};
+  EXPECT_EQ(table->Erase(rest), 10);
+  EXPECT_EQ(table->tier_stats().memory_rows, 0);
+  EXPECT_EQ(table->tier_stats().stored_rows, 0);
+  EXPECT_LT(table->stats().row_bytes - empty, (full - empty) / 4);
+  ASSERT_OK(Both({table}, rule, 1, keys));
+  ASSERT_OK(table->Clear());
+  EXPECT_EQ(table->tier_stats().memory_rows, 0);
+  EXPECT_EQ(table->tier_stats().stored_rows, 0);
+}
+
+TEST_F(HbmDramRowsTest, ABudgetThatHoldsNothingIsAnError) {
+  EmbeddingTable table(Options("clicks", 64 * RowBytes(0) - 1));
+  const Status status = table.Initialize(DefaultRows(), 7);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  for (const char* part : {"2048", "2047", "64 rows", "table 'clicks'"}) {
+    EXPECT_NE(status.message().find(part), std::string::npos)
+        << status.message();
+  }
+  EXPECT_FALSE(table.initialized());
+}
+
+TEST_F(HbmDramRowsTest, LookupsUpdatesSavesAndEvictionsAtOnce) {
+  const TableOptions options = Options("v", 64 * RowBytes(1));
+  const std::vector<std::shared_ptr<EmbeddingTable>> tables = {
+      MakeTable(options), MakeTable(Options("w", 300 * RowBytes(1)))};
+  const std::vector<SlotSpec> slots = {{"a", 0.1f}};
+  const std::vector<float> hyper = {0.1f};
+  constexpr int kSteps = 40;
+  std::atomic<int> training{3};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      for (int step = 0; step < kSteps; ++step) {
+        // Both tables, the first of them twice, in one call.
+        std::vector<int64_t> ids(200), splits;
+        for (int64_t& id : ids) id = static_cast<int64_t>(random() % 700);
+        for (size_t i = 0; i <= ids.size(); ++i) splits.push_back(i);
+        std::vector<PooledInput> inputs(3);
+        std::vector<std::vector<float>> pooled(
+            3, std::vector<float>(ids.size() * kDim));
+        std::vector<float*> outputs;
+        for (int k = 0; k < 3; ++k) {
+          inputs[k].table = tables[(t + k) % 2].get();
+          inputs[k].batch_size = inputs[k].num_ids = ids.size();
+          inputs[k].ids64 = ids.data();
+          inputs[k].row_splits = splits.data();
+          outputs.push_back(pooled[k].data());
+        }
+        std::shared_ptr<const LookupPlan> plan;
+        ASSERT_OK(PooledForward(inputs, {}, outputs, nullptr, &plan));
+        std::vector<UpdateInput> updates(3);
+        for (int k = 0; k < 3; ++k) {
+          updates[k].table = tables[(t + k) % 2].get();
+          updates[k].keys = plan->unique_keys(k);
+          updates[k].plan = plan.get();
+          updates[k].plan_table = k;
+          updates[k].pooled_grads = pooled[k].data();
+        }
+        const std::vector<std::vector<SlotSpec>> all(3, slots);
+        ASSERT_OK(ApplyRule("Adagrad", hyper, updates, all, step, nullptr));
+      }
+      --training;
+    });
+  }
+  threads.emplace_back([&] {
+    while (training > 0) {
+      TableSnapshot snapshot;
+      ASSERT_OK(tables[0]->Export(std::vector<std::string>{}, &snapshot));
+      for (const float value : snapshot.values) {
+        ASSERT_TRUE(std::isfinite(value));
+      }
+      int64_t evicted = 0;
+      ASSERT_OK(tables[1]->EvictWeak(1e-4f, &evicted));
+      tables[0]->tier_stats();
+      tables[1]->stats();
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(tables[0]->tier_stats().misses, 0);
+}
+
+}  // namespace
+}  // namespace ev

@@ -1,0 +1,269 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Updates of keys that occur once and of keys that occur up to a million times
+// in a batch, as rows on a device get them: the sum of a key's gradients is
+// formed in the order of its occurrences, whoever forms it, so it has the bits
+// of a loop.
+
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/testing/storage_under_test.h"
+#include "kernels/engine/testing/stream_under_test.h"
+
+namespace ev {
+namespace {
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+enum class Scale { kNone, kWeights, kFactors };
+
+struct RuleCase {
+  const char* name;
+  std::vector<float> hyper;
+  int num_slots;
+};
+
+const RuleCase kAdagrad = {"Adagrad", {0.1f}, 1};
+
+// Keys that occur so many times, in samples that come in no order.
+struct Batch {
+  int64_t dim, num_samples;
+  std::vector<int32_t> ends, samples;
+  std::vector<float> weights, factors, grads;
+
+  Batch(const std::vector<int32_t>& runs, int64_t samples_in, int64_t dim_in)
+      : dim(dim_in), num_samples(samples_in) {
+    std::mt19937 random(static_cast<unsigned>(dim + runs.size()));
+    std::normal_distribution<float> normal;
+    int32_t end = 0;
+    for (int32_t run : runs) ends.push_back(end += run);
+    for (int32_t i = 0; i < end; ++i) {
+      samples.push_back(static_cast<int32_t>(random() % num_samples));
+      weights.push_back(normal(random));
+    }
+    for (int64_t s = 0; s < num_samples; ++s) factors.push_back(normal(random));
+    for (int64_t i = 0; i < num_samples * dim; ++i) {
+      grads.push_back(normal(random));
+    }
+  }
+
+  std::vector<float> Sums(Scale scale) const {
+    std::vector<float> sums;
+    for (size_t u = 0; u < ends.size(); ++u) {
+      const int32_t begin = u == 0 ? 0 : ends[u - 1];
+      for (int64_t c = 0; c < dim; ++c) {
+        float sum = 0.0f;
+        for (int32_t i = begin; i < ends[u]; ++i) {
+          float grad = grads[samples[i] * dim + c];
+          if (scale == Scale::kWeights) grad = grad * weights[i];
+          if (scale == Scale::kFactors) grad = grad * factors[samples[i]];
+          sum = i == begin ? grad : sum + grad;
+        }
+        sums.push_back(sum);
+      }
+    }
+    return sums;
+  }
+
+  DevicePooledUpdate Update(Scale scale) const {
+    DevicePooledUpdate update;
+    update.ends = ends;
+    update.samples = samples;
+    if (scale == Scale::kWeights) update.weights = weights.data();
+    if (scale == Scale::kFactors) update.factors = factors;
+    update.num_samples = num_samples;
+    update.grads = grads.data();
+    return update;
+  }
+};
+
+class HotKeysTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!testing::WhyNoGpu().empty()) GTEST_SKIP() << testing::WhyNoGpu();
+  }
+
+  // Rows 0 to n - 1 are updated by samples, rows n to 2 n - 1 by sums.
+  void MakeRows(int64_t n, int64_t dim, int num_slots) {
+    const std::vector<float> row(dim, 0.5f);
+    DeviceRowsOptions options;
+    options.dim = dim;
+    options.default_rows = row;
+    ASSERT_OK(MakeDeviceRows(options, &rows_));
+    ASSERT_OK(rows_->Relayout(std::vector<float>(num_slots, 0.1f)));
+    handles_.resize(2 * n);
+    std::iota(handles_.begin(), handles_.end(), RowHandle{0});
+    for (RowHandle handle : handles_) ASSERT_OK(rows_->NewRow(handle, 0));
+  }
+
+  Span<const RowHandle> BySamples() const {
+    return Span<const RowHandle>(handles_.data(), handles_.size() / 2);
+  }
+  Span<const RowHandle> BySums() const {
+    return Span<const RowHandle>(handles_.data() + handles_.size() / 2,
+                                 handles_.size() / 2);
+  }
+
+  // update: without handles and rule.
+  void ExpectTheSameBits(const Batch& batch, Scale scale, const RuleCase& rule,
+                         DevicePooledUpdate update) {
+    MakeRows(batch.ends.size(), batch.dim, rule.num_slots);
+    std::vector<int> columns(rule.num_slots);
+    std::iota(columns.begin(), columns.end(), 0);
+    update.rule = rule.name;
+    update.hyper = rule.hyper;
+    update.slot_columns = columns;
+    update.handles = BySamples();
+    for (int step = 0; step < 2; ++step) {
+      std::unique_ptr<DeviceWork> work;
+      ASSERT_OK(rows_->StartPooledUpdate(update, &work));
+      ASSERT_OK(work->Wait());
+      ASSERT_OK(rows_->Apply(rule.name, rule.hyper, BySums(), columns,
+                             batch.Sums(scale).data()));
+    }
+    const size_t n = batch.ends.size() * batch.dim;
+    std::vector<float> got(n), want(n);
+    for (int column = 0; column <= rule.num_slots; ++column) {
+      ASSERT_OK(rows_->Read(BySamples(), column, got.data()));
+      ASSERT_OK(rows_->Read(BySums(), column, want.data()));
+      for (size_t i = 0; i < n; ++i) {
+        ASSERT_EQ(0, std::memcmp(&got[i], &want[i], sizeof(float)))
+            << got[i] << " instead of " << want[i] << ", column " << column
+            << " key " << i / batch.dim << " of "
+            << batch.ends[i / batch.dim] -
+                   (i / batch.dim == 0 ? 0 : batch.ends[i / batch.dim - 1])
+            << " occurrences, element " << i % batch.dim << " of " << batch.dim;
+      }
+    }
+  }
+
+  std::unique_ptr<DeviceRows> rows_;
+  std::vector<RowHandle> handles_;
+};
+
+// About the numbers at which sums are cut, wherever that is.
+const std::vector<int32_t>& Runs() {
+  static const std::vector<int32_t>* const runs = new std::vector<int32_t>{
+      3,   1,   256, 100, 2,   255, 257, 16,  17,  64,  63,  65,  1,
+      127, 128, 129, 192, 320, 383, 384, 385, 511, 512, 513, 640, 4096};
+  return *runs;
+}
+
+TEST_F(HotKeysTest, RowsOfAnyWidth) {
+  for (int64_t dim :
+       {1, 2, 3, 4, 5, 8, 16, 20, 31, 32, 33, 36, 64, 100, 256, 257}) {
+    const Batch batch(Runs(), 700, dim);
+    for (Scale scale : {Scale::kNone, Scale::kWeights, Scale::kFactors}) {
+      SCOPED_TRACE(static_cast<int>(scale));
+      ASSERT_NO_FATAL_FAILURE(
+          ExpectTheSameBits(batch, scale, kAdagrad, batch.Update(scale)));
+    }
+  }
+}
+
+TEST_F(HotKeysTest, EveryRule) {
+  const std::vector<RuleCase> rules = {
+      {"SGD", {0.1f}, 0},
+      {"Momentum", {0.1f, 0.9f, 0.0f}, 1},
+      {"Momentum", {0.1f, 0.9f, 1.0f}, 1},
+      {"AdagradDecay", {0.1f, 2.0f, 0.9f, 0.1f, 7.0f}, 2},
+      {"Adam", {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f}, 2},
+      {"AdamAsync", {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 0.0f}, 2},
+      {"AdamAsync", {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 1.0f}, 2},
+      {"AdamW", {0.1f, 0.9f, 0.999f, 1e-8f, 0.9f, 0.999f, 0.01f}, 2},
+      {"Ftrl", {0.1f, 0.01f, 0.01f, 0.0f, -0.5f}, 2},
+      {"Ftrl", {0.1f, 0.01f, 0.01f, 0.0f, -0.4f}, 2},
+      {"RMSProp", {0.1f, 0.9f, 0.1f, 1e-7f}, 2},
+      {"CenteredRMSProp", {0.1f, 0.9f, 0.1f, 1e-7f}, 3},
+      {"Adadelta", {0.1f, 0.9f, 1e-7f}, 2},
+  };
+  const Batch batch({1, 700, 20, 3000, 300}, 900, 6);
+  for (const RuleCase& rule : rules) {
+    SCOPED_TRACE(rule.name);
+    ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kFactors, rule,
+                                              batch.Update(Scale::kFactors)));
+  }
+}
+
+TEST_F(HotKeysTest, AMillionOccurrences) {
+  for (int64_t dim : {1, 16, 40}) {
+    const Batch batch({5, 100000, 1, 1000000, 10000, 64000, 2}, 4000, dim);
+    ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kNone, kAdagrad,
+                                              batch.Update(Scale::kNone)));
+  }
+}
+
+TEST_F(HotKeysTest, OnlyHotKeysAndMoreThanAreSummedAtOnce) {
+  const Batch batch(std::vector<int32_t>(1500, 300), 2000, 36);
+  ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kWeights, kAdagrad,
+                                            batch.Update(Scale::kWeights)));
+}
+
+TEST_F(HotKeysTest, AHotKeyWithoutARowIsPassedOver) {
+  const Batch batch({600, 1000, 2, 700}, 100, 8);
+  ASSERT_NO_FATAL_FAILURE(MakeRows(4, 8, 1));
+  std::vector<RowHandle> handles = {AbsentAs(0), 1, 2, kNoRow};
+  const std::vector<int> columns = {0};
+  DevicePooledUpdate update = batch.Update(Scale::kNone);
+  update.rule = kAdagrad.name;
+  update.hyper = kAdagrad.hyper;
+  update.slot_columns = columns;
+  update.handles = handles;
+  std::unique_ptr<DeviceWork> work;
+  ASSERT_OK(rows_->StartPooledUpdate(update, &work));
+  ASSERT_OK(work->Wait());
+  std::vector<float> sums = batch.Sums(Scale::kNone);
+  const std::vector<RowHandle> two = {5, 6};
+  ASSERT_OK(rows_->Apply(kAdagrad.name, kAdagrad.hyper, two, columns,
+                         sums.data() + 8));
+  std::vector<float> got(8 * 8);
+  ASSERT_OK(rows_->Read(handles_, 0, got.data()));
+  const std::vector<float> untouched(8, 0.5f);
+  EXPECT_EQ(0, std::memcmp(untouched.data(), got.data(), 32));
+  EXPECT_EQ(0, std::memcmp(got.data() + 5 * 8, got.data() + 8, 2 * 32));
+  EXPECT_NE(0, std::memcmp(untouched.data(), got.data() + 8, 32));
+  EXPECT_EQ(0, std::memcmp(untouched.data(), got.data() + 3 * 8, 32));
+}
+
+TEST_F(HotKeysTest, SignsAndInfinities) {
+  Batch batch({400, 400, 400}, 3, 2);
+  std::fill(batch.samples.begin(), batch.samples.begin() + 400, 0);
+  std::fill(batch.samples.begin() + 400, batch.samples.begin() + 800, 1);
+  std::fill(batch.samples.begin() + 800, batch.samples.end(), 2);
+  batch.grads = {-0.0f, 1e-41f, INFINITY, 3e38f, 0.0f, -INFINITY};
+  ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(
+      batch, Scale::kNone, {"SGD", {0.1f}, 0}, batch.Update(Scale::kNone)));
+}
+
+// A framework's tensor may begin anywhere.
+TEST_F(HotKeysTest, GradientsOnTheDeviceThatAreNotAligned) {
+  for (int64_t dim : {4, 16, 64}) {
+    const Batch batch(Runs(), 300, dim);
+    const auto framework = testing::StreamUnderTest::Make();
+    float* const grads = framework->Allocate(batch.grads.size() + 1);
+    std::vector<float> shifted = {0.0f};
+    shifted.insert(shifted.end(), batch.grads.begin(), batch.grads.end());
+    framework->Fill(shifted, grads);
+    const DeviceStream stream = framework->stream();
+    DevicePooledUpdate update = batch.Update(Scale::kNone);
+    update.grads = grads + 1;
+    update.stream = &stream;
+    ASSERT_NO_FATAL_FAILURE(
+        ExpectTheSameBits(batch, Scale::kNone, kAdagrad, update));
+  }
+}
+
+}  // namespace
+}  // namespace ev

@@ -1,0 +1,291 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/ssd/ssd_rows.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/optimizer/row_rule.h"
+#include "kernels/engine/storage/ssd/tiered_rows.h"
+
+namespace ev {
+namespace {
+
+// Rows held at a time: their addresses, and most of their lines, are still in
+// the cache when they are used; what must be read of them is read at once.
+constexpr size_t kRowsAtOnce = 512;
+
+std::string Lower(const char* text) {
+  std::string lower = text == nullptr ? "" : text;
+  for (char& c : lower) c = static_cast<char>(std::tolower(c));
+  return lower;
+}
+
+bool CompactsInThread() {
+  const std::string value = Lower(std::getenv("TF_SSDHASH_ASYNC_COMPACTION"));
+  return value != "0" && value != "false" && value != "no" && value != "off";
+}
+
+// This process's directory in the one that all ranks were given.
+std::string OfRank(const std::string& path) {
+  for (const char* name : {"HOROVOD_RANK", "OMPI_COMM_WORLD_RANK"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) {
+      return path + "/rank_" + std::to_string(std::atoi(value));
+    }
+  }
+  return path;
+}
+
+// Rows of a lookup, until it has pooled them.
+class HeldRows : public DeviceWork {
+ public:
+  Status Hold(TieredRows* from, Span<const RowHandle> handles,
+              const float** rows, bool* all) {
+    return from->Keep(handles, rows, all, &holding_);
+  }
+  Status Wait() override { return Status::OK(); }
+
+ private:
+  TieredRows::Holding holding_;
+};
+
+class SsdRows : public DeviceRows {
+ public:
+  SsdRows(int64_t dim, std::unique_ptr<TieredRows> rows)
+      : dim_(dim), rows_(std::move(rows)) {}
+
+  Status NewRow(RowHandle handle, int64_t default_row) override {
+    return rows_->NewRow(handle, default_row);
+  }
+  Status Flush() override { return Status::OK(); }  // none is queued
+
+  Status Read(Span<const RowHandle> handles, int column, float* out) override {
+    return WithRows(handles, Use::kReads, [&](size_t begin, Stretch* stretch) {
+      float* const to = out + begin * dim_;
+      for (size_t i = 0; i < stretch->size; ++i) {
+        // One of no row is copied onto itself.
+        stretch->from[i] = stretch->rows[i] == nullptr
+                               ? to + i * dim_
+                               : stretch->rows[i] + column * dim_;
+      }
+      CopyRows(stretch->from, 0, stretch->size, dim_, to);
+    });
+  }
+
+  bool can_hold() const override { return true; }
+  Status Hold(Span<const RowHandle> handles, const float** rows,
+              std::unique_ptr<DeviceWork>* work) override {
+    work->reset();
+    try {
+      std::unique_ptr<HeldRows> held(new HeldRows);
+      bool all = false;
+      EV_RETURN_IF_ERROR(held->Hold(rows_.get(), handles, rows, &all));
+      if (all) *work = std::move(held);
+      return Status::OK();
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("out of memory");
+    }
+  }
+
+  // The processor pools, from the rows that it holds.
+  bool pools() const override { return false; }
+  Status StartPool(const DevicePooling&, float*,
+                   std::unique_ptr<DeviceWork>*) override {
+    return Unimplemented("rows on an SSD are pooled by who reads them");
+  }
+  Status StartPooledUpdate(const DevicePooledUpdate&,
+                           std::unique_ptr<DeviceWork>*) override {
+    return Unimplemented("gradients of rows on an SSD are summed before");
+  }
+
+  Status SquaredNorms(Span<const RowHandle> handles, double* out) override {
+    try {
+      std::vector<float> values(kRowsAtOnce * dim_);
+      for (size_t begin = 0; begin < handles.size(); begin += kRowsAtOnce) {
+        const size_t n = std::min(kRowsAtOnce, handles.size() - begin);
+        EV_RETURN_IF_ERROR(
+            rows_->Copy(handles.subspan(begin, n), 0, dim_, values.data()));
+        for (size_t i = 0; i < n; ++i) {
+          out[begin + i] = SumOfSquares(values.data() + i * dim_, dim_);
+        }
+      }
+      return Status::OK();
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("out of memory");
+    }
+  }
+
+  Status ReadOnce(Span<const RowHandle> handles, int column,
+                  float* out) override {
+    try {
+      return rows_->Copy(handles, column * dim_, dim_, out);
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("out of memory");
+    }
+  }
+
+  // Rows are read whole in any case.
+  Status ReadColumnsOnce(Span<const RowHandle> handles, Span<const int> columns,
+                         Span<float* const> out) override {
+    try {
+      const int64_t floats =
+          dim_ * (1 + *std::max_element(columns.begin(), columns.end()));
+      std::vector<float> rows(std::min(kRowsAtOnce, handles.size()) * floats);
+      for (size_t begin = 0; begin < handles.size(); begin += kRowsAtOnce) {
+        const size_t n = std::min(kRowsAtOnce, handles.size() - begin);
+        EV_RETURN_IF_ERROR(
+            rows_->Copy(handles.subspan(begin, n), 0, floats, rows.data()));
+        for (size_t c = 0; c < columns.size(); ++c) {
+          for (size_t i = 0; i < n; ++i) {
+            std::copy_n(rows.data() + i * floats + columns[c] * dim_, dim_,
+                        out[c] + (begin + i) * dim_);
+          }
+        }
+      }
+      return Status::OK();
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("out of memory");
+    }
+  }
+
+  Status Prefetch(Span<const RowHandle> handles) override {
+    return WithRows(handles, Use::kReads, [](size_t, Stretch*) {});
+  }
+
+  Status Write(Span<const RowHandle> handles, int column,
+               const float* in) override {
+    return WithRows(handles, Use::kWrites, [&](size_t begin, Stretch* stretch) {
+      for (size_t i = 0; i < stretch->size; ++i) {
+        if (stretch->rows[i] == nullptr) continue;
+        std::copy_n(in + (begin + i) * dim_, dim_,
+                    stretch->rows[i] + column * dim_);
+      }
+    });
+  }
+
+  Status Apply(const std::string& rule_name, Span<const float> hyper,
+               Span<const RowHandle> handles, Span<const int> slot_columns,
+               const float* grads) override {
+    std::unique_ptr<const RowRule> rule;
+    EV_RETURN_IF_ERROR(MakeRowRule(rule_name, hyper, &rule));
+    std::vector<int64_t> offsets;
+    for (const int column : slot_columns) {
+      offsets.push_back((1 + column) * dim_);
+    }
+    RowBlock block;
+    block.dim = dim_;
+    block.slot_offsets = offsets.data();
+    return WithRows(handles, Use::kWrites, [&](size_t begin, Stretch* stretch) {
+      // Gradients are adjacent: a run ends where a handle is of no row.
+      for (size_t i = 0; i < stretch->size;) {
+        size_t end = i;
+        while (end < stretch->size && stretch->rows[end] != nullptr) ++end;
+        block.rows = stretch->rows + i;
+        block.grads = grads + (begin + i) * dim_;
+        block.num_rows = static_cast<int64_t>(end - i);
+        if (end > i) rule->Apply(block);
+        i = end + 1;
+      }
+    });
+  }
+
+  Status Reserve(int64_t rows) override { return rows_->Reserve(rows); }
+  void Unreserve(int64_t rows) override { rows_->Unreserve(rows); }
+
+  Status Relayout(Span<const float> initial_values) override {
+    return rows_->SetSlots(initial_values);
+  }
+  void Forget(Span<const RowHandle> handles) override {
+    rows_->Forget(handles);
+  }
+  void Clear() override { rows_->Clear(); }
+
+  int64_t bytes() const override { return rows_->memory_bytes(); }
+  bool IsInMemory(RowHandle handle) const override {
+    return !rows_->IsStored(handle);
+  }
+  TierStats tiers() const override {
+    const TieredRowsStats from = rows_->stats();
+    TierStats stats;
+    stats.memory_rows = from.memory_rows;
+    stats.stored_rows = from.file_rows;
+    stats.stored_bytes = from.file_bytes;
+    stats.hits = from.hits;
+    stats.misses = from.misses;
+    stats.written_bytes = from.written_bytes;
+    return stats;
+  }
+
+ private:
+  enum class Use { kReads, kWrites };
+  struct Stretch {
+    size_t size = 0;
+    float* rows[kRowsAtOnce];
+    const float* from[kRowsAtOnce];
+    TieredRows::Place places[kRowsAtOnce];
+  };
+
+  // body(begin, stretch): rows of handles [begin, begin + stretch->size), held;
+  // null where the handle is of no row.
+  template <typename Body>
+  Status WithRows(Span<const RowHandle> handles, Use use, const Body& body) {
+    try {
+      Stretch stretch;
+      TieredRows::Holding holding;
+      for (size_t begin = 0; begin < handles.size();) {
+        const size_t most = std::min(kRowsAtOnce, handles.size() - begin);
+        EV_RETURN_IF_ERROR(
+            rows_->Hold(handles.subspan(begin, most), use == Use::kWrites,
+                        stretch.rows, stretch.places, &stretch.size, &holding));
+        if (use == Use::kWrites) {
+          rows_->Wrote(
+              Span<const TieredRows::Place>(stretch.places, stretch.size));
+        }
+        body(begin, &stretch);
+        holding.Release();
+        begin += stretch.size;
+      }
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("out of memory");
+    }
+    rows_->Compact();
+    return Status::OK();
+  }
+
+  const int64_t dim_;
+  const std::unique_ptr<TieredRows> rows_;
+};
+
+}  // namespace
+
+Status MakeSsdRows(const SsdRowsOptions& options,
+                   std::unique_ptr<DeviceRows>* rows) {
+  constexpr size_t kMaxDefaultRows = size_t{1} << 30;
+  if (options.default_rows.size() / options.dim >= kMaxDefaultRows) {
+    return InvalidArgument(
+        "rows on an SSD have fewer than 2^30 default rows, got " +
+        std::to_string(options.default_rows.size() / options.dim));
+  }
+  TieredRowsOptions tiers;
+  EV_RETURN_IF_ERROR(
+      RowDirectory::Open(OfRank(options.path), options.name, &tiers.directory));
+  tiers.dim = options.dim;
+  tiers.default_rows = options.default_rows;
+  tiers.memory_bytes = options.memory_bytes;
+  tiers.strategy = options.strategy;
+  tiers.direct = Lower(std::getenv("TF_SSDHASH_IO_SCHEME")) == "directio";
+  tiers.compacts_in_thread = CompactsInThread();
+  std::unique_ptr<TieredRows> made;
+  EV_RETURN_IF_ERROR(TieredRows::Create(tiers, &made));
+  rows->reset(new SsdRows(options.dim, std::move(made)));
+  return Status::OK();
+}
+
+}  // namespace ev

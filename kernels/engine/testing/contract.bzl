@@ -1,0 +1,115 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of a table that run with its rows in every kind of home.
+
+The cases of a suite are compiled once (NAME_cases) and linked with each home. A
+new kind of home is a line in _HOMES here, and what storage_under_test.cc makes.
+"""
+
+load("//tools/build_defs:cuda.bzl", "gpu_test", "if_cuda")
+load("//tools/build_defs:defs.bzl", "engine_library", "engine_test")
+
+_TESTING = "//kernels/engine/testing:"
+
+_STORAGE = _TESTING + "storage_under_test_"
+
+# The stand-in for a GPU in CPU memory, so that every machine tests what a table
+# does for a GPU; and the GPU itself.
+_HOST_DEVICE = _TESTING + "host_device_rows"
+
+_GPU = "//kernels/engine/rows/gpu:gpu_rows"
+
+# Suffix of the test's name -> what storage_under_test makes, whether rows are
+# in (the stand-in's) GPU memory, the test's size.
+_HOMES = {
+    "": struct(storage = "dram", on_gpu = False, size = "small"),
+    "device": struct(storage = "device", on_gpu = True, size = "small"),
+    "hbm_dram": struct(storage = "hbm_dram", on_gpu = True, size = "medium"),
+    "ssd": struct(storage = "ssd", on_gpu = False, size = "medium"),
+}
+
+# However few the ids are, the GPU makes them distinct.
+_DEDUP = {"dedup": struct(storage = "dedup", on_gpu = True, size = "small")}
+
+# The names of tests that run on a GPU.
+_ON_GPU = {
+    "dedup": "gpu_dedup",
+    "device": "gpu",
+    "hbm_dram": "hbm_dram_gpu",
+}
+
+def _cases(name, srcs, deps):
+    engine_library(
+        name = name + "_cases",
+        testonly = True,
+        srcs = srcs,
+        alwayslink = True,
+        deps = deps + [
+            _TESTING + "storage_under_test",
+            _TESTING + "thread_pool",
+        ],
+    )
+
+def contract_suite(name, srcs, deps, dedup = False):
+    """The cases of srcs as NAME_test and NAME_<home>_test for every home.
+
+    Args:
+      name: of the suite.
+      srcs: GoogleTest sources that make tables by storage_under_test.h.
+      deps: what the sources include.
+      dedup: whether the suite also runs where a GPU makes ids distinct.
+    """
+    _cases(name, srcs, deps)
+    homes = dict(_HOMES)
+    if dedup:
+        homes.update(_DEDUP)
+    for suffix, home in homes.items():
+        engine_test(
+            name = name + ("_" + suffix if suffix else "") + "_test",
+            size = home.size,
+            srcs = [],
+            deps = [":%s_cases" % name, _STORAGE + home.storage] +
+                   ([_HOST_DEVICE] if home.on_gpu else []),
+        )
+        if home.on_gpu:
+            gpu_test(
+                name = "%s_%s_test" % (name, _ON_GPU[suffix]),
+                size = "medium",
+                srcs = [],
+                deps = [":%s_cases" % name, _STORAGE + home.storage, _GPU],
+            )
+
+def stream_suite(name, srcs, deps, gpu_storages):
+    """The cases of srcs, which use a framework's stream and GPU memory.
+
+    NAME_test and NAME_dedup_test run on the stand-in, NAME_gpu_test and
+    NAME_gpu_dedup_test on a GPU.
+
+    Args:
+      name: of the suite.
+      srcs: GoogleTest sources that use stream_under_test.h.
+      deps: what the sources include.
+      gpu_storages: of "device" and "dedup", those that run on a GPU.
+    """
+    _cases(name, srcs, deps + [_TESTING + "stream_under_test"])
+    for storage, stem in [("device", ""), ("dedup", "dedup_")]:
+        engine_test(
+            name = "%s_%stest" % (name, stem),
+            srcs = [],
+            deps = [
+                ":%s_cases" % name,
+                _HOST_DEVICE,
+                _STORAGE + storage,
+                _TESTING + "stream_under_test_host",
+            ],
+        )
+        if storage in gpu_storages:
+            gpu_test(
+                name = "%s_gpu_%stest" % (name, stem),
+                srcs = [],
+                deps = [
+                    ":%s_cases" % name,
+                    _GPU,
+                    _STORAGE + storage,
+                ] + if_cuda([_TESTING + "stream_under_test_gpu"]),
+            )
