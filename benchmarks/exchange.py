@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 
 from absl import app
 from absl import flags
@@ -24,6 +25,7 @@ import machine
 FLAGS = flags.FLAGS
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_COLUMNS = 118  # of a line of the page
 
 flags.DEFINE_integer("ranks", 2, "Number of processes.", lower_bound=2)
 flags.DEFINE_integer("rounds", 3, "Jobs per line; the median counts.", lower_bound=1)
@@ -81,9 +83,7 @@ def page(table, ranks, batch, description, command):
     description: from `machine.describe`.
     command: string.
   """
-  lines = [
-      "# Lookups over ranks: bytes and time per training step",
-      "",
+  about = (
       "%d ranks on one machine, over Gloo where nothing else is said, %d tables, "
       "batch %d per rank, Adagrad, sum "
       "pooling, Zipf %.2f over 200,000 rows a table. MB: what one rank sends to all others "
@@ -91,7 +91,11 @@ def page(table, ranks, batch, description, command):
       "and sends every rank a partial sum for every sample and table, forward and "
       "backward; its tables and updates are the same. Ranks on one machine share its cores "
       "and memory: over a network the bytes weigh more." %
-      (ranks, defaults.TABLES, batch, defaults.ZIPF_EXPONENT),
+      (ranks, defaults.TABLES, batch, defaults.ZIPF_EXPONENT))
+  lines = [
+      "# Lookups over ranks: bytes and time per training step",
+      "",
+      textwrap.fill(about, _COLUMNS, break_on_hyphens=False),
       "",
       "| ids per sample | dim | exchange | MB per step | naive / this | ms per step | "
       "naive / this |",

@@ -4,11 +4,14 @@
 
 import collections
 import statistics
+import textwrap
 
 import defaults
 
 # How many times stock TensorFlow's speed sok.lookup_sparse is to reach.
 GOALS = {"zipf": 3.0, "uniform": 2.0}
+
+_COLUMNS = 118  # of a line of the page
 
 _LABELS = {
     defaults.STOCK: "stock",
@@ -128,9 +131,7 @@ def page(table, machine, command):
     string.
   """
   first = next(iter(next(iter(table.values())).values()))["runs"][0]
-  lines = [
-      "# One training step: dense variables against embedding variables",
-      "",
+  about = (
       "%d tables, batch %d, Adagrad, sum pooling. Zipf %.2f over %d rows a table; "
       "uniform over %d rows a table at dim 16 and a quarter of that at dim 64 (the "
       "same bytes; four times that does not fit this memory). Every row exists "
@@ -140,7 +141,11 @@ def page(table, machine, command):
       "left out. Workloads named dlrm have a DLRM's dense part; the others sum the "
       "outputs, so that hardly anything but the embeddings is measured." %
       (first["tables"], first["batch"], defaults.ZIPF_EXPONENT, defaults.ZIPF_ROWS,
-       defaults.UNIFORM_ROWS_AT_DIM_16),
+       defaults.UNIFORM_ROWS_AT_DIM_16))
+  lines = [
+      "# One training step: dense variables against embedding variables",
+      "",
+      textwrap.fill(about, _COLUMNS, break_on_hyphens=False),
       "",
       "Stock is `tf.Variable` and `tf.nn.embedding_lookup_sparse`, TensorFlow "
       "%s." % machine.get("tensorflow", "1.15"),

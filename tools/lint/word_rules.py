@@ -1,0 +1,57 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of wording: words that hide what is meant, and lines of Markdown that are too long."""
+
+import re
+
+# Put together here, so that this file obeys too.
+_NO_NAME = ["nobo" + "dy", "whoe" + "ver", "who" + "m", "whome" + "ver", "him" + "self",
+            "her" + "self"]
+_HIDING = re.compile(r"\b(%s)\b" % "|".join(_NO_NAME), re.IGNORECASE)
+# No person is meant in C++: a caller, a thread, a table has a name.
+_HIDING_IN_CPP = re.compile(r"\b(%s)\b" % "|".join(_NO_NAME + ["wh" + "o"]), re.IGNORECASE)
+
+_CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
+_LEGAL = ("LICENSE",)
+
+_MAX_COLUMNS = 119
+_FENCE = re.compile(r"^\s*```")
+
+
+def hidden_names(path, text):
+  """Returns a line for each word that stands where a name should."""
+  if path.endswith(_LEGAL):
+    return []
+  pattern = _HIDING_IN_CPP if path.endswith(_CPP) else _HIDING
+  found = []
+  for number, line in enumerate(text.splitlines(), 1):
+    for match in pattern.finditer(line):
+      found.append("%s:%d: '%s': name the caller, the thread or the thing that is meant" %
+                   (path, number, match.group()))
+  return found
+
+
+def long_lines(path, text):
+  """Returns a line for each line of a Markdown page that is too long.
+
+  Lines that cannot be broken may be long: of tables, of code, headings, and a line that
+  has no space.
+  """
+  if not path.endswith(".md"):
+    return []
+  found = []
+  is_code = False
+  for number, line in enumerate(text.splitlines(), 1):
+    if _FENCE.match(line):
+      is_code = not is_code
+    if len(line) <= _MAX_COLUMNS or is_code or line.startswith(("|", "#", "    ")):
+      continue
+    if " " in line.strip():
+      found.append("%s:%d: %d columns, at most %d" %
+                   (path, number, len(line), _MAX_COLUMNS))
+  return found
+
+
+def violations(path, text):
+  """Returns a line for each rule of wording that a text file breaks."""
+  return hidden_names(path, text) + long_lines(path, text)

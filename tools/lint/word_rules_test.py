@@ -1,0 +1,57 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of word_rules."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+
+import word_rules
+
+_NOT_ANYONE = "nobo" + "dy"
+_PERSON = "wh" + "o"
+
+
+class WordRulesTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ("a.py", "# %s waits" % _NOT_ANYONE),
+      ("a.md", "%s waits" % _NOT_ANYONE.capitalize()),
+      ("a.h", "// %sever asks" % _PERSON),
+      ("a.cc", "// what %sm it belongs to" % _PERSON),
+      ("BUILD", "# the reader him" + "self"),
+      ("a.cu", "// a thread %s waits" % _PERSON),
+  )
+  def test_refuses_words_without_a_name(self, path, line):
+    found = word_rules.violations(path, "\n" + line + "\n")
+    self.assertLen(found, 1)
+    self.assertIn(path + ":2: ", found[0])
+
+  @parameterized.parameters(
+      ("a.h", "// a table whose rows are on an SSD; the whole of it"),
+      ("a.md", "For engineers %s keep models." % _PERSON),
+      ("LICENSE", "to %sm the work belongs" % _PERSON),
+  )
+  def test_allows_other_words(self, path, line):
+    self.assertEmpty(word_rules.violations(path, line + "\n"))
+
+  @parameterized.parameters(
+      "a " * 60, "- a " * 40, "![chart] (%s)" % ("x" * 120), "   a" * 40)
+  def test_refuses_long_lines_of_markdown(self, line):
+    self.assertLen(word_rules.violations("a.md", line.rstrip() + " ..\n"), 1)
+
+  @parameterized.parameters(
+      "| %s |" % ("a " * 70), "# " + "a " * 70, "    code " + "a " * 70,
+      "```\n%s\n```" % ("a " * 70), "[a](%s)" % ("x" * 130), "a " * 59 + "a")
+  def test_allows_long_lines_that_cannot_be_broken(self, text):
+    self.assertEmpty(word_rules.violations("a.md", text + "\n"))
+
+  def test_columns_are_markdowns_alone(self):
+    self.assertEmpty(word_rules.violations("a.txt", "a " * 70 + "\n"))
+
+  def test_a_fence_ends(self):
+    text = "```\ncode\n```\n" + "a " * 70 + "\n"
+    self.assertLen(word_rules.violations("a.md", text), 1)
+
+
+if __name__ == "__main__":
+  absltest.main()
