@@ -18,6 +18,7 @@ from tensorflow.python.training import checkpoint_utils
 from embedding_variable.feature_column import categorical
 from embedding_variable.integration import feature_column_patch
 from embedding_variable.integration import patching
+from embedding_variable.lookup import combiners
 from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
@@ -76,7 +77,7 @@ def _safe_embedding_lookup_sparse(stock):
       return stock(embedding_weights, sparse_ids, sparse_weights, combiner, default_id,
                    name, partition_strategy, max_norm)
     return embedding_ops.safe_embedding_lookup_sparse(
-        embedding_weights, sparse_ids, sparse_weights, combiner or "mean", default_id,
+        embedding_weights, sparse_ids, sparse_weights, combiner or combiners.DEFAULT, default_id,
         name, partition_strategy, max_norm)
 
   return safe_embedding_lookup_sparse

@@ -19,8 +19,8 @@ from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import sparse_ops
 from tensorflow.python.ops import variables
 
+from embedding_variable.lookup import combiners
 from embedding_variable.lookup import embedding_lookup
-from embedding_variable.lookup import pooled
 from embedding_variable.lookup import row_pooling
 from embedding_variable.variables import variable as ev
 
@@ -53,10 +53,8 @@ def adaptive_embedding_lookup_sparse(hash_params, ev_params, sp_ids, hash_ev_ids
       when that is known only as the op runs, InvalidArgumentError.
   """
   parts = _parts(ev_params)
-  combiner = combiner or "mean"
-  if combiner not in pooled.COMBINERS:
-    raise ValueError("adaptive lookup of '%s': combiner must be one of 'mean', 'sqrtn' or "
-                     "'sum', got %r" % (parts[0].op.name, combiner))
+  combiner = combiner or combiners.DEFAULT
+  combiners.check(combiner, "adaptive lookup of '%s'" % parts[0].op.name)
   if not isinstance(sp_ids, sparse_tensor.SparseTensor):
     raise TypeError("adaptive lookup of '%s': the ids must be a SparseTensor, got %r" %
                     (parts[0].op.name, sp_ids))
@@ -102,7 +100,7 @@ def safe_adaptive_embedding_lookup_sparse(
   with ops.name_scope(name, "safe_adaptive_embedding_lookup_sparse"):
     mask = _mask(parts, hash_ev_ids, sparse_ids)
     keep = math_ops.greater_equal(sparse_ids.values, 0)
-    if sparse_weights is not None and combiner != "sum":
+    if sparse_weights is not None and combiners.needs_positive_weights(combiner):
       keep = math_ops.logical_and(keep, math_ops.greater(sparse_weights.values, 0))
     if sparse_weights is not None:
       sparse_weights = sparse_ops.sparse_retain(sparse_weights, keep)

@@ -8,6 +8,7 @@ from tensorflow.python.framework import sparse_tensor
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
 
+from embedding_variable.lookup import combiners
 from embedding_variable.lookup import pooled
 from embedding_variable.lookup import row_pooling
 from embedding_variable.lookup import stock_semantics
@@ -82,7 +83,7 @@ def lookup(params, ids, partition_strategy="mod", name=None, max_norm=None,
           array_ops.gather(flat, mine[:, 0]), array_ops.stack([count, 1])))
     blocks = pooled.lookup_sparse(
         [stock_semantics.as_params(ev.parts_of(b)) for b in params.blocks], requests,
-        combiners=["sum"] * params.block_num)
+        combiners=[combiners.SUM] * params.block_num)
     rows = array_ops.concat(blocks, 1)
     rows = array_ops.reshape(
         rows, array_ops.concat([array_ops.shape(ids), [params.dim]], 0), name=name)
@@ -107,10 +108,8 @@ def lookup_sparse(params, sp_ids, sp_weights=None, partition_strategy="mod", nam
   Returns:
     float32 `[B, dim]`; zeros for a sample without ids.
   """
-  combiner = combiner or "mean"
-  if combiner not in pooled.COMBINERS:
-    raise ValueError("embedding_lookup_sparse of '%s': combiner must be one of "
-                     "'mean', 'sqrtn' or 'sum', got %r" % (params.name, combiner))
+  combiner = combiner or combiners.DEFAULT
+  combiners.check(combiner, "embedding_lookup_sparse of '%s'" % params.name)
   if not isinstance(sp_ids, sparse_tensor.SparseTensor):
     raise TypeError("embedding_lookup_sparse of '%s': sp_ids must be a SparseTensor, "
                     "got %r" % (params.name, sp_ids))

@@ -13,6 +13,7 @@ from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import sparse_ops
 
+from embedding_variable.lookup import combiners
 from embedding_variable.lookup import stock_semantics
 from embedding_variable.variables import variable as ev
 
@@ -55,7 +56,7 @@ def fused_embedding_lookup_sparse(params,
   if not isinstance(sp_ids, sparse_tensor.SparseTensor):
     raise TypeError("fused_embedding_lookup_sparse: sp_ids must be a SparseTensor, "
                     "got %r" % (sp_ids,))
-  combiner = combiner or "mean"
+  combiner = combiner or combiners.DEFAULT
   strategy = partition_strategy or "div"
   parts = ev.parts_of(params)
   if parts is not None:

@@ -17,6 +17,7 @@ from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.ops.ragged import ragged_tensor
 
+from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import pooled
 from embedding_variable.lookup import row_pooling
 from embedding_variable.lookup import stock_semantics
@@ -65,16 +66,16 @@ def group_embedding_lookup_sparse(params,
   if isinstance(combiners, str):
     combiners = [combiners] * len(params)
   elif combiners is None:
-    combiners = ["mean"] * len(params)
+    combiners = [combiners_lib.DEFAULT] * len(params)
   for what, values in (("sp_ids", sp_ids), ("combiners", combiners),
                        ("sp_weights", weights)):
     if len(values) != len(params):
       raise ValueError("%s: %d params came with %d %s" %
                        (function, len(params), len(values), what))
   for combiner in combiners:
-    if combiner not in pooled.COMBINERS:
+    if combiner not in combiners_lib.NAMES:
       raise ValueError("%s: combiner must be one of %s, got %r" %
-                       (function, ", ".join(pooled.COMBINERS), combiner))
+                       (function, ", ".join(combiners_lib.NAMES), combiner))
   _check_strategy(function, partition_strategy)
   if params_num_per_group < 1:
     raise ValueError("%s: params_num_per_group must be at least 1, got %r" %
@@ -145,7 +146,7 @@ def group_embedding_lookup(params, ids, partition_strategy="mod", name=None):
       requests.append(ragged_tensor.RaggedTensor.from_row_splits(
           flat, splits, validate=False))
     found = pooled.lookup_sparse([_as_params(params[i]) for i in tables], requests,
-                                 combiners=["sum"] * len(tables))
+                                 combiners=[combiners_lib.SUM] * len(tables))
     for i, own_ids, rows in zip(tables, wanted, found):
       dim = rows.shape[-1].value
       outputs[i] = array_ops.reshape(

@@ -11,12 +11,11 @@ from tensorflow.python.ops import variables
 from tensorflow.python.ops.ragged import ragged_tensor
 from tensorflow.python.ops.ragged import segment_id_ops
 
+from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import op_parts
 from embedding_variable.lookup import partition
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.variables import variable as ev
-
-COMBINERS = ("sum", "mean", "sqrtn")
 
 
 class Request(object):
@@ -26,9 +25,9 @@ class Request(object):
     self.parts = _parts(params)
     self.name = self.parts[0].op.name
     self.dim = self.parts[0].dim
-    if combiner not in COMBINERS:
+    if combiner not in combiners_lib.NAMES:
       raise ValueError("lookup_sparse of '%s': combiner must be one of %s, got %r" %
-                       (self.name, ", ".join(COMBINERS), combiner))
+                       (self.name, ", ".join(combiners_lib.NAMES), combiner))
     self.combiner = combiner
     self.ids, self.rows, self.batch_size, self.static_batch = self._convert(sp_ids)
     self.weights = None
@@ -123,7 +122,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
       rank 2; ids int32 or int64, any value.
     sp_weights: None, or a list of T of the same structure, floating point; an entry
       may be None for weights of 1.
-    combiners: list of T of "sum", "mean", "sqrtn"; None: all "mean".
+    combiners: list of T names of combiners (combiners.py); None: all "mean".
     name: name of the op.
 
   Returns:
@@ -136,7 +135,8 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
     TypeError: what is not an embedding variable, ids that are not integers.
   """
   params, sp_ids = list(params), list(sp_ids)
-  combiners = ["mean"] * len(params) if combiners is None else list(combiners)
+  combiners = ([combiners_lib.DEFAULT] * len(params) if combiners is None else
+               list(combiners))
   weights = [None] * len(params) if sp_weights is None else list(sp_weights)
   for what, values in (("sp_ids", sp_ids), ("combiners", combiners),
                        ("sp_weights", weights)):
@@ -190,32 +190,32 @@ def _lookup(requests, device):
 
 
 def _lookup_parts(request):
-  """Pools over the parts of a partitioned table: partial sums, then one division."""
+  """Pools the ids of each part of a partitioned table, and puts the parts together."""
+  combiner = combiners_lib.get(request.combiner)
   ids, num_parts = request.ids, len(request.parts)
   samples = sample_of_ids(request.rows)
   weights = request.weights
   assignment = partition.part_of(ids, num_parts)
-  outputs = []
+  outputs, samples_of_parts = [], []
   for p, part in enumerate(request.parts):
     mine = array_ops.reshape(array_ops.where(math_ops.equal(assignment, p)), [-1])
-    sub = _SubRequest(request, part, array_ops.gather(ids, mine),
-                      array_ops.gather(samples, mine),
+    part_ids = array_ops.gather(ids, mine)
+    samples_of_parts.append(array_ops.gather(samples, mine))
+    sub = _SubRequest(request, part, combiner.of_parts, part_ids, samples_of_parts[-1],
                       None if weights is None else array_ops.gather(weights, mine))
     outputs.extend(_lookup([sub], part.device))
-  total = math_ops.add_n(outputs)
-  if request.combiner == "sum":
-    return total
-  divisor = sum_of_weights(request.combiner, samples, weights, request.batch_size)
-  return math_ops.div_no_nan(total, array_ops.expand_dims(divisor, 1))
+  total = combiner.merge(outputs, samples_of_parts, request.batch_size)
+  return combiners_lib.divide(total, combiners_lib.divisor(
+      request.combiner, samples, weights, request.batch_size))
 
 
 class _SubRequest(object):
-  """The ids of one part, to be summed."""
+  """The ids of one part of a partitioned table."""
 
-  def __init__(self, request, part, ids, samples, weights):
+  def __init__(self, request, part, combiner, ids, samples, weights):
     self.parts = [part]
     self.dim = part.dim
-    self.combiner = "sum"
+    self.combiner = combiner
     self.ids = ids
     self.rows = array_ops.stack([samples, array_ops.zeros_like(samples)], axis=1)
     self.weights = weights
@@ -232,13 +232,3 @@ def sample_of_ids(rows):
   if rows.shape.ndims == 1:
     return segment_id_ops.row_splits_to_segment_ids(rows, out_type=dtypes.int64)
   return math_ops.cast(rows[:, 0], dtypes.int64)
-
-
-def sum_of_weights(combiner, samples, weights, batch_size):
-  """Returns float32 `[B]`: what "mean" or "sqrtn" divides each sample's sum by."""
-  if weights is None:
-    weights = array_ops.ones_like(samples, dtypes.float32)
-  if combiner == "sqrtn":
-    weights = math_ops.square(weights)
-  total = math_ops.unsorted_segment_sum(weights, samples, batch_size)
-  return math_ops.sqrt(total) if combiner == "sqrtn" else total

@@ -11,6 +11,7 @@ from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.ops.ragged import ragged_tensor
 
+from embedding_variable.lookup import combiners
 from embedding_variable.lookup import pooled
 from embedding_variable.ops import row_ops
 
@@ -22,7 +23,7 @@ def pool(read, sp_ids, sp_weights, combiner):
     read: function of distinct ids, int64 `[U]`, that returns their rows `[U, dim]`.
     sp_ids: SparseTensor `[B, ...]` or RaggedTensor of rank 2 of integers.
     sp_weights: None, or the same of floating point.
-    combiner: "sum", "mean" or "sqrtn".
+    combiner: string, a combiner.
 
   Returns:
     float32 `[B, dim]`.
@@ -43,9 +44,7 @@ def pool_rows(rows, sp_ids, sp_weights, combiner):
   if sp_weights is not None:
     weights = math_ops.cast(sp_weights.values, dtypes.float32)
     rows *= array_ops.expand_dims(weights, 1)
-  total = math_ops.unsorted_segment_sum(rows, samples, batch_size)
+  total = combiners.get(combiner).pool(rows, samples, batch_size)
   total.set_shape([static, rows.shape[-1].value])
-  if combiner == "sum":
-    return total
-  divisor = pooled.sum_of_weights(combiner, samples, weights, batch_size)
-  return math_ops.div_no_nan(total, array_ops.expand_dims(divisor, 1))
+  return combiners.divide(
+      total, combiners.divisor(combiner, samples, weights, batch_size))

@@ -19,6 +19,7 @@ from tensorflow.python.ops import sparse_ops
 from tensorflow.python.ops import variables
 from tensorflow.python.platform import tf_logging as logging
 
+from embedding_variable.lookup import combiners
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.lookup import pooled
 from embedding_variable.lookup import row_pooling
@@ -46,10 +47,8 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
   if combiner is None:
     logging.warn("The default value of combiner will change from \"mean\" "
                  "to \"sqrtn\" after 2016/11/01.")
-    combiner = "mean"
-  if combiner not in pooled.COMBINERS:
-    raise ValueError("embedding_lookup_sparse of '%s': combiner must be one of "
-                     "'mean', 'sqrtn' or 'sum', got %r" % (variable, combiner))
+    combiner = combiners.DEFAULT
+  combiners.check(combiner, "embedding_lookup_sparse of '%s'" % variable)
   for what, value in (("sp_ids", sp_ids), ("sp_weights", sp_weights)):
     if value is None and what == "sp_weights":
       continue
@@ -174,7 +173,7 @@ class SafeIds(object):
     if prune:
       sparse_ids, sparse_weights = embedding_ops._prune_invalid_ids(
           sparse_ids, sparse_weights)
-    if combiner != "sum":
+    if combiners.needs_positive_weights(combiner):
       sparse_ids, sparse_weights = embedding_ops._prune_invalid_weights(
           sparse_ids, sparse_weights)
     # pylint: enable=protected-access

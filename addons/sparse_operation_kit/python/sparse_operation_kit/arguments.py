@@ -17,20 +17,12 @@ import numbers
 
 import tensorflow as tf
 
-_COMBINERS = {
-    spelling: combiner
-    for combiner, spellings in (
-        ("sum", ("sum", "Sum", "SUM")),
-        ("mean", ("mean", "Mean", "MEAN", "average", "Average", "AVERAGE")))
-    for spelling in spellings
-}
-
-_DEFAULT_COMBINER = "mean"
+from embedding_variable.lookup import combiners as combiners_lib
 
 _hotness_warned = False
 
 # params, sp_ids: lists of equal length. sp_weights: such a list, or None.
-# combiners: list of "sum" and "mean". is_list: whether sp_ids was given as a list.
+# combiners: list of names of combiners. is_list: whether sp_ids was given as a list.
 Lookups = collections.namedtuple(
     "Lookups", ["params", "sp_ids", "sp_weights", "combiners", "is_list"])
 
@@ -67,9 +59,9 @@ def _variable_name(param):
 
 
 def _read_combiners(combiners, params):
-  """List of "sum" / "mean", one per variable."""
+  """List of names of combiners, one per variable."""
   if combiners is None:
-    return [_DEFAULT_COMBINER] * len(params)
+    return [combiners_lib.DEFAULT] * len(params)
   combiners = _as_list(combiners)
   if len(combiners) != len(params):
     raise ValueError(
@@ -78,11 +70,12 @@ def _read_combiners(combiners, params):
   result = []
   for param, combiner in zip(params, combiners):
     # A list or the like cannot be looked up in a dict.
-    if not isinstance(combiner, str) or combiner not in _COMBINERS:
+    if not isinstance(combiner, str) or combiner not in combiners_lib.SOK_SPELLINGS:
       raise ValueError(
-          "sok.lookup_sparse: the combiner of variable '%s' must be 'sum' or "
-          "'mean', got %r" % (_variable_name(param), combiner))
-    result.append(_COMBINERS[combiner])
+          "sok.lookup_sparse: the combiner of variable '%s' must be %s, got %r" %
+          (_variable_name(param), combiners_lib.in_words(combiners_lib.SOK_NAMES),
+           combiner))
+    result.append(combiners_lib.SOK_SPELLINGS[combiner])
   return result
 
 

@@ -9,6 +9,8 @@ from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.ops.ragged import ragged_tensor
 
+from embedding_variable.lookup import combiners
+
 from sparse_operation_kit import lookup
 from sparse_operation_kit import variables
 
@@ -48,7 +50,7 @@ def all2all_dense_embedding(param, indices):
     # One sample per id: the sum over it is the row.
     splits = math_ops.range(count + 1)
     ids = ragged_tensor.RaggedTensor.from_row_splits(indices, splits, validate=False)
-    output = lookup.lookup_sparse(param, ids, combiners="sum")
+    output = lookup.lookup_sparse(param, ids, combiners=combiners.SUM)
     output.set_shape([indices.shape.as_list()[0] if indices.shape.ndims else None,
                       parts[0].dim])
     return output

@@ -13,6 +13,8 @@ import numbers
 
 import tensorflow as tf
 
+from embedding_variable.lookup import combiners
+
 from sparse_operation_kit import communication
 from sparse_operation_kit import dense_lookup
 from sparse_operation_kit import dynamic_variable
@@ -153,9 +155,9 @@ class DistributedEmbedding(_Embedding):
   def __init__(self, combiner, max_vocabulary_size_per_gpu, embedding_vec_size, slot_num,
                max_nnz, max_feature_num=1, use_hashtable=True, key_dtype=None,
                embedding_initializer=None, **kwargs):
-    if combiner not in ("sum", "mean"):
-      raise ValueError("sok.DistributedEmbedding: combiner must be 'sum' or 'mean', got %r"
-                       % (combiner,))
+    if combiner not in combiners.SOK_NAMES:
+      raise ValueError("sok.DistributedEmbedding: combiner must be %s, got %r" %
+                       (combiners.in_words(combiners.SOK_NAMES), combiner))
     _check_size("sok.DistributedEmbedding", "max_nnz", max_nnz)
     _check_size("sok.DistributedEmbedding", "max_feature_num", max_feature_num)
     super(DistributedEmbedding, self).__init__(

@@ -20,6 +20,7 @@ from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import random_ops
 
 from embedding_variable import _lib
+from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import pooled
 
 from sparse_operation_kit import communication
@@ -46,7 +47,7 @@ def filter_ids(params, sp_ids, sp_weights, combiners):
       them; every param a `sok.DynamicVariable` of var_type "hybrid".
 
   Returns:
-    A Filtered, whose combiners are all "sum".
+    A Filtered. Its combiners are those whose results `finish` divides.
 
   Raises:
     TypeError: a param is something else.
@@ -71,16 +72,13 @@ def filter_ids(params, sp_ids, sp_weights, combiners):
     masks = _masks(params, requests, scope[:-1])
     left = [_left(request, mask) for request, mask in zip(requests, masks)]
   return Filtered([ids for ids, _, _ in left], [w for _, w, _ in left],
-                  ["sum"] * len(left), [d for _, _, d in left])
+                  [combiners_lib.get(r.combiner).of_parts for r in requests],
+                  [d for _, _, d in left])
 
 
 def finish(outputs, divisors):
   """Returns the pooled outputs of what `filter_ids` left, divided where they must be."""
-  return [
-      output if divisor is None else math_ops.div_no_nan(
-          output, array_ops.expand_dims(divisor, 1))
-      for output, divisor in zip(outputs, divisors)
-  ]
+  return [combiners_lib.divide(*pair) for pair in zip(outputs, divisors)]
 
 
 def _masks(params, requests, call):
@@ -98,7 +96,7 @@ def _masks(params, requests, call):
   message, splits, route = _gen.sok_route(
       ids, [math_ops.range(n + 1) for n in counts], counts, [],
       names=names,
-      combiners=["sum"] * len(params),
+      combiners=[combiners_lib.SUM] * len(params),
       dims=dims,
       placements=[r for ranks in placements for r in ranks],
       placement_sizes=[len(ranks) for ranks in placements],
@@ -127,10 +125,8 @@ def _masks(params, requests, call):
 def _left(request, mask):
   """Returns (ids, weights, divisor) of one table without the ids that are refused."""
   samples = pooled.sample_of_ids(request.rows)
-  divisor = None
-  if request.combiner != "sum":
-    divisor = pooled.sum_of_weights(
-        request.combiner, samples, request.weights, request.batch_size)
+  divisor = combiners_lib.divisor(
+      request.combiner, samples, request.weights, request.batch_size)
   kept = array_ops.boolean_mask(samples, mask)
   indices = array_ops.stack([kept, array_ops.zeros_like(kept)], axis=1)
   shape = array_ops.stack([math_ops.cast(request.batch_size, dtypes.int64), 1])

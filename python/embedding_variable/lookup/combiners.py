@@ -1,0 +1,148 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The combiners: how a lookup makes one row per sample of the rows of the sample's ids.
+
+`_TABLE` at the end has one entry for each. The fused op pools most lookups and takes the
+combiner's name; the functions of an entry serve the lookups that stock ops pool (rows
+that are clipped, put together from several tables, or in the parts of a partitioned
+table). A new combiner is a new entry here, and its arithmetic in the op.
+
+Letters of shapes: N ids, B samples, dim floats in a row.
+"""
+
+import collections
+
+from tensorflow.python.framework import dtypes
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+
+SUM = "sum"
+
+# What a lookup takes when its caller names no combiner.
+DEFAULT = "mean"
+
+# One combiner.
+#   name: string, as lookups and the ops take it.
+#   of_parts: string, the combiner by which each part of a partitioned table pools its
+#     own ids.
+#   merge: function (list of float32 [B, dim], one for each part; list of int64 [N_p],
+#     the samples of each part's ids; B) -> float32 [B, dim]: what the parts gave, as
+#     one pooled row per sample, not yet divided.
+#   pool: function (rows, float32 [N, dim], each times its weight; samples, int64 [N];
+#     B) -> float32 [B, dim], zeros for a sample without ids, not yet divided.
+#   divisor: function (samples, int64 [N]; weights, float32 [N], or None for ones; B)
+#     -> float32 [B]: what each pooled row is divided by; or None: it is not divided.
+#   needs_positive_weights: bool, whether "safe" lookups drop the ids whose weight is
+#     not positive, as stock's do.
+#   sok_spellings: tuple of strings, what sok.lookup_sparse accepts for it; empty: SOK
+#     does not have it. A combiner of SOK's must not change when a row of zeros is added
+#     to a sample: low_frequency.py leaves out the ids that count as such rows.
+Combiner = collections.namedtuple("Combiner", [
+    "name", "of_parts", "merge", "pool", "divisor", "needs_positive_weights",
+    "sok_spellings"
+])
+
+
+def _add_parts(outputs, unused_samples, unused_batch_size):
+  return math_ops.add_n(outputs)
+
+
+def _sum_of_weights(samples, weights, batch_size):
+  return math_ops.unsorted_segment_sum(_or_ones(weights, samples), samples, batch_size)
+
+
+def _norm_of_weights(samples, weights, batch_size):
+  squares = math_ops.square(_or_ones(weights, samples))
+  return math_ops.sqrt(math_ops.unsorted_segment_sum(squares, samples, batch_size))
+
+
+def _or_ones(weights, samples):
+  if weights is None:
+    return array_ops.ones_like(samples, dtypes.float32)
+  return weights
+
+
+_TABLE = collections.OrderedDict((c.name, c) for c in (
+    Combiner(
+        name=SUM,
+        of_parts=SUM,
+        merge=_add_parts,
+        pool=math_ops.unsorted_segment_sum,
+        divisor=None,
+        needs_positive_weights=False,
+        sok_spellings=("sum", "Sum", "SUM")),
+    Combiner(
+        name="mean",
+        of_parts=SUM,
+        merge=_add_parts,
+        pool=math_ops.unsorted_segment_sum,
+        divisor=_sum_of_weights,
+        needs_positive_weights=True,
+        sok_spellings=("mean", "Mean", "MEAN", "average", "Average", "AVERAGE")),
+    Combiner(
+        name="sqrtn",
+        of_parts=SUM,
+        merge=_add_parts,
+        pool=math_ops.unsorted_segment_sum,
+        divisor=_norm_of_weights,
+        needs_positive_weights=True,
+        sok_spellings=()),
+))
+
+NAMES = tuple(_TABLE)
+
+# The names of the combiners that SOK has, and of each spelling that it accepts.
+SOK_NAMES = tuple(c.name for c in _TABLE.values() if c.sok_spellings)
+SOK_SPELLINGS = {s: c.name for c in _TABLE.values() for s in c.sok_spellings}
+
+
+def get(name):
+  """Returns the `Combiner` of a name that was checked."""
+  return _TABLE[name]
+
+
+def check(name, lookup):
+  """Raises ValueError unless there is a combiner of this name.
+
+  Args:
+    name: what the caller of a lookup gave.
+    lookup: string that the error begins with: the lookup and its variable.
+  """
+  if name not in NAMES:
+    raise ValueError("%s: combiner must be one of %s, got %r" %
+                     (lookup, in_words(sorted(NAMES)), name))
+
+
+def in_words(names):
+  """Returns names as an error lists them: `'a', 'b' or 'c'`."""
+  names = ["'%s'" % name for name in names]
+  return " or ".join([", ".join(names[:-1]), names[-1]])
+
+
+def needs_positive_weights(name):
+  """Whether a "safe" lookup drops ids whose weight is not positive.
+
+  Args:
+    name: what the caller gave, not checked yet; None: the default.
+  """
+  return name not in NAMES or _TABLE[name].needs_positive_weights
+
+
+def divisor(name, samples, weights, batch_size):
+  """Returns what pooled rows are divided by, float32 `[B]`, or None.
+
+  Args:
+    name: string, a combiner.
+    samples: int64 `[N]`, the sample of each id.
+    weights: float32 `[N]`, or None for ones.
+    batch_size: int64 scalar, B.
+  """
+  of_samples = _TABLE[name].divisor
+  return None if of_samples is None else of_samples(samples, weights, batch_size)
+
+
+def divide(pooled, divisors):
+  """Returns pooled rows `[B, dim]` divided by `[B]`, where 0 / 0 is 0; None: as is."""
+  if divisors is None:
+    return pooled
+  return math_ops.div_no_nan(pooled, array_ops.expand_dims(divisors, 1))
