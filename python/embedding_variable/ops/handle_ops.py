@@ -24,7 +24,7 @@ _START_OF_ERRORS = "_embedding_variable_errors"
 #   steps_to_live: int, what a saver evicts by; 0: nothing.
 #   l2_weight_threshold: float, the same; -1: nothing.
 #   max_rows, max_bytes: ints, what the table holds at most; 0: no bound.
-#   cache_strategy: string, "LRU" or "LFU", what goes from a full table.
+#   cache_strategy: string, what goes from a full table (variables/cache_strategies.py).
 Policy = collections.namedtuple("Policy", [
     "filter", "filter_freq", "no_permission", "max_element_size",
     "false_positive_probability", "counter_bits", "steps_to_live",

@@ -9,6 +9,8 @@ answers like one (`Name`, `Value`, `keys`, `values`, `items`).
 
 import sys
 
+from embedding_variable.variables import cache_strategies
+
 
 class _Enum(object):
   """The part of protobuf's EnumTypeWrapper that scripts use."""
@@ -60,7 +62,7 @@ _ENUMS = {
         ("DRAM_PMEM_SSDHASH", 101),
         ("HBM_DRAM_SSDHASH", 102),
     ),
-    "CacheStrategy": (("LRU", 0), ("LFU", 1)),
+    "CacheStrategy": tuple((s.name, s.number) for s in cache_strategies.TABLE),
     "EmbeddingVariableType": (("IMMUTABLE", 0), ("MUTABLE", 1)),
     "SlotType": (("EMBEDDING_VARIABLE", 0), ("VARIABLE", 1)),
 }

@@ -17,6 +17,11 @@ from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.ops import handle_ops
 from embedding_variable.variables import config_pb2
+from embedding_variable.variables import evict_options
+from embedding_variable.variables import number_checks
+
+GlobalStepEvict = evict_options.GlobalStepEvict
+L2WeightEvict = evict_options.L2WeightEvict
 
 # What a StorageOption says instead of a StorageType: GPU memory if there is one.
 AUTO = "auto"
@@ -44,18 +49,6 @@ _TWO_TIERS = _DRAM_AND_SSD | {config_pb2.StorageType.HBM_DRAM}
 _COUNTER_TYPES = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
-def _is_int(value, least):
-  """Whether this is an integer, not below `least`."""
-  return (isinstance(value, numbers.Integral) and not isinstance(value, bool) and
-          value >= least)
-
-
-def _is_number(value):
-  """Whether this is a number, and not NaN."""
-  return (isinstance(value, numbers.Real) and not isinstance(value, bool) and
-          value == value)
-
-
 class InitializerOption(object):
   """What a new key starts with.
 
@@ -76,7 +69,7 @@ class InitializerOption(object):
                initializer=None,
                default_value_dim=_DEFAULT_ROWS,
                default_value_no_permission=.0):
-    if not _is_int(default_value_dim, -sys.maxsize):
+    if not number_checks.is_int(default_value_dim, -sys.maxsize):
       raise ValueError(
           "InitializerOption: default_value_dim must be an integer, got %r" %
           (default_value_dim,))
@@ -87,30 +80,6 @@ class InitializerOption(object):
     self.initializer = initializer
     self.default_value_dim = default_value_dim
     self.default_value_no_permission = default_value_no_permission
-
-
-class GlobalStepEvict(object):
-  """Evicts keys that no step has updated for `steps_to_live` steps; None, 0: off.
-
-  Whenever a saver saves the variable, and by `variable.evict()`.
-  """
-
-  def __init__(self, steps_to_live=None):
-    self.steps_to_live = steps_to_live
-
-
-class L2WeightEvict(object):
-  """Evicts keys with `0.5 * sum(w^2)` below the threshold; -1.0: off.
-
-  Whenever a saver saves the variable, and by `variable.evict()`.
-  """
-
-  def __init__(self, l2_weight_threshold=-1.0):
-    if l2_weight_threshold <= 0 and l2_weight_threshold != -1.0:
-      logging.warning(
-          "L2WeightEvict: l2_weight_threshold must be positive, got %s; "
-          "nothing will be evicted", l2_weight_threshold)
-    self.l2_weight_threshold = l2_weight_threshold
 
 
 class CounterFilter(object):
@@ -198,7 +167,7 @@ class StorageOption(object):
                max_capacity_bytes=None):
     for argument, value in (("max_capacity", max_capacity),
                             ("max_capacity_bytes", max_capacity_bytes)):
-      if value is not None and not _is_int(value, 1):
+      if value is not None and not number_checks.is_int(value, 1):
         raise ValueError("StorageOption: %s must be an integer of at least 1, got %r"
                          % (argument, value))
     size = [_GIB] if storage_size is None else storage_size
@@ -331,21 +300,7 @@ def check_supported(name, option):
           "embedding variable '%s': filter_option must be a CounterFilter or a "
           "CBFFilter, got %r" % (name, strategy))
     _check_filter(name, strategy)
-  evict = option.evict
-  if evict is not None and not isinstance(evict, (GlobalStepEvict, L2WeightEvict)):
-    raise TypeError(
-        "embedding variable '%s': evict_option must be a GlobalStepEvict or a "
-        "L2WeightEvict, got %r" % (name, evict))
-  if (isinstance(evict, GlobalStepEvict) and evict.steps_to_live is not None and
-      not _is_int(evict.steps_to_live, 0)):
-    raise ValueError(
-        "embedding variable '%s': steps_to_live must be an integer of at least 0, "
-        "got %r" % (name, evict.steps_to_live))
-  if (isinstance(evict, L2WeightEvict) and
-      not _is_number(evict.l2_weight_threshold)):
-    raise ValueError(
-        "embedding variable '%s': l2_weight_threshold must be a number, got %r" %
-        (name, evict.l2_weight_threshold))
+  evict_options.check(name, option.evict)
   if not isinstance(option.init, InitializerOption):
     raise TypeError(
         "embedding variable '%s': init_option must be an InitializerOption, got %r" %
@@ -358,7 +313,8 @@ def check_supported(name, option):
   if option.ht_type is not None and not isinstance(option.ht_type, str):
     raise ValueError("embedding variable '%s': ht_type must be a string, got %r" %
                      (name, option.ht_type))
-  if option.ht_partition_num is not None and not _is_int(option.ht_partition_num, 0):
+  if option.ht_partition_num is not None and not number_checks.is_int(
+      option.ht_partition_num, 0):
     raise ValueError(
         "embedding variable '%s': ht_partition_num must be an integer of at least 0, "
         "got %r" % (name, option.ht_partition_num))
@@ -373,7 +329,7 @@ def check_supported(name, option):
 def _check_filter(name, strategy):
   """Raises unless a key can reach the filter's threshold."""
   freq = strategy.filter_freq
-  if freq is not None and (not _is_int(freq, 0) or freq >= 2**32):
+  if freq is not None and (not number_checks.is_int(freq, 0) or freq >= 2**32):
     raise ValueError(
         "embedding variable '%s': filter_freq must be an integer in [0, 2^32), got "
         "%r" % (name, freq))
@@ -404,24 +360,19 @@ def to_policy(option):
           max_element_size=int(strategy.max_element_size),
           false_positive_probability=float(strategy.false_positive_probability),
           counter_bits=8 * strategy.counter_type.size)
-  evict = option.evict
-  if isinstance(evict, GlobalStepEvict):
-    policy.update(steps_to_live=evict.steps_to_live or 0)
-  elif isinstance(evict, L2WeightEvict) and evict.l2_weight_threshold > 0:
-    policy.update(l2_weight_threshold=float(evict.l2_weight_threshold))
+  policy.update(evict_options.policy_of(option.evict))
   storage = option.storage_option
-  is_lru = storage.cache_strategy == config_pb2.CacheStrategy.LRU
   policy.update(
       max_rows=storage.max_capacity or 0,
       max_bytes=storage.max_capacity_bytes or 0,
-      cache_strategy="LRU" if is_lru else "LFU")
+      cache_strategy=config_pb2.CacheStrategy.Name(storage.cache_strategy))
   return handle_ops.Policy(**policy)
 
 
 def _check_member(name, option, value, enum_name):
   """Raises unless `value` is a number of that enumeration of `config_pb2`."""
   enum = getattr(config_pb2, enum_name)
-  if not _is_int(value, 0) or value not in enum.values():
+  if not number_checks.is_int(value, 0) or value not in enum.values():
     raise ValueError(
         "embedding variable '%s': %s must be a value of %s (%s), got %r" %
         (name, option, enum_name, ", ".join(
@@ -445,7 +396,7 @@ def _check_storage(name, storage):
                       config_pb2.StorageType.DRAM, config_pb2.StorageType.HBM):
     return
   if storage_type in _TWO_TIERS:
-    if not _is_int(storage.storage_size[0], 1):
+    if not number_checks.is_int(storage.storage_size[0], 1):
       raise ValueError(
           "embedding variable '%s': storage_size[0], the bytes of rows in %smemory, "
           "must be an integer of at least 1, got %r" %

@@ -27,6 +27,7 @@ from embedding_variable.ops import gather_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import presence_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.variables import cache_strategies
 from embedding_variable.variables import config_pb2
 from embedding_variable.variables import default_seed
 
@@ -136,7 +137,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     collections = list(collections)
     bounded = policy.max_rows or policy.max_bytes
     record_frequency = bool(record_frequency or policy.filter != "none" or
-                            (bounded and policy.cache_strategy == "LFU"))
+                            (bounded and cache_strategies.needs_frequency(
+                                policy.cache_strategy)))
     record_version = bool(record_version or policy.steps_to_live or bounded)
     if trainable and ops.GraphKeys.TRAINABLE_VARIABLES not in collections:
       collections.append(ops.GraphKeys.TRAINABLE_VARIABLES)

@@ -11,6 +11,7 @@ from tensorflow.python.ops import init_ops_v2
 from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.ops import handle_ops
+from embedding_variable.variables import cache_strategies
 
 HBM = "hbm"
 HYBRID = "hybrid"
@@ -20,8 +21,6 @@ AUTO = "auto"
 # Initializers of which every row is the same.
 CONSTANTS = (init_ops.Zeros, init_ops.Ones, init_ops.Constant, init_ops_v2.Zeros,
              init_ops_v2.Ones, init_ops_v2.Constant)
-
-_STRATEGIES = {"kLru": "LRU", "kEpochLru": "LRU", "kLfu": "LFU", "kEpochLfu": "LFU"}
 
 _BACKENDS = (HBM, HYBRID, AUTO)
 _KEY_TYPES = (dtypes.int64, dtypes.int32)
@@ -53,8 +52,9 @@ _KEYWORDS = {
     "block_size": _POSITIVE,
     "device_id": _Check(_is_int, "an integer"),
     "io_by_cpu": _Check(lambda v: isinstance(v, (bool, numbers.Integral)), "a bool"),
-    "evict_strategy": _Check(lambda v: v in _STRATEGIES,
-                             "one of " + ", ".join(sorted(_STRATEGIES))),
+    "evict_strategy": _Check(
+        lambda v: v in cache_strategies.NAMES_BY_SOK_NAME,
+        "one of " + ", ".join(sorted(cache_strategies.NAMES_BY_SOK_NAME))),
     "filter_ratio": _Check(lambda v: _is_number(v) and 0 <= v <= 1,
                            "a number in [0, 1]"),
 }
@@ -153,7 +153,7 @@ def storage_of(backend, keywords):
 
 def policy_of(keywords):
   """Returns the `handle_ops.Policy` that checked keyword arguments ask for."""
-  strategy = _STRATEGIES[keywords.get("evict_strategy", "kLru")]
+  strategy = cache_strategies.NAMES_BY_SOK_NAME[keywords.get("evict_strategy", "kLru")]
   return handle_ops.Policy(max_rows=keywords.get("max_capacity", 0),
                            cache_strategy=strategy)
 

@@ -1,0 +1,105 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The evict options: what rows go whenever a saver saves a variable.
+
+`_RULES` has one entry for each class: how its object is checked, and what it makes of
+the table's policy. (What goes from a full table: cache_strategies.py.)
+"""
+
+import collections
+
+from tensorflow.python.platform import tf_logging as logging
+
+from embedding_variable.variables import number_checks
+
+
+class GlobalStepEvict(object):
+  """Evicts keys that no step has updated for `steps_to_live` steps; None, 0: off.
+
+  Whenever a saver saves the variable, and by `variable.evict()`.
+  """
+
+  def __init__(self, steps_to_live=None):
+    self.steps_to_live = steps_to_live
+
+
+class L2WeightEvict(object):
+  """Evicts keys with `0.5 * sum(w^2)` below the threshold; -1.0: off.
+
+  Whenever a saver saves the variable, and by `variable.evict()`.
+  """
+
+  def __init__(self, l2_weight_threshold=-1.0):
+    if l2_weight_threshold <= 0 and l2_weight_threshold != -1.0:
+      logging.warning(
+          "L2WeightEvict: l2_weight_threshold must be positive, got %s; "
+          "nothing will be evicted", l2_weight_threshold)
+    self.l2_weight_threshold = l2_weight_threshold
+
+
+# What is known of one class.
+#   check: function of the variable's name and the option; raises ValueError for numbers
+#     that make no sense.
+#   policy: function of the checked option; returns a dict of fields of
+#     `handle_ops.Policy`.
+_Rule = collections.namedtuple("_Rule", ["check", "policy"])
+
+
+def _check_steps(name, evict):
+  if evict.steps_to_live is not None and not number_checks.is_int(
+      evict.steps_to_live, 0):
+    raise ValueError(
+        "embedding variable '%s': steps_to_live must be an integer of at least 0, "
+        "got %r" % (name, evict.steps_to_live))
+
+
+def _policy_of_steps(evict):
+  return dict(steps_to_live=evict.steps_to_live or 0)
+
+
+def _check_weight(name, evict):
+  if not number_checks.is_number(evict.l2_weight_threshold):
+    raise ValueError(
+        "embedding variable '%s': l2_weight_threshold must be a number, got %r" %
+        (name, evict.l2_weight_threshold))
+
+
+def _policy_of_weight(evict):
+  if evict.l2_weight_threshold <= 0:
+    return {}
+  return dict(l2_weight_threshold=float(evict.l2_weight_threshold))
+
+
+_RULES = collections.OrderedDict([
+    (GlobalStepEvict, _Rule(_check_steps, _policy_of_steps)),
+    (L2WeightEvict, _Rule(_check_weight, _policy_of_weight)),
+])
+
+
+def check(name, evict):
+  """Raises unless the option says what to evict.
+
+  Args:
+    name: the variable's name, for messages.
+    evict: an object of a class above, or None.
+
+  Raises:
+    TypeError: an object of another class.
+    ValueError: numbers that make no sense.
+  """
+  if evict is None:
+    return
+  if not isinstance(evict, tuple(_RULES)):
+    raise TypeError(
+        "embedding variable '%s': evict_option must be %s, got %r" %
+        (name, " or ".join("a " + c.__name__ for c in _RULES), evict))
+  _rule_of(evict).check(name, evict)
+
+
+def policy_of(evict):
+  """Returns the fields of `handle_ops.Policy`, a dict, of a checked option or None."""
+  return {} if evict is None else _rule_of(evict).policy(evict)
+
+
+def _rule_of(evict):
+  return next(rule for c, rule in _RULES.items() if isinstance(evict, c))
