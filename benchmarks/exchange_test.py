@@ -57,7 +57,7 @@ class ExchangeTest(absltest.TestCase):
     with flagsaver.flagsaver(out=out, rounds=1, dims=["16"]), \
         mock.patch.object(exchange, "run_job", run_job):
       exchange.main(["exchange.py"])
-    # Of one and of ten ids per sample.
+    # Jobs with one and with ten ids per sample.
     self.assertLen(jobs, 2 * len(exchange.variants()))
     with open(os.path.join(out, "exchange.md")) as f:
       text = f.read()

@@ -274,7 +274,7 @@ class CheckpointTest(parameterized.TestCase):
       three.saver.restore(three.session, self._path)
     self.assertEqual(three.contents(), one.contents())
     self.assertEqual(self._files(), before)
-    # And where it may.
+    # And where the replacement may be finished.
     three.saver.restore(three.session, self._path)
     self.assertEqual(three.contents(), one.contents())
     self.assertFalse(glob.glob(self._path + ".commit*"))
@@ -561,7 +561,7 @@ class CheckpointTest(parameterized.TestCase):
           np.testing.assert_array_equal(reader.get_tensor(name + "-keys"), keys)
           self.assertEqual(reader.get_tensor(name + "-values").shape,
                            (len(keys), _DIM))
-        # A row and its slots: whoever has a second moment has moved.
+        # A row and its slots: a row with a second moment has moved.
         moved = reader.get_tensor("v/Adam_1-values") != 0
         self.assertTrue(moved.all())
     finally:

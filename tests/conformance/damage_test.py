@@ -52,7 +52,7 @@ class DamageTest(absltest.TestCase):
       self.assertIn(damaged, str(e))
       if not isinstance(e, ValueError):  # A checkpoint that stock code does not find.
         self.assertIn("embedding variable 'v': ", str(e))
-        # Nobody takes the table for whole.
+        # No op takes the table for whole.
         with self.assertRaisesRegex(tf.errors.FailedPreconditionError,
                                     "'v'.* is not initialized"):
           self._session.run(self._lookup)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import golden
 
-# Of before tables were written side by side: one data file.
+# Checkpoints with one data file, from before columns were written side by side.
 _IN_ONE_FILE = ("ours_in_one_file", "partitioned_in_one_file")
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
 

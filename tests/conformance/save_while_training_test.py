@@ -74,7 +74,7 @@ class SaveWhileTrainingTest(parameterized.TestCase):
     return steps
 
   def test_steps_while_the_disk_takes_nothing(self):
-    """The values' file is a pipe that nobody reads from until some steps are done."""
+    """The values' file is a pipe that is not read from until some steps are done."""
     model = _Model()
     for _ in range(3):
       model.step()

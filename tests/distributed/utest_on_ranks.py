@@ -61,7 +61,7 @@ class UtestOnRanks(absltest.TestCase):
     self.assertGreater(int(counts[0]), 0, tail)
     skipped = re.findall(r"OK \(skipped=(\d+)\)", result.output)
     if skipped == counts:
-      # What was skipped as a whole has not passed.
+      # A test that was skipped as a whole has not passed.
       why = re.search(r"every case is skipped: (.*)", result.output)
       self.skipTest(why.group(1) if why else "every case was skipped on every rank")
 

@@ -163,7 +163,7 @@ class Recording(object):
       if file is None:
         file = self._new_file(path, whole=True)
       self._keep(file, path)
-      # Nobody writes to what has its name already. That it was closed may have been
+      # A file that has its name already is not written to. That it was closed may have been
       # missed, where a new folder was not watched yet.
       tree[path] = file._replace(whole=True)
     elif mask & _DELETE:

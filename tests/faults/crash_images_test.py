@@ -95,7 +95,7 @@ class CrashImagesTest(parameterized.TestCase):
           save(session)
         for image in recording.images:
           with self._in(recording, image), self._another_process():
-            # As a MonitoredTrainingSession does.
+            # A MonitoredTrainingSession starts so.
             start(again, {before, after})
             full(again)
             self._check_tidy()
@@ -161,7 +161,7 @@ class CrashImagesTest(parameterized.TestCase):
       with self._in(recording, image):
         train(1)
         self._check_tidy()
-        # Of the first delta nothing is there, of the second one the first.
+        # A kill in the first delta leaves none, in the second one the first.
         self.assertEqual(tf.train.load_variable(self._dir, "global_step"), 2 * i + 1)
 
 

@@ -96,7 +96,7 @@ class KillTest(parameterized.TestCase):
       self.assertNotIn("failed", text, "after kill %d: %s" % (kill, text[-3000:]))
       lines = [line.split() for line in text.split("\n")[:-1]]
       self.assertIn(lines[0][1], allowed, "after kill %d" % kill)
-      # What may be there now: all that was begun since the last that was complete.
+      # A checkpoint may be there now that was begun since the last complete one.
       allowed = {lines[0][1]}
       begun = None
       for words in lines[1:]:

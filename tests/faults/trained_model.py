@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the processes train whose ends are tested."""
+"""The model of the processes that the tests kill."""
 
 import hashlib
 import os

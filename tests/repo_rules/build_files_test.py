@@ -13,7 +13,7 @@ _NATIVE = re.compile(r"^\s*(?:native\.)?((?:cc|py)_(?:library|binary|test))\(", 
 _EXEMPT = ("third_party/", "tools/build_defs/", "tools/setup/")
 
 
-# Who may depend on an addon: itself, programs, and what puts the one library and
+# What may depend on an addon: itself, programs, and what puts the one library and
 # the wheel together.
 _ADDON_USERS = ("addons/", "tests/", "examples/", "benchmarks/", "kernels/tf/BUILD",
                 "tools/pip_package/")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A command that a page prints can be typed: its program, target and flags are there.
 
-Commands of the guides are also listed below, each with who runs it.
+Commands of the guides are also listed below, each with what runs it.
 """
 
 import os
@@ -15,7 +15,7 @@ import tree
 _RESULTS = "benchmarks/results/"
 _SCRIPTS = "benchmarks/gpu/"
 
-# Who runs the commands of the README, CONTRIBUTING.md and docs/, or why nobody does.
+# What runs the commands of the README, CONTRIBUTING.md and docs/, or why nothing does.
 # A command stands here up to where it varies; "…" is what may follow.
 _CI = "continuous integration: .ci/run"
 _RUN_BY = {
@@ -27,11 +27,11 @@ _RUN_BY = {
     "make demo": "//examples:train_ctr_test runs its program, .ci/run builds the wheel",
     "make check": "a part of make test",
     "make wheel": ".ci/run, as the wheel's step",
-    "make lint": "nobody: its tools are tested in //tools/lint",
-    "make format": "nobody: it writes into the source tree",
-    "make bench": "nobody: it takes an hour; //benchmarks:report_test on no sizes",
-    "make clean": "nobody: it would remove what the build needs",
-    "make distclean": "nobody: likewise",
+    "make lint": "nothing: its tools are tested in //tools/lint",
+    "make format": "nothing: it writes into the source tree",
+    "make bench": "nothing: it takes an hour; //benchmarks:report_test on no sizes",
+    "make clean": "nothing: it would remove what the build needs",
+    "make distclean": "nothing: likewise",
     "bazel test …": _CI + " runs all of the targets",
     "bazel run //tools/docs:house_picture":
         "//tools/docs:house_picture_test",
@@ -112,7 +112,7 @@ def violations(path, text, read):
       build = read(package + "/BUILD")
     except OSError:
       build = ""
-    # What gpu_program_test makes.
+    # gpu_program_test makes NAME_program.
     if not {name, re.sub("_program$", "", name)} & (targets(build) | {"all"}):
       found.append("%s: there is no target //%s:%s" % (path, package, name))
     elif re.search(r"--\w", text):
@@ -129,7 +129,7 @@ def violations(path, text, read):
   for name in set(re.findall(r"(?:^|\s)(stock_vs_ev) --", text)):
     check(name, "benchmarks/%s.py" % name)
   known = "\n".join(sources)
-  # What a program of ours is given, not what Bazel or Horovod is.
+  # Flags of the project's programs, not of Bazel or Horovod.
   if sources:
     for flag in set(re.findall(r"(?<![\w-])--(\w+)", text)):
       names = (flag, re.sub("^no", "", flag))
@@ -189,7 +189,7 @@ class CommandsTest(absltest.TestCase):
       used.update(commands)
       lost += ["%s: %s" % (path, c) for c in commands if not is_listed(c, _RUN_BY)]
       lost += violations(path, "\n".join(commands), tree.read)
-    self.assertEmpty(lost, "who runs it?\n" + "\n".join(lost))
+    self.assertEmpty(lost, "what runs it?\n" + "\n".join(lost))
     unused = [k for k in _RUN_BY if not any(is_listed(c, [k]) for c in used)]
     self.assertEmpty(unused, "no page prints it")
 

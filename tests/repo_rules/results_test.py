@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A result that nobody can repeat is no result."""
+"""A result says how to repeat it: its command, machine and commit."""
 
 import os
 

@@ -95,5 +95,5 @@ def of_library(library):
   """
   machine = platform.machine()
   if machine != "x86_64":
-    return "linux_" + machine  # Other profiles, which nobody has tried.
+    return "linux_" + machine  # Other profiles have not been tried.
   return of_versions(needed_versions(library), machine)

@@ -20,7 +20,7 @@ import test_log
 _BUILD_DIR = ".build"
 _WHEEL_DIR = "dist"
 
-# Of the programs that failed, and of each.
+# Programs that failed, and lines of each one's log, that are shown.
 _LOGS_SHOWN, _LOG_LINES = 4, 25
 
 # (TensorFlow version, whether it must be there).

@@ -84,10 +84,10 @@ class Counts:
         self.passed, len(self.failed), len(self.skipped))
 
 
-# Of the targets of one run.
+# Targets of one run that may be unstable.
 _UNSTABLE_AT_MOST = 2
 
-# What no second run excuses, in the log of a program.
+# Words in a program's log that no second run excuses.
 _NEVER_EXCUSED = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer",
                   "runtime error:", "Segmentation fault", "Aborted", "core dumped")
 

@@ -166,7 +166,7 @@ class DumpLoadTest(absltest.TestCase):
         np.testing.assert_array_equal(before, after)
 
   def test_from_another_number_of_ranks(self):
-    # As 5 ranks wrote them.
+    # Five ranks wrote them.
     order = np.concatenate([np.arange(r, _ROWS, 5) for r in range(5)])
     for name in ("static_0", "static_local_0"):
       self._write(name + "-key", dump_format.KEYS, order)

@@ -127,7 +127,7 @@ class LowFrequencyTest(absltest.TestCase):
         for other in everyone:
           both = min(len(other), len(shown))
           np.testing.assert_array_equal(other[:both], shown[:both])
-        # What was shown was trained, once for each rank that asked.
+        # The keys that were shown were trained, once for each rank that asked.
         keys, values = session.run(sok.export(var))
         all_keys = np.concatenate(collectives.channel("test").gather(keys))
         np.testing.assert_array_equal(np.sort(all_keys), np.flatnonzero(everyone[0]))

@@ -41,7 +41,7 @@ class ThreadsUtest(absltest.TestCase):
     ids = tf.SparseTensor([[0, 0]], tf.constant([hvd.rank()], tf.int64), [1, 1])
     output = sok.lookup_sparse(tf.get_embedding_variable("t", embedding_dim=2), ids)
     self.assertIn("sok_watch", [thread.name for thread in threading.enumerate()])
-    # What watches over waits gets its time to open a session, if it would.
+    # The thread that watches over waits has time to open a session, if it would.
     time.sleep(3.)
     before = num_threads()
     config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=_MANY)

@@ -32,7 +32,7 @@ def check(prefix, reader):
       if f.startswith(name + ".data-"))
   types = reader.get_variable_to_dtype_map()
   for tensor, shape in sorted(reader.get_variable_to_shape_map().items()):
-    # Of a string its length is stored, at least.
+    # A string takes at least the byte of its length.
     needed = 1 if types[tensor] == dtypes.string else types[tensor].size
     for size in shape:
       needed *= size

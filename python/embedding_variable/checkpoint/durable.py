@@ -61,8 +61,8 @@ def is_local(path):
 def finish_interrupted(prefix):
   """Completes the replacement of a checkpoint whose process ended meanwhile.
 
-  The ranks of a job may do so at once: whoever finds that a file has its name already goes
-  on, and the index is renamed when no data is left to be.
+  The ranks of a job may do so at once: a rank that finds a file under its name already
+  goes on, and the index is renamed when no data is left to be.
 
   Args:
     prefix: string. Nothing happens when nothing was interrupted.
@@ -126,7 +126,7 @@ def _link_to_parts(prefix, folder):
   pattern = re.compile(
       r"%s(%s)?(\.index|\.meta|\.data-\d{5}-of-\d{5})$" %
       (re.escape(name), re.escape(_COMMIT)))
-  # What has its name already is the replacement's too, unless that still waits.
+  # A file under its own name belongs to the replacement, unless that file still waits.
   for found in sorted(os.listdir(directory)):
     match = pattern.match(found)
     if match:

@@ -58,7 +58,7 @@ def prepare_export():
     version = array_ops.placeholder(dtypes.int64, [], name="version")
     specs = []
     for var in variables:
-      # What is not spread is rank 0's to write.
+      # Rank 0 writes the variables that are not spread.
       if var.handle.op.get_attr("record_version") and (
           not is_part or var.op.name in spread):
         specs.extend(_specs(var, version))

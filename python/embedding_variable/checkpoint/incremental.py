@@ -156,7 +156,7 @@ def is_newest(full_prefix):
   try:
     state = checkpoint_management.get_checkpoint_state(os.path.dirname(full_prefix))
   except UnicodeDecodeError:
-    # As stock code takes a file that is no such text otherwise.
+    # Stock code takes a file of another text for no state.
     state = None
   return state is None or (os.path.basename(state.model_checkpoint_path) ==
                            os.path.basename(full_prefix))

@@ -8,7 +8,7 @@ is alone, and so it is whenever the job has one rank.
 
 
 class Job(object):
-  """Interface: the processes of a job, and who holds which rows."""
+  """Interface: the processes of a job, and which of them holds which rows."""
 
   def size(self):
     """Returns the number of ranks."""

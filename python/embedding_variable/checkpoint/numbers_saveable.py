@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that optimizers keep per variable, found in checkpoints that name them otherwise.
 
-A number is a variable of one float whose name and shape differ by who wrote the
+A number is a variable of one float whose name and shape differ by what wrote the
 checkpoint: earlier versions, DeepRec, a job with another number of parts. It is saved as
 any variable, and restored from the first of its names that the checkpoint has.
 """

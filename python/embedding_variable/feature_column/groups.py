@@ -68,7 +68,7 @@ def members(column, columns):
     return []
   found = [c for c in columns
            if getattr(c, _ATTRIBUTE, None) == group and _can_pool(c)]
-  # As stock layers go through them, whatever the order of the user's list.
+  # Stock layers go through columns by name, whatever the order of the user's list.
   return sorted(found, key=lambda c: c.name) if column in found else []
 
 

@@ -6,8 +6,8 @@ Why: scripts of DeepRec say `tf.contrib.layers.sparse_column_with_embedding`; th
 such a column is created deep inside, as a dense variable; and contrib has a safe lookup and
 an `init_from_checkpoint` of its own, which read and write variables whole.
 
-Importing contrib takes seconds, which nobody shall wait for who does not use it: this
-happens when a script has imported it.
+Importing contrib takes seconds, which scripts without it shall not wait for: the patch is
+applied when a script has imported contrib.
 """
 
 from tensorflow.python.framework import ops

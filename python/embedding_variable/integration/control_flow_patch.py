@@ -6,7 +6,7 @@ Why: for the branch that was not taken, stock code makes a dense zero of the res
 shape, which a table does not have, and for unused outputs of a fused lookup zeros that
 would insert their keys. For a loop it starts the accumulated gradient with
 one row of zeros for index 0, harmless for a dense variable, but here the key 0 that
-nobody looked up.
+the script did not look up.
 """
 
 from tensorflow.python.framework import dtypes

@@ -60,7 +60,7 @@ def _input_layer(stock):
 
 @contextlib.contextmanager
 def _scope_of(scope, parent, name):
-  """Enters `parent/name` as stock code will, which shall find that nobody was there.
+  """Enters `parent/name` as stock code will, which shall find the scope unused.
 
   Args:
     scope: `VariableScope` of another column of the layer.

@@ -203,7 +203,7 @@ def _remove_checkpoint(stock):
 
   def remove_checkpoint(checkpoint_prefix, *args, **kwargs):
     try:
-      # First: nobody would remove deltas whose full checkpoint is gone.
+      # First: no later call removes deltas whose full checkpoint is gone.
       delta_chain.remove(compat.as_str(checkpoint_prefix))
     finally:
       stock(checkpoint_prefix, *args, **kwargs)

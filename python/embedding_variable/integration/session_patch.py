@@ -3,8 +3,8 @@
 """Patch: errors of exchanges between ranks that stock ops carry.
 
 Why: Horovod says that it was shut down, and not what that ended; TensorFlow names the op
-at the end of the message, behind everything else. Who made the op says under which name
-its error is to begin (`handle_ops.name_in_errors`), as those of our own ops do.
+at the end of the message, behind everything else. The code that makes an op says under which
+name its error is to begin (`handle_ops.name_in_errors`), as those of our own ops do.
 """
 
 from tensorflow.python.client import session

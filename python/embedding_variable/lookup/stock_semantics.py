@@ -179,7 +179,7 @@ class SafeIds(object):
     # pylint: enable=protected-access
     if default_id is not None:
       # Without a default id nothing is filled in: the fused lookup gives zeros for an
-      # empty sample, and no key may appear that nobody asked for.
+      # empty sample, and no key may appear that the batch does not have.
       sparse_ids, _ = sparse_ops.sparse_fill_empty_rows(
           sparse_ids, math_ops.cast(default_id, sparse_ids.dtype))
       if sparse_weights is not None:

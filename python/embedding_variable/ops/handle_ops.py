@@ -16,7 +16,7 @@ _gen = _lib.load()
 # The attribute of ops whose errors begin with more than they say.
 _START_OF_ERRORS = "_embedding_variable_errors"
 
-# Who gets a row and who loses it; the attributes of the handle.
+# Which keys get a row and which lose it; the attributes of the handle.
 #   filter: string, "none", "counter" or "bloom".
 #   filter_freq: int, occurrences that admit a key.
 #   no_permission: float, what keys read that are not admitted.

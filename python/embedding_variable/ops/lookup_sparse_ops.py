@@ -16,7 +16,7 @@ _gen = _lib.load()
 
 _GRAD_OP = "EvLookupSparseGrad"
 
-# What a lookup's gradients are made by.
+# The op types that make a lookup's gradients.
 _gated = {_GRAD_OP, "EvLookupSparseWeightGrad"}
 
 # Op types whose first input is a plan, whose attribute "tables" numbers tables of it

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which optimizer class runs as which fused row rule."""
 
-# What the names of the methods have in them that say how sparse gradients are applied:
+# Words in the names of the methods that say how sparse gradients are applied:
 # `_resource_apply_sparse`, Adam's `_apply_sparse_shared`, Keras's
 # `_resource_scatter_add`. An optimizer that replaces any of them runs its own code, on
 # the generic path.

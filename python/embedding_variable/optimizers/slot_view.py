@@ -187,8 +187,8 @@ def wants_ordinary():
 def a_row_shown():
   """While open, a table of fixed size has a row in its shape, also where it has none.
 
-  Optimizers make the initial value of a slot of the variable's shape. Of a constant
-  without elements nobody knows what they would have been.
+  Optimizers make the initial value of a slot of the variable's shape. A constant
+  without elements does not say what they would have been.
   """
   before = shows_a_row()
   _local.a_row = True

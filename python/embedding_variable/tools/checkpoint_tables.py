@@ -24,7 +24,7 @@ from embedding_variable.tools import errors
 COLUMNS = ("keys", "values", "versions", "freqs", "partition_offset", "keys_filtered",
            "versions_filtered", "freqs_filtered", "partition_filter_offset")
 
-# What only a table has, none of its slots.
+# A tensor that a table has and its slots do not.
 DEFAULT_ROWS = "default_rows"
 
 _PART = re.compile(r"^(.*)/part_(\d+)$")

@@ -85,7 +85,7 @@ def _read(table, with_slots):
   return columns, slots
 
 
-# Of one row, where a column's name is that of all of them.
+# Names of one row's entry; a column is called by its plural.
 _SINGULAR = {"keys": "key", "versions": "version", "frequencies": "frequency"}
 
 

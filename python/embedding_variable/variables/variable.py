@@ -511,7 +511,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   @property
   def policy(self):
-    """`handle_ops.Policy`: who gets a row and who loses it."""
+    """`handle_ops.Policy`: which keys get a row and which lose it."""
     return self._policy
 
   @property

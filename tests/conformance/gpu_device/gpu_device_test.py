@@ -159,7 +159,7 @@ class GpuDeviceTest(parameterized.TestCase):
     gpu.session.run(gpu.copied)
     gpu.session.run(gpu.train, gpu.feed(2))
     self.assertEqual(gpu.session.run(gpu.copied).tolist(), [0, 0])
-    gpu.session.run(gpu.outputs, gpu.feed(3))  # Who fetches them wants copies.
+    gpu.session.run(gpu.outputs, gpu.feed(3))  # A fetch makes copies.
     self.assertEqual(gpu.session.run(gpu.copied).tolist(),
                      [0, 3 * _SAMPLES * _DIM])
 

@@ -99,7 +99,7 @@ def start(kind):
 
 
 def _see_what_others_ask_for(kind):
-  """Returns when all ranks ask for that kind, or nobody knows.
+  """Returns when all ranks ask for that kind, or no launcher keeps what they ask for.
 
   Raises:
     ValueError: a rank asks for another one.

@@ -171,7 +171,7 @@ class DumpLoadTest(parameterized.TestCase):
       np.testing.assert_array_equal(session.run(local), _VALUE)
 
   def test_rows_in_any_order(self):
-    # As 3 ranks wrote them: rank 0's rows 0 and 3, then rank 1's 1 and 4, then 2.
+    # Three ranks wrote them: rank 0's rows 0 and 3, then rank 1's 1 and 4, then 2.
     os.makedirs(self._folder)
     order = np.array([0, 3, 1, 4, 2])
     _write(self._folder + "/v_0-key", 0, order)
@@ -317,7 +317,7 @@ class DumpLoadTest(parameterized.TestCase):
         with testing.Killed(step) as killed_here:
           sok.dump(self._folder, tables, session=session)
         seen.append(loaded())
-        # Of one table, while the other one's files may wait for their names.
+        # A dump of one table; the other table's files may still wait for their names.
         fill(3)
         with testing.Killed(1):
           sok.dump(self._folder, tables[0], session=session)
@@ -363,7 +363,7 @@ class DumpLoadTest(parameterized.TestCase):
       sok.dump(self._folder, v, session=session)
       with self.assertRaisesRegex(ValueError, "'v': .*accumulator was not written togeth"):
         sok.load(self._folder, v, optimizer, session=session)
-      # As an older dump, that nothing says more of.
+      # Without its sums the folder is that of an older program.
       os.remove(self._folder + "/v_0-sums")
       sok.load(self._folder, v, optimizer, session=session)
 
@@ -399,7 +399,7 @@ class IncrementalDumpTest(absltest.TestCase):
       fused = _train.GradientDescentOptimizer(1.).minimize(loss)
       generic = _train.ProximalAdagradOptimizer(1.).minimize(loss)
       session.run(tf.compat.v1.global_variables_initializer())
-      # What was there a minute ago.
+      # The files of a minute ago.
       old = table_files.now() - 60
       for var, keys in ((v, [1, -2, 4]), (w, [3])):
         session.run(checkpoint_ops.import_table(

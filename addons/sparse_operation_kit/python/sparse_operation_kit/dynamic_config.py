@@ -59,7 +59,7 @@ _KEYWORDS = {
                            "a number in [0, 1]"),
 }
 
-# What describes the layout of one kind of GPU table, and nothing of a table here.
+# Keywords about the layout of upstream's GPU table, which tables here do not have.
 _LAYOUT = frozenset(["max_load_factor", "max_bucket_size", "block_size", "device_id",
                      "io_by_cpu"])
 

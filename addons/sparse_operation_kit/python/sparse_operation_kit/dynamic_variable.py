@@ -15,7 +15,7 @@ from sparse_operation_kit import dynamic_config
 from sparse_operation_kit import modes
 from sparse_operation_kit import rows
 
-# What initializers other than strings draw their default rows for.
+# Default rows that an initializer object draws.
 _DEFAULT_ROWS = 4096
 
 

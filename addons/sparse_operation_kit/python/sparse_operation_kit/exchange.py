@@ -140,7 +140,7 @@ def alltoall(tensor, splits, name):
     return _gen.sok_carry(tensor, splits, exchange_name=full_name, name=name)
   received, received_splits = communication.horovod().alltoall(
       tensor, splits=splits, name=name)
-  # As SokCarry begins its own.
+  # SokCarry begins its errors so, too.
   handle_ops.name_in_errors(
       received.op, received.op.name + ": the exchange between ranks failed")
   return received, received_splits

@@ -45,7 +45,7 @@ def read(key):
   """Returns what every rank said last, as a list by rank: None for one that has not.
 
   Returns:
-    None where nobody keeps what they say.
+    None where no launcher keeps what they say.
   """
   said = []
   for rank in range(communication.num_ranks()):

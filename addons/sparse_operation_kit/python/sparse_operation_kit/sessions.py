@@ -24,7 +24,7 @@ def on_cpu(build, num_threads=1):
     num_threads: ops that may run at once, also such as wait for other ranks.
 
   Returns:
-    (session, what `build` returned). Whoever asked closes the session.
+    (session, what `build` returned). The caller closes the session.
   """
   graph = tf.Graph()
   with graph.as_default(), tf.device("/device:CPU:0"):

@@ -18,7 +18,7 @@ def folder_in_memory(test):
 
 
 class _End(BaseException):
-  """Nobody handles it."""
+  """No handler catches it."""
 
 
 class Killed(object):
