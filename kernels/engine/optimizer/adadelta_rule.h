@@ -18,7 +18,7 @@ namespace ev {
 struct AdadeltaRule {
   static constexpr const char* kName = "Adadelta";
   static constexpr int kNumSlots = 2;  // a, au
-  static constexpr int kNumHyper = 3;
+  static constexpr int kNumHyper = 3;  // lr, rho, epsilon
   float learning_rate;
   float rho;
   float epsilon;

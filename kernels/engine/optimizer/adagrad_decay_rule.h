@@ -23,7 +23,8 @@ namespace ev {
 struct AdagradDecayRule {
   static constexpr const char* kName = "AdagradDecay";
   static constexpr int kNumSlots = 2;  // a, decay_power
-  static constexpr int kNumHyper = 5;
+  static constexpr int kNumHyper = 5;  // lr, decay_step, decay_rate,
+                                       // initial_accumulator, global_step
   float learning_rate;
   float decay_rate;
   float floor;    // the initial accumulator

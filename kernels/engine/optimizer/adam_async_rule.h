@@ -26,7 +26,7 @@ template <bool kSparseRmsProp>
 struct AdamAsyncRule {
   static constexpr const char* kName = "AdamAsync";
   static constexpr int kNumSlots = 2;  // m, v
-  static constexpr int kNumHyper = 7;
+  static constexpr int kNumHyper = 7;  // as Adam, sparse_rmsprop (0/1)
   AdamRule adam;
   float learning_rate;
 

@@ -19,8 +19,9 @@ namespace ev {
 struct AdamRule {
   static constexpr const char* kName = "Adam";
   static constexpr int kNumSlots = 2;  // m, v
-  static constexpr int kNumHyper = 6;
-  float step_size;  // lr_t
+  static constexpr int kNumHyper = 6;  // lr, beta1, beta2, epsilon,
+                                       // beta1_power, beta2_power
+  float step_size;                     // lr_t
   float beta1;
   float beta2;
   float epsilon;

@@ -20,7 +20,7 @@ namespace ev {
 struct AdamWRule {
   static constexpr const char* kName = "AdamW";
   static constexpr int kNumSlots = 2;  // m, v
-  static constexpr int kNumHyper = 7;
+  static constexpr int kNumHyper = 7;  // as Adam, weight_decay
   AdamRule adam;
   float decay;  // lr_t * weight_decay
 

@@ -19,7 +19,7 @@ namespace ev {
 struct CenteredRmsPropRule {
   static constexpr const char* kName = "CenteredRMSProp";
   static constexpr int kNumSlots = 3;  // mg, ms, mom
-  static constexpr int kNumHyper = 4;
+  static constexpr int kNumHyper = 4;  // lr, rho, momentum, epsilon
   float learning_rate;
   float rho;
   float momentum;

@@ -23,7 +23,7 @@ template <bool kSquareRoot>
 struct FtrlRule {
   static constexpr const char* kName = "Ftrl";
   static constexpr int kNumSlots = 2;  // n, z
-  static constexpr int kNumHyper = 5;
+  static constexpr int kNumHyper = 5;  // lr, l1, l2, l2_shrinkage, lr_power
   float learning_rate;
   float l1;
   float l2_twice;

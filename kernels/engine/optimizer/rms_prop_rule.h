@@ -17,7 +17,7 @@ namespace ev {
 struct RmsPropRule {
   static constexpr const char* kName = "RMSProp";
   static constexpr int kNumSlots = 2;  // ms, mom
-  static constexpr int kNumHyper = 4;
+  static constexpr int kNumHyper = 4;  // lr, rho, momentum, epsilon
   float learning_rate;
   float rho;
   float momentum;

@@ -19,20 +19,8 @@
 //                                    float* accumulator) const;
 //   };
 //
-// name            slots                      hyper, in this order
-// SGD             -                          lr
-// Momentum        momentum                   lr, momentum, nesterov (0/1)
-// Adagrad         accumulator                lr
-// AdagradDecay    accumulator, decay_power   lr, decay_step, decay_rate,
-//                                            initial_accumulator, global_step
-// Adam            m, v                       lr, beta1, beta2, epsilon,
-//                                            beta1_power, beta2_power
-// AdamAsync       m, v                       as Adam, sparse_rmsprop (0/1)
-// AdamW           m, v                       as Adam, weight_decay
-// Ftrl            accumulator, linear        lr, l1, l2, l2_shrinkage, lr_power
-// RMSProp         ms, momentum               lr, rho, momentum, epsilon
-// CenteredRMSProp mg, ms, momentum           lr, rho, momentum, epsilon
-// Adadelta        accum, accum_update        lr, rho, epsilon
+// Each rule's header names its slots and its hyperparameters, in their order.
+// To add a rule: its header, a line in rule_list.h and one in BUILD.
 //
 // The formulas follow TensorFlow 1.15's *sparse* kernels (or, for Adam, its
 // Python for sparse gradients), operation by operation: where a stock kernel is

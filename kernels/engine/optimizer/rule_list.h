@@ -23,6 +23,21 @@
 #include "kernels/engine/optimizer/rms_prop_rule.h"
 #include "kernels/engine/optimizer/sgd_rule.h"
 
+// Every rule, in the order of error messages. RULE(R): struct R. RULE_OF_TWO(R,
+// c): template <bool> struct R, true where the expression c of 'hyper' is.
+#define EV_ROW_RULES(RULE, RULE_OF_TWO)        \
+  RULE(SgdRule)                                \
+  RULE_OF_TWO(MomentumRule, hyper[2] != 0.0f)  \
+  RULE(AdagradRule)                            \
+  RULE(AdagradDecayRule)                       \
+  RULE(AdamRule)                               \
+  RULE_OF_TWO(AdamAsyncRule, hyper[6] != 0.0f) \
+  RULE(AdamWRule)                              \
+  RULE_OF_TWO(FtrlRule, hyper[4] == -0.5f)     \
+  RULE(RmsPropRule)                            \
+  RULE(CenteredRmsPropRule)                    \
+  RULE(AdadeltaRule)
+
 namespace ev {
 
 namespace rule_list_internal {
@@ -54,8 +69,8 @@ Status Visit(Span<const float> hyper, Visitor&& visitor) {
 
 }  // namespace rule_list_internal
 
-// Calls visitor(rule) with the rule of that name, made from hyper (rule.h lists
-// names and hyperparameters). InvalidArgument, without a call: no such rule, a
+// Calls visitor(rule) with the rule of that name, made from hyper (the
+// rule's header says of what). InvalidArgument, without a call: no such rule, a
 // wrong number of hyperparameters, or values that the rule cannot work with.
 template <typename Visitor>
 Status VisitRule(const std::string& name, Span<const float> hyper,
@@ -74,23 +89,18 @@ Status VisitRule(const std::string& name, Span<const float> hyper,
     }                                                       \
     return internal::Visit<Rule<false>>(hyper, visitor);    \
   }
-  EV_VISIT_RULE(SgdRule)
-  EV_VISIT_RULE_OF_TWO(MomentumRule, hyper[2] != 0.0f)
-  EV_VISIT_RULE(AdagradRule)
-  EV_VISIT_RULE(AdagradDecayRule)
-  EV_VISIT_RULE(AdamRule)
-  EV_VISIT_RULE_OF_TWO(AdamAsyncRule, hyper[6] != 0.0f)
-  EV_VISIT_RULE(AdamWRule)
-  EV_VISIT_RULE_OF_TWO(FtrlRule, hyper[4] == -0.5f)
-  EV_VISIT_RULE(RmsPropRule)
-  EV_VISIT_RULE(CenteredRmsPropRule)
-  EV_VISIT_RULE(AdadeltaRule)
+  EV_ROW_RULES(EV_VISIT_RULE, EV_VISIT_RULE_OF_TWO)
 #undef EV_VISIT_RULE
 #undef EV_VISIT_RULE_OF_TWO
-  return InvalidArgument(
-      "unknown rule '" + name +
-      "', expected one of SGD, Momentum, Adagrad, AdagradDecay, Adam, "
-      "AdamAsync, AdamW, Ftrl, RMSProp, CenteredRMSProp, Adadelta");
+  std::string known;
+#define EV_NAME_RULE(Rule) \
+  known += std::string(known.empty() ? "" : ", ") + Rule::kName;
+#define EV_NAME_RULE_OF_TWO(Rule, condition) EV_NAME_RULE(Rule<true>)
+  EV_ROW_RULES(EV_NAME_RULE, EV_NAME_RULE_OF_TWO)
+#undef EV_NAME_RULE
+#undef EV_NAME_RULE_OF_TWO
+  return InvalidArgument("unknown rule '" + name + "', expected one of " +
+                         known);
 }
 
 }  // namespace ev

@@ -15,7 +15,7 @@ namespace ev {
 struct SgdRule {
   static constexpr const char* kName = "SGD";
   static constexpr int kNumSlots = 0;
-  static constexpr int kNumHyper = 1;
+  static constexpr int kNumHyper = 1;  // lr
   float learning_rate;
 
   static SgdRule FromHyper(const float* hyper) { return SgdRule{hyper[0]}; }

@@ -28,10 +28,8 @@ from embedding_variable.integration import saver_patch
 from embedding_variable.integration import session_patch
 from embedding_variable.integration import slot_creator_patch
 from embedding_variable.integration import sync_replicas_patch
-from embedding_variable.optimizers import adagrad_decay
-from embedding_variable.optimizers import adam_async
-from embedding_variable.optimizers import adam_w
 from embedding_variable.optimizers import keras_rules
+from embedding_variable.optimizers import own
 from embedding_variable.optimizers import tf_train_rules
 
 _lock = threading.Lock()
@@ -51,8 +49,7 @@ def install():
       return
     tf_train_rules.register()
     keras_rules.register()
-    for module in (adam_async, adagrad_decay, adam_w):
-      module.register()
+    own.register()
     for patch in (namespace_patch, embedding_ops_patch, control_flow_patch,
                   optimizer_patch, slot_creator_patch, keras_patch, keras_saving_patch,
                   saver_patch, incremental_patch, checkpoint_utils_patch, meta_graph_patch,

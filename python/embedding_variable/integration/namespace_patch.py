@@ -31,9 +31,7 @@ from embedding_variable.lookup import adaptive
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.lookup import fused
 from embedding_variable.lookup import group
-from embedding_variable.optimizers import adagrad_decay
-from embedding_variable.optimizers import adam_async
-from embedding_variable.optimizers import adam_w
+from embedding_variable.optimizers import own
 from embedding_variable.variables import config_pb2
 from embedding_variable.variables import creation
 from embedding_variable.variables import dynamic_dimension
@@ -45,11 +43,6 @@ _OPTIONS = (
     options.EmbeddingVariableOption, options.InitializerOption,
     options.GlobalStepEvict, options.L2WeightEvict, options.CounterFilter,
     options.CBFFilter, options.StorageOption, options.CheckpointOption
-)
-
-_OPTIMIZERS = (
-    adam_async.AdamAsyncOptimizer, adagrad_decay.AdagradDecayOptimizer,
-    adagrad_decay.AdagradDecayOptimizerV2, adam_w.AdamWOptimizer
 )
 
 _FEATURE_COLUMNS = (categorical.categorical_column_with_embedding,
@@ -85,7 +78,7 @@ def install():
       _set(owner, function.__name__, function)
     for cls in _OPTIONS:
       _set(owner, cls.__name__, cls)
-    for cls in _OPTIMIZERS:
+    for _, cls in own.OPTIMIZERS:
       _set(owner.train, cls.__name__, cls)
     for function in _FEATURE_COLUMNS:
       _set(owner.feature_column, function.__name__, function)
@@ -116,11 +109,7 @@ def install():
       "IncrementalSaver": incremental_saver.IncrementalSaver,
       "_get_incremental_saver": incremental_saver._get_incremental_saver,  # pylint: disable=protected-access
   })
-  for module, cls in (("adam_async", adam_async.AdamAsyncOptimizer),
-                      ("adagrad_decay", adagrad_decay.AdagradDecayOptimizer),
-                      ("adagrad_decay_v2",
-                       adagrad_decay.AdagradDecayOptimizerV2),
-                      ("weight_decay_optimizers", adam_w.AdamWOptimizer)):
+  for module, cls in own.OPTIMIZERS:
     _add_module("tensorflow.python.training." + module, {cls.__name__: cls})
   _add_module("tensorflow.core.framework.embedding.config_pb2", vars(config_pb2))
 

@@ -502,27 +502,34 @@ Status SparseStep::Backward(const float* grads, const std::string& rule,
                                ", table '" + impl.options.tables[0].name + "'");
       return;
     }
-    if (impl.num_ids == 0) return;
-    status = LaunchInsertAbsent(impl.plan, impl.set->device_tables(),
-                                impl.num_processors, stream);
-    if (!status.ok()) return;
-    status = LaunchGroup(impl.plan, impl.scatter_blocks, impl.num_bins,
-                         impl.num_processors, stream);
-    if (!status.ok()) return;
-    status = impl.side.Fork(stream.get());
-    if (!status.ok()) return;
-    status = LaunchSortLong(impl.plan, impl.num_processors, impl.side.get());
-    for (int c = 0; c < kClasses && status.ok(); ++c) {
-      if (impl.class_begin[c] == impl.class_begin[c + 1]) continue;
-      status = LaunchUpdate<Rule>(impl.plan, c, grads, r, impl.num_processors,
-                                  stream, impl.side.get());
+    if constexpr (!HasStepKernels<Rule>::value) {
+      status =
+          InvalidArgument(std::string("rule ") + Rule::kName +
+                          " has no kernels in a GPU-resident step, table '" +
+                          impl.options.tables[0].name + "'");
+    } else {
+      if (impl.num_ids == 0) return;
+      status = LaunchInsertAbsent(impl.plan, impl.set->device_tables(),
+                                  impl.num_processors, stream);
+      if (!status.ok()) return;
+      status = LaunchGroup(impl.plan, impl.scatter_blocks, impl.num_bins,
+                           impl.num_processors, stream);
+      if (!status.ok()) return;
+      status = impl.side.Fork(stream.get());
+      if (!status.ok()) return;
+      status = LaunchSortLong(impl.plan, impl.num_processors, impl.side.get());
+      for (int c = 0; c < kClasses && status.ok(); ++c) {
+        if (impl.class_begin[c] == impl.class_begin[c + 1]) continue;
+        status = LaunchUpdate<Rule>(impl.plan, c, grads, r, impl.num_processors,
+                                    stream, impl.side.get());
+      }
+      if (status.ok()) {
+        status = LaunchFinish<Rule>(impl.plan, r, impl.num_processors,
+                                    impl.side.get());
+      }
+      const Status joined = impl.side.Join(stream.get());
+      if (status.ok()) status = joined;
     }
-    if (status.ok()) {
-      status = LaunchFinish<Rule>(impl.plan, r, impl.num_processors,
-                                  impl.side.get());
-    }
-    const Status joined = impl.side.Join(stream.get());
-    if (status.ok()) status = joined;
   });
   EV_RETURN_IF_ERROR(found);
   EV_RETURN_IF_ERROR(status);
