@@ -20,13 +20,14 @@ namespace bench {
 // also while something else runs on the machine.
 double ThreadSeconds();
 
-// Of all threads of the process: what a loaded machine cannot distort much.
+// Processor time of all threads of the process, which a loaded machine cannot
+// distort much.
 double ProcessSeconds();
 
 // Seconds of a clock that only goes on.
 double Now();
 
-// Of one value at least. That of the middle, the later one of two.
+// The middle of one value at least; the later one of two.
 double Median(std::vector<double> values);
 
 // Ends the program with the message of an error.

@@ -58,7 +58,7 @@ struct Config {
 // Medians per op, in the order in which ops first came.
 class Clock {
  public:
-  // Of a step that does not count, nothing is kept.
+  // Nothing is kept of a step that does not count.
   void set_counting(bool counting) { counting_ = counting; }
 
   void Measure(const std::string& op, const std::function<ev::Status()>& run) {

@@ -18,7 +18,7 @@
 // (docs/gpu.md). --update=samples is what a session does then.
 //
 // --newcomers: that part of the ids are keys that never came before and never
-// come again. --policy: who gets a row (a filter that admits at the third
+// come again. --policy: which key gets a row (a filter that admits at the third
 // occurrence) or loses it (a capacity of exactly the rows that are there before
 // the clock starts, so that each newcomer evicts one).
 //

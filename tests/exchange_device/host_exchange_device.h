@@ -5,7 +5,7 @@
 // memory of kernels/engine/testing/host_device_memory.h, which cannot be read
 // at the address that is handed round, beside rows of host_device_rows.h; and a
 // carrier "nccl" that is the carrier "memory", and finds its way into that
-// memory. Whoever links it has both.
+// memory. A program that links it has both.
 //
 // It holds its caller to the seam: memory that is not the device's, or of the
 // device where it should not be, and a route that is pooled twice or whose

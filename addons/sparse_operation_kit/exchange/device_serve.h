@@ -44,8 +44,8 @@ ev::Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
 // Gradients of served keys as float32, table by table, on the device.
 struct ServedGradients {
   std::shared_ptr<char> memory;
-  // Of each of 'tables': [N, dim] of the keys of all ranks, in rank order, as
-  // they are samples of the plan.
+  // For each of 'tables' the gradients [N, dim] of the keys of all ranks, in
+  // rank order, as they are samples of the plan.
   std::vector<const float*> grads;
 };
 // gradients: on the device; otherwise as for ServeGradient.

@@ -49,7 +49,7 @@ class ExchangeDevice : public DistinctDevice {
   static ev::Status Get(ExchangeDevice** device);
 
   // Memory of the device, not initialised, aligned to 256 bytes; kept for the
-  // next who needs so much. Not null. ResourceExhausted.
+  // next caller that needs so much. Not null. ResourceExhausted.
   virtual ev::Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) = 0;
   // A stream with nothing to do, for calls that want one.
   virtual ev::DeviceStream stream() = 0;
@@ -69,7 +69,8 @@ class ExchangeDevice : public DistinctDevice {
 
 using ExchangeDeviceFactory = ev::Status (*)(ExchangeDevice** device);
 
-// Called by the static initializer of whoever is linked in. Returns true.
+// Called by the static initializer of the library that is linked in. Returns
+// true.
 bool RegisterExchangeDevice(ExchangeDeviceFactory factory);
 
 }  // namespace sok

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who in this process waits for other ranks, and since when. A collective that
-// not all ranks take part in never ends by itself; whoever reads this can end
-// it.
+// Which exchanges of this process wait for other ranks, and since when. A
+// collective that not all ranks take part in never ends by itself; a reader of
+// this registry can end it.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_WAIT_REGISTRY_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_WAIT_REGISTRY_H_

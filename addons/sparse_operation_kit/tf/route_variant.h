@@ -33,8 +33,8 @@ class RouteState {
 
   const sok::RoutePlan& plan() const { return *plan_; }
 
-  // What a device knows of it; null: none does. Set before anybody else has
-  // the state.
+  // What a device knows of the route; null: no device has a part of it. Set
+  // before any other op has the state.
   sok::DeviceRoute* on_device() const { return on_device_.get(); }
   void set_on_device(std::unique_ptr<sok::DeviceRoute> route) {
     on_device_ = std::move(route);

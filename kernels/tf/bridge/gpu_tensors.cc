@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// TensorFlow's headers show a GPU's stream to who says this; they need none of
-// CUDA's for it.
+// TensorFlow's headers show a GPU's stream to code that says this; they need
+// none of CUDA's for it.
 #define GOOGLE_CUDA 1
 
 #include "kernels/tf/bridge/gpu_tensors.h"

@@ -105,7 +105,7 @@ class GuardedKernelTest : public ::testing::Test {
     return status;
   }
 
-  // Of one run of an op on a variable "user".
+  // The error of one run of an op on a variable "user".
   Status Run(const std::string& op, const std::string& what) {
     TF_RETURN_IF_ERROR(Make(op, what, ""));
     tensorflow::ResourceHandle handle;

@@ -8,8 +8,8 @@
 // for. Everything it names is on the disk by then, under its name. A checkpoint
 // of the same name is in the way of that: its index and its data cannot be
 // exchanged at once. So the new files first get the prefix <prefix>.commit, the
-// index last; from then on they are the checkpoint, and anyone may move them
-// over the old ones (checkpoint/durable.py does it before it restores).
+// index last; from then on they are the checkpoint, and any process may move
+// them over the old ones (checkpoint/durable.py does it before it restores).
 
 #include <fcntl.h>
 #include <unistd.h>

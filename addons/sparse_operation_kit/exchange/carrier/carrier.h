@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who carries bytes between the ranks of a job, when Horovod does not:
+// What carries bytes between the ranks of a job, when Horovod does not:
 //
 //   "memory"  ranks of one host, through memory they share (memory_carrier.cc)
 //   "nccl"    ranks with a GPU each, through NCCL between buffers on the GPUs
@@ -61,7 +61,8 @@ struct CarrierKind {
                      std::unique_ptr<Carrier>* carrier) = nullptr;
 };
 
-// Called by the static initializer of whoever is linked in. Returns true.
+// Called by the static initializer of the library that is linked in. Returns
+// true.
 bool RegisterCarrier(const std::string& kind, const CarrierKind& how);
 
 // FailedPrecondition, with the reason, when this process cannot have such a

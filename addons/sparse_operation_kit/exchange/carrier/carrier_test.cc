@@ -113,7 +113,7 @@ TEST(MemoryCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
       status = carrier->AllToAll(send.data(), sizes, &out[0], sizes);
     }
     EXPECT_EQ(ev::StatusCode::kInternal, status.code());
-    // Of the two that are left, the first to notice tells the other.
+    // The first of the two ranks that are left notices and tells the other.
     EXPECT_TRUE(status.message() == "rank 1 is gone" ||
                 status.message() == (rank == 0 ? "rank 2 ended the exchange"
                                                : "rank 0 ended the exchange"))

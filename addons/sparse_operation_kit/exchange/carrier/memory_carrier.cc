@@ -13,17 +13,17 @@
 // memory's links. So where there are processors for it, several threads share
 // the streams (and what a rank sends itself) of a call that is long.
 //
-// WAITING. Who can neither write nor read looks again, first at once, then
-// after naps of up to 200 us: ranks may be more than processors.
+// WAITING. A rank that can neither write nor read looks again, first at once,
+// then after naps of up to 200 us: ranks may be more than processors.
 //
 // ENDINGS. The file's name goes away once all ranks have opened it, so nothing
 // is left behind, however they end later. Each rank holds a lock on a byte of
-// the file, which the system takes back with the process: who waits in vain
-// looks at it, and so learns of a death within a tenth of a second. A rank that
-// fails says so in the header. The process that made the file holds one on a
-// byte of its own until it is a rank like the others. So a file without any
-// lock was left by ranks that died before all of them had opened it; the
-// process that makes the next file removes it.
+// the file, which the system takes back with the process: a rank that waits in
+// vain looks at the lock, and so learns of a death within a tenth of a second.
+// A rank that fails says so in the header. The process that made the file holds
+// one on a byte of its own until it is a rank like the others. So a file
+// without any lock was left by ranks that died before all of them had opened
+// it; the process that makes the next file removes it.
 
 #include <dirent.h>
 #include <errno.h>
@@ -83,7 +83,7 @@ int NumLanes(int num_ranks) {
   return lanes;
 }
 
-// Of a ring, a power of two, so that numbers of bytes may run over.
+// Bytes of a ring: a power of two, so that numbers of bytes may run over.
 int64_t RingBytes(int num_ranks) {
   int64_t bytes = kRingBytes;
   while (bytes > kLeastRingBytes &&
@@ -163,9 +163,9 @@ class MadeFile {
   int number_ = -1;
 };
 
-// Whether this process makes the file from now on. Not if it is another's by
-// now, who took it for one that was left and has removed it or is about to.
-// Where the system has no such locks it is, as nobody looks for them then.
+// Whether this process makes the file from now on. Not if another process took
+// the file for one that was left, and has removed it or is about to. Yes where
+// the system has no such locks: no process looks for them then.
 bool TakeAsMaker(int number) {
   struct flock lock = LockOf(kMakersByte, 1);
   if (fcntl(number, F_OFD_SETLK, &lock) != 0) {
@@ -242,7 +242,8 @@ class MemoryCarrier : public Carrier {
         file_(file),
         memory_(memory) {}
 
-  // What it has sent stays to be read. Who waits for more finds it gone.
+  // What it has sent stays to be read. A rank that waits for more finds it
+  // gone.
   ~MemoryCarrier() override {
     munmap(memory_, FileBytes(num_ranks_));
     close(file_);
@@ -377,7 +378,7 @@ class MemoryCarrier : public Carrier {
     statuses[0] =
         ev::CatchBadAlloc([&] { return MoveAll(std::move(shares[0])); });
     for (std::thread& thread : threads) thread.join();
-    // Who noticed first has told the others, who know less.
+    // The rank that noticed first has told the others, which know less.
     const ev::Status told = Ended(rank_);
     ev::Status worst;
     for (const ev::Status& status : statuses) {

@@ -202,8 +202,8 @@ __device__ __forceinline__ uint32_t NumChunks(uint32_t count) {
   return (count + kChunk - 1) / kChunk;
 }
 
-// Of what is counted as chunks << 32 | long keys of one chunk << 16 | long
-// keys: the chunk sums that are kept, those of keys of several.
+// From the count chunks << 32 | long keys of one chunk << 16 | long keys: the
+// chunk sums that are kept, which are those of keys of several chunks.
 __device__ __forceinline__ uint32_t PartialsOf(unsigned long long longs) {
   return static_cast<uint32_t>(longs >> 32) -
          static_cast<uint32_t>((longs >> 16) & 0xFFFF);
@@ -510,7 +510,8 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
         }
       }
     }
-    // Keys of one id first: whoever works on them has nothing to wait for.
+    // Keys of one id first: the threads that work on them have nothing to wait
+    // for.
     SmallKey* const small =
         plan.small + plan.id_base[table.dim_class] + shared->places.small;
     uint32_t single = static_cast<uint32_t>(before & 0xFFFF);

@@ -14,8 +14,8 @@ namespace ev {
 namespace gpu {
 
 // Takes the first free slot of a bucket for key. free: the slots that were free
-// when the lane looked. Returns the slot that holds key now, whoever put it
-// there, or -1 when others took all of them.
+// when the lane looked. Returns the slot that holds key now, whichever lane put
+// it there, or -1 when other keys took all of them.
 __device__ __forceinline__ int ClaimSlot(int64_t* bucket, int64_t key,
                                          uint32_t parity, uint32_t free,
                                          bool* is_new) {

@@ -41,7 +41,7 @@ struct Policy<Eviction::kLru> {
   static __device__ __forceinline__ bool IsNew(uint64_t score, uint64_t call) {
     return Order(score) == NewScore(call);
   }
-  // What decides who is evicted: not whether some occurrence said "new".
+  // What decides which key is evicted: not whether some occurrence said "new".
   static __device__ __forceinline__ uint64_t Order(uint64_t score) {
     return score & ~kLruClaimed;
   }

@@ -69,7 +69,7 @@
 // Steps of a chain go from base pair to base pair and from layer to layer, the
 // same whatever d. So a split bucket's keys stay in their slots or go to the
 // same slots of the other half, P * 2^d pairs further, by one bit of their
-// hashes, wherever in their chains the bucket is; nothing overflows, nobody is
+// hashes, wherever in their chains the bucket is; nothing overflows, no key is
 // refused or evicted. Free slots in both halves are marked as they were in the
 // one bucket: 2 and 3 hold on. The new slots list what moved (Growth). Memory
 // is put behind addresses that were reserved for max_capacity: no pointer
@@ -201,8 +201,8 @@ struct RowBlock {
 struct TableView;  // bucket.h
 
 // For kernels of other rooms that probe the tables themselves, as one step's
-// kernels do. Device memory, as long as the set lives. Whoever inserts adds to
-// the counters as warp_probe.cuh's CountInWarp does.
+// kernels do. Device memory, as long as the set lives. Code that inserts adds
+// to the counters as warp_probe.cuh's CountInWarp does.
 struct DeviceTables {
   const TableView* views = nullptr;  // [num_tables]
   int64_t* size_counters = nullptr;

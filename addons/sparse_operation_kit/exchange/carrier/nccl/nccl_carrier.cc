@@ -12,8 +12,8 @@
 // CarrierQueue sees to; there is one communicator and one stream for its calls.
 //
 // ENDINGS. A rank that dies leaves the others' kernels waiting. They are looked
-// at, not waited for, so Abort ends them; who calls it on a death is the time
-// limit of the exchange, or the launcher, which ends all ranks.
+// at, not waited for, so Abort ends them. On a death the time limit of the
+// exchange calls Abort, or the launcher ends all ranks.
 
 #include <cuda_runtime_api.h>
 
@@ -129,7 +129,7 @@ class NcclCarrier : public Carrier {
   }
 
  private:
-  // Pinned memory for callers who have none; grows.
+  // Pinned memory for callers that have none; grows.
   struct Staging {
     char* data = nullptr;
     int64_t bytes = 0;
