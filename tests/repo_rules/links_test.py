@@ -1,7 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Links of pages lead to a page, and to a heading of that page."""
+"""What a page points at is there: the page and heading of a link, a source that it names."""
 
+import fnmatch
 import os
 import re
 
@@ -12,6 +13,9 @@ import tree
 
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_SPAN = re.compile(r"`([^`\n]+)`")
+# A path from any folder on: rows/row_home.h, ids/unique.*
+_SOURCE = re.compile(r"^[\w./-]+\.(?:h|cc|cu|cuh|bzl)$|^[\w./-]+/\w+\.\*$")
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 
 
@@ -47,12 +51,32 @@ def broken_links(path, page, read):
   return found
 
 
+def missing_sources(path, page, files):
+  """Returns a line for each C++ or Bazel source in a code span that is not there.
+
+  Args:
+    path: of the page.
+    page: its text.
+    files: list of all paths of the tree.
+  """
+  found = []
+  for span in _SPAN.findall(_FENCE.sub("", page)):
+    if _SOURCE.match(span) and not fnmatch.filter(files, "*/" + span):
+      found.append("%s: there is no %s" % (path, span))
+  return found
+
+
 class LinksTest(parameterized.TestCase):
 
   def test_the_tree_obeys(self):
     found = []
+    files = ["/" + path for path in tree.files()]
     for path in tree.files(".md"):
-      found += broken_links(path, tree.read(path), tree.read)
+      page = tree.read(path)
+      found += broken_links(path, page, tree.read)
+      # What was changed once may be there no more.
+      if path != "CHANGELOG.md":
+        found += missing_sources(path, page, files)
     self.assertEmpty(found, "\n" + "\n".join(found))
 
   @parameterized.parameters(
@@ -66,6 +90,14 @@ class LinksTest(parameterized.TestCase):
       return "# B\n\n## In parts of 2, `ev`-s\n"
 
     self.assertLen(broken_links("docs/a.md", "# Here\n\n" + link + "\n", read), count)
+
+  @parameterized.parameters(
+      ("`ids/unique.h`", 0), ("`ids/unique.*`", 0), ("`a.b()`", 0), ("```\n`ids/a.h`\n```", 0),
+      ("`kernels/engine/ids/unique.h`", 0), ("`ids/uniques.h`", 1), ("`id/unique.h`", 1),
+      ("`ids/uniq.*`", 1))
+  def test_finds_missing_sources(self, span, count):
+    files = ["/kernels/engine/ids/unique.h", "/kernels/engine/ids/unique.cc"]
+    self.assertLen(missing_sources("docs/a.md", "See\n" + span + "\n", files), count)
 
 
 if __name__ == "__main__":
