@@ -29,6 +29,8 @@ _ON_CPUS = [
     ], r"policy lfu, 10 % newcomers: .* [1-9]\d* evicted"),
     ("step_benchmark", _TINY_STEP + ["--only=zipf_hot1_dim16", "--policy=bloom",
                                      "--update=samples"], r"policy bloom"),
+    ("new_rows_benchmark", ["--tables=2", "--batch=64", "--steps=3", "--rounds=2"],
+     r"(?s)index +new .*median.*rows +new .*median.*step +new .* ratio .*median"),
     ("ssd_benchmark", _TINY_ROWS + ["--path=ROWS"], r"uniform +[\d.]+ ms per step"),
     ("exchange_benchmark", ["--threads=1", "--steps=2", "--tables=2", "--batch=64",
                             "--rows=100"], r"\n +sum +[\d.]+ ms"),

@@ -257,24 +257,23 @@ inline bool InsertLocked(uint64_t array, uint32_t hash, int64_t key,
   }
 }
 
-// InsertLocked for an array that nobody else sees and nothing was erased from:
-// its buckets are filled from the front.
+// InsertLocked for an array that no other thread sees yet and that only Append
+// has filled: from the front of each bucket, whose version is the number of its
+// keys. A version may begin anywhere, and one word that says all saves four
+// loads per key.
 inline bool Append(uint64_t array, uint32_t hash, int64_t key, RowHandle row) {
   Chain chain(array, hash);
   for (;;) {
     Bucket* bucket = chain.bucket();
-    const uint32_t filled =
-        kSlots -
-        (IsEmpty(*bucket, 0) + IsEmpty(*bucket, 1) + IsEmpty(*bucket, 2) +
-         IsEmpty(*bucket, 3) + IsEmpty(*bucket, 4));
+    const uint32_t meta = bucket->meta.load(std::memory_order_relaxed);
+    const uint32_t filled = meta / kVersionOne;
     if (__builtin_expect(filled < kSlots, 1)) {
       bucket->keys[filled].store(key, std::memory_order_relaxed);
       bucket->rows[filled].store(~row, std::memory_order_relaxed);
+      bucket->meta.store(meta + kVersionOne, std::memory_order_relaxed);
       return true;
     }
-    bucket->meta.store(
-        bucket->meta.load(std::memory_order_relaxed) | 1u << PassedBit(hash),
-        std::memory_order_relaxed);
+    bucket->meta.store(meta | 1u << PassedBit(hash), std::memory_order_relaxed);
     if (!chain.Next()) return false;
   }
 }

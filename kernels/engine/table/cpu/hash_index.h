@@ -21,7 +21,8 @@
 // keys that need one.
 //
 // Writers lock one segment. An insert first looks without a lock, so a batch of
-// keys that are all present is a find.
+// keys that are all present is a find. For the absent keys of a batch it asks
+// for the buckets that will take them, and keeps the lock for a few of them.
 //
 // Growth is by one segment at a time: the keys are copied to a longer array
 // while readers go on in the old one, one store publishes the new, and the old
@@ -32,7 +33,8 @@
 // segment; old ones are kept, together they are no longer than the current).
 // No moment has two copies of more than the segments that are growing.
 //
-// Cost: 17 to 23 bytes per key (segment_size.h); an empty index is under 1 KiB.
+// Cost: 17 to 23.5 bytes per key (segment_size.h); an empty index is under 1
+// KiB.
 
 #ifndef KERNELS_ENGINE_TABLE_CPU_HASH_INDEX_H_
 #define KERNELS_ENGINE_TABLE_CPU_HASH_INDEX_H_
