@@ -44,7 +44,7 @@ _ON_GPUS = [
     ("step_benchmark", _TINY_STEP + ["--only=zipf_hot1_dim16", "--storage=hbm"]),
 ]
 
-# Of benchmarks/gpu. They have their full size alone.
+# Programs of benchmarks/gpu. They run at their full size only.
 _GPU_PROGRAMS = ("step", "step_grow", "table_find", "table_find_copy",
                  "table_find_or_insert", "table_grow", "table_insert_and_evict")
 

@@ -48,7 +48,7 @@ _OPTIMIZERS = {
 
 
 def _tables():
-  """Of mixed dims, combiners, forms and placements, without weights; one not used."""
+  """Lookups of mixed dims, combiners, forms and placements, without weights; one not used."""
   last = hvd.size() - 1
   return [
       model.Table(4, "sum", model.SPARSE, False, -1, 4),

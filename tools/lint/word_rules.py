@@ -5,8 +5,8 @@
 import re
 
 # Put together here, so that this file obeys too.
-_NO_NAME = ["nobo" + "dy", "whoe" + "ver", "who" + "m", "whome" + "ver", "him" + "self",
-            "her" + "self"]
+_NO_NAME = ["nobo" + "dy", "whoe" + "ver", "who" + "m", "whome" + "ver", "hi" + "mself",
+            "her" + "self", "hi" + "m", "hi" + "s"]
 _HIDING = re.compile(r"\b(%s)\b" % "|".join(_NO_NAME), re.IGNORECASE)
 # No person is meant in C++: a caller, a thread, a table has a name.
 _HIDING_IN_CPP = re.compile(r"\b(%s)\b" % "|".join(_NO_NAME + ["wh" + "o"]), re.IGNORECASE)

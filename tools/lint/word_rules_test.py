@@ -18,8 +18,9 @@ class WordRulesTest(parameterized.TestCase):
       ("a.md", "%s waits" % _NOT_ANYONE.capitalize()),
       ("a.h", "// %sever asks" % _PERSON),
       ("a.cc", "// what %sm it belongs to" % _PERSON),
-      ("BUILD", "# the reader him" + "self"),
+      ("BUILD", "# the reader hi" + "mself"),
       ("a.cu", "// a thread %s waits" % _PERSON),
+      ("a.py", "# what hi" + "s call has written"),
   )
   def test_refuses_words_without_a_name(self, path, line):
     found = word_rules.violations(path, "\n" + line + "\n")
