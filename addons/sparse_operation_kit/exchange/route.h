@@ -49,7 +49,7 @@ class DistinctDevice {
   virtual ~DistinctDevice() {}
   // From how many ids of a table on.
   virtual int64_t min_ids_to_deduplicate() const = 0;
-  // As DeviceRows::StartDistinct of rows/row_home.h; it knows no key.
+  // As GpuTableCompute::StartDistinct of rows/gpu_compute.h; it knows no key.
   // Not called for batches with fewer ids than that, none, or more than
   // ev::kMaxDistinctIds. ResourceExhausted: the processors do it.
   virtual ev::Status StartDistinct(

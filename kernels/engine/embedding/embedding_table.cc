@@ -4,25 +4,27 @@
 #include "kernels/engine/embedding/embedding_table.h"
 
 #include <algorithm>
+#include <limits>
+#include <memory>
+#include <mutex>
 #include <new>
+#include <numeric>
 #include <utility>
 
 #include "kernels/engine/base/tasks.h"
-#include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/ids/unique.h"
-#include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
-#include "kernels/engine/rows/ssd/ssd_rows.h"
+#include "kernels/engine/rows/gpu_compute.h"
+#include "kernels/engine/rows/make_row_home.h"
 
 namespace ev {
 namespace {
 
-// Keys that one task of a row-wise call takes, and that are found at a time.
+// Keys that one task of a row-wise call takes, unless the home wants more at
+// once, and that are found at a time where no row is wanted.
 constexpr int64_t kKeysPerTask = 2048;
 constexpr int64_t kKeysAtOnce = 256;
-// The same where rows are on a device, of which a call costs tens of us.
-constexpr int64_t kKeysPerDeviceTask = 16384;
 
 Status CheckSlotNames(const EmbeddingTable::Impl& table,
                       Span<const SlotSpec> slots) {
@@ -59,6 +61,54 @@ void GetCounted(const EmbeddingTable::Impl& table, int64_t key,
   std::lock_guard<std::mutex> lock(*filter.stripe(key));
   filter.Read(key, frequency, version);
   if (!table.options.record_version) *version = -1;
+}
+
+// Values and slots of keys that were found, to place 'at' of the outputs. A key
+// without a row is read as a new row would be, which no filter keeps out.
+Status ReadSome(const EmbeddingTable::Impl& table, Span<const int64_t> keys,
+                const std::vector<RowHandle>& handles,
+                Span<const SlotSpec> slots, Span<const int> columns, int64_t at,
+                float* values, Span<float* const> slot_values) {
+  const int64_t dim = table.dim();
+  const Span<const RowHandle> found(handles.data(), keys.size());
+  float* const to = values + at * dim;
+  EV_RETURN_IF_ERROR(table.Named(table.home->Read(found, 0, to)));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (found[i] < kFirstReservedHandle) continue;
+    std::copy_n(table.DefaultRow(keys[i]), dim, to + i * dim);
+  }
+  for (size_t s = 0; s < slots.size(); ++s) {
+    float* const slot_to = slot_values[s] + at * dim;
+    EV_RETURN_IF_ERROR(
+        table.Named(table.home->Read(found, 1 + columns[s], slot_to)));
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (found[i] < kFirstReservedHandle) continue;
+      std::fill_n(slot_to + i * dim, dim, slots[s].initial_value);
+    }
+  }
+  return Status::OK();
+}
+
+// What WriteRows writes: values and slots of rows, each named once.
+struct RowsToWrite {
+  Span<const RowHandle> handles;
+  Span<const int> columns;
+  const float* values;
+  Span<const float* const> slot_values;
+};
+
+// Rows [begin, end) of them.
+Status WriteSome(const EmbeddingTable::Impl& table, const RowsToWrite& rows,
+                 int64_t begin, int64_t end) {
+  const int64_t dim = table.dim();
+  const Span<const RowHandle> some = rows.handles.subspan(begin, end - begin);
+  EV_RETURN_IF_ERROR(
+      table.Named(table.home->Write(some, 0, rows.values + begin * dim)));
+  for (size_t s = 0; s < rows.columns.size(); ++s) {
+    EV_RETURN_IF_ERROR(table.Named(table.home->Write(
+        some, 1 + rows.columns[s], rows.slot_values[s] + begin * dim)));
+  }
+  return Status::OK();
 }
 
 }  // namespace
@@ -99,70 +149,40 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
   }
   return NoThrow(*impl_, [&] {
     // All that can fail, first.
-    std::vector<float> defaults(default_rows.begin(), default_rows.end());
-    std::unique_ptr<DeviceRows> device;
-    std::string why_not;
-    if (impl_->options.storage == RowStorage::kDramSsd) {
-      SsdRowsOptions options;
-      options.name = impl_->options.name;
-      options.dim = dim;
-      options.default_rows = default_rows;
-      options.path = impl_->options.ssd.path;
-      options.memory_bytes = impl_->options.ssd.memory_bytes;
-      options.strategy = impl_->options.ssd.strategy;
-      EV_RETURN_IF_ERROR(impl_->Named(MakeSsdRows(options, &device)));
-    } else if (impl_->options.storage != RowStorage::kDram) {
-      DeviceRowsOptions options;
-      options.dim = dim;
-      // What absent keys read, if they read it on the device: AbsentOnDevice.
-      std::vector<float> rows(defaults);
-      if (impl_->options.admission.filters()) {
-        rows.insert(rows.end(), dim, impl_->options.admission.no_permission);
-      }
-      options.default_rows = rows;
-      if (impl_->options.storage == RowStorage::kHbmDram) {
-        HbmDramRowsOptions tiers;
-        tiers.dim = dim;
-        tiers.default_rows = rows;
-        tiers.device_bytes = impl_->options.hbm_dram.device_bytes;
-        tiers.strategy = impl_->options.hbm_dram.strategy;
-        EV_RETURN_IF_ERROR(impl_->Named(MakeHbmDramRows(tiers, &device)));
-      }
-      const Status made =
-          device != nullptr ? Status::OK() : MakeDeviceRows(options, &device);
-      if (!made.ok() && (impl_->options.storage != RowStorage::kAuto ||
-                         made.code() != StatusCode::kFailedPrecondition)) {
-        return impl_->Named(made);
-      }
-      why_not = made.message();
-    }
-    // Rows on a device leave it a float per handle, the least it can hold.
-    std::unique_ptr<RowStore> rows(new RowStore(
-        device == nullptr ? dim : 1,
-        impl_->options.record_frequency || impl_->options.record_version));
-    std::unique_ptr<AdmissionFilter> filter;
-    std::vector<float> no_permission;
     const AdmissionOptions& admission = impl_->options.admission;
+    std::vector<float> defaults(default_rows.begin(), default_rows.end());
     if (admission.filters()) {
-      const Status made = AdmissionFilter::Make(
-          admission, impl_->options.record_version, &filter);
-      if (!made.ok()) {
-        return Status(made.code(), made.message() + ", " + impl_->Named());
-      }
-      no_permission.assign(dim, admission.no_permission);
+      defaults.insert(defaults.end(), dim, admission.no_permission);
+    }
+    RowHomeOptions options;
+    options.storage = impl_->options.storage;
+    options.name = impl_->options.name;
+    options.dim = dim;
+    options.default_rows = defaults;
+    options.with_meta =
+        impl_->options.record_frequency || impl_->options.record_version;
+    options.ssd = impl_->options.ssd;
+    options.hbm_dram = impl_->options.hbm_dram;
+    TableRows made;
+    EV_RETURN_IF_ERROR(impl_->Named(MakeRowHome(options, &made)));
+    std::unique_ptr<AdmissionFilter> filter;
+    if (admission.filters()) {
+      EV_RETURN_IF_ERROR(impl_->Named(AdmissionFilter::Make(
+          admission, impl_->options.record_version, &filter)));
     }
     ExclusiveGate alone(&impl_->gate);
     ++impl_->generation;
     impl_->index.Clear();
-    impl_->rows = std::move(rows);
-    impl_->device = std::move(device);
-    impl_->why_not_on_device = std::move(why_not);
+    // The home before what it reads.
+    impl_->home = std::move(made.home);
+    impl_->rows = std::move(made.handles);
     impl_->defaults = std::move(defaults);
+    impl_->storage = made.storage;
+    impl_->why_not_on_gpu = std::move(made.why_not_on_gpu);
     impl_->num_defaults = num_default_rows;
     impl_->slots.clear();
     impl_->unused_handles.clear();
     impl_->filter = std::move(filter);
-    impl_->no_permission = std::move(no_permission);
     impl_->hand.Reset();
     if (impl_->changes != nullptr) impl_->changes->Emptied();
     impl_->initialized.store(true, std::memory_order_release);
@@ -172,15 +192,13 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
 
 RowStorage EmbeddingTable::storage(std::string* why) const {
   SharedGate shared(&impl_->gate);
-  if (why != nullptr) *why = impl_->why_not_on_device;
-  if (!impl_->on_device()) return RowStorage::kDram;
-  return impl_->options.storage == RowStorage::kAuto ? RowStorage::kHbm
-                                                     : impl_->options.storage;
+  if (why != nullptr) *why = impl_->why_not_on_gpu;
+  return impl_->storage;
 }
 
 bool EmbeddingTable::takes_device_tensors() const {
   SharedGate shared(&impl_->gate);
-  return impl_->on_device() && impl_->device->takes_device_tensors();
+  return impl_->home != nullptr && impl_->home->gpu_table() != nullptr;
 }
 
 int64_t EmbeddingTable::size() const {
@@ -194,7 +212,7 @@ TableStats EmbeddingTable::stats() const {
   stats.rows = impl_->index.size();
   stats.index_bytes = impl_->index.bytes();
   stats.row_bytes = impl_->rows == nullptr ? 0 : impl_->rows->bytes();
-  if (impl_->on_device()) stats.row_bytes += impl_->device->bytes();
+  if (impl_->home != nullptr) stats.row_bytes += impl_->home->bytes();
   if (impl_->changes != nullptr) stats.row_bytes += impl_->changes->bytes();
   stats.inserted_rows = impl_->inserted_rows.load(std::memory_order_relaxed);
   const AdmissionFilter* filter = impl_->filter.get();
@@ -206,7 +224,9 @@ TableStats EmbeddingTable::stats() const {
 
 TierStats EmbeddingTable::tier_stats() const {
   SharedGate shared(&impl_->gate);
-  return impl_->on_device() ? impl_->device->tiers() : TierStats();
+  const RowTiers* const tiers =
+      impl_->home == nullptr ? nullptr : impl_->home->tiers();
+  return tiers == nullptr ? TierStats() : tiers->tier_stats();
 }
 
 std::vector<SlotSpec> EmbeddingTable::slots() const {
@@ -216,7 +236,8 @@ std::vector<SlotSpec> EmbeddingTable::slots() const {
 
 std::vector<float> EmbeddingTable::default_rows() const {
   SharedGate shared(&impl_->gate);
-  return impl_->defaults;
+  const Span<const float> rows = impl_->default_rows();
+  return std::vector<float>(rows.begin(), rows.end());
 }
 
 Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
@@ -250,24 +271,11 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
       }
       found.push_back(column);
     }
-    const size_t before = impl_->slots.size();
-    if (impl_->on_device()) {
-      std::vector<float> initial;
-      for (const SlotSpec& slot : after) initial.push_back(slot.initial_value);
-      EV_RETURN_IF_ERROR(impl_->Named(impl_->device->Relayout(initial)));
-    } else if (after.size() != before) {
-      const int64_t dim = impl_->dim();
-      const Status status = impl_->rows->Relayout(
-          impl_->SlotOffset(static_cast<int>(after.size())), [&](float* row) {
-            for (size_t c = before; c < after.size(); ++c) {
-              std::fill_n(row + impl_->SlotOffset(static_cast<int>(c)), dim,
-                          after[c].initial_value);
-            }
-          });
-      if (!status.ok()) {
-        return Status(status.code(), status.message() + ", " + impl_->Named());
-      }
+    std::vector<float> initial_values;
+    for (const SlotSpec& slot : after) {
+      initial_values.push_back(slot.initial_value);
     }
+    EV_RETURN_IF_ERROR(impl_->Named(impl_->home->Relayout(initial_values)));
     impl_->slots = std::move(after);
     if (columns != nullptr) *columns = std::move(found);
     return Status::OK();
@@ -281,26 +289,57 @@ Status EmbeddingTable::Gather(Span<const int64_t> keys, float* out,
     SharedGate shared(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     const int64_t dim = impl_->dim();
-    if (impl_->on_device()) {
-      return ForRangesWithStatus(
-          parallel, keys.size(), kKeysPerDeviceTask,
-          [&](int64_t i, int64_t end) {
-            std::vector<RowHandle> handles(end - i);
-            const Span<const int64_t> some = keys.subspan(i, end - i);
+    const int64_t at_once = impl_->home->costs().rows_per_copy;
+    return ForRangesWithStatus(
+        parallel, keys.size(), std::max(kKeysPerTask, at_once),
+        [&](int64_t begin, int64_t end) {
+          std::vector<RowHandle> handles(std::min(at_once, end - begin));
+          for (int64_t i = begin; i < end; i += at_once) {
+            const Span<const int64_t> some =
+                keys.subspan(i, std::min(at_once, end - i));
             impl_->index.Find(some, handles.data());
-            return impl_->CopyFromDevice(some, handles.data(), out + i * dim);
-          });
+            EV_RETURN_IF_ERROR(
+                impl_->ReadValues(some, handles.data(), out + i * dim));
+          }
+          return Status::OK();
+        });
+  });
+}
+
+Status EmbeddingTable::GatherOnDevice(Span<const int64_t> keys,
+                                      const DeviceStream& stream, float* out,
+                                      Parallel* parallel) const {
+  return NoThrow(*impl_, [&] {
+    const SharedGate shared(&impl_->gate);
+    EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
+    EV_RETURN_IF_ERROR(impl_->CheckTakesDeviceTensors("the output"));
+    const int64_t n = keys.size();
+    if (n >= std::numeric_limits<int32_t>::max()) {
+      return InvalidArgument("fewer than 2^31 keys are read at once, got " +
+                             std::to_string(n) + ", " + impl_->Named());
     }
-    ForRanges(parallel, keys.size(), kKeysPerTask, [&](int64_t i, int64_t end) {
-      RowHandle handles[kKeysAtOnce];
-      const float* rows[kKeysAtOnce];
-      for (; i < end; i += kKeysAtOnce) {
-        const int64_t n = std::min(kKeysAtOnce, end - i);
-        impl_->FindRows(keys.subspan(i, n), handles, rows);
-        CopyRows(rows, 0, n, dim, out + i * dim);
+    // Each key is a sample of one id, so its sum is its row, bit for bit.
+    std::vector<RowHandle> rows(n);
+    std::vector<int32_t> numbers(n + 1);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    ForRanges(parallel, n, kKeysPerTask, [&](int64_t begin, int64_t end) {
+      impl_->index.Find(keys.subspan(begin, end - begin), &rows[begin]);
+      for (int64_t i = begin; i < end; ++i) {
+        if (rows[i] >= kFirstReservedHandle) {
+          rows[i] = impl_->AbsentOnGpu(keys[i]);
+        }
       }
     });
-    return Status::OK();
+    DevicePooling pooling;
+    pooling.rows = rows;
+    pooling.inverse = Span<const int32_t>(numbers.data(), n);
+    pooling.offsets = numbers;
+    pooling.stream = &stream;
+    std::unique_ptr<DeviceWork> work;
+    EV_RETURN_IF_ERROR(
+        impl_->Named(impl_->home->gpu()->StartPool(pooling, out, &work)));
+    return work == nullptr ? Status::OK() : impl_->Named(work->Wait());
   });
 }
 
@@ -354,39 +393,20 @@ Status EmbeddingTable::ReadRows(Span<const int64_t> keys,
       std::vector<int> columns;
       // Gone again when the table was initialized meanwhile.
       if (!impl_->FindSlots(slots, &columns)) continue;
-      const int64_t dim = impl_->dim();
-      if (impl_->on_device()) {
-        return impl_->ReadDeviceRows(keys, slots, columns, values, slot_values);
-      }
-      ForRanges(parallel, keys.size(), kKeysPerTask,
-                [&](int64_t i, int64_t end) {
-                  RowHandle handles[kKeysAtOnce];
-                  const float* rows[kKeysAtOnce];
-                  for (; i < end; i += kKeysAtOnce) {
-                    const int64_t n = std::min(kKeysAtOnce, end - i);
-                    impl_->FindRows(keys.subspan(i, n), handles, rows);
-                    // As a new row would be, which no filter keeps out.
-                    for (int64_t j = 0; j < n; ++j) {
-                      if (handles[j] >= kFirstReservedHandle) {
-                        rows[j] = impl_->DefaultRow(keys[i + j]);
-                      }
-                    }
-                    CopyRows(rows, 0, n, dim, values + i * dim);
-                    for (size_t s = 0; s < slots.size(); ++s) {
-                      const int64_t offset = impl_->SlotOffset(columns[s]);
-                      for (int64_t j = 0; j < n; ++j) {
-                        float* to = slot_values[s] + (i + j) * dim;
-                        if (handles[j] < kFirstReservedHandle) {
-                          const float* from = rows[j] + offset;
-                          CopyRows(&from, 0, 1, dim, to);
-                        } else {
-                          std::fill_n(to, dim, slots[s].initial_value);
-                        }
-                      }
-                    }
-                  }
-                });
-      return Status::OK();
+      const int64_t at_once = impl_->home->costs().rows_per_copy;
+      return ForRangesWithStatus(
+          parallel, keys.size(), std::max(kKeysPerTask, at_once),
+          [&](int64_t begin, int64_t end) {
+            std::vector<RowHandle> handles(std::min(at_once, end - begin));
+            for (int64_t i = begin; i < end; i += at_once) {
+              const int64_t n = std::min(at_once, end - i);
+              impl_->index.Find(keys.subspan(i, n), handles.data());
+              EV_RETURN_IF_ERROR(ReadSome(*impl_, keys.subspan(i, n), handles,
+                                          slots, columns, i, values,
+                                          slot_values));
+            }
+            return Status::OK();
+          });
     }
   });
 }
@@ -434,40 +454,32 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
       UpdateLocks locks(gates.tables());
       const bool solo = locks.solo(impl_.get());
       impl_->BeforeChange(handles);
-      const int64_t dim = impl_->dim();
-      if (impl_->on_device()) {
-        std::lock_guard<std::mutex> lock(*impl_->update_lock.stripe(0));
-        DeviceRoom room;
-        EV_RETURN_IF_ERROR(room.Reserve(impl_.get(), keys.size()));
-        rows_change = true;
-        impl_->ForgetCounted(keys);
-        EV_RETURN_IF_ERROR(
-            impl_->WriteDeviceRows(handles, columns, values, slot_values));
-        for (size_t i = 0; i < keys.size(); ++i) {
-          impl_->AddToMeta(handles[i], counts == nullptr ? 1 : counts[i], call);
-        }
-        break;
-      }
+      RowRoom room;
+      EV_RETURN_IF_ERROR(room.Reserve(impl_.get(), keys.size()));
       rows_change = true;
       impl_->ForgetCounted(keys);
-      ForRanges(parallel, keys.size(), kKeysPerTask,
-                [&](int64_t i, int64_t end) {
-                  for (; i < end; ++i) {
-                    std::unique_lock<std::mutex> lock;
-                    if (!solo) {
-                      lock = std::unique_lock<std::mutex>(
-                          *impl_->update_lock.stripe(handles[i]));
-                    }
-                    float* row = impl_->rows->Row(handles[i]);
-                    std::copy_n(values + i * dim, dim, row);
-                    for (size_t s = 0; s < slots.size(); ++s) {
-                      std::copy_n(slot_values[s] + i * dim, dim,
-                                  row + impl_->SlotOffset(columns[s]));
-                    }
-                    impl_->AddToMeta(handles[i],
-                                     counts == nullptr ? 1 : counts[i], call);
-                  }
-                });
+      const RowHomeCosts& costs = impl_->home->costs();
+      const bool row_by_row = !solo && costs.writes_side_by_side;
+      const int64_t at_once = row_by_row ? 1 : costs.rows_per_copy;
+      const RowsToWrite rows = {handles, columns, values, slot_values};
+      EV_RETURN_IF_ERROR(ForRangesWithStatus(
+          parallel, keys.size(), std::max(kKeysPerTask, costs.rows_per_copy),
+          [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i += at_once) {
+              const int64_t last = std::min(end, i + at_once);
+              std::unique_lock<std::mutex> lock;
+              if (!solo) {
+                lock = std::unique_lock<std::mutex>(
+                    *impl_->update_lock.stripe(row_by_row ? handles[i] : 0));
+              }
+              EV_RETURN_IF_ERROR(WriteSome(*impl_, rows, i, last));
+              for (int64_t j = i; j < last; ++j) {
+                impl_->AddToMeta(handles[j], counts == nullptr ? 1 : counts[j],
+                                 call);
+              }
+            }
+            return Status::OK();
+          }));
       break;
     }
     impl_->EvictExcess(call);

@@ -43,44 +43,16 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/policy/admission.h"
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/row_storage.h"
 
 namespace ev {
-
-// Where the rows are: value and slots. kAuto: in a GPU's memory if Initialize
-// finds one that it can use, else in CPU memory.
-enum class RowStorage {
-  kDram,
-  kHbm,
-  kAuto,
-  kDramSsd,  // the hot ones in CPU memory, all that do not fit there on an SSD
-  kHbmDram,  // the hot ones in a GPU's memory, the others in CPU memory
-};
-
-// For kDramSsd.
-struct SsdOptions {
-  std::string path;          // a directory, of this table alone
-  int64_t memory_bytes = 0;  // of rows in memory; one row at least
-  CacheStrategy strategy = CacheStrategy::kLfu;
-};
-inline bool operator==(const SsdOptions& a, const SsdOptions& b) {
-  return a.path == b.path && a.memory_bytes == b.memory_bytes &&
-         a.strategy == b.strategy;
-}
-
-// For kHbmDram.
-struct HbmDramOptions {
-  int64_t device_bytes = 0;  // of rows in the GPU's memory
-  CacheStrategy strategy = CacheStrategy::kLfu;
-};
-inline bool operator==(const HbmDramOptions& a, const HbmDramOptions& b) {
-  return a.device_bytes == b.device_bytes && a.strategy == b.strategy;
-}
 
 struct TableOptions {
   std::string name;  // for messages

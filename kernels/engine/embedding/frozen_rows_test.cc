@@ -16,22 +16,13 @@ namespace ev {
 namespace {
 
 // Rows that can be written and, while 'broken', not be read.
-class BrokenRows : public DeviceRows {
+class BrokenRows : public RowHome {
  public:
   static std::atomic<bool> broken;
   Status NewRow(RowHandle, int64_t) override { return Status::OK(); }
-  Status Flush() override { return Status::OK(); }
   Status Read(Span<const RowHandle>, int, float*) override {
     return broken ? Status(StatusCode::kDataLoss, "the disk is broken")
                   : Status::OK();
-  }
-  Status StartPool(const DevicePooling&, float*,
-                   std::unique_ptr<DeviceWork>*) override {
-    return Unimplemented("");
-  }
-  Status StartPooledUpdate(const DevicePooledUpdate&,
-                           std::unique_ptr<DeviceWork>*) override {
-    return Unimplemented("");
   }
   Status SquaredNorms(Span<const RowHandle>, double*) override {
     return Unimplemented("");
@@ -39,14 +30,23 @@ class BrokenRows : public DeviceRows {
   Status Write(Span<const RowHandle>, int, const float*) override {
     return Status::OK();
   }
-  Status Apply(const std::string&, Span<const float>, Span<const RowHandle>,
-               Span<const int>, const float*) override {
+  Status Hold(Span<const RowHandle>, const float**, std::unique_ptr<RowHold>*,
+              bool* held) override {
+    *held = false;
+    return Status::OK();
+  }
+  Status Apply(const RowRule&, Span<const RowHandle>, Span<const int>,
+               const float*) override {
     return Status::OK();
   }
   Status Relayout(Span<const float>) override { return Status::OK(); }
   void Forget(Span<const RowHandle>) override {}
   void Clear() override {}
   int64_t bytes() const override { return 0; }
+  const RowHomeCosts& costs() const override {
+    static const RowHomeCosts costs = RowHomeCosts::OfDistantMemory();
+    return costs;
+  }
 };
 
 std::atomic<bool> BrokenRows::broken{false};
@@ -55,7 +55,7 @@ class FrozenRowsTest : public ::testing::Test {
  protected:
   FrozenRowsTest() : table_(Options()) {
     EXPECT_TRUE(table_.Initialize(std::vector<float>{0.0f}, 1).ok());
-    table_.impl()->device.reset(new BrokenRows);
+    table_.impl()->home.reset(new BrokenRows);
     BrokenRows::broken = false;
   }
   static TableOptions Options() {

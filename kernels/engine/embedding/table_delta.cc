@@ -57,30 +57,16 @@ Status CopyRows(EmbeddingTable::Impl* table, const std::vector<Entry>& entries,
   const int64_t dim = table->dim();
   out->values.resize(n * dim);
   out->slots.assign(columns.size(), std::vector<float>(n * dim));
-  if (table->on_device()) {
-    std::vector<RowHandle> handles;
-    for (const Entry& entry : entries) handles.push_back(entry.handle);
-    EV_RETURN_IF_ERROR(
-        table->Named(table->device->ReadOnce(handles, 0, out->values.data())));
-    for (size_t s = 0; s < columns.size(); ++s) {
-      EV_RETURN_IF_ERROR(table->Named(table->device->ReadOnce(
-          handles, 1 + columns[s], out->slots[s].data())));
-    }
-    return Status::OK();
+  std::vector<RowHandle> handles;
+  handles.reserve(n);
+  for (const Entry& entry : entries) handles.push_back(entry.handle);
+  std::vector<int> read(1, 0);
+  std::vector<float*> to(1, out->values.data());
+  for (size_t s = 0; s < columns.size(); ++s) {
+    read.push_back(1 + columns[s]);
+    to.push_back(out->slots[s].data());
   }
-  for (size_t i = 0; i < n; ++i) {
-    if (i + 4 < n) {
-      table->rows->PrefetchRow(entries[i + 4].handle,
-                               table->rows->floats_per_row());
-    }
-    const float* row = table->rows->Row(entries[i].handle);
-    std::copy_n(row, dim, out->values.data() + i * dim);
-    for (size_t s = 0; s < columns.size(); ++s) {
-      std::copy_n(row + table->SlotOffset(columns[s]), dim,
-                  out->slots[s].data() + i * dim);
-    }
-  }
-  return Status::OK();
+  return table->CopyColumns(handles, read, to);
 }
 
 Status CopyOut(EmbeddingTable::Impl* table, const std::vector<Entry>& entries,

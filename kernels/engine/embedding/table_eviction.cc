@@ -23,6 +23,8 @@ constexpr int64_t kCandidatesEach = 8;
 // What a row costs beside its floats: its meta, and its share of the index.
 constexpr int64_t kBytesBesideRow = sizeof(RowMeta) + 24;
 constexpr size_t kRowsAhead = 8;
+// Rows whose weight is asked for at a time.
+constexpr size_t kNormsAtOnce = 65536;
 
 // A candidate's rank and its number.
 using Ranked = std::pair<EvictionRank, size_t>;
@@ -54,13 +56,14 @@ int64_t EmbeddingTable::Impl::EraseRows(Span<const int64_t> keys) {
   std::vector<RowHandle> handles;
   std::vector<int64_t> gone;
   handles.reserve(keys.size());
-  const bool names_keys = changes != nullptr || on_device();
+  GpuTableCompute* const gpu = home->gpu_table();
+  const bool names_keys = changes != nullptr || gpu != nullptr;
   if (names_keys) gone.reserve(keys.size());
   const int64_t erased = index.Erase(keys, [&](int64_t key, RowHandle handle) {
     handles.push_back(handle);
     if (names_keys) gone.push_back(key);
   });
-  if (on_device()) device->ForgetKeys(gone);
+  if (gpu != nullptr) gpu->ForgetKeys(gone);
   FreeRows(handles);
   if (changes != nullptr) changes->Erased(gone, index.size());
   return erased;
@@ -140,13 +143,7 @@ Status EmbeddingTable::ReadAndEvict(Span<const int64_t> keys, int64_t step,
     ExclusiveGate alone(&table->gate);
     EV_RETURN_IF_ERROR(table->CheckInitialized());
     const auto read = [&](Span<const RowHandle> of, float* to) {
-      if (table->on_device()) {
-        return table->Named(table->device->Read(of, 0, to));
-      }
-      for (size_t i = 0; i < of.size(); ++i) {
-        std::copy_n(table->rows->Row(of[i]), dim, to + i * dim);
-      }
-      return Status::OK();
+      return table->Named(table->home->Read(of, 0, to));
     };
     const auto read_and_evict = [&] {
       TableJournal::Writer writer(&journal);
@@ -238,21 +235,37 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
   });
 }
 
+Status EmbeddingTable::Impl::FindWeak(float threshold,
+                                      std::vector<int64_t>* weak) const {
+  std::vector<int64_t> keys;
+  std::vector<RowHandle> handles;
+  std::vector<double> squares;
+  Status status;
+  const auto take = [&] {
+    squares.resize(keys.size());
+    status = Named(home->SquaredNorms(handles, squares.data()));
+    for (size_t i = 0; status.ok() && i < keys.size(); ++i) {
+      if (IsWeak(squares[i], threshold)) weak->push_back(keys[i]);
+    }
+    keys.clear();
+    handles.clear();
+  };
+  index.ForEach([&](int64_t key, RowHandle handle) {
+    if (!status.ok()) return;
+    keys.push_back(key);
+    handles.push_back(handle);
+    if (keys.size() == kNormsAtOnce) take();
+  });
+  if (status.ok() && !keys.empty()) take();
+  return status;
+}
+
 Status EmbeddingTable::EvictWeak(float threshold, int64_t* evicted_rows) {
   return NoThrow(*impl_, [&] {
     ExclusiveGate alone(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     std::vector<int64_t> weak;
-    if (impl_->on_device()) {
-      EV_RETURN_IF_ERROR(impl_->WeakOnDevice(threshold, &weak));
-    } else {
-      impl_->index.ForEach([&](int64_t key, RowHandle handle) {
-        const float* row = impl_->rows->Row(handle);
-        if (IsWeak(SumOfSquares(row, impl_->dim()), threshold)) {
-          weak.push_back(key);
-        }
-      });
-    }
+    EV_RETURN_IF_ERROR(impl_->FindWeak(threshold, &weak));
     std::sort(weak.begin(), weak.end());  // as above
     *evicted_rows = impl_->EraseRows(weak);
     impl_->evicted_rows.fetch_add(*evicted_rows, std::memory_order_relaxed);

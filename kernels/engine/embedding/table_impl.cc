@@ -115,21 +115,52 @@ bool EmbeddingTable::Impl::FindSlots(Span<const SlotSpec> wanted,
   return true;
 }
 
-int64_t EmbeddingTable::Impl::FindRows(Span<const int64_t> keys,
-                                       RowHandle* handles,
-                                       const float** found) const {
-  int64_t absent = 0;
-  index.FindWith(keys, handles, [&](size_t begin, size_t end) {
+Status EmbeddingTable::Impl::CheckTakesDeviceTensors(const char* what) const {
+  if (home->gpu_table() != nullptr) return Status::OK();
+  return FailedPrecondition(std::string(what) +
+                            " is in a device's memory, and the rows are not, " +
+                            Named());
+}
+
+Status EmbeddingTable::Impl::FindAndHold(Span<const int64_t> keys,
+                                         RowHandle* handles,
+                                         const float** found, int64_t* absent,
+                                         std::unique_ptr<RowHold>* hold,
+                                         bool* held) const {
+  Status status;
+  int64_t num_absent = 0;
+  *held = true;
+  const auto hold_some = [&](size_t begin, size_t end) {
+    if (!status.ok()) return;
+    status = home->Hold(Span<const RowHandle>(handles + begin, end - begin),
+                        found + begin, hold, held);
     for (size_t i = begin; i < end; ++i) {
-      if (handles[i] < kFirstReservedHandle) {
-        found[i] = on_device() ? nullptr : rows->Row(handles[i]);
-      } else {
-        found[i] = AbsentRow(keys[i]);
-        ++absent;
-      }
+      if (handles[i] < kFirstReservedHandle) continue;
+      found[i] = AbsentRow(keys[i]);
+      ++num_absent;
     }
-  });
-  return absent;
+  };
+  if (home->costs().calls_are_cheap) {
+    // While the index's lines of the next keys are on their way.
+    index.FindWith(keys, handles, hold_some);
+  } else {
+    index.Find(keys, handles);
+    hold_some(0, keys.size());
+  }
+  *absent = num_absent;
+  return Named(status);
+}
+
+Status EmbeddingTable::Impl::ReadValues(Span<const int64_t> keys,
+                                        const RowHandle* handles,
+                                        float* out) const {
+  EV_RETURN_IF_ERROR(
+      Named(home->Read(Span<const RowHandle>(handles, keys.size()), 0, out)));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (handles[i] < kFirstReservedHandle) continue;
+    std::copy_n(AbsentRow(keys[i]), dim(), out + i * dim());
+  }
+  return Status::OK();
 }
 
 Status EmbeddingTable::Impl::Named(const Status& status) const {
@@ -140,19 +171,7 @@ Status EmbeddingTable::Impl::Named(const Status& status) const {
 Status EmbeddingTable::Impl::CopyColumns(Span<const RowHandle> handles,
                                          Span<const int> columns,
                                          Span<float* const> out) const {
-  if (on_device()) return Named(device->ReadColumnsOnce(handles, columns, out));
-  constexpr size_t kRowsAhead = 8;
-  const int64_t floats = rows->floats_per_row();
-  for (size_t i = 0; i < handles.size(); ++i) {
-    if (i + kRowsAhead < handles.size()) {
-      rows->PrefetchRow(handles[i + kRowsAhead], floats);
-    }
-    const float* const row = rows->Row(handles[i]);
-    for (size_t c = 0; c < columns.size(); ++c) {
-      std::copy_n(row + columns[c] * dim(), dim(), out[c] + i * dim());
-    }
-  }
-  return Status::OK();
+  return Named(home->ReadColumnsOnce(handles, columns, out));
 }
 
 Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
@@ -173,27 +192,17 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
   EV_RETURN_IF_ERROR(rows->Allocate(handle));
   MarkChanged(*handle);
   for (FrozenRows* frozen : frozen_rows) frozen->AddNew(*handle);
-  if (on_device()) {
-    const Status status = device->NewRow(*handle, FloorMod(key, num_defaults));
-    if (!status.ok()) {
-      // Giving it back needs the gate alone.
-      std::lock_guard<std::mutex> lock(unused_handles_mu);
-      try {
-        unused_handles.push_back(*handle);
-      } catch (const std::bad_alloc&) {
-        // It stays unused until the table is cleared.
-      }
+  const Status status = home->NewRow(*handle, FloorMod(key, num_defaults));
+  if (!status.ok()) {
+    // Giving it back needs the gate alone.
+    std::lock_guard<std::mutex> lock(unused_handles_mu);
+    try {
+      unused_handles.push_back(*handle);
+    } catch (const std::bad_alloc&) {
+      // It stays unused until the table is cleared.
     }
-    return status;
   }
-  float* row = rows->Row(*handle);
-  const float* source = DefaultRow(key);
-  std::copy(source, source + dim(), row);
-  for (size_t c = 0; c < slots.size(); ++c) {
-    float* slot = row + SlotOffset(static_cast<int>(c));
-    std::fill(slot, slot + dim(), slots[c].initial_value);
-  }
-  return Status::OK();
+  return status;
 }
 
 void EmbeddingTable::Impl::KeepFrozen(Span<const RowHandle> handles) {
@@ -217,8 +226,13 @@ void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,
   __atomic_store_n(&meta->call, call.call, __ATOMIC_RELAXED);
 }
 
+void EmbeddingTable::Impl::FreeRows(Span<const RowHandle> handles) {
+  home->Forget(handles);
+  rows->Free(handles);
+}
+
 void EmbeddingTable::Impl::Clear() {
-  if (on_device()) device->Clear();
+  home->Clear();
   ++generation;
   index.Clear();
   rows->Clear();

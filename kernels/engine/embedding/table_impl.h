@@ -24,6 +24,7 @@
 #include "kernels/engine/embedding/parts/table_gate.h"
 #include "kernels/engine/embedding/table_journal.h"
 #include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/rows/row_home.h"
 #include "kernels/engine/storage/dram/row_store.h"
 #include "kernels/engine/table/cpu/hash_index.h"
@@ -60,18 +61,20 @@ class EmbeddingTable::Impl : public RowSource {
   // initialized table ---
 
   int64_t dim() const { return options.dim; }
-  // Whether rows are reached through device_rows.h only: 'rows' then gives out
-  // handles and keeps the meta, but rows->Row() is nothing to be used, and
-  // FindRows gives null for a key that is there: CopyFromDevice gets its value.
-  bool on_device() const { return device != nullptr; }
-  // FailedPrecondition unless rows are on a device that takes such tensors.
+  // FailedPrecondition unless all rows are in a GPU's memory.
   Status CheckTakesDeviceTensors(const char* what) const;
   const float* DefaultRow(int64_t key) const {
     return defaults.data() + FloorMod(key, num_defaults) * dim();
   }
-  // What a lookup reads of a key without a row.
+  // Which of 'defaults' a lookup reads of a key without a row.
+  int64_t AbsentDefault(int64_t key) const {
+    return filter == nullptr ? FloorMod(key, num_defaults) : num_defaults;
+  }
   const float* AbsentRow(int64_t key) const {
-    return filter == nullptr ? DefaultRow(key) : no_permission.data();
+    return defaults.data() + AbsentDefault(key) * dim();
+  }
+  Span<const float> default_rows() const {
+    return Span<const float>(defaults.data(), num_defaults * dim());
   }
   // Offset in floats of a slot's column in a row.
   int64_t SlotOffset(int column) const { return (1 + column) * dim(); }
@@ -80,31 +83,25 @@ class EmbeddingTable::Impl : public RowSource {
   // Columns of all the slots, or false when one is missing.
   bool FindSlots(Span<const SlotSpec> wanted, std::vector<int>* columns) const;
 
-  // handles[i] and rows[i] of each key; AbsentRow where it is absent.
-  // Returns how many are absent.
-  int64_t FindRows(Span<const int64_t> keys, RowHandle* handles,
-                   const float** rows) const;
-
-  // As AbsentRow, for DevicePooling. REQUIRES on_device().
-  RowHandle AbsentOnDevice(int64_t key) const {
-    return AbsentAs(filter == nullptr ? FloorMod(key, num_defaults)
-                                      : num_defaults);
+  // As AbsentRow, for a GPU (DevicePooling::rows).
+  RowHandle AbsentOnGpu(int64_t key) const {
+    return AbsentAs(AbsentDefault(key));
   }
-  // out[c][i, :] = columns[c] of the row at handles[i], [N, dim], wherever the
-  // rows are (0: the value, 1 + c: slot column c); handles are rows. REQUIRES
-  // that nobody updates them.
+  // Finds keys and makes their rows addressable (RowHome::Hold): rows[i] is
+  // that of keys[i], AbsentRow where it has none. *absent: how many have none.
+  // *held is false where they cannot be held; handles are found then too.
+  Status FindAndHold(Span<const int64_t> keys, RowHandle* handles,
+                     const float** rows, int64_t* absent,
+                     std::unique_ptr<RowHold>* hold, bool* held) const;
+  // out[i, :] = the value of keys[i], whose handles were found before;
+  // AbsentRow where it has none.
+  Status ReadValues(Span<const int64_t> keys, const RowHandle* handles,
+                    float* out) const;
+  // out[c][i, :] = columns[c] of the row at handles[i], [N, dim] (0: the value,
+  // 1 + c: slot column c); handles are rows. REQUIRES that no call updates
+  // them.
   Status CopyColumns(Span<const RowHandle> handles, Span<const int> columns,
                      Span<float* const> out) const;
-  // out[i, :] = the value of keys[i], found before. REQUIRES on_device().
-  Status CopyFromDevice(Span<const int64_t> keys, const RowHandle* handles,
-                        float* out) const;
-  // Value and slots of keys, as ReadRows and WriteRows of the table.
-  Status ReadDeviceRows(Span<const int64_t> keys, Span<const SlotSpec> slots,
-                        Span<const int> columns, float* values,
-                        Span<float* const> slot_values) const;
-  Status WriteDeviceRows(Span<const RowHandle> handles, Span<const int> columns,
-                         const float* values,
-                         Span<const float* const> slot_values);
   // The status with the table's name.
   Status Named(const Status& status) const;
 
@@ -153,8 +150,8 @@ class EmbeddingTable::Impl : public RowSource {
 
   // --- REQUIRE the gate alone ---
 
-  // Keys of rows to be evicted by weight. REQUIRES on_device().
-  Status WeakOnDevice(float threshold, std::vector<int64_t>* keys) const;
+  // Keys of rows to be evicted by weight.
+  Status FindWeak(float threshold, std::vector<int64_t>* keys) const;
 
   // Gives back rows that the index names no more.
   void FreeRows(Span<const RowHandle> handles);
@@ -196,10 +193,11 @@ class EmbeddingTable::Impl : public RowSource {
 
   // Changes whenever a handle that was found before may no longer be right.
   uint64_t generation = 0;
-  std::vector<float> defaults;  // [num_defaults, dim]
+  // [num_defaults, dim]; with a filter one more, which a key without a row
+  // reads. The home reads them too.
+  std::vector<float> defaults;
   int64_t num_defaults = 0;
   std::vector<SlotSpec> slots;              // by column
-  std::vector<float> no_permission;         // [dim], with a filter
   std::unique_ptr<AdmissionFilter> filter;  // null: every key is admitted
   EvictionHand hand;
   // Of each snapshot that is being read; changed by who begins or ends one.
@@ -208,29 +206,30 @@ class EmbeddingTable::Impl : public RowSource {
   std::mutex export_changes;  // one ExportChanges at a time, before the gate
   std::atomic<int64_t> evicted_rows{0};
   HashIndex index;
+  // Gives out handles and keeps what rows count about themselves.
   std::unique_ptr<RowStore> rows;  // null until initialized
   std::mutex unused_handles_mu;
-  // Handles that no key got because the device had no memory: given back by who
-  // takes the failed call back.
+  // Handles that no key got because their home had no memory for a row: given
+  // back by the call that takes the failed call back.
   std::vector<RowHandle> unused_handles;
-  std::unique_ptr<DeviceRows> device;  // null: rows are in CPU memory
-  std::string why_not_on_device;       // with kAuto; empty when they are
+  std::unique_ptr<RowHome> home;  // where the rows are; null until initialized
+  RowStorage storage = RowStorage::kDram;  // the home's
+  std::string why_not_on_gpu;  // with kAuto; empty when rows are there
 };
 
-// Room on a device, for as long as this lives.
-class DeviceRoom {
+// Room for rows to be written, for as long as this lives.
+class RowRoom {
  public:
-  DeviceRoom() {}
-  ~DeviceRoom() {
-    if (table_ != nullptr) table_->device->Unreserve(rows_);
+  RowRoom() {}
+  ~RowRoom() {
+    if (table_ != nullptr) table_->home->Unreserve(rows_);
   }
-  DeviceRoom(const DeviceRoom&) = delete;
-  DeviceRoom& operator=(const DeviceRoom&) = delete;
+  RowRoom(const RowRoom&) = delete;
+  RowRoom& operator=(const RowRoom&) = delete;
 
-  // For so many rows to be written. REQUIRES table->on_device(), and the gate
-  // for as long as this lives.
+  // For so many rows. REQUIRES the gate for as long as this lives.
   Status Reserve(EmbeddingTable::Impl* table, int64_t rows) {
-    EV_RETURN_IF_ERROR(table->Named(table->device->Reserve(rows)));
+    EV_RETURN_IF_ERROR(table->Named(table->home->Reserve(rows)));
     table_ = table;
     rows_ = rows;
     return Status::OK();

@@ -97,8 +97,9 @@ Status TableReader::Open(EmbeddingTable* table, Span<const SlotSpec> slots,
   });
 }
 
-const std::vector<float>& TableReader::default_rows() const {
-  return table_->defaults;
+std::vector<float> TableReader::default_rows() const {
+  const Span<const float> rows = table_->default_rows();
+  return std::vector<float>(rows.begin(), rows.end());
 }
 
 bool TableReader::has_versions() const {

@@ -85,7 +85,7 @@ class TableReader {
   const std::vector<int64_t>& partition_begins() const {
     return order_->begins();
   }
-  const std::vector<float>& default_rows() const;  // [R, dim]
+  std::vector<float> default_rows() const;  // [R, dim]
   bool has_versions() const;
   bool has_frequencies() const;
 

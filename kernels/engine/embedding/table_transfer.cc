@@ -22,45 +22,74 @@ uint32_t Saturated(int64_t x) {
   return static_cast<uint32_t>(std::min(kMaxCount, std::max<int64_t>(0, x)));
 }
 
-// Rows of one stretch of an import, on their way to a device: what the inputs
-// hold of 'kept', column by column. source: which column gets which input.
-Status ImportDeviceRows(EmbeddingTable::Impl* table,
-                        Span<const RowHandle> handles,
-                        const std::vector<size_t>& kept, const float* values,
-                        Span<const float* const> slot_values,
-                        const std::vector<int>& source) {
-  // Of a key that comes twice the last counts, and a row is written once.
-  std::vector<RowHandle> distinct;
-  std::vector<size_t> last;
-  std::unordered_map<RowHandle, size_t> places;
-  for (size_t k = 0; k < kept.size(); ++k) {
-    const auto found = places.emplace(handles[k], distinct.size());
-    if (found.second) {
-      distinct.push_back(handles[k]);
-      last.push_back(kept[k]);
-    } else {
-      last[found.first->second] = kept[k];
+// Which inputs are written to which rows: of a key that comes twice the last
+// counts, and a row is written once.
+struct Stretch {
+  std::vector<RowHandle> rows;
+  std::vector<size_t> inputs;  // of rows[k]: the number of its key
+
+  // are_distinct: no handle comes twice, as the caller knows.
+  void Set(const std::vector<RowHandle>& handles,
+           const std::vector<size_t>& numbers, bool are_distinct) {
+    if (are_distinct || AreDistinct(handles)) {
+      rows = handles;
+      inputs = numbers;
+      return;
     }
-  }
-  const int64_t dim = table->dim();
-  std::vector<float> staged(distinct.size() * dim);
-  for (int column = 0; column <= static_cast<int>(source.size()); ++column) {
-    const float* from = column == 0 ? values
-                        : source[column - 1] < 0
-                            ? nullptr
-                            : slot_values[source[column - 1]];
-    for (size_t k = 0; k < last.size(); ++k) {
-      if (from != nullptr) {
-        std::copy_n(from + last[k] * dim, dim, staged.data() + k * dim);
+    rows.clear();
+    inputs.clear();
+    std::unordered_map<RowHandle, size_t> places;
+    for (size_t k = 0; k < handles.size(); ++k) {
+      const auto found = places.emplace(handles[k], rows.size());
+      if (found.second) {
+        rows.push_back(handles[k]);
+        inputs.push_back(numbers[k]);
       } else {
-        std::fill_n(staged.data() + k * dim, dim,
-                    table->slots[column - 1].initial_value);
+        inputs[found.first->second] = numbers[k];
       }
     }
-    EV_RETURN_IF_ERROR(
-        table->Named(table->device->Write(distinct, column, staged.data())));
   }
-  return Status::OK();
+
+ private:
+  static bool AreDistinct(std::vector<RowHandle> handles) {
+    std::sort(handles.begin(), handles.end());
+    return std::adjacent_find(handles.begin(), handles.end()) == handles.end();
+  }
+};
+
+// Writes one column of the stretch's rows, from 'input' [N, dim].
+Status WriteColumn(EmbeddingTable::Impl* table, const Stretch& stretch,
+                   int column, const float* input, std::vector<float>* staged) {
+  const int64_t dim = table->dim();
+  const size_t n = stretch.rows.size();
+  if (n == 0) return Status::OK();
+  const size_t first = stretch.inputs[0];
+  const float* from = input + first * dim;
+  bool are_adjacent = true;
+  for (size_t k = 1; k < n && are_adjacent; ++k) {
+    are_adjacent = stretch.inputs[k] == first + k;
+  }
+  if (!are_adjacent) {
+    staged->resize(n * dim);
+    for (size_t k = 0; k < n; ++k) {
+      std::copy_n(input + stretch.inputs[k] * dim, dim,
+                  staged->data() + k * dim);
+    }
+    from = staged->data();
+  }
+  return table->Named(table->home->Write(stretch.rows, column, from));
+}
+
+// Keys of one stretch.
+size_t KeysAtOnce(const EmbeddingTable::Impl& table) {
+  return 4 * table.home->costs().rows_per_copy;
+}
+
+// Writes 'value' to every element of one column of the stretch's rows.
+Status FillColumn(EmbeddingTable::Impl* table, const Stretch& stretch,
+                  int column, float value, std::vector<float>* staged) {
+  staged->assign(stretch.rows.size() * table->dim(), value);
+  return table->Named(table->home->Write(stretch.rows, column, staged->data()));
 }
 
 Status CheckSize(const EmbeddingTable::Impl& table, const char* what,
@@ -188,40 +217,30 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
       for (size_t s = 0; s < slots.size(); ++s) {
         source[columns[s]] = static_cast<int>(s);
       }
-      const int64_t dim = impl_->dim();
       std::vector<int64_t> kept_keys;
       std::vector<size_t> kept;
       std::vector<RowHandle> handles;
-      const size_t kAtOnce = impl_->on_device() ? 65536 : 1024;
+      Stretch stretch;
+      std::vector<float> staged;
+      const size_t at_once = KeysAtOnce(*impl_);
       for (size_t i = 0; i < n;) {
         kept_keys.clear();
         kept.clear();
-        for (; i < n && kept.size() < kAtOnce; ++i) {
+        for (; i < n && kept.size() < at_once; ++i) {
           if (!IsInPart(keys[i], part, num_parts)) continue;
           kept_keys.push_back(keys[i]);
           kept.push_back(i);
         }
         handles.resize(kept.size());
+        const int64_t rows_before = impl_->index.size();
         EV_RETURN_IF_ERROR(impl_->FindOrInsert(kept_keys, handles.data()));
+        const int64_t num_new = impl_->index.size() - rows_before;
         impl_->ForgetCounted(kept_keys);
         if (impl_->filter != nullptr && impl_->filter->is_bloom()) {
           // As when these keys were admitted.
           for (const int64_t key : kept_keys) RaiseTo(least, key, impl_.get());
         }
         for (size_t k = 0; k < kept.size(); ++k) {
-          float* row =
-              impl_->on_device() ? nullptr : impl_->rows->Row(handles[k]);
-          if (row != nullptr) {
-            std::copy_n(values + kept[k] * dim, dim, row);
-          }
-          for (size_t c = 0; row != nullptr && c < source.size(); ++c) {
-            float* slot = row + impl_->SlotOffset(static_cast<int>(c));
-            if (source[c] < 0) {
-              std::fill_n(slot, dim, impl_->slots[c].initial_value);
-            } else {
-              std::copy_n(slot_values[source[c]] + kept[k] * dim, dim, slot);
-            }
-          }
           impl_->MarkChanged(handles[k]);
           if (RowMeta* meta = impl_->rows->Meta(handles[k])) {
             meta->frequency = Saturated(std::max(
@@ -231,9 +250,18 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
             meta->call = 0;
           }
         }
-        if (impl_->on_device()) {
-          EV_RETURN_IF_ERROR(ImportDeviceRows(impl_.get(), handles, kept,
-                                              values, slot_values, source));
+        // Keys that are all new are distinct.
+        const bool are_distinct = num_new == static_cast<int64_t>(kept.size());
+        stretch.Set(handles, kept, are_distinct);
+        EV_RETURN_IF_ERROR(
+            WriteColumn(impl_.get(), stretch, 0, values, &staged));
+        for (size_t c = 0; c < source.size(); ++c) {
+          const int column = 1 + static_cast<int>(c);
+          EV_RETURN_IF_ERROR(
+              source[c] < 0 ? FillColumn(impl_.get(), stretch, column,
+                                         impl_->slots[c].initial_value, &staged)
+                            : WriteColumn(impl_.get(), stretch, column,
+                                          slot_values[source[c]], &staged));
         }
       }
       return Status::OK();
@@ -255,36 +283,27 @@ Status EmbeddingTable::ImportSlot(Span<const int64_t> keys,
       ExclusiveGate alone(&impl_->gate);
       std::vector<int> columns;
       if (!impl_->FindSlots(slots, &columns)) continue;
-      const int64_t dim = impl_->dim();
-      std::vector<RowHandle> handles(keys.size());
-      impl_->index.Find(keys, handles.data());
-      for (const RowHandle handle : handles) {
-        if (handle < kFirstReservedHandle) impl_->MarkChanged(handle);
-      }
-      if (!impl_->on_device()) {
-        for (size_t i = 0; i < keys.size(); ++i) {
-          if (handles[i] >= kFirstReservedHandle) continue;
-          std::copy_n(
-              values + i * dim, dim,
-              impl_->rows->Row(handles[i]) + impl_->SlotOffset(columns[0]));
-        }
-        return Status::OK();
-      }
-      // A device writes each row once.
-      std::unordered_map<RowHandle, size_t> last;
-      for (size_t i = 0; i < keys.size(); ++i) {
-        if (handles[i] < kFirstReservedHandle) last[handles[i]] = i;
-      }
-      std::vector<RowHandle> distinct;
+      const size_t at_once = KeysAtOnce(*impl_);
+      std::vector<RowHandle> all(at_once), handles;
+      std::vector<size_t> numbers;
+      Stretch stretch;
       std::vector<float> staged;
-      for (size_t i = 0; i < keys.size(); ++i) {
-        const auto found = last.find(handles[i]);
-        if (found == last.end() || found->second != i) continue;
-        distinct.push_back(handles[i]);
-        staged.insert(staged.end(), values + i * dim, values + (i + 1) * dim);
+      for (size_t begin = 0; begin < keys.size(); begin += at_once) {
+        const size_t n = std::min(at_once, keys.size() - begin);
+        handles.clear();
+        numbers.clear();
+        impl_->index.Find(keys.subspan(begin, n), all.data());
+        for (size_t i = 0; i < n; ++i) {
+          if (all[i] >= kFirstReservedHandle) continue;
+          impl_->MarkChanged(all[i]);
+          handles.push_back(all[i]);
+          numbers.push_back(begin + i);
+        }
+        stretch.Set(handles, numbers, /*are_distinct=*/false);
+        EV_RETURN_IF_ERROR(
+            WriteColumn(impl_.get(), stretch, 1 + columns[0], values, &staged));
       }
-      return impl_->Named(
-          impl_->device->Write(distinct, 1 + columns[0], staged.data()));
+      return Status::OK();
     }
   });
 }

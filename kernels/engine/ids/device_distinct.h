@@ -6,8 +6,8 @@
 // for the update.
 //
 // A device KNOWS keys: which have which row, as far as the table told it (with
-// DeviceRows::NameUnknown and by updates) and did not take back
-// (DeviceRows::ForgetKeys). It may know any part of the table's index, or
+// GpuTableCompute::NameUnknown and by updates) and did not take back
+// (GpuTableCompute::ForgetKeys). It may know any part of the table's index, or
 // nothing, and never anything else. Keys that it knows are found there; the
 // others come down and are found, and admitted, here.
 //
@@ -29,8 +29,8 @@ namespace ev {
 // Ids of one batch that a device takes at most.
 constexpr int64_t kMaxDistinctIds = int64_t{1} << 30;
 
-// Of DeviceRows::StartDistinct, or of a device that has no rows: it knows no
-// key then, so all come down. Calls are made in the order of their
+// Of GpuTableCompute::StartDistinct, or of a device that has no rows: it knows
+// no key then, so all come down. Calls are made in the order of their
 // declaration, from any thread; only Put, IsDone, and what comes after Wait,
 // may be made at once. It needs nothing of the rows that made it and may
 // outlive them. Destroying it waits for what is under way.
@@ -73,10 +73,11 @@ class DeviceDistinct {
   virtual Status Occurrences(int32_t* samples) const = 0;
 };
 
-// The part of DeviceRows::min_ids_to_deduplicate that one table has at least.
+// The part of GpuTableCompute::min_ids_to_deduplicate that one table has at
+// least.
 constexpr int64_t kDistinctShares = 8;
 
-// What DeviceRows::min_ids_to_deduplicate gives: the environment variable
+// What GpuTableCompute::min_ids_to_deduplicate gives: the environment variable
 // TF_EV_GPU_DEDUP_MIN_IDS, read once, else 'otherwise'.
 int64_t MinIdsToDeduplicate(int64_t otherwise);
 

@@ -96,7 +96,9 @@ void ApplyToRows(const Rule& rule_in, const RowBlock& block) {
 template <typename Rule>
 class TypedRowRule : public RowRule {
  public:
-  explicit TypedRowRule(const Rule& rule) : rule_(rule) {}
+  static_assert(Rule::kNumSlots <= kMaxRuleSlots, "");
+  TypedRowRule(const Rule& rule, Span<const float> hyper)
+      : RowRule(hyper), rule_(rule) {}
   const char* name() const override { return Rule::kName; }
   int num_slots() const override { return Rule::kNumSlots; }
   void Apply(const RowBlock& block) const override {
@@ -121,10 +123,11 @@ class TypedRowRule : public RowRule {
 };
 
 struct MakeTyped {
+  Span<const float> hyper;
   std::unique_ptr<const RowRule>* out;
   template <typename Rule>
   void operator()(const Rule& rule) const {
-    out->reset(new TypedRowRule<Rule>(rule));
+    out->reset(new TypedRowRule<Rule>(rule, hyper));
   }
 };
 
@@ -132,7 +135,7 @@ struct MakeTyped {
 
 Status MakeRowRule(const std::string& name, Span<const float> hyper,
                    std::unique_ptr<const RowRule>* rule) {
-  return VisitRule(name, hyper, MakeTyped{rule});
+  return VisitRule(name, hyper, MakeTyped{hyper, rule});
 }
 
 }  // namespace ev

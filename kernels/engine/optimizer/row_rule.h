@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -26,15 +27,26 @@ struct RowBlock {
   const int64_t* slot_offsets = nullptr;  // one per slot of the rule, in floats
 };
 
+// No rule has more slots.
+constexpr int kMaxRuleSlots = 8;
+
 class RowRule {
  public:
+  explicit RowRule(Span<const float> hyper)
+      : hyper_(hyper.begin(), hyper.end()) {}
   virtual ~RowRule() {}
   virtual const char* name() const = 0;
   virtual int num_slots() const = 0;
+  // What MakeRowRule was given: where no loop of the CPU's updates the rows,
+  // the rule is its name and these.
+  Span<const float> hyper() const { return hyper_; }
 
   // Applies the rule to every element of every row, in order, prefetching the
   // rows ahead. Thread-safe; two calls at once must not share a row.
   virtual void Apply(const RowBlock& block) const = 0;
+
+ private:
+  const std::vector<float> hyper_;
 };
 
 // The rule of that name (rule.h lists names and hyperparameters).

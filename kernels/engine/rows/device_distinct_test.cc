@@ -16,7 +16,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/base/keyed_hash.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/storage_under_test.h"
 
 namespace ev {
@@ -37,13 +37,13 @@ constexpr int64_t kLarge = 1500001;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-std::unique_ptr<DeviceRows> MakeRows() {
+std::unique_ptr<GpuRowHome> MakeRows() {
   static const float row = 0.0f;
-  DeviceRowsOptions options;
+  GpuRowHomeOptions options;
   options.dim = 1;
   options.default_rows = Span<const float>(&row, 1);
-  std::unique_ptr<DeviceRows> rows;
-  const Status status = MakeDeviceRows(options, &rows);
+  std::unique_ptr<GpuRowHome> rows;
+  const Status status = MakeGpuRowHome(options, &rows);
   EXPECT_TRUE(status.ok()) << status.message();
   return rows;
 }
@@ -107,7 +107,7 @@ Result ByDefinition(const std::vector<Id>& ids,
 }
 
 template <typename Id>
-void Deduplicate(DeviceRows* rows, const std::vector<Id>& ids,
+void Deduplicate(GpuRowHome* rows, const std::vector<Id>& ids,
                  const std::vector<int32_t>& offsets, size_t piece,
                  Result* result, const Index& index = Index()) {
   std::unique_ptr<DeviceDistinct> distinct;
@@ -155,7 +155,7 @@ void Deduplicate(DeviceRows* rows, const std::vector<Id>& ids,
 }
 
 template <typename Id>
-Result ExpectDefinition(DeviceRows* rows, const std::vector<Id>& ids,
+Result ExpectDefinition(GpuRowHome* rows, const std::vector<Id>& ids,
                         const std::vector<int32_t>& offsets,
                         size_t piece = 1 << 16, const Index& index = Index()) {
   Result got;
@@ -194,7 +194,7 @@ std::vector<int64_t> Skewed(int64_t n, int64_t range, unsigned seed) {
 class DeviceDistinctTest : public ::testing::Test {
  protected:
   void SetUp() override { rows_ = MakeRows(); }
-  std::unique_ptr<DeviceRows> rows_;
+  std::unique_ptr<GpuRowHome> rows_;
 };
 
 TEST_F(DeviceDistinctTest, AnyNumberOfIds) {

@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/optimizer/row_rule.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/stream_under_test.h"
 
@@ -89,6 +90,12 @@ struct Batch {
   }
 };
 
+std::unique_ptr<const RowRule> MakeRule(const RuleCase& rule) {
+  std::unique_ptr<const RowRule> made;
+  EXPECT_TRUE(MakeRowRule(rule.name, rule.hyper, &made).ok());
+  return made;
+}
+
 class HotKeysTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -98,10 +105,10 @@ class HotKeysTest : public ::testing::Test {
   // Rows 0 to n - 1 are updated by samples, rows n to 2 n - 1 by sums.
   void MakeRows(int64_t n, int64_t dim, int num_slots) {
     const std::vector<float> row(dim, 0.5f);
-    DeviceRowsOptions options;
+    GpuRowHomeOptions options;
     options.dim = dim;
     options.default_rows = row;
-    ASSERT_OK(MakeDeviceRows(options, &rows_));
+    ASSERT_OK(MakeGpuRowHome(options, &rows_));
     ASSERT_OK(rows_->Relayout(std::vector<float>(num_slots, 0.1f)));
     handles_.resize(2 * n);
     std::iota(handles_.begin(), handles_.end(), RowHandle{0});
@@ -130,7 +137,7 @@ class HotKeysTest : public ::testing::Test {
       std::unique_ptr<DeviceWork> work;
       ASSERT_OK(rows_->StartPooledUpdate(update, &work));
       ASSERT_OK(work->Wait());
-      ASSERT_OK(rows_->Apply(rule.name, rule.hyper, BySums(), columns,
+      ASSERT_OK(rows_->Apply(*MakeRule(rule), BySums(), columns,
                              batch.Sums(scale).data()));
     }
     const size_t n = batch.ends.size() * batch.dim;
@@ -149,7 +156,7 @@ class HotKeysTest : public ::testing::Test {
     }
   }
 
-  std::unique_ptr<DeviceRows> rows_;
+  std::unique_ptr<GpuRowHome> rows_;
   std::vector<RowHandle> handles_;
 };
 
@@ -226,8 +233,7 @@ TEST_F(HotKeysTest, AHotKeyWithoutARowIsPassedOver) {
   ASSERT_OK(work->Wait());
   std::vector<float> sums = batch.Sums(Scale::kNone);
   const std::vector<RowHandle> two = {5, 6};
-  ASSERT_OK(rows_->Apply(kAdagrad.name, kAdagrad.hyper, two, columns,
-                         sums.data() + 8));
+  ASSERT_OK(rows_->Apply(*MakeRule(kAdagrad), two, columns, sums.data() + 8));
   std::vector<float> got(8 * 8);
   ASSERT_OK(rows_->Read(handles_, 0, got.data()));
   const std::vector<float> untouched(8, 0.5f);

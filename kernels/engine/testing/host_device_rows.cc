@@ -17,7 +17,7 @@
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_memory.h"
 
@@ -39,7 +39,7 @@ constexpr int64_t kMinDistinctIds = 100;
 // Rows that are moved whole at once.
 constexpr size_t kStretch = 7;
 
-class HostDeviceRows : public DeviceRows {
+class HostDeviceRows : public GpuRowHome {
  private:
   // One call under way.
   class Call {
@@ -86,13 +86,13 @@ class HostDeviceRows : public DeviceRows {
   };
 
  public:
-  explicit HostDeviceRows(const DeviceRowsOptions& options)
+  explicit HostDeviceRows(const GpuRowHomeOptions& options)
       : dim_(options.dim),
         defaults_(options.default_rows.begin(), options.default_rows.end()) {}
   ~HostDeviceRows() override { Clear(); }
 
-  static Status Make(const DeviceRowsOptions& options,
-                     std::unique_ptr<DeviceRows>* rows) {
+  static Status Make(const GpuRowHomeOptions& options,
+                     std::unique_ptr<GpuRowHome>* rows) {
     rows->reset(new HostDeviceRows(options));
     return Status::OK();
   }
@@ -170,8 +170,6 @@ class HostDeviceRows : public DeviceRows {
     const DevicePooling pooling_;
     float* out_;
   };
-
-  bool takes_device_tensors() const override { return true; }
 
   int64_t min_ids_to_deduplicate() const override {
     return MinIdsToDeduplicate(kMinDistinctIds);
@@ -405,21 +403,17 @@ class HostDeviceRows : public DeviceRows {
     return Status::OK();
   }
 
-  Status Apply(const std::string& name, Span<const float> hyper,
-               Span<const RowHandle> handles, Span<const int> slot_columns,
-               const float* grads) override {
+  Status Apply(const RowRule& rule, Span<const RowHandle> handles,
+               Span<const int> slot_columns, const float* grads) override {
     const Call call(this);
     FillQueued();
     const Writing writing(this, handles);
-    return ApplyMarked(name, hyper, handles, slot_columns, grads);
+    return ApplyMarked(rule, handles, slot_columns, grads);
   }
 
-  Status ApplyMarked(const std::string& name, Span<const float> hyper,
-                     Span<const RowHandle> handles,
+  Status ApplyMarked(const RowRule& rule, Span<const RowHandle> handles,
                      Span<const int> slot_columns, const float* grads) {
-    std::unique_ptr<const RowRule> rule;
-    EV_RETURN_IF_ERROR(MakeRowRule(name, hyper, &rule));
-    Check(static_cast<int>(slot_columns.size()) == rule->num_slots(),
+    Check(static_cast<int>(slot_columns.size()) == rule.num_slots(),
           "a rule got another number of slots", slot_columns.size());
     std::vector<int64_t> offsets;
     for (int column : slot_columns) {
@@ -436,7 +430,7 @@ class HostDeviceRows : public DeviceRows {
       block.num_rows = 1;
       block.dim = dim_;
       block.slot_offsets = offsets.data();
-      rule->Apply(block);
+      rule.Apply(block);
     }
     return Status::OK();
   }
@@ -562,8 +556,9 @@ class HostDeviceRows : public DeviceRows {
     SumOccurrences(occurrences,
                    update.factors.empty() ? nullptr : update.factors.data(),
                    grads, dim_, 0, num_rows, sums.data());
-    return ApplyMarked(update.rule, update.hyper, handles, update.slot_columns,
-                       sums.data());
+    std::unique_ptr<const RowRule> rule;
+    EV_RETURN_IF_ERROR(MakeRowRule(update.rule, update.hyper, &rule));
+    return ApplyMarked(*rule, handles, update.slot_columns, sums.data());
   }
 
   // Of a name as DevicePooling has them. REQUIRES mu_.
@@ -665,7 +660,7 @@ class HostDeviceRows : public DeviceRows {
   std::vector<RowHandle> queue_;
 };
 
-const bool kRegistered = RegisterDeviceRows(&HostDeviceRows::Make);
+const bool kRegistered = RegisterGpuRowHome(&HostDeviceRows::Make);
 
 }  // namespace
 

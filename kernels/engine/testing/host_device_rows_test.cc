@@ -21,7 +21,7 @@
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/lookup/row_lookup.h"
 #include "kernels/engine/embedding/update/row_update.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/host_device_memory.h"
 
 namespace ev {
@@ -226,11 +226,11 @@ TEST(HostDeviceRowsTest, RowsThatGoLeaveTheDevice) {
 
 TEST(HostDeviceRowsTest, ARenewedRowIsANewOne) {
   const std::vector<float> defaults = {1.0f, 2.0f};
-  DeviceRowsOptions options;
+  GpuRowHomeOptions options;
   options.dim = 1;
   options.default_rows = defaults;
-  std::unique_ptr<DeviceRows> rows;
-  ASSERT_OK(MakeDeviceRows(options, &rows));
+  std::unique_ptr<GpuRowHome> rows;
+  ASSERT_OK(MakeGpuRowHome(options, &rows));
   const std::vector<float> initial = {0.5f};
   ASSERT_OK(rows->Relayout(initial));
   const std::vector<RowHandle> both = {7, 8};
@@ -479,11 +479,11 @@ TEST(HostDeviceRowsTest, BadSplitsAreFoundBeforeTheDeviceStarts) {
 
 TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
   const std::vector<float> defaults = {1.0f};
-  DeviceRowsOptions options;
+  GpuRowHomeOptions options;
   options.dim = 1;
   options.default_rows = defaults;
-  std::unique_ptr<DeviceRows> rows;
-  ASSERT_OK(MakeDeviceRows(options, &rows));
+  std::unique_ptr<GpuRowHome> rows;
+  ASSERT_OK(MakeGpuRowHome(options, &rows));
   std::unique_ptr<DeviceDistinct> distinct;
   EXPECT_DEATH(rows->StartDistinct(99, 1, &distinct), "not for a device");
   EXPECT_DEATH(rows->StartDistinct(11, 11, &distinct), "not for a device");
@@ -525,11 +525,11 @@ TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
 
 TEST(HostDeviceRowsDeathTest, NoticesBrokenPromises) {
   const std::vector<float> defaults = {1.0f};
-  DeviceRowsOptions options;
+  GpuRowHomeOptions options;
   options.dim = 1;
   options.default_rows = defaults;
-  std::unique_ptr<DeviceRows> rows;
-  ASSERT_OK(MakeDeviceRows(options, &rows));
+  std::unique_ptr<GpuRowHome> rows;
+  ASSERT_OK(MakeGpuRowHome(options, &rows));
   ASSERT_OK(rows->NewRow(7, 0));
   const std::vector<RowHandle> seven = {7}, twice = {7, 7}, unknown = {8};
   float value = 0.0f;

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 
 namespace ev {
 namespace testing {
@@ -21,11 +21,11 @@ namespace testing {
 const std::string& WhyNoGpu() {
   static const std::string* const why = [] {
     const float row = 0.0f;
-    DeviceRowsOptions options;
+    GpuRowHomeOptions options;
     options.dim = 1;
     options.default_rows = Span<const float>(&row, 1);
-    std::unique_ptr<DeviceRows> rows;
-    const Status status = MakeDeviceRows(options, &rows);
+    std::unique_ptr<GpuRowHome> rows;
+    const Status status = MakeGpuRowHome(options, &rows);
     if (!status.ok() && status.code() != StatusCode::kFailedPrecondition) {
       // A GPU that is there and fails is no reason to skip anything.
       std::fprintf(stderr, "%s\n", status.message().c_str());

@@ -10,7 +10,7 @@
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/table_impl.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_compute.h"
 
 namespace ev {
 namespace {
@@ -34,7 +34,7 @@ void FindUnknown(PlannedTable* planned, int64_t begin, int64_t end) {
   for (int64_t k = begin; k < end; ++k) {
     const RowHandle handle = planned->unknown_handles[k];
     const bool has_row = handle < kFirstReservedHandle;
-    planned->on_device[k] = has_row ? handle : table.AbsentOnDevice(keys[k]);
+    planned->on_device[k] = has_row ? handle : table.AbsentOnGpu(keys[k]);
     absent += !has_row;
   }
   if (absent != 0) {
@@ -60,8 +60,8 @@ Status DeviceLookup::NameAll(int t) {
   const Span<const RowHandle> names(planned.on_device,
                                     planned.distinct->num_unknown());
   if (!names.empty()) {
-    EV_RETURN_IF_ERROR(
-        table.Named(table.device->NameUnknown(names, planned.distinct.get())));
+    EV_RETURN_IF_ERROR(table.Named(
+        table.home->gpu_table()->NameUnknown(names, planned.distinct.get())));
   }
   return all_named_(t);
 }

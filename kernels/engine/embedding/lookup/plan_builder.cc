@@ -13,7 +13,7 @@
 #include "kernels/engine/ids/sample_offsets.h"
 #include "kernels/engine/ids/sharded_ids.h"
 #include "kernels/engine/ids/unique_pool.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_compute.h"
 
 namespace ev {
 namespace {
@@ -24,7 +24,7 @@ constexpr int64_t kIdsPerPut = 65536;
 // Whether a device could deduplicate, for a batch that is long enough.
 bool CanDeduplicate(const PooledInput& in) {
   const EmbeddingTable::Impl& table = *in.table->impl();
-  return table.on_device() && table.device->pools() && in.weights == nullptr &&
+  return table.home->gpu_table() != nullptr && in.weights == nullptr &&
          in.num_ids > 0 && in.num_ids <= kMaxDistinctIds;
 }
 
@@ -45,13 +45,13 @@ Status PrepareDevice(const PooledInput& in, int64_t ids_together,
                      PlannedTable* planned) {
   if (!CanDeduplicate(in)) return Status::OK();
   const EmbeddingTable::Impl& table = *in.table->impl();
-  const int64_t least = table.device->min_ids_to_deduplicate();
+  const int64_t least = table.home->gpu_table()->min_ids_to_deduplicate();
   if (std::max(ids_together, in.num_ids) < least ||
       in.num_ids < least / kDistinctShares) {
     return Status::OK();
   }
-  const Status status = table.device->StartDistinct(in.num_ids, in.batch_size,
-                                                    &planned->distinct);
+  const Status status = table.home->gpu_table()->StartDistinct(
+      in.num_ids, in.batch_size, &planned->distinct);
   if (status.code() == StatusCode::kResourceExhausted) return Status::OK();
   return table.Named(status);
 }
@@ -131,7 +131,8 @@ Status PutIds(const PooledInput& in, int64_t begin, int64_t end,
 
 bool IsDeduplicatedByDevice(const PooledInput& in) {
   return CanDeduplicate(in) &&
-         in.num_ids >= in.table->impl()->device->min_ids_to_deduplicate();
+         in.num_ids >=
+             in.table->impl()->home->gpu_table()->min_ids_to_deduplicate();
 }
 
 Status PlanIds(Span<const PooledInput> inputs, Samples samples,

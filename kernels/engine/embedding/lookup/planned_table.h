@@ -102,6 +102,13 @@ struct PlannedTable {
     handles = distinct->names();
   }
 
+  // [U, dim], the same each time. By any thread, when the distinct ids are
+  // known. Throws std::bad_alloc.
+  float* ReserveCopies() {
+    std::lock_guard<std::mutex> lock(copies_mu);
+    return row_copies.ReserveOf<float>(num_unique * dim);
+  }
+
   PoolingBatch batch() const {
     PoolingBatch batch;
     batch.rows = rows;
@@ -121,7 +128,8 @@ struct PlannedTable {
   ShardedIds shards;
   LineBuffer arrays;
   LineBuffer key_arrays;
-  LineBuffer row_copies;  // [U, dim], with weights only
+  LineBuffer row_copies;  // of ReserveCopies
+  std::mutex copies_mu;
   LineBuffer device_rows;
   LineBuffer occurrence_counts;
   std::mutex fetch;  // of LookupPlan::Fetch

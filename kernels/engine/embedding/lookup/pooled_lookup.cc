@@ -17,19 +17,14 @@
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/lookup/device_lookup.h"
+#include "kernels/engine/embedding/lookup/find_rows.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/table_impl.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_compute.h"
 
 namespace ev {
 namespace {
-
-// Keys whose rows one call to a device gets: half a ms of a link, and enough to
-// make little of the call's own tens of us.
-constexpr int64_t kKeysPerFetch = 16384;
-// And where the rows are held: enough that reads wait for a disk together.
-constexpr int64_t kKeysPerHold = 4096;
 
 Status Bad(const EmbeddingTable::Impl& table, const std::string& what) {
   return InvalidArgument(what + ", " + table.Named());
@@ -64,92 +59,6 @@ Status CheckInput(const PooledInput& in) {
   return table.CheckTakesDeviceTensors("the output");
 }
 
-// Whether the samples are pooled where the rows are. With weights their
-// gradient needs copies of the rows here anyway.
-bool PoolsOnDevice(const PlannedTable& planned) {
-  const EmbeddingTable::Impl& table = *planned.table->impl();
-  return table.on_device() && table.device->pools() && !planned.has_weights;
-}
-
-// Rows of distinct keys [begin, end).
-void FindRows(PlannedTable* planned, int64_t begin, int64_t end) {
-  const EmbeddingTable::Impl& table = *planned->table->impl();
-  const Span<const int64_t> keys(planned->unique + begin, end - begin);
-  const int64_t absent =
-      table.FindRows(keys, planned->handles + begin, planned->rows + begin);
-  if (absent != 0) {
-    planned->num_absent.fetch_add(absent, std::memory_order_relaxed);
-  }
-  if (PoolsOnDevice(*planned)) {
-    for (int64_t u = begin; u < end; ++u) {
-      planned->on_device[u] = planned->handles[u] < kFirstReservedHandle
-                                  ? planned->handles[u]
-                                  : table.AbsentOnDevice(planned->unique[u]);
-    }
-  }
-  // Rows on a device are fetched afterwards, which makes copies of them too.
-  if (!planned->has_weights || table.on_device()) return;
-  float* copies = static_cast<float*>(planned->row_copies.data());
-  CopyRows(planned->rows, begin, end, planned->dim, copies);
-  for (int64_t u = begin; u < end; ++u) {
-    planned->rows[u] = copies + u * planned->dim;
-  }
-}
-
-void ReserveCopies(PlannedTable* planned) {
-  if (PoolsOnDevice(*planned)) {
-    planned->on_device =
-        planned->device_rows.ReserveOf<RowHandle>(planned->num_unique);
-    return;
-  }
-  if (!planned->has_weights && !planned->table->impl()->on_device()) return;
-  planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
-}
-
-// Rows that are held until the lookup is done. Thread-safe.
-class Holds {
- public:
-  void Add(std::unique_ptr<DeviceWork> hold) {
-    std::lock_guard<std::mutex> lock(mu_);
-    holds_.push_back(std::move(hold));
-  }
-
- private:
-  std::mutex mu_;
-  std::vector<std::unique_ptr<DeviceWork>> holds_;
-};
-
-// Whether rows are pooled where they are, held meanwhile, if there is room.
-bool HoldsRows(const PlannedTable& planned) {
-  const EmbeddingTable::Impl& table = *planned.table->impl();
-  return table.on_device() && table.device->can_hold() && !planned.has_weights;
-}
-
-// The same keys' rows, when they are on a device: held, or else copies that
-// outlive the update.
-Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end,
-                 Holds* holds) {
-  const EmbeddingTable::Impl& table = *planned->table->impl();
-  if (!table.on_device() || PoolsOnDevice(*planned)) return Status::OK();
-  if (HoldsRows(*planned)) {
-    std::unique_ptr<DeviceWork> hold;
-    EV_RETURN_IF_ERROR(table.Named(table.device->Hold(
-        Span<const RowHandle>(planned->handles + begin, end - begin),
-        planned->rows + begin, &hold)));
-    if (hold != nullptr) {
-      holds->Add(std::move(hold));
-      return Status::OK();
-    }
-  }
-  const int64_t dim = planned->dim;
-  float* copies = static_cast<float*>(planned->row_copies.data());
-  EV_RETURN_IF_ERROR(table.CopyFromDevice(
-      Span<const int64_t>(planned->unique + begin, end - begin),
-      planned->handles + begin, copies + begin * dim));
-  for (int64_t u = begin; u < end; ++u) planned->rows[u] = copies + u * dim;
-  return Status::OK();
-}
-
 // Calls that are made at once, for parts of one step, bring their ids to
 // devices in turn: what the first asked for comes down while the next one's ids
 // go up. Side by side the first would be done no earlier than the last. Who has
@@ -159,33 +68,142 @@ std::mutex* TurnToPutIds() {
   return turn;
 }
 
-// Begins to pool all samples where the rows are, which are found.
-Status StartPool(const PlannedTable& planned, const DeviceStream* stream,
-                 float* output, std::unique_ptr<DeviceWork>* work) {
-  const EmbeddingTable::Impl& table = *planned.table->impl();
-  DevicePooling pooling;
-  pooling.distinct = planned.distinct.get();
-  if (planned.distinct == nullptr) {
-    pooling.rows = Span<const RowHandle>(planned.on_device, planned.num_unique);
-    pooling.inverse = Span<const int32_t>(planned.inverse, planned.num_ids);
-    pooling.offsets =
-        Span<const int32_t>(planned.offsets, planned.batch_size + 1);
-  }
-  pooling.combiner = planned.combiner;
-  pooling.stream = stream;
-  return table.Named(table.device->StartPool(pooling, output, work));
-}
+// How the samples of one table are pooled. Calls for pieces of the table may be
+// made at once.
+class TablePooling {
+ public:
+  virtual ~TablePooling() {}
+  // Distinct keys that one task finds, and what a sample weighs in ids where it
+  // is left to a task.
+  virtual int64_t keys_at_once() const = 0;
+  virtual int64_t sample_weight() const = 0;
+  // When the distinct keys are known, before they are found.
+  virtual Status Begin() = 0;
+  // Finds distinct keys [begin, end).
+  virtual Status Find(int64_t begin, int64_t end) = 0;
+  // Samples [begin, end), when all keys are found.
+  virtual void Pool(int64_t begin, int64_t end) = 0;
+  // What a GPU is doing, after Pool; or null.
+  virtual DeviceWork* work() const = 0;
+};
 
-// Samples [begin, end).
-void Pool(PlannedTable* planned, int64_t begin, int64_t end, float* output) {
-  if (!PoolsOnDevice(*planned)) {
-    PoolSamples(planned->batch(), begin, end, output);
-  }
+// What divides samples [begin, end): their gradient needs that.
+void FindFactors(int64_t begin, int64_t end, PlannedTable* planned) {
   if (SampleFactors(planned->combiner, planned->offsets,
                     planned->has_weights ? planned->weights : nullptr, begin,
                     end, planned->factors)) {
     planned->has_factors.store(true, std::memory_order_relaxed);
   }
+}
+
+// The rows come to the pooling: the CPU reads them where they are, or copies.
+class RowsComeHere : public TablePooling {
+ public:
+  RowsComeHere(PlannedTable* planned, const EmbeddingTable::Impl& table,
+               float* output, RowHolds* holds)
+      : planned_(planned), table_(table), output_(output), holds_(holds) {}
+
+  int64_t keys_at_once() const override {
+    return std::max(kIdsPerTask, table_.home->costs().rows_per_hold);
+  }
+  int64_t sample_weight() const override {
+    return std::max<int64_t>(1, planned_->num_ids / planned_->batch_size);
+  }
+  Status Begin() override { return Status::OK(); }
+  Status Find(int64_t begin, int64_t end) override {
+    return FindRows(planned_, begin, end, holds_);
+  }
+  void Pool(int64_t begin, int64_t end) override {
+    PoolSamples(planned_->batch(), begin, end, output_);
+    FindFactors(begin, end, planned_);
+  }
+  DeviceWork* work() const override { return nullptr; }
+
+ private:
+  PlannedTable* const planned_;
+  const EmbeddingTable::Impl& table_;
+  float* const output_;
+  RowHolds* const holds_;
+};
+
+// The pooling goes to the rows: a GPU that has them pools all samples, as soon
+// as the last key is found, while keys of other tables are found.
+class PoolingGoesThere : public TablePooling {
+ public:
+  PoolingGoesThere(PlannedTable* planned, const EmbeddingTable::Impl& table,
+                   const DeviceStream* stream, float* output)
+      : planned_(planned), table_(table), stream_(stream), output_(output) {}
+
+  int64_t keys_at_once() const override { return kIdsPerTask; }
+  int64_t sample_weight() const override { return 1; }
+  Status Begin() override {
+    planned_->on_device =
+        planned_->device_rows.ReserveOf<RowHandle>(planned_->num_unique);
+    to_find_ = planned_->num_unique;
+    return planned_->num_unique == 0 ? Start() : Status::OK();
+  }
+  Status Find(int64_t begin, int64_t end) override {
+    FindHandles(planned_, begin, end);
+    for (int64_t u = begin; u < end; ++u) {
+      const RowHandle handle = planned_->handles[u];
+      planned_->on_device[u] = handle < kFirstReservedHandle
+                                   ? handle
+                                   : table_.AbsentOnGpu(planned_->unique[u]);
+    }
+    const int64_t found = end - begin;
+    const bool is_last =
+        found > 0 &&
+        to_find_.fetch_sub(found, std::memory_order_acq_rel) == found;
+    return is_last ? Start() : Status::OK();
+  }
+  void Pool(int64_t begin, int64_t end) override {
+    FindFactors(begin, end, planned_);
+  }
+  DeviceWork* work() const override { return work_.get(); }
+
+  // Also when the GPU has found all keys by itself.
+  Status Start() {
+    DevicePooling pooling;
+    pooling.distinct = planned_->distinct.get();
+    if (planned_->distinct == nullptr) {
+      pooling.rows =
+          Span<const RowHandle>(planned_->on_device, planned_->num_unique);
+      pooling.inverse =
+          Span<const int32_t>(planned_->inverse, planned_->num_ids);
+      pooling.offsets =
+          Span<const int32_t>(planned_->offsets, planned_->batch_size + 1);
+    }
+    pooling.combiner = planned_->combiner;
+    pooling.stream = stream_;
+    return table_.Named(
+        table_.home->gpu()->StartPool(pooling, output_, &work_));
+  }
+
+ private:
+  PlannedTable* const planned_;
+  const EmbeddingTable::Impl& table_;
+  const DeviceStream* const stream_;
+  float* const output_;
+  std::atomic<int64_t> to_find_{0};
+  std::unique_ptr<DeviceWork> work_;
+};
+
+// Outputs in ordinary memory are copied by the thread that waits: all threads
+// wait for those. For the others this thread waits alone, since the others have
+// other things to do.
+Status WaitForAll(const std::vector<std::unique_ptr<TablePooling>>& tables,
+                  Parallel* parallel) {
+  std::vector<DeviceWork*> copying, others;
+  for (const auto& table : tables) {
+    DeviceWork* const work = table->work();
+    if (work == nullptr) continue;
+    (work->copies_when_waited_for() ? copying : others).push_back(work);
+  }
+  EV_RETURN_IF_ERROR(
+      RunTasksWithStatus(parallel, static_cast<int64_t>(copying.size()),
+                         [&](int64_t i) { return copying[i]->Wait(); }));
+  for (DeviceWork* work : others) EV_RETURN_IF_ERROR(work->Wait());
+  return Status::OK();
 }
 
 }  // namespace
@@ -219,88 +237,58 @@ Status PooledForward(Span<const PooledInput> inputs,
     for (int t = 0; t < num_tables; ++t) {
       if (!owners.empty()) made->mutable_planned(t)->owner = owners[t];
     }
-    // What devices are doing. A table's work begins as soon as the last of its
-    // rows is found and goes on while others are found.
-    std::vector<std::unique_ptr<DeviceWork>> works(num_tables);
-    Holds holds;
-    std::vector<std::atomic<int64_t>> to_find(num_tables);
-    DeviceLookup devices(made.get(), [&](int t) {
-      return StartPool(made->planned(t), inputs[t].stream, outputs[t],
-                       &works[t]);
-    });
+    // Longer than the tables, whose rows it holds; all end in the gates.
+    RowHolds holds;
+    std::vector<std::unique_ptr<TablePooling>> tables(num_tables);
+    std::vector<PoolingGoesThere*> there(num_tables, nullptr);
+    for (int t = 0; t < num_tables; ++t) {
+      const PooledInput& in = inputs[t];
+      PlannedTable* const planned = made->mutable_planned(t);
+      // With weights their gradient needs copies of the rows here anyway.
+      const bool has_weights = in.weights != nullptr && in.num_ids > 0;
+      if (impls[t]->home->gpu() != nullptr && !has_weights) {
+        there[t] =
+            new PoolingGoesThere(planned, *impls[t], in.stream, outputs[t]);
+        tables[t].reset(there[t]);
+      } else {
+        tables[t].reset(
+            new RowsComeHere(planned, *impls[t], outputs[t], &holds));
+      }
+    }
+    DeviceLookup devices(made.get(), [&](int t) { return there[t]->Start(); });
     std::unique_lock<std::mutex> turn(*TurnToPutIds(), std::defer_lock);
     for (const PooledInput& in : inputs) {
       if (!turn.owns_lock() && IsDeduplicatedByDevice(in)) turn.lock();
     }
     EV_RETURN_IF_ERROR(PlanIds(
         inputs, Samples::kAsGiven, made.get(), &devices, parallel, [&](int t) {
-          PlannedTable* planned = made->mutable_planned(t);
-          ReserveCopies(planned);
-          FindRows(planned, 0, planned->num_unique);
-          EV_RETURN_IF_ERROR(
-              FetchRows(planned, 0, planned->num_unique, &holds));
-          if (PoolsOnDevice(*planned)) {
-            EV_RETURN_IF_ERROR(
-                StartPool(*planned, inputs[t].stream, outputs[t], &works[t]));
-          }
-          Pool(planned, 0, planned->batch_size, outputs[t]);
+          const PlannedTable& planned = made->planned(t);
+          EV_RETURN_IF_ERROR(tables[t]->Begin());
+          EV_RETURN_IF_ERROR(tables[t]->Find(0, planned.num_unique));
+          tables[t]->Pool(0, planned.batch_size);
           return Status::OK();
         }));
     if (turn.owns_lock()) turn.unlock();
-    TaskList find(kIdsPerTask), fetch(kKeysPerFetch), pool(kIdsPerTask);
+    FindTasks find;
+    TaskList pool(kIdsPerTask);
     for (int t = 0; t < num_tables; ++t) {
-      PlannedTable* planned = made->mutable_planned(t);
-      if (IsSmall(inputs[t], *planned)) continue;
-      const bool on_device = PoolsOnDevice(*planned);
-      pool.Add(t, planned->batch_size,
-               on_device ? 1
-                         : std::max<int64_t>(
-                               1, planned->num_ids / planned->batch_size));
-      if (planned->distinct != nullptr) continue;
-      to_find[t] = planned->num_unique;
-      find.Add(t, planned->num_unique, 1);
-      ReserveCopies(planned);
-      if (on_device) {
-        if (planned->num_unique == 0) {
-          EV_RETURN_IF_ERROR(
-              StartPool(*planned, inputs[t].stream, outputs[t], &works[t]));
-        }
-      } else if (impls[t]->on_device()) {
-        fetch.Add(t, planned->num_unique,
-                  HoldsRows(*planned) ? kKeysPerFetch / kKeysPerHold : 1);
-      }
+      const PlannedTable& planned = made->planned(t);
+      if (IsSmall(inputs[t], planned)) continue;
+      pool.Add(t, planned.batch_size, tables[t]->sample_weight());
+      if (planned.distinct != nullptr) continue;
+      EV_RETURN_IF_ERROR(tables[t]->Begin());
+      find.Add(t, planned.num_unique, tables[t]->keys_at_once());
     }
     EV_RETURN_IF_ERROR(devices.Finish(parallel));
-    EV_RETURN_IF_ERROR(RunPieces(parallel, find, [&](const Piece& piece) {
-      const int t = piece.item;
-      PlannedTable* planned = made->mutable_planned(t);
-      FindRows(planned, piece.begin, piece.end);
-      const int64_t found = piece.end - piece.begin;
-      const bool is_last =
-          to_find[t].fetch_sub(found, std::memory_order_acq_rel) == found;
-      if (!is_last || !PoolsOnDevice(*planned)) return Status::OK();
-      return StartPool(*planned, inputs[t].stream, outputs[t], &works[t]);
-    }));
-    EV_RETURN_IF_ERROR(RunPieces(parallel, fetch, [&](const Piece& piece) {
-      return FetchRows(made->mutable_planned(piece.item), piece.begin,
-                       piece.end, &holds);
-    }));
-    RunPieces(parallel, pool, [&](const Piece& piece) {
-      Pool(made->mutable_planned(piece.item), piece.begin, piece.end,
-           outputs[piece.item]);
-    });
-    // Outputs in ordinary memory are copied by who waits: all threads. For the
-    // others this one waits alone, since those have other things to do.
-    std::vector<DeviceWork*> copying, others;
-    for (const auto& work : works) {
-      if (work == nullptr) continue;
-      (work->copies_when_waited_for() ? copying : others).push_back(work.get());
-    }
     EV_RETURN_IF_ERROR(
-        RunTasksWithStatus(parallel, static_cast<int64_t>(copying.size()),
-                           [&](int64_t i) { return copying[i]->Wait(); }));
-    for (DeviceWork* work : others) EV_RETURN_IF_ERROR(work->Wait());
-    works.clear();  // while the gates are held
+        RunPieces(parallel, find.list(), [&](const Piece& piece) {
+          return tables[piece.item]->Find(piece.begin, piece.end);
+        }));
+    RunPieces(parallel, pool, [&](const Piece& piece) {
+      tables[piece.item]->Pool(piece.begin, piece.end);
+    });
+    EV_RETURN_IF_ERROR(WaitForAll(tables, parallel));
+    tables.clear();  // while the gates are held
     *plan = made;
     return Status::OK();
   });

@@ -24,13 +24,8 @@ class GivenRow : public RowSource {
 
   Status NewRow(int64_t key, RowHandle* handle) override {
     EV_RETURN_IF_ERROR(table_->NewRow(key, handle));
-    if (table_->on_device()) {
-      // A call for each new key, some tens of us: it may not be found before.
-      return table_->device->Write(Span<const RowHandle>(handle, 1), 0,
-                                   values_);
-    }
-    std::copy_n(values_, table_->dim(), table_->rows->Row(*handle));
-    return Status::OK();
+    // A call for each new key: it may not be found before.
+    return table_->home->Write(Span<const RowHandle>(handle, 1), 0, values_);
   }
 
  private:
@@ -47,6 +42,7 @@ Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
     SharedGate shared(&impl.gate);
     EV_RETURN_IF_ERROR(impl.CheckInitialized());
     EV_RETURN_IF_ERROR(impl.CheckKeys(keys));
+    const RowTiers* const homes_tiers = impl.home->tiers();
     RowHandle handles[kKeysAtOnce];
     for (size_t i = 0; i < keys.size(); i += kKeysAtOnce) {
       const size_t n = std::min(kKeysAtOnce, keys.size() - i);
@@ -54,7 +50,7 @@ Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
       for (size_t j = 0; j < n; ++j) {
         tiers[i + j] =
             handles[j] >= kFirstReservedHandle ? kAbsentTier
-            : impl.on_device() && !impl.device->IsInMemory(handles[j])
+            : homes_tiers != nullptr && !homes_tiers->IsInMemory(handles[j])
                 ? kSlowTier
                 : kMemoryTier;
       }
@@ -69,10 +65,11 @@ Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys) {
     SharedGate shared(&impl.gate);
     EV_RETURN_IF_ERROR(impl.CheckInitialized());
     EV_RETURN_IF_ERROR(impl.CheckKeys(keys));
-    if (!impl.on_device()) return Status::OK();
+    RowTiers* const homes_tiers = impl.home->tiers();
+    if (homes_tiers == nullptr) return Status::OK();
     std::vector<RowHandle> handles(keys.size());
     impl.index.Find(keys, handles.data());
-    return impl.Named(impl.device->Prefetch(handles));
+    return impl.Named(homes_tiers->Prefetch(handles));
   });
 }
 

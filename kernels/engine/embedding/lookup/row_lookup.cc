@@ -13,19 +13,18 @@
 #include "kernels/engine/combine/row_math.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/lookup/device_lookup.h"
+#include "kernels/engine/embedding/lookup/find_rows.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/table_impl.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_compute.h"
 
 namespace ev {
 namespace {
 
 // Keys whose rows one task shows: copying them is all that is left.
 constexpr int64_t kKeysPerTask = 8192;
-// Keys whose rows one call to a device gets, as of a pooled lookup.
-constexpr int64_t kKeysPerFetch = 16384;
 constexpr int64_t kRowsAtOnce = 256;
 // Floats that one task sums.
 constexpr int64_t kFloatsPerTask = 65536;
@@ -51,32 +50,6 @@ PooledInput AsPooled(const RowsInput& in) {
   pooled.batch_size = pooled.num_ids = in.keys.size();
   pooled.ids64 = in.keys.data();
   return pooled;
-}
-
-// Rows of distinct keys [begin, end).
-void FindRows(PlannedTable* planned, int64_t begin, int64_t end) {
-  const int64_t absent = planned->table->impl()->FindRows(
-      Span<const int64_t>(planned->unique + begin, end - begin),
-      planned->handles + begin, planned->rows + begin);
-  if (absent != 0) {
-    planned->num_absent.fetch_add(absent, std::memory_order_relaxed);
-  }
-}
-
-void ReserveCopies(PlannedTable* planned) {
-  planned->row_copies.ReserveOf<float>(planned->num_unique * planned->dim);
-}
-
-// The same keys' rows, which are on a device.
-Status FetchRows(PlannedTable* planned, int64_t begin, int64_t end) {
-  const EmbeddingTable::Impl& table = *planned->table->impl();
-  const int64_t dim = planned->dim;
-  float* copies = static_cast<float*>(planned->row_copies.data());
-  EV_RETURN_IF_ERROR(table.CopyFromDevice(
-      Span<const int64_t>(planned->unique + begin, end - begin),
-      planned->handles + begin, copies + begin * dim));
-  for (int64_t u = begin; u < end; ++u) planned->rows[u] = copies + u * dim;
-  return Status::OK();
 }
 
 void VisitRows(const PlannedTable& planned, int t, int64_t begin, int64_t end,
@@ -175,11 +148,8 @@ struct Steps {
   bool on_devices = false;
   // Whether the table will do; its gate is held.
   std::function<Status(const EmbeddingTable::Impl& table)> check;
-  // Distinct keys [begin, end), whose number was told to 'reserve' before, are
-  // found, of a table on a device. Both or neither.
-  std::function<void(PlannedTable* planned)> reserve;
-  std::function<Status(PlannedTable* planned, int64_t begin, int64_t end)>
-      fetch;
+  // Whether 'visit' reads the rows. Else it gets their handles only.
+  bool reads_rows = false;
   // Keys [begin, end): all is there for them.
   std::function<void(const PlannedTable& planned, int t, int64_t begin,
                      int64_t end)>
@@ -231,35 +201,36 @@ Status Lookup(Span<const RowsInput> inputs,
         std::all_of(inputs.begin(), inputs.end(), [](const RowsInput& in) {
           return in.occurrences == nullptr;
         });
+    RowHolds holds;
+    const auto find_some = [&](PlannedTable* planned, int64_t begin,
+                               int64_t end) {
+      if (steps.reads_rows) return FindRows(planned, begin, end, &holds);
+      FindHandles(planned, begin, end);
+      return Status::OK();
+    };
     DeviceLookup devices(made.get(), [](int) { return Status::OK(); });
     EV_RETURN_IF_ERROR(PlanIds(
         lookups, Samples::kOneIdEach, made.get(),
         on_devices ? &devices : nullptr, parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
           if (inputs[t].occurrences != nullptr) SumCounts(inputs[t], planned);
-          const bool fetches =
-              steps.fetch && planned->table->impl()->on_device();
-          if (fetches) steps.reserve(planned);
-          FindRows(planned, 0, planned->num_unique);
-          if (fetches) {
-            EV_RETURN_IF_ERROR(steps.fetch(planned, 0, planned->num_unique));
-          }
+          EV_RETURN_IF_ERROR(find_some(planned, 0, planned->num_unique));
           steps.visit(*planned, t, 0, planned->num_ids);
           return Status::OK();
         }));
-    TaskList find(kIdsPerTask), fetch(kKeysPerFetch), rest(kKeysPerTask);
+    FindTasks find;
+    TaskList rest(kKeysPerTask);
     std::vector<int> counted;
     for (int t = 0; t < num_tables; ++t) {
       PlannedTable* planned = made->mutable_planned(t);
       if (planned->distinct != nullptr || IsSmall(lookups[t], *planned)) {
         continue;
       }
-      find.Add(t, planned->num_unique, 1);
+      const RowHomeCosts& costs = planned->table->impl()->home->costs();
+      find.Add(t, planned->num_unique,
+               steps.reads_rows ? std::max(kIdsPerTask, costs.rows_per_hold)
+                                : kIdsPerTask);
       rest.Add(t, planned->num_ids, 1);
-      if (steps.fetch && planned->table->impl()->on_device()) {
-        steps.reserve(planned);
-        fetch.Add(t, planned->num_unique, 1);
-      }
       if (inputs[t].occurrences != nullptr) counted.push_back(t);
     }
     EV_RETURN_IF_ERROR(devices.Finish(parallel));
@@ -268,13 +239,11 @@ Status Lookup(Span<const RowsInput> inputs,
           SumCounts(inputs[counted[k]], made->mutable_planned(counted[k]));
           return Status::OK();
         }));
-    RunPieces(parallel, find, [&](const Piece& piece) {
-      FindRows(made->mutable_planned(piece.item), piece.begin, piece.end);
-    });
-    EV_RETURN_IF_ERROR(RunPieces(parallel, fetch, [&](const Piece& piece) {
-      return steps.fetch(made->mutable_planned(piece.item), piece.begin,
-                         piece.end);
-    }));
+    EV_RETURN_IF_ERROR(
+        RunPieces(parallel, find.list(), [&](const Piece& piece) {
+          return find_some(made->mutable_planned(piece.item), piece.begin,
+                           piece.end);
+        }));
     RunPieces(parallel, rest, [&](const Piece& piece) {
       steps.visit(made->planned(piece.item), piece.item, piece.begin,
                   piece.end);
@@ -295,7 +264,7 @@ void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
     const RowHandle handle = planned.handles[u];
     names[i] = handle < kFirstReservedHandle
                    ? handle
-                   : table.AbsentOnDevice(planned.unique[u]);
+                   : table.AbsentOnGpu(planned.unique[u]);
   }
 }
 
@@ -309,7 +278,7 @@ Status Gather(const LookupPlan& plan, Span<const RowPlaces> places,
       const int64_t first = places[t].starts[p];
       const int64_t n = places[t].starts[p + 1] - first;
       DeviceGather part;
-      part.table = planned.table->impl()->device.get();
+      part.table = planned.table->impl()->home->gpu_table();
       if (planned.distinct != nullptr) {
         part.distinct = planned.distinct.get();
         part.first_id = first;
@@ -336,8 +305,7 @@ Status LookupRows(Span<const RowsInput> inputs,
                   std::shared_ptr<const LookupPlan>* plan) {
   Steps steps;
   steps.check = [](const EmbeddingTable::Impl&) { return Status::OK(); };
-  steps.reserve = &ReserveCopies;
-  steps.fetch = &FetchRows;
+  steps.reads_rows = true;
   steps.visit = [&](const PlannedTable& planned, int t, int64_t begin,
                     int64_t end) { VisitRows(planned, t, begin, end, visit); };
   steps.finish = [](const LookupPlan&) { return Status::OK(); };

@@ -60,10 +60,10 @@ struct RowPlaces {
 // LookupRows of tables that take device tensors (embedding_table.h): their rows
 // are copied on the device, and are there when it returns. Keys are
 // deduplicated and found there too, and stay there, when they are enough
-// (DeviceRows::min_ids_to_deduplicate) and no input has occurrences. places:
-// one per input; 'stream' as in base/device_stream.h. Moreover InvalidArgument:
-// places that are not of the keys, or in no memory of the device;
-// FailedPrecondition: a table takes none.
+// (GpuTableCompute::min_ids_to_deduplicate) and no input has occurrences.
+// places: one per input; 'stream' as in base/device_stream.h. Moreover
+// InvalidArgument: places that are not of the keys, or in no memory of the
+// device; FailedPrecondition: a table takes none.
 Status GatherRows(Span<const RowsInput> inputs,
                   const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
                   Span<const RowPlaces> places, const DeviceStream& stream,

@@ -11,7 +11,7 @@
 
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_compute.h"
 
 namespace ev {
 namespace {
@@ -54,7 +54,7 @@ Status Start(const std::string& rule, Span<const float> hyper,
     to_do.factors = Span<const float>(FactorsOf(planned), planned.batch_size);
   }
   return update.table->Named(
-      update.table->device->StartPooledUpdate(to_do, work));
+      update.table->home->gpu()->StartPooledUpdate(to_do, work));
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
     left[i] = parts;
     if (update.stream == nullptr) {
       EV_RETURN_IF_ERROR(
-          update.table->Named(update.table->device->StartGradients(
+          update.table->Named(update.table->home->gpu()->StartGradients(
               update.grads, planned.batch_size, &grads[i])));
     }
     if (grads[i] != nullptr) {

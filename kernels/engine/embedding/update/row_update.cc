@@ -12,8 +12,7 @@
 //      the plan's handles are there and stay there, unless something here
 //      wants them (StaysOnDevice).
 //   3  the rule, over tasks of some hundred rows, rows prefetched ahead. Rows
-//   of
-//      one input are distinct, so tasks never meet.
+//      of one input are distinct, so tasks never meet.
 //
 // Steps 1 and 2 change no row, and what they insert and count is noted, so that
 // an error takes it back. A table that comes again waits for the next round of
@@ -42,16 +41,13 @@
 namespace ev {
 namespace {
 
-// Floats of gradient in one task of step 3: about 50 us of work.
-constexpr int64_t kFloatsPerTask = 32768;
+// Floats of gradient in one task of step 3, at most: homes want fewer.
+constexpr int64_t kMostFloatsPerTask = 1 << 18;
 constexpr int64_t kKeysPerTask = 2048;
 // Keys of one table that are found or inserted by one task: two threads that
 // insert in one small table wait for each other's lock, and for the other's
 // line of memory, at every key.
 constexpr int64_t kInsertsPerTask = 16384;
-constexpr int64_t kRowsAtOnce = 256;  // addresses computed at a time
-// Floats in one task of step 3 where rows are on a device.
-constexpr int64_t kFloatsPerDeviceTask = 1 << 18;
 // Floats of a row whose gradients are summed on the device that has
 // deduplicated, however few the rows are.
 constexpr int64_t kShortRow = 32;
@@ -64,7 +60,6 @@ struct Update {
   UpdateCall call;  // the same in all updates of a table
   TableJournal* journal = nullptr;
   std::vector<int> slot_columns;
-  std::vector<int64_t> slot_offsets;
   // What a forward found out, when the keys come from one.
   const PlannedTable* planned = nullptr;
   int64_t num_keys = 0;
@@ -197,7 +192,7 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
 bool SumsOnDevice(const EmbeddingTable::Impl& table,
                   const PlannedTable& planned, const DeviceStream* stream) {
   if (stream != nullptr) return true;
-  if (!table.on_device() || !table.device->pools()) return false;
+  if (table.home->gpu() == nullptr) return false;
   if (2 * planned.num_unique >= planned.batch_size) return true;
   return planned.distinct != nullptr &&
          (planned.num_ids > 2 * planned.batch_size || planned.dim <= kShortRow);
@@ -359,62 +354,69 @@ void StampRows(const Update& update, int64_t begin, int64_t end) {
   }
 }
 
-// Step 3 for rows [begin, end) while this call is the table's only updater.
-void ApplySolo(const RowRule& rule, const Update& update, int64_t begin,
-               int64_t end) {
-  EmbeddingTable::Impl* table = update.table;
-  float* rows[kRowsAtOnce];
-  RowBlock block;
-  block.rows = rows;
-  block.dim = table->dim();
-  block.slot_offsets = update.slot_offsets.data();
-  const bool with_meta = NeedsStamps(*table);
-  // Gradients are adjacent, rows need not be: a run ends where a key is kept
-  // out.
-  for (int64_t i = SkipKeptOut(update, begin, end); i < end;
-       i = SkipKeptOut(update, i + block.num_rows, end)) {
-    const int64_t most = std::min(kRowsAtOnce, end - i);
-    int64_t n = 0;
-    for (; n < most && update.handles[i + n] < kFirstReservedHandle; ++n) {
-      rows[n] = table->rows->Row(update.handles[i + n]);
-      // Stamped when the rule is through with these rows.
-      if (table->changes != nullptr) {
-        table->changes->PrefetchMark(update.handles[i + n]);
-      }
-    }
-    block.num_rows = n;
-    block.grads = update.grads + i * block.dim;
-    rule.Apply(block);
-    if (with_meta) StampRows(update, i, i + n);
-  }
-}
-
-// The same while others update the table too: rows sorted by stripe, each under
-// its stripe's mutex.
-void ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
+// Step 3 for rows [begin, end), which no other call updates now.
+Status ApplyAlone(const RowRule& rule, const Update& update, int64_t begin,
                   int64_t end) {
   EmbeddingTable::Impl* table = update.table;
+  const int64_t at_once = table->home->costs().rows_per_apply;
+  const bool with_meta = NeedsStamps(*table);
+  for (int64_t i = begin; i < end; i += at_once) {
+    const int64_t last = std::min(end, i + at_once);
+    if (table->changes != nullptr) {
+      // Stamped when the rule is through with these rows.
+      for (int64_t j = SkipKeptOut(update, i, last); j < last;
+           j = SkipKeptOut(update, j + 1, last)) {
+        table->changes->PrefetchMark(update.handles[j]);
+      }
+    }
+    EV_RETURN_IF_ERROR(table->Named(table->home->Apply(
+        rule, Span<const RowHandle>(update.handles + i, last - i),
+        update.slot_columns, update.grads + i * table->dim())));
+    if (with_meta) StampRows(update, i, last);
+  }
+  return Status::OK();
+}
+
+// The same while others update the table too: rows sorted by stripe, each
+// stripe under its mutex.
+Status ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
+                    int64_t end) {
+  EmbeddingTable::Impl* table = update.table;
+  const int64_t dim = table->dim();
   std::vector<int64_t> by_stripe[UpdateLock::kStripes];
   for (int64_t i = SkipKeptOut(update, begin, end); i < end;
        i = SkipKeptOut(update, i + 1, end)) {
     by_stripe[UpdateLock::StripeOf(update.handles[i])].push_back(i);
   }
+  std::vector<RowHandle> handles;
+  std::vector<float> grads;
   for (const std::vector<int64_t>& rows : by_stripe) {
     if (rows.empty()) continue;
-    std::lock_guard<std::mutex> lock(
-        *table->update_lock.stripe(update.handles[rows[0]]));
+    handles.clear();
+    grads.clear();
     for (int64_t i : rows) {
-      float* row = table->rows->Row(update.handles[i]);
-      RowBlock block;
-      block.rows = &row;
-      block.dim = table->dim();
-      block.slot_offsets = update.slot_offsets.data();
-      block.grads = update.grads + i * block.dim;
-      block.num_rows = 1;
-      rule.Apply(block);
-      StampRows(update, i, i + 1);
+      handles.push_back(update.handles[i]);
+      const float* const grad = update.grads + i * dim;
+      grads.insert(grads.end(), grad, grad + dim);
     }
+    std::lock_guard<std::mutex> lock(*table->update_lock.stripe(handles[0]));
+    EV_RETURN_IF_ERROR(table->Named(
+        table->home->Apply(rule, handles, update.slot_columns, grads.data())));
+    for (int64_t i : rows) StampRows(update, i, i + 1);
   }
+  return Status::OK();
+}
+
+// Step 3 for rows [begin, end).
+Status ApplyRows(const RowRule& rule, const Update& update, int64_t begin,
+                 int64_t end) {
+  if (update.solo) return ApplyAlone(rule, update, begin, end);
+  if (update.table->home->costs().writes_side_by_side) {
+    return ApplyStriped(rule, update, begin, end);
+  }
+  // One piece at a time: the first stripe stands for all.
+  std::lock_guard<std::mutex> lock(*update.table->update_lock.stripe(0));
+  return ApplyAlone(rule, update, begin, end);
 }
 
 // Step 2 of the updates of one round. buffers: where handles live that are not
@@ -464,22 +466,6 @@ Status FindAllHandles(std::vector<Update>* updates, int round,
   });
 }
 
-// Step 3 for rows [begin, end) that are on a device. While others update the
-// table too, one piece at a time: the first stripe stands for all.
-Status ApplyOnDevice(const std::string& rule, Span<const float> hyper,
-                     const Update& update, int64_t begin, int64_t end) {
-  EmbeddingTable::Impl* table = update.table;
-  std::unique_lock<std::mutex> lock;
-  if (!update.solo) {
-    lock = std::unique_lock<std::mutex>(*table->update_lock.stripe(0));
-  }
-  EV_RETURN_IF_ERROR(table->Named(table->device->Apply(
-      rule, hyper, Span<const RowHandle>(update.handles + begin, end - begin),
-      update.slot_columns, update.grads + begin * table->dim())));
-  StampRows(update, begin, end);
-  return Status::OK();
-}
-
 PooledUpdate PooledUpdateOf(const Update& update) {
   PooledUpdate pooled;
   pooled.table = update.table;
@@ -497,10 +483,9 @@ PooledUpdate PooledUpdateOf(const Update& update) {
 }
 
 // Step 3 of the updates of one round, whose tables are distinct.
-Status ApplyRound(const RowRule& rule, Span<const float> hyper,
-                  const std::vector<Update>& updates, int round,
-                  Parallel* parallel) {
-  TaskList apply(kFloatsPerTask), apply_on_device(kFloatsPerDeviceTask);
+Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
+                  int round, Parallel* parallel) {
+  TaskList apply(kMostFloatsPerTask);
   std::vector<PooledUpdate> pooled;
   for (size_t i = 0; i < updates.size(); ++i) {
     if (updates[i].round != round) continue;
@@ -508,17 +493,13 @@ Status ApplyRound(const RowRule& rule, Span<const float> hyper,
       pooled.push_back(PooledUpdateOf(updates[i]));
       continue;
     }
-    TaskList* list = updates[i].table->on_device() ? &apply_on_device : &apply;
-    list->Add(static_cast<int>(i), updates[i].keys.size(),
-              updates[i].table->dim());
+    const RowHomeCosts& costs = updates[i].table->home->costs();
+    apply.Add(static_cast<int>(i), updates[i].keys.size(),
+              updates[i].table->dim() *
+                  (kMostFloatsPerTask / costs.floats_per_update));
   }
   EV_RETURN_IF_ERROR(
-      RunPieces(parallel, apply_on_device, [&](const Piece& piece) {
-        return ApplyOnDevice(rule.name(), hyper, updates[piece.item],
-                             piece.begin, piece.end);
-      }));
-  EV_RETURN_IF_ERROR(
-      ApplyPooledOnDevices(rule.name(), hyper, pooled, parallel));
+      ApplyPooledOnDevices(rule.name(), rule.hyper(), pooled, parallel));
   TaskList stamp(kKeysPerTask);
   for (size_t i = 0; i < updates.size(); ++i) {
     if (updates[i].round == round && updates[i].pooled_grads != nullptr &&
@@ -535,13 +516,7 @@ Status ApplyRound(const RowRule& rule, Span<const float> hyper,
     StampRows(update, piece.begin, piece.end);
   });
   return RunPieces(parallel, apply, [&](const Piece& piece) {
-    const Update& update = updates[piece.item];
-    if (update.solo) {
-      ApplySolo(rule, update, piece.begin, piece.end);
-    } else {
-      ApplyStriped(rule, update, piece.begin, piece.end);
-    }
-    return Status::OK();
+    return ApplyRows(rule, updates[piece.item], piece.begin, piece.end);
   });
 }
 
@@ -614,10 +589,6 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
           Update& update = updates[i];
           all_there = update.table->FindSlots(slots[i], &columns);
           update.slot_columns = columns;
-          update.slot_offsets.clear();
-          for (int column : columns) {
-            update.slot_offsets.push_back(update.table->SlotOffset(column));
-          }
         }
         if (!all_there) continue;
         std::vector<std::unique_ptr<SumBuffer>> sums;
@@ -635,9 +606,8 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
               Span<const RowHandle>(update.handles, update.keys.size()));
         }
         // Whatever has too little room says so now, before any row has changed.
-        std::vector<DeviceRoom> rooms(updates.size());
+        std::vector<RowRoom> rooms(updates.size());
         for (size_t i = 0; i < updates.size(); ++i) {
-          if (!updates[i].table->on_device()) continue;
           EV_RETURN_IF_ERROR(
               rooms[i].Reserve(updates[i].table, updates[i].num_keys));
         }
@@ -646,8 +616,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
           updates[i].table->ForgetAdmitted(journals[i]);
         }
         for (int round = 0; round < num_rounds; ++round) {
-          EV_RETURN_IF_ERROR(
-              ApplyRound(*rule, hyper, updates, round, parallel));
+          EV_RETURN_IF_ERROR(ApplyRound(*rule, updates, round, parallel));
         }
         return Status::OK();
       }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An optimizer's rule on rows whose gradients are sums over samples, for
-// DeviceRows::StartPooledUpdate.
+// GpuRowCompute::StartPooledUpdate.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_APPLY_POOLED_H_
 #define KERNELS_ENGINE_ROWS_GPU_APPLY_POOLED_H_

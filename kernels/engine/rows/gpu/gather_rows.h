@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of many tables into memory of the device, for DeviceRows::StartGather.
+// Rows of many tables into memory of the device, for
+// GpuTableCompute::StartGather.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GATHER_ROWS_H_
 #define KERNELS_ENGINE_ROWS_GPU_GATHER_ROWS_H_

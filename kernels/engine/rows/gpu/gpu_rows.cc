@@ -12,6 +12,7 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu/gpu_distinct.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/pinned_memory.h"
@@ -26,12 +27,12 @@ constexpr size_t kAlign = 256;
 
 size_t Aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-const bool kRegistered = RegisterDeviceRows(&GpuRows::Make);
+const bool kRegistered = RegisterGpuRowHome(&GpuRows::Make);
 
 }  // namespace
 
-Status GpuRows::Make(const DeviceRowsOptions& options,
-                     std::unique_ptr<DeviceRows>* rows) {
+Status GpuRows::Make(const GpuRowHomeOptions& options,
+                     std::unique_ptr<GpuRowHome>* rows) {
   (void)kRegistered;
   int device = 0;
   EV_RETURN_IF_ERROR(ProcessDevice("rows in GPU memory need", &device));
@@ -321,8 +322,7 @@ Status GpuRows::WriteWhole(Span<const RowHandle> handles,
   });
 }
 
-Status GpuRows::Apply(const std::string& rule, Span<const float> hyper,
-                      Span<const RowHandle> handles,
+Status GpuRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
                       Span<const int> slot_columns, const float* grads) {
   if (handles.empty()) return Status::OK();
   std::vector<int64_t> offsets;
@@ -330,8 +330,8 @@ Status GpuRows::Apply(const std::string& rule, Span<const float> hyper,
   return WithLane([&](TransferLane* lane) {
     return SendUpAll(handles, grads, lane,
                      [&](const RowBatch& batch, const float* floats) {
-                       return LaunchApplyRule(rule, hyper, batch, offsets,
-                                              floats, lane->stream());
+                       return LaunchApplyRule(rule.name(), rule.hyper(), batch,
+                                              offsets, floats, lane->stream());
                      });
   });
 }

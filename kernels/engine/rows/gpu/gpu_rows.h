@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceRows in the memory of this process's GPU (device_rows.h). Handles and
-// gradients go up, and rows come back, through pinned buffers of 2 MiB that
+// GpuRowHome in the memory of this process's GPU (rows/gpu_row_home.h). Handles
+// and gradients go up, and rows come back, through pinned buffers of 2 MiB that
 // take turns (base/gpu/transfer_lane.h); calls made at once use lanes of their
 // own and overlap on the link.
 //
@@ -25,7 +25,7 @@
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/transfer_lane.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 
 namespace ev {
 namespace gpu {
@@ -33,18 +33,17 @@ namespace gpu {
 class KnownKeys;  // known_keys.h
 struct RowBatch;  // row_kernels.h
 
-class GpuRows : public DeviceRows {
+class GpuRows : public GpuRowHome {
  public:
-  // See MakeDeviceRows.
-  static Status Make(const DeviceRowsOptions& options,
-                     std::unique_ptr<DeviceRows>* rows);
+  // See MakeGpuRowHome.
+  static Status Make(const GpuRowHomeOptions& options,
+                     std::unique_ptr<GpuRowHome>* rows);
   ~GpuRows() override;
 
   Status NewRow(RowHandle handle, int64_t default_row) override;
   Status Flush() override;
   Status RenewRow(RowHandle handle, int64_t default_row) override;
   Status Read(Span<const RowHandle> handles, int column, float* out) override;
-  bool takes_device_tensors() const override { return true; }
   int64_t min_ids_to_deduplicate() const override;
   Status StartDistinct(int64_t num_ids, int64_t num_samples,
                        std::unique_ptr<DeviceDistinct>* distinct) override;
@@ -66,9 +65,8 @@ class GpuRows : public DeviceRows {
                     const FillRows& fill) override;
   Status ReadWhole(Span<const RowHandle> handles,
                    const TakeRows& take) override;
-  Status Apply(const std::string& rule, Span<const float> hyper,
-               Span<const RowHandle> handles, Span<const int> slot_columns,
-               const float* grads) override;
+  Status Apply(const RowRule& rule, Span<const RowHandle> handles,
+               Span<const int> slot_columns, const float* grads) override;
   Status Relayout(Span<const float> initial_values) override;
   void ForgetKeys(Span<const int64_t> keys) override;
   void Forget(Span<const RowHandle> handles) override;

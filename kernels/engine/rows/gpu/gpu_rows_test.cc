@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
@@ -188,11 +189,11 @@ TEST_F(GpuRowsTest, SlotsThatComeLaterKeepTheRows) {
 TEST_F(GpuRowsTest, WithoutDeviceMemorySaysWhatIsNeededAndFree) {
   constexpr int64_t kDim = 1 << 24;  // 64 MiB a row
   const std::vector<float> row(kDim, 1.0f);
-  DeviceRowsOptions options;
+  GpuRowHomeOptions options;
   options.dim = kDim;
   options.default_rows = row;
-  std::unique_ptr<DeviceRows> rows;
-  ASSERT_OK(MakeDeviceRows(options, &rows));
+  std::unique_ptr<GpuRowHome> rows;
+  ASSERT_OK(MakeGpuRowHome(options, &rows));
   Status status;
   RowHandle handle = 0;
   for (; status.ok() && handle < 1 << 14; ++handle) {

@@ -15,7 +15,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/base/span.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_compute.h"
 
 namespace ev {
 namespace gpu {

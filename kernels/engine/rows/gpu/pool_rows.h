@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pooling of rows that are named by their handles, for DeviceRows::StartPool.
+// Pooling of rows that are named by their handles, for
+// GpuRowCompute::StartPool.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_POOL_ROWS_H_
 #define KERNELS_ENGINE_ROWS_GPU_POOL_ROWS_H_

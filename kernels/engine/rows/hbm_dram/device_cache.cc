@@ -24,7 +24,7 @@ constexpr size_t kBytesAhead = 4096;
 }  // namespace
 
 DeviceCache::DeviceCache(const DeviceCacheOptions& options,
-                         std::unique_ptr<DeviceRows> device)
+                         std::unique_ptr<GpuRowHome> device)
     : dim_(options.dim),
       budget_(options.device_bytes),
       defaults_(options.default_rows.begin(), options.default_rows.end()),

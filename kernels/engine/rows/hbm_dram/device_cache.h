@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of one table, as many as a budget allows in the memory of a device
-// (device_rows.h), the others in CPU memory (host_rows.h). Where a handle's row
-// is, one word tells (storage/tiered/handle_words.h): nowhere, not made yet, in
-// a place of the device, or in CPU memory. A place is a row of the device; its
-// number is the handle by which the device knows it.
+// (rows/gpu_row_home.h), the others in CPU memory (host_rows.h). Where a
+// handle's row is, one word tells (storage/tiered/handle_words.h): nowhere, not
+// made yet, in a place of the device, or in CPU memory. A place is a row of the
+// device; its number is the handle by which the device knows it.
 //
 // To use rows a caller HOLDS them: those that are not on the device are brought
 // there, all that one call lacks at once, and held rows stay until they are
@@ -44,8 +44,8 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/host_rows.h"
-#include "kernels/engine/rows/row_home.h"
 #include "kernels/engine/storage/dram/slab_array.h"
 #include "kernels/engine/storage/tiered/handle_words.h"
 #include "kernels/engine/storage/tiered/use_ranks.h"
@@ -74,7 +74,7 @@ class DeviceCache {
   };
 
   DeviceCache(const DeviceCacheOptions& options,
-              std::unique_ptr<DeviceRows> device);
+              std::unique_ptr<GpuRowHome> device);
   ~DeviceCache();
   DeviceCache(const DeviceCache&) = delete;
   DeviceCache& operator=(const DeviceCache&) = delete;
@@ -109,7 +109,7 @@ class DeviceCache {
   TierStats stats() const;
   int64_t bytes() const;  // rows, wherever they are, places and words
   int64_t capacity() const { return capacity_; }
-  DeviceRows* device() const { return device_.get(); }
+  GpuRowHome* device() const { return device_.get(); }
   const float* default_row(int64_t r) const {
     return defaults_.data() + r * dim_;
   }
@@ -117,7 +117,7 @@ class DeviceCache {
 
   // --- REQUIRE that no other call is running and nothing is held ---
 
-  // As those of DeviceRows.
+  // As those of RowHome.
   Status Relayout(Span<const float> initial_values);
   void Forget(Span<const RowHandle> handles);
   void Clear();
@@ -163,7 +163,7 @@ class DeviceCache {
   const int64_t budget_;
   const std::vector<float> defaults_;
   std::vector<float> initial_;  // by slot, of new rows
-  const std::unique_ptr<DeviceRows> device_;
+  const std::unique_ptr<GpuRowHome> device_;
   HostRows host_;
   // Shared by who reads rows of CPU memory that it does not own, alone for who
   // writes some.

@@ -30,13 +30,13 @@ namespace {
 constexpr int64_t kDim = 2;
 constexpr int64_t kPlaces = 64;
 
-std::unique_ptr<DeviceRows> MakeRows(int64_t places) {
+std::unique_ptr<RowHome> MakeRows(int64_t places) {
   static const std::vector<float> defaults = {1, 2, 3, 4};
   HbmDramRowsOptions options;
   options.dim = kDim;
   options.default_rows = defaults;
   options.device_bytes = places * kDim * sizeof(float);
-  std::unique_ptr<DeviceRows> rows;
+  std::unique_ptr<RowHome> rows;
   const Status status = MakeHbmDramRows(options, &rows);
   EXPECT_TRUE(status.ok()) << status.message();
   return rows;
@@ -48,8 +48,15 @@ std::vector<RowHandle> Range(RowHandle begin, RowHandle end) {
   return handles;
 }
 
-void MakeNew(DeviceRows* rows, const std::vector<RowHandle>& handles) {
+void MakeNew(RowHome* rows, const std::vector<RowHandle>& handles) {
   for (const RowHandle h : handles) ASSERT_OK(rows->NewRow(h, h % 2));
+}
+
+Status ReadOnce(RowHome* rows, const std::vector<RowHandle>& handles,
+                float* out) {
+  const int column = 0;
+  return rows->ReadColumnsOnce(handles, Span<const int>(&column, 1),
+                               Span<float* const>(&out, 1));
 }
 
 class DeviceCacheTest : public ::testing::Test {
@@ -66,12 +73,12 @@ struct Pooling {
     }
     out.resize(rows.size() * kDim);
   }
-  Status Start(DeviceRows* device) {
+  Status Start(RowHome* home) {
     DevicePooling pooling;
     pooling.rows = rows;
     pooling.inverse = inverse;
     pooling.offsets = offsets;
-    return device->StartPool(pooling, out.data(), &work);
+    return home->gpu()->StartPool(pooling, out.data(), &work);
   }
   std::vector<RowHandle> rows;
   std::vector<int32_t> inverse, offsets;
@@ -97,11 +104,11 @@ TEST_F(DeviceCacheTest, WhileAllPlacesAreHeldReadsGoOn) {
   ASSERT_OK(rows->Read(Range(0, 200), 0, out.data()));
   EXPECT_EQ(out[1], 2);
   EXPECT_EQ(out[399], 4);
-  ASSERT_OK(rows->Prefetch(Range(0, 200)));
+  ASSERT_OK(rows->tiers()->Prefetch(Range(0, 200)));
   ASSERT_OK(first.work->Wait());
   EXPECT_EQ(first.out[126], 3);
   first.work.reset();
-  EXPECT_EQ(rows->tiers().memory_rows, kPlaces);
+  EXPECT_EQ(rows->tiers()->tier_stats().memory_rows, kPlaces);
 }
 
 TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilSomeoneIsDone) {
@@ -119,7 +126,7 @@ TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilSomeoneIsDone) {
   ASSERT_OK(holder.work->Wait());
   writer.join();
   std::vector<float> out(200 * kDim);
-  ASSERT_OK(rows->ReadOnce(Range(0, 200), 0, out.data()));
+  ASSERT_OK(ReadOnce(rows.get(), Range(0, 200), out.data()));
   EXPECT_EQ(out[198], 3);
   for (size_t i = 200; i < 400; ++i) ASSERT_EQ(out[i], 9);
 }
@@ -152,11 +159,11 @@ TEST_F(DeviceCacheTest, MoreDistinctRowsThanPlaces) {
   update.grads = grads.data();
   std::unique_ptr<DeviceWork> work;
   ASSERT_OK(rows->Reserve(1000));
-  ASSERT_OK(rows->StartPooledUpdate(update, &work));
+  ASSERT_OK(rows->gpu()->StartPooledUpdate(update, &work));
   EXPECT_EQ(work, nullptr);
   rows->Unreserve(1000);
   std::vector<float> out(1000 * kDim);
-  ASSERT_OK(rows->ReadOnce(handles, 0, out.data()));
+  ASSERT_OK(ReadOnce(rows.get(), handles, out.data()));
   for (size_t i = 0; i < 1000; ++i) {
     ASSERT_EQ(out[2 * i], (i % 2 == 0 ? 1 : 3) - static_cast<float>(i));
   }
@@ -167,13 +174,13 @@ TEST_F(DeviceCacheTest, RowsThatNobodyTrainsTakeNoMemory) {
   const int64_t before = testing::LiveHostDeviceRows();
   MakeNew(rows.get(), Range(0, 5000));
   std::vector<float> out(5000 * kDim);
-  ASSERT_OK(rows->ReadOnce(Range(0, 5000), 0, out.data()));
+  ASSERT_OK(ReadOnce(rows.get(), Range(0, 5000), out.data()));
   EXPECT_EQ(testing::LiveHostDeviceRows(), before);
   // Those that are read only are never in CPU memory.
   ASSERT_OK(rows->Read(Range(0, 5000), 0, out.data()));
   EXPECT_EQ(testing::LiveHostDeviceRows(), before + kPlaces);
-  EXPECT_EQ(rows->tiers().stored_rows, 0);
-  EXPECT_EQ(rows->tiers().written_bytes, 0);
+  EXPECT_EQ(rows->tiers()->tier_stats().stored_rows, 0);
+  EXPECT_EQ(rows->tiers()->tier_stats().written_bytes, 0);
 }
 
 TEST_F(DeviceCacheTest, SomePlacesAreFreedAheadOfNeed) {
@@ -188,10 +195,10 @@ TEST_F(DeviceCacheTest, SomePlacesAreFreedAheadOfNeed) {
   int64_t in_use = places;
   for (int k = 0; k < 500 && in_use > places - 40; ++k) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    in_use = rows->tiers().memory_rows;
+    in_use = rows->tiers()->tier_stats().memory_rows;
   }
   EXPECT_LE(in_use, places - 40);
-  EXPECT_EQ(rows->tiers().stored_rows + in_use, 4000);
+  EXPECT_EQ(rows->tiers()->tier_stats().stored_rows + in_use, 4000);
 }
 
 TableOptions Options() {

@@ -11,6 +11,7 @@
 
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/hbm_dram/device_cache.h"
 
 namespace ev {
@@ -85,16 +86,15 @@ class HeldWork : public DeviceWork {
   std::unique_ptr<DeviceWork> work_;
 };
 
-class HbmDramRows : public DeviceRows {
+class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
  public:
   HbmDramRows(const DeviceCacheOptions& options,
-              std::unique_ptr<DeviceRows> device)
+              std::unique_ptr<GpuRowHome> device)
       : dim_(options.dim), cache_(options, std::move(device)) {}
 
   Status NewRow(RowHandle handle, int64_t default_row) override {
     return Guarded([&] { return cache_.NewRow(handle, default_row); });
   }
-  Status Flush() override { return device()->Flush(); }
 
   Status Read(Span<const RowHandle> handles, int column, float* out) override {
     return ReadStretches(
@@ -104,42 +104,30 @@ class HbmDramRows : public DeviceRows {
           return device()->Read(places, column, out + begin * dim_);
         },
         [&](size_t begin, size_t n) {
-          return ReadOnce(handles.subspan(begin, n), column,
+          return CopyOnce(handles.subspan(begin, n), column,
                           out + begin * dim_);
         });
+  }
+
+  Status ReadColumnsOnce(Span<const RowHandle> handles, Span<const int> columns,
+                         Span<float* const> out) override {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      EV_RETURN_IF_ERROR(CopyOnce(handles, columns[c], out[c]));
+    }
+    return Status::OK();
+  }
+
+  // Rows stay where they are used: the CPU copies them.
+  Status Hold(Span<const RowHandle>, const float**, std::unique_ptr<RowHold>*,
+              bool* held) override {
+    *held = false;
+    return Status::OK();
   }
 
   Status Prefetch(Span<const RowHandle> handles) override {
     return ReadStretches(
         handles, [](size_t, Span<const Place>) { return Status::OK(); },
         [](size_t, size_t) { return Status::OK(); });
-  }
-
-  Status ReadOnce(Span<const RowHandle> handles, int column,
-                  float* out) override {
-    return Guarded([&] {
-      std::vector<float> rows;
-      DeviceCache::Visitor visitor;
-      visitor.fresh = [&](size_t i, int64_t default_row) {
-        if (column == 0) {
-          std::copy_n(cache_.default_row(default_row), dim_, out + i * dim_);
-        } else {
-          std::fill_n(out + i * dim_, dim_, cache_.initial_value(column - 1));
-        }
-      };
-      visitor.host = [&](size_t i, const float* row) {
-        std::copy_n(row + column * dim_, dim_, out + i * dim_);
-      };
-      visitor.device = [&](Span<const size_t> which, Span<const Place> places) {
-        rows.resize(places.size() * dim_);
-        EV_RETURN_IF_ERROR(device()->Read(places, column, rows.data()));
-        for (size_t k = 0; k < which.size(); ++k) {
-          std::copy_n(rows.data() + k * dim_, dim_, out + which[k] * dim_);
-        }
-        return Status::OK();
-      };
-      return cache_.Visit(handles, visitor);
-    });
   }
 
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override {
@@ -211,12 +199,10 @@ class HbmDramRows : public DeviceRows {
     });
   }
 
-  Status Apply(const std::string& rule, Span<const float> hyper,
-               Span<const RowHandle> handles, Span<const int> slot_columns,
-               const float* grads) override {
+  Status Apply(const RowRule& rule, Span<const RowHandle> handles,
+               Span<const int> slot_columns, const float* grads) override {
     return WriteStretches(handles, [&](size_t begin, Span<const Place> places) {
-      return device()->Apply(rule, hyper, places, slot_columns,
-                             grads + begin * dim_);
+      return device()->Apply(rule, places, slot_columns, grads + begin * dim_);
     });
   }
 
@@ -237,10 +223,41 @@ class HbmDramRows : public DeviceRows {
   bool IsInMemory(RowHandle handle) const override {
     return !cache_.IsOnHost(handle);
   }
-  TierStats tiers() const override { return cache_.stats(); }
+  TierStats tier_stats() const override { return cache_.stats(); }
+
+  const RowHomeCosts& costs() const override { return device()->costs(); }
+  RowTiers* tiers() override { return this; }
+  GpuRowCompute* gpu() override { return this; }
 
  private:
-  DeviceRows* device() const { return cache_.device(); }
+  GpuRowHome* device() const { return cache_.device(); }
+
+  // Each row where it is; it does not become hot by it.
+  Status CopyOnce(Span<const RowHandle> handles, int column, float* out) {
+    return Guarded([&] {
+      std::vector<float> rows;
+      DeviceCache::Visitor visitor;
+      visitor.fresh = [&](size_t i, int64_t default_row) {
+        if (column == 0) {
+          std::copy_n(cache_.default_row(default_row), dim_, out + i * dim_);
+        } else {
+          std::fill_n(out + i * dim_, dim_, cache_.initial_value(column - 1));
+        }
+      };
+      visitor.host = [&](size_t i, const float* row) {
+        std::copy_n(row + column * dim_, dim_, out + i * dim_);
+      };
+      visitor.device = [&](Span<const size_t> which, Span<const Place> places) {
+        rows.resize(places.size() * dim_);
+        EV_RETURN_IF_ERROR(device()->Read(places, column, rows.data()));
+        for (size_t k = 0; k < which.size(); ++k) {
+          std::copy_n(rows.data() + k * dim_, dim_, out + which[k] * dim_);
+        }
+        return Status::OK();
+      };
+      return cache_.Visit(handles, visitor);
+    });
+  }
 
   // held(begin, places) for rows that could be held, all of them stretch by
   // stretch; else elsewhere(begin, n).
@@ -312,8 +329,9 @@ class HbmDramRows : public DeviceRows {
     SumOccurrences(occurrences,
                    update.factors.empty() ? nullptr : update.factors.data(),
                    update.grads, dim_, 0, size, sums.data());
-    return Apply(update.rule, update.hyper, update.handles, update.slot_columns,
-                 sums.data());
+    std::unique_ptr<const RowRule> rule;
+    EV_RETURN_IF_ERROR(MakeRowRule(update.rule, update.hyper, &rule));
+    return Apply(*rule, update.handles, update.slot_columns, sums.data());
   }
 
   const int64_t dim_;
@@ -323,7 +341,7 @@ class HbmDramRows : public DeviceRows {
 }  // namespace
 
 Status MakeHbmDramRows(const HbmDramRowsOptions& options,
-                       std::unique_ptr<DeviceRows>* rows) {
+                       std::unique_ptr<RowHome>* rows) {
   constexpr size_t kMaxDefaultRows = size_t{1} << 30;
   const size_t num_defaults = options.default_rows.size() / options.dim;
   if (num_defaults >= kMaxDefaultRows) {
@@ -340,11 +358,11 @@ Status MakeHbmDramRows(const HbmDramRowsOptions& options,
                            std::to_string(options.dim) + ", got " +
                            std::to_string(options.device_bytes));
   }
-  DeviceRowsOptions on_device;
+  GpuRowHomeOptions on_device;
   on_device.dim = options.dim;
   on_device.default_rows = options.default_rows;
-  std::unique_ptr<DeviceRows> device;
-  EV_RETURN_IF_ERROR(MakeDeviceRows(on_device, &device));
+  std::unique_ptr<GpuRowHome> device;
+  EV_RETURN_IF_ERROR(MakeGpuRowHome(on_device, &device));
   DeviceCacheOptions cache;
   cache.dim = options.dim;
   cache.default_rows = options.default_rows;

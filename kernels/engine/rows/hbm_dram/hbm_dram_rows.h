@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceRows of which the hot ones are on another device, a GPU, and the others
+// Rows of which the hot ones are in the home of a GPU and the others
 // in CPU memory with their slots (device_cache.h). Whatever is trained is
 // trained on that device, by its kernels, so a table trains to the same bits as
 // one whose rows are all there. A batch that has more distinct rows than the
@@ -15,23 +15,23 @@
 #include <memory>
 
 #include "kernels/engine/policy/eviction.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 
 namespace ev {
 
 struct HbmDramRowsOptions {
   int64_t dim = 0;
-  Span<const float> default_rows;  // [R, dim], as of DeviceRowsOptions
+  Span<const float> default_rows;  // [R, dim], as of GpuRowHomeOptions
   // Of rows on the device. At least 64 rows without slots; with slots too 64
   // rows are there at least.
   int64_t device_bytes = 0;
   CacheStrategy strategy = CacheStrategy::kLfu;
 };
 
-// Makes the device's rows by MakeDeviceRows and passes on what that says.
+// Makes the device's rows by MakeGpuRowHome and passes on what that says.
 // InvalidArgument: device_bytes is too little, or too many default rows.
 Status MakeHbmDramRows(const HbmDramRowsOptions& options,
-                       std::unique_ptr<DeviceRows>* rows);
+                       std::unique_ptr<RowHome>* rows);
 
 }  // namespace ev
 

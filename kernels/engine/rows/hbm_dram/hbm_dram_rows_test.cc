@@ -18,7 +18,7 @@
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/lookup/presence.h"
 #include "kernels/engine/embedding/update/row_update.h"
-#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
@@ -198,11 +198,11 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
 
 TEST_F(HbmDramRowsTest, ADeviceMakesARowAnewInItsPlace) {
   const std::vector<float> defaults = DefaultRows();
-  DeviceRowsOptions options;
+  GpuRowHomeOptions options;
   options.dim = kDim;
   options.default_rows = defaults;
-  std::unique_ptr<DeviceRows> device;
-  ASSERT_OK(MakeDeviceRows(options, &device));
+  std::unique_ptr<GpuRowHome> device;
+  ASSERT_OK(MakeGpuRowHome(options, &device));
   const std::vector<float> initial = {0.5f, 0.25f};
   ASSERT_OK(device->Relayout(initial));
   std::vector<RowHandle> rows;

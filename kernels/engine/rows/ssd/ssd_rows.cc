@@ -21,6 +21,13 @@ namespace {
 // the cache when they are used; what must be read of them is read at once.
 constexpr size_t kRowsAtOnce = 512;
 
+RowHomeCosts MakeCosts() {
+  RowHomeCosts costs = RowHomeCosts::OfDistantMemory();
+  // Enough that reads wait for a disk together.
+  costs.rows_per_hold = 4096;
+  return costs;
+}
+
 std::string Lower(const char* text) {
   std::string lower = text == nullptr ? "" : text;
   for (char& c : lower) c = static_cast<char>(std::tolower(c));
@@ -44,19 +51,18 @@ std::string OfRank(const std::string& path) {
 }
 
 // Rows of a lookup, until it has pooled them.
-class HeldRows : public DeviceWork {
+class HeldRows : public RowHold {
  public:
   Status Hold(TieredRows* from, Span<const RowHandle> handles,
               const float** rows, bool* all) {
     return from->Keep(handles, rows, all, &holding_);
   }
-  Status Wait() override { return Status::OK(); }
 
  private:
   TieredRows::Holding holding_;
 };
 
-class SsdRows : public DeviceRows {
+class SsdRows : public RowHome, public RowTiers {
  public:
   SsdRows(int64_t dim, std::unique_ptr<TieredRows> rows)
       : dim_(dim), rows_(std::move(rows)) {}
@@ -64,7 +70,6 @@ class SsdRows : public DeviceRows {
   Status NewRow(RowHandle handle, int64_t default_row) override {
     return rows_->NewRow(handle, default_row);
   }
-  Status Flush() override { return Status::OK(); }  // none is queued
 
   Status Read(Span<const RowHandle> handles, int column, float* out) override {
     return WithRows(handles, Use::kReads, [&](size_t begin, Stretch* stretch) {
@@ -79,30 +84,16 @@ class SsdRows : public DeviceRows {
     });
   }
 
-  bool can_hold() const override { return true; }
   Status Hold(Span<const RowHandle> handles, const float** rows,
-              std::unique_ptr<DeviceWork>* work) override {
-    work->reset();
+              std::unique_ptr<RowHold>* hold, bool* held) override {
     try {
-      std::unique_ptr<HeldRows> held(new HeldRows);
-      bool all = false;
-      EV_RETURN_IF_ERROR(held->Hold(rows_.get(), handles, rows, &all));
-      if (all) *work = std::move(held);
+      std::unique_ptr<HeldRows> made(new HeldRows);
+      EV_RETURN_IF_ERROR(made->Hold(rows_.get(), handles, rows, held));
+      if (*held) *hold = std::move(made);
       return Status::OK();
     } catch (const std::bad_alloc&) {
       return ResourceExhausted("out of memory");
     }
-  }
-
-  // The processor pools, from the rows that it holds.
-  bool pools() const override { return false; }
-  Status StartPool(const DevicePooling&, float*,
-                   std::unique_ptr<DeviceWork>*) override {
-    return Unimplemented("rows on an SSD are pooled by who reads them");
-  }
-  Status StartPooledUpdate(const DevicePooledUpdate&,
-                           std::unique_ptr<DeviceWork>*) override {
-    return Unimplemented("gradients of rows on an SSD are summed before");
   }
 
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override {
@@ -117,15 +108,6 @@ class SsdRows : public DeviceRows {
         }
       }
       return Status::OK();
-    } catch (const std::bad_alloc&) {
-      return ResourceExhausted("out of memory");
-    }
-  }
-
-  Status ReadOnce(Span<const RowHandle> handles, int column,
-                  float* out) override {
-    try {
-      return rows_->Copy(handles, column * dim_, dim_, out);
     } catch (const std::bad_alloc&) {
       return ResourceExhausted("out of memory");
     }
@@ -170,18 +152,15 @@ class SsdRows : public DeviceRows {
     });
   }
 
-  Status Apply(const std::string& rule_name, Span<const float> hyper,
-               Span<const RowHandle> handles, Span<const int> slot_columns,
-               const float* grads) override {
-    std::unique_ptr<const RowRule> rule;
-    EV_RETURN_IF_ERROR(MakeRowRule(rule_name, hyper, &rule));
-    std::vector<int64_t> offsets;
-    for (const int column : slot_columns) {
-      offsets.push_back((1 + column) * dim_);
+  Status Apply(const RowRule& rule, Span<const RowHandle> handles,
+               Span<const int> slot_columns, const float* grads) override {
+    int64_t offsets[kMaxRuleSlots];
+    for (size_t k = 0; k < slot_columns.size(); ++k) {
+      offsets[k] = (1 + slot_columns[k]) * dim_;
     }
     RowBlock block;
     block.dim = dim_;
-    block.slot_offsets = offsets.data();
+    block.slot_offsets = offsets;
     return WithRows(handles, Use::kWrites, [&](size_t begin, Stretch* stretch) {
       // Gradients are adjacent: a run ends where a handle is of no row.
       for (size_t i = 0; i < stretch->size;) {
@@ -190,7 +169,7 @@ class SsdRows : public DeviceRows {
         block.rows = stretch->rows + i;
         block.grads = grads + (begin + i) * dim_;
         block.num_rows = static_cast<int64_t>(end - i);
-        if (end > i) rule->Apply(block);
+        if (end > i) rule.Apply(block);
         i = end + 1;
       }
     });
@@ -208,10 +187,17 @@ class SsdRows : public DeviceRows {
   void Clear() override { rows_->Clear(); }
 
   int64_t bytes() const override { return rows_->memory_bytes(); }
+
+  const RowHomeCosts& costs() const override {
+    static const RowHomeCosts costs = MakeCosts();
+    return costs;
+  }
+
+  RowTiers* tiers() override { return this; }
   bool IsInMemory(RowHandle handle) const override {
     return !rows_->IsStored(handle);
   }
-  TierStats tiers() const override {
+  TierStats tier_stats() const override {
     const TieredRowsStats from = rows_->stats();
     TierStats stats;
     stats.memory_rows = from.memory_rows;
@@ -266,7 +252,7 @@ class SsdRows : public DeviceRows {
 }  // namespace
 
 Status MakeSsdRows(const SsdRowsOptions& options,
-                   std::unique_ptr<DeviceRows>* rows) {
+                   std::unique_ptr<RowHome>* rows) {
   constexpr size_t kMaxDefaultRows = size_t{1} << 30;
   if (options.default_rows.size() / options.dim >= kMaxDefaultRows) {
     return InvalidArgument(

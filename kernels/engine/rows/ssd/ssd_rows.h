@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceRows of which the hot ones are in memory and the others in a file on an
+// Rows of which the hot ones are in memory and the others in a file on an
 // SSD (storage/ssd/tiered_rows.h). Rows are updated in memory by the CPU's row
 // rules, so a table trains to the same bits as one whose rows are all there.
 //
@@ -34,7 +34,7 @@ struct SsdRowsOptions {
 
 // FailedPrecondition: the directory cannot be used, or is in use.
 Status MakeSsdRows(const SsdRowsOptions& options,
-                   std::unique_ptr<DeviceRows>* rows);
+                   std::unique_ptr<RowHome>* rows);
 
 }  // namespace ev
 

@@ -1,0 +1,65 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of a lookup that finds the rows of distinct keys and makes them
+// readable by the CPU. For the files of this room only.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_FIND_ROWS_H_
+#define KERNELS_ENGINE_EMBEDDING_LOOKUP_FIND_ROWS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/embedding/lookup/planned_table.h"
+#include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/rows/row_home.h"
+
+namespace ev {
+
+// Rows that stay addressable until this is destroyed. Thread-safe.
+class RowHolds {
+ public:
+  void Add(std::unique_ptr<RowHold> hold) {
+    std::lock_guard<std::mutex> lock(mu_);
+    holds_.push_back(std::move(hold));
+  }
+
+ private:
+  std::mutex mu_;
+  std::vector<std::unique_ptr<RowHold>> holds_;
+};
+
+// Distinct keys of several tables to be found, in tasks of at most this many.
+class FindTasks {
+ public:
+  FindTasks() : tasks_(kMostAtOnce) {}
+  // keys_at_once: that one task takes of this table, kMostAtOnce at most.
+  void Add(int t, int64_t num_keys, int64_t keys_at_once) {
+    tasks_.Add(t, num_keys, std::max<int64_t>(1, kMostAtOnce / keys_at_once));
+  }
+  const TaskList& list() const { return tasks_; }
+
+ private:
+  static constexpr int64_t kMostAtOnce = 16384;
+  TaskList tasks_;
+};
+
+// Sets the handles of distinct keys [begin, end).
+void FindHandles(PlannedTable* planned, int64_t begin, int64_t end);
+
+// The same, and their rows for the CPU to read. Where the lookup has weights
+// they are copies, since the gradient of the weights reads them when the update
+// may have run; else they are where the home holds them, or copies where it
+// cannot. Errors name the table. Throws std::bad_alloc.
+Status FindRows(PlannedTable* planned, int64_t begin, int64_t end,
+                RowHolds* holds);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_LOOKUP_FIND_ROWS_H_

@@ -1,0 +1,163 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/dram/dram_rows.h"
+
+#include <algorithm>
+
+#include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/optimizer/row_rule.h"
+#include "kernels/engine/policy/eviction.h"
+
+namespace ev {
+namespace {
+
+// Addresses that are computed at a time: they stay in the first-level cache.
+constexpr size_t kRowsAtOnce = 256;
+// Rows that are asked for ahead of their use, where the loop does it itself.
+constexpr size_t kRowsAhead = 8;
+
+RowHomeCosts MakeCosts() {
+  RowHomeCosts costs;
+  costs.calls_are_cheap = true;
+  costs.rows_per_copy = kRowsAtOnce;
+  costs.rows_per_hold = 2048;
+  costs.floats_per_update = 32768;  // about 50 us of work
+  costs.rows_per_apply = kRowsAtOnce;
+  costs.writes_side_by_side = true;
+  return costs;
+}
+
+inline float* RowAt(const SlabView& view, RowHandle handle) {
+  return reinterpret_cast<float*>(view.Address(handle));
+}
+
+}  // namespace
+
+const RowHomeCosts& DramRows::costs() const {
+  static const RowHomeCosts costs = MakeCosts();
+  return costs;
+}
+
+Status DramRows::NewRow(RowHandle handle, int64_t default_row) {
+  float* to = store_->Row(handle);
+  to = std::copy_n(default_rows_.data() + default_row * dim_, dim_, to);
+  for (const float value : initial_values_) to = std::fill_n(to, dim_, value);
+  return Status::OK();
+}
+
+Status DramRows::Read(Span<const RowHandle> handles, int column, float* out) {
+  const SlabView view = store_->view();
+  const float* rows[kRowsAtOnce];
+  for (size_t begin = 0; begin < handles.size(); begin += kRowsAtOnce) {
+    const size_t n = std::min(kRowsAtOnce, handles.size() - begin);
+    float* const to = out + begin * dim_;
+    for (size_t i = 0; i < n; ++i) {
+      const RowHandle handle = handles[begin + i];
+      // What is of no row is copied onto itself.
+      rows[i] = handle < kFirstReservedHandle
+                    ? RowAt(view, handle) + column * dim_
+                    : to + i * dim_;
+    }
+    CopyRows(rows, 0, n, dim_, to);
+  }
+  return Status::OK();
+}
+
+Status DramRows::ReadColumnsOnce(Span<const RowHandle> handles,
+                                 Span<const int> columns,
+                                 Span<float* const> out) {
+  const int64_t floats = store_->floats_per_row();
+  for (size_t i = 0; i < handles.size(); ++i) {
+    if (i + kRowsAhead < handles.size()) {
+      store_->PrefetchRow(handles[i + kRowsAhead], floats);
+    }
+    const float* const row = store_->Row(handles[i]);
+    for (size_t c = 0; c < columns.size(); ++c) {
+      std::copy_n(row + columns[c] * dim_, dim_, out[c] + i * dim_);
+    }
+  }
+  return Status::OK();
+}
+
+Status DramRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
+  for (size_t i = 0; i < handles.size(); ++i) {
+    if (i + kRowsAhead < handles.size()) {
+      store_->PrefetchRow(handles[i + kRowsAhead], dim_);
+    }
+    out[i] = SumOfSquares(store_->Row(handles[i]), dim_);
+  }
+  return Status::OK();
+}
+
+Status DramRows::Write(Span<const RowHandle> handles, int column,
+                       const float* in) {
+  const SlabView view = store_->view();
+  for (size_t i = 0; i < handles.size(); ++i) {
+    if (i + kRowsAhead < handles.size()) {
+      PrefetchBytes(RowAt(view, handles[i + kRowsAhead]) + column * dim_,
+                    dim_ * sizeof(float));
+    }
+    std::copy_n(in + i * dim_, dim_, RowAt(view, handles[i]) + column * dim_);
+  }
+  return Status::OK();
+}
+
+Status DramRows::Relayout(Span<const float> initial_values) {
+  const size_t before = initial_values_.size();
+  std::vector<float> after(initial_values.begin(), initial_values.end());
+  if (after.size() != before) {
+    EV_RETURN_IF_ERROR(
+        store_->Relayout((1 + after.size()) * dim_, [&](float* row) {
+          for (size_t s = before; s < after.size(); ++s) {
+            std::fill_n(row + (1 + s) * dim_, dim_, after[s]);
+          }
+        }));
+  }
+  initial_values_.swap(after);
+  return Status::OK();
+}
+
+Status DramRows::Hold(Span<const RowHandle> handles, const float** rows,
+                      std::unique_ptr<RowHold>*, bool* held) {
+  const SlabView view = store_->view();
+  for (size_t i = 0; i < handles.size(); ++i) {
+    if (handles[i] < kFirstReservedHandle) rows[i] = RowAt(view, handles[i]);
+  }
+  *held = true;
+  return Status::OK();
+}
+
+Status DramRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
+                       Span<const int> slot_columns, const float* grads) {
+  const SlabView view = store_->view();
+  float* rows[kRowsAtOnce];
+  int64_t slot_offsets[kMaxRuleSlots];
+  for (size_t k = 0; k < slot_columns.size(); ++k) {
+    slot_offsets[k] = (1 + slot_columns[k]) * dim_;
+  }
+  RowBlock block;
+  block.rows = rows;
+  block.dim = dim_;
+  block.slot_offsets = slot_offsets;
+  // Gradients are adjacent, rows need not be: a run ends where a handle is of
+  // no row.
+  for (size_t i = 0; i < handles.size();) {
+    const size_t most = std::min(kRowsAtOnce, handles.size() - i);
+    size_t n = 0;
+    for (; n < most && handles[i + n] < kFirstReservedHandle; ++n) {
+      rows[n] = RowAt(view, handles[i + n]);
+    }
+    if (n == 0) {
+      ++i;
+      continue;
+    }
+    block.num_rows = static_cast<int64_t>(n);
+    block.grads = grads + i * dim_;
+    rule.Apply(block);
+    i += n;
+  }
+  return Status::OK();
+}
+
+}  // namespace ev

@@ -1,0 +1,63 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The home of rows in CPU memory: the rows of a RowStore
+// (storage/dram/row_store.h), value and slots adjacent. Where a row lies is a
+// function of its handle, so rows are held for nothing and no call but NewRow
+// and Relayout can fail.
+
+#ifndef KERNELS_ENGINE_ROWS_DRAM_DRAM_ROWS_H_
+#define KERNELS_ENGINE_ROWS_DRAM_DRAM_ROWS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/storage/dram/row_store.h"
+
+namespace ev {
+
+class DramRows : public RowHome {
+ public:
+  // store: gives out the table's handles and has the memory of their rows, of
+  // 'dim' floats now. default_rows: [R, dim]. Both outlive this.
+  DramRows(int64_t dim, Span<const float> default_rows, RowStore* store)
+      : dim_(dim), default_rows_(default_rows), store_(store) {}
+
+  // The memory came with the handle: never fails.
+  Status NewRow(RowHandle handle, int64_t default_row) override;
+  Status Read(Span<const RowHandle> handles, int column, float* out) override;
+  Status ReadColumnsOnce(Span<const RowHandle> handles, Span<const int> columns,
+                         Span<float* const> out) override;
+  Status SquaredNorms(Span<const RowHandle> handles, double* out) override;
+  Status Write(Span<const RowHandle> handles, int column,
+               const float* in) override;
+  Status Relayout(Span<const float> initial_values) override;
+  // The rows and their memory go with the handles (RowStore::Free, Clear).
+  void Forget(Span<const RowHandle>) override {}
+  void Clear() override {}
+  // Nothing beside the store's bytes.
+  int64_t bytes() const override { return 0; }
+
+  Status Hold(Span<const RowHandle> handles, const float** rows,
+              std::unique_ptr<RowHold>* hold, bool* held) override;
+
+  Status Apply(const RowRule& rule, Span<const RowHandle> handles,
+               Span<const int> slot_columns, const float* grads) override;
+
+  const RowHomeCosts& costs() const override;
+
+ private:
+  const int64_t dim_;
+  const Span<const float> default_rows_;
+  RowStore* const store_;
+  std::vector<float> initial_values_;  // by slot, of new rows; written alone
+};
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_DRAM_DRAM_ROWS_H_

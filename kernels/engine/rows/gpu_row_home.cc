@@ -1,0 +1,45 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/gpu_row_home.h"
+
+#include <atomic>
+
+namespace ev {
+namespace {
+
+std::atomic<GpuRowHomeFactory>& Factory() {
+  static std::atomic<GpuRowHomeFactory> factory{nullptr};
+  return factory;
+}
+
+}  // namespace
+
+const RowHomeCosts& GpuRowHome::costs() const {
+  static const RowHomeCosts costs = RowHomeCosts::OfDistantMemory();
+  return costs;
+}
+
+Status GpuRowHome::Hold(Span<const RowHandle>, const float**,
+                        std::unique_ptr<RowHold>*, bool* held) {
+  *held = false;
+  return Status::OK();
+}
+
+bool RegisterGpuRowHome(GpuRowHomeFactory factory) {
+  Factory() = factory;
+  return true;
+}
+
+Status MakeGpuRowHome(const GpuRowHomeOptions& options,
+                      std::unique_ptr<GpuRowHome>* home) {
+  const GpuRowHomeFactory factory = Factory();
+  if (factory == nullptr) {
+    return FailedPrecondition(
+        "rows in GPU memory need a library with GPU code: this one was built "
+        "without nvcc");
+  }
+  return factory(options, home);
+}
+
+}  // namespace ev

@@ -1,0 +1,92 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/make_row_home.h"
+
+#include <utility>
+
+#include "kernels/engine/rows/dram/dram_rows.h"
+#include "kernels/engine/rows/gpu_row_home.h"
+#include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
+#include "kernels/engine/rows/ssd/ssd_rows.h"
+
+namespace ev {
+namespace {
+
+Status MakeDram(const RowHomeOptions& options, TableRows* made) {
+  made->handles.reset(new RowStore(options.dim, options.with_meta));
+  made->home.reset(
+      new DramRows(options.dim, options.default_rows, made->handles.get()));
+  made->storage = RowStorage::kDram;
+  return Status::OK();
+}
+
+Status MakeSsd(const RowHomeOptions& options, TableRows* made) {
+  SsdRowsOptions ssd;
+  ssd.name = options.name;
+  ssd.dim = options.dim;
+  ssd.default_rows = options.default_rows;
+  ssd.path = options.ssd.path;
+  ssd.memory_bytes = options.ssd.memory_bytes;
+  ssd.strategy = options.ssd.strategy;
+  return MakeSsdRows(ssd, &made->home);
+}
+
+Status MakeHbm(const RowHomeOptions& options, TableRows* made) {
+  GpuRowHomeOptions gpu;
+  gpu.dim = options.dim;
+  gpu.default_rows = options.default_rows;
+  std::unique_ptr<GpuRowHome> home;
+  EV_RETURN_IF_ERROR(MakeGpuRowHome(gpu, &home));
+  made->home = std::move(home);
+  made->storage = RowStorage::kHbm;
+  return Status::OK();
+}
+
+Status MakeHbmDram(const RowHomeOptions& options, TableRows* made) {
+  HbmDramRowsOptions tiers;
+  tiers.dim = options.dim;
+  tiers.default_rows = options.default_rows;
+  tiers.device_bytes = options.hbm_dram.device_bytes;
+  tiers.strategy = options.hbm_dram.strategy;
+  return MakeHbmDramRows(tiers, &made->home);
+}
+
+Status MakeAuto(const RowHomeOptions& options, TableRows* made) {
+  const Status status = MakeHbm(options, made);
+  if (status.code() != StatusCode::kFailedPrecondition) return status;
+  made->why_not_on_gpu = status.message();
+  return MakeDram(options, made);
+}
+
+Status Make(const RowHomeOptions& options, TableRows* made) {
+  switch (options.storage) {
+    case RowStorage::kDram:
+      return MakeDram(options, made);
+    case RowStorage::kHbm:
+      return MakeHbm(options, made);
+    case RowStorage::kAuto:
+      return MakeAuto(options, made);
+    case RowStorage::kDramSsd:
+      return MakeSsd(options, made);
+    case RowStorage::kHbmDram:
+      return MakeHbmDram(options, made);
+  }
+  return InvalidArgument("there is no such storage of rows");
+}
+
+}  // namespace
+
+Status MakeRowHome(const RowHomeOptions& options, TableRows* rows) {
+  TableRows made;
+  made.storage = options.storage;
+  EV_RETURN_IF_ERROR(Make(options, &made));
+  // Rows that are elsewhere leave it a float per handle, the least it can hold.
+  if (made.handles == nullptr) {
+    made.handles.reset(new RowStore(1, options.with_meta));
+  }
+  *rows = std::move(made);
+  return Status::OK();
+}
+
+}  // namespace ev

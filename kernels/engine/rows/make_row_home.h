@@ -1,0 +1,55 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one place that knows every home of rows. A new home is a folder beside
+// dram/, its value of RowStorage and a line in make_row_home.cc.
+
+#ifndef KERNELS_ENGINE_ROWS_MAKE_ROW_HOME_H_
+#define KERNELS_ENGINE_ROWS_MAKE_ROW_HOME_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/row_storage.h"
+#include "kernels/engine/storage/dram/row_store.h"
+
+namespace ev {
+
+struct RowHomeOptions {
+  RowStorage storage = RowStorage::kDram;
+  std::string name;  // of the table: its files on an SSD are told apart by it
+  int64_t dim = 0;   // >= 1
+  // [R, dim]. Rows that no key is made of may be among them. They outlive the
+  // home.
+  Span<const float> default_rows;
+  bool with_meta = false;  // the handles have a RowMeta each
+  SsdOptions ssd;
+  HbmDramOptions hbm_dram;
+};
+
+// Where the rows of one table are, and what names them.
+struct TableRows {
+  // Gives out handles and keeps what rows count about themselves. Only a home
+  // in CPU memory looks at the floats of its rows.
+  std::unique_ptr<RowStore> handles;
+  std::unique_ptr<RowHome> home;  // for those handles; destroyed before them
+  RowStorage storage = RowStorage::kDram;  // never kAuto
+  // With kAuto in CPU memory: why not in a GPU's. Else empty.
+  std::string why_not_on_gpu;
+};
+
+// kHbm and kHbmDram: FailedPrecondition without GPU code, driver or GPU;
+// InvalidArgument when hbm_dram.device_bytes are fewer than 64 rows take.
+// kDramSsd: FailedPrecondition when the directory cannot be used. kAuto: rows
+// are in a GPU's memory unless that is a FailedPrecondition, else in the CPU's.
+// ResourceExhausted. Errors do not name the table. After an error *rows is as
+// it was. Throws std::bad_alloc.
+Status MakeRowHome(const RowHomeOptions& options, TableRows* rows);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_MAKE_ROW_HOME_H_

@@ -1,0 +1,47 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program into which no GPU code was linked.
+
+#include "kernels/engine/rows/make_row_home.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/embedding_table.h"
+
+namespace ev {
+namespace {
+
+TEST(MakeRowHomeTest, ATableSaysThatGpuCodeIsMissing) {
+  TableOptions options;
+  options.name = "user";
+  options.dim = 2;
+  options.storage = RowStorage::kHbm;
+  EmbeddingTable table(options);
+  const Status status = table.Initialize(std::vector<float>{1, 2}, 1);
+  EXPECT_EQ(StatusCode::kFailedPrecondition, status.code());
+  EXPECT_NE(std::string::npos, status.message().find("built without nvcc"));
+  EXPECT_NE(std::string::npos, status.message().find("table 'user'"));
+  EXPECT_FALSE(table.initialized());
+}
+
+TEST(MakeRowHomeTest, AutoIsCpuMemoryAndSaysWhy) {
+  TableOptions options;
+  options.name = "user";
+  options.dim = 2;
+  options.storage = RowStorage::kAuto;
+  EmbeddingTable table(options);
+  const Status status = table.Initialize(std::vector<float>{1, 2}, 1);
+  ASSERT_TRUE(status.ok()) << status.message();
+  std::string why;
+  EXPECT_EQ(RowStorage::kDram, table.storage(&why));
+  EXPECT_NE(std::string::npos, why.find("built without nvcc")) << why;
+  float row[2] = {0, 0};
+  ASSERT_TRUE(table.Gather(std::vector<int64_t>{5}, row, nullptr).ok());
+  EXPECT_EQ(2.0f, row[1]);
+}
+
+}  // namespace
+}  // namespace ev

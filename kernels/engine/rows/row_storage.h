@@ -1,0 +1,48 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which homes of rows (row_home.h) there are, and what some are told.
+
+#ifndef KERNELS_ENGINE_ROWS_ROW_STORAGE_H_
+#define KERNELS_ENGINE_ROWS_ROW_STORAGE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/engine/policy/eviction.h"
+
+namespace ev {
+
+// Where the rows are: value and slots. kAuto: in a GPU's memory if Initialize
+// finds one that it can use, else in CPU memory.
+enum class RowStorage {
+  kDram,
+  kHbm,
+  kAuto,
+  kDramSsd,  // the hot ones in CPU memory, all that do not fit there on an SSD
+  kHbmDram,  // the hot ones in a GPU's memory, the others in CPU memory
+};
+
+// For kDramSsd.
+struct SsdOptions {
+  std::string path;          // a directory, of this table alone
+  int64_t memory_bytes = 0;  // of rows in memory; one row at least
+  CacheStrategy strategy = CacheStrategy::kLfu;
+};
+inline bool operator==(const SsdOptions& a, const SsdOptions& b) {
+  return a.path == b.path && a.memory_bytes == b.memory_bytes &&
+         a.strategy == b.strategy;
+}
+
+// For kHbmDram.
+struct HbmDramOptions {
+  int64_t device_bytes = 0;  // of rows in the GPU's memory
+  CacheStrategy strategy = CacheStrategy::kLfu;
+};
+inline bool operator==(const HbmDramOptions& a, const HbmDramOptions& b) {
+  return a.device_bytes == b.device_bytes && a.strategy == b.strategy;
+}
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_ROW_STORAGE_H_
