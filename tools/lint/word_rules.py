@@ -8,8 +8,8 @@ import re
 _NO_NAME = ["nobo" + "dy", "whoe" + "ver", "who" + "m", "whome" + "ver", "hi" + "mself",
             "her" + "self", "hi" + "m", "hi" + "s"]
 _HIDING = re.compile(r"\b(%s)\b" % "|".join(_NO_NAME), re.IGNORECASE)
-# No person is meant in C++: a caller, a thread, a table has a name.
-_HIDING_IN_CPP = re.compile(r"\b(%s)\b" % "|".join(_NO_NAME + ["wh" + "o"]), re.IGNORECASE)
+# No person is meant in a comment of C++: a caller, a thread, a table has a name.
+_COMMENT_OF_A_PERSON = re.compile(r"//.*\b(wh" + r"o)\b(?!\()", re.IGNORECASE)
 
 _CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
 _LEGAL = ("LICENSE",)
@@ -22,12 +22,13 @@ def hidden_names(path, text):
   """Returns a line for each word that stands where a name should."""
   if path.endswith(_LEGAL):
     return []
-  pattern = _HIDING_IN_CPP if path.endswith(_CPP) else _HIDING
   found = []
   for number, line in enumerate(text.splitlines(), 1):
-    for match in pattern.finditer(line):
-      found.append("%s:%d: '%s': name the caller, the thread or the thing that is meant" %
-                   (path, number, match.group()))
+    words = _HIDING.findall(line)
+    if path.endswith(_CPP):
+      words += _COMMENT_OF_A_PERSON.findall(line)
+    found += ["%s:%d: '%s': name the caller, the thread or the thing that is meant" %
+              (path, number, word) for word in words]
   return found
 
 

@@ -29,6 +29,7 @@ class WordRulesTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ("a.h", "// a table whose rows are on an SSD; the whole of it"),
+      ("a.h", "Status Fail(const std::string& %s);  // begins with %s()" % (_PERSON, _PERSON)),
       ("a.md", "For engineers %s keep models." % _PERSON),
       ("LICENSE", "to %sm the work belongs" % _PERSON),
   )
