@@ -10,6 +10,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable.checkpoint import tensor_names
 from sparse_operation_kit import experiment as sok
 
 import horovod_job
@@ -26,13 +27,14 @@ def _table(path, name):
   reader = tf.train.load_checkpoint(path)
   found = {}
   for tensor in reader.get_variable_to_shape_map():
-    if not tensor.startswith(name) or not tensor.endswith("-keys") or (
-        "/Adagrad" in tensor):
+    part = tensor_names.without_column(tensor, tensor_names.KEYS)
+    if part is None or not tensor.startswith(name) or "/Adagrad" in tensor:
       continue
-    part = tensor[:-len("-keys")]
     keys = reader.get_tensor(tensor).tolist()
-    rows = zip(reader.get_tensor(part + "-values"),
-               reader.get_tensor(part + "/Adagrad-values"))
+    rows = zip(*[
+        reader.get_tensor(tensor_names.tensor(prefix, tensor_names.VALUES))
+        for prefix in (part, tensor_names.slot(part, "Adagrad"))
+    ])
     for key, row in zip(keys, rows):
       assert key not in found, "key %d of %s twice" % (key, name)
       found[key] = row
@@ -44,11 +46,13 @@ def _counted(path, name):
   reader = tf.train.load_checkpoint(path)
   found = {}
   for tensor in reader.get_variable_to_shape_map():
-    if (tensor.startswith(name) and tensor.endswith("-keys_filtered") and
-        "/Adagrad" not in tensor):
-      keys = reader.get_tensor(tensor).tolist()
-      counts = reader.get_tensor(tensor.replace("-keys_", "-freqs_")).tolist()
-      found.update(zip(keys, counts))
+    part = tensor_names.without_column(tensor, tensor_names.KEYS_FILTERED)
+    if part is None or not tensor.startswith(name) or "/Adagrad" in tensor:
+      continue
+    keys = reader.get_tensor(tensor).tolist()
+    counts = reader.get_tensor(
+        tensor_names.tensor(part, tensor_names.FREQS_FILTERED)).tolist()
+    found.update(zip(keys, counts))
   return found
 
 

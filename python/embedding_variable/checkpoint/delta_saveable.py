@@ -2,19 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How what changed in one embedding variable becomes tensors, and back.
 
-For a variable `v` with a slot `Adagrad`, names of DeepRec's incremental checkpoints:
-
-  v-sparse_incr_keys, -sparse_incr_values, -sparse_incr_versions, -sparse_incr_freqs,
-  v-incr_partition_offset, and the same under v/Adagrad;
-
-and ours: v-sparse_incr_erased_keys, keys that lost their row; v-sparse_incr_replaces, 1
-when this is the whole table; v-sparse_incr_default_rows, what it was initialised with
-then; v-sparse_incr_keys_filtered, -versions_filtered, -freqs_filtered, the keys whose
-count by a `CounterFilter` changed.
-
-Of a table that is spread over ranks each rank writes its own as a part,
-v/part_2-sparse_incr_keys and so on by rank 2, and rank 0 also v-sparse_incr_placement:
-key k was on rank placement[floormod(k, length)].
+tensor_names.py says what the tensors are called. Of a table that is spread over ranks
+each rank writes what changed in its own rows as a part of the table, and rank 0 also
+where the keys are.
 """
 
 from tensorflow.python.framework import constant_op
@@ -25,6 +15,8 @@ from tensorflow.python.ops import math_ops
 from tensorflow.python.training.saving import saveable_object
 
 from embedding_variable.checkpoint import job
+from embedding_variable.checkpoint import saveable
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.ops import delta_ops
 from embedding_variable.ops import row_ops
 
@@ -55,38 +47,35 @@ class DeltaSaveable(saveable_object.SaveableObject):
 
   def _specs(self, var, name, since):
     slots = var.slot_columns
-    # A slot that no update has used yet is created, so that it can be exported.
-    ensured, _ = row_ops.read_rows(
-        var.handle, constant_op.constant([], dtypes.int64), list(slots),
-        list(slots.values()))
+    ensured = row_ops.ensure_slots(var.handle, list(slots), list(slots.values()))
     with ops.control_dependencies([ensured]):
       changes = delta_ops.export_changes(var.handle, since, list(slots))
     self.cut = changes.cut
     keys = math_ops.cast(changes.keys, var.key_dtype)
     common = [
-        ("sparse_incr_keys", keys),
-        ("sparse_incr_versions", changes.versions),
-        ("sparse_incr_freqs", changes.frequencies),
-        ("incr_partition_offset", changes.partition_offset),
+        (tensor_names.DELTA_KEYS, keys),
+        (tensor_names.DELTA_VERSIONS, changes.versions),
+        (tensor_names.DELTA_FREQS, changes.frequencies),
+        (tensor_names.DELTA_OFFSETS, changes.partition_offset),
     ]
     tensors = [
-        (name, "sparse_incr_erased_keys",
+        (name, tensor_names.DELTA_ERASED_KEYS,
          math_ops.cast(changes.erased_keys, var.key_dtype)),
-        (name, "sparse_incr_replaces", array_ops.reshape(changes.replaces, [1])),
-        (name, "sparse_incr_default_rows", changes.default_rows),
-        (name, "sparse_incr_keys_filtered",
+        (name, tensor_names.DELTA_REPLACES, array_ops.reshape(changes.replaces, [1])),
+        (name, tensor_names.DELTA_DEFAULT_ROWS, changes.default_rows),
+        (name, tensor_names.DELTA_KEYS_FILTERED,
          math_ops.cast(changes.filtered_keys, var.key_dtype)),
-        (name, "sparse_incr_versions_filtered", changes.filtered_versions),
-        (name, "sparse_incr_freqs_filtered", changes.filtered_frequencies),
+        (name, tensor_names.DELTA_VERSIONS_FILTERED, changes.filtered_versions),
+        (name, tensor_names.DELTA_FREQS_FILTERED, changes.filtered_frequencies),
     ]
     values = [(name, changes.values)]
-    values += [("%s/%s" % (name, s), v) for s, v in zip(slots, changes.slots)]
+    values += [(tensor_names.slot(name, s), v) for s, v in zip(slots, changes.slots)]
     for prefix, rows in values:
-      for suffix, tensor in common + [("sparse_incr_values", rows)]:
-        tensors.append((prefix, suffix, tensor))
+      for column, tensor in common + [(tensor_names.DELTA_VALUES, rows)]:
+        tensors.append((prefix, column, tensor))
     return [
-        saveable_object.SaveSpec(tensor, "", "%s-%s" % (prefix, suffix))
-        for prefix, suffix, tensor in tensors
+        saveable_object.SaveSpec(tensor, "", tensor_names.tensor(prefix, column))
+        for prefix, column, tensor in tensors
     ]
 
   def restore(self, restored_tensors, restored_shapes):
@@ -95,15 +84,20 @@ class DeltaSaveable(saveable_object.SaveableObject):
 
 def part_name(name, placement):
   """Returns what the names of this rank's tensors of a table start with."""
-  return name if placement is None else "%s/part_%d" % (name, job.current().rank())
+  if placement is None:
+    return name
+  return tensor_names.part(name, job.current().rank())
 
 
 def placement_specs(name, placement):
   """Returns what rank 0 says of where a spread table's keys are, as a list."""
   if job.current().rank():
     return []
-  return [saveable_object.SaveSpec(constant_op.constant(placement, dtypes.int64), "",
-                                   name + "-sparse_incr_placement")]
+  return [
+      saveable_object.SaveSpec(
+          constant_op.constant(placement, dtypes.int64), "",
+          tensor_names.tensor(name, tensor_names.DELTA_PLACEMENT))
+  ]
 
 
 def restore_delta(var, prefix, name):
@@ -114,13 +108,7 @@ def restore_delta(var, prefix, name):
     prefix: string scalar, the delta's prefix.
     name: string, the variable's name in the checkpoint, with or without `/part_i`.
   """
-  part, num_parts = 0, 1
-  slice_info = var._get_save_slice_info()  # pylint: disable=protected-access
-  if slice_info is not None:
-    part, num_parts = slice_info.var_offset[0], slice_info.full_shape[0]
-    suffix = "/part_%d" % part
-    if name.endswith(suffix):
-      name = name[:-len(suffix)]
+  name, part, num_parts = saveable.part_of(var, name)
   slots = var.slot_columns
   with ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
     return delta_ops.apply_delta(

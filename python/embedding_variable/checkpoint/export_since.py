@@ -26,6 +26,7 @@ from embedding_variable.checkpoint import durable
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import leftovers
 from embedding_variable.checkpoint import saving
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.checkpoint import together
 from embedding_variable.ops import delta_ops
 
@@ -96,9 +97,11 @@ def _specs(var, version):
     keys = math_ops.cast(rows.keys, var.key_dtype)
   name = delta_saveable.part_name(var.op.name, placement)
   specs = [
-      saveable_object.SaveSpec(tensor, "", "%s-sparse_incr_%s" % (name, suffix))
-      for suffix, tensor in (("keys", keys), ("values", rows.values),
-                             ("versions", rows.versions), ("freqs", rows.frequencies))
+      saveable_object.SaveSpec(tensor, "", tensor_names.tensor(name, column))
+      for column, tensor in ((tensor_names.DELTA_KEYS, keys),
+                             (tensor_names.DELTA_VALUES, rows.values),
+                             (tensor_names.DELTA_VERSIONS, rows.versions),
+                             (tensor_names.DELTA_FREQS, rows.frequencies))
   ]
   if placement is not None:
     specs += delta_saveable.placement_specs(var.op.name, placement)

@@ -2,21 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """How one embedding variable becomes tensors of a stock V2 checkpoint, and back.
 
-The names are DeepRec's. For a variable `v` with a slot `Adagrad`:
-
-  v-keys, v-values, v-versions, v-freqs, v-partition_offset, and the same of filtered
-  keys (v-keys_filtered, v-versions_filtered, v-freqs_filtered,
-  v-partition_filter_offset); then v/Adagrad-keys, v/Adagrad-values and so on.
-
-A table is written by an op of its own (saving.py): one frozen moment of keys, values
-and slots, after the evictions that the variable's options ask for. The filtered keys are
-those that an exact filter counts and has not admitted, unless
-TF_EV_SAVE_FILTERED_FEATURES=0. Ours alone is v-default_rows, what new keys start with.
+tensor_names.py says what the tensors are called. A table is written by an op of its own
+(saving.py): one frozen moment of keys, values and slots, after the evictions that the
+variable's options ask for. The filtered keys are those that an exact filter counts and
+has not admitted, unless TF_EV_SAVE_FILTERED_FEATURES=0.
 """
 
 import collections
 import os
-import re
 
 from tensorflow.python.framework import constant_op
 from tensorflow.python.framework import dtypes
@@ -27,6 +20,7 @@ from tensorflow.python.training import training_util
 from tensorflow.python.training.saving import saveable_object
 
 from embedding_variable.checkpoint import job
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import row_ops
 
@@ -77,30 +71,23 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     """Returns the `checkpoint_ops.SavedTable`: this rank's part of a spread table."""
     name = self.name
     if self.spread:
-      name = "%s/part_%d" % (name, job.current().rank())
+      name = tensor_names.part(name, job.current().rank())
     return checkpoint_ops.SavedTable(self._var.handle, name, self._var.key_dtype,
                                      self._slots)
 
   def _specs(self, name):
     """Returns the SaveSpecs."""
-    common = [
-        ("keys", self._var.key_dtype),
-        ("versions", dtypes.int64),
-        ("freqs", dtypes.int64),
-        ("partition_offset", dtypes.int32),
-        ("keys_filtered", self._var.key_dtype),
-        ("versions_filtered", dtypes.int64),
-        ("freqs_filtered", dtypes.int64),
-        ("partition_filter_offset", dtypes.int32),
-        ("values", dtypes.float32),
-    ]
+    # Rows come last: stock savers write in this order.
+    columns = sorted(tensor_names.COLUMNS, key=lambda c: c.name == tensor_names.VALUES)
     # The default rows are not among DeepRec's tensors: with them, keys to come start
     # after a restore as they would have without the interruption.
-    wanted = [(None, "default_rows", name + "-default_rows", dtypes.float32)]
+    wanted = [(None, tensor_names.DEFAULT_ROWS,
+               tensor_names.tensor(name, tensor_names.DEFAULT_ROWS), dtypes.float32)]
     for slot in [None] + list(self._slots):
-      prefix = name if slot is None else "%s/%s" % (name, slot)
-      for column, dtype in common:
-        wanted.append((slot, column, "%s-%s" % (prefix, column), dtype))
+      prefix = name if slot is None else tensor_names.slot(name, slot)
+      for column, dtype in columns:
+        wanted.append((slot, column, tensor_names.tensor(prefix, column),
+                       dtype or self._var.key_dtype))
 
     def spec(slot, column, tensor_name, dtype):
       return saveable_object.SaveSpec(
@@ -115,36 +102,35 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
       with ops.name_scope("EvSave"), ops.device(self._var.device), \
           ops.colocate_with(None, ignore_existing=True), ops.control_dependencies(None):
         self._columns = self._export()
-    if column == "values":
-      column = ("values", slot)
+    if column == tensor_names.VALUES:
+      column = (column, slot)
     return self._columns[column]
 
   def _export(self):
     var, names = self._var, list(self._slots)
-    no_keys = constant_op.constant([], dtypes.int64)
-    # A slot that no update has used yet is created, so that it can be exported.
-    ensured, _ = row_ops.read_rows(var.handle, no_keys, names,
-                                   list(self._slots.values()))
+    ensured = row_ops.ensure_slots(var.handle, names, list(self._slots.values()))
     with ops.control_dependencies([ensured] + evictions(var)):
       table = checkpoint_ops.export_table(var.handle, names)
     filtered = table.filtered
     if not saves_filtered():
+      no_keys = constant_op.constant([], dtypes.int64)
       filtered = checkpoint_ops.Filtered(
           no_keys, no_keys, no_keys,
           array_ops.zeros([_NUM_BUCKETS + 1], dtypes.int32))
     columns = {
-        "default_rows": checkpoint_ops.default_rows(var.handle),
-        "keys": math_ops.cast(table.keys, var.key_dtype),
-        "versions": table.versions,
-        "freqs": table.frequencies,
-        "partition_offset": table.partition_offset,
-        "keys_filtered": math_ops.cast(filtered.keys, var.key_dtype),
-        "versions_filtered": filtered.versions,
-        "freqs_filtered": filtered.frequencies,
-        "partition_filter_offset": filtered.partition_offset,
-        ("values", None): table.values,
+        tensor_names.DEFAULT_ROWS: checkpoint_ops.default_rows(var.handle),
+        tensor_names.KEYS: math_ops.cast(table.keys, var.key_dtype),
+        tensor_names.VERSIONS: table.versions,
+        tensor_names.FREQS: table.frequencies,
+        tensor_names.OFFSETS: table.partition_offset,
+        tensor_names.KEYS_FILTERED: math_ops.cast(filtered.keys, var.key_dtype),
+        tensor_names.VERSIONS_FILTERED: filtered.versions,
+        tensor_names.FREQS_FILTERED: filtered.frequencies,
+        tensor_names.OFFSETS_FILTERED: filtered.partition_offset,
+        (tensor_names.VALUES, None): table.values,
     }
-    columns.update((("values", n), rows) for n, rows in zip(names, table.slots))
+    columns.update(
+        ((tensor_names.VALUES, n), rows) for n, rows in zip(names, table.slots))
     return columns
 
   def restore(self, restored_tensors, restored_shapes):
@@ -222,8 +208,8 @@ def check_part_names(saveables):
     info = item.variable._get_save_slice_info()  # pylint: disable=protected-access
     if info is not None:
       count = info.full_shape[0]
-      name = re.sub(r"/part_\d+$", "", name)
-    follows = "%s/part_%d" % (name, count)
+      name, _ = tensor_names.split_part(name)
+    follows = tensor_names.part(name, count)
     if count and follows in tables and (
         tables[follows].variable._get_save_slice_info() is None):  # pylint: disable=protected-access
       raise ValueError(
@@ -243,13 +229,7 @@ def restore(var, slots, prefix, tensor_name):
     tensor_name: string, the variable's name in the checkpoint, with or without its
       `/part_i`.
   """
-  info = var._get_save_slice_info()  # pylint: disable=protected-access
-  part, num_parts = 0, 1
-  if info is not None:
-    part, num_parts = info.var_offset[0], info.full_shape[0]
-    suffix = "/part_%d" % part
-    if tensor_name.endswith(suffix):
-      tensor_name = tensor_name[:-len(suffix)]
+  tensor_name, part, num_parts = part_of(var, tensor_name)
   # A restored session has not run the initializer, which gives the default rows.
   with ops.device(var.device), ops.control_dependencies([var.initializer]):
     return checkpoint_ops.restore_table(
@@ -257,6 +237,27 @@ def restore(var, slots, prefix, tensor_name):
         num_parts, placement=job.current().placement(var) or (),
         rank=job.current().rank(), custom_dim=restores_custom_dim(),
         reset_version=_flag("TF_EV_RESET_VERSION"))
+
+
+def part_of(var, name):
+  """Tells which part of a table a variable is.
+
+  Args:
+    var: the embedding variable, or a part of one.
+    name: string, what the checkpoint calls it, with or without its `/part_i`.
+
+  Returns:
+    (name without that, number of the part, number of parts): of a variable that a
+    partitioner did not cut, part 0 of 1.
+  """
+  info = var._get_save_slice_info()  # pylint: disable=protected-access
+  if info is None:
+    return name, 0, 1
+  part = info.var_offset[0]
+  table, _ = tensor_names.split_part(name)
+  if tensor_names.part(table, part) != name:
+    table = name
+  return table, part, info.full_shape[0]
 
 
 def restores_custom_dim():

@@ -8,7 +8,6 @@ these and `tf.train.load_checkpoint` read may be a checkpoint whose replacement 
 interrupted.
 """
 
-import re
 import types
 
 from tensorflow.python.framework import constant_op
@@ -18,12 +17,11 @@ from tensorflow.python.util import compat
 
 from embedding_variable.checkpoint import durable
 from embedding_variable.checkpoint import saveable
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.integration import patching
 from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
-
-_PART = re.compile(r"(.*)/part_\d+$")
 
 
 def install():
@@ -46,8 +44,8 @@ def _get_checkpoint_filename(stock):
 
 def _base_of(name):
   """Returns the name of the table that one of this name is a part of, or None."""
-  match = _PART.match(name)
-  return match and match.group(1)
+  table, number = tensor_names.split_part(name)
+  return None if number is None else table
 
 
 class _Shapes(dict):
@@ -77,10 +75,10 @@ class _ReaderWithTables(object):
     # Stock code compares; the restore cuts or completes rows.
     any_dim = saveable.restores_custom_dim()
     for name, shape in list(shapes.items()):
-      if not name.endswith("-values") or len(shape) != 2:
+      variable = tensor_names.without_column(name, tensor_names.VALUES)
+      if variable is None or len(shape) != 2:
         continue
-      variable = name[:-len("-values")]
-      if variable + "-keys" not in shapes:
+      if tensor_names.tensor(variable, tensor_names.KEYS) not in shapes:
         continue
       for table in filter(None, (variable, _base_of(variable))):
         shapes.tables.add(table)
@@ -99,8 +97,8 @@ def _warm_start(stock):
       info = part._get_save_slice_info()
       if info is not None and info.full_name in previous:
         # A name for each: it maps names to variables.
-        previous.setdefault(part.op.name, "%s/part_%d" % (previous[info.full_name],
-                                                          info.var_offset[0]))
+        previous.setdefault(part.op.name, tensor_names.part(previous[info.full_name],
+                                                            info.var_offset[0]))
         of_tables.add(info.full_name)
     for name in of_tables:
       del previous[name]

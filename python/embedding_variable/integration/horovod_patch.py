@@ -23,7 +23,6 @@ Without Horovod there is nothing to do.
 import inspect
 import threading
 
-from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import control_flow_ops
@@ -178,8 +177,7 @@ def _broadcast_table(var, root_rank):
 
   with ops.name_scope(None), ops.name_scope("ev_broadcast/" + var.op.name), \
       ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
-    no_keys = array_ops.zeros([0], dtypes.int64)
-    ensured, _ = row_ops.read_rows(var.handle, no_keys, names, inits)
+    ensured = row_ops.ensure_slots(var.handle, names, inits)
     with ops.control_dependencies([ensured]):
       table = checkpoint_ops.export_table(var.handle, names)
     keys = broadcast(table.keys, "keys")

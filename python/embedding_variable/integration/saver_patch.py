@@ -28,6 +28,7 @@ from embedding_variable.checkpoint import leftovers
 from embedding_variable.checkpoint import numbers_saveable
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import saving
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.checkpoint import together
 from embedding_variable.integration import patching
 from embedding_variable.optimizers import slot_view
@@ -103,7 +104,7 @@ def _saveable_objects_for_op(stock):
     for i, part in enumerate(parts):
       part_name = name
       if len(parts) > 1:
-        part_name = "%s/part_%d" % (name, i)
+        part_name = tensor_names.part(name, i)
       yield saveable.EmbeddingVariableSaveable(part, part_name)
 
   return saveable_objects_for_op

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole rows (value and slots) by key, for the generic optimizer path."""
 
+from tensorflow.python.framework import constant_op
+from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 
@@ -57,6 +59,20 @@ def read_rows(resource, keys, slot_names, slot_inits, name=None):
   return _gen.ev_read_rows(
       resource, keys, slot_names=slot_names, slot_inits=slot_inits,
       num_slots=len(slot_names), name=name)
+
+
+def ensure_slots(resource, slot_names, slot_inits):
+  """Returns the op that creates the slots that no update has used yet.
+
+  Without it, an export of the table does not know them.
+
+  Args:
+    resource: resource scalar from `handle`.
+    slot_names: list of S strings.
+    slot_inits: list of S floats: what a row's slots start with.
+  """
+  no_keys = constant_op.constant([], dtypes.int64)
+  return read_rows(resource, no_keys, slot_names, slot_inits)[0].op
 
 
 def write_rows(resource, keys, counts, step, values, slots, slot_names,

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeepRec's `AdamAsyncOptimizer`: Adam without scalars that all variables share."""
 
-import re
-
 from tensorflow.python.framework import constant_op
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
@@ -14,6 +12,7 @@ from tensorflow.python.training import optimizer
 from tensorflow.python.training import training_ops
 
 from embedding_variable.checkpoint import numbers_saveable
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import rows_of_dense
 from embedding_variable.optimizers import slot_view
@@ -87,10 +86,10 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
   def _names_in_checkpoints(self, var, power, slot):
     """Returns what a power is called where other parts, or earlier versions, saved it."""
     own = var.op.name
-    whole = re.sub(r"/part_\d+$", "", own)
+    whole, _ = tensor_names.split_part(own)
     tails = [power.op.name[len(own) + 1:], "%s/%s" % (self._name, slot)]
     # The powers of all parts are alike.
-    return ["%s/%s" % (owner, tail) for owner in (own, whole, whole + "/part_0")
+    return ["%s/%s" % (owner, tail) for owner in (own, whole, tensor_names.part(whole, 0))
             for tail in tails]
 
   def _prepare(self):

@@ -102,9 +102,8 @@ class SlotView(trackable.Trackable):
     """Writes all rows back without this column, which then starts afresh."""
     others = self.primary.slot_columns
     others.pop(self.column)
-    with ops.control_dependencies([
-        row_ops.read_rows(self.handle, array_ops.zeros([0], dtypes.int64),
-                          list(others), list(others.values()))[0]]):
+    ensured = row_ops.ensure_slots(self.handle, list(others), list(others.values()))
+    with ops.control_dependencies([ensured]):
       table = checkpoint_ops.export_table(self.handle, list(others))
     return checkpoint_ops.import_table(
         self.handle, table.keys, table.values, table.versions, table.frequencies,

@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the embedding variables among a checkpoint's tensors, and reads them.
 
-A table is recognised by its names alone, which are DeepRec's: `v-keys` with `v-values`,
-slots as `v/Adagrad-keys` with `v/Adagrad-values`. A table that was saved in parts (by a
-partitioner, or by several ranks) has `v/part_0-keys` and so on.
+A table is recognised by the names of its tensors alone (checkpoint/tensor_names.py).
 """
 
 import collections
 import os
-import re
 
 import numpy as np
 from tensorflow.python.framework import errors as tf_errors
@@ -18,16 +15,8 @@ from tensorflow.python.training import checkpoint_utils
 
 from embedding_variable.checkpoint import bundle_sizes
 from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tools import errors
-
-# What a table has for its keys, besides rows. Saved again for each slot.
-COLUMNS = ("keys", "values", "versions", "freqs", "partition_offset", "keys_filtered",
-           "versions_filtered", "freqs_filtered", "partition_filter_offset")
-
-# A tensor that a table has and its slots do not.
-DEFAULT_ROWS = "default_rows"
-
-_PART = re.compile(r"^(.*)/part_(\d+)$")
 
 
 class Piece(object):
@@ -41,6 +30,10 @@ class Piece(object):
   def __init__(self, prefix):
     self.prefix = prefix
     self.slots = collections.OrderedDict()
+
+  def tensor(self, column):
+    """Returns the name of one of its own tensors, not a slot's."""
+    return tensor_names.tensor(self.prefix, column)
 
   def prefixes(self):
     """Returns the prefix and those of the slots."""
@@ -65,43 +58,45 @@ class Table(object):
     self.pieces = pieces
     self.slots = sorted({slot for piece in pieces for slot in piece.slots})
     shapes = checkpoint.shapes
-    self.rows = sum(shapes[p.prefix + "-keys"][0] for p in pieces)
+    self.rows = sum(shapes[p.tensor(tensor_names.KEYS)][0] for p in pieces)
     self.filtered = sum(
-        shapes.get(p.prefix + "-keys_filtered", [0])[0] for p in pieces)
-    dims = {shapes[p.prefix + "-values"][1] for p in pieces}
+        shapes.get(p.tensor(tensor_names.KEYS_FILTERED), [0])[0] for p in pieces)
+    dims = {shapes[p.tensor(tensor_names.VALUES)][1] for p in pieces}
     if len(dims) > 1:
       raise errors.ToolError("variable '%s': its parts have rows of different "
                              "lengths: %s" % (name, sorted(dims)))
     self.dim, = dims
-    self.tensors = [
-        "%s-%s" % (prefix, column) for piece in pieces
-        for prefix in piece.prefixes() for column in COLUMNS + (DEFAULT_ROWS,)
-        if "%s-%s" % (prefix, column) in shapes
+    columns = [c.name for c in tensor_names.COLUMNS] + [tensor_names.DEFAULT_ROWS]
+    possible = [
+        tensor_names.tensor(prefix, column) for piece in pieces
+        for prefix in piece.prefixes() for column in columns
     ]
+    self.tensors = [t for t in possible if t in shapes]
     self.nbytes = sum(checkpoint.nbytes(t) for t in self.tensors)
 
   @property
   def key_dtype(self):
     """NumPy's dtype of the keys."""
-    return self._checkpoint.dtype(self.pieces[0].prefix + "-keys")
+    return self._checkpoint.dtype(self.pieces[0].tensor(tensor_names.KEYS))
 
   def column(self, column, slot=None):
     """Reads a column of all pieces, one after the other.
 
     Args:
-      column: one of `COLUMNS`.
+      column: name of one of `tensor_names.COLUMNS`.
       slot: slot name, or None for the table itself.
 
     Returns:
       `[rows]` or `[rows, dim]`; None when it was not recorded (no tensor, or an empty
       one beside keys).
     """
+    own_keys = (tensor_names.KEYS_FILTERED if column in tensor_names.FILTERED else
+                tensor_names.KEYS)
     found = []
     for piece in self.pieces:
       prefix = piece.prefix if slot is None else piece.slots.get(slot)
-      tensor = "%s-%s" % (prefix, column)
-      keys = "%s-%s" % (prefix,
-                        "keys_filtered" if column.endswith("_filtered") else "keys")
+      tensor = tensor_names.tensor(prefix, column)
+      keys = tensor_names.tensor(prefix, own_keys)
       shapes = self._checkpoint.shapes
       if tensor not in shapes or shapes[tensor][0] < shapes[keys][0]:
         return None
@@ -116,13 +111,14 @@ class Table(object):
 
     Args:
       slot: slot name.
-      keys: the table's keys, `column("keys")`.
+      keys: the table's keys, `column(tensor_names.KEYS)`.
 
     Returns:
       `[rows, slot dim]`; NaN where the slot has no row for a key. None when a piece
       lacks the slot.
     """
-    own, values = self.column("keys", slot), self.column("values", slot)
+    own = self.column(tensor_names.KEYS, slot)
+    values = self.column(tensor_names.VALUES, slot)
     if own is None or values is None or values.ndim != 2:
       return None
     if np.array_equal(own, keys):
@@ -140,7 +136,7 @@ class Table(object):
     # As a partitioner deals keys out. Ranks deal otherwise, but all have the same rows.
     at = key % 1000 % len(self.pieces)
     for piece in self.pieces[at:] + self.pieces[:at]:
-      tensor = "%s-%s" % (piece.prefix, DEFAULT_ROWS)
+      tensor = piece.tensor(tensor_names.DEFAULT_ROWS)
       if self._checkpoint.shapes.get(tensor, [0])[0]:
         rows = self._checkpoint.read(tensor)
         return key % len(rows), rows[key % len(rows)]
@@ -267,16 +263,19 @@ def _prefix_of(path):
 
 def _pieces(shapes):
   """Returns a dict: variable name -> list of `Piece`."""
-  prefixes = {
-      name[:-len("-keys")] for name in shapes
-      if name.endswith("-keys") and name[:-len("-keys")] + "-values" in shapes and
-      len(shapes[name]) == 1 and len(shapes[name[:-len("-keys")] + "-values"]) == 2
-  }
+  prefixes = set()
+  for name in shapes:
+    prefix = tensor_names.without_column(name, tensor_names.KEYS)
+    if prefix is None:
+      continue
+    values = shapes.get(tensor_names.tensor(prefix, tensor_names.VALUES))
+    if values is not None and len(values) == 2 and len(shapes[name]) == 1:
+      prefixes.add(prefix)
   found = {}
   for prefix in sorted(prefixes):  # A table comes before what is under its name.
     # A table under another table's name has default rows of its own, a slot has none.
     owner = None
-    if "%s-%s" % (prefix, DEFAULT_ROWS) not in shapes:
+    if tensor_names.tensor(prefix, tensor_names.DEFAULT_ROWS) not in shapes:
       owner = next((a for a in _ancestors(prefix) if a in found), None)
     if owner is None:
       found[prefix] = Piece(prefix)
@@ -284,9 +283,8 @@ def _pieces(shapes):
       found[owner].slots[prefix[len(owner) + 1:]] = prefix
   tables = {}
   for prefix, piece in found.items():
-    match = _PART.match(prefix)
-    name, part = (match.group(1), int(match.group(2))) if match else (prefix, 0)
-    tables.setdefault(name, []).append((part, piece))
+    name, part = tensor_names.split_part(prefix)
+    tables.setdefault(name, []).append((part or 0, piece))
   return {
       name: [piece for _, piece in sorted(parts, key=lambda p: p[0])]
       for name, parts in tables.items()

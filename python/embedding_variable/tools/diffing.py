@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tools import checkpoint_tables
 from embedding_variable.tools import progress
 
@@ -64,7 +65,7 @@ def _diff_tables(a, b):
   if a.dim != b.dim:
     yield "dim %d and %d" % (a.dim, b.dim)
     return
-  a_keys, b_keys = a.column("keys"), b.column("keys")
+  a_keys, b_keys = a.column(tensor_names.KEYS), b.column(tensor_names.KEYS)
   positions, found = checkpoint_tables.positions_of(a_keys, b_keys)
   _, in_a = checkpoint_tables.positions_of(b_keys, a_keys)
   for keys, where in ((a_keys[~found], "first"), (b_keys[~in_a], "second")):
@@ -74,11 +75,12 @@ def _diff_tables(a, b):
   if set(a.slots) != set(b.slots):
     yield "slots %s and %s" % (", ".join(a.slots) or "none",
                                ", ".join(b.slots) or "none")
-  columns = [("values", a.column("values"), b.column("values"))]
+  columns = [("values", a.column(tensor_names.VALUES), b.column(tensor_names.VALUES))]
   columns += [(slot, a.slot_values(slot, a_keys), b.slot_values(slot, b_keys))
               for slot in a.slots if slot in b.slots]
   columns += [(what, a.column(column), b.column(column))
-              for what, column in (("versions", "versions"), ("frequencies", "freqs"))]
+              for what, column in (("versions", tensor_names.VERSIONS),
+                                   ("frequencies", tensor_names.FREQS))]
   for what, x, y in columns:
     if x is None or y is None:
       if (x is None) != (y is None):
@@ -98,7 +100,7 @@ def _diff_tables(a, b):
 
 
 def _filtered(table):
-  keys = table.column("keys_filtered")
+  keys = table.column(tensor_names.KEYS_FILTERED)
   return [] if keys is None else keys.tolist()
 
 

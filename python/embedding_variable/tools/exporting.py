@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tools import errors
 from embedding_variable.tools import progress
 
@@ -69,8 +70,10 @@ def _read(table, with_slots):
   """Returns (list of (name, array), dict: slot -> array), all with a row per key."""
   with progress.Progress("read", 4 + len(table.slots)) as bar:
     columns = []
-    for name, column in (("keys", "keys"), ("versions", "versions"),
-                         ("frequencies", "freqs"), ("values", "values")):
+    for name, column in (("keys", tensor_names.KEYS),
+                         ("versions", tensor_names.VERSIONS),
+                         ("frequencies", tensor_names.FREQS),
+                         ("values", tensor_names.VALUES)):
       array = table.column(column)
       bar.add(1, column)
       if array is not None:

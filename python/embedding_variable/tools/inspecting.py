@@ -4,6 +4,7 @@
 
 import collections
 
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tools import errors
 from embedding_variable.tools import histogram
 
@@ -19,7 +20,8 @@ Facts = collections.namedtuple("Facts", ["table", "frequencies", "versions"])
 
 def of_table(table):
   """Reads a table's frequencies and versions; returns `Facts` with their bins."""
-  freqs, versions = table.column("freqs"), table.column("versions")
+  freqs = table.column(tensor_names.FREQS)
+  versions = table.column(tensor_names.VERSIONS)
   return Facts(table, None if freqs is None else histogram.of_frequencies(freqs),
                None if versions is None else histogram.of_versions(versions))
 

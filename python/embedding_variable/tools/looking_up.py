@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tools import checkpoint_tables
 from embedding_variable.tools import errors
 from embedding_variable.tools import progress
@@ -41,19 +42,19 @@ def text(table, keys):
     ToolError: a key is out of the range of the table's type.
   """
   wanted = _check_keys(table, keys)
-  own = table.column("keys")
+  own = table.column(tensor_names.KEYS)
   positions, found = checkpoint_tables.positions_of(wanted, own)
   values = freqs = versions = None
   slots = []
   if found.any():
-    columns = ["values", "freqs", "versions"]
+    columns = [tensor_names.VALUES, tensor_names.FREQS, tensor_names.VERSIONS]
     with progress.Progress("lookup", len(columns) + len(table.slots)) as bar:
       values, freqs, versions = [_read(table, c, bar) for c in columns]
       for slot in table.slots:
         slots.append((slot, table.slot_values(slot, own)))
         bar.add(1, slot)
-  filtered = table.column("keys_filtered")
-  counts = table.column("freqs_filtered")
+  filtered = table.column(tensor_names.KEYS_FILTERED)
+  counts = table.column(tensor_names.FREQS_FILTERED)
   lines = []
   for key, at, there in zip(wanted, positions, found):
     if there:

@@ -8,13 +8,11 @@ import shutil
 
 import numpy as np
 
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tools import bundle_writer
 from embedding_variable.tools import checkpoint_tables
 from embedding_variable.tools import errors
 from embedding_variable.tools import progress
-
-_FILTERED = ("keys_filtered", "versions_filtered", "freqs_filtered")
-_FILTER_OFFSET = "partition_filter_offset"
 
 # name: the variable; before, after: numbers of rows; filtered: dropped keys that were
 # not admitted; versions: False when it records none, so that no row can be judged.
@@ -60,7 +58,8 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
           "%s has no global_step; --global-step says what ages are counted from" %
           checkpoint.prefix)
   oldest = None if steps is None else step - steps
-  judged = [t for t in tables if oldest is not None and t.column("versions") is not None]
+  judged = [t for t in tables if oldest is not None and
+            t.column(tensor_names.VERSIONS) is not None]
   if oldest is not None and (len(judged) < len(tables) if names else not judged):
     raise errors.ToolError(
         "no versions were recorded for %s, so no row's age is known (TF_RECORD_VERSION=1 "
@@ -92,34 +91,34 @@ def _copy(checkpoint, table, put, oldest, drop_filtered):
   """Copies a table, less what goes; returns a `Result`."""
   after, filtered = 0, 0
   for piece in table.pieces:
-    keys = checkpoint.read(piece.prefix + "-keys")
+    keys = checkpoint.read(piece.tensor(tensor_names.KEYS))
     gone = keys[:0]
     if oldest is not None and len(keys):
-      versions = checkpoint.read(piece.prefix + "-versions")
+      versions = checkpoint.read(piece.tensor(tensor_names.VERSIONS))
       gone = keys[(versions >= 0) & (versions < oldest)]
     after += len(keys) - len(gone)
     for prefix in piece.prefixes():
-      own = checkpoint.read(prefix + "-keys")
+      own = checkpoint.read(tensor_names.tensor(prefix, tensor_names.KEYS))
       # A slot's copy of the keys may be in another order.
       keep = ~checkpoint_tables.positions_of(own, gone)[1]
       filtered_keep = slice(0, 0) if drop_filtered else slice(None)
-      for column in checkpoint_tables.COLUMNS:
-        tensor = "%s-%s" % (prefix, column)
+      for column, _ in tensor_names.COLUMNS:
+        tensor = tensor_names.tensor(prefix, column)
         if tensor not in checkpoint.shapes:
           continue
         array = checkpoint.read(tensor)
-        if column == "partition_offset":
+        if column == tensor_names.OFFSETS:
           array = _kept_before(keep)[array].astype(array.dtype)
-        elif column == _FILTER_OFFSET:
+        elif column == tensor_names.OFFSETS_FILTERED:
           array = np.zeros_like(array) if drop_filtered else array
-        elif column in _FILTERED:
-          filtered += len(array) if drop_filtered and tensor == (
-              piece.prefix + "-keys_filtered") else 0
+        elif column in tensor_names.FILTERED:
+          filtered += len(array) if drop_filtered and tensor == piece.tensor(
+              tensor_names.KEYS_FILTERED) else 0
           array = array[filtered_keep]
         elif len(array) == len(keep):
           array = array if keep.all() else array[keep]
         put(tensor, array)
-    defaults = "%s-%s" % (piece.prefix, checkpoint_tables.DEFAULT_ROWS)
+    defaults = piece.tensor(tensor_names.DEFAULT_ROWS)
     if defaults in checkpoint.shapes:
       put(defaults, checkpoint.read(defaults))
   return Result(table.name, table.rows, after, filtered, True)

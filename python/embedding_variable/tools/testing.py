@@ -9,6 +9,8 @@ import struct
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable.checkpoint import tensor_names
+
 _BUCKETS = 1000
 
 
@@ -48,19 +50,21 @@ def table(prefix, keys, values, versions=None, freqs=None, filtered=(), slots=No
 
   tensors = collections.OrderedDict()
   rows = [(prefix, values)]
-  rows += [("%s/%s" % (prefix, s), v) for s, v in (slots or {}).items()]
+  rows += [(tensor_names.slot(prefix, s), v) for s, v in (slots or {}).items()]
   for name, row_values in rows:
-    tensors[name + "-keys"] = keys[order]
-    tensors[name + "-values"] = np.array(row_values, np.float32)[order]
-    for column, numbers in (("versions", versions), ("freqs", freqs)):
-      numbers = meta(numbers)
-      tensors["%s-%s" % (name, column)] = numbers[order] if len(numbers) else numbers
-    tensors[name + "-partition_offset"] = offsets(keys)
-    for i, column in enumerate(("keys", "versions", "freqs")):
-      tensors["%s-%s_filtered" % (name, column)] = meta([f[i] for f in filtered])
-    tensors[name + "-partition_filter_offset"] = offsets([f[0] for f in filtered])
+    versions_and_freqs = [
+        numbers[order] if len(numbers) else numbers
+        for numbers in (meta(versions), meta(freqs))
+    ]
+    columns = [keys[order], np.array(row_values, np.float32)[order]]
+    columns += versions_and_freqs + [offsets(keys)]
+    columns += [meta([f[i] for f in filtered]) for i in range(3)]
+    columns.append(offsets([f[0] for f in filtered]))
+    for column, array in zip(tensor_names.COLUMNS, columns):
+      tensors[tensor_names.tensor(name, column.name)] = array
   if defaults is not None:
-    tensors[prefix + "-default_rows"] = np.array(defaults, np.float32)
+    name = tensor_names.tensor(prefix, tensor_names.DEFAULT_ROWS)
+    tensors[name] = np.array(defaults, np.float32)
   return tensors
 
 

@@ -23,6 +23,7 @@ from tensorflow.python.ops import variable_scope
 from tensorflow.python.ops import variables
 from tensorflow.python.platform import tf_logging as logging
 
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.variables import variable as ev
 from embedding_variable.variables import options
 
@@ -210,10 +211,10 @@ class _Table(object):
       return self._get_single(name, get)
     num_parts = _number_of_parts(self._full_name, partitioner, self._dim)
     parts = [
-        self._get_single("%s/part_%d" % (name, i), get) for i in range(num_parts)
+        self._get_single(tensor_names.part(name, i), get) for i in range(num_parts)
     ]
     store = variable_scope._get_default_variable_store()  # pylint: disable=protected-access
-    extra = "%s/part_%d" % (self._full_name, num_parts)
+    extra = tensor_names.part(self._full_name, num_parts)
     if extra in store._vars:  # pylint: disable=protected-access
       raise ValueError(
           "embedding variable '%s': %d parts were asked for, but it exists with "

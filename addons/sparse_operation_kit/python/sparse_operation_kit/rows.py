@@ -170,10 +170,8 @@ def export(var):
   columns = [slot.column] if slot else []
   with ops.name_scope("sok_export"), ops.colocate_with(None, ignore_existing=True), \
       ops.device(table.device):
-    # A slot that no update has used yet is made, so that it can be exported.
-    made = [row_ops.read_rows(table.handle, array_ops.zeros([0], dtypes.int64), columns,
-                              [slot.initial])[0]] if slot else []
-    with ops.control_dependencies(made):
+    ensured = [row_ops.ensure_slots(table.handle, columns, [slot.initial])] if slot else []
+    with ops.control_dependencies(ensured):
       exported = checkpoint_ops.export_table(table.handle, columns)
     # argsort negates what it sorts in ascending order, and the least int64 has no
     # negative: so descending by the complement.

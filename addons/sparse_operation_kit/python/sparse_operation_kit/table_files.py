@@ -6,7 +6,6 @@ import collections
 import time
 
 import numpy as np
-from tensorflow.python.framework import constant_op
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
@@ -43,10 +42,7 @@ class Access(object):
         ops.name_scope("sok_table_access"), ops.control_dependencies(None), \
         ops.colocate_with(None, ignore_existing=True), ops.device(variable.device):
       self._initialized = handle_ops.is_initialized(variable.handle)
-      # A slot that no update has used yet is created, so that it can be exported.
-      ensured, _ = row_ops.read_rows(
-          variable.handle, constant_op.constant([], dtypes.int64), list(every),
-          list(every.values()))
+      ensured = row_ops.ensure_slots(variable.handle, list(every), list(every.values()))
       with ops.control_dependencies([ensured]):
         self._export = checkpoint_ops.export_table(variable.handle, self.columns)
       self._default_rows = checkpoint_ops.default_rows(variable.handle)

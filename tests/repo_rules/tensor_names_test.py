@@ -1,0 +1,81 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The names of a checkpoint's tensors are spelled in one place of each language.
+
+Tests may spell them: a test of a format says what the format is.
+"""
+
+import ast
+import re
+
+from absl.testing import absltest
+from absl.testing import parameterized
+
+import tree
+
+_ONLY = "python/embedding_variable/checkpoint/tensor_names.py"
+
+# What the tools for checkpoints, and what else the wheel has, lies in.
+_ROOTS = ("python/", "addons/", "tools/")
+
+# A folder of SOK's own, whose files have names like these.
+_OTHER_FORMATS = {
+    "addons/sparse_operation_kit/python/sparse_operation_kit/dump_format.py",
+}
+
+_SPELLED = re.compile(
+    r"-(keys|values|versions|freqs|default_rows)(_filtered)?$"
+    r"|(keys|versions|freqs)_filtered$"
+    r"|sparse_incr_|incr_partition_|partition_filter_offset$|-partition_offset$"
+    r"|/part_(%d|\\d)")
+
+
+def violations(path, text):
+  """Returns a line for each string of a module that spells such a name."""
+  module = ast.parse(text, path)
+  # A text that stands alone is a docstring.
+  prose = {
+      id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)
+  }
+  return [
+      "%s:%d: spells '%s': take the name from %s" % (path, node.lineno, node.s, _ONLY)
+      for node in ast.walk(module)
+      if isinstance(node, ast.Str) and id(node) not in prose and
+      _SPELLED.search(node.s)
+  ]
+
+
+def _is_checked(path):
+  return (path.startswith(_ROOTS) and path != _ONLY and path not in _OTHER_FORMATS and
+          not path.endswith(("_test.py", "_utest.py")))
+
+
+class TensorNamesTest(parameterized.TestCase):
+
+  def test_the_tree_obeys(self):
+    paths = [path for path in tree.files(".py") if _is_checked(path)]
+    self.assertGreater(len(paths), 50)
+    found = []
+    for path in paths:
+      found += violations(path, tree.read(path))
+    self.assertEmpty(found, "\n" + "\n".join(found))
+
+  def test_the_one_place_spells_them(self):
+    self.assertGreater(len(violations(_ONLY, tree.read(_ONLY))), 5)
+
+  @parameterized.parameters(
+      "x = name + '-keys'", "x = '%s-values' % name", "x = name.endswith('-versions')",
+      "x = {'keys_filtered': 1}", "x = '%s-sparse_incr_keys' % name",
+      "x = '%s/part_%d' % (name, i)", "x = re.sub(r'/part_\\d+$', '', name)")
+  def test_refuses(self, text):
+    self.assertLen(violations("a.py", text), 1)
+
+  @parameterized.parameters(
+      "'''v-keys'''", "def f():\n  'Reads v-keys'\n", "x = 'keys'", "x = 'a-key'",
+      "x = tensor_names.KEYS")
+  def test_allows(self, text):
+    self.assertEmpty(violations("a.py", text))
+
+
+if __name__ == "__main__":
+  absltest.main()
