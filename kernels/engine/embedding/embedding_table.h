@@ -24,11 +24,12 @@
 // admission.no_permission. Lookups neither insert nor count.
 //
 // A table with a capacity holds no more rows when an update, a write or an
-// import has returned. What is too much goes by rank (policy/eviction.h) among
-// a sample of eight times as many keys, or among all in a small table; which
-// sample depends on nothing but the order of evictions, so the same steps evict
-// the same keys. A row that the evicting call has updated goes only when those
-// are too many. Cost: a look at eight keys per evicted row, alone in the gate.
+// import has returned. What is too much goes by rank (policy/cache_strategy.h)
+// among a sample of eight times as many keys, or among all in a small table;
+// which sample depends on nothing but the order of evictions, so the same steps
+// evict the same keys. A row that the evicting call has updated goes only when
+// those are too many. Cost: a look at eight keys per evicted row, alone in the
+// gate.
 //
 // Errors name the table. Unless a comment says more, a call that fails has
 // changed nothing, but that it may have added slots. Every call but Initialize
@@ -48,7 +49,8 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/policy/admission.h"
-#include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/policy/cache_strategy.h"
+#include "kernels/engine/policy/capacity.h"
 #include "kernels/engine/rows/row_home.h"
 #include "kernels/engine/rows/row_storage.h"
 
@@ -73,8 +75,8 @@ struct TableOptions {
   AdmissionOptions admission;
   CapacityOptions capacity;
 
-  // With what the policies need to be recorded: a filter and kLfu the
-  // frequency, a capacity the version.
+  // With what the policies need to be recorded: a filter the frequency, a
+  // capacity the version, and the frequency if its strategy needs it.
   TableOptions Completed() const;
 };
 

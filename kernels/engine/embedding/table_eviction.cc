@@ -12,6 +12,7 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/storage/dram/row_layout.h"
 
@@ -41,8 +42,9 @@ void RankAll(const EmbeddingTable::Impl& table, const UpdateCall& call,
     }
     const RowMeta& meta = *table.rows->Meta(candidates[i].handle);
     (*ranked)[i] = {
-        RankOf(table.options.capacity.strategy, meta.frequency, meta.version(),
-               meta.call, call, MixKey(candidates[i].key)),
+        RankOf(table.options.capacity.strategy,
+               RowHistory{meta.version(), meta.frequency, meta.call}, call,
+               MixKey(candidates[i].key)),
         i};
   }
   std::nth_element(ranked->begin(), ranked->begin() + (excess - 1),

@@ -49,7 +49,7 @@ TableOptions TableOptions::Completed() const {
   if (admission.filters()) completed.record_frequency = true;
   if (capacity.bounded()) {
     completed.record_version = true;
-    if (capacity.strategy == CacheStrategy::kLfu) {
+    if (NeedsFrequency(capacity.strategy)) {
       completed.record_frequency = true;
     }
   }
@@ -95,6 +95,14 @@ UpdateCall EmbeddingTable::Impl::BeginCall(int64_t step) {
   call.step = step;
   call.steps_are_times = options.versions_are_times;
   return call;
+}
+
+uint32_t EmbeddingTable::Impl::ImportCall() {
+  if (!KeepsFirstCall(options.capacity.strategy)) return 0;
+  if (last_import == 0 || last_import != calls.load()) {
+    last_import = BeginCall(/*step=*/-1).call;
+  }
+  return last_import;
 }
 
 int EmbeddingTable::Impl::FindSlot(const std::string& name) const {
@@ -223,7 +231,10 @@ void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,
                    __ATOMIC_RELAXED);
   __atomic_store_n(&meta->version_plus1, RowMeta::PlusOne(call.step),
                    __ATOMIC_RELAXED);
-  __atomic_store_n(&meta->call, call.call, __ATOMIC_RELAXED);
+  const uint32_t kept = __atomic_load_n(&meta->call, __ATOMIC_RELAXED);
+  __atomic_store_n(&meta->call,
+                   CallToKeep(options.capacity.strategy, kept, call.call),
+                   __ATOMIC_RELAXED);
 }
 
 void EmbeddingTable::Impl::FreeRows(Span<const RowHandle> handles) {

@@ -23,7 +23,7 @@
 #include "kernels/engine/embedding/parts/table_changes.h"
 #include "kernels/engine/embedding/parts/table_gate.h"
 #include "kernels/engine/embedding/table_journal.h"
-#include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/policy/eviction_rank.h"
 #include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/rows/row_home.h"
 #include "kernels/engine/storage/dram/row_store.h"
@@ -156,6 +156,11 @@ class EmbeddingTable::Impl : public RowSource {
   // Gives back rows that the index names no more.
   void FreeRows(Span<const RowHandle> handles);
 
+  // The call that rows are given which are imported: 0, unless rows keep their
+  // first call. Imports between which no call began have one number, so that
+  // rows of one checkpoint are of one age.
+  uint32_t ImportCall();
+
   // Forgets all keys.
   void Clear();
 
@@ -190,6 +195,7 @@ class EmbeddingTable::Impl : public RowSource {
   std::atomic<bool> initialized{false};
   std::atomic<int64_t> inserted_rows{0};
   std::atomic<uint32_t> calls{0};  // that have updated rows, but for 0
+  uint32_t last_import = 0;        // of ImportCall
 
   // Changes whenever a handle that was found before may no longer be right.
   uint64_t generation = 0;

@@ -12,6 +12,7 @@
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/table_reader.h"
+#include "kernels/engine/policy/cache_strategy.h"
 
 namespace ev {
 namespace {
@@ -247,7 +248,8 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
                 least, frequencies.empty() ? 0 : frequencies[kept[k]]));
             meta->version_plus1 =
                 versions.empty() ? 0 : RowMeta::PlusOne(versions[kept[k]]);
-            meta->call = 0;
+            meta->call = CallToKeep(impl_->options.capacity.strategy,
+                                    meta->call, impl_->ImportCall());
           }
         }
         // Keys that are all new are distinct.
@@ -345,6 +347,8 @@ Status EmbeddingTable::ImportFiltered(Span<const int64_t> keys,
       RowMeta* meta = impl_->rows->Meta(handle);
       meta->frequency = Saturated(seen);
       meta->version_plus1 = RowMeta::PlusOne(version);
+      meta->call = CallToKeep(impl_->options.capacity.strategy, meta->call,
+                              impl_->ImportCall());
     }
     return Status::OK();
   };

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/policy/cache_strategy.h"
 
 namespace ev {
 

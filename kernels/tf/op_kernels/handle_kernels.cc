@@ -5,6 +5,7 @@
 // EvTierStats,
 // EvEvict.
 
+#include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
@@ -147,8 +148,10 @@ class HandleOp : public OpKernel {
     admission.false_positive = probability;
     options_.capacity.max_rows = max_rows;
     options_.capacity.max_bytes = max_bytes;
-    options_.capacity.strategy =
-        strategy == "LRU" ? ev::CacheStrategy::kLru : ev::CacheStrategy::kLfu;
+    if (!ev::FindCacheStrategy(strategy, &options_.capacity.strategy)) {
+      return tensorflow::errors::InvalidArgument(
+          "embedding variable: there is no cache_strategy '", strategy, "'");
+    }
     return Status::OK();
   }
 

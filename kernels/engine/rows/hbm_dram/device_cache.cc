@@ -218,7 +218,7 @@ Status DeviceCache::LoadAll(const std::vector<Load>& loads) {
       continue;
     }
     Entry* const in = entry(load.place);
-    ranks_.Use(&in->rank);
+    ranks_.Arrive(&in->rank, in->rank.load(std::memory_order_relaxed));
     in->state.fetch_sub(kBusy - 1, std::memory_order_release);
   }
   GiveBack(unused);

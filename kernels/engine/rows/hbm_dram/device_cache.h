@@ -43,7 +43,7 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/host_rows.h"
 #include "kernels/engine/storage/dram/slab_array.h"

@@ -12,6 +12,7 @@
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/optimizer/row_rule.h"
+#include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/rows/hbm_dram/device_cache.h"
 
 namespace ev {

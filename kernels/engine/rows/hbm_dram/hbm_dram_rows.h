@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 
 namespace ev {

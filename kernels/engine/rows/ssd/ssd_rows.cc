@@ -12,6 +12,7 @@
 
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/optimizer/row_rule.h"
+#include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/storage/ssd/tiered_rows.h"
 
 namespace ev {

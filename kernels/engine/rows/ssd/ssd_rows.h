@@ -16,7 +16,7 @@
 #include <memory>
 #include <string>
 
-#include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/engine/rows/row_home.h"
 
 namespace ev {

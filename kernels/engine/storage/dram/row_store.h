@@ -42,8 +42,10 @@ struct RowMeta {
   // milliseconds or finer.
   uint64_t version_plus1;
   uint32_t frequency;  // occurrences in training batches; saturates
-  // Number of the call that updated the row last, of those of its table; 0:
-  // none has. It tells calls apart whose versions are equal, and wraps.
+  // Number of a call of the table: the one that updated the row last, or, if
+  // the table's cache strategy keeps the first, the one that gave the row to
+  // the table; 0: none has. It tells calls apart whose versions are equal, and
+  // wraps.
   uint32_t call;
 
   int64_t version() const { return static_cast<int64_t>(version_plus1 - 1); }

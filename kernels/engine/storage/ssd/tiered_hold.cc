@@ -201,9 +201,8 @@ bool TieredRows::MoveIn(RowHandle handle, const Absent& absent,
     return true;
   }
   in->record.store(kNoRecord);
-  in->rank.store(0, std::memory_order_relaxed);
   FillFresh(seen & kPayload, row(place));
-  ranks_.Use(&in->rank);
+  ranks_.Arrive(&in->rank, 0);
   Stamp(holding, place);
   word(handle)->store(kHere | place, std::memory_order_release);
   rows[absent.i] = row(place);
@@ -227,8 +226,7 @@ Status TieredRows::LoadAll(const Holding& holding, Incoming* incoming,
     const Place place = incoming->place();
     Entry* const in = entry(place);
     Complete(read.floats, read.row);
-    in->rank.store(read.rank, std::memory_order_relaxed);
-    ranks_.Use(&in->rank);
+    ranks_.Arrive(&in->rank, read.rank);
     Stamp(holding, place);
     word(read.handle)->store(kHere | place, std::memory_order_release);
     rows[incoming->i()] = read.row;

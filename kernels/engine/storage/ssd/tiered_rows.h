@@ -50,7 +50,7 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/engine/storage/dram/slab_array.h"
 #include "kernels/engine/storage/ssd/row_file.h"
 #include "kernels/engine/storage/tiered/handle_words.h"
