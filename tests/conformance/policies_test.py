@@ -375,6 +375,13 @@ class CapacityTest(parameterized.TestCase):
     self.assertEqual(model.look([1, 2, 3, 4, 5]), [-2.0, -1.0, 1.0, 1.0, -1.0])
     self.assertEqual(model.sum_of(model.evicted), 2)
 
+  def test_fifo(self):
+    model = _Model(self._option(2, max_capacity=3)).start()
+    for ids in ([1], [2, 1], [3], [1], [4]):
+      model.step_on(ids)
+    self.assertEqual(model.look([1, 2, 3, 4]), [1.0, 0.0, 0.0, 0.0])
+    self.assertEqual(model.sum_of(model.evicted), 1)
+
   @parameterized.parameters("generic", "fused")
   def test_memory_stays(self, way):
     optimizer = _OwnOptimizer if way == "generic" else (

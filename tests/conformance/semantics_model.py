@@ -52,6 +52,9 @@ class Model(object):
     self.counted = {}
     self._bloom = collections.Counter()
     self.evicted = 0
+    # Of each row the call that gave it to the table, which FIFO ranks by.
+    self._first = {}
+    self._calls = self._last_import = 0
 
   def _new_row(self, key, freq, version=-1):
     value = self._defaults[key % len(self._defaults)]
@@ -79,6 +82,7 @@ class Model(object):
 
   def train(self, ids, grad, step):
     """One update with the gradient `grad` for every occurrence in `ids`."""
+    self._calls += 1
     for key, times in collections.Counter(ids).items():
       if key not in self.rows and not self._admit(key, times, step):
         continue
@@ -87,7 +91,8 @@ class Model(object):
       slot = row.slot + g * g
       self.rows[key] = Row(row.value - self._rate * g / np.sqrt(slot), slot,
                            row.freq + times, step)
-    self._evict_excess(step)
+      self._first.setdefault(key, self._calls)
+    self._evict_excess(step, self._calls)
 
   def _admit(self, key, times, step):
     policy, before = self._policy, 0
@@ -104,9 +109,13 @@ class Model(object):
     self.rows[key] = self._new_row(key, before)
     return True
 
-  def _evict_excess(self, step):
+  def _evict_excess(self, step, call=None):
     def rank(key):
       row = self.rows[key]
+      if self._policy.cache_strategy == "FIFO":
+        first = self._first[key]
+        spared = 2 if first == call else int(row.version == step >= 0)
+        return spared, first, row.version, mix_key(key)
       if self._policy.cache_strategy == "LRU":
         return row.version, mix_key(key)
       return row.version == step, row.freq, row.version, mix_key(key)
@@ -117,8 +126,20 @@ class Model(object):
 
   def _evict(self, keys):
     for key in list(keys):
-      del self.rows[key]
+      self._forget(key)
       self.evicted += 1
+
+  def _forget(self, key):
+    self.rows.pop(key, None)
+    self._first.pop(key, None)
+
+  def _stamp_imported(self):
+    """Rows that an import has brought are of one age."""
+    if self._calls != self._last_import or not self._calls:
+      self._calls += 1
+      self._last_import = self._calls
+    for key in self.rows:
+      self._first.setdefault(key, self._calls)
 
   def evict_stale(self, step, steps_to_live):
     self._evict([k for k, row in self.rows.items()
@@ -132,7 +153,7 @@ class Model(object):
 
   def erase(self, keys):
     for key in keys:
-      self.rows.pop(key, None)
+      self._forget(key)
       self.counted.pop(key, None)
 
   def save(self, step):
@@ -167,6 +188,7 @@ class Model(object):
       self.counted.pop(key, None)
       if self._policy.filter == "bloom":
         self._bloom[key] = max(self._bloom[key], freq)
+    self._stamp_imported()
     self._evict_excess(-1)
     if self._policy.filter != "none":
       for key, (count, version) in counted.items():
@@ -176,6 +198,7 @@ class Model(object):
           self.rows[key] = self._new_row(key, count, version)
         elif self._policy.filter == "counter":
           self.counted[key] = Counted(count, version)
+    self._stamp_imported()
     self._evict_excess(-1)
 
   @staticmethod
@@ -187,12 +210,13 @@ class Model(object):
     """Becomes what a checkpoint holds, by this table's own policy."""
     rows, counted = saved
     freq = self._policy.filter_freq
-    self.counted, self._bloom = {}, collections.Counter()
+    self.counted, self._bloom, self._first = {}, collections.Counter(), {}
     self.rows = {
         k: row._replace(freq=max(row.freq, freq)) for k, row in rows.items()
     }
     if self._policy.filter == "bloom":
       self._bloom.update({k: freq for k in rows})
+    self._stamp_imported()
     self._evict_excess(-1)
     if self._policy.filter != "none":
       for key, (count, version) in counted.items():
@@ -202,4 +226,5 @@ class Model(object):
           self.rows[key] = self._new_row(key, count, version)
         elif self._policy.filter == "counter":
           self.counted[key] = Counted(count, version)
+    self._stamp_imported()
     self._evict_excess(-1)

@@ -46,6 +46,7 @@ _OPTIONS = {
     "evict": lambda: _option(None, ev.GlobalStepEvict(4)),
     "weak": lambda: _option(ev.CounterFilter(2), ev.L2WeightEvict(0.9)),
     "lru": lambda: _option(max_capacity=6, cache_strategy=0),
+    "fifo": lambda: _option(max_capacity=6, cache_strategy=2),
     "lfu": lambda: _option(ev.CounterFilter(2), max_capacity=6, cache_strategy=1),
 }
 

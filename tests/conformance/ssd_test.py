@@ -23,6 +23,7 @@ _ROW_BYTES = 2 * 4 * _DIM + 20  # In memory, with a slot.
 _SSD = config_pb2.StorageType.DRAM_SSDHASH
 _DRAM = config_pb2.StorageType.DRAM
 _LRU = config_pb2.CacheStrategy.LRU
+_FIFO = config_pb2.CacheStrategy.FIFO
 
 
 def _variable(name, path, storage=None, partitioner=None, size=64 * _ROW_BYTES,
@@ -162,6 +163,7 @@ class SsdStorageTest(parameterized.TestCase):
       ("counter", dict(filter_option=ev.CounterFilter(filter_freq=3))),
       ("lru", dict(storage=dict(max_capacity=500, cache_strategy=_LRU))),
       ("lfu", dict(storage=dict(max_capacity=500))),
+      ("fifo", dict(storage=dict(max_capacity=500, cache_strategy=_FIFO))),
   )
   def test_policies_are_those_of_memory(self, options):
     memory = _Model(None, _ADAGRAD, **options).start()

@@ -10,9 +10,11 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/hash.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/parts/eviction_hand.h"
 #include "kernels/engine/embedding/update/row_update.h"
@@ -217,6 +219,109 @@ TEST(CapacityTest, LfuKeepsWhatOccursOften) {
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 5, 6}));
 }
 
+TEST(CapacityTest, FifoKeepsWhatCameLast) {
+  const auto table = MakeTable(Rows(3, CacheStrategy::kFifo));
+  Train(table.get(), {1}, 0);
+  Train(table.get(), {2}, 1);
+  Train(table.get(), {3, 1, 1}, 2);  // a use makes no row younger
+  Train(table.get(), {4}, 3);
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{2, 3, 4}));
+  // A row of the step at hand stays; then it is the oldest again.
+  Train(table.get(), {2, 5}, 4);
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{2, 4, 5}));
+  Train(table.get(), {6}, 5);
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{4, 5, 6}));
+  // Writing a row, or reading it so that it is inserted, is no other way to
+  // become younger.
+  ASSERT_OK(table->WriteRows(Keys{4}, {}, std::vector<float>{4}.data(), {},
+                             nullptr, 6, nullptr));
+  std::vector<int64_t> gone;
+  std::vector<float> values, out(2);
+  ASSERT_OK(table->ReadAndEvict(Keys{7}, 7, out.data(), &gone, &values));
+  EXPECT_EQ(gone, Keys{4});
+  // One that went and comes again is new.
+  Train(table.get(), {4}, 8);
+  EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{4, 6, 7}));
+}
+
+// What a table with kFifo must hold, in maps.
+class FifoModel {
+ public:
+  explicit FifoModel(size_t most) : most_(most) {}
+
+  void Train(const Keys& keys, int64_t step) {
+    const int64_t call = ++calls_;
+    for (const int64_t key : keys) {
+      rows_.emplace(key, Row{call, step}).first->second.version = step;
+    }
+    Evict(call, step);
+  }
+  // All rows of a snapshot are of one age; their versions are as they were.
+  void Restore() {
+    const int64_t call = ++calls_;
+    for (auto& row : rows_) row.second.first_call = call;
+  }
+  std::set<int64_t> keys() const {
+    std::set<int64_t> keys;
+    for (const auto& row : rows_) keys.insert(row.first);
+    return keys;
+  }
+
+ private:
+  struct Row {
+    int64_t first_call, version;
+  };
+
+  void Evict(int64_t call, int64_t step) {
+    // Spared, first call, version, hash; key.
+    using Rank = std::tuple<int, int64_t, int64_t, uint64_t, int64_t>;
+    std::set<Rank> ranks;
+    for (const auto& row : rows_) {
+      const int64_t first = row.second.first_call;
+      const int64_t version = row.second.version;
+      const int spared = first == call ? 2 : version == step ? 1 : 0;
+      ranks.emplace(spared, first, version, MixKey(row.first), row.first);
+    }
+    for (; rows_.size() > most_; ranks.erase(ranks.begin())) {
+      rows_.erase(std::get<4>(*ranks.begin()));
+    }
+  }
+
+  const size_t most_;
+  int64_t calls_ = 0;
+  std::map<int64_t, Row> rows_;
+};
+
+TEST(CapacityTest, FifoIsWhatTheModelSays) {
+  constexpr int64_t kMost = 200;
+  auto table = MakeTable(Rows(kMost, CacheStrategy::kFifo));
+  FifoModel model(kMost);
+  std::mt19937_64 random(3);
+  int64_t step = 0;
+  for (int i = 0; i < 300; ++i) {
+    Keys keys(1 + random() % 40);
+    for (int64_t& key : keys) key = static_cast<int64_t>(random() % 600);
+    step += random() % 2;  // several calls may be of one step
+    Train(table.get(), keys, step);
+    model.Train(keys, step);
+    ASSERT_EQ(KeysOf(*table), model.keys()) << i;
+    if (i % 100 != 60) continue;
+    TableSnapshot saved;
+    ASSERT_OK(table->Export(std::vector<std::string>{"Adagrad"}, &saved));
+    table = MakeTable(Rows(kMost, CacheStrategy::kFifo));
+    const std::vector<SlotSpec> slots = {{"Adagrad", 0.1f}};
+    // In two parts, as a checkpoint of two files comes.
+    for (int part = 0; part < 2; ++part) {
+      const std::vector<const float*> slot_values = {saved.slots[0].data()};
+      ASSERT_OK(table->Import(saved.keys, saved.values.data(), slots,
+                              slot_values, saved.versions, saved.frequencies,
+                              part, 2));
+    }
+    model.Restore();
+  }
+  EXPECT_GT(table->stats().evicted_rows, 100);
+}
+
 Keys Range(int64_t begin, int64_t end) {
   Keys keys;
   for (int64_t key = begin; key < end; ++key) keys.push_back(key);
@@ -292,8 +397,7 @@ TEST(CapacityTest, AClockThatIsSetBackDoesNotEvictTheCallsOwnRows) {
 }
 
 TEST(CapacityTest, ABatchOfMoreKeysThanRowsLeavesTheCapacity) {
-  for (const CacheStrategy strategy :
-       {CacheStrategy::kLru, CacheStrategy::kLfu}) {
+  for (const CacheStrategy strategy : kCacheStrategies) {
     const auto table = MakeTable(Rows(10, strategy));
     Keys keys(1000);
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
@@ -420,8 +524,7 @@ TEST(CapacityTest, ABigTableKeepsMostOfWhatIsHot) {
 
 TEST(CapacityTest, ThreadsDoNotChangeWhatIsEvicted) {
   testing::ThreadPool pool(4);
-  for (const CacheStrategy strategy :
-       {CacheStrategy::kLru, CacheStrategy::kLfu}) {
+  for (const CacheStrategy strategy : kCacheStrategies) {
     const auto alone = MakeTable(Rows(9000, strategy));
     const auto together = MakeTable(Rows(9000, strategy));
     std::mt19937_64 random(11);

@@ -3,7 +3,7 @@
 //
 // All cache strategies: which rows go when a table is over its capacity, and
 // which rows leave the faster of two memories. The one list; a strategy is a
-// file of its own (lru.h, lfu.h) with
+// file of its own (lru.h, lfu.h, fifo.h) with
 //
 //   kName            the name that options and op attributes have
 //   kNeedsFrequency  rows have to count their occurrences
@@ -29,6 +29,7 @@
 #include <string>
 
 #include "kernels/engine/policy/eviction_rank.h"
+#include "kernels/engine/policy/fifo.h"
 #include "kernels/engine/policy/lfu.h"
 #include "kernels/engine/policy/lru.h"
 
@@ -37,9 +38,10 @@ namespace ev {
 enum class CacheStrategy {
   kLru,
   kLfu,
+  kFifo,
 };
-constexpr CacheStrategy kCacheStrategies[] = {CacheStrategy::kLru,
-                                              CacheStrategy::kLfu};
+constexpr CacheStrategy kCacheStrategies[] = {
+    CacheStrategy::kLru, CacheStrategy::kLfu, CacheStrategy::kFifo};
 
 // visitor(S()), S the class of the strategy.
 template <typename Visitor>
@@ -49,6 +51,8 @@ auto VisitCacheStrategy(CacheStrategy strategy, Visitor&& visitor) {
       return visitor(LruStrategy());
     case CacheStrategy::kLfu:
       return visitor(LfuStrategy());
+    case CacheStrategy::kFifo:
+      return visitor(FifoStrategy());
   }
   __builtin_unreachable();
 }

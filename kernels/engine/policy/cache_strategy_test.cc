@@ -72,6 +72,36 @@ TEST(CacheStrategyTest, NumbersOfCallsWrap) {
                    .is_of_call());
 }
 
+TEST(CacheStrategyTest, FifoRanksByTheFirstCallThenVersionThenHash) {
+  const auto rank = [](uint32_t call, int64_t version, uint64_t hash = 0) {
+    return RankOf(CacheStrategy::kFifo, RowHistory{version, 7, call},
+                  Call(100, 9), hash);
+  };
+  // A row that came earlier goes first, however young its last update is.
+  EXPECT_LT(rank(1, 8), rank(2, 3));
+  EXPECT_LT(rank(0, 8), rank(1, 3));
+  EXPECT_LT(rank(2, 3), rank(2, 8));
+  EXPECT_LT(rank(2, 3, 1), rank(2, 3, 9));
+  // Rows of the step go after all others, those that came by the call last.
+  EXPECT_LT(rank(99, 8), rank(1, 9));
+  EXPECT_LT(rank(99, 9), rank(100, 9));
+  EXPECT_LT(rank(1, 9), rank(2, 9));
+  EXPECT_FALSE(rank(1, 9).is_of_call());
+  EXPECT_TRUE(rank(100, 9).is_of_call());
+  // Without steps, or where they are times, by the call alone.
+  EXPECT_LT(rank(1, -1), rank(2, -1));
+  UpdateCall times = Call(100, 9);
+  times.steps_are_times = true;
+  EXPECT_LT(RankOf(CacheStrategy::kFifo, RowHistory{9, 7, 1}, times, 0),
+            RankOf(CacheStrategy::kFifo, RowHistory{8, 7, 2}, times, 0));
+}
+
+TEST(CacheStrategyTest, FifoKeepsTheCallThatGaveTheRow) {
+  EXPECT_EQ(CallToKeep(CacheStrategy::kFifo, /*kept=*/0, 7), 7u);
+  EXPECT_EQ(CallToKeep(CacheStrategy::kFifo, /*kept=*/3, 7), 3u);
+  EXPECT_EQ(CallToKeep(CacheStrategy::kFifo, /*kept=*/3, 0), 3u);
+}
+
 TEST(CacheStrategyTest, AStrategyIsFoundByItsName) {
   for (const CacheStrategy strategy : kCacheStrategies) {
     CacheStrategy found = strategy == kCacheStrategies[0] ? kCacheStrategies[1]
@@ -84,6 +114,7 @@ TEST(CacheStrategyTest, AStrategyIsFoundByItsName) {
   EXPECT_EQ(found, CacheStrategy::kLru);
   EXPECT_STREQ(CacheStrategyName(CacheStrategy::kLru), "LRU");
   EXPECT_STREQ(CacheStrategyName(CacheStrategy::kLfu), "LFU");
+  EXPECT_STREQ(CacheStrategyName(CacheStrategy::kFifo), "FIFO");
 }
 
 TEST(CacheStrategyTest, ARowKeepsTheCallThatUpdatedItLast) {

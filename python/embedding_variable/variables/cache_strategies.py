@@ -20,6 +20,7 @@ CacheStrategy = collections.namedtuple(
 TABLE = (
     CacheStrategy("LRU", 0, needs_frequency=False, sok_names=("kLru", "kEpochLru")),
     CacheStrategy("LFU", 1, needs_frequency=True, sok_names=("kLfu", "kEpochLfu")),
+    CacheStrategy("FIFO", 2, needs_frequency=False, sok_names=("kFifo",)),
 )
 
 # The name that `evict_strategy` of SOK's `DynamicVariable` stands for.

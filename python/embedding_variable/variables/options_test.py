@@ -194,6 +194,9 @@ class OptionsTest(parameterized.TestCase):
       (dict(storage_option=options.StorageOption(
           max_capacity_bytes=1000, cache_strategy=0)),
        dict(max_bytes=1000, cache_strategy="LRU")),
+      (dict(storage_option=options.StorageOption(
+          max_capacity=10, cache_strategy=2)),
+       dict(max_rows=10, cache_strategy="FIFO")),
   )
   def test_policies(self, kwargs, expected):
     option = options.EmbeddingVariableOption(**kwargs)
@@ -214,7 +217,7 @@ class OptionsTest(parameterized.TestCase):
       (dict(init_option=options.InitializerOption(default_value_no_permission="0")),
        "default_value_no_permission must be a number, got '0'"),
       (dict(storage_option=options.StorageOption(cache_strategy=77)),
-       r"cache_strategy must be a value of CacheStrategy \(LRU 0, LFU 1\), got 77"),
+       r"cache_strategy must be a value of CacheStrategy \(LRU 0, LFU 1, FIFO 2\), got 77"),
       (dict(storage_option=options.StorageOption(cache_strategy="LRU")),
        "cache_strategy .* got 'LRU'"),
       (dict(storage_option=options.StorageOption(cache_strategy=None)),
@@ -252,6 +255,7 @@ class OptionsTest(parameterized.TestCase):
     self.assertEqual(config_pb2.StorageType.Value("HBM"), 6)
     self.assertEqual(config_pb2.CacheStrategy.LFU, 1)
     self.assertEqual(config_pb2.CacheStrategy.LRU, 0)
+    self.assertEqual(config_pb2.CacheStrategy.FIFO, 2)
     with self.assertRaises(ValueError):
       config_pb2.StorageType.Name(1000)
 

@@ -152,7 +152,8 @@ class DynamicVariableTest(parameterized.TestCase):
     self.assertEqual(handle.get_attr("memory_bytes"), memory_bytes)
 
   def test_which_rows_make_way_in_gpu_memory(self):
-    for strategy, name in (("kLru", "LRU"), ("kLfu", "LFU"), (None, "LRU")):
+    for strategy, name in (("kLru", "LRU"), ("kLfu", "LFU"), ("kFifo", "FIFO"),
+                           (None, "LRU")):
       kwargs = {} if strategy is None else dict(evict_strategy=strategy)
       v = sok.DynamicVariable(2, max_hbm_for_vectors=1, **kwargs)
       self.assertEqual(v.handle.op.get_attr("cache_strategy").decode(), name)

@@ -230,16 +230,18 @@ TEST_F(HbmDramRowsTest, ADeviceMakesARowAnewInItsPlace) {
   }
 }
 
-TEST_F(HbmDramRowsTest, LeastRecentlyUsedTrainsToTheSameBits) {
-  TableOptions options = Options("v", 512 * RowBytes(1));
-  options.hbm_dram.strategy = CacheStrategy::kLru;
-  const auto here = MakeTable(options);
-  const auto in_memory = MakeTable(InMemory(options));
-  const Rule rule = Rules()[2];
-  for (int64_t step = 0; step < 30; ++step) {
-    ASSERT_OK(Both({here, in_memory}, rule, step, Ids(400, 6000)));
+TEST_F(HbmDramRowsTest, EveryStrategyTrainsToTheSameBits) {
+  for (const CacheStrategy strategy : kCacheStrategies) {
+    TableOptions options = Options("v", 512 * RowBytes(1));
+    options.hbm_dram.strategy = strategy;
+    const auto here = MakeTable(options);
+    const auto in_memory = MakeTable(InMemory(options));
+    const Rule rule = Rules()[2];
+    for (int64_t step = 0; step < 30; ++step) {
+      ASSERT_OK(Both({here, in_memory}, rule, step, Ids(400, 6000)));
+    }
+    ExpectSame(*here, *in_memory, rule.slots);
   }
-  ExpectSame(*here, *in_memory, rule.slots);
 }
 
 TEST_F(HbmDramRowsTest, SlotsThatComeLate) {

@@ -96,7 +96,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, TieredRowsTest,
     ::testing::Values(Variant{CacheStrategy::kLfu, false, true},
                       Variant{CacheStrategy::kLru, false, false},
-                      Variant{CacheStrategy::kLfu, true, false}));
+                      Variant{CacheStrategy::kLfu, true, false},
+                      Variant{CacheStrategy::kFifo, false, false}));
 
 TEST_P(TieredRowsTest, RandomOperationsAgainstAModel) {
   std::mt19937_64 random(5);
@@ -227,7 +228,37 @@ TEST_P(TieredRowsTest, TheFileStaysWithinBounds) {
               }).ok());
 }
 
+TEST_P(TieredRowsTest, WithFifoRowsLeaveAsTheyCame) {
+  if (GetParam().strategy != CacheStrategy::kFifo) {
+    GTEST_SKIP() << "the variant's strategy is another";
+  }
+  const int64_t size = rows_->capacity(), half = size / 2;
+  const auto use = [&](int64_t begin, int64_t end) {
+    const int64_t before = rows_->stats().misses;
+    for (int64_t h = begin; h < end; ++h) {
+      EXPECT_TRUE(
+          With({static_cast<RowHandle>(h)}, true, [](size_t, float*) {}).ok());
+    }
+    return rows_->stats().misses - before;
+  };
+  for (RowHandle h = 0; h < 4 * size; ++h) {
+    ASSERT_TRUE(rows_->NewRow(h, 0).ok());
+  }
+  // Those that are there now came last; the older half of them is used often.
+  use(0, 3 * size);
+  for (int i = 0; i < 5; ++i)
+    EXPECT_LE(use(2 * size, 2 * size + half), half / 8);
+  // As many others come, and that half goes all the same.
+  use(3 * size, 3 * size + half);
+  EXPECT_LE(use(2 * size + half, 3 * size), half / 8);
+  EXPECT_GE(use(2 * size, 2 * size + half), half - half / 8);
+}
+
 TEST_P(TieredRowsTest, RowsThatAreUsedOftenStay) {
+  if (GetParam().strategy == CacheStrategy::kFifo) {
+    GTEST_SKIP()
+        << "with FIFO a use keeps no row (WithFifoRowsLeaveAsTheyCame)";
+  }
   ASSERT_TRUE(Make(500 * 32).ok());
   const int64_t hot = rows_->capacity() / 4, count = 20000;
   for (RowHandle h = 0; h < count; ++h) ASSERT_TRUE(rows_->NewRow(h, 0).ok());

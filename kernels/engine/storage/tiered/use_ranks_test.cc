@@ -75,5 +75,24 @@ TEST(UseRanksTest, LruTakesTheLongestUnused) {
   EXPECT_LT(a, b);
 }
 
+TEST(UseRanksTest, FifoTakesWhatCameFirst) {
+  UseRanks ranks(CacheStrategy::kFifo);
+  Rank first{0}, second{0};
+  uint32_t a, b;
+  ranks.Advance();
+  ranks.Arrive(&first, 0);
+  ranks.Advance();
+  ranks.Arrive(&second, 0);
+  for (int i = 0; i < 10; ++i) ranks.Advance(), ranks.Use(&first);
+  ASSERT_TRUE(ranks.Visit(&first, &a) && ranks.Visit(&second, &b));
+  EXPECT_LT(a, b);
+  // One that comes back is young, whatever it left with.
+  const uint32_t kept = UseRanks::Kept(first);
+  ranks.Advance();
+  ranks.Arrive(&first, kept);
+  ASSERT_TRUE(ranks.Visit(&first, &a) && ranks.Visit(&second, &b));
+  EXPECT_GT(a, b);
+}
+
 }  // namespace
 }  // namespace ev
