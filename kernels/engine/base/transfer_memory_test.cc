@@ -12,7 +12,7 @@
 namespace ev {
 namespace {
 
-// A source whose blocks are only numbers: nobody touches them.
+// A source whose blocks are only numbers: no test touches them.
 size_t handed_out = 0;
 size_t next_address = 1 << 20;
 std::set<void*>* Taken() {

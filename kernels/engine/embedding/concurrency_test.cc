@@ -149,7 +149,7 @@ TEST(ConcurrencyTest, CallsOnTheSameTablesInAnyOrderDoNotDeadlock) {
       }
     });
   }
-  // Someone who wants each table alone, again and again.
+  // A thread that wants each table alone, again and again.
   bodies.push_back([&] {
     for (int i = 0; !stop; i = (i + 1) % 4) {
       TableSnapshot snapshot;

@@ -31,7 +31,7 @@ using Keys = std::vector<int64_t>;
 
 const std::vector<std::string> kSlots = {"Adagrad"};
 
-// Everything that somebody saw, as bytes.
+// Everything that a caller saw, as bytes.
 class Record {
  public:
   template <typename T>

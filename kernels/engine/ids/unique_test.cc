@@ -77,7 +77,7 @@ TEST(UniqueTest, IdsThatWereMadeToCollideCostWhatOthersCost) {
     made.push_back(testing::KeyOfOneLowerHalf(i));
   }
   EXPECT_LT(SecondsFor(made), 20 * usual);
-  // Who knows the secret makes it slow, and the result is the same.
+  // A caller that knows the secret makes it slow, and the result is the same.
   const KeyedHash hash = KeyedHash::FromSeed(1);
   for (uint64_t i = 0; i < 20000; ++i) known.push_back(hash.KeyOf(i));
   {

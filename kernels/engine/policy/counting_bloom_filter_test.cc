@@ -91,7 +91,7 @@ TEST(CountingBloomFilterTest, WhatWasAddedGoesAgain) {
       ASSERT_EQ(filter->Count(key), before[key]) << bits << " bits";
     }
   }
-  // Nobody knows how much is in a counter that is full.
+  // A counter that is full does not say how much it counted.
   const auto filter = Make(10, 0.1, 8);
   filter->Add(7, 300);
   filter->Remove(7, 290);

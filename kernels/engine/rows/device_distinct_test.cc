@@ -290,7 +290,7 @@ TEST_F(DeviceDistinctTest, ManyAtOnce) {
       for (int64_t n = 2000; n < 12000; n += 3001) {
         const std::vector<int64_t> ids = Skewed(n + c, 900, c);
         const std::vector<int32_t> offsets = RandomOffsets(n + c, 5, c);
-        // One that nobody waits for.
+        // A dedup that no call waits for.
         std::unique_ptr<DeviceDistinct> dropped;
         ASSERT_OK(rows_->StartDistinct(n, 1, &dropped));
         ASSERT_OK(dropped->Put(0, Span<const int64_t>(ids.data(), n)));

@@ -3,8 +3,8 @@
 //
 // Updates of keys that occur once and of keys that occur up to a million times
 // in a batch, as rows on a device get them: the sum of a key's gradients is
-// formed in the order of its occurrences, whoever forms it, so it has the bits
-// of a loop.
+// formed in the order of its occurrences, wherever it is formed, so it has the
+// bits of a loop.
 
 #include <cstring>
 #include <memory>

@@ -63,7 +63,7 @@ class HostDeviceDistinct : public DeviceDistinct {
   // True at every second call, unless it is late.
   bool IsDone() const override;
   void BeLate() { is_late_ = true; }
-  // Does all of it: who forgets to wait is noticed.
+  // Does all of it: a caller that forgets to wait is noticed.
   Status Wait() override;
   int64_t num_unique() const override;
   int64_t num_unknown() const override;
@@ -107,7 +107,8 @@ class HostDeviceDistinct : public DeviceDistinct {
   std::vector<RowHandle> names_;
   std::vector<uint32_t> unknown_numbers_;
   std::atomic<bool> is_named_{false};
-  // What was fetched: a copy, so that who reads it too soon reads nothing.
+  // What was fetched: a copy, so that a caller that reads it too soon reads
+  // nothing.
   mutable std::mutex fetch_mu_;
   mutable bool is_fetched_ = false;
   mutable std::vector<int64_t> fetched_keys_;

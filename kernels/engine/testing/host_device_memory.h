@@ -5,10 +5,10 @@
 // has its tensors there.
 //
 // The memory has two addresses. The one that is handed round, as cudaMalloc's
-// would be, cannot be read or written: whoever takes it for ordinary memory is
-// noticed at once. At the other the device works.
+// would be, cannot be read or written: code that takes it for ordinary memory
+// is noticed at once. At the other the device works.
 //
-// The stream does nothing before it has to: who reads, or writes, without
+// The stream does nothing before it has to: code that reads, or writes, without
 // having waited for it sees the difference.
 //
 // All calls are thread-safe.
@@ -28,7 +28,7 @@ namespace testing {
 
 // Filled with NaN. Null without memory.
 void* AllocateHostDeviceMemory(size_t bytes);
-// Of AllocateHostDeviceMemory only.
+// Takes memory of AllocateHostDeviceMemory only.
 void FreeHostDeviceMemory(void* memory);
 // Where the device works; null for what is no address in such memory.
 void* ReachHostDeviceMemory(const void* memory);

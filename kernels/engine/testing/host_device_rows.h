@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device that is none: rows behind the seam of rows/row_home.h, in
-// CPU memory. Whoever links it gets them for RowStorage::kHbm, so whatever a
+// A device that is none: rows behind the seam of rows/row_home.h, in CPU
+// memory. A program that links it gets them for RowStorage::kHbm, so whatever a
 // table does for rows on a device is tested on every machine.
 //
 // It holds its caller to the seam's contract and ends the process with a

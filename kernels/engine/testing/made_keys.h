@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys as somebody makes them who knows MixKey (base/hash.h) and wants a table
-// to be slow.
+// Keys as an attacker makes them that knows MixKey (base/hash.h) and wants a
+// table to be slow.
 
 #ifndef KERNELS_ENGINE_TESTING_MADE_KEYS_H_
 #define KERNELS_ENGINE_TESTING_MADE_KEYS_H_

@@ -85,7 +85,7 @@ void PutUnderTest(TableOptions* options) {
   options->storage = StorageUnderTest();
   if (options->storage == RowStorage::kDramSsd) {
     options->ssd.path = FreshDirectory();
-    // Of value and one slot, and what a place costs beside them.
+    // Bytes of value and one slot, and what a place costs beside them.
     options->ssd.memory_bytes = 64 * (2 * options->dim * sizeof(float) + 20);
   } else if (options->storage == RowStorage::kHbmDram) {
     options->hbm_dram.device_bytes = 64 * options->dim * sizeof(float);

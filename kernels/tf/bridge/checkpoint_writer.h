@@ -33,7 +33,7 @@ namespace embedding_variable {
 // names the file; that of a full disk is the file system's.
 class CheckpointWriter {
  public:
-  // Each stream must get a tensor, an empty one at least: those who merge
+  // Each stream must get a tensor, an empty one at least: programs that merge
   // checkpoints leave data files alone that no tensor is in.
   CheckpointWriter(const std::string& prefix, int num_streams);
   ~CheckpointWriter();

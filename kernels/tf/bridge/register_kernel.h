@@ -6,7 +6,7 @@
 // What goes in and out of a kernel there is in CPU memory, unless it is left
 // out of the list of names.
 //
-// A variable that nobody places stays on the CPU, where it is in a TensorFlow
+// A variable without a placement stays on the CPU, where it is in a TensorFlow
 // without GPUs: the CPU's kernels have the higher priority.
 
 #ifndef KERNELS_TF_BRIDGE_REGISTER_KERNEL_H_

@@ -15,8 +15,9 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// Of lookups of some 200 tables at once, each with a lane for its ids and one
-// for its rows; a lane beyond that is freed, which waits for the device.
+// Enough for lookups of some 200 tables at once, each with a lane for its ids
+// and one for its rows; a lane beyond that is freed, which waits for the
+// device.
 constexpr size_t kMaxIdle = 512;
 constexpr size_t kTurnBytes = 1 << 20;
 

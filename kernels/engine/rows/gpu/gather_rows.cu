@@ -16,7 +16,7 @@ namespace gpu {
 namespace {
 
 constexpr int64_t kMaxParts = 65535;
-// Of a part: beyond these its blocks take several turns.
+// Blocks of a part at most: beyond these a block takes several turns.
 constexpr int64_t kMaxBlocksOfPart = 4096;
 
 // dim counts T's.

@@ -19,7 +19,7 @@ namespace gpu {
 
 namespace {
 
-// Of what is fetched.
+// Byte offsets of the arrays that Fetch copies to the host.
 struct FetchedLayout {
   size_t keys, counts, names, bytes;
 };
@@ -151,7 +151,7 @@ Status GpuDistinct::Start(Span<const int32_t> offsets) {
 }
 
 bool GpuDistinct::IsDone() const {
-  // Who waits is told of an error.
+  // The call that waits gets the error.
   return cudaStreamQuery(lane_->stream()) != cudaErrorNotReady;
 }
 

@@ -62,7 +62,7 @@ cudaError_t SumCounts(const GroupedBatch& batch, void* scratch, size_t* bytes,
                                        stream);
 }
 
-// Of the two, which take turns.
+// Bytes of the two buffers, which take turns.
 Status LibraryBytes(const GroupedBatch& batch, size_t* bytes) {
   size_t sort = 0, sum = 0;
   if (!IsGrouped(batch)) {

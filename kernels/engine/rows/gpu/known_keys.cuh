@@ -72,7 +72,7 @@ __device__ __forceinline__ RowHandle FindKnown(const KnownKeysView& known,
 
 // REQUIRES a free slot. Equal keys meet in one slot: the walk passes no free
 // one but to see whether the key is further on, free ones only get taken while
-// keys are put, and who loses one looks again.
+// keys are put, and a thread that loses one looks again.
 __device__ __forceinline__ void PutKnown(const KnownKeysView& known,
                                          int64_t key, RowHandle handle) {
   uint64_t slot = kNoSlot;
@@ -110,7 +110,7 @@ __device__ __forceinline__ void PutKnown(const KnownKeysView& known,
       if (was == kEmptyKey) atomicAdd(known.counters + kSlotsUsed, 1u);
     }
   }
-  // The same whoever puts it: the index knows one handle for a key.
+  // The same whichever thread puts it: the index knows one handle for a key.
   __stcg(known.handles + slot, handle);
 }
 

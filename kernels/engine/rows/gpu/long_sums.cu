@@ -7,8 +7,8 @@
 // but add, a column per lane, from shared memory, and the others bring there
 // what comes next.
 //
-// Nobody lists the keys: of those that begin among kManyOccurrences places in a
-// row only the last can occur so often, and a warp looks for it.
+// No list of the keys is made: of those that begin among kManyOccurrences
+// places in a row only the last can occur so often, and a warp looks for it.
 
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>

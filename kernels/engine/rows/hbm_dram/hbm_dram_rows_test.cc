@@ -33,7 +33,7 @@ namespace {
 
 constexpr int64_t kDim = 8;
 
-// Of a row with so many slots.
+// Bytes of a row with so many slots.
 int64_t RowBytes(int slots) { return kDim * (1 + slots) * sizeof(float); }
 
 TableOptions Options(const std::string& name, int64_t device_bytes) {
@@ -188,7 +188,8 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
       ExpectSame(*here, *in_memory, rule.slots);
       const TierStats stats = here->tier_stats();
       EXPECT_GT(stats.misses, 1000) << rule.name;
-      // Who goes round more rows than there are places finds none again.
+      // A test that goes round more rows than there are places finds none
+      // again.
       EXPECT_GT(stats.hits, places == 1024 ? 1000 : 0) << rule.name;
       EXPECT_LE(stats.memory_rows, places) << rule.name;
       EXPECT_GE(stats.stored_rows, here->size() - places) << rule.name;

@@ -7,9 +7,9 @@
 // The file is mapped, and one call has the kernel copy some dozens of pieces
 // from the mapping to memory of ours (a write to a file that is memory). Lines
 // are asked for ahead, which the kernel cannot do. No instruction of ours reads
-// the mapping: a page that cannot be read, or a file that someone has made
-// shorter, is an error of that call and not a SIGBUS. (A prefetch of an address
-// that cannot be read does nothing.)
+// the mapping: a page that cannot be read, or a file that another process has
+// made shorter, is an error of that call and not a SIGBUS. (A prefetch of an
+// address that cannot be read does nothing.)
 //
 // A page that is not in the page cache would have the caller wait for the disk,
 // one page after the other. So pages are asked about first, until few of

@@ -138,7 +138,7 @@ TEST_F(RowDirectoryTest, APathThatCannotBeUsedIsNamed) {
 }
 
 TEST_F(RowDirectoryTest, AReadOnlyDirectoryIsAnError) {
-  // Nobody, not even root, makes a file there.
+  // No user, not even root, makes a file there.
   const Status status = RowDirectory::Open("/sys/kernel", "v", &directory_);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   ExpectHas(status, "/sys/kernel");

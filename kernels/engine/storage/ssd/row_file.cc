@@ -49,7 +49,7 @@ Status RowFile::Create(const RowFileOptions& options,
                        std::unique_ptr<RowFile>* file) {
   std::unique_ptr<RowFile> made(new RowFile(options));
   made->name_ = options.directory->NewFile();
-  // A model's rows are nobody else's to read.
+  // Only the owner may read a model's rows.
   made->fd_ = open(
       made->name_.c_str(),
       O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | (options.direct ? O_DIRECT : 0),
@@ -351,7 +351,7 @@ void RowFile::Write() {
       written_bytes_ += bytes;
       sealed_.erase(sealed_.begin());
       from->buffer.reset();
-      // One that a reader is still in goes when he has left.
+      // A buffer that a reader is still in goes when the reader has left.
       if (data.use_count() == 1) idle_buffers_.push_back(std::move(data));
       --buffers_used_;
       from->state.store(kStored);
@@ -475,7 +475,7 @@ Status RowFile::Visit(const std::function<Status(const Record&)>& move,
       read.record = (number << place_bits_) + static_cast<uint32_t>(place);
       read.handle = header.handle;
       if (!Check(header, record + sizeof(header), from->format, &read).ok()) {
-        continue;  // whoever wants that row is told
+        continue;  // the call that wants that row gets the error
       }
       EV_RETURN_IF_ERROR(
           move({read.record, read.handle, read.rank,

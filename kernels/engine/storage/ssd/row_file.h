@@ -7,8 +7,8 @@
 // row that is written again gets a new one, and its old one is dead. A segment
 // in which all are dead is used again.
 //
-// What waits to be written is bounded: whoever appends when all buffers wait
-// for the disk waits too.
+// What waits to be written is bounded: a call that appends when all buffers
+// wait for the disk waits too.
 //
 // FULL DISK. The file's blocks are taken when a segment is begun, before any
 // row is put there; so when there are none, a call fails and no row has moved.
@@ -42,7 +42,8 @@ namespace ev {
 
 struct RowFileOptions {
   std::shared_ptr<RowDirectory> directory;
-  // Of the memory that rows have: segments are a 64th of it, within bounds.
+  // Bytes of the memory that rows have: segments are a 64th of it, within
+  // bounds.
   int64_t memory_bytes = 0;
   bool direct = false;
 };

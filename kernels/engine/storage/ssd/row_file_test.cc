@@ -124,8 +124,8 @@ TEST_P(RowFileTest, GivesBackWhatItGot) {
 TEST_P(RowFileTest, ManyAtOnceAndByManyThreads) {
   ASSERT_TRUE(file_->SetFloats(16).ok());
   constexpr int kThreads = 4;
-  // More segments than may wait to be written; and those who have reserved take
-  // the room that others saw before they waited.
+  // More segments than may wait to be written; and calls that have reserved
+  // take the room that others saw before they waited.
   constexpr size_t kEach = 12000;
   std::vector<std::vector<float>> rows(kThreads * kEach);
   std::vector<RecordWrite> writes(kThreads * kEach);

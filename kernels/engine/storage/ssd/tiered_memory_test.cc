@@ -17,7 +17,7 @@
 
 namespace {
 
-// Of this thread: allocations until one fails. Negative: none does.
+// Allocations of this thread until one fails. Negative: none does.
 thread_local int64_t allocations_left = -1;
 
 }  // namespace

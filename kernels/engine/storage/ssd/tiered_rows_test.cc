@@ -431,7 +431,7 @@ TEST_P(TieredRowsTest, ManyThreads) {
         any.push_back(h);
         if (static_cast<int>(h % kThreads) == t) mine.push_back(h);
       }
-      // Each thread writes rows of its own and reads everybody's.
+      // Each thread writes rows of its own and reads those of all.
       const Status wrote = With(mine, true, [&](size_t i, float* row) {
         float value;
         __atomic_load(&row[2], &value, __ATOMIC_RELAXED);

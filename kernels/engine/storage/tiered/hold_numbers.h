@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Things that calls use, told from those that nobody uses, without an atomic
+// Things that calls use, told from things that no call uses, without an atomic
 // operation per thing: a call writes its number to each of them by a plain
 // store and makes one fence for all; when it ends nothing is undone.
 //
-//   call                                     who wants to take a thing away
+//   call                                     a thread that takes a thing away
 //     number = Enter()                         mark it as moving   (seq_cst)
 //     of each: number to its stamp             Observe()
 //     Publish()                                MayBeHeld(its stamp)?
@@ -14,7 +14,7 @@
 //     ... use them ...
 //     Leave(number)
 //
-// Either the one who takes sees the stamp or the call sees the mark: if
+// Either the thread that takes sees the stamp or the call sees the mark: if
 // Publish comes before Observe in the one order of all seq_cst operations,
 // Observe reads what it or a later one wrote, so the stamp happened before the
 // look at it; if it comes after, the mark came before the second look of the
@@ -27,12 +27,12 @@
 // at all. A call with number a which holds a thing now has E <= a + 1. A call b
 // that wrote its stamp later, while a was under way, entered before its own end
 // and left after a had entered, so b >= a - 1. Hence a stamp that is below
-// E - 2 is of nothing that is held, and every other one may be. And who reads
-// such a stamp b in a thing has E >= b + 3, while whoever held it last had at
-// most b + 1: he has left, under the lock, before E became what it is, so
-// what he did with the thing has happened.
+// E - 2 is of nothing that is held, and every other one may be. And a thread
+// that reads such a stamp b in a thing has E >= b + 3, while the call that held
+// the thing last had at most b + 1: that call has left, under the lock, before
+// E became what it is, so what it did with the thing has happened.
 //
-// A thing is so taken to be held a little longer than it is; by nobody when no
+// A thing is so taken to be held a little longer than it is; not at all when no
 // call is under way. A call that waits for things to be let go must leave
 // before, and enter again.
 

@@ -78,8 +78,8 @@ TEST(HoldNumbersTest, ThingsAreCountedWhileTheyMayBeHeld) {
   EXPECT_TRUE(numbers.TryEnter(100, 100, &third));
 }
 
-// Things in cells, held and taken away as the header says. A thing that is
-// taken while someone holds it is seen by him, and by ThreadSanitizer.
+// Things in cells, held and taken away as the header says. A call sees when a
+// thing is taken that it holds, and so does ThreadSanitizer.
 TEST(HoldNumbersTest, NoThingIsTakenFromWhoHoldsIt) {
   constexpr int kThings = 8, kHolders = 3, kTakers = 2;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -90,7 +90,7 @@ TEST(HoldNumbersTest, NoThingIsTakenFromWhoHoldsIt) {
   struct Thing {
     std::atomic<int> is_moving{0};
     std::atomic<Number> stamp{HoldNumbers::kNever};
-    int64_t taken = 0;  // plain: only who has taken it writes
+    int64_t taken = 0;  // plain: only the thread that has taken it writes
   } things[kThings];
   HoldNumbers numbers;
   std::atomic<int> failures{0}, holders{kHolders};

@@ -5,14 +5,14 @@
 // line.
 //
 // Which buckets a key may be in, and in which order, is decided by a hash that
-// nobody outside knows (BucketHash below). It is the key's chain: home, then
-// 16 steps of 1..64 buckets that depend on the key (so that full neighbourhoods
-// dissolve, while the chain stays on the same page), then one by one through
-// all. An insert takes the first free slot of the chain. In each full bucket
-// that it passes it sets one of 16 bits, chosen by the key: a find goes on past
-// a bucket only if its own bit is set there, so an absent key is known to be
-// absent after 1.05 lines at the highest load, where a single overflow flag
-// would need 1.5.
+// is known in this process only (BucketHash below). It is the key's chain:
+// home, then 16 steps of 1..64 buckets that depend on the key (so that full
+// neighbourhoods dissolve, while the chain stays on the same page), then one by
+// one through all. An insert takes the first free slot of the chain. In each
+// full bucket that it passes it sets one of 16 bits, chosen by the key: a find
+// goes on past a bucket only if its own bit is set there, so an absent key is
+// known to be absent after 1.05 lines at the highest load, where a single
+// overflow flag would need 1.5.
 //
 // Reading without a lock. A slot changes in two ways only: an insert fills an
 // empty one (key first, then row), and an erase empties it (row first, then the
@@ -114,7 +114,7 @@ class Chain {
 
 // Slots of the bucket that hold this key, live or not, as bits. Another thread
 // may be writing one of them: what matches is only a hint, which the callers
-// verify by atomic loads; a key that nobody is writing is always matched.
+// verify by atomic loads; a key that no thread is writing is always matched.
 inline uint32_t MatchKey(const Bucket& bucket, int64_t key) {
 #if defined(__SSE4_1__) && !defined(__SANITIZE_THREAD__)
   const __m128i* line = reinterpret_cast<const __m128i*>(&bucket);

@@ -76,7 +76,7 @@ class FindPipeline {
   };
 
   void ComputeHomes(size_t group, Home* homes) const;
-  // Of the group in homes_[0, kGroup), while asking for the one behind it.
+  // Reads the group in homes_[0, kGroup), while asking for the one behind it.
   void ReadHomes(size_t group, BeyondList* beyond);
   // Reads the next bucket of each; those that must go further go to 'to'.
   void Advance(BeyondList* from, BeyondList* to);

@@ -44,8 +44,8 @@ void RunThreads(int threads, const std::function<void(int)>& body) {
   for (std::thread& thread : running) thread.join();
 }
 
-// Each thread owns a range of keys, whose state it therefore knows; keys of
-// everybody's range may be read by all; a fixed set must always be found.
+// Each thread owns a range of keys, whose state it therefore knows; keys of any
+// range may be read by all; a fixed set must always be found.
 TEST(HashIndexConcurrencyTest, EachThreadSeesItsOwnKeysAndTheSharedOnes) {
   HashIndex index;
   NamedRows source;

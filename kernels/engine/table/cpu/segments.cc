@@ -66,7 +66,7 @@ Segments::Segments() { Reset(); }
 
 Segments::~Segments() { FreeAll(); }
 
-// Nobody else is here, so replaced arrays need not wait either.
+// No other thread is here, so replaced arrays need not wait either.
 void Segments::FreeAll() {
   for (const Retired& retired : retired_) FreeArray(retired.array);
   retired_.clear();

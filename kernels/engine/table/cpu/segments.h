@@ -33,7 +33,7 @@ struct alignas(kCacheLine) Segment {
   uint64_t buckets = 0;          // of the array; 0: it is the shared empty one
   int64_t max_keys = 0;          // beyond which it grows
   int64_t erased = 0;            // since the array was made
-  std::atomic<int64_t> keys{0};  // written under the lock, read by anyone
+  std::atomic<int64_t> keys{0};  // written under the lock, read by any thread
 
   bool Owns(uint64_t hash) const {
     return depth == 0 || hash >> (64 - depth) == prefix;
