@@ -15,8 +15,7 @@ Parts are for speed alone: each table's output has the same bits.
 
 from tensorflow.python.framework import device as device_lib
 
-from embedding_variable.variables import config_pb2
-from embedding_variable.variables import options
+from embedding_variable.variables import storages
 
 _TABLES_PER_PART = 4
 
@@ -54,10 +53,10 @@ def _num_parts(requests):
   # one of the two, comes after both.
   if len(set(tables)) < len(tables):
     return 1
-  types = set(t.storage_type for t in tables)
-  if types == {config_pb2.StorageType.DRAM}:
+  kinds = [storages.of_variable(t) for t in tables]
+  if all(kind is storages.DRAM for kind in kinds):
     return _num_cpu_parts(requests)
-  if types <= set(options.MAYBE_ON_A_DEVICE):
+  if all(kind.may_use_gpu for kind in kinds):
     return _num_gpu_parts(requests, tables)
   # An SSD reads for all tables together.
   return 1

@@ -10,7 +10,7 @@ from embedding_variable.ops import apply_ops
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import occurrences
-from embedding_variable.variables import options
+from embedding_variable.variables import storages
 from embedding_variable.variables import variable as ev
 
 
@@ -79,8 +79,7 @@ def update(optimizer, rule, grad, var, **kwargs):
 
 def _update_at_source(group, plan):
   """Returns what updates the tables where their gradients are summed, or None."""
-  if plan is None or any(v.storage_type not in options.MAYBE_ON_A_DEVICE
-                         for _, v, _ in group):
+  if plan is None or not all(storages.of_variable(v).may_use_gpu for _, v, _ in group):
     return None
   return lookup_sparse_ops.update_of([g for g, _, _ in group])
 
@@ -91,8 +90,7 @@ def _pooled_grads(group, plan):
   That is so where rows may be on a device, which sums them itself, and nothing was
   done to the sums on their way here.
   """
-  if plan is None or any(v.storage_type not in options.MAYBE_ON_A_DEVICE
-                         for _, v, _ in group):
+  if plan is None or not all(storages.of_variable(v).may_use_gpu for _, v, _ in group):
     return None
   pooled = [lookup_sparse_ops.pooled_grad_of(g) for g, _, _ in group]
   return None if any(p is None for p in pooled) else pooled

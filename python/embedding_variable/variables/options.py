@@ -19,32 +19,17 @@ from embedding_variable.ops import handle_ops
 from embedding_variable.variables import config_pb2
 from embedding_variable.variables import evict_options
 from embedding_variable.variables import number_checks
+from embedding_variable.variables import storages
 
 GlobalStepEvict = evict_options.GlobalStepEvict
 L2WeightEvict = evict_options.L2WeightEvict
 
 # What a StorageOption says instead of a StorageType: GPU memory if there is one.
-AUTO = "auto"
+AUTO = storages.AUTO.name
 
 _GIB = 1024**3
 _TIERS = 4
 _DEFAULT_ROWS = 4096
-
-# Storage types that keep rows in files.
-_NEEDS_PATH = frozenset([
-    config_pb2.StorageType.LEVELDB, config_pb2.StorageType.SSDHASH,
-    config_pb2.StorageType.DRAM_LEVELDB, config_pb2.StorageType.DRAM_SSDHASH
-])
-
-# Hot rows in memory, the others in a file. DeepRec's SSDHASH is the same.
-_DRAM_AND_SSD = frozenset(
-    [config_pb2.StorageType.SSDHASH, config_pb2.StorageType.DRAM_SSDHASH])
-
-# Where rows may be in the memory of a GPU, as `EmbeddingVariable.storage_type` says it.
-MAYBE_ON_A_DEVICE = frozenset(
-    [config_pb2.StorageType.HBM, config_pb2.StorageType.HBM_DRAM, AUTO])
-
-_TWO_TIERS = _DRAM_AND_SSD | {config_pb2.StorageType.HBM_DRAM}
 
 _COUNTER_TYPES = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
@@ -184,7 +169,7 @@ class StorageOption(object):
     self.layout = layout
     self.max_capacity = max_capacity
     self.max_capacity_bytes = max_capacity_bytes
-    if storage_type in _NEEDS_PATH and storage_path is None:
+    if storage_type in storages.NEED_PATH and storage_path is None:
       raise ValueError("StorageOption: storage type %s needs a storage_path" %
                        config_pb2.StorageType.Name(storage_type))
     if storage_path is not None:
@@ -239,15 +224,7 @@ class EmbeddingVariableOption(object):
 def storage_of_rows(option):
   """Returns where the rows of a variable with this option are, as `handle_ops.handle`
   names it."""
-  if option.storage_option.storage_type == config_pb2.StorageType.HBM:
-    return "hbm"
-  if option.storage_option.storage_type == AUTO:
-    return AUTO
-  if option.storage_option.storage_type in _DRAM_AND_SSD:
-    return "dram_ssd"
-  if option.storage_option.storage_type == config_pb2.StorageType.HBM_DRAM:
-    return "hbm_dram"
-  return "dram"
+  return storages.of_type(option.storage_option.storage_type).name
 
 
 def tiers_of_rows(name, option):
@@ -259,16 +236,16 @@ def tiers_of_rows(name, option):
       directory of its own.
     option: a checked `EmbeddingVariableOption`.
   """
-  storage = option.storage_option
-  if storage.storage_type == config_pb2.StorageType.HBM_DRAM:
-    return dict(memory_bytes=int(storage.storage_size[0]))
-  if storage.storage_type not in _DRAM_AND_SSD:
-    return {}
-  part = re.search(r"/(part_\d+)$", name)
-  path = os.path.abspath(storage.storage_path)
-  return dict(
-      storage_path=os.path.join(path, part.group(1)) if part else path,
-      memory_bytes=int(storage.storage_size[0]))
+  asked = option.storage_option
+  storage = storages.of_type(asked.storage_type)
+  arguments = {}
+  if storage.bounded_memory:
+    arguments["memory_bytes"] = int(asked.storage_size[0])
+  if storage.has_files:
+    part = re.search(r"/(part_\d+)$", name)
+    path = os.path.abspath(asked.storage_path)
+    arguments["storage_path"] = os.path.join(path, part.group(1)) if part else path
+  return arguments
 
 
 def _unsupported(name, option, value):
@@ -392,16 +369,11 @@ def _check_storage(name, storage):
   storage_type = storage.storage_type
   if storage_type not in (None, AUTO):
     _check_member(name, "storage_type", storage_type, "StorageType")
-  if storage_type in (None, AUTO, config_pb2.StorageType.DEFAULT,
-                      config_pb2.StorageType.DRAM, config_pb2.StorageType.HBM):
-    return
-  if storage_type in _TWO_TIERS:
-    if not number_checks.is_int(storage.storage_size[0], 1):
-      raise ValueError(
-          "embedding variable '%s': storage_size[0], the bytes of rows in %smemory, "
-          "must be an integer of at least 1, got %r" %
-          (name, "" if storage_type in _DRAM_AND_SSD else "GPU ",
-           storage.storage_size[0]))
-    return
-  _unsupported(name, "the storage type",
-               config_pb2.StorageType.Name(storage_type))
+  kind = storages.of_type(storage_type)
+  if kind is None:
+    _unsupported(name, "the storage type", config_pb2.StorageType.Name(storage_type))
+  if kind.bounded_memory and not number_checks.is_int(storage.storage_size[0], 1):
+    raise ValueError(
+        "embedding variable '%s': storage_size[0], the bytes of rows in %s, must be an "
+        "integer of at least 1, got %r" %
+        (name, kind.bounded_memory, storage.storage_size[0]))

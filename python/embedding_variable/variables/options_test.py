@@ -6,10 +6,13 @@ import os
 from absl.testing import absltest
 from absl.testing import parameterized
 import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
 
 import embedding_variable  # pylint: disable=unused-import
 from embedding_variable.ops import handle_ops
+from embedding_variable.variables import cache_strategies
 from embedding_variable.variables import options
+from embedding_variable.variables import storages
 
 
 class OptionsTest(parameterized.TestCase):
@@ -108,6 +111,15 @@ class OptionsTest(parameterized.TestCase):
       v = tf.get_embedding_variable("v%s" % storage_type, 2, ev_option=option)
       self.assertEqual(v.storage_type,
                        {"dram": 1, "hbm": 6}.get(storage, storage))
+
+  @parameterized.parameters(
+      ("storage", [s.name for s in storages.TABLE]),
+      ("cache_strategy", [s.name for s in cache_strategies.TABLE]))
+  def test_tables_have_what_the_op_accepts(self, attribute, names):
+    for attr in op_def_registry.get_registered_ops()["EvHandle"].attr:
+      if attr.name == attribute:
+        allowed = [name.decode() for name in attr.allowed_values.list.s]
+    self.assertCountEqual(allowed, names)
 
   def test_rows_in_files(self):
     path = self.create_tempdir().full_path

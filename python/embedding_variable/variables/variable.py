@@ -28,8 +28,8 @@ from embedding_variable.ops import handle_ops
 from embedding_variable.ops import presence_ops
 from embedding_variable.ops import row_ops
 from embedding_variable.variables import cache_strategies
-from embedding_variable.variables import config_pb2
 from embedding_variable.variables import default_seed
+from embedding_variable.variables import storages
 
 # Collection of every embedding variable of a graph.
 EMBEDDING_VARIABLES = "embedding_variables"
@@ -99,7 +99,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                dim,
                default_rows,
                key_dtype=dtypes.int64,
-               storage="dram",
+               storage=storages.DRAM.name,
                storage_path="",
                memory_bytes=0,
                trainable=True,
@@ -116,8 +116,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       default_rows: function without arguments that returns float32 `[R, dim]`.
       key_dtype: `tf.int64` or `tf.int32`. Ids of lookups may be of either type; one
         that this type does not hold is an InvalidArgumentError when it is used.
-      storage: "dram", "hbm", "auto", "dram_ssd" or "hbm_dram": where the rows are
-        (`handle_ops.handle`), and so storage_path, memory_bytes.
+      storage: string, name of a storage (storages.py): where the rows are; and so
+        storage_path, memory_bytes (`handle_ops.handle`).
       storage_path: string.
       memory_bytes: int.
       trainable: bool.
@@ -521,13 +521,10 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   @property
   def storage_type(self):
-    """Number of `config_pb2.StorageType`: DRAM, HBM, DRAM_SSDHASH or HBM_DRAM; "auto" when it is
-    decided as the variable is initialised."""
-    storage = compat.as_str(self._handle.op.get_attr("storage"))
-    return {"dram": config_pb2.StorageType.DRAM,
-            "dram_ssd": config_pb2.StorageType.DRAM_SSDHASH,
-            "hbm_dram": config_pb2.StorageType.HBM_DRAM,
-            "hbm": config_pb2.StorageType.HBM}.get(storage, storage)
+    """Number of `config_pb2.StorageType`: DRAM, HBM, DRAM_SSDHASH or HBM_DRAM; "auto" when
+    it is decided as the variable is initialised."""
+    name = compat.as_str(self._handle.op.get_attr("storage"))
+    return storages.of_name(name).reported
 
   @property
   def block_num(self):
