@@ -27,16 +27,7 @@ def install():
     return
   patching.wrap(linear, "_compute_fraction_of_zero", _compute_fraction_of_zero)
   for name in ("export_saved_model", "export_savedmodel"):
-    patching.wrap(estimator.Estimator, name, _with_save_incr_model)
-
-
-def _with_save_incr_model(stock):
-
-  def export(self, *args, save_incr_model=None, **kwargs):
-    del save_incr_model
-    return stock(self, *args, **kwargs)
-
-  return export
+    patching.wrap(estimator.Estimator, name, patching.with_save_incr_model)
 
 
 def _compute_fraction_of_zero(stock):

@@ -232,15 +232,23 @@ def _build_linear(stock):
 def _create_variable(stock):
   """Columns in `DenseFeatures`, `SequenceFeatures` and `LinearModel` layers."""
 
+  def create_table(self, feature_column, name, shape, *args, **kwargs):
+    with getter_scope(tuple(shape)[0].column):
+      return stock(self, feature_column, name, shape, *args, **kwargs)
+
+  return _for_tables(stock, create_table)
+
+
+def _for_tables(stock, create_table):
+  """Returns what makes a column's variable: tables by `create_table`, others by stock."""
+
   def create_variable(self, feature_column, name, shape, *args, **kwargs):
     rows = tuple(shape)[0]
     if _is_of_multihash(feature_column, rows):
       return _create_multihash(stock, self, feature_column, name, rows.column, *args,
                                **kwargs)
-    if not isinstance(rows, categorical.TableSize):
-      return stock(self, feature_column, name, shape, *args, **kwargs)
-    with getter_scope(rows.column):
-      return stock(self, feature_column, name, shape, *args, **kwargs)
+    make = create_table if isinstance(rows, categorical.TableSize) else stock
+    return make(self, feature_column, name, shape, *args, **kwargs)
 
   return create_variable
 
@@ -266,20 +274,14 @@ def _create_multihash(stock, self, feature_column, name, column, *args, **kwargs
 def _create_variable_v2(stock):
   """The same, where stock code would not go through `tf.get_variable`."""
 
-  def create_variable(self, feature_column, name, shape, *args, **kwargs):
-    rows = tuple(shape)[0]
-    if _is_of_multihash(feature_column, rows):
-      return _create_multihash(stock, self, feature_column, name, rows.column, *args,
-                               **kwargs)
-    if not isinstance(rows, categorical.TableSize):
-      return stock(self, feature_column, name, shape, *args, **kwargs)
+  def create_table(self, feature_column, name, shape, *args, **kwargs):
     # Stock names the variable by the name scope, `tf.get_variable` does not.
     with variable_scope._pure_variable_scope(self._layer.name), \
         variable_scope._pure_variable_scope(feature_column.name):
       return fc._StateManagerImpl.create_variable(self, feature_column, name, shape,
                                                   *args, **kwargs)
 
-  return create_variable
+  return _for_tables(stock, create_table)
 
 
 def _shared_weights(stock):

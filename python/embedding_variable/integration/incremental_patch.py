@@ -57,7 +57,7 @@ def install():
   patching.wrap(hook, "after_create_session", _after_create_session)
   patching.wrap(hook, "after_run", _after_run)
   for name in ("add_meta_graph", "add_meta_graph_and_variables"):
-    patching.wrap(builder_impl.SavedModelBuilder, name, _with_save_incr_model)
+    patching.wrap(builder_impl.SavedModelBuilder, name, patching.with_save_incr_model)
   patching.replace_exports(*patching.wrap(
       monitored_session, "MonitoredTrainingSession", _monitored_training_session))
 
@@ -306,16 +306,6 @@ def _after_run(stock):
                                    os.path.dirname(self._save_path), step)
 
   return after_run
-
-
-def _with_save_incr_model(stock):
-  """Exports take DeepRec's argument; the saver of any export can restore deltas."""
-
-  def export(self, *args, save_incr_model=None, **kwargs):
-    del save_incr_model
-    return stock(self, *args, **kwargs)
-
-  return export
 
 
 def _monitored_training_session(stock):

@@ -37,6 +37,19 @@ def wrap(owner, name, make, layer=""):
   return function, replacement
 
 
+def with_save_incr_model(stock):
+  """Returns a method for exports that takes DeepRec's argument besides stock's.
+
+  The argument changes nothing: the saver of any export can restore deltas.
+  """
+
+  def export(self, *args, save_incr_model=None, **kwargs):
+    del save_incr_model
+    return stock(self, *args, **kwargs)
+
+  return export
+
+
 def after_import(name, action):
   """Calls `action` with the module `name`: now if it is imported, else when it is.
 

@@ -22,6 +22,7 @@ from tensorflow.python.ops import variables
 from embedding_variable.lookup import combiners
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.lookup import row_pooling
+from embedding_variable.lookup import stock_semantics
 from embedding_variable.variables import variable as ev
 
 
@@ -110,11 +111,8 @@ def safe_adaptive_embedding_lookup_sparse(
       # The mask goes the same way as the ids: what is filled in has its own row.
       masks = sparse_tensor.SparseTensor(sparse_ids.indices, mask, sparse_ids.dense_shape)
       mask = sparse_ops.sparse_fill_empty_rows(masks, 1)[0].values
-      sparse_ids, _ = sparse_ops.sparse_fill_empty_rows(
-          sparse_ids, math_ops.cast(default_id, sparse_ids.dtype))
-      if sparse_weights is not None:
-        sparse_weights, _ = sparse_ops.sparse_fill_empty_rows(
-            sparse_weights, math_ops.cast(1.0, sparse_weights.dtype))
+      sparse_ids, sparse_weights = stock_semantics.fill_empty_samples(
+          sparse_ids, sparse_weights, default_id)
     return adaptive_embedding_lookup_sparse(
         hash_embedding_weights, ev_embedding_weights, sparse_ids, mask, sparse_weights,
         partition_strategy, combiner=combiner, max_norm=max_norm)

@@ -10,8 +10,6 @@ functions.
 from tensorflow.python.framework import ops
 from tensorflow.python.framework import sparse_tensor
 from tensorflow.python.ops import embedding_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import sparse_ops
 
 from embedding_variable.lookup import combiners
 from embedding_variable.lookup import stock_semantics
@@ -71,11 +69,8 @@ def fused_embedding_lookup_sparse(params,
         params, sp_ids, sparse_weights, combiner, default_id, name, strategy, max_norm)
   with ops.name_scope(name, "fused_embedding_lookup_sparse") as scope:
     if default_id is not None:
-      sp_ids, _ = sparse_ops.sparse_fill_empty_rows(
-          sp_ids, math_ops.cast(default_id, sp_ids.dtype))
-      if sparse_weights is not None:
-        sparse_weights, _ = sparse_ops.sparse_fill_empty_rows(
-            sparse_weights, math_ops.cast(1.0, sparse_weights.dtype))
+      sp_ids, sparse_weights = stock_semantics.fill_empty_samples(
+          sp_ids, sparse_weights, default_id)
     return embedding_ops.embedding_lookup_sparse(
         params, sp_ids, sparse_weights, strategy, scope, combiner, max_norm)
 

@@ -9,12 +9,10 @@ own combiner. Ordinary variables among them are looked up one by one.
 import functools
 import sys
 
-from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.framework import sparse_tensor
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import embedding_ops
-from tensorflow.python.ops import math_ops
 from tensorflow.python.ops.ragged import ragged_tensor
 
 from embedding_variable.lookup import combiners as combiners_lib
@@ -67,11 +65,7 @@ def group_embedding_lookup_sparse(params,
     combiners = [combiners] * len(params)
   elif combiners is None:
     combiners = [combiners_lib.DEFAULT] * len(params)
-  for what, values in (("sp_ids", sp_ids), ("combiners", combiners),
-                       ("sp_weights", weights)):
-    if len(values) != len(params):
-      raise ValueError("%s: %d params came with %d %s" %
-                       (function, len(params), len(values), what))
+  pooled.check_lengths(function, params, sp_ids, combiners, weights)
   for combiner in combiners:
     if combiner not in combiners_lib.NAMES:
       raise ValueError("%s: combiner must be one of %s, got %r" %
@@ -140,11 +134,8 @@ def group_embedding_lookup(params, ids, partition_strategy="mod", name=None):
     for i in tables:
       table = ev.parts_of(params[i])[0]
       wanted.append(table.convert_ids(ids[i]))
-      # Each id is a sample of its own, whose sum is its row.
-      flat = array_ops.reshape(wanted[-1], [-1])
-      splits = math_ops.range(array_ops.size(flat, out_type=dtypes.int64) + 1)
-      requests.append(ragged_tensor.RaggedTensor.from_row_splits(
-          flat, splits, validate=False))
+      requests.append(
+          pooled.each_id_a_sample(array_ops.reshape(wanted[-1], [-1])))
     found = pooled.lookup_sparse([_as_params(params[i]) for i in tables], requests,
                                  combiners=[combiners_lib.SUM] * len(tables))
     for i, own_ids, rows in zip(tables, wanted, found):

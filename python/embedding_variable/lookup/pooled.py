@@ -138,11 +138,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
   combiners = ([combiners_lib.DEFAULT] * len(params) if combiners is None else
                list(combiners))
   weights = [None] * len(params) if sp_weights is None else list(sp_weights)
-  for what, values in (("sp_ids", sp_ids), ("combiners", combiners),
-                       ("sp_weights", weights)):
-    if len(values) != len(params):
-      raise ValueError("lookup_sparse: %d params came with %d %s" %
-                       (len(params), len(values), what))
+  check_lengths("lookup_sparse", params, sp_ids, combiners, weights)
   if not params:
     return []
   with ops.name_scope(name, "lookup_sparse"):
@@ -165,6 +161,21 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
       for i, output in zip(indices, pooled):
         outputs[i] = output
   return outputs
+
+
+def check_lengths(function, params, sp_ids, combiners, sp_weights):
+  """Raises ValueError unless lists are of one length; `function` begins the error."""
+  for what, values in (("sp_ids", sp_ids), ("combiners", combiners),
+                       ("sp_weights", sp_weights)):
+    if len(values) != len(params):
+      raise ValueError("%s: %d params came with %d %s" %
+                       (function, len(params), len(values), what))
+
+
+def each_id_a_sample(ids):
+  """Returns ids `[N]` as N samples of one id: the sum over each is the id's row."""
+  splits = math_ops.range(array_ops.size(ids, out_type=dtypes.int64) + 1)
+  return ragged_tensor.RaggedTensor.from_row_splits(ids, splits, validate=False)
 
 
 def _lookup(requests, device):

@@ -113,6 +113,22 @@ def safe_lookup_sparse(parts, sparse_ids, sparse_weights, combiner, default_id,
                    default_id, prune, name)
 
 
+def fill_empty_samples(sparse_ids, sparse_weights, default_id):
+  """Returns (ids, weights) where each sample without ids has one, of weight 1.
+
+  Args:
+    sparse_ids: SparseTensor `[B, ids]`.
+    sparse_weights: None, or a SparseTensor of the same indices.
+    default_id: int, the id that is filled in.
+  """
+  sparse_ids, _ = sparse_ops.sparse_fill_empty_rows(
+      sparse_ids, math_ops.cast(default_id, sparse_ids.dtype))
+  if sparse_weights is not None:
+    sparse_weights, _ = sparse_ops.sparse_fill_empty_rows(
+        sparse_weights, math_ops.cast(1.0, sparse_weights.dtype))
+  return sparse_ids, sparse_weights
+
+
 def check_sparse(variable, sparse_ids):
   """Raises TypeError unless ids of a safe lookup are a SparseTensor."""
   if not isinstance(sparse_ids, sparse_tensor.SparseTensor):
@@ -180,11 +196,8 @@ class SafeIds(object):
     if default_id is not None:
       # Without a default id nothing is filled in: the fused lookup gives zeros for an
       # empty sample, and no key may appear that the batch does not have.
-      sparse_ids, _ = sparse_ops.sparse_fill_empty_rows(
-          sparse_ids, math_ops.cast(default_id, sparse_ids.dtype))
-      if sparse_weights is not None:
-        sparse_weights, _ = sparse_ops.sparse_fill_empty_rows(
-            sparse_weights, math_ops.cast(1.0, sparse_weights.dtype))
+      sparse_ids, sparse_weights = fill_empty_samples(sparse_ids, sparse_weights,
+                                                      default_id)
     self.ids, self.weights = sparse_ids, sparse_weights
 
   def restore_shape(self, pooled_rows, dim, name=None):

@@ -7,6 +7,7 @@ from tensorflow.python.framework import ops
 from tensorflow.python.ops import math_ops
 
 from embedding_variable import _lib
+from embedding_variable.ops import handle_ops
 
 _gen = _lib.load()
 
@@ -56,10 +57,7 @@ def apply(rule,  # pylint: disable=redefined-builtin
     raise ValueError("apply got plan_tables without a plan")
   if counts is not None:
     lists.append(("counts", counts))
-  for what, values in lists:
-    if len(values) != len(resources):
-      raise ValueError("apply to %d tables got %d %s" %
-                       (len(resources), len(values), what))
+  handle_ops.check_lengths("apply to", resources, lists)
   _check_slots(slot_names, slot_inits)
   return _gen.ev_apply(
       resources,
@@ -100,11 +98,10 @@ def apply_pooled(rule,
   Raises:
     ValueError: the lists differ in length.
   """
-  for what, values in (("grads", grads), ("slot_names", slot_names),
-                       ("slot_inits", slot_inits), ("plan_tables", plan_tables)):
-    if len(values) != len(resources):
-      raise ValueError("apply_pooled to %d tables got %d %s" %
-                       (len(resources), len(values), what))
+  handle_ops.check_lengths("apply_pooled to", resources, [
+      ("grads", grads), ("slot_names", slot_names), ("slot_inits", slot_inits),
+      ("plan_tables", plan_tables)
+  ])
   _check_slots(slot_names, slot_inits)
   return _gen.ev_apply_pooled(
       resources,

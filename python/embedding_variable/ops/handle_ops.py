@@ -64,10 +64,7 @@ def handle(shared_name,
     dim: int >= 1, the length of a row.
     key_dtype: `tf.int64` or `tf.int32`. Ids may come as either; running an op with an
       id that this type does not hold is an InvalidArgumentError.
-    storage: "dram" or "hbm": rows in CPU memory, or in that of the process's GPU;
-      "auto": in the GPU's if the process can use one when the table is initialised;
-      "dram_ssd": in CPU memory those used most, the others in a file;
-      "hbm_dram": in the GPU's memory those used most, the others in CPU memory.
+    storage: string, name of a storage (variables/storages.py): where the rows are.
     record_frequency: keep how often each key was trained.
     record_version: keep the global step of each key's last update.
     policy: `Policy`, or None: every key has a row from its first update on, for ever.
@@ -95,6 +92,20 @@ def handle(shared_name,
       record_version=record_version, storage_path=storage_path,
       memory_bytes=memory_bytes, versions_are_times=versions_are_times, name=name,
       **(policy or Policy())._asdict())
+
+
+def check_lengths(call, resources, lists):
+  """Raises ValueError unless there is an element for each table.
+
+  Args:
+    call: string that the error begins with, "lookup_sparse of".
+    resources: list of T resource scalars.
+    lists: list of (name of the argument, list).
+  """
+  for what, values in lists:
+    if len(values) != len(resources):
+      raise ValueError("%s %d tables got %d %s" %
+                       (call, len(resources), len(values), what))
 
 
 def initialize(resource, default_rows, name=None):

@@ -62,10 +62,7 @@ def lookup_sparse(resources,
            ("combiners", combiners), ("dims", dims)]
   if weights is not None:
     lists.append(("weights", weights))
-  for what, values in lists:
-    if len(values) != len(resources):
-      raise ValueError("lookup_sparse of %d tables got %d %s" %
-                       (len(resources), len(values), what))
+  handle_ops.check_lengths("lookup_sparse of", resources, lists)
   ids = [ops.convert_to_tensor(x) for x in ids]
   if len({x.dtype for x in ids}) > 1:
     ids = [math_ops.cast(x, dtypes.int64) for x in ids]

@@ -5,10 +5,10 @@
 import numbers
 
 
-def is_int(value, least):
-  """Whether this is an integer, not below `least`."""
+def is_int(value, least=None):
+  """Whether this is an integer, and not below `least` if that is given."""
   return (isinstance(value, numbers.Integral) and not isinstance(value, bool) and
-          value >= least)
+          (least is None or value >= least))
 
 
 def is_number(value):

@@ -5,11 +5,9 @@
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.framework import tensor_util
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops.ragged import ragged_tensor
 
 from embedding_variable.lookup import combiners
+from embedding_variable.lookup import pooled
 
 from sparse_operation_kit import lookup
 from sparse_operation_kit import variables
@@ -46,11 +44,8 @@ def all2all_dense_embedding(param, indices):
     if indices.shape.ndims not in (None, 1):
       raise ValueError("sok.all2all_dense_embedding of '%s': indices must have one axis, "
                        "got shape %s" % (parts[0].op.name, indices.shape))
-    count = array_ops.size(indices, out_type=dtypes.int64)
-    # One sample per id: the sum over it is the row.
-    splits = math_ops.range(count + 1)
-    ids = ragged_tensor.RaggedTensor.from_row_splits(indices, splits, validate=False)
-    output = lookup.lookup_sparse(param, ids, combiners=combiners.SUM)
+    output = lookup.lookup_sparse(param, pooled.each_id_a_sample(indices),
+                                  combiners=combiners.SUM)
     output.set_shape([indices.shape.as_list()[0] if indices.shape.ndims else None,
                       parts[0].dim])
     return output

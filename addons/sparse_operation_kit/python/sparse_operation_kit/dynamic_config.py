@@ -12,6 +12,8 @@ from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.ops import handle_ops
 from embedding_variable.variables import cache_strategies
+from embedding_variable.variables import number_checks
+from embedding_variable.variables import storages
 
 HBM = "hbm"
 HYBRID = "hybrid"
@@ -24,38 +26,30 @@ CONSTANTS = (init_ops.Zeros, init_ops.Ones, init_ops.Constant, init_ops_v2.Zeros
 
 _BACKENDS = (HBM, HYBRID, AUTO)
 _KEY_TYPES = (dtypes.int64, dtypes.int32)
-_STORAGE = {HBM: "hbm", HYBRID: "dram", AUTO: "auto"}
+_STORAGE = {HBM: storages.HBM, HYBRID: storages.DRAM, AUTO: storages.AUTO}
 _GB = 2**30
 
 # One way to check a keyword argument: a predicate, what it accepts, in words.
 _Check = collections.namedtuple("_Check", ["accepts", "words"])
 
 
-def _is_int(value):
-  return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def _is_number(value):
-  return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-_POSITIVE = _Check(lambda v: _is_int(v) and v > 0, "a positive integer")
+_POSITIVE = _Check(lambda v: number_checks.is_int(v, 1), "a positive integer")
 
 _KEYWORDS = {
     "init_capacity": _POSITIVE,
     "max_capacity": _POSITIVE,
-    "max_hbm_for_vectors": _Check(lambda v: _is_number(v) and 0 <= v < 2**30,
+    "max_hbm_for_vectors": _Check(lambda v: number_checks.is_number(v) and 0 <= v < 2**30,
                                   "a number of gigabytes"),
-    "max_load_factor": _Check(lambda v: _is_number(v) and 0 < v <= 1,
+    "max_load_factor": _Check(lambda v: number_checks.is_number(v) and 0 < v <= 1,
                               "a number in (0, 1]"),
     "max_bucket_size": _POSITIVE,
     "block_size": _POSITIVE,
-    "device_id": _Check(_is_int, "an integer"),
+    "device_id": _Check(number_checks.is_int, "an integer"),
     "io_by_cpu": _Check(lambda v: isinstance(v, (bool, numbers.Integral)), "a bool"),
     "evict_strategy": _Check(
         lambda v: v in cache_strategies.NAMES_BY_SOK_NAME,
         "one of " + ", ".join(sorted(cache_strategies.NAMES_BY_SOK_NAME))),
-    "filter_ratio": _Check(lambda v: _is_number(v) and 0 <= v <= 1,
+    "filter_ratio": _Check(lambda v: number_checks.is_number(v) and 0 <= v <= 1,
                            "a number in [0, 1]"),
 }
 
@@ -147,8 +141,8 @@ def storage_of(backend, keywords):
   """
   memory_bytes = int(keywords.get("max_hbm_for_vectors", 0) * _GB)
   if backend == HYBRID and memory_bytes > 0:
-    return dict(storage="hbm_dram", memory_bytes=memory_bytes)
-  return dict(storage=_STORAGE[backend])
+    return dict(storage=storages.HBM_DRAM.name, memory_bytes=memory_bytes)
+  return dict(storage=_STORAGE[backend].name)
 
 
 def policy_of(keywords):

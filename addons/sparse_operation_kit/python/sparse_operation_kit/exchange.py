@@ -19,7 +19,6 @@ decided when the ops run, on each rank by itself.
 
 import collections
 import hashlib
-import numbers
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -30,6 +29,7 @@ from embedding_variable import _lib
 from embedding_variable.lookup import pooled
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import lookup_sparse_ops
+from embedding_variable.variables import number_checks
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings
@@ -76,10 +76,10 @@ def ranks_of(variable, num_ranks):
     ValueError: its target_gpu is neither -1, a rank, nor a list of ranks.
   """
   target = getattr(variable, "target_gpu", -1)
-  if _is_int(target) and target == -1:
+  if number_checks.is_int(target) and target == -1:
     return list(range(num_ranks))
   ranks = list(target) if isinstance(target, (list, tuple)) else [target]
-  if ranks and all(_is_int(r) and 0 <= r < num_ranks for r in ranks):
+  if ranks and all(number_checks.is_int(r) and 0 <= r < num_ranks for r in ranks):
     return [int(r) for r in ranks]
   raise ValueError(
       "sok.lookup_sparse: target_gpu of variable '%s' must be -1 (all ranks), a rank "
@@ -110,10 +110,6 @@ def ranks_asked(variable):
     begin = sum(sizes[:table])
     return list(route.get_attr("placements")[begin:begin + sizes[table]])
   return None
-
-
-def _is_int(value):
-  return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 # What a fingerprint's two lowest bits say: message.h has the same numbers.

@@ -9,11 +9,11 @@
 """
 
 import contextlib
-import numbers
 
 import tensorflow as tf
 
 from embedding_variable.lookup import combiners
+from embedding_variable.variables import number_checks
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import dense_lookup
@@ -85,7 +85,7 @@ def OptimizerScope(trainable_variables):  # pylint: disable=invalid-name
 
 
 def _check_size(what, name, value):
-  if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+  if not number_checks.is_int(value, 1):
     raise ValueError("%s: %s must be a positive integer, got %r" % (what, name, value))
 
 
