@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/base/modulo.h"
+
 namespace sok {
 
 // Which rank owns a key of a table: ranks[floormod(key, number of ranks)]. All
@@ -15,24 +17,17 @@ namespace sok {
 class Placement {
  public:
   // REQUIRES: at least one rank.
-  explicit Placement(std::vector<int32_t> ranks) : ranks_(std::move(ranks)) {
-    const uint64_t n = ranks_.size();
-    mask_ = (n & (n - 1)) == 0 ? static_cast<int64_t>(n) - 1 : -1;
-  }
+  explicit Placement(std::vector<int32_t> ranks)
+      : ranks_(std::move(ranks)),
+        modulo_(static_cast<int64_t>(ranks_.size())) {}
 
   const std::vector<int32_t>& ranks() const { return ranks_; }
 
-  int32_t OwnerOf(int64_t key) const {
-    // A mask is the floor modulo of a power of two, for negative keys too.
-    if (mask_ >= 0) return ranks_[key & mask_];
-    const int64_t n = static_cast<int64_t>(ranks_.size());
-    const int64_t r = key % n;
-    return ranks_[r < 0 ? r + n : r];
-  }
+  int32_t OwnerOf(int64_t key) const { return ranks_[modulo_.Floor(key)]; }
 
  private:
   std::vector<int32_t> ranks_;
-  int64_t mask_;
+  ev::FastModulo modulo_;
 };
 
 }  // namespace sok

@@ -13,10 +13,12 @@
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/embedding/lookup/grouped_occurrences.h"
 
 namespace sok {
 namespace {
 
+using ev::Grouped;
 using ev::LineBuffer;
 using ev::Recycler;
 using ev::Span;
@@ -37,7 +39,7 @@ Recycler<Buffer>& Buffers() {
 }
 
 int64_t PoolWeight(const RoutedTable& table) {
-  return table.num_ids + table.batch_size / 4;
+  return ev::PlanWeight(table.num_ids, table.batch_size);
 }
 
 int64_t IdsPerSample(const RoutedTable& table) {
@@ -77,43 +79,13 @@ const float* const* RowAddresses(const RoutePlan& plan, int t,
   return out;
 }
 
-// The occurrences of a table's keys.
-struct Grouped {
-  LineBuffer arrays;
-  ev::Occurrences occurrences;
-
-  void Group(const RoutedTable& table) {
-    ev::ArrayLayout layout;
-    const size_t ends_at = layout.Add<int32_t>(table.num_unique);
-    const size_t samples_at = layout.Add<int32_t>(table.num_ids);
-    const size_t weights_at =
-        layout.Add<float>(table.has_weights ? table.num_ids : 0);
-    char* base = static_cast<char*>(arrays.Reserve(layout.bytes()));
-    int32_t* ends = reinterpret_cast<int32_t*>(base + ends_at);
-    int32_t* samples = reinterpret_cast<int32_t*>(base + samples_at);
-    float* weights = reinterpret_cast<float*>(base + weights_at);
-    ev::GroupOccurrences(
-        table.inverse, table.counts, table.num_unique, table.offsets,
-        table.batch_size, table.has_weights ? table.weights : nullptr,
-        table.has_factors ? table.factors : nullptr, ends, samples, weights);
-    occurrences.ends = ends;
-    occurrences.samples = samples;
-    occurrences.weights = table.has_weights ? weights : nullptr;
-  }
-};
-
-Recycler<Grouped>& Groups() {
-  static Recycler<Grouped>* const groups = new Recycler<Grouped>(64);
-  return *groups;
-}
-
 // The gradients of keys [begin, end) of one table, all of one rank, to 'out'.
 void SumKeys(const RoutedTable& table, const Grouped& grouped,
              const float* grads, int64_t begin, int64_t end, WireType wire,
              char* out) {
-  const float* factors = table.has_factors ? table.factors : nullptr;
+  const float* factors = ev::FactorsOf(table);
   if (wire == WireType::kFloat32) {
-    ev::SumOccurrences(grouped.occurrences, factors, grads, table.dim, begin,
+    ev::SumOccurrences(grouped.occurrences(), factors, grads, table.dim, begin,
                        end, reinterpret_cast<float*>(out));
     return;
   }
@@ -122,8 +94,8 @@ void SumKeys(const RoutedTable& table, const Grouped& grouped,
   float* sums = buffer->line.ReserveOf<float>(at_once * table.dim);
   for (int64_t u = begin; u < end; u += at_once) {
     const int64_t stop = std::min(end, u + at_once);
-    ev::SumOccurrences(grouped.occurrences, factors, grads, table.dim, u, stop,
-                       sums);
+    ev::SumOccurrences(grouped.occurrences(), factors, grads, table.dim, u,
+                       stop, sums);
     ToWire(sums, (stop - u) * table.dim, wire, out);
     out += (stop - u) * table.dim * WireBytes(wire);
   }
@@ -140,7 +112,9 @@ Status GroupTables(const RoutePlan& plan, Span<const int> tables,
     if (num_ids > 0) group.AddWhole(static_cast<int>(k), num_ids);
   }
   return ev::RunPieces(parallel, group, [&](const ev::Piece& piece) {
-    grouped[piece.item]->Group(plan.routed(tables[piece.item]));
+    const RoutedTable& table = plan.routed(tables[piece.item]);
+    grouped[piece.item]->Reserve(table);
+    ev::GroupByInverse(table, &*grouped[piece.item]);
     return Status::OK();
   });
 }
@@ -150,7 +124,7 @@ Status GroupTables(const RoutePlan& plan, Span<const int> tables,
 void CutKeys(int item, const RoutedTable& table, const Grouped& grouped,
              ev::TaskList* sum) {
   const int64_t n = table.num_unique;
-  const int32_t* const ends = grouped.occurrences.ends;
+  const int32_t* const ends = grouped.ends;
   // Rows that the keys before u read and write.
   const auto rows_before = [&](int64_t u) {
     return u == 0 ? 0 : ends[u - 1] + u;
@@ -242,7 +216,7 @@ Status GroupRoute(const RoutePlan& plan, ev::Parallel* parallel,
     std::vector<int> all;
     for (int t = 0; t < plan.num_tables(); ++t) {
       all.push_back(t);
-      made->tables.push_back(Groups().Acquire());
+      made->tables.push_back(ev::GroupedPool().Acquire());
     }
     EV_RETURN_IF_ERROR(GroupTables(plan, all, made->tables, parallel));
     *occurrences = made;
@@ -271,7 +245,7 @@ Status PoolGradient(const RoutePlan& plan, const RouteOccurrences* occurrences,
     std::vector<Recycler<Grouped>::Handle> own;
     std::vector<const Grouped*> grouped;
     for (int k = 0; k < num_grads; ++k) {
-      if (occurrences == nullptr) own.push_back(Groups().Acquire());
+      if (occurrences == nullptr) own.push_back(ev::GroupedPool().Acquire());
       grouped.push_back(occurrences == nullptr
                             ? &*own.back()
                             : &*occurrences->tables[tables[k]]);

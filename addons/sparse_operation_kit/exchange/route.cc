@@ -6,46 +6,52 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
-#include <new>
 #include <numeric>
 #include <utility>
 
-#include "addons/sparse_operation_kit/exchange/route_on_device.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "kernels/engine/base/scratch.h"
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling_gradient.h"
-#include "kernels/engine/ids/sample_offsets.h"
-#include "kernels/engine/ids/unique.h"
+#include "kernels/engine/ids/batch_ids.h"
+#include "kernels/engine/ids/partition.h"
+#include "kernels/engine/ids/recycled_plan.h"
 
 namespace sok {
 namespace {
 
 using ev::LineBuffer;
+using ev::NamedAfter;
 using ev::Recycler;
 using ev::Span;
 using ev::Status;
 
 constexpr int64_t kIdsPerTask = 8192;
-constexpr size_t kMaxIdlePlans = 32;
-constexpr size_t kMaxIdleBytes = size_t{1} << 30;
+// A quarter of a MiB, some 30 us of a core.
+constexpr int64_t kIdsPerPut = 32768;
 
-// What one table's dedup and sort need for a moment.
-struct Scratch {
-  ev::Unique unique;
+// What one table's distinct keys need until they are sorted by owner.
+struct Unsorted {
   LineBuffer arrays;
+  int64_t* keys = nullptr;    // [N]
+  int32_t* counts = nullptr;  // [N]
+  int32_t* places = nullptr;  // [N]
+
+  void Reserve(int64_t n) {
+    ev::ArrayLayout layout;
+    const size_t keys_at = layout.Add<int64_t>(n);
+    const size_t counts_at = layout.Add<int32_t>(n);
+    const size_t places_at = layout.Add<int32_t>(n);
+    char* base = static_cast<char*>(arrays.Reserve(layout.bytes()));
+    keys = reinterpret_cast<int64_t*>(base + keys_at);
+    counts = reinterpret_cast<int32_t*>(base + counts_at);
+    places = reinterpret_cast<int32_t*>(base + places_at);
+  }
 };
 
-Recycler<Scratch>& Scratches() {
-  static Recycler<Scratch>* const scratches = new Recycler<Scratch>(64);
-  return *scratches;
-}
-
-// Never destroyed: plans may be released while the process ends.
-Recycler<RoutePlan>& IdlePlans() {
-  static Recycler<RoutePlan>* const plans =
-      new Recycler<RoutePlan>(kMaxIdlePlans);
-  return *plans;
+Recycler<Unsorted>& UnsortedPool() {
+  static Recycler<Unsorted>* const pool = new Recycler<Unsorted>(64);
+  return *pool;
 }
 
 Status Bad(const RouteInput& in, const std::string& what) {
@@ -53,25 +59,8 @@ Status Bad(const RouteInput& in, const std::string& what) {
 }
 
 Status CheckInput(const RouteInput& in, int num_ranks) {
-  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   if (in.dim < 1) return Bad(in, "the dim must be at least 1");
-  if (in.batch_size < 0 || in.batch_size >= kMax) {
-    return Bad(in, "the batch size must be in [0, 2^31 - 1), got " +
-                       std::to_string(in.batch_size));
-  }
-  if (in.num_ids < 0 || in.num_ids >= kMax) {
-    return Bad(in, "the number of ids must be in [0, 2^31 - 1), got " +
-                       std::to_string(in.num_ids));
-  }
-  if (in.num_ids > 0 && (in.ids64 != nullptr) == (in.ids32 != nullptr)) {
-    return Bad(in, "ids must come either as int64 or as int32");
-  }
-  if (in.row_splits != nullptr && in.coo_indices != nullptr) {
-    return Bad(in, "samples must come either as row splits or as indices");
-  }
-  if (in.num_ids > 0 && in.row_splits == nullptr && in.coo_indices == nullptr) {
-    return Bad(in, "ids came without row splits and without indices");
-  }
+  EV_RETURN_IF_ERROR(ev::CheckIds(in, in.name));
   if (in.placement == nullptr || in.placement->ranks().empty()) {
     return Bad(in, "no rank holds it");
   }
@@ -82,43 +71,6 @@ Status CheckInput(const RouteInput& in, int num_ranks) {
     }
   }
   return Status::OK();
-}
-
-// Distinct keys in order of first occurrence, into scratch arrays of length N.
-template <typename Id>
-Status Distinct(const Id* ids, int64_t n, bool dedup, ev::Unique* unique,
-                int64_t* keys, int32_t* inverse, int32_t* counts,
-                int64_t* num_unique) {
-  if (dedup) {
-    return unique->Run(Span<const Id>(ids, n), keys, inverse, counts,
-                       num_unique);
-  }
-  std::copy_n(ids, n, keys);
-  std::iota(inverse, inverse + n, 0);
-  std::fill_n(counts, n, 1);
-  *num_unique = n;
-  return Status::OK();
-}
-
-// Numbers the keys anew in send order: places[u] is what key u becomes. counts:
-// null where nobody wants them.
-void SortByOwner(const Placement& placement, int num_ranks, const int64_t* keys,
-                 const int32_t* counts, int32_t* places, RoutedTable* table) {
-  const int64_t n = table->num_unique;
-  std::vector<int32_t>& starts = table->starts;
-  starts.assign(num_ranks + 1, 0);
-  for (int64_t u = 0; u < n; ++u) {
-    places[u] = placement.OwnerOf(keys[u]);
-    ++starts[places[u] + 1];
-  }
-  std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  std::vector<int32_t> next(starts.begin(), starts.end() - 1);
-  for (int64_t u = 0; u < n; ++u) {
-    const int32_t place = next[places[u]]++;
-    places[u] = place;
-    table->keys[place] = keys[u];
-    if (counts != nullptr) table->counts[place] = counts[u];
-  }
 }
 
 // Whether a device deduplicates this table: *distinct is set then. Without
@@ -138,84 +90,155 @@ Status StartDistinct(const RouteInput& in, const RouteOptions& options,
   return NamedAfter(in.name, status);
 }
 
-void Prepare(const RouteInput& in, RoutedTable* table) {
-  table->name = in.name;
+// The planning of all tables' ids, and the sorting of their keys by owner.
+class RouteBuilder {
+ public:
+  RouteBuilder(Span<const RouteInput> inputs, const RouteOptions& options,
+               ev::Parallel* parallel, RoutePlan* plan)
+      : inputs_(inputs), options_(options), parallel_(parallel), plan_(plan) {}
+
+  // Throws std::bad_alloc.
+  Status Build();
+
+ private:
+  int num_tables() const { return static_cast<int>(inputs_.size()); }
+  Status Prepare(int t);
+  void FindFactors(int t);
+  void SortByOwner(int t, const int64_t* keys, const int32_t* counts,
+                   int32_t* places, ev::Parallel* parallel);
+  // What the table's plan calls its distinct keys and counts: the arrays that
+  // it keeps, or those of unsorted_[t].
+  void SwapKeys(int t);
+  // Of a table that the processors have deduplicated, and a device.
+  void SortKeys(int t, ev::Parallel* parallel);
+  Status TakeKeys(int t);
+  // Ids [begin, end) name their keys in send order.
+  void RouteIds(int t, int64_t begin, int64_t end);
+
+  const Span<const RouteInput> inputs_;
+  const RouteOptions& options_;
+  ev::Parallel* const parallel_;
+  RoutePlan* const plan_;
+  std::vector<Recycler<Unsorted>::Handle> unsorted_;
+};
+
+Status RouteBuilder::Prepare(int t) {
+  const RouteInput& in = inputs_[t];
+  RoutedTable* const table = plan_->mutable_routed(t);
+  EV_RETURN_IF_ERROR(StartDistinct(in, options_, &table->distinct));
+  table->Begin(in, in.name);
   table->combiner = in.combiner;
   table->dim = in.dim;
-  table->batch_size = in.batch_size;
-  table->num_ids = in.num_ids;
-  table->has_weights = in.weights != nullptr && in.num_ids > 0;
-  table->Reserve(in.num_ids, in.batch_size);
+  table->Reserve();
+  unsorted_.push_back(UnsortedPool().Acquire());
+  if (table->distinct == nullptr) {
+    unsorted_[t]->Reserve(in.num_ids);
+    SwapKeys(t);  // until SortKeys
+  }
+  return Status::OK();
 }
 
-// Where samples begin, and what scales their gradients.
-Status RouteSamples(const RouteInput& in, RoutedTable* table) {
-  EV_RETURN_IF_ERROR(
-      in.row_splits != nullptr
-          ? ev::OffsetsFromSplits(in.row_splits, in.batch_size, in.num_ids,
-                                  in.name, table->offsets)
-          : ev::OffsetsFromIndices(in.coo_indices, in.batch_size, in.num_ids,
-                                   in.name, table->offsets));
-  if (table->has_weights) std::copy_n(in.weights, in.num_ids, table->weights);
+void RouteBuilder::FindFactors(int t) {
+  RoutedTable* const table = plan_->mutable_routed(t);
   table->has_factors =
-      ev::SampleFactors(in.combiner, table->offsets,
-                        table->has_weights ? table->weights : nullptr, 0,
-                        in.batch_size, table->factors);
-  return Status::OK();
+      ev::SampleFactors(table->combiner, table->offsets, ev::WeightsOf(*table),
+                        0, table->batch_size, table->factors);
 }
 
-// The distinct keys in send order; the inverse names them in the order of
-// first occurrence until RouteIds. *places: of each of those.
-Status RouteKeys(const RouteInput& in, const RouteOptions& options,
-                 Scratch* scratch, RoutedTable* table, int32_t** places) {
-  const int64_t n = in.num_ids;
-  ev::ArrayLayout layout;
-  const size_t keys_at = layout.Add<int64_t>(n);
-  const size_t counts_at = layout.Add<int32_t>(n);
-  const size_t places_at = layout.Add<int32_t>(n);
-  char* base = static_cast<char*>(scratch->arrays.Reserve(layout.bytes()));
-  int64_t* keys = reinterpret_cast<int64_t*>(base + keys_at);
-  int32_t* counts = reinterpret_cast<int32_t*>(base + counts_at);
-  *places = reinterpret_cast<int32_t*>(base + places_at);
-  EV_RETURN_IF_ERROR(
-      in.ids64 != nullptr
-          ? Distinct(in.ids64, n, options.dedup, &scratch->unique, keys,
-                     table->inverse, counts, &table->num_unique)
-          : Distinct(in.ids32, n, options.dedup, &scratch->unique, keys,
-                     table->inverse, counts, &table->num_unique));
-  SortByOwner(*in.placement, options.num_ranks, keys, counts, *places, table);
-  return Status::OK();
+void RouteBuilder::SortByOwner(int t, const int64_t* keys,
+                               const int32_t* counts, int32_t* places,
+                               ev::Parallel* parallel) {
+  RoutedTable* const table = plan_->mutable_routed(t);
+  table->starts.resize(options_.num_ranks + 1);
+  ev::PartitionedKeys out;
+  out.starts = table->starts.data();
+  out.keys = table->unique;
+  out.counts = table->counts;
+  out.places = places;
+  const Placement& placement = *inputs_[t].placement;
+  ev::PartitionByOwner(
+      Span<const int64_t>(keys, table->num_unique), counts, options_.num_ranks,
+      [&](int64_t key) { return placement.OwnerOf(key); }, parallel, out);
 }
 
-// The same of a table that a device has deduplicated and that was waited for.
-Status TakeKeys(const RouteInput& in, const RouteOptions& options,
-                Scratch* scratch, RoutedTable* table) {
+void RouteBuilder::SwapKeys(int t) {
+  RoutedTable* const table = plan_->mutable_routed(t);
+  std::swap(table->unique, unsorted_[t]->keys);
+  std::swap(table->counts, unsorted_[t]->counts);
+}
+
+void RouteBuilder::SortKeys(int t, ev::Parallel* parallel) {
+  SwapKeys(t);
+  const Unsorted& unsorted = *unsorted_[t];
+  SortByOwner(t, unsorted.keys, unsorted.counts, unsorted.places, parallel);
+}
+
+Status RouteBuilder::TakeKeys(int t) {
+  RoutedTable* const table = plan_->mutable_routed(t);
   const ev::DeviceDistinct& distinct = *table->distinct;
   table->num_unique = distinct.num_unique();
   if (distinct.num_unknown() != table->num_unique) {
     return NamedAfter(
-        in.name,
+        table->name,
         ev::Internal(
             "a device without rows knows " +
             std::to_string(table->num_unique - distinct.num_unknown()) +
             " of " + std::to_string(table->num_unique) + " keys"));
   }
   int32_t* counts = nullptr;
-  if (options.format.with_occurrences) {
-    counts = scratch->arrays.ReserveOf<int32_t>(table->num_unique);
-    EV_RETURN_IF_ERROR(NamedAfter(in.name, distinct.Inverse(nullptr, counts)));
+  if (options_.format.with_occurrences) {
+    counts = unsorted_[t]->arrays.ReserveOf<int32_t>(table->num_unique);
+    EV_RETURN_IF_ERROR(
+        NamedAfter(table->name, distinct.Inverse(nullptr, counts)));
   }
-  SortByOwner(*in.placement, options.num_ranks, distinct.unknown_keys(), counts,
-              table->places, table);
+  SortByOwner(t, distinct.unknown_keys(), counts, table->places, nullptr);
   return Status::OK();
 }
 
-// Ids [begin, end) name their keys in send order.
-void RouteIds(const int32_t* places, int64_t begin, int64_t end,
-              RoutedTable* table) {
-  for (int64_t i = begin; i < end; ++i) {
-    table->inverse[i] = places[table->inverse[i]];
+void RouteBuilder::RouteIds(int t, int64_t begin, int64_t end) {
+  const int32_t* const places = unsorted_[t]->places;
+  int32_t* const inverse = plan_->mutable_routed(t)->inverse;
+  for (int64_t i = begin; i < end; ++i) inverse[i] = places[inverse[i]];
+}
+
+Status RouteBuilder::Build() {
+  std::vector<const ev::IdsInput*> given;
+  std::vector<ev::TableIds*> tables;
+  for (int t = 0; t < num_tables(); ++t) {
+    EV_RETURN_IF_ERROR(Prepare(t));
+    given.push_back(&inputs_[t]);
+    tables.push_back(plan_->mutable_routed(t));
   }
+  ev::DistinctQueue devices(tables, [&](int t) { return TakeKeys(t); });
+  ev::PlanIdsOptions plan_ids;
+  // Of a batch of any length, so that the owner of a key sees the same order
+  // whether the processors deduplicate or a device.
+  plan_ids.order = ev::DistinctOrder::kFirstOccurrence;
+  plan_ids.dedup = options_.dedup;
+  plan_ids.ids_per_task = kIdsPerTask;
+  plan_ids.ids_per_put = kIdsPerPut;
+  plan_ids.samples_known = [&](int t) {
+    FindFactors(t);
+    return Status::OK();
+  };
+  plan_ids.keys_known = [&](int t, ev::Parallel* parallel) {
+    SortKeys(t, parallel);
+    if (IsSmall(*tables[t], kIdsPerTask)) RouteIds(t, 0, tables[t]->num_ids);
+    return Status::OK();
+  };
+  EV_RETURN_IF_ERROR(ev::PlanIds(given, tables, plan_ids, &devices, parallel_));
+  EV_RETURN_IF_ERROR(devices.Finish(parallel_));
+  ev::TaskList ids(kIdsPerTask);
+  for (int t = 0; t < num_tables(); ++t) {
+    if (tables[t]->distinct != nullptr || IsSmall(*tables[t], kIdsPerTask)) {
+      continue;
+    }
+    ids.Add(t, tables[t]->num_ids, 1);
+  }
+  ev::RunPieces(parallel_, ids, [&](const ev::Piece& piece) {
+    RouteIds(piece.item, piece.begin, piece.end);
+  });
+  return Status::OK();
 }
 
 Status CheckSizes(const RoutePlan& plan) {
@@ -281,19 +304,12 @@ void RoutePlan::GiveBack() {
 }
 
 std::shared_ptr<RoutePlan> RoutePlan::Make(const RouteOptions& options) {
-  std::unique_ptr<RoutePlan> plan = IdlePlans().Take();
-  if (plan == nullptr) plan.reset(new RoutePlan);
+  const auto plan = ev::RecycledPlan<RoutePlan>();
   plan->options_ = options;
   while (plan->tables_.size() < static_cast<size_t>(plan->num_tables())) {
     plan->tables_.emplace_back(new RoutedTable);
   }
-  return std::shared_ptr<RoutePlan>(plan.release(), [](RoutePlan* used) {
-    std::unique_ptr<RoutePlan> owned(used);
-    owned->GiveBack();
-    if (owned->bytes() <= kMaxIdleBytes) {
-      IdlePlans().Release(std::move(owned));
-    }
-  });
+  return plan;
 }
 
 Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
@@ -306,76 +322,12 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
         std::to_string(options.num_ranks) + " ranks");
   }
   return ev::CatchBadAlloc([&] {
-    const int num_tables = options.format.num_tables;
     for (const RouteInput& in : inputs) {
       EV_RETURN_IF_ERROR(CheckInput(in, options.num_ranks));
     }
     const std::shared_ptr<RoutePlan> made = RoutePlan::Make(options);
-    for (int t = 0; t < num_tables; ++t) {
-      RoutedTable* const table = made->mutable_routed(t);
-      EV_RETURN_IF_ERROR(StartDistinct(inputs[t], options, &table->distinct));
-      Prepare(inputs[t], table);
-    }
-    // Small tables are done in one task each, all of one part. Of large ones
-    // the keys are one part, which begins first since it is the longest, and
-    // the samples another. What a device is waiting for comes before all else.
-    const auto is_large = [&](int t) {
-      return inputs[t].num_ids + inputs[t].batch_size / 4 > kIdsPerTask;
-    };
-    const auto is_there = [&](int t) {
-      return made->routed(t).distinct != nullptr;
-    };
-    std::vector<Recycler<Scratch>::Handle> scratch;
-    for (int t = 0; t < num_tables; ++t) {
-      scratch.push_back(Scratches().Acquire());
-    }
-    std::vector<int32_t*> places(num_tables, nullptr);
-    RouteOnDevice on_device(inputs, made.get(), [&](int t) {
-      return TakeKeys(inputs[t], options, &*scratch[t],
-                      made->mutable_routed(t));
-    });
-    // A piece of item t is keys of table t, one of item T + t samples, one of
-    // item 2 T + t ids for a device.
-    ev::TaskList tasks(kIdsPerTask), ids(kIdsPerTask);
-    for (int t = 0; t < num_tables; ++t) {
-      if (!is_there(t)) continue;
-      tasks.AddWhole(num_tables + t, inputs[t].batch_size / 4);
-      on_device.AddPuts(t, 2 * num_tables + t, &tasks);
-    }
-    for (int t = 0; t < num_tables; ++t) {
-      if (is_there(t) || !is_large(t)) continue;
-      tasks.AddWhole(t, kIdsPerTask);
-      ids.Add(t, inputs[t].num_ids, 1);
-    }
-    for (int t = 0; t < num_tables; ++t) {
-      if (is_there(t)) continue;
-      tasks.AddWhole(num_tables + t, inputs[t].batch_size / 4 +
-                                         (is_large(t) ? 0 : inputs[t].num_ids));
-    }
     EV_RETURN_IF_ERROR(
-        ev::RunPieces(parallel, tasks, [&](const ev::Piece& piece) {
-          const int t = piece.item % num_tables;
-          RoutedTable* const table = made->mutable_routed(t);
-          if (piece.item >= 2 * num_tables) {
-            return on_device.Put(t, piece.begin, piece.end);
-          }
-          if (piece.item < num_tables) {
-            return RouteKeys(inputs[t], options, &*scratch[t], table,
-                             &places[t]);
-          }
-          EV_RETURN_IF_ERROR(RouteSamples(inputs[t], table));
-          if (is_there(t)) return on_device.SamplesAreThere(t);
-          if (is_large(t)) return Status::OK();
-          EV_RETURN_IF_ERROR(
-              RouteKeys(inputs[t], options, &*scratch[t], table, &places[t]));
-          RouteIds(places[t], 0, table->num_ids, table);
-          return Status::OK();
-        }));
-    EV_RETURN_IF_ERROR(on_device.Finish(parallel));
-    ev::RunPieces(parallel, ids, [&](const ev::Piece& piece) {
-      RouteIds(places[piece.item], piece.begin, piece.end,
-               made->mutable_routed(piece.item));
-    });
+        RouteBuilder(inputs, options, parallel, made.get()).Build());
     EV_RETURN_IF_ERROR(CheckSizes(*made));
     *plan = made;
     return Status::OK();
@@ -437,7 +389,7 @@ void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
     const int64_t r = task / num_tables;
     const int32_t begin = table.starts[r], end = table.starts[r + 1];
     int64_t* to = message + begins[task];
-    to = std::copy(table.keys + begin, table.keys + end, to);
+    to = std::copy(table.unique + begin, table.unique + end, to);
     if (format.with_occurrences) {
       std::copy(table.counts + begin, table.counts + end, to);
     }

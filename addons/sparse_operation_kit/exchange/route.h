@@ -24,22 +24,16 @@
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/ids/device_distinct.h"
+#include "kernels/engine/ids/table_ids.h"
 
 namespace sok {
 
-// One table's ids of this rank's batch, in the forms of ev::PooledInput.
-struct RouteInput {
+// One table's ids of this rank's batch.
+struct RouteInput : ev::IdsInput {
   std::string name;  // of the table, for messages
   int64_t dim = 0;
   ev::Combiner combiner = ev::Combiner::kMean;
   const Placement* placement = nullptr;
-  int64_t batch_size = 0;  // B
-  int64_t num_ids = 0;     // N
-  const int64_t* ids64 = nullptr;
-  const int32_t* ids32 = nullptr;
-  const int64_t* row_splits = nullptr;   // [B + 1], or
-  const int64_t* coo_indices = nullptr;  // [N, 2]
-  const float* weights = nullptr;        // [N], or null: all ones
 };
 
 // What deduplicates the ids of long batches in place of the processors.
@@ -98,10 +92,12 @@ class RoutePlan {
   const RoutedTable& routed(int t) const { return *tables_[t]; }
   RoutedTable* mutable_routed(int t) { return tables_[t].get(); }
 
- private:
+  // For RecycledPlan (ids/recycled_plan.h): memory that the plan keeps, and the
+  // end of what a device has of it.
   size_t bytes() const;
-  void GiveBack();  // what a device has of it
+  void GiveBack();
 
+ private:
   RouteOptions options_;
   std::vector<std::unique_ptr<RoutedTable>> tables_;  // >= num_tables
 };
@@ -114,9 +110,9 @@ ev::Status Route(ev::Span<const RouteInput> inputs, const RouteOptions& options,
                  ev::Parallel* parallel,
                  std::shared_ptr<const RoutePlan>* plan);
 
-// For who works on samples in CPU memory: brings down which key each id of
-// these tables is, where a device has deduplicated. Once, 4 bytes of the link
-// for an id; later calls return at once. Thread-safe.
+// For a caller that works on samples in CPU memory: brings down which key each
+// id of these tables is, where a device has deduplicated. Once, 4 bytes of the
+// link for an id; later calls return at once. Thread-safe.
 ev::Status FetchInverse(const RoutePlan& plan, ev::Span<const int> tables,
                         ev::Parallel* parallel);
 

@@ -185,7 +185,7 @@ TEST_P(RouteOnDeviceTest, SameRouteAndBits) {
         EXPECT_EQ(one.starts, other.starts);
         ASSERT_EQ(one.num_unique, other.num_unique);
         for (int64_t u = 0; u < one.num_unique; ++u) {
-          ASSERT_EQ(one.keys[u], other.keys[u]);
+          ASSERT_EQ(one.unique[u], other.unique[u]);
           ASSERT_EQ(one.counts[u], other.counts[u]);
         }
         for (int64_t i = 0; i < one.num_ids; ++i) {
@@ -317,8 +317,8 @@ TEST_F(RouteOnDeviceErrors, NarrowIds) {
   in_.ids32 = narrow_.data();
   ASSERT_TRUE(Run().ok());
   EXPECT_TRUE(IsOnDevice());
-  const std::vector<int64_t> keys(plan_->routed(0).keys,
-                                  plan_->routed(0).keys + 7);
+  const std::vector<int64_t> keys(plan_->routed(0).unique,
+                                  plan_->routed(0).unique + 7);
   EXPECT_EQ(keys, (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5}));
 }
 

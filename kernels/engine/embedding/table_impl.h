@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/modulo.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -30,11 +31,6 @@
 #include "kernels/engine/table/cpu/hash_index.h"
 
 namespace ev {
-
-inline int64_t FloorMod(int64_t a, int64_t b) {
-  const int64_t r = a % b;
-  return r < 0 ? r + b : r;
-}
 
 class FrozenRows;
 

@@ -1,83 +1,73 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of n owners (ranks, partitions of a variable) a key belongs to, and the
-// keys of a batch sorted by owner.
+// A batch's distinct keys sorted by owner: by the rank of a lookup over ranks
+// that has the row.
 
 #ifndef KERNELS_ENGINE_IDS_PARTITION_H_
 #define KERNELS_ENGINE_IDS_PARTITION_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
+#include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
+#include "kernels/engine/base/tasks.h"
 
 namespace ev {
 
-enum class OwnerRule {
-  // floormod(key, n): the ranks of a lookup over all ranks.
-  kModulo,
-  // floormod(floormod(key, 1000), n): the partitions of a variable, and the
-  // order of the keys in a checkpoint.
-  kModulo1000,
+// Where PartitionByOwner writes.
+struct PartitionedKeys {
+  // [num_owners + 1]: the keys of owner o are [starts[o], starts[o + 1]).
+  int32_t* starts = nullptr;
+  int64_t* keys = nullptr;    // [N], sorted
+  int32_t* counts = nullptr;  // [N], sorted alike; not used without counts
+  int32_t* places = nullptr;  // [N]: given key i is keys[places[i]]
 };
 
-// x mod n for any 64-bit x by two multiplications instead of a division, whose
-// latency is several times as long. 1 <= n < 2^31.
-class FastModulo {
- public:
-  explicit FastModulo(int64_t n);
-
-  int64_t divisor() const { return static_cast<int64_t>(n_); }
-
-  uint64_t Unsigned(uint64_t x) const {
-    const uint64_t high = static_cast<uint64_t>(
-        (static_cast<unsigned __int128>(magic_) * x) >> 64);
-    const uint64_t quotient = (((x - high) >> first_shift_) + high) >> shift_;
-    return x - quotient * n_;
-  }
-
-  // In [0, n) for negative keys too.
-  int64_t Floor(int64_t key) const {
-    // Shifted up by 2^63, so that every key is a natural number; the shift's
-    // own remainder is taken off again.
-    const uint64_t x = static_cast<uint64_t>(key) ^ (uint64_t{1} << 63);
-    const int64_t r = static_cast<int64_t>(Unsigned(x)) - bias_;
-    return r < 0 ? r + static_cast<int64_t>(n_) : r;
-  }
-
- private:
-  uint64_t n_, magic_;
-  int first_shift_, shift_;
-  int64_t bias_;  // 2^63 mod n
-};
-
-// The owner of a key among n. For many keys, make one.
-class OwnerOf {
- public:
-  OwnerOf(OwnerRule rule, int num_owners)
-      : thousand_(1000), owners_(num_owners), rule_(rule) {}
-  int operator()(int64_t key) const {
-    if (rule_ == OwnerRule::kModulo1000) {
-      return static_cast<int>(
-          owners_.Unsigned(static_cast<uint64_t>(thousand_.Floor(key))));
+// Sorts given keys, and their counts unless those are null, by owner; the keys
+// of one owner keep their order. owner_of(key) is in [0, num_owners), and is
+// called by several threads. keys.size() < 2^31; outputs must not overlap
+// inputs. The result does not depend on 'parallel', which may be null: the
+// calling thread then does all. Throws std::bad_alloc.
+template <typename OwnerOf>  // int(int64_t key)
+void PartitionByOwner(Span<const int64_t> keys, const int32_t* counts,
+                      int num_owners, const OwnerOf& owner_of,
+                      Parallel* parallel, const PartitionedKeys& out) {
+  constexpr int64_t kKeysPerTask = 32 * 1024;
+  const int64_t n = static_cast<int64_t>(keys.size());
+  const int64_t chunks = (n + kKeysPerTask - 1) / kKeysPerTask;
+  // A chunk's keys of each owner; then the place of the next of them.
+  std::vector<int32_t> next(chunks * num_owners, 0);
+  ForRanges(parallel, n, kKeysPerTask, [&](int64_t begin, int64_t end) {
+    int32_t* const sizes = next.data() + begin / kKeysPerTask * num_owners;
+    for (int64_t i = begin; i < end; ++i) {
+      const int owner = owner_of(keys[i]);
+      out.places[i] = owner;
+      ++sizes[owner];
     }
-    return static_cast<int>(owners_.Floor(key));
+  });
+  int32_t start = 0;
+  for (int o = 0; o < num_owners; ++o) {
+    out.starts[o] = start;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const int32_t size = next[chunk * num_owners + o];
+      next[chunk * num_owners + o] = start;
+      start += size;
+    }
   }
-  int num_owners() const { return static_cast<int>(owners_.divisor()); }
-
- private:
-  FastModulo thousand_, owners_;
-  OwnerRule rule_;
-};
-
-// Sorts keys by owner, keeping the order within an owner.
-//   partitioned: [N]; the keys of owner o at [offsets[o], offsets[o + 1]).
-//   positions:   [N] or null; partitioned[j] == keys[positions[j]].
-//   offsets:     [owner.num_owners() + 1].
-// keys.size() < 2^31; outputs must not overlap keys. Allocates nothing.
-void PartitionByOwner(Span<const int64_t> keys, const OwnerOf& owner,
-                      int64_t* partitioned, int32_t* positions,
-                      int64_t* offsets);
+  out.starts[num_owners] = start;
+  ForRanges(parallel, n, kKeysPerTask, [&](int64_t begin, int64_t end) {
+    int32_t* const to = next.data() + begin / kKeysPerTask * num_owners;
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t place = to[out.places[i]]++;
+      out.places[i] = place;
+      out.keys[place] = keys[i];
+      if (counts != nullptr) out.counts[place] = counts[i];
+    }
+  });
+}
 
 }  // namespace ev
 

@@ -4,7 +4,7 @@
 #include "kernels/engine/ids/sharded_ids.h"
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 
 #include "kernels/engine/base/hash.h"
 #include "kernels/engine/base/tasks.h"
@@ -18,10 +18,24 @@ constexpr int kMaxShards = 256;
 
 }  // namespace
 
+struct ShardedIds::Shards {
+  const int64_t* ids64;
+  const int32_t* ids32;
+  int64_t num_ids;
+  const int64_t* unique;            // those of shard s begin at begins_[s]
+  const int32_t* counts;            // likewise
+  std::vector<int64_t> num_unique;  // [shards]
+  // [N], of no use any more.
+  uint8_t* spare_bytes;
+  int32_t* spare_numbers;
+
+  int64_t id(int64_t i) const { return ids64 != nullptr ? ids64[i] : ids32[i]; }
+};
+
 Status ShardedIds::Run(const int64_t* ids64, const int32_t* ids32,
                        int64_t num_ids, const int32_t* offsets,
-                       int64_t num_samples, Output output, Parallel* parallel,
-                       int64_t* num_unique) {
+                       int64_t num_samples, DistinctOrder order, Output output,
+                       Parallel* parallel, int64_t* num_unique) {
   int shard_bits = 1;
   while ((1 << shard_bits) < kMaxShards &&
          (num_ids >> shard_bits) > kIdsPerChunk) {
@@ -81,6 +95,14 @@ Status ShardedIds::Run(const int64_t* ids64, const int32_t* ids32,
     int64_t* to = next.data() + chunk * shards;
     const int64_t first = chunk * kIdsPerChunk;
     const int64_t end = std::min(num_ids, first + kIdsPerChunk);
+    if (order == DistinctOrder::kFirstOccurrence) {
+      for (int64_t i = first; i < end; ++i) {
+        const int64_t k = to[shard_of[i]]++;
+        keys[k] = id_at(i);
+        positions_[k] = static_cast<int32_t>(i);
+      }
+      return;
+    }
     int64_t sample =
         std::upper_bound(offsets, offsets + num_samples + 1, first) - offsets -
         1;
@@ -117,16 +139,74 @@ Status ShardedIds::Run(const int64_t* ids64, const int32_t* ids32,
     });
     return Status::OK();
   }
-  RunTasks(parallel, shards, [&](int64_t s) {
+  const Shards found = {ids64,  ids32,    num_ids,  unique,
+                        counts, distinct, shard_of, samples_};
+  if (order == DistinctOrder::kFirstOccurrence) {
+    WriteInBatchOrder(found, output, parallel);
+  } else {
+    WriteInShardOrder(found, output, parallel);
+  }
+  return Status::OK();
+}
+
+void ShardedIds::WriteInShardOrder(const Shards& shards, Output output,
+                                   Parallel* parallel) {
+  RunTasks(parallel, num_shards_, [&](int64_t s) {
     const int64_t row = row_begins_[s];
-    std::copy_n(unique + begins_[s], distinct[s], output.unique + row);
-    std::copy_n(counts + begins_[s], distinct[s], output.counts + row);
+    const int64_t n = shards.num_unique[s];
+    std::copy_n(shards.unique + begins_[s], n, output.unique + row);
+    std::copy_n(shards.counts + begins_[s], n, output.counts + row);
     for (int64_t k = begins_[s]; k < begins_[s + 1]; ++k) {
       rows_[k] += static_cast<int32_t>(row);
       output.inverse[positions_[k]] = rows_[k];
     }
   });
-  return Status::OK();
+}
+
+void ShardedIds::WriteInBatchOrder(const Shards& shards, Output output,
+                                   Parallel* parallel) {
+  const int64_t num_ids = shards.num_ids;
+  const int64_t chunks = (num_ids + kIdsPerChunk - 1) / kIdsPerChunk;
+  // Whether a position has the first occurrence of its key; inverse says there
+  // which key of all shards it is: where the shard's keys begin, and which.
+  uint8_t* const is_first = shards.spare_bytes;
+  ForRanges(parallel, num_ids, kIdsPerChunk, [&](int64_t begin, int64_t end) {
+    std::fill(is_first + begin, is_first + end, 0);
+  });
+  RunTasks(parallel, num_shards_, [&](int64_t s) {
+    int32_t next = 0;
+    for (int64_t k = begins_[s]; k < begins_[s + 1]; ++k) {
+      if (rows_[k] != next) continue;
+      is_first[positions_[k]] = 1;
+      output.inverse[positions_[k]] = static_cast<int32_t>(begins_[s] + next++);
+    }
+  });
+  // How many keys are first seen in each chunk, then before it.
+  std::vector<int32_t> before(chunks + 1, 0);
+  RunTasks(parallel, chunks, [&](int64_t chunk) {
+    const int64_t end = std::min(num_ids, (chunk + 1) * kIdsPerChunk);
+    before[chunk + 1] = static_cast<int32_t>(
+        std::count(is_first + chunk * kIdsPerChunk, is_first + end, 1));
+  });
+  std::partial_sum(before.begin(), before.end(), before.begin());
+  int32_t* const numbers = shards.spare_numbers;
+  RunTasks(parallel, chunks, [&](int64_t chunk) {
+    int32_t number = before[chunk];
+    const int64_t end = std::min(num_ids, (chunk + 1) * kIdsPerChunk);
+    for (int64_t i = chunk * kIdsPerChunk; i < end; ++i) {
+      if (!is_first[i]) continue;
+      const int32_t key = output.inverse[i];
+      output.unique[number] = shards.id(i);
+      output.counts[number] = shards.counts[key];
+      numbers[key] = number++;
+    }
+  });
+  RunTasks(parallel, num_shards_, [&](int64_t s) {
+    const int32_t* const of_shard = numbers + begins_[s];
+    for (int64_t k = begins_[s]; k < begins_[s + 1]; ++k) {
+      output.inverse[positions_[k]] = of_shard[rows_[k]];
+    }
+  });
 }
 
 }  // namespace ev

@@ -10,7 +10,8 @@
 //
 // Distinct ids come shard after shard, in order of first occurrence within a
 // shard; or, when no id occurs twice, simply in the order of the batch, which
-// makes the gradient a copy.
+// makes the gradient a copy. A caller that needs the order of one pass, which
+// is that of first occurrence in the batch, asks for it.
 //
 // The price over one pass: each id is hashed twice, moved once (16 bytes) and
 // its number written at random; about a third of the whole dedup. It is worth
@@ -29,6 +30,9 @@
 
 namespace ev {
 
+// The order of a long batch's distinct ids.
+enum class DistinctOrder { kShardByShard, kFirstOccurrence };
+
 class ShardedIds {
  public:
   static constexpr int64_t kMaxWhole = 128 * 1024;
@@ -41,14 +45,14 @@ class ShardedIds {
   };
 
   // offsets [num_samples + 1]: the ids of each sample, which say of which
-  // sample an id is. Throws std::bad_alloc.
+  // sample an id is. Not read for kFirstOccurrence. Throws std::bad_alloc.
   Status Run(const int64_t* ids64, const int32_t* ids32, int64_t num_ids,
-             const int32_t* offsets, int64_t num_samples, Output output,
-             Parallel* parallel, int64_t* num_unique);
+             const int32_t* offsets, int64_t num_samples, DistinctOrder order,
+             Output output, Parallel* parallel, int64_t* num_unique);
 
-  // After Run, and no id having occurred once only: occurrence k, in shard
-  // order, is id position(k) of the batch, of sample sample(k) and distinct id
-  // row(k).
+  // After Run with kShardByShard, when some id has occurred twice: occurrence
+  // k, in shard order, is id positions()[k] of the batch, of sample
+  // samples()[k] and distinct id rows()[k].
   int num_shards() const { return num_shards_; }
   int64_t begin(int shard) const { return begins_[shard]; }  // of k
   int64_t row_begin(int shard) const { return row_begins_[shard]; }
@@ -59,6 +63,13 @@ class ShardedIds {
   size_t bytes() const { return arrays_.bytes(); }
 
  private:
+  // What is known when each shard has been deduplicated by itself.
+  struct Shards;
+  void WriteInShardOrder(const Shards& shards, Output output,
+                         Parallel* parallel);
+  void WriteInBatchOrder(const Shards& shards, Output output,
+                         Parallel* parallel);
+
   int num_shards_ = 0;
   std::vector<int64_t> begins_, row_begins_;  // [shards + 1]
   int32_t* positions_ = nullptr;              // [N]

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/ids/unique.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
@@ -41,7 +42,8 @@ void Check(const std::vector<int64_t>& ids, Parallel* parallel,
   int64_t u = 0;
   ASSERT_TRUE(sharded
                   .Run(ids.data(), nullptr, n, offsets.data(),
-                       offsets.size() - 1, result->output(), parallel, &u)
+                       offsets.size() - 1, DistinctOrder::kShardByShard,
+                       result->output(), parallel, &u)
                   .ok());
   std::unordered_map<int64_t, int32_t> counts;
   for (int64_t id : ids) ++counts[id];
@@ -124,11 +126,46 @@ TEST_F(ShardedIdsTest, NarrowIds) {
   int64_t u = 0;
   ASSERT_TRUE(sharded
                   .Run(nullptr, narrow.data(), narrow.size(), offsets.data(),
-                       offsets.size() - 1, result.output(), &pool_, &u)
+                       offsets.size() - 1, DistinctOrder::kShardByShard,
+                       result.output(), &pool_, &u)
                   .ok());
   ASSERT_EQ(777, u);
   for (size_t i = 0; i < narrow.size(); ++i) {
     ASSERT_EQ(narrow[i], result.unique[result.inverse[i]]);
+  }
+}
+
+// As one pass over the batch finds them.
+TEST_F(ShardedIdsTest, OrderOfFirstOccurrence) {
+  std::mt19937_64 random(3);
+  for (int64_t n : {1, 2, 100, 70000, 300000}) {
+    for (int64_t range : {int64_t{1}, n / 3 + 1, int64_t{1} << 62}) {
+      std::vector<int64_t> ids(n);
+      for (int64_t& id : ids) id = static_cast<int64_t>(random()) % range;
+      Result whole(n);
+      int64_t expected = 0;
+      ASSERT_TRUE(Unique()
+                      .Run(Span<const int64_t>(ids.data(), n),
+                           whole.unique.data(), whole.inverse.data(),
+                           whole.counts.data(), &expected)
+                      .ok());
+      for (Parallel* parallel :
+           {static_cast<Parallel*>(nullptr), static_cast<Parallel*>(&pool_)}) {
+        Result result(n);
+        int64_t u = 0;
+        ASSERT_TRUE(ShardedIds()
+                        .Run(ids.data(), nullptr, n, nullptr, 0,
+                             DistinctOrder::kFirstOccurrence, result.output(),
+                             parallel, &u)
+                        .ok());
+        ASSERT_EQ(expected, u);
+        ASSERT_EQ(whole.inverse, result.inverse);
+        for (int64_t k = 0; k < u; ++k) {
+          ASSERT_EQ(whole.unique[k], result.unique[k]);
+          ASSERT_EQ(whole.counts[k], result.counts[k]);
+        }
+      }
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/modulo.h"
 #include "kernels/engine/embedding/table_reader.h"
 #include "kernels/tf/bridge/checkpoint_reader.h"
 #include "kernels/tf/bridge/register_kernel.h"
@@ -32,11 +33,6 @@ using tensorflow::strings::StrCat;
 
 // Buckets of DeepRec's partitioning.
 constexpr int64_t kBuckets = 1000;
-
-int64_t FloorMod(int64_t a, int64_t b) {
-  const int64_t remainder = a % b;
-  return remainder < 0 ? remainder + b : remainder;
-}
 
 template <typename T>
 Status ToOutput(OpKernelContext* context, int output, const TensorShape& shape,
@@ -198,8 +194,9 @@ class ApplyDeltaOp : public OpKernel {
     TF_RETURN_IF_ERROR(
         ReadPlacement(*checkpoint, tensor_name_, names.size(), &placement));
     const PartOf part_of = [&](int64_t key) {
-      return placement.empty() ? FloorMod(FloorMod(key, kBuckets), names.size())
-                               : placement[FloorMod(key, placement.size())];
+      return placement.empty()
+                 ? ev::FloorMod(ev::FloorMod(key, kBuckets), names.size())
+                 : placement[ev::FloorMod(key, placement.size())];
     };
     std::vector<StoredDelta> stored(names.size());
     for (int64_t i = 0; i < names.size(); ++i) {

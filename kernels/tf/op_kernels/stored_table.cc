@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/engine/base/modulo.h"
 #include "kernels/tf/bridge/status.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/lib/core/errors.h"
@@ -21,11 +22,6 @@ using tensorflow::strings::StrCat;
 // Rows that are in memory at once.
 constexpr int64_t kPieceBytes = 8 << 20;
 constexpr int64_t kPieceKeys = 1 << 18;
-
-int64_t FloorMod(int64_t a, int64_t b) {
-  const int64_t remainder = a % b;
-  return remainder < 0 ? remainder + b : remainder;
-}
 
 template <typename T>
 Status ReadInto(TensorStream* stream, int64_t count, std::vector<T>* data) {
@@ -73,9 +69,9 @@ void Keep(const std::vector<int64_t>& kept, int64_t width,
 }  // namespace
 
 bool RestoreOptions::Wants(int64_t key) const {
-  if (FloorMod(FloorMod(key, 1000), num_parts) != part) return false;
+  if (ev::FloorMod(ev::FloorMod(key, 1000), num_parts) != part) return false;
   return placement.empty() ||
-         placement[FloorMod(key, placement.size())] == rank;
+         placement[ev::FloorMod(key, placement.size())] == rank;
 }
 
 Status StoredTable::OpenKeys(const std::string& tensor, Stream* keys) const {
@@ -247,7 +243,7 @@ Status StoredTable::Import(ev::EmbeddingTable* table) {
     ChangeDim(
         n, stored_dim_, dim_,
         [&](int64_t i, int64_t j) {
-          return defaults[FloorMod(keys[i], num_defaults) * dim_ + j];
+          return defaults[ev::FloorMod(keys[i], num_defaults) * dim_ + j];
         },
         &values);
     for (size_t s = 0; s < slots.size(); ++s) {

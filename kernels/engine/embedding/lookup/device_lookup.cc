@@ -3,7 +3,6 @@
 
 #include "kernels/engine/embedding/lookup/device_lookup.h"
 
-#include <atomic>
 #include <cstdint>
 
 #include "kernels/engine/base/tasks.h"
@@ -15,13 +14,9 @@
 namespace ev {
 namespace {
 
-// Unknown keys that are found by who waited for them, at some 30 ns each; more
-// are shared out when all tables have been waited for.
+// Unknown keys that the thread that took their table finds, at some 30 ns each;
+// more are shared out when all tables have been waited for.
 constexpr int64_t kMostFoundAlone = 4 * kIdsPerTask;
-
-// Tables whose devices are asked at a time whether they are through, at a few
-// us each.
-constexpr int kMostAsked = 3;
 
 // Unknown keys [begin, end): where their rows are, and what the device is to
 // call them.
@@ -42,15 +37,22 @@ void FindUnknown(PlannedTable* planned, int64_t begin, int64_t end) {
   }
 }
 
+std::vector<TableIds*> TablesOf(LookupPlan* plan) {
+  std::vector<TableIds*> tables;
+  for (int t = 0; t < plan->num_tables(); ++t) {
+    tables.push_back(plan->mutable_planned(t));
+  }
+  return tables;
+}
+
 }  // namespace
 
 DeviceLookup::DeviceLookup(LookupPlan* plan,
                            const std::function<Status(int t)>& all_named)
     : plan_(plan),
       all_named_(all_named),
-      states_(plan->num_tables()),
-      to_find_(plan->num_tables()) {
-  for (auto& state : states_) state = kNotStarted;
+      to_find_(plan->num_tables()),
+      queue_(TablesOf(plan), [this](int t) { return Take(t); }) {
   for (auto& keys : to_find_) keys = 0;
 }
 
@@ -68,7 +70,6 @@ Status DeviceLookup::NameAll(int t) {
 
 Status DeviceLookup::Take(int t) {
   PlannedTable* const planned = plan_->mutable_planned(t);
-  EV_RETURN_IF_ERROR(planned->table->impl()->Named(planned->distinct->Wait()));
   planned->TakeDistinct();
   const int64_t num_unknown = planned->distinct->num_unknown();
   if (num_unknown > kMostFoundAlone) {
@@ -79,36 +80,8 @@ Status DeviceLookup::Take(int t) {
   return NameAll(t);
 }
 
-Status DeviceLookup::Advance() {
-  const int num_tables = plan_->num_tables();
-  // In the order of the tables, in which their ids were put; but one that is
-  // late, since whoever started it was, keeps no other waiting.
-  bool is_oldest = true;
-  int asked = 0;
-  for (int t = oldest_.load(std::memory_order_relaxed);
-       t < num_tables && asked < kMostAsked; ++t) {
-    State state = states_[t].load(std::memory_order_acquire);
-    if (state == kTaken || plan_->planned(t).distinct == nullptr) continue;
-    if (is_oldest) oldest_.store(t, std::memory_order_relaxed);
-    is_oldest = false;
-    if (state != kStarted) continue;
-    ++asked;
-    if (plan_->planned(t).distinct->IsDone() &&
-        states_[t].compare_exchange_strong(state, kTaken)) {
-      return Take(t);
-    }
-  }
-  return Status::OK();
-}
-
 Status DeviceLookup::Finish(Parallel* parallel) {
-  std::vector<int> waiting;
-  for (int t = 0; t < plan_->num_tables(); ++t) {
-    if (states_[t] == kStarted) waiting.push_back(t);
-  }
-  EV_RETURN_IF_ERROR(
-      RunTasksWithStatus(parallel, static_cast<int64_t>(waiting.size()),
-                         [&](int64_t i) { return Take(waiting[i]); }));
+  EV_RETURN_IF_ERROR(queue_.Finish(parallel));
   TaskList rest(kIdsPerTask);
   for (int t = 0; t < plan_->num_tables(); ++t) rest.Add(t, to_find_[t], 1);
   return RunPieces(parallel, rest, [&](const Piece& piece) {

@@ -17,6 +17,7 @@
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/lookup/lookup_plan.h"
+#include "kernels/engine/ids/distinct_queue.h"
 
 namespace ev {
 
@@ -26,27 +27,22 @@ class DeviceLookup {
   // when its keys have names. Throws std::bad_alloc.
   DeviceLookup(LookupPlan* plan, const std::function<Status(int t)>& all_named);
 
-  // The device of table t has begun: its 'distinct' was started. By any thread.
-  void Started(int t) { states_[t].store(kStarted, std::memory_order_release); }
-  // Takes a table that a device is through with, if there is one; does not wait
-  // for a device. By any thread.
-  Status Advance();
+  // For PlanIds, which tells it of tables whose devices were started.
+  DistinctQueue* queue() { return &queue_; }
   // All that are left, when all were started. By the thread that shares out the
   // tasks.
   Status Finish(Parallel* parallel);
 
  private:
-  enum State { kNotStarted, kStarted, kTaken };
-  // The keys of table t. Few unknown ones are found and named, many are left
-  // for Finish.
+  // The keys of table t, which was waited for. Few unknown ones are found and
+  // named, many are left for Finish.
   Status Take(int t);
   Status NameAll(int t);
 
   LookupPlan* const plan_;
   const std::function<Status(int t)> all_named_;
-  std::vector<std::atomic<State>> states_;
   std::vector<std::atomic<int64_t>> to_find_;  // unknown keys left
-  std::atomic<int> oldest_{0};  // all before it are taken, or have no device
+  DistinctQueue queue_;
 };
 
 }  // namespace ev

@@ -3,23 +3,21 @@
 
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
 
-#include <atomic>
-
-#include "kernels/engine/combine/pooling_gradient.h"
-#include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/embedding/lookup/pooled_ids.h"
 
 namespace ev {
 
-void Grouped::Reserve(const PlannedTable& planned) {
+void Grouped::Reserve(const TableIds& ids) {
   ArrayLayout layout;
-  const size_t ends_at = layout.Add<int32_t>(planned.num_unique);
-  const size_t samples_at = layout.Add<int32_t>(planned.num_ids);
+  const size_t ends_at = layout.Add<int32_t>(ids.num_unique);
+  const size_t samples_at = layout.Add<int32_t>(ids.num_ids);
   const size_t weights_at =
-      layout.Add<float>(planned.has_weights ? planned.num_ids : 0);
+      layout.Add<float>(ids.has_weights ? ids.num_ids : 0);
   char* base = static_cast<char*>(arrays.Reserve(layout.bytes()));
   ends = reinterpret_cast<int32_t*>(base + ends_at);
   samples = reinterpret_cast<int32_t*>(base + samples_at);
-  weights = reinterpret_cast<float*>(base + weights_at);
+  weights =
+      ids.has_weights ? reinterpret_cast<float*>(base + weights_at) : nullptr;
 }
 
 Recycler<Grouped>& GroupedPool() {
@@ -27,37 +25,29 @@ Recycler<Grouped>& GroupedPool() {
   return *pool;
 }
 
-const float* FactorsOf(const PlannedTable& planned) {
-  return planned.has_factors.load(std::memory_order_relaxed) ? planned.factors
-                                                             : nullptr;
+int64_t NumParts(const TableIds& ids) {
+  return ids.is_sharded ? ids.shards.num_shards() : 1;
 }
 
-const float* WeightsOf(const PlannedTable& planned) {
-  return planned.has_weights ? planned.weights : nullptr;
+void GroupByInverse(const TableIds& ids, Grouped* grouped) {
+  GroupOccurrences(ids.inverse, ids.counts, ids.num_unique, ids.offsets,
+                   ids.batch_size, WeightsOf(ids), FactorsOf(ids),
+                   grouped->ends, grouped->samples, grouped->weights);
 }
 
-int64_t NumParts(const PlannedTable& planned) {
-  return planned.is_sharded ? planned.shards.num_shards() : 1;
-}
-
-Status GroupPartOf(const PlannedTable& planned, int64_t number,
-                   Grouped* grouped) {
-  if (planned.distinct != nullptr) {
+Status GroupPartOf(const TableIds& ids, int64_t number, Grouped* grouped) {
+  if (ids.distinct != nullptr) {
     int32_t end = 0;
-    for (int64_t u = 0; u < planned.num_unique; ++u) {
-      grouped->ends[u] = end += planned.counts[u];
+    for (int64_t u = 0; u < ids.num_unique; ++u) {
+      grouped->ends[u] = end += ids.counts[u];
     }
-    return planned.table->impl()->Named(
-        planned.distinct->Occurrences(grouped->samples));
+    return NamedAfter(ids.name, ids.distinct->Occurrences(grouped->samples));
   }
-  if (!planned.is_sharded) {
-    GroupOccurrences(planned.inverse, planned.counts, planned.num_unique,
-                     planned.offsets, planned.batch_size, WeightsOf(planned),
-                     FactorsOf(planned), grouped->ends, grouped->samples,
-                     grouped->weights);
+  if (!ids.is_sharded) {
+    GroupByInverse(ids, grouped);
     return Status::OK();
   }
-  const ShardedIds& shards = planned.shards;
+  const ShardedIds& shards = ids.shards;
   OccurrencePart part;
   part.rows = shards.rows();
   part.samples = shards.samples();
@@ -66,8 +56,8 @@ Status GroupPartOf(const PlannedTable& planned, int64_t number,
   part.end = shards.begin(number + 1);
   part.row_begin = shards.row_begin(number);
   part.row_end = shards.row_begin(number + 1);
-  GroupPart(part, planned.counts, WeightsOf(planned), FactorsOf(planned),
-            grouped->ends, grouped->samples, grouped->weights);
+  GroupPart(part, ids.counts, WeightsOf(ids), FactorsOf(ids), grouped->ends,
+            grouped->samples, grouped->weights);
   return Status::OK();
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A planned table's occurrences grouped by row, which every gradient of a
+// One table's occurrences grouped by distinct key, which every gradient of a
 // pooled lookup begins with (combine/pooling_gradient.h).
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_GROUPED_OCCURRENCES_H_
@@ -11,7 +11,8 @@
 
 #include "kernels/engine/base/scratch.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/embedding/lookup/planned_table.h"
+#include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/ids/table_ids.h"
 
 namespace ev {
 
@@ -19,22 +20,30 @@ struct Grouped {
   LineBuffer arrays;
   int32_t* ends = nullptr;     // [U]
   int32_t* samples = nullptr;  // [N]
-  float* weights = nullptr;    // [N], weight * factor, with weights only
+  float* weights = nullptr;    // [N], weight * factor; null without weights
 
-  // Throws std::bad_alloc.
-  void Reserve(const PlannedTable& planned);
+  // Makes room for the table's occurrences. Throws std::bad_alloc.
+  void Reserve(const TableIds& ids);
+
+  Occurrences occurrences() const {
+    Occurrences all;
+    all.ends = ends;
+    all.samples = samples;
+    all.weights = weights;
+    return all;
+  }
 };
 
 Recycler<Grouped>& GroupedPool();
 
-// What scales gradients; null: ones.
-const float* FactorsOf(const PlannedTable& planned);  // [B]
-const float* WeightsOf(const PlannedTable& planned);  // [N]
-
 // Parts that can be grouped at once, by several threads. Where a device has
 // deduplicated it groups too: one part, and the only one that can fail.
-int64_t NumParts(const PlannedTable& planned);
-Status GroupPartOf(const PlannedTable& planned, int64_t part, Grouped* grouped);
+// REQUIRES: grouped->Reserve(ids).
+int64_t NumParts(const TableIds& ids);
+Status GroupPartOf(const TableIds& ids, int64_t part, Grouped* grouped);
+
+// All occurrences at once, by the inverse and counts that are here.
+void GroupByInverse(const TableIds& ids, Grouped* grouped);
 
 }  // namespace ev
 

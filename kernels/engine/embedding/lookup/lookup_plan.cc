@@ -3,27 +3,11 @@
 
 #include "kernels/engine/embedding/lookup/lookup_plan.h"
 
-#include "kernels/engine/base/scratch.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/ids/recycled_plan.h"
 
 namespace ev {
-namespace {
-
-// Plans at rest: as many as lookups are likely to be under way at once, and
-// none that hoards what one huge batch needed.
-constexpr size_t kMaxIdlePlans = 32;
-constexpr size_t kMaxIdleBytes = size_t{1} << 30;
-
-// Never destroyed: plans may be released while the process ends.
-Recycler<LookupPlan>& IdlePlans() {
-  static Recycler<LookupPlan>* const plans =
-      new Recycler<LookupPlan>(kMaxIdlePlans);
-  return *plans;
-}
-
-}  // namespace
-
 LookupPlan::LookupPlan() {}
 LookupPlan::~LookupPlan() {}
 
@@ -59,31 +43,25 @@ Span<const int32_t> LookupPlan::counts(int t) const {
 
 size_t LookupPlan::bytes() const {
   size_t bytes = 0;
-  for (const auto& table : tables_) {
-    bytes += table->bytes() + table->occurrence_counts.bytes();
-  }
+  for (const auto& table : tables_) bytes += table->bytes();
   return bytes;
 }
 
+void LookupPlan::GiveBack() {
+  for (const auto& table : tables_) {
+    table->distinct.reset();
+    table->owner.reset();
+    table->table = nullptr;
+  }
+}
+
 std::shared_ptr<LookupPlan> LookupPlan::Make(int num_tables) {
-  std::unique_ptr<LookupPlan> plan = IdlePlans().Take();
-  if (plan == nullptr) plan.reset(new LookupPlan);
+  const std::shared_ptr<LookupPlan> plan = RecycledPlan<LookupPlan>();
   while (plan->tables_.size() < static_cast<size_t>(num_tables)) {
     plan->tables_.emplace_back(new PlannedTable);
   }
   plan->num_tables_ = num_tables;
-  return std::shared_ptr<LookupPlan>(plan.release(), [](LookupPlan* used) {
-    std::unique_ptr<LookupPlan> owned(used);
-    for (const auto& table : owned->tables_) {
-      table->distinct.reset();
-      table->is_fetched = false;
-      table->owner.reset();
-      table->table = nullptr;
-    }
-    if (owned->bytes() <= kMaxIdleBytes) {
-      IdlePlans().Release(std::move(owned));
-    }
-  });
+  return plan;
 }
 
 }  // namespace ev

@@ -57,9 +57,12 @@ class LookupPlan {
   const PlannedTable& planned(int t) const { return *tables_[t]; }
   PlannedTable* mutable_planned(int t) { return tables_[t].get(); }
 
- private:
+  // For RecycledPlan (ids/recycled_plan.h): memory that the plan keeps, and the
+  // end of what it holds besides.
   size_t bytes() const;
+  void GiveBack();
 
+ private:
   int num_tables_ = 0;
   std::vector<std::unique_ptr<PlannedTable>> tables_;  // >= num_tables_
 };

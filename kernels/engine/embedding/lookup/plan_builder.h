@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a plan that needs no rows: samples and distinct ids.
+// The part of a lookup's plan that needs no rows: samples and distinct ids
+// (ids/batch_ids.h), by the processors or by the devices that have the rows.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_PLAN_BUILDER_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_PLAN_BUILDER_H_
@@ -16,6 +17,7 @@
 #include "kernels/engine/embedding/lookup/lookup_plan.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/ids/batch_ids.h"
 
 namespace ev {
 
@@ -23,34 +25,24 @@ namespace ev {
 // through all steps in one task, which finds everything in its own cache.
 constexpr int64_t kIdsPerTask = 2048;
 
-// What one table's batch costs, in ids.
-inline int64_t PlanWeight(const PooledInput& in) {
-  return in.num_ids + in.batch_size / 4;
-}
-
-enum class Samples {
-  kAsGiven,    // by row splits or indices, which are checked
-  kOneIdEach,  // sample i is id i; batch_size == num_ids
-};
-
 // Whether one task goes through all steps of the table, calling small_done.
-inline bool IsSmall(const PooledInput& in, const PlannedTable& planned) {
-  return planned.distinct == nullptr && PlanWeight(in) <= kIdsPerTask;
+inline bool IsSmall(const PlannedTable& planned) {
+  return IsSmall(planned, kIdsPerTask);
 }
 
 // Whether a device is to deduplicate the ids, if it has memory for that.
 bool IsDeduplicatedByDevice(const PooledInput& in);
 
-// Fills table t of the plan from inputs[t], for all t: sizes, offsets, distinct
-// keys, inverse, counts, and a copy of the weights. small_done(t) is called for
-// each small table, in the task that did it, as soon as this is known. Where a
-// device deduplicates, which it does not without 'devices', planned->distinct
-// is set and started, 'devices' is told, and let advance now and then.
+// Plans the ids of table t of the plan as inputs[t] gives them, for all t.
+// small_done(t) is called for each small table, in the task that planned it, as
+// soon as its keys are known. Where a device deduplicates, which none does
+// without 'devices', planned->distinct is set and started, and 'devices' takes
+// the table.
 // REQUIRES: the inputs' sizes were checked, their tables' gates are held, the
 // plan has as many tables. Throws std::bad_alloc.
-Status PlanIds(Span<const PooledInput> inputs, Samples samples,
-               LookupPlan* plan, DeviceLookup* devices, Parallel* parallel,
-               const std::function<Status(int t)>& small_done);
+Status PlanLookup(Span<const PooledInput> inputs, Samples samples,
+                  LookupPlan* plan, DeviceLookup* devices, Parallel* parallel,
+                  const std::function<Status(int t)>& small_done);
 
 }  // namespace ev
 

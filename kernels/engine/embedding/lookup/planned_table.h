@@ -13,40 +13,24 @@
 
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/scratch.h"
-#include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/ids/device_distinct.h"
-#include "kernels/engine/ids/sharded_ids.h"
+#include "kernels/engine/embedding/lookup/pooled_ids.h"
 
 namespace ev {
 
-struct PlannedTable {
+struct PlannedTable : PooledIds {
   std::shared_ptr<EmbeddingTable> owner;  // may be null: the caller keeps it
   EmbeddingTable* table = nullptr;
-  Combiner combiner = Combiner::kSum;
-  int64_t dim = 0;
-  int64_t batch_size = 0;
-  int64_t num_ids = 0;
-  int64_t num_unique = 0;
   std::atomic<int64_t> num_absent{0};  // of the unique keys, at the forward
   uint64_t generation = 0;             // of the table, at the forward
-  bool has_weights = false;
-  bool is_sharded = false;               // 'shards' groups the occurrences
-  std::atomic<bool> has_factors{false};  // a sample's gradient factor is not 1
-  // Not null where a device deduplicates: there is no inverse here, and unique,
-  // counts and handles are its arrays, null until LookupPlan::Fetch.
-  std::unique_ptr<DeviceDistinct> distinct;
+  // With 'distinct' there is no inverse here, and unique, counts and handles
+  // are the device's arrays, null until LookupPlan::Fetch.
+  //
   // [K], of the keys that the device did not know: the handles of those that
   // have a row, at the forward, else kNoRow.
   RowHandle* unknown_handles = nullptr;
 
-  int32_t* offsets = nullptr;    // [B + 1]
-  int32_t* inverse = nullptr;    // [N]
-  float* weights = nullptr;      // [N]
-  float* factors = nullptr;      // [B]
-  int64_t* unique = nullptr;     // [U]
-  int32_t* counts = nullptr;     // [U]
   RowHandle* handles = nullptr;  // [U]
   // [U]. During the forward, the rows; afterwards, with weights, copies of
   // their values at the forward (the gradient of the weights needs them, and by
@@ -59,28 +43,15 @@ struct PlannedTable {
   // (row_lookup.h); null: counts says it.
   int32_t* occurrences = nullptr;
 
-  // Then the distinct ids are the ids, in the same order.
-  bool all_unique() const { return num_unique == num_ids; }
-
-  // Makes room for N ids and B samples. Throws std::bad_alloc.
-  void Reserve(int64_t ids, int64_t samples) {
+  // Makes room for that many ids, and the samples that Begin told of. Throws
+  // std::bad_alloc.
+  void Reserve(int64_t ids) {
     ArrayLayout layout;
-    const size_t n = ids, b = samples;
-    const size_t offsets_at = layout.Add<int32_t>(b + 1);
-    const size_t factors_at = layout.Add<float>(b);
-    const size_t inverse_at = layout.Add<int32_t>(n);
-    const size_t weights_at = layout.Add<float>(has_weights ? n : 0);
-    const size_t unique_at = layout.Add<int64_t>(n);
-    const size_t counts_at = layout.Add<int32_t>(n);
-    const size_t handles_at = layout.Add<RowHandle>(n);
-    const size_t rows_at = layout.Add<const float*>(n);
+    const Layout at = AddTo(&layout, ids);
+    const size_t handles_at = layout.Add<RowHandle>(ids);
+    const size_t rows_at = layout.Add<const float*>(ids);
     char* base = static_cast<char*>(arrays.Reserve(layout.bytes()));
-    offsets = reinterpret_cast<int32_t*>(base + offsets_at);
-    factors = reinterpret_cast<float*>(base + factors_at);
-    inverse = reinterpret_cast<int32_t*>(base + inverse_at);
-    weights = reinterpret_cast<float*>(base + weights_at);
-    unique = reinterpret_cast<int64_t*>(base + unique_at);
-    counts = reinterpret_cast<int32_t*>(base + counts_at);
+    PointInto(base, at);
     handles = reinterpret_cast<RowHandle*>(base + handles_at);
     rows = reinterpret_cast<const float**>(base + rows_at);
     occurrences = nullptr;
@@ -109,31 +80,19 @@ struct PlannedTable {
     return row_copies.ReserveOf<float>(num_unique * dim);
   }
 
-  PoolingBatch batch() const {
-    PoolingBatch batch;
-    batch.rows = rows;
-    batch.inverse = inverse;
-    batch.offsets = offsets;
-    batch.weights = has_weights ? weights : nullptr;
-    batch.dim = dim;
-    batch.combiner = combiner;
-    return batch;
-  }
+  PoolingBatch batch() const { return PooledIds::batch(rows); }
 
   size_t bytes() const {
     return arrays.bytes() + key_arrays.bytes() + row_copies.bytes() +
-           device_rows.bytes() + shards.bytes();
+           device_rows.bytes() + occurrence_counts.bytes() + shards.bytes();
   }
 
-  ShardedIds shards;
   LineBuffer arrays;
   LineBuffer key_arrays;
   LineBuffer row_copies;  // of ReserveCopies
   std::mutex copies_mu;
   LineBuffer device_rows;
   LineBuffer occurrence_counts;
-  std::mutex fetch;  // of LookupPlan::Fetch
-  bool is_fetched = false;
 };
 
 }  // namespace ev

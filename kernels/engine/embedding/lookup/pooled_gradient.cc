@@ -27,12 +27,8 @@ int64_t IdsPer(const PlannedTable& planned, int64_t count) {
 
 void SumRows(const PlannedTable& planned, const Grouped& grouped,
              const float* grads, int64_t begin, int64_t end, float* out) {
-  Occurrences occurrences;
-  occurrences.ends = grouped.ends;
-  occurrences.samples = grouped.samples;
-  occurrences.weights = planned.has_weights ? grouped.weights : nullptr;
-  SumOccurrences(occurrences, FactorsOf(planned), grads, planned.dim, begin,
-                 end, out + begin * planned.dim);
+  SumOccurrences(grouped.occurrences(), FactorsOf(planned), grads, planned.dim,
+                 begin, end, out + begin * planned.dim);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -26,35 +25,16 @@
 namespace ev {
 namespace {
 
-Status Bad(const EmbeddingTable::Impl& table, const std::string& what) {
-  return InvalidArgument(what + ", " + table.Named());
-}
-
 // All that can be checked without reading the arrays.
 Status CheckInput(const PooledInput& in) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   EV_RETURN_IF_ERROR(table.CheckInitialized());
-  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
-  if (in.batch_size < 0 || in.batch_size >= kMax) {
-    return Bad(table, "the batch size must be in [0, 2^31 - 1), got " +
-                          std::to_string(in.batch_size));
-  }
-  if (in.num_ids < 0 || in.num_ids >= kMax) {
-    return Bad(table, "the number of ids must be in [0, 2^31 - 1), got " +
-                          std::to_string(in.num_ids));
-  }
-  if (in.num_ids > 0 && (in.ids64 != nullptr) == (in.ids32 != nullptr)) {
-    return Bad(table, "ids must come either as int64 or as int32");
-  }
-  if (in.row_splits != nullptr && in.coo_indices != nullptr) {
-    return Bad(table, "samples must come either as row splits or as indices");
-  }
-  if (in.num_ids > 0 && in.row_splits == nullptr && in.coo_indices == nullptr) {
-    return Bad(table, "ids came without row splits and without indices");
-  }
+  EV_RETURN_IF_ERROR(CheckIds(in, table.options.name));
   if (in.stream == nullptr) return Status::OK();
   if (in.weights != nullptr) {
-    return Bad(table, "a weighted lookup cannot put its output on a device");
+    return InvalidArgument(
+        "a weighted lookup cannot put its output on a device, " +
+        table.Named());
   }
   return table.CheckTakesDeviceTensors("the output");
 }
@@ -260,7 +240,7 @@ Status PooledForward(Span<const PooledInput> inputs,
     for (const PooledInput& in : inputs) {
       if (!turn.owns_lock() && IsDeduplicatedByDevice(in)) turn.lock();
     }
-    EV_RETURN_IF_ERROR(PlanIds(
+    EV_RETURN_IF_ERROR(PlanLookup(
         inputs, Samples::kAsGiven, made.get(), &devices, parallel, [&](int t) {
           const PlannedTable& planned = made->planned(t);
           EV_RETURN_IF_ERROR(tables[t]->Begin());
@@ -273,7 +253,7 @@ Status PooledForward(Span<const PooledInput> inputs,
     TaskList pool(kIdsPerTask);
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = made->planned(t);
-      if (IsSmall(inputs[t], planned)) continue;
+      if (IsSmall(planned)) continue;
       pool.Add(t, planned.batch_size, tables[t]->sample_weight());
       if (planned.distinct != nullptr) continue;
       EV_RETURN_IF_ERROR(tables[t]->Begin());

@@ -23,22 +23,14 @@
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/lookup_plan.h"
+#include "kernels/engine/ids/table_ids.h"
 
 namespace ev {
 
-// One table's ids of one batch. Exactly one of ids64, ids32 is set; exactly one
-// of row_splits (B + 1) and coo_indices (N x 2, row-major sorted by sample) is
-// set. What would have no element may be null. N and B must be below 2^31.
-struct PooledInput {
+// One table's ids of one batch, of this table.
+struct PooledInput : IdsInput {
   EmbeddingTable* table = nullptr;
   Combiner combiner = Combiner::kMean;
-  int64_t batch_size = 0;  // B
-  int64_t num_ids = 0;     // N
-  const int64_t* ids64 = nullptr;
-  const int32_t* ids32 = nullptr;
-  const int64_t* row_splits = nullptr;
-  const int64_t* coo_indices = nullptr;  // columns are ignored
-  const float* weights = nullptr;        // N, or null: all ones
   // Not null: the output is in the memory of the device that has the rows. Of
   // tables that take device tensors (embedding_table.h), without weights.
   const DeviceStream* stream = nullptr;

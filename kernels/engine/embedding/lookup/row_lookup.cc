@@ -209,7 +209,7 @@ Status Lookup(Span<const RowsInput> inputs,
       return Status::OK();
     };
     DeviceLookup devices(made.get(), [](int) { return Status::OK(); });
-    EV_RETURN_IF_ERROR(PlanIds(
+    EV_RETURN_IF_ERROR(PlanLookup(
         lookups, Samples::kOneIdEach, made.get(),
         on_devices ? &devices : nullptr, parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
@@ -223,7 +223,7 @@ Status Lookup(Span<const RowsInput> inputs,
     std::vector<int> counted;
     for (int t = 0; t < num_tables; ++t) {
       PlannedTable* planned = made->mutable_planned(t);
-      if (planned->distinct != nullptr || IsSmall(lookups[t], *planned)) {
+      if (planned->distinct != nullptr || IsSmall(*planned)) {
         continue;
       }
       const RowHomeCosts& costs = planned->table->impl()->home->costs();

@@ -153,8 +153,8 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
     owners.push_back(&(*updates)[i]);
     given.push_back(inputs[i].counts);
   }
-  EV_RETURN_IF_ERROR(PlanIds(lookups, Samples::kOneIdEach, plan, nullptr,
-                             parallel, [](int) { return Status::OK(); }));
+  EV_RETURN_IF_ERROR(PlanLookup(lookups, Samples::kOneIdEach, plan, nullptr,
+                                parallel, [](int) { return Status::OK(); }));
   std::vector<const float*> grads(lookups.size(), nullptr);
   std::vector<float*> sums(lookups.size(), nullptr);
   for (size_t k = 0; k < lookups.size(); ++k) {

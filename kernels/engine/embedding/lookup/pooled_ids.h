@@ -1,0 +1,45 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// One table's planned ids (ids/table_ids.h) as pooling sees them.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_POOLED_IDS_H_
+#define KERNELS_ENGINE_EMBEDDING_LOOKUP_POOLED_IDS_H_
+
+#include <cstdint>
+
+#include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/ids/table_ids.h"
+
+namespace ev {
+
+struct PooledIds : TableIds {
+  Combiner combiner = Combiner::kSum;
+  int64_t dim = 0;
+
+  // rows: [U] addresses.
+  PoolingBatch batch(const float* const* rows) const {
+    PoolingBatch batch;
+    batch.rows = rows;
+    batch.inverse = inverse;
+    batch.offsets = offsets;
+    batch.weights = has_weights ? weights : nullptr;
+    batch.dim = dim;
+    batch.combiner = combiner;
+    return batch;
+  }
+};
+
+// What scales gradients; null: ones.
+inline const float* FactorsOf(const TableIds& ids) {  // [B]
+  return ids.has_factors.load(std::memory_order_relaxed) ? ids.factors
+                                                         : nullptr;
+}
+inline const float* WeightsOf(const TableIds& ids) {  // [N]
+  return ids.has_weights ? ids.weights : nullptr;
+}
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_LOOKUP_POOLED_IDS_H_

@@ -1,0 +1,168 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/ids/batch_ids.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <vector>
+
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/ids/sample_offsets.h"
+#include "kernels/engine/ids/sharded_ids.h"
+#include "kernels/engine/ids/unique_pool.h"
+
+namespace ev {
+namespace {
+
+// For batches whose shards are of no use afterwards. Never destroyed: calls may
+// be under way while the process ends.
+Recycler<ShardedIds>& ShardedIdsPool() {
+  static Recycler<ShardedIds>* const pool = new Recycler<ShardedIds>(4);
+  return *pool;
+}
+
+Status FindSamples(const IdsInput& in, Samples samples, TableIds* ids) {
+  if (ids->has_weights) std::copy_n(in.weights, in.num_ids, ids->weights);
+  if (samples == Samples::kOneIdEach) {
+    std::iota(ids->offsets, ids->offsets + in.num_ids + 1, 0);
+    return Status::OK();
+  }
+  return in.row_splits != nullptr
+             ? OffsetsFromSplits(in.row_splits, in.batch_size, in.num_ids,
+                                 ids->name, ids->offsets)
+             : OffsetsFromIndices(in.coo_indices, in.batch_size, in.num_ids,
+                                  ids->name, ids->offsets);
+}
+
+template <typename Id>
+Status DeduplicateIds(Span<const Id> given, bool dedup, TableIds* ids) {
+  if (dedup) {
+    return UniquePool().Acquire()->Run(given, ids->unique, ids->inverse,
+                                       ids->counts, &ids->num_unique);
+  }
+  ids->num_unique = given.size();
+  std::copy(given.begin(), given.end(), ids->unique);
+  std::iota(ids->inverse, ids->inverse + given.size(), 0);
+  std::fill_n(ids->counts, given.size(), 1);
+  return Status::OK();
+}
+
+Status Deduplicate(const IdsInput& in, bool dedup, TableIds* ids) {
+  return in.ids64 != nullptr
+             ? DeduplicateIds(Span<const int64_t>(in.ids64, in.num_ids), dedup,
+                              ids)
+             : DeduplicateIds(Span<const int32_t>(in.ids32, in.num_ids), dedup,
+                              ids);
+}
+
+Status DeduplicateInShards(const IdsInput& in, DistinctOrder order,
+                           Parallel* parallel, TableIds* ids) {
+  const auto run = [&](ShardedIds* shards) {
+    return shards->Run(
+        in.ids64, in.ids32, in.num_ids, ids->offsets, in.batch_size, order,
+        {ids->unique, ids->inverse, ids->counts}, parallel, &ids->num_unique);
+  };
+  if (order == DistinctOrder::kFirstOccurrence) {
+    return run(&*ShardedIdsPool().Acquire());
+  }
+  EV_RETURN_IF_ERROR(run(&ids->shards));
+  ids->is_sharded = !ids->all_unique();
+  return Status::OK();
+}
+
+// Ids [begin, end) on their way to the device.
+Status PutIds(const IdsInput& in, int64_t begin, int64_t end,
+              const TableIds& ids) {
+  const size_t n = end - begin;
+  return NamedAfter(
+      ids.name,
+      in.ids64 != nullptr
+          ? ids.distinct->Put(begin, Span<const int64_t>(in.ids64 + begin, n))
+          : ids.distinct->Put(begin, Span<const int32_t>(in.ids32 + begin, n)));
+}
+
+Status StartDevice(const TableIds& ids) {
+  return NamedAfter(ids.name, ids.distinct->Start(Span<const int32_t>(
+                                  ids.offsets, ids.batch_size + 1)));
+}
+
+}  // namespace
+
+Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
+               const PlanIdsOptions& options, DistinctQueue* queue,
+               Parallel* parallel) {
+  const int num_tables = static_cast<int>(inputs.size());
+  const auto is_long = [&](int t) {
+    return options.dedup && tables[t]->distinct == nullptr &&
+           tables[t]->num_ids > ShardedIds::kMaxWhole;
+  };
+  const auto keys_known = [&](int t, Parallel* within) {
+    return options.keys_known ? options.keys_known(t, within) : Status::OK();
+  };
+  // A piece of item t is samples of table t, and of a small table its keys too;
+  // one of item T + t keys; one of item 2 T + t ids for a device.
+  TaskList tasks(options.ids_per_task);
+  // What is left of each table before its device can start: samples, all ids.
+  std::vector<std::atomic<int64_t>> left(num_tables);
+  // The devices' tables come first, so that the link has something to do; then
+  // what takes longest.
+  for (int t = 0; t < num_tables; ++t) {
+    const TableIds& ids = *tables[t];
+    if (ids.distinct == nullptr) continue;
+    left[t] = 1 + ids.num_ids;
+    tasks.AddWhole(t, options.ids_per_task);
+    tasks.AddAlone(2 * num_tables + t, ids.num_ids, options.ids_per_put);
+  }
+  for (int t = 0; t < num_tables; ++t) {
+    const TableIds& ids = *tables[t];
+    if (ids.distinct != nullptr || is_long(t) ||
+        IsSmall(ids, options.ids_per_task)) {
+      continue;
+    }
+    tasks.AddWhole(num_tables + t, options.ids_per_task);
+  }
+  for (int t = 0; t < num_tables; ++t) {
+    const TableIds& ids = *tables[t];
+    if (ids.distinct != nullptr) continue;
+    const bool small = IsSmall(ids, options.ids_per_task);
+    tasks.AddWhole(t, PlanWeight(small ? ids.num_ids : 0, ids.batch_size));
+  }
+  // 'count' of what was left is done.
+  const auto done = [&](int t, int64_t count) {
+    if (left[t].fetch_sub(count, std::memory_order_acq_rel) == count) {
+      EV_RETURN_IF_ERROR(StartDevice(*tables[t]));
+      queue->Started(t);
+    }
+    return queue->Advance();
+  };
+  const auto find_keys = [&](int t) {
+    EV_RETURN_IF_ERROR(Deduplicate(*inputs[t], options.dedup, tables[t]));
+    return keys_known(t, nullptr);
+  };
+  EV_RETURN_IF_ERROR(RunPieces(parallel, tasks, [&](const Piece& piece) {
+    const int t = piece.item % num_tables;
+    if (piece.item >= 2 * num_tables) {
+      EV_RETURN_IF_ERROR(
+          PutIds(*inputs[t], piece.begin, piece.end, *tables[t]));
+      return done(t, piece.end - piece.begin);
+    }
+    if (piece.item >= num_tables) return find_keys(t);
+    if (options.check) EV_RETURN_IF_ERROR(options.check(t));
+    EV_RETURN_IF_ERROR(FindSamples(*inputs[t], options.samples, tables[t]));
+    if (options.samples_known) EV_RETURN_IF_ERROR(options.samples_known(t));
+    if (tables[t]->distinct != nullptr) return done(t, 1);
+    return IsSmall(*tables[t], options.ids_per_task) ? find_keys(t)
+                                                     : Status::OK();
+  }));
+  for (int t = 0; t < num_tables; ++t) {
+    if (!is_long(t)) continue;
+    EV_RETURN_IF_ERROR(
+        DeduplicateInShards(*inputs[t], options.order, parallel, tables[t]));
+    EV_RETURN_IF_ERROR(keys_known(t, parallel));
+  }
+  return Status::OK();
+}
+
+}  // namespace ev

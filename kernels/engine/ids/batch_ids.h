@@ -1,0 +1,71 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The planning of a batch's ids, for lookups and for routes: where samples
+// begin, distinct keys, which key each id is, how often each occurs. Needs no
+// rows.
+//
+// Small tables are planned whole in one task each; the samples and the keys of
+// larger ones are two; the keys of tables beyond ShardedIds::kMaxWhole are
+// shared out to all tasks. Where a device deduplicates, tasks put ids and
+// samples there.
+
+#ifndef KERNELS_ENGINE_IDS_BATCH_IDS_H_
+#define KERNELS_ENGINE_IDS_BATCH_IDS_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/ids/distinct_queue.h"
+#include "kernels/engine/ids/table_ids.h"
+
+namespace ev {
+
+enum class Samples {
+  kAsGiven,    // by row splits or indices, which are checked
+  kOneIdEach,  // sample i is id i; batch_size == num_ids
+};
+
+struct PlanIdsOptions {
+  Samples samples = Samples::kAsGiven;
+  // Of tables whose keys are shared out, kShardByShard leaves TableIds::shards
+  // for the gradient; other tables always have kFirstOccurrence.
+  DistinctOrder order = DistinctOrder::kShardByShard;
+  bool dedup = true;  // false: each id is a key of its own
+  int64_t ids_per_task = 2048;
+  int64_t ids_per_put = 65536;  // copied for a device at a time
+
+  // What the caller does with table t, each once and by some thread; empty:
+  // nothing.
+  // Before its samples are looked at.
+  std::function<Status(int t)> check;
+  // Its offsets and weights are there.
+  std::function<Status(int t)> samples_known;
+  // Its keys are there, and no device has found them; for a small table its
+  // samples too. 'parallel' is null within a task.
+  std::function<Status(int t, Parallel* parallel)> keys_known;
+};
+
+// Whether one task plans the table whole.
+inline bool IsSmall(const TableIds& ids, int64_t ids_per_task) {
+  return ids.distinct == nullptr &&
+         PlanWeight(ids.num_ids, ids.batch_size) <= ids_per_task;
+}
+
+// Fills offsets, weights, unique, inverse, counts and num_unique of *tables[t]
+// from *inputs[t], for all t; where tables[t]->distinct is set, offsets only:
+// it gets the ids, is started, and 'queue' is told, and let advance now and
+// then. Errors name the table. 'queue' may be null when no table has a
+// 'distinct', 'parallel' always.
+// REQUIRES: CheckIds(*inputs[t]); tables[t]->Begin(*inputs[t]) was called and
+// its arrays have room. Throws std::bad_alloc.
+Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
+               const PlanIdsOptions& options, DistinctQueue* queue,
+               Parallel* parallel);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_IDS_BATCH_IDS_H_
