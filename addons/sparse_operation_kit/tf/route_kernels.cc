@@ -16,16 +16,13 @@
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
+#include "kernels/tf/op_kernels/ids_input.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 
 namespace sparse_operation_kit {
 namespace {
 
 using embedding_variable::BadInput;
-using embedding_variable::CheckMatrix;
-using embedding_variable::CheckVector;
-using embedding_variable::CheckVectorOf;
-using embedding_variable::Data;
 using embedding_variable::MutableData;
 using embedding_variable::PoolParallel;
 using embedding_variable::ToTf;
@@ -139,42 +136,10 @@ class RouteOp : public OpKernel {
     in->combiner = combiners_[t];
     in->placement = &placements_[t];
 
-    const Tensor& ids = context->input(t);
-    TF_RETURN_IF_ERROR(CheckVector(ids, name, "ids"));
-    in->num_ids = ids.dim_size(0);
-    if (ids.dtype() == tensorflow::DT_INT64) {
-      in->ids64 = Data<int64_t>(ids);
-    } else {
-      in->ids32 = Data<int32_t>(ids);
-    }
-
-    const Tensor& batch = context->input(2 * n + t);
-    if (batch.dims() != 0) {
-      return BadInput(name, "the batch size must be a scalar, got shape ",
-                      batch.shape().DebugString());
-    }
-    in->batch_size = batch.scalar<tensorflow::int64>()();
-
-    const Tensor& rows = context->input(n + t);
-    if (rows.dims() == 1) {
-      if (rows.dim_size(0) != in->batch_size + 1) {
-        return BadInput(name, "a batch of ", in->batch_size, " needs ",
-                        in->batch_size + 1, " row splits, got ",
-                        rows.dim_size(0));
-      }
-      in->row_splits = Data<int64_t>(rows);
-    } else {
-      TF_RETURN_IF_ERROR(
-          CheckMatrix(rows, in->num_ids, 2, name, "the indices of the ids"));
-      in->coo_indices = Data<int64_t>(rows);
-    }
-    if (num_weights_ > 0) {
-      const Tensor& weights = context->input(3 * n + t);
-      TF_RETURN_IF_ERROR(
-          CheckVectorOf(weights, in->num_ids, name, "the weights"));
-      in->weights = Data<float>(weights);
-    }
-    return Status::OK();
+    TF_RETURN_IF_ERROR(
+        embedding_variable::GetIds(context, name, t, 2 * n + t, in));
+    return embedding_variable::GetSamples(
+        context, name, n + t, num_weights_ > 0 ? 3 * n + t : -1, in);
   }
 
   sok::RouteOptions options_;

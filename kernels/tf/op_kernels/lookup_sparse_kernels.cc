@@ -16,6 +16,7 @@
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
+#include "kernels/tf/op_kernels/ids_input.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
 #include "kernels/tf/resources/plan_variant.h"
@@ -159,45 +160,12 @@ class LookupSparseOp : public OpKernel {
     in->table = resource.table().get();
     in->combiner = combiners_[t];
 
-    const Tensor& ids = context->input(num_tables_ + t);
-    TF_RETURN_IF_ERROR(CheckVector(ids, name, "ids"));
-    in->num_ids = ids.dim_size(0);
-    if (ids.dtype() == tensorflow::DT_INT64) {
-      in->ids64 = Data<int64_t>(ids);
-    } else {
-      in->ids32 = Data<int32_t>(ids);
-    }
-
-    const Tensor& batch = context->input(3 * num_tables_ + t);
-    if (batch.dims() != 0) {
-      return BadInput(name, "the batch size must be a scalar, got shape ",
-                      batch.shape().DebugString());
-    }
-    in->batch_size = batch.scalar<tensorflow::int64>()();
+    TF_RETURN_IF_ERROR(
+        GetIds(context, name, num_tables_ + t, 3 * num_tables_ + t, in));
     TF_RETURN_IF_ERROR(
         MatrixShape(in->batch_size, resource.dim(), name, output_shape));
-
-    const Tensor& rows = context->input(2 * num_tables_ + t);
-    if (rows.dims() == 1) {
-      if (rows.dim_size(0) != in->batch_size + 1) {
-        return BadInput(name, "a batch of ", in->batch_size, " needs ",
-                        in->batch_size + 1, " row splits, got ",
-                        rows.dim_size(0));
-      }
-      in->row_splits = Data<int64_t>(rows);
-    } else {
-      TF_RETURN_IF_ERROR(
-          CheckMatrix(rows, in->num_ids, 2, name, "the indices of the ids"));
-      in->coo_indices = Data<int64_t>(rows);
-    }
-
-    if (num_weights_ > 0) {
-      const Tensor& weights = context->input(4 * num_tables_ + t);
-      TF_RETURN_IF_ERROR(
-          CheckVectorOf(weights, in->num_ids, name, "the weights"));
-      in->weights = Data<float>(weights);
-    }
-    return Status::OK();
+    return GetSamples(context, name, 2 * num_tables_ + t,
+                      num_weights_ > 0 ? 4 * num_tables_ + t : -1, in);
   }
 
   const bool on_gpu_;
