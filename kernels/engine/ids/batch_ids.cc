@@ -16,6 +16,31 @@
 namespace ev {
 namespace {
 
+// What sharing out costs in all: about so many times the work of one pass.
+constexpr int64_t kPriceOfSharing = 2;
+
+// Whether all tasks together find the keys of each table. The order of the
+// keys shard by shard is seen, so then the size alone decides. Otherwise the
+// result is the same, and a long table is shared out where it would keep the
+// other threads waiting: where it is most of what a thread has to do.
+std::vector<bool> AreShared(Span<TableIds* const> tables,
+                            const PlanIdsOptions& options,
+                            const Parallel* parallel) {
+  const int64_t threads = parallel == nullptr ? 1 : parallel->num_threads();
+  int64_t all_ids = 0;
+  for (const TableIds* ids : tables) {
+    if (ids->distinct == nullptr) all_ids += ids->num_ids;
+  }
+  std::vector<bool> shared;
+  for (const TableIds* ids : tables) {
+    shared.push_back(options.dedup && ids->distinct == nullptr &&
+                     ids->num_ids > ShardedIds::kMaxWhole &&
+                     (options.order == DistinctOrder::kShardByShard ||
+                      ids->num_ids > kPriceOfSharing * all_ids / threads));
+  }
+  return shared;
+}
+
 // For batches whose shards are of no use afterwards. Never destroyed: calls may
 // be under way while the process ends.
 Recycler<ShardedIds>& ShardedIdsPool() {
@@ -94,10 +119,7 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
                const PlanIdsOptions& options, DistinctQueue* queue,
                Parallel* parallel) {
   const int num_tables = static_cast<int>(inputs.size());
-  const auto is_long = [&](int t) {
-    return options.dedup && tables[t]->distinct == nullptr &&
-           tables[t]->num_ids > ShardedIds::kMaxWhole;
-  };
+  const std::vector<bool> shared = AreShared(tables, options, parallel);
   const auto keys_known = [&](int t, Parallel* within) {
     return options.keys_known ? options.keys_known(t, within) : Status::OK();
   };
@@ -117,7 +139,7 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
   }
   for (int t = 0; t < num_tables; ++t) {
     const TableIds& ids = *tables[t];
-    if (ids.distinct != nullptr || is_long(t) ||
+    if (ids.distinct != nullptr || shared[t] ||
         IsSmall(ids, options.ids_per_task)) {
       continue;
     }
@@ -157,7 +179,7 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
                                                      : Status::OK();
   }));
   for (int t = 0; t < num_tables; ++t) {
-    if (!is_long(t)) continue;
+    if (!shared[t]) continue;
     EV_RETURN_IF_ERROR(
         DeduplicateInShards(*inputs[t], options.order, parallel, tables[t]));
     EV_RETURN_IF_ERROR(keys_known(t, parallel));

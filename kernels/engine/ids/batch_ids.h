@@ -6,9 +6,10 @@
 // rows.
 //
 // Small tables are planned whole in one task each; the samples and the keys of
-// larger ones are two; the keys of tables beyond ShardedIds::kMaxWhole are
-// shared out to all tasks. Where a device deduplicates, tasks put ids and
-// samples there.
+// larger ones are two. The keys of tables beyond ShardedIds::kMaxWhole are
+// shared out to all tasks: always with kShardByShard, else where that is
+// faster. Where a device deduplicates, tasks put ids and samples there. The
+// result does not depend on 'parallel'.
 
 #ifndef KERNELS_ENGINE_IDS_BATCH_IDS_H_
 #define KERNELS_ENGINE_IDS_BATCH_IDS_H_
@@ -31,8 +32,8 @@ enum class Samples {
 
 struct PlanIdsOptions {
   Samples samples = Samples::kAsGiven;
-  // Of tables whose keys are shared out, kShardByShard leaves TableIds::shards
-  // for the gradient; other tables always have kFirstOccurrence.
+  // Of tables beyond ShardedIds::kMaxWhole: kShardByShard leaves
+  // TableIds::shards for the gradient. Others always have kFirstOccurrence.
   DistinctOrder order = DistinctOrder::kShardByShard;
   bool dedup = true;  // false: each id is a key of its own
   int64_t ids_per_task = 2048;

@@ -156,8 +156,10 @@ TEST_F(BatchIdsTest, PlansEveryTable) {
       };
       options.keys_known = [&](int t, Parallel* within) {
         const TableIds& plan = tables[t]->plan;
-        const bool is_long = plan.num_ids > ShardedIds::kMaxWhole;
-        EXPECT_EQ(is_long ? parallel : nullptr, within);
+        // Each of the four long tables is a fair share of a thread's work.
+        const bool is_shared = plan.num_ids > ShardedIds::kMaxWhole &&
+                               order == DistinctOrder::kShardByShard;
+        EXPECT_EQ(is_shared ? parallel : nullptr, within);
         EXPECT_GE(plan.num_unique, plan.num_ids > 0 ? 1 : 0);
         if (IsSmall(plan, options.ids_per_task)) {
           EXPECT_EQ(1, sampled[t]);
@@ -177,6 +179,28 @@ TEST_F(BatchIdsTest, PlansEveryTable) {
         EXPECT_EQ(1, keyed[t]);
       }
     }
+  }
+}
+
+TEST_F(BatchIdsTest, ALongTableKeepsNoThreadWaiting) {
+  for (Parallel* parallel :
+       {static_cast<Parallel*>(nullptr), static_cast<Parallel*>(&pool_)}) {
+    Tables tables;
+    tables.emplace_back(new Table("long", 200000, 60000));
+    tables.emplace_back(new Table("short", 1000, 60));
+    int keyed = 0;
+    PlanIdsOptions options;
+    options.order = DistinctOrder::kFirstOccurrence;
+    options.keys_known = [&](int t, Parallel* within) {
+      if (t == 0) {
+        EXPECT_EQ(parallel, within);
+        ++keyed;
+      }
+      return Status::OK();
+    };
+    ASSERT_TRUE(Plan(tables, options, parallel).ok());
+    EXPECT_EQ(1, keyed);
+    for (const auto& table : tables) table->ExpectPlanned(true);
   }
 }
 
