@@ -38,7 +38,8 @@ _MAY_USE = {
     ],
     "kernels/engine/testing": [_ENGINE + room for room in _ENGINE_ROOMS],
     "kernels/tf/bridge": ["tensorflow", "kernels/engine/base"],
-    "kernels/tf/ops": ["tensorflow"],
+    # Names of combiners: an attribute lists them.
+    "kernels/tf/ops": ["tensorflow", "kernels/engine/base", "kernels/engine/combine"],
     "kernels/tf/resources": [
         "tensorflow", "kernels/tf/bridge"
     ] + [_ENGINE + room for room in _ENGINE_ROOMS],

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "kernels/engine/combine/combiner_names.h"
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
@@ -53,7 +54,7 @@ REGISTER_OP("SokRoute")
     .Attr("num_weights: int >= 0")
     .Attr("Tids: {int64, int32}")
     .Attr("names: list(string)")
-    .Attr("combiners: list({'sum', 'mean', 'sqrtn'})")
+    .Attr(ev::CombinersAttr())
     .Attr("dims: list(int)")
     .Attr("placements: list(int)")
     .Attr("placement_sizes: list(int)")
@@ -110,7 +111,7 @@ plan: What SokPool and SokPoolGrad need.
 num_tables: T.
 num_weights: 0 or T.
 names: T names, for messages.
-combiners: T times sum, mean or sqrtn.
+combiners: T names of combiners.
 dims: T row lengths.
 placements: The ranks that hold table 0, 1, ...; key k is on entry
   floormod(k, length) of its table's.

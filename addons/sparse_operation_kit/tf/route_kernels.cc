@@ -13,6 +13,7 @@
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
 #include "addons/sparse_operation_kit/tf/wire_variant.h"
+#include "kernels/engine/combine/combiner_names.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
@@ -34,20 +35,6 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::errors::InvalidArgument;
-
-Status ParseCombiner(const std::string& name, ev::Combiner* combiner) {
-  if (name == "sum") {
-    *combiner = ev::Combiner::kSum;
-  } else if (name == "mean") {
-    *combiner = ev::Combiner::kMean;
-  } else if (name == "sqrtn") {
-    *combiner = ev::Combiner::kSqrtN;
-  } else {
-    return InvalidArgument("a combiner must be sum, mean or sqrtn, got '", name,
-                           "'");
-  }
-  return Status::OK();
-}
 
 class RouteOp : public OpKernel {
  public:
@@ -77,7 +64,8 @@ class RouteOp : public OpKernel {
     combiners_.resize(n);
     size_t at = 0;
     for (size_t t = 0; t < n; ++t) {
-      OP_REQUIRES_OK(context, ParseCombiner(combiners[t], &combiners_[t]));
+      OP_REQUIRES_OK(context,
+                     ToTf(ev::ParseCombiner(combiners[t], &combiners_[t])));
       OP_REQUIRES(context, sizes[t] >= 1 && at + sizes[t] <= ranks.size(),
                   BadInput(names_[t], "no rank holds it"));
       placements_.emplace_back(std::vector<int32_t>(

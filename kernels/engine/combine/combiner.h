@@ -1,17 +1,144 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
+//
+// Combiners: how the rows e_i of a sample, with weights w_i, become one row.
+//
+// Each combiner is a struct that has all of its arithmetic, for the CPU and for
+// GPUs. The loops are elsewhere and take the struct as a template argument, so
+// an element costs no call. A struct has
+//
+//   kName      what ops and Python call the combiner.
+//   kDivides   whether a sample's joined rows are divided. If not, Divisor
+//              gives 1.
+//   Join       the next row, element by element, to what the rows before it
+//              gave. The sample's first row is taken as it is. T: float, or
+//              several floats in a vector.
+//   Term       what a weight adds to the sample's total. An id without a weight
+//              adds 1.
+//   Divisor    what divides the joined rows of a sample with that total.
+//   WeightGradient  of a weight w: d loss / d w, where g is the gradient of the
+//              sample, g_row = g . e, g_out = g . the sample's result (0 if
+//              kDivides is false) and divisor the sample's.
+//
+// To add a combiner: a struct here, its line in Combiner, kCombiners and
+// VisitCombiner, and its line in the table of Python
+// (embedding_variable/lookup/combiners.py).
 
 #ifndef KERNELS_ENGINE_COMBINE_COMBINER_H_
 #define KERNELS_ENGINE_COMBINE_COMBINER_H_
 
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/engine/base/host_device.h"
+
 namespace ev {
 
-// How the rows e_i of a sample become one row; w_i are the weights, 1 if none.
+// Python and files know combiners by name; these numbers stay in the process.
 enum class Combiner {
   kSum,    // sum w_i e_i
   kMean,   // sum w_i e_i / sum w_i
   kSqrtN,  // sum w_i e_i / sqrt(sum w_i^2)
 };
+
+constexpr Combiner kCombiners[] = {Combiner::kSum, Combiner::kMean,
+                                   Combiner::kSqrtN};
+
+// What combiners that add rows share.
+struct AddsRows {
+  template <typename T>
+  static EV_HOST_DEVICE T Join(T joined, T row) {
+    return joined + row;
+  }
+};
+
+struct SumCombiner : AddsRows {
+  static constexpr const char* kName = "sum";
+  static constexpr bool kDivides = false;
+  static EV_HOST_DEVICE float Term(float w) { return w; }
+  static EV_HOST_DEVICE float Divisor(float /*total*/) { return 1.0f; }
+  // g . e
+  static EV_HOST_DEVICE float WeightGradient(float g_row, float /*g_out*/,
+                                             float /*w*/, float /*divisor*/) {
+    return g_row;
+  }
+};
+
+struct MeanCombiner : AddsRows {
+  static constexpr const char* kName = "mean";
+  static constexpr bool kDivides = true;
+  static EV_HOST_DEVICE float Term(float w) { return w; }
+  static EV_HOST_DEVICE float Divisor(float total) { return total; }
+  // g . (e - out) / sum w
+  static EV_HOST_DEVICE float WeightGradient(float g_row, float g_out,
+                                             float /*w*/, float divisor) {
+    return (g_row - g_out) / divisor;
+  }
+};
+
+struct SqrtNCombiner : AddsRows {
+  static constexpr const char* kName = "sqrtn";
+  static constexpr bool kDivides = true;
+  static EV_HOST_DEVICE float Term(float w) { return w * w; }
+  static EV_HOST_DEVICE float Divisor(float total) { return sqrtf(total); }
+  // (g . e - g . out * w / q) / q, q = sqrt(sum w^2)
+  static EV_HOST_DEVICE float WeightGradient(float g_row, float g_out, float w,
+                                             float divisor) {
+    return (g_row - g_out * (w / divisor)) / divisor;
+  }
+};
+
+// visitor(struct of the combiner), whose result is returned.
+template <typename Visitor>
+EV_HOST_DEVICE auto VisitCombiner(Combiner combiner, const Visitor& visitor) {
+  switch (combiner) {
+    case Combiner::kSum:
+      break;
+    case Combiner::kMean:
+      return visitor(MeanCombiner());
+    case Combiner::kSqrtN:
+      return visitor(SqrtNCombiner());
+  }
+  return visitor(SumCombiner());
+}
+
+// The structs' members, of a combiner that is known when the program runs.
+namespace combiner_internal {
+
+struct Divides {
+  template <typename C>
+  EV_HOST_DEVICE bool operator()(C) const {
+    return C::kDivides;
+  }
+};
+
+struct Term {
+  float w;
+  template <typename C>
+  EV_HOST_DEVICE float operator()(C) const {
+    return C::Term(w);
+  }
+};
+
+struct Divisor {
+  float total;
+  template <typename C>
+  EV_HOST_DEVICE float operator()(C) const {
+    return C::Divisor(total);
+  }
+};
+
+}  // namespace combiner_internal
+
+EV_HOST_DEVICE bool Divides(Combiner combiner) {
+  return VisitCombiner(combiner, combiner_internal::Divides());
+}
+EV_HOST_DEVICE float TermOf(Combiner combiner, float w) {
+  return VisitCombiner(combiner, combiner_internal::Term{w});
+}
+EV_HOST_DEVICE float DivisorOf(Combiner combiner, float total) {
+  return VisitCombiner(combiner, combiner_internal::Divisor{total});
+}
 
 }  // namespace ev
 

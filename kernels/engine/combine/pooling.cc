@@ -10,20 +10,14 @@
 namespace ev {
 namespace {
 
-inline float Divisor(Combiner combiner, const float* weights, int64_t begin,
-                     int64_t end) {
-  if (combiner == Combiner::kSum || begin == end) return 1.0f;
-  if (weights == nullptr) {
-    const float n = static_cast<float>(end - begin);
-    return combiner == Combiner::kMean ? n : std::sqrt(n);
-  }
-  float sum = 0.0f;
-  if (combiner == Combiner::kMean) {
-    for (int64_t i = begin; i < end; ++i) sum += weights[i];
-    return sum;
-  }
-  for (int64_t i = begin; i < end; ++i) sum += weights[i] * weights[i];
-  return std::sqrt(sum);
+// Of a sample with ids.
+template <typename C>
+inline float Divisor(const float* weights, int64_t begin, int64_t end) {
+  if (!C::kDivides) return 1.0f;
+  if (weights == nullptr) return C::Divisor(static_cast<float>(end - begin));
+  float total = 0.0f;
+  for (int64_t i = begin; i < end; ++i) total += C::Term(weights[i]);
+  return C::Divisor(total);
 }
 
 // The prefetch of the row some ids ahead of id i, not beyond id 'last'.
@@ -36,36 +30,40 @@ EV_READS_LIVE_ROWS_INLINE void PrefetchAhead(const PoolingBatch& batch,
 
 // out[column .. column + 8 * kVectors) of a sample whose ids are [i, i_end), at
 // least one. With kPrefetch, each id but the first asks for the row 'ahead'.
-template <int kVectors, bool kWeighted, bool kPrefetch>
-EV_READS_LIVE_ROWS_INLINE void SumColumns(const PoolingBatch& batch, int64_t i,
-                                          int64_t i_end, int64_t column,
-                                          float divisor, int64_t ahead,
-                                          int64_t last, float* out) {
+template <typename C, int kVectors, bool kWeighted, bool kPrefetch>
+EV_READS_LIVE_ROWS_INLINE void JoinColumns(const PoolingBatch& batch, int64_t i,
+                                           int64_t i_end, int64_t column,
+                                           float divisor, int64_t ahead,
+                                           int64_t last, float* out) {
   const float* row = batch.rows[batch.inverse[i]] + column;
-  F8 sum[kVectors];
-  for (int k = 0; k < kVectors; ++k) sum[k] = Load8(row + 8 * k);
+  F8 joined[kVectors];
+  for (int k = 0; k < kVectors; ++k) joined[k] = Load8(row + 8 * k);
   if (kWeighted) {
     const float w = batch.weights[i];
-    for (int k = 0; k < kVectors; ++k) sum[k] = sum[k] * w;
+    for (int k = 0; k < kVectors; ++k) joined[k] = joined[k] * w;
   }
   for (int64_t j = i + 1; j < i_end; ++j) {
     if (kPrefetch) PrefetchAhead(batch, j + ahead, last, 8 * kVectors);
     row = batch.rows[batch.inverse[j]] + column;
     if (kWeighted) {
       const float w = batch.weights[j];
-      for (int k = 0; k < kVectors; ++k) sum[k] += Load8(row + 8 * k) * w;
+      for (int k = 0; k < kVectors; ++k) {
+        joined[k] = C::Join(joined[k], Load8(row + 8 * k) * w);
+      }
     } else {
-      for (int k = 0; k < kVectors; ++k) sum[k] += Load8(row + 8 * k);
+      for (int k = 0; k < kVectors; ++k) {
+        joined[k] = C::Join(joined[k], Load8(row + 8 * k));
+      }
     }
   }
   if (divisor != 1.0f) {
-    for (int k = 0; k < kVectors; ++k) sum[k] = sum[k] / divisor;
+    for (int k = 0; k < kVectors; ++k) joined[k] = joined[k] / divisor;
   }
-  for (int k = 0; k < kVectors; ++k) Store8(out + column + 8 * k, sum[k]);
+  for (int k = 0; k < kVectors; ++k) Store8(out + column + 8 * k, joined[k]);
 }
 
 // Rows of exactly 8 * kVectors floats: one pass, no branch on the dim.
-template <int kVectors, bool kWeighted>
+template <typename C, int kVectors, bool kWeighted>
 EV_READS_LIVE_ROWS void PoolFixed(const PoolingBatch& batch_in, int64_t begin,
                                   int64_t end, float* out) {
   const PoolingBatch batch = batch_in;  // which no store to out can change
@@ -81,14 +79,14 @@ EV_READS_LIVE_ROWS void PoolFixed(const PoolingBatch& batch_in, int64_t begin,
     }
     PrefetchAhead(batch, i + ahead, last, dim);
     const float divisor =
-        Divisor(batch.combiner, kWeighted ? batch.weights : nullptr, i, i_end);
-    SumColumns<kVectors, kWeighted, true>(batch, i, i_end, 0, divisor, ahead,
-                                          last, out_row);
+        Divisor<C>(kWeighted ? batch.weights : nullptr, i, i_end);
+    JoinColumns<C, kVectors, kWeighted, true>(batch, i, i_end, 0, divisor,
+                                              ahead, last, out_row);
   }
 }
 
 // Any dim: column blocks of 64, 32 and 8, then single columns.
-template <bool kWeighted>
+template <typename C, bool kWeighted>
 EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
                                 int64_t end, float* out) {
   const PoolingBatch batch = batch_in;
@@ -106,45 +104,45 @@ EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
       PrefetchAhead(batch, j + ahead, last, dim);
     }
     const float divisor =
-        Divisor(batch.combiner, kWeighted ? batch.weights : nullptr, i, i_end);
+        Divisor<C>(kWeighted ? batch.weights : nullptr, i, i_end);
     int64_t c = 0;
     for (; c + 64 <= dim; c += 64) {
-      SumColumns<8, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
-                                      out_row);
+      JoinColumns<C, 8, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
+                                          out_row);
     }
     for (; c + 32 <= dim; c += 32) {
-      SumColumns<4, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
-                                      out_row);
+      JoinColumns<C, 4, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
+                                          out_row);
     }
     for (; c + 8 <= dim; c += 8) {
-      SumColumns<1, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
-                                      out_row);
+      JoinColumns<C, 1, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
+                                          out_row);
     }
     for (; c < dim; ++c) {
-      float sum = batch.rows[batch.inverse[i]][c];
-      if (kWeighted) sum = sum * batch.weights[i];
+      float joined = batch.rows[batch.inverse[i]][c];
+      if (kWeighted) joined = joined * batch.weights[i];
       for (int64_t j = i + 1; j < i_end; ++j) {
         const float e = batch.rows[batch.inverse[j]][c];
-        sum += kWeighted ? e * batch.weights[j] : e;
+        joined = C::Join(joined, kWeighted ? e * batch.weights[j] : e);
       }
-      out_row[c] = divisor == 1.0f ? sum : sum / divisor;
+      out_row[c] = divisor == 1.0f ? joined : joined / divisor;
     }
   }
 }
 
-template <bool kWeighted>
+template <typename C, bool kWeighted>
 void Pool(const PoolingBatch& batch, int64_t begin, int64_t end, float* out) {
   switch (batch.dim) {
     case 8:
-      return PoolFixed<1, kWeighted>(batch, begin, end, out);
+      return PoolFixed<C, 1, kWeighted>(batch, begin, end, out);
     case 16:
-      return PoolFixed<2, kWeighted>(batch, begin, end, out);
+      return PoolFixed<C, 2, kWeighted>(batch, begin, end, out);
     case 32:
-      return PoolFixed<4, kWeighted>(batch, begin, end, out);
+      return PoolFixed<C, 4, kWeighted>(batch, begin, end, out);
     case 64:
-      return PoolFixed<8, kWeighted>(batch, begin, end, out);
+      return PoolFixed<C, 8, kWeighted>(batch, begin, end, out);
     default:
-      return PoolAny<kWeighted>(batch, begin, end, out);
+      return PoolAny<C, kWeighted>(batch, begin, end, out);
   }
 }
 
@@ -152,17 +150,22 @@ void Pool(const PoolingBatch& batch, int64_t begin, int64_t end, float* out) {
 
 float SampleDivisor(Combiner combiner, const float* weights, int64_t begin,
                     int64_t end) {
-  return Divisor(combiner, weights, begin, end);
+  if (begin == end) return 1.0f;
+  return VisitCombiner(combiner, [&](auto c) {
+    return Divisor<decltype(c)>(weights, begin, end);
+  });
 }
 
 void PoolSamples(const PoolingBatch& batch, int64_t begin, int64_t end,
                  float* out) {
   if (begin == end) return;
-  if (batch.weights == nullptr) {
-    Pool<false>(batch, begin, end, out);
-  } else {
-    Pool<true>(batch, begin, end, out);
-  }
+  VisitCombiner(batch.combiner, [&](auto c) {
+    if (batch.weights == nullptr) {
+      Pool<decltype(c), false>(batch, begin, end, out);
+    } else {
+      Pool<decltype(c), true>(batch, begin, end, out);
+    }
+  });
 }
 
 EV_READS_LIVE_ROWS void CopyRows(const float* const* rows, int64_t begin,

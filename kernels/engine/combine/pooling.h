@@ -40,8 +40,8 @@ struct PoolingBatch {
 void PoolSamples(const PoolingBatch& batch, int64_t begin, int64_t end,
                  float* out);
 
-// What divides sample s's weighted sum: 1, sum w or sqrt(sum w^2); 1 when the
-// sample is empty.
+// What divides the joined rows of the sample with ids [begin, end)
+// (combiner.h); 1 when the sample is empty. weights: [N], or null.
 float SampleDivisor(Combiner combiner, const float* weights, int64_t begin,
                     int64_t end);
 

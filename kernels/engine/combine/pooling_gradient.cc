@@ -132,7 +132,7 @@ EV_READS_LIVE_ROWS_INLINE float Dot(const float* a, const float* b,
 bool SampleFactors(Combiner combiner, const int32_t* offsets,
                    const float* weights, int64_t begin, int64_t end,
                    float* factors) {
-  if (combiner == Combiner::kSum) return false;
+  if (!Divides(combiner)) return false;
   bool any = false;
   for (int64_t s = begin; s < end; ++s) {
     const float divisor =
@@ -222,10 +222,13 @@ void SpreadGradients(const int32_t* offsets, const float* weights,
   }
 }
 
-EV_READS_LIVE_ROWS void WeightGradients(const PoolingBatch& batch,
-                                        const float* grads,
-                                        const float* outputs, int64_t begin,
-                                        int64_t end, float* weight_grad) {
+namespace {
+
+template <typename C>
+EV_READS_LIVE_ROWS void WeightGradientsOf(const PoolingBatch& batch,
+                                          const float* grads,
+                                          const float* outputs, int64_t begin,
+                                          int64_t end, float* weight_grad) {
   const int64_t dim = batch.dim;
   for (int64_t s = begin; s < end; ++s) {
     const int64_t i = batch.offsets[s], i_end = batch.offsets[s + 1];
@@ -233,26 +236,25 @@ EV_READS_LIVE_ROWS void WeightGradients(const PoolingBatch& batch,
     const float* grad = grads + s * dim;
     const float divisor =
         SampleDivisor(batch.combiner, batch.weights, i, i_end);
-    const float grad_out = batch.combiner == Combiner::kSum
-                               ? 0.0f
-                               : Dot(grad, outputs + s * dim, dim);
+    const float grad_out =
+        C::kDivides ? Dot(grad, outputs + s * dim, dim) : 0.0f;
     for (int64_t j = i; j < i_end; ++j) {
       const float grad_row = Dot(grad, batch.rows[batch.inverse[j]], dim);
-      switch (batch.combiner) {
-        case Combiner::kSum:
-          weight_grad[j] = grad_row;
-          break;
-        case Combiner::kMean:
-          weight_grad[j] = (grad_row - grad_out) / divisor;
-          break;
-        case Combiner::kSqrtN: {
-          const float w = batch.weights == nullptr ? 1.0f : batch.weights[j];
-          weight_grad[j] = (grad_row - grad_out * (w / divisor)) / divisor;
-          break;
-        }
-      }
+      const float w = batch.weights == nullptr ? 1.0f : batch.weights[j];
+      weight_grad[j] = C::WeightGradient(grad_row, grad_out, w, divisor);
     }
   }
+}
+
+}  // namespace
+
+void WeightGradients(const PoolingBatch& batch, const float* grads,
+                     const float* outputs, int64_t begin, int64_t end,
+                     float* weight_grad) {
+  VisitCombiner(batch.combiner, [&](auto c) {
+    WeightGradientsOf<decltype(c)>(batch, grads, outputs, begin, end,
+                                   weight_grad);
+  });
 }
 
 }  // namespace ev

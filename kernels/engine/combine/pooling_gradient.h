@@ -78,10 +78,7 @@ void SpreadGradients(const int32_t* offsets, const float* weights,
                      int64_t begin, int64_t end, float* out);
 
 // weight_grad[i] for the ids of samples [begin, end), from the gradient and the
-// forward's result of the batch:
-//   sum    g . e_i
-//   mean   g . (e_i - out) / sum w
-//   sqrtn  (g . e_i - g . out * w_i / q) / q,  q = sqrt(sum w^2)
+// forward's result of the batch (WeightGradient of combiner.h).
 void WeightGradients(const PoolingBatch& batch, const float* grads,
                      const float* outputs, int64_t begin, int64_t end,
                      float* weight_grad);

@@ -38,11 +38,7 @@
 
 #include <cmath>
 
-#ifdef __CUDACC__
-#define EV_HOST_DEVICE __host__ __device__ __forceinline__
-#else
-#define EV_HOST_DEVICE inline
-#endif
+#include "kernels/engine/base/host_device.h"
 
 namespace ev {
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/combine/combiner_names.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
@@ -30,20 +31,6 @@ using tensorflow::OpKernelContext;
 using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
-
-Status ParseCombiner(const std::string& name, ev::Combiner* combiner) {
-  if (name == "sum") {
-    *combiner = ev::Combiner::kSum;
-  } else if (name == "mean") {
-    *combiner = ev::Combiner::kMean;
-  } else if (name == "sqrtn") {
-    *combiner = ev::Combiner::kSqrtN;
-  } else {
-    return tensorflow::errors::InvalidArgument(
-        "a combiner must be sum, mean or sqrtn, got '", name, "'");
-  }
-  return Status::OK();
-}
 
 // Float output of that shape; where a table's rows are on a device, in memory
 // that the device reaches by itself.
@@ -79,7 +66,8 @@ class LookupSparseOp : public OpKernel {
                     num_weights_, " weights"));
     combiners_.resize(num_tables_);
     for (int t = 0; t < num_tables_; ++t) {
-      OP_REQUIRES_OK(context, ParseCombiner(combiners[t], &combiners_[t]));
+      OP_REQUIRES_OK(context,
+                     ToTf(ev::ParseCombiner(combiners[t], &combiners_[t])));
     }
   }
 

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "kernels/engine/combine/combiner_names.h"
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
@@ -112,7 +113,7 @@ REGISTER_OP("EvLookupSparse")
     .Attr("num_tables: int >= 1")
     .Attr("num_weights: int >= 0")
     .Attr("Tids: {int64, int32}")
-    .Attr("combiners: list({'sum', 'mean', 'sqrtn'})")
+    .Attr(ev::CombinersAttr())
     .Attr("dims: list(int)")
     .SetIsStateful()
     .SetShapeFn(LookupSparseShape)
@@ -131,7 +132,7 @@ outputs: T matrices [B, D].
 plan: What the lookup found, for EvLookupSparseGrad and EvApply.
 num_tables: T.
 num_weights: 0 or T.
-combiners: T times sum, mean or sqrtn.
+combiners: T names of combiners.
 dims: T row lengths.
 )doc");
 

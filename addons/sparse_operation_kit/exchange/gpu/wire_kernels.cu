@@ -17,7 +17,6 @@ namespace sok {
 namespace gpu {
 namespace {
 
-using ev::Combiner;
 using ev::Status;
 
 constexpr int kThreads = 256;
@@ -140,10 +139,9 @@ __device__ __forceinline__ void PoolTable(
         sum.x[k] = i == begin ? row.x[k] : sum.x[k] + row.x[k];
       }
     }
-    if (table.combiner != Combiner::kSum && begin != end) {
-      const float count = static_cast<float>(end - begin);
+    if (ev::Divides(table.combiner) && begin != end) {
       const float divisor =
-          table.combiner == Combiner::kMean ? count : sqrtf(count);
+          ev::DivisorOf(table.combiner, static_cast<float>(end - begin));
       if (divisor != 1.0f) {
 #pragma unroll
         for (int k = 0; k < kWidth; ++k) sum.x[k] = sum.x[k] / divisor;

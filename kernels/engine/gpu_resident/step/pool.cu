@@ -75,13 +75,6 @@ __device__ __forceinline__ void Store(float* out, const Pack<W>& v) {
   }
 }
 
-__device__ __forceinline__ float Square(Combiner combiner, float w) {
-  return combiner == Combiner::kSqrtN ? w * w : w;
-}
-__device__ __forceinline__ float DivisorOf(Combiner combiner, float sum) {
-  return combiner == Combiner::kSqrtN ? sqrtf(sum) : sum;
-}
-
 template <int W, int G>
 __global__ void __launch_bounds__(kStepBlock, Pace<G>::kCopyBlocks)
     CopyKernel(StepPlan plan, int begin, int end, int first_block,
@@ -106,8 +99,8 @@ __global__ void __launch_bounds__(kStepBlock, Pace<G>::kCopyBlocks)
   if (lane < left) {
     my_row = RowOrDefault(plan, table, i, found);
     if (plan.weights != nullptr) weight = __ldg(plan.weights + i);
-    if (combiner != Combiner::kSum) {
-      divisor = DivisorOf(combiner, Square(combiner, weight));
+    if (Divides(combiner)) {
+      divisor = DivisorOf(combiner, TermOf(combiner, weight));
       if (training) {
         plan.factors[table.sample_begin + first + lane] = 1.0f / divisor;
       }
@@ -141,7 +134,7 @@ __global__ void __launch_bounds__(kStepBlock, Pace<G>::kCopyBlocks)
 #pragma unroll
           for (int x = 0; x < W; ++x) {
             const float scaled = v[u].x[x] * w;
-            v[u].x[x] = combiner == Combiner::kSum ? scaled : scaled / d;
+            v[u].x[x] = Divides(combiner) ? scaled / d : scaled;
           }
         }
         if (row[u] != nullptr && c < dim) {
@@ -232,7 +225,7 @@ __global__ void __launch_bounds__(kStepBlock, Pace<G>::kPoolBlocks)
           for (int u = 0; u < kRows; ++u) {
             const float w = __shfl_sync(mask, weight, r + u, G);
             if (r + u < here) {
-              divisor += Square(combiner, w);
+              divisor += TermOf(combiner, w);
 #pragma unroll
               for (int x = 0; x < W; ++x) {
                 sum.x[x] = sum.x[x] + v[u].x[x] * w;
@@ -241,7 +234,7 @@ __global__ void __launch_bounds__(kStepBlock, Pace<G>::kPoolBlocks)
           }
         }
       }
-      if (combiner != Combiner::kSum) {
+      if (Divides(combiner)) {
         const float d = from == to ? 1.0f : DivisorOf(combiner, divisor);
 #pragma unroll
         for (int x = 0; x < W; ++x) sum.x[x] = sum.x[x] / d;

@@ -109,7 +109,7 @@ __device__ __forceinline__ Pack<W> SumList(
   Pack<W> sum = {};
   const float* first = grads + table.pooled_begin + c;
   const int64_t dim = table.dim;
-  const bool factors = table.combiner != static_cast<int>(Combiner::kSum);
+  const bool factors = Divides(static_cast<Combiner>(table.combiner));
   for (uint32_t k = 0; k < n; k += kAhead) {
     uint32_t sample[kAhead];
     Pack<W> v[kAhead];
@@ -166,7 +166,7 @@ __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
   const StepTable& table = plan.tables[t];
   const RowAddress at = AddressOf(plan, table, t, key.row);
   const bool weighted = plan.weights != nullptr;
-  const bool factors = table.combiner != static_cast<int>(Combiner::kSum);
+  const bool factors = Divides(static_cast<Combiner>(table.combiner));
   for (int c = sub * W; c < table.dim; c += G * W) {
     RowPiece<W, NS> piece = LoadRow<W, NS>(at.row, at.defaults, table, c);
     Pack<W> sum = {};
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
   float scale_a = 1.0f, scale_b = 1.0f;
   const uint32_t my_count = key.table_and_count & 0xFF;
   if (my_count == 1) scale_a = __uint_as_float(key.b);
-  if (table.combiner != static_cast<int>(Combiner::kSum)) {
+  if (Divides(static_cast<Combiner>(table.combiner))) {
     const float* factors = plan.factors + table.sample_begin;
     const int samples = InlineSamples(my_count, weighted);
     if (samples > 0) scale_a *= factors[key.a];

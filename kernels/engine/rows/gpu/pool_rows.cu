@@ -60,10 +60,9 @@ __global__ void __launch_bounds__(kThreads)
     for (int32_t i = begin + 1; i < end; ++i) {
       Add(&sum, ValueOf<T>(batch, i)[c]);
     }
-    if (batch.combiner != Combiner::kSum) {
-      const float count = static_cast<float>(end - begin);
+    if (Divides(batch.combiner)) {
       const float divisor =
-          batch.combiner == Combiner::kMean ? count : sqrtf(count);
+          DivisorOf(batch.combiner, static_cast<float>(end - begin));
       if (divisor != 1.0f) Divide(&sum, divisor);
     }
     out[e] = sum;

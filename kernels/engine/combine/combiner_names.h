@@ -1,0 +1,55 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Combiners by name, for what comes from a graph. Header only, so that the
+// definitions of ops, which link no engine, have the same list.
+
+#ifndef KERNELS_ENGINE_COMBINE_COMBINER_NAMES_H_
+#define KERNELS_ENGINE_COMBINE_COMBINER_NAMES_H_
+
+#include <string>
+
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/combine/combiner.h"
+
+namespace ev {
+
+inline std::string CombinerName(Combiner combiner) {
+  return VisitCombiner(
+      combiner, [](auto rule) { return std::string(decltype(rule)::kName); });
+}
+
+// All names, each between two 'quote's; 'between' two of them, and 'last'
+// before the last.
+inline std::string CombinerNames(const std::string& quote,
+                                 const std::string& between,
+                                 const std::string& last) {
+  constexpr int n = sizeof(kCombiners) / sizeof(kCombiners[0]);
+  std::string names;
+  for (int i = 0; i < n; ++i) {
+    if (i > 0) names += i + 1 == n ? last : between;
+    names += quote + CombinerName(kCombiners[i]) + quote;
+  }
+  return names;
+}
+
+// An op's attribute "combiners: list({'sum', 'mean', ...})".
+inline std::string CombinersAttr() {
+  return "combiners: list({" + CombinerNames("'", ", ", ", ") + "})";
+}
+
+// InvalidArgument, with all names: there is no such combiner.
+inline Status ParseCombiner(const std::string& name, Combiner* combiner) {
+  for (Combiner known : kCombiners) {
+    if (CombinerName(known) != name) continue;
+    *combiner = known;
+    return Status::OK();
+  }
+  return InvalidArgument("a combiner must be " +
+                         CombinerNames("", ", ", " or ") + ", got '" + name +
+                         "'");
+}
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_COMBINE_COMBINER_NAMES_H_
