@@ -8,15 +8,17 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <string>
 
 #include "kernels/engine/base/prefetch.h"
 #include "kernels/engine/rows/hbm_dram/device_cache_impl.h"
+#include "kernels/engine/storage/tiered/read_rounds.h"
 
 namespace ev {
 namespace {
 
 constexpr size_t kVisitedAtOnce = 4096;
+// Rows that are compared for each that goes.
+constexpr size_t kCandidatesEach = 4;
 constexpr size_t kRowsAhead = 16;
 // Of rows that are asked for before they are copied.
 constexpr size_t kBytesAhead = 4096;
@@ -25,23 +27,17 @@ constexpr size_t kBytesAhead = 4096;
 
 DeviceCache::DeviceCache(const DeviceCacheOptions& options,
                          std::unique_ptr<GpuRowHome> device)
-    : dim_(options.dim),
-      budget_(options.device_bytes),
-      defaults_(options.default_rows.begin(), options.default_rows.end()),
+    : budget_(options.device_bytes),
+      fresh_(options.dim, options.default_rows),
       device_(std::move(device)),
       host_(options.dim),
-      ranks_(options.strategy) {
+      ranks_(options.strategy),
+      hand_(&ranks_, kCandidatesEach),
+      evictor_([this] { WorkAhead(); }) {
   MakePlaces();
 }
 
-DeviceCache::~DeviceCache() {
-  {
-    std::lock_guard<std::mutex> lock(thread_mu_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
+DeviceCache::~DeviceCache() { evictor_.Stop(); }
 
 void DeviceCache::MakePlaces() {
   const int64_t row_bytes = floats() * static_cast<int64_t>(sizeof(float));
@@ -49,7 +45,7 @@ void DeviceCache::MakePlaces() {
       std::min<int64_t>(std::max(kMinPlaces, budget_ / row_bytes), kPayload);
   entries_.reset(new SlabArray(sizeof(Entry), kEntriesLog2));
   made_ = 0;
-  hand_ = 0;
+  hand_.Reset();
   free_.clear();
 }
 
@@ -156,8 +152,7 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
         loads.push_back(load);
         break;
       case Pin::kNoRow:
-        return Internal("handle " + std::to_string(handles[i]) +
-                        " names no row");
+        return NamesNoRow(handles[i]);
     }
   }
   std::vector<Place> taken;
@@ -275,50 +270,40 @@ void DeviceCache::Release(Span<const Place> places) {
 Status DeviceCache::Visit(Span<const RowHandle> handles,
                           const Visitor& visitor) {
   EV_RETURN_IF_ERROR(broken_);
-  std::vector<size_t> left, again, which;
+  std::vector<size_t> which;
   std::vector<Place> places;
-  for (size_t begin = 0; begin < handles.size(); begin += kVisitedAtOnce) {
-    left.clear();
-    for (size_t i = begin; i < std::min(handles.size(), begin + kVisitedAtOnce);
-         ++i) {
-      if (handles[i] < kFirstReservedHandle) left.push_back(i);
-    }
-    while (!left.empty()) {
-      again.clear();
-      which.clear();
-      places.clear();
-      Status status;
-      {
-        // A row of CPU memory is not written to before this is over, even if
-        // its owner leaves.
-        std::shared_lock<std::shared_mutex> lock(host_mu_);
-        for (const size_t i : left) {
-          Place place;
-          uint32_t seen;
-          const Pin pin = TryPin(handles[i], false, &place, &seen);
-          if (pin == Pin::kHeld) {
-            which.push_back(i);
-            places.push_back(place);
-          } else if (pin == Pin::kBusy) {
-            again.push_back(i);
-          } else if (pin == Pin::kNoRow) {
-            status = Internal("handle " + std::to_string(handles[i]) +
-                              " names no row");
-          } else if (IsFresh(seen)) {
-            visitor.fresh(i, seen & kPayload);
-          } else {
-            visitor.host(i, host_.floats(seen - 1));
-          }
+  const auto round = [&](const std::vector<size_t>& left,
+                         std::vector<size_t>* again) {
+    which.clear();
+    places.clear();
+    Status status;
+    {
+      // A row of CPU memory is not written to before this is over, even if its
+      // owner leaves.
+      std::shared_lock<std::shared_mutex> lock(host_mu_);
+      for (const size_t i : left) {
+        Place place;
+        uint32_t seen;
+        const Pin pin = TryPin(handles[i], false, &place, &seen);
+        if (pin == Pin::kHeld) {
+          which.push_back(i);
+          places.push_back(place);
+        } else if (pin == Pin::kBusy) {
+          again->push_back(i);
+        } else if (pin == Pin::kNoRow) {
+          status = NamesNoRow(handles[i]);
+        } else if (IsFresh(seen)) {
+          visitor.fresh(i, seen & kPayload);
+        } else {
+          visitor.host(i, host_.floats(seen - 1));
         }
       }
-      if (status.ok() && !which.empty()) status = visitor.device(which, places);
-      Release(places);
-      EV_RETURN_IF_ERROR(status);
-      if (again.size() == left.size()) sched_yield();
-      left.swap(again);
     }
-  }
-  return Status::OK();
+    if (status.ok() && !which.empty()) status = visitor.device(which, places);
+    Release(places);
+    return status;
+  };
+  return ReadInRounds(handles, kVisitedAtOnce, round);
 }
 
 bool DeviceCache::IsOnHost(RowHandle handle) const {

@@ -12,10 +12,10 @@
 // released. What makes way for them is copied to CPU memory if it was written
 // since it came, and else nothing is copied: CPU memory still has it.
 //
-// WHICH ROWS GO (storage/tiered/use_ranks.h). A hand goes round the places. Of
-// some times as many rows as are wanted that were not used since it was last
-// there the lowest ranks go: the least used (kLfu; uses fade, and a row takes
-// its count with it to CPU memory and back) or the longest unused (kLru).
+// WHICH ROWS GO. A hand goes round the places (storage/tiered/victim_hand.h);
+// of the rows that it meets the cache strategy chooses
+// (policy/cache_strategy.h). A row takes its rank with it to CPU memory and
+// back.
 //
 // WAITING. Rows may be held by work that a device does while its caller goes
 // on to other tables, so nobody may wait for a held row who could be the one
@@ -30,13 +30,11 @@
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,8 +45,11 @@
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/host_rows.h"
 #include "kernels/engine/storage/dram/slab_array.h"
+#include "kernels/engine/storage/tiered/background_thread.h"
+#include "kernels/engine/storage/tiered/fresh_rows.h"
 #include "kernels/engine/storage/tiered/handle_words.h"
 #include "kernels/engine/storage/tiered/use_ranks.h"
+#include "kernels/engine/storage/tiered/victim_hand.h"
 
 namespace ev {
 
@@ -110,10 +111,7 @@ class DeviceCache {
   int64_t bytes() const;  // rows, wherever they are, places and words
   int64_t capacity() const { return capacity_; }
   GpuRowHome* device() const { return device_.get(); }
-  const float* default_row(int64_t r) const {
-    return defaults_.data() + r * dim_;
-  }
-  float initial_value(int slot) const { return initial_[slot]; }
+  const FreshRows& fresh() const { return fresh_; }
 
   // --- REQUIRE that no other call is running and nothing is held ---
 
@@ -127,7 +125,7 @@ class DeviceCache {
   struct Load;
   enum class Pin { kHeld, kBusy, kAway, kNoRow };
 
-  int64_t floats() const { return dim_ * (1 + int64_t(initial_.size())); }
+  int64_t floats() const { return fresh_.floats(); }
   void MakePlaces();
   std::atomic<uint32_t>* word(RowHandle handle) const {
     return words_.at(handle);
@@ -154,15 +152,12 @@ class DeviceCache {
                   const std::vector<HostRows::Row>& rows);
   Status EvictAll();
   Status MakeFreshRows();
-  void FillFresh(int64_t default_row, float* row) const;
   bool IsShort() const;
   void KeepFree();
   void WorkAhead();
 
-  const int64_t dim_;
   const int64_t budget_;
-  const std::vector<float> defaults_;
-  std::vector<float> initial_;  // by slot, of new rows
+  FreshRows fresh_;
   const std::unique_ptr<GpuRowHome> device_;
   HostRows host_;
   // Shared by who reads rows of CPU memory that it does not own, alone for who
@@ -184,14 +179,10 @@ class DeviceCache {
   int64_t demand_ = 0;  // what calls took of late at most
 
   std::mutex evict_mu_;  // one at a time, and not while alone
-  int64_t hand_ = 0;
-
-  std::mutex thread_mu_;
-  std::condition_variable wake_;
-  bool wanted_ = false, stop_ = false;
-  std::thread thread_;
+  VictimHand hand_;
 
   std::atomic<int64_t> hits_{0}, misses_{0}, written_{0};
+  BackgroundThread evictor_;
 };
 
 }  // namespace ev

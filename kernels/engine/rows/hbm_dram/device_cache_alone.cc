@@ -4,7 +4,6 @@
 // What is done to all rows of a DeviceCache while nobody uses them.
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -18,13 +17,6 @@ namespace {
 constexpr size_t kEvictAtOnce = 8192;
 
 }  // namespace
-
-void DeviceCache::FillFresh(int64_t default_row, float* row) const {
-  std::copy_n(this->default_row(default_row), dim_, row);
-  for (size_t s = 0; s < initial_.size(); ++s) {
-    std::fill_n(row + (1 + s) * dim_, dim_, initial_[s]);
-  }
-}
 
 // Under evict_mu_: no row is on the device afterwards, unless it fails.
 Status DeviceCache::EvictAll() {
@@ -50,29 +42,26 @@ Status DeviceCache::MakeFreshRows() {
     std::atomic<uint32_t>& home = entry(p)->home;
     if (IsFresh(home.load())) home.store(0);
   }
-  return words_.ForEach([&](RowHandle, std::atomic<uint32_t>* where) {
-    const uint32_t seen = where->load();
-    if (!IsFresh(seen)) return Status::OK();
-    HostRows::Row row;
-    EV_RETURN_IF_ERROR(host_.Allocate(/*is_reserved=*/false, &row));
-    FillFresh(seen & kPayload, host_.floats(row));
-    host_.set_rank(row, 0);
-    where->store(row + 1);
-    return Status::OK();
-  });
+  return words_.ForEachFresh(
+      [&](RowHandle, std::atomic<uint32_t>* where, int64_t default_row) {
+        HostRows::Row row;
+        EV_RETURN_IF_ERROR(host_.Allocate(/*is_reserved=*/false, &row));
+        fresh_.Fill(default_row, host_.floats(row));
+        host_.set_rank(row, 0);
+        where->store(row + 1);
+        return Status::OK();
+      });
 }
 
 Status DeviceCache::Relayout(Span<const float> initial_values) {
   EV_RETURN_IF_ERROR(broken_);
   std::lock_guard<std::mutex> alone(evict_mu_);
-  const size_t before = initial_.size();
-  if (before != 0 && std::memcmp(initial_.data(), initial_values.data(),
-                                 before * sizeof(float)) != 0) {
-    EV_RETURN_IF_ERROR(MakeFreshRows());
-  }
+  const size_t before = fresh_.num_slots();
+  const int64_t dim = fresh_.dim();
+  if (!fresh_.KeepsSlots(initial_values)) EV_RETURN_IF_ERROR(MakeFreshRows());
   if (initial_values.size() == before) {
     EV_RETURN_IF_ERROR(device_->Relayout(initial_values));
-    initial_.assign(initial_values.begin(), initial_values.end());
+    fresh_.SetSlots(initial_values);
     return Status::OK();
   }
   // Rows come back to the device, in its new layout, as they are used.
@@ -80,15 +69,15 @@ Status DeviceCache::Relayout(Span<const float> initial_values) {
   const int64_t old_floats = floats();
   const auto fill = [&](float* row) {
     for (size_t s = before; s < initial_values.size(); ++s) {
-      std::fill_n(row + (1 + s) * dim_, dim_, initial_values[s]);
+      std::fill_n(row + (1 + s) * dim, dim, initial_values[s]);
     }
   };
   EV_RETURN_IF_ERROR(host_.Relayout(
-      dim_ * (1 + static_cast<int64_t>(initial_values.size())), fill));
+      dim * (1 + static_cast<int64_t>(initial_values.size())), fill));
   device_->Clear();
   const Status status = device_->Relayout(initial_values);
   if (status.ok()) {
-    initial_.assign(initial_values.begin(), initial_values.end());
+    fresh_.SetSlots(initial_values);
   } else {
     const Status back = host_.Relayout(old_floats, [](float*) {});
     if (!back.ok()) {

@@ -4,7 +4,6 @@
 // The places of a DeviceCache: who gets one, and which rows make way.
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
 #include <utility>
 
@@ -15,7 +14,6 @@
 namespace ev {
 namespace {
 
-constexpr size_t kCandidatesEach = 4;
 // Rows that go together: some MB on the link.
 constexpr size_t kEvictAtOnce = 8192;
 // Rows copied to CPU memory while readers of it wait.
@@ -131,29 +129,17 @@ void DeviceCache::Choose(size_t n, std::vector<Place>* victims) {
     std::lock_guard<std::mutex> lock(places_mu_);
     made = made_;
   }
-  std::vector<std::pair<uint32_t, Place>> candidates;
-  // Twice round at most: the first time all may have been used.
-  for (int64_t met = 0; candidates.size() < n * kCandidatesEach &&
-                        met < 2 * made && (met < made || candidates.empty());
-       ++met) {
-    if (hand_ >= made) hand_ = 0;
-    const Place place = static_cast<Place>(hand_++);
+  std::vector<Place> chosen(n);
+  const auto idle_rank = [this](Place place) {
     Entry* const in = entry(place);
-    if (in->state.load(std::memory_order_relaxed) != 0) continue;
-    uint32_t worth;
-    if (ranks_.Visit(&in->rank, &worth)) candidates.emplace_back(worth, place);
-  }
-  if (candidates.size() > n) {
-    std::nth_element(candidates.begin(), candidates.begin() + (n - 1),
-                     candidates.end());
-    candidates.resize(n);
-  }
-  for (const auto& candidate : candidates) {
+    return in->state.load(std::memory_order_relaxed) == 0 ? &in->rank : nullptr;
+  };
+  chosen.resize(hand_.Choose(made, n, idle_rank, chosen.data()));
+  for (const Place place : chosen) {
     uint32_t idle = 0;
-    if (entry(candidate.second)
-            ->state.compare_exchange_strong(idle, kBusy,
-                                            std::memory_order_acq_rel)) {
-      victims->push_back(candidate.second);
+    if (entry(place)->state.compare_exchange_strong(
+            idle, kBusy, std::memory_order_acq_rel)) {
+      victims->push_back(place);
     }  // else someone has come to hold it
   }
 }
@@ -244,42 +230,17 @@ bool DeviceCache::IsShort() const {
 }
 
 void DeviceCache::KeepFree() {
-  if (!IsShort()) return;
-  std::lock_guard<std::mutex> lock(thread_mu_);
-  wanted_ = true;
-  if (!thread_.joinable()) {
-    try {
-      thread_ = std::thread([this] { WorkAhead(); });
-    } catch (const std::exception&) {
-      return;  // who needs a place frees one
-    }
-  }
-  wake_.notify_one();
+  if (IsShort()) evictor_.Wake();
 }
 
+// What fails leaves the rows where they are; a call that needs a place is told.
 void DeviceCache::WorkAhead() {
-  for (;;) {
-    {
-      std::unique_lock<std::mutex> lock(thread_mu_);
-      wake_.wait(lock, [this] { return wanted_ || stop_; });
-      if (stop_) return;
-      wanted_ = false;
-    }
-    // What fails leaves the rows where they are; who needs a place is told.
-    try {
-      size_t freed = 1;
-      while (freed > 0 && IsShort()) {
-        const int64_t few = std::max<int64_t>(1, capacity_ / 64);
-        freed = 0;
-        {
-          std::lock_guard<std::mutex> turn(evict_mu_);
-          if (!Evict(few, /*is_reserved=*/false, &freed).ok()) break;
-        }
-        std::lock_guard<std::mutex> lock(thread_mu_);
-        if (stop_) return;
-      }
-    } catch (const std::bad_alloc&) {
-    }
+  size_t freed = 1;
+  while (freed > 0 && IsShort() && !evictor_.stopping()) {
+    const int64_t few = std::max<int64_t>(1, capacity_ / 64);
+    freed = 0;
+    std::lock_guard<std::mutex> turn(evict_mu_);
+    if (!Evict(few, /*is_reserved=*/false, &freed).ok()) break;
   }
 }
 

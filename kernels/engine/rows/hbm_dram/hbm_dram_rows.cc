@@ -136,7 +136,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
       std::vector<double> squares;
       DeviceCache::Visitor visitor;
       visitor.fresh = [&](size_t i, int64_t default_row) {
-        out[i] = SumOfSquares(cache_.default_row(default_row), dim_);
+        out[i] = SumOfSquares(cache_.fresh().default_row(default_row), dim_);
       };
       visitor.host = [&](size_t i, const float* row) {
         out[i] = SumOfSquares(row, dim_);
@@ -240,9 +240,11 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
       DeviceCache::Visitor visitor;
       visitor.fresh = [&](size_t i, int64_t default_row) {
         if (column == 0) {
-          std::copy_n(cache_.default_row(default_row), dim_, out + i * dim_);
+          std::copy_n(cache_.fresh().default_row(default_row), dim_,
+                      out + i * dim_);
         } else {
-          std::fill_n(out + i * dim_, dim_, cache_.initial_value(column - 1));
+          std::fill_n(out + i * dim_, dim_,
+                      cache_.fresh().initial_value(column - 1));
         }
       };
       visitor.host = [&](size_t i, const float* row) {
@@ -304,10 +306,10 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
     EV_RETURN_IF_ERROR(Read(pooling.rows, 0, copies.data()));
     std::vector<const float*> rows(pooling.rows.size());
     for (size_t u = 0; u < rows.size(); ++u) {
-      rows[u] =
-          pooling.rows[u] < kFirstReservedHandle
-              ? copies.data() + u * dim_
-              : cache_.default_row(pooling.rows[u] - kFirstReservedHandle);
+      rows[u] = pooling.rows[u] < kFirstReservedHandle
+                    ? copies.data() + u * dim_
+                    : cache_.fresh().default_row(pooling.rows[u] -
+                                                 kFirstReservedHandle);
     }
     PoolingBatch batch;
     batch.rows = rows.data();

@@ -5,28 +5,12 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "kernels/engine/base/prefetch.h"
 #include "kernels/engine/storage/ssd/tiered_impl.h"
 #include "kernels/engine/storage/ssd/tiered_rows.h"
 
 namespace ev {
-namespace {
-
-// Rows that are compared for each that goes.
-constexpr int64_t kCandidatesEach = 8;
-
-}  // namespace
-
-// A row that may go, and how much it is worth.
-struct TieredRows::Candidate {
-  uint32_t worth;
-  Place place;
-  bool operator<(const Candidate& other) const {
-    return worth != other.worth ? worth < other.worth : place < other.place;
-  }
-};
 
 // Places without a row, the caller's from now on. Fewer than asked for: all
 // others are held, or, with an error, none could be made free.
@@ -104,30 +88,12 @@ void TieredRows::GiveBack(Span<const Place> places) {
 
 // Under places_mu_: places whose rows are to go, if Claim says so.
 size_t TieredRows::ChooseVictims(Span<Place> victims) {
-  Candidate candidates[kEvictAtOnce * kCandidatesEach];
-  const int64_t wanted = static_cast<int64_t>(victims.size());
-  int64_t count = 0;
-  // Twice round at most: the first time all may have been used.
-  for (int64_t met = 0; count < wanted * kCandidatesEach &&
-                        met < 2 * capacity_ && (met < capacity_ || count == 0);
-       ++met) {
-    const Place place = static_cast<Place>(hand_);
-    hand_ = hand_ + 1 == capacity_ ? 0 : hand_ + 1;
+  const auto idle_rank = [this](Place place) {
     Entry* const in = entry(place);
     // Claim asks once more.
-    if (briefly_.MayBeHeld(in->held.load(std::memory_order_relaxed)) ||
-        kept_.MayBeHeld(in->kept.load(std::memory_order_relaxed))) {
-      continue;
-    }
-    uint32_t worth;
-    if (ranks_.Visit(&in->rank, &worth)) candidates[count++] = {worth, place};
-  }
-  if (count > wanted) {
-    std::nth_element(candidates, candidates + (wanted - 1), candidates + count);
-    count = wanted;
-  }
-  for (int64_t k = 0; k < count; ++k) victims[k] = candidates[k].place;
-  return static_cast<size_t>(count);
+    return MayBeHeld(*in) ? nullptr : &in->rank;
+  };
+  return hand_.Choose(capacity_, victims.size(), idle_rank, victims.data());
 }
 
 // Of places that were chosen, those come first, and are counted, whose row is
@@ -160,9 +126,7 @@ size_t TieredRows::Claim(Span<Place> victims) {
   size_t claimed = 0;
   for (size_t k = 0; k < moving; ++k) {
     const Place place = victims[k];
-    const Entry* const in = entry(place);
-    if (briefly_.MayBeHeld(in->held.load(std::memory_order_relaxed)) ||
-        kept_.MayBeHeld(in->kept.load(std::memory_order_relaxed))) {
+    if (MayBeHeld(*entry(place))) {
       word(handle(place))->store(kHere | place, std::memory_order_release);
     } else {
       victims[claimed++] = place;

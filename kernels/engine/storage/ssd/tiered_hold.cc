@@ -201,7 +201,7 @@ bool TieredRows::MoveIn(RowHandle handle, const Absent& absent,
     return true;
   }
   in->record.store(kNoRecord);
-  FillFresh(seen & kPayload, row(place));
+  fresh_.Fill(seen & kPayload, row(place));
   ranks_.Arrive(&in->rank, 0);
   Stamp(holding, place);
   word(handle)->store(kHere | place, std::memory_order_release);
@@ -256,8 +256,7 @@ Status TieredRows::HoldSome(Span<const RowHandle> handles, bool is_reserved,
     for (size_t k = 0; k < taken && status.ok(); ++k) {
       const size_t i = absent[k].i;
       if (absent[k].seen == 0) {
-        status =
-            Internal("handle " + std::to_string(handles[i]) + " names no row");
+        status = NamesNoRow(handles[i]);
       } else if (!MoveIn(handles[i], absent[k], holding, &incoming, rows,
                          places)) {
         busy.push_back(i);

@@ -35,6 +35,11 @@ inline float* TieredRows::row(Place place) const {
   return reinterpret_cast<float*>(rows_->Address(place));
 }
 
+inline bool TieredRows::MayBeHeld(const Entry& in) const {
+  return briefly_.MayBeHeld(in.held.load(std::memory_order_relaxed)) ||
+         kept_.MayBeHeld(in.kept.load(std::memory_order_relaxed));
+}
+
 inline void TieredRows::Stamp(const Holding& holding, Place place) {
   Entry* const in = entry(place);
   (holding.numbers_ == &kept_ ? in->kept : in->held)

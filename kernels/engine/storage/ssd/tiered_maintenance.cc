@@ -6,9 +6,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstring>
-#include <exception>
-#include <new>
 #include <utility>
 
 #include "kernels/engine/storage/ssd/tiered_impl.h"
@@ -35,37 +32,32 @@ Status TieredRows::WriteAllOut() {
 // Rows that are not made yet start with the values of now.
 Status TieredRows::MakeFreshRows() {
   std::vector<float> made(floats());
-  return words_.ForEach([&](RowHandle handle, std::atomic<uint32_t>* where) {
-    const uint32_t seen = where->load();
-    if (!IsFresh(seen)) return Status::OK();
-    FillFresh(seen & kPayload, made.data());
-    RecordNumber record;
-    EV_RETURN_IF_ERROR(file_->Append(handle, 0, made.data(),
-                                     /*is_reserved=*/false, &record));
-    where->store(record + 1);
-    return Status::OK();
-  });
+  return words_.ForEachFresh(
+      [&](RowHandle handle, std::atomic<uint32_t>* where, int64_t default_row) {
+        fresh_.Fill(default_row, made.data());
+        RecordNumber record;
+        EV_RETURN_IF_ERROR(file_->Append(handle, 0, made.data(),
+                                         /*is_reserved=*/false, &record));
+        where->store(record + 1);
+        return Status::OK();
+      });
 }
 
 Status TieredRows::SetSlots(Span<const float> initial_values) {
   std::lock_guard<std::mutex> compact(compact_mu_);
   std::lock_guard<std::mutex> lock(places_mu_);
-  bool same = true;
-  for (size_t s = 0; s < initial_.size(); ++s) {
-    same = same &&
-           std::memcmp(&initial_[s], &initial_values[s], sizeof(float)) == 0;
-  }
-  if (!same) EV_RETURN_IF_ERROR(MakeFreshRows());
-  const bool wider = initial_values.size() != initial_.size();
+  const size_t before = fresh_.num_slots();
+  if (!fresh_.KeepsSlots(initial_values)) EV_RETURN_IF_ERROR(MakeFreshRows());
+  const bool wider = initial_values.size() != before;
   if (wider) {
     EV_RETURN_IF_ERROR(WriteAllOut());
-    EV_RETURN_IF_ERROR(
-        file_->SetFloats(dim_ * (1 + int64_t(initial_values.size()))));
-    for (size_t s = initial_.size(); s < initial_values.size(); ++s) {
+    EV_RETURN_IF_ERROR(file_->SetFloats(
+        fresh_.dim() * (1 + static_cast<int64_t>(initial_values.size()))));
+    for (size_t s = before; s < initial_values.size(); ++s) {
       added_.push_back(initial_values[s]);
     }
   }
-  initial_.assign(initial_values.begin(), initial_values.end());
+  fresh_.SetSlots(initial_values);
   if (wider) MakeMemory();
   return Status::OK();
 }
@@ -111,7 +103,7 @@ Status TieredRows::Flush() {
 // A record of a segment that is to be emptied. Its row, if it is still the
 // row's, is appended again, or known to be in memory only.
 Status TieredRows::MoveRecord(const RowFile::Record& record) {
-  if (stop_.load(std::memory_order_relaxed)) {
+  if (compactor_.stopping()) {
     return FailedPrecondition("the table goes");
   }
   if (!words_.Has(record.handle)) return Status::OK();
@@ -142,7 +134,7 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
     }
     if (seen == kMoving) {
       // Others read it, or write it out, and need nothing of this thread.
-      if (stop_.load(std::memory_order_relaxed)) return Status::OK();
+      if (compactor_.stopping()) return Status::OK();
       sched_yield();
       continue;
     }
@@ -171,43 +163,20 @@ Status TieredRows::CompactOne(bool* found) {
       found);
 }
 
-void TieredRows::Compact() {
-  if (!file_->IsSparse()) return;
-  if (!compacts_in_thread_) {
-    // What fails leaves the rows where they are; who wants one is told.
-    bool found = true;
-    while (found && file_->IsSparse() && CompactOne(&found).ok()) {
-    }
-    return;
+// What fails leaves the rows where they are; a caller that wants one is told.
+void TieredRows::CompactWhileSparse() {
+  bool found = true;
+  while (found && file_->IsSparse() && !compactor_.stopping() &&
+         CompactOne(&found).ok()) {
   }
-  std::lock_guard<std::mutex> lock(thread_mu_);
-  wanted_ = true;
-  if (!thread_.joinable()) {
-    try {
-      thread_ = std::thread([this] { CompactInThread(); });
-    } catch (const std::exception&) {
-      return;  // the next call tries again; the file grows meanwhile
-    }
-  }
-  wake_.notify_one();
 }
 
-void TieredRows::CompactInThread() {
-  for (;;) {
-    {
-      std::unique_lock<std::mutex> lock(thread_mu_);
-      wake_.wait(lock, [this] { return wanted_ || stop_.load(); });
-      if (stop_.load()) return;
-      wanted_ = false;
-    }
-    // Without memory the rows stay where they are, as after any error.
-    try {
-      bool found = true;
-      while (found && file_->IsSparse() && !stop_.load() &&
-             CompactOne(&found).ok()) {
-      }
-    } catch (const std::bad_alloc&) {
-    }
+void TieredRows::Compact() {
+  if (!file_->IsSparse()) return;
+  if (compacts_in_thread_) {
+    compactor_.Wake();
+  } else {
+    CompactWhileSparse();
   }
 }
 

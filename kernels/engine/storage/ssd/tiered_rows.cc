@@ -3,19 +3,20 @@
 
 #include "kernels/engine/storage/ssd/tiered_rows.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "kernels/engine/storage/dram/row_layout.h"
 #include "kernels/engine/storage/ssd/tiered_impl.h"
+#include "kernels/engine/storage/tiered/read_rounds.h"
 
 namespace ev {
 namespace {
 
 constexpr size_t kCopiedAtOnce = 512;
+// Rows that are compared for each that goes.
+constexpr size_t kCandidatesEach = 8;
 // Entries and handles of a huge page: they are as many random accesses as rows.
 constexpr int kEntriesLog2 = 17;
 constexpr int kHandlesLog2 = 19;
@@ -23,11 +24,14 @@ constexpr int kHandlesLog2 = 19;
 }  // namespace
 
 TieredRows::TieredRows(const TieredRowsOptions& options)
-    : dim_(options.dim),
-      budget_(options.memory_bytes),
+    : budget_(options.memory_bytes),
       compacts_in_thread_(options.compacts_in_thread),
-      defaults_(options.default_rows.begin(), options.default_rows.end()),
-      ranks_(options.strategy) {}
+      fresh_(options.dim, options.default_rows),
+      ranks_(options.strategy),
+      hand_(&ranks_, kCandidatesEach),
+      compactor_([this] { CompactWhileSparse(); }) {
+  hand_.Reserve(kEvictAtOnce);
+}
 
 Status TieredRows::Create(const TieredRowsOptions& options,
                           std::unique_ptr<TieredRows>* rows) {
@@ -43,14 +47,7 @@ Status TieredRows::Create(const TieredRowsOptions& options,
   return Status::OK();
 }
 
-TieredRows::~TieredRows() {
-  {
-    std::lock_guard<std::mutex> lock(thread_mu_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
+TieredRows::~TieredRows() { compactor_.Stop(); }
 
 void TieredRows::MakeMemory() {
   const size_t stride = RowStride(floats());
@@ -61,7 +58,7 @@ void TieredRows::MakeMemory() {
   entries_.reset(new SlabArray(sizeof(Entry), kEntriesLog2));
   handles_.reset(new SlabArray(sizeof(RowHandle), kHandlesLog2));
   used_ = 0;
-  hand_ = 0;
+  hand_.Reset();
   free_.clear();
 }
 
@@ -69,17 +66,11 @@ Status TieredRows::NewRow(RowHandle handle, int64_t default_row) {
   return words_.Make(handle, default_row);
 }
 
-void TieredRows::FillFresh(int64_t default_row, float* row) const {
-  std::copy_n(defaults_.data() + default_row * dim_, dim_, row);
-  for (size_t s = 0; s < initial_.size(); ++s) {
-    std::fill_n(row + (1 + s) * dim_, dim_, initial_[s]);
-  }
-}
-
 // Slots that were added since the row was written.
 void TieredRows::Complete(int64_t from_floats, float* row) const {
-  for (int64_t at = from_floats; at < floats(); at += dim_) {
-    std::fill_n(row + at, dim_, added_[at / dim_ - 1]);
+  const int64_t dim = fresh_.dim();
+  for (int64_t at = from_floats; at < floats(); at += dim) {
+    std::fill_n(row + at, dim, added_[at / dim - 1]);
   }
 }
 
@@ -102,79 +93,67 @@ void TieredRows::Wrote(Span<const Place> places) {
 
 Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
                         int64_t count, float* out) {
-  const size_t size = handles.size();
   std::vector<float> fresh(floats());
   std::vector<float> read_rows;
   std::vector<RecordRead> reads;
   std::vector<size_t> which;
-  // All are looked at; those that are in the file, or just moved, are done a
-  // round later if need be.
-  std::vector<size_t> left, again;
   Place places[kCopiedAtOnce];
-  for (size_t begin = 0; begin < size; begin += kCopiedAtOnce) {
-    left.clear();
-    for (size_t i = begin; i < std::min(size, begin + kCopiedAtOnce); ++i) {
-      if (handles[i] < kFirstReservedHandle) left.push_back(i);
+  const auto round = [&](const std::vector<size_t>& left,
+                         std::vector<size_t>* again) {
+    reads.clear();
+    which.clear();
+    Holding holding;
+    Enter(&holding);
+    for (size_t k = 0; k < left.size(); ++k) {
+      const uint32_t seen =
+          word(handles[left[k]])->load(std::memory_order_acquire);
+      places[k] = IsHere(seen) ? seen & kPayload : kNoPlace;
+      if (IsHere(seen)) Stamp(holding, places[k]);
     }
-    while (!left.empty()) {
-      reads.clear();
-      which.clear();
-      again.clear();
-      Holding holding;
-      Enter(&holding);
-      for (size_t k = 0; k < left.size(); ++k) {
-        const uint32_t seen =
-            word(handles[left[k]])->load(std::memory_order_acquire);
-        places[k] = IsHere(seen) ? seen & kPayload : kNoPlace;
-        if (IsHere(seen)) Stamp(holding, places[k]);
+    holding.numbers_->Publish();
+    for (size_t k = 0; k < left.size(); ++k) {
+      const size_t i = left[k];
+      float* const to = out + i * count;
+      const uint32_t seen = word(handles[i])->load(std::memory_order_seq_cst);
+      if (places[k] != kNoPlace && seen == (kHere | places[k])) {
+        std::copy_n(row(places[k]) + offset, count, to);
+      } else if (IsHere(seen) || seen == kMoving) {
+        again->push_back(i);
+      } else if (IsFresh(seen)) {
+        fresh_.Fill(seen & kPayload, fresh.data());
+        std::copy_n(fresh.data() + offset, count, to);
+      } else if (seen == 0) {
+        return NamesNoRow(handles[i]);
+      } else {
+        RecordRead read;
+        read.record = seen - 1;
+        read.handle = handles[i];
+        reads.push_back(read);
+        which.push_back(i);
       }
-      holding.numbers_->Publish();
-      for (size_t k = 0; k < left.size(); ++k) {
-        const size_t i = left[k];
-        float* const to = out + i * count;
-        const uint32_t seen = word(handles[i])->load(std::memory_order_seq_cst);
-        if (places[k] != kNoPlace && seen == (kHere | places[k])) {
-          std::copy_n(row(places[k]) + offset, count, to);
-        } else if (IsHere(seen) || seen == kMoving) {
-          again.push_back(i);
-        } else if (IsFresh(seen)) {
-          FillFresh(seen & kPayload, fresh.data());
-          std::copy_n(fresh.data() + offset, count, to);
-        } else if (seen == 0) {
-          return Internal("handle " + std::to_string(handles[i]) +
-                          " names no row");
-        } else {
-          RecordRead read;
-          read.record = seen - 1;
-          read.handle = handles[i];
-          reads.push_back(read);
-          which.push_back(i);
-        }
-      }
-      holding.Release();
-      read_rows.resize(reads.size() * floats());
-      for (size_t k = 0; k < reads.size(); ++k) {
-        reads[k].row = read_rows.data() + k * floats();
-      }
-      file_->Read(Span<RecordRead>(reads.data(), reads.size()));
-      for (size_t k = 0; k < reads.size(); ++k) {
-        const size_t i = which[k];
-        // It may have been moved, and its record used again.
-        const bool moved = word(handles[i])->load(std::memory_order_acquire) !=
-                           reads[k].record + 1;
-        if (moved) {
-          again.push_back(i);
-          continue;
-        }
-        EV_RETURN_IF_ERROR(reads[k].status);
-        Complete(reads[k].floats, reads[k].row);
-        std::copy_n(reads[k].row + offset, count, out + i * count);
-      }
-      if (again.size() == left.size()) sched_yield();
-      left.swap(again);
     }
-  }
-  return Status::OK();
+    holding.Release();
+    read_rows.resize(reads.size() * floats());
+    for (size_t k = 0; k < reads.size(); ++k) {
+      reads[k].row = read_rows.data() + k * floats();
+    }
+    file_->Read(Span<RecordRead>(reads.data(), reads.size()));
+    for (size_t k = 0; k < reads.size(); ++k) {
+      const size_t i = which[k];
+      // It may have been moved, and its record used again.
+      const bool moved = word(handles[i])->load(std::memory_order_acquire) !=
+                         reads[k].record + 1;
+      if (moved) {
+        again->push_back(i);
+        continue;
+      }
+      EV_RETURN_IF_ERROR(reads[k].status);
+      Complete(reads[k].floats, reads[k].row);
+      std::copy_n(reads[k].row + offset, count, out + i * count);
+    }
+    return Status::OK();
+  };
+  return ReadInRounds(handles, kCopiedAtOnce, round);
 }
 
 bool TieredRows::IsStored(RowHandle handle) const {

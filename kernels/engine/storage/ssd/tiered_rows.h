@@ -25,11 +25,9 @@
 // the word names the record. It comes in this order: kMoving, its floats and
 // the stamp of who wants it, the word names the place.
 //
-// WHICH ROWS GO (../tiered/use_ranks.h). A hand goes round the places. Of rows
-// that were not used since it was last there some dozens are compared, and the
-// lowest ranks go: the least used (kLfu; uses fade, and a row takes its count
-// with it into the file and back) or the longest unused (kLru). So a row that
-// is read once makes way before one that is read often, whichever came last.
+// WHICH ROWS GO. A hand goes round the places (../tiered/victim_hand.h); of the
+// rows that it meets the cache strategy chooses (policy/cache_strategy.h). A
+// row takes its rank with it into the file and back.
 //
 // FILE. When more than half of its records are dead, the rows of the segments
 // with the fewest live ones are appended again, by a thread or, if so asked, by
@@ -39,12 +37,10 @@
 #define KERNELS_ENGINE_STORAGE_SSD_TIERED_ROWS_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "kernels/engine/base/row_handle.h"
@@ -53,9 +49,12 @@
 #include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/engine/storage/dram/slab_array.h"
 #include "kernels/engine/storage/ssd/row_file.h"
+#include "kernels/engine/storage/tiered/background_thread.h"
+#include "kernels/engine/storage/tiered/fresh_rows.h"
 #include "kernels/engine/storage/tiered/handle_words.h"
 #include "kernels/engine/storage/tiered/hold_numbers.h"
 #include "kernels/engine/storage/tiered/use_ranks.h"
+#include "kernels/engine/storage/tiered/victim_hand.h"
 
 namespace ev {
 
@@ -170,12 +169,11 @@ class TieredRows {
 
   struct Entry;
   struct Absent;
-  struct Candidate;
   class Incoming;
 
   explicit TieredRows(const TieredRowsOptions& options);
   void MakeMemory();
-  int64_t floats() const { return dim_ * (1 + int64_t(initial_.size())); }
+  int64_t floats() const { return fresh_.floats(); }
   std::atomic<uint32_t>* word(RowHandle handle) const {
     return words_.at(handle);
   }
@@ -185,6 +183,7 @@ class TieredRows {
 
   void Enter(Holding* holding);
   void Stamp(const Holding& holding, Place place);
+  bool MayBeHeld(const Entry& in) const;
   void Find(Span<const RowHandle> handles, const Holding& holding, float** rows,
             Place* places, std::vector<Absent>* absent,
             std::vector<size_t>* busy);
@@ -197,7 +196,6 @@ class TieredRows {
               Incoming* incoming, float** rows, Place* places);
   Status LoadAll(const Holding& holding, Incoming* incoming, float** rows,
                  Place* places);
-  void FillFresh(int64_t default_row, float* row) const;
   void Complete(int64_t from_floats, float* row) const;
   size_t TakePlaces(bool is_reserved, Span<Place> places, Status* status);
   Status MakePlace(Place* place);
@@ -208,15 +206,13 @@ class TieredRows {
   Status WriteAllOut();
   Status MakeFreshRows();
   Status CompactOne(bool* found);
-  void CompactInThread();
+  void CompactWhileSparse();
   Status MoveRecord(const RowFile::Record& record);
 
-  const int64_t dim_;
   const int64_t budget_;
   const bool compacts_in_thread_;
-  std::vector<float> defaults_;
-  std::vector<float> initial_;  // by slot, of new rows
-  std::vector<float> added_;    // by slot, of rows older than the slot
+  FreshRows fresh_;
+  std::vector<float> added_;  // by slot, of rows older than the slot
   std::unique_ptr<RowFile> file_;
 
   HandleWords words_;
@@ -228,16 +224,11 @@ class TieredRows {
   std::unique_ptr<SlabArray> rows_, entries_, handles_;  // by place
   int64_t used_ = 0;  // places that were ever taken
   std::vector<Place> free_;
-  int64_t hand_ = 0;
+  VictimHand hand_;
 
   std::mutex compact_mu_;  // one at a time, and not while alone
-  std::mutex thread_mu_;
-  std::condition_variable wake_;
-  bool wanted_ = false;
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
-
   std::atomic<int64_t> hits_{0}, misses_{0}, evicted_{0}, compacted_{0};
+  BackgroundThread compactor_;
 };
 
 }  // namespace ev

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "kernels/engine/base/row_handle.h"
@@ -39,6 +40,11 @@ inline bool IsAway(uint32_t word) { return word != 0 && word < kHere; }
 inline bool IsHere(uint32_t word) { return (word & kKind) == kHere; }
 inline bool IsFresh(uint32_t word) {
   return (word & kKind) == kFresh && word != kMoving;
+}
+
+// The error of a handle that should have a row and has none.
+inline Status NamesNoRow(RowHandle handle) {
+  return Internal("handle " + std::to_string(handle) + " names no row");
 }
 
 // Thread-safe but for DropUnused and Clear.
@@ -72,6 +78,16 @@ class HandleWords {
       }
     }
     return Status::OK();
+  }
+
+  // body(handle, word, default_row) for those whose row is not made yet.
+  template <typename Body>
+  Status ForEachFresh(const Body& body) const {
+    return ForEach([&](RowHandle handle, std::atomic<uint32_t>* word) {
+      const uint32_t seen = word->load();
+      if (!IsFresh(seen)) return Status::OK();
+      return body(handle, word, static_cast<int64_t>(seen & kPayload));
+    });
   }
 
   // Gives memory back in which no word says anything, that of the handles'

@@ -1,10 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows of a faster memory are worth their place, as a cache strategy
-// (policy/cache_strategy.h) says. A row's rank is one word
-// (policy/tier_rank.h). A hand goes round the places (victim_hand.h) and visits
-// rows; of some times as many as are wanted the least worth go.
+// Which rows of a faster memory are worth their place: the rank of each, one
+// word (policy/tier_rank.h), kept as a cache strategy says
+// (policy/cache_strategy.h). victim_hand.h chooses by it.
 
 #ifndef KERNELS_ENGINE_STORAGE_TIERED_USE_RANKS_H_
 #define KERNELS_ENGINE_STORAGE_TIERED_USE_RANKS_H_

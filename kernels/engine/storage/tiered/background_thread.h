@@ -1,0 +1,52 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A thread that does something whenever it is woken, such as to keep places
+// free. It is started when it is first needed: a table that never lacks a place
+// has no thread.
+
+#ifndef KERNELS_ENGINE_STORAGE_TIERED_BACKGROUND_THREAD_H_
+#define KERNELS_ENGINE_STORAGE_TIERED_BACKGROUND_THREAD_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace ev {
+
+// Thread-safe but for Stop and the destructor.
+class BackgroundThread {
+ public:
+  // body is called in the thread, after one or several calls of Wake. A
+  // std::bad_alloc that it throws ends this call of it. It returns soon once
+  // stopping() is true.
+  explicit BackgroundThread(std::function<void()> body)
+      : body_(std::move(body)) {}
+  ~BackgroundThread() { Stop(); }
+  BackgroundThread(const BackgroundThread&) = delete;
+  BackgroundThread& operator=(const BackgroundThread&) = delete;
+
+  // Has the body called once more. Where the system gives no thread nothing is
+  // done, and the next Wake tries again.
+  void Wake();
+  // Returns when the thread has ended. Wake must not be called any more.
+  void Stop();
+  bool stopping() const { return stop_.load(std::memory_order_relaxed); }
+
+ private:
+  void Run();
+
+  const std::function<void()> body_;
+  std::mutex mu_;
+  std::condition_variable wake_;
+  bool wanted_ = false;
+  std::atomic<bool> stop_{false};  // written under mu_
+  std::thread thread_;
+};
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_STORAGE_TIERED_BACKGROUND_THREAD_H_
