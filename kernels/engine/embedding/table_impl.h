@@ -27,7 +27,7 @@
 #include "kernels/engine/policy/eviction_rank.h"
 #include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/rows/row_home.h"
-#include "kernels/engine/storage/dram/row_store.h"
+#include "kernels/engine/storage/dram/row_handles.h"
 #include "kernels/engine/table/cpu/hash_index.h"
 
 namespace ev {
@@ -209,7 +209,7 @@ class EmbeddingTable::Impl : public RowSource {
   std::atomic<int64_t> evicted_rows{0};
   HashIndex index;
   // Gives out handles and keeps what rows count about themselves.
-  std::unique_ptr<RowStore> rows;  // null until initialized
+  std::unique_ptr<RowHandles> rows;  // null until initialized
   std::mutex unused_handles_mu;
   // Handles that no key got because their home had no memory for a row: given
   // back by the call that takes the failed call back.

@@ -9,14 +9,16 @@
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
 #include "kernels/engine/rows/ssd/ssd_rows.h"
+#include "kernels/engine/storage/dram/row_store.h"
 
 namespace ev {
 namespace {
 
 Status MakeDram(const RowHomeOptions& options, TableRows* made) {
-  made->handles.reset(new RowStore(options.dim, options.with_meta));
+  std::unique_ptr<RowStore> store(new RowStore(options.dim, options.with_meta));
   made->home.reset(
-      new DramRows(options.dim, options.default_rows, made->handles.get()));
+      new DramRows(options.dim, options.default_rows, store.get()));
+  made->handles = std::move(store);
   made->storage = RowStorage::kDram;
   return Status::OK();
 }
@@ -81,9 +83,8 @@ Status MakeRowHome(const RowHomeOptions& options, TableRows* rows) {
   TableRows made;
   made.storage = options.storage;
   EV_RETURN_IF_ERROR(Make(options, &made));
-  // Rows that are elsewhere leave it a float per handle, the least it can hold.
   if (made.handles == nullptr) {
-    made.handles.reset(new RowStore(1, options.with_meta));
+    made.handles.reset(new RowHandles(options.with_meta));
   }
   *rows = std::move(made);
   return Status::OK();

@@ -15,7 +15,7 @@
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/rows/row_home.h"
 #include "kernels/engine/rows/row_storage.h"
-#include "kernels/engine/storage/dram/row_store.h"
+#include "kernels/engine/storage/dram/row_handles.h"
 
 namespace ev {
 
@@ -33,9 +33,9 @@ struct RowHomeOptions {
 
 // Where the rows of one table are, and what names them.
 struct TableRows {
-  // Gives out handles and keeps what rows count about themselves. Only a home
-  // in CPU memory looks at the floats of its rows.
-  std::unique_ptr<RowStore> handles;
+  // Gives out handles and keeps what rows count about themselves. In CPU
+  // memory it is a RowStore, whose rows are the home's.
+  std::unique_ptr<RowHandles> handles;
   std::unique_ptr<RowHome> home;  // for those handles; destroyed before them
   RowStorage storage = RowStorage::kDram;  // never kAuto
   // With kAuto in CPU memory: why not in a GPU's. Else empty.
