@@ -155,14 +155,12 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
       defaults.insert(defaults.end(), dim, admission.no_permission);
     }
     RowHomeOptions options;
-    options.storage = impl_->options.storage;
+    static_cast<RowStorageOptions&>(options) = impl_->options;
     options.name = impl_->options.name;
     options.dim = dim;
     options.default_rows = defaults;
     options.with_meta =
         impl_->options.record_frequency || impl_->options.record_version;
-    options.ssd = impl_->options.ssd;
-    options.hbm_dram = impl_->options.hbm_dram;
     TableRows made;
     EV_RETURN_IF_ERROR(impl_->Named(MakeRowHome(options, &made)));
     std::unique_ptr<AdmissionFilter> filter;

@@ -56,15 +56,10 @@
 
 namespace ev {
 
-struct TableOptions {
+// Initialize fails when the rows' home cannot be made (row_storage.h).
+struct TableOptions : RowStorageOptions {
   std::string name;  // for messages
   int64_t dim = 0;   // >= 1
-  // kHbm, kHbmDram: Initialize is FailedPrecondition without GPU code, driver
-  // or GPU, and InvalidArgument when device_bytes are fewer than 64 rows take.
-  // kDramSsd: FailedPrecondition when the directory cannot be used.
-  RowStorage storage = RowStorage::kDram;
-  SsdOptions ssd;
-  HbmDramOptions hbm_dram;
   bool record_frequency = false;
   bool record_version = false;
   // Keys are int32: any other is InvalidArgument, whichever way it comes in.

@@ -34,8 +34,8 @@ namespace ev {
 
 class FrozenRows;
 
-// Members without a lock of their own are written only by who is alone in the
-// gate and read by who shares it.
+// Members without a lock of their own are written only by the call that is
+// alone in the gate and read by calls that share it.
 class EmbeddingTable::Impl : public RowSource {
  public:
   explicit Impl(const TableOptions& options);
@@ -202,7 +202,8 @@ class EmbeddingTable::Impl : public RowSource {
   std::vector<SlotSpec> slots;              // by column
   std::unique_ptr<AdmissionFilter> filter;  // null: every key is admitted
   EvictionHand hand;
-  // Of each snapshot that is being read; changed by who begins or ends one.
+  // Of each snapshot that is being read; changed by the call that begins or
+  // ends one.
   std::vector<FrozenRows*> frozen_rows;
   std::unique_ptr<TableChanges> changes;  // null until CutChanges
   std::mutex export_changes;  // one ExportChanges at a time, before the gate

@@ -106,7 +106,7 @@ inline RowHandle AbsentAs(int64_t default_row) {
 // Something that a device has been told to do.
 class DeviceWork {
  public:
-  virtual ~DeviceWork() {}  // waits, and tells nobody of an error
+  virtual ~DeviceWork() {}  // waits; an error is lost
   virtual Status Wait() = 0;
   // Whether Wait has something to copy when the device is done.
   virtual bool copies_when_waited_for() const { return false; }

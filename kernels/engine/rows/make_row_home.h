@@ -19,16 +19,13 @@
 
 namespace ev {
 
-struct RowHomeOptions {
-  RowStorage storage = RowStorage::kDram;
+struct RowHomeOptions : RowStorageOptions {
   std::string name;  // of the table: its files on an SSD are told apart by it
   int64_t dim = 0;   // >= 1
   // [R, dim]. Rows that no key is made of may be among them. They outlive the
   // home.
   Span<const float> default_rows;
   bool with_meta = false;  // the handles have a RowMeta each
-  SsdOptions ssd;
-  HbmDramOptions hbm_dram;
 };
 
 // Where the rows of one table are, and what names them.
@@ -42,11 +39,9 @@ struct TableRows {
   std::string why_not_on_gpu;
 };
 
-// kHbm and kHbmDram: FailedPrecondition without GPU code, driver or GPU;
-// InvalidArgument when hbm_dram.device_bytes are fewer than 64 rows take.
-// kDramSsd: FailedPrecondition when the directory cannot be used. kAuto: rows
-// are in a GPU's memory unless that is a FailedPrecondition, else in the CPU's.
-// ResourceExhausted. Errors do not name the table. After an error *rows is as
+// Errors as of RowStorageOptions, and ResourceExhausted; they do not name the
+// table. kAuto: rows are in a GPU's memory unless that is a FailedPrecondition,
+// else in the CPU's. After an error *rows is as
 // it was. Throws std::bad_alloc.
 Status MakeRowHome(const RowHomeOptions& options, TableRows* rows);
 

@@ -47,13 +47,11 @@ class RowHomeTest : public ::testing::Test {
     table.dim = kDim;
     testing::PutUnderTest(&table);
     RowHomeOptions options;
-    options.storage = table.storage;
+    static_cast<RowStorageOptions&>(options) = table;
     options.name = "t";
     options.dim = kDim;
     options.default_rows = defaults_;
     options.with_meta = true;
-    options.ssd = table.ssd;
-    options.hbm_dram = table.hbm_dram;
     ASSERT_OK(MakeRowHome(options, &rows_));
     EXPECT_EQ(rows_.storage, options.storage);
     EXPECT_EQ(rows_.why_not_on_gpu, "");

@@ -43,6 +43,16 @@ inline bool operator==(const HbmDramOptions& a, const HbmDramOptions& b) {
   return a.device_bytes == b.device_bytes && a.strategy == b.strategy;
 }
 
+// Where the rows of a table are to be, and what its home is told.
+struct RowStorageOptions {
+  // kHbm, kHbmDram: FailedPrecondition without GPU code, driver or GPU, and
+  // InvalidArgument when device_bytes are fewer than 64 rows take. kDramSsd:
+  // FailedPrecondition when the directory cannot be used.
+  RowStorage storage = RowStorage::kDram;
+  SsdOptions ssd;
+  HbmDramOptions hbm_dram;
+};
+
 }  // namespace ev
 
 #endif  // KERNELS_ENGINE_ROWS_ROW_STORAGE_H_

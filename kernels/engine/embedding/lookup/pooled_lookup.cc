@@ -41,8 +41,9 @@ Status CheckInput(const PooledInput& in) {
 
 // Calls that are made at once, for parts of one step, bring their ids to
 // devices in turn: what the first asked for comes down while the next one's ids
-// go up. Side by side the first would be done no earlier than the last. Who has
-// the turn enters no gate, so who waits for it may be in some.
+// go up. Side by side the first would be done no earlier than the last. The
+// call that has the turn enters no gate, so a call that waits for the turn may
+// be in some.
 std::mutex* TurnToPutIds() {
   static std::mutex* const turn = new std::mutex;
   return turn;

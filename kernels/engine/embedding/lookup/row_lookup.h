@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lookup of many tables for someone who lays the rows out himself, key by
+// The lookup of many tables for a caller that lays the rows out itself, key by
 // key, and its gradient. It makes the same plan as a pooled lookup, so the
 // update is the same: row_update.h.
 //

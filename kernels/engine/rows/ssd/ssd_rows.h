@@ -5,8 +5,8 @@
 // SSD (storage/ssd/tiered_rows.h). Rows are updated in memory by the CPU's row
 // rules, so a table trains to the same bits as one whose rows are all there.
 //
-// The environment, as DeepRec has it: TF_SSDHASH_ASYNC_COMPACTION=0 makes who
-// uses rows empty the file's sparse segments, instead of a thread;
+// The environment, as DeepRec has it: with TF_SSDHASH_ASYNC_COMPACTION=0 the
+// calls that use rows empty the file's sparse segments, instead of a thread;
 // TF_SSDHASH_IO_SCHEME=directio goes around the system's page cache.
 
 #ifndef KERNELS_ENGINE_ROWS_SSD_SSD_ROWS_H_

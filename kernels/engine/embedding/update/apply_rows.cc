@@ -1,0 +1,156 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Step 3 of an update: the rule, where gradients come to the rows; where the
+// samples' gradients go to a GPU and are summed there: pooled_update.h.
+
+#include <algorithm>
+#include <mutex>
+
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/embedding/update/pooled_update.h"
+#include "kernels/engine/embedding/update/update_steps.h"
+
+namespace ev {
+namespace {
+
+// Floats of gradient in one task of step 3, at most: homes want fewer.
+constexpr int64_t kMostFloatsPerTask = 1 << 18;
+constexpr int64_t kKeysPerTask = 2048;
+
+// The first row in [begin, end) that is updated, or end.
+int64_t SkipKeptOut(const Update& update, int64_t begin, int64_t end) {
+  while (begin < end && update.handles[begin] >= kFirstReservedHandle) ++begin;
+  return begin;
+}
+
+void StampRows(const Update& update, int64_t begin, int64_t end) {
+  for (int64_t i = SkipKeptOut(update, begin, end); i < end;
+       i = SkipKeptOut(update, i + 1, end)) {
+    update.table->AddToMeta(update.handles[i],
+                            update.counts == nullptr ? 1 : update.counts[i],
+                            update.call);
+  }
+}
+
+// Step 3 for rows [begin, end), which no other call updates now.
+Status ApplyAlone(const RowRule& rule, const Update& update, int64_t begin,
+                  int64_t end) {
+  EmbeddingTable::Impl* table = update.table;
+  const int64_t at_once = table->home->costs().rows_per_apply;
+  const bool with_meta = NeedsStamps(*table);
+  for (int64_t i = begin; i < end; i += at_once) {
+    const int64_t last = std::min(end, i + at_once);
+    if (table->changes != nullptr) {
+      // Stamped when the rule is through with these rows.
+      for (int64_t j = SkipKeptOut(update, i, last); j < last;
+           j = SkipKeptOut(update, j + 1, last)) {
+        table->changes->PrefetchMark(update.handles[j]);
+      }
+    }
+    EV_RETURN_IF_ERROR(table->Named(table->home->Apply(
+        rule, Span<const RowHandle>(update.handles + i, last - i),
+        update.slot_columns, update.grads + i * table->dim())));
+    if (with_meta) StampRows(update, i, last);
+  }
+  return Status::OK();
+}
+
+// The same while others update the table too: rows sorted by stripe, each
+// stripe under its mutex.
+Status ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
+                    int64_t end) {
+  EmbeddingTable::Impl* table = update.table;
+  const int64_t dim = table->dim();
+  std::vector<int64_t> by_stripe[UpdateLock::kStripes];
+  for (int64_t i = SkipKeptOut(update, begin, end); i < end;
+       i = SkipKeptOut(update, i + 1, end)) {
+    by_stripe[UpdateLock::StripeOf(update.handles[i])].push_back(i);
+  }
+  std::vector<RowHandle> handles;
+  std::vector<float> grads;
+  for (const std::vector<int64_t>& rows : by_stripe) {
+    if (rows.empty()) continue;
+    handles.clear();
+    grads.clear();
+    for (int64_t i : rows) {
+      handles.push_back(update.handles[i]);
+      const float* const grad = update.grads + i * dim;
+      grads.insert(grads.end(), grad, grad + dim);
+    }
+    std::lock_guard<std::mutex> lock(*table->update_lock.stripe(handles[0]));
+    EV_RETURN_IF_ERROR(table->Named(
+        table->home->Apply(rule, handles, update.slot_columns, grads.data())));
+    for (int64_t i : rows) StampRows(update, i, i + 1);
+  }
+  return Status::OK();
+}
+
+// Step 3 for rows [begin, end).
+Status ApplyRows(const RowRule& rule, const Update& update, int64_t begin,
+                 int64_t end) {
+  if (update.solo) return ApplyAlone(rule, update, begin, end);
+  if (update.table->home->costs().writes_side_by_side) {
+    return ApplyStriped(rule, update, begin, end);
+  }
+  // One piece at a time: the first stripe stands for all.
+  std::lock_guard<std::mutex> lock(*update.table->update_lock.stripe(0));
+  return ApplyAlone(rule, update, begin, end);
+}
+
+PooledUpdate PooledUpdateOf(const Update& update) {
+  PooledUpdate pooled;
+  pooled.table = update.table;
+  pooled.planned = update.planned;
+  if (update.stays_on_device) {
+    pooled.unknown_handles = update.handles;
+  } else {
+    pooled.handles = update.handles;
+  }
+  pooled.slot_columns = update.slot_columns;
+  pooled.grads = update.pooled_grads;
+  pooled.stream = update.stream;
+  pooled.is_solo = update.solo;
+  return pooled;
+}
+
+}  // namespace
+
+Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
+                  int round, Parallel* parallel) {
+  TaskList apply(kMostFloatsPerTask);
+  std::vector<PooledUpdate> pooled;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    if (updates[i].round != round) continue;
+    if (updates[i].pooled_grads != nullptr) {
+      pooled.push_back(PooledUpdateOf(updates[i]));
+      continue;
+    }
+    const RowHomeCosts& costs = updates[i].table->home->costs();
+    apply.Add(static_cast<int>(i), updates[i].keys.size(),
+              updates[i].table->dim() *
+                  (kMostFloatsPerTask / costs.floats_per_update));
+  }
+  EV_RETURN_IF_ERROR(
+      ApplyPooledOnDevices(rule.name(), rule.hyper(), pooled, parallel));
+  TaskList stamp(kKeysPerTask);
+  for (size_t i = 0; i < updates.size(); ++i) {
+    if (updates[i].round == round && updates[i].pooled_grads != nullptr &&
+        NeedsStamps(*updates[i].table)) {
+      stamp.Add(static_cast<int>(i), updates[i].keys.size(), 1);
+    }
+  }
+  RunPieces(parallel, stamp, [&](const Piece& piece) {
+    const Update& update = updates[piece.item];
+    std::unique_lock<std::mutex> lock;
+    if (!update.solo) {
+      lock = std::unique_lock<std::mutex>(*update.table->update_lock.stripe(0));
+    }
+    StampRows(update, piece.begin, piece.end);
+  });
+  return RunPieces(parallel, apply, [&](const Piece& piece) {
+    return ApplyRows(rule, updates[piece.item], piece.begin, piece.end);
+  });
+}
+
+}  // namespace ev

@@ -1,0 +1,100 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Step 2 of an update: the handles of its rows.
+
+#include <algorithm>
+
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/embedding/update/update_steps.h"
+
+namespace ev {
+namespace {
+
+constexpr int64_t kKeysPerTask = 2048;
+// Keys of one table that are found or inserted by one task: two threads that
+// insert in one small table wait for each other's lock, and for the other's
+// line of memory, at every key.
+constexpr int64_t kInsertsPerTask = 16384;
+
+// Where keys [begin, end) were last seen: in the plan, if there is one and it
+// is still right, else in the index.
+void FindKnown(const Update& update, RowHandle* handles, int64_t begin,
+               int64_t end) {
+  const PlannedTable* planned = update.planned;
+  if (planned != nullptr && planned->generation == update.table->generation) {
+    const RowHandle* const known =
+        update.stays_on_device ? planned->unknown_handles : planned->handles;
+    std::copy(known + begin, known + end, handles + begin);
+  } else {
+    update.table->index.Find(update.keys.subspan(begin, end - begin),
+                             handles + begin);
+  }
+}
+
+// Step 2 for keys [begin, end) of an update that has its own handles.
+Status FindHandles(const Update& update, RowHandle* handles, int64_t begin,
+                   int64_t end) {
+  const PlannedTable* planned = update.planned;
+  const bool is_planned =
+      planned != nullptr && planned->generation == update.table->generation;
+  const Span<const int64_t> keys = update.keys.subspan(begin, end - begin);
+  TableJournal::Writer writer(update.journal);
+  if (update.table->filter == nullptr && !is_planned) {
+    return update.table->FindOrInsert(keys, handles + begin, writer.part());
+  }
+  if (!update.handles_known) FindKnown(update, handles, begin, end);
+  // Only those that had no row; another call may have inserted them since.
+  return update.table->AdmitAbsent(
+      keys, update.counts == nullptr ? nullptr : update.counts + begin,
+      update.call.step, handles + begin, writer.part());
+}
+
+}  // namespace
+
+Status FindAllHandles(std::vector<Update>* updates, int round,
+                      std::vector<Recycler<LineBuffer>::Handle>* buffers,
+                      Parallel* parallel) {
+  TaskList count(kKeysPerTask), find(kKeysPerTask);
+  std::vector<RowHandle*> own(updates->size(), nullptr);
+  for (size_t i = 0; i < updates->size(); ++i) {
+    Update& update = (*updates)[i];
+    if (update.round != round) continue;
+    const PlannedTable* planned = update.planned;
+    if (planned != nullptr && planned->generation == update.table->generation &&
+        planned->num_absent == 0) {
+      update.handles = update.stays_on_device ? nullptr : planned->handles;
+      continue;
+    }
+    const int64_t n = update.keys.size();
+    buffers->push_back(HandleBuffers().Acquire());
+    own[i] = buffers->back()->ReserveOf<RowHandle>(n);
+    update.handles = own[i];
+    if (n > kKeysPerTask) {
+      find.AddAlone(static_cast<int>(i), n, kInsertsPerTask);
+    } else {
+      find.Add(static_cast<int>(i), n, 1);
+    }
+    const AdmissionFilter* filter = update.table->filter.get();
+    update.handles_known = filter != nullptr && filter->is_bloom();
+    if (update.handles_known) count.Add(static_cast<int>(i), n, 1);
+  }
+  // A Bloom filter is asked about the first key when it has counted the last.
+  EV_RETURN_IF_ERROR(RunPieces(parallel, count, [&](const Piece& piece) {
+    const Update& update = (*updates)[piece.item];
+    const int32_t* counts = update.counts;
+    TableJournal::Writer writer(update.journal);
+    FindKnown(update, own[piece.item], piece.begin, piece.end);
+    update.table->CountAbsent(
+        update.keys.subspan(piece.begin, piece.end - piece.begin),
+        counts == nullptr ? nullptr : counts + piece.begin,
+        own[piece.item] + piece.begin, writer.part());
+    return Status::OK();
+  }));
+  return RunPieces(parallel, find, [&](const Piece& piece) {
+    return FindHandles((*updates)[piece.item], own[piece.item], piece.begin,
+                       piece.end);
+  });
+}
+
+}  // namespace ev

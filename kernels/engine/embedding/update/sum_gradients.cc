@@ -1,0 +1,165 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Step 1 of an update: distinct keys and their summed gradients.
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/embedding/lookup/plan_builder.h"
+#include "kernels/engine/embedding/update/update_steps.h"
+
+namespace ev {
+namespace {
+
+// Floats of a row whose gradients are summed on the device that has
+// deduplicated, however few the rows are.
+constexpr int64_t kShortRow = 32;
+
+// Whether the gradients of the samples go to a device as they are: with fewer
+// than half as many rows as samples their sums are so much shorter that forming
+// them here costs less than the link. Unless a device has the occurrences and
+// they are many, when what it costs grows with them, or rows are short, when
+// fetching what is needed here costs more than it saves. Gradients that are
+// there stay there.
+bool SumsOnDevice(const EmbeddingTable::Impl& table,
+                  const PlannedTable& planned, const DeviceStream* stream) {
+  if (stream != nullptr) return true;
+  if (table.home->gpu() == nullptr) return false;
+  if (2 * planned.num_unique >= planned.batch_size) return true;
+  return planned.distinct != nullptr &&
+         (planned.num_ids > 2 * planned.batch_size || planned.dim <= kShortRow);
+}
+
+// Whether an update by gradients that are summed on a device needs nothing of
+// its rows here: no handle that is another by now, none to be kept for a save,
+// nothing to be noted about a row, nobody to be asked whether a key gets one.
+bool StaysOnDevice(const Update& update) {
+  const EmbeddingTable::Impl& table = *update.table;
+  return update.pooled_grads != nullptr &&
+         update.planned->distinct != nullptr &&
+         update.planned->generation == table.generation &&
+         table.frozen_rows.empty() && table.filter == nullptr &&
+         !NeedsStamps(table);
+}
+
+}  // namespace
+
+Recycler<LineBuffer>& HandleBuffers() {
+  static Recycler<LineBuffer>* const buffers = new Recycler<LineBuffer>(256);
+  return *buffers;
+}
+
+Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
+                     std::vector<Update>* updates, Parallel* parallel) {
+  std::vector<PooledInput> lookups;
+  std::vector<Update*> owners;
+  std::vector<const int64_t*> given;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].plan != nullptr || inputs[i].keys.empty()) continue;
+    PooledInput lookup;
+    lookup.table = inputs[i].table;
+    lookup.combiner = Combiner::kSum;
+    lookup.batch_size = lookup.num_ids = inputs[i].keys.size();
+    lookup.ids64 = inputs[i].keys.data();
+    lookups.push_back(lookup);
+    owners.push_back(&(*updates)[i]);
+    given.push_back(inputs[i].counts);
+  }
+  EV_RETURN_IF_ERROR(PlanLookup(lookups, Samples::kOneIdEach, plan, nullptr,
+                                parallel, [](int) { return Status::OK(); }));
+  std::vector<const float*> grads(lookups.size(), nullptr);
+  std::vector<float*> sums(lookups.size(), nullptr);
+  for (size_t k = 0; k < lookups.size(); ++k) {
+    PlannedTable* planned = plan->mutable_planned(static_cast<int>(k));
+    const bool all_unique = planned->all_unique();
+    int32_t* occurrences = nullptr;
+    if (given[k] != nullptr) {
+      occurrences =
+          planned->occurrence_counts.ReserveOf<int32_t>(planned->num_unique);
+      std::fill(occurrences, occurrences + planned->num_unique, 0);
+      for (int64_t i = 0; i < lookups[k].num_ids; ++i) {
+        occurrences[all_unique ? i : planned->inverse[i]] +=
+            static_cast<int32_t>(given[k][i]);
+      }
+      owners[k]->counts = occurrences;
+    }
+    if (all_unique) continue;  // keys and gradients as they came
+    grads[k] = owners[k]->grads;
+    sums[k] = planned->row_copies.ReserveOf<float>(planned->num_unique *
+                                                   planned->dim);
+    owners[k]->keys = plan->unique_keys(static_cast<int>(k));
+    owners[k]->num_keys = owners[k]->keys.size();
+    owners[k]->counts = occurrences != nullptr ? occurrences : planned->counts;
+    owners[k]->grads = sums[k];
+  }
+  return PooledBackward(*plan, grads, sums, parallel);
+}
+
+Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
+                 std::vector<std::unique_ptr<SumBuffer>>* buffers,
+                 Parallel* parallel) {
+  // A table may have been initialized elsewhere since it was looked at.
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].pooled_grads == nullptr) continue;
+    (*updates)[i].grads = (*updates)[i].pooled_grads = nullptr;
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Update& update = (*updates)[i];
+    if (inputs[i].pooled_grads == nullptr || update.num_keys == 0) continue;
+    if (inputs[i].stream != nullptr) {
+      EV_RETURN_IF_ERROR(update.table->CheckTakesDeviceTensors("the gradient"));
+    }
+    if (SumsOnDevice(*update.table, *update.planned, inputs[i].stream)) {
+      update.stream = inputs[i].stream;
+      update.pooled_grads = inputs[i].pooled_grads;
+      continue;
+    }
+    if (update.grads != nullptr) continue;  // summed with an earlier one
+    // All tables of one plan at once.
+    const LookupPlan& plan = *inputs[i].plan;
+    std::vector<const float*> grads(plan.num_tables(), nullptr);
+    std::vector<float*> sums(plan.num_tables(), nullptr);
+    for (size_t j = i; j < inputs.size(); ++j) {
+      const int t = inputs[j].plan_table;
+      Update& other = (*updates)[j];
+      if (inputs[j].plan != &plan || inputs[j].pooled_grads == nullptr ||
+          SumsOnDevice(*other.table, *other.planned, inputs[j].stream) ||
+          other.grads != nullptr || sums[t] != nullptr) {
+        continue;
+      }
+      buffers->emplace_back(new SumBuffer(other.num_keys * other.table->dim()));
+      sums[t] = buffers->back()->data();
+      grads[t] = inputs[j].pooled_grads;
+      other.grads = sums[t];
+    }
+    EV_RETURN_IF_ERROR(PooledBackward(plan, grads, sums, parallel));
+  }
+  return Status::OK();
+}
+
+Status FetchPlanned(Span<const UpdateInput> inputs,
+                    std::vector<Update>* updates, Parallel* parallel) {
+  return RunTasksWithStatus(
+      parallel, static_cast<int64_t>(inputs.size()), [&](int64_t i) {
+        Update& update = (*updates)[i];
+        if (update.planned == nullptr) return Status::OK();
+        const PlannedTable& planned = *update.planned;
+        update.stays_on_device = StaysOnDevice(update);
+        if (update.stays_on_device) {
+          const DeviceDistinct& distinct = *planned.distinct;
+          update.keys = Span<const int64_t>(distinct.unknown_keys(),
+                                            distinct.num_unknown());
+          update.counts = nullptr;
+          return Status::OK();
+        }
+        EV_RETURN_IF_ERROR(inputs[i].plan->Fetch(inputs[i].plan_table));
+        update.keys = Span<const int64_t>(planned.unique, planned.num_unique);
+        update.counts = planned.occurrences != nullptr ? planned.occurrences
+                                                       : planned.counts;
+        return Status::OK();
+      });
+}
+
+}  // namespace ev
