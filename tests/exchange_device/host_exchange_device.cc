@@ -75,7 +75,7 @@ class HostRoute : public DeviceRoute {
     }
   }
 
-  // Does nothing before it is waited for: who forgets to is noticed.
+  // Does nothing before it is waited for: a caller that forgets to is noticed.
   Status StartPool(const char* rows, WireType wire,
                    Span<const int64_t> chunk_starts,
                    Span<float* const> outputs) override {

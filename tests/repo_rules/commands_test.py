@@ -34,7 +34,7 @@ _RUN_BY = {
     "make distclean": "nothing: likewise",
     "bazel test …": _CI + " runs all of the targets",
     "bazel run //tools/docs:house_picture":
-        "//tools/docs:house_picture_test",
+        "//tests/repo_rules:house_picture_test compares the page with what it writes",
     "PYTHON=/path/to/python3.7 ./configure": "//tools/setup:configure_test",
     "./configure": "//tools/setup:configure_test",
     "pip install .": "//tools/pip_package:pip_backend_test; .ci/run runs pip wheel",

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import text_rules
+import word_rules
 
 _CPP = (".h", ".cc", ".cu", ".cuh")
 _TEXT = (".bzl", ".sh", ".md", ".txt", ".lds", ".json", "BUILD", "WORKSPACE",
@@ -91,7 +92,7 @@ def main():
         with open(path, "w", newline="") as f:
           f.write(mended)
         content = mended
-    found += text_rules.violations(path, content)
+    found += text_rules.violations(path, content) + word_rules.violations(path, content)
   found += _clang_format(cpp, arguments.fix)
   found += _pyflakes(python)
   found += _shell([f for f in files if f.endswith(_SHELL)])

@@ -195,7 +195,7 @@ Says which of the keys that all ranks asked for have a row or are admitted.
 
 resources: T handles.
 message, splits: What came from rank 0, 1, ...
-seed: Scalar. The same key draws the same for one seed, whoever asks.
+seed: Scalar. The same key draws the same for one seed, whichever rank asks.
 flags: 1 (show it) or 0 for each key by rank, table, key.
 flag_splits: [W], how many go to each rank.
 ratios: T numbers in [0, 1]: what fraction of keys without a row is admitted.

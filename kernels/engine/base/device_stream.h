@@ -8,9 +8,9 @@ namespace ev {
 
 // A stream of a framework on the device that has the rows. What comes with one
 // is in that device's memory: it may be read, or written, when the device is
-// through with what the stream has been given so far, which is for whoever
-// gets it to wait for. Memory that the framework gave out for an output counts
-// too: work before may still be using it.
+// through with what the stream has been given so far; the receiver waits for
+// that. Memory that the framework gave out for an output counts too: work
+// before may still be using it.
 struct DeviceStream {
   void* native = nullptr;  // of a GPU: cudaStream_t
 };

@@ -4,10 +4,10 @@
 // When may memory go that a reader without a lock may still be looking at?
 //
 // Time is cut into epochs. A reader counts itself into the current epoch for
-// the length of one batch. The epoch moves on only when nobody is left in the
-// one before it, so two epochs at most have readers. What was taken out of
-// sight in epoch s can therefore be freed in epoch s + 2: everyone who could
-// have seen it has left.
+// the length of one batch. The epoch moves on only when no reader is left in
+// the one before it, so two epochs at most have readers. What was taken out of
+// sight in epoch s can therefore be freed in epoch s + 2: every reader that
+// could have seen it has left.
 //
 // One domain serves the whole process: a reader costs two atomic additions to a
 // line that it shares with few threads, whatever the number of tables.
@@ -42,8 +42,9 @@ class EpochDomain {
 
   // Call after something was taken out of sight: its stamp.
   uint64_t Stamp() {
-    // A read-modify-write, so that whoever enters a later epoch also sees that
-    // it is out of sight; a plain load could be done before that store lands.
+    // A read-modify-write, so that a reader that enters a later epoch also sees
+    // that it is out of sight; a plain load could be done before that store
+    // lands.
     return epoch_.fetch_add(0, std::memory_order_acq_rel);
   }
 

@@ -3,7 +3,7 @@
 //
 // The hash of a key that only this process can compute.
 //
-// Ids come from outside. An attacker who knows a table's hash can choose ids
+// Ids come from outside. An attacker that knows a table's hash can choose ids
 // that share a bucket, and every batch with them is then as slow as the square
 // of their number. So a table's place for a key is chosen by a hash with a
 // secret, which each process draws once.
@@ -25,9 +25,9 @@
 // first factor and the fold only make regular sets, runs and strides, behave as
 // random ones in all but a few of the secrets: hash_test.cc.)
 //
-// WHAT IT IS NOT. A cryptographic function: who sees many results, or measures
-// the time of many batches of his own very precisely, may learn the secret in
-// time. Results are never shown, and it is another in each process.
+// WHAT IT IS NOT. A cryptographic function: an attacker that sees many results,
+// or measures the time of many batches of its own very precisely, may learn the
+// secret in time. Results are never shown, and it is another in each process.
 //
 // WHAT MUST NOT USE IT. Everything that is seen: the order of keys, which keys
 // are admitted or evicted, what ranks agree about. Those use MixKey.
@@ -52,7 +52,7 @@ class KeyedHash {
   // parent's. Throws std::runtime_error when the system gives no random bytes.
   static KeyedHash OfProcess();
 
-  // A secret that anybody can know.
+  // A secret that is known to all, for tests.
   static KeyedHash FromSeed(uint64_t seed);
 
   EV_ON_ANY_DEVICE uint64_t operator()(int64_t key) const {
@@ -61,8 +61,8 @@ class KeyedHash {
     return (x ^ mask1_) * odd1_;
   }
 
-  // The key with this hash. For tests: what somebody who knew the secret could
-  // choose.
+  // The key with this hash. For tests: what an attacker that knew the secret
+  // could choose.
   int64_t KeyOf(uint64_t hash) const;
 
  private:

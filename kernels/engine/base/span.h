@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pointer and a length: the engine's view of memory that someone else owns.
+// A pointer and a length: the engine's view of memory that other code owns.
 // Readable by C++14, since kernels/tf is compiled with TensorFlow's own
 // dialect.
 

@@ -37,7 +37,7 @@ void ForRanges(Parallel* parallel, int64_t count, int64_t piece,
   });
 }
 
-// A task must not throw: it may run on a thread of someone else's.
+// A task must not throw: it may run on a thread that the engine does not own.
 template <typename Body>  // Status()
 Status CatchBadAlloc(const Body& body) {
   try {

@@ -24,16 +24,16 @@ struct TransferMemorySource {
   bool is_pinned = true;
 };
 
-// Called by whoever has a device, once it is in use, or has another use for
-// memory that is kept. The first source stays, but a pinned one takes the place
-// of one that is not.
+// Called by code that has a device, once it is in use, or that has another use
+// for memory that is kept. The first source stays, but a pinned one takes the
+// place of one that is not.
 void RegisterTransferMemory(const TransferMemorySource& source);
 
 // At least that many bytes, aligned to a page, not initialised. Null without a
 // device or without memory: ordinary memory does as well, more slowly.
 void* AllocateTransferMemory(size_t bytes);
-// Of AllocateTransferMemory only. Keeps at most kMaxIdleTransferBytes; the
-// block that was given back first goes first.
+// Takes blocks of AllocateTransferMemory only. Keeps at most
+// kMaxIdleTransferBytes; the block that was given back first goes first.
 void FreeTransferMemory(void* block);
 
 constexpr size_t kMaxIdleTransferBytes = size_t{2} << 30;

@@ -5,7 +5,7 @@
 //
 // Every occurrence of a row adds (its weight / its sample's divisor) times its
 // sample's gradient. Two passes give each distinct row its sum, in the order of
-// its occurrences, whoever does the work:
+// its occurrences, however the work is divided:
 //
 //   group  a counting sort of the occurrences by row (the lookup counted them
 //          already): sample numbers, and weights if there are any, lie together

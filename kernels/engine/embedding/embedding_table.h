@@ -10,11 +10,10 @@
 // at once; Initialize, EnsureSlots that changes something, Erase, Clear and
 // Import are alone. Export, and a TableReader (table_reader.h) for as long as
 // it lives, give one frozen snapshot of keys, values, slots and meta while all
-// but who is alone goes on; a delta keeps updates and inserts out. A call on
-// several tables
-// enters their gates in one global order. Two updates of the same row at once
-// each apply whole, in some order; a reader may see a row between the writes of
-// two elements, never between two bytes of one element.
+// calls go on that need not be alone; a delta keeps updates and inserts out. A
+// call on several tables enters their gates in one global order. Two updates of
+// the same row at once each apply whole, in some order; a reader may see a row
+// between the writes of two elements, never between two bytes of one element.
 //
 // Any int64 is a key, or any int32. A key is in the table once it has been
 // updated, written or imported; until then it reads its default row,
@@ -172,7 +171,7 @@ class EmbeddingTable {
                         float* out, Parallel* parallel) const;
 
   // frequency 0 and version -1 for a key that is absent or when not recorded.
-  // Of a key that the filter keeps out, what the filter counted.
+  // For a key that the filter keeps out, what the filter counted.
   Status GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                  int64_t* versions) const;
 
@@ -226,7 +225,7 @@ class EmbeddingTable {
   Status Clear();
 
   // Forgets all keys, and that the table was initialized: after a restore that
-  // failed half-way nobody takes what is there for whole.
+  // failed half-way no call takes what is there for whole.
   void Uninitialize();
 
   // NotFound: no such slot. Of one moment; updates go on meanwhile.
@@ -265,14 +264,14 @@ class EmbeddingTable {
   // One frozen moment of what changed since a cut, for a copy that was as the
   // table then: erase, then import rows, then import the filter's counts (a
   // Bloom filter's are not part of it, as they are not of Export), and the copy
-  // is as the table is now. Looking changes nothing: a caller who has lost the
+  // is as the table is now. Looking changes nothing: a caller that has lost the
   // answer asks again since the same cut. A call tells that what was before
-  // 'since' is needed no more; who asks for it nevertheless, for what was
-  // before the recording, or from before the table was emptied, gets all of the
-  // table. FailedPrecondition: nothing is recorded. InvalidArgument: a cut that
-  // did not happen. NotFound: no such slot. Cost: a look at every key of the
-  // table and a copy of the rows that changed; lookups go on meanwhile, updates
-  // wait.
+  // 'since' is needed no more; a caller that asks for it nevertheless, for what
+  // was before the recording, or from before the table was emptied, gets all of
+  // the table. FailedPrecondition: nothing is recorded. InvalidArgument: a cut
+  // that did not happen. NotFound: no such slot. Cost: a look at every key of
+  // the table and a copy of the rows that changed; lookups go on meanwhile,
+  // updates wait.
   Status ExportChanges(int64_t since, Span<const std::string> slots,
                        TableDelta* delta);
   // As Export, but of rows with a version of at least 'version'; the filter's

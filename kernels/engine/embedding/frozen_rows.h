@@ -55,7 +55,7 @@ class FrozenRows {
   // What went wrong in an update, or here, is the answer from then on.
   Status Read(Span<const RowHandle> handles, Span<float* const> out,
               RowMeta* metas);
-  // No more is read; whoever waits goes on, and no copies are made any more.
+  // No more is read; updates that wait go on, and no copies are made any more.
   void Close();
 
   // kFirst: made after the moment.

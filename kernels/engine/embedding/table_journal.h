@@ -52,7 +52,7 @@ class TableJournal {
     std::list<JournalPart> part_;
   };
 
-  // REQUIRES that nobody writes.
+  // REQUIRES that no thread writes.
   const std::list<JournalPart>& parts() const { return parts_; }
 
  private:

@@ -233,7 +233,7 @@ TEST_F(TableReaderTest, LookupsAndUpdatesGoOnAndWhoRemovesRowsWaits) {
     EXPECT_TRUE(table_.EnsureSlots(Slots{{"new", 0.0f}}, nullptr).ok());
     ++changes;
   });
-  // Those of other threads pass those who wait, however long that takes.
+  // Those of other threads pass the threads that wait, however long that takes.
   for (int64_t step = 2; step < 50; ++step) {
     Elsewhere([&] {
       EXPECT_TRUE(Write(&table_, {1, 9}, step).ok());

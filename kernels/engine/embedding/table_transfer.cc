@@ -133,7 +133,7 @@ Status CheckPart(const EmbeddingTable::Impl& table, int part, int num_parts) {
                          std::to_string(num_parts) + ", " + table.Named());
 }
 
-// Of another part's keys nothing is asked.
+// Another part's keys need not satisfy anything.
 Status CheckKeysOf(const EmbeddingTable::Impl& table, Span<const int64_t> keys,
                    int part, int num_parts) {
   if (!table.options.int32_keys) return Status::OK();

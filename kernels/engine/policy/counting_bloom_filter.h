@@ -19,7 +19,7 @@
 namespace ev {
 
 // Thread-safe, except that Clear must be alone. Counters saturate, and adding
-// commutes: what was added, not when or by whom, decides what is read.
+// commutes: what was added decides what is read, not when or on which thread.
 class CountingBloomFilter {
  public:
   // Memory, m * counter_bits / 8 bytes, is zero pages until it is touched.

@@ -140,7 +140,8 @@ Status HostDeviceDistinct::Wait() {
 }
 
 void HostDeviceDistinct::CheckDone() const {
-  Check(state_ == State::kDone, "nobody has waited for the distinct keys", 0);
+  Check(state_ == State::kDone, "no caller has waited for the distinct keys",
+        0);
 }
 
 int64_t HostDeviceDistinct::num_unique() const {
@@ -193,7 +194,7 @@ Status HostDeviceDistinct::Fetch() const {
 void HostDeviceDistinct::CheckFetched() const {
   CheckDone();
   std::lock_guard<std::mutex> lock(fetch_mu_);
-  Check(is_fetched_, "nobody has fetched the distinct keys", 0);
+  Check(is_fetched_, "no caller has fetched the distinct keys", 0);
 }
 int64_t* HostDeviceDistinct::keys() const {
   CheckFetched();

@@ -152,7 +152,8 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
-  // Does all of it when it is waited for: who forgets to wait is noticed.
+  // Does all of it when it is waited for: a caller that forgets to wait is
+  // noticed.
   class Pooling : public DeviceWork {
    public:
     Pooling(HostDeviceRows* rows, const DevicePooling& pooling, float* out)
@@ -561,7 +562,7 @@ class HostDeviceRows : public GpuRowHome {
     return ApplyMarked(*rule, handles, update.slot_columns, sums.data());
   }
 
-  // Of a name as DevicePooling has them. REQUIRES mu_.
+  // The row of a name as DevicePooling has them. REQUIRES mu_.
   const float* Named(RowHandle name) {
     if (name < kFirstReservedHandle) return At(name)->floats.data();
     const int64_t r = name - kFirstReservedHandle;

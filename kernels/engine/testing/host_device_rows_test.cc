@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a table does about a device that is short of memory, that it gives its
-// rows back, and that the test device notices a caller who breaks its promises.
+// rows back, and that the test device notices a caller that breaks its
+// promises.
 
 #include "kernels/engine/testing/host_device_rows.h"
 
@@ -399,7 +400,7 @@ TEST(HostDeviceRowsTest, ATableThatIsLateKeepsNoOtherWaiting) {
 TEST(HostDeviceRowsTest, KeysThatStayOnTheDeviceAreNotFetched) {
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < 120; ++i) ids.push_back(i * 7);
-  // Of two steps: unknown at the first, inserted by its update.
+  // Two steps: the key is unknown at the first, and inserted by its update.
   const int64_t unknown = HostDeviceUnknownKeys();
   const int64_t fetches = HostDeviceFetches();
   const std::vector<float> out = TrainAndLookUp(ids, nullptr);
@@ -499,9 +500,9 @@ TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
   EXPECT_DEATH(distinct->Start(std::vector<int32_t>{0, 99}), "not those");
   EXPECT_DEATH(distinct->Wait(), "not started");
   ASSERT_OK(distinct->Start(offsets));
-  EXPECT_DEATH(distinct->keys(), "nobody has waited");
+  EXPECT_DEATH(distinct->keys(), "no caller has waited");
   ASSERT_OK(distinct->Wait());
-  EXPECT_DEATH(distinct->names(), "nobody has fetched");
+  EXPECT_DEATH(distinct->names(), "no caller has fetched");
   EXPECT_DEATH(distinct->Fetch(), "no names yet");
   const std::vector<RowHandle> seven = {7}, none = {kNoRow}, two = {7, 7};
   EXPECT_DEATH(rows->NameUnknown(seven, distinct.get()), "no such row");

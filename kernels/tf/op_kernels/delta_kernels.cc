@@ -200,7 +200,7 @@ class ApplyDeltaOp : public OpKernel {
     };
     std::vector<StoredDelta> stored(names.size());
     for (int64_t i = 0; i < names.size(); ++i) {
-      // Of as many parts as are stored, each finds its keys in its own.
+      // With as many parts as are stored, each finds its keys in its own.
       if (placement.empty() && names.size() == wanted_.num_parts &&
           i != wanted_.part) {
         continue;

@@ -81,7 +81,7 @@ class RestoreOp : public OpKernel {
         resource->name(),
         CatchExceptions([&] { return "checkpoint " + name; },
                         [&] { return Restore(name, resource.get()); }));
-    // Nobody shall take what is in the table now for what was stored.
+    // No op shall take what is in the table now for what was stored.
     if (!status.ok()) resource->table()->Uninitialize();
     OP_REQUIRES_OK(context, status);
   }

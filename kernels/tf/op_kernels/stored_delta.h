@@ -48,9 +48,9 @@ class StoredDelta {
   std::vector<std::vector<float>> slot_values_;
 };
 
-// Of which part of a stored table each key is: entry floormod(key, length), all
-// below num_parts. Empty when its parts are no ranks' of a job. `name` is the
-// whole table's. InvalidArgument: an entry that is no part.
+// Which part of a stored table each key belongs to: entry floormod(key,
+// length), all below num_parts. Empty when its parts are no ranks' of a job.
+// `name` is the whole table's. InvalidArgument: an entry that is no part.
 tensorflow::Status ReadPlacement(const CheckpointReader& checkpoint,
                                  const std::string& name, int64_t num_parts,
                                  std::vector<int64_t>* placement);

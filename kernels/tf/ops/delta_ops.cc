@@ -207,7 +207,7 @@ REGISTER_OP("EvPublishCheckpoint")
 Gives a complete V2 checkpoint its name: its files reach the disk, then are renamed, the
 index last. Of a checkpoint that has the name already, every file is replaced: the new
 ones wait as <prefix>.commit.data-* and <prefix>.commit.index, and once the latter is
-there the replacement counts, whoever finishes it.
+there the replacement counts, whichever process finishes it.
 
 staged: Scalar, the prefix that the checkpoint was written to.
 prefix: Scalar, the prefix that it is to have, in the same directory.

@@ -20,7 +20,7 @@ namespace {
 using ev::Status;
 
 constexpr int kThreads = 256;
-// Of a chunk or table: beyond these its blocks take several turns.
+// Blocks of a chunk or table at most: beyond these a block takes several turns.
 constexpr int64_t kMaxBlocks = 2048;
 
 __device__ __forceinline__ int64_t FirstIndex() {

@@ -19,7 +19,8 @@ namespace gpu {
 Status CudaStatus(cudaError_t error, const char* call, const char* file,
                   int line);
 
-// Writes the message to stderr: for destructors, which have nobody to tell.
+// Writes the message to stderr: for destructors, which have no caller to return
+// an error to.
 void LogCudaError(cudaError_t error, const char* call, const char* file,
                   int line);
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's view of a CUDA stream that someone else owns. Needs no CUDA
+// The engine's view of a CUDA stream that other code owns. Needs no CUDA
 // header, so that code which only passes a stream on compiles without one.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_STREAM_H_

@@ -61,7 +61,7 @@ class WorkLane {
   char* host_ = nullptr;  // pinned
   size_t host_bytes_ = 0;
   DeviceBuffer memory_;
-  // Of SendUp; made when it is first called.
+  // SendUp uses it; made when SendUp is first called.
   char* turns_[2] = {nullptr, nullptr};
   cudaEvent_t sent_[2] = {nullptr, nullptr};
   cudaEvent_t followed_ = nullptr;  // of Follow, likewise

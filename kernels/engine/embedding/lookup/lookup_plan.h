@@ -22,7 +22,7 @@ struct PlannedTable;  // planned_table.h, for this room's files
 // alive. Its memory is recycled: the next forward of the process uses it again.
 //
 // Where a device has deduplicated, distinct keys, their counts and their
-// handles stay there until someone wants them here.
+// handles stay there until a caller wants them here.
 //
 // Row handles in it are right as long as no key of the table was erased since;
 // the update looks, and finds the rows anew otherwise.
@@ -44,8 +44,8 @@ class LookupPlan {
   Status Fetch(int t) const;
   // Distinct ids, in order of first occurrence; of a batch that is deduplicated
   // in shards (sharded_ids.h), shard by shard. The same for the same batch.
-  // Fetches first; nothing when that fails: who needs to know why fetches
-  // himself.
+  // Fetches first; nothing when that fails: a caller that needs to know why
+  // calls Fetch.
   Span<const int64_t> unique_keys(int t) const;
   // Occurrences of each, likewise.
   Span<const int32_t> counts(int t) const;

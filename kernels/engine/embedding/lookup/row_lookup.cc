@@ -321,7 +321,7 @@ Status GatherRows(Span<const RowsInput> inputs,
                            " tables got " + std::to_string(places.size()) +
                            " places");
   }
-  // Of all tables, so that they go up at once.
+  // For all tables, so that they go up at once.
   std::vector<int64_t> begins(inputs.size() + 1, 0);
   for (size_t t = 0; t < inputs.size(); ++t) {
     const int64_t n = inputs[t].keys.size();

@@ -57,7 +57,7 @@ class AdmissionFilter : private RowSource {
   // memory ahead.
   void Warm(Span<const int64_t> keys) const;
 
-  // The following REQUIRE the key's stripe, or that nobody else is here.
+  // The following REQUIRE the key's stripe, or that no other thread is here.
 
   // False, with a count of 0, when there is no counter; version -1 then, and
   // without versions.
@@ -73,11 +73,11 @@ class AdmissionFilter : private RowSource {
   int64_t size() const { return index_.size(); }
   int64_t bytes() const;
   const HashIndex& index() const { return index_; }
-  // Of a handle that the index gave. REQUIRES: nobody else writes.
+  // The meta of a handle that the index gave. REQUIRES: no other thread writes.
   int64_t CountOf(RowHandle handle) const;
   int64_t VersionOf(RowHandle handle) const;
 
-  // --- REQUIRE: nobody else is here ---
+  // --- REQUIRE: no other thread is here ---
 
   void Clear();
   // Forgets these keys and returns memory to the system.

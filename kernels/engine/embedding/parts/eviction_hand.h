@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whom a full table looks at when it must evict: a hand that goes round the
-// hashes of all keys. Where a key's hash lies is random, so the next keys under
-// the hand are a random sample; and it is a property of the key alone, so the
-// sample does not depend on which thread inserted what where. Keys are fetched
-// from the index some ten thousand at a time, in one scan of the segments that
-// hold them.
+// Which keys a full table looks at when it must evict: a hand that goes round
+// the hashes of all keys. Where a key's hash lies is random, so the next keys
+// under the hand are a random sample; and it is a property of the key alone, so
+// the sample does not depend on which thread inserted what where. Keys are
+// fetched from the index some ten thousand at a time, in one scan of the
+// segments that hold them.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_PARTS_EVICTION_HAND_H_
 #define KERNELS_ENGINE_EMBEDDING_PARTS_EVICTION_HAND_H_

@@ -15,7 +15,7 @@
 
 namespace ev {
 
-// Thread-safe. Who sees a mark sees what its setter wrote before.
+// Thread-safe. A thread that sees a mark sees what its setter wrote before.
 class HandleMarks {
  public:
   enum Mark : unsigned { kFirst = 1, kSecond = 2 };

@@ -41,8 +41,8 @@ struct KeyOrderLimits {
   int64_t kept_handles = int64_t{1} << 25;  // 128 MiB
 };
 
-// Not thread-safe. REQUIRES that nobody erases from the index, nor inserts what
-// is not marked, as long as this is used; Internal says that somebody did. May
+// Not thread-safe. REQUIRES that no thread erases from the index, nor inserts
+// what is not marked, as long as this is used; Internal says that one did. May
 // throw std::bad_alloc, and may then be used again.
 class KeyOrder {
  public:

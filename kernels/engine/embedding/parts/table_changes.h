@@ -4,7 +4,7 @@
 // What changed in a table, and since when: the record behind incremental
 // checkpoints.
 //
-// Time is counted in epochs. A cut ends one and begins the next; whoever saves
+// Time is counted in epochs. A cut ends one and begins the next; a saver
 // remembers the cut it saved at and asks for what changed since. A changed row
 // is stamped with the epoch it changed in, four bytes per row that an update
 // writes beside the row; erased keys go to a log. So nothing is taken away by
@@ -81,16 +81,16 @@ class HandleEpochs {
 };
 
 // Thread-safe as the table's gate says: Mark and MarkCounter by any number of
-// updating threads, Erased and Emptied by who is alone. The others by one
-// thread at a time that is alone or keeps the table frozen; bytes by anyone who
-// is in.
+// updating threads, Erased and Emptied by a thread that is alone. The others by
+// one thread at a time that is alone or keeps the table frozen; bytes by any
+// thread in the gate.
 class TableChanges {
  public:
   void Mark(RowHandle handle) {
     if (!rows_.Set(handle, epoch_)) lost_.store(true);
   }
   void PrefetchMark(RowHandle handle) const { rows_.Prefetch(handle); }
-  // Of the admission filter's counters, which have handles of their own.
+  // Marks the admission filter's counters, which have handles of their own.
   void MarkCounter(RowHandle handle) {
     if (!counters_.Set(handle, epoch_)) lost_.store(true);
   }
@@ -115,7 +115,7 @@ class TableChanges {
   }
   // Each key once that was erased since, whatever became of it afterwards.
   std::vector<int64_t> ErasedSince(int64_t since) const;
-  // Nobody asks for anything before 'since' any more.
+  // No caller asks for anything before 'since' any more.
   void Forget(int64_t since);
 
   int64_t bytes() const;

@@ -11,16 +11,17 @@
 //             which keep what they need of it (a save; frozen_rows.h)
 //   alone     what moves or removes rows (Initialize, widening, Erase, Import)
 // Readers get along with all but the last; updates with readers, snapshots and
-// each other; any number may keep a table frozen at once. Who waits to be alone
-// has preference, and so has who waits to freeze before updates: a stream of
-// lookups cannot keep an eviction waiting, nor a stream of updates a save. Only
-// while a table is frozen, readers pass those that wait to be alone, who must
-// wait for the end of the freeze anyway; and so do readers and updates in a
-// snapshot. A thread must never enter a gate that it is already in; SharedGates
-// sees to that.
+// each other; any number may keep a table frozen at once. A call that waits to
+// be alone has preference, and so has a call that waits to freeze before
+// updates: a stream of lookups cannot keep an eviction waiting, nor a stream of
+// updates a save. Only while a table is frozen, readers pass the calls that
+// wait to be alone, which must wait for the end of the freeze anyway; and so do
+// readers and updates in a snapshot. A thread must never enter a gate that it
+// is already in; SharedGates sees to that.
 //
-// A snapshot is begun by who keeps the table frozen, and ended when no update
-// is under way: what its begin and its end change, updates read without a lock.
+// The call that keeps the table frozen begins a snapshot, which is ended when
+// no update is under way: what its begin and its end change, updates read
+// without a lock.
 //
 // UpdateLock: makes concurrent updates of one row apply whole, at no cost while
 // there is only one updating call. The first call becomes the solo updater and
@@ -32,11 +33,11 @@
 // per table and call.
 //
 // Several tables: first all gates, then all update locks, each in the order of
-// the tables' numbers. Whoever waits for a gate holds only gates of lower
-// numbers, whoever waits for an update lock holds all its gates, and who is
-// alone, or keeps a table frozen or in a snapshot, holds nothing else: no cycle
-// can close. An update may wait for a snapshot's reader, who waits for updates
-// only when it is through and has let all of them go.
+// the tables' numbers. A thread that waits for a gate holds only gates of lower
+// numbers, a thread that waits for an update lock holds all its gates, and a
+// thread that is alone, or keeps a table frozen or in a snapshot, holds nothing
+// else: no cycle can close. An update may wait for a snapshot's reader, which
+// waits for updates only when it is through and has let all of them go.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_GATE_H_
 #define KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_GATE_H_
@@ -64,7 +65,7 @@ class TableGate {
     std::unique_lock<std::mutex> lock(mu_);
     many_wait_.wait(lock, [this] {
       if (alone_ || frozen_ > 0 || ending_ > 0) return false;
-      // Who waits to freeze waits for who waits to be alone.
+      // A call that waits to freeze waits for calls that wait to be alone.
       return waiting_alone_ == 0 ? waiting_frozen_ == 0 : snapshots_ > 0;
     });
     ++updating_;
@@ -81,7 +82,7 @@ class TableGate {
     });
     --waiting_frozen_;
     ++frozen_;
-    // Readers that had to wait behind one who waits to be alone.
+    // Readers that had to wait behind a call that waits to be alone.
     many_wait_.notify_all();
   }
   void LeaveFrozen() {
@@ -90,8 +91,8 @@ class TableGate {
     WakeFew();
     many_wait_.notify_all();
   }
-  // REQUIRES frozen, which it ends. begin() runs while nobody updates and no
-  // other begin or end runs.
+  // REQUIRES frozen, which it ends. begin() runs while no update and no other
+  // begin or end runs.
   template <typename Begin>
   void BeginSnapshot(const Begin& begin) {
     std::lock_guard<std::mutex> lock(mu_);
@@ -137,7 +138,7 @@ class TableGate {
   }
 
   std::mutex mu_;
-  // Readers and updates; those who wait to be alone, to freeze, or to end a
+  // Readers and updates; calls that wait to be alone, to freeze, or to end a
   // snapshot.
   std::condition_variable many_wait_, few_wait_;
   int64_t sharing_ = 0, updating_ = 0, frozen_ = 0;

@@ -47,7 +47,7 @@ TableOptions Options(int64_t dim, RowStorage storage) {
   return options;
 }
 
-// Of whose rows nothing is noted.
+// A table whose rows have no frequency or version recorded.
 TableOptions Plain(int64_t dim, RowStorage storage) {
   TableOptions options = Options(dim, storage);
   options.record_frequency = options.record_version = false;

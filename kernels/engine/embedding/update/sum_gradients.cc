@@ -34,7 +34,8 @@ bool SumsOnDevice(const EmbeddingTable::Impl& table,
 
 // Whether an update by gradients that are summed on a device needs nothing of
 // its rows here: no handle that is another by now, none to be kept for a save,
-// nothing to be noted about a row, nobody to be asked whether a key gets one.
+// nothing to be noted about a row, no filter to be asked whether a key gets
+// one.
 bool StaysOnDevice(const Update& update) {
   const EmbeddingTable::Impl& table = *update.table;
   return update.pooled_grads != nullptr &&

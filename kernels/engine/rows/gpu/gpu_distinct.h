@@ -57,8 +57,8 @@ class GpuDistinct : public DeviceDistinct {
   Status Inverse(int32_t* inverse, int32_t* counts) const override;
   Status Occurrences(int32_t* samples) const override;
 
-  // In device memory, after Wait. Who reads the names has called Follow if they
-  // were given; all else is not being written any more.
+  // In device memory, after Wait. A reader of the names has called Follow if
+  // they were given; all else is not being written any more.
   GroupedBatch batch() const;
   const RowHandle* device_names() const;
 

@@ -10,9 +10,9 @@
 // slot in an array beside them. A key is in the first bucket of its walk that
 // had room; where that begins is a secret (base/keyed_hash.h). Free slots are
 // marked by two keys, which have slots of their own behind all buckets. A
-// handle is kNoRow while its slot has no key: who finds a key that is just
-// being put reads kNoRow, and does not know it yet. So finding and putting, on
-// any streams, need no order between them.
+// handle is kNoRow while its slot has no key: a find that meets a key which is
+// just being put reads kNoRow, and does not know the key yet. So finding and
+// putting, on any streams, need no order between them.
 //
 // GROWTH. When three quarters of the slots were used all keys are copied, on
 // the device, to slots of which at most three eighths are used: 16 to 32 bytes

@@ -3,8 +3,8 @@
 //
 // An array on its way from ordinary memory to a device, in pieces that come in
 // any order from any threads. It is staged whole in a lane's pinned memory, so
-// that nobody waits for the link, and sent in few long copies: each costs the
-// link some 5 us, whatever its length.
+// that no thread waits for the link, and sent in few long copies: each costs
+// the link some 5 us, whatever its length.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STAGED_UPLOAD_H_
 #define KERNELS_ENGINE_ROWS_GPU_STAGED_UPLOAD_H_

@@ -20,7 +20,7 @@ constexpr size_t kVisitedAtOnce = 4096;
 // Rows that are compared for each that goes.
 constexpr size_t kCandidatesEach = 4;
 constexpr size_t kRowsAhead = 16;
-// Of rows that are asked for before they are copied.
+// Rows that are asked for before they are copied.
 constexpr size_t kBytesAhead = 4096;
 
 }  // namespace

@@ -17,11 +17,11 @@
 // (policy/cache_strategy.h). A row takes its rank with it to CPU memory and
 // back.
 //
-// WAITING. Rows may be held by work that a device does while its caller goes
-// on to other tables, so nobody may wait for a held row who could be the one
-// that holds it. Reads never wait: what cannot be held at once they read where
-// it is. Writes may wait, but for a place only, while their thread holds no
-// row here; what they wait for is work that is under way.
+// WAITING. Rows may be held by work that a device does while its caller goes on
+// to other tables, so no thread may wait for a held row that it could itself
+// hold. Reads never wait: what cannot be held at once they read where it is.
+// Writes may wait, but for a place only, while their thread holds no row here;
+// what they wait for is work that is under way.
 //
 // A thread keeps some places free, so that copying to CPU memory is done before
 // it is waited for. It is started when it is first needed.
@@ -65,8 +65,8 @@ class DeviceCache {
   // A row of the device; of kFirstReservedHandle and more: none.
   using Place = RowHandle;
 
-  // How rows are read that nobody holds; i: the position of the handle. The row
-  // of 'host', [floats], is there during the call only.
+  // How rows are read that no call holds; i: the position of the handle. The
+  // row of 'host', [floats], is there during the call only.
   struct Visitor {
     std::function<void(size_t i, int64_t default_row)> fresh;
     std::function<void(size_t i, const float* row)> host;
@@ -134,7 +134,7 @@ class DeviceCache {
 
   Pin TryPin(RowHandle handle, bool counts, Place* place, uint32_t* seen);
   // One round of Hold: of *pending what is there is held, what is away is
-  // brought there, and what someone else is moving stays pending. *end: the
+  // brought there, and what another thread is moving stays pending. *end: the
   // first for which there was no room, or as it was.
   Status Round(Span<const RowHandle> handles, Use use,
                std::vector<size_t>* pending, Place* places, size_t* end);
@@ -160,8 +160,8 @@ class DeviceCache {
   FreshRows fresh_;
   const std::unique_ptr<GpuRowHome> device_;
   HostRows host_;
-  // Shared by who reads rows of CPU memory that it does not own, alone for who
-  // writes some.
+  // Shared by threads that read rows of CPU memory that they do not own, alone
+  // for a thread that writes some.
   std::shared_mutex host_mu_;
   // Not OK when a failed Relayout left rows of which nothing is known.
   Status broken_;

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to all rows of a DeviceCache while nobody uses them.
+// What is done to all rows of a DeviceCache while no call uses them.
 
 #include <algorithm>
 #include <mutex>

@@ -15,8 +15,8 @@
 
 namespace ev {
 
-// In an entry's state: someone changes who lives in the place, or nobody does.
-// The rest counts who holds it.
+// In an entry's state: a thread changes which row lives in the place, or none
+// does. The rest counts the calls that hold it.
 constexpr uint32_t kBusy = 0x80000000u;
 // Entries of a huge page: they are as many random accesses as rows.
 constexpr int kEntriesLog2 = 17;

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The places of a DeviceCache: who gets one, and which rows make way.
+// The places of a DeviceCache: which rows get one, and which make way.
 
 #include <algorithm>
 #include <mutex>
@@ -140,7 +140,7 @@ void DeviceCache::Choose(size_t n, std::vector<Place>* victims) {
     if (entry(place)->state.compare_exchange_strong(
             idle, kBusy, std::memory_order_acq_rel)) {
       victims->push_back(place);
-    }  // else someone has come to hold it
+    }  // else a call has come to hold it
   }
 }
 

@@ -22,8 +22,8 @@ namespace ev {
 struct HbmDramRowsOptions {
   int64_t dim = 0;
   Span<const float> default_rows;  // [R, dim], as of GpuRowHomeOptions
-  // Of rows on the device. At least 64 rows without slots; with slots too 64
-  // rows are there at least.
+  // Bytes of rows on the device. At least 64 rows without slots; with slots too
+  // 64 rows are there at least.
   int64_t device_bytes = 0;
   CacheStrategy strategy = CacheStrategy::kLfu;
 };

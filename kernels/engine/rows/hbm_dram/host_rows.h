@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of one table that left a device's memory, in CPU memory: value and
-// slots adjacent, and a rank that whoever keeps the device's memory gave them.
+// slots adjacent, and a rank that the keeper of the device's memory gave them.
 // A row is here for as long as the device has no newer one.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_HOST_ROWS_H_
@@ -43,7 +43,7 @@ class HostRows {
   Status Reserve(int64_t rows, int64_t most);
   void Unreserve(int64_t rows);
 
-  // Of a row in use.
+  // Meta of a row in use.
   float* floats(Row row) const { return rows_.Row(row); }
   void PrefetchRank(Row row) const { PrefetchLine(rows_.Meta(row)); }
   uint32_t rank(Row row) const { return rows_.Meta(row)->frequency; }
@@ -67,7 +67,7 @@ class HostRows {
  private:
   RowStore rows_;
   mutable std::mutex mu_;
-  std::vector<Row> free_;  // live for rows_, and nobody's
+  std::vector<Row> free_;  // live for rows_, and without a handle
   int64_t in_use_ = 0, reserved_ = 0;
 };
 

@@ -50,7 +50,7 @@ size_t TieredRows::TakePlaces(bool is_reserved, Span<Place> places,
   return taken;
 }
 
-// Under places_mu_. One that was nobody's yet.
+// Under places_mu_. A place that has held no row yet.
 Status TieredRows::MakePlace(Place* place) {
   const auto add = [this](SlabArray* to, bool uses) {
     const size_t slab = used_ >> to->rows_log2();
@@ -96,8 +96,8 @@ size_t TieredRows::ChooseVictims(Span<Place> victims) {
   return hand_.Choose(capacity_, victims.size(), idle_rank, victims.data());
 }
 
-// Of places that were chosen, those come first, and are counted, whose row is
-// this thread's to move: its word says kMoving and nobody holds it.
+// Puts those of the chosen places first, and counts them, whose row is this
+// thread's to move: its word says kMoving and no call holds it.
 size_t TieredRows::Claim(Span<Place> victims) {
   // Acquired: its word may be in memory that was added since.
   const auto handle = [this](Place place) {
@@ -135,8 +135,9 @@ size_t TieredRows::Claim(Span<Place> victims) {
   return claimed;
 }
 
-// Of places that are claimed. The first of them, as many as are returned, are
-// without a row afterwards and the caller's; the others are as they were.
+// Moves the rows of claimed places out. The first places, as many as are
+// returned, are without a row afterwards and the caller's; the others are as
+// they were.
 size_t TieredRows::WriteOut(Span<Place> places, bool is_reserved,
                             Status* status) {
   RecordWrite writes[kEvictAtOnce];

@@ -318,7 +318,7 @@ Status TieredRows::Keep(Span<const RowHandle> handles, const float** rows,
   }
   holding->numbers_ = &kept_;
   ranks_.Advance();
-  // Who waits here for room waits for those who hold rows briefly.
+  // A call that waits here for room waits for calls that hold rows briefly.
   size_t at_once = size;
   for (size_t done = 0; done < size;) {
     at_once = std::min(at_once, size - done);

@@ -26,7 +26,7 @@ inline TieredRows::Entry* TieredRows::entry(Place place) const {
   return reinterpret_cast<Entry*>(entries_->Address(place));
 }
 
-// kNoRow: a place without a row, or one that was never anybody's.
+// kNoRow: a place without a row, or one that has never held a row.
 inline std::atomic<RowHandle>* TieredRows::handle_of(Place place) const {
   return reinterpret_cast<std::atomic<RowHandle>*>(handles_->Address(place));
 }

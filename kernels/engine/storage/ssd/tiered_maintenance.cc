@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to all rows while nobody uses them, and the file's dead records.
+// What is done to all rows while no call uses them, and the file's dead
+// records.
 
 #include <sched.h>
 
@@ -140,7 +141,8 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
     }
     if (!IsHere(seen)) return Status::OK();
     // A row in memory: its record counts if it did not change since it was
-    // read. Who holds it does not mind that its word says kMoving meanwhile.
+    // read. A call that holds it does not mind that its word says kMoving
+    // meanwhile.
     const Place place = seen & kPayload;
     if (entry(place)->record.load() != record.number) {
       if (where->load(std::memory_order_acquire) == seen) return Status::OK();

@@ -17,13 +17,14 @@
 // that are held briefly and of those that are kept: a call that keeps rows for
 // long must not keep what others used meanwhile as well.
 //
-// WHO MOVES A ROW has changed its word from what it was to kMoving, and is the
-// only one who changes it then; who wants the row waits, which is short: nobody
-// waits for a place, or for a row that is held, while a word says kMoving by
-// him. So a row leaves in this order: its word says kMoving, nobody holds it
-// (if someone does the word says again what it said), its floats are copied,
-// the word names the record. It comes in this order: kMoving, its floats and
-// the stamp of who wants it, the word names the place.
+// A THREAD THAT MOVES A ROW has changed its word from what it was to kMoving,
+// and no other thread changes the word then. A thread that wants the row waits,
+// which is short: no thread waits for a place, or for a row that is held, while
+// it has a word that says kMoving. So a row leaves in this order: its word says
+// kMoving, no call holds it (if one does the word says again what it said), its
+// floats are copied, the word names the record. It comes in this order:
+// kMoving, its floats and the stamp of the call that wants it, the word names
+// the place.
 //
 // WHICH ROWS GO. A hand goes round the places (../tiered/victim_hand.h); of the
 // rows that it meets the cache strategy chooses (policy/cache_strategy.h). A
@@ -31,7 +32,7 @@
 //
 // FILE. When more than half of its records are dead, the rows of the segments
 // with the fewest live ones are appended again, by a thread or, if so asked, by
-// whoever calls Compact.
+// the caller of Compact.
 
 #ifndef KERNELS_ENGINE_STORAGE_SSD_TIERED_ROWS_H_
 #define KERNELS_ENGINE_STORAGE_SSD_TIERED_ROWS_H_
@@ -86,7 +87,7 @@ class TieredRows {
   TieredRows(const TieredRows&) = delete;
   TieredRows& operator=(const TieredRows&) = delete;
 
-  // Rows that someone holds: until it is released or destroyed.
+  // The rows that a call holds: until it is released or destroyed.
   class Holding {
    public:
     Holding() {}
@@ -128,7 +129,7 @@ class TieredRows {
   // before that. rows[i] is unchanged for a handle of no row. Not more than
   // half of the memory is held in this way, so that there is always room for
   // others; *all false: it would be, and none of these rows is held. Rows count
-  // until those who kept some at the same time have released theirs too.
+  // until the calls that kept some at the same time have released theirs too.
   Status Keep(Span<const RowHandle> handles, const float** rows, bool* all,
               Holding* holding);
 
@@ -144,7 +145,7 @@ class TieredRows {
   // Whether a use of the row would read the file.
   bool IsStored(RowHandle handle) const;
 
-  // To be called now and then by someone who holds nothing: sees to the file,
+  // To be called now and then by a caller that holds nothing: sees to the file,
   // or makes the thread do it.
   void Compact();
 

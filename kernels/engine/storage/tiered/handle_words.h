@@ -108,7 +108,7 @@ class HandleWords {
   std::mutex mu_;  // to add memory
   std::unique_ptr<SlabArray> words_;
   std::unique_ptr<std::atomic<bool>[]> has_;  // by group
-  // Of each slab, a word that said something when DropUnused last looked.
+  // For each slab, a word that said something when DropUnused last looked.
   std::vector<uint32_t> in_use_;
   std::atomic<int64_t> bytes_{0};
 };
