@@ -21,8 +21,7 @@ struct Entry {
 };
 
 bool KeyBefore(int64_t a, int64_t b) {
-  const int64_t pa = FloorMod(a, kKeyPartitions),
-                pb = FloorMod(b, kKeyPartitions);
+  const int64_t pa = KeyPartition(a), pb = KeyPartition(b);
   return pa != pb ? pa < pb : a < b;
 }
 
@@ -42,7 +41,7 @@ std::vector<Entry> Select(const HashIndex& index, const Wanted& wanted,
   });
   partition_offset->assign(kKeyPartitions + 1, 0);
   for (const Entry& entry : entries) {
-    ++(*partition_offset)[FloorMod(entry.key, kKeyPartitions) + 1];
+    ++(*partition_offset)[KeyPartition(entry.key) + 1];
   }
   for (int64_t p = 0; p < kKeyPartitions; ++p) {
     (*partition_offset)[p + 1] += (*partition_offset)[p];

@@ -24,6 +24,7 @@
 #include "kernels/engine/embedding/parts/table_changes.h"
 #include "kernels/engine/embedding/parts/table_gate.h"
 #include "kernels/engine/embedding/table_journal.h"
+#include "kernels/engine/ids/key_partition.h"
 #include "kernels/engine/policy/eviction_rank.h"
 #include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/rows/row_home.h"

@@ -102,12 +102,12 @@ std::vector<float> TableReader::default_rows() const {
   return std::vector<float>(rows.begin(), rows.end());
 }
 
-bool TableReader::has_versions() const {
-  return table_->options.record_version;
+bool TableReader::records(RowNumber number) const {
+  return SpecOf(number).is_recorded(table_->options);
 }
 
-bool TableReader::has_frequencies() const {
-  return table_->options.record_frequency;
+bool TableReader::records_filtered(RowNumber number) const {
+  return SpecOf(number).is_counted(table_->options);
 }
 
 Status TableReader::Keys(const Visit<int64_t>& visit) {
@@ -152,7 +152,7 @@ Status TableReader::Rows(const std::function<Status(const RowPiece&)>& visit) {
     std::vector<float> rows;
     std::vector<float*> out(num_columns);
     std::vector<RowMeta> metas;
-    std::vector<int64_t> versions, frequencies;
+    PerRowNumber<std::vector<int64_t>> numbers;
     RowPiece piece;
     const auto read = [&](Span<const int64_t> keys,
                           Span<const RowHandle> handles) {
@@ -166,16 +166,15 @@ Status TableReader::Rows(const std::function<Status(const RowPiece&)>& visit) {
         piece.columns.emplace_back(out[c], n * dim);
       }
       EV_RETURN_IF_ERROR(ReadRows(handles, out, metas.data()));
-      versions.clear();
-      frequencies.clear();
-      for (const RowMeta& meta : metas) {
-        if (has_versions()) {
-          versions.push_back(meta.version());
+      for (int number = 0; number < kNumRowNumbers; ++number) {
+        if (!SpecOf(number).is_recorded(table_->options)) continue;
+        std::vector<int64_t>& column = numbers[number];
+        column.clear();
+        for (const RowMeta& meta : metas) {
+          column.push_back(SpecOf(number).of_row(meta));
         }
-        if (has_frequencies()) frequencies.push_back(meta.frequency);
+        piece.numbers[number] = column;
       }
-      piece.versions = versions;
-      piece.frequencies = frequencies;
       return visit(piece);
     };
     const Status status = order_->ForEach(most, read);
@@ -209,8 +208,8 @@ Status TableReader::FilteredKeys(const Visit<int64_t>& visit) {
   });
 }
 
-Status TableReader::ReadFilter(const std::function<int64_t(RowHandle)>& of,
-                               const Visit<int64_t>& visit) {
+Status TableReader::FilteredNumbers(RowNumber number,
+                                    const Visit<int64_t>& visit) {
   EV_RETURN_IF_ERROR(CheckFilterIsThere());
   if (filtered_ == nullptr) return Status::OK();
   return NoThrow(*table_, [&] {
@@ -219,22 +218,13 @@ Status TableReader::ReadFilter(const std::function<int64_t(RowHandle)>& of,
         std::max<int64_t>(1, limits_.piece_bytes / sizeof(int64_t)),
         [&](Span<const RowHandle> handles) {
           column.clear();
-          for (const RowHandle handle : handles) column.push_back(of(handle));
+          for (const RowHandle handle : handles) {
+            column.push_back(
+                SpecOf(number).of_counted(*table_->filter, handle));
+          }
           return visit(column);
         });
   });
-}
-
-Status TableReader::FilteredVersions(const Visit<int64_t>& visit) {
-  return ReadFilter(
-      [this](RowHandle handle) { return table_->filter->VersionOf(handle); },
-      visit);
-}
-
-Status TableReader::FilteredFrequencies(const Visit<int64_t>& visit) {
-  return ReadFilter(
-      [this](RowHandle handle) { return table_->filter->CountOf(handle); },
-      visit);
 }
 
 }  // namespace ev

@@ -35,6 +35,7 @@
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/parts/key_order.h"
+#include "kernels/engine/embedding/row_numbers.h"
 
 namespace ev {
 
@@ -52,8 +53,8 @@ struct RowPiece {
   Span<const int64_t> keys;  // [n]
   // [n, dim] each, of the value, then of the slots.
   std::vector<Span<const float>> columns;
-  Span<const int64_t> versions;     // [n] if has_versions(); -1: never updated
-  Span<const int64_t> frequencies;  // [n] if has_frequencies()
+  // [n] of what the table records, else empty. A version of -1: never updated.
+  PerRowNumber<Span<const int64_t>> numbers;
 };
 
 // One thread at a time. REQUIRES that this thread calls nothing else on the
@@ -86,8 +87,7 @@ class TableReader {
     return order_->begins();
   }
   std::vector<float> default_rows() const;  // [R, dim]
-  bool has_versions() const;
-  bool has_frequencies() const;
+  bool records(RowNumber number) const;
 
   // All keys, as often as wanted.
   Status Keys(const Visit<int64_t>& visit);
@@ -95,14 +95,14 @@ class TableReader {
   Status Rows(const std::function<Status(const RowPiece&)>& visit);
 
   // The keys that an exact filter counts and has not admitted, laid out in the
-  // same way; keys first is the cheaper way. Their versions: REQUIRES
-  // has_versions(). FailedPrecondition: Rows was called. The same call may be
-  // made again.
+  // same way; keys first is the cheaper way. FilteredNumbers REQUIRES
+  // records_filtered(number). FailedPrecondition: Rows was called. The same
+  // call may be made again.
   int64_t num_filtered() const;  // 0 when Rows was called
   const std::vector<int64_t>& filtered_partition_begins() const;
   Status FilteredKeys(const Visit<int64_t>& visit);
-  Status FilteredVersions(const Visit<int64_t>& visit);
-  Status FilteredFrequencies(const Visit<int64_t>& visit);
+  bool records_filtered(RowNumber number) const;
+  Status FilteredNumbers(RowNumber number, const Visit<int64_t>& visit);
 
  private:
   TableReader(const EmbeddingTable& table, Span<const std::string> slots,
@@ -112,8 +112,6 @@ class TableReader {
   Status ReadRows(Span<const RowHandle> handles, Span<float* const> out,
                   RowMeta* metas);
   Status CheckFilterIsThere() const;
-  Status ReadFilter(const std::function<int64_t(RowHandle)>& of,
-                    const Visit<int64_t>& visit);
 
   EmbeddingTable::Impl* const table_;
   const Limits limits_;

@@ -62,8 +62,8 @@ Status ReadAll(
   return reader->Rows([&](const RowPiece& piece) {
     contents->columns.resize(piece.columns.size());
     Append(piece.keys, &contents->keys);
-    Append(piece.versions, &contents->versions);
-    Append(piece.frequencies, &contents->frequencies);
+    Append(piece.numbers[kVersion], &contents->versions);
+    Append(piece.numbers[kFrequency], &contents->frequencies);
     for (size_t c = 0; c < piece.columns.size(); ++c) {
       EXPECT_EQ(piece.columns[c].size() % piece.keys.size(), 0u);
       Append(piece.columns[c], &contents->columns[c]);
@@ -553,8 +553,8 @@ TEST(TableReaderFilterTest, KeysThatAreCountedComeInTheSameOrder) {
     };
   };
   ASSERT_OK(reader->FilteredKeys(into(&keys)));
-  ASSERT_OK(reader->FilteredVersions(into(&versions)));
-  ASSERT_OK(reader->FilteredFrequencies(into(&counts)));
+  ASSERT_OK(reader->FilteredNumbers(kVersion, into(&versions)));
+  ASSERT_OK(reader->FilteredNumbers(kFrequency, into(&counts)));
   EXPECT_EQ(keys, (Keys{1000, 5, -1}));
   EXPECT_EQ(versions, (Keys{6, 6, 6}));
   EXPECT_EQ(counts, (Keys{2, 1, 1}));

@@ -122,10 +122,6 @@ void RaiseTo(int64_t seen, int64_t key, EmbeddingTable::Impl* table) {
   bloom->Add(key, std::max<int64_t>(0, seen - bloom->Count(key)));
 }
 
-bool IsInPart(int64_t key, int part, int num_parts) {
-  return FloorMod(FloorMod(key, kKeyPartitions), num_parts) == part;
-}
-
 Status CheckPart(const EmbeddingTable::Impl& table, int part, int num_parts) {
   if (num_parts >= 1 && part >= 0 && part < num_parts) return Status::OK();
   return InvalidArgument("part must be in [0, num_parts), got part " +
@@ -154,12 +150,12 @@ Status EmbeddingTable::Export(Span<const std::string> slots,
     TableSnapshot out;
     const size_t n = reader->num_keys();
     EV_RETURN_IF_ERROR(reader->FilteredKeys(Into(&out.filtered_keys)));
-    if (reader->has_versions()) {
+    if (reader->records(kVersion)) {
       EV_RETURN_IF_ERROR(
-          reader->FilteredVersions(Into(&out.filtered_versions)));
+          reader->FilteredNumbers(kVersion, Into(&out.filtered_versions)));
     }
     EV_RETURN_IF_ERROR(
-        reader->FilteredFrequencies(Into(&out.filtered_frequencies)));
+        reader->FilteredNumbers(kFrequency, Into(&out.filtered_frequencies)));
     out.partition_offset.assign(reader->partition_begins().begin(),
                                 reader->partition_begins().end());
     out.filtered_partition_offset.assign(
@@ -169,16 +165,16 @@ Status EmbeddingTable::Export(Span<const std::string> slots,
     out.values.reserve(n * impl_->dim());
     out.slots.resize(slots.size());
     for (std::vector<float>& slot : out.slots) slot.reserve(n * impl_->dim());
-    if (reader->has_versions()) out.versions.reserve(n);
-    if (reader->has_frequencies()) out.frequencies.reserve(n);
+    if (reader->records(kVersion)) out.versions.reserve(n);
+    if (reader->records(kFrequency)) out.frequencies.reserve(n);
     EV_RETURN_IF_ERROR(reader->Rows([&](const RowPiece& piece) {
       Append(piece.keys, &out.keys);
       Append(piece.columns[0], &out.values);
       for (size_t s = 0; s < slots.size(); ++s) {
         Append(piece.columns[1 + s], &out.slots[s]);
       }
-      Append(piece.versions, &out.versions);
-      Append(piece.frequencies, &out.frequencies);
+      Append(piece.numbers[kVersion], &out.versions);
+      Append(piece.numbers[kFrequency], &out.frequencies);
       return Status::OK();
     }));
     *snapshot = std::move(out);

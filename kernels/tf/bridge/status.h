@@ -49,6 +49,44 @@ inline tensorflow::Status ToTf(const ev::Status& status) {
   return tensorflow::Status(code, status.message());
 }
 
+// TensorFlow's status as the engine's, with the code of the same name. A code
+// that the engine does not have (PERMISSION_DENIED, UNAVAILABLE, ...) becomes
+// Internal.
+inline ev::Status FromTf(const tensorflow::Status& status) {
+  using ev::StatusCode;
+  if (status.ok()) return ev::Status::OK();
+  StatusCode code = StatusCode::kInternal;
+  switch (status.code()) {
+    case tensorflow::error::INVALID_ARGUMENT:
+      code = StatusCode::kInvalidArgument;
+      break;
+    case tensorflow::error::NOT_FOUND:
+      code = StatusCode::kNotFound;
+      break;
+    case tensorflow::error::ALREADY_EXISTS:
+      code = StatusCode::kAlreadyExists;
+      break;
+    case tensorflow::error::FAILED_PRECONDITION:
+      code = StatusCode::kFailedPrecondition;
+      break;
+    case tensorflow::error::RESOURCE_EXHAUSTED:
+      code = StatusCode::kResourceExhausted;
+      break;
+    case tensorflow::error::OUT_OF_RANGE:
+      code = StatusCode::kOutOfRange;
+      break;
+    case tensorflow::error::UNIMPLEMENTED:
+      code = StatusCode::kUnimplemented;
+      break;
+    case tensorflow::error::DATA_LOSS:
+      code = StatusCode::kDataLoss;
+      break;
+    default:
+      break;
+  }
+  return ev::Status(code, status.error_message());
+}
+
 }  // namespace embedding_variable
 
 #endif  // KERNELS_TF_BRIDGE_STATUS_H_

@@ -27,6 +27,22 @@ TEST(StatusTest, KeepsCodeAndMessage) {
             ToTf(ev::Status(ev::StatusCode::kDataLoss, "x")).code());
 }
 
+TEST(StatusTest, ComesBackFromTheEngineAsItWas) {
+  EXPECT_TRUE(FromTf(tensorflow::Status::OK()).ok());
+  for (const auto code :
+       {tensorflow::error::INVALID_ARGUMENT, tensorflow::error::NOT_FOUND,
+        tensorflow::error::ALREADY_EXISTS,
+        tensorflow::error::FAILED_PRECONDITION,
+        tensorflow::error::RESOURCE_EXHAUSTED, tensorflow::error::UNIMPLEMENTED,
+        tensorflow::error::DATA_LOSS, tensorflow::error::INTERNAL}) {
+    const tensorflow::Status status(code, "no file");
+    EXPECT_EQ(status, ToTf(FromTf(status)));
+  }
+  EXPECT_EQ(
+      ev::StatusCode::kInternal,
+      FromTf(tensorflow::Status(tensorflow::error::UNAVAILABLE, "x")).code());
+}
+
 TEST(StatusTest, NeverSaysTheInputHasEnded) {
   EXPECT_EQ(tensorflow::error::INVALID_ARGUMENT,
             ToTf(ev::OutOfRange("sample 7 of 3")).code());

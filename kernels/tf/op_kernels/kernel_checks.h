@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/checkpoint/key_filter.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -20,6 +21,15 @@ template <typename... Args>
 tensorflow::Status BadInput(const std::string& variable, Args... args) {
   return tensorflow::errors::InvalidArgument("embedding variable '", variable,
                                              "': ", args...);
+}
+
+// Adds the variable to an error, of a checkpoint's for instance.
+inline tensorflow::Status OfVariable(const std::string& variable,
+                                     const tensorflow::Status& status) {
+  if (status.ok()) return status;
+  return tensorflow::Status(status.code(), tensorflow::strings::StrCat(
+                                               "embedding variable '", variable,
+                                               "': ", status.error_message()));
 }
 
 inline tensorflow::Status CheckVector(const tensorflow::Tensor& tensor,
@@ -64,6 +74,16 @@ inline tensorflow::Status MatrixShape(int64_t rows, int64_t dim,
   }
   *shape = tensorflow::TensorShape({rows, dim});
   return tensorflow::Status::OK();
+}
+
+// The attributes of an op that restores a table which may be a part of a
+// variable, or spread over ranks.
+inline tensorflow::Status GetKeyFilter(
+    tensorflow::OpKernelConstruction* context, ev::KeyFilter* keys) {
+  TF_RETURN_IF_ERROR(context->GetAttr("part", &keys->part));
+  TF_RETURN_IF_ERROR(context->GetAttr("num_parts", &keys->num_parts));
+  TF_RETURN_IF_ERROR(context->GetAttr("placement", &keys->placement));
+  return context->GetAttr("rank", &keys->rank);
 }
 
 // The attributes slot_names and slot_inits, dealt out to `num_tables` tables.

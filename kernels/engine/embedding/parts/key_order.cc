@@ -7,14 +7,6 @@
 #include <string>
 
 namespace ev {
-namespace {
-
-int64_t PartitionOf(int64_t key) {
-  const int64_t remainder = key % kKeyPartitions;
-  return remainder < 0 ? remainder + kKeyPartitions : remainder;
-}
-
-}  // namespace
 
 KeyOrder::KeyOrder(const HashIndex& index, const HandleMarks* marks,
                    const Limits& limits)
@@ -23,7 +15,7 @@ KeyOrder::KeyOrder(const HashIndex& index, const HandleMarks* marks,
       limits_(limits),
       begins_(kKeyPartitions + 1, 0) {
   index_.ForEach([this](int64_t key, RowHandle handle) {
-    if (!IsPassedOver(handle)) ++begins_[PartitionOf(key) + 1];
+    if (!IsPassedOver(handle)) ++begins_[KeyPartition(key) + 1];
   });
   for (int64_t p = 0; p < kKeyPartitions; ++p) begins_[p + 1] += begins_[p];
   for (int64_t p = 0; p < kKeyPartitions; ++p) {
@@ -55,7 +47,7 @@ Status KeyOrder::Collect(int segment) {
   std::vector<int64_t> next(begins_);
   int64_t found = 0;
   index_.ForEach([&](int64_t key, RowHandle handle) {
-    const int64_t p = PartitionOf(key);
+    const int64_t p = KeyPartition(key);
     if (p < wanted.first_partition || p >= wanted.end_partition) return;
     if (IsPassedOver(handle)) return;
     ++found;

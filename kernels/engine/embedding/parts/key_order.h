@@ -29,12 +29,10 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/parts/handle_marks.h"
+#include "kernels/engine/ids/key_partition.h"
 #include "kernels/engine/table/cpu/hash_index.h"
 
 namespace ev {
-
-// Partitions of a checkpoint, as DeepRec's: floormod(key, 1000).
-constexpr int64_t kKeyPartitions = 1000;
 
 struct KeyOrderLimits {
   int64_t segment_keys = int64_t{3} << 20;  // 48 MiB

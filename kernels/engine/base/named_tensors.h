@@ -1,0 +1,85 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors by name, read and written in pieces: what the engine needs of a
+// checkpoint's files. A framework's bridge implements both sides over its own
+// format. Readable by C++14.
+
+#ifndef KERNELS_ENGINE_BASE_NAMED_TENSORS_H_
+#define KERNELS_ENGINE_BASE_NAMED_TENSORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+
+enum class ElementType { kFloat, kInt32, kInt64, kOther };
+
+// One stored tensor, read from its first element to its last. One thread at a
+// time.
+class StoredTensor {
+ public:
+  virtual ~StoredTensor() = default;
+
+  virtual ElementType type() const = 0;
+  virtual const std::vector<int64_t>& shape() const = 0;
+  // Type and shape as messages show them: "float [3,2]".
+  virtual std::string Description() const = 0;
+
+  // Copies the next num_bytes to 'data', elements as they lie in memory. Any
+  // error names the file.
+  virtual Status Read(size_t num_bytes, void* data) = 0;
+
+  int64_t num_elements() const {
+    int64_t product = 1;
+    for (const int64_t size : shape()) product *= size;
+    return product;
+  }
+};
+
+// The tensors of one checkpoint. One thread at a time; StoredTensors that it
+// opened are read independently of each other.
+class TensorReader {
+ public:
+  virtual ~TensorReader() = default;
+
+  // What messages call the checkpoint.
+  virtual const std::string& prefix() const = 0;
+  // *found says whether there is a tensor of that name.
+  virtual Status Find(const std::string& name, bool* found) = 0;
+  // *same says whether two tensors are the same bytes of the same file; false
+  // when one is not there. False does not say that their elements differ.
+  virtual Status SameBytes(const std::string& one, const std::string& other,
+                           bool* same) = 0;
+  // NotFound: no such tensor. Unimplemented: a tensor that no table has (in
+  // slices, or of strings).
+  virtual Status Open(const std::string& name,
+                      std::unique_ptr<StoredTensor>* tensor) = 0;
+};
+
+// Writes one checkpoint. A stream has one tensor after the other; tensors of
+// different streams are written side by side. One thread at a time. The first
+// error is the answer to every later call.
+class TensorWriter {
+ public:
+  virtual ~TensorWriter() = default;
+
+  // Begins a tensor; the one before in this stream must be complete.
+  // InvalidArgument: a name twice.
+  virtual Status Begin(int stream, const std::string& name, ElementType type,
+                       const std::vector<int64_t>& shape) = 0;
+  // The next elements of the stream's tensor, as they lie in memory.
+  virtual Status Append(int stream, const void* data, size_t num_bytes) = 0;
+  // A tensor with the same elements as one that is complete. It costs a name,
+  // no elements.
+  virtual Status SameAs(const std::string& name, const std::string& other) = 0;
+};
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_BASE_NAMED_TENSORS_H_

@@ -1,0 +1,31 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// An incremental checkpoint onto a table that is as the checkpoint before left
+// it; whatever number of parts or ranks saved it.
+
+#ifndef KERNELS_ENGINE_CHECKPOINT_APPLY_DELTA_H_
+#define KERNELS_ENGINE_CHECKPOINT_APPLY_DELTA_H_
+
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/named_tensors.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/checkpoint/key_filter.h"
+#include "kernels/engine/embedding/embedding_table.h"
+
+namespace ev {
+
+// Erases, inserts and overwrites what the checkpoint says under 'name' of the
+// keys that 'wanted' takes. All parts are read and checked before the table
+// changes; they must fit in memory. REQUIRES an initialized table. NotFound,
+// InvalidArgument, and what the checkpoint answers: the table is as it was. May
+// throw std::bad_alloc.
+Status ApplyDelta(TensorReader* checkpoint, const std::string& name,
+                  const std::vector<SlotSpec>& slots, const KeyFilter& wanted,
+                  EmbeddingTable* table);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_CHECKPOINT_APPLY_DELTA_H_

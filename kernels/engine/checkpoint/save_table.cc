@@ -1,0 +1,199 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/checkpoint/save_table.h"
+
+#include <limits>
+#include <memory>
+
+#include "kernels/engine/checkpoint/tensor_names.h"
+#include "kernels/engine/embedding/row_numbers.h"
+#include "kernels/engine/embedding/table_reader.h"
+
+namespace ev {
+namespace {
+
+namespace names = tensor_names;
+
+// The stream of everything but rows and their numbers.
+constexpr int kMainStream = 0;
+// The value is column 0, then come slots, then the numbers that are recorded.
+int RowStream(size_t column) { return static_cast<int>(1 + column); }
+
+class TableSaver {
+ public:
+  TableSaver(const SaveOptions& options, TableReader* reader, int64_t dim,
+             TensorWriter* checkpoint)
+      : options_(options),
+        reader_(reader),
+        dim_(dim),
+        checkpoint_(checkpoint) {}
+
+  Status Save() {
+    const int64_t n = reader_->num_keys();
+    // Readers of the format count rows in int32.
+    if (n > std::numeric_limits<int32_t>::max()) {
+      return InvalidArgument(
+          "a checkpoint holds at most 2^31 - 1 rows of a table, got " +
+          std::to_string(n));
+    }
+    // What a filter counts keeps updates waiting: first.
+    EV_RETURN_IF_ERROR(SaveFiltered());
+    EV_RETURN_IF_ERROR(SaveDefaults());
+    EV_RETURN_IF_ERROR(
+        SaveOffsets(names::kPartitionOffset, reader_->partition_begins()));
+    EV_RETURN_IF_ERROR(SaveRows(n));
+    for (const SlotSpec& slot : options_.slots) {
+      EV_RETURN_IF_ERROR(NameForSlot(names::SlotOf(options_.name, slot.name)));
+    }
+    return Status::OK();
+  }
+
+ private:
+  Status Begin(int stream, const char* suffix, ElementType type, int64_t n) {
+    return checkpoint_->Begin(stream, options_.name + suffix, type, {n});
+  }
+
+  template <typename T>
+  Status Append(int stream, Span<const T> elements) {
+    return checkpoint_->Append(stream, elements.data(),
+                               elements.size() * sizeof(T));
+  }
+
+  Status BeginKeys(const char* suffix, int64_t n) {
+    return Begin(
+        kMainStream, suffix,
+        options_.int32_keys ? ElementType::kInt32 : ElementType::kInt64, n);
+  }
+
+  // In the stored type.
+  Status AppendKeys(Span<const int64_t> keys) {
+    if (!options_.int32_keys) return Append(kMainStream, keys);
+    narrow_.clear();
+    for (const int64_t key : keys) {
+      narrow_.push_back(static_cast<int32_t>(key));
+      if (narrow_.back() != key) {
+        return InvalidArgument("keys are stored as int32, and key " +
+                               std::to_string(key) + " is none");
+      }
+    }
+    return Append<int32_t>(kMainStream, narrow_);
+  }
+
+  Status SaveDefaults() {
+    const std::vector<float>& rows = reader_->default_rows();
+    EV_RETURN_IF_ERROR(checkpoint_->Begin(
+        kMainStream, options_.name + names::kDefaultRows, ElementType::kFloat,
+        {static_cast<int64_t>(rows.size()) / dim_, dim_}));
+    return Append<float>(kMainStream, rows);
+  }
+
+  Status SaveOffsets(const char* suffix, const std::vector<int64_t>& begins) {
+    const std::vector<int32_t> narrow(begins.begin(), begins.end());
+    EV_RETURN_IF_ERROR(
+        Begin(kMainStream, suffix, ElementType::kInt32, narrow.size()));
+    return Append<int32_t>(kMainStream, narrow);
+  }
+
+  Status SaveFiltered() {
+    const int64_t n = options_.with_filtered ? reader_->num_filtered() : 0;
+    EV_RETURN_IF_ERROR(BeginKeys(names::kFilteredKeys, n));
+    // The reader is asked for nothing where there is none.
+    if (n > 0) {
+      EV_RETURN_IF_ERROR(reader_->FilteredKeys(
+          [this](Span<const int64_t> piece) { return AppendKeys(piece); }));
+    }
+    for (int i = 0; i < kNumRowNumbers; ++i) {
+      const RowNumber number = static_cast<RowNumber>(i);
+      const int64_t count = reader_->records_filtered(number) ? n : 0;
+      EV_RETURN_IF_ERROR(Begin(kMainStream, names::Of(number).filtered,
+                               ElementType::kInt64, count));
+      if (count == 0) continue;
+      EV_RETURN_IF_ERROR(
+          reader_->FilteredNumbers(number, [this](Span<const int64_t> piece) {
+            return Append(kMainStream, piece);
+          }));
+    }
+    return SaveOffsets(names::kFilteredPartitionOffset,
+                       n > 0 ? reader_->filtered_partition_begins()
+                             : std::vector<int64_t>(kKeyPartitions + 1));
+  }
+
+  // All columns side by side, since rows are read once. Of what is not recorded
+  // there is an empty column.
+  Status SaveRows(int64_t n) {
+    int stream = RowStream(1 + options_.slots.size());
+    for (int i = 0; i < kNumRowNumbers; ++i) {
+      const RowNumber number = static_cast<RowNumber>(i);
+      const bool recorded = reader_->records(number);
+      EV_RETURN_IF_ERROR(Begin(recorded ? stream++ : kMainStream,
+                               names::Of(number).rows, ElementType::kInt64,
+                               recorded ? n : 0));
+    }
+    EV_RETURN_IF_ERROR(BeginKeys(names::kKeys, n));
+    for (size_t c = 0; c <= options_.slots.size(); ++c) {
+      const std::string name =
+          c == 0 ? options_.name
+                 : names::SlotOf(options_.name, options_.slots[c - 1].name);
+      EV_RETURN_IF_ERROR(checkpoint_->Begin(RowStream(c), name + names::kValues,
+                                            ElementType::kFloat, {n, dim_}));
+    }
+    return reader_->Rows(
+        [this](const RowPiece& piece) { return AppendRows(piece); });
+  }
+
+  Status AppendRows(const RowPiece& piece) {
+    EV_RETURN_IF_ERROR(AppendKeys(piece.keys));
+    for (size_t c = 0; c < piece.columns.size(); ++c) {
+      EV_RETURN_IF_ERROR(Append(RowStream(c), piece.columns[c]));
+    }
+    int stream = RowStream(piece.columns.size());
+    for (int i = 0; i < kNumRowNumbers; ++i) {
+      if (!reader_->records(static_cast<RowNumber>(i))) continue;
+      EV_RETURN_IF_ERROR(Append(stream++, piece.numbers[i]));
+    }
+    return Status::OK();
+  }
+
+  // The format has keys and numbers for each slot: the same elements.
+  Status NameForSlot(const std::string& slot) {
+    std::vector<const char*> suffixes = {names::kKeys, names::kPartitionOffset,
+                                         names::kFilteredKeys,
+                                         names::kFilteredPartitionOffset};
+    for (const names::NumberNames& number : names::kNumbers) {
+      suffixes.push_back(number.rows);
+      suffixes.push_back(number.filtered);
+    }
+    for (const char* suffix : suffixes) {
+      EV_RETURN_IF_ERROR(
+          checkpoint_->SameAs(slot + suffix, options_.name + suffix));
+    }
+    return Status::OK();
+  }
+
+  const SaveOptions& options_;
+  TableReader* const reader_;
+  const int64_t dim_;
+  TensorWriter* const checkpoint_;
+  std::vector<int32_t> narrow_;
+};
+
+}  // namespace
+
+int NumSaveStreams(const SaveOptions& options, const TableOptions& table) {
+  int streams = RowStream(1 + options.slots.size());
+  for (int i = 0; i < kNumRowNumbers; ++i) {
+    streams += SpecOf(i).is_recorded(table);
+  }
+  return streams;
+}
+
+Status SaveTable(const SaveOptions& options, EmbeddingTable* table,
+                 TensorWriter* checkpoint) {
+  std::unique_ptr<TableReader> reader;
+  EV_RETURN_IF_ERROR(TableReader::Open(table, options.slots, &reader));
+  return TableSaver(options, reader.get(), table->options().dim, checkpoint)
+      .Save();
+}
+
+}  // namespace ev

@@ -1,0 +1,76 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/checkpoint/stored_columns.h"
+
+#include "kernels/engine/checkpoint/tensor_names.h"
+
+namespace ev {
+
+Status FindParts(TensorReader* checkpoint, const std::string& table,
+                 const char* keys, const char* kind,
+                 std::vector<std::string>* names) {
+  bool found;
+  EV_RETURN_IF_ERROR(checkpoint->Find(table + keys, &found));
+  if (found) {
+    names->push_back(table);
+    return Status::OK();
+  }
+  for (int64_t i = 0;; ++i) {
+    const std::string name = tensor_names::PartOf(table, i);
+    EV_RETURN_IF_ERROR(checkpoint->Find(name + keys, &found));
+    if (!found) break;
+    names->push_back(name);
+  }
+  if (!names->empty()) return Status::OK();
+  return NotFound(kind + (" " + checkpoint->prefix()) + " has neither tensor " +
+                  table + keys + " nor " + tensor_names::PartOf(table, 0) +
+                  keys);
+}
+
+Status Misfit(const TensorReader& checkpoint, const std::string& tensor,
+              const std::string& expected, const StoredTensor& got) {
+  return InvalidArgument("tensor " + tensor + " of checkpoint " +
+                         checkpoint.prefix() + " must be " + expected +
+                         ", got " + got.Description());
+}
+
+Status OpenKeys(TensorReader* checkpoint, const std::string& tensor,
+                std::unique_ptr<StoredTensor>* keys) {
+  EV_RETURN_IF_ERROR(checkpoint->Open(tensor, keys));
+  if ((*keys)->shape().size() == 1 &&
+      ((*keys)->type() == ElementType::kInt64 ||
+       (*keys)->type() == ElementType::kInt32)) {
+    return Status::OK();
+  }
+  return Misfit(*checkpoint, tensor, "a vector of int64 or int32", **keys);
+}
+
+Status OpenNumbers(TensorReader* checkpoint, const std::string& tensor,
+                   int64_t n, std::unique_ptr<StoredTensor>* numbers) {
+  bool found;
+  EV_RETURN_IF_ERROR(checkpoint->Find(tensor, &found));
+  if (!found) return Status::OK();
+  EV_RETURN_IF_ERROR(checkpoint->Open(tensor, numbers));
+  const std::vector<int64_t>& shape = (*numbers)->shape();
+  if ((*numbers)->type() != ElementType::kInt64 || shape.size() != 1 ||
+      (shape[0] != 0 && shape[0] != n)) {
+    return Misfit(*checkpoint, tensor,
+                  "int64 [0] or [" + std::to_string(n) + "]", **numbers);
+  }
+  if (shape[0] == 0) numbers->reset();
+  return Status::OK();
+}
+
+Status ReadKeys(StoredTensor* tensor, int64_t count,
+                std::vector<int64_t>* keys) {
+  if (tensor->type() == ElementType::kInt64) {
+    return ReadInto(tensor, count, keys);
+  }
+  std::vector<int32_t> narrow;
+  EV_RETURN_IF_ERROR(ReadInto(tensor, count, &narrow));
+  keys->assign(narrow.begin(), narrow.end());
+  return Status::OK();
+}
+
+}  // namespace ev

@@ -1,0 +1,30 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The partitions of keys that a checkpoint's order and a variable's parts are
+// made of: floormod(key, 1000), as DeepRec's. Readable by C++14. (partition.h
+// deals whole batches out to owners.)
+
+#ifndef KERNELS_ENGINE_IDS_KEY_PARTITION_H_
+#define KERNELS_ENGINE_IDS_KEY_PARTITION_H_
+
+#include <cstdint>
+
+#include "kernels/engine/base/modulo.h"
+
+namespace ev {
+
+constexpr int64_t kKeyPartitions = 1000;
+
+inline int64_t KeyPartition(int64_t key) {
+  return FloorMod(key, kKeyPartitions);
+}
+
+// Whether a key belongs to part 'part' of a variable in 'num_parts' parts.
+inline bool IsInPart(int64_t key, int part, int num_parts) {
+  return KeyPartition(key) % num_parts == part;
+}
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_IDS_KEY_PARTITION_H_
