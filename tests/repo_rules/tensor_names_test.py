@@ -14,6 +14,7 @@ from absl.testing import parameterized
 import tree
 
 _ONLY = "python/embedding_variable/checkpoint/tensor_names.py"
+_CPP_ONLY = "kernels/engine/checkpoint/tensor_names.h"
 
 # What the tools for checkpoints, and what else the wheel has, lies in.
 _ROOTS = ("python/", "addons/", "tools/")
@@ -28,6 +29,24 @@ _SPELLED = re.compile(
     r"|(keys|versions|freqs)_filtered$"
     r"|sparse_incr_|incr_partition_|partition_filter_offset$|-partition_offset$"
     r"|/part_(%d|\\d)")
+
+
+_CPP = (".h", ".cc", ".cu", ".cuh")
+_CPP_ROOTS = ("kernels/", "addons/")
+_CPP_COMMENT = re.compile(r"//.*")
+_CPP_LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_CPP_PART = re.compile(r"/part_")
+
+
+def cpp_violations(path, text):
+  """Returns a line for each string of a C++ source that spells such a name."""
+  found = []
+  for number, line in enumerate(text.splitlines(), 1):
+    for literal in _CPP_LITERAL.findall(_CPP_COMMENT.sub("", line)):
+      if _SPELLED.search(literal) or _CPP_PART.search(literal):
+        found.append("%s:%d: spells '%s': take the name from %s" %
+                     (path, number, literal, _CPP_ONLY))
+  return found
 
 
 def violations(path, text):
@@ -48,6 +67,11 @@ def violations(path, text):
 def _is_checked(path):
   return (path.startswith(_ROOTS) and path != _ONLY and path not in _OTHER_FORMATS and
           not path.endswith(("_test.py", "_utest.py")))
+
+
+def _is_checked_cpp(path):
+  return (path.startswith(_CPP_ROOTS) and path != _CPP_ONLY and
+          not path.endswith("_test.cc"))
 
 
 class TensorNamesTest(parameterized.TestCase):
@@ -75,6 +99,28 @@ class TensorNamesTest(parameterized.TestCase):
       "x = tensor_names.KEYS")
   def test_allows(self, text):
     self.assertEmpty(violations("a.py", text))
+
+  def test_the_cpp_tree_obeys(self):
+    paths = [path for path in tree.files(*_CPP) if _is_checked_cpp(path)]
+    self.assertGreater(len(paths), 50)
+    found = []
+    for path in paths:
+      found += cpp_violations(path, tree.read(path))
+    self.assertEmpty(found, "\n" + "\n".join(found))
+
+  def test_the_one_header_spells_them(self):
+    self.assertGreater(len(cpp_violations(_CPP_ONLY, tree.read(_CPP_ONLY))), 10)
+
+  @parameterized.parameters(
+      'name + "-keys"', 'Find("v-values");', 'StrCat(t, "-sparse_incr_", what)',
+      'StrCat(name, "/part_", i)', '{"-versions_filtered"}', 'x = "-partition_offset"')
+  def test_refuses_cpp(self, text):
+    self.assertLen(cpp_violations("a.cc", text), 1)
+
+  @parameterized.parameters(
+      '// "-keys"', 'Input("keys: int64")', 'x = kKeys;', '"the keys"', '"versions"')
+  def test_allows_cpp(self, text):
+    self.assertEmpty(cpp_violations("a.cc", text))
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ Status StoredDelta::Apply(EmbeddingTable* table) const {
     slot_values.push_back(values.data());
   }
   EV_RETURN_IF_ERROR(table->Import(keys_, values_.data(), slots_, slot_values,
-                                   numbers_[kVersion], numbers_[kFrequency],
+                                   ImportedNumbers(numbers_),
                                    /*part=*/0,
                                    /*num_parts=*/1));
   return table->ImportFiltered(filtered_keys_, filtered_numbers_[kVersion],

@@ -211,8 +211,8 @@ Status StoredTable::Import(EmbeddingTable* table) {
       slot_values[s] = piece.slots[s].data();
     }
     EV_RETURN_IF_ERROR(table->Import(piece.keys, piece.values.data(), slots,
-                                     slot_values, piece.numbers[kVersion],
-                                     piece.numbers[kFrequency],
+                                     slot_values,
+                                     ImportedNumbers(piece.numbers),
                                      /*part=*/0, /*num_parts=*/1));
   }
   for (Slot& slot : slots_) {

@@ -119,6 +119,8 @@ struct TableStats {
   int64_t evicted_rows;  // since creation, by capacity, step or weight
 };
 
+struct ImportedNumbers;
+
 class EmbeddingTable {
  public:
   // Allocates next to nothing.
@@ -242,6 +244,11 @@ class EmbeddingTable {
                 Span<const float* const> slot_values,
                 Span<const int64_t> versions, Span<const int64_t> frequencies,
                 int part, int num_parts);
+  // The same with all numbers of the rows (row_numbers.h).
+  Status Import(Span<const int64_t> keys, const float* values,
+                Span<const SlotSpec> slots,
+                Span<const float* const> slot_values,
+                const ImportedNumbers& numbers, int part, int num_parts);
   // Overwrites one slot of the keys that have a row, wherever the others are to
   // be found; a key that comes twice takes the last. Adds the slot when
   // missing. values: [N, dim].

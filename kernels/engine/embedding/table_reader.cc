@@ -167,12 +167,11 @@ Status TableReader::Rows(const std::function<Status(const RowPiece&)>& visit) {
       }
       EV_RETURN_IF_ERROR(ReadRows(handles, out, metas.data()));
       for (int number = 0; number < kNumRowNumbers; ++number) {
-        if (!SpecOf(number).is_recorded(table_->options)) continue;
+        const RowNumberSpec& spec = SpecOf(number);
+        if (!spec.is_recorded(table_->options)) continue;
         std::vector<int64_t>& column = numbers[number];
         column.clear();
-        for (const RowMeta& meta : metas) {
-          column.push_back(SpecOf(number).of_row(meta));
-        }
+        for (const RowMeta& meta : metas) column.push_back(spec.of_row(meta));
         piece.numbers[number] = column;
       }
       return visit(piece);

@@ -4,24 +4,18 @@
 // A whole table out, and rows from elsewhere in.
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
 #include <utility>
 
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/guard.h"
+#include "kernels/engine/embedding/row_numbers.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/table_reader.h"
 #include "kernels/engine/policy/cache_strategy.h"
 
 namespace ev {
 namespace {
-
-constexpr int64_t kMaxCount = std::numeric_limits<uint32_t>::max();
-
-uint32_t Saturated(int64_t x) {
-  return static_cast<uint32_t>(std::min(kMaxCount, std::max<int64_t>(0, x)));
-}
 
 // Which inputs are written to which rows: of a key that comes twice the last
 // counts, and a row is written once.
@@ -188,16 +182,26 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
                               Span<const int64_t> versions,
                               Span<const int64_t> frequencies, int part,
                               int num_parts) {
+  ImportedNumbers numbers;
+  numbers.of[kVersion] = versions;
+  numbers.of[kFrequency] = frequencies;
+  return Import(keys, values, slots, slot_values, numbers, part, num_parts);
+}
+
+Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
+                              Span<const SlotSpec> slots,
+                              Span<const float* const> slot_values,
+                              const ImportedNumbers& numbers, int part,
+                              int num_parts) {
   const Impl& table = *impl_;
   const size_t n = keys.size();
   EV_RETURN_IF_ERROR(CheckPart(table, part, num_parts));
   EV_RETURN_IF_ERROR(
       CheckSize(table, "slot inputs", slot_values.size(), slots.size()));
-  if (!versions.empty()) {
-    EV_RETURN_IF_ERROR(CheckSize(table, "versions", versions.size(), n));
-  }
-  if (!frequencies.empty()) {
-    EV_RETURN_IF_ERROR(CheckSize(table, "frequencies", frequencies.size(), n));
+  for (int i = 0; i < kNumRowNumbers; ++i) {
+    if (numbers.of[i].empty()) continue;
+    EV_RETURN_IF_ERROR(
+        CheckSize(table, SpecOf(i).plural, numbers.of[i].size(), n));
   }
   EV_RETURN_IF_ERROR(CheckKeysOf(table, keys, part, num_parts));
   // A row that was admitted once stays, whatever the threshold is now.
@@ -240,10 +244,12 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
         for (size_t k = 0; k < kept.size(); ++k) {
           impl_->MarkChanged(handles[k]);
           if (RowMeta* meta = impl_->rows->Meta(handles[k])) {
-            meta->frequency = Saturated(std::max(
-                least, frequencies.empty() ? 0 : frequencies[kept[k]]));
-            meta->version_plus1 =
-                versions.empty() ? 0 : RowMeta::PlusOne(versions[kept[k]]);
+            for (int i = 0; i < kNumRowNumbers; ++i) {
+              const Span<const int64_t> column = numbers.of[i];
+              const RowNumberSpec& spec = SpecOf(i);
+              spec.set(column.empty() ? spec.unknown : column[kept[k]], meta);
+            }
+            meta->frequency = std::max(meta->frequency, SaturatedCount(least));
             meta->call = CallToKeep(impl_->options.capacity.strategy,
                                     meta->call, impl_->ImportCall());
           }
@@ -341,7 +347,7 @@ Status EmbeddingTable::ImportFiltered(Span<const int64_t> keys,
       EV_RETURN_IF_ERROR(impl_->FindOrInsert(key, &handle));
       if (!filter->is_bloom()) filter->Forget(keys[i]);
       RowMeta* meta = impl_->rows->Meta(handle);
-      meta->frequency = Saturated(seen);
+      meta->frequency = SaturatedCount(seen);
       meta->version_plus1 = RowMeta::PlusOne(version);
       meta->call = CallToKeep(impl_->options.capacity.strategy, meta->call,
                               impl_->ImportCall());
