@@ -12,6 +12,9 @@ _NATIVE = re.compile(r"^\s*(?:native\.)?((?:cc|py)_(?:library|binary|test))\(", 
 
 _EXEMPT = ("third_party/", "tools/build_defs/", "tools/setup/")
 
+# These say who may use a target, not what it uses.
+_VISIBILITY = re.compile(r"visibility = \[[^\]]*\]")
+
 
 # What may depend on an addon: itself, programs, and what puts the one library and
 # the wheel together.
@@ -25,7 +28,7 @@ def violations(path, text):
     return []
   found = ["%s: %s: use the macros of //tools/build_defs" % (path, rule)
            for rule in _NATIVE.findall(text)]
-  if '"//addons/' in text and not path.startswith(_ADDON_USERS):
+  if '"//addons/' in _VISIBILITY.sub("", text) and not path.startswith(_ADDON_USERS):
     found.append("%s: nothing outside may depend on an addon" % path)
   return found
 

@@ -16,7 +16,7 @@ _ENGINE_ROOMS = frozenset([
 ])
 
 # Each room and what it may include besides itself.
-_MAY_USE = {
+MAY_USE = {
     # Functions of an older system, which every library is linked with.
     "tools/build_defs": [],
     "kernels/engine/base": [],
@@ -62,7 +62,7 @@ _MAY_USE = {
 }
 
 # What the tests of a room may include besides: a row home is tested under a table.
-_TESTS_MAY_USE = {"kernels/engine/rows": ["kernels/engine/embedding"]}
+TESTS_MAY_USE = {"kernels/engine/rows": ["kernels/engine/embedding"]}
 
 # Programs that measure the engine from outside.
 _OUTSIDE = ("benchmarks/", "tests/")
@@ -78,7 +78,7 @@ _GTEST = ("gtest/", "gmock/")
 
 def room_of(path):
   """Returns the room that a path lies in, or None."""
-  for room in _MAY_USE:
+  for room in MAY_USE:
     if path.startswith(room + "/"):
       return room
   return None
@@ -104,9 +104,9 @@ def violations(path, text):
   room = room_of(path)
   if room is None:
     return ["%s: lies in no room of the table" % path]
-  allowed = {room, *_MAY_USE[room]}
+  allowed = {room, *MAY_USE[room]}
   if is_test(path):
-    allowed |= {"gtest", "kernels/engine/testing", *_TESTS_MAY_USE.get(room, [])}
+    allowed |= {"gtest", "kernels/engine/testing", *TESTS_MAY_USE.get(room, [])}
   if room == "kernels/engine/testing":
     allowed |= {"gtest"}
   found = []

@@ -10,7 +10,7 @@ driver at its first call, so a library with CUDA code in it loads on any machine
 load("@local_config_cuda//:config.bzl", "HAVE_CUDA", "NVCC")
 load("//tools/build_defs:defs.bzl", "check_engine_deps", "engine_test")
 
-_PUBLIC = ["//visibility:public"]
+_PRIVATE = ["//visibility:private"]
 
 # Machine code for these, and what later cards compile for themselves.
 _ARCHS = [
@@ -106,7 +106,7 @@ def gpu_library(name, srcs = [], hdrs = [], deps = [], archs = _ARCHS, **kwargs)
         # Not parsed by a C++ compiler: .cuh.
         textual_hdrs = hdrs,
         linkstatic = True,
-        visibility = kwargs.pop("visibility", _PUBLIC),
+        visibility = kwargs.pop("visibility", _PRIVATE),
         deps = all_deps,
         **kwargs
     )
@@ -140,7 +140,7 @@ def _program(name, main, srcs, deps, archs, testonly, **kwargs):
         **kwargs
     )
 
-def gpu_binary(name, srcs, deps = [], testonly = False, visibility = _PUBLIC):
+def gpu_binary(name, srcs, deps = [], testonly = False, visibility = _PRIVATE):
     """Program compiled by nvcc, a benchmark for instance.
 
     Of the machine that runs it, it needs a driver, libc and libstdc++.
@@ -150,7 +150,7 @@ def gpu_binary(name, srcs, deps = [], testonly = False, visibility = _PUBLIC):
       srcs: the .cu with main, and headers.
       deps: targets of //kernels/engine, and of the program's own package.
       testonly: as in Bazel.
-      visibility: public unless told.
+      visibility: private unless told.
     """
     if not HAVE_CUDA:
         return
@@ -184,7 +184,8 @@ def gpu_program_test(name, srcs, deps = [], **kwargs):
         deps,
         _TEST_ARCHS,
         True,
-        visibility = _PUBLIC,  # It is carried to machines with a GPU.
+        # benchmarks/ carries the program to machines with a GPU.
+        visibility = ["//benchmarks:__subpackages__"],
     )
     gpu_test(
         name = name,

@@ -8,14 +8,14 @@ has no TensorFlow header on its include path. A tf target is C++14 with
 TensorFlow's headers. Both are compiled in TensorFlow's ABI, so that a
 std::string may cross.
 
-Targets are public within the workspace: which room may use which is a table
-of the design, checked as a whole by //tests/repo_rules rather than in a
-visibility list of each BUILD file.
+Targets are private: a target that another package uses says which rooms may
+(visibility). Which room may use which at all is one table of the design;
+//tests/repo_rules checks includes and visibility lists against it.
 """
 
 load("@local_config_tf//:config.bzl", "TF_FRAMEWORK")
 
-_PUBLIC = ["//visibility:public"]
+_PRIVATE = ["//visibility:private"]
 
 _ABI = "@local_config_tf//:abi"
 
@@ -72,7 +72,7 @@ def engine_library(
         srcs = [],
         hdrs = [],
         deps = [],
-        visibility = _PUBLIC,
+        visibility = _PRIVATE,
         **kwargs):
     """C++17 library of the engine: no framework, no third party.
 
@@ -81,7 +81,7 @@ def engine_library(
       srcs: sources.
       hdrs: headers, included by their path from the workspace.
       deps: targets of //kernels/engine only; anything else fails.
-      visibility: public unless told.
+      visibility: private unless told.
       **kwargs: testonly (sees gtest's headers), tags and the like.
     """
     check_engine_deps(name, deps)
@@ -112,7 +112,7 @@ def engine_test(name, srcs, deps = [], size = "small", tags = [], **kwargs):
         **kwargs
     )
 
-def engine_binary(name, srcs, deps = [], visibility = _PUBLIC, **kwargs):
+def engine_binary(name, srcs, deps = [], visibility = _PRIVATE, **kwargs):
     """Program of the engine, a benchmark for instance."""
     check_engine_deps(name, deps)
     native.cc_binary(
@@ -131,7 +131,7 @@ def tf_library(
         srcs = [],
         hdrs = [],
         deps = [],
-        visibility = _PUBLIC,
+        visibility = _PRIVATE,
         alwayslink = True,
         **kwargs):
     """C++14 library that sees TensorFlow's headers.
@@ -152,7 +152,7 @@ def tf_library(
         **kwargs
     )
 
-def tf_op_library(name, deps, visibility = _PUBLIC, **kwargs):
+def tf_op_library(name, deps, visibility = _PRIVATE, **kwargs):
     """Shared library for tf.load_op_library; exports no symbol.
 
     TensorFlow's library is found by its soname, because the process that
@@ -162,7 +162,7 @@ def tf_op_library(name, deps, visibility = _PUBLIC, **kwargs):
     Args:
       name: file name, lib*.so.
       deps: tf_library targets.
-      visibility: public unless told.
+      visibility: private unless told.
       **kwargs: testonly.
     """
     script = "//tools/build_defs:op_library.lds"
@@ -198,7 +198,7 @@ def ev_py_library(
         deps = [],
         data = [],
         imports = None,
-        visibility = _PUBLIC,
+        visibility = _PRIVATE,
         **kwargs):
     """Python library. Its import root (python/ or the addon's) is set here."""
     native.py_library(
@@ -219,7 +219,7 @@ def ev_py_binary(
         deps = [],
         data = [],
         imports = None,
-        visibility = _PUBLIC,
+        visibility = _PRIVATE,
         legacy_create_init = _CREATE_INIT,
         **kwargs):
     """Python program, run by the interpreter that ./configure chose."""

@@ -1,0 +1,83 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Visibility lists of BUILD files say no more than the table of rooms allows."""
+
+import re
+
+from absl.testing import absltest
+from absl.testing import parameterized
+
+import cpp_arrows_test as arrows
+import tree
+
+_LIST = re.compile(r"visibility = \[([^\]]*)\]")
+_LABEL = re.compile(r'"(//[^"]*)"')
+
+# Programs, tests and what puts the library and the wheel together see every room.
+_OUTSIDE = ("benchmarks", "docs", "examples", "tests", "tools")
+_ASSEMBLY = ("kernels/tf:__pkg__",)
+
+# What every macro uses, and what is not ours.
+_EXEMPT = ("third_party/", "tools/build_defs/")
+
+
+def _may_see(user, room):
+  """Returns whether files of the room 'user' may include those of 'room'."""
+  if room in (user, "kernels/engine/testing"):
+    return True
+  return (room in arrows.MAY_USE.get(user, ()) or
+          room in arrows.TESTS_MAY_USE.get(user, ()))
+
+
+def violations(path, text):
+  """Returns a line for each entry of a visibility list that the table forbids."""
+  if path.startswith(_EXEMPT):
+    return []
+  room = arrows.room_of(path)
+  found = []
+  for entries in _LIST.findall(text):
+    for label in _LABEL.findall(entries):
+      if label == "//visibility:public":
+        found.append("%s: %s: name the rooms that may use it" % (path, label))
+        continue
+      if label == "//visibility:private" or room is None:
+        continue
+      user = label[2:].partition(":")[0]
+      if user.startswith(_OUTSIDE) or label[2:] in _ASSEMBLY:
+        continue
+      if not _may_see(arrows.room_of(user + "/"), room):
+        found.append("%s: %s may not use %s" % (path, label, room))
+  return found
+
+
+class VisibilityTest(parameterized.TestCase):
+
+  def test_the_tree_obeys(self):
+    found = []
+    for path in tree.files("BUILD"):
+      found += violations(path, tree.read(path))
+    self.assertEmpty(found, "\n" + "\n".join(found))
+
+  @parameterized.parameters(
+      ("kernels/engine/ids/BUILD", "//visibility:public"),
+      ("kernels/engine/embedding/BUILD", "//kernels/engine/ids:__subpackages__"),
+      ("kernels/engine/gpu_resident/step/BUILD", "//kernels/engine/rows:__subpackages__"),
+      ("addons/sparse_operation_kit/exchange/BUILD", "//kernels/tf/bridge:__pkg__"),
+      ("kernels/tf/op_kernels/BUILD", "//kernels/engine/embedding:__pkg__"),
+  )
+  def test_refuses(self, path, label):
+    self.assertLen(violations(path, '    visibility = ["%s"],\n' % label), 1)
+
+  @parameterized.parameters(
+      ("kernels/engine/ids/BUILD", "//kernels/engine/embedding:__subpackages__"),
+      ("kernels/engine/ids/BUILD", "//addons/sparse_operation_kit/exchange:__pkg__"),
+      ("kernels/engine/embedding/BUILD", "//benchmarks:__subpackages__"),
+      ("kernels/engine/testing/BUILD", "//kernels/engine/table:__subpackages__"),
+      ("kernels/engine/rows/gpu/BUILD", "//kernels/tf:__pkg__"),
+  )
+  def test_allows(self, path, label):
+    self.assertEmpty(violations(path, '    visibility = ["%s"],\n' % label))
+
+
+if __name__ == "__main__":
+  absltest.main()
