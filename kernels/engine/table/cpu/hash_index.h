@@ -33,8 +33,7 @@
 // segment; old ones are kept, together they are no longer than the current).
 // No moment has two copies of more than the segments that are growing.
 //
-// Cost: 17 to 23.5 bytes per key (segment_size.h); an empty index is under 1
-// KiB.
+// Cost: 17 to 23 bytes per key (segment_size.h); an empty index is under 1 KiB.
 
 #ifndef KERNELS_ENGINE_TABLE_CPU_HASH_INDEX_H_
 #define KERNELS_ENGINE_TABLE_CPU_HASH_INDEX_H_
