@@ -66,6 +66,7 @@ class HostRoute : public DeviceRoute {
     for (int t = 0; t < plan_->num_tables(); ++t) {
       const RoutedTable& table = plan_->routed(t);
       Check(!table.has_weights, "a route has weights");
+      Check(!ev::Selects(table.combiner), "a route's combiner selects");
       Check(table.distinct != nullptr ||
                 reinterpret_cast<const char*>(table.inverse + table.num_ids) -
                         table.for_pooling() <=

@@ -13,6 +13,7 @@
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/combine/selected_gradient.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
 
 namespace sok {
@@ -79,14 +80,34 @@ const float* const* RowAddresses(const RoutePlan& plan, int t,
   return out;
 }
 
+// What the gradient of a table whose combiner selects needs besides.
+struct Selected {
+  LineBuffer addresses, floats;
+  const float* const* rows = nullptr;
+  ev::SelectedShares shares;
+};
+
+Recycler<Selected>& Selections() {
+  static Recycler<Selected>* const selections = new Recycler<Selected>(64);
+  return *selections;
+}
+
 // The gradients of keys [begin, end) of one table, all of one rank, to 'out'.
+// selected: null where the combiner does not select.
 void SumKeys(const RoutedTable& table, const Grouped& grouped,
-             const float* grads, int64_t begin, int64_t end, WireType wire,
-             char* out) {
-  const float* factors = ev::FactorsOf(table);
+             const Selected* selected, const float* grads, int64_t begin,
+             int64_t end, WireType wire, char* out) {
+  const auto sum = [&](int64_t first, int64_t stop, float* sums) {
+    if (selected != nullptr) {
+      ev::SumShares(grouped.occurrences(), selected->rows, selected->shares,
+                    table.dim, first, stop, sums);
+      return;
+    }
+    ev::SumOccurrences(grouped.occurrences(), ev::FactorsOf(table), grads,
+                       table.dim, first, stop, sums);
+  };
   if (wire == WireType::kFloat32) {
-    ev::SumOccurrences(grouped.occurrences(), factors, grads, table.dim, begin,
-                       end, reinterpret_cast<float*>(out));
+    sum(begin, end, reinterpret_cast<float*>(out));
     return;
   }
   auto buffer = Buffers().Acquire();
@@ -94,8 +115,7 @@ void SumKeys(const RoutedTable& table, const Grouped& grouped,
   float* sums = buffer->line.ReserveOf<float>(at_once * table.dim);
   for (int64_t u = begin; u < end; u += at_once) {
     const int64_t stop = std::min(end, u + at_once);
-    ev::SumOccurrences(grouped.occurrences(), factors, grads, table.dim, u,
-                       stop, sums);
+    sum(u, stop, sums);
     ToWire(sums, (stop - u) * table.dim, wire, out);
     out += (stop - u) * table.dim * WireBytes(wire);
   }
@@ -115,6 +135,34 @@ Status GroupTables(const RoutePlan& plan, Span<const int> tables,
     const RoutedTable& table = plan.routed(tables[piece.item]);
     grouped[piece.item]->Reserve(table);
     ev::GroupByInverse(table, &*grouped[piece.item]);
+    return Status::OK();
+  });
+}
+
+// Fills *selected[k], null where the combiner of tables[k] does not select.
+// After the tables are grouped: the inverse is there then.
+Status ShareKeys(const RoutePlan& plan, Span<const int> tables,
+                 Span<const float* const> grads, const ReceivedRows& rows,
+                 WireType wire, const std::vector<Selected*>& selected,
+                 ev::Parallel* parallel) {
+  std::vector<int64_t> starts;
+  ev::TaskList share(kIdsPerTask);
+  for (size_t k = 0; k < tables.size(); ++k) {
+    if (selected[k] == nullptr) continue;
+    const RoutedTable& table = plan.routed(tables[k]);
+    if (starts.empty()) {
+      EV_RETURN_IF_ERROR(ChunkStartsOf(plan, rows.num_floats, &starts));
+    }
+    selected[k]->rows =
+        RowAddresses(plan, tables[k], starts, rows.data, wire,
+                     &selected[k]->addresses, &selected[k]->floats);
+    selected[k]->shares.Reserve(table.batch_size, table.dim);
+    share.Add(static_cast<int>(k), table.batch_size, IdsPerSample(table));
+  }
+  return ev::RunPieces(parallel, share, [&](const ev::Piece& piece) {
+    const int k = piece.item;
+    ev::ShareGradients(plan.routed(tables[k]).batch(selected[k]->rows),
+                       grads[k], piece.begin, piece.end, &selected[k]->shares);
     return Status::OK();
   });
 }
@@ -226,7 +274,8 @@ Status GroupRoute(const RoutePlan& plan, ev::Parallel* parallel,
 
 Status PoolGradient(const RoutePlan& plan, const RouteOccurrences* occurrences,
                     Span<const int> tables, Span<const float* const> grads,
-                    WireType wire, void* message, ev::Parallel* parallel) {
+                    WireType wire, void* message, ev::Parallel* parallel,
+                    const ReceivedRows& rows) {
   const int num_grads = static_cast<int>(tables.size());
   if (grads.size() != tables.size()) {
     return ev::InvalidArgument(std::to_string(grads.size()) +
@@ -253,6 +302,15 @@ Status PoolGradient(const RoutePlan& plan, const RouteOccurrences* occurrences,
     if (occurrences == nullptr) {
       EV_RETURN_IF_ERROR(GroupTables(plan, tables, own, parallel));
     }
+    std::vector<Recycler<Selected>::Handle> selections;
+    std::vector<Selected*> selected(num_grads, nullptr);
+    for (int k = 0; k < num_grads; ++k) {
+      if (!ev::Selects(plan.routed(tables[k]).combiner)) continue;
+      selections.push_back(Selections().Acquire());
+      selected[k] = &*selections.back();
+    }
+    EV_RETURN_IF_ERROR(
+        ShareKeys(plan, tables, grads, rows, wire, selected, parallel));
     ev::TaskList sum(kFloatsPerTask);
     for (int k = 0; k < num_grads; ++k) {
       CutKeys(k, plan.routed(tables[k]), *grouped[k], &sum);
@@ -268,7 +326,7 @@ Status PoolGradient(const RoutePlan& plan, const RouteOccurrences* occurrences,
           if (begin >= end) continue;
           const int64_t start =
               starts[r * num_grads + k] + (begin - first) * table.dim;
-          SumKeys(table, *grouped[k], grads[k], begin, end, wire,
+          SumKeys(table, *grouped[k], selected[k], grads[k], begin, end, wire,
                   static_cast<char*>(message) + start * WireBytes(wire));
         }
       });
@@ -288,6 +346,10 @@ Status PoolWeightGradient(const RoutePlan& plan, int t, const void* rows,
   }
   const RoutedTable& table = plan.routed(t);
   if (table.num_ids == 0) return Status::OK();
+  if (ev::Selects(table.combiner)) {
+    std::fill_n(weight_grad, table.num_ids, 0.0f);
+    return Status::OK();
+  }
   if (!table.has_weights) {
     return ev::InvalidArgument(
         "the gradient of weights was asked for, but the lookup had none, table "

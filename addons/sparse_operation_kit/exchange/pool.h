@@ -35,18 +35,26 @@ struct RouteOccurrences;
 ev::Status GroupRoute(const RoutePlan& plan, ev::Parallel* parallel,
                       std::shared_ptr<const RouteOccurrences>* occurrences);
 
+// Rows as PoolReceived got them.
+struct ReceivedRows {
+  const void* data = nullptr;
+  int64_t num_floats = 0;
+};
+
 // grads[k]: d loss / d outputs[tables[k]], [B, dim]. occurrences: of the plan,
 // or null. message: the gradients of these tables' keys, by rank, then by table
 // in the order of 'tables'; plan.row_floats(r, tables) numbers for rank r.
+// rows: needed where the combiner of one of the tables selects (combiner.h).
 ev::Status PoolGradient(const RoutePlan& plan,
                         const RouteOccurrences* occurrences,
                         ev::Span<const int> tables,
                         ev::Span<const float* const> grads, WireType wire,
-                        void* message, ev::Parallel* parallel);
+                        void* message, ev::Parallel* parallel,
+                        const ReceivedRows& rows = ReceivedRows());
 
 // d loss / d weights of table t, [N]. rows, num_floats: as PoolReceived got
-// them; output: its result. InvalidArgument: the table was looked up without
-// weights.
+// them; output: its result. Zeros when the combiner selects, which takes no
+// weights. InvalidArgument: the table was looked up without weights otherwise.
 ev::Status PoolWeightGradient(const RoutePlan& plan, int t, const void* rows,
                               int64_t num_floats, WireType wire,
                               const float* grad, const float* output,

@@ -79,6 +79,7 @@ Status StartDistinct(const RouteInput& in, const RouteOptions& options,
                      std::unique_ptr<ev::DeviceDistinct>* distinct) {
   distinct->reset();
   if (options.device == nullptr || !options.dedup || in.weights != nullptr ||
+      ev::Selects(in.combiner) ||
       in.num_ids <
           std::max<int64_t>(1, options.device->min_ids_to_deduplicate()) ||
       in.num_ids > ev::kMaxDistinctIds) {

@@ -219,6 +219,7 @@ REGISTER_OP("SokPool")
     .Attr("with_occurrences: bool = false")
     .Attr("fingerprint: int")
     .Attr("call: string")
+    .Attr("gradient_needs_rows: bool = false")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_tables;
@@ -238,15 +239,18 @@ plan: Of SokRoute.
 rows: The rows of the plan's keys, by rank, table, key.
 outputs: T matrices [B, D].
 call: The name of the lookup, which its collectives' names begin with.
+gradient_needs_rows: Whether the combiner of one of the tables selects.
 )doc");
 
 REGISTER_OP("SokPoolGrad")
     .Input("plan: variant")
     .Input("grads: num_grads * float")
+    .Input("rows: Rows")
     .Output("message: Twire")
     .Output("splits: int32")
     .Attr("num_grads: int >= 1")
     .Attr("tables: list(int)")
+    .Attr("Rows: list({float, half}) >= 0 = []")
     .Attr("Twire: {float, half, variant}")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .Attr("num_ranks: int >= 1")
@@ -272,6 +276,7 @@ The gradients of the distinct keys of this rank's batch, for their owners.
 
 plan: Of SokRoute.
 grads: K gradients of outputs [B, D].
+rows: As SokPool got them, where the combiner of one of the tables selects.
 message: For each rank the sums over the occurrences of its keys, by table, key.
 splits: [W].
 tables: The K tables' numbers in the lookup.

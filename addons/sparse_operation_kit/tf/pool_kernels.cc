@@ -127,6 +127,13 @@ class PoolGradOp : public OpKernel {
     OP_REQUIRES(context, tables_.size() == num_grads,
                 InvalidArgument(num_grads, " gradients came with ",
                                 tables_.size(), " tables"));
+    tensorflow::DataTypeVector rows;
+    OP_REQUIRES_OK(context, context->GetAttr("Rows", &rows));
+    num_rows_ = static_cast<int>(rows.size());
+    OP_REQUIRES(context,
+                num_rows_ <= 1 && (num_rows_ == 0 || !IsWireVariant(type_)),
+                InvalidArgument("rows for a gradient came ", num_rows_,
+                                " times, of type ", DataTypeString(type_)));
     CallsWithGradients::Global().Add(call_);
   }
 
@@ -160,6 +167,16 @@ class PoolGradOp : public OpKernel {
       splits->vec<int32>()(r) = static_cast<int32>(floats);
       total += floats;
     }
+    sok::ReceivedRows rows;
+    if (num_rows_ > 0) {
+      const Tensor& received = context->input(1 + tables_.size());
+      OP_REQUIRES(context, received.dtype() == type_,
+                  InvalidArgument(
+                      "rows of type ", DataTypeString(received.dtype()),
+                      " came for a gradient of type ", DataTypeString(type_)));
+      rows.data = WireData(received);
+      rows.num_floats = received.NumElements();
+    }
     PoolParallel parallel(context);
     const std::shared_ptr<const sok::RouteOccurrences> occurrences =
         route->occurrences();
@@ -175,10 +192,10 @@ class PoolGradOp : public OpKernel {
       Tensor message;
       OP_REQUIRES_OK(context, AllocateTransferOutput(
                                   context, 0, TensorShape({total}), &message));
-      OP_REQUIRES_OK(
-          context,
-          ToTf(sok::PoolGradient(*plan, occurrences.get(), tables_, grads,
-                                 wire_, MutableWireData(&message), &parallel)));
+      OP_REQUIRES_OK(context,
+                     ToTf(sok::PoolGradient(
+                         *plan, occurrences.get(), tables_, grads, wire_,
+                         MutableWireData(&message), &parallel, rows)));
     }
     route->BeginWait(call_ + ", gradients");
   }
@@ -189,6 +206,7 @@ class PoolGradOp : public OpKernel {
   tensorflow::DataType type_;
   std::vector<int32> tables_;
   int num_ranks_ = 0;
+  int num_rows_ = 0;
 };
 
 class PoolWeightGradOp : public OpKernel {
@@ -236,7 +254,7 @@ const embedding_variable::RegisterKernel<PoolOp> kPool(
     "SokPool", {"resources", "weights", "plan", "rows", "served", "message",
                 "splits", "outputs"});
 const embedding_variable::RegisterKernel<PoolGradOp> kPoolGrad(
-    "SokPoolGrad", {"plan", "grads", "message", "splits"});
+    "SokPoolGrad", {"plan", "grads", "rows", "message", "splits"});
 const embedding_variable::RegisterKernel<PoolWeightGradOp> kPoolWeightGrad(
     "SokPoolWeightGrad", {"plan", "rows", "grad", "output", "weight_grad"});
 

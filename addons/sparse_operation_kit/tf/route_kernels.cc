@@ -126,8 +126,11 @@ class RouteOp : public OpKernel {
 
     TF_RETURN_IF_ERROR(
         embedding_variable::GetIds(context, name, t, 2 * n + t, in));
-    return embedding_variable::GetSamples(
-        context, name, n + t, num_weights_ > 0 ? 3 * n + t : -1, in);
+    TF_RETURN_IF_ERROR(embedding_variable::GetSamples(
+        context, name, n + t, num_weights_ > 0 ? 3 * n + t : -1, in));
+    // Those of a combiner that selects are ones, beside another's table.
+    if (ev::Selects(in->combiner)) in->weights = nullptr;
+    return Status::OK();
   }
 
   sok::RouteOptions options_;

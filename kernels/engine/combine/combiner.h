@@ -10,6 +10,11 @@
 //   kName      what ops and Python call the combiner.
 //   kDivides   whether a sample's joined rows are divided. If not, Divisor
 //              gives 1.
+//   kSelects   whether an element of the result is the element of one of the
+//              rows, not a sum. Then its gradient goes to the rows that have it
+//              (selected_gradient.h), so copies of the rows are kept in CPU
+//              memory, and samples are pooled there, as with weights. There are
+//              no weights then.
 //   Join       the next row, element by element, to what the rows before it
 //              gave. The sample's first row is taken as it is. T: float, or
 //              several floats in a vector.
@@ -46,9 +51,23 @@ constexpr Combiner kCombiners[] = {Combiner::kSum, Combiner::kMean,
 
 // What combiners that add rows share.
 struct AddsRows {
+  static constexpr bool kSelects = false;
   template <typename T>
   static EV_HOST_DEVICE T Join(T joined, T row) {
     return joined + row;
+  }
+};
+
+// What combiners that select share. They take no weights, so their total is
+// nothing and the gradient of a weight is never asked for.
+struct SelectsElements {
+  static constexpr bool kDivides = false;
+  static constexpr bool kSelects = true;
+  static EV_HOST_DEVICE float Term(float /*w*/) { return 0.0f; }
+  static EV_HOST_DEVICE float Divisor(float /*total*/) { return 1.0f; }
+  static EV_HOST_DEVICE float WeightGradient(float /*g_row*/, float /*g_out*/,
+                                             float /*w*/, float /*divisor*/) {
+    return 0.0f;
   }
 };
 
@@ -112,6 +131,13 @@ struct Divides {
   }
 };
 
+struct Selects {
+  template <typename C>
+  EV_HOST_DEVICE bool operator()(C) const {
+    return C::kSelects;
+  }
+};
+
 struct Term {
   float w;
   template <typename C>
@@ -132,6 +158,9 @@ struct Divisor {
 
 EV_HOST_DEVICE bool Divides(Combiner combiner) {
   return VisitCombiner(combiner, combiner_internal::Divides());
+}
+EV_HOST_DEVICE bool Selects(Combiner combiner) {
+  return VisitCombiner(combiner, combiner_internal::Selects());
 }
 EV_HOST_DEVICE float TermOf(Combiner combiner, float w) {
   return VisitCombiner(combiner, combiner_internal::Term{w});

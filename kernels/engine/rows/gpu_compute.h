@@ -26,8 +26,9 @@
 
 namespace ev {
 
-// One table's batch to be pooled, as combine/pooling.h has it, without weights.
-// All arrays stay as they are until the work has been waited for.
+// One table's batch to be pooled, as combine/pooling.h has it, without weights
+// and with a combiner that does not select. All arrays stay as they are until
+// the work has been waited for.
 struct DevicePooling {
   // [U], of each distinct id: the handle of its row, or AbsentAs(r) when it has
   // none and reads default row r.

@@ -597,6 +597,7 @@ class HostDeviceRows : public GpuRowHome {
   }
 
   void Pool(const DevicePooling& pooling, float* out) {
+    Check(!Selects(pooling.combiner), "the combiner selects", 0);
     FillQueued();
     std::lock_guard<std::mutex> lock(mu_);
     Span<const RowHandle> names = pooling.rows;

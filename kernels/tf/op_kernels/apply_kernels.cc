@@ -163,14 +163,16 @@ class ApplyPooledOp : public RuleOp {
 
  private:
   // Gradients in a GPU's memory. The device that has the rows reads them there
-  // itself; for rows in CPU memory they are copied first.
+  // itself; for rows in CPU memory, and where the combiner selects, they are
+  // copied first.
   class GpuGradients {
    public:
     explicit GpuGradients(int num_tables) : staged_(num_tables) {}
 
     Status Find(OpKernelContext* context, int k, const Tensor& grads,
                 ev::UpdateInput* in) {
-      if (in->table->takes_device_tensors()) {
+      if (in->table->takes_device_tensors() &&
+          !in->plan->sums_on_cpu(in->plan_table)) {
         TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream_));
         in->stream = &stream_;
         return Status::OK();

@@ -112,7 +112,8 @@ class LookupSparseOp : public OpKernel {
                     float** data) {
       Tensor* output = nullptr;
       TF_RETURN_IF_ERROR(context->allocate_output(t, shape, &output));
-      if (in->weights == nullptr && table.takes_device_tensors()) {
+      if (in->weights == nullptr && !ev::Selects(in->combiner) &&
+          table.takes_device_tensors()) {
         // After the allocation: the memory may still be in use before.
         TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream_));
         in->stream = &stream_;
@@ -152,8 +153,12 @@ class LookupSparseOp : public OpKernel {
         GetIds(context, name, num_tables_ + t, 3 * num_tables_ + t, in));
     TF_RETURN_IF_ERROR(
         MatrixShape(in->batch_size, resource.dim(), name, output_shape));
-    return GetSamples(context, name, 2 * num_tables_ + t,
-                      num_weights_ > 0 ? 4 * num_tables_ + t : -1, in);
+    TF_RETURN_IF_ERROR(GetSamples(context, name, 2 * num_tables_ + t,
+                                  num_weights_ > 0 ? 4 * num_tables_ + t : -1,
+                                  in));
+    // Those of a combiner that selects are ones, beside another's table.
+    if (ev::Selects(in->combiner)) in->weights = nullptr;
+    return Status::OK();
   }
 
   const bool on_gpu_;

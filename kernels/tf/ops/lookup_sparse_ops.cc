@@ -119,15 +119,16 @@ REGISTER_OP("EvLookupSparse")
     .SetShapeFn(LookupSparseShape)
     .Doc(R"doc(
 Looks up and pools the ids of T tables. Inserts nothing; an absent key reads its
-default row. With e the row and w the weight of an id, sum gives sum(w e), mean
-sum(w e) / sum(w), sqrtn sum(w e) / sqrt(sum(w w)); a sample without ids zeros.
+default row. kernels/engine/combine/combiner.h says what each combiner makes of a
+sample's rows; a sample without ids gives zeros.
 
 resources: T handles.
 ids: T vectors of keys [N].
 rows: T times either the indices [N, 2] of a SparseTensor, sorted by their first
   column, or the row splits [B + 1] of a RaggedTensor.
 batch_sizes: T scalars B.
-weights: T vectors [N], or nothing: all ones.
+weights: T vectors [N], or nothing: all ones. Not read where a combiner takes
+  none.
 outputs: T matrices [B, D].
 plan: What the lookup found, for EvLookupSparseGrad and EvApply.
 num_tables: T.

@@ -41,7 +41,7 @@ def adaptive_embedding_lookup_sparse(hash_params, ev_params, sp_ids, hash_ev_ids
     sp_weights: None, or a floating point SparseTensor of the same indices.
     partition_strategy: of `hash_params` if it has parts.
     name: name of the op.
-    combiner: "mean", "sqrtn" or "sum"; None: "mean".
+    combiner: name of a combiner (combiners.py); None: "mean".
     max_norm: rows are clipped to this length, or None.
 
   Returns:
@@ -55,7 +55,7 @@ def adaptive_embedding_lookup_sparse(hash_params, ev_params, sp_ids, hash_ev_ids
   """
   parts = _parts(ev_params)
   combiner = combiner or combiners.DEFAULT
-  combiners.check(combiner, "adaptive lookup of '%s'" % parts[0].op.name)
+  combiners.check(combiner, "adaptive lookup of '%s'" % parts[0].op.name, sp_weights)
   if not isinstance(sp_ids, sparse_tensor.SparseTensor):
     raise TypeError("adaptive lookup of '%s': the ids must be a SparseTensor, got %r" %
                     (parts[0].op.name, sp_ids))
@@ -81,7 +81,7 @@ def safe_adaptive_embedding_lookup_sparse(
     sparse_ids: SparseTensor `[B, ...]` of N int32 or int64 ids.
     hash_ev_ids: integers or bools `[N]`, see there.
     sparse_weights: None, or a floating point SparseTensor of the same indices.
-    combiner: "mean", "sqrtn" or "sum".
+    combiner: name of a combiner (combiners.py).
     default_id: int or None.
     name: name of the op.
     partition_strategy: of `hash_embedding_weights` if it has parts.

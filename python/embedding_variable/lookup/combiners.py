@@ -32,13 +32,17 @@ DEFAULT = "mean"
 #     B) -> float32 [B, dim], zeros for a sample without ids, not yet divided.
 #   divisor: function (samples, int64 [N]; weights, float32 [N], or None for ones; B)
 #     -> float32 [B]: what each pooled row is divided by; or None: it is not divided.
+#   selects: bool, whether an element of the pooled row is the element of one of the rows,
+#     not a sum (kSelects of kernels/engine/combine/combiner.h). Such a combiner takes no
+#     weights, and SOK has it without its filter of rare keys: a row of zeros counts.
 #   needs_positive_weights: bool, whether "safe" lookups drop the ids whose weight is
 #     not positive, as stock's do.
 #   sok_spellings: tuple of strings, what sok.lookup_sparse accepts for it; empty: SOK
-#     does not have it. A combiner of SOK's must not change when a row of zeros is added
-#     to a sample: low_frequency.py leaves out the ids that count as such rows.
+#     does not have it. Unless it selects, a combiner of SOK's must not change when a row
+#     of zeros is added to a sample: low_frequency.py leaves out the ids that count as
+#     such rows.
 Combiner = collections.namedtuple("Combiner", [
-    "name", "of_parts", "merge", "pool", "divisor", "needs_positive_weights",
+    "name", "of_parts", "merge", "pool", "divisor", "selects", "needs_positive_weights",
     "sok_spellings"
 ])
 
@@ -69,6 +73,7 @@ _TABLE = collections.OrderedDict((c.name, c) for c in (
         merge=_add_parts,
         pool=math_ops.unsorted_segment_sum,
         divisor=None,
+        selects=False,
         needs_positive_weights=False,
         sok_spellings=("sum", "Sum", "SUM")),
     Combiner(
@@ -77,6 +82,7 @@ _TABLE = collections.OrderedDict((c.name, c) for c in (
         merge=_add_parts,
         pool=math_ops.unsorted_segment_sum,
         divisor=_sum_of_weights,
+        selects=False,
         needs_positive_weights=True,
         sok_spellings=("mean", "Mean", "MEAN", "average", "Average", "AVERAGE")),
     Combiner(
@@ -85,6 +91,7 @@ _TABLE = collections.OrderedDict((c.name, c) for c in (
         merge=_add_parts,
         pool=math_ops.unsorted_segment_sum,
         divisor=_norm_of_weights,
+        selects=False,
         needs_positive_weights=True,
         sok_spellings=()),
 ))
@@ -101,16 +108,24 @@ def get(name):
   return _TABLE[name]
 
 
-def check(name, lookup):
-  """Raises ValueError unless there is a combiner of this name.
+def check(name, lookup, sp_weights=None):
+  """Raises ValueError unless there is a combiner of this name that takes these weights.
 
   Args:
     name: what the caller of a lookup gave.
     lookup: string that the error begins with: the lookup and its variable.
+    sp_weights: weights of any kind, or None for none.
   """
   if name not in NAMES:
     raise ValueError("%s: combiner must be one of %s, got %r" %
                      (lookup, in_words(sorted(NAMES)), name))
+  check_weights(name, lookup, sp_weights)
+
+
+def check_weights(name, lookup, sp_weights):
+  """Raises ValueError when there are weights and the combiner takes none."""
+  if sp_weights is not None and _TABLE[name].selects:
+    raise ValueError("%s: combiner %r takes no weights" % (lookup, name))
 
 
 def in_words(names):

@@ -101,7 +101,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, partition_strategy="mod", nam
     sp_weights: None, or a floating point SparseTensor of the same indices.
     partition_strategy: see `lookup`.
     name: name of the op.
-    combiner: "mean", "sqrtn" or "sum"; None: "mean".
+    combiner: name of a combiner (combiners.py); None: "mean".
     max_norm: see `lookup`.
     blocknums: integers `[N]`, see `lookup`.
 
@@ -109,7 +109,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, partition_strategy="mod", nam
     float32 `[B, dim]`; zeros for a sample without ids.
   """
   combiner = combiner or combiners.DEFAULT
-  combiners.check(combiner, "embedding_lookup_sparse of '%s'" % params.name)
+  combiners.check(combiner, "embedding_lookup_sparse of '%s'" % params.name, sp_weights)
   if not isinstance(sp_ids, sparse_tensor.SparseTensor):
     raise TypeError("embedding_lookup_sparse of '%s': sp_ids must be a SparseTensor, "
                     "got %r" % (params.name, sp_ids))
@@ -129,7 +129,7 @@ def safe_lookup_sparse(params, sparse_ids, sparse_weights=None, combiner="mean",
     params: what `is_composed`.
     sparse_ids: SparseTensor `[d_0, ..., d_n]` of integers.
     sparse_weights: None, or a floating point SparseTensor of the same shape.
-    combiner: "mean", "sqrtn" or "sum".
+    combiner: name of a combiner (combiners.py).
     default_id: int, what samples without ids look up; None: they give zeros.
     name: name of the op.
     partition_strategy: see `lookup`.

@@ -34,7 +34,7 @@ def fused_embedding_lookup_sparse(params,
     sparse_weights: None, or a floating point SparseTensor of the same indices.
     partition_strategy: "mod" or "div", of ordinary partitioned variables; None: "div".
     name: name of the op.
-    combiner: "mean", "sqrtn" or "sum"; None: "mean".
+    combiner: name of a combiner (combiners.py); None: "mean".
     max_norm: each row is clipped to this length before it is pooled; or None.
     default_id: int, what samples without ids look up; None: they give zeros.
     prune_invalid_ids: drop ids below 0, and weights that are not positive unless the
@@ -91,7 +91,7 @@ def fused_safe_embedding_lookup_sparse(embedding_weights,
       variables.
     sparse_ids: SparseTensor `[d_0, ..., d_n]` of int32 or int64 ids.
     sparse_weights: None, or a floating point SparseTensor of the same shape.
-    combiner: "mean", "sqrtn" or "sum".
+    combiner: name of a combiner (combiners.py).
     default_id: int, what samples without ids look up; None: they give zeros.
     name: name of the op.
     partition_strategy: "mod" or "div", of ordinary partitioned variables.

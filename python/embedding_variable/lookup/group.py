@@ -40,8 +40,8 @@ def group_embedding_lookup_sparse(params,
       ordinary variables.
     sp_ids: list of T SparseTensors `[B, ...]` or RaggedTensors of rank 2, of int32 or
       int64 ids.
-    combiners: list of T of "sum", "mean", "sqrtn", one for each table; or one of them
-      for all.
+    combiners: list of T names of combiners (combiners.py), one for each table; or one
+      of them for all.
     sp_weights: None, or a list of T of the same structure as `sp_ids`, floating point;
       an entry may be None.
     partition_strategy: "mod" or "div", of ordinary partitioned variables.
@@ -66,10 +66,11 @@ def group_embedding_lookup_sparse(params,
   elif combiners is None:
     combiners = [combiners_lib.DEFAULT] * len(params)
   pooled.check_lengths(function, params, sp_ids, combiners, weights)
-  for combiner in combiners:
+  for combiner, sp_weight in zip(combiners, weights):
     if combiner not in combiners_lib.NAMES:
       raise ValueError("%s: combiner must be one of %s, got %r" %
                        (function, ", ".join(combiners_lib.NAMES), combiner))
+    combiners_lib.check_weights(combiner, function, sp_weight)
   _check_strategy(function, partition_strategy)
   if params_num_per_group < 1:
     raise ValueError("%s: params_num_per_group must be at least 1, got %r" %

@@ -28,6 +28,7 @@ class Request(object):
     if combiner not in combiners_lib.NAMES:
       raise ValueError("lookup_sparse of '%s': combiner must be one of %s, got %r" %
                        (self.name, ", ".join(combiners_lib.NAMES), combiner))
+    combiners_lib.check_weights(combiner, "lookup_sparse of '%s'" % self.name, sp_weights)
     self.combiner = combiner
     self.ids, self.rows, self.batch_size, self.static_batch = self._convert(sp_ids)
     self.weights = None
@@ -111,9 +112,9 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
   """Looks up and pools the ids of T tables: one op forward, one backward; of many
   tables a few of both, eight at most (op_parts.py).
 
-  Sample b of table t gives the sum, mean (Σwe/Σw) or sqrtn (Σwe/√Σw²) of the rows of
-  its ids; zeros when it has none. Nothing is inserted; an absent key reads its default
-  row.
+  Sample b of table t gives the sum, mean (Σwe/Σw), sqrtn (Σwe/√Σw²) or what else the
+  combiner makes of the rows of its ids; zeros when it has none. Nothing is inserted; an
+  absent key reads its default row.
 
   Args:
     params: list of T embedding variables (or `PartitionedVariable`s of them). The
@@ -130,8 +131,8 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
     number (SparseTensor) or the number of rows (RaggedTensor).
 
   Raises:
-    ValueError: lists of different lengths, an unknown combiner, a SparseTensor of
-      rank 1.
+    ValueError: lists of different lengths, an unknown combiner, weights for a combiner
+      that takes none, a SparseTensor of rank 1.
     TypeError: what is not an embedding variable, ids that are not integers.
   """
   params, sp_ids = list(params), list(sp_ids)

@@ -32,7 +32,7 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
     parts: list of embedding variables.
     sp_ids: SparseTensor `[B, ...]` of int32 or int64 ids.
     sp_weights: None, or a floating point SparseTensor of the same indices.
-    combiner: "mean", "sqrtn", "sum"; None: "mean".
+    combiner: name of a combiner (combiners.py); None: "mean".
     max_norm: each row is clipped to this length before it is pooled; or None.
     name: name of the op.
 
@@ -48,7 +48,7 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
     logging.warn("The default value of combiner will change from \"mean\" "
                  "to \"sqrtn\" after 2016/11/01.")
     combiner = combiners.DEFAULT
-  combiners.check(combiner, "embedding_lookup_sparse of '%s'" % variable)
+  combiners.check(combiner, "embedding_lookup_sparse of '%s'" % variable, sp_weights)
   for what, value in (("sp_ids", sp_ids), ("sp_weights", sp_weights)):
     if value is None and what == "sp_weights":
       continue
@@ -93,7 +93,7 @@ def safe_lookup_sparse(parts, sparse_ids, sparse_weights, combiner, default_id,
     parts: list of embedding variables.
     sparse_ids: SparseTensor `[d_0, ..., d_n]` of int32 or int64 ids.
     sparse_weights: None, or a floating point SparseTensor of the same shape.
-    combiner: "mean", "sqrtn" or "sum".
+    combiner: name of a combiner (combiners.py).
     default_id: int or None.
     max_norm: as in `lookup_sparse`.
     prune: bool.

@@ -46,7 +46,7 @@ def lookup_sparse(resources,
     rows: list of T int64 tensors: the indices `[N_t, 2]` of a SparseTensor, sorted
       by sample, or the row splits `[B_t + 1]` of a RaggedTensor.
     batch_sizes: list of T int64 scalars, B_t.
-    combiners: list of T strings: "sum", "mean" or "sqrtn".
+    combiners: list of T strings: names of combiners.
     dims: list of T ints, the tables' row lengths.
     weights: None, or a list of T float32 tensors `[N_t]`.
     name: name of the op.

@@ -114,9 +114,10 @@ class GpuRoute : public DeviceRoute {
     const size_t host_bytes = parts_.bytes();
     for (int t = 0; t < num_tables; ++t) {
       const RoutedTable& table = plan_->routed(t);
-      if (table.has_weights) {
+      if (table.has_weights || ev::Selects(table.combiner)) {
         return ev::InvalidArgument(
-            "weighted samples are not pooled on a device, table '" +
+            "samples that are weighted, or whose combiner selects, are not "
+            "pooled on a device, table '" +
             table.name + "'");
       }
       samples_at_.push_back(parts_.AddBytes(table.for_pooling_bytes()));

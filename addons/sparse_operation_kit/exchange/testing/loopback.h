@@ -209,9 +209,10 @@ class LoopbackJob {
         EV_RETURN_IF_ERROR(
             GroupRoute(*routes_[r], options_.parallel, &occurrences));
       }
-      EV_RETURN_IF_ERROR(PoolGradient(*routes_[r], occurrences.get(), tables,
-                                      in, options_.wire, messages[r].data(),
-                                      options_.parallel));
+      EV_RETURN_IF_ERROR(
+          PoolGradient(*routes_[r], occurrences.get(), tables, in,
+                       options_.wire, messages[r].data(), options_.parallel,
+                       {received_rows_[r].data(), num_floats(r)}));
     }
     AllToAll(messages, splits, &received);
     unique_grads_.assign(num_ranks, PerRank<float>(tables.size()));

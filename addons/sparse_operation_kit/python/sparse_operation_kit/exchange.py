@@ -26,6 +26,7 @@ from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
 
 from embedding_variable import _lib
+from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import pooled
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import lookup_sparse_ops
@@ -173,9 +174,10 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
           "sok.lookup_sparse: variable '%s' has %d parts. A table is spread over ranks "
           "by target_gpu; create it without a partitioner" %
           (request.name, len(request.parts)))
-  # With weights the rows come down anyway: the gradient of the weights needs them here.
+  # Rows come down anyway where a gradient needs them here: that of weights, or of a
+  # combiner that selects.
   on_device = (settings.exchange_on_device() and
-               all(r.weights is None for r in requests))
+               all(r.weights is None and not _selects(r) for r in requests))
   outputs = []
   for part in _parts(requests) if on_device else [requests]:
     # At the top of the graph, whatever scope the caller is in: the name must be the same
@@ -184,6 +186,10 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
         ops.device(None), ops.device(_DEVICE):
       outputs += _lookup(part, scope[:-1], on_device)
   return outputs
+
+
+def _selects(request):
+  return combiners_lib.get(request.combiner).selects
 
 
 def _parts(requests):
@@ -248,7 +254,7 @@ def _lookup(requests, call, on_device):
       handles, weights, route, received, served, keys, key_splits,
       dims=dims, wire=wire, num_ranks=num_ranks,
       with_occurrences=with_occurrences, fingerprint=fingerprint, call=call,
-      name="pool")
+      gradient_needs_rows=any(_selects(r) for r in requests), name="pool")
   for request, output in zip(requests, outputs):
     output.set_shape([request.static_batch, request.dim])
   watch.start()
@@ -278,7 +284,8 @@ def _sok_pool_grad(op, *grads):
   with ops.name_scope(call + "/"), ops.colocate_with(None, ignore_existing=True), \
       ops.device(None), ops.device(_DEVICE):
     message, splits = _gen.sok_pool_grad(
-        route, dense, tables=tables, num_ranks=op.get_attr("num_ranks"),
+        route, dense, [rows] if op.get_attr("gradient_needs_rows") else [],
+        tables=tables, num_ranks=op.get_attr("num_ranks"),
         Twire=rows.dtype, wire=wire, call=call, name="pool_grad")
     received, _ = alltoall(message, splits, "gradients")
     unique, values = _gen.sok_serve_grad(

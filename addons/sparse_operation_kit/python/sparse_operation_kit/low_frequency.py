@@ -51,7 +51,8 @@ def filter_ids(params, sp_ids, sp_weights, combiners):
 
   Raises:
     TypeError: a param is something else.
-    ValueError: a param is on another task of a cluster, a parameter server.
+    ValueError: a combiner selects, or a param is on another task of a cluster, a
+      parameter server.
   """
   for param in params:
     if getattr(param, "backend_type", None) != dynamic_config.HYBRID:
@@ -63,6 +64,12 @@ def filter_ids(params, sp_ids, sp_weights, combiners):
       raise ValueError(
           "sok.lookup_sparse: use_low_frequency_filter does not work on parameter "
           "servers, but '%s' is on %s" % (param.op.name, param.device))
+  for param, combiner in zip(params, combiners):
+    if combiners_lib.get(combiner).selects:
+      raise ValueError(
+          "sok.lookup_sparse: use_low_frequency_filter does not work with combiner %r, "
+          "of '%s': a key that is refused counts as a row of zeros" %
+          (combiner, param.op.name))
   weights = [None] * len(params) if sp_weights is None else sp_weights
   with ops.name_scope("low_frequency_filter"):
     requests = [pooled.Request(*args)

@@ -28,7 +28,7 @@ Status FindRows(PlannedTable* planned, int64_t begin, int64_t end,
                 RowHolds* holds) {
   const EmbeddingTable::Impl& table = *planned->table->impl();
   const Span<const int64_t> keys(planned->unique + begin, end - begin);
-  if (planned->has_weights) {
+  if (planned->keeps_rows()) {
     FindHandles(planned, begin, end);
   } else {
     std::unique_ptr<RowHold> hold;

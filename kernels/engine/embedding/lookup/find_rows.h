@@ -53,10 +53,10 @@ class FindTasks {
 // Sets the handles of distinct keys [begin, end).
 void FindHandles(PlannedTable* planned, int64_t begin, int64_t end);
 
-// The same, and their rows for the CPU to read. Where the lookup has weights
-// they are copies, since the gradient of the weights reads them when the update
-// may have run; else they are where the home holds them, or copies where it
-// cannot. Errors name the table. Throws std::bad_alloc.
+// The same, and their rows for the CPU to read. Where the lookup keeps rows
+// (planned_table.h) they are copies, since the gradient reads them when the
+// update may have run; else they are where the home holds them, or copies where
+// it cannot. Errors name the table. Throws std::bad_alloc.
 Status FindRows(PlannedTable* planned, int64_t begin, int64_t end,
                 RowHolds* holds);
 

@@ -17,6 +17,10 @@ int64_t LookupPlan::num_ids(int t) const { return tables_[t]->num_ids; }
 
 int64_t LookupPlan::num_unique(int t) const { return tables_[t]->num_unique; }
 
+bool LookupPlan::sums_on_cpu(int t) const {
+  return Selects(tables_[t]->combiner);
+}
+
 Status LookupPlan::Fetch(int t) const {
   PlannedTable* const planned = tables_[t].get();
   if (planned->distinct == nullptr) return Status::OK();

@@ -38,6 +38,9 @@ class LookupPlan {
   int64_t batch_size(int t) const;  // B of the forward
   int64_t num_ids(int t) const;     // N of the forward
   int64_t num_unique(int t) const;  // distinct ids
+  // Whether gradients of table t's samples must be in CPU memory, where they
+  // are summed: its combiner selects (combiner.h).
+  bool sums_on_cpu(int t) const;
 
   // Brings here what stayed on a device of table t; at once where nothing did,
   // or not any more. Thread-safe. Needs 16 bytes of the link per distinct id.

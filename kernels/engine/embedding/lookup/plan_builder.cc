@@ -16,7 +16,8 @@ namespace {
 bool CanDeduplicate(const PooledInput& in) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   return table.home->gpu_table() != nullptr && in.weights == nullptr &&
-         in.num_ids > 0 && in.num_ids <= kMaxDistinctIds;
+         !Selects(in.combiner) && in.num_ids > 0 &&
+         in.num_ids <= kMaxDistinctIds;
 }
 
 // Ids of all tables, where those of a device stand together: the 100 us until

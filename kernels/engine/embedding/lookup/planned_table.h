@@ -32,9 +32,9 @@ struct PlannedTable : PooledIds {
   RowHandle* unknown_handles = nullptr;
 
   RowHandle* handles = nullptr;  // [U]
-  // [U]. During the forward, the rows; afterwards, with weights, copies of
-  // their values at the forward (the gradient of the weights needs them, and by
-  // then the update may have run), else not to be used.
+  // [U]. During the forward, the rows; afterwards, where keeps_rows(), copies
+  // of their values at the forward (by the time of the gradient the update may
+  // have run), else not to be used.
   const float** rows = nullptr;
   // [U], where samples are pooled on a device: as DevicePooling::rows. With
   // 'distinct' [K]. Used during the forward only.
@@ -42,6 +42,10 @@ struct PlannedTable : PooledIds {
   // [U], when each id stands for a number of occurrences of its own
   // (row_lookup.h); null: counts says it.
   int32_t* occurrences = nullptr;
+
+  // Whether the gradient of the weights, or of a combiner that selects, needs
+  // the values of the rows.
+  bool keeps_rows() const { return has_weights || Selects(combiner); }
 
   // Makes room for that many ids, and the samples that Begin told of. Throws
   // std::bad_alloc.

@@ -9,6 +9,7 @@
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/combine/selected_gradient.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
@@ -25,8 +26,21 @@ int64_t IdsPer(const PlannedTable& planned, int64_t count) {
   return std::max<int64_t>(1, planned.num_ids / std::max<int64_t>(1, count));
 }
 
+Recycler<SelectedShares>& SharesPool() {
+  static Recycler<SelectedShares>* const pool =
+      new Recycler<SelectedShares>(256);
+  return *pool;
+}
+
+// selected: null where the combiner does not select.
 void SumRows(const PlannedTable& planned, const Grouped& grouped,
-             const float* grads, int64_t begin, int64_t end, float* out) {
+             const SelectedShares* selected, const float* grads, int64_t begin,
+             int64_t end, float* out) {
+  if (selected != nullptr) {
+    SumShares(grouped.occurrences(), planned.rows, *selected, planned.dim,
+              begin, end, out + begin * planned.dim);
+    return;
+  }
   SumOccurrences(grouped.occurrences(), FactorsOf(planned), grads, planned.dim,
                  begin, end, out + begin * planned.dim);
 }
@@ -53,7 +67,10 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
       }
     }
     // Tables of distinct ids are copied; others are grouped, small ones summed
-    // by the same task.
+    // by the same task. Where the combiner selects, a piece of item T + t is
+    // samples of table t, whose gradients are cut into shares before any sum.
+    std::vector<Recycler<SelectedShares>::Handle> selected;
+    std::vector<SelectedShares*> selected_of(num_tables, nullptr);
     std::vector<Recycler<Grouped>::Handle> grouped;
     std::vector<Grouped*> grouped_of(num_tables, nullptr);
     TaskList first(kIdsPerTask), sum(kIdsPerTask);
@@ -62,7 +79,14 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
       const PlannedTable& planned = plan.planned(t);
       if (unique_grads[t] == nullptr || planned.num_ids == 0) continue;
       if (planned.distinct != nullptr) fetched.push_back(t);
-      if (planned.all_unique()) {
+      const bool selects = Selects(planned.combiner);
+      if (selects) {
+        selected.push_back(SharesPool().Acquire());
+        selected.back()->Reserve(planned.batch_size, planned.dim);
+        selected_of[t] = &*selected.back();
+        first.Add(num_tables + t, planned.batch_size,
+                  IdsPer(planned, planned.batch_size));
+      } else if (planned.all_unique()) {
         first.Add(t, planned.batch_size, IdsPer(planned, planned.batch_size));
         continue;
       }
@@ -75,7 +99,7 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
       } else {
         first.AddWhole(t, planned.num_ids);
       }
-      if (planned.num_ids > kIdsPerTask) {
+      if (selects || planned.num_ids > kIdsPerTask) {
         sum.Add(t, planned.num_unique, IdsPer(planned, planned.num_unique));
       }
     }
@@ -83,9 +107,12 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
         RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
                            [&](int64_t k) { return plan.Fetch(fetched[k]); }));
     EV_RETURN_IF_ERROR(RunPieces(parallel, first, [&](const Piece& piece) {
-      const int t = piece.item;
+      const int t = piece.item % num_tables;
       const PlannedTable& planned = plan.planned(t);
-      if (planned.all_unique()) {
+      if (piece.item >= num_tables) {
+        ShareGradients(planned.batch(), grads[t], piece.begin, piece.end,
+                       selected_of[t]);
+      } else if (planned.all_unique() && selected_of[t] == nullptr) {
         SpreadGradients(planned.offsets, WeightsOf(planned), FactorsOf(planned),
                         grads[t], planned.dim, piece.begin, piece.end,
                         unique_grads[t]);
@@ -95,17 +122,17 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
         }
       } else {
         EV_RETURN_IF_ERROR(GroupPartOf(planned, 0, grouped_of[t]));
-        if (planned.num_ids <= kIdsPerTask) {
-          SumRows(planned, *grouped_of[t], grads[t], 0, planned.num_unique,
-                  unique_grads[t]);
+        if (planned.num_ids <= kIdsPerTask && selected_of[t] == nullptr) {
+          SumRows(planned, *grouped_of[t], nullptr, grads[t], 0,
+                  planned.num_unique, unique_grads[t]);
         }
       }
       return Status::OK();
     }));
     RunPieces(parallel, sum, [&](const Piece& piece) {
-      SumRows(plan.planned(piece.item), *grouped_of[piece.item],
-              grads[piece.item], piece.begin, piece.end,
-              unique_grads[piece.item]);
+      const int t = piece.item;
+      SumRows(plan.planned(t), *grouped_of[t], selected_of[t], grads[t],
+              piece.begin, piece.end, unique_grads[t]);
     });
     return Status::OK();
   });
@@ -120,6 +147,10 @@ Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,
   }
   const PlannedTable& planned = plan.planned(t);
   if (planned.num_ids == 0) return Status::OK();
+  if (Selects(planned.combiner)) {
+    std::fill_n(weight_grad, planned.num_ids, 0.0f);
+    return Status::OK();
+  }
   if (!planned.has_weights) {
     return InvalidArgument(
         "the gradient of weights was asked for, but the lookup had none, " +

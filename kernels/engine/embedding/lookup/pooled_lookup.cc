@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/engine/base/tasks.h"
+#include "kernels/engine/combine/combiner_names.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/guard.h"
@@ -30,10 +31,15 @@ Status CheckInput(const PooledInput& in) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   EV_RETURN_IF_ERROR(table.CheckInitialized());
   EV_RETURN_IF_ERROR(CheckIds(in, table.options.name));
+  if (in.weights != nullptr && Selects(in.combiner)) {
+    return InvalidArgument("combiner " + CombinerName(in.combiner) +
+                           " takes no weights, " + table.Named());
+  }
   if (in.stream == nullptr) return Status::OK();
-  if (in.weights != nullptr) {
+  if (in.weights != nullptr || Selects(in.combiner)) {
     return InvalidArgument(
-        "a weighted lookup cannot put its output on a device, " +
+        "a lookup that is weighted, or whose combiner selects, cannot put its "
+        "output on a device, " +
         table.Named());
   }
   return table.CheckTakesDeviceTensors("the output");
@@ -225,9 +231,11 @@ Status PooledForward(Span<const PooledInput> inputs,
     for (int t = 0; t < num_tables; ++t) {
       const PooledInput& in = inputs[t];
       PlannedTable* const planned = made->mutable_planned(t);
-      // With weights their gradient needs copies of the rows here anyway.
-      const bool has_weights = in.weights != nullptr && in.num_ids > 0;
-      if (impls[t]->home->gpu() != nullptr && !has_weights) {
+      // The gradient of weights, or of a combiner that selects, needs copies of
+      // the rows here anyway.
+      const bool keeps_rows =
+          Selects(in.combiner) || (in.weights != nullptr && in.num_ids > 0);
+      if (impls[t]->home->gpu() != nullptr && !keeps_rows) {
         there[t] =
             new PoolingGoesThere(planned, *impls[t], in.stream, outputs[t]);
         tables[t].reset(there[t]);

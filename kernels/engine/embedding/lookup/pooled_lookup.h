@@ -27,22 +27,24 @@
 
 namespace ev {
 
-// One table's ids of one batch, of this table.
+// One table's ids of one batch, of this table. A combiner that selects
+// (combiner.h) takes no weights.
 struct PooledInput : IdsInput {
   EmbeddingTable* table = nullptr;
   Combiner combiner = Combiner::kMean;
   // Not null: the output is in the memory of the device that has the rows. Of
-  // tables that take device tensors (embedding_table.h), without weights.
+  // tables that take device tensors (embedding_table.h), without weights and
+  // with a combiner that does not select.
   const DeviceStream* stream = nullptr;
 };
 
-// outputs[t]: [B_t, dim_t], overwritten. A sample without ids gives zeros. sum:
-// sum of w*e; mean: sum(w*e)/sum(w); sqrtn: sum(w*e)/sqrt(sum(w^2)). Keys that
-// are absent read their default row; nothing is inserted. The same table may
-// come several times. owners: the tables again, which the plan then keeps
-// alive, or empty. InvalidArgument, with the table's name: unsorted indices, a
-// sample out of range, bad splits, sizes that do not fit; FailedPrecondition: a
-// table is not initialized, or has no device for an output that is on one;
+// outputs[t]: [B_t, dim_t], overwritten, what the combiner (combiner.h) makes
+// of a sample's rows. A sample without ids gives zeros. Keys that are absent
+// read their default row; nothing is inserted. The same table may come several
+// times. owners: the tables again, which the plan then keeps alive, or empty.
+// InvalidArgument, with the table's name: unsorted indices, a sample out of
+// range, bad splits, sizes that do not fit; FailedPrecondition: a table is not
+// initialized, or has no device for an output that is on one;
 // ResourceExhausted: no memory for the plan. After an error the outputs hold
 // nothing of use and *plan is as it was. Outputs are written when it returns,
 // those on a device too.
@@ -59,7 +61,8 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
 
 // d loss / d weights of table t, [N_t]; outputs[t] is the forward's result. The
 // rows are those that the forward read, whatever was updated since.
-// InvalidArgument when the table was looked up without weights.
+// Zeros when the combiner selects, which takes no weights. InvalidArgument when
+// the table was looked up without weights otherwise.
 Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,
                         const float* output, float* weight_grad,
                         Parallel* parallel);

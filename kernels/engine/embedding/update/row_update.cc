@@ -53,6 +53,11 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
                            " of the plan is not the one to update, " +
                            table.Named());
   }
+  if (in.stream != nullptr && in.plan->sums_on_cpu(in.plan_table)) {
+    return InvalidArgument(
+        "gradients of samples whose combiner selects are not on a device, " +
+        table.Named());
+  }
   if (in.pooled_grads != nullptr && in.keys.empty()) return Status::OK();
   EV_RETURN_IF_ERROR(in.plan->Fetch(in.plan_table));
   const Span<const int64_t> planned = in.plan->unique_keys(in.plan_table);

@@ -26,6 +26,7 @@ constexpr int64_t kShortRow = 32;
 bool SumsOnDevice(const EmbeddingTable::Impl& table,
                   const PlannedTable& planned, const DeviceStream* stream) {
   if (stream != nullptr) return true;
+  if (Selects(planned.combiner)) return false;
   if (table.home->gpu() == nullptr) return false;
   if (2 * planned.num_unique >= planned.batch_size) return true;
   return planned.distinct != nullptr &&

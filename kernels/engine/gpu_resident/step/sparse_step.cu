@@ -172,6 +172,10 @@ Status SparseStep::Impl::Create(const SparseStepOptions& given,
                              std::to_string(table.dim) + ", table '" +
                              table.name + "'");
     }
+    if (Selects(table.combiner)) {
+      return InvalidArgument("a step takes combiners that add rows, table '" +
+                             table.name + "'");
+    }
     if (table.default_rows.empty() ||
         table.default_rows.size() % table.dim != 0) {
       return InvalidArgument("default_rows must be rows of " +

@@ -53,9 +53,9 @@ struct StepTableOptions {
   int64_t capacity = 0;      // rows, up to 2^31 - 64; see TableOptions
   int64_t max_capacity = 0;  // that GrowSync may bring it to, likewise
   int dim = 0;               // floats of a row, >= 1
-  Combiner combiner = Combiner::kSum;
-  std::vector<float> default_rows;  // [R, dim], R >= 1: a key without a row
-                                    // has row floormod(key, R)
+  Combiner combiner = Combiner::kSum;  // one that adds rows
+  std::vector<float> default_rows;     // [R, dim], R >= 1: a key without a row
+                                       // has row floormod(key, R)
 };
 
 struct SparseStepOptions {
