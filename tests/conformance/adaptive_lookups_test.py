@@ -138,8 +138,8 @@ class AdaptiveLookupTest(parameterized.TestCase):
          (tf.get_variable("narrow", [4, 2]), table, _sparse(_IDS), _MASK))):
       with self.assertRaisesRegex(error, words):
         lookup(*args)
-    with self.assertRaisesRegex(ValueError, "'own'.*combiner.*'max'"):
-      lookup(shared, table, _sparse(_IDS), _MASK, combiner="max")
+    with self.assertRaisesRegex(ValueError, "'own'.*combiner.*'median'"):
+      lookup(shared, table, _sparse(_IDS), _MASK, combiner="median")
     mask = tf.placeholder(tf.int32)
     output = lookup(shared, table, _sparse(_IDS), mask)
     with pairs.session() as session:

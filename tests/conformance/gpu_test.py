@@ -256,11 +256,11 @@ class UpdateBySamplesTest(parameterized.TestCase):
         session.run(train, feed)
       return session.run(exports), {op.type for op in graph.get_operations()}
 
-  @parameterized.parameters("sum", "mean", "sqrtn")
+  @parameterized.parameters("sum", "mean", "sqrtn", "max")
   def test_they_give_the_bits_of_updates_by_sums(self, combiner):
     self._check_bits("auto", combiner)
 
-  @parameterized.parameters("sum", "mean", "sqrtn")
+  @parameterized.parameters("sum", "mean", "sqrtn", "max")
   def test_so_do_rows_in_two_memories(self, combiner):
     if _why_no_gpu() is not None:
       self.skipTest(_why_no_gpu())

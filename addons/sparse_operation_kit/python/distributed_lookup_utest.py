@@ -50,6 +50,30 @@ class DistributedLookupTest(model.DistributedTestCase):
     self.train(model.mixed_tables(hvd.size()), optimizer, seed=2, all_rows=all_rows,
                reference="dense")
 
+  @parameterized.product(weighted=(False, True), reference=("dense", "table"),
+                         dedup=(True, False))
+  def test_max(self, weighted, reference, dedup):
+    # Beside tables of other combiners, with weights and without.
+    sok.init(exchange_dedup=dedup)
+    self.addCleanup(sok.init)
+    last = hvd.size() - 1
+    tables = [
+        model.Table(5, "max", model.SPARSE, False, -1, 6),
+        model.Table(16, "mean", model.RAGGED, weighted, last, 3),
+        model.Table(9, "max", model.RAGGED, False, [last, 0, 0], 4),
+    ]
+    self.train(tables, _adagrad, seed=12, reference=reference)
+
+  def test_max_takes_neither_weights_nor_the_filter_of_rare_keys(self):
+    with tf.Graph().as_default():
+      table = sok.DynamicVariable(dimension=3, var_type="hybrid", name="rare")
+      ids = tf.SparseTensor([[0, 0]], tf.constant([1], tf.int64), [1, 1])
+      weights = tf.SparseTensor([[0, 0]], [1.], [1, 1])
+      with self.assertRaisesRegex(ValueError, "'rare'.*'max' takes no weights"):
+        sok.lookup_sparse(table, ids, weights, "max")
+      with self.assertRaisesRegex(ValueError, "filter.*'max', of 'rare'"):
+        sok.lookup_sparse(table, ids, combiners="max", use_low_frequency_filter=True)
+
   def test_int32_keys(self):
     self.train(model.mixed_tables(hvd.size()), _adagrad, seed=3, key_dtype=tf.int32)
 

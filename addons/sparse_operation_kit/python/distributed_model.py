@@ -254,6 +254,11 @@ def dense_lookup(tables, initial):
       # The keys floormod the number of default rows are the rows.
       rows = tf.gather(variables[-1], tf.math.floormod(x.values, ROWS))
       w = tf.ones_like(samples, tf.float32) if w is None else w.values
+      if combiner == "max":
+        largest = tf.math.unsorted_segment_max(rows, samples, size)
+        counts = tf.math.unsorted_segment_sum(w, samples, size)
+        outputs.append(tf.where(counts > 0, largest, tf.zeros_like(largest)))
+        continue
       total = tf.math.unsorted_segment_sum(rows * w[:, None], samples, size)
       if combiner == "mean":
         total = tf.math.divide_no_nan(

@@ -44,10 +44,11 @@ enum class Combiner {
   kSum,    // sum w_i e_i
   kMean,   // sum w_i e_i / sum w_i
   kSqrtN,  // sum w_i e_i / sqrt(sum w_i^2)
+  kMax,    // the largest e_i, each element by itself
 };
 
 constexpr Combiner kCombiners[] = {Combiner::kSum, Combiner::kMean,
-                                   Combiner::kSqrtN};
+                                   Combiner::kSqrtN, Combiner::kMax};
 
 // What combiners that add rows share.
 struct AddsRows {
@@ -107,6 +108,15 @@ struct SqrtNCombiner : AddsRows {
   }
 };
 
+// Where one of the elements is not a number, neither is the result.
+struct MaxCombiner : SelectsElements {
+  static constexpr const char* kName = "max";
+  template <typename T>
+  static EV_HOST_DEVICE T Join(T joined, T row) {
+    return (row > joined) | (row != row) ? row : joined;
+  }
+};
+
 // visitor(struct of the combiner), whose result is returned.
 template <typename Visitor>
 EV_HOST_DEVICE auto VisitCombiner(Combiner combiner, const Visitor& visitor) {
@@ -117,6 +127,8 @@ EV_HOST_DEVICE auto VisitCombiner(Combiner combiner, const Visitor& visitor) {
       return visitor(MeanCombiner());
     case Combiner::kSqrtN:
       return visitor(SqrtNCombiner());
+    case Combiner::kMax:
+      return visitor(MaxCombiner());
   }
   return visitor(SumCombiner());
 }

@@ -28,13 +28,14 @@ TEST(CombinerNamesTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
   Combiner combiner = Combiner::kSqrtN;
   const Status status = ParseCombiner("median", &combiner);
   EXPECT_EQ(StatusCode::kInvalidArgument, status.code());
-  EXPECT_EQ("a combiner must be sum, mean or sqrtn, got 'median'",
+  EXPECT_EQ("a combiner must be sum, mean, sqrtn or max, got 'median'",
             status.message());
   EXPECT_EQ(Combiner::kSqrtN, combiner);
 }
 
 TEST(CombinerNamesTest, TheAttributeListsAll) {
-  EXPECT_EQ("combiners: list({'sum', 'mean', 'sqrtn'})", CombinersAttr());
+  EXPECT_EQ("combiners: list({'sum', 'mean', 'sqrtn', 'max'})",
+            CombinersAttr());
 }
 
 }  // namespace

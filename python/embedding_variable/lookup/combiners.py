@@ -66,6 +66,29 @@ def _or_ones(weights, samples):
   return weights
 
 
+def _max_of_rows(rows, samples, batch_size):
+  largest = math_ops.unsorted_segment_max(rows, samples, batch_size)
+  return _where_ids(samples, batch_size, largest, array_ops.zeros_like(largest))
+
+
+def _max_of_parts(outputs, samples_of_parts, batch_size):
+  # What a part without ids of a sample gave must not win. Of parts that tie each gets
+  # the same share of the gradient, whatever ties within it.
+  nothing = array_ops.fill(array_ops.shape(outputs[0]), outputs[0].dtype.min)
+  largest = math_ops.reduce_max(array_ops.stack([
+      _where_ids(samples, batch_size, output, nothing)
+      for output, samples in zip(outputs, samples_of_parts)
+  ]), axis=0)
+  return _where_ids(array_ops.concat(samples_of_parts, 0), batch_size, largest,
+                    array_ops.zeros_like(largest))
+
+
+def _where_ids(samples, batch_size, pooled, otherwise):
+  """Rows of `pooled` where a sample has ids, of `otherwise` where it has none."""
+  counts = math_ops.unsorted_segment_sum(array_ops.ones_like(samples), samples, batch_size)
+  return array_ops.where(counts > 0, pooled, otherwise)
+
+
 _TABLE = collections.OrderedDict((c.name, c) for c in (
     Combiner(
         name=SUM,
@@ -94,6 +117,15 @@ _TABLE = collections.OrderedDict((c.name, c) for c in (
         selects=False,
         needs_positive_weights=True,
         sok_spellings=()),
+    Combiner(
+        name="max",
+        of_parts="max",
+        merge=_max_of_parts,
+        pool=_max_of_rows,
+        divisor=None,
+        selects=True,
+        needs_positive_weights=False,
+        sok_spellings=("max", "Max", "MAX")),
 ))
 
 NAMES = tuple(_TABLE)

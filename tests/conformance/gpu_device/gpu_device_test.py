@@ -54,7 +54,7 @@ class _Model(object):
   """A graph whose variables, and the dense part, are on `device`."""
 
   def __init__(self, device, storages, optimizer=None, weighted=False, change=None,
-               rows=False):
+               rows=False, combiners=("mean", "sum", "sqrtn")):
     with tf.Graph().as_default() as graph:
       step = tf.train.get_or_create_global_step()
       names = ["a", "bb", "ccc"][:len(storages)]
@@ -71,7 +71,7 @@ class _Model(object):
               for v, x in zip(self.variables, self.ids)]
         else:
           self.outputs = tf.nn.group_embedding_lookup_sparse(
-              self.variables, self.ids, ["mean", "sum", "sqrtn"][:len(names)])
+              self.variables, self.ids, list(combiners[:len(names)]))
         grads = [_test.test_dense(x=x) for x in self.outputs]
       optimizer = (optimizer or (lambda: tf.train.AdagradOptimizer(.1)))()
       grads = tf.gradients(self.outputs, [v.handle for v in self.variables], grads)
@@ -181,6 +181,12 @@ class GpuDeviceTest(parameterized.TestCase):
   @parameterized.parameters(_HBM, _DRAM)
   def test_weights(self, storage):
     self._check_training([storage, storage], weighted=True)
+
+  def test_a_combiner_that_selects(self):
+    # Pooled, and its gradients summed, in CPU memory.
+    gpu, _ = self._check_training([_HBM, _HBM_DRAM, _HBM],
+                                  combiners=("max", "max", "sum"))
+    self.assertIn("EvApplyPooled", gpu.types)
 
   @parameterized.parameters(_HBM, _DRAM, _HBM_DRAM)
   def test_rows_that_are_not_pooled(self, storage):

@@ -64,14 +64,15 @@ class ArgumentsTest(parameterized.TestCase):
   @parameterized.parameters(
       ("sum", "sum"), ("Sum", "sum"), ("SUM", "sum"), ("mean", "mean"),
       ("Mean", "mean"), ("MEAN", "mean"), ("average", "mean"),
-      ("Average", "mean"), ("AVERAGE", "mean"))
+      ("Average", "mean"), ("AVERAGE", "mean"), ("max", "max"), ("Max", "max"),
+      ("MAX", "max"))
   def test_spellings(self, spelling, combiner):
     self.assertEqual(_read(["a"], [_ids()], combiners=[spelling]).combiners,
                      [combiner])
 
   @parameterized.parameters("sqrtn", "concat", "sUm", "", 1, None)
   def test_other_combiners_are_named_with_their_variable(self, combiner):
-    with self.assertRaisesRegex(ValueError, "variable 'b' must be 'sum' or 'mean'"):
+    with self.assertRaisesRegex(ValueError, "variable 'b' must be 'sum', 'mean' or 'max'"):
       _read(["a", "b"], [_ids(), _ids()], combiners=["sum", combiner])
 
   @parameterized.parameters((["sum", "mean"],), ("sum",))

@@ -58,9 +58,10 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
       or int32, or a list of them, one per variable.
     sp_weights: float weights in the form of sp_ids (as many per sample), or a list
       of them, in which an entry may be None; None: all weights are 1.
-    combiners: "sum" (sum of w * row) or "mean" (that, divided by the sum of w), or
+    combiners: "sum" (sum of w * row), "mean" (that, divided by the sum of w) or "max"
+      (the largest of each element; takes no weights and no low-frequency filter), or
       a list of them, one per variable; None: "mean" for all. Also spelled Sum,
-      SUM, Mean, MEAN, average, Average, AVERAGE.
+      SUM, Mean, MEAN, average, Average, AVERAGE, Max, MAX.
     use_low_frequency_filter: bool. With it, an id that has no row yet takes part only
       with the probability `filter_ratio` of its `sok.DynamicVariable`; otherwise it
       counts as a row of zeros and is not trained. Costs another exchange per call.

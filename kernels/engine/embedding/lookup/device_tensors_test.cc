@@ -233,6 +233,19 @@ TEST_F(DeviceTensorsTest, WhatCannotBeOnADeviceIsRefused) {
                                 std::vector<float*>{memory}, &pool_, &plan);
   EXPECT_EQ(StatusCode::kInvalidArgument, status.code());
   in.weights = nullptr;
+  in.combiner = Combiner::kMax;
+  status = PooledForward(std::vector<PooledInput>{in}, {table_},
+                         std::vector<float*>{memory}, &pool_, &plan);
+  EXPECT_EQ(StatusCode::kInvalidArgument, status.code());
+  std::vector<float> out(n);
+  in.stream = nullptr;
+  ASSERT_OK(PooledForward(std::vector<PooledInput>{in}, {table_},
+                          std::vector<float*>{out.data()}, &pool_, &plan));
+  UpdateInput of_max = UpdateOf(table_.get(), *plan, memory);
+  of_max.stream = &on_;
+  EXPECT_EQ(StatusCode::kInvalidArgument, Adagrad(of_max, 0, &pool_).code());
+  in.combiner = Combiner::kSum;
+  in.stream = &on_;
   ASSERT_OK(PooledForward(std::vector<PooledInput>{in}, {table_},
                           std::vector<float*>{memory}, &pool_, &plan));
   // Sums of gradients are formed in CPU memory.

@@ -3,6 +3,7 @@
 
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -149,6 +150,31 @@ Step RunStep(const std::vector<PooledInput>& inputs, const Tables& tables,
   return step;
 }
 
+// Sample s of a lookup by kMax: compares its output, and adds what the rows of
+// its ids get of its gradient.
+void ExpectMax(const Features& f, int64_t s, int64_t dim,
+               const std::vector<float>& rows,
+               const std::unordered_map<int64_t, size_t>& place,
+               const float* out, std::vector<float>* expected_grads) {
+  const int64_t begin = f.splits[s], end = f.splits[s + 1];
+  for (int64_t j = 0; j < dim; ++j) {
+    float largest = begin == end ? 0.0f : rows[begin * dim + j];
+    for (int64_t i = begin; i < end; ++i) {
+      largest = std::max(largest, rows[i * dim + j]);
+    }
+    ASSERT_EQ(largest, out[j]) << "sample " << s << ", element " << j;
+    float ties = 0.0f;
+    for (int64_t i = begin; i < end; ++i) {
+      ties += rows[i * dim + j] == largest;
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      if (rows[i * dim + j] != largest) continue;
+      (*expected_grads)[place.at(f.ids[i]) * dim + j] +=
+          GradAt(s * dim + j) / ties;
+    }
+  }
+}
+
 // What the lookup of one table must give, by the definition, in the same order
 // of float operations as promised; so bits are compared.
 void ExpectStep(const PooledInput& in, const Features& f,
@@ -191,6 +217,11 @@ void ExpectStep(const PooledInput& in, const Features& f,
     if (f.splits[s] != f.splits[s + 1]) {
       if (in.combiner == Combiner::kMean) divisor = sum;
       if (in.combiner == Combiner::kSqrtN) divisor = std::sqrt(squares);
+    }
+    if (in.combiner == Combiner::kMax) {
+      ASSERT_NO_FATAL_FAILURE(
+          ExpectMax(f, s, dim, rows, first, &out[s * dim], &expected_grads));
+      continue;
     }
     for (int64_t j = 0; j < dim; ++j) {
       float pooled = 0.0f;
@@ -243,6 +274,7 @@ TEST_P(PooledLookupTest, BatchesThatAreDeduplicatedInShards) {
   auto table = MakeTable("user", kLongDim);
   Fill(table.get(), 90000);
   for (bool weighted : {false, true}) {
+    if (weighted && Selects(GetParam())) continue;
     const Features f = Features::Random(80000, 5, 90000, 14);
     ASSERT_GT(f.ids.size(), 160000u);
     PooledInput in = f.Input(table.get(), GetParam());
@@ -281,6 +313,16 @@ TEST_P(PooledLookupTest, ALongBatchOfDistinctIdsKeepsItsOrder) {
 }
 
 TEST_P(PooledLookupTest, Weights) {
+  if (Selects(GetParam())) {
+    auto table = MakeTable("user", 5);
+    const Features f = Features::Random(15, 9, 500, 12);
+    PooledInput in = f.Input(table.get(), GetParam());
+    in.weights = f.weights.data();
+    const Status status = RunStep({in}, {table}, &pool_).status;
+    EXPECT_EQ(StatusCode::kInvalidArgument, status.code());
+    EXPECT_NE(std::string::npos, status.message().find("'user'"));
+    return;
+  }
   for (int64_t dim : {5, 16, 64}) {
     auto table = MakeTable("user", dim);
     Fill(table.get(), 500);
@@ -294,6 +336,7 @@ TEST_P(PooledLookupTest, Weights) {
 }
 
 TEST_P(PooledLookupTest, WeightGradientsAreTheNumericalOnes) {
+  if (Selects(GetParam())) return;  // takes no weights
   auto table = MakeTable("user", 6);
   Fill(table.get(), 40);
   Features f = Features::Random(30, 5, 40, 13);
@@ -353,7 +396,7 @@ TEST_P(PooledLookupTest, SameBitsWhateverTheThreads) {
 
 INSTANTIATE_TEST_SUITE_P(All, PooledLookupTest,
                          ::testing::Values(Combiner::kSum, Combiner::kMean,
-                                           Combiner::kSqrtN));
+                                           Combiner::kSqrtN, Combiner::kMax));
 
 class PooledInputTest : public ::testing::Test {
  protected:
@@ -479,6 +522,22 @@ TEST_F(PooledInputTest, WeightGradientsAreOfTheRowsThatTheForwardRead) {
   ASSERT_OK(PooledWeightGrad(*step.plan, 0, grads.data(),
                              step.outputs[0].data(), again.data(), &pool_));
   EXPECT_EQ(step.weight_grads[0], again);
+}
+
+TEST_F(PooledInputTest, TheGradientOfMaxIsOfTheRowsThatWereRead) {
+  Fill(table_.get(), 300);
+  const Features f = Features::Random(200, 6, 300, 23);
+  const PooledInput in = f.Input(table_.get(), Combiner::kMax);
+  const Step step = RunStep({in}, {table_}, &pool_);
+  ASSERT_OK(step.status);
+  const Span<const int64_t> keys = step.plan->unique_keys(0);
+  const std::vector<float> others(keys.size() * 4, 9.0f);
+  ASSERT_OK(table_->Import(keys, others.data(), {}, {}, {}, {}, 0, 1));
+  std::vector<float> grad(200 * 4), sums(keys.size() * 4);
+  for (size_t i = 0; i < grad.size(); ++i) grad[i] = GradAt(i);
+  ASSERT_OK(PooledBackward(*step.plan, std::vector<const float*>{grad.data()},
+                           std::vector<float*>{sums.data()}, &pool_));
+  EXPECT_EQ(step.unique_grads[0], sums);
 }
 
 TEST_F(PooledInputTest, NullLeavesATablesGradientOut) {

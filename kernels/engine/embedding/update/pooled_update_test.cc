@@ -206,6 +206,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"WeightedSum", Combiner::kSum, true, 500, 6, 300, 8},
         Case{"WeightedMean", Combiner::kMean, true, 500, 6, 300, 16},
         Case{"OneColumn", Combiner::kSum, false, 2000, 3, 1 << 20, 1},
+        Case{"Max", Combiner::kMax, false, 500, 6, 300, 9},
+        Case{"MaxFewKeys", Combiner::kMax, false, 3000, 6, 100, 8},
+        Case{"MaxSharded", Combiner::kMax, false, 30000, 10, 60000, 4},
         // Far fewer keys than samples, with many ids and with few.
         Case{"FewKeys", Combiner::kMean, false, 3000, 6, 100, 8},
         Case{"FewKeysOnce", Combiner::kSum, false, 3000, 1, 100, 8},

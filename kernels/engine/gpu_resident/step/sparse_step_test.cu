@@ -549,6 +549,9 @@ void EmptyBatchesAndErrors() {
   options.tables[0].dim = 3;
   EXPECT(!SparseStep::Create(options, StreamView(), &step).ok());
   options.tables[0].dim = 8;
+  options.tables[0].combiner = Combiner::kMax;
+  EXPECT(!SparseStep::Create(options, StreamView(), &step).ok());
+  options.tables[0].combiner = Combiner::kSum;
   OK(SparseStep::Create(options, StreamView(), &step));
   OK(step->ReserveSync(10, 10));
   const std::vector<int64_t> none = {0}, four = {4}, eleven = {11};
