@@ -30,12 +30,12 @@ Status CheckSlotNames(const EmbeddingTable::Impl& table,
                       Span<const SlotSpec> slots) {
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].name.empty()) {
-      return InvalidArgument("a slot needs a name, " + table.Named());
+      return InvalidArgument("a slot needs a name, " + table.QuotedName());
     }
     for (size_t j = 0; j < i; ++j) {
       if (slots[i].name == slots[j].name) {
         return InvalidArgument("slot '" + slots[i].name + "' is named twice, " +
-                               table.Named());
+                               table.QuotedName());
       }
     }
   }
@@ -46,7 +46,8 @@ Status CheckCount(const EmbeddingTable::Impl& table, const char* what,
                   size_t got, size_t expected) {
   if (got == expected) return Status::OK();
   return InvalidArgument("expected " + std::to_string(expected) + " " + what +
-                         ", got " + std::to_string(got) + ", " + table.Named());
+                         ", got " + std::to_string(got) + ", " +
+                         table.QuotedName());
 }
 
 // What the filter knows of a key that it keeps out.
@@ -72,7 +73,7 @@ Status ReadSome(const EmbeddingTable::Impl& table, Span<const int64_t> keys,
   const int64_t dim = table.dim();
   const Span<const RowHandle> found(handles.data(), keys.size());
   float* const to = values + at * dim;
-  EV_RETURN_IF_ERROR(table.Named(table.home->Read(found, 0, to)));
+  EV_RETURN_IF_ERROR(table.WithName(table.home->Read(found, 0, to)));
   for (size_t i = 0; i < keys.size(); ++i) {
     if (found[i] < kFirstReservedHandle) continue;
     std::copy_n(table.DefaultRow(keys[i]), dim, to + i * dim);
@@ -80,7 +81,7 @@ Status ReadSome(const EmbeddingTable::Impl& table, Span<const int64_t> keys,
   for (size_t s = 0; s < slots.size(); ++s) {
     float* const slot_to = slot_values[s] + at * dim;
     EV_RETURN_IF_ERROR(
-        table.Named(table.home->Read(found, 1 + columns[s], slot_to)));
+        table.WithName(table.home->Read(found, 1 + columns[s], slot_to)));
     for (size_t i = 0; i < keys.size(); ++i) {
       if (found[i] < kFirstReservedHandle) continue;
       std::fill_n(slot_to + i * dim, dim, slots[s].initial_value);
@@ -103,9 +104,9 @@ Status WriteSome(const EmbeddingTable::Impl& table, const RowsToWrite& rows,
   const int64_t dim = table.dim();
   const Span<const RowHandle> some = rows.handles.subspan(begin, end - begin);
   EV_RETURN_IF_ERROR(
-      table.Named(table.home->Write(some, 0, rows.values + begin * dim)));
+      table.WithName(table.home->Write(some, 0, rows.values + begin * dim)));
   for (size_t s = 0; s < rows.columns.size(); ++s) {
-    EV_RETURN_IF_ERROR(table.Named(table.home->Write(
+    EV_RETURN_IF_ERROR(table.WithName(table.home->Write(
         some, 1 + rows.columns[s], rows.slot_values[s] + begin * dim)));
   }
   return Status::OK();
@@ -133,19 +134,19 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
   const int64_t dim = impl_->dim();
   if (dim < 1) {
     return InvalidArgument("dim must be at least 1, got " +
-                           std::to_string(dim) + ", " + impl_->Named());
+                           std::to_string(dim) + ", " + impl_->QuotedName());
   }
   if (num_default_rows < 1) {
     return InvalidArgument("at least 1 default row is needed, got " +
                            std::to_string(num_default_rows) + ", " +
-                           impl_->Named());
+                           impl_->QuotedName());
   }
   if (default_rows.size() / dim != static_cast<size_t>(num_default_rows) ||
       default_rows.size() % dim != 0) {
     return InvalidArgument("expected " + std::to_string(num_default_rows) +
                            " default rows of dim " + std::to_string(dim) +
                            ", got " + std::to_string(default_rows.size()) +
-                           " values, " + impl_->Named());
+                           " values, " + impl_->QuotedName());
   }
   return NoThrow(*impl_, [&] {
     // All that can fail, first.
@@ -162,10 +163,10 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     options.with_meta =
         impl_->options.record_frequency || impl_->options.record_version;
     TableRows made;
-    EV_RETURN_IF_ERROR(impl_->Named(MakeRowHome(options, &made)));
+    EV_RETURN_IF_ERROR(impl_->WithName(MakeRowHome(options, &made)));
     std::unique_ptr<AdmissionFilter> filter;
     if (admission.filters()) {
-      EV_RETURN_IF_ERROR(impl_->Named(AdmissionFilter::Make(
+      EV_RETURN_IF_ERROR(impl_->WithName(AdmissionFilter::Make(
           admission, impl_->options.record_version, &filter)));
     }
     ExclusiveGate alone(&impl_->gate);
@@ -273,7 +274,7 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
     for (const SlotSpec& slot : after) {
       initial_values.push_back(slot.initial_value);
     }
-    EV_RETURN_IF_ERROR(impl_->Named(impl_->home->Relayout(initial_values)));
+    EV_RETURN_IF_ERROR(impl_->WithName(impl_->home->Relayout(initial_values)));
     impl_->slots = std::move(after);
     if (columns != nullptr) *columns = std::move(found);
     return Status::OK();
@@ -315,7 +316,7 @@ Status EmbeddingTable::GatherOnDevice(Span<const int64_t> keys,
     const int64_t n = keys.size();
     if (n >= std::numeric_limits<int32_t>::max()) {
       return InvalidArgument("fewer than 2^31 keys are read at once, got " +
-                             std::to_string(n) + ", " + impl_->Named());
+                             std::to_string(n) + ", " + impl_->QuotedName());
     }
     // Each key is a sample of one id, so its sum is its row, bit for bit.
     std::vector<RowHandle> rows(n);
@@ -336,8 +337,8 @@ Status EmbeddingTable::GatherOnDevice(Span<const int64_t> keys,
     pooling.stream = &stream;
     std::unique_ptr<DeviceWork> work;
     EV_RETURN_IF_ERROR(
-        impl_->Named(impl_->home->gpu()->StartPool(pooling, out, &work)));
-    return work == nullptr ? Status::OK() : impl_->Named(work->Wait());
+        impl_->WithName(impl_->home->gpu()->StartPool(pooling, out, &work)));
+    return work == nullptr ? Status::OK() : impl_->WithName(work->Wait());
   });
 }
 
@@ -434,7 +435,7 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
         return InvalidArgument("rows are written once per key, got " +
                                std::to_string(keys.size()) + " keys of which " +
                                std::to_string(num_distinct) +
-                               " are distinct, " + impl_->Named());
+                               " are distinct, " + impl_->QuotedName());
       }
     }
     for (;;) {

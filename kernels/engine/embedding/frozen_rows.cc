@@ -54,7 +54,7 @@ void FrozenRows::Close() {
 void FrozenRows::AddNew(RowHandle handle) {
   if (marks_.Set(handle, kNew)) return;
   std::lock_guard<std::mutex> lock(mu_);
-  CloseLocked(ResourceExhausted("out of memory, " + table_.Named()));
+  CloseLocked(ResourceExhausted("out of memory, " + table_.QuotedName()));
 }
 
 void FrozenRows::BeforeChange(Span<const RowHandle> handles) {
@@ -88,7 +88,7 @@ void FrozenRows::BeforeChange(Span<const RowHandle> handles) {
     }
   } catch (const std::bad_alloc&) {
     std::lock_guard<std::mutex> lock(mu_);
-    CloseLocked(ResourceExhausted("out of memory, " + table_.Named()));
+    CloseLocked(ResourceExhausted("out of memory, " + table_.QuotedName()));
   }
 }
 
@@ -182,7 +182,7 @@ Status FrozenRows::Read(Span<const RowHandle> handles, Span<float* const> out,
   try {
     status = ReadLocked(handles, out, metas);
   } catch (const std::bad_alloc&) {
-    status = ResourceExhausted("out of memory, " + table_.Named());
+    status = ResourceExhausted("out of memory, " + table_.QuotedName());
   }
   if (!status.ok()) CloseLocked(status);
   if (waiting_ > 0) went_on_.notify_all();

@@ -26,7 +26,7 @@ Status NoThrow(const std::string& who, const Body& body) {
 
 template <typename Body>
 Status NoThrow(const EmbeddingTable::Impl& table, const Body& body) {
-  return NoThrow(table.Named(), body);
+  return NoThrow(table.QuotedName(), body);
 }
 
 }  // namespace ev

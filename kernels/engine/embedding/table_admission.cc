@@ -46,7 +46,7 @@ Status Insert(EmbeddingTable::Impl* table, int64_t key, int64_t seen,
                                                   &source, handle, &inserted);
   table->inserted_rows.fetch_add(inserted, std::memory_order_relaxed);
   if (inserted == 0) part->inserted.pop_back();
-  return table->Named(status);
+  return table->WithName(status);
 }
 
 // Decides about one absent key by its exact counter.
@@ -79,7 +79,7 @@ Status CountOrAdmit(EmbeddingTable::Impl* table, int64_t key,
 Status EmbeddingTable::Impl::WriteCounter(int64_t key, int64_t count,
                                           int64_t version) {
   RowHandle counter;
-  EV_RETURN_IF_ERROR(Named(filter->Write(key, count, version, &counter)));
+  EV_RETURN_IF_ERROR(WithName(filter->Write(key, count, version, &counter)));
   if (changes != nullptr) changes->MarkCounter(counter);
   return Status::OK();
 }

@@ -74,7 +74,7 @@ Status CopyOut(EmbeddingTable::Impl* table, const std::vector<Entry>& entries,
   for (const std::string& slot : slots) {
     columns.push_back(table->FindSlot(slot));
     if (columns.back() < 0) {
-      return NotFound("no slot '" + slot + "', " + table->Named());
+      return NotFound("no slot '" + slot + "', " + table->QuotedName());
     }
   }
   for (const Entry& entry : entries) {
@@ -129,12 +129,12 @@ Status EmbeddingTable::ExportChanges(int64_t since,
     TableChanges* changes = impl_->changes.get();
     if (changes == nullptr) {
       return FailedPrecondition("changes are not recorded yet, " +
-                                impl_->Named());
+                                impl_->QuotedName());
     }
     if (since < 0 || since >= changes->epoch()) {
       return InvalidArgument(
           "there was no cut " + std::to_string(since) + ", the last one was " +
-          std::to_string(changes->epoch() - 1) + ", " + impl_->Named());
+          std::to_string(changes->epoch() - 1) + ", " + impl_->QuotedName());
     }
     TableDelta out;
     out.replaces = changes->NeedsEverything(since);
@@ -177,7 +177,7 @@ Status EmbeddingTable::ExportNewer(int64_t version,
     if (!impl_->options.record_version) {
       return FailedPrecondition(
           "rows are exported by version only where versions are recorded, " +
-          impl_->Named());
+          impl_->QuotedName());
     }
     TableSnapshot out;
     EV_RETURN_IF_ERROR(

@@ -145,7 +145,7 @@ Status EmbeddingTable::ReadAndEvict(Span<const int64_t> keys, int64_t step,
     ExclusiveGate alone(&table->gate);
     EV_RETURN_IF_ERROR(table->CheckInitialized());
     const auto read = [&](Span<const RowHandle> of, float* to) {
-      return table->Named(table->home->Read(of, 0, to));
+      return table->WithName(table->home->Read(of, 0, to));
     };
     const auto read_and_evict = [&] {
       TableJournal::Writer writer(&journal);
@@ -188,12 +188,12 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
     if (!impl_->options.record_version) {
       return FailedPrecondition(
           "rows are evicted by global step only where versions are recorded, " +
-          impl_->Named());
+          impl_->QuotedName());
     }
     if (steps_to_live < 1) {
       return InvalidArgument("steps_to_live must be at least 1, got " +
                              std::to_string(steps_to_live) + ", " +
-                             impl_->Named());
+                             impl_->QuotedName());
     }
     ExclusiveGate alone(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
@@ -245,7 +245,7 @@ Status EmbeddingTable::Impl::FindWeak(float threshold,
   Status status;
   const auto take = [&] {
     squares.resize(keys.size());
-    status = Named(home->SquaredNorms(handles, squares.data()));
+    status = WithName(home->SquaredNorms(handles, squares.data()));
     for (size_t i = 0; status.ok() && i < keys.size(); ++i) {
       if (IsWeak(squares[i], threshold)) weak->push_back(keys[i]);
     }

@@ -63,7 +63,7 @@ EmbeddingTable::Impl::Impl(const TableOptions& o)
 
 Status EmbeddingTable::Impl::CheckInitialized() const {
   if (initialized.load(std::memory_order_acquire)) return Status::OK();
-  return FailedPrecondition(Named() +
+  return FailedPrecondition(QuotedName() +
                             " is not initialized: run its initializer first");
 }
 
@@ -84,7 +84,7 @@ Status EmbeddingTable::Impl::CheckInt32Keys(Span<const int64_t> keys) const {
                          " is no int32, the type of the table's keys: ids lie "
                          "in [" +
                          std::to_string(kLeast) + ", " + std::to_string(kMost) +
-                         "], " + Named());
+                         "], " + QuotedName());
 }
 
 UpdateCall EmbeddingTable::Impl::BeginCall(int64_t step) {
@@ -127,7 +127,7 @@ Status EmbeddingTable::Impl::CheckTakesDeviceTensors(const char* what) const {
   if (home->gpu_table() != nullptr) return Status::OK();
   return FailedPrecondition(std::string(what) +
                             " is in a device's memory, and the rows are not, " +
-                            Named());
+                            QuotedName());
 }
 
 Status EmbeddingTable::Impl::FindAndHold(Span<const int64_t> keys,
@@ -156,14 +156,14 @@ Status EmbeddingTable::Impl::FindAndHold(Span<const int64_t> keys,
     hold_some(0, keys.size());
   }
   *absent = num_absent;
-  return Named(status);
+  return WithName(status);
 }
 
 Status EmbeddingTable::Impl::ReadValues(Span<const int64_t> keys,
                                         const RowHandle* handles,
                                         float* out) const {
-  EV_RETURN_IF_ERROR(
-      Named(home->Read(Span<const RowHandle>(handles, keys.size()), 0, out)));
+  EV_RETURN_IF_ERROR(WithName(
+      home->Read(Span<const RowHandle>(handles, keys.size()), 0, out)));
   for (size_t i = 0; i < keys.size(); ++i) {
     if (handles[i] < kFirstReservedHandle) continue;
     std::copy_n(AbsentRow(keys[i]), dim(), out + i * dim());
@@ -171,15 +171,15 @@ Status EmbeddingTable::Impl::ReadValues(Span<const int64_t> keys,
   return Status::OK();
 }
 
-Status EmbeddingTable::Impl::Named(const Status& status) const {
+Status EmbeddingTable::Impl::WithName(const Status& status) const {
   if (status.ok()) return status;
-  return Status(status.code(), status.message() + ", " + Named());
+  return Status(status.code(), status.message() + ", " + QuotedName());
 }
 
 Status EmbeddingTable::Impl::CopyColumns(Span<const RowHandle> handles,
                                          Span<const int> columns,
                                          Span<float* const> out) const {
-  return Named(home->ReadColumnsOnce(handles, columns, out));
+  return WithName(home->ReadColumnsOnce(handles, columns, out));
 }
 
 Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
@@ -193,7 +193,7 @@ Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
   if (inserted != 0) {
     inserted_rows.fetch_add(inserted, std::memory_order_relaxed);
   }
-  return Named(status);
+  return WithName(status);
 }
 
 Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {

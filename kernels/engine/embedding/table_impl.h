@@ -41,8 +41,8 @@ class EmbeddingTable::Impl : public RowSource {
  public:
   explicit Impl(const TableOptions& options);
 
-  // "table 'name'", for messages.
-  std::string Named() const { return "table '" + options.name + "'"; }
+  // "table 'name'", for error messages.
+  std::string QuotedName() const { return "table '" + options.name + "'"; }
   Status CheckInitialized() const;
   // InvalidArgument, with the first such key, unless all are keys of the
   // table's type. Next to nothing where that is int64.
@@ -99,8 +99,8 @@ class EmbeddingTable::Impl : public RowSource {
   // them.
   Status CopyColumns(Span<const RowHandle> handles, Span<const int> columns,
                      Span<float* const> out) const;
-  // The status with the table's name.
-  Status Named(const Status& status) const;
+  // The same status, the table's name added to the message of an error.
+  Status WithName(const Status& status) const;
 
   // handles of all keys, inserting those that are absent. part: null, or gets
   // what is inserted, also by a call that fails.
@@ -233,7 +233,7 @@ class RowRoom {
 
   // For so many rows. REQUIRES the gate for as long as this lives.
   Status Reserve(EmbeddingTable::Impl* table, int64_t rows) {
-    EV_RETURN_IF_ERROR(table->Named(table->home->Reserve(rows)));
+    EV_RETURN_IF_ERROR(table->WithName(table->home->Reserve(rows)));
     table_ = table;
     rows_ = rows;
     return Status::OK();

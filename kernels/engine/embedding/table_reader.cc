@@ -53,7 +53,7 @@ Status TableReader::Start() {
   for (const std::string& slot : slots_) {
     const int column = table_->FindSlot(slot);
     if (column < 0)
-      return NotFound("no slot '" + slot + "', " + table_->Named());
+      return NotFound("no slot '" + slot + "', " + table_->QuotedName());
     columns_.push_back(1 + column);
   }
   if (table_->index.size() <= limits_.most_rows) {
@@ -139,7 +139,7 @@ Status TableReader::ReadRows(Span<const RowHandle> handles,
 Status TableReader::Rows(const std::function<Status(const RowPiece&)>& visit) {
   return NoThrow(*table_, [&] {
     if (read_) {
-      return FailedPrecondition("rows are read once, " + table_->Named());
+      return FailedPrecondition("rows are read once, " + table_->QuotedName());
     }
     read_ = true;
     filtered_.reset();
@@ -195,7 +195,8 @@ const std::vector<int64_t>& TableReader::filtered_partition_begins() const {
 Status TableReader::CheckFilterIsThere() const {
   if (!read_) return Status::OK();
   return FailedPrecondition(
-      "what a filter counts is read before the rows are, " + table_->Named());
+      "what a filter counts is read before the rows are, " +
+      table_->QuotedName());
 }
 
 Status TableReader::FilteredKeys(const Visit<int64_t>& visit) {

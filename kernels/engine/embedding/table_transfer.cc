@@ -72,7 +72,7 @@ Status WriteColumn(EmbeddingTable::Impl* table, const Stretch& stretch,
     }
     from = staged->data();
   }
-  return table->Named(table->home->Write(stretch.rows, column, from));
+  return table->WithName(table->home->Write(stretch.rows, column, from));
 }
 
 // Keys of one stretch.
@@ -84,7 +84,8 @@ size_t KeysAtOnce(const EmbeddingTable::Impl& table) {
 Status FillColumn(EmbeddingTable::Impl* table, const Stretch& stretch,
                   int column, float value, std::vector<float>* staged) {
   staged->assign(stretch.rows.size() * table->dim(), value);
-  return table->Named(table->home->Write(stretch.rows, column, staged->data()));
+  return table->WithName(
+      table->home->Write(stretch.rows, column, staged->data()));
 }
 
 Status CheckSize(const EmbeddingTable::Impl& table, const char* what,
@@ -92,7 +93,7 @@ Status CheckSize(const EmbeddingTable::Impl& table, const char* what,
   if (got == expected) return Status::OK();
   return InvalidArgument(std::string("expected ") + std::to_string(expected) +
                          " " + what + ", got " + std::to_string(got) + ", " +
-                         table.Named());
+                         table.QuotedName());
 }
 
 template <typename T>
@@ -120,7 +121,7 @@ Status CheckPart(const EmbeddingTable::Impl& table, int part, int num_parts) {
   if (num_parts >= 1 && part >= 0 && part < num_parts) return Status::OK();
   return InvalidArgument("part must be in [0, num_parts), got part " +
                          std::to_string(part) + " of " +
-                         std::to_string(num_parts) + ", " + table.Named());
+                         std::to_string(num_parts) + ", " + table.QuotedName());
 }
 
 // Another part's keys need not satisfy anything.

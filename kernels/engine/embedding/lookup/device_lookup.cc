@@ -62,7 +62,7 @@ Status DeviceLookup::NameAll(int t) {
   const Span<const RowHandle> names(planned.on_device,
                                     planned.distinct->num_unknown());
   if (!names.empty()) {
-    EV_RETURN_IF_ERROR(table.Named(
+    EV_RETURN_IF_ERROR(table.WithName(
         table.home->gpu_table()->NameUnknown(names, planned.distinct.get())));
   }
   return all_named_(t);

@@ -26,7 +26,8 @@ Status LookupPlan::Fetch(int t) const {
   if (planned->distinct == nullptr) return Status::OK();
   std::lock_guard<std::mutex> lock(planned->fetch);
   if (planned->is_fetched) return Status::OK();
-  EV_RETURN_IF_ERROR(planned->table->impl()->Named(planned->distinct->Fetch()));
+  EV_RETURN_IF_ERROR(
+      planned->table->impl()->WithName(planned->distinct->Fetch()));
   planned->TakeFetched();
   planned->is_fetched = true;
   return Status::OK();

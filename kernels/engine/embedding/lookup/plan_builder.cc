@@ -45,7 +45,7 @@ Status PrepareDevice(const PooledInput& in, int64_t ids_together,
   const Status status = table.home->gpu_table()->StartDistinct(
       in.num_ids, in.batch_size, &planned->distinct);
   if (status.code() == StatusCode::kResourceExhausted) return Status::OK();
-  return table.Named(status);
+  return table.WithName(status);
 }
 
 // Sizes and memory of one table's part.

@@ -63,7 +63,7 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
       if (unique_grads[t] != nullptr && planned.num_ids > 0 &&
           grads[t] == nullptr) {
         return InvalidArgument("the gradient is missing, " +
-                               planned.table->impl()->Named());
+                               planned.table->impl()->QuotedName());
       }
     }
     // Tables of distinct ids are copied; others are grouped, small ones summed
@@ -154,7 +154,7 @@ Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,
   if (!planned.has_weights) {
     return InvalidArgument(
         "the gradient of weights was asked for, but the lookup had none, " +
-        planned.table->impl()->Named());
+        planned.table->impl()->QuotedName());
   }
   const PoolingBatch batch = planned.batch();
   ForRanges(

@@ -33,14 +33,14 @@ Status CheckInput(const PooledInput& in) {
   EV_RETURN_IF_ERROR(CheckIds(in, table.options.name));
   if (in.weights != nullptr && Selects(in.combiner)) {
     return InvalidArgument("combiner " + CombinerName(in.combiner) +
-                           " takes no weights, " + table.Named());
+                           " takes no weights, " + table.QuotedName());
   }
   if (in.stream == nullptr) return Status::OK();
   if (in.weights != nullptr || Selects(in.combiner)) {
     return InvalidArgument(
         "a lookup that is weighted, or whose combiner selects, cannot put its "
         "output on a device, " +
-        table.Named());
+        table.QuotedName());
   }
   return table.CheckTakesDeviceTensors("the output");
 }
@@ -162,7 +162,7 @@ class PoolingGoesThere : public TablePooling {
     }
     pooling.combiner = planned_->combiner;
     pooling.stream = stream_;
-    return table_.Named(
+    return table_.WithName(
         table_.home->gpu()->StartPool(pooling, output_, &work_));
   }
 

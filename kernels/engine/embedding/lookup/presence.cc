@@ -69,7 +69,7 @@ Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys) {
     if (homes_tiers == nullptr) return Status::OK();
     std::vector<RowHandle> handles(keys.size());
     impl.index.Find(keys, handles.data());
-    return impl.Named(homes_tiers->Prefetch(handles));
+    return impl.WithName(homes_tiers->Prefetch(handles));
   });
 }
 
@@ -93,7 +93,8 @@ Status InsertAbsent(EmbeddingTable* table, Span<const int64_t> keys,
       *inserted += is_new;
       impl->ForgetCounted(keys.subspan(i, 1));
       if (!status.ok()) {
-        return Status(status.code(), status.message() + ", " + impl->Named());
+        return Status(status.code(),
+                      status.message() + ", " + impl->QuotedName());
       }
     }
     return Status::OK();

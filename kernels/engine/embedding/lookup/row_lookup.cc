@@ -137,7 +137,7 @@ Status CheckPieces(const PlannedTable& planned, const RowGradients& grads) {
   if (AreOf(planned.num_ids, grads)) return Status::OK();
   return InvalidArgument("the gradients' pieces are not those of " +
                          std::to_string(planned.num_ids) + " keys, " +
-                         planned.table->impl()->Named());
+                         planned.table->impl()->QuotedName());
 }
 
 // What is done with rows that are found. Functions that are called for one
@@ -187,7 +187,7 @@ Status Lookup(Span<const RowsInput> inputs,
       const int64_t n = inputs[t].keys.size();
       if (n >= std::numeric_limits<int32_t>::max()) {
         return InvalidArgument("a lookup takes fewer than 2^31 - 1 keys, got " +
-                               std::to_string(n) + ", " + table.Named());
+                               std::to_string(n) + ", " + table.QuotedName());
       }
       lookups.push_back(AsPooled(inputs[t]));
     }
@@ -329,7 +329,7 @@ Status GatherRows(Span<const RowsInput> inputs,
     if (inputs[t].table != nullptr && !AreOf(n, places[t])) {
       return InvalidArgument("the places are not those of " +
                              std::to_string(n) + " keys, " +
-                             inputs[t].table->impl()->Named());
+                             inputs[t].table->impl()->QuotedName());
     }
   }
   return NoThrow("rows of a device", [&] {

@@ -48,7 +48,7 @@ Status ApplyAlone(const RowRule& rule, const Update& update, int64_t begin,
         table->changes->PrefetchMark(update.handles[j]);
       }
     }
-    EV_RETURN_IF_ERROR(table->Named(table->home->Apply(
+    EV_RETURN_IF_ERROR(table->WithName(table->home->Apply(
         rule, Span<const RowHandle>(update.handles + i, last - i),
         update.slot_columns, update.grads + i * table->dim())));
     if (with_meta) StampRows(update, i, last);
@@ -79,7 +79,7 @@ Status ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
       grads.insert(grads.end(), grad, grad + dim);
     }
     std::lock_guard<std::mutex> lock(*table->update_lock.stripe(handles[0]));
-    EV_RETURN_IF_ERROR(table->Named(
+    EV_RETURN_IF_ERROR(table->WithName(
         table->home->Apply(rule, handles, update.slot_columns, grads.data())));
     for (int64_t i : rows) StampRows(update, i, i + 1);
   }

@@ -53,7 +53,7 @@ Status Start(const std::string& rule, Span<const float> hyper,
   } else if (FactorsOf(planned) != nullptr) {
     to_do.factors = Span<const float>(FactorsOf(planned), planned.batch_size);
   }
-  return update.table->Named(
+  return update.table->WithName(
       update.table->home->gpu()->StartPooledUpdate(to_do, work));
 }
 
@@ -80,7 +80,7 @@ Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
     left[i] = parts;
     if (update.stream == nullptr) {
       EV_RETURN_IF_ERROR(
-          update.table->Named(update.table->home->gpu()->StartGradients(
+          update.table->WithName(update.table->home->gpu()->StartGradients(
               update.grads, planned.batch_size, &grads[i])));
     }
     if (grads[i] != nullptr) {
@@ -102,7 +102,7 @@ Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
     const PooledUpdate& update = updates[i];
     if (piece.item >= n) {
       const int64_t dim = update.planned->dim;
-      EV_RETURN_IF_ERROR(update.table->Named(grads[i]->Put(
+      EV_RETURN_IF_ERROR(update.table->WithName(grads[i]->Put(
           piece.begin, Span<const float>(update.grads + piece.begin * dim,
                                          (piece.end - piece.begin) * dim))));
     } else if (grouped_of[i] != nullptr) {
@@ -125,11 +125,12 @@ Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
     // Gone before the lock is: rows stay written to for as long as it lives.
     std::unique_ptr<DeviceWork> work;
     EV_RETURN_IF_ERROR(start(&work));
-    return work == nullptr ? Status::OK() : update.table->Named(work->Wait());
+    return work == nullptr ? Status::OK()
+                           : update.table->WithName(work->Wait());
   }));
   for (size_t i = 0; i < updates.size(); ++i) {
     if (works[i] == nullptr) continue;
-    EV_RETURN_IF_ERROR(updates[i].table->Named(works[i]->Wait()));
+    EV_RETURN_IF_ERROR(updates[i].table->WithName(works[i]->Wait()));
   }
   return Status::OK();
 }

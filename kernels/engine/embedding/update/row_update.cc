@@ -25,38 +25,40 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   if (slots.size() != static_cast<size_t>(rule.num_slots())) {
     return InvalidArgument(std::string("rule ") + rule.name() + " has " +
                            std::to_string(rule.num_slots()) + " slots, got " +
-                           std::to_string(slots.size()) + ", " + table.Named());
+                           std::to_string(slots.size()) + ", " +
+                           table.QuotedName());
   }
   if (in.keys.size() >
       static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     return InvalidArgument("fewer than 2^31 keys are updated at once, got " +
                            std::to_string(in.keys.size()) + ", " +
-                           table.Named());
+                           table.QuotedName());
   }
   if (in.pooled_grads != nullptr && in.plan == nullptr) {
     return InvalidArgument("gradients of samples came without a plan, " +
-                           table.Named());
+                           table.QuotedName());
   }
   if (!in.keys.empty() &&
       (in.keys.data() == nullptr ||
        (in.grads == nullptr) == (in.pooled_grads == nullptr))) {
-    return InvalidArgument("keys came without gradients, " + table.Named());
+    return InvalidArgument("keys came without gradients, " +
+                           table.QuotedName());
   }
   if (in.stream != nullptr && in.pooled_grads == nullptr && !in.keys.empty()) {
     return InvalidArgument("gradients on a device are not those of samples, " +
-                           table.Named());
+                           table.QuotedName());
   }
   if (in.plan == nullptr) return Status::OK();
   if (in.plan_table < 0 || in.plan_table >= in.plan->num_tables() ||
       in.plan->table(in.plan_table) != in.table) {
     return InvalidArgument("table " + std::to_string(in.plan_table) +
                            " of the plan is not the one to update, " +
-                           table.Named());
+                           table.QuotedName());
   }
   if (in.stream != nullptr && in.plan->sums_on_cpu(in.plan_table)) {
     return InvalidArgument(
         "gradients of samples whose combiner selects are not on a device, " +
-        table.Named());
+        table.QuotedName());
   }
   if (in.pooled_grads != nullptr && in.keys.empty()) return Status::OK();
   EV_RETURN_IF_ERROR(in.plan->Fetch(in.plan_table));
@@ -66,7 +68,7 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
        std::memcmp(planned.data(), in.keys.data(),
                    planned.size() * sizeof(int64_t)) != 0)) {
     return InvalidArgument("the keys to update are not those of the plan, " +
-                           table.Named());
+                           table.QuotedName());
   }
   return Status::OK();
 }
