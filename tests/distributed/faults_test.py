@@ -15,7 +15,11 @@ from absl.testing import absltest
 import horovod_job
 import ranks
 
-_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "failing_job.py")
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_PROGRAM = os.path.join(_HERE, "failing_job.py")
+_GRADIENTS_PROGRAM = os.path.join(_HERE, "failing_gradients_job.py")
+# What has stand-ins for GPUs and NCCL.
+_TEST_GPU = os.path.join(os.path.dirname(_HERE), "exchange_device", "test_gpu.py")
 
 # Seconds for what is noticed at once: a slow machine's share of it is large.
 _SOON = 40.
@@ -128,6 +132,34 @@ class FaultsTest(absltest.TestCase):
           job, rank, timeout=150, words="exchange must be the same on all ranks, got "
           "rank 0: memory; rank 1: memory; rank 2: horovod")
     self._ends_with_an_error(job, 2)
+
+  def _start_gradients(self, mode, num_ranks, *arguments):
+    job = ranks.Ranks(num_ranks, _TEST_GPU, _GRADIENTS_PROGRAM, mode, *arguments,
+                      env=horovod_job.environment(SOK_EXCHANGE="nccl"))
+    self.addCleanup(job.__exit__)
+    return job
+
+  def test_killed_while_gradients_are_summed_by_nccl(self):
+    job = self._start_gradients("wait", 3)
+    for rank in range(3):
+      self.assertTrue(job.wait_for(rank, "trained", 150), job.output(rank))
+    job.signal(2, signal.SIGKILL)
+    for rank in range(2):
+      self._ends_with_an_error(
+          job, rank, words="summing the gradients of 'layer' over ranks failed")
+
+  def test_waits_elsewhere_while_gradients_are_summed_by_nccl(self):
+    job = self._start_gradients("less", 2, str(_LIMIT))
+    self.assertTrue(job.wait_for(0, "trained", 150), job.output(0))
+    self._ends_with_an_error(job, 0, words="a rank has waited too long")
+    self.assertIn("in sok_gradients. Not all ranks take part in it", job.output(0))
+    self.assertIn("summing the gradients of 'layer'", job.output(0))
+
+  def test_ranks_whose_gradients_have_other_shapes(self):
+    job = self._start_gradients("other_shape", 2)
+    for rank in range(2):
+      self._ends_with_an_error(job, rank, timeout=150, words="gradients of 'layer'")
+    self.assertRegex(job.output(0) + job.output(1), "rank [01] sums other gradients")
 
   def test_nothing_wrong(self):
     job = self._start("none", 2, _LIMIT)

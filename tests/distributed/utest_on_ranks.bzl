@@ -17,7 +17,8 @@ def utest_on_ranks(
         size = "medium",
         folder = _PROGRAMS,
         horovodrun = False,
-        on_test_device = False):
+        on_test_device = False,
+        on_test_gpu = False):
     """Runs a utest of the SOK package once for each number of ranks.
 
     Args:
@@ -31,6 +32,7 @@ def utest_on_ranks(
       horovodrun: whether it starts the ranks. Otherwise they are started as it does,
         some seconds faster.
       on_test_device: whether it runs with stand-ins for GPU and NCCL.
+      on_test_gpu: whether TensorFlow has a stand-in for a GPU, too.
     """
     suffix = "" if exchange == "horovod" else "_by_" + exchange
     args = []
@@ -45,6 +47,8 @@ def utest_on_ranks(
         args.append("--horovodrun")
     if on_test_device:
         args.append("--through=tests/exchange_device/test_device.py")
+    if on_test_gpu:
+        args.append("--through=tests/exchange_device/test_gpu.py")
     for n in ranks:
         ev_py_test(
             name = "%s_on_%d_ranks%s" % (utest, n, suffix),
@@ -55,10 +59,14 @@ def utest_on_ranks(
                 "--utest=%s/%s.py" % (folder, utest),
                 "--exchange=" + exchange,
             ] + args,
-            data = [_TEST_DEVICE + ":libembedding_variable.so"] if on_test_device else [],
+            data = (
+                [_TEST_DEVICE + ":libembedding_variable.so"] if on_test_device else []
+            ) + (
+                [_TEST_DEVICE + ":on_gpu/libembedding_variable.so"] if on_test_gpu else []
+            ),
             tags = tags,
             deps = [
                 ":ranks",
                 "//%s:utests" % _PROGRAMS,
-            ] + ([_TEST_DEVICE + ":utests"] if on_test_device else []),
+            ] + ([_TEST_DEVICE + ":utests"] if on_test_device or on_test_gpu else []),
         )

@@ -17,6 +17,7 @@
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
+#include "addons/sparse_operation_kit/exchange/testing/sum_over_ranks.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/testing/host_device_distinct.h"
@@ -38,7 +39,7 @@ constexpr int64_t kMinDistinctIds = 10;
 constexpr int64_t kNoRoomFor = 11;
 
 std::atomic<int64_t> sent_from_there{0}, pooled_routes{0}, spread_gradients{0},
-    live_blocks{0}, deduplicated{0};
+    live_blocks{0}, deduplicated{0}, sums_there{0}, sums_here{0};
 
 void Check(bool holds, const char* promise) {
   if (holds) return;
@@ -217,6 +218,23 @@ class HostExchangeDevice : public ExchangeDevice {
   HostStream stream_;
 };
 
+// A stream is late: it has done its work when the mark is looked at a second
+// time, or when the sums are wanted.
+class LateMark : public StreamMark {
+ public:
+  explicit LateMark(const ev::DeviceStream& stream) : stream_(stream) {}
+  bool IsReached() override {
+    if (!is_looked_at_.exchange(true)) return false;
+    HostStream::Wait(stream_);
+    return true;
+  }
+  void Wait() const { HostStream::Wait(stream_); }
+
+ private:
+  const ev::DeviceStream stream_;
+  std::atomic<bool> is_looked_at_{false};
+};
+
 // Carries between memory of the device, or other, of each rank.
 class DeviceCarrier : public Carrier {
  public:
@@ -246,6 +264,29 @@ class DeviceCarrier : public Carrier {
                              received == nullptr ? out : received,
                              received_bytes);
   }
+  Status AllReduce(const Reduction& reduction) override {
+    Reduction here = reduction;
+    if (reduction.after != nullptr) {
+      static_cast<const LateMark&>(*reduction.after).Wait();
+    }
+    for (ReducedPiece& piece : here.pieces) {
+      if (piece.count == 0) continue;
+      if (reduction.after == nullptr) {
+        Here(piece.from);
+        Here(piece.to);
+        continue;
+      }
+      piece.from = There(piece.from);
+      piece.to = There(piece.to);
+    }
+    (reduction.after == nullptr ? sums_here : sums_there)++;
+    return SumOverRanks(memory_.get(), here);
+  }
+  Status Mark(const ev::DeviceStream& stream,
+              std::shared_ptr<StreamMark>* mark) override {
+    *mark = std::make_shared<LateMark>(stream);
+    return Status::OK();
+  }
   void Abort() override { memory_->Abort(); }
 
  private:
@@ -268,6 +309,8 @@ HostExchangeCounts GetHostExchangeCounts() {
   counts.spread_gradients = spread_gradients;
   counts.live_blocks = live_blocks;
   counts.deduplicated = deduplicated;
+  counts.sums_there = sums_there;
+  counts.sums_here = sums_here;
   return counts;
 }
 

@@ -27,6 +27,8 @@ struct HostExchangeCounts {
   int64_t spread_gradients = 0;
   int64_t live_blocks = 0;   // of memory
   int64_t deduplicated = 0;  // tables' batches
+  int64_t sums_there = 0;    // calls that sum gradients in its memory
+  int64_t sums_here = 0;     // and in CPU memory
 };
 HostExchangeCounts GetHostExchangeCounts();
 

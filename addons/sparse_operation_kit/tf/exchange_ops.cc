@@ -420,6 +420,29 @@ received_splits: How many from each rank [W].
 exchange_name: The same on all ranks for what belongs together.
 )doc");
 
+REGISTER_OP("SokAllReduce")
+    .Input("values: num_values * T")
+    .Output("sums: num_values * T")
+    .Attr("num_values: int >= 1")
+    .Attr("T: {half, float, double}")
+    .Attr("names: list(string)")
+    .Attr("divisor: int >= 1 = 1")
+    .Attr("exchange_name: string")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      for (int k = 0; k < c->num_inputs(); ++k) c->set_output(k, c->input(k));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Sums tensors over all ranks in one call of the carrier that SokStartCarrier has
+made, whose kind sums numbers ("nccl").
+
+values: The gradients of K variables; the same shapes on all ranks.
+sums: Their sums over ranks, divided by 'divisor'; the same bits on all ranks.
+names: The K variables' names, for errors.
+exchange_name: The same on all ranks for what belongs together.
+)doc");
+
 REGISTER_OP("SokCarrierId")
     .Output("id: string")
     .Attr("kind: string")

@@ -17,6 +17,8 @@
 #include <memory>
 #include <string>
 
+#include "addons/sparse_operation_kit/exchange/carrier/reduction.h"
+#include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 
@@ -38,6 +40,23 @@ class Carrier {
   virtual ev::Status AllToAll(const char* send,
                               ev::Span<const int64_t> send_bytes, char* out,
                               ev::Span<const int64_t> received_bytes) = 0;
+
+  // Sums numbers over all ranks; the sums are there when it returns. The same
+  // bits on all ranks. Collective and one call at a time, as AllToAll; every
+  // rank gives as many pieces of the same sizes, type and scale. Unimplemented:
+  // this kind of carrier sums nothing.
+  virtual ev::Status AllReduce(const Reduction& reduction) {
+    (void)reduction;
+    return ev::Unimplemented("this exchange sums no gradients");
+  }
+  // The point that a stream of the rank's device has been given so far, for a
+  // Reduction of what is in the device's memory. From any thread.
+  virtual ev::Status Mark(const ev::DeviceStream& stream,
+                          std::shared_ptr<StreamMark>* mark) {
+    (void)stream;
+    (void)mark;
+    return ev::Unimplemented("this exchange has no device");
+  }
 
   // Makes the call that is under way and all later ones fail. From any thread.
   virtual void Abort() = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <new>
 #include <utility>
 
@@ -13,6 +14,15 @@
 
 namespace sok {
 namespace {
+
+// Between two looks at what a device has to do before a transfer is ready.
+constexpr auto kLook = std::chrono::microseconds(20);
+
+bool IsReady(const Transfer& transfer) {
+  return transfer.reduction == nullptr ||
+         transfer.reduction->after == nullptr ||
+         transfer.reduction->after->IsReached();
+}
 
 // FNV-1a: the same in every process, which std::hash need not be.
 uint64_t HashOf(const std::string& name) {
@@ -93,7 +103,11 @@ ev::Status CarrierQueue::Next(Pending* pending) {
   std::unique_lock<std::mutex> lock(mu_);
   wake_.wait(lock, [this] { return !pending_.empty() || !failed_.ok(); });
   EV_RETURN_IF_ERROR(failed_);
-  uint64_t chosen = pending_.front().name_hash;
+  uint64_t chosen = 0;
+  if (carrier_->rank() == 0) {
+    chosen = Choose(&lock);
+    EV_RETURN_IF_ERROR(failed_);
+  }
   lock.unlock();
 
   std::vector<int64_t> to(num_ranks, 0), from(num_ranks, 0);
@@ -122,7 +136,35 @@ ev::Status CarrierQueue::Next(Pending* pending) {
   return ev::Status::OK();
 }
 
+uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
+  for (;;) {
+    for (const Pending& pending : pending_) {
+      if (IsReady(pending.transfer)) return pending.name_hash;
+    }
+    wake_.wait_for(*lock, kLook);
+    if (!failed_.ok()) return 0;
+  }
+}
+
+ev::Status CarrierQueue::Reduce(const Reduction& reduction) {
+  const int num_ranks = carrier_->num_ranks();
+  const std::vector<int64_t> mine(num_ranks, SignatureOf(reduction));
+  const std::vector<int64_t> bytes(num_ranks, sizeof(int64_t));
+  std::vector<int64_t> all(num_ranks);
+  EV_RETURN_IF_ERROR(
+      carrier_->AllToAll(Bytes(mine.data()), bytes, Bytes(all.data()), bytes));
+  for (int r = 0; r < num_ranks; ++r) {
+    if (all[r] == mine[r]) continue;
+    return ev::InvalidArgument(
+        "rank " + std::to_string(r) + " sums other gradients than rank " +
+        std::to_string(carrier_->rank()) +
+        ": another number of them, other shapes, another type or scale");
+  }
+  return carrier_->AllReduce(reduction);
+}
+
 ev::Status CarrierQueue::Carry(const Transfer& transfer) {
+  if (transfer.reduction != nullptr) return Reduce(*transfer.reduction);
   const int num_ranks = carrier_->num_ranks();
   std::vector<int64_t> received(num_ranks);
   const std::vector<int64_t> size_bytes(num_ranks, sizeof(int64_t));

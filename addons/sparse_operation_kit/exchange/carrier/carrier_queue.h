@@ -12,7 +12,11 @@
 // rank and never on rank 0 is never begun, so it blocks no other.
 //
 // Per transfer, three exchanges: the name from rank 0 (8 bytes, a hash), the
-// sizes (8 bytes per pair of ranks), the bytes themselves.
+// sizes (8 bytes per pair of ranks), the bytes themselves. A reduction of
+// gradients is a transfer, too: its signature goes instead of sizes, and its
+// sums are the third. On rank 0 a reduction waits for its turn until the device
+// is through with what makes its numbers: a lookup's transfer that is ready
+// goes before.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
@@ -42,6 +46,9 @@ struct Transfer {
   std::function<ev::Status(ev::Span<const int64_t> received, char** out)>
       allocate;
   std::function<void(const ev::Status&)> done;
+  // Not null: sums over ranks, and no bytes; only name and done are used
+  // besides.
+  std::unique_ptr<Reduction> reduction;
 };
 
 // All calls are thread-safe.
@@ -59,6 +66,11 @@ class CarrierQueue {
   static ev::Status Install(std::unique_ptr<Carrier> carrier);
 
   int num_ranks() const { return carrier_->num_ranks(); }
+  // As the carrier's.
+  ev::Status Mark(const ev::DeviceStream& stream,
+                  std::shared_ptr<StreamMark>* mark) {
+    return carrier_->Mark(stream, mark);
+  }
 
   // Two transfers of one name on their way at once are taken in the order in
   // which they came. After a failure, all fail at once with its status. Throws
@@ -78,7 +90,11 @@ class CarrierQueue {
   void Run();
   // The next transfer, of rank 0's choice. Not OK at the end.
   ev::Status Next(Pending* pending);
+  // The name of the transfer that rank 0 takes next; waits until one is ready.
+  // REQUIRES that 'lock' holds mu_ and that there are transfers.
+  uint64_t Choose(std::unique_lock<std::mutex>* lock);
   ev::Status Carry(const Transfer& transfer);
+  ev::Status Reduce(const Reduction& reduction);
   void End(Pending pending, const ev::Status& status);
 
   const std::unique_ptr<Carrier> carrier_;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -21,6 +22,7 @@
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
 #include "addons/sparse_operation_kit/exchange/testing/exchange_once.h"
+#include "addons/sparse_operation_kit/exchange/testing/sum_over_ranks.h"
 #include "gtest/gtest.h"
 
 namespace sok {
@@ -390,6 +392,158 @@ TEST(CarrierQueueTest, ARankThatCannotTakeItEndsItForAll) {
       ended = next.status;
     }
     EXPECT_FALSE(ended.ok());
+  });
+}
+
+// A point that is reached when the test says so.
+class TestMark : public StreamMark {
+ public:
+  bool IsReached() override { return is_reached; }
+  std::atomic<bool> is_reached{false};
+};
+
+// Sums 'numbers' over ranks in place; they stay until it is done.
+template <typename Number>
+void AddSum(CarrierQueue* queue, const std::string& name, ReducedType type,
+            double scale, std::vector<Number>* numbers, Sent* sent,
+            Count* count, std::shared_ptr<StreamMark> after = nullptr) {
+  Transfer transfer;
+  transfer.name = name;
+  transfer.reduction.reset(new Reduction);
+  transfer.reduction->type = type;
+  transfer.reduction->scale = scale;
+  transfer.reduction->after = std::move(after);
+  char* const data = reinterpret_cast<char*>(numbers->data());
+  transfer.reduction->pieces.push_back(
+      {data, data, static_cast<int64_t>(numbers->size())});
+  transfer.done = [sent, count](const ev::Status& status) {
+    sent->status = status;
+    count->Add();
+  };
+  queue->Add(std::move(transfer));
+}
+
+std::unique_ptr<CarrierQueue> SummingQueue(std::unique_ptr<Carrier> carrier) {
+  return std::unique_ptr<CarrierQueue>(new CarrierQueue(
+      std::unique_ptr<Carrier>(new SummingCarrier(std::move(carrier)))));
+}
+
+TEST(CarrierQueueTest, SumsMeetInOneOrderAmongTransfers) {
+  OnRanks(3, [](int rank, std::unique_ptr<Carrier> carrier) {
+    const auto queue = SummingQueue(std::move(carrier));
+    Count count;
+    Sent moved, summed[2];
+    std::vector<float> floats = {1.5f * rank, -2.0f};
+    std::vector<double> doubles = {1e-30 + rank};
+    for (int i = 0; i < 3; ++i) {
+      switch ((rank + i) % 3) {
+        case 0:
+          AddTo(queue.get(), "bytes", 'b', &moved, &count);
+          break;
+        case 1:
+          AddSum(queue.get(), "floats", ReducedType::kFloat32, .5, &floats,
+                 &summed[0], &count);
+          break;
+        case 2:
+          AddSum(queue.get(), "doubles", ReducedType::kFloat64, 1., &doubles,
+                 &summed[1], &count);
+          break;
+      }
+    }
+    count.WaitFor(3);
+    ASSERT_OK(moved.status);
+    ASSERT_OK(summed[0].status);
+    ASSERT_OK(summed[1].status);
+    EXPECT_EQ(std::vector<float>({2.25f, -3.0f}), floats);
+    EXPECT_EQ(std::vector<double>({3. + 1e-30}), doubles);
+  });
+}
+
+TEST(CarrierQueueTest, AHalfIsSummedAsAFloat) {
+  OnRanks(2, [](int rank, std::unique_ptr<Carrier> carrier) {
+    const auto queue = SummingQueue(std::move(carrier));
+    Count count;
+    Sent sent;
+    std::vector<uint16_t> halves = {ToFloat16(rank == 0 ? 1.f : .25f)};
+    AddSum(queue.get(), "halves", ReducedType::kFloat16, .5, &halves, &sent,
+           &count);
+    count.WaitFor(1);
+    ASSERT_OK(sent.status);
+    EXPECT_EQ(.625f, FromFloat16(halves[0]));
+  });
+}
+
+TEST(CarrierQueueTest, WhatIsReadyGoesBeforeASumThatIsNot) {
+  OnRanks(2, [](int rank, std::unique_ptr<Carrier> carrier) {
+    const auto queue = SummingQueue(std::move(carrier));
+    Count sums, transfers;
+    Sent summed, moved;
+    std::vector<float> floats = {1.0f};
+    const auto mark = std::make_shared<TestMark>();
+    AddSum(queue.get(), "sum", ReducedType::kFloat32, 1., &floats, &summed,
+           &sums, mark);
+    AddTo(queue.get(), "bytes", 'b', &moved, &transfers);
+    transfers.WaitFor(1);
+    ASSERT_OK(moved.status);
+    // Rank 0 has not begun it, whatever the other would.
+    {
+      std::lock_guard<std::mutex> lock(sums.mu);
+      EXPECT_EQ(0, sums.done);
+    }
+    if (rank == 0) mark->is_reached = true;
+    sums.WaitFor(1);
+    ASSERT_OK(summed.status);
+    EXPECT_EQ(2.0f, floats[0]);
+  });
+}
+
+TEST(CarrierQueueTest, AFailureEndsTheWaitForASumThatIsNotReady) {
+  OnRanks(1, [](int, std::unique_ptr<Carrier> carrier) {
+    const auto queue = SummingQueue(std::move(carrier));
+    Count count;
+    Sent sent;
+    std::vector<float> floats = {1.0f};
+    AddSum(queue.get(), "sum", ReducedType::kFloat32, 1., &floats, &sent,
+           &count, std::make_shared<TestMark>());
+    queue->Fail(ev::Internal("that is long enough"));
+    count.WaitFor(1);
+    EXPECT_EQ("that is long enough", sent.status.message());
+  });
+}
+
+TEST(CarrierQueueTest, OtherSumsAreAnErrorOnEveryRank) {
+  for (const bool other_type : {false, true}) {
+    OnRanks(2, [=](int rank, std::unique_ptr<Carrier> carrier) {
+      const auto queue = SummingQueue(std::move(carrier));
+      Count count;
+      Sent sent;
+      std::vector<float> floats(rank == 0 || other_type ? 4 : 6);
+      AddSum(queue.get(), "sum",
+             rank == 1 && other_type ? ReducedType::kFloat16
+                                     : ReducedType::kFloat32,
+             1., &floats, &sent, &count);
+      count.WaitFor(1);
+      // One of them sees it; the other may be told that it ended.
+      EXPECT_TRUE(sent.status.code() == ev::StatusCode::kInvalidArgument ||
+                  sent.status.code() == ev::StatusCode::kInternal)
+          << sent.status.message();
+      if (sent.status.code() == ev::StatusCode::kInvalidArgument) {
+        EXPECT_NE(std::string::npos,
+                  sent.status.message().find("sums other gradients"));
+      }
+    });
+  }
+}
+
+TEST(CarrierQueueTest, ACarrierWithoutSumsSaysSo) {
+  OnRanks(1, [](int, std::unique_ptr<Carrier> carrier) {
+    CarrierQueue queue(std::move(carrier));
+    Count count;
+    Sent sent;
+    std::vector<float> floats = {1.0f};
+    AddSum(&queue, "sum", ReducedType::kFloat32, 1., &floats, &sent, &count);
+    count.WaitFor(1);
+    EXPECT_EQ(ev::StatusCode::kUnimplemented, sent.status.code());
   });
 }
 

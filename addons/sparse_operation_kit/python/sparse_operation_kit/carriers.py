@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What carries the bytes of lookups between ranks, when it is not Horovod.
 
-Horovod stays what ranks find each other by, and what carries dense gradients. A carrier
-of our own ("memory": ranks of one host, through shared memory; "nccl": ranks with a GPU
-each) takes the exchanges of lookups, which are many times larger.
+Horovod stays what ranks find each other by, and what carries dense gradients, unless they
+are on GPUs (dense_gradients.py). A carrier of our own ("memory": ranks of one host, through
+shared memory; "nccl": ranks with a GPU each) takes the exchanges of lookups, which are many
+times larger.
 """
 
 import os

@@ -5,6 +5,7 @@
 import tensorflow as tf
 
 from sparse_operation_kit import communication
+from sparse_operation_kit import dense_gradients
 
 
 def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
@@ -19,6 +20,11 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
   It is `hvd.DistributedOptimizer`, which does the same when it is called directly; this
   one also works in a single process, with or without Horovod, and refuses what Horovod
   does not do right with tables.
+
+  With `sok.init(exchange="nccl")` the gradients of dense variables that are on a GPU of
+  TensorFlow's are summed between the GPUs, by NCCL, in few calls; others by Horovod. So
+  are all of them where one of Horovod's arguments compression, groups, num_groups,
+  process_set, gradient_predivide_factor or device_dense is given.
 
   Example:
 
@@ -53,4 +59,7 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
   if kwargs.get("op") == hvd.Adasum:
     raise ValueError("sok.DistributedOptimizer: op must be hvd.Average or hvd.Sum; "
                      "Adasum has no meaning for the rows of a table")
-  return hvd.DistributedOptimizer(optimizer, **kwargs)
+  wrapped = hvd.DistributedOptimizer(optimizer, **kwargs)
+  if dense_gradients.takes(kwargs):
+    dense_gradients.install(wrapped, average=kwargs.get("op") != hvd.Sum)
+  return wrapped

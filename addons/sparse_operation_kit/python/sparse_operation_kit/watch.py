@@ -24,6 +24,9 @@ from sparse_operation_kit import settings
 
 _PERIOD_SECONDS = 1.
 
+# What the names of calls begin with that sum dense gradients.
+GRADIENTS = "sok_gradients"
+
 _lock = threading.Lock()
 _thread = None
 _stop = threading.Event()
@@ -56,11 +59,12 @@ def _end():
 def message(what, seconds):
   """Returns what is said about a wait that was too long."""
   return (
-      "sok: rank %d has waited for %d s in lookup %s. Not all ranks take part in it: "
+      "sok: rank %d has waited for %d s in %s. Not all ranks take part in it: "
       "one has stopped, waits elsewhere, or runs other lookups than this one. Horovod "
       "is shut down now, so that every rank fails instead of waiting for ever. (The "
       "limit is SOK_EXCHANGE_TIMEOUT_SECONDS, or sok.init(exchange_timeout=...).)" %
-      (communication.rank(), seconds, what))
+      (communication.rank(), seconds,
+       what if what.startswith(GRADIENTS) else "lookup " + what))
 
 
 def _watch():

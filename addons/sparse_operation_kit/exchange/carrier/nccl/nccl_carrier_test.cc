@@ -26,6 +26,8 @@
 
 // As in <cuda_runtime_api.h>, whose result is an enumeration: 0 is success.
 extern "C" int cudaGetDeviceCount(int* count);
+// kind: 1, to the device; 2, from it.
+extern "C" int cudaMemcpy(void* to, const void* from, size_t bytes, int kind);
 
 namespace sok {
 namespace {
@@ -180,6 +182,88 @@ TEST_F(NcclCarrierTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
           for (int r = 0; r < n; ++r) all &= out[i][r] == '0' + i + r;
         }
         return all;
+      }));
+}
+
+// Sums tensors of these sizes, where they are in one memory or the other.
+bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
+                int round) {
+  const int rank = carrier->rank(), n = carrier->num_ranks();
+  const std::vector<int64_t> counts = {1, 0, 5, 1 << 20, 3 + round};
+  Reduction reduction;
+  reduction.scale = 1.0 / 8;
+  std::vector<std::vector<float>> numbers;
+  std::vector<std::shared_ptr<char>> there;
+  std::vector<float*> places;
+  for (size_t k = 0; k < counts.size(); ++k) {
+    numbers.emplace_back(counts[k]);
+    for (int64_t i = 0; i < counts[k]; ++i) {
+      numbers[k][i] = static_cast<float>(i % 1000 + rank * (round + 1));
+    }
+    float* place = numbers[k].data();
+    if (on_device) {
+      there.emplace_back();
+      if (!device->Allocate(counts[k] * sizeof(float) + 1, &there[k]).ok() ||
+          cudaMemcpy(there[k].get(), numbers[k].data(),
+                     counts[k] * sizeof(float), 1) != 0) {
+        return false;
+      }
+      place = reinterpret_cast<float*>(there[k].get());
+    }
+    places.push_back(place);
+    char* const data = reinterpret_cast<char*>(place);
+    reduction.pieces.push_back({data, data, counts[k]});
+  }
+  ev::Status status;
+  if (on_device) status = carrier->Mark(device->stream(), &reduction.after);
+  if (status.ok()) status = carrier->AllReduce(reduction);
+  if (!status.ok()) {
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    return false;
+  }
+  bool all = true;
+  for (size_t k = 0; k < counts.size(); ++k) {
+    if (on_device) {
+      all &= cudaMemcpy(numbers[k].data(), places[k], counts[k] * sizeof(float),
+                        2) == 0;
+    }
+    for (int64_t i = 0; i < counts[k]; ++i) {
+      float sum = 0;
+      for (int r = 0; r < n; ++r) {
+        sum += static_cast<float>(i % 1000 + r * (round + 1));
+      }
+      all &= numbers[k][i] == sum / 8;
+    }
+  }
+  return all;
+}
+
+TEST_F(NcclCarrierTest, SumsTensorsInEitherMemory) {
+  EXPECT_TRUE(
+      OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
+        ExchangeDevice* device = nullptr;
+        bool all = ExchangeDevice::Get(&device).ok();
+        for (int round = 0; all && round < 6; ++round) {
+          all &= SumsArrive(carrier.get(), device, round % 2 == 0, round);
+        }
+        return all;
+      }));
+}
+
+TEST_F(NcclCarrierTest, AbortEndsTheWaitForSumsOfARankThatIsGone) {
+  EXPECT_TRUE(
+      OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
+        ExchangeDevice* device = nullptr;
+        if (!ExchangeDevice::Get(&device).ok()) return false;
+        if (!SumsArrive(carrier.get(), device, true, 0)) return false;
+        if (carrier->rank() == 1) return true;
+        std::thread later([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          carrier->Abort();
+        });
+        const bool arrived = SumsArrive(carrier.get(), device, true, 1);
+        later.join();
+        return !arrived && !SumsArrive(carrier.get(), device, true, 2);
       }));
 }
 

@@ -41,7 +41,8 @@ ev::Status FindAll(void* handle, NcclLibrary* n) {
   EV_RETURN_IF_ERROR(Find(handle, "ncclGroupStart", &n->group_start));
   EV_RETURN_IF_ERROR(Find(handle, "ncclGroupEnd", &n->group_end));
   EV_RETURN_IF_ERROR(Find(handle, "ncclSend", &n->send));
-  return Find(handle, "ncclRecv", &n->recv);
+  EV_RETURN_IF_ERROR(Find(handle, "ncclRecv", &n->recv));
+  return Find(handle, "ncclAllReduce", &n->all_reduce);
 }
 
 Loaded Load() {

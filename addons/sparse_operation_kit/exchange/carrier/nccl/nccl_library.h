@@ -24,7 +24,8 @@ struct NcclLibrary {
     char bytes[128];
   };
   enum Result { kSuccess = 0, kInProgress = 7 };
-  enum Type { kInt8 = 0 };
+  enum Type { kInt8 = 0, kFloat16 = 6, kFloat32 = 7, kFloat64 = 8 };
+  enum Operation { kSum = 0 };
 
   int (*get_version)(int* version);
   const char* (*get_error_string)(int result);
@@ -39,6 +40,9 @@ struct NcclLibrary {
               Communicator* communicator, CUstream_st* stream);
   int (*recv)(void* to, size_t count, int type, int peer,
               Communicator* communicator, CUstream_st* stream);
+  int (*all_reduce)(const void* from, void* to, size_t count, int type,
+                    int operation, Communicator* communicator,
+                    CUstream_st* stream);
 
   // The library named by SOK_NCCL_LIBRARY, else libnccl.so.2, else libnccl.so;
   // loaded once and kept. FailedPrecondition, with what was tried, when there

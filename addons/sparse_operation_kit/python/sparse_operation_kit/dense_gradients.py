@@ -1,0 +1,122 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of dense variables on a GPU, summed over ranks by NCCL.
+
+Horovod, as its wheel for the CPU has it, takes a gradient through CPU memory. Where ranks
+have an exchange by NCCL, the gradients of variables on a GPU of TensorFlow's stay there:
+one op for all of them, which is one call of NCCL.
+
+Whether a gradient goes this way is decided when the graph is built, by what is the same
+on all ranks: the device that the script gave its variable, and the TensorFlow that is
+installed. Where the op runs in the end is TensorFlow's choice; it sums what is in CPU
+memory, too.
+"""
+
+from tensorflow.python.framework import device as device_lib
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.platform import test
+
+from embedding_variable import _lib
+
+from sparse_operation_kit import communication
+from sparse_operation_kit import settings
+from sparse_operation_kit import watch
+
+_gen = _lib.load()
+
+_TYPES = (dtypes.float16, dtypes.float32, dtypes.float64)
+
+# What one call sums at most, unless it is one gradient: the carrier keeps a block of
+# memory as large. The next call's gradients are made meanwhile.
+_BYTES_PER_CALL = 64 << 20
+
+# What Horovod does with these arguments is not done here.
+_HOROVODS = ("compression", "groups", "num_groups", "process_set",
+             "gradient_predivide_factor", "device_dense")
+
+
+def takes(arguments):
+  """Returns whether gradients may go by NCCL.
+
+  Args:
+    arguments: dict, what `hvd.DistributedOptimizer` was called with beside the optimizer.
+  """
+  hvd = communication.horovod()
+  return (settings.exchange_on_device() and
+          arguments.get("op", hvd.Average) in (hvd.Average, hvd.Sum) and
+          not any(a in arguments for a in _HOROVODS))
+
+
+def install(optimizer, average):
+  """Makes an optimizer of Horovod's sum what is on a GPU by NCCL.
+
+  Args:
+    optimizer: what `hvd.DistributedOptimizer` has returned.
+    average: bool; False: gradients are summed, and not divided by the number of ranks.
+  """
+  others = optimizer._allreduce_grads  # pylint: disable=protected-access
+
+  def allreduce(grads, variables=None, **kwargs):
+    if variables is None:
+      return others(grads, **kwargs)
+    grads, variables = list(grads), list(variables)
+    ours = [k for k, (g, v) in enumerate(zip(grads, variables)) if _is_on_gpu(g, v)]
+    rest = [k for k in range(len(grads)) if k not in set(ours)]
+    reduced = [None] * len(grads)
+    if rest:
+      done = others([grads[k] for k in rest], [variables[k] for k in rest], **kwargs)
+      for k, grad in zip(rest, done):
+        reduced[k] = grad
+    for call in _calls(ours, grads, variables):
+      done = _allreduce([grads[k] for k in call], [variables[k] for k in call], average)
+      for k, grad in zip(call, done):
+        reduced[k] = grad
+    return reduced
+
+  optimizer._allreduce_grads = allreduce  # pylint: disable=protected-access
+
+
+def _is_on_gpu(grad, variable):
+  if not isinstance(grad, ops.Tensor) or grad.dtype.base_dtype not in _TYPES:
+    return False
+  device_type = device_lib.DeviceSpec.from_string(variable.device or "").device_type
+  if device_type is None:
+    # TensorFlow puts it on a GPU where it can.
+    return test.is_built_with_cuda()
+  return device_type == "GPU"
+
+
+def _calls(ours, grads, variables):
+  """Returns lists of numbers: gradients of one type and device, in order."""
+  lists, size = {}, {}
+  result = []
+  for k in ours:
+    kind = (grads[k].dtype.base_dtype, variables[k].device or "")
+    shape = variables[k].shape
+    numbers = shape.num_elements() if shape.is_fully_defined() else 0
+    num_bytes = numbers * kind[0].size
+    if kind not in lists or size[kind] + num_bytes > _BYTES_PER_CALL:
+      lists[kind] = []
+      result.append(lists[kind])
+      size[kind] = 0
+    lists[kind].append(k)
+    size[kind] += num_bytes
+  return result
+
+
+def _allreduce(grads, variables, average):
+  # At the top of the graph, whatever scope the caller is in: the name must be the same
+  # on all ranks, and unique.
+  with ops.name_scope(None), ops.name_scope(watch.GRADIENTS) as scope, \
+      ops.colocate_with(None, ignore_existing=True), ops.device(None), \
+      ops.device(variables[0].device or None):
+    sums = _gen.sok_all_reduce(
+        grads, names=[v.op.name for v in variables],
+        divisor=communication.num_ranks() if average else 1,
+        exchange_name=scope[:-1], name="sum")
+  watch.start()
+  return list(sums)
+
+
+ops.NotDifferentiable("SokAllReduce")

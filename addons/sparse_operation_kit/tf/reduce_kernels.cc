@@ -1,0 +1,118 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// SokAllReduce.
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
+#include "kernels/tf/bridge/gpu_tensors.h"
+#include "kernels/tf/bridge/guarded_kernel.h"
+#include "kernels/tf/bridge/status.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace sparse_operation_kit {
+namespace {
+
+using embedding_variable::ToTf;
+using tensorflow::AsyncOpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::errors::FailedPrecondition;
+using tensorflow::errors::InvalidArgument;
+
+// So many of the names that an error says.
+constexpr size_t kMostNames = 3;
+
+class AllReduceOp : public AsyncOpKernel {
+ public:
+  explicit AllReduceOp(OpKernelConstruction* context)
+      : AsyncOpKernel(context), on_gpu_(embedding_variable::IsOnGpu(*context)) {
+    OP_REQUIRES_OK(context, context->GetAttr("exchange_name", &name_));
+    int divisor = 1;
+    OP_REQUIRES_OK(context, context->GetAttr("divisor", &divisor));
+    scale_ = 1.0 / divisor;
+    tensorflow::DataType type;
+    OP_REQUIRES_OK(context, context->GetAttr("T", &type));
+    type_ = type == tensorflow::DT_HALF    ? sok::ReducedType::kFloat16
+            : type == tensorflow::DT_FLOAT ? sok::ReducedType::kFloat32
+                                           : sok::ReducedType::kFloat64;
+    std::vector<std::string> names;
+    OP_REQUIRES_OK(context, context->GetAttr("names", &names));
+    OP_REQUIRES(context, names.size() == context->num_inputs(),
+                InvalidArgument(context->num_inputs(), " gradients came with ",
+                                names.size(), " names"));
+    what_ = "the gradients of ";
+    for (size_t k = 0; k < std::min(names.size(), kMostNames); ++k) {
+      what_ += (k == 0 ? "'" : ", '") + names[k] + "'";
+    }
+    if (names.size() > kMostNames) {
+      what_ += " and " + std::to_string(names.size() - kMostNames) + " more";
+    }
+  }
+
+  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
+    sok::CarrierQueue* const queue = sok::CarrierQueue::Global();
+    OP_REQUIRES_ASYNC(
+        context, queue != nullptr,
+        FailedPrecondition(name_, ", ", what_,
+                           ": sok.init has made no exchange in this process"),
+        done);
+    sok::Transfer transfer;
+    transfer.name = name_;
+    transfer.reduction.reset(new sok::Reduction);
+    transfer.reduction->type = type_;
+    transfer.reduction->scale = scale_;
+    for (int k = 0; k < context->num_inputs(); ++k) {
+      const Tensor& value = context->input(k);
+      sok::ReducedPiece piece;
+      piece.from = value.tensor_data().data();
+      piece.count = value.NumElements();
+      Tensor* sum = nullptr;
+      OP_REQUIRES_OK_ASYNC(context,
+                           context->forward_input_or_allocate_output(
+                               {k}, k, value.shape(), &sum),
+                           done);
+      piece.to = const_cast<char*>(sum->tensor_data().data());
+      transfer.reduction->pieces.push_back(piece);
+    }
+    if (on_gpu_) {
+      // After the allocations: the memory may still be in use before.
+      ev::DeviceStream stream;
+      OP_REQUIRES_OK_ASYNC(
+          context, embedding_variable::GetDeviceStream(context, &stream), done);
+      OP_REQUIRES_OK_ASYNC(
+          context, ToTf(queue->Mark(stream, &transfer.reduction->after)), done);
+    }
+    transfer.done = [context, done, this](const ev::Status& status) {
+      if (!status.ok()) {
+        context->SetStatus(tensorflow::errors::Internal(
+            name_, ": summing ", what_,
+            " over ranks failed: ", status.message()));
+      }
+      done();
+    };
+    queue->Add(std::move(transfer));
+  }
+
+ private:
+  const bool on_gpu_;
+  std::string name_, what_;
+  sok::ReducedType type_;
+  double scale_ = 1.0;
+};
+
+// Unlike what takes a handle, it runs where its gradients are: TensorFlow takes
+// a GPU, where there is one, for what no device was named for.
+REGISTER_KERNEL_BUILDER(Name("SokAllReduce").Device(tensorflow::DEVICE_CPU),
+                        embedding_variable::GuardedKernel<AllReduceOp>);
+REGISTER_KERNEL_BUILDER(Name("SokAllReduce").Device(tensorflow::DEVICE_GPU),
+                        embedding_variable::GuardedKernel<AllReduceOp>);
+
+}  // namespace
+}  // namespace sparse_operation_kit

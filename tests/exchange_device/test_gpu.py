@@ -1,0 +1,12 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""As test_device.py, in a TensorFlow that has a GPU, which is a stand-in, too."""
+
+import os
+
+import stand_in
+
+stand_in.use(os.path.join(os.path.dirname(os.path.abspath(__file__)), "on_gpu"))
+
+if __name__ == "__main__":
+  stand_in.run()
