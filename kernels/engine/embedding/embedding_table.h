@@ -139,9 +139,9 @@ class EmbeddingTable {
   // Where the rows are since Initialize: anything but kAuto. 'why' (null: not
   // wanted): what kept those of a table with kAuto out of a GPU, else empty.
   RowStorage storage(std::string* why = nullptr) const;
-  // Whether lookups without weights put their output into memory of the device
-  // that has the rows, and updates read gradients there (base/device_stream.h).
-  // As Initialize found it.
+  // Whether lookups without weights, and with a combiner that adds, put their
+  // output into memory of the device that has the rows, and updates read
+  // gradients there (base/device_stream.h). As Initialize found it.
   bool takes_device_tensors() const;
 
   const TableOptions& options() const;

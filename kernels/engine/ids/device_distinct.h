@@ -6,7 +6,7 @@
 // for the update.
 //
 // A device KNOWS keys: which have which row, as far as the table told it (with
-// GpuTableCompute::NameUnknown and by updates) and did not take back
+// GpuTableCompute::SetUnknownHandles and by updates) and did not take back
 // (GpuTableCompute::ForgetKeys). It may know any part of the table's index, or
 // nothing, and never anything else. Keys that it knows are found there; the
 // others come down and are found, and admitted, here.

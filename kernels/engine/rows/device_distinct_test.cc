@@ -136,7 +136,7 @@ void Deduplicate(GpuRowHome* rows, const std::vector<Id>& ids,
     for (int64_t key : result->unknown_keys) {
       names.push_back(NameOf(index, key));
     }
-    ASSERT_OK(rows->NameUnknown(names, distinct.get()));
+    ASSERT_OK(rows->SetUnknownHandles(names, distinct.get()));
     // Gone soon.
     names.assign(names.size(), kNoRow);
   }
@@ -500,8 +500,8 @@ TEST_F(KnownKeysTest, UpdatesTellWhatWasInserted) {
   ASSERT_OK(distinct->Start(std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
   ASSERT_OK(distinct->Wait());
   ASSERT_EQ(4, distinct->num_unknown());
-  ASSERT_OK(rows_->NameUnknown(std::vector<RowHandle>{kAbsent, 0, kAbsent, 1},
-                               distinct.get()));
+  ASSERT_OK(rows_->SetUnknownHandles(
+      std::vector<RowHandle>{kAbsent, 0, kAbsent, 1}, distinct.get()));
   const std::vector<float> grads = {1, 2, 4, 8, 16}, hyper = {1.0f};
   DevicePooledUpdate update;
   update.rule = "SGD";

@@ -151,12 +151,12 @@ class GpuTableCompute : public GpuRowCompute {
   // kMaxDistinctIds.
   virtual Status StartDistinct(int64_t num_ids, int64_t num_samples,
                                std::unique_ptr<DeviceDistinct>* distinct) = 0;
-  // After its Wait, when it has unknown keys, once: names [K] as
-  // DevicePooling::rows. All of the batch's keys have names then, and the
-  // device knows those of rows, as far as it has memory for that. Read when it
-  // returns; the device need not be done.
-  virtual Status NameUnknown(Span<const RowHandle> names,
-                             DeviceDistinct* distinct) = 0;
+  // After its Wait, when it has unknown keys, once: tells the device the
+  // handles [K] of those keys, as DevicePooling::rows. All of the batch's keys
+  // have names then, and the device knows those of rows, as far as it has
+  // memory for that. Read when it returns; the device need not be done.
+  virtual Status SetUnknownHandles(Span<const RowHandle> handles,
+                                   DeviceDistinct* distinct) = 0;
   // These keys have no rows any more, or others. Before their rows are
   // forgotten. Alone.
   virtual void ForgetKeys(Span<const int64_t> keys) = 0;

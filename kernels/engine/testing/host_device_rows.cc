@@ -190,18 +190,18 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
-  Status NameUnknown(Span<const RowHandle> names,
-                     DeviceDistinct* distinct) override {
+  Status SetUnknownHandles(Span<const RowHandle> handles,
+                           DeviceDistinct* distinct) override {
     const Call call(this);
     FillQueued();
-    auto* const named = static_cast<HostDeviceDistinct*>(distinct);
-    named->Name(names);
-    num_unknown += static_cast<int64_t>(names.size());
-    for (RowHandle name : names) {
+    auto* const batch = static_cast<HostDeviceDistinct*>(distinct);
+    batch->Name(handles);
+    num_unknown += static_cast<int64_t>(handles.size());
+    for (RowHandle handle : handles) {
       std::lock_guard<std::mutex> lock(mu_);
-      if (name < kFirstReservedHandle) At(name);
+      if (handle < kFirstReservedHandle) At(handle);
     }
-    Learn(*named, names);
+    Learn(*batch, handles);
     return Status::OK();
   }
 

@@ -505,9 +505,9 @@ TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
   EXPECT_DEATH(distinct->names(), "no caller has fetched");
   EXPECT_DEATH(distinct->Fetch(), "no names yet");
   const std::vector<RowHandle> seven = {7}, none = {kNoRow}, two = {7, 7};
-  EXPECT_DEATH(rows->NameUnknown(seven, distinct.get()), "no such row");
-  EXPECT_DEATH(rows->NameUnknown(none, distinct.get()), "gets no name");
-  EXPECT_DEATH(rows->NameUnknown(two, distinct.get()), "not those of");
+  EXPECT_DEATH(rows->SetUnknownHandles(seven, distinct.get()), "no such row");
+  EXPECT_DEATH(rows->SetUnknownHandles(none, distinct.get()), "gets no name");
+  EXPECT_DEATH(rows->SetUnknownHandles(two, distinct.get()), "not those of");
   DevicePooling pooling;
   pooling.distinct = distinct.get();
   float out = 0.0f;
@@ -519,8 +519,8 @@ TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
       },
       "no names yet");
   ASSERT_OK(rows->NewRow(7, 0));
-  ASSERT_OK(rows->NameUnknown(seven, distinct.get()));
-  EXPECT_DEATH(rows->NameUnknown(seven, distinct.get()), "named twice");
+  ASSERT_OK(rows->SetUnknownHandles(seven, distinct.get()));
+  EXPECT_DEATH(rows->SetUnknownHandles(seven, distinct.get()), "named twice");
   EXPECT_DEATH(rows->Forget(seven), "forgotten before its key");
 }
 

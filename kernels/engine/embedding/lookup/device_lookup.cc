@@ -18,8 +18,8 @@ namespace {
 // more are shared out when all tables have been waited for.
 constexpr int64_t kMostFoundAlone = 4 * kIdsPerTask;
 
-// Unknown keys [begin, end): where their rows are, and what the device is to
-// call them.
+// Unknown keys [begin, end): where their rows are, and what the device reads
+// for them.
 void FindUnknown(PlannedTable* planned, int64_t begin, int64_t end) {
   const EmbeddingTable::Impl& table = *planned->table->impl();
   const int64_t* const keys = planned->distinct->unknown_keys();
@@ -29,7 +29,7 @@ void FindUnknown(PlannedTable* planned, int64_t begin, int64_t end) {
   for (int64_t k = begin; k < end; ++k) {
     const RowHandle handle = planned->unknown_handles[k];
     const bool has_row = handle < kFirstReservedHandle;
-    planned->on_device[k] = has_row ? handle : table.AbsentOnGpu(keys[k]);
+    planned->device_rows[k] = has_row ? handle : table.AbsentOnGpu(keys[k]);
     absent += !has_row;
   }
   if (absent != 0) {
@@ -48,24 +48,25 @@ std::vector<TableIds*> TablesOf(LookupPlan* plan) {
 }  // namespace
 
 DeviceLookup::DeviceLookup(LookupPlan* plan,
-                           const std::function<Status(int t)>& all_named)
+                           const std::function<Status(int t)>& all_known)
     : plan_(plan),
-      all_named_(all_named),
+      all_known_(all_known),
       to_find_(plan->num_tables()),
       queue_(TablesOf(plan), [this](int t) { return Take(t); }) {
   for (auto& keys : to_find_) keys = 0;
 }
 
-Status DeviceLookup::NameAll(int t) {
+Status DeviceLookup::SetUnknown(int t) {
   const PlannedTable& planned = plan_->planned(t);
   const EmbeddingTable::Impl& table = *planned.table->impl();
-  const Span<const RowHandle> names(planned.on_device,
-                                    planned.distinct->num_unknown());
-  if (!names.empty()) {
-    EV_RETURN_IF_ERROR(table.WithName(
-        table.home->gpu_table()->NameUnknown(names, planned.distinct.get())));
+  const Span<const RowHandle> handles(planned.device_rows,
+                                      planned.distinct->num_unknown());
+  if (!handles.empty()) {
+    EV_RETURN_IF_ERROR(
+        table.WithName(table.home->gpu_table()->SetUnknownHandles(
+            handles, planned.distinct.get())));
   }
-  return all_named_(t);
+  return all_known_(t);
 }
 
 Status DeviceLookup::Take(int t) {
@@ -77,7 +78,7 @@ Status DeviceLookup::Take(int t) {
     return Status::OK();
   }
   FindUnknown(planned, 0, num_unknown);
-  return NameAll(t);
+  return SetUnknown(t);
 }
 
 Status DeviceLookup::Finish(Parallel* parallel) {
@@ -91,7 +92,7 @@ Status DeviceLookup::Finish(Parallel* parallel) {
         found) {
       return Status::OK();
     }
-    return NameAll(piece.item);
+    return SetUnknown(piece.item);
   });
 }
 

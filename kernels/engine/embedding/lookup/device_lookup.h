@@ -23,9 +23,10 @@ namespace ev {
 
 class DeviceLookup {
  public:
-  // all_named(t) is called once for each table that was started, in some task,
-  // when its keys have names. Throws std::bad_alloc.
-  DeviceLookup(LookupPlan* plan, const std::function<Status(int t)>& all_named);
+  // all_known(t) is called once for each table that was started, in some task,
+  // when the device knows what each of the batch's keys reads. Throws
+  // std::bad_alloc.
+  DeviceLookup(LookupPlan* plan, const std::function<Status(int t)>& all_known);
 
   // For PlanIds, which tells it of tables whose devices were started.
   DistinctQueue* queue() { return &queue_; }
@@ -34,13 +35,14 @@ class DeviceLookup {
   Status Finish(Parallel* parallel);
 
  private:
-  // The keys of table t, which was waited for. Few unknown ones are found and
-  // named, many are left for Finish.
+  // The keys of table t, which was waited for. Of few unknown ones the handles
+  // are found and set, many are left for Finish.
   Status Take(int t);
-  Status NameAll(int t);
+  // Tells the device the handles of table t's unknown keys, when all are found.
+  Status SetUnknown(int t);
 
   LookupPlan* const plan_;
-  const std::function<Status(int t)> all_named_;
+  const std::function<Status(int t)> all_known_;
   std::vector<std::atomic<int64_t>> to_find_;  // unknown keys left
   DistinctQueue queue_;
 };

@@ -49,8 +49,8 @@ Status PrepareDevice(const PooledInput& in, int64_t ids_together,
 }
 
 // Sizes and memory of one table's part.
-Status Prepare(const PooledInput& in, bool on_devices, int64_t ids_together,
-               PlannedTable* planned) {
+Status Prepare(const PooledInput& in, bool devices_deduplicate,
+               int64_t ids_together, PlannedTable* planned) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   planned->Begin(in, table.options.name);
   planned->table = in.table;
@@ -58,7 +58,7 @@ Status Prepare(const PooledInput& in, bool on_devices, int64_t ids_together,
   planned->dim = table.dim();
   planned->num_absent = 0;
   planned->generation = table.generation;
-  if (on_devices) {
+  if (devices_deduplicate) {
     EV_RETURN_IF_ERROR(PrepareDevice(in, ids_together, planned));
   }
   planned->Reserve(planned->distinct == nullptr ? in.num_ids : 0);

@@ -36,9 +36,10 @@ struct PlannedTable : PooledIds {
   // of their values at the forward (by the time of the gradient the update may
   // have run), else not to be used.
   const float** rows = nullptr;
-  // [U], where samples are pooled on a device: as DevicePooling::rows. With
-  // 'distinct' [K]. Used during the forward only.
-  RowHandle* on_device = nullptr;
+  // What the device reads for each key, where it pools samples: as
+  // DevicePooling::rows, [U]; with 'distinct' [K], of the keys that it did not
+  // know. Used during the forward only.
+  RowHandle* device_rows = nullptr;
   // [U], when each id stands for a number of occurrences of its own
   // (row_lookup.h); null: counts says it.
   int32_t* occurrences = nullptr;
@@ -68,7 +69,8 @@ struct PlannedTable : PooledIds {
     counts = nullptr;
     handles = nullptr;
     unknown_handles = key_arrays.ReserveOf<RowHandle>(distinct->num_unknown());
-    on_device = device_rows.ReserveOf<RowHandle>(distinct->num_unknown());
+    device_rows =
+        device_row_memory.ReserveOf<RowHandle>(distinct->num_unknown());
   }
   // The same when it was fetched.
   void TakeFetched() {
@@ -88,14 +90,15 @@ struct PlannedTable : PooledIds {
 
   size_t bytes() const {
     return arrays.bytes() + key_arrays.bytes() + row_copies.bytes() +
-           device_rows.bytes() + occurrence_counts.bytes() + shards.bytes();
+           device_row_memory.bytes() + occurrence_counts.bytes() +
+           shards.bytes();
   }
 
   LineBuffer arrays;
   LineBuffer key_arrays;
   LineBuffer row_copies;  // of ReserveCopies
   std::mutex copies_mu;
-  LineBuffer device_rows;
+  LineBuffer device_row_memory;
   LineBuffer occurrence_counts;
 };
 

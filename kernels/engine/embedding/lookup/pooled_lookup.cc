@@ -124,8 +124,8 @@ class PoolingGoesThere : public TablePooling {
   int64_t keys_at_once() const override { return kIdsPerTask; }
   int64_t sample_weight() const override { return 1; }
   Status Begin() override {
-    planned_->on_device =
-        planned_->device_rows.ReserveOf<RowHandle>(planned_->num_unique);
+    planned_->device_rows =
+        planned_->device_row_memory.ReserveOf<RowHandle>(planned_->num_unique);
     to_find_ = planned_->num_unique;
     return planned_->num_unique == 0 ? Start() : Status::OK();
   }
@@ -133,9 +133,9 @@ class PoolingGoesThere : public TablePooling {
     FindHandles(planned_, begin, end);
     for (int64_t u = begin; u < end; ++u) {
       const RowHandle handle = planned_->handles[u];
-      planned_->on_device[u] = handle < kFirstReservedHandle
-                                   ? handle
-                                   : table_.AbsentOnGpu(planned_->unique[u]);
+      planned_->device_rows[u] = handle < kFirstReservedHandle
+                                     ? handle
+                                     : table_.AbsentOnGpu(planned_->unique[u]);
     }
     const int64_t found = end - begin;
     const bool is_last =
@@ -154,7 +154,7 @@ class PoolingGoesThere : public TablePooling {
     pooling.distinct = planned_->distinct.get();
     if (planned_->distinct == nullptr) {
       pooling.rows =
-          Span<const RowHandle>(planned_->on_device, planned_->num_unique);
+          Span<const RowHandle>(planned_->device_rows, planned_->num_unique);
       pooling.inverse =
           Span<const int32_t>(planned_->inverse, planned_->num_ids);
       pooling.offsets =

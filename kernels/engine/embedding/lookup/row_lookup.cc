@@ -145,7 +145,7 @@ Status CheckPieces(const PlannedTable& planned, const RowGradients& grads) {
 struct Steps {
   // Whether devices may deduplicate. Their tables are not visited: they are
   // there, with names for all keys, when 'finish' is called.
-  bool on_devices = false;
+  bool devices_deduplicate = false;
   // Whether the table will do; its gate is held.
   std::function<Status(const EmbeddingTable::Impl& table)> check;
   // Whether 'visit' reads the rows. Else it gets their handles only.
@@ -196,8 +196,8 @@ Status Lookup(Span<const RowsInput> inputs,
       made->mutable_planned(t)->owner = owners[t];
     }
     // A device counts keys, not what they stand for.
-    const bool on_devices =
-        steps.on_devices &&
+    const bool devices_deduplicate =
+        steps.devices_deduplicate &&
         std::all_of(inputs.begin(), inputs.end(), [](const RowsInput& in) {
           return in.occurrences == nullptr;
         });
@@ -211,7 +211,7 @@ Status Lookup(Span<const RowsInput> inputs,
     DeviceLookup devices(made.get(), [](int) { return Status::OK(); });
     EV_RETURN_IF_ERROR(PlanLookup(
         lookups, Samples::kOneIdEach, made.get(),
-        on_devices ? &devices : nullptr, parallel, [&](int t) {
+        devices_deduplicate ? &devices : nullptr, parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
           if (inputs[t].occurrences != nullptr) SumCounts(inputs[t], planned);
           EV_RETURN_IF_ERROR(find_some(planned, 0, planned->num_unique));
@@ -343,7 +343,7 @@ Status GatherRows(Span<const RowsInput> inputs,
                       int64_t end) {
       NameRows(planned, begin, end, names + begins[t]);
     };
-    steps.on_devices = true;
+    steps.devices_deduplicate = true;
     steps.finish = [&](const LookupPlan& found) {
       return Gather(found, places, stream, names);
     };

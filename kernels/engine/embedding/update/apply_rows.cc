@@ -102,7 +102,7 @@ PooledUpdate PooledUpdateOf(const Update& update) {
   PooledUpdate pooled;
   pooled.table = update.table;
   pooled.planned = update.planned;
-  if (update.stays_on_device) {
+  if (update.keys_stay_on_device) {
     pooled.unknown_handles = update.handles;
   } else {
     pooled.handles = update.handles;

@@ -23,8 +23,9 @@ void FindKnown(const Update& update, RowHandle* handles, int64_t begin,
                int64_t end) {
   const PlannedTable* planned = update.planned;
   if (planned != nullptr && planned->generation == update.table->generation) {
-    const RowHandle* const known =
-        update.stays_on_device ? planned->unknown_handles : planned->handles;
+    const RowHandle* const known = update.keys_stay_on_device
+                                       ? planned->unknown_handles
+                                       : planned->handles;
     std::copy(known + begin, known + end, handles + begin);
   } else {
     update.table->index.Find(update.keys.subspan(begin, end - begin),
@@ -63,7 +64,7 @@ Status FindAllHandles(std::vector<Update>* updates, int round,
     const PlannedTable* planned = update.planned;
     if (planned != nullptr && planned->generation == update.table->generation &&
         planned->num_absent == 0) {
-      update.handles = update.stays_on_device ? nullptr : planned->handles;
+      update.handles = update.keys_stay_on_device ? nullptr : planned->handles;
       continue;
     }
     const int64_t n = update.keys.size();

@@ -154,7 +154,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
               FindAllHandles(&updates, round, &buffers, parallel));
         }
         for (const Update& update : updates) {
-          if (update.stays_on_device) continue;
+          if (update.keys_stay_on_device) continue;
           update.table->BeforeChange(
               Span<const RowHandle>(update.handles, update.keys.size()));
         }

@@ -37,7 +37,7 @@ bool SumsOnDevice(const EmbeddingTable::Impl& table,
 // its rows here: no handle that is another by now, none to be kept for a save,
 // nothing to be noted about a row, no filter to be asked whether a key gets
 // one.
-bool StaysOnDevice(const Update& update) {
+bool KeysStayOnDevice(const Update& update) {
   const EmbeddingTable::Impl& table = *update.table;
   return update.pooled_grads != nullptr &&
          update.planned->distinct != nullptr &&
@@ -148,8 +148,8 @@ Status FetchPlanned(Span<const UpdateInput> inputs,
         Update& update = (*updates)[i];
         if (update.planned == nullptr) return Status::OK();
         const PlannedTable& planned = *update.planned;
-        update.stays_on_device = StaysOnDevice(update);
-        if (update.stays_on_device) {
+        update.keys_stay_on_device = KeysStayOnDevice(update);
+        if (update.keys_stay_on_device) {
           const DeviceDistinct& distinct = *planned.distinct;
           update.keys = Span<const int64_t>(distinct.unknown_keys(),
                                             distinct.num_unknown());

@@ -10,7 +10,7 @@
 //      Skipped altogether in the steady state. A key that the table's filter
 //      keeps out has no handle afterwards. Where a device has deduplicated,
 //      the plan's handles are there and stay there, unless something here
-//      wants them (StaysOnDevice).
+//      wants them (KeysStayOnDevice).
 //   3  the rule, over tasks of some hundred rows, rows prefetched ahead. Rows
 //      of one input are distinct, so tasks never meet.
 //
@@ -56,7 +56,7 @@ struct Update {
   int64_t num_keys = 0;
   // Keys, counts and handles are the device's and stay there: only those of
   // keys that it did not know at the forward are here, if some had no row.
-  bool stays_on_device = false;
+  bool keys_stay_on_device = false;
 
   // After step 1.
   Span<const int64_t> keys;

@@ -62,7 +62,7 @@ class GpuDistinct : public DeviceDistinct {
   GroupedBatch batch() const;
   const RowHandle* device_names() const;
 
-  // GpuRowHome::NameUnknown, on the stream of this.
+  // GpuTableCompute::SetUnknownHandles, on the stream of this.
   Status Name(Span<const RowHandle> names, KnownKeys* known);
   // Makes the lane come after that.
   Status Follow(WorkLane* lane) const;

@@ -30,12 +30,12 @@ Status GpuRows::StartDistinct(int64_t num_ids, int64_t num_samples,
                            /*brings_inverse=*/false, distinct);
 }
 
-Status GpuRows::NameUnknown(Span<const RowHandle> names,
-                            DeviceDistinct* distinct) {
+Status GpuRows::SetUnknownHandles(Span<const RowHandle> handles,
+                                  DeviceDistinct* distinct) {
   EV_RETURN_IF_ERROR(broken_);
   // A row that is known is written.
   EV_RETURN_IF_ERROR(Flush());
-  return static_cast<GpuDistinct*>(distinct)->Name(names, known_.get());
+  return static_cast<GpuDistinct*>(distinct)->Name(handles, known_.get());
 }
 
 Status GpuRows::StartPool(const DevicePooling& pooling, float* out,

@@ -47,8 +47,8 @@ class GpuRows : public GpuRowHome {
   int64_t min_ids_to_deduplicate() const override;
   Status StartDistinct(int64_t num_ids, int64_t num_samples,
                        std::unique_ptr<DeviceDistinct>* distinct) override;
-  Status NameUnknown(Span<const RowHandle> names,
-                     DeviceDistinct* distinct) override;
+  Status SetUnknownHandles(Span<const RowHandle> handles,
+                           DeviceDistinct* distinct) override;
   // These use a lane of base/gpu/work_lane.h until they are waited for.
   Status StartPool(const DevicePooling& pooling, float* out,
                    std::unique_ptr<DeviceWork>* work) override;

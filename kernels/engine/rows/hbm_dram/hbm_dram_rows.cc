@@ -361,11 +361,11 @@ Status MakeHbmDramRows(const HbmDramRowsOptions& options,
                            std::to_string(options.dim) + ", got " +
                            std::to_string(options.device_bytes));
   }
-  GpuRowHomeOptions on_device;
-  on_device.dim = options.dim;
-  on_device.default_rows = options.default_rows;
+  GpuRowHomeOptions device_options;
+  device_options.dim = options.dim;
+  device_options.default_rows = options.default_rows;
   std::unique_ptr<GpuRowHome> device;
-  EV_RETURN_IF_ERROR(MakeGpuRowHome(on_device, &device));
+  EV_RETURN_IF_ERROR(MakeGpuRowHome(device_options, &device));
   DeviceCacheOptions cache;
   cache.dim = options.dim;
   cache.default_rows = options.default_rows;
