@@ -117,6 +117,11 @@ RowStorage EmbeddingTable::storage(std::string* why) const {
   return impl_->storage;
 }
 
+bool EmbeddingTable::pools_on_device() const {
+  SharedGate shared(&impl_->gate);
+  return impl_->home != nullptr && impl_->home->gpu() != nullptr;
+}
+
 bool EmbeddingTable::takes_device_tensors() const {
   SharedGate shared(&impl_->gate);
   return impl_->home != nullptr && impl_->home->gpu_table() != nullptr;

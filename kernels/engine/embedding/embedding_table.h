@@ -139,6 +139,10 @@ class EmbeddingTable {
   // Where the rows are since Initialize: anything but kAuto. 'why' (null: not
   // wanted): what kept those of a table with kAuto out of a GPU, else empty.
   RowStorage storage(std::string* why = nullptr) const;
+  // Whether a device pools samples, of lookups without weights and with a
+  // combiner that adds: outputs in base/transfer_memory.h are written by the
+  // device itself. As Initialize found it.
+  bool pools_on_device() const;
   // Whether lookups without weights, and with a combiner that adds, put their
   // output into memory of the device that has the rows, and updates read
   // gradients there (base/device_stream.h). As Initialize found it.

@@ -41,6 +41,28 @@ TEST(MakeRowHomeTest, AutoIsCpuMemoryAndSaysWhy) {
   float row[2] = {0, 0};
   ASSERT_TRUE(table.Gather(std::vector<int64_t>{5}, row, nullptr).ok());
   EXPECT_EQ(2.0f, row[1]);
+  EXPECT_FALSE(table.pools_on_device());
+}
+
+TEST(RowStorageTest, NamesAreThoseOfOps) {
+  EXPECT_STREQ("dram", RowStorageName(RowStorage::kDram));
+  EXPECT_STREQ("hbm", RowStorageName(RowStorage::kHbm));
+  EXPECT_STREQ("auto", RowStorageName(RowStorage::kAuto));
+  EXPECT_STREQ("dram_ssd", RowStorageName(RowStorage::kDramSsd));
+  EXPECT_STREQ("hbm_dram", RowStorageName(RowStorage::kHbmDram));
+}
+
+TEST(RowStorageTest, AStorageIsFoundByItsNameAndNoOther) {
+  for (const RowStorageEntry& entry : kRowStorages) {
+    RowStorage storage = entry.storage == RowStorage::kDram ? RowStorage::kHbm
+                                                            : RowStorage::kDram;
+    EXPECT_TRUE(FindRowStorage(entry.name, &storage)) << entry.name;
+    EXPECT_EQ(entry.storage, storage) << entry.name;
+  }
+  RowStorage storage = RowStorage::kAuto;
+  EXPECT_FALSE(FindRowStorage("DRAM", &storage));
+  EXPECT_FALSE(FindRowStorage("", &storage));
+  EXPECT_EQ(RowStorage::kAuto, storage);
 }
 
 }  // namespace

@@ -23,6 +23,34 @@ enum class RowStorage {
   kHbmDram,  // the hot ones in a GPU's memory, the others in CPU memory
 };
 
+// What ops and Python call them.
+struct RowStorageEntry {
+  RowStorage storage;
+  const char* name;
+};
+constexpr RowStorageEntry kRowStorages[] = {{RowStorage::kDram, "dram"},
+                                            {RowStorage::kHbm, "hbm"},
+                                            {RowStorage::kAuto, "auto"},
+                                            {RowStorage::kDramSsd, "dram_ssd"},
+                                            {RowStorage::kHbmDram, "hbm_dram"}};
+
+inline const char* RowStorageName(RowStorage storage) {
+  for (const RowStorageEntry& entry : kRowStorages) {
+    if (entry.storage == storage) return entry.name;
+  }
+  return "unknown";
+}
+
+// False, and *storage is as it was: none has this name.
+inline bool FindRowStorage(const std::string& name, RowStorage* storage) {
+  for (const RowStorageEntry& entry : kRowStorages) {
+    if (name != entry.name) continue;
+    *storage = entry.storage;
+    return true;
+  }
+  return false;
+}
+
 // For kDramSsd.
 struct SsdOptions {
   std::string path;          // a directory, of this table alone

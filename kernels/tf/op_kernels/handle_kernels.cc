@@ -22,21 +22,6 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-const char* StorageName(const ev::TableOptions& options) {
-  switch (options.storage) {
-    case ev::RowStorage::kHbm:
-      return "hbm";
-    case ev::RowStorage::kAuto:
-      return "auto";
-    case ev::RowStorage::kDramSsd:
-      return "dram_ssd";
-    case ev::RowStorage::kHbmDram:
-      return "hbm_dram";
-    default:
-      return "dram";
-  }
-}
-
 const char* KeyTypeName(const ev::TableOptions& options) {
   return options.int32_keys ? "int32" : "int64";
 }
@@ -53,10 +38,9 @@ class HandleOp : public OpKernel {
     options_.dim = shape.dim_size(1);
     std::string storage;
     OP_REQUIRES_OK(context, context->GetAttr("storage", &storage));
-    if (storage == "hbm") options_.storage = ev::RowStorage::kHbm;
-    if (storage == "auto") options_.storage = ev::RowStorage::kAuto;
-    if (storage == "dram_ssd") options_.storage = ev::RowStorage::kDramSsd;
-    if (storage == "hbm_dram") options_.storage = ev::RowStorage::kHbmDram;
+    OP_REQUIRES(context, ev::FindRowStorage(storage, &options_.storage),
+                tensorflow::errors::InvalidArgument(
+                    "op '", name(), "': there is no storage '", storage, "'"));
     tensorflow::int64 memory_bytes;
     OP_REQUIRES_OK(context,
                    context->GetAttr("storage_path", &options_.ssd.path));
@@ -106,8 +90,9 @@ class HandleOp : public OpKernel {
             got.capacity == options_.capacity && got.ssd == options_.ssd &&
             got.hbm_dram == options_.hbm_dram,
         BadInput(resource->name(), "two handles of this name differ: storage ",
-                 StorageName(got), " and ", StorageName(options_), ", dim ",
-                 got.dim, " and ", options_.dim, ", record_frequency ",
+                 ev::RowStorageName(got.storage), " and ",
+                 ev::RowStorageName(options_.storage), ", dim ", got.dim,
+                 " and ", options_.dim, ", record_frequency ",
                  got.record_frequency, " and ", options_.record_frequency,
                  ", record_version ", got.record_version, " and ",
                  options_.record_version, ", key_dtype ", KeyTypeName(got),

@@ -32,13 +32,12 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Float output of that shape; where a table's rows are on a device, in memory
-// that the device reaches by itself.
+// Float output of that shape; of a table whose samples a device pools, in
+// memory that the device reaches by itself.
 Status AllocateRows(OpKernelContext* context, int output,
                     const TensorShape& shape, const ev::EmbeddingTable& table,
                     float** data) {
-  const ev::RowStorage storage = table.storage(nullptr);
-  if (storage == ev::RowStorage::kHbm || storage == ev::RowStorage::kHbmDram) {
+  if (table.pools_on_device()) {
     return AllocateTransferOutput(context, output, shape, data);
   }
   Tensor* tensor = nullptr;

@@ -153,8 +153,10 @@ void ExpectSame(const EmbeddingTable& one, const EmbeddingTable& other) {
 
 TEST_F(DeviceTensorsTest, StepsGiveTheBitsOfThoseInCpuMemory) {
   ASSERT_TRUE(table_->takes_device_tensors());
+  EXPECT_TRUE(table_->pools_on_device());
   const Table here = MakeTable(RowStorage::kDram);
   EXPECT_FALSE(here->takes_device_tensors());
+  EXPECT_FALSE(here->pools_on_device());
   const Combiner combiners[] = {Combiner::kSum, Combiner::kMean,
                                 Combiner::kSqrtN};
   // Few ids, many ids of few keys, one each, more than a device deduplicates.

@@ -177,6 +177,7 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
       const auto here = MakeTable(options);
       const auto in_memory = MakeTable(InMemory(options));
       ASSERT_EQ(here->storage(), RowStorage::kHbmDram);
+      ASSERT_TRUE(here->pools_on_device());
       for (int64_t step = 0; step < 12; ++step) {
         const std::vector<int64_t> ids = Ids(places < 1000 ? 3000 : 900, 6000);
         ASSERT_OK(Both({here, in_memory}, rule, step, ids));
