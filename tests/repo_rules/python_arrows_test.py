@@ -12,7 +12,11 @@ import tree
 _EV = "python/embedding_variable/"
 _INTEGRATION = _EV + "integration/"
 _SOK = "addons/sparse_operation_kit/"
+_HUGECTR = "addons/hugectr/"
 _LOADER = _EV + "_lib.py"
+
+# Modules of packages that an addon uses from outside.
+_INNER = ("embedding_variable.", "sparse_operation_kit.", "tensorflow.python")
 
 # What runs the product from outside may import all of it.
 _OUTSIDE = ("tests/", "examples/", "benchmarks/", "docs/")
@@ -97,10 +101,16 @@ def violations(path, text):
     found.append("%s: imports tensorflow_core, a second copy of TensorFlow's modules: "
                  "import tensorflow.python..." % path)
   if (any(_is(name, "sparse_operation_kit") for name in names) and
-      not path.startswith((_SOK,) + _OUTSIDE)):
-    found.append("%s: only %s and programs may import sparse_operation_kit" %
-                 (path, _SOK))
-  if path.startswith((_EV, _SOK)) and not is_test(path):
+      not path.startswith((_SOK, _HUGECTR) + _OUTSIDE)):
+    found.append("%s: only %s, %s and programs may import sparse_operation_kit" %
+                 (path, _SOK, _HUGECTR))
+  if (any(_is(name, "hugectr") for name in names) and
+      not path.startswith((_HUGECTR,) + _OUTSIDE)):
+    found.append("%s: only %s and programs may import hugectr" % (path, _HUGECTR))
+  if path.startswith(_HUGECTR):
+    found += ["%s: imports %s: it uses the packages' public names only" % (path, name)
+              for name in sorted(names) if name.startswith(_INNER)]
+  if path.startswith((_EV, _SOK, _HUGECTR)) and not is_test(path):
     if not path.startswith(_INTEGRATION):
       found += [
           "%s:%d: patches TensorFlow: belongs into %s" % (path, line, _INTEGRATION)
@@ -142,6 +152,18 @@ class PythonArrowsTest(parameterized.TestCase):
     self.assertLen(violations(_EV + "lookup/a.py", text), 1)
 
   @parameterized.parameters(
+      (_HUGECTR + "a.py", "import sparse_operation_kit.rows"),
+      (_HUGECTR + "a.py", "from embedding_variable.ops import row_ops"),
+      (_HUGECTR + "a.py", "import tensorflow as tf\ntf.gather = None"),
+      (_SOK + "python/a.py", "import hugectr"),
+      ("tools/a.py", "from hugectr import data"),
+  )
+  def test_refuses_of_an_addon(self, path, text):
+    self.assertNotEmpty(violations(path, text))
+
+  @parameterized.parameters(
+      (_HUGECTR + "python/a.py", "import sparse_operation_kit as sok"),
+      (_HUGECTR + "python/a.py", "from hugectr.data import reader"),
       (_INTEGRATION + "a.py", "import tensorflow as tf\ntf.gather = None"),
       (_LOADER, "import tensorflow as tf\ntf.load_op_library('a.so')"),
       (_SOK + "python/a.py", "import sparse_operation_kit"),

@@ -52,6 +52,7 @@ _CREATE_INIT = 1
 
 # Where Python packages are imported from, relative to the workspace.
 _IMPORT_ROOTS = [
+    "addons/hugectr/python",
     "addons/sparse_operation_kit/python",
     "python",
 ]

@@ -8,9 +8,9 @@
 
 import argparse
 import os
-import sys
 
 import platform_tag
+import wheel_contents
 import wheel_file
 
 _NAME = "sparse-operation-kit"
@@ -53,33 +53,11 @@ _FIELDS = [
 ]
 
 
-def _runfiles():
-  """Returns the root of this program's runfiles."""
-  # Not resolved: the file is a link into the source tree.
-  here = os.path.dirname(os.path.abspath(__file__))
-  return os.path.dirname(os.path.dirname(here))
-
-
-def _read(path):
-  with open(path, "rb") as f:
-    return f.read()
-
-
 def collect(root):
   """Returns {path in the wheel: bytes} of both packages and the library."""
-  files = {}
-  for package, place in _PACKAGES.items():
-    top = os.path.join(root, place)
-    for folder, _, names in os.walk(top):
-      for name in names:
-        if name.endswith(_SHIPPED):
-          path = os.path.join(folder, name)
-          files[package + path[len(top):].replace(os.sep, "/")] = _read(path)
-    if package + "/__init__.py" not in files:
-      sys.exit("build_sok: no %s/__init__.py in the runfiles: run this program "
-               "through bazel-bin." % place)
+  files = wheel_contents.collect("build_sok", root, _PACKAGES, _SHIPPED)
   library = "embedding_variable/" + os.path.basename(_LIBRARY)
-  files[library] = _read(os.path.join(root, _LIBRARY))
+  files[library] = wheel_contents.read(os.path.join(root, _LIBRARY))
   return files
 
 
@@ -100,10 +78,10 @@ def main():
   parser = argparse.ArgumentParser(prog="build_sok", description=__doc__)
   parser.add_argument("out_dir", nargs="?", default="dist")
   out_dir = parser.parse_args().out_dir
-  root = _runfiles()
-  version = _read(os.path.join(root, "tools/pip_package/version.txt")).decode().strip()
+  root = wheel_contents.runfiles(__file__)
+  version = wheel_contents.version(root)
   fields = [(k, version if k == "Version" else v) for k, v in _FIELDS]
-  description = _read(os.path.join(root, "README.md")).decode("utf-8")
+  description = wheel_contents.read(os.path.join(root, "README.md")).decode("utf-8")
   os.makedirs(out_dir, exist_ok=True)
   files = collect(root)
   path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag(files)))
@@ -115,7 +93,7 @@ def main():
       tag(files),
       files,
       wheel_file.metadata_text(fields, description),
-      _read(os.path.join(root, "LICENSE")))
+      wheel_contents.read(os.path.join(root, "LICENSE")))
   os.replace(path + ".part", path)
   print(path)
 

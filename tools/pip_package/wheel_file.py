@@ -38,7 +38,7 @@ def _record_line(path, data):
   return "%s,sha256=%s,%d\n" % (path, digest.rstrip(b"=").decode(), len(data))
 
 
-def write(path, name, version, tag, files, metadata, licence):
+def write(path, name, version, tag, files, metadata, licence, is_pure=False):
   """Writes the wheel to `path`.
 
   Args:
@@ -49,6 +49,7 @@ def write(path, name, version, tag, files, metadata, licence):
     files: {path in the wheel: bytes}.
     metadata: the text of METADATA.
     licence: bytes of the licence's text.
+    is_pure: bool, whether there is no library in it.
 
   Raises:
     ValueError: `files` is empty, or has a path that is absolute or leads out.
@@ -59,13 +60,14 @@ def write(path, name, version, tag, files, metadata, licence):
     if entry.startswith("/") or ".." in entry.split("/"):
       raise ValueError("path leads out of the wheel: %s" % entry)
   info = "%s-%s.dist-info" % (normalized(name), version)
-  wheel = "Wheel-Version: 1.0\nGenerator: %s\nRoot-Is-Purelib: false\nTag: %s\n"
+  wheel = "Wheel-Version: 1.0\nGenerator: %s\nRoot-Is-Purelib: %s\nTag: %s\n"
+  wheel_text = wheel % (_GENERATOR, "true" if is_pure else "false", tag)
   entries = sorted(files.items())
   # dist-info last, RECORD at the very end, as PEP 427 recommends.
   entries += [
       (info + "/LICENSE", licence),
       (info + "/METADATA", metadata.encode("utf-8")),
-      (info + "/WHEEL", (wheel % (_GENERATOR, tag)).encode("utf-8")),
+      (info + "/WHEEL", wheel_text.encode("utf-8")),
   ]
   record = "".join(_record_line(*entry) for entry in entries)
   record += "%s/RECORD,,\n" % info

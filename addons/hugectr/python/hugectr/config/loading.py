@@ -1,0 +1,62 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a configuration file."""
+
+import json
+
+from hugectr.config import errors
+from hugectr.config import schema_check
+
+
+def _no_duplicates(pairs):
+  found = {}
+  for key, value in pairs:
+    if key in found:
+      raise ValueError("the key '%s' is there twice in one object" % key)
+    found[key] = value
+  return found
+
+
+def _no_constant(name):
+  raise ValueError("%s is not a number in JSON" % name)
+
+
+def read_json(path):
+  """Returns what a JSON file holds.
+
+  Args:
+    path: string.
+
+  Raises:
+    ConfigError: the file cannot be read, or is not JSON; the text names line and column.
+  """
+  try:
+    with open(path, encoding="utf-8") as f:
+      text = f.read()
+  except (OSError, UnicodeDecodeError) as e:
+    raise errors.ConfigError("%s: cannot be read: %s" % (path, e))
+  try:
+    return json.loads(text, object_pairs_hook=_no_duplicates,
+                      parse_constant=_no_constant)
+  except json.JSONDecodeError as e:
+    raise errors.ConfigError("%s: line %d, column %d: not JSON: %s" %
+                             (path, e.lineno, e.colno, e.msg))
+  except ValueError as e:
+    raise errors.ConfigError("%s: not JSON: %s" % (path, e))
+  except RecursionError:
+    raise errors.ConfigError("%s: not JSON: nested too deeply" % path)
+
+
+def check(configuration, where):
+  """Checks a configuration against the schema.
+
+  Args:
+    configuration: what `read_json` gives.
+    where: string that each mistake begins with, the file's path.
+
+  Raises:
+    ConfigError: one line per mistake.
+  """
+  found = schema_check.mistakes(configuration, schema_check.load_schema())
+  if found:
+    raise errors.ConfigError(["%s: %s" % (where, line) for line in found])

@@ -1,0 +1,285 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The model that a configuration describes: data, tables, layers, loss, optimizers."""
+
+import collections
+
+from hugectr.config import errors
+from hugectr.config import loading
+from hugectr.config import schema_check
+from hugectr.config import shapes
+
+EMBEDDINGS = ("DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingHash",
+              "LocalizedSlotSparseEmbeddingOneHot")
+
+# top: tensor's name. is_localized: slot modulo ranks, else key modulo ranks. first_slot:
+# of the data's slots. slot_num: how many. max_nnz: None or int.
+SparseInput = collections.namedtuple(
+    "SparseInput", ["top", "is_localized", "first_slot", "slot_num", "max_nnz",
+                    "max_keys"])
+
+# format: "Norm", "Raw" or "Parquet". source, eval_source: paths or None. sparse: list of
+# SparseInput. slot_sizes: list of ints or None. clause: the layer's dict.
+Data = collections.namedtuple(
+    "Data", ["name", "format", "source", "eval_source", "label_top", "label_dim",
+             "dense_top", "dense_dim", "sparse", "slot_sizes", "num_workers", "clause"])
+
+# bottom: SparseInput. vec_size: floats of a row. combiner: "sum" or "mean". slot_sizes:
+# ints of this layer's slots, or None. rows_per_device: int or None.
+Embedding = collections.namedtuple(
+    "Embedding", ["name", "type", "bottom", "top", "vec_size", "combiner",
+                  "slot_sizes", "rows_per_device", "optimizer"])
+
+# bottoms, tops: tensors' names. in_shapes, out_shapes: shapes.Shape. params: the dict.
+Layer = collections.namedtuple(
+    "Layer", ["name", "type", "bottoms", "tops", "in_shapes", "out_shapes", "params"])
+
+# type, update_type: strings. hparam: dict with every default filled in.
+Optimizer = collections.namedtuple("Optimizer", ["type", "update_type", "hparam"])
+
+# layers: Layer without the loss. loss: Layer.
+Model = collections.namedtuple(
+    "Model", ["data", "embeddings", "layers", "loss", "optimizer"])
+
+HPARAMS = {"Adam": "adam_hparam", "MomentumSGD": "momentum_sgd_hparam",
+           "Nesterov": "nesterov_hparam", "SGD": "sgd_hparam",
+           "AdaGrad": "adagrad_hparam"}
+
+
+def _as_list(value):
+  return list(value) if isinstance(value, list) else [value]
+
+
+def parse_optimizer(clause, schema):
+  """Returns the Optimizer of a clause that the schema holds for."""
+  name = HPARAMS[clause["type"]]
+  hparam = {key: child["default"]
+            for key, child in schema["definitions"][name]["properties"].items()
+            if "default" in child}
+  hparam.update(clause[name])
+  update_type = "Global" if clause.get("global_update") else "Local"
+  return Optimizer(clause["type"], clause.get("update_type", update_type), hparam)
+
+
+class _Parser(object):
+  """Walks the layers in order and collects mistakes, each with its path."""
+
+  def __init__(self, configuration, where):
+    self._layers = configuration["layers"]
+    self._configuration = configuration
+    self._where = where
+    self._schema = schema_check.load_schema()
+    self._mistakes = []
+    self._shapes = {}  # Dense tensors.
+    self._sparse = {}  # Sparse inputs that no embedding has taken yet.
+    self._taken = {}  # Sparse inputs' names, by which layer took them.
+
+  def _path(self, k):
+    clause = self._layers[k]
+    return "layers[%d] ('%s', %s)" % (k, clause["name"], clause["type"])
+
+  def _say(self, path, sentence):
+    self._mistakes.append("%s: %s: %s" % (self._where, path, sentence))
+
+  def run(self):
+    """Returns the Model; raises ConfigError."""
+    self._check_names()
+    if self._layers[0]["type"] != "Data":
+      self._say(self._path(0), "the first layer must be of type Data")
+      raise errors.ConfigError(self._mistakes)
+    data = self._data()
+    embeddings, layers = [], []
+    for k, clause in enumerate(self._layers[1:], 1):
+      if clause["type"] == "Data":
+        self._say(self._path(k), "only the first layer may be of type Data")
+      elif clause["type"] in EMBEDDINGS:
+        self._embedding(k, clause, data, embeddings)
+      else:
+        self._layer(k, clause, layers)
+    self._check_end(data, layers)
+    optimizer = parse_optimizer(self._configuration["optimizer"], self._schema)
+    if self._mistakes:
+      raise errors.ConfigError(self._mistakes)
+    return Model(data, embeddings, layers[:-1], layers[-1], optimizer)
+
+  def _check_names(self):
+    seen = {}
+    for k, clause in enumerate(self._layers):
+      first = seen.setdefault(clause["name"], k)
+      if first != k:
+        self._say(self._path(k), "layers[%d] has the same name" % first)
+
+  def _add_top(self, path, name, shape):
+    if name in self._shapes or name in self._sparse or name in self._taken:
+      self._say(path, "a tensor '%s' is there already" % name)
+    else:
+      self._shapes[name] = shape
+
+  def _data(self):
+    clause, path = self._layers[0], self._path(0)
+    label, dense = clause["label"], clause["dense"]
+    self._add_top(path, label["top"], shapes.flat(label["label_dim"]))
+    self._add_top(path, dense["top"], shapes.flat(dense["dense_dim"]))
+    inputs, slot = [], 0
+    for k, part in enumerate(clause["sparse"]):
+      if part["top"] in self._shapes or part["top"] in self._sparse:
+        self._say("%s.sparse[%d]" % (path, k),
+                  "a tensor '%s' is there already" % part["top"])
+      found = SparseInput(part["top"], part["type"] == "LocalizedSlot", slot,
+                          part["slot_num"], part.get("max_nnz"),
+                          part["max_feature_num_per_sample"])
+      inputs.append(found)
+      self._sparse[found.top] = found
+      slot += found.slot_num
+    sizes = clause.get("slot_size_array")
+    if sizes is not None and len(sizes) != slot:
+      self._say(path + ".slot_size_array", "expected %d numbers, one per slot of the "
+                "sparse inputs, got %d" % (slot, len(sizes)))
+    kind = clause.get("format", "Norm")
+    if kind == "Raw":
+      for key, needed in (("num_samples", True),
+                          ("eval_num_samples", "eval_source" in clause)):
+        if needed and key not in clause:
+          self._say(path, "'%s' is missing, which format Raw needs" % key)
+    return Data(clause["name"], kind, clause["source"], clause.get("eval_source"),
+                label["top"], label["label_dim"], dense["top"], dense["dense_dim"],
+                inputs, sizes, clause.get("num_workers", 12), clause)
+
+  def _one_name(self, clause, key, path):
+    names = _as_list(clause[key])
+    if len(names) != 1:
+      self._say(path + "." + key, "expected one name, got %d" % len(names))
+      return None
+    return names[0]
+
+  def _embedding(self, k, clause, data, embeddings):
+    path = self._path(k)
+    name, top = (self._one_name(clause, key, path) for key in ("bottom", "top"))
+    if name is None or top is None:
+      return
+    if name in self._taken:
+      self._say(path + ".bottom", "layer '%s' has taken the sparse input '%s'" %
+                (self._taken[name], name))
+      return
+    if name not in self._sparse:
+      self._say(path + ".bottom", "there is no sparse input '%s'%s" % (
+          name, schema_check.suggestion(name, self._sparse)))
+      return
+    bottom = self._sparse.pop(name)
+    self._taken[name] = clause["name"]
+    localized = clause["type"].startswith("Localized")
+    if localized != bottom.is_localized:
+      self._say(path + ".bottom", "'%s' is of type %s, which this layer does not take" %
+                (name, "LocalizedSlot" if bottom.is_localized else "DistributedSlot"))
+    hparam = clause["sparse_embedding_hparam"]
+    sizes = self._slot_sizes(path, clause, bottom, data)
+    if clause["type"].endswith("OneHot"):
+      if sizes is None:
+        self._say(path, "'slot_size_array' is missing, here or in the layer of the data")
+      if (bottom.max_nnz or 1) != 1:
+        self._say(path + ".bottom", "max_nnz of '%s' must be 1, got %d" %
+                  (name, bottom.max_nnz))
+    embeddings.append(Embedding(
+        clause["name"], clause["type"], bottom, top, hparam["embedding_vec_size"],
+        "mean" if hparam["combiner"] in (1, "mean") else "sum", sizes,
+        hparam.get("max_vocabulary_size_per_gpu"),
+        parse_optimizer(clause["optimizer"], self._schema)
+        if "optimizer" in clause else None))
+    self._add_top(path, top, shapes.Shape(
+        1, (bottom.slot_num, hparam["embedding_vec_size"])))
+
+  def _slot_sizes(self, path, clause, bottom, data):
+    """Returns the number of keys of each of the layer's slots, or None."""
+    for place, holder in (("", clause),
+                          (".sparse_embedding_hparam",
+                           clause["sparse_embedding_hparam"])):
+      sizes = holder.get("slot_size_array")
+      if sizes is None:
+        continue
+      if len(sizes) != bottom.slot_num:
+        self._say("%s%s.slot_size_array" % (path, place), "expected %d numbers, one per "
+                  "slot of '%s', got %d" % (bottom.slot_num, bottom.top, len(sizes)))
+      return list(sizes)
+    if data.slot_sizes is None:
+      return None
+    return data.slot_sizes[bottom.first_slot:bottom.first_slot + bottom.slot_num]
+
+  def _bottom_shape(self, path, name, k):
+    """Returns the Shape of a bottom, or None after saying what is wrong with it."""
+    if name in self._shapes:
+      return self._shapes[name]
+    for later, clause in enumerate(self._layers[k:], k):
+      if name in _as_list(clause.get("top", [])):
+        self._say(path, "'%s' is the top of %s: a layer stands after those that it takes "
+                  "tensors from, and there are no cycles" % (name, self._path(later)))
+        return None
+    if name in self._sparse or name in self._taken:
+      self._say(path, "'%s' is a sparse input: only an embedding takes it" % name)
+      return None
+    self._say(path, "there is no tensor '%s'%s" % (
+        name, schema_check.suggestion(name, self._shapes)))
+    return None
+
+  def _layer(self, k, clause, layers):
+    path = self._path(k)
+    if "regularizer" in clause and "lambda" not in clause:
+      self._say(path, "'lambda' is missing, which a regularizer needs")
+    bottoms, tops = _as_list(clause["bottom"]), _as_list(clause["top"])
+    found = [self._bottom_shape(path + ".bottom", name, k) for name in bottoms]
+    expected = len(clause["ranges"]) if clause["type"] == "Slice" else 1
+    if len(tops) != expected:
+      self._say(path + ".top", "expected %d, got %d names" % (expected, len(tops)))
+      return
+    out = None
+    if not shapes.takes_many(clause["type"]) and len(bottoms) != 1:
+      self._say(path + ".bottom", "expected one name, got %d" % len(bottoms))
+    elif None not in found:
+      try:
+        out = shapes.OF_TYPE[clause["type"]](found, clause)
+      except shapes.ShapeError as e:
+        self._say(path, str(e))
+    for name, shape in zip(tops, out or [None] * len(tops)):
+      self._add_top(path, name, shape)
+    if out is not None:
+      layers.append(Layer(clause["name"], clause["type"], bottoms, tops, found, out,
+                          clause))
+
+  def _check_end(self, data, layers):
+    """Says what is wrong with the whole: the loss, and inputs that nothing takes."""
+    losses = [k for k, clause in enumerate(self._layers)
+              if clause["type"] in shapes.LOSSES]
+    if losses != [len(self._layers) - 1]:
+      self._say("layers", "expected one loss, as the last layer, got %d, %s" % (
+          len(losses), "and the last layer is of type " + self._layers[-1]["type"]))
+    for name in self._sparse:
+      self._say(self._path(0), "no embedding takes the sparse input '%s'" % name)
+    for layer in layers:
+      for position, name in enumerate(layer.bottoms):
+        is_label = layer.type in shapes.LOSSES and position == 1
+        if (name == data.label_top) != is_label:
+          self._say("layer '%s'" % layer.name, "expected the label '%s' as the second "
+                    "bottom of the loss, and nowhere else" % data.label_top)
+
+
+def parse(configuration, where="configuration"):
+  """Returns the Model of a configuration.
+
+  Args:
+    configuration: dict, what a JSON file holds.
+    where: string that each mistake begins with, the file's path.
+
+  Returns:
+    Model.
+
+  Raises:
+    ConfigError: one line per mistake: against the schema, unknown or doubled tensors,
+      layers out of order, bottoms whose shapes do not fit, a loss that is not there.
+  """
+  loading.check(configuration, where)
+  return _Parser(configuration, where).run()
+
+
+def read(path):
+  """Returns (Model, the configuration's dict) of a file; raises as `parse`."""
+  configuration = loading.read_json(path)
+  return parse(configuration, path), configuration

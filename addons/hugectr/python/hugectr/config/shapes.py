@@ -1,0 +1,208 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Which shape each type of layer gives, so that a wrong one is told with its name.
+
+A Shape leaves the batch out: a tensor of `batch * rows` by `dims`. `rows` is 1 but
+after a Reshape whose last axis is shorter than a sample.
+"""
+
+import collections
+
+
+class Shape(collections.namedtuple("Shape", ["rows", "dims"])):
+  """rows: int; dims: tuple of ints, the axes after the first."""
+
+  def __str__(self):
+    first = "batch" if self.rows == 1 else "batch * %d" % self.rows
+    return "[%s]" % ", ".join([first] + [str(d) for d in self.dims])
+
+  @property
+  def width(self):
+    """int, numbers of one row."""
+    product = 1
+    for d in self.dims:
+      product *= d
+    return product
+
+
+class ShapeError(ValueError):
+  """Bottoms do not fit a layer; the text has no path yet."""
+
+
+def flat(width, rows=1):
+  return Shape(rows, (width,))
+
+
+def _need(holds, sentence, *args):
+  if not holds:
+    raise ShapeError(sentence % args)
+
+
+def _rank(shape, rank, what="the bottom"):
+  _need(len(shape.dims) == rank - 1, "%s must have %d axes, got %s", what, rank, shape)
+
+
+def _same(shapes, params):
+  del params
+  for shape in shapes[1:]:
+    _need(shape == shapes[0], "bottoms must have one shape, got %s and %s", shapes[0],
+          shape)
+  return [shapes[0]]
+
+
+def _unchanged(shapes, params):
+  del params
+  return [shapes[0]]
+
+
+def _two_of_a_shape(shapes, params):
+  _need(len(shapes) == 2, "expected 2 bottoms, got %d", len(shapes))
+  return _same(shapes, params)
+
+
+def _inner_product(shapes, params):
+  shape, = shapes
+  return [Shape(shape.rows, shape.dims[:-1] + (params["fc_param"]["num_output"],))]
+
+
+def _flat_only(shapes, params):
+  del params
+  _rank(shapes[0], 2)
+  return [shapes[0]]
+
+
+def _interaction(shapes, params):
+  del params
+  _need(len(shapes) == 2, "expected 2 bottoms, got %d", len(shapes))
+  mlp, vectors = shapes
+  _rank(mlp, 2, "the first bottom")
+  _rank(vectors, 3, "the second bottom")
+  _need(mlp.dims[0] == vectors.dims[1] and mlp.rows == vectors.rows,
+        "the first bottom %s and the vectors of the second %s must be of one length",
+        mlp, vectors)
+  n = 1 + vectors.dims[0]
+  return [flat(mlp.dims[0] + n * (n - 1) // 2 + 1, mlp.rows)]
+
+
+def concat_axis(shapes, params):
+  """Returns the axis, counted with the batch as 0, that Concat joins."""
+  return params.get("axis", 1)
+
+
+def _concat(shapes, params):
+  first = shapes[0]
+  axis = concat_axis(shapes, params) - 1
+  for shape in shapes:
+    _need(len(shape.dims) == len(first.dims) and shape.rows == first.rows and
+          len(shape.dims) <= 2, "bottoms must agree in all axes but one, got %s and %s",
+          first, shape)
+    _need(axis < len(shape.dims), "there is no axis %d in %s", axis + 1, shape)
+    _need(shape.dims[:axis] + shape.dims[axis + 1:] ==
+          first.dims[:axis] + first.dims[axis + 1:],
+          "bottoms must agree in all axes but %d, got %s and %s", axis + 1, first, shape)
+  dims = list(first.dims)
+  dims[axis] = sum(s.dims[axis] for s in shapes)
+  return [Shape(first.rows, tuple(dims))]
+
+
+def _slice(shapes, params):
+  shape, = shapes
+  _rank(shape, 2)
+  tops = []
+  for first, end in params["ranges"]:
+    _need(first < end <= shape.dims[0], "range [%d, %d) is not within the %d columns of "
+          "the bottom", first, end, shape.dims[0])
+    tops.append(flat(end - first, shape.rows))
+  return tops
+
+
+def _reshape(shapes, params):
+  shape, = shapes
+  if "selected" in params:
+    _need("leading_dim" not in params,
+          "expected either leading_dim or selected, got both")
+    _rank(shape, 3)
+    for slot in params["selected"]:
+      _need(slot < shape.dims[0], "slot %d is selected, and the bottom has %d slots",
+            slot, shape.dims[0])
+    return [flat(len(params["selected"]) * shape.dims[1], shape.rows)]
+  _need("leading_dim" in params, "expected leading_dim or selected")
+  last, total = params["leading_dim"], shape.rows * shape.width
+  _need(total % last == 0, "leading_dim, the last axis of what the layer gives, must "
+        "divide the %d numbers of a sample (bottom %s), got %d", total, shape, last)
+  return [flat(last, total // last)]
+
+
+def _multiply(shapes, params):
+  shape, = shapes
+  _rank(shape, 2)
+  slots, floats = params["weight_dims"]
+  _need(shape.dims[0] == slots, "weight_dims[0] must be the width of the bottom, %d, "
+        "got %d", shape.dims[0], slots)
+  return [flat(slots * floats, shape.rows)]
+
+
+def _fm_order_2(shapes, params):
+  shape, = shapes
+  _rank(shape, 2)
+  _need(shape.dims[0] % params["out_dim"] == 0, "out_dim must divide the width of the "
+        "bottom, %d, got %d", shape.dims[0], params["out_dim"])
+  return [flat(params["out_dim"], shape.rows)]
+
+
+def _reduce(shapes, params):
+  shape, = shapes
+  axis = params["axis"]
+  _need(axis <= len(shape.dims), "there is no axis %d in %s", axis, shape)
+  dims = list(shape.dims)
+  dims[axis - 1] = 1
+  return [Shape(shape.rows, tuple(dims))]
+
+
+def _loss(width):
+  """Returns the function of a loss whose logits have `width` columns (None: any)."""
+
+  def infer(shapes, params):
+    _need(len(shapes) == 2, "expected 2 bottoms, logits and label, got %d", len(shapes))
+    logits, label = shapes
+    _rank(logits, 2, "the first bottom")
+    _need(logits.rows == 1, "the first bottom must have one row per sample, got %s",
+          logits)
+    expected = {1: 1, 2: 1}.get(width, logits.dims[0])
+    if width is not None:
+      _need(logits.dims[0] == width, "the first bottom must be [batch, %d], got %s",
+            width, logits)
+    _need(label.dims == (expected,), "the label must be [batch, %d], got %s", expected,
+          label)
+    weights = params.get("target_weight")
+    _need(weights is None or len(weights) == expected,
+          "target_weight must have %d numbers, got %d", expected, len(weights or ()))
+    return [Shape(0, ())]
+
+  return infer
+
+
+LOSSES = {
+    "BinaryCrossEntropyLoss": _loss(1),
+    "CrossEntropyLoss": _loss(2),
+    "MultiCrossEntropyLoss": _loss(None),
+}
+
+# Each function takes the bottoms' Shapes and the layer's dict; gives the tops' Shapes.
+OF_TYPE = dict(
+    LOSSES,
+    InnerProduct=_inner_product, FusedInnerProduct=_inner_product,
+    MultiCross=_flat_only, Interaction=_interaction, Concat=_concat, Slice=_slice,
+    Reshape=_reshape, ReLU=_unchanged, ELU=_unchanged, Sigmoid=_unchanged,
+    Softmax=_unchanged, Dropout=_unchanged, BatchNorm=_flat_only,
+    LayerNorm=_unchanged, Multiply=_multiply, WeightMultiply=_multiply,
+    FmOrder2=_fm_order_2, ReduceSum=_reduce, ReduceMean=_reduce, Add=_same,
+    Sub=_two_of_a_shape, DotProduct=_same, ElementwiseMultiply=_same, Cast=_unchanged)
+
+# Layers that take one bottom: a list of one name is as good as the name.
+_MANY = {"Interaction", "Concat", "Add", "Sub", "DotProduct", "ElementwiseMultiply"}
+
+
+def takes_many(layer_type):
+  """Returns whether layers of a type take more than one bottom."""
+  return layer_type in _MANY or layer_type in LOSSES

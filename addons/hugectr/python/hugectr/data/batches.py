@@ -1,0 +1,164 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Samples in columns, and the batches that are cut from them."""
+
+import collections
+
+import numpy as np
+
+# One slot of some samples. keys: int64. offsets: int64 [samples + 1], where each sample's
+# keys begin; None if each sample has one.
+Slot = collections.namedtuple("Slot", ["keys", "offsets"])
+
+# Samples as a file has them. labels: float32 [N, label_dim]. dense: float32 [N, dense_dim].
+# slots: list of Slot, one per slot of the data.
+Chunk = collections.namedtuple("Chunk", ["labels", "dense", "slots"])
+
+# first, count: which of the data's slots. is_slot_major: how keys are ordered.
+InputLayout = collections.namedtuple(
+    "InputLayout", ["first", "count", "is_slot_major"])
+
+# keys: int64 [N]. splits: int64. Slot-major: [slots, batch + 1], row s says where the
+# samples' keys of slot s begin among those of this slot. Otherwise [batch * slots + 1],
+# sample by sample.
+Keys = collections.namedtuple("Keys", ["keys", "splits"])
+
+# size: samples. labels, dense: float32 [size, dim]. inputs: list of Keys.
+# global_size: samples of all ranks' parts together.
+Batch = collections.namedtuple(
+    "Batch", ["size", "labels", "dense", "inputs", "global_size"])
+
+
+def size_of(chunk):
+  """Returns the number of samples."""
+  return len(chunk.labels)
+
+
+def part(chunk, first, end):
+  """Returns samples [first, end) of a chunk, without copies."""
+  slots = []
+  for slot in chunk.slots:
+    if slot.offsets is None:
+      slots.append(Slot(slot.keys[first:end], None))
+    else:
+      begin, last = slot.offsets[first], slot.offsets[end]
+      slots.append(Slot(slot.keys[begin:last], slot.offsets[first:end + 1] - begin))
+  return Chunk(chunk.labels[first:end], chunk.dense[first:end], slots)
+
+
+def _joined_slot(slots):
+  keys = np.concatenate([s.keys for s in slots])
+  if all(s.offsets is None for s in slots):
+    return Slot(keys, None)
+  lengths = np.concatenate([_lengths(s) for s in slots])
+  return Slot(keys, _offsets(lengths))
+
+
+def _lengths(slot):
+  if slot.offsets is None:
+    return np.ones([len(slot.keys)], np.int64)
+  return np.diff(slot.offsets)
+
+
+def _offsets(lengths):
+  out = np.zeros([lengths.size + 1], np.int64)
+  np.cumsum(lengths.ravel(), out=out[1:])
+  return out
+
+
+def joined(chunks):
+  """Returns one chunk of several."""
+  if len(chunks) == 1:
+    return chunks[0]
+  return Chunk(np.concatenate([c.labels for c in chunks]),
+               np.concatenate([c.dense for c in chunks]),
+               [_joined_slot(slots) for slots in zip(*(c.slots for c in chunks))])
+
+
+def _slot_major(slots, size):
+  keys = np.concatenate([s.keys for s in slots])
+  splits = np.empty([len(slots), size + 1], np.int64)
+  for row, slot in zip(splits, slots):
+    row[:] = np.arange(size + 1) if slot.offsets is None else slot.offsets
+  return Keys(keys, splits)
+
+
+def _sample_major(slots, size):
+  if all(s.offsets is None for s in slots):
+    keys = np.stack([s.keys for s in slots], axis=1).ravel()
+    return Keys(keys, np.arange(size * len(slots) + 1))
+  lengths = np.stack([_lengths(s) for s in slots], axis=1)
+  splits = _offsets(lengths)
+  keys = np.empty([splits[-1]], np.int64)
+  for k, slot in enumerate(slots):
+    # Where the keys of each sample go, then how far each key is from its sample's first.
+    first = splits[k:-1:len(slots)]
+    offsets = _offsets(lengths[:, k])
+    keys[np.repeat(first - offsets[:-1], lengths[:, k]) + np.arange(len(slot.keys))] = (
+        slot.keys)
+  return Keys(keys, splits)
+
+
+def batch_of(chunk, layouts, global_size):
+  """Returns a chunk as a Batch.
+
+  Args:
+    chunk: Chunk.
+    layouts: list of InputLayout, one per sparse input.
+    global_size: int, samples of all ranks' parts together.
+  """
+  size = size_of(chunk)
+  inputs = []
+  for layout in layouts:
+    slots = chunk.slots[layout.first:layout.first + layout.count]
+    order = _slot_major if layout.is_slot_major else _sample_major
+    inputs.append(order(slots, size))
+  return Batch(size, np.ascontiguousarray(chunk.labels),
+               np.ascontiguousarray(chunk.dense), inputs, global_size)
+
+
+def rank_range(size, rank, ranks):
+  """Returns (first, end): which samples of a global batch a rank takes.
+
+  Parts differ by one sample at most, the larger ones first.
+  """
+  share, more = divmod(size, ranks)
+  first = rank * share + min(rank, more)
+  return first, first + share + (1 if rank < more else 0)
+
+
+def cut(chunks, batch_size, rank=0, ranks=1):
+  """Yields (Chunk of a rank's samples, samples of all ranks) for each batch.
+
+  Args:
+    chunks: iterable of Chunk.
+    batch_size: int, samples of all ranks' parts together. The last batch may have fewer.
+    rank: int.
+    ranks: int.
+  """
+  held, count = [], 0
+  for chunk in chunks:
+    at, end = 0, size_of(chunk)
+    while at < end:
+      take = min(end - at, batch_size - count)
+      held.append((count, chunk, at, take))
+      count += take
+      at += take
+      if count == batch_size:
+        yield _of_rank(held, count, rank, ranks), count
+        held, count = [], 0
+  if count:
+    yield _of_rank(held, count, rank, ranks), count
+
+
+def _of_rank(held, count, rank, ranks):
+  """Returns a rank's samples; held: (place in the batch, chunk, first, samples)."""
+  low, high = rank_range(count, rank, ranks)
+  pieces = []
+  for place, chunk, first, take in held:
+    begin, end = max(low, place), min(high, place + take)
+    if begin < end:
+      pieces.append(part(chunk, first + begin - place, first + end - place))
+  if not pieces:
+    return part(held[0][1], 0, 0)
+  return joined(pieces)

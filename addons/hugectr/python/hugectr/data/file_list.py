@@ -1,0 +1,46 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""File lists: their number, then one path a line."""
+
+import os
+
+from hugectr.data import errors
+
+
+def read(path):
+  """Returns the paths that a file list names, in order.
+
+  A path that is not absolute is taken from the process's folder if it is there, else from
+  the file list's.
+
+  Args:
+    path: string.
+
+  Raises:
+    DataError: the list cannot be read, its first line is no number of at least 1, or is
+      not the number of paths; or a file is not there.
+  """
+  try:
+    with open(path, encoding="utf-8") as f:
+      lines = [line.strip() for line in f]
+  except (OSError, UnicodeDecodeError) as e:
+    raise errors.DataError("file list %s: cannot be read: %s" % (path, e))
+  while lines and not lines[-1]:
+    lines.pop()
+  if not lines or not lines[0].isdigit() or int(lines[0]) < 1:
+    raise errors.DataError(
+        "file list %s: line 1: expected the number of files, at least 1, got %r" %
+        (path, lines[0] if lines else ""))
+  names = lines[1:]
+  if len(names) != int(lines[0]):
+    raise errors.DataError("file list %s: line 1 says %s files, and %d follow" %
+                           (path, lines[0], len(names)))
+  found = []
+  for number, name in enumerate(names, 2):
+    beside = os.path.join(os.path.dirname(path), name)
+    there = [p for p in (name, beside) if name and os.path.isfile(p)]
+    if not there:
+      raise errors.DataError("file list %s: line %d: there is no file %r" %
+                             (path, number, name))
+    found.append(there[0])
+  return found

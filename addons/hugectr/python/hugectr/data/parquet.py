@@ -1,0 +1,162 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Parquet files that NVTabular writes: a file list, _metadata.json beside it."""
+
+import collections
+import concurrent.futures
+import json
+import os
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from hugectr.data import batches
+from hugectr.data import errors
+from hugectr.data import file_list
+from hugectr.data import parquet_columns
+
+# Keys of 32 bits are in [0, this).
+_I32_LIMIT = 1 << 32
+
+# labels, conts, cats: lists of (name, index or None). rows: dict from a file's name to
+# its number of rows.
+Metadata = collections.namedtuple("Metadata", ["labels", "conts", "cats", "rows"])
+
+
+def read_metadata(folder):
+  """Returns the Metadata of a folder's _metadata.json.
+
+  Raises:
+    DataError: it is missing or says something else; the text has the path.
+  """
+  path = os.path.join(folder, "_metadata.json")
+  try:
+    with open(path, encoding="utf-8") as f:
+      found = json.load(f)
+    lists = []
+    for key in ("labels", "conts", "cats"):
+      lists.append([(str(c["col_name"]), c.get("index")) for c in found.get(key, [])])
+    rows = {os.path.basename(str(s["file_name"])): int(s["num_rows"])
+            for s in found.get("file_stats", [])}
+  except OSError as e:
+    raise errors.DataError("%s: cannot be read: %s" % (path, e))
+  except (ValueError, KeyError, TypeError, AttributeError) as e:
+    raise errors.DataError(
+        "%s: expected {\"file_stats\": [{\"file_name\", \"num_rows\"}], \"labels\": "
+        "[{\"col_name\", \"index\"}], \"conts\": [...], \"cats\": [...]}: %s: %s" %
+        (path, type(e).__name__, e))
+  if not lists[0] or not lists[2]:
+    raise errors.DataError("%s: labels and cats must each name a column" % path)
+  return Metadata(*(lists + [rows]))
+
+
+class Source(object):
+  """The samples of one file list.
+
+  Args:
+    path: string, the file list.
+    data: config's Data.
+    key_type: "I32" or "I64".
+    threads: int, files' row groups that are read at a time.
+
+  Raises:
+    DataError: what is seen before a row is read: the list, the metadata, files, their
+      columns.
+  """
+
+  def __init__(self, path, data, key_type, threads):
+    self._data = data
+    self._threads = max(1, threads)
+    self._limit = _I32_LIMIT if key_type == "I32" else None
+    self._paths = file_list.read(path)
+    self._metadata = read_metadata(os.path.dirname(path))
+    slots = sum(s.slot_num for s in data.sparse)
+    if len(self._metadata.cats) != slots:
+      raise errors.DataError(
+          "%s: %d columns of cats, and the sparse inputs have %d slots" %
+          (os.path.join(os.path.dirname(path), "_metadata.json"),
+           len(self._metadata.cats), slots))
+    self._offsets = [0] * slots
+    if data.slot_sizes:
+      self._offsets = [0] + np.cumsum(data.slot_sizes)[:-1].tolist()
+    self._names = {p: self._check_file(p) for p in self._paths}
+
+  def _check_file(self, path):
+    """Returns the file's columns' names, by kind; raises DataError."""
+    parquet = self._open(path)
+    schema = parquet.schema_arrow
+    found = []
+    for kind in ("labels", "conts", "cats"):
+      for name, index in getattr(self._metadata, kind):
+        if name not in schema.names:
+          raise errors.DataError("%s: there is no column '%s', which _metadata.json has "
+                                 "among %s" % (path, name, kind))
+        if index is not None and schema.names.index(name) != index:
+          raise errors.DataError(
+              "%s: column '%s' has index %d, and %s in _metadata.json" %
+              (path, name, schema.names.index(name), index))
+        found.append(name)
+    if len(set(found)) != len(found):
+      raise errors.DataError("%s: _metadata.json names a column twice" % path)
+    expected = self._metadata.rows.get(os.path.basename(path))
+    if expected is not None and expected != parquet.metadata.num_rows:
+      raise errors.DataError("%s: %d rows, and %d in _metadata.json" %
+                             (path, parquet.metadata.num_rows, expected))
+    return found
+
+  def _open(self, path):
+    try:
+      return pq.ParquetFile(path)
+    except Exception as e:  # pylint: disable=broad-except
+      # What pyarrow raises for a damaged file is not of one class.
+      raise errors.DataError("%s: not a Parquet file that can be read: %s" % (path, e))
+
+  def _read(self, path, group):
+    """Returns one row group as a Chunk."""
+    parquet = self._open(path)
+    try:
+      table = parquet.read_row_group(group, columns=self._names[path], use_threads=False)
+    except Exception as e:  # pylint: disable=broad-except
+      raise errors.DataError("%s: row group %d cannot be read: %s" % (path, group, e))
+    first = sum(parquet.metadata.row_group(g).num_rows for g in range(group))
+    columns = parquet_columns.Columns(path, table, first)
+    sizes = self._data.slot_sizes
+    slots = [columns.keys(name, self._offsets[s], sizes[s] if sizes else None, self._limit)
+             for s, (name, _) in enumerate(self._metadata.cats)]
+    return batches.Chunk(
+        self._floats(columns, path, "label_dim", self._metadata.labels,
+                     self._data.label_dim),
+        self._floats(columns, path, "dense_dim", self._metadata.conts,
+                     self._data.dense_dim), slots)
+
+  def _floats(self, columns, path, what, names, width):
+    parts = [columns.floats(name) for name, _ in names]
+    found = sum(p.shape[1] for p in parts)
+    if found != width:
+      raise errors.DataError("%s: columns %s hold %d numbers of a sample, and %s is %d" % (
+          path, ", ".join("'%s'" % n for n, _ in names) or "(none)", found, what, width))
+    out = np.empty([columns.rows, width], np.float32)
+    at = 0
+    for piece in parts:
+      out[:, at:at + piece.shape[1]] = piece
+      at += piece.shape[1]
+    return out
+
+  def chunks(self):
+    """Yields the samples once, a Chunk per row group, in the order of the files.
+
+    Threads read the row groups that come next.
+    """
+    with concurrent.futures.ThreadPoolExecutor(self._threads) as pool:
+      pending = collections.deque()
+      try:
+        for path in self._paths:
+          for group in range(self._open(path).num_row_groups):
+            pending.append(pool.submit(self._read, path, group))
+            if len(pending) > self._threads:
+              yield pending.popleft().result()
+        while pending:
+          yield pending.popleft().result()
+      finally:
+        for future in pending:
+          future.cancel()

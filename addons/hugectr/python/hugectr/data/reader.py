@@ -1,0 +1,107 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Batches by a thread ahead of the training loop, through a bounded queue."""
+
+import queue
+import threading
+
+from hugectr.data import batches
+from hugectr.data import errors
+
+# Batches that wait at most.
+_DEPTH = 4
+
+# Seconds after which a blocked thread looks whether it should end.
+_LOOK = 0.05
+
+
+class _End(object):
+  """Behind the last batch: why there is no other.
+
+  Attributes:
+    error: what was raised, or None at the end of the data.
+  """
+
+  def __init__(self, error=None):
+    self.error = error
+
+
+class Reader(object):
+  """Reads one source from its beginning.
+
+  Not thread-safe: one thread takes batches, and closes the reader.
+
+  Args:
+    source: an object whose `chunks()` yields batches.Chunk, once through the data.
+    layouts: list of batches.InputLayout.
+    batch_size: int, samples of all ranks' parts together.
+    repeat: bool. With it the data starts again at its end, in the midst of a batch, so
+      that all batches are full. Without it the last batch may have fewer samples.
+    rank: int.
+    ranks: int.
+  """
+
+  def __init__(self, source, layouts, batch_size, repeat, rank=0, ranks=1):
+    self._queue = queue.Queue(_DEPTH)
+    self._stop = threading.Event()
+    self._end = None
+    self.waits = 0
+    args = (source, layouts, batch_size, repeat, rank, ranks)
+    self._thread = threading.Thread(target=self._run, args=args, daemon=True,
+                                    name="hugectr reader")
+    self._thread.start()
+
+  def _put(self, item):
+    """Waits for room; returns False if the reader was closed."""
+    while not self._stop.is_set():
+      try:
+        self._queue.put(item, timeout=_LOOK)
+        return True
+      except queue.Full:
+        pass
+    return False
+
+  def _run(self, source, layouts, batch_size, repeat, rank, ranks):
+    end = _End()
+    try:
+      chunks = _repeated(source) if repeat else source.chunks()
+      for chunk, size in batches.cut(chunks, batch_size, rank, ranks):
+        if not self._put(batches.batch_of(chunk, layouts, size)):
+          return
+    except Exception as e:  # pylint: disable=broad-except
+      # The thread that takes batches raises it.
+      end = _End(e)
+    self._put(end)
+
+  def next(self):
+    """Returns the next Batch, waiting for it; None at the end of the data.
+
+    Raises:
+      DataError: the data cannot be read; every further call raises it too.
+    """
+    if self._end is None:
+      if self._queue.empty():
+        self.waits += 1
+      item = self._queue.get()
+      if not isinstance(item, _End):
+        return item
+      self._end = item
+    if self._end.error is not None:
+      raise self._end.error
+    return None
+
+  def close(self):
+    """Ends the thread and waits for it."""
+    self._stop.set()
+    self._thread.join()
+
+
+def _repeated(source):
+  """Yields the samples of a source again and again."""
+  while True:
+    count = 0
+    for chunk in source.chunks():
+      count += batches.size_of(chunk)
+      yield chunk
+    if not count:
+      raise errors.DataError("the data to repeat has no samples")

@@ -1,0 +1,56 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Layers with a weight matrix: InnerProduct, MultiCross, Multiply."""
+
+import tensorflow as tf
+
+from hugectr.layers import initializers
+
+
+def inner_product(context, layer, bottom):
+  """Returns x W + b over the last axis."""
+  clause = layer.params["fc_param"]
+  width, out = layer.in_shapes[0].dims[-1], clause["num_output"]
+  weight = context.parameters.get(
+      layer.name, "weight", [width, out],
+      initializers.named(clause.get("weight_init", "XavierNorm"), width, out))
+  bias_init = initializers.bias(out)
+  if "bias_init" in clause:
+    # A bias has no input of its own.
+    bias_init = initializers.named(clause["bias_init"], 0, out)
+  bias = context.parameters.get(layer.name, "bias", [out], bias_init)
+  dims = layer.in_shapes[0].dims
+  if len(dims) == 1:
+    return tf.nn.bias_add(tf.matmul(bottom, weight), bias)
+  flat = tf.nn.bias_add(tf.matmul(tf.reshape(bottom, [-1, width]), weight), bias)
+  return tf.reshape(flat, (-1,) + dims[:-1] + (out,))
+
+
+def fused_inner_product(context, layer, bottom):
+  """Returns max(x W + b, 0)."""
+  return tf.nn.relu(inner_product(context, layer, bottom))
+
+
+def multi_cross(context, layer, bottom):
+  """Returns x(n) of x(l + 1) = x(0) (x(l) . w(l)) + b(l) + x(l)."""
+  clause = layer.params["mc_param"]
+  width = layer.in_shapes[0].dims[0]
+  x = bottom
+  for k in range(clause["num_layers"]):
+    weight = context.parameters.get(
+        layer.name, "weight_%d" % k, [width],
+        initializers.named(clause.get("weight_init", "XavierUniform"), width, 1))
+    bias = context.parameters.get(
+        layer.name, "bias_%d" % k, [width],
+        initializers.named(clause.get("bias_init", "Zero"), width, 1))
+    x = bottom * tf.matmul(x, weight[:, tf.newaxis]) + bias + x
+  return x
+
+
+def multiply(context, layer, bottom):
+  """Returns, side by side, each of `[rows, slots]` numbers times a row of the weight."""
+  slots, floats = layer.params["weight_dims"]
+  weight = context.parameters.get(
+      layer.name, "weight", [slots, floats],
+      initializers.named(layer.params.get("weight_init", "XavierUniform"), slots, floats))
+  return tf.reshape(bottom[:, :, tf.newaxis] * weight, [-1, slots * floats])

@@ -1,0 +1,65 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Layers that work number by number."""
+
+import functools
+
+import tensorflow as tf
+
+
+def relu(context, layer, bottom):
+  """Returns max(x, 0)."""
+  del context, layer
+  return tf.nn.relu(bottom)
+
+
+def elu(context, layer, bottom):
+  """Returns x where it is positive, alpha (exp(x) - 1) elsewhere."""
+  del context
+  alpha = layer.params["elu_param"]["alpha"]
+  # tf.nn.elu is the one with alpha 1.
+  return tf.nn.relu(bottom) + alpha * tf.math.expm1(tf.minimum(bottom, 0.))
+
+
+def sigmoid(context, layer, bottom):
+  """Returns 1 / (1 + exp(-x))."""
+  del context, layer
+  return tf.sigmoid(bottom)
+
+
+def softmax(context, layer, bottom):
+  """Returns exp(x) / sum of exp(x) over the last axis."""
+  del context, layer
+  return tf.nn.softmax(bottom)
+
+
+def dropout(context, layer, bottom):
+  """Returns x with a part of it set to zero and the rest divided by 1 - rate."""
+  rate = layer.params.get("rate", 0.5)
+  if not context.is_training or rate == 0:
+    return bottom
+  return tf.nn.dropout(bottom, rate=rate)
+
+
+def cast(context, layer, bottom):
+  """Returns x: everything is float32 here."""
+  del context, layer
+  return bottom
+
+
+def add(context, layer, *bottoms):
+  """Returns the sum of the bottoms."""
+  del context, layer
+  return functools.reduce(tf.add, bottoms)
+
+
+def sub(context, layer, first, second):
+  """Returns the first bottom minus the second."""
+  del context, layer
+  return first - second
+
+
+def product(context, layer, *bottoms):
+  """Returns the product of the bottoms."""
+  del context, layer
+  return functools.reduce(tf.multiply, bottoms)

@@ -1,0 +1,244 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Every layer against NumPy: what it gives, and the gradients of bottoms and parameters."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+from hugectr.config import model as models
+from hugectr.config import shapes
+from hugectr.layers import context as contexts
+from hugectr.layers import losses
+from hugectr.layers import network
+from hugectr.layers import oracle
+from hugectr.layers import parameters
+
+_BATCH = 4
+
+
+def _layer(kind, bottoms, clause):
+  """Returns the Layer of a clause over bottoms of given axes after the batch."""
+  clause = dict(clause, type=kind)
+  found = [shapes.Shape(1, tuple(dims)) for dims in bottoms]
+  out = shapes.OF_TYPE[kind](found, clause)
+  return models.Layer("a layer", kind, [], [], found, out, clause)
+
+
+
+# type, axes of the bottoms, clause, oracle.
+_CASES = (
+    ("InnerProduct", [[5]], {"fc_param": {"num_output": 3}}, oracle.inner_product),
+    ("InnerProduct", [[2, 5]], {"fc_param": {
+        "num_output": 3, "weight_init": "Uniform", "bias_init": "XavierUniform"}},
+     oracle.inner_product),
+    ("FusedInnerProduct", [[5]], {"fc_param": {"num_output": 3}},
+     oracle.fused_inner_product),
+    ("MultiCross", [[5]], {"mc_param": {"num_layers": 1}}, oracle.multi_cross),
+    ("MultiCross", [[5]], {"mc_param": {"num_layers": 3, "bias_init": "XavierNorm"}},
+     oracle.multi_cross),
+    ("Interaction", [[3], [4, 3]], {}, oracle.interaction),
+    ("Interaction", [[2], [1, 2]], {}, oracle.interaction),
+    ("Concat", [[3], [1], [2]], {}, oracle.concat),
+    ("Concat", [[3, 2], [1, 2]], {}, oracle.concat),
+    ("Concat", [[2, 3], [2, 1]], {"axis": 2}, oracle.concat),
+    ("Slice", [[4]], {"ranges": [[0, 4], [0, 4]]}, oracle.slices),
+    ("Slice", [[6]], {"ranges": [[0, 4], [2, 6], [5, 6]]}, oracle.slices),
+    ("Reshape", [[3, 2]], {"leading_dim": 6}, oracle.reshape),
+    ("Reshape", [[3, 2]], {"leading_dim": 2}, oracle.reshape),
+    ("Reshape", [[4, 2]], {"selected": [3, 0, 3]}, oracle.reshape),
+    ("ReLU", [[5]], {}, oracle.relu),
+    ("ELU", [[5]], {"elu_param": {"alpha": 0.7}}, oracle.elu),
+    ("Sigmoid", [[5]], {}, oracle.sigmoid),
+    ("Softmax", [[5]], {}, oracle.softmax),
+    ("Dropout", [[5]], {"rate": 0.0}, oracle.same),
+    ("Cast", [[5]], {}, oracle.same),
+    ("BatchNorm", [[3]], {"bn_param": {"factor": 0.9, "eps": 1e-3}}, oracle.batch_norm),
+    ("BatchNorm", [[3]], {"bn_param": {"factor": 0.1, "eps": 1e-3,
+                                       "gamma_init": "Uniform",
+                                       "beta_init": "XavierNorm"}}, oracle.batch_norm),
+    ("LayerNorm", [[5]], {"ln_param": {"eps": 1e-3, "beta_init": "Uniform"}},
+     oracle.layer_norm),
+    ("LayerNorm", [[2, 5]], {"ln_param": {"eps": 1e-3}}, oracle.layer_norm),
+    ("Multiply", [[3]], {"weight_dims": [3, 2]}, oracle.multiply),
+    ("WeightMultiply", [[3]], {"weight_dims": [3, 1]}, oracle.multiply),
+    ("FmOrder2", [[6]], {"out_dim": 2}, oracle.fm_order_2),
+    ("FmOrder2", [[3]], {"out_dim": 3}, oracle.fm_order_2),
+    ("ReduceSum", [[5]], {"axis": 1}, oracle.reduce_sum),
+    ("ReduceSum", [[3, 2]], {"axis": 1}, oracle.reduce_sum),
+    ("ReduceSum", [[3, 2]], {"axis": 2}, oracle.reduce_sum),
+    ("ReduceMean", [[3, 2]], {"axis": 1}, oracle.reduce_mean),
+    ("Add", [[3], [3], [3]], {}, oracle.add),
+    ("Sub", [[3], [3]], {}, oracle.sub),
+    ("DotProduct", [[3], [3], [3]], {}, oracle.product),
+    ("ElementwiseMultiply", [[3, 2], [3, 2]], {}, oracle.product),
+)
+
+_LOSSES = (
+    ("BinaryCrossEntropyLoss", 1, {}, oracle.binary_cross_entropy),
+    ("CrossEntropyLoss", 2, {}, oracle.cross_entropy),
+    ("MultiCrossEntropyLoss", 3, {"target_weight": [0.2, 0.4, 0.4]},
+     oracle.multi_cross_entropy),
+)
+
+
+class LayersTest(parameterized.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    cls.graph = tf.Graph()
+    with cls.graph.as_default():
+      tf.compat.v1.set_random_seed(3)
+      cls.session = tf.compat.v1.Session(graph=cls.graph)
+
+  @classmethod
+  def tearDownClass(cls):
+    cls.session.close()
+    super().tearDownClass()
+
+  def test_every_type_has_a_case(self):
+    self.assertCountEqual({case[0] for case in _CASES}, network.OF_TYPE)
+    self.assertCountEqual({case[0] for case in _LOSSES}, losses.OF_TYPE)
+    self.assertCountEqual(set(network.OF_TYPE) | set(losses.OF_TYPE), shapes.OF_TYPE)
+
+  @parameterized.parameters(*_CASES)
+  def test_layer(self, kind, bottoms, clause, expected):
+    layer = _layer(kind, bottoms, clause)
+    random = np.random.RandomState(len(kind))
+    arrays = [random.randn(_BATCH, *dims) for dims in bottoms]
+    with self.graph.as_default():
+      params = parameters.Parameters()
+      inputs = [tf.constant(a, tf.float32) for a in arrays]
+      context = contexts.Context(params, is_training=True)
+      tops = network.OF_TYPE[kind](context, layer, *inputs)
+      tops = tops if isinstance(tops, list) else [tops]
+      # Weights of a sum, so that no gradient is like another.
+      factors = [random.randn(_BATCH * s.rows, *s.dims) for s in layer.out_shapes]
+      total = tf.add_n([tf.reduce_sum(t * f.astype(np.float32))
+                        for t, f in zip(tops, factors)])
+      trained = list(params.trained)
+      slopes = tf.gradients(total, inputs + trained)
+      self.session.run(
+          [v.initializer for v in trained] +
+          [v.initializer for r in params.running for v in (r.mean, r.variance)])
+      found, values, found_slopes = self.session.run([tops, trained, slopes])
+    values = [v.astype(np.float64) for v in values]
+    arrays = [a.astype(np.float32).astype(np.float64) for a in arrays]
+
+    def run():
+      out = expected(layer.params, arrays, values)
+      return out if isinstance(out, list) else [out]
+
+    def weighted():
+      return sum(np.sum(t * f) for t, f in zip(run(), factors))
+
+    for top, right, shape in zip(found, run(), layer.out_shapes):
+      self.assertEqual(top.shape, (_BATCH * shape.rows,) + shape.dims)
+      np.testing.assert_allclose(top, right, rtol=1e-4, atol=1e-5)
+    right = oracle.gradients(weighted, arrays + values)
+    for one, other in zip(found_slopes, right):
+      np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-4)
+
+  @parameterized.parameters(*_LOSSES)
+  def test_loss(self, kind, width, clause, expected):
+    label_width = 1 if width == 2 else width
+    layer = _layer(kind, [[width], [label_width]], clause)
+    random = np.random.RandomState(width)
+    logits = random.randn(_BATCH, width).astype(np.float32).astype(np.float64)
+    label = random.randint(0, 2, [_BATCH, label_width]).astype(np.float32)
+    if width == 3:
+      label[1, 2] = -1.
+    with self.graph.as_default():
+      given = tf.constant(logits, tf.float32)
+      loss = losses.OF_TYPE[kind](layer, given, tf.constant(label))
+      mean = tf.reduce_mean(loss.per_sample)
+      found, slope, predictions = self.session.run(
+          [mean, tf.gradients(mean, given)[0], loss.predictions])
+    self.assertEqual(predictions.shape, (_BATCH, label_width))
+    np.testing.assert_allclose(found, expected(layer.params, logits, label), rtol=1e-5)
+    right, = oracle.gradients(lambda: expected(layer.params, logits, label), [logits])
+    np.testing.assert_allclose(slope, right, rtol=1e-3, atol=1e-5)
+    if width == 2:
+      right = np.exp(logits[:, 1:]) / np.exp(logits).sum(1, keepdims=True)
+    else:
+      right = oracle.sigmoid({}, [logits], [])
+    np.testing.assert_allclose(predictions, right, rtol=1e-5)
+
+  def test_extreme_logits_give_finite_losses(self):
+    layer = _layer("BinaryCrossEntropyLoss", [[1], [1]], {})
+    with self.graph.as_default():
+      given = tf.constant([[-200.], [200.]])
+      loss = losses.OF_TYPE[layer.type](layer, given, tf.constant([[1.], [0.]]))
+      found, slope = self.session.run(
+          [loss.per_sample, tf.gradients(loss.per_sample, given)[0]])
+    np.testing.assert_allclose(found, [200., 200.])
+    np.testing.assert_allclose(slope, [[-1.], [1.]])
+
+  @parameterized.parameters(("L1", lambda w: np.abs(w).sum()),
+                            ("L2", lambda w: (w ** 2).sum() / 2))
+  def test_regularizer(self, kind, of_weight):
+    layer = _layer("BinaryCrossEntropyLoss", [[1], [1]],
+                   {"regularizer": kind, "lambda": 0.3})
+    arrays = [np.array([1., -2., 3.]), np.array([[-4.]])]
+    with self.graph.as_default():
+      found = self.session.run(losses.regularization(
+          layer, [tf.constant(a, tf.float32) for a in arrays], batch=8))
+    self.assertAlmostEqual(found, 0.3 / 8 * sum(map(of_weight, arrays)), places=5)
+
+  def test_dropout_keeps_the_mean_and_is_off_in_evaluation(self):
+    layer = _layer("Dropout", [[1000]], {"rate": 0.25})
+    with self.graph.as_default():
+      ones = tf.ones([_BATCH, 1000])
+      tops = [network.OF_TYPE["Dropout"](contexts.Context(None, t), layer, ones)
+              for t in (True, False)]
+      training, evaluation = self.session.run(tops)
+    self.assertCountEqual(np.unique(training), [0., np.float32(1 / .75)])
+    self.assertAlmostEqual(training.mean(), 1., delta=.05)
+    np.testing.assert_array_equal(evaluation, 1.)
+
+  def test_batch_norm_keeps_running_values_and_evaluates_with_them(self):
+    layer = _layer("BatchNorm", [[2]], {"bn_param": {"factor": 0.25, "eps": 1e-3}})
+    x = np.array([[1., 5.], [3., 9.], [5., 1.]])
+    with self.graph.as_default():
+      params = parameters.Parameters()
+      given = tf.constant(x, tf.float32)
+      training = contexts.Context(params, is_training=True)
+      network.OF_TYPE["BatchNorm"](training, layer, given)
+      evaluated = network.OF_TYPE["BatchNorm"](
+          contexts.Context(params, is_training=False), layer, given)
+      self.assertLen(params.trained, 2)
+      running, = params.running
+      self.session.run([v.initializer for v in
+                        params.trained + [running.mean, running.variance]])
+      for _ in range(2):
+        self.session.run(training.updates)
+      mean, variance, found = self.session.run(
+          [running.mean, running.variance, evaluated])
+    right_mean, right_variance = np.zeros(2), np.ones(2)
+    for _ in range(2):
+      right_mean = right_mean * .75 + x.mean(0) * .25
+      right_variance = right_variance * .75 + x.var(0, ddof=1) * .25
+    np.testing.assert_allclose(mean, right_mean, rtol=1e-6)
+    np.testing.assert_allclose(variance, right_variance, rtol=1e-6)
+    np.testing.assert_allclose(found, (x - mean) / np.sqrt(variance + 1e-3), rtol=1e-5)
+
+  def test_reshape_of_a_reshape_comes_back(self):
+    layer = _layer("Reshape", [[3, 2]], {"leading_dim": 2})
+    self.assertEqual(layer.out_shapes, [shapes.Shape(3, (2,))])
+    back = shapes.OF_TYPE["Reshape"](layer.out_shapes, {"leading_dim": 6})
+    self.assertEqual(back, [shapes.Shape(1, (6,))])
+
+  def test_parameters_are_made_once_and_keep_their_order(self):
+    with self.graph.as_default():
+      params = parameters.Parameters()
+      zeros = tf.compat.v1.zeros_initializer()
+      first = params.get("fc 1", "weight", [2], zeros)
+      second = params.get("fc 1", "bias", [2], zeros)
+      self.assertIs(params.get("fc 1", "weight", [2], zeros), first)
+    self.assertEqual(params.trained, [first, second])
+
+
+if __name__ == "__main__":
+  absltest.main()

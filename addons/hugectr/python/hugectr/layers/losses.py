@@ -1,0 +1,70 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Losses: the sum over a batch's samples, and the probabilities that metrics take."""
+
+import collections
+
+import tensorflow as tf
+
+# per_sample: float32 [batch]: what the mean over the batch is the loss of.
+# predictions: float32 [batch, labels], probabilities.
+Loss = collections.namedtuple("Loss", ["per_sample", "predictions"])
+
+
+def binary_cross_entropy(layer, logits, label):
+  """Returns the Loss of logits `[batch, 1]` and labels `[batch, 1]`."""
+  del layer
+  crossed = tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logits)
+  return Loss(tf.reshape(crossed, [-1]), tf.sigmoid(logits))
+
+
+def cross_entropy(layer, logits, label):
+  """Returns the Loss of logits `[batch, 2]` and labels `[batch, 1]`.
+
+  A label of at least 0.5 is the second class, whose probability is the prediction.
+  """
+  del layer
+  classes = tf.cast(tf.reshape(label, [-1]) >= 0.5, tf.int32)
+  crossed = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
+  return Loss(crossed, tf.nn.softmax(logits)[:, 1:])
+
+
+def multi_cross_entropy(layer, logits, label):
+  """Returns the Loss of logits and labels `[batch, labels]`.
+
+  A label below -0.5 is ignored: it adds nothing to the loss, and is counted in the mean.
+  """
+  weight = tf.constant(layer.params["target_weight"], tf.float32)
+  known = label >= -0.5
+  crossed = weight * tf.nn.sigmoid_cross_entropy_with_logits(
+      labels=tf.where(known, label, tf.zeros_like(label)), logits=logits)
+  crossed = tf.where(known, crossed, tf.zeros_like(crossed))
+  return Loss(tf.reduce_mean(crossed, axis=1), tf.sigmoid(logits))
+
+
+OF_TYPE = {
+    "BinaryCrossEntropyLoss": binary_cross_entropy,
+    "CrossEntropyLoss": cross_entropy,
+    "MultiCrossEntropyLoss": multi_cross_entropy,
+}
+
+
+def regularization(layer, weights, batch):
+  """Returns what a regularizer adds to the loss, or None.
+
+  Args:
+    layer: Layer, the loss.
+    weights: list of variables, all dense parameters.
+    batch: int, samples of a batch.
+
+  Returns:
+    lambda / batch times the sum of |w| (L1) or w^2 / 2 (L2), a scalar.
+  """
+  kind = layer.params.get("regularizer")
+  if kind is None:
+    return None
+  if kind == "L1":
+    sums = [tf.reduce_sum(tf.abs(w)) for w in weights]
+  else:
+    sums = [tf.nn.l2_loss(w) for w in weights]
+  return layer.params["lambda"] / batch * tf.add_n(sums)

@@ -1,0 +1,61 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The layer graph in TensorFlow."""
+
+from hugectr.layers import context as contexts
+from hugectr.layers import dense
+from hugectr.layers import elementwise
+from hugectr.layers import losses
+from hugectr.layers import normalization
+from hugectr.layers import reductions
+from hugectr.layers import shaping
+
+# Each function takes a Context, the Layer and its bottoms, and gives its top, or a list
+# of tops.
+OF_TYPE = {
+    "Add": elementwise.add,
+    "BatchNorm": normalization.batch_norm,
+    "Cast": elementwise.cast,
+    "Concat": shaping.concat,
+    "DotProduct": elementwise.product,
+    "Dropout": elementwise.dropout,
+    "ELU": elementwise.elu,
+    "ElementwiseMultiply": elementwise.product,
+    "FmOrder2": reductions.fm_order_2,
+    "FusedInnerProduct": dense.fused_inner_product,
+    "InnerProduct": dense.inner_product,
+    "Interaction": reductions.interaction,
+    "LayerNorm": normalization.layer_norm,
+    "MultiCross": dense.multi_cross,
+    "Multiply": dense.multiply,
+    "ReLU": elementwise.relu,
+    "ReduceMean": reductions.reduce_mean,
+    "ReduceSum": reductions.reduce_sum,
+    "Reshape": shaping.reshape,
+    "Sigmoid": elementwise.sigmoid,
+    "Slice": shaping.slices,
+    "Softmax": elementwise.softmax,
+    "Sub": elementwise.sub,
+    "WeightMultiply": dense.multiply,
+}
+
+
+def build(model, tensors, parameters, is_training):
+  """Builds the layers of a model over its inputs.
+
+  Args:
+    model: config's Model.
+    tensors: dict, tensors by name: the label, the dense features, each embedding's top
+      `[batch, slots, floats]`. The layers' tops are added to it.
+    parameters: Parameters; those that are not there yet are made.
+    is_training: bool.
+
+  Returns:
+    (losses.Loss, list of ops that a training step runs besides the optimizers').
+  """
+  context = contexts.Context(parameters, is_training)
+  for layer in model.layers:
+    tops = OF_TYPE[layer.type](context, layer, *[tensors[b] for b in layer.bottoms])
+    tensors.update(zip(layer.tops, tops if isinstance(tops, list) else [tops]))
+  logits, label = (tensors[name] for name in model.loss.bottoms)
+  return losses.OF_TYPE[model.loss.type](model.loss, logits, label), context.updates

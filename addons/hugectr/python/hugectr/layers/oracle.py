@@ -1,0 +1,168 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Layers in NumPy, written from their formulas, sample by sample where that is plainest."""
+
+import numpy as np
+
+
+def inner_product(clause, bottoms, params):
+  weight, bias = params
+  return bottoms[0] @ weight + bias
+
+
+def fused_inner_product(clause, bottoms, params):
+  return np.maximum(inner_product(clause, bottoms, params), 0)
+
+
+def multi_cross(clause, bottoms, params):
+  first = bottoms[0]
+  x = first
+  for k in range(clause["mc_param"]["num_layers"]):
+    weight, bias = params[2 * k:2 * k + 2]
+    x = np.stack([first[i] * np.dot(x[i], weight) + bias + x[i] for i in range(len(x))])
+  return x
+
+
+def interaction(clause, bottoms, params):
+  mlp, vectors = bottoms
+  out = []
+  for i in range(len(mlp)):
+    every = [mlp[i]] + list(vectors[i])
+    pairs = np.zeros([len(every) * (len(every) - 1) // 2], mlp.dtype)
+    for column in range(len(every)):
+      for row in range(column):
+        pairs[column * (column - 1) // 2 + row] = np.dot(every[row], every[column])
+    out.append(np.concatenate([mlp[i], pairs, [0.]]))
+  return np.stack(out)
+
+
+def concat(clause, bottoms, params):
+  return np.concatenate(bottoms, axis=clause.get("axis", 1))
+
+
+def slices(clause, bottoms, params):
+  return [bottoms[0][:, a:b] for a, b in clause["ranges"]]
+
+
+def reshape(clause, bottoms, params):
+  x = bottoms[0]
+  if "selected" in clause:
+    return np.stack([np.concatenate([s[k] for k in clause["selected"]]) for s in x])
+  return x.reshape([-1, clause["leading_dim"]])
+
+
+def relu(clause, bottoms, params):
+  return np.where(bottoms[0] > 0, bottoms[0], 0)
+
+
+def elu(clause, bottoms, params):
+  x = bottoms[0]
+  return np.where(x > 0, x, clause["elu_param"]["alpha"] * (np.exp(x) - 1))
+
+
+def sigmoid(clause, bottoms, params):
+  return 1 / (1 + np.exp(-bottoms[0]))
+
+
+def softmax(clause, bottoms, params):
+  raised = np.exp(bottoms[0])
+  return raised / raised.sum(-1, keepdims=True)
+
+
+def same(clause, bottoms, params):
+  return bottoms[0]
+
+
+def batch_norm(clause, bottoms, params):
+  gamma, beta = params
+  x = bottoms[0]
+  mean = x.sum(0) / len(x)
+  variance = ((x - mean) ** 2).sum(0) / len(x)
+  return gamma * (x - mean) / np.sqrt(variance + clause["bn_param"]["eps"]) + beta
+
+
+def layer_norm(clause, bottoms, params):
+  gamma, beta = params
+  x = bottoms[0]
+  mean = x.mean(-1, keepdims=True)
+  variance = ((x - mean) ** 2).mean(-1, keepdims=True)
+  return gamma * (x - mean) / np.sqrt(variance + clause["ln_param"]["eps"]) + beta
+
+
+def multiply(clause, bottoms, params):
+  weight, = params
+  return np.stack([np.concatenate([v * w for v, w in zip(sample, weight)])
+                   for sample in bottoms[0]])
+
+
+def fm_order_2(clause, bottoms, params):
+  floats = clause["out_dim"]
+  out = []
+  for sample in bottoms[0]:
+    vectors = [sample[k:k + floats] for k in range(0, len(sample), floats)]
+    total = sum(vectors)
+    out.append(0.5 * (total * total - sum(v * v for v in vectors)))
+  return np.stack(out)
+
+
+def reduce_sum(clause, bottoms, params):
+  return bottoms[0].sum(clause["axis"], keepdims=True)
+
+
+def reduce_mean(clause, bottoms, params):
+  return bottoms[0].mean(clause["axis"], keepdims=True)
+
+
+def add(clause, bottoms, params):
+  return sum(bottoms)
+
+
+def sub(clause, bottoms, params):
+  return bottoms[0] - bottoms[1]
+
+
+def product(clause, bottoms, params):
+  out = 1.
+  for bottom in bottoms:
+    out = out * bottom
+  return out
+
+
+def _log_sigmoid(x):
+  return -np.log1p(np.exp(-x))
+
+
+def binary_cross_entropy(clause, logits, label):
+  return -np.mean(label * _log_sigmoid(logits) + (1 - label) * _log_sigmoid(-logits))
+
+
+def cross_entropy(clause, logits, label):
+  total = 0.
+  for x, y in zip(logits, label[:, 0]):
+    total -= np.log(np.exp(x[1 if y >= 0.5 else 0]) / np.exp(x).sum())
+  return total / len(logits)
+
+
+def multi_cross_entropy(clause, logits, label):
+  total = 0.
+  for x, y in zip(logits, label):
+    for k, weight in enumerate(clause["target_weight"]):
+      if y[k] >= -0.5:
+        total -= weight * (y[k] * _log_sigmoid(x[k]) + (1 - y[k]) * _log_sigmoid(-x[k]))
+  return total / label.size
+
+
+def gradients(function, arrays, epsilon=1e-6):
+  """Returns central differences of a function of float64 arrays, one array each."""
+  found = []
+  for array in arrays:
+    gradient = np.zeros_like(array)
+    for at in np.ndindex(*array.shape):
+      kept = array[at]
+      array[at] = kept + epsilon
+      above = function()
+      array[at] = kept - epsilon
+      gradient[at] = (above - function()) / (2 * epsilon)
+      array[at] = kept
+    found.append(gradient)
+  return found

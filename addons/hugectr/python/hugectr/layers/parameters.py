@@ -1,0 +1,62 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The dense parameters of a model, in the order in which files hold them."""
+
+import collections
+import re
+
+import tensorflow as tf
+
+# A layer's running mean and variance: no optimizer touches them.
+Running = collections.namedtuple("Running", ["layer", "mean", "variance"])
+
+
+class Parameters(object):
+  """Makes each parameter once, so that training and evaluation share it.
+
+  Attributes:
+    trained: list of variables, layers from bottom to top, of one layer in the order that
+      its file has: W, b; each cross layer's w, b; gamma, beta.
+    running: list of Running, layers from bottom to top.
+  """
+
+  def __init__(self):
+    self.trained = []
+    self.running = []
+    self._made = {}
+
+  def _variable(self, layer, what, shape, initializer, trainable):
+    # A scope's name allows few characters.
+    name = "%s/%s" % (re.sub(r"[^A-Za-z0-9_.\\/-]", "_", layer).lstrip("_-/\\") or "layer",
+                      what)
+    return tf.compat.v1.Variable(
+        lambda: initializer(shape, dtype=tf.float32), name=name, trainable=trainable,
+        use_resource=True)
+
+  def get(self, layer, what, shape, initializer):
+    """Returns the variable of a layer by its name, made at the first call.
+
+    Args:
+      layer: string, the layer's name.
+      what: string, the parameter's name, such as "weight".
+      shape: list of ints.
+      initializer: function (shape, dtype) -> tensor.
+    """
+    key = (layer, what)
+    if key not in self._made:
+      self._made[key] = self._variable(layer, what, shape, initializer, True)
+      self.trained.append(self._made[key])
+    return self._made[key]
+
+  def running_values(self, layer, width):
+    """Returns the Running of a layer: mean zeros `[width]`, variance ones `[width]`."""
+    if layer not in self._made:
+      found = Running(
+          layer,
+          self._variable(layer, "running_mean", [width],
+                         tf.compat.v1.zeros_initializer(), False),
+          self._variable(layer, "running_variance", [width],
+                         tf.compat.v1.ones_initializer(), False))
+      self._made[layer] = found
+      self.running.append(found)
+    return self._made[layer]

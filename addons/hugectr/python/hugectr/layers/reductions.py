@@ -1,0 +1,45 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Layers that sum: over an axis, over pairs of vectors."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def reduce_sum(context, layer, bottom):
+  """Returns the sum over an axis, which stays as an axis of 1."""
+  del context
+  return tf.reduce_sum(bottom, axis=layer.params["axis"], keepdims=True)
+
+
+def reduce_mean(context, layer, bottom):
+  """Returns the mean over an axis, which stays as an axis of 1."""
+  del context
+  return tf.reduce_mean(bottom, axis=layer.params["axis"], keepdims=True)
+
+
+def fm_order_2(context, layer, bottom):
+  """Returns 0.5 ((sum of vectors)^2 - sum of their squares), `[rows, out_dim]`."""
+  del context
+  vectors = tf.reshape(bottom, [-1, layer.in_shapes[0].dims[0] //
+                                layer.params["out_dim"], layer.params["out_dim"]])
+  return 0.5 * (tf.square(tf.reduce_sum(vectors, axis=1)) -
+                tf.reduce_sum(tf.square(vectors), axis=1))
+
+
+def interaction(context, layer, mlp, vectors):
+  """Returns the first bottom, the dot products of all pairs of vectors, one zero.
+
+  Vector 0 is the first bottom, vector i the slot i - 1. The product of vectors
+  row < column stands at column (column - 1) / 2 + row.
+  """
+  del context
+  slots, floats = layer.in_shapes[1].dims
+  n = slots + 1
+  every = tf.concat([mlp[:, tf.newaxis, :], vectors], axis=1)
+  products = tf.reshape(tf.matmul(every, every, transpose_b=True), [-1, n * n])
+  pairs = [row * n + column for column in range(n) for row in range(column)]
+  # The last number is a zero: it makes the width of upstream's output.
+  chosen = tf.gather(products, np.array(pairs, np.int32), axis=1)
+  padded = tf.pad(chosen, [[0, 0], [0, 1]])
+  return tf.reshape(tf.concat([mlp, padded], axis=1), [-1, floats + len(pairs) + 1])

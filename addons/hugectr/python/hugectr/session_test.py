@@ -1,0 +1,452 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Session against training in NumPy, its files, its readers, its errors."""
+
+import json
+import os
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import pyarrow.parquet as pq
+
+import hugectr
+from hugectr import testing
+from hugectr.training import metrics
+
+_SLOTS, _SIZE, _FLOATS, _DENSE = 3, 6, 2, 2
+_PLANTED = testing.Planted([_SIZE] * _SLOTS, _DENSE)
+
+_HPARAMS = {
+    "Adam": ("adam_hparam", {"beta1": 0.8, "beta2": 0.9, "epsilon": 1e-4}),
+    "MomentumSGD": ("momentum_sgd_hparam", {"momentum_factor": 0.7}),
+    "Nesterov": ("nesterov_hparam", {"momentum_factor": 0.7}),
+    "SGD": ("sgd_hparam", {}),
+    "AdaGrad": ("adagrad_hparam", {"initial_accu_value": 0.1, "epsilon": 1e-3}),
+}
+
+
+def _optimizer(kind, update_type="Local"):
+  name, hparam = _HPARAMS[kind]
+  return {"type": kind, "update_type": update_type,
+          name: dict(hparam, learning_rate=0.05)}
+
+
+def _configuration(folder, kind="Adam", update_type="Local", localized=False,
+                   combiner=0, more=(), **data):
+  """Returns the configuration of a linear model over rows and dense features."""
+  word = "Localized" if localized else "Distributed"
+  layers = [
+      dict({"name": "data", "type": "Data", "format": "Parquet",
+            "source": os.path.join(folder, "train", "_file_list.txt"),
+            "eval_source": os.path.join(folder, "val", "_file_list.txt"),
+            "label": {"top": "label", "label_dim": 1},
+            "dense": {"top": "dense", "dense_dim": _DENSE},
+            "slot_size_array": [_SIZE] * _SLOTS,
+            "sparse": [{"top": "keys", "type": word + "Slot", "slot_num": _SLOTS,
+                        "max_feature_num_per_sample": _SLOTS}]}, **data),
+      {"name": "rows", "type": word + "SlotSparseEmbeddingHash", "bottom": "keys",
+       "top": "rows", "sparse_embedding_hparam": {
+           "embedding_vec_size": _FLOATS, "combiner": combiner,
+           "max_vocabulary_size_per_gpu": 10}},
+      {"name": "flat", "type": "Reshape", "bottom": "rows", "top": "flat",
+       "leading_dim": _SLOTS * _FLOATS},
+      {"name": "both", "type": "Concat", "bottom": ["flat", "dense"], "top": "both"},
+  ] + list(more) + [
+      {"name": "logit", "type": "InnerProduct", "bottom": more[-1]["top"] if more else
+       "both", "top": "logit", "fc_param": {"num_output": 1}},
+      {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"],
+       "top": "loss"}]
+  return {"optimizer": _optimizer(kind, update_type), "layers": layers}
+
+
+class Oracle(object):
+  """The same model in NumPy: rows [keys, floats], W, b, each with its states."""
+
+  def __init__(self, kind, is_global, rows, weight, bias):
+    self.kind, self.is_global = kind, is_global
+    self.values = {"rows": rows.astype(np.float64), "W": weight.astype(np.float64),
+                   "b": bias.astype(np.float64)}
+    self.hparam = _HPARAMS[kind][1]
+    start = self.hparam.get("initial_accu_value", 0.)
+    self.states = {k: (np.full_like(v, start), np.zeros_like(v))
+                   for k, v in self.values.items()}
+    self.step = 0
+
+  def train(self, labels, dense, keys, rate, batch):
+    """One step; keys [N, slots] with offsets. Returns the mean loss."""
+    self.step += 1
+    rows, weight, bias = (self.values[k] for k in ("rows", "W", "b"))
+    x = np.concatenate([rows[keys].reshape([len(labels), -1]), dense], axis=1)
+    logit = (x @ weight + bias)[:, 0]
+    probability = 1 / (1 + np.exp(-logit))
+    slope = ((probability - labels) / batch)[:, None]
+    gradient = np.zeros_like(rows)
+    np.add.at(gradient, keys, (slope @ weight.T)[:, :_SLOTS * _FLOATS].reshape(
+        [len(labels), _SLOTS, _FLOATS]))
+    touched = np.zeros([len(rows), 1], bool)
+    touched[keys] = True
+    self.update("rows", gradient, rate, touched | self.is_global)
+    self.update("W", x.T @ slope, rate, True)
+    self.update("b", slope.sum(0), rate, True)
+    return -np.mean(np.log(np.where(labels > 0, probability, 1 - probability)))
+
+  def update(self, name, g, lr, moves):
+    w, (m, v), h = self.values[name], self.states[name], self.hparam
+    if self.kind == "Adam":
+      b1, b2, t = h["beta1"], h["beta2"], self.step
+      m2, v2 = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
+      rate = lr * np.sqrt(1 - b2 ** t) / (1 - b1 ** t)
+      w2 = w - rate * m2 / (np.sqrt(v2) + h["epsilon"])
+    elif self.kind == "MomentumSGD":
+      m2, v2 = h["momentum_factor"] * m - lr * g, v
+      w2 = w + m2
+    elif self.kind == "Nesterov":
+      f = h["momentum_factor"]
+      m2, v2 = f * m - lr * g, v
+      w2 = w - f * m + (1 + f) * m2
+    elif self.kind == "SGD":
+      w2, m2, v2 = w - lr * g, m, v
+    else:
+      m2, v2 = m + g * g, v
+      w2 = w - lr * g / (np.sqrt(m2) + h["epsilon"])
+    self.values[name] = np.where(moves, w2, w)
+    self.states[name] = (np.where(moves, m2, m), np.where(moves, v2, v))
+
+
+class SessionTest(parameterized.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    cls.folder = absltest.get_default_test_tmpdir() + "/session_test"
+    testing.write_parquet(cls.folder + "/train", _PLANTED, files=2, rows=50, seed=1)
+    testing.write_parquet(cls.folder + "/val", _PLANTED, files=1, rows=30, seed=2)
+
+  def session(self, configuration=None, **solver):
+    path = testing.write_json(self.create_tempfile().full_path,
+                              configuration or _configuration(self.folder))
+    solver = dict({"batchsize": 20, "batchsize_eval": 20, "repeat_dataset": True}, **solver)
+    session = hugectr.Session(hugectr.solver_parser_helper(**solver), path)
+    self.addCleanup(session.close)
+    return session
+
+  def samples(self, which):
+    """Returns (labels, dense, keys with offsets) of all files, in order."""
+    parts = []
+    folder = os.path.join(self.folder, which)
+    for name in sorted(os.listdir(folder)):
+      if name.endswith(".parquet"):
+        columns = pq.read_table(os.path.join(folder, name)).to_pydict()
+        parts.append(np.array(list(columns.values()), np.float64).T)
+    rows = np.concatenate(parts)
+    keys = rows[:, 1 + _DENSE:].astype(np.int64)
+    return rows[:, 0], rows[:, 1:1 + _DENSE], keys + _SIZE * np.arange(_SLOTS)
+
+  def start_files(self, localized, prefix):
+    """Writes model files of known values; returns (rows, W, b)."""
+    random = np.random.RandomState(7)
+    rows = random.randn(_SLOTS * _SIZE, _FLOATS).astype(np.float32)
+    weight = random.randn(_SLOTS * _FLOATS + _DENSE, 1).astype(np.float32)
+    bias = random.randn(1).astype(np.float32)
+    with open(prefix + "dense", "wb") as f:
+      f.write(weight.tobytes() + bias.tobytes())
+    with open(prefix + "rows", "wb") as f:
+      for key, row in enumerate(rows):
+        f.write(np.uint32(key).tobytes())
+        if localized:
+          f.write(np.int64(key // _SIZE).tobytes())
+        f.write(row.tobytes())
+    return rows, weight, bias
+
+  def read_dense(self, path):
+    return np.fromfile(path, np.float32)
+
+  @parameterized.parameters(
+      ("Adam", "Local", False), ("Adam", "Global", True), ("Adam", "Global", False),
+      ("MomentumSGD", "Local", True), ("MomentumSGD", "Global", False),
+      ("Nesterov", "Global", False), ("SGD", "Global", False),
+      ("AdaGrad", "LazyGlobal", False))
+  def test_trains_as_numpy_does(self, kind, update_type, localized):
+    prefix = self.create_tempdir().full_path + "/x"
+    start = self.start_files(localized, prefix)
+    session = self.session(
+        _configuration(self.folder, kind, update_type, localized), repeat_dataset=False,
+        model_file=prefix + "dense", embedding_files=[prefix + "rows"], batchsize=30)
+    oracle = Oracle(kind, update_type == "Global", *start)
+    labels, dense, keys = self.samples("train")
+    session.start_data_reading()
+    # Four batches, the last of 10 samples; the rate changes.
+    for step, rate in enumerate([0.05, 0.2, 0.1, 0.02]):
+      session.set_learning_rate(rate)
+      self.assertTrue(session.train())
+      at = slice(30 * step, 30 * step + 30)
+      loss = oracle.train(labels[at], dense[at], keys[at], rate, 30)
+      self.assertAlmostEqual(session.get_current_loss(), loss, places=5)
+    self.assertFalse(session.train())
+    session.download_params_to_files(prefix, 4)
+    found = np.fromfile(prefix + "0_sparse_4.model", np.dtype(
+        [("key", "<u4")] + ([("slot", "<i8")] if localized else []) +
+        [("row", "<f4", (_FLOATS,))]))
+    self.assertEqual(found["key"].tolist(), list(range(_SLOTS * _SIZE)))
+    if localized:
+      self.assertEqual(found["slot"].tolist(), [k // _SIZE for k in found["key"]])
+    np.testing.assert_allclose(found["row"], oracle.values["rows"], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        self.read_dense(prefix + "_dense_4.model"),
+        np.concatenate([oracle.values["W"].ravel(), oracle.values["b"]]),
+        rtol=1e-4, atol=1e-5)
+    count = {"Adam": 2, "SGD": 0}.get(kind, 1)
+    self.assertEqual(os.path.exists(prefix + "_opt_dense_4.model"), count > 0)
+    if count:
+      sign = -1 if kind in ("MomentumSGD", "Nesterov") else 1
+      expected = [np.concatenate([oracle.states["W"][k].ravel(), oracle.states["b"][k]])
+                  for k in range(count)]
+      np.testing.assert_allclose(self.read_dense(prefix + "_opt_dense_4.model") * sign,
+                                 np.concatenate(expected), rtol=1e-3, atol=1e-6)
+      states = np.fromfile(prefix + "0_opt_sparse_4.model", np.dtype(
+          [("key", "<u4")] + ([("slot", "<i8")] if localized else []) +
+          [("state", "<f4", (count, _FLOATS))]))
+      np.testing.assert_allclose(
+          states["state"] * sign, np.stack(oracle.states["rows"][:count], axis=1),
+          rtol=1e-3, atol=1e-6)
+
+  @parameterized.parameters(("flat", False), ("directory", True))
+  def test_goes_on_from_files_bit_by_bit(self, form, localized):
+    more = [{"name": "norm", "type": "BatchNorm", "bottom": "both", "top": "norm",
+             "bn_param": {"factor": 0.3, "eps": 1e-3}}]
+    configuration = _configuration(self.folder, "Adam", "Global", localized, more=more)
+    prefix = self.create_tempdir().full_path + "/p/x"
+    session = self.session(configuration)
+    session.start_data_reading()
+    for _ in range(5):  # Once through the data.
+      session.train()
+    session.download_params_to_files(prefix, 1, sparse_format=form)
+    self.assertEqual(os.path.isdir(prefix + "0_sparse_1.model"), form == "directory")
+    again = self.session(
+        configuration, model_file=prefix + "_dense_1.model",
+        embedding_files=[prefix + "0_sparse_1.model"],
+        dense_opt_states_file=prefix + "_opt_dense_1.model",
+        sparse_opt_states_file=[prefix + "0_opt_sparse_1.model"], seed=9)
+    again.start_data_reading()
+    for one in (session, again):
+      for _ in range(5):
+        one.train()
+    session.download_params_to_files(prefix, 2)
+    again.download_params_to_files(prefix + "again", 2)
+    for end in ("_dense_2.model", "_dense_2.model.ntp.json", "0_sparse_2.model",
+                "_opt_dense_2.model", "_opt_dense_2.model.ntp.json",
+                "0_opt_sparse_2.model"):
+      with open(prefix + end, "rb") as f, open(prefix + "again" + end, "rb") as g:
+        self.assertEqual(f.read(), g.read(), end)
+    with open(prefix + "_dense_2.model.ntp.json") as f:
+      layer, = json.load(f)["layers"]
+    self.assertEqual((layer["type"], len(layer["mean"]), len(layer["var"])),
+                     ("BatchNorm", 8, 8))
+
+  def test_same_seed_gives_the_same_bits(self):
+    losses = []
+    for seed in (1, 1, 2):
+      session = self.session(seed=seed)
+      session.start_data_reading()
+      losses.append([session.train() and session.get_current_loss() for _ in range(5)])
+    self.assertEqual(losses[0], losses[1])
+    self.assertNotEqual(losses[0], losses[2])
+
+  def test_evaluates_batch_by_batch_and_as_a_whole(self):
+    session = self.session(repeat_dataset=False)
+    folder = self.create_tempdir().full_path
+    session.start_data_reading()
+    while session.train():
+      pass
+    self.assertEqual(session.get_eval_metrics(), [])
+    found, predictions, labels = [], folder + "/predictions", folder + "/labels"
+    # 20 samples, then 10, then 20 from the beginning again.
+    for _ in range(3):
+      found.append(session.evaluation(predictions, labels))
+    self.assertEqual(found[0], found[2])
+    labels, predictions = np.loadtxt(labels), np.loadtxt(predictions)
+    self.assertEqual(len(predictions), 50)
+    expected = self.samples("val")[0]
+    np.testing.assert_array_equal(labels, np.concatenate([expected, expected[:20]]))
+    for first, end, (metric,) in zip((0, 20, 30), (20, 30, 50), found):
+      self.assertEqual(metric[0], "AUC")
+      self.assertAlmostEqual(
+          metric[1], metrics.auc(labels[first:end], predictions[first:end]))
+    session.get_data_reader_eval().set_source()
+    self.assertTrue(session.eval() and session.eval())
+    self.assertFalse(session.eval())
+    (_, whole), = session.get_eval_metrics()
+    self.assertAlmostEqual(whole, metrics.auc(labels[:30], predictions[:30]))
+    with self.assertRaisesRegex(ValueError, "give both"):
+      session.evaluation("a")
+
+  def test_evaluation_inserts_no_row(self):
+    session = self.session()
+    before = session.get_params_num()
+    session.start_data_reading()
+    session.evaluation()
+    self.assertEqual(session.get_params_num(), before)
+    self.assertEqual(before, _SLOTS * _FLOATS + _DENSE + 1)
+    session.train()
+    self.assertGreater(session.get_params_num(), before)
+    session.check_overflow()
+
+  def test_epochs_by_the_reader(self):
+    session = self.session(repeat_dataset=False, batchsize=40)
+    with self.assertRaisesRegex(RuntimeError, "no data is being read: call"):
+      session.train()
+    reader = session.get_data_reader_train()
+    for _ in range(2):
+      reader.set_file_list_source()
+      self.assertEqual([session.train() for _ in range(4)], [True, True, True, False])
+    with self.assertRaisesRegex(hugectr.DataError, "no/list: cannot be read"):
+      reader.set_source("no/list")
+    reader.set_source(self.folder + "/val/_file_list.txt")
+    self.assertEqual([session.train(), session.train()], [True, False])
+
+  def test_own_optimizer_of_an_embedding(self):
+    configuration = _configuration(self.folder, "Adam")
+    configuration["layers"][1]["optimizer"] = _optimizer("SGD")
+    prefix = self.create_tempdir().full_path + "/x"
+    start = self.start_files(False, prefix)
+    session = self.session(configuration, model_file=prefix + "dense",
+                           embedding_files=[prefix + "rows"])
+    oracles = [Oracle(kind, False, *start) for kind in ("SGD", "Adam")]
+    labels, dense, keys = self.samples("train")
+    session.start_data_reading()
+    session.train()
+    for oracle in oracles:
+      oracle.train(labels[:20], dense[:20], keys[:20], 0.05, 20)
+    session.download_params_to_files(prefix, 1)
+    found = np.fromfile(prefix + "0_sparse_1.model",
+                        np.dtype([("key", "<u4"), ("row", "<f4", (_FLOATS,))]))
+    np.testing.assert_allclose(found["row"], oracles[0].values["rows"], rtol=1e-5)
+    np.testing.assert_allclose(
+        self.read_dense(prefix + "_dense_1.model")[:-1],
+        oracles[1].values["W"].ravel(), rtol=1e-5)
+    self.assertFalse(os.path.exists(prefix + "0_opt_sparse_1.model"))
+
+  def test_two_embeddings_of_both_kinds_share_the_slots(self):
+    configuration = _configuration(self.folder)
+    layers = configuration["layers"]
+    layers[0]["sparse"] = [
+        {"top": "one", "type": "DistributedSlot", "slot_num": 1,
+         "max_feature_num_per_sample": 1},
+        {"top": "two", "type": "LocalizedSlot", "slot_num": 2,
+         "max_feature_num_per_sample": 2}]
+    hparam = layers[1]["sparse_embedding_hparam"]
+    layers[1:3] = [
+        {"name": "a", "type": "DistributedSlotSparseEmbeddingHash", "bottom": "one",
+         "top": "a", "sparse_embedding_hparam": hparam},
+        {"name": "b", "type": "LocalizedSlotSparseEmbeddingOneHot", "bottom": "two",
+         "top": "b", "sparse_embedding_hparam": hparam},
+        {"name": "rows", "type": "Concat", "bottom": ["a", "b"], "top": "rows"},
+        {"name": "flat", "type": "Reshape", "bottom": "rows", "top": "flat",
+         "leading_dim": _SLOTS * _FLOATS}]
+    session = self.session(configuration)
+    session.start_data_reading()
+    session.train()
+    prefix = self.create_tempdir().full_path + "/x"
+    session.download_params_to_files(prefix, 1)
+    keys = self.samples("train")[2][:20]
+    first = np.fromfile(prefix + "0_sparse_1.model",
+                        np.dtype([("key", "<u4"), ("row", "<f4", (_FLOATS,))]))
+    second = np.fromfile(prefix + "1_sparse_1.model", np.dtype(
+        [("key", "<u4"), ("slot", "<i8"), ("row", "<f4", (_FLOATS,))]))
+    self.assertEqual(first["key"].tolist(), np.unique(keys[:, 0]).tolist())
+    self.assertEqual(second["key"].tolist(), np.unique(keys[:, 1:]).tolist())
+    self.assertEqual(second["slot"].tolist(),
+                     [k // _SIZE - 1 for k in second["key"]])
+
+  def test_files_of_another_model_change_nothing(self):
+    session = self.session()
+    folder = self.create_tempdir().full_path
+    session.start_data_reading()
+    session.train()
+    session.download_params_to_files(folder + "/a", 1)
+    wrong = folder + "/wrong"
+    with open(wrong, "wb") as f:
+      f.write(b"x" * 10)
+    with self.assertRaisesRegex(ValueError, "10 bytes, and the model's dense"):
+      session.init_params(wrong)
+    for name in ("model_file", "dense_opt_states_file", "embedding_files",
+                 "sparse_opt_states_file"):
+      value = [wrong] if name.endswith("files") or name.startswith("sparse") else wrong
+      with self.assertRaisesRegex(ValueError, "10 bytes"):
+        self.session(**{name: value})
+    with self.assertRaisesRegex(ValueError, "expected 1 files of rows, one per embedding"):
+      self.session(embedding_files=[wrong, wrong])
+    with self.assertRaises(OSError):
+      session.init_params(folder + "/no")
+    session.download_params_to_files(folder + "/b", 1)
+    for end in ("_dense_1.model", "0_sparse_1.model"):
+      with open(folder + "/a" + end, "rb") as f, open(folder + "/b" + end, "rb") as g:
+        self.assertEqual(f.read(), g.read())
+
+  def test_damaged_data_leaves_the_model_as_it_is(self):
+    folder = self.create_tempdir().full_path
+    testing.write_parquet(folder + "/train", _PLANTED, files=2, rows=20, seed=1)
+    session = self.session(_configuration(
+        folder, eval_source=self.folder + "/val/_file_list.txt"))
+    session.start_data_reading()
+    session.train()
+    before = session.evaluation()
+    with open(folder + "/train/1.parquet", "r+b") as f:
+      f.seek(4)
+      f.write(b"\xff" * 400)
+    with self.assertRaisesRegex(hugectr.DataError, "1.parquet: row group"):
+      for _ in range(20):
+        session.train()
+        session.get_data_reader_train().restart()
+        session.train()
+        session.train()
+    session.get_data_reader_eval().restart()
+    self.assertIsNotNone(before)
+    self.assertNotEmpty(session.evaluation())
+
+  @parameterized.parameters(
+      (dict(vvgpu=[[0, 1], [0, 1]]), RuntimeError,
+       "vvgpu names 4 devices and 1 process is running.*horovodrun -np 4 python"),
+      (dict(use_model_oversubscriber=True), NotImplementedError,
+       "use_model_oversubscriber is not implemented"))
+  def test_refuses_a_solver(self, solver, kind, expected):
+    with self.assertRaisesRegex(kind, expected):
+      self.session(**solver)
+
+  def test_refuses_what_is_not_here(self):
+    with self.assertRaisesRegex(NotImplementedError, "LazyGlobal of Adam"):
+      self.session(_configuration(self.folder, "Adam", "LazyGlobal"))
+    session = self.session(_configuration(self.folder, format="Norm"))
+    with self.assertRaisesRegex(NotImplementedError, "data format Norm"):
+      session.start_data_reading()
+    with self.assertRaisesRegex(NotImplementedError, "get_model_oversubscriber"):
+      session.get_model_oversubscriber()
+
+  def test_refuses_wrong_arguments(self):
+    session = self.session(use_mixed_precision=True, scaler=128)
+    for rate in (-1, "a", float("nan"), True):
+      with self.assertRaisesRegex(ValueError, "set_learning_rate: expected a number"):
+        session.set_learning_rate(rate)
+    for number in (0, -1, 1.5, True):
+      with self.assertRaisesRegex(ValueError, "iter must be an integer of at least 1"):
+        session.download_params_to_files("x", number)
+    with self.assertRaisesRegex(ValueError, "sparse_format must be"):
+      session.download_params_to_files("x", 1, sparse_format="tar")
+    self.assertTrue(np.isnan(session.get_current_loss()))
+    with self.assertRaisesRegex(TypeError, "solver_config must be what"):
+      hugectr.Session({}, "x")
+
+  def test_without_evaluation_data(self):
+    configuration = _configuration(self.folder)
+    del configuration["layers"][0]["eval_source"]
+    session = self.session(configuration)
+    session.start_data_reading()
+    self.assertTrue(session.eval())
+    self.assertEqual(session.evaluation(), [])
+    with self.assertRaisesRegex(ValueError, "names no file list for evaluation"):
+      session.get_data_reader_eval().set_source()
+
+
+if __name__ == "__main__":
+  absltest.main()

@@ -1,0 +1,106 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A model's TensorFlow graph: training step and evaluation over one set of parameters."""
+
+import tensorflow as tf
+
+import sparse_operation_kit as sok
+
+from hugectr.data import batches
+from hugectr.layers import losses
+from hugectr.layers import network
+from hugectr.layers import parameters as params
+from hugectr.training import optimizers
+from hugectr.training import tables as embedding_tables
+
+
+class Graph(object):
+  """Built in the default graph.
+
+  Attributes:
+    parameters: layers' Parameters.
+    embeddings: list of tables.Layer.
+    optimizers: list of Optimizer; the first updates dense parameters.
+    optimizer_of: dict from an embedding layer's name to its Optimizer.
+    layouts: list of data's InputLayout, in the order of the embeddings.
+    feeds: list of placeholders, in the order of `feeds_of`.
+    train: tensors (loss, op): a step.
+    evaluate: tensors (loss, predictions).
+  """
+
+  def __init__(self, model, batch_size, ranks):
+    """Builds the graph.
+
+    Args:
+      model: config's Model.
+      batch_size: int, samples of a training batch over all ranks.
+      ranks: Ranks.
+    """
+    self._model = model
+    self._batch_size = batch_size
+    self._ranks = ranks.count
+    self.parameters = params.Parameters()
+    self.embeddings = embedding_tables.make(model.embeddings, ranks.count)
+    self.layouts = [
+        batches.InputLayout(e.bottom.first_slot, e.bottom.slot_num,
+                            embedding_tables.is_slot_major(e)) for e in model.embeddings]
+    data = model.data
+    self._labels = tf.compat.v1.placeholder(tf.float32, [None, data.label_dim], "labels")
+    self._dense = tf.compat.v1.placeholder(tf.float32, [None, data.dense_dim], "dense")
+    self.feeds = [self._labels, self._dense]
+    for layer in self.embeddings:
+      self.feeds += [layer.keys, layer.splits]
+    self._make_optimizers()
+    self.train = self._train()
+    self.evaluate = self._evaluate()
+
+  def feeds_of(self, batch):
+    """Returns the arrays of data's Batch, in the order of `feeds`."""
+    return [batch.labels, batch.dense] + [a for keys in batch.inputs for a in keys]
+
+  def _make_optimizers(self):
+    self.optimizers = [optimizers.Optimizer(self._model.optimizer, "optimizer")]
+    self.optimizer_of = {}
+    for embedding in self._model.embeddings:
+      self.optimizer_of[embedding.name] = self.optimizers[0]
+      if embedding.optimizer is not None:
+        own = optimizers.Optimizer(embedding.optimizer, "optimizer_%d" %
+                                   len(self.optimizers))
+        self.optimizers.append(own)
+        self.optimizer_of[embedding.name] = own
+
+  def _tower(self, is_training):
+    tensors = {self._model.data.label_top: self._labels,
+               self._model.data.dense_top: self._dense}
+    embedding_tables.lookup(self.embeddings, tensors)
+    return network.build(self._model, tensors, self.parameters, is_training)
+
+  def _train(self):
+    loss, updates = self._tower(is_training=True)
+    more = losses.regularization(self._model.loss, self.parameters.trained,
+                                 self._batch_size)
+    # A short batch counts as a whole one whose other samples have no gradient: the
+    # divisor is the same in every step. Ranks' gradients are averaged afterwards.
+    total = tf.reduce_sum(loss.per_sample) * (self._ranks / self._batch_size)
+    shown = tf.reduce_mean(loss.per_sample)
+    if more is not None:
+      total += more
+      shown += more
+    owner = {}
+    for layer in self.embeddings:
+      for table in layer.tables:
+        owner[table] = self.optimizer_of[layer.embedding.name]
+    for var in self.parameters.trained:
+      owner[var] = self.optimizers[0]
+    spread = sok.DistributedOptimizer(self.optimizers[0].stock)
+    found = spread.compute_gradients(total, var_list=list(owner))
+    applied = []
+    for optimizer in self.optimizers:
+      mine = [(g, v) for g, v in found if owner[v] is optimizer and g is not None]
+      if mine:
+        applied.append(optimizer.apply(mine))
+    return shown, tf.group(*(applied + updates))
+
+  def _evaluate(self):
+    loss, _ = self._tower(is_training=False)
+    return tf.reduce_mean(loss.per_sample), loss.predictions

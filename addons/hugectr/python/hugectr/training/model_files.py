@@ -1,0 +1,309 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Model files: dense parameters, rows of embeddings, optimizer states.
+
+  <prefix>_dense_<iter>.model            float32, layers from bottom to top
+  <prefix>_dense_<iter>.model.ntp.json   running values of BatchNorm
+  <prefix><i>_sparse_<iter>.model        rows of embedding i, see sparse_files
+  <prefix>_opt_dense_<iter>.model        float32: each state of all dense parameters
+  <prefix>_opt_dense_<iter>.model.ntp.json   what an optimizer counts: Adam's powers
+  <prefix><i>_opt_sparse_<iter>.model    states of the rows of embedding i
+"""
+
+import json
+import os
+
+import numpy as np
+import tensorflow as tf
+
+import sparse_operation_kit as sok
+
+from hugectr.training import ranks as rank_jobs
+from hugectr.training import sparse_files
+from hugectr.training import tables as embedding_tables
+
+FLAT, FOLDER = "flat", "directory"
+
+
+def _write_bytes(path, data):
+  with open(path + ".part", "wb") as f:
+    f.write(data)
+  os.replace(path + ".part", path)
+
+
+def _flattened(arrays):
+  return b"".join(np.asarray(a, "<f4").tobytes() for a in arrays)
+
+
+def _read_floats(path, variables, times=1):
+  """Returns arrays of the variables' shapes, `times` times over; raises ValueError."""
+  expected = 4 * times * sum(v.shape.num_elements() for v in variables)
+  size = os.path.getsize(path)
+  if size != expected:
+    raise ValueError("%s: %d bytes, and the model's dense parameters have %d" %
+                     (path, size, expected))
+  data, at, found = np.fromfile(path, "<f4"), 0, []
+  for variable in list(variables) * times:
+    count = variable.shape.num_elements()
+    found.append(data[at:at + count].reshape(variable.shape.as_list()))
+    at += count
+  return found
+
+
+def _read_json(path):
+  try:
+    with open(path) as f:
+      return json.load(f)
+  except ValueError as e:
+    raise ValueError("%s: not JSON: %s" % (path, e))
+
+
+class _TableOps(object):
+  """Ops that read and write a table's rows and their states."""
+
+  def __init__(self, table, slots):
+    columns = [table] + slots
+    self.exports = [sok.export(c) for c in columns]
+    self.keys = tf.compat.v1.placeholder(tf.int64, [None])
+    self.values = tf.compat.v1.placeholder(tf.float32, [None, table.dimension])
+    self.assigns = [sok.assign(c, self.keys, self.values) for c in columns]
+
+
+class ModelFiles(object):
+  """Reads and writes the files of one model. Over ranks every rank makes each call."""
+
+  def __init__(self, graph, session, ranks, has_i64_keys):
+    """Makes nothing yet.
+
+    Args:
+      graph: training's Graph.
+      session: its `tf.Session`.
+      ranks: Ranks.
+      has_i64_keys: bool, whether flat files have keys of 8 bytes.
+    """
+    self._graph = graph
+    self._session = session
+    self._ranks = ranks
+    self._key_bytes = 8 if has_i64_keys else 4
+    self._ops = {}
+
+  @property
+  def embeddings(self):
+    """int, the number of embedding layers."""
+    return len(self._graph.embeddings)
+
+  # Ops.
+
+  def _slots_of(self, layer, table):
+    optimizer = self._graph.optimizer_of[layer.embedding.name]
+    return [optimizer.stock.get_slot(table, slot) for _, slot in optimizer.slots]
+
+  def _table_ops(self, layer, table):
+    if table not in self._ops:
+      with self._session.graph.as_default():
+        self._ops[table] = _TableOps(table, self._slots_of(layer, table))
+    return self._ops[table]
+
+  def _dense_states(self):
+    """Returns, state by state, the slots of all dense parameters."""
+    optimizer = self._graph.optimizers[0]
+    return [optimizer.stock.get_slot(v, slot) for _, slot in optimizer.slots
+            for v in self._graph.parameters.trained]
+
+  def _counted(self):
+    """Returns {name: variable} of what optimizers count."""
+    found = {}
+    # An optimizer tells its variables in their graph alone.
+    with self._session.graph.as_default():
+      for k, optimizer in enumerate(self._graph.optimizers):
+        for variable in optimizer.stock.variables():
+          name = variable.op.name.rpartition("/")[2].split("_")
+          if name[:2] in (["beta1", "power"], ["beta2", "power"]):
+            found["%d/%s_power" % (k, name[0])] = variable
+    return found
+
+  # Dense.
+
+  def _running_json(self):
+    layers = []
+    for running in self._graph.parameters.running:
+      mean, variance = self._session.run([running.mean, running.variance])
+      layers.append({"type": "BatchNorm", "mean": mean.astype(float).tolist(),
+                     "var": variance.astype(float).tolist()})
+    return json.dumps({"layers": layers}, indent=1).encode() + b"\n"
+
+  def read_dense(self, path):
+    """Loads dense parameters and, from the file beside it, running values.
+
+    Raises:
+      ValueError: they are of another model. Nothing has changed then.
+      OSError: they cannot be read.
+    """
+    held = self._graph.parameters
+    pairs = list(zip(held.trained, _read_floats(path, held.trained)))
+    beside = path + ".ntp.json"
+    if held.running and os.path.exists(beside):
+      layers = _read_json(beside)
+      layers = layers.get("layers") if isinstance(layers, dict) else None
+      if not isinstance(layers, list) or len(layers) != len(held.running):
+        raise ValueError("%s: expected {\"layers\": [...]} with %d layers of type "
+                         "BatchNorm" % (beside, len(held.running)))
+      for running, layer in zip(held.running, layers):
+        for variable, key in ((running.mean, "mean"), (running.variance, "var")):
+          try:
+            value = np.array(layer[key], np.float32)
+          except (KeyError, TypeError, ValueError):
+            value = None
+          if value is None or value.shape != tuple(variable.shape.as_list()):
+            raise ValueError("%s: layer '%s': expected %d numbers under '%s'" %
+                             (beside, running.layer, variable.shape.num_elements(), key))
+          pairs.append((variable, value))
+    self._load(pairs)
+
+  def _load(self, pairs):
+    for variable, value in pairs:
+      variable.load(value, self._session)
+
+  def read_dense_states(self, path):
+    """Loads optimizer states of dense parameters; raises as `read_dense`."""
+    states = self._dense_states()
+    pairs = list(zip(states, _read_floats(path, states)))
+    counted, beside = self._counted(), path + ".ntp.json"
+    if counted and os.path.exists(beside):
+      found = _read_json(beside)
+      if not isinstance(found, dict) or sorted(found) != sorted(counted) or not all(
+          isinstance(v, float) for v in found.values()):
+        raise ValueError("%s: expected numbers under %s" % (beside, ", ".join(
+            "'%s'" % name for name in sorted(counted))))
+      pairs += [(counted[name], found[name]) for name in counted]
+    self._load(pairs)
+
+  # Rows.
+
+  def _rows_of(self, layer):
+    """Returns (Rows of the values, Rows of the states or None) of an embedding."""
+    has_slots = embedding_tables.is_slot_major(layer.embedding)
+    # One run for all tables: each run of new ops has the graph pruned anew.
+    tables = self._session.run(
+        [self._table_ops(layer, table).exports for table in layer.tables])
+    keys = [found[0][0].astype(np.int64) for found in tables]
+    slots = [np.full([len(k)], s, np.int64) for s, k in enumerate(keys)]
+    columns = [[values for _, values in column] for column in zip(*tables)]
+    gathered = rank_jobs.gathered(
+        self._ranks, [np.concatenate(a) for a in [keys, slots] + columns])
+    order = np.lexsort((gathered[0], gathered[1]))
+    keys, slots, *columns = [a[order] for a in gathered]
+    slots = slots if has_slots else None
+    return (sparse_files.Rows(keys, slots, columns[:1]),
+            sparse_files.Rows(keys, slots, columns[1:]) if columns[1:] else None)
+
+  def _state_names(self, layer):
+    return [name for name, _ in self._graph.optimizer_of[layer.embedding.name].slots]
+
+  def _owned(self, layer, s, keys):
+    """Returns which keys of a table are kept on this rank, bool `[N]`."""
+    if embedding_tables.is_slot_major(layer.embedding):
+      slot = layer.embedding.bottom.first_slot + s
+      return np.full([len(keys)], slot % self._ranks.count == self._ranks.rank)
+    return keys % self._ranks.count == self._ranks.rank
+
+  def _read_rows(self, layer, path, names):
+    """Returns [(table's ops, keys, arrays)] of this rank's rows; raises ValueError."""
+    embedding = layer.embedding
+    has_slots = embedding_tables.is_slot_major(embedding)
+    rows = sparse_files.read(path, self._key_bytes, has_slots, embedding.vec_size, names)
+    if has_slots and len(rows.slots) and not (
+        0 <= rows.slots.min() and rows.slots.max() < len(layer.tables)):
+      raise ValueError("%s: slot ids %d to %d, and embedding '%s' has %d slots" %
+                       (path, rows.slots.min(), rows.slots.max(), embedding.name,
+                        len(layer.tables)))
+    found = []
+    for s, table in enumerate(layer.tables):
+      mine = rows.slots == s if has_slots else np.ones([len(rows.keys)], bool)
+      mine &= self._owned(layer, s, rows.keys)
+      found.append((self._table_ops(layer, table), rows.keys[mine],
+                    [a[mine] for a in rows.arrays]))
+    return found
+
+  def _read_all(self, paths, first_column, names_of, what):
+    if len(paths) != self.embeddings:
+      raise ValueError("hugectr.Session: expected %d files of %s, one per embedding, got "
+                       "%d" % (self.embeddings, what, len(paths)))
+    found = []
+    for layer, path in zip(self._graph.embeddings, paths):
+      found += self._read_rows(layer, path, names_of(layer))
+    for column in range(max(len(arrays) for _, _, arrays in found)):
+      assigns, feeds = [], {}
+      for ops, keys, arrays in found:
+        if column < len(arrays) and len(keys):
+          assigns.append(ops.assigns[first_column + column])
+          feeds.update({ops.keys: keys, ops.values: arrays[column]})
+      self._session.run(assigns, feeds)
+
+  def read_rows(self, paths):
+    """Loads rows of all embeddings; rows with other keys stay.
+
+    Args:
+      paths: list of flat files or folders, one per embedding.
+
+    Raises:
+      ValueError: they are of another model. Nothing has changed then.
+      OSError: they cannot be read.
+    """
+    self._read_all(paths, 0, lambda layer: [sparse_files.VECTOR], "rows")
+
+  def read_row_states(self, paths):
+    """Loads optimizer states of rows; raises as `read_rows`."""
+    self._read_all(paths, 1, self._state_names, "optimizer states of rows")
+
+  # All.
+
+  def write(self, prefix, number, sparse_format=FLAT):
+    """Writes all files; rank 0 does, of all ranks' rows.
+
+    Args:
+      prefix: string.
+      number: int, in the files' names.
+      sparse_format: "flat" or "directory".
+    """
+    end = "_%d.model" % number
+    dense, states = prefix + "_dense" + end, prefix + "_opt_dense" + end
+    writes = self._ranks.rank == 0
+    for i, layer in enumerate(self._graph.embeddings):
+      values, row_states = self._rows_of(layer)
+      for what, rows, names in (("_sparse", values, [sparse_files.VECTOR]),
+                                ("_opt_sparse", row_states, self._state_names(layer))):
+        path = "%s%d%s%s" % (prefix, i, what, end)
+        if rows is None or not writes:
+          continue
+        if sparse_format == FLAT:
+          sparse_files.write_flat(path, rows, self._key_bytes)
+        else:
+          sparse_files.write_folder(path, rows, names)
+    if not writes:
+      return
+    _write_bytes(dense, _flattened(self._session.run(self._graph.parameters.trained)))
+    if self._graph.parameters.running:
+      _write_bytes(dense + ".ntp.json", self._running_json())
+    if self._graph.optimizers[0].slots:
+      _write_bytes(states, _flattened(self._session.run(self._dense_states())))
+    counted = self._session.run(self._counted())
+    if counted:
+      _write_bytes(states + ".ntp.json", json.dumps(
+          {k: float(v) for k, v in counted.items()}, sort_keys=True).encode() + b"\n")
+
+
+def load_what_a_solver_names(files, solver):
+  """Loads the files that a SolverParser names, if any.
+
+  Raises:
+    ValueError, OSError: as ModelFiles' methods.
+  """
+  if solver.model_file:
+    files.read_dense(solver.model_file)
+  if solver.embedding_files:
+    files.read_rows(solver.embedding_files)
+  if solver.dense_opt_states_file:
+    files.read_dense_states(solver.dense_opt_states_file)
+  if solver.sparse_opt_states_file:
+    files.read_row_states(solver.sparse_opt_states_file)

@@ -1,0 +1,105 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Upstream's optimizers, as TensorFlow's.
+
+  Adam       m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2,
+             w = w - lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon)
+  MomentumSGD  v = f v - lr g, w = w + v
+  Nesterov   v' = f v - lr g, w = w - f v + (1 + f) v'
+  SGD        w = w - lr g
+  AdaGrad    a = a + g^2, w = w - lr g / (sqrt(a) + epsilon)
+
+TensorFlow's momentum has the rate outside of v. A gradient that is multiplied by the rate
+beforehand, under a rate of 1, gives upstream's numbers (v with the other sign), also where
+the rate changes.
+"""
+
+import tensorflow as tf
+
+from hugectr.training import adagrad
+
+
+def _check(clause):
+  if clause.update_type == "LazyGlobal" and clause.type not in ("SGD", "AdaGrad"):
+    raise NotImplementedError(
+        "optimizer: update_type LazyGlobal of %s is not implemented in this version; "
+        "Local and Global are" % clause.type)
+
+
+class Optimizer(object):
+  """One clause of a configuration.
+
+  Attributes:
+    lr: float32 variable, the learning rate.
+    stock: the `tf.train.Optimizer` that updates.
+    slots: list of (name in files, slot's name), the states of a parameter.
+  """
+
+  def __init__(self, clause, name):
+    """Makes the rate in the default graph.
+
+    Args:
+      clause: config's Optimizer.
+      name: string, of the ops.
+
+    Raises:
+      NotImplementedError: an update_type that is not here yet.
+    """
+    _check(clause)
+    hparam = clause.hparam
+    self.lr = tf.compat.v1.Variable(
+        lambda: tf.constant(hparam["learning_rate"], tf.float32), trainable=False,
+        use_resource=True, name=name + "/learning_rate")
+    self._is_global = clause.update_type == "Global" and clause.type not in (
+        "SGD", "AdaGrad")
+    self._rate_in_gradient = None
+    if clause.type in ("MomentumSGD", "Nesterov"):
+      self._rate_in_gradient = self.lr
+      self.stock = tf.compat.v1.train.MomentumOptimizer(
+          1.0, hparam["momentum_factor"], use_nesterov=clause.type == "Nesterov",
+          name=name)
+      self.slots = [("momentum", "momentum")]
+    elif clause.type == "Adam":
+      self.stock = tf.compat.v1.train.AdamOptimizer(
+          self.lr, hparam["beta1"], hparam["beta2"], hparam["epsilon"], name=name)
+      self.slots = [("m", "m"), ("v", "v")]
+    elif clause.type == "SGD":
+      self.stock = tf.compat.v1.train.GradientDescentOptimizer(self.lr, name=name)
+      self.slots = []
+    else:
+      self.stock = adagrad.AdaGradOptimizer(
+          self.lr, hparam["initial_accu_value"], hparam["epsilon"], name=name)
+      self.slots = [("accumulator", "accumulator")]
+
+  def _scaled(self, gradient):
+    if self._rate_in_gradient is None:
+      return gradient
+    rate = self._rate_in_gradient
+    if isinstance(gradient, tf.IndexedSlices):
+      return tf.IndexedSlices(gradient.values * rate, gradient.indices,
+                              gradient.dense_shape)
+    return gradient * rate
+
+  def _with_all_rows(self, gradient, table):
+    """Returns a table's gradient with a zero for every row that the table has.
+
+    So every row decays, and one without a gradient is updated as a dense parameter's.
+    """
+    keys = table.indices
+    return tf.IndexedSlices(
+        tf.concat([gradient.values, tf.zeros([tf.size(keys), table.dimension])], 0),
+        tf.concat([tf.cast(gradient.indices, keys.dtype), keys], 0))
+
+  def apply(self, grads_and_vars):
+    """Returns the op that updates parameters.
+
+    Args:
+      grads_and_vars: list of (gradient, dense variable or sok.DynamicVariable).
+    """
+    pairs = []
+    for gradient, var in grads_and_vars:
+      gradient = self._scaled(gradient)
+      if self._is_global and hasattr(var, "dimension"):
+        gradient = self._with_all_rows(gradient, var)
+      pairs.append((gradient, var))
+    return self.stock.apply_gradients(pairs)

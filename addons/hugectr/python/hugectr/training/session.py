@@ -1,0 +1,325 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`hugectr.Session`: trains the model of a JSON configuration, batch by batch."""
+
+import numbers
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from hugectr.config import model as models
+from hugectr.data import reader as readers
+from hugectr.data import sources
+from hugectr.training import graph as graphs
+from hugectr.training import handles
+from hugectr.training import metrics
+from hugectr.training import model_files
+from hugectr.training import ranks as rank_jobs
+from hugectr.training import solver as solvers
+
+
+class Session(object):
+  """Trains and evaluates one model.
+
+  It has a TensorFlow graph and session of its own. Not thread-safe: one thread calls it.
+  Over several ranks every rank makes the same calls in the same order.
+
+  Example:
+
+    solver = hugectr.solver_parser_helper(batchsize=16384, repeat_dataset=True)
+    session = hugectr.Session(solver, "model.json")
+    session.start_data_reading()
+    for _ in range(1000):
+      session.train()
+    print(session.get_current_loss(), session.evaluation())
+  """
+
+  def __init__(self, solver_config, config_file, use_model_oversubscriber=False,
+               temp_embedding_dir=""):
+    """Builds the model, initializes it, loads the files that the solver names.
+
+    Args:
+      solver_config: SolverParser, of `solver_parser_helper`.
+      config_file: path of a JSON configuration. Its solver clause is ignored.
+      use_model_oversubscriber: must be False.
+      temp_embedding_dir: path.
+
+    Raises:
+      ConfigError: the file is no configuration that can be trained.
+      TypeError: solver_config is something else.
+      RuntimeError: vvgpu names another number of devices than there are processes.
+      NotImplementedError: a part of the configuration, or oversubscription, that this
+        version does not have.
+      OSError, ValueError: files to start with cannot be read.
+    """
+    del temp_embedding_dir
+    if not isinstance(solver_config, solvers.SolverParser):
+      raise TypeError("hugectr.Session: solver_config must be what solver_parser_helper "
+                      "returns, got %r" % (solver_config,))
+    if use_model_oversubscriber or solver_config.use_model_oversubscriber:
+      raise NotImplementedError("hugectr.Session: use_model_oversubscriber is not "
+                                "implemented in this version")
+    self._solver = solver_config
+    self._model, _ = models.read(config_file)
+    self._metrics = [metrics.parse(m) for m in solver_config.eval_metrics]
+    self._ranks = rank_jobs.start(solver_config.vvgpu)
+    rank_jobs.say_devices(solver_config.vvgpu)
+    if solver_config.use_mixed_precision:
+      rank_jobs.say_once("float16", "hugectr.Session: use_mixed_precision: layers run in "
+                         "float32, float16 is not implemented in this version")
+    self._loss = float("nan")
+    self._accumulated = metrics.Accumulator()
+    self._make_graph()
+    self._make_readers()
+    model_files.load_what_a_solver_names(self._files, solver_config)
+
+  def _make_graph(self):
+    with tf.Graph().as_default() as graph:
+      tf.compat.v1.set_random_seed(self._solver.seed)
+      self._graph = graphs.Graph(self._model, self._solver.batchsize, self._ranks)
+      options = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+      options.gpu_options.allow_growth = True
+      self._session = tf.compat.v1.Session(graph=graph, config=options)
+      self._session.run(tf.compat.v1.global_variables_initializer())
+      self._start_alike()
+      self._files = model_files.ModelFiles(self._graph, self._session, self._ranks,
+                                           self._solver.i64_input_key)
+    self._train = self._session.make_callable(
+        list(self._graph.train), feed_list=self._graph.feeds)
+    self._evaluate = self._session.make_callable(
+        list(self._graph.evaluate), feed_list=self._graph.feeds)
+
+  def _start_alike(self):
+    """Gives all ranks rank 0's dense parameters."""
+    if self._ranks.count > 1:
+      held = self._graph.parameters
+      running = [v for r in held.running for v in (r.mean, r.variance)]
+      self._session.run(self._ranks.hvd.broadcast_variables(held.trained + running, 0))
+
+  def _make_readers(self):
+    data = self._model.data
+    key_type = "I64" if self._solver.i64_input_key else "I32"
+
+    def opener(batch_size):
+      return lambda path: readers.Reader(
+          sources.open_source(path, data, key_type), self._graph.layouts, batch_size,
+          self._solver.repeat_dataset, self._ranks.rank, self._ranks.count)
+
+    self._train_reader = handles.DataReader(opener(self._solver.batchsize), data.source,
+                                            "training")
+    self._eval_reader = handles.DataReader(opener(self._solver.batchsize_eval),
+                                           data.eval_source, "evaluation")
+
+  def start_data_reading(self):
+    """Starts the threads that read training and evaluation data.
+
+    Raises:
+      DataError: files are missing or are something else.
+    """
+    self._train_reader.restart()
+    if self._eval_reader.has_source:
+      self._eval_reader.restart()
+
+  def get_data_reader_train(self):
+    """Returns the handle of the training data, see `DataReader`."""
+    return self._train_reader
+
+  def get_data_reader_eval(self):
+    """Returns the handle of the evaluation data, see `DataReader`."""
+    return self._eval_reader
+
+  def train(self):
+    """Trains on the next batch.
+
+    Returns:
+      True; False at the end of the data, if the solver does not repeat it.
+
+    Raises:
+      RuntimeError: nothing is being read.
+      DataError: the data cannot be read. The model stays as it is.
+    """
+    if not self._train_reader.is_started:
+      raise RuntimeError("hugectr.Session.train: no data is being read: call "
+                         "start_data_reading(), or set_source() of "
+                         "get_data_reader_train()")
+    batch = self._train_reader.next()
+    if batch is None:
+      return False
+    self._loss = self._train(*self._graph.feeds_of(batch))[0]
+    return True
+
+  def eval(self):
+    """Evaluates the next batch and adds it to what `get_eval_metrics` tells.
+
+    Returns:
+      True; False at the end of the data, if the solver does not repeat it. True at once
+      if the configuration names no evaluation data.
+
+    Raises:
+      DataError: the data cannot be read.
+    """
+    if not self._eval_reader.has_source:
+      return True
+    if not self._eval_reader.is_started:
+      self._eval_reader.restart()
+    batch = self._eval_reader.next()
+    if batch is None:
+      return False
+    loss, predictions = self._evaluate(*self._graph.feeds_of(batch))
+    self._accumulated.add(batch.labels, predictions, loss if batch.size else np.nan)
+    return True
+
+  def _take_evaluated(self):
+    """Returns (labels, predictions, losses) of all ranks' batches, and forgets them."""
+    held, self._accumulated = self._accumulated, metrics.Accumulator()
+    labels, predictions, losses = rank_jobs.gathered(self._ranks, list(held.arrays()))
+    return labels, predictions, losses[~np.isnan(losses)]
+
+  def get_eval_metrics(self):
+    """Returns [(name, value)] over what was evaluated since the last call.
+
+    AUC is exact, over all samples of all ranks. AverageLoss is the mean of batches' mean
+    losses.
+
+    Returns:
+      A list; empty if nothing was evaluated.
+    """
+    if not self._accumulated.batches:
+      return []
+    return metrics.values(self._metrics, *self._take_evaluated())
+
+  def evaluation(self, export_predictions_out_file="", export_labels_out_file=""):
+    """Evaluates one batch; at the end of the data its first one.
+
+    What `eval` has collected is left out, and forgotten.
+
+    Args:
+      export_predictions_out_file: path to which the batch's predictions are appended, one
+        sample a line, by rank 0; "": none.
+      export_labels_out_file: the same of the labels. Both or neither.
+
+    Returns:
+      [(name, value)], as `get_eval_metrics`; empty if there is no evaluation data.
+
+    Raises:
+      ValueError: one of the two files alone, or evaluation data without samples.
+      DataError: the data cannot be read.
+    """
+    if bool(export_predictions_out_file) != bool(export_labels_out_file):
+      raise ValueError("hugectr.Session.evaluation: give both "
+                       "export_predictions_out_file and export_labels_out_file, or "
+                       "neither")
+    if not self._eval_reader.has_source:
+      return []
+    self._accumulated = metrics.Accumulator()
+    if not self.eval():
+      self._eval_reader.restart()
+      if not self.eval():
+        raise ValueError("hugectr.Session.evaluation: the evaluation data has no samples")
+    labels, predictions, losses = self._take_evaluated()
+    if export_labels_out_file and self._ranks.rank == 0:
+      for path, rows in ((export_predictions_out_file, predictions),
+                         (export_labels_out_file, labels)):
+        with open(path, "ab") as f:
+          np.savetxt(f, rows, fmt="%.9g")
+    return metrics.values(self._metrics, labels, predictions, losses)
+
+  def get_current_loss(self):
+    """Returns the mean loss of the last training batch, over all ranks; at first NaN."""
+    return rank_jobs.mean(self._ranks, float(self._loss))
+
+  def set_learning_rate(self, lr):
+    """Sets the learning rate of all optimizers.
+
+    Raises:
+      ValueError: lr is no number of at least 0.
+    """
+    if isinstance(lr, bool) or not isinstance(lr, numbers.Real) or not lr >= 0:
+      raise ValueError("hugectr.Session.set_learning_rate: expected a number of at least "
+                       "0, got %r" % (lr,))
+    for optimizer in self._graph.optimizers:
+      optimizer.lr.load(lr, self._session)
+
+  def get_params_num(self):
+    """Returns the number of dense parameters, and of those in rows, on this rank."""
+    dense = sum(v.shape.num_elements() for v in self._graph.parameters.trained)
+    return dense + sum(rows * layer.embedding.vec_size
+                       for layer, rows in self._rows())
+
+  def _rows(self):
+    """Returns [(tables.Layer, number of rows on this rank)]."""
+    return [(layer, sum(int(self._session.run(t)[0]) for t in layer.tables))
+            for layer in self._graph.embeddings]
+
+  def check_overflow(self):
+    """Warns of tables with more rows than max_vocabulary_size_per_gpu.
+
+    Such a table has grown, and has lost nothing.
+    """
+    for layer, rows in self._rows():
+      expected = layer.embedding.rows_per_device
+      if expected is not None and rows > expected:
+        tf.compat.v1.logging.warning(
+            "hugectr.Session: embedding '%s' has %d rows on this rank, "
+            "max_vocabulary_size_per_gpu is %d; it has grown" %
+            (layer.embedding.name, rows, expected))
+
+  def copy_weights_for_evaluation(self):
+    """Does nothing: evaluation reads the parameters that training writes."""
+
+  def get_model_oversubscriber(self):
+    """Raises NotImplementedError: oversubscription is not in this version."""
+    raise NotImplementedError("hugectr.Session.get_model_oversubscriber is not "
+                              "implemented in this version")
+
+  def download_params_to_files(self, prefix, iter,  # pylint: disable=redefined-builtin
+                               sparse_format=model_files.FLAT):
+    """Writes model files.
+
+    Args:
+      prefix: string, what their names begin with.
+      iter: int of at least 1, the number in their names.
+      sparse_format: "flat", a file of records per embedding as of versions 2.3 and 3.0;
+        or "directory", a folder of arrays as of 3.1.
+
+    Raises:
+      ValueError: iter or sparse_format is something else, or a key does not fit
+        input_key_type I32.
+      OSError: a file cannot be written.
+    """
+    if isinstance(iter, bool) or not isinstance(iter, numbers.Integral) or iter < 1:
+      raise ValueError("hugectr.Session.download_params_to_files: iter must be an integer "
+                       "of at least 1, got %r" % (iter,))
+    if sparse_format not in (model_files.FLAT, model_files.FOLDER):
+      raise ValueError("hugectr.Session.download_params_to_files: sparse_format must be "
+                       "'%s' or '%s', got %r" %
+                       (model_files.FLAT, model_files.FOLDER, sparse_format))
+    folder = os.path.dirname(prefix)
+    if folder:
+      os.makedirs(folder, exist_ok=True)
+    self._files.write(prefix, int(iter), sparse_format)
+
+  def init_params(self, model_file):
+    """Loads dense parameters from a file.
+
+    Args:
+      model_file: path of a `<prefix>_dense_<iter>.model`.
+
+    Raises:
+      ValueError: it is not of this model. Nothing has changed then.
+      OSError: it cannot be read.
+    """
+    self._files.read_dense(model_file)
+
+  def close(self):
+    """Ends the readers' threads and TensorFlow's session."""
+    self._train_reader.close()
+    self._eval_reader.close()
+    self._session.close()
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, *unused_error):
+    self.close()

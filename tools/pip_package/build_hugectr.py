@@ -1,0 +1,73 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Leaves hugectr-<version>-py3-none-any.whl in a folder.
+
+  bazel build //tools/pip_package:build_hugectr
+  bazel-bin/tools/pip_package/build_hugectr [OUT_DIR]        # default: dist
+"""
+
+import argparse
+import os
+
+import wheel_contents
+import wheel_file
+
+# The package is called hugectr as upstream's is; the distribution says whose it is.
+_NAME = "sparse-operation-kit-hugectr"
+
+_SUMMARY = "HugeCTR's Session over a JSON configuration, on stock TensorFlow 1.15"
+
+_PACKAGES = {"hugectr": "addons/hugectr/python/hugectr"}
+
+_SHIPPED = (".py", ".json")
+
+# Python alone.
+_TAG = "py3-none-any"
+
+
+def fields(version):
+  """Returns the (field, value) pairs of METADATA."""
+  return [
+      ("Metadata-Version", "2.1"),
+      ("Name", _NAME),
+      ("Version", version),
+      ("Summary", _SUMMARY),
+      ("Author", "The SparseOperationKit Authors"),
+      ("License", "Apache-2.0"),
+      ("Classifier", "License :: OSI Approved :: Apache Software License"),
+      ("Classifier", "Operating System :: POSIX :: Linux"),
+      ("Classifier", "Programming Language :: Python :: 3.7"),
+      ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
+      ("Requires-Python", ">=3.7,<3.8"),
+      ("Requires-Dist", "numpy"),
+      # The last one for Python 3.7.
+      ("Requires-Dist", "pyarrow<=12.0.1,>=6"),
+      # What it calls is of the same version.
+      ("Requires-Dist", "sparse-operation-kit==%s" % version),
+      ("Provides-Extra", "horovod"),
+      ("Requires-Dist", "sparse-operation-kit[horovod]; extra == 'horovod'"),
+      ("Description-Content-Type", "text/markdown"),
+  ]
+
+
+def main():
+  parser = argparse.ArgumentParser(prog="build_hugectr", description=__doc__)
+  parser.add_argument("out_dir", nargs="?", default="dist")
+  out_dir = parser.parse_args().out_dir
+  root = wheel_contents.runfiles(__file__)
+  version = wheel_contents.version(root)
+  description = wheel_contents.read(os.path.join(root, "addons/hugectr/README.md"))
+  files = wheel_contents.collect("build_hugectr", root, _PACKAGES, _SHIPPED)
+  os.makedirs(out_dir, exist_ok=True)
+  path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, _TAG))
+  # Another run may be installing the old one: it is replaced in one step.
+  wheel_file.write(
+      path + ".part", _NAME, version, _TAG, files,
+      wheel_file.metadata_text(fields(version), description.decode("utf-8")),
+      wheel_contents.read(os.path.join(root, "LICENSE")), is_pure=True)
+  os.replace(path + ".part", path)
+  print(path)
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,49 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a packager finds in its own runfiles."""
+
+import os
+import sys
+
+
+def runfiles(program):
+  """Returns the root of a program's runfiles; program: its __file__."""
+  # Not resolved: the file is a link into the source tree, where this module is found.
+  here = os.path.dirname(os.path.abspath(program))
+  return os.path.dirname(os.path.dirname(here))
+
+
+def read(path):
+  """Returns a file's bytes."""
+  with open(path, "rb") as f:
+    return f.read()
+
+
+def collect(program, root, packages, endings):
+  """Returns {path in the wheel: bytes} of packages.
+
+  Ends the program if a package is not there.
+
+  Args:
+    program: string, for the message.
+    root: the runfiles' root.
+    packages: {package: its folder below the root}.
+    endings: tuple of strings, of the files to take.
+  """
+  files = {}
+  for package, place in packages.items():
+    top = os.path.join(root, place)
+    for folder, _, names in os.walk(top):
+      for name in names:
+        if name.endswith(endings):
+          path = os.path.join(folder, name)
+          files[package + path[len(top):].replace(os.sep, "/")] = read(path)
+    if package + "/__init__.py" not in files:
+      sys.exit("%s: no %s/__init__.py in the runfiles: run this program through "
+               "bazel-bin." % (program, place))
+  return files
+
+
+def version(root):
+  """Returns the version of everything that is packaged here."""
+  return read(os.path.join(root, "tools/pip_package/version.txt")).decode().strip()
