@@ -16,7 +16,7 @@ REGISTER_OP("TestExchangeCounts")
     .Output("counts: int64")
     .SetIsStateful()
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* c) {
-      c->set_output(0, c->Vector(9));
+      c->set_output(0, c->Vector(11));
       return tensorflow::Status::OK();
     })
     .Doc(R"doc(
@@ -25,7 +25,7 @@ What the stand-in for a device between ranks did in this process.
 counts: Exchanges out of its memory, routes pooled, gradients spread, blocks that live;
   batches that the device of the rows deduplicated, and of which their keys were fetched;
   tables deduplicated in routes; calls that summed gradients in its memory, and in CPU
-  memory.
+  memory; routes whose outputs, and whose gradients, are in its memory.
 )doc");
 
 class CountsOp : public tensorflow::OpKernel {
@@ -35,7 +35,7 @@ class CountsOp : public tensorflow::OpKernel {
   void Compute(tensorflow::OpKernelContext* context) override {
     tensorflow::Tensor* out = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
-                                0, tensorflow::TensorShape({9}), &out));
+                                0, tensorflow::TensorShape({11}), &out));
     const sok::testing::HostExchangeCounts counts =
         sok::testing::GetHostExchangeCounts();
     out->vec<tensorflow::int64>()(0) = counts.sent_from_there;
@@ -47,6 +47,8 @@ class CountsOp : public tensorflow::OpKernel {
     out->vec<tensorflow::int64>()(6) = counts.deduplicated;
     out->vec<tensorflow::int64>()(7) = counts.sums_there;
     out->vec<tensorflow::int64>()(8) = counts.sums_here;
+    out->vec<tensorflow::int64>()(9) = counts.pooled_there;
+    out->vec<tensorflow::int64>()(10) = counts.summed_there;
   }
 };
 

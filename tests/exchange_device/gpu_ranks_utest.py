@@ -14,18 +14,26 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
+# These small models have few ids; most lookups have at least four.
+os.environ.setdefault("TF_EV_GPU_DEDUP_MIN_IDS", "4")
 _ON_GPU = bool(os.environ.get("SOK_UTEST_ON_GPU"))
 if not _ON_GPU:
   import test_gpu  # pylint: disable=unused-import,g-import-not-at-top
 
 from embedding_variable import _lib
+from embedding_variable.variables import config_pb2
 from sparse_operation_kit import dense_gradients
 from sparse_operation_kit import experiment as sok
 from sparse_operation_kit import settings
 
+import distributed_model as model
+
 _train = tf.compat.v1.train
 
 _GPU = "/gpu:0"
+
+_DRAM = config_pb2.StorageType.DRAM
+_HBM = config_pb2.StorageType.HBM
 
 
 def _session(graph=None):
@@ -35,13 +43,18 @@ def _session(graph=None):
       gpu_options=tf.compat.v1.GPUOptions(allow_growth=True)))
 
 
-def _sums():
-  """Calls that summed gradients so far in the device's memory, and in the CPU's."""
+def _counts():
+  """What the stand-in did so far, as TestExchangeCounts says it; zeros with GPUs."""
   if _ON_GPU:
-    return np.zeros(2, np.int64)
+    return np.zeros(11, np.int64)
   with tf.Graph().as_default(), _session() as session:
     with tf.device("/cpu:0"):
-      return session.run(_lib.load().test_exchange_counts())[7:9]
+      return session.run(_lib.load().test_exchange_counts())
+
+
+def _sums():
+  """Calls that summed gradients so far in the device's memory, and in the CPU's."""
+  return _counts()[7:9]
 
 
 def _expect_sums(test, before, there, here):
@@ -214,6 +227,169 @@ class DenseGradientsTest(parameterized.TestCase):
           self._loss(tf.ones([2, 7]), variables), var_list=variables)
       types = {op.type for op in graph.get_operations()}
     self.assertNotIn("SokAllReduce", types)
+
+
+_OPTIMIZERS = {
+    "adagrad": lambda: _train.AdagradOptimizer(.1),
+    "adam": lambda: _train.AdamOptimizer(.01),
+    # Its own code, which wants the sums as tensors.
+    "proximal_adagrad": lambda: _train.ProximalAdagradOptimizer(.1),
+}
+
+
+def _tables(num=1):
+  """Lookups of mixed dims, combiners, forms and placements; one is not used."""
+  last = hvd.size() - 1
+  return [
+      model.Table(4, "sum", model.SPARSE, False, -1, 4),
+      model.Table(16, "mean", model.RAGGED, False, last, 3),
+      model.Table(3, "mean", model.SPARSE, False, [last, 0, 0], 5),
+      model.Table(4, "sum", model.RAGGED, False, -1, 0),
+      model.Table(8, "mean", model.RAGGED, False, -1, 6),
+  ] * num
+
+
+class LookupsTest(model.DistributedTestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.assertEqual(settings.exchange_carrier(), "nccl")
+
+  def _run_both(self, storages, make_optimizer, wrap=lambda o: o, clip=None, parts=1,
+                steps=4, weighted=False):
+    """Trains a model on a GPU and one through Horovod on the CPU: the same bits.
+
+    Returns:
+      What the device did meanwhile, as `_counts`.
+    """
+    tables = model.mixed_tables(hvd.size()) if weighted else _tables(parts)
+    storages = (storages * len(tables))[:len(tables)]
+    rng = np.random.RandomState(11)
+    initial = model.initial_rows(rng, tables)
+    before = _counts()
+    with tf.Graph().as_default(), _session() as session:
+      _train.create_global_step()
+      models, trains = [], []
+      for carrier, device in (("nccl", _GPU), ("horovod", "/cpu:0")):
+        settings.set_exchange_carrier(carrier)
+        with tf.device(device):
+          made = model.Model(carrier, tables, sok.lookup_sparse, initial,
+                             storages=storages if carrier == "nccl" else
+                             [_DRAM] * len(tables))
+        optimizer = wrap(make_optimizer())
+        if clip is None:
+          train = model.minimize(optimizer, made.loss, made.variables)
+        else:
+          gradients = tf.gradients(made.loss, made.variables)
+          train = optimizer.apply_gradients([
+              (tf.IndexedSlices(clip(g.values), g.indices), v)
+              for g, v in zip(gradients, made.variables) if g is not None])
+        models.append(made)
+        trains.append(train)
+      settings.set_exchange_carrier("nccl")
+      for op in tf.compat.v1.get_default_graph().get_operations():
+        if op.type in ("SokPool", "SokPoolGrad", "SokApplyServed", "SokServe"):
+          names = [t.op.name for t in op.inputs if t.dtype == tf.resource]
+          on_gpu = not any(n.startswith("horovod") for n in names)
+          if names and not (weighted and on_gpu):
+            self.assertEqual("GPU" in op.device, on_gpu, op.name)
+      session.run(tf.compat.v1.global_variables_initializer())
+      for step in range(steps):
+        batches = model.draw(rng, tables, model.sizes_of(step))[hvd.rank()]
+        feed = model.merge(*[m.feed(batches) for m in models])
+        there, here, _ = session.run(
+            [models[0].outputs, models[1].outputs, trains], feed)
+        for a, b in zip(there, here):
+          self.assertEqual(a.tobytes(), b.tobytes())
+      there, here = session.run([m.contents() for m in models])
+      for (keys, columns), (other_keys, other_columns) in zip(there, here):
+        order, other = np.argsort(keys), np.argsort(other_keys)
+        np.testing.assert_array_equal(keys[order], other_keys[other])
+        for a, b in zip(columns, other_columns):
+          self.assertEqual(a[order].tobytes(), b[other].tobytes())
+    counts = _counts()
+    self.assertEqual(counts[3], 0)  # All memory has come back.
+    return counts - before
+
+  def _expect(self, counts, pooled, summed, spread):
+    if not _ON_GPU:
+      self.assertEqual([counts[9], counts[10], counts[2]], [pooled, summed, spread])
+
+  @parameterized.parameters(*sorted(_OPTIMIZERS))
+  def test_same_bits(self, name):
+    counts = self._run_both([_HBM], _OPTIMIZERS[name])
+    # TensorFlow puts what the other optimizers add where a table is, and the tables'
+    # ops with it. That has no kernels for the stand-in, so all are on the CPU.
+    self._expect(counts, 4 if name == "adagrad" else 0, 4,
+                 0 if name == "proximal_adagrad" else 4)
+
+  @parameterized.parameters("float16", "bfloat16")
+  def test_same_bits_of_narrow_numbers(self, dtype):
+    sok.init(exchange="nccl", exchange_dtype=dtype)
+    self.addCleanup(sok.init, exchange="nccl")
+    self._expect(self._run_both([_HBM], _OPTIMIZERS["adagrad"]), 4, 4, 4)
+
+  def test_without_dedup(self):
+    sok.init(exchange="nccl", exchange_dedup=False)
+    self.addCleanup(sok.init, exchange="nccl")
+    self._expect(self._run_both([_HBM], _OPTIMIZERS["adagrad"]), 4, 4, 4)
+
+  def test_call_in_parts(self):
+    self._expect(self._run_both([_HBM], _OPTIMIZERS["adagrad"], parts=2), 8, 8, 8)
+
+  @parameterized.parameters("average", "sum")
+  def test_distributed_optimizer(self, kind):
+    options = {"op": hvd.Sum} if kind == "sum" else {}
+    counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
+                            lambda o: sok.DistributedOptimizer(o, **options))
+    is_exact = kind == "sum" or hvd.size() & (hvd.size() - 1) == 0
+    self._expect(counts, 4, 4, 4 if is_exact else 0)
+
+  def test_distributed_optimizer_of_another_kind(self):
+    self._run_both([_HBM], _OPTIMIZERS["proximal_adagrad"], sok.DistributedOptimizer)
+
+  def test_tables_in_several_memories(self):
+    # Rows come from CPU memory then, and are pooled on the device all the same.
+    counts = self._run_both([_HBM, _DRAM, _HBM, _HBM, _DRAM], _OPTIMIZERS["adagrad"],
+                            sok.DistributedOptimizer)
+    self._expect(counts, 4, 4, 0)
+
+  def test_ranks_in_several_memories(self):
+    counts = self._run_both([_HBM if hvd.rank() == 0 else _DRAM],
+                            _OPTIMIZERS["adagrad"])
+    self._expect(counts, 4, 4, 4 if hvd.rank() == 0 else 0)
+
+  def test_gradients_that_were_changed(self):
+    counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
+                            clip=lambda g: tf.clip_by_norm(g, .5, axes=[1]))
+    self._expect(counts, 4, 4, 0)
+
+  def test_weights_take_the_other_way(self):
+    counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], weighted=True)
+    self._expect(counts, 0, 0, 0)
+
+  def test_a_step_copies_no_floats(self):
+    if _ON_GPU:
+      self.skipTest("needs the ops of the stand-in")
+    tables = _tables()
+    gen = _lib.load()
+    with tf.Graph().as_default(), _session() as session:
+      with tf.device(_GPU):
+        made = model.Model("there", tables, sok.lookup_sparse,
+                           model.initial_rows(np.random.RandomState(1), tables),
+                           storages=[_HBM] * len(tables))
+        grads = [gen.test_dense(x=x) for x in made.outputs]
+      optimizer = sok.DistributedOptimizer(_train.AdagradOptimizer(.1))
+      slices = tf.gradients(made.outputs, [v.handle for v in made.variables], grads)
+      train = optimizer.apply_gradients(zip(slices, made.variables))
+      copied = gen.test_floats_copied()
+      session.run(tf.compat.v1.global_variables_initializer())
+      feed = made.feed(model.draw(np.random.RandomState(2), tables,
+                                  [9] * hvd.size())[hvd.rank()])
+      session.run(train, feed)
+      session.run(copied)
+      session.run(train, feed)
+      self.assertEqual(session.run(copied).tolist(), [0, 0])
 
 
 if __name__ == "__main__":

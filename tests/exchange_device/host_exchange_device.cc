@@ -39,7 +39,8 @@ constexpr int64_t kMinDistinctIds = 10;
 constexpr int64_t kNoRoomFor = 11;
 
 std::atomic<int64_t> sent_from_there{0}, pooled_routes{0}, spread_gradients{0},
-    live_blocks{0}, deduplicated{0}, sums_there{0}, sums_here{0};
+    live_blocks{0}, deduplicated{0}, sums_there{0}, sums_here{0},
+    pooled_there{0}, summed_there{0};
 
 void Check(bool holds, const char* promise) {
   if (holds) return;
@@ -79,13 +80,22 @@ class HostRoute : public DeviceRoute {
 
   // Does nothing before it is waited for: a caller that forgets to is noticed.
   Status StartPool(const char* rows, WireType wire,
-                   Span<const int64_t> chunk_starts,
-                   Span<float* const> outputs) override {
+                   Span<const int64_t> chunk_starts, Span<float* const> outputs,
+                   const ev::DeviceStream* stream) override {
     Check(!is_pooled_, "a route is pooled twice");
     is_pooled_ = true;
     const std::vector<int64_t> starts(chunk_starts.begin(), chunk_starts.end());
     const std::vector<float*> out(outputs.begin(), outputs.end());
-    pool_ = [=] { Pool(rows, wire, starts, out); };
+    if (stream == nullptr) {
+      pool_ = [=] { Pool(rows, wire, starts, out, false); };
+    } else {
+      ++pooled_there;
+      const ev::DeviceStream before = *stream;
+      pool_ = [=] {
+        HostStream::Wait(before);
+        Pool(rows, wire, starts, out, true);
+      };
+    }
     return Status::OK();
   }
 
@@ -95,10 +105,70 @@ class HostRoute : public DeviceRoute {
     return Status::OK();
   }
 
+  Status SumGradients(Span<const int> tables, Span<const float* const> grads,
+                      const ev::DeviceStream& stream,
+                      Span<const int64_t> chunk_starts, WireType wire,
+                      char* message) override {
+    Check(is_pooled_ && !pool_, "gradients come before rows are pooled");
+    ++summed_there;
+    HostStream::Wait(stream);
+    message = There(message);
+    for (size_t k = 0; k < tables.size(); ++k) {
+      const RoutedTable& table = plan_->routed(tables[k]);
+      const std::vector<float> sums = SumsOf(table, grads[k]);
+      for (int r = 0; r < plan_->num_ranks(); ++r) {
+        const int64_t begin = table.starts[r], end = table.starts[r + 1];
+        sok::ToWire(
+            sums.data() + begin * table.dim, (end - begin) * table.dim, wire,
+            message + chunk_starts[r * tables.size() + k] * WireBytes(wire));
+      }
+    }
+    return Status::OK();
+  }
+
  private:
+  // One occurrence after the other, in the order of the batch.
+  std::vector<float> SumsOf(const RoutedTable& table, const float* grads) {
+    const Samples samples = SamplesOf(table);
+    std::vector<float> sums(table.num_unique * table.dim);
+    std::vector<bool> has_any(table.num_unique);
+    const float* const factors = ev::FactorsOf(table);
+    for (int64_t s = 0; s < table.batch_size; ++s) {
+      for (int32_t i = samples.offsets[s]; i < samples.offsets[s + 1]; ++i) {
+        const int32_t u = samples.inverse[i];
+        for (int64_t c = 0; c < table.dim; ++c) {
+          float grad = There(grads)[s * table.dim + c];
+          if (factors != nullptr) grad = grad * factors[s];
+          float* const sum = &sums[u * table.dim + c];
+          *sum = has_any[u] ? *sum + grad : grad;
+        }
+        has_any[u] = true;
+      }
+    }
+    return sums;
+  }
+
+  // What the device has of the samples, not what the route has.
+  struct Samples {
+    std::vector<int32_t> own;
+    const int32_t* inverse;
+    const int32_t* offsets;
+  };
+  static Samples SamplesOf(const RoutedTable& table) {
+    Samples samples;
+    samples.inverse = table.inverse;
+    samples.offsets = table.offsets;
+    if (table.distinct == nullptr) return samples;
+    const auto& there = static_cast<const HostDeviceDistinct&>(*table.distinct);
+    for (int32_t u : there.inverse()) samples.own.push_back(table.places[u]);
+    samples.inverse = samples.own.data();
+    samples.offsets = there.offsets().data();
+    return samples;
+  }
+
   void Pool(const char* rows, WireType wire,
             const std::vector<int64_t>& chunk_starts,
-            const std::vector<float*>& outputs) {
+            const std::vector<float*>& outputs, bool there) {
     ++pooled_routes;
     const int num_tables = plan_->num_tables(), num_ranks = plan_->num_ranks();
     rows = There(rows);
@@ -117,18 +187,12 @@ class HostRoute : public DeviceRoute {
         addresses.push_back(floats.data() + u * table.dim);
       }
       ev::PoolingBatch batch = table.batch(addresses.data());
-      // What the device has of the samples, not what the route has.
-      std::vector<int32_t> inverse;
-      if (table.distinct != nullptr) {
-        const auto& there =
-            static_cast<const HostDeviceDistinct&>(*table.distinct);
-        for (int32_t u : there.inverse()) {
-          inverse.push_back(table.places[u]);
-        }
-        batch.inverse = inverse.data();
-        batch.offsets = there.offsets().data();
-      }
-      ev::PoolSamples(batch, 0, table.batch_size, Here(outputs[t]));
+      const Samples samples = SamplesOf(table);
+      batch.inverse = samples.inverse;
+      batch.offsets = samples.offsets;
+      if (table.batch_size == 0) continue;
+      ev::PoolSamples(batch, 0, table.batch_size,
+                      there ? There(outputs[t]) : Here(outputs[t]));
     }
   }
 
@@ -198,12 +262,14 @@ class HostExchangeDevice : public ExchangeDevice {
   }
 
   Status FromWire(const char* from, WireType wire, Span<const WireChunk> chunks,
-                  float* to) override {
+                  float scale, float* to) override {
     ++spread_gradients;
     for (const WireChunk& chunk : chunks) {
       Check(chunk.count > 0, "a chunk is empty");
+      float* const out = There(to) + chunk.to;
       sok::FromWire(There(from) + chunk.from * WireBytes(wire), chunk.count,
-                    wire, There(to) + chunk.to);
+                    wire, out);
+      for (int64_t i = 0; i < chunk.count; ++i) out[i] *= scale;
     }
     return Status::OK();
   }
@@ -311,6 +377,8 @@ HostExchangeCounts GetHostExchangeCounts() {
   counts.deduplicated = deduplicated;
   counts.sums_there = sums_there;
   counts.sums_here = sums_here;
+  counts.pooled_there = pooled_there;
+  counts.summed_there = summed_there;
   return counts;
 }
 

@@ -29,6 +29,8 @@ struct HostExchangeCounts {
   int64_t deduplicated = 0;  // tables' batches
   int64_t sums_there = 0;    // calls that sum gradients in its memory
   int64_t sums_here = 0;     // and in CPU memory
+  int64_t pooled_there = 0;  // routes whose outputs are in its memory
+  int64_t summed_there = 0;  // routes whose gradients are
 };
 HostExchangeCounts GetHostExchangeCounts();
 

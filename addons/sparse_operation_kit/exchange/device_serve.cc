@@ -67,9 +67,13 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
 
 Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
                 const WireBuffer& rows, Span<float* const> outputs,
-                ev::Parallel* parallel,
+                const ev::DeviceStream* stream, ev::Parallel* parallel,
                 std::shared_ptr<const RouteOccurrences>* occurrences) {
   if (!rows.on_device) {
+    if (stream != nullptr) {
+      return ev::InvalidArgument(
+          "lookup over ranks: rows in CPU memory are not pooled on a device");
+    }
     return PoolReceived(plan, rows.data(), rows.count, rows.wire, outputs,
                         parallel);
   }
@@ -82,7 +86,7 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
           "them");
     }
     EV_RETURN_IF_ERROR(
-        route->StartPool(rows.data(), rows.wire, starts, outputs));
+        route->StartPool(rows.data(), rows.wire, starts, outputs, stream));
     const Status grouped = occurrences == nullptr
                                ? Status::OK()
                                : GroupRoute(plan, parallel, occurrences);
@@ -91,9 +95,28 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
   });
 }
 
+Status PoolGradientThere(const RoutePlan& plan, DeviceRoute* route,
+                         Span<const int> tables, Span<const float* const> grads,
+                         const ev::DeviceStream& stream, WireType wire,
+                         ExchangeDevice* device, WireBuffer* message) {
+  if (grads.size() != tables.size()) {
+    return ev::InvalidArgument(std::to_string(grads.size()) +
+                               " gradients came for " +
+                               std::to_string(tables.size()) + " tables");
+  }
+  return ev::CatchBadAlloc([&] {
+    const std::vector<int64_t> starts = ChunkStarts(plan, tables);
+    EV_RETURN_IF_ERROR(
+        WireBuffer::OnDevice(device, wire, starts.back(), message));
+    return route->SumGradients(tables, grads, stream, starts, wire,
+                               message->data());
+  });
+}
+
 Status SpreadGradients(const MessageLayout& layout, const ev::LookupPlan& plan,
                        Span<const int> tables, const WireBuffer& gradients,
-                       ExchangeDevice* device, ServedGradients* served) {
+                       float scale, ExchangeDevice* device,
+                       ServedGradients* served) {
   return ev::CatchBadAlloc([&] {
     std::vector<ServedTable> places;
     EV_RETURN_IF_ERROR(
@@ -115,7 +138,8 @@ Status SpreadGradients(const MessageLayout& layout, const ev::LookupPlan& plan,
         if (chunk.count > 0) chunks.push_back(chunk);
       }
     }
-    return device->FromWire(gradients.data(), gradients.wire, chunks, base);
+    return device->FromWire(gradients.data(), gradients.wire, chunks, scale,
+                            base);
   });
 }
 

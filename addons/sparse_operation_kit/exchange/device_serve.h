@@ -34,12 +34,22 @@ ev::Status ServeRows(
     WireBuffer* rows, std::shared_ptr<const ev::LookupPlan>* plan);
 
 // PoolReceived, wherever the rows are. route: of the plan; used once where they
-// are on the device. Not null: *occurrences is set (pool.h) where the device
-// pools, by processors that would wait for it otherwise.
+// are on the device. stream: outputs are on the device, which then has to have
+// the rows (DeviceRoute::StartPool); null: they are in CPU memory. Not null:
+// *occurrences is set (pool.h) where the device pools, by processors that would
+// wait for it otherwise.
 ev::Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
                     const WireBuffer& rows, ev::Span<float* const> outputs,
-                    ev::Parallel* parallel,
+                    const ev::DeviceStream* stream, ev::Parallel* parallel,
                     std::shared_ptr<const RouteOccurrences>* occurrences);
+
+// PoolGradient of gradients that are on the device, as the stream has them;
+// *message is there, too. route: of the plan, whose rows have been pooled.
+ev::Status PoolGradientThere(const RoutePlan& plan, DeviceRoute* route,
+                             ev::Span<const int> tables,
+                             ev::Span<const float* const> grads,
+                             const ev::DeviceStream& stream, WireType wire,
+                             ExchangeDevice* device, WireBuffer* message);
 
 // Gradients of served keys as float32, table by table, on the device.
 struct ServedGradients {
@@ -48,12 +58,13 @@ struct ServedGradients {
   // rank order, as they are samples of the plan.
   std::vector<const float*> grads;
 };
-// gradients: on the device; otherwise as for ServeGradient.
+// gradients: on the device; otherwise as for ServeGradient. Each comes out
+// times 'scale'.
 ev::Status SpreadGradients(const MessageLayout& layout,
                            const ev::LookupPlan& plan,
                            ev::Span<const int> tables,
-                           const WireBuffer& gradients, ExchangeDevice* device,
-                           ServedGradients* served);
+                           const WireBuffer& gradients, float scale,
+                           ExchangeDevice* device, ServedGradients* served);
 
 }  // namespace sok
 

@@ -29,12 +29,25 @@ class DeviceRoute {
   virtual ~DeviceRoute() {}  // waits for what is under way
 
   // Begins what PoolReceived (pool.h) does: rows, in the device's memory;
-  // chunk_starts of row_chunks.h; outputs in CPU memory. Once. Rows and outputs
-  // stay until it has been waited for, or this is destroyed.
+  // chunk_starts of row_chunks.h; outputs in CPU memory, or, with a stream, in
+  // the device's, where they are written when the device is through with what
+  // the stream has. Once. Rows and outputs stay until it has been waited for,
+  // or this is destroyed.
   virtual ev::Status StartPool(const char* rows, WireType wire,
                                ev::Span<const int64_t> chunk_starts,
-                               ev::Span<float* const> outputs) = 0;
+                               ev::Span<float* const> outputs,
+                               const ev::DeviceStream* stream) = 0;
   virtual ev::Status Wait() = 0;
+
+  // What PoolGradient (pool.h) does, after Wait: grads are in the device's
+  // memory, there when the device is through with what the stream has;
+  // chunk_starts of row_chunks.h, of these tables; message in the device's
+  // memory. From any thread.
+  virtual ev::Status SumGradients(ev::Span<const int> tables,
+                                  ev::Span<const float* const> grads,
+                                  const ev::DeviceStream& stream,
+                                  ev::Span<const int64_t> chunk_starts,
+                                  WireType wire, char* message) = 0;
 };
 
 // A stretch of numbers that is copied, counted in numbers.
@@ -55,11 +68,13 @@ class ExchangeDevice : public DistinctDevice {
   virtual ev::DeviceStream stream() = 0;
   virtual ev::Status CopyDown(const char* from, int64_t bytes, char* to) = 0;
 
-  // As ToWire and FromWire of wire_type.h, both ends on the device.
+  // As ToWire and FromWire of wire_type.h, both ends on the device; FromWire's
+  // result times 'scale'.
   virtual ev::Status ToWire(const float* from, int64_t count, WireType wire,
                             char* to) = 0;
   virtual ev::Status FromWire(const char* from, WireType wire,
-                              ev::Span<const WireChunk> chunks, float* to) = 0;
+                              ev::Span<const WireChunk> chunks, float scale,
+                              float* to) = 0;
 
   // Begins to tell the device about a route, which may be of this device
   // (RouteOptions::device) or of none; what was told stays with *route.

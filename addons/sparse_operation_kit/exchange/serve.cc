@@ -85,7 +85,8 @@ Status Serve(const MessageLayout& layout, const int64_t* message,
 Status ServeGradient(const MessageLayout& layout, const ev::LookupPlan& plan,
                      Span<const int> tables, const void* gradients,
                      int64_t num_floats, WireType wire,
-                     Span<float* const> unique_grads, ev::Parallel* parallel) {
+                     Span<float* const> unique_grads, ev::Parallel* parallel,
+                     int divisor) {
   if (unique_grads.size() != tables.size()) {
     return ev::InvalidArgument(
         "the gradient of " + std::to_string(tables.size()) + " tables got " +
@@ -116,7 +117,18 @@ Status ServeGradient(const MessageLayout& layout, const ev::LookupPlan& plan,
         grads[t].pieces.push_back(floats + chunk);
       }
     }
-    return ev::SumRowGradients(plan, grads, out, parallel);
+    EV_RETURN_IF_ERROR(ev::SumRowGradients(plan, grads, out, parallel));
+    if (divisor == 1) return Status::OK();
+    for (int t : tables) {
+      float* const sums = out[t];
+      ev::ForRanges(parallel, plan.num_unique(t) * served[t].dim,
+                    kFloatsPerTask, [&](int64_t begin, int64_t end) {
+                      for (int64_t i = begin; i < end; ++i) {
+                        sums[i] = sums[i] / static_cast<float>(divisor);
+                      }
+                    });
+    }
+    return Status::OK();
   });
 }
 

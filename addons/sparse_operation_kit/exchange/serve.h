@@ -40,13 +40,14 @@ ev::Status Serve(const MessageLayout& layout, const int64_t* message,
 
 // gradients: num_floats numbers of type 'wire', for the keys of tables[0],
 // tables[1], ... (numbers of tables, each once) by rank, table, key.
-// unique_grads[k]: [U, dim] beside plan.unique_keys(tables[k]).
+// unique_grads[k]: [U, dim] beside plan.unique_keys(tables[k]), the sums over
+// ranks divided by 'divisor'.
 // InvalidArgument: num_floats is not what these keys need.
 ev::Status ServeGradient(const MessageLayout& layout,
                          const ev::LookupPlan& plan, ev::Span<const int> tables,
                          const void* gradients, int64_t num_floats,
                          WireType wire, ev::Span<float* const> unique_grads,
-                         ev::Parallel* parallel);
+                         ev::Parallel* parallel, int divisor = 1);
 
 }  // namespace sok
 

@@ -41,6 +41,7 @@ class ApplyServedOp : public embedding_variable::RuleOp {
       : RuleOp(context, "num_updates") {
     OP_REQUIRES_OK(context, GetFormat(context, &format_));
     OP_REQUIRES_OK(context, context->GetAttr("tables", &tables_));
+    OP_REQUIRES_OK(context, context->GetAttr("divisor", &divisor_));
     for (const int32 t : plan_tables_) {
       const auto found = std::find(tables_.begin(), tables_.end(), t);
       OP_REQUIRES(context, found != tables_.end(),
@@ -73,7 +74,9 @@ class ApplyServedOp : public embedding_variable::RuleOp {
 
     std::vector<EvResourcePtr> resources(n);
     std::vector<ev::UpdateInput> inputs(n);
-    bool on_device = gradients.on_device;
+    // Gradients are divided there before they are summed, and here after: the
+    // same bits for a power of two.
+    bool on_device = gradients.on_device && (divisor_ & (divisor_ - 1)) == 0;
     for (int k = 0; k < n; ++k) {
       OP_REQUIRES_OK(context, GetTable(context, k, inputs, &resources[k]));
       ev::EmbeddingTable* const table = resources[k]->table().get();
@@ -106,8 +109,9 @@ class ApplyServedOp : public embedding_variable::RuleOp {
                         std::vector<ev::UpdateInput>* inputs,
                         ev::Parallel* parallel) const {
     sok::ServedGradients served;
-    EV_RETURN_IF_ERROR(
-        SpreadGradients(layout, plan, tables_, gradients, device, &served));
+    EV_RETURN_IF_ERROR(SpreadGradients(layout, plan, tables_, gradients,
+                                       1.0f / static_cast<float>(divisor_),
+                                       device, &served));
     const ev::DeviceStream stream = device->stream();
     for (int k = 0; k < num_tables_; ++k) {
       (*inputs)[k].pooled_grads = served.grads[numbers_[k]];
@@ -142,8 +146,8 @@ class ApplyServedOp : public embedding_variable::RuleOp {
       return ev::ResourceExhausted("lookup over ranks: out of memory");
     }
     EV_RETURN_IF_ERROR(sok::ServeGradient(layout, plan, tables_, here.data(),
-                                          here.count, here.wire, sums,
-                                          parallel));
+                                          here.count, here.wire, sums, parallel,
+                                          divisor_));
     for (int k = 0; k < num_tables_; ++k) {
       const int t = plan_tables_[k];
       EV_RETURN_IF_ERROR(plan.Fetch(t));
@@ -154,6 +158,7 @@ class ApplyServedOp : public embedding_variable::RuleOp {
   }
 
   sok::MessageFormat format_;
+  int divisor_ = 1;
   std::vector<int32> tables_;
   std::vector<size_t> numbers_;  // of the tables to update in 'tables'
 };

@@ -327,6 +327,7 @@ REGISTER_OP("SokServeGrad")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .Attr("with_occurrences: bool = false")
     .Attr("fingerprint: int")
+    .Attr("divisor: int >= 1 = 1")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_grads;
@@ -342,7 +343,8 @@ REGISTER_OP("SokServeGrad")
       return Status::OK();
     })
     .Doc(R"doc(
-Sums the gradients of the keys that this rank owns over all ranks, in rank order.
+Sums the gradients of the keys that this rank owns over all ranks, in rank order,
+and divides the sums.
 
 plan, message, splits: Of SokServe.
 gradients: What came from rank 0, 1, ... for the keys it had asked for.
@@ -352,6 +354,7 @@ unique_grads: K matrices [U, D].
 num_tables: T of the lookup.
 tables: The K tables' numbers in it.
 dims: K row lengths.
+divisor: What each sum is divided by.
 )doc");
 
 REGISTER_OP("SokApplyServed")
@@ -374,6 +377,7 @@ REGISTER_OP("SokApplyServed")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .Attr("with_occurrences: bool = false")
     .Attr("fingerprint: int")
+    .Attr("divisor: int >= 1 = 1")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
     .Doc(R"doc(
@@ -388,6 +392,7 @@ route: Of SokRoute, which notes that the wait is over.
 plan_tables: The K tables' numbers in the lookup.
 num_tables: T of the lookup.
 tables: The tables that the gradients are of.
+divisor: Of SokServeGrad.
 )doc");
 
 REGISTER_OP("SokCarry")

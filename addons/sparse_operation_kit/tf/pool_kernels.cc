@@ -15,6 +15,7 @@
 #include "addons/sparse_operation_kit/tf/kernel_attrs.h"
 #include "addons/sparse_operation_kit/tf/route_variant.h"
 #include "addons/sparse_operation_kit/tf/wire_variant.h"
+#include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
@@ -61,9 +62,32 @@ class CallsWithGradients {
   std::set<std::string> calls_;
 };
 
+// Copies in CPU memory of what is on the GPU of a kernel's.
+class HostCopies {
+ public:
+  explicit HostCopies(int count) : staged_(count) {}
+
+  tensorflow::Status Make(OpKernelContext* context, int k,
+                          const TensorShape& shape, float** data) {
+    if (!embedding_variable::MakeTransferTensor(tensorflow::DT_FLOAT, shape,
+                                                &staged_[k])) {
+      TF_RETURN_IF_ERROR(
+          context->allocate_temp(tensorflow::DT_FLOAT, shape, &staged_[k],
+                                 embedding_variable::InCpuMemory()));
+    }
+    *data = MutableData<float>(&staged_[k]);
+    return tensorflow::Status::OK();
+  }
+  Tensor* operator[](int k) { return &staged_[k]; }
+
+ private:
+  std::vector<Tensor> staged_;
+};
+
 class PoolOp : public OpKernel {
  public:
-  explicit PoolOp(OpKernelConstruction* context) : OpKernel(context) {
+  explicit PoolOp(OpKernelConstruction* context)
+      : OpKernel(context), on_gpu_(embedding_variable::IsOnGpu(*context)) {
     OP_REQUIRES_OK(context, GetWire(context, &wire_));
     OP_REQUIRES_OK(context, context->GetAttr("num_tables", &num_tables_));
     OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
@@ -80,34 +104,61 @@ class PoolOp : public OpKernel {
         context, plan->num_tables() == num_tables_,
         InvalidArgument("a lookup of ", num_tables_,
                         " tables got the route of ", plan->num_tables()));
+    const Tensor& rows = context->input(plan_input + 1);
+    sok::WireBuffer buffer;
+    if (IsWireVariant(rows.dtype())) {
+      OP_REQUIRES_OK(context, GetWireInput(context, plan_input + 1, &buffer));
+    }
+    // Otherwise outputs in the GPU's memory are pooled here, and copied.
+    const bool there = on_gpu_ && buffer.on_device;
     std::vector<float*> outputs(num_tables_);
+    HostCopies staged(num_tables_);
+    std::vector<std::pair<const Tensor*, Tensor*>> copies;
     for (int t = 0; t < num_tables_; ++t) {
       TensorShape shape;
       OP_REQUIRES_OK(context, MatrixShape(plan->batch_size(t), plan->dim(t),
                                           plan->name(t), &shape));
-      OP_REQUIRES_OK(context,
-                     AllocateTransferOutput(context, t, shape, &outputs[t]));
+      if (!on_gpu_) {
+        OP_REQUIRES_OK(context,
+                       AllocateTransferOutput(context, t, shape, &outputs[t]));
+        continue;
+      }
+      Tensor* output = nullptr;
+      OP_REQUIRES_OK(context, context->allocate_output(t, shape, &output));
+      if (there) {
+        outputs[t] = MutableData<float>(output);
+        continue;
+      }
+      OP_REQUIRES_OK(context, staged.Make(context, t, shape, &outputs[t]));
+      copies.emplace_back(staged[t], output);
     }
     PoolParallel parallel(context);
-    const Tensor& rows = context->input(plan_input + 1);
-    if (IsWireVariant(rows.dtype())) {
-      sok::WireBuffer buffer;
-      OP_REQUIRES_OK(context, GetWireInput(context, plan_input + 1, &buffer));
-      std::shared_ptr<const sok::RouteOccurrences> occurrences;
-      OP_REQUIRES_OK(context,
-                     ToTf(sok::PoolRows(
-                         *plan, route->on_device(), buffer, outputs, &parallel,
-                         CallsWithGradients::Global().Has(call_) ? &occurrences
-                                                                 : nullptr)));
-      route->set_occurrences(std::move(occurrences));
+    if (!IsWireVariant(rows.dtype())) {
+      OP_REQUIRES_OK(context, ToTf(sok::PoolReceived(*plan, WireData(rows),
+                                                     rows.NumElements(), wire_,
+                                                     outputs, &parallel)));
+      OP_REQUIRES_OK(context, embedding_variable::CopyToGpu(context, copies));
       return;
     }
-    OP_REQUIRES_OK(context, ToTf(sok::PoolReceived(*plan, WireData(rows),
-                                                   rows.NumElements(), wire_,
-                                                   outputs, &parallel)));
+    // After the allocations: the memory may still be in use before.
+    ev::DeviceStream stream;
+    if (there) {
+      OP_REQUIRES_OK(context,
+                     embedding_variable::GetDeviceStream(context, &stream));
+    }
+    // Gradients in the GPU's memory are grouped there.
+    const bool groups = !on_gpu_ && CallsWithGradients::Global().Has(call_);
+    std::shared_ptr<const sok::RouteOccurrences> occurrences;
+    OP_REQUIRES_OK(
+        context, ToTf(sok::PoolRows(*plan, route->on_device(), buffer, outputs,
+                                    there ? &stream : nullptr, &parallel,
+                                    groups ? &occurrences : nullptr)));
+    OP_REQUIRES_OK(context, embedding_variable::CopyToGpu(context, copies));
+    route->set_occurrences(std::move(occurrences));
   }
 
  private:
+  const bool on_gpu_;
   sok::WireType wire_;
   int num_tables_ = 0;
   int num_weights_ = 0;
@@ -116,7 +167,8 @@ class PoolOp : public OpKernel {
 
 class PoolGradOp : public OpKernel {
  public:
-  explicit PoolGradOp(OpKernelConstruction* context) : OpKernel(context) {
+  explicit PoolGradOp(OpKernelConstruction* context)
+      : OpKernel(context), on_gpu_(embedding_variable::IsOnGpu(*context)) {
     OP_REQUIRES_OK(context, GetWire(context, &wire_));
     OP_REQUIRES_OK(context, context->GetAttr("Twire", &type_));
     OP_REQUIRES_OK(context, context->GetAttr("call", &call_));
@@ -177,6 +229,13 @@ class PoolGradOp : public OpKernel {
       rows.data = WireData(received);
       rows.num_floats = received.NumElements();
     }
+    if (on_gpu_ && IsWireVariant(type_) && route->on_device() != nullptr) {
+      OP_REQUIRES_OK(context, SumThere(context, route, grads));
+      route->BeginWait(call_ + ", gradients");
+      return;
+    }
+    HostCopies staged(static_cast<int>(tables_.size()));
+    OP_REQUIRES_OK(context, BringHere(context, &staged, &grads));
     PoolParallel parallel(context);
     const std::shared_ptr<const sok::RouteOccurrences> occurrences =
         route->occurrences();
@@ -201,6 +260,36 @@ class PoolGradOp : public OpKernel {
   }
 
  private:
+  // Gradients are summed where they are, and sent from there.
+  tensorflow::Status SumThere(OpKernelContext* context, RouteState* route,
+                              const std::vector<const float*>& grads) {
+    ev::DeviceStream stream;
+    TF_RETURN_IF_ERROR(embedding_variable::GetDeviceStream(context, &stream));
+    sok::ExchangeDevice* device = nullptr;
+    TF_RETURN_IF_ERROR(GetExchangeDevice(&device));
+    sok::WireBuffer message;
+    TF_RETURN_IF_ERROR(
+        ToTf(sok::PoolGradientThere(route->plan(), route->on_device(), tables_,
+                                    grads, stream, wire_, device, &message)));
+    return SetWireOutput(context, 0, std::move(message));
+  }
+
+  // Those in a GPU's memory as copies in CPU memory.
+  tensorflow::Status BringHere(OpKernelContext* context, HostCopies* staged,
+                               std::vector<const float*>* grads) const {
+    if (!on_gpu_) return tensorflow::Status::OK();
+    std::vector<std::pair<const Tensor*, Tensor*>> copies;
+    for (size_t k = 0; k < grads->size(); ++k) {
+      const Tensor& grad = context->input(1 + k);
+      float* data = nullptr;
+      TF_RETURN_IF_ERROR(staged->Make(context, k, grad.shape(), &data));
+      (*grads)[k] = data;
+      copies.emplace_back(&grad, (*staged)[k]);
+    }
+    return embedding_variable::CopyFromGpu(context, copies);
+  }
+
+  const bool on_gpu_;
   std::string call_;
   sok::WireType wire_;
   tensorflow::DataType type_;
@@ -251,10 +340,10 @@ class PoolWeightGradOp : public OpKernel {
 };
 
 const embedding_variable::RegisterKernel<PoolOp> kPool(
-    "SokPool", {"resources", "weights", "plan", "rows", "served", "message",
-                "splits", "outputs"});
+    "SokPool",
+    {"resources", "weights", "plan", "rows", "served", "message", "splits"});
 const embedding_variable::RegisterKernel<PoolGradOp> kPoolGrad(
-    "SokPoolGrad", {"plan", "grads", "rows", "message", "splits"});
+    "SokPoolGrad", {"plan", "rows", "message", "splits"});
 const embedding_variable::RegisterKernel<PoolWeightGradOp> kPoolWeightGrad(
     "SokPoolWeightGrad", {"plan", "rows", "grad", "output", "weight_grad"});
 

@@ -113,6 +113,7 @@ class ServeGradOp : public OpKernel {
     OP_REQUIRES_OK(context, GetFormat(context, &format_));
     OP_REQUIRES_OK(context, GetWire(context, &wire_));
     OP_REQUIRES_OK(context, context->GetAttr("tables", &tables_));
+    OP_REQUIRES_OK(context, context->GetAttr("divisor", &divisor_));
     int num_grads;
     OP_REQUIRES_OK(context, context->GetAttr("num_grads", &num_grads));
     OP_REQUIRES(context, tables_.size() == num_grads,
@@ -152,10 +153,10 @@ class ServeGradOp : public OpKernel {
                                                      shape, &unique_grads[k]));
     }
     PoolParallel parallel(context);
-    OP_REQUIRES_OK(context,
-                   ToTf(sok::ServeGradient(layout, *plan, tables_,
-                                           gradients.data(), gradients.count,
-                                           wire_, unique_grads, &parallel)));
+    OP_REQUIRES_OK(
+        context, ToTf(sok::ServeGradient(
+                     layout, *plan, tables_, gradients.data(), gradients.count,
+                     wire_, unique_grads, &parallel, divisor_)));
   }
 
  private:
@@ -186,6 +187,7 @@ class ServeGradOp : public OpKernel {
 
   sok::MessageFormat format_;
   sok::WireType wire_;
+  int divisor_ = 1;
   std::vector<int32> tables_;
 };
 

@@ -114,7 +114,7 @@ def plan_of(slices):
   return op.inputs[0], int(tables[indices.value_index])
 
 
-def _source_of(slices):
+def source_of(slices):
   """Returns (op, k): the slices are table k's of that op's gradients, as they came.
 
   (None, None) unless indices and values are both its outputs.
@@ -140,7 +140,7 @@ def pooled_grad_of(slices):
     A tensor `[B, D]`; None unless indices and values are both the outputs of one
     lookup's gradient, as they came.
   """
-  op, k = _source_of(slices)
+  op, k = source_of(slices)
   return op.inputs[1 + k] if op is not None and op.type == _GRAD_OP else None
 
 
@@ -154,7 +154,7 @@ def update_of(all_slices):
     A function of what `add_plan_grad_op` says `update` takes after the op; None unless
     all are gradients of one op that has such an update, as they came.
   """
-  sources = [_source_of(slices)[0] for slices in all_slices]
+  sources = [source_of(slices)[0] for slices in all_slices]
   op = sources[0]
   if op is None or any(source is not op for source in sources):
     return None

@@ -248,7 +248,8 @@ class KernelsTest(absltest.TestCase):
 
   def test_every_op_runs_on_gpus(self):
     on_gpus = {"EvLookupSparse": {"outputs"}, "EvApplyPooled": {"grads"},
-               "EvGather": {"rows"}, "SokAllReduce": {"values", "sums"}}
+               "EvGather": {"rows"}, "SokAllReduce": {"values", "sums"},
+               "SokPool": {"outputs"}, "SokPoolGrad": {"grads"}}
     # Without handles: TensorFlow prefers a GPU for them.
     no_handles = {"SokAllReduce"}
     ours = [op for op in _test.OP_LIST.op if op.name.startswith(("Ev", "Sok"))]

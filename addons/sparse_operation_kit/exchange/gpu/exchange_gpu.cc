@@ -1,12 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU of this process as an ExchangeDevice. A route's offsets and inverse
-// go up as soon as it is made, beside the exchange of its keys, out of pinned
-// memory; where the GPU has deduplicated they are there, and only the keys'
-// places in the exchange go up. When its rows have come a kernel pools all
-// tables, and the outputs come down, straight to where they are wanted when
-// that is pinned.
+// The GPU of this process as an ExchangeDevice; gpu_route.h has its routes.
 
 #include <cuda_runtime_api.h>
 
@@ -19,15 +14,14 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
+#include "addons/sparse_operation_kit/exchange/gpu/gpu_route.h"
 #include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
-#include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/rows/gpu/gpu_distinct.h"
-#include "kernels/engine/rows/gpu/lane_work.h"
 #include "kernels/engine/rows/gpu/pinned_memory.h"
 
 namespace sok {
@@ -39,7 +33,6 @@ using ev::Status;
 using ev::gpu::DeviceBuffer;
 using ev::gpu::GpuDistinct;
 using ev::gpu::KnownKeys;
-using ev::gpu::Parts;
 using ev::gpu::WorkLane;
 
 constexpr size_t kMaxIdleBytes = size_t{2} << 30;
@@ -92,148 +85,6 @@ class Blocks {
   std::mutex mu_;
   std::deque<std::unique_ptr<DeviceBuffer>> idle_;  // given back first: first
   size_t idle_bytes_ = 0;
-};
-
-class GpuRoute : public DeviceRoute {
- public:
-  GpuRoute(int device, std::shared_ptr<const RoutePlan> plan)
-      : device_(device), plan_(std::move(plan)) {}
-  ~GpuRoute() override {
-    // A lane that was not waited for waits when it is destroyed.
-    if (lane_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  }
-
-  Status Start() {
-    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    const int num_tables = plan_->num_tables();
-    const int num_ranks = plan_->num_ranks();
-    // What Pool sends up comes first, as it lies in the lane's pinned memory.
-    tables_at_ = parts_.AddBytes(num_tables * sizeof(PooledTable));
-    numbers_at_ =
-        parts_.AddBytes(num_tables * (2 * num_ranks + 1) * sizeof(int64_t));
-    const size_t host_bytes = parts_.bytes();
-    for (int t = 0; t < num_tables; ++t) {
-      const RoutedTable& table = plan_->routed(t);
-      if (table.has_weights || ev::Selects(table.combiner)) {
-        return ev::InvalidArgument(
-            "samples that are weighted, or whose combiner selects, are not "
-            "pooled on a device, table '" +
-            table.name + "'");
-      }
-      samples_at_.push_back(parts_.AddBytes(table.for_pooling_bytes()));
-      out_at_.push_back(
-          parts_.AddBytes(table.batch_size * table.dim * sizeof(float)));
-    }
-    EV_RETURN_IF_ERROR(WorkLane::Acquire(host_bytes, parts_.bytes(), &lane_));
-    for (int t = 0; t < num_tables; ++t) {
-      const RoutedTable& table = plan_->routed(t);
-      if (table.batch_size == 0) continue;
-      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-          lane_->device() + samples_at_[t], table.for_pooling(),
-          table.for_pooling_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
-    }
-    return Status::OK();
-  }
-
-  Status StartPool(const char* rows, WireType wire,
-                   Span<const int64_t> chunk_starts,
-                   Span<float* const> outputs) override {
-    if (is_pooled_) return ev::Internal("a route is pooled twice");
-    is_pooled_ = true;
-    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    return Launch(rows, wire, chunk_starts, outputs);
-  }
-
-  Status Wait() override {
-    if (lane_ == nullptr) return Status::OK();
-    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    EV_RETURN_IF_ERROR(lane_->Wait());
-    WorkLane::Release(std::move(lane_));
-    return Status::OK();
-  }
-
- private:
-  Status Launch(const char* rows, WireType wire,
-                Span<const int64_t> chunk_starts, Span<float* const> outputs) {
-    const int num_tables = plan_->num_tables();
-    char* const device = lane_->device();
-    PooledTable* const tables =
-        reinterpret_cast<PooledTable*>(lane_->host() + tables_at_);
-    int64_t most = 0, num_pooled = 0;
-    for (int t = 0; t < num_tables; ++t) {
-      if (outputs[t] == nullptr || plan_->routed(t).batch_size == 0) continue;
-      tables[num_pooled++] = Describe(t, chunk_starts);
-      most = std::max(most, plan_->routed(t).batch_size * plan_->routed(t).dim);
-    }
-    if (num_pooled == 0) return Status::OK();
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(device, lane_->host(), numbers_at_ + NumbersBytes(),
-                        cudaMemcpyHostToDevice, lane_->stream()));
-    for (int64_t t = 0; t < num_pooled; t += kMostOfOneLaunch) {
-      EV_RETURN_IF_ERROR(LaunchPoolReceived(
-          reinterpret_cast<const PooledTable*>(device + tables_at_) + t,
-          std::min(kMostOfOneLaunch, num_pooled - t), most, rows, wire,
-          lane_->stream()));
-    }
-    for (int t = 0; t < num_tables; ++t) {
-      const RoutedTable& table = plan_->routed(t);
-      const size_t bytes = table.batch_size * table.dim * sizeof(float);
-      if (outputs[t] == nullptr || bytes == 0) continue;
-      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(outputs[t], device + out_at_[t],
-                                              bytes, cudaMemcpyDeviceToHost,
-                                              lane_->stream()));
-    }
-    return Status::OK();
-  }
-
-  size_t NumbersBytes() const {
-    return plan_->num_tables() * (2 * plan_->num_ranks() + 1) * sizeof(int64_t);
-  }
-
-  PooledTable Describe(int t, Span<const int64_t> chunk_starts) {
-    const RoutedTable& table = plan_->routed(t);
-    const int num_tables = plan_->num_tables(), num_ranks = plan_->num_ranks();
-    const size_t at = numbers_at_ + t * (2 * num_ranks + 1) * sizeof(int64_t);
-    int64_t* const numbers = reinterpret_cast<int64_t*>(lane_->host() + at);
-    PooledTable pooled;
-    pooled.by_fours = table.dim % 4 == 0;
-    for (int r = 0; r <= num_ranks; ++r) numbers[r] = table.starts[r];
-    for (int r = 0; r < num_ranks; ++r) {
-      const int64_t chunk = chunk_starts[r * num_tables + t];
-      numbers[num_ranks + 1 + r] = chunk;
-      pooled.by_fours &= chunk % 4 == 0;
-    }
-    char* const device = lane_->device();
-    const char* const samples = device + samples_at_[t];
-    pooled.starts = reinterpret_cast<const int64_t*>(device + at);
-    pooled.chunks = pooled.starts + num_ranks + 1;
-    if (table.distinct != nullptr) {
-      const ev::gpu::GroupedBatch there =
-          static_cast<const GpuDistinct&>(*table.distinct).batch();
-      pooled.offsets = there.offsets;
-      pooled.inverse = there.inverse;
-      pooled.places = reinterpret_cast<const int32_t*>(samples);
-    } else {
-      pooled.offsets = reinterpret_cast<const int32_t*>(samples);
-      pooled.inverse = reinterpret_cast<const int32_t*>(
-          samples + (reinterpret_cast<const char*>(table.inverse) -
-                     reinterpret_cast<const char*>(table.offsets)));
-    }
-    pooled.out = reinterpret_cast<float*>(device + out_at_[t]);
-    pooled.num_samples = table.batch_size;
-    pooled.dim = table.dim;
-    pooled.combiner = table.combiner;
-    return pooled;
-  }
-
-  const int device_;
-  // Its memory is being read.
-  const std::shared_ptr<const RoutePlan> plan_;
-  Parts parts_;
-  size_t tables_at_ = 0, numbers_at_ = 0;
-  std::vector<size_t> samples_at_, out_at_;
-  bool is_pooled_ = false;
-  std::unique_ptr<WorkLane> lane_;
 };
 
 class ExchangeGpu : public ExchangeDevice {
@@ -295,7 +146,7 @@ class ExchangeGpu : public ExchangeDevice {
   }
 
   Status FromWire(const char* from, WireType wire, Span<const WireChunk> chunks,
-                  float* to) override {
+                  float scale, float* to) override {
     if (chunks.empty()) return Status::OK();
     const size_t bytes = chunks.size() * sizeof(WireChunk);
     int64_t most = 0;
@@ -309,7 +160,8 @@ class ExchangeGpu : public ExchangeDevice {
       for (int64_t c = 0; c < n; c += kMostOfOneLaunch) {
         EV_RETURN_IF_ERROR(LaunchFromWire(
             from, wire, reinterpret_cast<const WireChunk*>(lane->device()) + c,
-            std::min(kMostOfOneLaunch, n - c), most, to, lane->stream()));
+            std::min(kMostOfOneLaunch, n - c), most, scale, to,
+            lane->stream()));
       }
       return Status::OK();
     });
@@ -317,7 +169,8 @@ class ExchangeGpu : public ExchangeDevice {
 
   Status StartRoute(std::shared_ptr<const RoutePlan> plan,
                     std::unique_ptr<DeviceRoute>* route) override {
-    std::unique_ptr<GpuRoute> made(new GpuRoute(device_, std::move(plan)));
+    std::unique_ptr<GpuRoute> made(
+        new GpuRoute(device_, this, std::move(plan)));
     EV_RETURN_IF_ERROR(made->Start());
     *route = std::move(made);
     return Status::OK();

@@ -20,6 +20,9 @@
 #include "kernels/engine/base/transfer_scratch.h"
 #include "kernels/engine/testing/thread_pool.h"
 
+// As in <cuda_runtime_api.h>; kind 1: to the device.
+extern "C" int cudaMemcpy(void* to, const void* from, size_t bytes, int kind);
+
 namespace sok {
 namespace {
 
@@ -185,8 +188,8 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
       ASSERT_OK(device_->StartRoute(plan, &route));
       std::vector<float*> there;
       const std::vector<std::vector<float>> pooled = MakeOutputs(&there);
-      ASSERT_OK(
-          route->StartPool(rows.ReserveOf<char>(1), GetParam(), starts, there));
+      ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), starts,
+                                 there, nullptr));
       ASSERT_OK(route->Wait());
       for (size_t t = 0; t < pooled.size(); ++t) {
         EXPECT_TRUE(SameBits(outputs[t], pooled[t])) << tables_[t].name;
@@ -199,6 +202,74 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
       for (size_t t = 0; t < again.size(); ++t) {
         EXPECT_TRUE(SameBits(outputs[t], again[t])) << tables_[t].name;
       }
+    }
+  }
+}
+
+// Outputs are written, and gradients read, where a framework has its tensors.
+TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
+  const std::shared_ptr<const RoutePlan> expected = MakeRoute(false);
+  ev::TransferScratch rows;
+  const int64_t count = MakeRows(*expected, &rows);
+  std::vector<int64_t> starts;
+  ASSERT_OK(ChunkStartsOf(*expected, count, &starts));
+  std::vector<float*> addresses;
+  const std::vector<std::vector<float>> outputs = MakeOutputs(&addresses);
+  ASSERT_OK(PoolReceived(*expected, rows.ReserveOf<char>(1), count, GetParam(),
+                         addresses, &pool_));
+  const std::vector<int> tables = {4, 0, 1, 2, 3};
+  std::mt19937 random(9);
+  std::vector<std::vector<float>> grads;
+  std::vector<const float*> here;
+  for (int t : tables) {
+    grads.emplace_back(tables_[t].batch_size * tables_[t].dim);
+    for (float& x : grads.back()) {
+      x = (static_cast<int>(random() % 20001) - 10000) / 997.0f;
+    }
+    here.push_back(grads.back().data());
+  }
+  const int64_t bytes = count * WireBytes(GetParam());
+  std::string message(bytes, 'x');
+  ASSERT_OK(PoolGradient(*expected, nullptr, tables, here, GetParam(),
+                         &message[0], &pool_));
+  const std::vector<int64_t> message_starts = ChunkStarts(*expected, tables);
+  for (int round = 0; round < 3; ++round) {
+    for (bool by_device : {false, true}) {
+      const std::shared_ptr<const RoutePlan> plan = MakeRoute(by_device);
+      std::unique_ptr<DeviceRoute> route;
+      ASSERT_OK(device_->StartRoute(plan, &route));
+      std::vector<std::shared_ptr<char>> memory(2 * tables.size() + 1);
+      std::vector<float*> there;
+      for (size_t t = 0; t < outputs.size(); ++t) {
+        ASSERT_OK(device_->Allocate(outputs[t].size() * sizeof(float) + 1,
+                                    &memory[t]));
+        there.push_back(reinterpret_cast<float*>(memory[t].get()));
+      }
+      const ev::DeviceStream stream = device_->stream();
+      ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), starts,
+                                 there, &stream));
+      ASSERT_OK(route->Wait());
+      for (size_t t = 0; t < outputs.size(); ++t) {
+        std::vector<float> pooled(outputs[t].size());
+        ASSERT_OK(device_->CopyDown(memory[t].get(),
+                                    pooled.size() * sizeof(float),
+                                    reinterpret_cast<char*>(pooled.data())));
+        EXPECT_TRUE(SameBits(outputs[t], pooled)) << tables_[t].name;
+      }
+      std::vector<const float*> grads_there;
+      for (size_t k = 0; k < tables.size(); ++k) {
+        std::shared_ptr<char>& block = memory[tables.size() + k];
+        const size_t size = grads[k].size() * sizeof(float);
+        ASSERT_OK(device_->Allocate(size + 1, &block));
+        ASSERT_EQ(0, cudaMemcpy(block.get(), here[k], size, 1));
+        grads_there.push_back(reinterpret_cast<const float*>(block.get()));
+      }
+      ASSERT_OK(device_->Allocate(bytes, &memory.back()));
+      ASSERT_OK(route->SumGradients(tables, grads_there, stream, message_starts,
+                                    GetParam(), memory.back().get()));
+      std::string summed(bytes, 'y');
+      ASSERT_OK(device_->CopyDown(memory.back().get(), bytes, &summed[0]));
+      EXPECT_TRUE(message == summed) << by_device;
     }
   }
 }

@@ -7,10 +7,8 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
 #include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
-#include "addons/sparse_operation_kit/exchange/wire_math.h"
+#include "addons/sparse_operation_kit/exchange/gpu/wire_pack.cuh"
 #include "kernels/engine/base/gpu/cuda_error.h"
 
 namespace sok {
@@ -18,72 +16,6 @@ namespace gpu {
 namespace {
 
 using ev::Status;
-
-constexpr int kThreads = 256;
-// Blocks of a chunk or table at most: beyond these a block takes several turns.
-constexpr int64_t kMaxBlocks = 2048;
-
-__device__ __forceinline__ int64_t FirstIndex() {
-  return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-}
-__device__ __forceinline__ int64_t IndexStep() {
-  return static_cast<int64_t>(gridDim.x) * kThreads;
-}
-unsigned BlocksFor(int64_t n, int64_t most) {
-  return static_cast<unsigned>(
-      std::min(most, std::max<int64_t>(1, (n + kThreads - 1) / kThreads)));
-}
-
-template <WireType kWire>
-struct Wire;
-template <>
-struct Wire<WireType::kFloat32> {
-  using Number = float;
-  __device__ static float From(float x) { return x; }
-};
-template <>
-struct Wire<WireType::kFloat16> {
-  using Number = uint16_t;
-  __device__ static float From(uint16_t x) { return FromFloat16(x); }
-  __device__ static uint16_t To(float x) { return ToFloat16(x); }
-};
-template <>
-struct Wire<WireType::kBFloat16> {
-  using Number = uint16_t;
-  __device__ static float From(uint16_t x) { return FromBFloat16(x); }
-  __device__ static uint16_t To(float x) { return ToBFloat16(x); }
-};
-
-template <int kWidth>
-struct Pack {
-  float x[kWidth];
-};
-
-// kWidth numbers at 'from', which is aligned to as many.
-template <WireType kWire, int kWidth>
-__device__ __forceinline__ Pack<kWidth> Load(
-    const typename Wire<kWire>::Number* from) {
-  using Number = typename Wire<kWire>::Number;
-  struct alignas(sizeof(Number) * kWidth) Raw {
-    Number x[kWidth];
-  };
-  const Raw raw = *reinterpret_cast<const Raw*>(from);
-  Pack<kWidth> pack;
-#pragma unroll
-  for (int k = 0; k < kWidth; ++k) pack.x[k] = Wire<kWire>::From(raw.x[k]);
-  return pack;
-}
-
-template <int kWidth>
-__device__ __forceinline__ void Store(const Pack<kWidth>& pack, float* to) {
-  struct alignas(sizeof(float) * kWidth) Raw {
-    float x[kWidth];
-  };
-  Raw raw;
-#pragma unroll
-  for (int k = 0; k < kWidth; ++k) raw.x[k] = pack.x[k];
-  *reinterpret_cast<Raw*>(to) = raw;
-}
 
 template <WireType kWire>
 __global__ void __launch_bounds__(kThreads)
@@ -96,17 +28,19 @@ __global__ void __launch_bounds__(kThreads)
 template <WireType kWire>
 __global__ void __launch_bounds__(kThreads)
     FromWireKernel(const typename Wire<kWire>::Number* from,
-                   const WireChunk* chunks, float* to) {
+                   const WireChunk* chunks, float scale, float* to) {
   const WireChunk chunk = chunks[blockIdx.y];
   if ((chunk.from | chunk.to | chunk.count) % 4 == 0) {
     for (int64_t i = FirstIndex(); i < chunk.count / 4; i += IndexStep()) {
-      Store<4>(Load<kWire, 4>(from + chunk.from + 4 * i),
-               to + chunk.to + 4 * i);
+      Pack<4> pack = Load<kWire, 4>(from + chunk.from + 4 * i);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) pack.x[k] = pack.x[k] * scale;
+      Store<4>(pack, to + chunk.to + 4 * i);
     }
     return;
   }
   for (int64_t i = FirstIndex(); i < chunk.count; i += IndexStep()) {
-    to[chunk.to + i] = Wire<kWire>::From(from[chunk.from + i]);
+    to[chunk.to + i] = Wire<kWire>::From(from[chunk.from + i]) * scale;
   }
 }
 
@@ -163,22 +97,10 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Calls a function object's operator() for one wire type.
-template <typename Function>
-void ForWire(WireType wire, const Function& function) {
-  switch (wire) {
-    case WireType::kFloat32:
-      return function.template Run<WireType::kFloat32>();
-    case WireType::kFloat16:
-      return function.template Run<WireType::kFloat16>();
-    case WireType::kBFloat16:
-      return function.template Run<WireType::kBFloat16>();
-  }
-}
-
 struct FromWireLaunch {
   const char* from;
   const WireChunk* chunks;
+  float scale;
   float* to;
   dim3 grid;
   cudaStream_t stream;
@@ -186,7 +108,7 @@ struct FromWireLaunch {
   void Run() const {
     FromWireKernel<kWire><<<grid, kThreads, 0, stream>>>(
         reinterpret_cast<const typename Wire<kWire>::Number*>(from), chunks,
-        to);
+        scale, to);
   }
 };
 
@@ -227,12 +149,13 @@ Status LaunchToWire(const float* from, int64_t count, WireType wire, char* to,
 }
 
 Status LaunchFromWire(const char* from, WireType wire, const WireChunk* chunks,
-                      int64_t num_chunks, int64_t most, float* to,
+                      int64_t num_chunks, int64_t most, float scale, float* to,
                       ev::gpu::StreamView stream) {
   if (num_chunks == 0 || most == 0) return Status::OK();
   FromWireLaunch launch;
   launch.from = from;
   launch.chunks = chunks;
+  launch.scale = scale;
   launch.to = to;
   launch.grid = dim3(BlocksFor(most / 4 + 1, kMaxBlocks),
                      static_cast<unsigned>(num_chunks));

@@ -24,10 +24,12 @@ constexpr int64_t kMostOfOneLaunch = 65535;  // chunks, or tables
 ev::Status LaunchToWire(const float* from, int64_t count, WireType wire,
                         char* to, ev::gpu::StreamView stream);
 
-// num_chunks of at most kMostOfOneLaunch; most: numbers of the longest.
+// num_chunks of at most kMostOfOneLaunch; most: numbers of the longest. What
+// comes out is what was on the wire times 'scale'.
 ev::Status LaunchFromWire(const char* from, WireType wire,
                           const WireChunk* chunks, int64_t num_chunks,
-                          int64_t most, float* to, ev::gpu::StreamView stream);
+                          int64_t most, float scale, float* to,
+                          ev::gpu::StreamView stream);
 
 // One table of a route. The rows of its keys are in chunks, one per rank.
 struct PooledTable {

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import dense_gradients
+from sparse_operation_kit import exchange
 
 
 def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
@@ -61,5 +62,31 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
                      "Adasum has no meaning for the rows of a table")
   wrapped = hvd.DistributedOptimizer(optimizer, **kwargs)
   if dense_gradients.takes(kwargs):
-    dense_gradients.install(wrapped, average=kwargs.get("op") != hvd.Sum)
+    average = kwargs.get("op") != hvd.Sum
+    dense_gradients.install(wrapped, average)
+    if average and kwargs.get("scale_local_gradients", True):
+      _divide_where_they_are(wrapped)
   return wrapped
+
+
+def _divide_where_they_are(wrapped):
+  """Has gradients of tables divided by the op that sums them, and not by Horovod.
+
+  What has been divided by Horovod comes through CPU memory. A Keras optimizer has no
+  compute_gradients; it is left as it is.
+  """
+  if not isinstance(wrapped, tf.compat.v1.train.Optimizer):
+    return
+  stock = wrapped.compute_gradients
+  wrapped.scale_local_gradients = False
+
+  def compute_gradients(*args, **kwargs):
+    pairs = stock(*args, **kwargs)
+    local = wrapped._local_vars  # pylint: disable=protected-access
+    ours = [k for k, (g, v) in enumerate(pairs) if g is not None and v in local]
+    divided = exchange.divided([pairs[k][0] for k in ours], communication.num_ranks())
+    for k, gradient in zip(ours, divided):
+      pairs[k] = (gradient, pairs[k][1])
+    return pairs
+
+  wrapped.compute_gradients = compute_gradients

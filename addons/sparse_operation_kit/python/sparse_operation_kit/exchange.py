@@ -20,6 +20,7 @@ decided when the ops run, on each rank by itself.
 import collections
 import hashlib
 
+from tensorflow.python.framework import device as device_lib
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
@@ -184,8 +185,21 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
     # on all ranks, and unique.
     with ops.name_scope(None), ops.name_scope("sok_exchange") as scope, \
         ops.device(None), ops.device(_DEVICE):
-      outputs += _lookup(part, scope[:-1], on_device)
+      outputs += _lookup(part, scope[:-1], on_device,
+                         _device_of(part) if on_device else _DEVICE)
   return outputs
+
+
+def _device_of(requests):
+  """Returns where the ops of a call between GPUs run.
+
+  On a GPU of TensorFlow's, if the script has put all tables there, the lookup's outputs
+  and their gradients are in its memory; all else that the ops take is in CPU memory.
+  """
+  devices = {r.parts[0].device or "" for r in requests}
+  device = devices.pop()
+  is_gpu = device_lib.DeviceSpec.from_string(device).device_type == "GPU"
+  return device if is_gpu and not devices else _DEVICE
 
 
 def _selects(request):
@@ -203,8 +217,8 @@ def _parts(requests):
   return [requests[begin:end] for begin, end in zip(ends, ends[1:])]
 
 
-def _lookup(requests, call, on_device):
-  """Builds the ops of one call, or of a part of it."""
+def _lookup(requests, call, on_device, device):
+  """Builds the ops of one call, or of a part of it, on `device`."""
   num_ranks = communication.num_ranks()
   tables = [r.parts[0] for r in requests]
   names = [t.op.name for t in tables]
@@ -227,34 +241,36 @@ def _lookup(requests, call, on_device):
         array_ops.ones_like(r.ids, dtypes.float32) if r.weights is None else
         r.weights for r in requests
     ]
-  message, splits, route = _gen.sok_route(
-      ids, [r.rows for r in requests],
-      [math_ops.cast(r.batch_size, dtypes.int64) for r in requests],
-      weights,
-      names=names,
-      combiners=[r.combiner for r in requests],
-      dims=dims,
-      placements=[r for ranks in placements for r in ranks],
-      placement_sizes=[len(ranks) for ranks in placements],
-      num_ranks=num_ranks,
-      with_occurrences=with_occurrences,
-      dedup=settings.exchange_dedup(),
-      fingerprint=fingerprint,
-      call=call,
-      on_device=on_device,
-      name="route")
-  keys, key_splits = alltoall(message, splits, "keys")
+  batch_sizes = [math_ops.cast(r.batch_size, dtypes.int64) for r in requests]
   handles = [t.handle for t in tables]
-  rows, row_splits, served = _gen.sok_serve(
-      handles, keys, key_splits,
-      Twire=wire_type, wire=wire, with_occurrences=with_occurrences,
-      fingerprint=fingerprint, name="serve")
-  received, _ = alltoall(rows, row_splits, "rows")
-  outputs = _gen.sok_pool(
-      handles, weights, route, received, served, keys, key_splits,
-      dims=dims, wire=wire, num_ranks=num_ranks,
-      with_occurrences=with_occurrences, fingerprint=fingerprint, call=call,
-      gradient_needs_rows=any(_selects(r) for r in requests), name="pool")
+  with ops.device(device):
+    message, splits, route = _gen.sok_route(
+        ids, [r.rows for r in requests],
+        batch_sizes,
+        weights,
+        names=names,
+        combiners=[r.combiner for r in requests],
+        dims=dims,
+        placements=[r for ranks in placements for r in ranks],
+        placement_sizes=[len(ranks) for ranks in placements],
+        num_ranks=num_ranks,
+        with_occurrences=with_occurrences,
+        dedup=settings.exchange_dedup(),
+        fingerprint=fingerprint,
+        call=call,
+        on_device=on_device,
+        name="route")
+    keys, key_splits = alltoall(message, splits, "keys")
+    rows, row_splits, served = _gen.sok_serve(
+        handles, keys, key_splits,
+        Twire=wire_type, wire=wire, with_occurrences=with_occurrences,
+        fingerprint=fingerprint, name="serve")
+    received, _ = alltoall(rows, row_splits, "rows")
+    outputs = _gen.sok_pool(
+        handles, weights, route, received, served, keys, key_splits,
+        dims=dims, wire=wire, num_ranks=num_ranks,
+        with_occurrences=with_occurrences, fingerprint=fingerprint, call=call,
+        gradient_needs_rows=any(_selects(r) for r in requests), name="pool")
   for request, output in zip(requests, outputs):
     output.set_shape([request.static_batch, request.dim])
   watch.start()
@@ -282,7 +298,7 @@ def _sok_pool_grad(op, *grads):
   # In the scope of the call, wherever tf.gradients is called from: the collective's
   # name is that of the call, with a number when there are several gradients of it.
   with ops.name_scope(call + "/"), ops.colocate_with(None, ignore_existing=True), \
-      ops.device(None), ops.device(_DEVICE):
+      ops.device(None), ops.device(op.device or _DEVICE):
     message, splits = _gen.sok_pool_grad(
         route, dense, [rows] if op.get_attr("gradient_needs_rows") else [],
         tables=tables, num_ranks=op.get_attr("num_ranks"),
@@ -310,6 +326,44 @@ def _sok_pool_grad(op, *grads):
   return result
 
 
+def divided(gradients, divisor):
+  """Returns gradients of tables divided by a number.
+
+  Those of a lookup between GPUs, as they came, are divided by the op that sums them over
+  ranks, and so they can stay where they are; the others by a division. So are all of them
+  where the divisor is no power of two: TensorFlow may make a multiplication of it, which
+  has other bits.
+
+  Args:
+    gradients: list of IndexedSlices.
+    divisor: int >= 1.
+
+  Returns:
+    A list of IndexedSlices: the same bits either way.
+  """
+  made, result = {}, []
+  for gradient in gradients:
+    op, k = lookup_sparse_ops.source_of(gradient)
+    if (divisor & (divisor - 1) or op is None or op.type != "SokServeGrad" or
+        op.inputs[3].dtype != dtypes.variant):
+      result.append(ops.IndexedSlices(
+          gradient.values / divisor, gradient.indices, gradient.dense_shape))
+      continue
+    if op not in made:
+      with ops.name_scope(None), ops.name_scope(op.name + "_divided/"), \
+          ops.colocate_with(None, ignore_existing=True), \
+          ops.device(None), ops.device(op.device):
+        made[op] = _gen.sok_serve_grad(
+            *op.inputs,
+            divisor=divisor * op.get_attr("divisor"), name="serve_grad",
+            **{name: op.get_attr(name)
+               for name in ("num_grads", "num_tables", "tables", "dims", "wire",
+                            "with_occurrences", "fingerprint")})
+    unique, values = made[op]
+    result.append(ops.IndexedSlices(values[k], unique[k], gradient.dense_shape))
+  return result
+
+
 def _apply_served(op, rule, resources, hyper, step, slot_names, slot_inits, plan_tables):
   """Returns the op that updates tables by what a SokServeGrad is made of, or None.
 
@@ -320,9 +374,11 @@ def _apply_served(op, rule, resources, hyper, step, slot_names, slot_inits, plan
   if received.dtype != dtypes.variant:
     return None
   with ops.device(None), ops.device(_DEVICE):
+    hyper = [math_ops.cast(h, dtypes.float32) for h in hyper]
+    step = math_ops.cast(step, dtypes.int64)
+  with ops.device(None), ops.device(op.device or _DEVICE):
     return _gen.sok_apply_served(
-        resources, [math_ops.cast(h, dtypes.float32) for h in hyper],
-        math_ops.cast(step, dtypes.int64), served, keys, key_splits, received, route,
+        resources, hyper, step, served, keys, key_splits, received, route,
         rule=rule,
         slot_names=[n for names in slot_names for n in names],
         slot_inits=[float(i) for inits in slot_inits for i in inits],
@@ -331,7 +387,8 @@ def _apply_served(op, rule, resources, hyper, step, slot_names, slot_inits, plan
         tables=op.get_attr("tables"),
         wire=op.get_attr("wire"),
         with_occurrences=op.get_attr("with_occurrences"),
-        fingerprint=op.get_attr("fingerprint"))
+        fingerprint=op.get_attr("fingerprint"),
+        divisor=op.get_attr("divisor"))
 
 
 handle_ops.add_exchange_op("SokServe")

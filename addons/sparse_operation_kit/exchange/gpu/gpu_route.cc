@@ -1,0 +1,328 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/sparse_operation_kit/exchange/gpu/gpu_route.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "addons/sparse_operation_kit/exchange/gpu/sum_kernels.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/rows/gpu/gpu_distinct.h"
+#include "kernels/engine/rows/gpu/long_sums.h"
+#include "kernels/engine/rows/gpu/pinned_memory.h"
+
+namespace sok {
+namespace gpu {
+namespace {
+
+using ev::Span;
+using ev::Status;
+using ev::gpu::GpuDistinct;
+using ev::gpu::Parts;
+using ev::gpu::WorkLane;
+
+// Ids that are grouped by one sort, unless one table has more.
+constexpr int64_t kMostIds = int64_t{1} << 29;
+
+bool IsByFours(const float* memory) {
+  return reinterpret_cast<uintptr_t>(memory) % (4 * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+GpuRoute::~GpuRoute() {
+  if (lane_ == nullptr) return;
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  // One that failed is destroyed instead.
+  if (lane_->Wait().ok()) WorkLane::Release(std::move(lane_));
+}
+
+Status GpuRoute::Start() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const int num_tables = plan_->num_tables();
+  // What StartPool sends up comes first, as it lies in the lane's pinned
+  // memory.
+  tables_at_ = parts_.AddBytes(num_tables * sizeof(PooledTable));
+  numbers_at_ = parts_.AddBytes(NumbersBytes());
+  const size_t host_bytes = parts_.bytes();
+  for (int t = 0; t < num_tables; ++t) {
+    const RoutedTable& table = plan_->routed(t);
+    if (table.has_weights || ev::Selects(table.combiner)) {
+      return ev::InvalidArgument(
+          "samples that are weighted, or whose combiner selects, are not "
+          "pooled on a device, table '" +
+          table.name + "'");
+    }
+    samples_at_.push_back(parts_.AddBytes(table.for_pooling_bytes()));
+  }
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(host_bytes, parts_.bytes(), &lane_));
+  for (int t = 0; t < num_tables; ++t) {
+    const RoutedTable& table = plan_->routed(t);
+    if (table.batch_size == 0) continue;
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane_->device() + samples_at_[t], table.for_pooling(),
+        table.for_pooling_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
+  }
+  return Status::OK();
+}
+
+Status GpuRoute::StartPool(const char* rows, WireType wire,
+                           Span<const int64_t> chunk_starts,
+                           Span<float* const> outputs,
+                           const ev::DeviceStream* stream) {
+  if (is_pooled_) return ev::Internal("a route is pooled twice");
+  is_pooled_ = true;
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const int num_tables = plan_->num_tables();
+  std::vector<float*> there(outputs.begin(), outputs.end());
+  if (stream == nullptr) {
+    Parts parts;
+    std::vector<size_t> at;
+    for (int t = 0; t < num_tables; ++t) {
+      const RoutedTable& table = plan_->routed(t);
+      at.push_back(
+          parts.AddBytes(table.batch_size * table.dim * sizeof(float)));
+    }
+    EV_RETURN_IF_ERROR(memory_->Allocate(parts.bytes(), &outputs_));
+    for (int t = 0; t < num_tables; ++t) {
+      if (there[t] == nullptr) continue;
+      there[t] = reinterpret_cast<float*>(outputs_.get() + at[t]);
+    }
+  }
+  char* const device = lane_->device();
+  PooledTable* const tables =
+      reinterpret_cast<PooledTable*>(lane_->host() + tables_at_);
+  int64_t most = 0, num_pooled = 0;
+  for (int t = 0; t < num_tables; ++t) {
+    const RoutedTable& table = plan_->routed(t);
+    if (there[t] == nullptr || table.batch_size == 0) continue;
+    if (stream != nullptr) {
+      EV_RETURN_IF_ERROR(ev::gpu::CheckIsOn(device_, there[t], "the output"));
+    }
+    tables[num_pooled++] = Describe(t, chunk_starts, there[t]);
+    most = std::max(most, table.batch_size * table.dim);
+  }
+  if (num_pooled == 0) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(device, lane_->host(), numbers_at_ + NumbersBytes(),
+                      cudaMemcpyHostToDevice, lane_->stream()));
+  if (stream != nullptr) EV_RETURN_IF_ERROR(lane_->Follow(*stream));
+  for (int64_t t = 0; t < num_pooled; t += kMostOfOneLaunch) {
+    EV_RETURN_IF_ERROR(LaunchPoolReceived(
+        reinterpret_cast<const PooledTable*>(device + tables_at_) + t,
+        std::min(kMostOfOneLaunch, num_pooled - t), most, rows, wire,
+        lane_->stream()));
+  }
+  if (stream != nullptr) return Status::OK();
+  for (int t = 0; t < num_tables; ++t) {
+    const RoutedTable& table = plan_->routed(t);
+    const size_t bytes = table.batch_size * table.dim * sizeof(float);
+    if (outputs[t] == nullptr || bytes == 0) continue;
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        outputs[t], there[t], bytes, cudaMemcpyDeviceToHost, lane_->stream()));
+  }
+  return Status::OK();
+}
+
+Status GpuRoute::Wait() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  EV_RETURN_IF_ERROR(lane_->Wait());
+  outputs_.reset();
+  return Status::OK();
+}
+
+size_t GpuRoute::NumbersBytes() const {
+  return plan_->num_tables() * (2 * plan_->num_ranks() + 1) * sizeof(int64_t);
+}
+
+GpuRoute::Samples GpuRoute::SamplesOf(int t) const {
+  const RoutedTable& table = plan_->routed(t);
+  const char* const at = lane_->device() + samples_at_[t];
+  Samples samples;
+  if (table.distinct != nullptr) {
+    const ev::gpu::GroupedBatch there =
+        static_cast<const GpuDistinct&>(*table.distinct).batch();
+    samples.offsets = there.offsets;
+    samples.inverse = there.inverse;
+    samples.places = reinterpret_cast<const int32_t*>(at);
+    return samples;
+  }
+  samples.offsets = reinterpret_cast<const int32_t*>(at);
+  samples.inverse = reinterpret_cast<const int32_t*>(
+      at + (reinterpret_cast<const char*>(table.inverse) -
+            reinterpret_cast<const char*>(table.offsets)));
+  samples.places = nullptr;
+  return samples;
+}
+
+PooledTable GpuRoute::Describe(int t, Span<const int64_t> chunk_starts,
+                               float* out) {
+  const RoutedTable& table = plan_->routed(t);
+  const int num_tables = plan_->num_tables(), num_ranks = plan_->num_ranks();
+  const size_t at = numbers_at_ + t * (2 * num_ranks + 1) * sizeof(int64_t);
+  int64_t* const numbers = reinterpret_cast<int64_t*>(lane_->host() + at);
+  PooledTable pooled;
+  pooled.by_fours = table.dim % 4 == 0 && IsByFours(out);
+  for (int r = 0; r <= num_ranks; ++r) numbers[r] = table.starts[r];
+  for (int r = 0; r < num_ranks; ++r) {
+    const int64_t chunk = chunk_starts[r * num_tables + t];
+    numbers[num_ranks + 1 + r] = chunk;
+    pooled.by_fours &= chunk % 4 == 0;
+  }
+  pooled.starts = reinterpret_cast<const int64_t*>(lane_->device() + at);
+  pooled.chunks = pooled.starts + num_ranks + 1;
+  const Samples samples = SamplesOf(t);
+  pooled.offsets = samples.offsets;
+  pooled.inverse = samples.inverse;
+  pooled.places = samples.places;
+  pooled.out = out;
+  pooled.num_samples = table.batch_size;
+  pooled.dim = table.dim;
+  pooled.combiner = table.combiner;
+  return pooled;
+}
+
+Status GpuRoute::SumGradients(Span<const int> tables,
+                              Span<const float* const> grads,
+                              const ev::DeviceStream& stream,
+                              Span<const int64_t> chunk_starts, WireType wire,
+                              char* message) {
+  for (size_t begin = 0; begin < tables.size();) {
+    int64_t num_ids = plan_->num_ids(tables[begin]);
+    size_t end = begin + 1;
+    while (end < tables.size() &&
+           end - begin < static_cast<size_t>(kMostOfOneLaunch) &&
+           num_ids + plan_->num_ids(tables[end]) <= kMostIds) {
+      num_ids += plan_->num_ids(tables[end++]);
+    }
+    EV_RETURN_IF_ERROR(SumSome(tables, grads, stream, chunk_starts, wire, begin,
+                               end, message));
+    begin = end;
+  }
+  return Status::OK();
+}
+
+Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
+                         const ev::DeviceStream& stream,
+                         Span<const int64_t> chunk_starts, WireType wire,
+                         size_t begin, size_t end, char* message) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const int num_ranks = plan_->num_ranks();
+  const size_t num_grads = tables.size(), n = end - begin;
+  const size_t table_numbers = (2 * num_ranks + 1) * sizeof(int64_t);
+  SummedTables all;
+  all.num_tables = n;
+  Parts parts;
+  const size_t tables_at = parts.AddBytes(n * sizeof(SummedTable));
+  const size_t numbers_at = parts.AddBytes(n * table_numbers);
+  std::vector<size_t> factors_at(n), sums_at(n);
+  for (size_t k = 0; k < n; ++k) {
+    const RoutedTable& table = plan_->routed(tables[begin + k]);
+    if (ev::FactorsOf(table) == nullptr) continue;
+    factors_at[k] = parts.AddBytes(table.batch_size * sizeof(float));
+  }
+  const size_t up_bytes = parts.bytes();
+  for (size_t k = 0; k < n; ++k) {
+    const RoutedTable& table = plan_->routed(tables[begin + k]);
+    if (table.num_ids > 0) {
+      EV_RETURN_IF_ERROR(
+          ev::gpu::CheckIsOn(device_, grads[begin + k], "the gradient"));
+    }
+    sums_at[k] =
+        parts.AddBytes(ev::gpu::LongSumBytes(table.num_ids, table.dim));
+    all.num_ids += table.num_ids;
+    all.num_keys += table.num_unique;
+    all.most_ids = std::max(all.most_ids, table.num_ids);
+    all.most_sums = std::max(all.most_sums, table.num_unique * table.dim);
+  }
+  if (all.num_ids == 0) return Status::OK();
+  GroupScratch scratch;
+  EV_RETURN_IF_ERROR(
+      SortScratchBytes(all.num_ids, all.num_keys, &scratch.sort_bytes));
+  const size_t keys_at = parts.AddBytes(all.num_ids * sizeof(uint32_t));
+  const size_t sorted_at = parts.AddBytes(all.num_ids * sizeof(uint32_t));
+  const size_t unsorted_at = parts.AddBytes(all.num_ids * sizeof(int32_t));
+  const size_t samples_at = parts.AddBytes(all.num_ids * sizeof(int32_t));
+  const size_t ends_at = parts.AddBytes(all.num_keys * sizeof(int32_t));
+  const size_t sort_at = parts.AddBytes(scratch.sort_bytes);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(up_bytes, parts.bytes(), &lane));
+  char* const device = lane->device();
+  SummedTable* const described =
+      reinterpret_cast<SummedTable*>(lane->host() + tables_at);
+  int64_t first_id = 0, first_key = 0;
+  for (size_t k = 0; k < n; ++k) {
+    const int t = tables[begin + k];
+    const RoutedTable& table = plan_->routed(t);
+    const size_t at = numbers_at + k * table_numbers;
+    int64_t* const numbers = reinterpret_cast<int64_t*>(lane->host() + at);
+    SummedTable summed;
+    summed.grads = grads[begin + k];
+    summed.by_fours = table.dim % 4 == 0 && IsByFours(summed.grads);
+    for (int r = 0; r <= num_ranks; ++r) numbers[r] = table.starts[r];
+    for (int r = 0; r < num_ranks; ++r) {
+      const int64_t chunk = chunk_starts[r * num_grads + begin + k];
+      numbers[num_ranks + 1 + r] = chunk;
+      summed.by_fours &= chunk % 4 == 0;
+    }
+    summed.starts = reinterpret_cast<const int64_t*>(device + at);
+    summed.chunks = summed.starts + num_ranks + 1;
+    const Samples samples = SamplesOf(t);
+    summed.offsets = samples.offsets;
+    summed.inverse = samples.inverse;
+    summed.places = samples.places;
+    const float* const factors = ev::FactorsOf(table);
+    if (factors != nullptr) {
+      ev::gpu::Put(Span<const float>(factors, table.batch_size), factors_at[k],
+                   lane.get());
+      summed.factors = reinterpret_cast<const float*>(device + factors_at[k]);
+    }
+    summed.long_sums = reinterpret_cast<const float*>(device + sums_at[k]);
+    summed.first_id = first_id;
+    summed.first_key = first_key;
+    summed.num_ids = table.num_ids;
+    summed.num_keys = table.num_unique;
+    summed.num_samples = table.batch_size;
+    summed.dim = table.dim;
+    first_id += table.num_ids;
+    first_key += table.num_unique;
+    described[k] = summed;
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      device, lane->host(), up_bytes, cudaMemcpyHostToDevice, lane->stream()));
+  all.tables = reinterpret_cast<const SummedTable*>(device + tables_at);
+  scratch.keys = reinterpret_cast<uint32_t*>(device + keys_at);
+  scratch.sorted_keys = reinterpret_cast<uint32_t*>(device + sorted_at);
+  scratch.samples = reinterpret_cast<int32_t*>(device + unsorted_at);
+  scratch.sort = device + sort_at;
+  int32_t* const ends = reinterpret_cast<int32_t*>(device + ends_at);
+  int32_t* const samples = reinterpret_cast<int32_t*>(device + samples_at);
+  // The route's samples may be on their way.
+  EV_RETURN_IF_ERROR(lane->Follow(ev::DeviceStream{lane_->stream()}));
+  EV_RETURN_IF_ERROR(
+      LaunchGroupRoute(all, scratch, ends, samples, lane->stream()));
+  // Only now: all before goes on beside what makes the gradients.
+  EV_RETURN_IF_ERROR(lane->Follow(stream));
+  for (size_t k = 0; k < n; ++k) {
+    const SummedTable& table = described[k];
+    ev::gpu::PooledGradients gradients;
+    gradients.ends = ends + table.first_key;
+    gradients.samples = samples + table.first_id;
+    gradients.factors = table.factors;
+    gradients.grads = table.grads;
+    EV_RETURN_IF_ERROR(LaunchLongSums(
+        gradients, table.num_keys, table.num_ids, table.dim,
+        reinterpret_cast<float*>(device + sums_at[k]), lane->stream()));
+  }
+  EV_RETURN_IF_ERROR(
+      LaunchSumRoute(all, ends, samples, wire, message, lane->stream()));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  WorkLane::Release(std::move(lane));
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace sok

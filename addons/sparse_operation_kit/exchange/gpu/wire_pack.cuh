@@ -1,0 +1,109 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers of a wire type in kernels: several at a time, as float32.
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_WIRE_PACK_CUH_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_WIRE_PACK_CUH_
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "addons/sparse_operation_kit/exchange/wire_math.h"
+#include "addons/sparse_operation_kit/exchange/wire_type.h"
+
+namespace sok {
+namespace gpu {
+
+constexpr int kThreads = 256;
+// Blocks of a chunk or table at most: beyond these a block takes several turns.
+constexpr int64_t kMaxBlocks = 2048;
+
+__device__ __forceinline__ int64_t FirstIndex() {
+  return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+}
+__device__ __forceinline__ int64_t IndexStep() {
+  return static_cast<int64_t>(gridDim.x) * kThreads;
+}
+inline unsigned BlocksFor(int64_t n, int64_t most) {
+  return static_cast<unsigned>(
+      std::min(most, std::max<int64_t>(1, (n + kThreads - 1) / kThreads)));
+}
+
+template <WireType kWire>
+struct Wire;
+template <>
+struct Wire<WireType::kFloat32> {
+  using Number = float;
+  __device__ static float From(float x) { return x; }
+  __device__ static float To(float x) { return x; }
+};
+template <>
+struct Wire<WireType::kFloat16> {
+  using Number = uint16_t;
+  __device__ static float From(uint16_t x) { return FromFloat16(x); }
+  __device__ static uint16_t To(float x) { return ToFloat16(x); }
+};
+template <>
+struct Wire<WireType::kBFloat16> {
+  using Number = uint16_t;
+  __device__ static float From(uint16_t x) { return FromBFloat16(x); }
+  __device__ static uint16_t To(float x) { return ToBFloat16(x); }
+};
+
+template <int kWidth>
+struct Pack {
+  float x[kWidth];
+};
+
+// kWidth numbers at 'from', which is aligned to as many.
+template <WireType kWire, int kWidth>
+__device__ __forceinline__ Pack<kWidth> Load(
+    const typename Wire<kWire>::Number* from) {
+  using Number = typename Wire<kWire>::Number;
+  struct alignas(sizeof(Number) * kWidth) Raw {
+    Number x[kWidth];
+  };
+  const Raw raw = *reinterpret_cast<const Raw*>(from);
+  Pack<kWidth> pack;
+#pragma unroll
+  for (int k = 0; k < kWidth; ++k) pack.x[k] = Wire<kWire>::From(raw.x[k]);
+  return pack;
+}
+
+template <WireType kWire, int kWidth>
+__device__ __forceinline__ void StoreAs(const Pack<kWidth>& pack,
+                                        typename Wire<kWire>::Number* to) {
+  using Number = typename Wire<kWire>::Number;
+  struct alignas(sizeof(Number) * kWidth) Raw {
+    Number x[kWidth];
+  };
+  Raw raw;
+#pragma unroll
+  for (int k = 0; k < kWidth; ++k) raw.x[k] = Wire<kWire>::To(pack.x[k]);
+  *reinterpret_cast<Raw*>(to) = raw;
+}
+template <int kWidth>
+__device__ __forceinline__ void Store(const Pack<kWidth>& pack, float* to) {
+  StoreAs<WireType::kFloat32, kWidth>(pack, to);
+}
+
+// Calls a function object's operator() for one wire type.
+template <typename Function>
+void ForWire(WireType wire, const Function& function) {
+  switch (wire) {
+    case WireType::kFloat32:
+      return function.template Run<WireType::kFloat32>();
+    case WireType::kFloat16:
+      return function.template Run<WireType::kFloat16>();
+    case WireType::kBFloat16:
+      return function.template Run<WireType::kBFloat16>();
+  }
+}
+
+}  // namespace gpu
+}  // namespace sok
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_WIRE_PACK_CUH_
