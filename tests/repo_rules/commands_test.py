@@ -42,6 +42,11 @@ _RUN_BY = {
     "python setup.py bdist_wheel": "//tools/pip_package:pip_backend_test",
     "pip install dist/sparse_operation_kit-*.whl": _CI + " installs the wheel",
     "pip install 'tensorflow>=1.15,<1.16'": _CI + " installs 1.15.5 and 1.15.0",
+    "bazel run //tools/docs:hugectr_grammar":
+        "//tests/repo_rules:hugectr_grammar_test compares the page with what it writes",
+    "bazel build //tools/pip_package:build_hugectr …":
+        "//tools/pip_package:build_hugectr_test",
+    "python -m hugectr …": "//addons/hugectr/python/hugectr/commands:commands_test",
     "python -m embedding_variable …": "//python/embedding_variable/tools:main_test",
     "horovodrun -np 4 python train.py": "//tests/distributed, by its module",
     'python -c "import embedding_variable; …': "//tests/docs:documents_test",
@@ -128,6 +133,8 @@ def violations(path, text, read):
     check(name, "benchmarks/engine/%s.cc" % name)
   for name in set(re.findall(r"(?:^|\s)(stock_vs_ev) --", text)):
     check(name, "benchmarks/%s.py" % name)
+  if "python -m hugectr" in text:
+    check("hugectr", "addons/hugectr/python/hugectr/commands/main.py")
   known = "\n".join(sources)
   # Flags of the project's programs, not of Bazel or Horovod.
   if sources:

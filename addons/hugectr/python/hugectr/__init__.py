@@ -3,22 +3,34 @@
 """HugeCTR's Session over a JSON configuration, on stock TensorFlow 1.15.
 
   from hugectr import Session, solver_parser_helper, get_learning_rate_scheduler
+
+A name is imported when it is first asked for: TensorFlow takes seconds to import, and
+`python -m hugectr check` does without.
 """
 
-from hugectr.config.errors import ConfigError
-from hugectr.data.errors import DataError
-from hugectr.training.learning_rate import LearningRateScheduler
-from hugectr.training.learning_rate import get_learning_rate_scheduler
-from hugectr.training.session import Session
-from hugectr.training.solver import SolverParser
-from hugectr.training.solver import solver_parser_helper
+import importlib
 
-__all__ = [
-    "ConfigError",
-    "DataError",
-    "LearningRateScheduler",
-    "Session",
-    "SolverParser",
-    "get_learning_rate_scheduler",
-    "solver_parser_helper",
-]
+# Which module has each name.
+_HOMES = {
+    "ConfigError": "hugectr.config.errors",
+    "DataError": "hugectr.data.errors",
+    "LearningRateScheduler": "hugectr.training.learning_rate",
+    "Session": "hugectr.training.session",
+    "SolverParser": "hugectr.training.solver",
+    "get_learning_rate_scheduler": "hugectr.training.learning_rate",
+    "solver_parser_helper": "hugectr.training.solver",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+  if name not in _HOMES:
+    raise AttributeError("module 'hugectr' has no attribute '%s'" % name)
+  found = getattr(importlib.import_module(_HOMES[name]), name)
+  globals()[name] = found
+  return found
+
+
+def __dir__():
+  return sorted(list(globals()) + __all__)

@@ -69,6 +69,7 @@ class Session(object):
       rank_jobs.say_once("float16", "hugectr.Session: use_mixed_precision: layers run in "
                          "float32, float16 is not implemented in this version")
     self._loss = float("nan")
+    self._last_batch_size = 0
     self._accumulated = metrics.Accumulator()
     self._make_graph()
     self._make_readers()
@@ -111,6 +112,16 @@ class Session(object):
     self._eval_reader = handles.DataReader(opener(self._solver.batchsize_eval),
                                            data.eval_source, "evaluation")
 
+  @property
+  def rank(self):
+    """int, this process among those that train; 0 if it is the only one."""
+    return self._ranks.rank
+
+  @property
+  def last_batch_size(self):
+    """int, samples of the last training batch, over all ranks; 0 at first."""
+    return self._last_batch_size
+
   def start_data_reading(self):
     """Starts the threads that read training and evaluation data.
 
@@ -147,6 +158,7 @@ class Session(object):
     if batch is None:
       return False
     self._loss = self._train(*self._graph.feeds_of(batch))[0]
+    self._last_batch_size = batch.global_size
     return True
 
   def eval(self):

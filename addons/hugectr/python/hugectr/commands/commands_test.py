@@ -1,0 +1,159 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The commands, run in this process."""
+
+import contextlib
+import glob
+import io
+import json
+import os
+import re
+import xml.dom.minidom
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import tensorflow as tf
+
+from hugectr.commands import checking
+from hugectr.commands import main
+from hugectr.commands import progress
+from hugectr.config import model as models
+
+_EXAMPLES = "addons/hugectr/example/"
+
+
+def _run(*argv):
+  """Returns (status, standard output, standard error)."""
+  out, error = io.StringIO(), io.StringIO()
+  with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+    status = main.main([str(a) for a in argv])
+  return status, out.getvalue(), error.getvalue()
+
+
+class Terminal(io.StringIO):
+
+  def isatty(self):
+    return True
+
+
+class CommandsTest(parameterized.TestCase):
+
+  def configuration(self, **solver):
+    """Returns the path of a small configuration, in a folder of its own."""
+    with open(_EXAMPLES + "criteo_parquet.json") as f:
+      found = json.load(f)
+    folder = self.create_tempdir().full_path
+    data = found["layers"][0]
+    data["source"] = folder + "/train/_file_list.txt"
+    data["eval_source"] = folder + "/val/_file_list.txt"
+    data["slot_size_array"] = [20] * 26
+    for layer in found["layers"]:
+      if "fc_param" in layer and layer["fc_param"]["num_output"] > 1:
+        layer["fc_param"]["num_output"] = 8
+    found["solver"] = dict({"batchsize": 100, "batchsize_eval": 200, "display": 10,
+                            "eval_interval": 20, "snapshot": 0, "eval_batches": 2}, **solver)
+    path = folder + "/model.json"
+    with open(path, "w") as f:
+      json.dump(found, f)
+    return path, folder
+
+  @parameterized.parameters("criteo_parquet", "dcn", "deepfm", "dlrm", "wdl")
+  def test_check_prints_and_draws_the_layers(self, name):
+    path = _EXAMPLES + name + ".json"
+    plot = self.create_tempdir().full_path + "/model.svg"
+    status, out, error = _run("check", path, "--plot", plot)
+    self.assertEqual((status, error), (0, ""))
+    model, configuration = models.read(path)
+    for layer in configuration["layers"]:
+      self.assertRegex(out, r"(?m)^%s +%s" % (layer["name"], layer["type"]))
+    self.assertLen(checking.rows_of(model), len(configuration["layers"]))
+    drawing = xml.dom.minidom.parse(plot)
+    # One more is the ground.
+    self.assertLen(drawing.getElementsByTagName("rect"), len(configuration["layers"]) + 1)
+    arrows = sum(len(l["bottom"]) if isinstance(l["bottom"], list) else 1
+                 for l in configuration["layers"][1:])
+    self.assertLen(drawing.getElementsByTagName("path"), arrows + 1)
+
+  def test_check_tells_each_mistake(self):
+    path, _ = self.configuration()
+    with open(path) as f:
+      found = json.load(f)
+    found["layers"][2]["leading_dim"] = 7
+    found["layers"][-1]["bottom"][0] = "logits"
+    with open(path, "w") as f:
+      json.dump(found, f)
+    status, out, error = _run("check", path)
+    self.assertEqual((status, out), (2, ""))
+    self.assertLen(error.splitlines(), 2)
+    self.assertRegex(error, r"error: .*model.json: layers\[2\] \('flat', Reshape\): lead")
+    self.assertRegex(error, r"there is no tensor 'logits'; did you mean 'logit'\?")
+
+  def test_generate_then_train(self):
+    path, folder = self.configuration(
+        max_iter=45, snapshot=40, snapshot_prefix="", eval_metrics=["AUC", "AverageLoss"])
+    with open(path) as f:
+      found = json.load(f)
+    found["solver"]["snapshot_prefix"] = folder + "/out/m"
+    with open(path, "w") as f:
+      json.dump(found, f)
+    status, out, error = _run("generate", path, "--samples", 1001, "--files", 3,
+                              "--eval_samples", 300)
+    self.assertEqual((status, error), (0, ""))
+    self.assertIn("wrote 1001 samples in 3 files", out)
+    self.assertLen(glob.glob(folder + "/train/*.parquet"), 3)
+    status, out, error = _run("train", path, "--summaries", folder + "/summaries")
+    self.assertEqual(status, 0, error)
+    self.assertEqual(re.findall(r"(?m)^iter (\d+); loss [\d.]+; learning rate 0.005; "
+                                r"samples/s \d+$", out), ["10", "20", "30", "40"])
+    self.assertEqual(re.findall(r"(?m)^iter (\d+); evaluation: AUC [\d.]+, AverageLoss "
+                                r"[\d.]+$", out), ["20", "40"])
+    self.assertIn("iter 40; wrote model files %s/out/m*_40.model" % folder, out)
+    self.assertTrue(os.path.exists(folder + "/out/m0_sparse_40.model"))
+    self.assertEndsWith(out, "trained 45 iterations\n")
+    tags = {}
+    for events in glob.glob(folder + "/summaries/*"):
+      for event in tf.compat.v1.train.summary_iterator(events):
+        for value in event.summary.value:
+          tags.setdefault(value.tag, []).append(event.step)
+    self.assertEqual(tags, {
+        "loss": [10, 20, 30, 40], "learning_rate": [10, 20, 30, 40],
+        "samples_per_second": [10, 20, 30, 40], "eval/AUC": [20, 40],
+        "eval/AverageLoss": [20, 40]})
+
+  def test_train_ends_with_its_epochs_or_at_a_threshold(self):
+    path, _ = self.configuration(num_epochs=2, eval_interval=0)
+    _run("generate", path, "--samples", 250, "--eval_samples", 50)
+    status, out, _ = _run("train", path)
+    self.assertEqual(status, 0)
+    self.assertEndsWith(out, "trained 6 iterations\n")
+    again, _ = self.configuration(max_iter=1000, eval_interval=4,
+                                  eval_metrics=["AUC:0.01", "AverageLoss"])
+    _run("generate", again, "--samples", 250, "--eval_samples", 50)
+    status, out, _ = _run("train", again)
+    self.assertEqual(status, 0)
+    self.assertEndsWith(out, "metrics have reached their thresholds\n"
+                        "trained 4 iterations\n")
+
+  @parameterized.parameters(
+      (["generate", "--samples", 0], "--samples must be at least 1, got 0"),
+      (["train"], "_file_list.txt: cannot be read"))
+  def test_trouble_is_a_sentence(self, command, expected):
+    path, _ = self.configuration()
+    status, _, error = _run(command[0], path, *command[1:])
+    self.assertEqual(status, 2)
+    self.assertRegex(error, r"(?s)error: [^\n]*%s[^\n]*\n$" % re.escape(expected))
+
+  def test_a_bar_on_a_terminal_and_nowhere_else(self):
+    terminal = Terminal()
+    bar = progress.Progress(terminal, 10)
+    bar.show(5, "x")
+    self.assertEqual(terminal.getvalue(), "\r[###############...............] 5/10 x")
+    bar.clear()
+    self.assertEndsWith(terminal.getvalue(), "\r")
+    file = io.StringIO()
+    progress.Progress(file, 10).show(5, "x")
+    self.assertEqual(file.getvalue(), "")
+
+
+if __name__ == "__main__":
+  absltest.main()

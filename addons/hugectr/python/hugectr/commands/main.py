@@ -1,0 +1,86 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the command line: `python -m hugectr COMMAND ...`."""
+
+import argparse
+import os
+import sys
+
+from hugectr.commands import checking
+from hugectr.commands import generating
+from hugectr.config import errors as config_errors
+from hugectr.data import errors as data_errors
+
+_GOOD, _TROUBLE = 0, 2
+
+
+def _check(args):
+  return checking.check(args.config, args.plot, sys.stdout)
+
+
+def _generate(args):
+  return generating.generate(args.config, args.samples, args.eval_samples, args.files,
+                             args.seed, sys.stdout)
+
+
+def _train(args):
+  # TensorFlow takes seconds to import, and the others do without.
+  from hugectr.commands import training  # pylint: disable=g-import-not-at-top
+  return training.train(args.config, args.summaries, sys.stdout, sys.stderr)
+
+
+def _parser():
+  parser = argparse.ArgumentParser(
+      prog="python -m hugectr", description="Works with HugeCTR's JSON configurations.")
+  commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+  commands.required = True
+
+  def command(name, function, help_text):
+    sub = commands.add_parser(name, help=help_text, description=help_text)
+    sub.set_defaults(function=function)
+    sub.add_argument("config", metavar="CONFIG.json")
+    return sub
+
+  sub = command("check", _check,
+                "Say what is wrong with a configuration, or which layers it has.")
+  sub.add_argument("--plot", metavar="SVG", help="also draw the layers")
+
+  sub = command("generate", _generate,
+                "Write random data with a planted signal where a configuration looks for "
+                "its data.")
+  sub.add_argument("--samples", type=int, default=100000,
+                   help="samples to train on (100000)")
+  sub.add_argument("--eval_samples", type=int, default=20000,
+                   help="samples to evaluate on (20000)")
+  sub.add_argument("--files", type=int, default=4, help="files to train on (4)")
+  sub.add_argument("--seed", type=int, default=0, help="of the data (0)")
+
+  sub = command("train", _train, "Train as the solver clause of a configuration says.")
+  sub.add_argument("--summaries", metavar="DIR",
+                   help="also write loss, rate and metrics for TensorBoard")
+  return parser
+
+
+def main(argv=None):
+  """Runs a command.
+
+  Args:
+    argv: list of strings; None: the process's arguments.
+
+  Returns:
+    Exit status: 0; 2 for trouble, which is explained on standard error.
+  """
+  args = _parser().parse_args(argv)
+  try:
+    args.function(args)
+    return _GOOD
+  except BrokenPipeError:
+    # The reader of the output, such as head, has seen enough.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _GOOD
+  except config_errors.ConfigError as e:
+    sys.stderr.write("".join("error: %s\n" % line for line in e.mistakes))
+  except (data_errors.DataError, NotImplementedError, OSError, RuntimeError,
+          ValueError) as e:
+    sys.stderr.write("error: %s\n" % e)
+  return _TROUBLE

@@ -1,0 +1,125 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the grammar of HugeCTR's JSON into docs/hugectr.md, from the schema.
+
+  bazel run //tools/docs:hugectr_grammar
+"""
+
+import json
+import os
+import sys
+import textwrap
+
+PAGE = "docs/hugectr.md"
+SCHEMA = "addons/hugectr/python/hugectr/config/schema.json"
+COMMAND = "bazel run //tools/docs:hugectr_grammar"
+
+_BEGIN = "<!-- grammar: begin (written by %s) -->\n" % COMMAND
+_END = "<!-- grammar: end -->\n"
+
+_COLUMNS = 118
+
+
+def _limits(schema):
+  words = []
+  for key, word in (("minimum", "≥"), ("exclusiveMinimum", ">"), ("maximum", "≤"),
+                    ("exclusiveMaximum", "<")):
+    if key in schema:
+      words.append("%s %s" % (word, schema[key]))
+  return (" " + ", ".join(words)) if words else ""
+
+
+def kind(schema):
+  """Returns what a value may be, in words."""
+  if "$ref" in schema:
+    name = schema["$ref"].rpartition("/")[2]
+    return "[%s](#%s)" % (name, "layers" if name == "layer" else name)
+  if "enum" in schema:
+    return ", ".join("`%s`" % json.dumps(v) for v in schema["enum"])
+  if "const" in schema:
+    return "`%s`" % json.dumps(schema["const"])
+  types = schema.get("type")
+  types = types if isinstance(types, list) else [types]
+  words = []
+  for name in types:
+    if name == "array":
+      items = schema.get("items", {})
+      # Objects in a list have lines of their own.
+      inner = "objects" if "properties" in items else kind(items)
+      words.append("list of %s" % inner)
+    else:
+      words.append(name + (_limits(schema) if name in ("integer", "number") else ""))
+  return " or ".join(words)
+
+
+def _lines(schema, prefix=""):
+  """Returns a table's lines, one per key; those of inner objects after their own."""
+  lines = []
+  for key, child in schema["properties"].items():
+    if key in ("name", "type") and not prefix and "const" in schema["properties"].get(
+        "type", {}):
+      continue
+    needed = "yes" if key in schema.get("required", ()) else ""
+    default = "`%s`" % json.dumps(child["default"]) if "default" in child else ""
+    lines.append("| `%s%s` | %s | %s | %s | %s |" % (
+        prefix, key, kind(child), needed, default, child.get("description", "")))
+    inner = child.get("items", {}) if child.get("type") == "array" else child
+    if "properties" in inner:
+      lines += _lines(inner, "%s%s%s." % (
+          prefix, key, "[]" if child.get("type") == "array" else ""))
+  return lines
+
+
+def _table(title, schema):
+  lines = ["#### %s" % title, ""]
+  if "description" in schema:
+    lines += textwrap.wrap(schema["description"], _COLUMNS) + [""]
+  rows = _lines(schema)
+  if rows:
+    lines += ["| key | value | needed | default | meaning |", "| --- | --- | --- | --- | --- |"]
+    lines += rows + [""]
+  return lines
+
+
+def grammar(schema):
+  """Returns the lines of the grammar: the whole, clauses, then one section per layer."""
+  definitions = schema["definitions"]
+  layers = definitions["layer"]["properties"]["type"]["enum"]
+  lines = ["### The whole", ""] + _table("configuration", schema)
+  lines += ["### Clauses", ""]
+  for name, child in definitions.items():
+    if name not in layers and name != "layer":
+      lines += _table(name, child)
+  lines += ["### Layers", "", "Every layer has `name` and `type`; the title is its type.", ""]
+  for name in layers:
+    lines += _table(name, definitions[name])
+  return lines[:-1]
+
+
+def with_grammar(page, lines):
+  """Returns the page's text with the grammar between its markers.
+
+  Raises:
+    ValueError: the page has not each marker once, in their order.
+  """
+  before, begin, rest = page.partition(_BEGIN)
+  _, end, after = rest.partition(_END)
+  if not begin or not end or _BEGIN in rest or _END in after:
+    raise ValueError("%s must have these lines once: %s and %s" % (PAGE, _BEGIN, _END))
+  return before + begin + "\n" + "\n".join(lines) + "\n\n" + end + after
+
+
+def main():
+  root = os.environ.get("BUILD_WORKSPACE_DIRECTORY") or os.getcwd()
+  with open(os.path.join(root, SCHEMA), encoding="utf-8") as f:
+    lines = grammar(json.load(f))
+  path = os.path.join(root, PAGE)
+  with open(path, encoding="utf-8") as f:
+    page = f.read()
+  with open(path, "w", encoding="utf-8") as f:
+    f.write(with_grammar(page, lines))
+  print("wrote the grammar into %s" % PAGE)
+
+
+if __name__ == "__main__":
+  sys.exit(main())
