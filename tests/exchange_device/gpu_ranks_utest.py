@@ -3,7 +3,8 @@
 """Ranks whose models are on GPUs of TensorFlow's train as those through CPU memory do.
 
 Every rank runs the same cases in the same order; any number of ranks will do. With
-SOK_UTEST_ON_GPU=1 TensorFlow's own GPUs are used; what is done there is then not counted.
+SOK_UTEST_ON_GPU=1 TensorFlow's own GPUs are used, a GPU for each rank; what is done there
+is then not counted.
 """
 
 import os
@@ -17,7 +18,10 @@ import tensorflow as tf
 # These small models have few ids; most lookups have at least four.
 os.environ.setdefault("TF_EV_GPU_DEDUP_MIN_IDS", "4")
 _ON_GPU = bool(os.environ.get("SOK_UTEST_ON_GPU"))
-if not _ON_GPU:
+if _ON_GPU:
+  # One for each process, before TensorFlow looks for them.
+  os.environ.setdefault("CUDA_VISIBLE_DEVICES", os.environ.get("HOROVOD_LOCAL_RANK", "0"))
+else:
   import test_gpu  # pylint: disable=unused-import,g-import-not-at-top
 
 from embedding_variable import _lib
@@ -255,6 +259,13 @@ class LookupsTest(model.DistributedTestCase):
     super().setUp()
     self.assertEqual(settings.exchange_carrier(), "nccl")
 
+  def _check_same(self, a, b):
+    if _ON_GPU:
+      # The losses' gradients are a GPU's here, and a processor's there.
+      np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+    else:
+      self.assertEqual(a.tobytes(), b.tobytes())
+
   def _run_both(self, storages, make_optimizer, wrap=lambda o: o, clip=None, parts=1,
                 steps=4, weighted=False):
     """Trains a model on a GPU and one through Horovod on the CPU: the same bits.
@@ -300,13 +311,13 @@ class LookupsTest(model.DistributedTestCase):
         there, here, _ = session.run(
             [models[0].outputs, models[1].outputs, trains], feed)
         for a, b in zip(there, here):
-          self.assertEqual(a.tobytes(), b.tobytes())
+          self._check_same(a, b)
       there, here = session.run([m.contents() for m in models])
       for (keys, columns), (other_keys, other_columns) in zip(there, here):
         order, other = np.argsort(keys), np.argsort(other_keys)
         np.testing.assert_array_equal(keys[order], other_keys[other])
         for a, b in zip(columns, other_columns):
-          self.assertEqual(a[order].tobytes(), b[other].tobytes())
+          self._check_same(a[order], b[other])
     counts = _counts()
     self.assertEqual(counts[3], 0)  # All memory has come back.
     return counts - before
@@ -367,6 +378,49 @@ class LookupsTest(model.DistributedTestCase):
   def test_weights_take_the_other_way(self):
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], weighted=True)
     self._expect(counts, 0, 0, 0)
+
+  @parameterized.parameters("adagrad", "adam")
+  def test_ranks_train_as_one_process(self, name):
+    """Tables and a dense layer, all on the GPU: as one process on the merged batch."""
+    tables = _tables()
+    rng = np.random.RandomState(23)
+    initial = model.initial_rows(rng, tables)
+    width = sum(t.dim for t in tables if t.max_hotness)
+    layer_of = rng.normal(0, .3, [width, 2]).astype(np.float32)
+    with tf.Graph().as_default(), _session() as session:
+      models, layers, trains = [], [], []
+      for prefix, lookup in (("sharded", sok.lookup_sparse),
+                             ("whole", model.local_lookup)):
+        with tf.device(_GPU):
+          made = model.Model(prefix, tables, lookup, initial,
+                             storages=[_HBM] * len(tables))
+          layer = tf.compat.v1.get_variable(
+              prefix + "_layer", initializer=layer_of, use_resource=True)
+          used = [o for o, t in zip(made.outputs, tables) if t.max_hotness]
+          loss = tf.reduce_sum(tf.tanh(tf.matmul(tf.concat(used, axis=1), layer)))
+        optimizer = _OPTIMIZERS[name]()
+        if prefix == "sharded":
+          optimizer = sok.DistributedOptimizer(optimizer, op=hvd.Sum)
+        trains.append(optimizer.minimize(loss, var_list=made.variables + [layer]))
+        models.append(made)
+        layers.append(layer)
+      session.run(tf.compat.v1.global_variables_initializer())
+      for step in range(4):
+        sizes = model.sizes_of(step)
+        batches = model.draw(rng, tables, sizes)
+        merged = [model.Batch.merge(of_table) for of_table in zip(*batches)]
+        got, expected, _ = session.run(
+            [models[0].outputs, models[1].outputs, trains],
+            model.merge(models[0].feed(batches[hvd.rank()]), models[1].feed(merged)))
+        begin = sum(sizes[:hvd.rank()])
+        for output, everything in zip(got, expected):
+          np.testing.assert_allclose(
+              output, everything[begin:begin + sizes[hvd.rank()]], rtol=2e-4, atol=2e-5)
+      one, other = session.run(layers)
+      np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
+      contents, everything = session.run([m.contents() for m in models])
+    for table, mine, whole in zip(tables, contents, everything):
+      self.compare(table, mine, whole, 2e-4, 2e-5)
 
   def test_a_step_copies_no_floats(self):
     if _ON_GPU:

@@ -1,0 +1,218 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Times DLRM over ranks, a GPU of TensorFlow's each; every rank is a process of this program.
+
+  benchmarks/gpu/run_dlrm.sh            starts it for 1 and 2 GPUs and prints a table
+  python benchmarks/dlrm_ranks.py       one rank
+
+Three graphs, one after the other, so that what a step is made of is seen apart:
+
+  whole    lookups, DLRM, the gradients of both, Adagrad
+  dense    the same with the pooled rows replaced by a constant
+  sparse   lookups and their update alone; the loss is the sum of the outputs
+
+The model: 13 numbers through an MLP of 512-256-D, 26 tables, dot products of all pairs,
+an MLP of 1024-1024-512-256-1. Ids lie in a variable in CPU memory, as an input pipeline
+leaves them. Rank 0 prints one line of JSON for each graph: medians over steps, on the
+slowest rank.
+"""
+
+import json
+import os
+import time
+import warnings
+
+from absl import app
+from absl import flags
+import numpy as np
+
+# Before TensorFlow is loaded: one GPU for each process.
+if "HOROVOD_LOCAL_RANK" in os.environ and "CUDA_VISIBLE_DEVICES" not in os.environ:
+  os.environ["CUDA_VISIBLE_DEVICES"] = os.environ["HOROVOD_LOCAL_RANK"]
+
+# Its generated code warns about NumPy's own changes.
+warnings.simplefilter("ignore", FutureWarning)
+
+import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
+import tensorflow as tf
+
+import embedding_variable  # pylint: disable=unused-import
+from embedding_variable.variables import config_pb2
+from sparse_operation_kit import experiment as sok
+
+import defaults
+import ids as id_lib
+
+FLAGS = flags.FLAGS
+
+WHOLE, DENSE, SPARSE = GRAPHS = ("whole", "dense", "sparse")
+
+flags.DEFINE_list("graphs", list(GRAPHS), "Which graphs to time.")
+flags.DEFINE_string("exchange", "nccl", "What carries lookups between ranks.")
+flags.DEFINE_string("device", "/gpu:0", "Where the model is.")
+flags.DEFINE_enum("storage", "hbm", ["hbm", "dram"], "What holds the rows.")
+flags.DEFINE_integer("batch", 16384, "Samples per step and rank.")
+flags.DEFINE_integer("dim", 128, "Floats per row.")
+flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
+flags.DEFINE_integer("rows", 500 * 1000, "Rows of a table.")
+flags.DEFINE_integer("steps", 30, "Measured steps.")
+flags.DEFINE_integer("warmup_steps", 15, "Steps before the clock starts.")
+flags.DEFINE_integer("threads", 0, "That one op may use; 0: TensorFlow's default.")
+flags.DEFINE_list("bottom", ["512", "256"], "Widths of the bottom MLP, before D.")
+flags.DEFINE_list("top", ["1024", "1024", "512", "256"], "Widths of the top MLP, before 1.")
+flags.DEFINE_string("trace", "", "File for a Chrome trace of one step of the last graph.")
+
+_NUMBERS = 13
+
+# The collection of what the model is fed with.
+_DATA = "benchmark_data"
+_NUM_BATCHES = 4
+
+
+def _mlp(x, widths, name, last_is_linear=False):
+  for i, width in enumerate(widths):
+    x = tf.compat.v1.layers.dense(
+        x, width, name="%s_%d" % (name, i),
+        activation=None if last_is_linear and i + 1 == len(widths) else tf.nn.relu)
+  return x
+
+
+def dlrm(numbers, vectors):
+  """Returns the logits `[B]` of `[B, 13]` and a list of `[B, D]`."""
+  dim = vectors[0].shape.as_list()[1]
+  bottom = _mlp(numbers, [int(w) for w in FLAGS.bottom] + [dim], "bottom")
+  stacked = tf.stack([bottom] + vectors, axis=1)
+  count = len(vectors) + 1
+  dots = tf.matmul(stacked, stacked, transpose_b=True)
+  # Each pair once. A mask, whose gradient is one product, where a gather's is many adds.
+  mask = np.tril(np.ones([count, count], np.float32), -1)
+  dots = tf.reshape(dots * mask, [-1, count * count])
+  top = _mlp(tf.concat([bottom, dots], axis=1), [int(w) for w in FLAGS.top] + [1], "top",
+             last_is_linear=True)
+  return tf.reshape(top, [-1])
+
+
+def _data(name, initializer, shape=None):
+  """A variable that is no part of the model."""
+  return tf.compat.v1.get_variable(
+      name, shape, initializer=initializer, trainable=False, use_resource=True,
+      collections=[_DATA])
+
+
+def _lookup(variables, batch_of):
+  """Returns pooled rows of the step's batch, and the variable that all ids are in."""
+  workload = defaults.Workload("zipf", 1, FLAGS.dim, tables=FLAGS.tables,
+                               batch=FLAGS.batch, rows=FLAGS.rows)
+  with tf.device("/cpu:0"):
+    all_ids = tf.compat.v1.placeholder(tf.int64, [_NUM_BATCHES, FLAGS.tables, FLAGS.batch])
+    kept = _data("ids", all_ids)
+    ids = tf.unstack(tf.gather(kept, batch_of), num=FLAGS.tables)
+    splits = tf.constant(np.arange(FLAGS.batch + 1), tf.int64)
+    features = [tf.RaggedTensor.from_row_splits(i, splits, validate=False) for i in ids]
+  outputs = sok.lookup_sparse(variables, features, combiners=["sum"] * FLAGS.tables)
+  values = id_lib.batches(workload, _NUM_BATCHES, 1 + hvd.rank(), defaults.ZIPF_EXPONENT)
+  return outputs, {all_ids: values}
+
+
+def _tables():
+  option = tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
+      storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper())))
+  return [
+      tf.get_embedding_variable("table_%02d" % t, embedding_dim=FLAGS.dim,
+                                initializer=tf.ones_initializer(), ev_option=option)
+      for t in range(FLAGS.tables)
+  ]
+
+
+def build(graph_name):
+  """Builds a graph; returns (train op, loss, placeholder of the batch's number, feeds)."""
+  batch_of = tf.compat.v1.placeholder(tf.int32, [])
+  feeds = {}
+  with tf.device(FLAGS.device):
+    if graph_name == DENSE:
+      outputs = [
+          _data("pooled_%d" % t, tf.random_uniform_initializer(-.1, .1),
+                [FLAGS.batch, FLAGS.dim])
+          for t in range(FLAGS.tables)
+      ]
+      outputs = [tf.convert_to_tensor(v) for v in outputs]
+    else:
+      outputs, feeds = _lookup(_tables(), batch_of)
+    if graph_name == SPARSE:
+      loss = tf.add_n([tf.reduce_sum(x) for x in outputs])
+    else:
+      numbers = _data("numbers", tf.random_uniform_initializer(0., 1.),
+                      [FLAGS.batch, _NUMBERS])
+      labels = _data("labels", tf.constant(np.arange(FLAGS.batch) % 2, tf.float32))
+      loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
+          labels=labels, logits=dlrm(numbers, outputs)))
+    optimizer = sok.DistributedOptimizer(
+        tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE))
+    train = optimizer.minimize(loss)
+  return train, loss, batch_of, feeds
+
+
+def _slowest(value):
+  """The largest of all ranks' values."""
+  with tf.Graph().as_default(), _session() as session, tf.device("/cpu:0"):
+    number = tf.compat.v1.placeholder(tf.float64, [1])
+    return float(np.max(session.run(hvd.allgather(number, name="slowest"),
+                                    {number: [value]})))
+
+
+def _session():
+  return tf.compat.v1.Session(config=tf.compat.v1.ConfigProto(
+      allow_soft_placement=True,
+      gpu_options=tf.compat.v1.GPUOptions(allow_growth=True)))
+
+
+def measure(graph_name):
+  """Returns a dict: ms of a step, samples per second of all ranks, the loss before and after."""
+  with tf.Graph().as_default():
+    tf.compat.v1.set_random_seed(3)
+    train, loss, batch_of, feeds = build(graph_name)
+    fill = tf.compat.v1.variables_initializer(tf.compat.v1.get_collection(_DATA))
+    times = []
+    with _session() as session:
+      session.run(tf.compat.v1.global_variables_initializer())
+      session.run(fill, feeds)
+      session.run(hvd.broadcast_global_variables(0))
+      first = session.run(loss, {batch_of: 0})
+      for n in range(FLAGS.warmup_steps + FLAGS.steps):
+        begin = time.perf_counter()
+        session.run(train, {batch_of: n % _NUM_BATCHES})
+        times.append(1000. * (time.perf_counter() - begin))
+      last = session.run(loss, {batch_of: 0})
+      if FLAGS.trace:
+        _trace(session, train, {batch_of: 0})
+  ms = _slowest(float(np.median(times[FLAGS.warmup_steps:])))
+  return {"graph": graph_name, "ranks": hvd.size(), "batch": FLAGS.batch,
+          "exchange": FLAGS.exchange, "step_ms": round(ms, 3),
+          "samples_per_second": round(FLAGS.batch * hvd.size() / ms * 1000.),
+          "loss": [float(first), float(last)]}
+
+
+def _trace(session, train, feed):
+  from tensorflow.python.client import timeline  # pylint: disable=g-import-not-at-top
+  metadata = tf.compat.v1.RunMetadata()
+  session.run(train, feed, run_metadata=metadata, options=tf.compat.v1.RunOptions(
+      trace_level=tf.compat.v1.RunOptions.FULL_TRACE))
+  if hvd.rank() == 0:
+    with open(FLAGS.trace, "w") as f:
+      f.write(timeline.Timeline(metadata.step_stats).generate_chrome_trace_format())
+
+
+def main(argv):
+  if len(argv) > 1:
+    raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
+  hvd.init()
+  sok.init(exchange=FLAGS.exchange if hvd.size() > 1 else None,
+           intra_op_parallelism_threads=FLAGS.threads or None)
+  for graph_name in FLAGS.graphs:
+    result = measure(graph_name)
+    if hvd.rank() == 0:
+      print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+  app.run(main)

@@ -1,0 +1,56 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark of DLRM over ranks runs, in tiny sizes on the CPU, and trains."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+from absl.testing import absltest
+
+import dlrm_ranks_table
+
+
+class DlrmRanksTest(absltest.TestCase):
+
+  def _run(self, ranks):
+    worker = os.path.join(os.path.dirname(os.path.abspath(dlrm_ranks_table.__file__)),
+                          "dlrm_ranks.py")
+    process = subprocess.run(
+        [sys.executable, "-m", "horovod.runner.launch", "-np", str(ranks), "-H",
+         "localhost:%d" % ranks, sys.executable, worker, "--device=/cpu:0",
+         "--storage=dram", "--exchange=horovod", "--batch=32", "--dim=4", "--tables=5",
+         "--rows=100", "--steps=20", "--warmup_steps=1", "--bottom=8", "--top=16,8"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2"), universal_newlines=True)
+    self.assertEqual(process.returncode, 0, process.stdout)
+    return re.findall(r"(\{.*\})", process.stdout)
+
+  def test_runs_and_trains(self):
+    lines = self._run(1) + self._run(2)
+    results = [json.loads(line) for line in lines]
+    self.assertEqual([(r["ranks"], r["graph"]) for r in results],
+                     [(n, g) for n in (1, 2) for g in ("whole", "dense", "sparse")])
+    for result in results:
+      self.assertGreater(result["step_ms"], 0.)
+      self.assertLess(result["loss"][1], result["loss"][0], result)
+    page = dlrm_ranks_table.table(lines)
+    self.assertLen(page.split("\n"), 4)
+    self.assertRegex(page, r"\| 32 \| 2 \| horovod \| [\d.]+ \| [\d.]+ \| \d+ % \|")
+
+  def test_table(self):
+    def line(graph, ranks, ms):
+      return json.dumps({"graph": graph, "ranks": ranks, "batch": 8, "exchange": "nccl",
+                         "step_ms": ms, "samples_per_second": 8e3 * ranks / ms})
+
+    page = dlrm_ranks_table.table([
+        line("whole", 1, 4.), line("dense", 1, 3.), line("whole", 2, 5.)])
+    self.assertEqual(page.split("\n")[2:], [
+        "| 8 | 1 | – | 4.00 | 0.00 | – | – | – | 3.00 | – |",
+        "| 8 | 2 | nccl | 5.00 | 0.00 | 80 % | – | – | – | – |"])
+
+
+if __name__ == "__main__":
+  absltest.main()
