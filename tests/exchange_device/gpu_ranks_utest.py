@@ -267,13 +267,16 @@ class LookupsTest(model.DistributedTestCase):
       self.assertEqual(a.tobytes(), b.tobytes())
 
   def _run_both(self, storages, make_optimizer, wrap=lambda o: o, clip=None, parts=1,
-                steps=4, weighted=False):
+                steps=4, other_way=None):
     """Trains a model on a GPU and one through Horovod on the CPU: the same bits.
+
+    other_way: lookups whose gradients need rows in CPU memory; None: all stay on the
+      GPU.
 
     Returns:
       What the device did meanwhile, as `_counts`.
     """
-    tables = model.mixed_tables(hvd.size()) if weighted else _tables(parts)
+    tables = other_way or _tables(parts)
     storages = (storages * len(tables))[:len(tables)]
     rng = np.random.RandomState(11)
     initial = model.initial_rows(rng, tables)
@@ -302,7 +305,7 @@ class LookupsTest(model.DistributedTestCase):
         if op.type in ("SokPool", "SokPoolGrad", "SokApplyServed", "SokServe"):
           names = [t.op.name for t in op.inputs if t.dtype == tf.resource]
           on_gpu = not any(n.startswith("horovod") for n in names)
-          if names and not (weighted and on_gpu):
+          if names and not (other_way and on_gpu):
             self.assertEqual("GPU" in op.device, on_gpu, op.name)
       session.run(tf.compat.v1.global_variables_initializer())
       for step in range(steps):
@@ -376,7 +379,13 @@ class LookupsTest(model.DistributedTestCase):
     self._expect(counts, 4, 4, 0)
 
   def test_weights_take_the_other_way(self):
-    counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], weighted=True)
+    counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
+                            other_way=model.mixed_tables(hvd.size()))
+    self._expect(counts, 0, 0, 0)
+
+  def test_a_combiner_that_selects_takes_the_other_way(self):
+    tables = _tables() + [model.Table(8, "max", model.RAGGED, False, -1, 5)]
+    counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], other_way=tables)
     self._expect(counts, 0, 0, 0)
 
   @parameterized.parameters("adagrad", "adam")
