@@ -5,9 +5,11 @@
 // has: see old_names.S. Hidden, so for this library's own calls alone.
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -35,6 +37,9 @@ int __fxstatat(int version, int folder, const char* path, struct stat* about,
 }
 
 extern "C" {
+int old_cond_clockwait(
+    pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+    const timespec* until) asm("pthread_cond_clockwait") HIDDEN;
 float old_powf(float x, float y);
 float newest_powf(float x, float y) asm("powf") HIDDEN;
 }
@@ -65,7 +70,37 @@ const Powf fast_powf = [] {
   return found != nullptr ? reinterpret_cast<Powf>(found) : &old_powf;
 }();
 
+// Of glibc 2.30 and newer.
+using CondClockWait = int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t,
+                              const timespec*);
+const CondClockWait cond_clock_wait = reinterpret_cast<CondClockWait>(
+    dlsym(RTLD_DEFAULT, "pthread_cond_clockwait"));
+
+constexpr int64_t kNanoseconds = 1000000000;
+
+int64_t NanosecondsOf(const timespec& time) {
+  return time.tv_sec * kNanoseconds + time.tv_nsec;
+}
+
 }  // namespace
+
+// std::condition_variable::wait_for calls it. An older system can wait by the
+// clock of the day alone, so a wait there ends late if that clock is set back.
+int old_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                       clockid_t clock, const timespec* until) {
+  if (cond_clock_wait != nullptr) {
+    return cond_clock_wait(condition, mutex, clock, until);
+  }
+  timespec now, day;
+  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_REALTIME, &day);
+  const int64_t end =
+      NanosecondsOf(day) + NanosecondsOf(*until) - NanosecondsOf(now);
+  timespec until_day;
+  until_day.tv_sec = end / kNanoseconds;
+  until_day.tv_nsec = end % kNanoseconds;
+  return pthread_cond_timedwait(condition, mutex, &until_day);
+}
 
 float newest_powf(float x, float y) { return fast_powf(x, y); }
 
