@@ -47,7 +47,11 @@ _RUN_BY = {
     "bazel build //tools/pip_package:build_hugectr …":
         "//tools/pip_package:build_hugectr_test",
     "python -m hugectr …": "//addons/hugectr/python/hugectr/commands:commands_test",
+    "pip install tensorflow==1.15.0": _CI + " installs it",
+    "pip install nvidia-cublas nvidia-cufft nvidia-curand nvidia-cusolver nvidia-cusparse":
+        "nothing: 1 GB; //python/embedding_variable/gpu:cuda_libraries_test has its folders",
     "python -m embedding_variable …": "//python/embedding_variable/tools:main_test",
+    "python -m embedding_variable.gpu …": "//python/embedding_variable/gpu:main_test",
     "horovodrun -np 4 python train.py": "//tests/distributed, by its module",
     'python -c "import embedding_variable; …': "//tests/docs:documents_test",
 }

@@ -43,6 +43,8 @@ MAY_USE = {
         _ENGINE + room for room in ("base", "combine", "optimizer")
     ],
     "kernels/engine/testing": [_ENGINE + room for room in _ENGINE_ROOMS],
+    # CUDA 10.0's libraries for TensorFlow's GPU build: no part of the op library.
+    "kernels/cuda10": [],
     "kernels/tf/bridge": ["tensorflow", "kernels/engine/base"],
     # Names of combiners: an attribute lists them.
     "kernels/tf/ops": ["tensorflow", "kernels/engine/base", "kernels/engine/combine"],
@@ -162,6 +164,8 @@ class ArrowsTest(parameterized.TestCase):
       ("addons/sparse_operation_kit/exchange/a.cc", "kernels/tf/bridge/status.h"),
       ("addons/sparse_operation_kit/exchange/a.cc", "tensorflow/core/framework/op.h"),
       ("kernels/elsewhere/a.cc", "kernels/engine/base/span.h"),
+      ("kernels/cuda10/a.cc", "kernels/engine/base/status.h"),
+      ("kernels/engine/base/a.cc", "kernels/cuda10/errors.h"),
   )
   def test_refuses(self, path, header):
     self.assertLen(violations(path, '#include "%s"\n' % header), 1)

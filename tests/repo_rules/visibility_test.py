@@ -14,7 +14,8 @@ _LIST = re.compile(r"visibility = \[([^\]]*)\]")
 _LABEL = re.compile(r'"(//[^"]*)"')
 
 # Programs, tests and what puts the library and the wheel together see every room.
-_OUTSIDE = ("benchmarks", "docs", "examples", "tests", "tools")
+# Python includes no header: it loads libraries.
+_OUTSIDE = ("benchmarks", "docs", "examples", "python", "tests", "tools")
 _ASSEMBLY = ("kernels/tf:__pkg__",)
 
 # What every macro uses, and what is not ours.
@@ -72,6 +73,7 @@ class VisibilityTest(parameterized.TestCase):
       ("kernels/engine/ids/BUILD", "//kernels/engine/embedding:__subpackages__"),
       ("kernels/engine/ids/BUILD", "//addons/sparse_operation_kit/exchange:__pkg__"),
       ("kernels/engine/embedding/BUILD", "//benchmarks:__subpackages__"),
+      ("kernels/cuda10/BUILD", "//python/embedding_variable/gpu:__pkg__"),
       ("kernels/engine/testing/BUILD", "//kernels/engine/table:__subpackages__"),
       ("kernels/engine/rows/gpu/BUILD", "//kernels/tf:__pkg__"),
   )

@@ -183,6 +183,43 @@ def tf_op_library(name, deps, visibility = _PRIVATE, **kwargs):
         **kwargs
     )
 
+def plain_shared_library(
+        name,
+        srcs,
+        soname,
+        version_script,
+        needs = [],
+        visibility = _PRIVATE,
+        **kwargs):
+    """Shared library that is no part of the op library: C++17, the system alone.
+
+    Args:
+      name: file name, lib*.so.
+      srcs: sources and headers.
+      soname: the name that a program finds it by.
+      version_script: the symbols that it exports.
+      needs: plain_shared_library targets that it is linked to, by their soname.
+      visibility: private unless told.
+      **kwargs: testonly.
+    """
+    native.cc_binary(
+        name = name,
+        srcs = srcs,
+        additional_linker_inputs = [version_script] + needs,
+        copts = _ENGINE_COPTS,
+        linkopts = ["-ldl", "-lpthread"] + [
+            "-Wl,--version-script=$(location %s)" % version_script,
+            "-Wl,--no-undefined",
+            "-Wl,-soname," + soname,
+            "-Wl,--no-as-needed",
+        ] + ["$(location %s)" % library for library in needs],
+        linkshared = True,
+        linkstatic = True,
+        visibility = visibility,
+        deps = ["//tools/build_defs:old_system"],
+        **kwargs
+    )
+
 def _import_root():
     package = native.package_name()
     for root in _IMPORT_ROOTS:

@@ -18,14 +18,21 @@ _NAME = "sparse-operation-kit"
 _SUMMARY = ("Embedding variables and SparseOperationKit's pooled lookup for stock "
             "TensorFlow 1.15")
 
-# Where each package lies in the runfiles. The library goes beside the package
-# that loads it.
+# Where each package lies in the runfiles. A library goes beside the package that
+# uses it.
 _PACKAGES = {
     "embedding_variable": "python/embedding_variable",
     "sparse_operation_kit":
         "addons/sparse_operation_kit/python/sparse_operation_kit",
 }
-_LIBRARY = "kernels/tf/libembedding_variable.so"
+_LIBRARIES = {
+    "embedding_variable": ["kernels/tf/libembedding_variable.so"],
+    "embedding_variable/gpu": [
+        "kernels/cuda10/libev_cublas10.so",
+        "kernels/cuda10/libev_cudart10.so",
+        "kernels/cuda10/libev_nothing.so",
+    ],
+}
 
 _SHIPPED = (".py", ".so")
 
@@ -54,24 +61,26 @@ _FIELDS = [
 
 
 def collect(root):
-  """Returns {path in the wheel: bytes} of both packages and the library."""
+  """Returns {path in the wheel: bytes} of both packages and the libraries."""
   files = wheel_contents.collect("build_sok", root, _PACKAGES, _SHIPPED)
-  library = "embedding_variable/" + os.path.basename(_LIBRARY)
-  files[library] = wheel_contents.read(os.path.join(root, _LIBRARY))
+  for folder, libraries in _LIBRARIES.items():
+    for library in libraries:
+      path = "%s/%s" % (folder, os.path.basename(library))
+      files[path] = wheel_contents.read(os.path.join(root, library))
   return files
 
 
 def tag(files):
   """Returns the wheel's tag.
 
-  No Python symbol is used by the library, so any Python 3 that TensorFlow 1.15
-  has will do. The platform follows from what the library needs of its system.
+  No Python symbol is used by the libraries, so any Python 3 that TensorFlow 1.15
+  has will do. The platform follows from what they need of their system.
 
   Args:
     files: {path in the wheel: bytes}.
   """
-  library = files["embedding_variable/" + os.path.basename(_LIBRARY)]
-  return "py3-none-" + platform_tag.of_library(library)
+  libraries = [data for path, data in sorted(files.items()) if path.endswith(".so")]
+  return "py3-none-" + platform_tag.of_libraries(libraries)
 
 
 def main():

@@ -12,6 +12,11 @@ import zipfile
 from absl.testing import absltest
 
 _LIBRARY = "embedding_variable/libembedding_variable.so"
+_OTHER_LIBRARIES = [
+    "embedding_variable/gpu/libev_cublas10.so",
+    "embedding_variable/gpu/libev_cudart10.so",
+    "embedding_variable/gpu/libev_nothing.so",
+]
 
 # What the library may need at run time: TensorFlow's, found by its soname, and
 # what every Linux has.
@@ -56,10 +61,10 @@ class BuildSokTest(absltest.TestCase):
     self.assertLen(found, 1)
     return self.files[found[0]].decode("utf-8")
 
-  def readelf(self, *flags):
+  def readelf(self, *flags, library=_LIBRARY):
     path = os.path.join(self.create_tempdir().full_path, "lib.so")
     with open(path, "wb") as f:
-      f.write(self.files[_LIBRARY])
+      f.write(self.files[library])
     return subprocess.check_output(
         ["readelf", "--wide"] + list(flags) + [path], universal_newlines=True)
 
@@ -92,7 +97,7 @@ class BuildSokTest(absltest.TestCase):
           name,
           r"^(embedding_variable|sparse_operation_kit)/.*\.py$|^%s$|"
           r"^sparse_operation_kit-[^/]+\.dist-info/(LICENSE|METADATA|WHEEL|RECORD)$" %
-          re.escape(_LIBRARY))
+          "|".join(map(re.escape, [_LIBRARY] + _OTHER_LIBRARIES)))
 
   def test_metadata(self):
     metadata = self.dist_info("METADATA")
@@ -129,9 +134,9 @@ class BuildSokTest(absltest.TestCase):
     tag = "manylinux_2_17_x86_64"
     self.assertEqual(found.sym_tag, tag)
     self.assertEqual(found.external_refs[tag]["blacklist"], {})
-    # TensorFlow loads its own library before ours.
-    self.assertEqual(list(found.external_refs[tag]["libs"]),
-                     ["libtensorflow_framework.so.1"])
+    # TensorFlow loads its own library before ours; set-up puts cuBLAS beside ours.
+    self.assertEqual(sorted(found.external_refs[tag]["libs"]),
+                     ["libcublas_behind.so", "libtensorflow_framework.so.1"])
 
   def test_no_path_of_the_build_machine(self):
     folders = {_workspace(), os.environ["TEST_SRCDIR"].split("/execroot/")[0]}
@@ -149,6 +154,16 @@ class BuildSokTest(absltest.TestCase):
         re.findall(r"\(NEEDED\).*\[(.*)\]", self.readelf("--dynamic")))
     self.assertIn("libtensorflow_framework.so.1", needed)
     self.assertEmpty(needed - _ALLOWED_LIBRARIES)
+
+  def test_other_libraries_have_no_search_path_and_need_the_system_alone(self):
+    for library in _OTHER_LIBRARIES:
+      text = self.readelf("--dynamic", library=library)
+      self.assertNotRegex(text, r"\((RPATH|RUNPATH)\)")
+      needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
+      # What set-up puts beside the one that is named for it.
+      needed -= {"libcublas_behind.so"}
+      self.assertEmpty(needed - _ALLOWED_LIBRARIES, library)
+      self.assertNotIn("libtensorflow_framework.so.1", needed)
 
   def test_library_exports_nothing(self):
     exported = []

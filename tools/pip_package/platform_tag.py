@@ -87,13 +87,14 @@ def of_versions(versions, machine):
   return "linux_" + machine
 
 
-def of_library(library):
-  """Returns the platform tag of a library, given as bytes, built on this machine.
+def of_libraries(libraries):
+  """Returns the platform tag of libraries, given as bytes, built on this machine.
 
-  What it links to is not looked at: its own test allows TensorFlow's library, which
+  What they link to is not looked at: their own tests allow TensorFlow's library, which
   TensorFlow loads, and what every profile has.
   """
   machine = platform.machine()
   if machine != "x86_64":
     return "linux_" + machine  # Other profiles have not been tried.
-  return of_versions(needed_versions(library), machine)
+  needed = set().union(*[needed_versions(library) for library in libraries])
+  return of_versions(needed, machine)

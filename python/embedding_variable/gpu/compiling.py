@@ -1,0 +1,158 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Has the driver compile TensorFlow's kernels before a program needs them.
+
+TensorFlow 1.15.0 has machine code for cards up to compute capability 7.0, and PTX of
+7.0, which the driver compiles for a newer card when the process makes its first kernel
+call: all modules, one after another, on one core. Here processes of their own load the
+modules, largest first, so that as many cores work. What the driver compiled lies in its
+cache, where it finds it by the code, its own version and the card.
+"""
+
+import collections
+import os
+import subprocess
+import sys
+import threading
+
+from embedding_variable.gpu import errors
+from embedding_variable.gpu import fatbin
+from embedding_variable.gpu import places as places_lib
+from embedding_variable.gpu import progress
+
+_WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compile_worker.py")
+
+# A process's context, and a large module while it is loaded.
+_GPU_BYTES_PER_PROCESS = 1 << 30
+_MOST_PROCESSES = 32
+
+# compiled, refused: numbers of modules; without_code: those that no card as new as this
+# one can run; seconds: how long; processes: how many worked.
+Result = collections.namedtuple(
+    "Result", ["compiled", "refused", "without_code", "seconds", "processes"])
+
+
+def process_count(gpu, asked=None):
+  """Returns how many processes compile: one a core, as GPU memory allows.
+
+  Args:
+    gpu: driver.Gpu.
+    asked: a number that is taken instead of the cores', or None.
+  """
+  cores = asked or len(os.sched_getaffinity(0))
+  room = gpu.memory // 2 // _GPU_BYTES_PER_PROCESS
+  return max(1, min(cores, room, _MOST_PROCESSES))
+
+
+class _Queue(object):
+  """Modules that are left, and what came of the others. Threads share it."""
+
+  def __init__(self, modules):
+    # Largest first: the last ones to end are small.
+    self._left = collections.deque(sorted(modules, key=lambda m: -m.ptx_bytes))
+    self._lock = threading.Lock()
+    self.total = len(modules)
+    self.results = []
+    self.messages = []
+
+  def take(self):
+    with self._lock:
+      return self._left.popleft() if self._left else None
+
+  def put_back(self, module):
+    with self._lock:
+      self._left.append(module)
+
+  def done(self, result):
+    with self._lock:
+      self.results.append(result)
+
+  def failed(self, message):
+    with self._lock:
+      self.messages.append(message)
+
+
+def _feed(process, queue):
+  """Gives one process modules until none is left. Runs in a thread."""
+  while True:
+    module = queue.take()
+    if module is None:
+      break
+    try:
+      process.stdin.write("%d %d\n" % (module.offset, module.bytes))
+      process.stdin.flush()
+      answer = process.stdout.readline()
+    except OSError:
+      answer = ""
+    if not answer:
+      # It has ended: others go on with what is left.
+      queue.put_back(module)
+      break
+    queue.done(int(answer))
+  try:
+    process.stdin.close()
+  except OSError:
+    pass
+  message = process.stderr.read().strip()
+  if process.wait() != 0:
+    queue.failed(message.splitlines()[-1] if message else
+                 "ended with status %d" % process.returncode)
+
+
+def compile_for(gpu, build, places, jobs=None, worker=_WORKER):
+  """Fills the cache with TensorFlow's kernels for a GPU; quick where they are in it.
+
+  Args:
+    gpu: driver.Gpu.
+    build: tensorflow_build.Build.
+    places: places.Places; its cache folder need not be there.
+    jobs: number of processes, or None: by cores and GPU memory.
+    worker: path of the worker's program; tests give another.
+
+  Returns:
+    Result.
+
+  Raises:
+    GpuError: no process could load a module.
+  """
+  modules = [m for m in build.modules if fatbin.runs_on(m, gpu.capability)]
+  queue = _Queue(modules)
+  count = min(process_count(gpu, jobs), max(1, len(modules)))
+  environ = dict(os.environ)
+  environ.update(places_lib.variables(places))
+  # A module is compiled when it is loaded, and not when a kernel of it is called.
+  environ["CUDA_MODULE_LOADING"] = "EAGER"
+  os.makedirs(places.cache, exist_ok=True)
+
+  def tell():
+    return "%d of %d modules, %s in %s" % (
+        len(queue.results), queue.total,
+        progress.mebibytes(places_lib.cache_bytes(places)), places.cache)
+
+  with progress.ElapsedLine("compiling for %s" % gpu.name, tell) as line:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-S", worker, build.library, str(gpu.ordinal)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=environ, universal_newlines=True)
+        for _ in range(count)
+    ]
+    threads = [threading.Thread(target=_feed, args=(p, queue)) for p in processes]
+    try:
+      for thread in threads:
+        thread.start()
+      for thread in threads:
+        thread.join()
+    except BaseException:
+      for process in processes:
+        process.kill()
+      raise
+    seconds = line.seconds
+  compiled = sum(1 for r in queue.results if r == 0)
+  if modules and not compiled:
+    raise errors.GpuError(
+        "the NVIDIA driver loads none of TensorFlow's kernels on %s: %s" %
+        (gpu.name, "; ".join(sorted(set(queue.messages))) or
+         "it says %s" % ", ".join(map(str, sorted(set(queue.results))))))
+  return Result(compiled, len(modules) - compiled, len(build.modules) - len(modules),
+                seconds, count)

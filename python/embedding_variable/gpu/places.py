@@ -1,0 +1,71 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Where set-up keeps what, and the variables that make a program find it."""
+
+import collections
+import os
+
+# Libraries by CUDA 10.0's names; code that the driver compiled; what was found.
+_LIBRARIES, _CACHE, _STATE, _LOCK = "lib", "cache", "state.json", "lock"
+
+# The driver's own limit is 1 GiB; one that is reached has it compile again and again.
+CACHE_LIMIT_BYTES = 4 << 30
+
+_DIRECTORY_VARIABLE = "TF_EV_GPU_DIR"
+
+
+def default_directory(environ=None):
+  """Returns the folder that is meant where none is named."""
+  environ = os.environ if environ is None else environ
+  if environ.get(_DIRECTORY_VARIABLE):
+    return environ[_DIRECTORY_VARIABLE]
+  cache = environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+  return os.path.join(cache, "sparse_operation_kit", "gpu")
+
+
+class Places(object):
+  """The paths in one set-up's folder.
+
+  Attributes:
+    top, libraries, cache, state, lock: absolute paths; none needs to be there.
+  """
+
+  def __init__(self, directory):
+    self.top = os.path.abspath(directory)
+    self.libraries = os.path.join(self.top, _LIBRARIES)
+    self.cache = os.path.join(self.top, _CACHE)
+    self.state = os.path.join(self.top, _STATE)
+    self.lock = os.path.join(self.top, _LOCK)
+
+
+def variables(places, environ=None):
+  """Returns the environment variables that a program needs.
+
+  Args:
+    places: Places.
+    environ: os.environ unless given; only its LD_LIBRARY_PATH is read.
+
+  Returns:
+    OrderedDict from names to values.
+  """
+  environ = os.environ if environ is None else environ
+  paths = [p for p in environ.get("LD_LIBRARY_PATH", "").split(":")
+           if p and p != places.libraries]
+  return collections.OrderedDict([
+      ("LD_LIBRARY_PATH", ":".join([places.libraries] + paths)),
+      ("CUDA_CACHE_PATH", places.cache),
+      ("CUDA_CACHE_MAXSIZE", str(CACHE_LIMIT_BYTES)),
+      ("CUDA_CACHE_DISABLE", "0"),
+  ])
+
+
+def cache_bytes(places):
+  """Returns how many bytes of compiled code are kept."""
+  total = 0
+  for folder, _, names in os.walk(places.cache):
+    for name in names:
+      try:
+        total += os.path.getsize(os.path.join(folder, name))
+      except OSError:
+        pass  # The driver has just replaced it.
+  return total
