@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+#include "addons/sparse_operation_kit/exchange/carrier/control_carrier.h"
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "addons/sparse_operation_kit/exchange/testing/sum_over_ranks.h"
@@ -315,7 +316,10 @@ class DeviceCarrier : public Carrier {
                      std::unique_ptr<Carrier>* carrier) {
     std::unique_ptr<Carrier> memory;
     EV_RETURN_IF_ERROR(MakeCarrier("memory", options, &memory));
-    carrier->reset(new DeviceCarrier(std::move(memory)));
+    std::unique_ptr<DeviceCarrier> made(new DeviceCarrier(std::move(memory)));
+    EV_RETURN_IF_ERROR(MakeControlCarrier(made.get(), true, &made->control_));
+    Check(made->control_ != nullptr, "ranks of one host share no memory");
+    *carrier = std::move(made);
     return Status::OK();
   }
 
@@ -353,10 +357,18 @@ class DeviceCarrier : public Carrier {
     *mark = std::make_shared<LateMark>(stream);
     return Status::OK();
   }
-  void Abort() override { memory_->Abort(); }
+  Status Tell(const char* send, Span<const int64_t> send_bytes, char* out,
+              Span<const int64_t> received_bytes) override {
+    return control_->AllToAll(send, send_bytes, out, received_bytes);
+  }
+  void Abort() override {
+    memory_->Abort();
+    control_->Abort();
+  }
 
  private:
   const std::unique_ptr<Carrier> memory_;
+  std::unique_ptr<Carrier> control_;
 };
 
 const bool kRegistered =

@@ -41,6 +41,12 @@ class Carrier {
                               ev::Span<const int64_t> send_bytes, char* out,
                               ev::Span<const int64_t> received_bytes) = 0;
 
+  // As AllToAll, of a few bytes in CPU memory.
+  virtual ev::Status Tell(const char* send, ev::Span<const int64_t> send_bytes,
+                          char* out, ev::Span<const int64_t> received_bytes) {
+    return AllToAll(send, send_bytes, out, received_bytes);
+  }
+
   // Sums numbers over all ranks; the sums are there when it returns. The same
   // bits on all ranks. Collective and one call at a time, as AllToAll; every
   // rank gives as many pieces of the same sizes, type and scale. Unimplemented:
@@ -58,6 +64,10 @@ class Carrier {
     return ev::Unimplemented("this exchange has no device");
   }
 
+  // Internal when another rank is known to be gone, or to have ended. Some
+  // system calls.
+  virtual ev::Status CheckRanks() { return ev::Status::OK(); }
+
   // Makes the call that is under way and all later ones fail. From any thread.
   virtual void Abort() = 0;
 };
@@ -68,6 +78,8 @@ struct CarrierOptions {
   // That a call may use, the caller included; 0: what the processors allow.
   // Only "memory" uses any.
   int num_threads = 0;
+  // How long a rank sleeps at most that waits for another. Only "memory" does.
+  int longest_nap_us = 200;
 };
 
 // How a kind of carrier comes to be.

@@ -118,7 +118,7 @@ ev::Status CarrierQueue::Next(Pending* pending) {
   } else {
     from[0] = sizeof(chosen);
   }
-  EV_RETURN_IF_ERROR(carrier_->AllToAll(
+  EV_RETURN_IF_ERROR(carrier_->Tell(
       Bytes(names.data()) + (carrier_->rank() == 0 ? sizeof(chosen) : 0), to,
       Bytes(&chosen), from));
 
@@ -152,7 +152,7 @@ ev::Status CarrierQueue::Reduce(const Reduction& reduction) {
   const std::vector<int64_t> bytes(num_ranks, sizeof(int64_t));
   std::vector<int64_t> all(num_ranks);
   EV_RETURN_IF_ERROR(
-      carrier_->AllToAll(Bytes(mine.data()), bytes, Bytes(all.data()), bytes));
+      carrier_->Tell(Bytes(mine.data()), bytes, Bytes(all.data()), bytes));
   for (int r = 0; r < num_ranks; ++r) {
     if (all[r] == mine[r]) continue;
     return ev::InvalidArgument(
@@ -168,9 +168,9 @@ ev::Status CarrierQueue::Carry(const Transfer& transfer) {
   const int num_ranks = carrier_->num_ranks();
   std::vector<int64_t> received(num_ranks);
   const std::vector<int64_t> size_bytes(num_ranks, sizeof(int64_t));
-  EV_RETURN_IF_ERROR(carrier_->AllToAll(Bytes(transfer.send_bytes.data()),
-                                        size_bytes, Bytes(received.data()),
-                                        size_bytes));
+  EV_RETURN_IF_ERROR(carrier_->Tell(Bytes(transfer.send_bytes.data()),
+                                    size_bytes, Bytes(received.data()),
+                                    size_bytes));
   char* out = nullptr;
   EV_RETURN_IF_ERROR(transfer.allocate(received, &out));
   return carrier_->AllToAll(transfer.send, transfer.send_bytes, out, received);

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
+#include "addons/sparse_operation_kit/exchange/carrier/control_carrier.h"
 #include "addons/sparse_operation_kit/exchange/testing/exchange_once.h"
 #include "addons/sparse_operation_kit/exchange/testing/sum_over_ranks.h"
 #include "gtest/gtest.h"
@@ -120,6 +121,19 @@ TEST(MemoryCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
                 status.message() == (rank == 0 ? "rank 2 ended the exchange"
                                                : "rank 0 ended the exchange"))
         << status.message();
+  });
+}
+
+TEST(MemoryCarrierTest, ARankThatGoesIsSeenByThoseThatLook) {
+  OnRanks(2, [](int rank, std::unique_ptr<Carrier> carrier) {
+    ASSERT_OK(ExchangeOnce(carrier.get(), 0, kMost));
+    if (rank == 1) return;
+    ev::Status status;
+    for (int i = 0; i < 1000 && status.ok(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      status = carrier->CheckRanks();
+    }
+    EXPECT_EQ("rank 1 is gone", status.message());
   });
 }
 
@@ -392,6 +406,34 @@ TEST(CarrierQueueTest, ARankThatCannotTakeItEndsItForAll) {
       ended = next.status;
     }
     EXPECT_FALSE(ended.ok());
+  });
+}
+
+TEST(ControlCarrierTest, AllRanksHaveOneOrNone) {
+  for (const int without : {-1, 0, 2}) {
+    OnRanks(3, [=](int rank, std::unique_ptr<Carrier> carrier) {
+      std::unique_ptr<Carrier> control;
+      ASSERT_OK(MakeControlCarrier(carrier.get(), rank != without, &control));
+      EXPECT_EQ(without < 0, control != nullptr);
+      // The carrier it was made by is as it was.
+      ASSERT_OK(ExchangeOnce(carrier.get(), 1, kMost));
+      if (control == nullptr) return;
+      EXPECT_EQ(rank, control->rank());
+      EXPECT_EQ(3, control->num_ranks());
+      for (int round = 0; round < 6; ++round) {
+        ASSERT_OK(ExchangeOnce(control.get(), round, 100));
+      }
+    });
+  }
+}
+
+TEST(ControlCarrierTest, ARankThatIsGoneWhileItIsMadeIsAnError) {
+  OnRanks(2, [](int rank, std::unique_ptr<Carrier> carrier) {
+    if (rank == 1) return;
+    std::unique_ptr<Carrier> control;
+    const ev::Status status = MakeControlCarrier(carrier.get(), true, &control);
+    EXPECT_EQ("rank 1 is gone", status.message());
+    EXPECT_EQ(nullptr, control);
   });
 }
 

@@ -63,7 +63,6 @@ constexpr int kMostThreads = 4;  // of a rank
 // thread.
 constexpr int64_t kLongBytes = 1 << 20;
 constexpr int kLooksAtOnce = 2000;
-constexpr auto kLongestNap = std::chrono::microseconds(200);
 constexpr auto kLookForTheDead = std::chrono::milliseconds(50);
 
 struct alignas(64) Ring {
@@ -239,6 +238,7 @@ class MemoryCarrier : public Carrier {
         num_threads_(options.num_threads > 0 ? options.num_threads
                                              : NumThreads(options.num_ranks)),
         ring_bytes_(RingBytes(options.num_ranks)),
+        longest_nap_(options.longest_nap_us),
         file_(file),
         memory_(memory) {}
 
@@ -322,6 +322,15 @@ class MemoryCarrier : public Carrier {
     }
     return total < kLongBytes ? MoveAll(std::move(streams))
                               : MoveByThreads(streams);
+  }
+
+  ev::Status CheckRanks() override {
+    const uint32_t failed = header()->failed.load();
+    if (failed != 0) return Ended(static_cast<int>(failed) - 1);
+    for (int other = 0; other < num_ranks_; ++other) {
+      if (other != rank_) EV_RETURN_IF_ERROR(CheckRank(other));
+    }
+    return ev::Status::OK();
   }
 
   void Abort() override {
@@ -430,15 +439,12 @@ class MemoryCarrier : public Carrier {
       if (now - looked_for_the_dead_ > kLookForTheDead) {
         looked_for_the_dead_ = now;
         for (const Stream& s : streams) {
-          const int other = s.source == carrier_->rank_ ? s.target : s.source;
-          if (carrier_->IsGone(other)) {
-            carrier_->Abort();
-            return ev::Internal("rank " + std::to_string(other) + " is gone");
-          }
+          EV_RETURN_IF_ERROR(carrier_->CheckRank(
+              s.source == carrier_->rank_ ? s.target : s.source));
         }
       }
       std::this_thread::sleep_for(nap_);
-      nap_ = std::min<std::chrono::microseconds>(2 * nap_, kLongestNap);
+      nap_ = std::min(2 * nap_, carrier_->longest_nap_);
       return ev::Status::OK();
     }
 
@@ -462,6 +468,13 @@ class MemoryCarrier : public Carrier {
     const int64_t rings = int64_t{num_ranks_} * num_ranks_ * num_lanes_;
     return memory_ + sizeof(Header) + rings * sizeof(Ring) +
            RingNumber(s) * ring_bytes_;
+  }
+
+  // Not OK when it is gone.
+  ev::Status CheckRank(int other) {
+    if (!IsGone(other)) return ev::Status::OK();
+    Abort();
+    return ev::Internal("rank " + std::to_string(other) + " is gone");
   }
 
   // Whether a rank that was there is not any more.
@@ -512,6 +525,7 @@ class MemoryCarrier : public Carrier {
   const int rank_, num_ranks_;
   const int num_lanes_, num_threads_;
   const int64_t ring_bytes_;
+  const std::chrono::microseconds longest_nap_;
   const int file_;
   char* const memory_;
 };

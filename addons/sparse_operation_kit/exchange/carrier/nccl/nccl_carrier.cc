@@ -8,6 +8,9 @@
 // ordinary memory goes through pinned memory of the carrier's, a piece at a
 // time, so that the processor's copy and the link work beside each other.
 //
+// What ranks of one host tell each other goes through memory that they share
+// (control_carrier.h).
+//
 // Gradients to be summed are copied into one block, whatever their number,
 // which NCCL sums in one call: two launches beside NCCL's.
 //
@@ -15,8 +18,9 @@
 // CarrierQueue sees to; there is one communicator and one stream for its calls.
 //
 // ENDINGS. A rank that dies leaves the others' kernels waiting. They are looked
-// at, not waited for, so Abort ends them. On a death the time limit of the
-// exchange calls Abort, or the launcher ends all ranks.
+// at, not waited for, so Abort ends them. Ranks of one host notice a death by
+// the memory that they share; else the time limit of the exchange calls Abort,
+// or the launcher ends all ranks.
 
 #include <cuda_runtime_api.h>
 
@@ -30,6 +34,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+#include "addons/sparse_operation_kit/exchange/carrier/control_carrier.h"
 #include "addons/sparse_operation_kit/exchange/carrier/nccl/nccl_library.h"
 #include "addons/sparse_operation_kit/exchange/carrier/nccl/reduce_kernels.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
@@ -42,6 +47,9 @@ namespace {
 // Looks at a stream before the thread begins to nap.
 constexpr int kLooksAtOnce = 20000;
 constexpr auto kNap = std::chrono::microseconds(20);
+// Naps, some 50 to 100 ms, after which it looks whether all ranks live.
+constexpr int kLooksForTheDead = 1000;
+constexpr auto kLastWords = std::chrono::milliseconds(50);
 
 // What the processor copies at a time, beside the link.
 constexpr int64_t kPieceBytes = 2 << 20;
@@ -152,13 +160,27 @@ class NcclCarrier : public Carrier {
         nccl->Check(nccl->comm_init_rank(&made->communicator_,
                                          options.num_ranks, id, options.rank),
                     "ncclCommInitRank"));
+    EV_RETURN_IF_ERROR(
+        MakeControlCarrier(made.get(), /*is_wanted=*/true, &made->control_));
     *carrier = std::move(made);
     return ev::Status::OK();
   }
 
   int rank() const override { return rank_; }
   int num_ranks() const override { return num_ranks_; }
-  void Abort() override { aborted_.store(true); }
+  void Abort() override {
+    aborted_.store(true);
+    if (control_ != nullptr) control_->Abort();
+  }
+
+  ev::Status Tell(const char* send, ev::Span<const int64_t> send_bytes,
+                  char* out, ev::Span<const int64_t> received_bytes) override {
+    if (control_ == nullptr) {
+      return AllToAll(send, send_bytes, out, received_bytes);
+    }
+    if (aborted_) return Ended();
+    return control_->AllToAll(send, send_bytes, out, received_bytes);
+  }
 
   ev::Status AllToAll(const char* send, ev::Span<const int64_t> send_bytes,
                       char* out,
@@ -408,6 +430,14 @@ class NcclCarrier : public Carrier {
       if (error != cudaErrorNotReady) EV_CUDA_RETURN_IF_ERROR(error);
       if (aborted_) return Ended();
       if (looks < kLooksAtOnce) continue;
+      if (control_ != nullptr && looks % kLooksForTheDead == 0) {
+        const ev::Status alive = control_->CheckRanks();
+        if (!alive.ok()) {
+          // A rank may have done its part, and ended, just now.
+          std::this_thread::sleep_for(kLastWords);
+          return query() == cudaSuccess ? ev::Status::OK() : alive;
+        }
+      }
       int result = NcclLibrary::kSuccess;
       EV_RETURN_IF_ERROR(
           nccl_->Check(nccl_->comm_get_async_error(communicator_, &result),
@@ -432,6 +462,7 @@ class NcclCarrier : public Carrier {
   cudaStream_t stream_ = nullptr;
   cudaEvent_t came_[2] = {nullptr, nullptr};
   NcclLibrary::Communicator* communicator_ = nullptr;
+  std::unique_ptr<Carrier> control_;  // or null
   ev::gpu::DeviceBuffer sent_, received_, sums_, told_;
   Staging up_, down_, tell_;
 };

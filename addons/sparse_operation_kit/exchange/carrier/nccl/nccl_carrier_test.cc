@@ -144,6 +144,16 @@ TEST_F(NcclCarrierTest, AbortEndsTheWaitForARankThatIsGone) {
       }));
 }
 
+TEST_F(NcclCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
+  EXPECT_TRUE(
+      OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
+        if (!ExchangesOnce(carrier.get(), 0)) return false;
+        // Without its destructors: as a process that is killed.
+        if (carrier->rank() == 1) _exit(0);
+        return !ExchangesOnce(carrier.get(), 1);
+      }));
+}
+
 TEST_F(NcclCarrierTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
   EXPECT_TRUE(
       OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {

@@ -1,0 +1,65 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/sparse_operation_kit/exchange/carrier/control_carrier.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sok {
+namespace {
+
+// What tells the id, which is the path of a file.
+constexpr int64_t kIdBytes = 256;
+// A rank that waits for what another will do next looks more often than one
+// that waits for megabytes.
+constexpr int kLongestNapUs = 20;
+
+}  // namespace
+
+ev::Status MakeControlCarrier(Carrier* carrier, bool is_wanted,
+                              std::unique_ptr<Carrier>* control) {
+  const int n = carrier->num_ranks(), rank = carrier->rank();
+  std::string id;
+  if (rank == 0 && is_wanted && MakeCarrierId("memory", n, &id).ok() &&
+      id.size() >= static_cast<size_t>(kIdBytes)) {
+    unlink(id.c_str());
+    id.clear();
+  }
+  // Empty: rank 0 has none.
+  std::string told(n * kIdBytes, '\0'), heard(kIdBytes, '\0');
+  for (int r = 0; r < n; ++r) {
+    std::copy(id.begin(), id.end(), told.begin() + r * kIdBytes);
+  }
+  std::vector<int64_t> to(n, rank == 0 ? kIdBytes : 0), from(n, 0);
+  from[0] = kIdBytes;
+  ev::Status status = carrier->AllToAll(told.data(), to, &heard[0], from);
+  CarrierOptions options;
+  options.id = heard.c_str();
+  options.rank = rank;
+  options.num_ranks = n;
+  options.longest_nap_us = kLongestNapUs;
+  std::unique_ptr<Carrier> made;
+  if (status.ok() && is_wanted && !options.id.empty() &&
+      !MakeCarrier("memory", options, &made).ok()) {
+    made.reset();
+  }
+  const std::string mine(n, made != nullptr ? 1 : 0);
+  std::string all(n, 0);
+  const std::vector<int64_t> one(n, 1);
+  if (status.ok()) status = carrier->AllToAll(mine.data(), one, &all[0], one);
+  const bool all_have = std::find(all.begin(), all.end(), 0) == all.end();
+  if (!status.ok() || !all_have) {
+    // The last rank to open the file would have removed its name.
+    if (!id.empty()) unlink(id.c_str());
+    return status;
+  }
+  *control = std::move(made);
+  return ev::Status::OK();
+}
+
+}  // namespace sok
