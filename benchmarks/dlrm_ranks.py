@@ -106,7 +106,8 @@ def _lookup(variables, batch_of):
   with tf.device("/cpu:0"):
     all_ids = tf.compat.v1.placeholder(tf.int64, [_NUM_BATCHES, FLAGS.tables, FLAGS.batch])
     kept = _data("ids", all_ids)
-    ids = tf.unstack(tf.gather(kept, batch_of), num=FLAGS.tables)
+    # A slice of the first dimension, and what it is cut into, are not copied.
+    ids = tf.unstack(tf.convert_to_tensor(kept)[batch_of], num=FLAGS.tables)
     splits = tf.constant(np.arange(FLAGS.batch + 1), tf.int64)
     features = [tf.RaggedTensor.from_row_splits(i, splits, validate=False) for i in ids]
   outputs = sok.lookup_sparse(variables, features, combiners=["sum"] * FLAGS.tables)

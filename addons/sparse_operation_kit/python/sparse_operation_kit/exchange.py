@@ -164,7 +164,8 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
   """
   if sp_weights is None:
     sp_weights = [None] * len(params)
-  with ops.name_scope("lookup_sparse"):
+  # On the CPU, as what takes them wants them there: a GPU would be sent ids to count.
+  with ops.name_scope("lookup_sparse"), ops.device(None), ops.device(_DEVICE):
     requests = [
         pooled.Request(*args)
         for args in zip(params, sp_ids, sp_weights, combiners)

@@ -79,6 +79,14 @@ ev::Status MakeId(int num_ranks, std::string* id) {
   return ev::Status::OK();
 }
 
+// Such an answer may stay the thread's last error, for which a later launch
+// would be blamed.
+bool IsNotReady(cudaError_t error) {
+  if (error != cudaErrorNotReady) return false;
+  cudaGetLastError();
+  return true;
+}
+
 class EventMark : public StreamMark {
  public:
   static ev::Status Make(int device, const ev::DeviceStream& stream,
@@ -96,7 +104,7 @@ class EventMark : public StreamMark {
     if (event_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(event_));
   }
   bool IsReached() override {
-    return cudaEventQuery(event_) != cudaErrorNotReady;
+    return !IsNotReady(cudaEventQuery(event_));
   }
   cudaEvent_t event() const { return event_; }
 
@@ -427,7 +435,7 @@ class NcclCarrier : public Carrier {
     for (int looks = 0;; ++looks) {
       const cudaError_t error = query();
       if (error == cudaSuccess) return ev::Status::OK();
-      if (error != cudaErrorNotReady) EV_CUDA_RETURN_IF_ERROR(error);
+      if (!IsNotReady(error)) EV_CUDA_RETURN_IF_ERROR(error);
       if (aborted_) return Ended();
       if (looks < kLooksAtOnce) continue;
       if (control_ != nullptr && looks % kLooksForTheDead == 0) {
