@@ -16,6 +16,7 @@ def utest_on_ranks(
         storage = "dram",
         size = "medium",
         folder = _PROGRAMS,
+        utests = "//%s:utests" % _PROGRAMS,
         horovodrun = False,
         on_test_device = False,
         on_test_gpu = False):
@@ -29,6 +30,7 @@ def utest_on_ranks(
         distributed_model.py.
       size: of each test.
       folder: where the program is.
+      utests: the library that it is in.
       horovodrun: whether it starts the ranks. Otherwise they are started as it does,
         some seconds faster.
       on_test_device: whether it runs with stand-ins for GPU and NCCL.
@@ -67,6 +69,6 @@ def utest_on_ranks(
             tags = tags,
             deps = [
                 ":ranks",
-                "//%s:utests" % _PROGRAMS,
+                utests,
             ] + ([_TEST_DEVICE + ":utests"] if on_test_device or on_test_gpu else []),
         )

@@ -8,111 +8,11 @@ import os
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
-import pyarrow.parquet as pq
 
 import hugectr
+from hugectr import small_model as model
 from hugectr import testing
 from hugectr.training import metrics
-
-_SLOTS, _SIZE, _FLOATS, _DENSE = 3, 6, 2, 2
-_PLANTED = testing.Planted([_SIZE] * _SLOTS, _DENSE)
-
-_HPARAMS = {
-    "Adam": ("adam_hparam", {"beta1": 0.8, "beta2": 0.9, "epsilon": 1e-4}),
-    "MomentumSGD": ("momentum_sgd_hparam", {"momentum_factor": 0.7}),
-    "Nesterov": ("nesterov_hparam", {"momentum_factor": 0.7}),
-    "SGD": ("sgd_hparam", {}),
-    "AdaGrad": ("adagrad_hparam", {"initial_accu_value": 0.1, "epsilon": 1e-3}),
-}
-
-
-def _optimizer(kind, update_type="Local"):
-  name, hparam = _HPARAMS[kind]
-  return {"type": kind, "update_type": update_type,
-          name: dict(hparam, learning_rate=0.05)}
-
-
-def _configuration(folder, kind="Adam", update_type="Local", localized=False,
-                   combiner=0, more=(), **data):
-  """Returns the configuration of a linear model over rows and dense features."""
-  word = "Localized" if localized else "Distributed"
-  layers = [
-      dict({"name": "data", "type": "Data", "format": "Parquet",
-            "source": os.path.join(folder, "train", "_file_list.txt"),
-            "eval_source": os.path.join(folder, "val", "_file_list.txt"),
-            "label": {"top": "label", "label_dim": 1},
-            "dense": {"top": "dense", "dense_dim": _DENSE},
-            "slot_size_array": [_SIZE] * _SLOTS,
-            "sparse": [{"top": "keys", "type": word + "Slot", "slot_num": _SLOTS,
-                        "max_feature_num_per_sample": _SLOTS}]}, **data),
-      {"name": "rows", "type": word + "SlotSparseEmbeddingHash", "bottom": "keys",
-       "top": "rows", "sparse_embedding_hparam": {
-           "embedding_vec_size": _FLOATS, "combiner": combiner,
-           "max_vocabulary_size_per_gpu": 10}},
-      {"name": "flat", "type": "Reshape", "bottom": "rows", "top": "flat",
-       "leading_dim": _SLOTS * _FLOATS},
-      {"name": "both", "type": "Concat", "bottom": ["flat", "dense"], "top": "both"},
-  ] + list(more) + [
-      {"name": "logit", "type": "InnerProduct", "bottom": more[-1]["top"] if more else
-       "both", "top": "logit", "fc_param": {"num_output": 1}},
-      {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"],
-       "top": "loss"}]
-  return {"optimizer": _optimizer(kind, update_type), "layers": layers}
-
-
-class Oracle(object):
-  """The same model in NumPy: rows [keys, floats], W, b, each with its states."""
-
-  def __init__(self, kind, is_global, rows, weight, bias):
-    self.kind, self.is_global = kind, is_global
-    self.values = {"rows": rows.astype(np.float64), "W": weight.astype(np.float64),
-                   "b": bias.astype(np.float64)}
-    self.hparam = _HPARAMS[kind][1]
-    start = self.hparam.get("initial_accu_value", 0.)
-    self.states = {k: (np.full_like(v, start), np.zeros_like(v))
-                   for k, v in self.values.items()}
-    self.step = 0
-
-  def train(self, labels, dense, keys, rate, batch):
-    """One step; keys [N, slots] with offsets. Returns the mean loss."""
-    self.step += 1
-    rows, weight, bias = (self.values[k] for k in ("rows", "W", "b"))
-    x = np.concatenate([rows[keys].reshape([len(labels), -1]), dense], axis=1)
-    logit = (x @ weight + bias)[:, 0]
-    probability = 1 / (1 + np.exp(-logit))
-    slope = ((probability - labels) / batch)[:, None]
-    gradient = np.zeros_like(rows)
-    np.add.at(gradient, keys, (slope @ weight.T)[:, :_SLOTS * _FLOATS].reshape(
-        [len(labels), _SLOTS, _FLOATS]))
-    touched = np.zeros([len(rows), 1], bool)
-    touched[keys] = True
-    self.update("rows", gradient, rate, touched | self.is_global)
-    self.update("W", x.T @ slope, rate, True)
-    self.update("b", slope.sum(0), rate, True)
-    return -np.mean(np.log(np.where(labels > 0, probability, 1 - probability)))
-
-  def update(self, name, g, lr, moves):
-    w, (m, v), h = self.values[name], self.states[name], self.hparam
-    if self.kind == "Adam":
-      b1, b2, t = h["beta1"], h["beta2"], self.step
-      m2, v2 = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
-      rate = lr * np.sqrt(1 - b2 ** t) / (1 - b1 ** t)
-      w2 = w - rate * m2 / (np.sqrt(v2) + h["epsilon"])
-    elif self.kind == "MomentumSGD":
-      m2, v2 = h["momentum_factor"] * m - lr * g, v
-      w2 = w + m2
-    elif self.kind == "Nesterov":
-      f = h["momentum_factor"]
-      m2, v2 = f * m - lr * g, v
-      w2 = w - f * m + (1 + f) * m2
-    elif self.kind == "SGD":
-      w2, m2, v2 = w - lr * g, m, v
-    else:
-      m2, v2 = m + g * g, v
-      w2 = w - lr * g / (np.sqrt(m2) + h["epsilon"])
-    self.values[name] = np.where(moves, w2, w)
-    self.states[name] = (np.where(moves, m2, m), np.where(moves, v2, v))
-
 
 class SessionTest(parameterized.TestCase):
 
@@ -120,44 +20,19 @@ class SessionTest(parameterized.TestCase):
   def setUpClass(cls):
     super().setUpClass()
     cls.folder = absltest.get_default_test_tmpdir() + "/session_test"
-    testing.write_parquet(cls.folder + "/train", _PLANTED, files=2, rows=50, seed=1)
-    testing.write_parquet(cls.folder + "/val", _PLANTED, files=1, rows=30, seed=2)
+    testing.write_parquet(cls.folder + "/train", model.PLANTED, files=2, rows=50, seed=1)
+    testing.write_parquet(cls.folder + "/val", model.PLANTED, files=1, rows=30, seed=2)
 
   def session(self, configuration=None, **solver):
     path = testing.write_json(self.create_tempfile().full_path,
-                              configuration or _configuration(self.folder))
+                              configuration or model.configuration(self.folder))
     solver = dict({"batchsize": 20, "batchsize_eval": 20, "repeat_dataset": True}, **solver)
     session = hugectr.Session(hugectr.solver_parser_helper(**solver), path)
     self.addCleanup(session.close)
     return session
 
   def samples(self, which):
-    """Returns (labels, dense, keys with offsets) of all files, in order."""
-    parts = []
-    folder = os.path.join(self.folder, which)
-    for name in sorted(os.listdir(folder)):
-      if name.endswith(".parquet"):
-        columns = pq.read_table(os.path.join(folder, name)).to_pydict()
-        parts.append(np.array(list(columns.values()), np.float64).T)
-    rows = np.concatenate(parts)
-    keys = rows[:, 1 + _DENSE:].astype(np.int64)
-    return rows[:, 0], rows[:, 1:1 + _DENSE], keys + _SIZE * np.arange(_SLOTS)
-
-  def start_files(self, localized, prefix):
-    """Writes model files of known values; returns (rows, W, b)."""
-    random = np.random.RandomState(7)
-    rows = random.randn(_SLOTS * _SIZE, _FLOATS).astype(np.float32)
-    weight = random.randn(_SLOTS * _FLOATS + _DENSE, 1).astype(np.float32)
-    bias = random.randn(1).astype(np.float32)
-    with open(prefix + "dense", "wb") as f:
-      f.write(weight.tobytes() + bias.tobytes())
-    with open(prefix + "rows", "wb") as f:
-      for key, row in enumerate(rows):
-        f.write(np.uint32(key).tobytes())
-        if localized:
-          f.write(np.int64(key // _SIZE).tobytes())
-        f.write(row.tobytes())
-    return rows, weight, bias
+    return model.samples(os.path.join(self.folder, which))
 
   def read_dense(self, path):
     return np.fromfile(path, np.float32)
@@ -169,11 +44,11 @@ class SessionTest(parameterized.TestCase):
       ("AdaGrad", "LazyGlobal", False))
   def test_trains_as_numpy_does(self, kind, update_type, localized):
     prefix = self.create_tempdir().full_path + "/x"
-    start = self.start_files(localized, prefix)
+    start = model.write_start(localized, prefix)
     session = self.session(
-        _configuration(self.folder, kind, update_type, localized), repeat_dataset=False,
+        model.configuration(self.folder, kind, update_type, localized), repeat_dataset=False,
         model_file=prefix + "dense", embedding_files=[prefix + "rows"], batchsize=30)
-    oracle = Oracle(kind, update_type == "Global", *start)
+    oracle = model.Oracle(kind, update_type == "Global", *start)
     labels, dense, keys = self.samples("train")
     session.start_data_reading()
     # Four batches, the last of 10 samples; the rate changes.
@@ -187,10 +62,10 @@ class SessionTest(parameterized.TestCase):
     session.download_params_to_files(prefix, 4)
     found = np.fromfile(prefix + "0_sparse_4.model", np.dtype(
         [("key", "<u4")] + ([("slot", "<i8")] if localized else []) +
-        [("row", "<f4", (_FLOATS,))]))
-    self.assertEqual(found["key"].tolist(), list(range(_SLOTS * _SIZE)))
+        [("row", "<f4", (model.FLOATS,))]))
+    self.assertEqual(found["key"].tolist(), list(range(model.SLOTS * model.SIZE)))
     if localized:
-      self.assertEqual(found["slot"].tolist(), [k // _SIZE for k in found["key"]])
+      self.assertEqual(found["slot"].tolist(), [k // model.SIZE for k in found["key"]])
     np.testing.assert_allclose(found["row"], oracle.values["rows"], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(
         self.read_dense(prefix + "_dense_4.model"),
@@ -206,7 +81,7 @@ class SessionTest(parameterized.TestCase):
                                  np.concatenate(expected), rtol=1e-3, atol=1e-6)
       states = np.fromfile(prefix + "0_opt_sparse_4.model", np.dtype(
           [("key", "<u4")] + ([("slot", "<i8")] if localized else []) +
-          [("state", "<f4", (count, _FLOATS))]))
+          [("state", "<f4", (count, model.FLOATS))]))
       np.testing.assert_allclose(
           states["state"] * sign, np.stack(oracle.states["rows"][:count], axis=1),
           rtol=1e-3, atol=1e-6)
@@ -215,7 +90,7 @@ class SessionTest(parameterized.TestCase):
   def test_goes_on_from_files_bit_by_bit(self, form, localized):
     more = [{"name": "norm", "type": "BatchNorm", "bottom": "both", "top": "norm",
              "bn_param": {"factor": 0.3, "eps": 1e-3}}]
-    configuration = _configuration(self.folder, "Adam", "Global", localized, more=more)
+    configuration = model.configuration(self.folder, "Adam", "Global", localized, more=more)
     prefix = self.create_tempdir().full_path + "/p/x"
     session = self.session(configuration)
     session.start_data_reading()
@@ -287,7 +162,7 @@ class SessionTest(parameterized.TestCase):
     session.start_data_reading()
     session.evaluation()
     self.assertEqual(session.get_params_num(), before)
-    self.assertEqual(before, _SLOTS * _FLOATS + _DENSE + 1)
+    self.assertEqual(before, model.SLOTS * model.FLOATS + model.DENSE + 1)
     session.train()
     self.assertGreater(session.get_params_num(), before)
     session.check_overflow()
@@ -306,13 +181,13 @@ class SessionTest(parameterized.TestCase):
     self.assertEqual([session.train(), session.train()], [True, False])
 
   def test_own_optimizer_of_an_embedding(self):
-    configuration = _configuration(self.folder, "Adam")
-    configuration["layers"][1]["optimizer"] = _optimizer("SGD")
+    configuration = model.configuration(self.folder, "Adam")
+    configuration["layers"][1]["optimizer"] = model.optimizer("SGD")
     prefix = self.create_tempdir().full_path + "/x"
-    start = self.start_files(False, prefix)
+    start = model.write_start(False, prefix)
     session = self.session(configuration, model_file=prefix + "dense",
                            embedding_files=[prefix + "rows"])
-    oracles = [Oracle(kind, False, *start) for kind in ("SGD", "Adam")]
+    oracles = [model.Oracle(kind, False, *start) for kind in ("SGD", "Adam")]
     labels, dense, keys = self.samples("train")
     session.start_data_reading()
     session.train()
@@ -320,7 +195,7 @@ class SessionTest(parameterized.TestCase):
       oracle.train(labels[:20], dense[:20], keys[:20], 0.05, 20)
     session.download_params_to_files(prefix, 1)
     found = np.fromfile(prefix + "0_sparse_1.model",
-                        np.dtype([("key", "<u4"), ("row", "<f4", (_FLOATS,))]))
+                        np.dtype([("key", "<u4"), ("row", "<f4", (model.FLOATS,))]))
     np.testing.assert_allclose(found["row"], oracles[0].values["rows"], rtol=1e-5)
     np.testing.assert_allclose(
         self.read_dense(prefix + "_dense_1.model")[:-1],
@@ -328,7 +203,7 @@ class SessionTest(parameterized.TestCase):
     self.assertFalse(os.path.exists(prefix + "0_opt_sparse_1.model"))
 
   def test_two_embeddings_of_both_kinds_share_the_slots(self):
-    configuration = _configuration(self.folder)
+    configuration = model.configuration(self.folder)
     layers = configuration["layers"]
     layers[0]["sparse"] = [
         {"top": "one", "type": "DistributedSlot", "slot_num": 1,
@@ -343,7 +218,7 @@ class SessionTest(parameterized.TestCase):
          "top": "b", "sparse_embedding_hparam": hparam},
         {"name": "rows", "type": "Concat", "bottom": ["a", "b"], "top": "rows"},
         {"name": "flat", "type": "Reshape", "bottom": "rows", "top": "flat",
-         "leading_dim": _SLOTS * _FLOATS}]
+         "leading_dim": model.SLOTS * model.FLOATS}]
     session = self.session(configuration)
     session.start_data_reading()
     session.train()
@@ -351,13 +226,13 @@ class SessionTest(parameterized.TestCase):
     session.download_params_to_files(prefix, 1)
     keys = self.samples("train")[2][:20]
     first = np.fromfile(prefix + "0_sparse_1.model",
-                        np.dtype([("key", "<u4"), ("row", "<f4", (_FLOATS,))]))
+                        np.dtype([("key", "<u4"), ("row", "<f4", (model.FLOATS,))]))
     second = np.fromfile(prefix + "1_sparse_1.model", np.dtype(
-        [("key", "<u4"), ("slot", "<i8"), ("row", "<f4", (_FLOATS,))]))
+        [("key", "<u4"), ("slot", "<i8"), ("row", "<f4", (model.FLOATS,))]))
     self.assertEqual(first["key"].tolist(), np.unique(keys[:, 0]).tolist())
     self.assertEqual(second["key"].tolist(), np.unique(keys[:, 1:]).tolist())
     self.assertEqual(second["slot"].tolist(),
-                     [k // _SIZE - 1 for k in second["key"]])
+                     [k // model.SIZE - 1 for k in second["key"]])
 
   def test_files_of_another_model_change_nothing(self):
     session = self.session()
@@ -386,8 +261,8 @@ class SessionTest(parameterized.TestCase):
 
   def test_damaged_data_leaves_the_model_as_it_is(self):
     folder = self.create_tempdir().full_path
-    testing.write_parquet(folder + "/train", _PLANTED, files=2, rows=20, seed=1)
-    session = self.session(_configuration(
+    testing.write_parquet(folder + "/train", model.PLANTED, files=2, rows=20, seed=1)
+    session = self.session(model.configuration(
         folder, eval_source=self.folder + "/val/_file_list.txt"))
     session.start_data_reading()
     session.train()
@@ -416,10 +291,8 @@ class SessionTest(parameterized.TestCase):
 
   def test_refuses_what_is_not_here(self):
     with self.assertRaisesRegex(NotImplementedError, "LazyGlobal of Adam"):
-      self.session(_configuration(self.folder, "Adam", "LazyGlobal"))
-    session = self.session(_configuration(self.folder, format="Norm"))
-    with self.assertRaisesRegex(NotImplementedError, "data format Norm"):
-      session.start_data_reading()
+      self.session(model.configuration(self.folder, "Adam", "LazyGlobal"))
+    session = self.session()
     with self.assertRaisesRegex(NotImplementedError, "get_model_oversubscriber"):
       session.get_model_oversubscriber()
 
@@ -438,7 +311,7 @@ class SessionTest(parameterized.TestCase):
       hugectr.Session({}, "x")
 
   def test_without_evaluation_data(self):
-    configuration = _configuration(self.folder)
+    configuration = model.configuration(self.folder)
     del configuration["layers"][0]["eval_source"]
     session = self.session(configuration)
     session.start_data_reading()

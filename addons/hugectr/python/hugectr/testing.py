@@ -3,15 +3,29 @@
 """Data and configurations for tests."""
 
 import json
+import os
 
+from hugectr.config import model
 from hugectr.data import synthetic
+from hugectr.data import writing
 
 Planted = synthetic.Planted
 
 
-def write_parquet(folder, planted, files, rows, seed):
+def write_data(path, planted, files, rows, seed, kind="Parquet", key_type="I32", **clause):
   """Writes `files` files of `rows` samples each; returns the file list's path."""
-  return synthetic.write_parquet(folder, planted, files, files * rows, seed)
+  slots = len(planted.sizes)
+  data = model.Data(
+      "data", kind, path, None, "label", 1, "dense", planted.dense_dim,
+      [model.SparseInput("keys", False, 0, slots, 1, slots)], planted.sizes, 2, clause)
+  chunks = synthetic.chunks(planted, files * rows, seed, rows)
+  writing.write(path, data, key_type, chunks, rows, group=max(1, rows // 2))
+  return path
+
+
+def write_parquet(folder, planted, files, rows, seed):
+  """As write_data, in a folder."""
+  return write_data(os.path.join(folder, "_file_list.txt"), planted, files, rows, seed)
 
 
 def write_json(path, value):

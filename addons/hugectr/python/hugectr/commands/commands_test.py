@@ -12,12 +12,16 @@ import xml.dom.minidom
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import numpy as np
 import tensorflow as tf
 
 from hugectr.commands import checking
+from hugectr.commands import converting
 from hugectr.commands import main
 from hugectr.commands import progress
 from hugectr.config import model as models
+from hugectr.data import batches
+from hugectr.data import sources
 
 _EXAMPLES = "addons/hugectr/example/"
 
@@ -99,7 +103,7 @@ class CommandsTest(parameterized.TestCase):
     status, out, error = _run("generate", path, "--samples", 1001, "--files", 3,
                               "--eval_samples", 300)
     self.assertEqual((status, error), (0, ""))
-    self.assertIn("wrote 1001 samples in 3 files", out)
+    self.assertIn("wrote 1001 samples, ", out)
     self.assertLen(glob.glob(folder + "/train/*.parquet"), 3)
     status, out, error = _run("train", path, "--summaries", folder + "/summaries")
     self.assertEqual(status, 0, error)
@@ -119,6 +123,86 @@ class CommandsTest(parameterized.TestCase):
         "loss": [10, 20, 30, 40], "learning_rate": [10, 20, 30, 40],
         "samples_per_second": [10, 20, 30, 40], "eval/AUC": [20, 40],
         "eval/AverageLoss": [20, 40]})
+
+  def read(self, path, kind, configuration):
+    """Returns all samples of a path: labels, dense, keys with offsets."""
+    data = models.read(configuration)[0].data
+    data = data._replace(format=kind, clause=dict(data.clause, num_samples=230))
+    found = batches.joined(list(
+        sources.open_source(path, data, "I64", 100).chunks()))
+    # In a Norm file keys have their offsets already.
+    return found.labels, found.dense, np.stack([s.keys for s in found.slots])
+
+  def test_convert_there_and_back(self):
+    path, folder = self.configuration(input_key_type="I64")
+    with open(path) as f:
+      found = json.load(f)
+    found["layers"][0]["float_label_dense"] = True
+    with open(path, "w") as f:
+      json.dump(found, f)
+    _run("generate", path, "--samples", 230, "--eval_samples", 1)
+    places = [("parquet", folder + "/train/_file_list.txt"),
+              ("norm", folder + "/norm/list.txt"), ("raw", folder + "/raw/all.bin"),
+              ("parquet", folder + "/again/_file_list.txt")]
+    expected = self.read(places[0][1], "Parquet", path)
+    for (kind, source), (target_kind, target) in zip(places, places[1:]):
+      status, out, error = _run("convert", path, source, target, "--from", kind, "--to",
+                                target_kind, "--rows_per_file", 100)
+      self.assertEqual((status, error), (0, ""))
+      self.assertEqual(out, "wrote 230 samples, %s\n" % target)
+      found = self.read(target, converting.FORMATS[target_kind], path)
+      for one, other in zip(found, expected):
+        np.testing.assert_array_equal(one, other)
+    self.assertCountEqual(os.listdir(folder + "/norm"),
+                          ["0.data", "1.data", "2.data", "list.txt"])
+    status, _, error = _run("convert", path, places[0][1], places[0][1], "--from",
+                            "parquet", "--to", "norm")
+    self.assertEqual(status, 2)
+    self.assertIn("source and target must not be one", error)
+
+  def test_convert_criteos_text(self):
+    path, folder = self.configuration()
+    lines = ["\t".join(["1"] + ["7", "", "-2"] + ["0"] * 10 + ["68fd1e64", "", "F"] +
+                       ["a"] * 23), "\t".join(["0"] + [""] * 39)]
+    with open(folder + "/a.tsv", "w") as f:
+      f.write("\n".join(lines) + "\n")
+    status, _, error = _run("convert", path, folder + "/a.tsv", folder + "/c/list.txt",
+                            "--from", "tsv", "--to", "parquet")
+    self.assertEqual((status, error), (0, ""))
+    labels, dense, keys = self.read(folder + "/c/list.txt", "Parquet", path)
+    self.assertEqual(labels[:, 0].tolist(), [1., 0.])
+    np.testing.assert_allclose(dense[0, :4], [np.log(8), 0, 0, 0], rtol=1e-6)
+    self.assertEqual(dense[1].tolist(), [0.] * 13)
+    keys = keys - 20 * np.arange(26)[:, None]
+    self.assertEqual(keys[:4, 0].tolist(), [1 + 0x68fd1e64 % 19, 0, 16, 11])
+    self.assertEqual(keys[:, 1].tolist(), [0] * 26)
+    for wrong, expected in (
+        (lines[0].replace("68fd1e64", "68fd1e6g"), "line 1, column C1: expected up to 8 hex"),
+        (lines[0].replace("68fd1e64", "168fd1e64"), "line 1, column C1: expected up to 8"),
+        ("1\t2", "after line 0: "), (lines[0].replace("7", "x", 1), "after line 0: ")):
+      with open(folder + "/a.tsv", "w") as f:
+        f.write(wrong + "\n")
+      status, _, error = _run("convert", path, folder + "/a.tsv", folder + "/d/list.txt",
+                              "--from", "tsv", "--to", "parquet")
+      self.assertEqual(status, 2)
+      self.assertRegex(error, "error: .*a.tsv: " + expected)
+
+  @parameterized.parameters("Norm", "Raw")
+  def test_generate_and_train_other_formats(self, kind):
+    path, folder = self.configuration(max_iter=20, display=20, eval_interval=20)
+    with open(path) as f:
+      found = json.load(f)
+    found["layers"][0].update(format=kind, num_samples=500, eval_num_samples=200,
+                              check="Sum")
+    found["layers"][1]["type"] = "DistributedSlotSparseEmbeddingHash"
+    found["layers"][0]["sparse"][0]["type"] = "DistributedSlot"
+    with open(path, "w") as f:
+      json.dump(found, f)
+    self.assertEqual(_run("generate", path, "--samples", 500)[0], 0)
+    self.assertEqual(os.path.exists(folder + "/train/3.data"), kind == "Norm")
+    status, out, error = _run("train", path)
+    self.assertEqual(status, 0, error)
+    self.assertRegex(out, r"iter 20; evaluation: AUC 0\.\d+")
 
   def test_train_ends_with_its_epochs_or_at_a_threshold(self):
     path, _ = self.configuration(num_epochs=2, eval_interval=0)

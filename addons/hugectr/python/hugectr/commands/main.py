@@ -7,6 +7,7 @@ import os
 import sys
 
 from hugectr.commands import checking
+from hugectr.commands import converting
 from hugectr.commands import generating
 from hugectr.config import errors as config_errors
 from hugectr.data import errors as data_errors
@@ -16,6 +17,11 @@ _GOOD, _TROUBLE = 0, 2
 
 def _check(args):
   return checking.check(args.config, args.plot, sys.stdout)
+
+
+def _convert(args):
+  return converting.convert(args.config, args.source, args.target, args.source_format,
+                            args.target_format, args.rows_per_file, sys.stdout, sys.stderr)
 
 
 def _generate(args):
@@ -44,6 +50,19 @@ def _parser():
   sub = command("check", _check,
                 "Say what is wrong with a configuration, or which layers it has.")
   sub.add_argument("--plot", metavar="SVG", help="also draw the layers")
+
+  sub = command("convert", _convert,
+                "Convert data from one format into another; the configuration says what "
+                "samples hold. SOURCE and TARGET are file lists (norm, parquet) or files "
+                "(raw, tsv: Criteo's text).")
+  sub.add_argument("source", metavar="SOURCE")
+  sub.add_argument("target", metavar="TARGET")
+  sub.add_argument("--from", dest="source_format", required=True,
+                   choices=sorted(converting.FORMATS))
+  sub.add_argument("--to", dest="target_format", required=True,
+                   choices=["norm", "parquet", "raw"])
+  sub.add_argument("--rows_per_file", type=int, default=1000000,
+                   help="samples of a file that is written (1000000)")
 
   sub = command("generate", _generate,
                 "Write random data with a planted signal where a configuration looks for "

@@ -17,7 +17,6 @@ from hugectr.data import errors
 from hugectr.data import file_list
 from hugectr.data import parquet
 from hugectr.data import reader
-from hugectr.data import sources
 
 
 def _data(slots, label_dim=1, dense_dim=2, sizes=None, kind="Parquet"):
@@ -269,10 +268,6 @@ class DataTest(parameterized.TestCase):
     read = reader.Reader(files.source(), _SAMPLE_MAJOR, 2, repeat=False)
     self.assertIsNone(read.next())
     read.close()
-
-  def test_formats_that_are_not_here(self):
-    with self.assertRaisesRegex(NotImplementedError, "format Norm"):
-      sources.open_source("x", _data(2, kind="Norm"), "I32")
 
 
 if __name__ == "__main__":

@@ -3,13 +3,14 @@
 """Parquet files that NVTabular writes: a file list, _metadata.json beside it."""
 
 import collections
-import concurrent.futures
+import functools
 import json
 import os
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from hugectr.data import ahead
 from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import file_list
@@ -143,20 +144,10 @@ class Source(object):
     return out
 
   def chunks(self):
-    """Yields the samples once, a Chunk per row group, in the order of the files.
+    """Returns an iterator of the samples, a Chunk per row group, in the files' order.
 
     Threads read the row groups that come next.
     """
-    with concurrent.futures.ThreadPoolExecutor(self._threads) as pool:
-      pending = collections.deque()
-      try:
-        for path in self._paths:
-          for group in range(self._open(path).num_row_groups):
-            pending.append(pool.submit(self._read, path, group))
-            if len(pending) > self._threads:
-              yield pending.popleft().result()
-        while pending:
-          yield pending.popleft().result()
-      finally:
-        for future in pending:
-          future.cancel()
+    tasks = (functools.partial(self._read, path, group) for path in self._paths
+             for group in range(self._open(path).num_row_groups))
+    return ahead.in_order(tasks, self._threads)

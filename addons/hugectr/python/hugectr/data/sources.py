@@ -4,23 +4,29 @@
 
 import os
 
+from hugectr.data import norm
 from hugectr.data import parquet
+from hugectr.data import raw
 
 
-def open_source(path, data, key_type):
+def open_source(path, data, key_type, batch_size, shuffle_seed=None, for_training=True):
   """Returns the source of a file list or file.
 
   Args:
     path: string.
     data: config's Data.
     key_type: "I32" or "I64".
+    batch_size: int, samples of a batch, the blocks of a Raw file.
+    shuffle_seed: int, of the order of a Raw file's blocks; None: the file's order.
+    for_training: bool, which of the two numbers of samples a Raw file has.
 
   Raises:
-    NotImplementedError: a format that is not here yet.
     DataError: files are missing or are something else.
   """
-  if data.format != "Parquet":
-    raise NotImplementedError(
-        "data format %s is not implemented in this version; Parquet is" % data.format)
   threads = min(data.num_workers, os.cpu_count() or 1)
-  return parquet.Source(path, data, key_type, threads)
+  if data.format == "Parquet":
+    return parquet.Source(path, data, key_type, threads)
+  if data.format == "Norm":
+    return norm.Source(path, data, key_type, threads)
+  samples = data.clause["num_samples" if for_training else "eval_num_samples"]
+  return raw.Source(path, data, samples, batch_size, shuffle_seed, threads)

@@ -37,7 +37,10 @@ def batch_norm(context, layer, bottom):
   unbiased = variance * rows / tf.maximum(rows - 1., 1.)
   factor = clause["factor"]
   for value, now in ((running.mean, mean), (running.variance, unbiased)):
-    context.updates.append(value.assign(value * (1. - factor) + now * factor))
+    # Over ranks a short batch may leave one without samples.
+    mixed = tf.cond(rows > 0, lambda v=value, n=now: v * (1. - factor) + n * factor,
+                    value.read_value)
+    context.updates.append(value.assign(mixed))
   return tf.nn.batch_normalization(bottom, mean, variance, beta, gamma, clause["eps"])
 
 

@@ -73,7 +73,7 @@ class Accumulator(object):
     self._labels, self._predictions, self._losses = [], [], []
 
   def add(self, labels, predictions, loss):
-    """Adds a batch: floats `[N, labels]` twice, and its mean loss."""
+    """Adds a batch: floats `[N, labels]` twice, and its mean loss (over ranks a part)."""
     self._labels.append(labels)
     self._predictions.append(predictions)
     self._losses.append(float(loss))

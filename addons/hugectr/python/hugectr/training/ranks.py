@@ -66,13 +66,13 @@ def say_devices(vvgpu):
              "for vvgpu=%r" % (vvgpu,))
 
 
-def mean(ranks, value):
-  """Returns the mean of a float over ranks; all ranks call it."""
+def summed(ranks, array):
+  """Returns the sum of an array over ranks; all ranks call it."""
   if ranks.count == 1:
-    return value
+    return array
   with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-    return float(session.run(ranks.hvd.allreduce(
-        tf.constant(value, tf.float64), name="hugectr_mean", op=ranks.hvd.Average)))
+    return session.run(ranks.hvd.allreduce(
+        tf.constant(array, tf.float64), name="hugectr_sum", op=ranks.hvd.Sum))
 
 
 def gathered(ranks, arrays):

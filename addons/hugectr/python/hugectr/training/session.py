@@ -19,6 +19,11 @@ from hugectr.training import ranks as rank_jobs
 from hugectr.training import solver as solvers
 
 
+def _share(loss, batch):
+  """Returns what this rank's mean loss adds to that of all ranks' samples."""
+  return float(loss) * batch.size / batch.global_size if batch.size else 0.0
+
+
 class Session(object):
   """Trains and evaluates one model.
 
@@ -102,15 +107,17 @@ class Session(object):
     data = self._model.data
     key_type = "I64" if self._solver.i64_input_key else "I32"
 
-    def opener(batch_size):
+    def opener(batch_size, shuffle_seed, for_training):
       return lambda path: readers.Reader(
-          sources.open_source(path, data, key_type), self._graph.layouts, batch_size,
-          self._solver.repeat_dataset, self._ranks.rank, self._ranks.count)
+          sources.open_source(path, data, key_type, batch_size, shuffle_seed,
+                              for_training),
+          self._graph.layouts, batch_size, self._solver.repeat_dataset,
+          self._ranks.rank, self._ranks.count)
 
-    self._train_reader = handles.DataReader(opener(self._solver.batchsize), data.source,
-                                            "training")
-    self._eval_reader = handles.DataReader(opener(self._solver.batchsize_eval),
-                                           data.eval_source, "evaluation")
+    self._train_reader = handles.DataReader(
+        opener(self._solver.batchsize, self._solver.seed, True), data.source, "training")
+    self._eval_reader = handles.DataReader(
+        opener(self._solver.batchsize_eval, None, False), data.eval_source, "evaluation")
 
   @property
   def rank(self):
@@ -157,7 +164,7 @@ class Session(object):
     batch = self._train_reader.next()
     if batch is None:
       return False
-    self._loss = self._train(*self._graph.feeds_of(batch))[0]
+    self._loss = _share(self._train(*self._graph.feeds_of(batch))[0], batch)
     self._last_batch_size = batch.global_size
     return True
 
@@ -179,14 +186,15 @@ class Session(object):
     if batch is None:
       return False
     loss, predictions = self._evaluate(*self._graph.feeds_of(batch))
-    self._accumulated.add(batch.labels, predictions, loss if batch.size else np.nan)
+    self._accumulated.add(batch.labels, predictions, _share(loss, batch))
     return True
 
   def _take_evaluated(self):
     """Returns (labels, predictions, losses) of all ranks' batches, and forgets them."""
     held, self._accumulated = self._accumulated, metrics.Accumulator()
-    labels, predictions, losses = rank_jobs.gathered(self._ranks, list(held.arrays()))
-    return labels, predictions, losses[~np.isnan(losses)]
+    labels, predictions, losses = held.arrays()
+    labels, predictions = rank_jobs.gathered(self._ranks, [labels, predictions])
+    return labels, predictions, rank_jobs.summed(self._ranks, losses)
 
   def get_eval_metrics(self):
     """Returns [(name, value)] over what was evaluated since the last call.
@@ -239,7 +247,7 @@ class Session(object):
 
   def get_current_loss(self):
     """Returns the mean loss of the last training batch, over all ranks; at first NaN."""
-    return rank_jobs.mean(self._ranks, float(self._loss))
+    return float(rank_jobs.summed(self._ranks, np.array([self._loss]))[0])
 
   def set_learning_rate(self, lr):
     """Sets the learning rate of all optimizers.

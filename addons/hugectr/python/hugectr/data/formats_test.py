@@ -1,0 +1,306 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Norm and Raw files: bytes made by hand, round trips, malformed files."""
+
+import os
+import struct
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+
+from hugectr.config import model as models
+from hugectr.data import batches
+from hugectr.data import errors
+from hugectr.data import norm
+from hugectr.data import norm_records
+from hugectr.data import raw
+
+
+def _data(slots=2, label_dim=1, dense_dim=2, sizes=None, **clause):
+  inputs = [models.SparseInput("keys", False, 0, slots, None, slots)]
+  return models.Data("data", "", "", None, "label", label_dim, "dense", dense_dim,
+                     inputs, sizes, 2, clause)
+
+
+def _samples(count, seed, most=4, key_bits=32, slots=2, dense_dim=2):
+  """Returns [(label, dense, [keys of each slot])] with 0 to `most` keys, or always 1."""
+  random = np.random.RandomState(seed)
+  found = []
+  for _ in range(count):
+    keys = []
+    for _ in range(slots):
+      hot = 1 if most == 1 else random.randint(most + 1)
+      keys.append([int(k) for k in random.randint(0, (1 << (key_bits - 1)) - 1, hot)])
+    found.append((float(random.randint(2)),
+                  random.randn(dense_dim).astype(np.float32).tolist(), keys))
+  return found
+
+
+def _norm_bytes(samples, with_sums, key_format, dense_dim=2, slots=2):
+  """Returns a Norm file, written sample by sample."""
+  out = [struct.pack("<8q", int(with_sums), len(samples), 1, dense_dim, slots, 0, 0, 0)]
+  for label, dense, keys in samples:
+    record = struct.pack("<%df" % (1 + dense_dim), label, *dense)
+    for slot in keys:
+      record += struct.pack("<i%d%s" % (len(slot), key_format), len(slot), *slot)
+    if with_sums:
+      record = (struct.pack("<i", len(record)) + record +
+                struct.pack("B", sum(record) % 256))
+    out.append(record)
+  return b"".join(out)
+
+
+def _as_samples(chunks):
+  found = []
+  for chunk in chunks:
+    for i in range(batches.size_of(chunk)):
+      keys = []
+      for slot in chunk.slots:
+        if slot.offsets is None:
+          keys.append([int(slot.keys[i])])
+        else:
+          keys.append(slot.keys[slot.offsets[i]:slot.offsets[i + 1]].tolist())
+      found.append((float(chunk.labels[i, 0]), chunk.dense[i].tolist(), keys))
+  return found
+
+
+class NormTest(parameterized.TestCase):
+
+  def list_of(self, *files):
+    folder = self.create_tempdir().full_path
+    for k, data in enumerate(files):
+      with open(os.path.join(folder, "%d.data" % k), "wb") as f:
+        f.write(data)
+    path = os.path.join(folder, "list.txt")
+    with open(path, "w") as f:
+      f.write("%d\n" % len(files))
+      f.writelines("%d.data\n" % k for k in range(len(files)))
+    return path
+
+  def read(self, path, with_sums=False, key_type="I32", **kwargs):
+    data = _data(check="Sum" if with_sums else "None", **kwargs)
+    return norm.Source(path, data, key_type, threads=2)
+
+  def test_bytes_by_hand(self):
+    record = (b"\x00\x00\x80\x3f" + b"\x00\x00\x00\x40" + b"\x00\x00\x00\xbf" +
+              b"\x02\x00\x00\x00" + b"\x07\x00\x00\x00" + b"\xff\xff\xff\xff" +
+              b"\x00\x00\x00\x00")
+    header = b"\x01" + b"\x00" * 7 + b"\x01" + b"\x00" * 7 + b"\x01" + b"\x00" * 7 + (
+        b"\x02" + b"\x00" * 7) * 2 + b"\x00" * 24
+    data = header + b"\x1c\x00\x00\x00" + record + bytes([sum(record) % 256])
+    expected = [(1., [2., -.5], [[7, 2 ** 32 - 1], []])]
+    self.assertEqual(_norm_bytes(expected, True, "I"), data)
+    self.assertEqual(
+        _as_samples(self.read(self.list_of(data), with_sums=True).chunks()), expected)
+
+  @parameterized.product(with_sums=[False, True], key_type=["I32", "I64"], most=[1, 4])
+  def test_reads_and_writes(self, with_sums, key_type, most):
+    key_format, bits = ("q", 64) if key_type == "I64" else ("I", 32)
+    files = [_samples(n, seed=n, most=most, key_bits=bits) for n in (37, 0, 1, 500)]
+    data = [_norm_bytes(f, with_sums, key_format) for f in files]
+    whole = [s for f in files for s in f]
+    kept = norm._BLOCK  # pylint: disable=protected-access
+    try:
+      # Blocks that end within records, and blocks smaller than a record.
+      for block in (kept, 1024, 16):
+        norm._BLOCK = block  # pylint: disable=protected-access
+        chunks = list(self.read(self.list_of(*data), with_sums, key_type).chunks())
+        self.assertEqual(_as_samples(chunks), whole)
+    finally:
+      norm._BLOCK = kept  # pylint: disable=protected-access
+    path = self.create_tempdir().full_path + "/f"
+    writer = norm.Writer(path, _data(check="Sum" if with_sums else "None"), key_type)
+    for chunk in chunks:
+      writer.add(chunk)
+    writer.close()
+    with open(path, "rb") as f:
+      self.assertEqual(f.read(), _norm_bytes(whole, with_sums, key_format))
+
+  def test_negative_keys_of_64_bits(self):
+    samples = [(0., [1., 2.], [[-1], [-2 ** 63, 2 ** 63 - 1]])]
+    path = self.list_of(_norm_bytes(samples, False, "q"))
+    self.assertEqual(_as_samples(self.read(path, key_type="I64").chunks()), samples)
+
+  def test_headers_must_fit(self):
+    good = _norm_bytes(_samples(3, 0), False, "I")
+    for at, value, expected in (
+        (0, 1, "byte 0 of the header: error_check, 1 if .* must be 0, got 1"),
+        (16, 2, "byte 16 of the header: label_dim must be 1, got 2"),
+        (24, 3, "byte 24 of the header: dense_dim must be 2, got 3"),
+        (32, 1, "byte 32 of the header: slot_num must be 2, got 1"),
+        (8, -1, "byte 8 of the header: number_of_records is -1")):
+      data = good[:at] + struct.pack("<q", value) + good[at + 8:]
+      with self.assertRaisesRegex(errors.DataError, "0.data: " + expected):
+        self.read(self.list_of(data))
+    with self.assertRaisesRegex(errors.DataError, "60 bytes, expected a header of 64"):
+      self.read(self.list_of(good[:60]))
+
+  def broken(self, data, expected, with_sums=False, **kwargs):
+    with self.assertRaisesRegex(errors.DataError, r"0\.data: " + expected):
+      list(self.read(self.list_of(data), with_sums, **kwargs).chunks())
+
+  def test_malformed_records_are_told_with_their_place(self):
+    samples = [(0., [1., 2.], [[5], [6]]) for _ in range(3)]
+    good = _norm_bytes(samples, False, "I")
+    # A record has 28 bytes: the second begins at 92, its first slot at 104.
+    self.broken(good[:-1], "record 2, byte 120: the file ends within the record, and its "
+                "header says that there are 3")
+    self.broken(good + b"abc", "byte 148: 3 bytes follow the 3 records")
+    wrong = good[:104] + struct.pack("<i", -1) + good[108:]
+    self.broken(wrong, "record 1, byte 92: the file ends within the record")
+    wrong = good[:8] + struct.pack("<q", 4) + good[16:]
+    self.broken(wrong, "record 3, byte 148: the file ends within the record")
+    with_sums = _norm_bytes(samples, True, "I")
+    # Now 33 bytes: the second begins at 97, its first slot at 113, its checksum at 129.
+    wrong = with_sums[:129] + bytes([with_sums[129] ^ 1]) + with_sums[130:]
+    self.broken(wrong, r"record 1, byte 101: the checksum is \d+, and the record's bytes sum",
+                True)
+    wrong = with_sums[:97] + struct.pack("<i", 27) + with_sums[101:]
+    self.broken(wrong, "record 1, byte 97: the record's length is 27", True)
+
+    def with_count(count):
+      record = bytearray(with_sums[101:129])
+      record[12:16] = struct.pack("<i", count)
+      return (with_sums[:101] + bytes(record) + bytes([sum(record) % 256]) +
+              with_sums[130:])
+
+    self.broken(with_count(-3), "record 1, byte 113: slot 0 has -3 keys", True)
+    self.broken(with_count(99), "record 1, byte 113: slot 0 has 99 keys", True)
+    self.broken(with_count(0), "record 1, byte 117: slot 1 has 5 keys", True)
+
+  def test_damaged_files_never_end_in_another_error(self):
+    random = np.random.RandomState(3)
+    raised = 0
+    for k in range(200):
+      with_sums = bool(k % 2)
+      data = bytearray(_norm_bytes(_samples(20, k), with_sums, "I"))
+      if k % 3 == 0:
+        data = data[:random.randint(64, len(data))]
+      for at in random.randint(64, len(data), size=3) if len(data) > 64 else ():
+        data[at] = random.randint(256)
+      try:
+        list(self.read(self.list_of(bytes(data)), with_sums).chunks())
+      except errors.DataError as e:
+        raised += 1
+        self.assertRegex(str(e), r"0\.data: (record \d+, )?byte \d+")
+    self.assertGreater(raised, 100)
+
+  def test_keys_that_do_not_fit(self):
+    writer = norm.Writer(self.create_tempfile().full_path, _data(slots=1), "I32")
+    for key in (-1, 1 << 32):
+      with self.assertRaisesRegex(errors.DataError, "do not fit input_key_type I32"):
+        writer.add(batches.Chunk(np.zeros([1, 1]), np.zeros([1, 2]),
+                                 [batches.Slot(np.array([key]), None)]))
+    writer.close()
+
+  def test_the_chain_of_records_against_a_loop(self):
+    random = np.random.RandomState(8)
+    for _ in range(30):
+      slots, fixed = random.randint(1, 6), random.randint(0, 4)
+      key_words = random.randint(1, 3)
+      words, begins = [], [0]
+      for _ in range(random.randint(1, 40)):
+        words += random.randint(-9, 9, fixed).tolist()
+        for _ in range(slots):
+          count = random.randint(3)
+          words += [count] + random.randint(-9, 9, count * key_words).tolist()
+        begins.append(len(words))
+      words = np.array(words, np.int32)
+      for cut in (len(words), random.randint(len(words) + 1)):
+        for most in (1000, 3):
+          expected = [b for b in begins if b <= cut][:most + 1]
+          found = norm_records.starts(words[:cut], fixed, slots, key_words, most)
+          self.assertEqual(found.tolist(), expected)
+
+
+class RawTest(parameterized.TestCase):
+
+  def file(self, rows, kind="<i4"):
+    path = self.create_tempfile().full_path
+    np.array(rows).astype(kind).tofile(path)
+    return path
+
+  def source(self, path, samples, batch_size=2, seed=None, **kwargs):
+    return raw.Source(path, _data(**kwargs), samples, batch_size, seed, threads=2)
+
+  def test_integers(self):
+    path = self.file([[1, 0, 7, 3, 4], [0, 1, 2, 0, 9], [1, 5, 5, 1, 1]])
+    found = batches.joined(list(self.source(path, 3, sizes=[10, 20]).chunks()))
+    self.assertEqual(found.labels.tolist(), [[1.], [0.], [1.]])
+    np.testing.assert_allclose(found.dense, np.log([[1, 8], [2, 3], [6, 6]]), rtol=1e-6)
+    self.assertEqual([s.keys.tolist() for s in found.slots], [[3, 0, 1], [14, 19, 11]])
+
+  def test_floats(self):
+    rows = np.zeros([2, 5], "<i4")
+    rows[:, 3:] = [[3, 4], [5, 6]]
+    rows.view("<f4")[:, :3] = [[1., -2.5, .5], [0., 3., 1e30]]
+    found = batches.joined(list(
+        self.source(self.file(rows), 2, float_label_dense=True).chunks()))
+    self.assertEqual(found.labels.tolist(), [[1.], [0.]])
+    np.testing.assert_array_equal(found.dense,
+                                  np.array([[-2.5, .5], [3., 1e30]], np.float32))
+    self.assertEqual([s.keys.tolist() for s in found.slots], [[3, 5], [4, 6]])
+
+  def test_shuffles_batches_anew_each_time(self):
+    rows = [[k, 0, 0, k, k] for k in range(23)]
+    path = self.file(rows)
+    source = self.source(path, 23, batch_size=4, seed=3)
+    orders = []
+    for _ in range(2):
+      labels = [c.labels[:, 0].astype(int).tolist() for c in source.chunks()]
+      self.assertEqual(labels[-1], [20, 21, 22])
+      self.assertCountEqual(labels[:-1], [[k, k + 1, k + 2, k + 3]
+                                          for k in range(0, 20, 4)])
+      orders.append(labels)
+    self.assertNotEqual(orders[0], orders[1])
+    again = self.source(path, 23, batch_size=4, seed=3)
+    self.assertEqual([c.labels[:, 0].astype(int).tolist() for c in again.chunks()],
+                     orders[0])
+
+  def test_files_that_do_not_fit(self):
+    path = self.file([[1, 0, 7, 3, 4], [0, 1, 2, 0, 9]])
+    with self.assertRaisesRegex(errors.DataError, "40 bytes, expected 3 samples of 20 bytes: "
+                                "1 labels, 2 dense features and 2 keys of 4 bytes"):
+      self.source(path, 3)
+    with self.assertRaisesRegex(errors.DataError, "record 1, byte 36: key 9 of slot 1 is not "
+                                r"in \[0, 9\)"):
+      list(self.source(path, 2, sizes=[4, 9]).chunks())
+    path = self.file([[1, 0, 7, 3, 4], [0, 1, -2, -1, 9]])
+    with self.assertRaisesRegex(errors.DataError, "record 1, byte 28: dense feature -2"):
+      list(self.source(path, 2).chunks())
+    path = self.file([[1, 0, 7, 3, 4], [0, 1, 2, -1, 9]])
+    with self.assertRaisesRegex(errors.DataError, "record 1, byte 32: key -1 of slot 0"):
+      list(self.source(path, 2).chunks())
+    with self.assertRaisesRegex(errors.DataError, "no/file: cannot be read"):
+      self.source("no/file", 2)
+
+  @parameterized.parameters(False, True)
+  def test_writes_what_it_reads(self, is_float):
+    random = np.random.RandomState(0)
+    rows = random.randint(0, 9, [10, 5]).astype("<i4")
+    if is_float:
+      rows.view("<f4")[:, :3] = random.randn(10, 3)
+    path = self.file(rows)
+    out = self.create_tempfile().full_path
+    writer = raw.Writer(out, _data(float_label_dense=is_float))
+    for chunk in self.source(path, 10, float_label_dense=is_float).chunks():
+      writer.add(chunk)
+    writer.close()
+    with open(path, "rb") as f, open(out, "rb") as g:
+      self.assertEqual(f.read(), g.read())
+
+  def test_what_it_cannot_hold(self):
+    writer = raw.Writer(self.create_tempfile().full_path, _data(slots=1))
+    ones = np.ones([2], np.int64)
+    for keys, dense, expected in (
+        (batches.Slot(ones, np.array([0, 0, 2])), 0., "one key per slot"),
+        (batches.Slot(-ones, None), 0., r"keys in \[0, 2147483648\), and there are -1"),
+        (batches.Slot(ones, None), .3, "must be integers, unless float_label_dense")):
+      with self.assertRaisesRegex(errors.DataError, expected):
+        writer.add(batches.Chunk(np.zeros([2, 1]), np.full([2, 2], dense), [keys]))
+    writer.close()
+
+
+if __name__ == "__main__":
+  absltest.main()
