@@ -9,6 +9,7 @@ it is through: one that ends the process leaves its name unfinished on the line 
 """
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -227,6 +228,14 @@ GROUPS = {
 }
 
 
+def _first_line(error):
+  """Returns the line of an exception's message that says what went wrong."""
+  lines = str(getattr(error, "message", None) or error).strip().splitlines()
+  # TensorFlow counts the errors first where an op has several.
+  lines = [l for l in lines if not re.match(r"\d+ root error", l)]
+  return lines[0].strip() if lines else type(error).__name__
+
+
 def main():
   tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
   for name, function in GROUPS[sys.argv[1]]:
@@ -236,8 +245,7 @@ def main():
     try:
       function()
     except Exception as e:  # pylint: disable=broad-except
-      message = str(getattr(e, "message", None) or e).strip()
-      error = message.splitlines()[0] if message else type(e).__name__
+      error = _first_line(e)
     sys.stdout.write(json.dumps({"name": name, "error": error}) + "\n")
     sys.stdout.flush()
 

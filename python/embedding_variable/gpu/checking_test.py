@@ -53,6 +53,14 @@ class CheckProgramTest(absltest.TestCase):
         with self.assertRaises(AssertionError):
           function()
 
+  def test_the_line_that_says_what_went_wrong(self):
+    for error, line in (
+        (ValueError("a\nb"), "a"), (ValueError(), "ValueError"),
+        (tf.errors.UnknownError(None, None, "2 root error(s) found.\n  (0) Unknown: no "
+                                "algorithm\n  (1) Unknown: no"),
+         "(0) Unknown: no algorithm")):
+      self.assertEqual(check_program._first_line(error), line)
+
   def test_no_device_is_an_error(self):
     if tf.config.experimental.list_physical_devices("GPU"):
       self.skipTest("this machine has one")

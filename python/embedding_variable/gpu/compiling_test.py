@@ -24,10 +24,10 @@ from embedding_variable.gpu import tensorflow_build
 
 _GPU = driver.Gpu(3, "NVIDIA H100", 90, 80 << 30)
 
-# Notes what it was told, as the driver's cache would.
+# Notes what it was told, outside the cache.
 _WORKER = """
 import os, sys
-path = os.path.join(os.environ["CUDA_CACHE_PATH"], str(os.getpid()))
+path = os.path.join(os.environ["CUDA_CACHE_PATH"], "../told", str(os.getpid()))
 with open(path, "w") as f:
   f.write(" ".join(sys.argv[1:]) + " " + os.environ["CUDA_MODULE_LOADING"] + "\\n")
   for line in sys.stdin:
@@ -49,6 +49,8 @@ class CompilingTest(absltest.TestCase):
     super().setUp()
     self.places = places_lib.Places(self.create_tempdir().full_path)
     self.worker = os.path.join(self.places.top, "worker.py")
+    self.notes = os.path.join(self.places.top, "told")
+    os.mkdir(self.notes)
 
   def compile(self, modules, worker, jobs=3):
     with open(self.worker, "w") as f:
@@ -59,8 +61,8 @@ class CompilingTest(absltest.TestCase):
   def told(self):
     """Returns the first lines and the other lines that workers were told."""
     first, others = [], []
-    for name in os.listdir(self.places.cache):
-      with open(os.path.join(self.places.cache, name)) as f:
+    for name in os.listdir(self.notes):
+      with open(os.path.join(self.notes, name)) as f:
         lines = f.read().splitlines()
       first.append(lines[0])
       others.append([tuple(map(int, l.split())) for l in lines[1:]])
@@ -70,12 +72,38 @@ class CompilingTest(absltest.TestCase):
     modules = _modules(40)
     result = self.compile(modules, _WORKER % "0")
     self.assertEqual((result.compiled, result.refused, result.without_code,
-                      result.processes), (40, 0, 0, 3))
+                      result.processes, result.passes), (40, 0, 0, 3, 1))
     first, others = self.told()
     self.assertEqual(first, ["/tf/a.so 3 EAGER"] * 3)
     self.assertCountEqual(sum(others, []), [(m.offset, m.bytes) for m in modules])
     for told in others:
       self.assertEqual(told, sorted(told, reverse=True))
+
+  # Puts code into the cache until that many processes have.
+  _LOSING = """
+cache = os.environ["CUDA_CACHE_PATH"]
+if len(os.listdir(cache)) < %d:
+  with open(os.path.join(cache, str(os.getpid())), "w") as f:
+    f.write("x" * 10000)
+"""
+
+  def test_loads_again_while_the_cache_grows(self):
+    worker = (_WORKER % "0").replace("import os, sys\n",
+                                     "import os, sys" + self._LOSING % 2)
+    result = self.compile(_modules(3), worker, jobs=1)
+    self.assertEqual((result.compiled, result.passes), (3, 3))
+    first, others = self.told()
+    self.assertLen(first, 3)
+    self.assertEqual(others, [[(200, 12), (100, 11), (0, 10)]] * 3)
+
+  def test_does_not_load_forever(self):
+    worker = (_WORKER % "0").replace("import os, sys\n",
+                                     "import os, sys" + self._LOSING % 1000)
+    self.assertEqual(self.compile(_modules(3), worker, jobs=1).passes, 5)
+
+  def test_a_card_that_can_run_nothing(self):
+    result = self.compile(_modules(3, ptx=[]), "import sys; sys.exit('not called')")
+    self.assertEqual((result.compiled, result.without_code, result.passes), (0, 3, 0))
 
   def test_modules_without_code_for_the_card_are_left_out(self):
     result = self.compile(_modules(2) + _modules(3, ptx=[], machine_code=[70]),

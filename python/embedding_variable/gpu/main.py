@@ -73,8 +73,8 @@ def _setup(args):
            (result.compiled, gpu.name, result.seconds, result.processes,
             progress.mebibytes(places_lib.cache_bytes(places)), places.cache))
       if result.refused or result.without_code:
-        _say("%d modules have no code for this card, %d are refused by the driver\n" %
-             (result.without_code, result.refused))
+        _say("without code for this card: %d of %d modules; refused by the driver: %d\n" %
+             (result.without_code, len(build.modules), result.refused))
       facts["compiled"].append({"gpu": gpu.name, "seconds": round(result.seconds, 1),
                                 "modules": result.compiled})
     checks, seconds = _run_checks(places)

@@ -50,7 +50,7 @@ class MainTest(absltest.TestCase):
   def compile(self, gpu, build, places, jobs):
     os.makedirs(places.cache, exist_ok=True)
     self.compiled.append((gpu.ordinal, len(build.modules), jobs))
-    return compiling.Result(228, 0, 1, 60.0, 16)
+    return compiling.Result(228, 0, 1, 60.0, 16, 2)
 
   def run_main(self, *argv):
     """Returns (status, standard output, standard error)."""
@@ -72,7 +72,7 @@ class MainTest(absltest.TestCase):
     for line in ("TensorFlow 1.15.0 for CUDA 10.0 in %s/tf" % self.top,
                  "CUDA 13 from --cuda %s" % self.cuda,
                  "GPU 1: NVIDIA H100, compute capability 9.0, driver 580.159.04",
-                 "1 modules have no code for this card, 0 are refused by the driver",
+                 "without code for this card: 1 of 1 modules; refused by the driver: 0",
                  "matmul        works", "convolutions  does not work: no cuDNN"):
       self.assertIn(line + "\n", out)
     self.assertIn("gpu run '%s' -- python train.py" % self.directory, out)
