@@ -103,9 +103,7 @@ class EventMark : public StreamMark {
   ~EventMark() override {
     if (event_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(event_));
   }
-  bool IsReached() override {
-    return !IsNotReady(cudaEventQuery(event_));
-  }
+  bool IsReached() override { return !IsNotReady(cudaEventQuery(event_)); }
   cudaEvent_t event() const { return event_; }
 
  private:
