@@ -191,6 +191,7 @@ def main(argv=None):
   args = parse(sys.argv[1:] if argv is None else argv)
   try:
     return args.function(args)
-  except errors.GpuError as e:
+  except (errors.GpuError, OSError) as e:
+    # The system's: a folder that cannot be written, a disk that is full.
     sys.stderr.write("error: %s\n" % e)
     return _TROUBLE

@@ -103,6 +103,13 @@ class MainTest(absltest.TestCase):
     self.assertStartsWith(err, "error: CUDA 12 or 13's libraries were not found")
     self.assertFalse(os.path.exists(self.directory))
 
+  def test_a_folder_that_cannot_be_made(self):
+    with open(self.directory, "w"):
+      pass
+    status, _, err = self.run_main("setup", self.directory, "--cuda", self.cuda)
+    self.assertEqual(status, 2)
+    self.assertRegex(err, "^error: .*File exists")
+
   def test_one_setup_at_a_time(self):
     os.makedirs(self.directory)
     with open(os.path.join(self.directory, "lock"), "w") as f:
