@@ -259,6 +259,39 @@ class SessionTest(parameterized.TestCase):
       with open(folder + "/a" + end, "rb") as f, open(folder + "/b" + end, "rb") as g:
         self.assertEqual(f.read(), g.read())
 
+  @parameterized.parameters(False, True)
+  def test_rows_beyond_memory_train_to_the_same_bits(self, localized):
+    configuration = model.configuration(self.folder, "Adam", "Global", localized)
+    # A sixth of the rows.
+    configuration["layers"][1]["sparse_embedding_hparam"]["max_vocabulary_size_per_gpu"] = 3
+    folder = self.create_tempdir().full_path
+    keyset = folder + "/keys"
+    np.arange(model.SLOTS * model.SIZE + 5, dtype=np.uint32).tofile(keyset)
+    metrics_found = []
+    for name, solver in (("memory", {}), ("ssd", dict(use_model_oversubscriber=True,
+                                                      temp_embedding_dir=folder))):
+      session = self.session(configuration, **solver)
+      session.start_data_reading()
+      for step in range(8):
+        if solver and step in (0, 4):
+          session.get_model_oversubscriber().update([keyset, keyset] if step else keyset)
+        session.train()
+      metrics_found.append(session.evaluation())
+      session.download_params_to_files("%s/%s" % (folder, name), 1)
+    self.assertEqual(metrics_found[0], metrics_found[1])
+    for end in ("_dense_1.model", "0_sparse_1.model", "0_opt_sparse_1.model"):
+      with open(folder + "/memory" + end, "rb") as f, open(folder + "/ssd" + end, "rb") as g:
+        self.assertEqual(f.read(), g.read(), end)
+    in_memory, in_files = session.get_model_oversubscriber().rows()
+    self.assertLessEqual(in_memory, 6)
+    self.assertGreater(in_files, 10)
+    with open(keyset, "ab") as f:
+      f.write(b"x")
+    with self.assertRaisesRegex(ValueError, "93 bytes are no whole number of keys of 4"):
+      session.get_model_oversubscriber().update(keyset)
+    with self.assertRaises(OSError):
+      session.get_model_oversubscriber().update(folder + "/no")
+
   def test_damaged_data_leaves_the_model_as_it_is(self):
     folder = self.create_tempdir().full_path
     testing.write_parquet(folder + "/train", model.PLANTED, files=2, rows=20, seed=1)
@@ -280,21 +313,16 @@ class SessionTest(parameterized.TestCase):
     self.assertIsNotNone(before)
     self.assertNotEmpty(session.evaluation())
 
-  @parameterized.parameters(
-      (dict(vvgpu=[[0, 1], [0, 1]]), RuntimeError,
-       "vvgpu names 4 devices and 1 process is running.*horovodrun -np 4 python"),
-      (dict(use_model_oversubscriber=True), NotImplementedError,
-       "use_model_oversubscriber is not implemented"))
-  def test_refuses_a_solver(self, solver, kind, expected):
-    with self.assertRaisesRegex(kind, expected):
-      self.session(**solver)
+  def test_refuses_devices_without_processes(self):
+    with self.assertRaisesRegex(
+        RuntimeError, "vvgpu names 4 devices and 1 process is running.*horovodrun -np 4 py"):
+      self.session(vvgpu=[[0, 1], [0, 1]])
 
   def test_refuses_what_is_not_here(self):
     with self.assertRaisesRegex(NotImplementedError, "LazyGlobal of Adam"):
       self.session(model.configuration(self.folder, "Adam", "LazyGlobal"))
-    session = self.session()
-    with self.assertRaisesRegex(NotImplementedError, "get_model_oversubscriber"):
-      session.get_model_oversubscriber()
+    with self.assertRaisesRegex(RuntimeError, "made with use_model_oversubscriber=False"):
+      self.session().get_model_oversubscriber()
 
   def test_refuses_wrong_arguments(self):
     session = self.session(use_mixed_precision=True, scaler=128)

@@ -6,6 +6,8 @@ import functools
 
 import tensorflow as tf
 
+from hugectr.layers import seeds
+
 
 def relu(context, layer, bottom):
   """Returns max(x, 0)."""
@@ -38,7 +40,7 @@ def dropout(context, layer, bottom):
   rate = layer.params.get("rate", 0.5)
   if not context.is_training or rate == 0:
     return bottom
-  return tf.nn.dropout(bottom, rate=rate)
+  return tf.nn.dropout(bottom, rate=rate, seed=seeds.of(layer.name, "dropout"))
 
 
 def cast(context, layer, bottom):

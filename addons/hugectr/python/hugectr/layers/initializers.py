@@ -1,15 +1,30 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Initial values of dense parameters."""
+"""Initial values of dense parameters: functions (shape, seed) -> float32 tensor."""
 
 import math
 
 import tensorflow as tf
 
 
-def ones():
-  """Returns the initializer of ones."""
-  return tf.compat.v1.ones_initializer()
+def ones(shape, seed):
+  """Returns ones."""
+  del seed
+  return tf.ones(shape)
+
+
+def zeros(shape, seed):
+  """Returns zeros."""
+  del seed
+  return tf.zeros(shape)
+
+
+def _uniform(limit):
+  return lambda shape, seed: tf.random.uniform(shape, -limit, limit, seed=seed)
+
+
+def _truncated_normal(deviation):
+  return lambda shape, seed: tf.random.truncated_normal(shape, stddev=deviation, seed=seed)
 
 
 def bias(width):
@@ -17,7 +32,7 @@ def bias(width):
 
   A normal distribution of deviation sqrt(1 / width), cut at twice that.
   """
-  return tf.compat.v1.truncated_normal_initializer(stddev=math.sqrt(1.0 / width))
+  return _truncated_normal(math.sqrt(1.0 / width))
 
 
 def named(name, fan_in, fan_out):
@@ -28,19 +43,13 @@ def named(name, fan_in, fan_out):
       2 / (fan_in + fan_out). "Zero".
     fan_in: int, numbers that go into an output.
     fan_out: int, outputs that a number goes into.
-
-  Returns:
-    A function (shape, dtype) -> tensor.
   """
   if name == "Zero":
-    return tf.compat.v1.zeros_initializer()
+    return zeros
   if name == "Uniform":
-    limit = 1.0 / (fan_in + fan_out)
-    return tf.compat.v1.random_uniform_initializer(-limit, limit)
+    return _uniform(1.0 / (fan_in + fan_out))
   variance = 2.0 / (fan_in + fan_out)
   if name == "XavierUniform":
-    limit = math.sqrt(3.0 * variance)
-    return tf.compat.v1.random_uniform_initializer(-limit, limit)
+    return _uniform(math.sqrt(3.0 * variance))
   # What is left of a normal distribution cut at two deviations has .8796 of its own.
-  return tf.compat.v1.truncated_normal_initializer(
-      stddev=math.sqrt(variance) / .87962566103423978)
+  return _truncated_normal(math.sqrt(variance) / .87962566103423978)

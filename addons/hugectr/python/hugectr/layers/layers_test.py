@@ -10,6 +10,7 @@ import tensorflow as tf
 from hugectr.config import model as models
 from hugectr.config import shapes
 from hugectr.layers import context as contexts
+from hugectr.layers import initializers
 from hugectr.layers import losses
 from hugectr.layers import network
 from hugectr.layers import oracle
@@ -233,7 +234,7 @@ class LayersTest(parameterized.TestCase):
   def test_parameters_are_made_once_and_keep_their_order(self):
     with self.graph.as_default():
       params = parameters.Parameters()
-      zeros = tf.compat.v1.zeros_initializer()
+      zeros = initializers.zeros
       first = params.get("fc 1", "weight", [2], zeros)
       second = params.get("fc 1", "bias", [2], zeros)
       self.assertIs(params.get("fc 1", "weight", [2], zeros), first)

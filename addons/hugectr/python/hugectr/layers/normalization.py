@@ -8,7 +8,7 @@ from hugectr.layers import initializers
 
 
 def _gamma_and_beta(context, layer, clause, width):
-  gamma_init = initializers.ones()
+  gamma_init = initializers.ones
   if "gamma_init" in clause:
     gamma_init = initializers.named(clause["gamma_init"], width, 1)
   return (context.parameters.get(layer.name, "gamma", [width], gamma_init),

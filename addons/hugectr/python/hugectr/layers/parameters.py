@@ -7,6 +7,9 @@ import re
 
 import tensorflow as tf
 
+from hugectr.layers import initializers
+from hugectr.layers import seeds
+
 # A layer's running mean and variance: no optimizer touches them.
 Running = collections.namedtuple("Running", ["layer", "mean", "variance"])
 
@@ -30,7 +33,7 @@ class Parameters(object):
     name = "%s/%s" % (re.sub(r"[^A-Za-z0-9_.\\/-]", "_", layer).lstrip("_-/\\") or "layer",
                       what)
     return tf.compat.v1.Variable(
-        lambda: initializer(shape, dtype=tf.float32), name=name, trainable=trainable,
+        lambda: initializer(shape, seeds.of(layer, what)), name=name, trainable=trainable,
         use_resource=True)
 
   def get(self, layer, what, shape, initializer):
@@ -40,7 +43,7 @@ class Parameters(object):
       layer: string, the layer's name.
       what: string, the parameter's name, such as "weight".
       shape: list of ints.
-      initializer: function (shape, dtype) -> tensor.
+      initializer: function (shape, seed) -> tensor.
     """
     key = (layer, what)
     if key not in self._made:
@@ -54,9 +57,9 @@ class Parameters(object):
       found = Running(
           layer,
           self._variable(layer, "running_mean", [width],
-                         tf.compat.v1.zeros_initializer(), False),
+                         initializers.zeros, False),
           self._variable(layer, "running_variance", [width],
-                         tf.compat.v1.ones_initializer(), False))
+                         initializers.ones, False))
       self._made[layer] = found
       self.running.append(found)
     return self._made[layer]

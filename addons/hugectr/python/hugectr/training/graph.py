@@ -28,19 +28,23 @@ class Graph(object):
     evaluate: tensors (loss, predictions).
   """
 
-  def __init__(self, model, batch_size, ranks):
+  def __init__(self, model, batch_size, ranks, ssd_folder=None):
     """Builds the graph.
 
     Args:
       model: config's Model.
       batch_size: int, samples of a training batch over all ranks.
       ranks: Ranks.
+      ssd_folder: as of tables.Maker.
     """
     self._model = model
     self._batch_size = batch_size
     self._ranks = ranks.count
     self.parameters = params.Parameters()
-    self.embeddings = embedding_tables.make(model.embeddings, ranks.count)
+    self._make_optimizers()
+    maker = embedding_tables.Maker(ranks.count, ssd_folder)
+    self.embeddings = [maker.make(e, len(self.optimizer_of[e.name].slots))
+                       for e in model.embeddings]
     self.layouts = [
         batches.InputLayout(e.bottom.first_slot, e.bottom.slot_num,
                             embedding_tables.is_slot_major(e)) for e in model.embeddings]
@@ -50,7 +54,6 @@ class Graph(object):
     self.feeds = [self._labels, self._dense]
     for layer in self.embeddings:
       self.feeds += [layer.keys, layer.splits]
-    self._make_optimizers()
     self.train = self._train()
     self.evaluate = self._evaluate()
 

@@ -65,7 +65,7 @@ class _TableOps(object):
     columns = [table] + slots
     self.exports = [sok.export(c) for c in columns]
     self.keys = tf.compat.v1.placeholder(tf.int64, [None])
-    self.values = tf.compat.v1.placeholder(tf.float32, [None, table.dimension])
+    self.values = tf.compat.v1.placeholder(tf.float32, [None, table.dim])
     self.assigns = [sok.assign(c, self.keys, self.values) for c in columns]
 
 

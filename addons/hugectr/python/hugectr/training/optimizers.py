@@ -16,6 +16,9 @@ the rate changes.
 
 import tensorflow as tf
 
+import embedding_variable
+import sparse_operation_kit as sok
+
 from hugectr.training import adagrad
 
 
@@ -85,21 +88,21 @@ class Optimizer(object):
 
     So every row decays, and one without a gradient is updated as a dense parameter's.
     """
-    keys = table.indices
+    keys, _ = sok.export(table)
     return tf.IndexedSlices(
-        tf.concat([gradient.values, tf.zeros([tf.size(keys), table.dimension])], 0),
+        tf.concat([gradient.values, tf.zeros([tf.size(keys), table.dim])], 0),
         tf.concat([tf.cast(gradient.indices, keys.dtype), keys], 0))
 
   def apply(self, grads_and_vars):
     """Returns the op that updates parameters.
 
     Args:
-      grads_and_vars: list of (gradient, dense variable or sok.DynamicVariable).
+      grads_and_vars: list of (gradient, dense variable or embedding variable).
     """
     pairs = []
     for gradient, var in grads_and_vars:
       gradient = self._scaled(gradient)
-      if self._is_global and hasattr(var, "dimension"):
+      if self._is_global and embedding_variable.is_embedding_variable(var):
         gradient = self._with_all_rows(gradient, var)
       pairs.append((gradient, var))
     return self.stock.apply_gradients(pairs)

@@ -15,6 +15,7 @@ from hugectr.training import graph as graphs
 from hugectr.training import handles
 from hugectr.training import metrics
 from hugectr.training import model_files
+from hugectr.training import oversubscriber
 from hugectr.training import ranks as rank_jobs
 from hugectr.training import solver as solvers
 
@@ -47,24 +48,24 @@ class Session(object):
     Args:
       solver_config: SolverParser, of `solver_parser_helper`.
       config_file: path of a JSON configuration. Its solver clause is ignored.
-      use_model_oversubscriber: must be False.
-      temp_embedding_dir: path.
+      use_model_oversubscriber: bool. With it memory holds max_vocabulary_size_per_gpu rows
+        of an embedding, those that are used most, and files on an SSD the others.
+      temp_embedding_dir: path of the folder for those files. This argument and the
+        one before may be given here or to the solver.
 
     Raises:
       ConfigError: the file is no configuration that can be trained.
       TypeError: solver_config is something else.
       RuntimeError: vvgpu names another number of devices than there are processes.
-      NotImplementedError: a part of the configuration, or oversubscription, that this
-        version does not have.
+      NotImplementedError: a part of the configuration that this version does not have.
       OSError, ValueError: files to start with cannot be read.
     """
-    del temp_embedding_dir
     if not isinstance(solver_config, solvers.SolverParser):
       raise TypeError("hugectr.Session: solver_config must be what solver_parser_helper "
                       "returns, got %r" % (solver_config,))
+    ssd_folder = None
     if use_model_oversubscriber or solver_config.use_model_oversubscriber:
-      raise NotImplementedError("hugectr.Session: use_model_oversubscriber is not "
-                                "implemented in this version")
+      ssd_folder = temp_embedding_dir or solver_config.temp_embedding_dir or "."
     self._solver = solver_config
     self._model, _ = models.read(config_file)
     self._metrics = [metrics.parse(m) for m in solver_config.eval_metrics]
@@ -76,14 +77,19 @@ class Session(object):
     self._loss = float("nan")
     self._last_batch_size = 0
     self._accumulated = metrics.Accumulator()
-    self._make_graph()
+    self._make_graph(ssd_folder)
+    self._oversubscriber = None
+    if ssd_folder is not None:
+      self._oversubscriber = oversubscriber.ModelOversubscriber(
+          self._graph.embeddings, self._session, solver_config.i64_input_key)
     self._make_readers()
     model_files.load_what_a_solver_names(self._files, solver_config)
 
-  def _make_graph(self):
+  def _make_graph(self, ssd_folder):
     with tf.Graph().as_default() as graph:
       tf.compat.v1.set_random_seed(self._solver.seed)
-      self._graph = graphs.Graph(self._model, self._solver.batchsize, self._ranks)
+      self._graph = graphs.Graph(self._model, self._solver.batchsize, self._ranks,
+                                 ssd_folder)
       options = tf.compat.v1.ConfigProto(allow_soft_placement=True)
       options.gpu_options.allow_growth = True
       self._session = tf.compat.v1.Session(graph=graph, config=options)
@@ -289,9 +295,15 @@ class Session(object):
     """Does nothing: evaluation reads the parameters that training writes."""
 
   def get_model_oversubscriber(self):
-    """Raises NotImplementedError: oversubscription is not in this version."""
-    raise NotImplementedError("hugectr.Session.get_model_oversubscriber is not "
-                              "implemented in this version")
+    """Returns the ModelOversubscriber.
+
+    Raises:
+      RuntimeError: the session was made without.
+    """
+    if self._oversubscriber is None:
+      raise RuntimeError("hugectr.Session.get_model_oversubscriber: the session was made "
+                         "with use_model_oversubscriber=False")
+    return self._oversubscriber
 
   def download_params_to_files(self, prefix, iter,  # pylint: disable=redefined-builtin
                                sparse_format=model_files.FLAT):

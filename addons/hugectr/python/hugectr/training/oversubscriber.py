@@ -1,0 +1,74 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tables beyond memory: upstream's calls for them."""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from hugectr.training import tables as embedding_tables
+
+
+class ModelOversubscriber(object):
+  """Brings rows into memory before a part of the data that needs them.
+
+  Upstream keeps the rows of one keyset in memory, and training fails on others. Here memory
+  holds what is used most, any key may come at any time, and rows and their optimizer states
+  are kept: `update` is only a hint, and training without it gives the same numbers.
+  """
+
+  def __init__(self, layers, session, has_i64_keys):
+    """Makes no op yet.
+
+    Args:
+      layers: list of tables.Layer.
+      session: `tf.Session`.
+      has_i64_keys: bool, whether keysets have keys of 8 bytes.
+    """
+    self._layers = layers
+    self._session = session
+    self._key_type = np.dtype("<i8" if has_i64_keys else "<u4")
+    self._ops = None
+
+  def _make_ops(self):
+    if self._ops is None:
+      with self._session.graph.as_default():
+        self._ops = []
+        for layer in self._layers:
+          rows = embedding_tables.memory_rows(layer.embedding)
+          for k, table in enumerate(layer.tables):
+            keys = tf.compat.v1.placeholder(tf.int64, [None])
+            self._ops.append((keys, table.prefetch(keys), rows and rows[k]))
+        self._stats = [t.tier_stats() for layer in self._layers for t in layer.tables]
+    return self._ops
+
+  def _read(self, path):
+    size = os.path.getsize(path)
+    if size % self._key_type.itemsize:
+      raise ValueError("keyset %s: %d bytes are no whole number of keys of %d" %
+                       (path, size, self._key_type.itemsize))
+    return np.fromfile(path, self._key_type).astype(np.int64)
+
+  def update(self, keyset_file):
+    """Brings rows of keysets into memory, as many as fit.
+
+    Args:
+      keyset_file: path of a file of keys, 4 bytes each (8 with i64_input_key), or a list of
+        such paths.
+
+    Raises:
+      ValueError: a file has another size than keys have.
+      OSError: a file cannot be read.
+    """
+    paths = [keyset_file] if isinstance(keyset_file, str) else list(keyset_file)
+    keys = np.unique(np.concatenate([self._read(p) for p in paths] or
+                                    [np.zeros([0], np.int64)]))
+    for place, prefetch, rows in self._make_ops():
+      self._session.run(prefetch, {place: keys[:rows]})
+
+  def rows(self):
+    """Returns (rows in memory, rows in files), of all embeddings on this rank."""
+    self._make_ops()
+    stats = np.sum(self._session.run(self._stats), axis=0)
+    return int(stats[0]), int(stats[1])
