@@ -238,6 +238,7 @@ class HostExchangeDevice : public ExchangeDevice {
   }
 
   Status StartDistinct(int64_t num_ids, int64_t num_samples,
+                       bool /*brings_inverse*/,
                        std::unique_ptr<ev::DeviceDistinct>* distinct) override {
     Check(num_ids > 0 && num_ids >= min_ids_to_deduplicate() &&
               num_ids <= ev::kMaxDistinctIds,

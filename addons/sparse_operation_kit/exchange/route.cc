@@ -85,8 +85,8 @@ Status StartDistinct(const RouteInput& in, const RouteOptions& options,
       in.num_ids > ev::kMaxDistinctIds) {
     return Status::OK();
   }
-  const Status status =
-      options.device->StartDistinct(in.num_ids, in.batch_size, distinct);
+  const Status status = options.device->StartDistinct(
+      in.num_ids, in.batch_size, options.brings_inverse, distinct);
   if (status.code() == ev::StatusCode::kResourceExhausted) return Status::OK();
   return NamedAfter(in.name, status);
 }

@@ -45,9 +45,10 @@ class DistinctDevice {
   virtual int64_t min_ids_to_deduplicate() const = 0;
   // As GpuTableCompute::StartDistinct of rows/gpu_compute.h; it knows no key.
   // Not called for batches with fewer ids than that, none, or more than
-  // ev::kMaxDistinctIds. ResourceExhausted: the processors do it.
+  // ev::kMaxDistinctIds. brings_inverse: FetchInverse will be called.
+  // ResourceExhausted: the processors do it.
   virtual ev::Status StartDistinct(
-      int64_t num_ids, int64_t num_samples,
+      int64_t num_ids, int64_t num_samples, bool brings_inverse,
       std::unique_ptr<ev::DeviceDistinct>* distinct) = 0;
 };
 
@@ -59,6 +60,8 @@ struct RouteOptions {
   // (it outlives the plan). The same plan, but that which key an id is stays
   // there until FetchInverse.
   DistinctDevice* device = nullptr;
+  // False: samples are pooled, and gradients summed, on the device as a rule.
+  bool brings_inverse = true;
 };
 
 struct RoutedTable;  // routed_table.h, for this room's files

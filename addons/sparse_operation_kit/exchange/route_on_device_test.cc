@@ -65,9 +65,10 @@ class TestDevice : public DistinctDevice {
  public:
   int64_t min_ids_to_deduplicate() const override { return kMinIds; }
   ev::Status StartDistinct(
-      int64_t num_ids, int64_t num_samples,
+      int64_t num_ids, int64_t num_samples, bool brings_inverse,
       std::unique_ptr<ev::DeviceDistinct>* distinct) override {
     EXPECT_GE(num_ids, kMinIds);
+    EXPECT_TRUE(brings_inverse);
     if (fails == "memory") return ev::ResourceExhausted("no memory");
     if (fails == "begin") return ev::Internal("a bad begin");
     ++num_started;

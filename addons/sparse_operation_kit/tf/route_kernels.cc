@@ -14,6 +14,7 @@
 #include "addons/sparse_operation_kit/tf/route_variant.h"
 #include "addons/sparse_operation_kit/tf/wire_variant.h"
 #include "kernels/engine/combine/combiner_names.h"
+#include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
@@ -39,6 +40,8 @@ using tensorflow::errors::InvalidArgument;
 class RouteOp : public OpKernel {
  public:
   explicit RouteOp(OpKernelConstruction* context) : OpKernel(context) {
+    // Where it is on a GPU so are, as a rule, outputs and their gradients.
+    options_.brings_inverse = !embedding_variable::IsOnGpu(*context);
     OP_REQUIRES_OK(context, GetFormat(context, &options_.format));
     OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &options_.num_ranks));
     OP_REQUIRES_OK(context, context->GetAttr("dedup", &options_.dedup));

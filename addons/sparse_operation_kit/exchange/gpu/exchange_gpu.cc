@@ -119,11 +119,12 @@ class ExchangeGpu : public ExchangeDevice {
   }
 
   Status StartDistinct(int64_t num_ids, int64_t num_samples,
+                       bool brings_inverse,
                        std::unique_ptr<ev::DeviceDistinct>* distinct) override {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     return GpuDistinct::Make(device_, num_ids, num_samples,
                              std::make_shared<KnownKeys>(device_),
-                             /*brings_inverse=*/true, distinct);
+                             brings_inverse, distinct);
   }
 
   ev::DeviceStream stream() override { return ev::DeviceStream{idle_}; }

@@ -108,9 +108,11 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
   }
 
   // By the device, or by the processors.
-  std::shared_ptr<const RoutePlan> MakeRoute(bool by_device) {
+  std::shared_ptr<const RoutePlan> MakeRoute(bool by_device,
+                                             bool brings_inverse = true) {
     RouteOptions options = options_;
     options.device = by_device ? device_ : nullptr;
+    options.brings_inverse = brings_inverse;
     std::shared_ptr<const RoutePlan> plan;
     const ev::Status status = Route(inputs_, options, &pool_, &plan);
     EXPECT_TRUE(status.ok()) << status.message();
@@ -235,7 +237,8 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
   const std::vector<int64_t> message_starts = ChunkStarts(*expected, tables);
   for (int round = 0; round < 3; ++round) {
     for (bool by_device : {false, true}) {
-      const std::shared_ptr<const RoutePlan> plan = MakeRoute(by_device);
+      const std::shared_ptr<const RoutePlan> plan =
+          MakeRoute(by_device, round == 0);
       std::unique_ptr<DeviceRoute> route;
       ASSERT_OK(device_->StartRoute(plan, &route));
       std::vector<std::shared_ptr<char>> memory(2 * tables.size() + 1);
