@@ -55,6 +55,8 @@ flags.DEFINE_integer("seed", 1, "Seed of the ids.")
 flags.DEFINE_integer("threads", 0, "Intra-op threads; 0 lets TensorFlow choose.")
 flags.DEFINE_enum("storage", "dram", ("dram", "hbm", "ssd"),
                   "Where embedding variables keep their rows.")
+flags.DEFINE_string("device", "", "TensorFlow's device of tables, lookup and dense "
+                    "part, as /gpu:0; ids are in CPU memory.")
 flags.DEFINE_string("storage_path", "", "Directory of the rows' files, with "
                     "--storage=ssd: one directory in it per table.")
 flags.DEFINE_float("memory_part", 0.1, "With --storage=ssd: the part of the rows "
@@ -153,7 +155,15 @@ class StepGraph(object):
 
   def __init__(self, variant, workload, num_batches):
     self.workload = workload
-    self.tables = Tables(variant, workload)
+    with tf.device(FLAGS.device or None):
+      self.tables = Tables(variant, workload)
+    with tf.device("/cpu:0"):
+      flat_ids = self._input(workload, num_batches)
+    with tf.device(FLAGS.device or None):
+      self._train(workload, flat_ids)
+
+  def _input(self, workload, num_batches):
+    """Ids of a step's tables, in turn: list of int64 [batch * hotness]."""
     shape = [num_batches, workload.tables, workload.batch * workload.hotness]
     self.batches_in = tf.compat.v1.placeholder(tf.int64, shape)
     # A resource variable hands out its buffer: slices of it are not copied.
@@ -168,11 +178,15 @@ class StepGraph(object):
     flat_ids = tf.unstack(self._batches[turn])
     # One element of each: fetching a group would let TensorFlow prune the rest.
     self.input_only = tf.add_n([ids[0] for ids in flat_ids])
+    return flat_ids
 
+  def _train(self, workload, flat_ids):
+    """Lookup, loss and update."""
     samples = np.repeat(np.arange(workload.batch), workload.hotness)
     places = np.tile(np.arange(workload.hotness), workload.batch)
-    indices = tf.constant(np.stack([samples, places], axis=1), tf.int64)
-    dense_shape = tf.constant([workload.batch, workload.hotness], tf.int64)
+    with tf.device("/cpu:0"):
+      indices = tf.constant(np.stack([samples, places], axis=1), tf.int64)
+      dense_shape = tf.constant([workload.batch, workload.hotness], tf.int64)
     sp_ids = [tf.SparseTensor(indices, ids, dense_shape) for ids in flat_ids]
     outputs = self.tables.lookup(sp_ids)
     if workload.tower == defaults.DLRM_TOWER:
@@ -279,7 +293,9 @@ def measure(variant, workload, num_batches, seed, threads, warmup_steps,
   with tf.Graph().as_default():
     tf.compat.v1.set_random_seed(seed)
     graph = StepGraph(variant, workload, num_batches)
-    config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=threads)
+    config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=threads,
+                                      allow_soft_placement=bool(FLAGS.device))
+    config.gpu_options.allow_growth = True
     with tf.compat.v1.Session(config=config) as session:
       prepare_start = time.perf_counter()
       graph.prepare(session, batches)

@@ -11,8 +11,8 @@ import tree
 
 _ENGINE = "kernels/engine/"
 _ENGINE_ROOMS = frozenset([
-    "base", "ids", "table", "policy", "storage", "combine", "optimizer", "rows",
-    "embedding", "checkpoint"
+    "base", "ids", "table", "policy", "storage", "combine", "optimizer",
+    "gpu_step", "rows", "embedding", "checkpoint"
 ])
 
 # Each room and what it may include besides itself.
@@ -26,10 +26,15 @@ MAY_USE = {
     "kernels/engine/storage": ["kernels/engine/base", "kernels/engine/policy"],
     "kernels/engine/combine": ["kernels/engine/base"],
     "kernels/engine/optimizer": ["kernels/engine/base"],
+    # Kernels of a step over many tables, however their rows are found.
+    "kernels/engine/gpu_step": [
+        _ENGINE + room for room in ("base", "combine", "optimizer")
+    ],
     # Where rows live: whole, behind one interface.
     "kernels/engine/rows": [
         _ENGINE + room
-        for room in ("base", "ids", "storage", "policy", "combine", "optimizer")
+        for room in ("base", "ids", "storage", "policy", "combine", "optimizer",
+                     "gpu_step")
     ],
     "kernels/engine/embedding": [
         _ENGINE + room for room in _ENGINE_ROOMS - {"checkpoint"}
@@ -40,7 +45,7 @@ MAY_USE = {
     ],
     # Stands apart: no variable uses it yet, and no other room may.
     "kernels/engine/gpu_resident": [
-        _ENGINE + room for room in ("base", "combine", "optimizer")
+        _ENGINE + room for room in ("base", "combine", "optimizer", "gpu_step")
     ],
     "kernels/engine/testing": [_ENGINE + room for room in _ENGINE_ROOMS],
     # CUDA 10.0's libraries for TensorFlow's GPU build: no part of the op library.

@@ -138,6 +138,11 @@ class EmbeddingTable::Impl : public RowSource {
   }
   void KeepFrozen(Span<const RowHandle> handles);
 
+  // Whether an update has anything to note about its rows.
+  bool notes_updates() const {
+    return options.record_frequency || options.record_version ||
+           changes != nullptr;
+  }
   // An update changed the row.
   void AddToMeta(RowHandle handle, int64_t occurrences, const UpdateCall& call);
   // Another change of the row.

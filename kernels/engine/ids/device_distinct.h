@@ -34,9 +34,19 @@ constexpr int64_t kMaxDistinctIds = int64_t{1} << 30;
 // declaration, from any thread; only Put, IsDone, and what comes after Wait,
 // may be made at once. It needs nothing of the rows that made it and may
 // outlive them. Destroying it waits for what is under way.
+class GpuStep;  // rows/gpu_step.h
+
 class DeviceDistinct {
  public:
   virtual ~DeviceDistinct() {}
+
+  // Not null: these are table step_table()'s ids of a step. They are made
+  // distinct by the first Fetch, Inverse or Occurrences, and until then
+  // num_unique() is the number of ids.
+  virtual GpuStep* step() const { return nullptr; }
+  virtual int step_table() const { return -1; }
+  // What the calls of rows/gpu_compute.h take: this, or what Fetch has made.
+  virtual const DeviceDistinct* made() const { return this; }
 
   // Ids [begin, begin + ids.size()) of the batch, which have been read when it
   // returns. REQUIRES that each id is put once, all as one type.
@@ -49,11 +59,10 @@ class DeviceDistinct {
   virtual Status Wait() = 0;
 
   // After Wait, for as long as this lives. U distinct keys, of which the device
-  // did not know K: their numbers, ascending, and the keys.
+  // did not know K: those, in their order.
   virtual int64_t num_unique() const = 0;
   virtual int64_t num_unknown() const = 0;
-  virtual const uint32_t* unknown_numbers() const = 0;  // [K]
-  virtual const int64_t* unknown_keys() const = 0;      // [K]
+  virtual const int64_t* unknown_keys() const = 0;  // [K]
 
   // Brings down what is known of all keys: 16 bytes each. Later calls return at
   // once. REQUIRES that all keys have names.

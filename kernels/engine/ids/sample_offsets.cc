@@ -3,6 +3,8 @@
 
 #include "kernels/engine/ids/sample_offsets.h"
 
+#include <numeric>
+
 namespace ev {
 
 Status OffsetsFromSplits(const int64_t* row_splits, int64_t batch_size,
@@ -40,6 +42,15 @@ Status OffsetsFromSplits(const int64_t* row_splits, int64_t batch_size,
 Status OffsetsFromIndices(const int64_t* coo_indices, int64_t batch_size,
                           int64_t num_ids, const std::string& table,
                           int32_t* offsets) {
+  // One id each, as most tables have it: no branch, at memory's rate.
+  if (num_ids == batch_size) {
+    int64_t other = 0;
+    for (int64_t i = 0; i < num_ids; ++i) other |= coo_indices[2 * i] ^ i;
+    if (other == 0) {
+      std::iota(offsets, offsets + num_ids + 1, 0);
+      return Status::OK();
+    }
+  }
   // offsets[0 .. filled) are known: the ids of all samples below 'filled' begin
   // at or before id i.
   int64_t filled = 0;

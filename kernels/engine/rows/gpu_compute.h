@@ -23,6 +23,7 @@
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/ids/device_distinct.h"
+#include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
 
@@ -160,6 +161,12 @@ class GpuTableCompute : public GpuRowCompute {
   // These keys have no rows any more, or others. Before their rows are
   // forgotten. Alone.
   virtual void ForgetKeys(Span<const int64_t> keys) = 0;
+
+  // A lookup of several tables, all of the kind of this one and on its device.
+  // Leaves *step null where that is not worth it. ResourceExhausted: the caller
+  // can do without.
+  virtual Status StartStep(Span<const GpuStepTable> tables,
+                           std::shared_ptr<GpuStep>* step) = 0;
 
   // Begins to copy rows of several tables, all of the kind of this one and on
   // its device. 'stream' as of DevicePooling. *work as for StartPool, of every

@@ -67,7 +67,7 @@ class HostDeviceDistinct : public DeviceDistinct {
   Status Wait() override;
   int64_t num_unique() const override;
   int64_t num_unknown() const override;
-  const uint32_t* unknown_numbers() const override;
+  const uint32_t* unknown_numbers() const;  // [K], of unknown_keys
   const int64_t* unknown_keys() const override;
   Status Fetch() const override;
   int64_t* keys() const override;

@@ -20,6 +20,7 @@
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_memory.h"
+#include "kernels/engine/testing/host_device_step.h"
 
 namespace ev {
 namespace testing {
@@ -202,6 +203,17 @@ class HostDeviceRows : public GpuRowHome {
       if (handle < kFirstReservedHandle) At(handle);
     }
     Learn(*batch, handles);
+    return Status::OK();
+  }
+
+  Status StartStep(Span<const GpuStepTable> tables,
+                   std::shared_ptr<GpuStep>* step) override {
+    if (no_distinct) return ResourceExhausted("no memory for a step");
+    std::vector<std::shared_ptr<HostKnownKeys>> known;
+    for (const GpuStepTable& table : tables) {
+      known.push_back(static_cast<HostDeviceRows*>(table.table)->known_);
+    }
+    *step = MakeHostDeviceStep(tables, known, learns);
     return Status::OK();
   }
 
@@ -489,7 +501,8 @@ class HostDeviceRows : public GpuRowHome {
   static int64_t NumSamples(const DevicePooling& pooling) {
     return pooling.distinct == nullptr
                ? static_cast<int64_t>(pooling.offsets.size()) - 1
-               : static_cast<const HostDeviceDistinct*>(pooling.distinct)
+               : static_cast<const HostDeviceDistinct*>(
+                     pooling.distinct->made())
                      ->num_samples();
   }
 
@@ -501,7 +514,7 @@ class HostDeviceRows : public GpuRowHome {
       return {update.handles.begin(), update.handles.end()};
     }
     const auto& distinct =
-        static_cast<const HostDeviceDistinct&>(*update.distinct);
+        static_cast<const HostDeviceDistinct&>(*update.distinct->made());
     std::vector<RowHandle> handles(distinct.all_names().begin(),
                                    distinct.all_names().end());
     const Span<const RowHandle> unknown = update.unknown_handles;
@@ -529,7 +542,7 @@ class HostDeviceRows : public GpuRowHome {
     Span<const int32_t> ends = update.ends, samples = update.samples;
     if (update.distinct != nullptr) {
       const auto& distinct =
-          static_cast<const HostDeviceDistinct&>(*update.distinct);
+          static_cast<const HostDeviceDistinct&>(*update.distinct->made());
       Check(ends.empty() && samples.empty() && update.weights == nullptr,
             "occurrences come twice", samples.size());
       Check(distinct.num_samples() == update.num_samples,
@@ -604,7 +617,7 @@ class HostDeviceRows : public GpuRowHome {
     Span<const int32_t> inverse = pooling.inverse, offsets = pooling.offsets;
     if (pooling.distinct != nullptr) {
       const auto& distinct =
-          static_cast<const HostDeviceDistinct&>(*pooling.distinct);
+          static_cast<const HostDeviceDistinct&>(*pooling.distinct->made());
       Check(names.empty() && inverse.empty() && offsets.empty(),
             "names or samples come twice", inverse.size());
       names = distinct.all_names();

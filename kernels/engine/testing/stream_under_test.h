@@ -29,6 +29,12 @@ class StreamUnderTest {
   virtual void Fill(const std::vector<float>& from, float* to) = 0;
   // At once, whatever the stream still has to do.
   virtual std::vector<float> Peek(const float* from, int64_t n) = 0;
+  virtual void Wait() = 0;
+  // In the stream's order.
+  std::vector<float> Read(const float* from, int64_t n) {
+    Wait();
+    return Peek(from, n);
+  }
 };
 
 }  // namespace testing

@@ -60,6 +60,8 @@ class GpuStreamUnderTest : public StreamUnderTest {
     return out;
   }
 
+  void Wait() override { Must(cudaStreamSynchronize(stream_), "wait"); }
+
  private:
   cudaStream_t stream_ = nullptr, peeks_ = nullptr;
   std::vector<float*> memory_;

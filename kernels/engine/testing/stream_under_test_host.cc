@@ -30,6 +30,8 @@ class HostStreamUnderTest : public StreamUnderTest {
     return std::vector<float>(reached, reached + n);
   }
 
+  void Wait() override { stream_.Wait(); }
+
  private:
   HostStream stream_;
   std::vector<float*> memory_;

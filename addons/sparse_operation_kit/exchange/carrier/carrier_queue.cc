@@ -141,7 +141,11 @@ uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
     for (const Pending& pending : pending_) {
       if (IsReady(pending.transfer)) return pending.name_hash;
     }
-    wake_.wait_for(*lock, kLook);
+    // Not wait_for: its pthread_cond_clockwait came with glibc 2.30, and the
+    // wheel is to run with 2.17.
+    lock->unlock();
+    std::this_thread::sleep_for(kLook);
+    lock->lock();
     if (!failed_.ok()) return 0;
   }
 }

@@ -71,8 +71,12 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
              it.memory_.size_bytes() >= device_bytes;
     };
     for (size_t i = 0; i < idle->lanes.size(); ++i) {
-      const WorkLane& it = *idle->lanes[i];
+      WorkLane& it = *idle->lanes[i];
       if (it.device_number_ != device) continue;
+      if (it.may_be_busy_) {
+        if (cudaStreamQuery(it.stream_) == cudaErrorNotReady) continue;
+        it.may_be_busy_ = false;
+      }
       if (best == idle->lanes.size()) {
         best = i;
         continue;
@@ -102,6 +106,11 @@ void WorkLane::Release(std::unique_ptr<WorkLane> lane) {
   Idle* const idle = IdleLanes();
   std::lock_guard<std::mutex> lock(idle->mu);
   if (idle->lanes.size() < kMaxIdle) idle->lanes.push_back(std::move(lane));
+}
+
+void WorkLane::ReleaseBusy(std::unique_ptr<WorkLane> lane) {
+  lane->may_be_busy_ = true;
+  Release(std::move(lane));
 }
 
 Status WorkLane::Reserve(size_t host_bytes, size_t device_bytes) {

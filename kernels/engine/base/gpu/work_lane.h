@@ -36,6 +36,9 @@ class WorkLane {
   // Gives it back; REQUIRES that nothing is under way on it. A lane on which a
   // call failed is destroyed instead.
   static void Release(std::unique_ptr<WorkLane> lane);
+  // The same while something may be under way on its stream: it is acquired
+  // again when that is done.
+  static void ReleaseBusy(std::unique_ptr<WorkLane> lane);
 
   char* host() const { return host_; }
   char* device() const { return memory_.as<char>(); }
@@ -57,6 +60,7 @@ class WorkLane {
   Status Reserve(size_t host_bytes, size_t device_bytes);
 
   int device_number_ = -1;
+  bool may_be_busy_ = false;
   cudaStream_t stream_ = nullptr;
   char* host_ = nullptr;  // pinned
   size_t host_bytes_ = 0;

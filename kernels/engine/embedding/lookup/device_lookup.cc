@@ -47,9 +47,10 @@ std::vector<TableIds*> TablesOf(LookupPlan* plan) {
 
 }  // namespace
 
-DeviceLookup::DeviceLookup(LookupPlan* plan,
+DeviceLookup::DeviceLookup(LookupPlan* plan, StepLookup* step,
                            const std::function<Status(int t)>& all_known)
     : plan_(plan),
+      step_(step),
       all_known_(all_known),
       to_find_(plan->num_tables()),
       queue_(TablesOf(plan), [this](int t) { return Take(t); }) {
@@ -61,6 +62,9 @@ Status DeviceLookup::SetUnknown(int t) {
   const EmbeddingTable::Impl& table = *planned.table->impl();
   const Span<const RowHandle> handles(planned.device_rows,
                                       planned.distinct->num_unknown());
+  if (IsInStep(t)) {
+    return table.WithName(step_->SetUnknown(t, handles));
+  }
   if (!handles.empty()) {
     EV_RETURN_IF_ERROR(
         table.WithName(table.home->gpu_table()->SetUnknownHandles(

@@ -17,6 +17,7 @@
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/lookup/lookup_plan.h"
+#include "kernels/engine/embedding/lookup/step_lookup.h"
 #include "kernels/engine/ids/distinct_queue.h"
 
 namespace ev {
@@ -26,8 +27,13 @@ class DeviceLookup {
   // all_known(t) is called once for each table that was started, in some task,
   // when the device knows what each of the batch's keys reads. Throws
   // std::bad_alloc.
-  DeviceLookup(LookupPlan* plan, const std::function<Status(int t)>& all_known);
+  // step: those of its tables are told to it, and all_known is not called.
+  DeviceLookup(LookupPlan* plan, StepLookup* step,
+               const std::function<Status(int t)>& all_known);
 
+  // Whether the step takes table t; the step.
+  bool IsInStep(int t) const { return step_ != nullptr && step_->Has(t); }
+  const StepLookup* step() const { return step_; }
   // For PlanIds, which tells it of tables whose devices were started.
   DistinctQueue* queue() { return &queue_; }
   // All that are left, when all were started. By the thread that shares out the
@@ -42,6 +48,7 @@ class DeviceLookup {
   Status SetUnknown(int t);
 
   LookupPlan* const plan_;
+  StepLookup* const step_;
   const std::function<Status(int t)> all_known_;
   std::vector<std::atomic<int64_t>> to_find_;  // unknown keys left
   DistinctQueue queue_;

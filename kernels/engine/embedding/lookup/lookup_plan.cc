@@ -15,7 +15,15 @@ EmbeddingTable* LookupPlan::table(int t) const { return tables_[t]->table; }
 int64_t LookupPlan::batch_size(int t) const { return tables_[t]->batch_size; }
 int64_t LookupPlan::num_ids(int t) const { return tables_[t]->num_ids; }
 
-int64_t LookupPlan::num_unique(int t) const { return tables_[t]->num_unique; }
+int64_t LookupPlan::num_unique(int t) const {
+  const PlannedTable& planned = *tables_[t];
+  // An upper bound until they are made distinct.
+  if (planned.distinct != nullptr && planned.distinct->step() != nullptr &&
+      !Fetch(t).ok()) {
+    return 0;
+  }
+  return planned.num_unique;
+}
 
 bool LookupPlan::sums_on_cpu(int t) const {
   return Selects(tables_[t]->combiner);

@@ -37,7 +37,8 @@ class LookupPlan {
   EmbeddingTable* table(int t) const;
   int64_t batch_size(int t) const;  // B of the forward
   int64_t num_ids(int t) const;     // N of the forward
-  int64_t num_unique(int t) const;  // distinct ids
+  // Distinct ids. Fetches those of a step (rows/gpu_step.h); 0 when that fails.
+  int64_t num_unique(int t) const;
   // Whether gradients of table t's samples must be in CPU memory, where they
   // are summed: its combiner selects (combiner.h).
   bool sums_on_cpu(int t) const;

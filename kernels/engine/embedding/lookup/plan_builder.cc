@@ -49,7 +49,7 @@ Status PrepareDevice(const PooledInput& in, int64_t ids_together,
 }
 
 // Sizes and memory of one table's part.
-Status Prepare(const PooledInput& in, bool devices_deduplicate,
+Status Prepare(const PooledInput& in, int t, const DeviceLookup* devices,
                int64_t ids_together, PlannedTable* planned) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   planned->Begin(in, table.options.name);
@@ -58,7 +58,9 @@ Status Prepare(const PooledInput& in, bool devices_deduplicate,
   planned->dim = table.dim();
   planned->num_absent = 0;
   planned->generation = table.generation;
-  if (devices_deduplicate) {
+  if (devices != nullptr && devices->IsInStep(t)) {
+    planned->distinct = devices->step()->Distinct(t);
+  } else if (devices != nullptr) {
     EV_RETURN_IF_ERROR(PrepareDevice(in, ids_together, planned));
   }
   planned->Reserve(planned->distinct == nullptr ? in.num_ids : 0);
@@ -82,8 +84,7 @@ Status PlanLookup(Span<const PooledInput> inputs, Samples samples,
   std::vector<TableIds*> tables(num_tables);
   for (int t = 0; t < num_tables; ++t) {
     PlannedTable* const planned = plan->mutable_planned(t);
-    EV_RETURN_IF_ERROR(
-        Prepare(inputs[t], devices != nullptr, ids_together, planned));
+    EV_RETURN_IF_ERROR(Prepare(inputs[t], t, devices, ids_together, planned));
     ids[t] = &inputs[t];
     tables[t] = planned;
   }

@@ -74,6 +74,7 @@ struct PlannedTable : PooledIds {
   }
   // The same when it was fetched.
   void TakeFetched() {
+    num_unique = distinct->num_unique();
     unique = distinct->keys();
     counts = distinct->counts();
     handles = distinct->names();

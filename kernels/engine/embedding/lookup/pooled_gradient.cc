@@ -77,8 +77,17 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
     std::vector<int> fetched;
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = plan.planned(t);
+      if (unique_grads[t] != nullptr && planned.distinct != nullptr) {
+        fetched.push_back(t);
+      }
+    }
+    // How many keys there are may be known only afterwards.
+    EV_RETURN_IF_ERROR(
+        RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
+                           [&](int64_t k) { return plan.Fetch(fetched[k]); }));
+    for (int t = 0; t < num_tables; ++t) {
+      const PlannedTable& planned = plan.planned(t);
       if (unique_grads[t] == nullptr || planned.num_ids == 0) continue;
-      if (planned.distinct != nullptr) fetched.push_back(t);
       const bool selects = Selects(planned.combiner);
       if (selects) {
         selected.push_back(SharesPool().Acquire());
@@ -103,9 +112,6 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
         sum.Add(t, planned.num_unique, IdsPer(planned, planned.num_unique));
       }
     }
-    EV_RETURN_IF_ERROR(
-        RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
-                           [&](int64_t k) { return plan.Fetch(fetched[k]); }));
     EV_RETURN_IF_ERROR(RunPieces(parallel, first, [&](const Piece& piece) {
       const int t = piece.item % num_tables;
       const PlannedTable& planned = plan.planned(t);

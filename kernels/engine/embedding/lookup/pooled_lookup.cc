@@ -244,7 +244,10 @@ Status PooledForward(Span<const PooledInput> inputs,
             new RowsComeHere(planned, *impls[t], outputs[t], &holds));
       }
     }
-    DeviceLookup devices(made.get(), [&](int t) { return there[t]->Start(); });
+    StepLookup step;
+    EV_RETURN_IF_ERROR(step.Start(inputs, outputs));
+    DeviceLookup devices(made.get(), &step,
+                         [&](int t) { return there[t]->Start(); });
     std::unique_lock<std::mutex> turn(*TurnToPutIds(), std::defer_lock);
     for (const PooledInput& in : inputs) {
       if (!turn.owns_lock() && IsDeduplicatedByDevice(in)) turn.lock();

@@ -46,8 +46,9 @@ struct PooledInput : IdsInput {
 // range, bad splits, sizes that do not fit; FailedPrecondition: a table is not
 // initialized, or has no device for an output that is on one;
 // ResourceExhausted: no memory for the plan. After an error the outputs hold
-// nothing of use and *plan is as it was. Outputs are written when it returns,
-// those on a device too.
+// nothing of use and *plan is as it was. Outputs in CPU memory are written when
+// it returns. Those on a device are when the stream is through with what it has
+// been given by then.
 Status PooledForward(Span<const PooledInput> inputs,
                      const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
                      Span<float* const> outputs, Parallel* parallel,

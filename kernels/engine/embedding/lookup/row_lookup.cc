@@ -208,7 +208,8 @@ Status Lookup(Span<const RowsInput> inputs,
       FindHandles(planned, begin, end);
       return Status::OK();
     };
-    DeviceLookup devices(made.get(), [](int) { return Status::OK(); });
+    DeviceLookup devices(made.get(), /*step=*/nullptr,
+                         [](int) { return Status::OK(); });
     EV_RETURN_IF_ERROR(PlanLookup(
         lookups, Samples::kOneIdEach, made.get(),
         devices_deduplicate ? &devices : nullptr, parallel, [&](int t) {

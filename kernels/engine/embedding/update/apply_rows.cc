@@ -38,7 +38,7 @@ Status ApplyAlone(const RowRule& rule, const Update& update, int64_t begin,
                   int64_t end) {
   EmbeddingTable::Impl* table = update.table;
   const int64_t at_once = table->home->costs().rows_per_apply;
-  const bool with_meta = NeedsStamps(*table);
+  const bool with_meta = table->notes_updates();
   for (int64_t i = begin; i < end; i += at_once) {
     const int64_t last = std::min(end, i + at_once);
     if (table->changes != nullptr) {
@@ -136,7 +136,7 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
   TaskList stamp(kKeysPerTask);
   for (size_t i = 0; i < updates.size(); ++i) {
     if (updates[i].round == round && updates[i].pooled_grads != nullptr &&
-        NeedsStamps(*updates[i].table)) {
+        updates[i].table->notes_updates()) {
       stamp.Add(static_cast<int>(i), updates[i].keys.size(), 1);
     }
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
 #include "kernels/engine/rows/gpu_compute.h"
+#include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
 namespace {
@@ -57,11 +59,43 @@ Status Start(const std::string& rule, Span<const float> hyper,
       update.table->home->gpu()->StartPooledUpdate(to_do, work));
 }
 
-}  // namespace
+// The updates of one step's tables, in the same launches.
+Status UpdateStep(const std::string& rule, Span<const float> hyper,
+                  const std::vector<const PooledUpdate*>& updates) {
+  std::vector<GpuStepUpdate> to_do;
+  std::vector<EmbeddingTable::Impl*> shared;
+  for (const PooledUpdate* update : updates) {
+    const DeviceDistinct& distinct = *update->planned->distinct;
+    GpuStepUpdate one;
+    one.number = distinct.step_table();
+    one.table = update->table->home->gpu_table();
+    if (update->unknown_handles != nullptr) {
+      one.unknown_handles = Span<const RowHandle>(update->unknown_handles,
+                                                  distinct.num_unknown());
+    }
+    one.grads = update->grads;
+    to_do.push_back(one);
+    if (!update->is_solo) shared.push_back(update->table);
+  }
+  // Tables that others update too: the first stripe stands for all. Held until
+  // the work is begun, since what is begun later comes after it. In one order
+  // for all calls.
+  std::sort(shared.begin(), shared.end(),
+            [](const EmbeddingTable::Impl* a, const EmbeddingTable::Impl* b) {
+              return a->number < b->number;
+            });
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (EmbeddingTable::Impl* table : shared) {
+    locks.emplace_back(*table->update_lock.stripe(0));
+  }
+  const PooledUpdate& first = *updates[0];
+  return first.table->WithName(first.planned->distinct->step()->Update(
+      rule, hyper, to_do, *first.stream));
+}
 
-Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
-                            const std::vector<PooledUpdate>& updates,
-                            Parallel* parallel) {
+Status ApplyPooledWithoutSteps(const std::string& rule, Span<const float> hyper,
+                               const std::vector<PooledUpdate>& updates,
+                               Parallel* parallel) {
   std::vector<Recycler<Grouped>::Handle> grouped;
   std::vector<Grouped*> grouped_of(updates.size(), nullptr);
   // Longer than 'works', which read them.
@@ -133,6 +167,32 @@ Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
     EV_RETURN_IF_ERROR(updates[i].table->WithName(works[i]->Wait()));
   }
   return Status::OK();
+}
+
+}  // namespace
+
+Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
+                            const std::vector<PooledUpdate>& updates,
+                            Parallel* parallel) {
+  std::vector<PooledUpdate> others;
+  std::map<GpuStep*, std::vector<const PooledUpdate*>> by_step;
+  std::vector<GpuStep*> steps;  // in the order of their first tables
+  for (const PooledUpdate& update : updates) {
+    GpuStep* const step = update.planned->distinct == nullptr
+                              ? nullptr
+                              : update.planned->distinct->step();
+    if (step == nullptr || update.handles != nullptr) {
+      others.push_back(update);
+      continue;
+    }
+    std::vector<const PooledUpdate*>* const of = &by_step[step];
+    if (of->empty()) steps.push_back(step);
+    of->push_back(&update);
+  }
+  for (GpuStep* step : steps) {
+    EV_RETURN_IF_ERROR(UpdateStep(rule, hyper, by_step[step]));
+  }
+  return ApplyPooledWithoutSteps(rule, hyper, others, parallel);
 }
 
 }  // namespace ev

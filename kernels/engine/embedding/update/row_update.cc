@@ -146,7 +146,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         if (!all_there) continue;
         std::vector<std::unique_ptr<SumBuffer>> sums;
         EV_RETURN_IF_ERROR(SumPooled(inputs, &updates, &sums, parallel));
-        EV_RETURN_IF_ERROR(FetchPlanned(inputs, &updates, parallel));
+        EV_RETURN_IF_ERROR(FetchPlanned(*rule, inputs, &updates, parallel));
         const UpdateLocks locks(gates.tables());
         for (Update& update : updates) update.solo = locks.solo(update.table);
         for (int round = 0; round < num_rounds; ++round) {

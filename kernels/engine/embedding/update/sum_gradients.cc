@@ -9,6 +9,7 @@
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/update/update_steps.h"
+#include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
 namespace {
@@ -36,14 +37,19 @@ bool SumsOnDevice(const EmbeddingTable::Impl& table,
 // Whether an update by gradients that are summed on a device needs nothing of
 // its rows here: no handle that is another by now, none to be kept for a save,
 // nothing to be noted about a row, no filter to be asked whether a key gets
-// one.
-bool KeysStayOnDevice(const Update& update) {
+// one. And of a step, whether it can update so.
+bool KeysStayOnDevice(const RowRule& rule, const Update& update) {
   const EmbeddingTable::Impl& table = *update.table;
-  return update.pooled_grads != nullptr &&
-         update.planned->distinct != nullptr &&
+  if (update.pooled_grads == nullptr || update.planned->distinct == nullptr) {
+    return false;
+  }
+  const GpuStep* const step = update.planned->distinct->step();
+  return (step == nullptr ||
+          (update.stream != nullptr &&
+           step->CanUpdate(rule.name(), update.slot_columns))) &&
          update.planned->generation == table.generation &&
          table.frozen_rows.empty() && table.filter == nullptr &&
-         !NeedsStamps(table);
+         !table.notes_updates();
 }
 
 }  // namespace
@@ -141,14 +147,14 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
   return Status::OK();
 }
 
-Status FetchPlanned(Span<const UpdateInput> inputs,
+Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
                     std::vector<Update>* updates, Parallel* parallel) {
   return RunTasksWithStatus(
       parallel, static_cast<int64_t>(inputs.size()), [&](int64_t i) {
         Update& update = (*updates)[i];
         if (update.planned == nullptr) return Status::OK();
         const PlannedTable& planned = *update.planned;
-        update.keys_stay_on_device = KeysStayOnDevice(update);
+        update.keys_stay_on_device = KeysStayOnDevice(rule, update);
         if (update.keys_stay_on_device) {
           const DeviceDistinct& distinct = *planned.distinct;
           update.keys = Span<const int64_t>(distinct.unknown_keys(),

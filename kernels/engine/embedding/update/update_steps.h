@@ -95,12 +95,6 @@ class SumBuffer {
   float* data_ = nullptr;
 };
 
-// Whether anything is noted about rows that were updated.
-inline bool NeedsStamps(const EmbeddingTable::Impl& table) {
-  return table.options.record_frequency || table.options.record_version ||
-         table.changes != nullptr;
-}
-
 // --- Step 1 (sum_gradients.cc) ---
 
 // Step 1 of the updates that come without a plan: they get one, of which each
@@ -115,7 +109,7 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
                  Parallel* parallel);
 
 // Step 1, in its end: keys, counts and handles come here where they are wanted.
-Status FetchPlanned(Span<const UpdateInput> inputs,
+Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
                     std::vector<Update>* updates, Parallel* parallel);
 
 // --- Step 2 (find_handles.cc) ---

@@ -3,9 +3,10 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/gpu_resident/step/insert_absent.h"
-#include "kernels/engine/gpu_resident/step/step_plan.cuh"
+#include "kernels/engine/gpu_resident/table/bucket.h"
 #include "kernels/engine/gpu_resident/table/claim.cuh"
 #include "kernels/engine/gpu_resident/table/table_set.h"
+#include "kernels/engine/gpu_step/step_plan.cuh"
 
 namespace ev {
 namespace gpu {

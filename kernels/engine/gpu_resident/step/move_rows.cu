@@ -3,8 +3,8 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/gpu_resident/step/move_rows.h"
-#include "kernels/engine/gpu_resident/step/step_plan.cuh"
 #include "kernels/engine/gpu_resident/table/warp_probe.cuh"
+#include "kernels/engine/gpu_step/step_plan.cuh"
 
 namespace ev {
 namespace gpu {

@@ -15,8 +15,9 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/gpu_resident/step/pool.h"
-#include "kernels/engine/gpu_resident/step/step_plan.cuh"
+#include "kernels/engine/gpu_resident/table/bucket.h"
 #include "kernels/engine/gpu_resident/table/warp_probe.cuh"
+#include "kernels/engine/gpu_step/step_plan.cuh"
 
 namespace ev {
 namespace gpu {
@@ -61,7 +62,7 @@ __device__ __forceinline__ uint32_t FindRow(const StepPlan& plan, int t,
 __device__ __forceinline__ const float* RowOrDefault(const StepPlan& plan,
                                                      const StepTable& table,
                                                      uint32_t i, uint32_t row) {
-  return row != kNoRow ? table.rows + row * table.stride
+  return row != kNoRow ? RowOf(table, row)
                        : DefaultRow(table, __ldg(plan.ids + i));
 }
 

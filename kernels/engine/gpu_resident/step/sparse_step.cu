@@ -8,15 +8,17 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/gpu_resident/step/group.h"
 #include "kernels/engine/gpu_resident/step/insert_absent.h"
 #include "kernels/engine/gpu_resident/step/move_rows.h"
 #include "kernels/engine/gpu_resident/step/pool.h"
 #include "kernels/engine/gpu_resident/step/row_arena.h"
-#include "kernels/engine/gpu_resident/step/sort_long.h"
 #include "kernels/engine/gpu_resident/step/sparse_step.h"
-#include "kernels/engine/gpu_resident/step/step_plan.cuh"
-#include "kernels/engine/gpu_resident/step/update.h"
+#include "kernels/engine/gpu_resident/table/bucket.h"
+#include "kernels/engine/gpu_step/group.h"
+#include "kernels/engine/gpu_step/side_stream.h"
+#include "kernels/engine/gpu_step/sort_long.h"
+#include "kernels/engine/gpu_step/step_plan.cuh"
+#include "kernels/engine/gpu_step/update.h"
 #include "kernels/engine/optimizer/rule_list.h"
 
 namespace ev {
@@ -75,45 +77,6 @@ class Upload {
   int turn_ = 0;
 };
 
-// A stream beside the caller's, for work that little else waits for and that is
-// long rather than wide. Its blocks go first.
-class SideStream {
- public:
-  ~SideStream() {
-    if (fork_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(fork_));
-    if (join_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(join_));
-    if (stream_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
-  }
-  Status Create() {
-    int least = 0, greatest = 0;
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    EV_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithPriority(
-        &stream_, cudaStreamNonBlocking, greatest));
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming));
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaEventCreateWithFlags(&join_, cudaEventDisableTiming));
-    return Status::OK();
-  }
-  // What follows on this stream comes after what was enqueued on main so far.
-  Status Fork(cudaStream_t main) {
-    EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(fork_, main));
-    EV_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(stream_, fork_, 0));
-    return Status::OK();
-  }
-  Status Join(cudaStream_t main) {
-    EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(join_, stream_));
-    EV_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(main, join_, 0));
-    return Status::OK();
-  }
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-  cudaEvent_t fork_ = nullptr, join_ = nullptr;
-};
-
 int64_t TilesOf(int64_t n, int64_t tile) { return (n + tile - 1) / tile; }
 
 }  // namespace
@@ -141,6 +104,8 @@ class SparseStep::Impl {
   int num_processors = 0;
 
   DeviceBuffer description, scratch;
+  DeviceBuffer bases;  // where each table's rows begin
+  int max_dim = 0;
   Upload upload;
   SideStream side;
   int64_t max_ids = 0, max_samples = 0;
@@ -202,6 +167,14 @@ Status SparseStep::Impl::Create(const SparseStepOptions& given,
   arenas.resize(n);
   defaults.resize(n);
   tables.resize(n);
+  EV_RETURN_IF_ERROR(bases.Allocate(n * sizeof(float*), "the step"));
+  std::vector<float*> base_pointers;
+  // Growth changes no address in them that is used here.
+  std::vector<TableView> views(n);
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      views.data(), set->device_tables().views, n * sizeof(TableView),
+      cudaMemcpyDeviceToHost, stream.get()));
+  EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream.get()));
   for (size_t t = 0; t < n; ++t) {
     const StepTableOptions& table = options.tables[t];
     RowArena& arena = arenas[t];
@@ -225,7 +198,9 @@ Status SparseStep::Impl::Create(const SparseStepOptions& given,
         stream.get()));
     StepTable& s = tables[t];
     s = StepTable{};
-    s.rows = arena.base();
+    s.pieces = bases.as<float*>() + t;
+    s.row_keys = views[t].keys;
+    s.rows_log2 = 31;
     s.stride = arena.stride();
     s.slot_stride = arena.slot_stride();
     s.defaults = defaults[t].as<float>();
@@ -234,9 +209,14 @@ Status SparseStep::Impl::Create(const SparseStepOptions& given,
     s.dim = table.dim;
     s.combiner = static_cast<int32_t>(table.combiner);
     s.dim_class = ClassOfDim(table.dim);
-    plan.partial_dim[s.dim_class] =
-        std::max<int32_t>(plan.partial_dim[s.dim_class], s.slot_stride);
+    max_dim = std::max(max_dim, table.dim);
+    base_pointers.push_back(arena.base());
   }
+  // Copied before it returns: it is not pinned.
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(bases.data(), base_pointers.data(), n * sizeof(float*),
+                      cudaMemcpyHostToDevice, stream.get()));
+  EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream.get()));
   for (int c = 0; c < kClasses; ++c) {
     class_begin[c] = static_cast<int>(pool_order.size());
     for (size_t t = 0; t < n; ++t) {
@@ -273,12 +253,7 @@ Status SparseStep::Impl::Reserve(int64_t ids, int64_t samples) {
   ids = std::max(ids, max_ids);
   samples = std::max(samples, max_samples);
   max_ids = max_samples = 0;
-  int32_t widest = 0;
-  for (int c = 0; c < kClasses; ++c) {
-    widest = std::max(widest, plan.partial_dim[c]);
-  }
   const int64_t longs = ids / (kSmallCount + 1) + kClasses;
-  const int64_t partials = (ids / (kChunk / 2) + kClasses) * widest;
   const int64_t bins = ids / kBinIds + num_tables();
   char* base = nullptr;
   for (int pass = 0; pass < 2; ++pass) {
@@ -293,9 +268,7 @@ Status SparseStep::Impl::Reserve(int64_t ids, int64_t samples) {
     plan.sorted_weights = carve.Take<float>(ids);
     plan.small = carve.Take<SmallKey>(ids);
     plan.longs = carve.Take<LongKey>(longs);
-    plan.chunks = carve.Take<Chunk>(longs);
     plan.huge = carve.Take<uint32_t>(ids / kWarpSort + 1);
-    plan.partials = carve.Take<float>(partials);
     plan.bin_ends = carve.Take<uint32_t>(bins);
     plan.heavy = carve.Take<uint32_t>(ids / kHeavyBin + 1);
     plan.counts = carve.Take<StepCounts>(1);  // one fill, with bin_counts
@@ -375,12 +348,9 @@ Status SparseStep::Impl::SetShape(const StepBatch& batch, cudaStream_t stream) {
     tiles[t] = find_blocks;
     tiles[n + 1 + t] = scatter_blocks;
     tiles[2 * (n + 1) + t] = num_bins;
-    const int64_t slots = set->num_slots(static_cast<int>(t));
-    const int64_t bins =
-        std::min({TilesOf(s.num_ids, kBinIds), kMaxBins, slots / kBucketSlots});
+    const int64_t bins = std::min(TilesOf(s.num_ids, kBinIds), kMaxBins);
     s.bin_begin = static_cast<uint32_t>(num_bins);
     s.num_bins = static_cast<uint32_t>(bins);
-    s.bin_scale = (static_cast<uint64_t>(bins) << 32) / slots;
     num_bins += static_cast<int>(bins);
     ids += s.num_ids;
     samples += s.num_samples;
@@ -392,7 +362,7 @@ Status SparseStep::Impl::SetShape(const StepBatch& batch, cudaStream_t stream) {
   tiles[n] = find_blocks;
   tiles[2 * n + 1] = scatter_blocks;
   tiles[3 * n + 2] = num_bins;
-  int64_t blocks = 0, first_id = 0, first_long = 0, first_partial = 0;
+  int64_t blocks = 0, first_id = 0, first_long = 0;
   for (int c = 0; c < kClasses; ++c) {
     pool_begin[c] = static_cast<int>(blocks);
     for (int k = class_begin[c]; k < class_begin[c + 1]; ++k) {
@@ -403,10 +373,8 @@ Status SparseStep::Impl::SetShape(const StepBatch& batch, cudaStream_t stream) {
     plan.id_base[c] = first_id;
     plan.class_ids[c] = class_ids[c];
     plan.long_base[c] = first_long;
-    plan.partial_base[c] = first_partial;
     first_id += class_ids[c];
     first_long += class_ids[c] / (kSmallCount + 1) + 1;
-    first_partial += (class_ids[c] / (kChunk / 2) + 1) * plan.partial_dim[c];
   }
   pool_begin[kClasses] = static_cast<int>(blocks);
   num_ids = ids;
@@ -462,7 +430,6 @@ Status SparseStep::Impl::Grow(int t, int64_t max_new_rows, StreamView stream) {
     arena.Shrink(rows, bytes);
     return status;
   }
-  shape.clear();  // bins are cut by the number of slots
   return LaunchMoveRows(set->device_tables().views + t, growth, arena.base(),
                         arena.stride(), num_processors, stream);
 }
@@ -528,8 +495,8 @@ Status SparseStep::Backward(const float* grads, const std::string& rule,
                                     stream, impl.side.get());
       }
       if (status.ok()) {
-        status = LaunchFinish<Rule>(impl.plan, r, impl.num_processors,
-                                    impl.side.get());
+        status = LaunchHuge<Rule>(impl.plan, impl.max_dim, grads, r,
+                                  impl.num_processors, impl.side.get());
       }
       const Status joined = impl.side.Join(stream.get());
       if (status.ok()) status = joined;

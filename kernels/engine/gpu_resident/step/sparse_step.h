@@ -15,13 +15,12 @@
 //                  scatter), then a block groups a bin by key
 //   update         per key the sum of its gradients, applied to the row: value
 //                  and slots read once, written once
-//   sort, chunks,  the same for keys of more than 16 occurrences: those in
-//   finish         order, summed in chunks, the chunks summed; on a stream of
+//   sort, long,    the same for keys of more than 16 occurrences: those in
+//   huge           order, summed by a group of lanes or a block; on a stream of
 //                  its own beside update, joined before Backward's work ends
 //
-// DETERMINISM. A key's occurrences are added in their order, in chunks of 64
-// when there are more; the same batch gives the same bits, always. Up to 64
-// occurrences the order is the CPU's, and so are the bits.
+// DETERMINISM. A key's occurrences are added in their order, which is the
+// CPU's, and so are the bits.
 //
 // Nothing waits and nothing allocates after ReserveSync, but for a batch whose
 // shape differs from the last: its table of offsets is copied up first, and
@@ -29,7 +28,7 @@
 // before the last.
 //
 // MEMORY. Rows: slots * stride * 4 bytes; index: 8 bytes per slot; per id of
-// the largest batch 54 bytes, and its partial sums, max dim / 8 bytes.
+// the largest batch 54 bytes.
 
 #ifndef KERNELS_ENGINE_GPU_RESIDENT_STEP_SPARSE_STEP_H_
 #define KERNELS_ENGINE_GPU_RESIDENT_STEP_SPARSE_STEP_H_

@@ -132,24 +132,9 @@ class Model {
         const std::vector<Source>& s = entry.second;
         std::vector<float>& row = RowOf(t, entry.first);
         for (int d = 0; d < dim; ++d) {
-          auto sum = [&](size_t from, size_t to) {
-            float v = 0.0f;
-            for (size_t k = from; k < to; ++k) {
-              v = v + grads[s[k].at + d] * s[k].scale;
-            }
-            return v;
-          };
-          float grad = 0.0f;
-          if (s.size() <= 64) {
-            grad = sum(0, s.size());
-          } else {
-            float lanes[8] = {};
-            for (size_t c = 0; c * 64 < s.size(); ++c) {
-              lanes[c % 8] =
-                  lanes[c % 8] + sum(c * 64, std::min(s.size(), c * 64 + 64));
-            }
-            grad = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
-                   ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+          float grad = -0.0f;
+          for (const Source& one : s) {
+            grad = grad + grads[one.at + d] * one.scale;
           }
           Apply(grad, &row[d], dim);
         }
@@ -492,7 +477,7 @@ void GrowthThatFailsChangesNothing() {
 }
 
 void HotKeys() {
-  // Nearly all occurrences of few keys: long lists, several chunks, and in the
+  // Nearly all occurrences of few keys: long lists, and in the
   // largest several windows of the bitmap.
   RunSteps({{16}, {Combiner::kSum}, g_small ? 2000 : 30000, 0, 20, .5, false},
            kAdagrad, 2, 1);

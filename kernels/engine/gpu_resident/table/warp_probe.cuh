@@ -13,14 +13,13 @@
 
 #include <cstdint>
 
+#include "kernels/engine/base/gpu/warp.cuh"
 #include "kernels/engine/gpu_resident/table/bucket.h"
 
 namespace ev {
 namespace gpu {
 
-constexpr int kWarp = 32;
 constexpr int kTile = 8;  // lanes that read one bucket, two slots each
-constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 static_assert(kTile * 2 == kBucketSlots, "a lane looks at two slots");
 
 // How slots are read. Frozen: nothing writes the keys while the kernel runs, so

@@ -15,7 +15,7 @@
 //   number  each head gets its number, writes its key there and looks it up
 //           among the known keys; a tile counts the unknown, summed up likewise
 //   assign  each id learns its key's number, and adds to its count
-//   send    unknown keys and their numbers, in order, go to memory of the host:
+//   send    unknown keys, in order, go to memory of the host:
 //           how many there are is known here only, and a copy would have to be
 //           told
 //
@@ -316,7 +316,6 @@ __global__ void __launch_bounds__(kBlock) SendKernel(DistinctBatch batch) {
     const uint32_t k =
         to + before[j * kWarps + warp] + __popc(masks[j] & ((1u << lane) - 1));
     batch.sent.keys[k] = batch.keys[u];
-    batch.sent.numbers[k] = u;
     batch.heads[k] = u;
   }
 }

@@ -53,8 +53,7 @@ struct DistinctBatch {
   RowHandle* names = nullptr;  // the same; kNoRow: unknown
   // Which keys are unknown, ascending: in device memory too, where heads were.
   struct {
-    int64_t* keys = nullptr;      // [N], the first K of them
-    uint32_t* numbers = nullptr;  // the same
+    int64_t* keys = nullptr;  // [N], the first K of them
     DistinctCounts* counts = nullptr;
   } sent;
 };

@@ -55,7 +55,6 @@ GpuDistinct::GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
   here_ = there_ = Layout();
   // Keys come down where the ids were, which have gone up by then.
   here_.ids = here_.keys = here.AddBytes(n * sizeof(int64_t));
-  here_.numbers = here.AddBytes(n * sizeof(uint32_t));
   here_.names = here.AddBytes(n * sizeof(RowHandle));
   here_.offsets = here.AddBytes((num_samples + 1) * sizeof(int32_t));
   here_.counted = here.AddBytes(sizeof(DistinctCounts));
@@ -137,7 +136,6 @@ Status GpuDistinct::Start(Span<const int32_t> offsets) {
   batch.counts = OnDevice<int32_t>(there_.counts);
   batch.names = OnDevice<RowHandle>(there_.names);
   batch.sent.keys = OnHost<int64_t>(here_.keys);
-  batch.sent.numbers = OnHost<uint32_t>(here_.numbers);
   batch.sent.counts = OnHost<DistinctCounts>(here_.counted);
   EV_RETURN_IF_ERROR(known_->Launch([&](const KnownKeysView& known) {
     batch.known = known;
@@ -176,9 +174,6 @@ Status GpuDistinct::Wait() {
 const int64_t* GpuDistinct::unknown_keys() const {
   return OnHost<int64_t>(here_.keys);
 }
-const uint32_t* GpuDistinct::unknown_numbers() const {
-  return OnHost<uint32_t>(here_.numbers);
-}
 
 NamedKeys GpuDistinct::UnknownKeys() const {
   NamedKeys named;
@@ -188,13 +183,23 @@ NamedKeys GpuDistinct::UnknownKeys() const {
   return named;
 }
 
+Status GpuDistinct::NameOnly(Span<const RowHandle> names) {
+  KnownKeys nothing(device_);
+  return NameThem(names, /*num_rows=*/0, &nothing);
+}
+
 Status GpuDistinct::Name(Span<const RowHandle> names, KnownKeys* known) {
+  return NameThem(names, NumRows(names), known);
+}
+
+Status GpuDistinct::NameThem(Span<const RowHandle> names, int64_t num_rows,
+                             KnownKeys* known) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   NamedKeys named = UnknownKeys();
   RowHandle* const here = OnHost<RowHandle>(here_.names);
   std::copy(names.begin(), names.end(), here);
   named.names = here;
-  named.num_rows = NumRows(names);
+  named.num_rows = num_rows;
   named.all_names = OnDevice<RowHandle>(there_.names);
   is_named_ = true;
   return known->Name(named, lane_->stream());

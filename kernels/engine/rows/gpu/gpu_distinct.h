@@ -49,7 +49,6 @@ class GpuDistinct : public DeviceDistinct {
   int64_t num_unique() const override { return num_unique_; }
   int64_t num_unknown() const override { return num_unknown_; }
   const int64_t* unknown_keys() const override;
-  const uint32_t* unknown_numbers() const override;
   Status Fetch() const override;
   int64_t* keys() const override;
   int32_t* counts() const override;
@@ -64,6 +63,8 @@ class GpuDistinct : public DeviceDistinct {
 
   // GpuTableCompute::SetUnknownHandles, on the stream of this.
   Status Name(Span<const RowHandle> names, KnownKeys* known);
+  // The same, and the GPU need not know them.
+  Status NameOnly(Span<const RowHandle> names);
   // Makes the lane come after that.
   Status Follow(WorkLane* lane) const;
 
@@ -77,13 +78,15 @@ class GpuDistinct : public DeviceDistinct {
   // Where arrays are in one kind of memory.
   struct Layout {
     size_t ids, entries, done, heads, tiles, unknown_tiles, inverse, keys,
-        counts, names, offsets, numbers, counted, bytes;
+        counts, names, offsets, counted, bytes;
   };
 
   GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
               std::shared_ptr<KnownKeys> known, bool brings_inverse);
   Status PutBytes(int64_t begin, const void* ids, size_t count, size_t width);
   NamedKeys UnknownKeys() const;
+  Status NameThem(Span<const RowHandle> names, int64_t num_rows,
+                  KnownKeys* known);
   template <typename T>
   T* OnDevice(size_t at) const {
     return reinterpret_cast<T*>(lane_->device() + at);

@@ -101,6 +101,10 @@ Status GpuRows::StartGather(Span<const DeviceGather> parts,
       cudaMemcpyAsync(device, lane->host(), direct ? names_at : there.bytes(),
                       cudaMemcpyHostToDevice, lane->stream()));
   EV_RETURN_IF_ERROR(lane->Follow(stream));
+  for (const DeviceGather& part : parts) {
+    EV_RETURN_IF_ERROR(
+        static_cast<GpuRows*>(part.table)->Follow(lane->stream()));
+  }
   EV_RETURN_IF_ERROR(
       LaunchGatherRows(reinterpret_cast<const GatherPart*>(device + parts_at),
                        parts.size(), most_floats, lane->stream()));

@@ -81,7 +81,8 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
                                   std::unique_ptr<DeviceWork>* work) {
   EV_RETURN_IF_ERROR(broken_);
   EV_RETURN_IF_ERROR(Flush());
-  const auto* const distinct = static_cast<const GpuDistinct*>(update.distinct);
+  const auto* const distinct = static_cast<const GpuDistinct*>(
+      update.distinct == nullptr ? nullptr : update.distinct->made());
   if (update.handles.empty() && distinct == nullptr) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const Span<const float> weights(
@@ -120,6 +121,7 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
   const size_t sums_at = there.AddBytes(LongSumBytes(num_ids, dim_));
   std::unique_ptr<WorkLane> lane;
   EV_RETURN_IF_ERROR(WorkLane::Acquire(up_bytes, there.bytes(), &lane));
+  EV_RETURN_IF_ERROR(Follow(lane->stream()));
   char* const device = lane->device();
   // The large part first: the link works while the rest is laid out.
   if (are_there) {

@@ -43,8 +43,8 @@ Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
   EV_RETURN_IF_ERROR(broken_);
   EV_RETURN_IF_ERROR(Flush());
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  const auto* const distinct =
-      static_cast<const GpuDistinct*>(pooling.distinct);
+  const auto* const distinct = static_cast<const GpuDistinct*>(
+      pooling.distinct == nullptr ? nullptr : pooling.distinct->made());
   GroupedBatch ids;
   if (distinct != nullptr) ids = distinct->batch();
   const int64_t samples =
@@ -65,6 +65,7 @@ Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
   EV_RETURN_IF_ERROR(WorkLane::Acquire(out_at + (is_staged ? out_bytes : 0),
                                        out_at + (stays ? 0 : out_bytes),
                                        &lane));
+  EV_RETURN_IF_ERROR(Follow(lane->stream()));
   Put(pooling.rows, names_at, lane.get());
   Put(pooling.inverse, inverse_at, lane.get());
   Put(pooling.offsets, offsets_at, lane.get());

@@ -17,6 +17,7 @@
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
+#include "kernels/engine/rows/gpu/step_call.h"
 
 namespace ev {
 namespace gpu {
@@ -48,7 +49,37 @@ Status GpuRows::Make(const GpuRowHomeOptions& options,
 GpuRows::GpuRows(int device, int64_t dim)
     : device_(device), dim_(dim), known_(new KnownKeys(device)) {}
 
-GpuRows::~GpuRows() { EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_)); }
+GpuRows::~GpuRows() { WaitForSteps(); }
+
+Status GpuRows::Follow(StreamView stream) {
+  std::lock_guard<std::mutex> lock(after_mu_);
+  if (after_ != nullptr && after_->has_passed()) after_.reset();
+  return after_ == nullptr ? Status::OK() : after_->Before(stream);
+}
+
+void GpuRows::BeginAfter(std::shared_ptr<DeviceEvent> event) {
+  std::lock_guard<std::mutex> lock(after_mu_);
+  after_ = std::move(event);
+}
+
+void GpuRows::WaitForSteps() {
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  std::lock_guard<std::mutex> lock(after_mu_);
+  if (after_ == nullptr) return;
+  const Status status = after_->Wait();
+  // The next call fails the same way, and can say so.
+  (void)status;
+  after_.reset();
+}
+
+Status GpuRows::StartStep(Span<const GpuStepTable> tables,
+                          std::shared_ptr<GpuStep>* step) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  for (const GpuStepTable& table : tables) {
+    EV_RETURN_IF_ERROR(static_cast<GpuRows*>(table.table)->CheckUsable());
+  }
+  return StepCall::Make(device_, tables, step);
+}
 
 Status GpuRows::Create(Span<const float> default_rows) {
   pieces_.reset(new RowPieces(dim_));
@@ -68,6 +99,7 @@ Status GpuRows::WithDevice(const std::function<Status(TransferLane*)>& body) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   std::unique_ptr<TransferLane> lane;
   EV_RETURN_IF_ERROR(TransferLane::Acquire(turn_bytes(), &lane));
+  EV_RETURN_IF_ERROR(Follow(lane->stream()));
   EV_RETURN_IF_ERROR(body(lane.get()));
   EV_RETURN_IF_ERROR(lane->Wait());
   TransferLane::Release(std::move(lane));
@@ -352,6 +384,7 @@ Status GpuRows::UploadInitialValues(Span<const float> values,
 }
 
 Status GpuRows::Relayout(Span<const float> initial_values) {
+  WaitForSteps();
   return WithLane([&](TransferLane* lane) {
     const int64_t before = pieces_->stride();
     const int64_t after =
@@ -405,7 +438,7 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
 }
 
 void GpuRows::ForgetKeys(Span<const int64_t> keys) {
-  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  WaitForSteps();
   known_->Erase(keys);
 }
 
@@ -413,7 +446,7 @@ void GpuRows::Forget(Span<const RowHandle> handles) {
   // A handle that is named again must not wait in the queue twice. What fails
   // here fails again in the next call, which can say so.
   if (!Flush().ok()) return;
-  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  WaitForSteps();
   for (RowHandle handle : handles) {
     const size_t piece = handle >> pieces_->rows_log2();
     if (--live_[piece] == 0) pieces_->Free(piece);
@@ -421,7 +454,7 @@ void GpuRows::Forget(Span<const RowHandle> handles) {
 }
 
 void GpuRows::Clear() {
-  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  WaitForSteps();
   known_->Clear();
   {
     std::lock_guard<std::mutex> lock(queue_mu_);

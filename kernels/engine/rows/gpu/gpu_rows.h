@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/transfer_lane.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
 #include "kernels/engine/rows/gpu_row_home.h"
@@ -49,6 +50,8 @@ class GpuRows : public GpuRowHome {
                        std::unique_ptr<DeviceDistinct>* distinct) override;
   Status SetUnknownHandles(Span<const RowHandle> handles,
                            DeviceDistinct* distinct) override;
+  Status StartStep(Span<const GpuStepTable> tables,
+                   std::shared_ptr<GpuStep>* step) override;
   // These use a lane of base/gpu/work_lane.h until they are waited for.
   Status StartPool(const DevicePooling& pooling, float* out,
                    std::unique_ptr<DeviceWork>* work) override;
@@ -72,6 +75,18 @@ class GpuRows : public GpuRowHome {
   void Forget(Span<const RowHandle> handles) override;
   void Clear() override;
   int64_t bytes() const override;
+
+  // For steps (step_call.h), whose work goes on after the call that began it.
+  // An error of rows of which nothing is known.
+  Status CheckUsable() const { return broken_; }
+  int64_t dim() const { return dim_; }
+  PiecesView pieces() const { return pieces_->view(); }
+  const float* default_rows() const { return defaults_.as<float>(); }
+  const std::shared_ptr<KnownKeys>& known() const { return known_; }
+  // What the stream is given from now on comes after what steps began.
+  Status Follow(StreamView stream);
+  // What is begun from now on comes after the event.
+  void BeginAfter(std::shared_ptr<DeviceEvent> event);
 
  private:
   struct Queued {
@@ -107,6 +122,8 @@ class GpuRows : public GpuRowHome {
       Span<const RowHandle> handles, const float* floats, TransferLane* lane,
       const std::function<Status(const RowBatch&, const float*)>& work);
   size_t turn_bytes() const;
+  // Before a call that is made alone: nothing that steps began is under way.
+  void WaitForSteps();
 
   const int device_;
   const int64_t dim_;
@@ -117,6 +134,9 @@ class GpuRows : public GpuRowHome {
   const std::shared_ptr<KnownKeys> known_;  // batches under way have it too
   // Not OK when a failed call left rows of which nothing is known.
   Status broken_;
+
+  std::mutex after_mu_;
+  std::shared_ptr<DeviceEvent> after_;  // of the last step; null: none
 
   std::mutex flush_mu_;
   std::mutex queue_mu_;

@@ -76,6 +76,12 @@ class KnownKeys {
   // Calls launch(view), which only enqueues kernels that read the view.
   Status Launch(const std::function<Status(const KnownKeysView&)>& launch);
 
+  // The same for several at once: view() is right while the lock is held.
+  std::unique_lock<std::mutex> Lock() {
+    return std::unique_lock<std::mutex>(mu_);
+  }
+  const KnownKeysView& view() const { return view_; }
+
   // Writes the names; keys with rows are known from then on, as far as there is
   // memory. Enqueues one kernel; waits when it has to grow.
   Status Name(const NamedKeys& named, StreamView stream);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_resident/step/sort_long.h"
-#include "kernels/engine/gpu_resident/step/step_plan.cuh"
+#include "kernels/engine/gpu_step/sort_long.h"
+#include "kernels/engine/gpu_step/step_plan.cuh"
 
 namespace ev {
 namespace gpu {
@@ -24,9 +24,10 @@ static_assert(kSortBlock / 32 * kWarpSort <= kWindowWords, "shared memory");
 __device__ __forceinline__ void Emit(const StepPlan& plan,
                                      const StepTable& table, uint32_t at,
                                      uint32_t number) {
-  plan.sorted[at] = SampleOfNumber(plan, table, number);
+  const uint32_t sample = SampleOfNumber(plan, table, number);
+  plan.sorted[at] = sample;
   if (plan.weights != nullptr) {
-    plan.sorted_weights[at] = __ldg(plan.weights + number);
+    plan.sorted_weights[at] = ScaleOf(plan, table, number, sample);
   }
 }
 
@@ -175,8 +176,7 @@ __global__ void __launch_bounds__(kSortBlock, kSortBlocks)
   const uint32_t warp =
       (gridDim.x - 1 - blockIdx.x) * kWarps + threadIdx.x / 32;
   for (int c = 0; c < kClasses; ++c) {
-    const uint32_t n =
-        static_cast<uint32_t>(plan.counts->of[c].longs_and_chunks);
+    const uint32_t n = plan.counts->of[c].longs;
     const LongKey* longs = plan.longs + plan.long_base[c];
     for (uint32_t k = warp; k < n; k += gridDim.x * kWarps) {
       const LongKey key = longs[k];

@@ -1,20 +1,20 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grouping by two levels. A table's rows are cut into bins of neighbours, so
-// many that a bin has about a thousand ids; ids are counted and then scattered,
-// as pairs of row and occurrence, to their bins. What a bin has is grouped by
-// one block in shared memory. Rows are where hashing put their keys, so bins
-// have about as many distinct keys each, whatever the keys; occurrences of hot
+// Grouping by two levels. A table's rows are shared out to bins by a hash of
+// their numbers, to so many that a bin has about a thousand ids; ids are
+// counted and then scattered, as pairs of row and occurrence, to their bins.
+// What a bin has is grouped by one block in shared memory. Bins have about as
+// many distinct keys each, whatever the keys and their rows; occurrences of hot
 // keys make some of them heavy, and those are worked on first.
 //
 // An id costs two reads and one write of memory, a few words of shared memory,
 // and no atomic of global memory: those are one per tile and bin.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_resident/step/group.h"
-#include "kernels/engine/gpu_resident/step/step_plan.cuh"
-#include "kernels/engine/gpu_resident/table/warp_probe.cuh"
+#include "kernels/engine/base/gpu/warp.cuh"
+#include "kernels/engine/gpu_step/group.h"
+#include "kernels/engine/gpu_step/step_plan.cuh"
 
 namespace ev {
 namespace gpu {
@@ -35,7 +35,10 @@ __device__ __forceinline__ T WarpSum(T v, int lane) {
 
 __device__ __forceinline__ uint32_t BinInTable(const StepTable& table,
                                                uint32_t row) {
-  return static_cast<uint32_t>(((row & ~kFreshRow) * table.bin_scale) >> 32);
+  // Of other bits than FirstEntry and Part look at.
+  uint32_t h = (row & ~kFreshRow) * 0xC2B2AE35u;
+  h = (h ^ (h >> 15)) * 0x27D4EB2Fu;
+  return __umulhi(h ^ (h >> 13), table.num_bins);
 }
 
 // The rows of a tile and what they need. Bins are counted in shared memory:
@@ -195,42 +198,24 @@ constexpr int kAhead = 4;             // pairs of a thread in flight
 
 // Where a block's keys go in the lists, of which it takes its part at once.
 struct ListPlaces {
-  uint32_t small, long_key, chunk, partial;
+  uint32_t small, long_key;
 };
 
-__device__ __forceinline__ uint32_t NumChunks(uint32_t count) {
-  return (count + kChunk - 1) / kChunk;
-}
-
-// From the count chunks << 32 | long keys of one chunk << 16 | long keys: the
-// chunk sums that are kept, which are those of keys of several chunks.
-__device__ __forceinline__ uint32_t PartialsOf(unsigned long long longs) {
-  return static_cast<uint32_t>(longs >> 32) -
-         static_cast<uint32_t>((longs >> 16) & 0xFFFF);
-}
-
-// Lists a key of many occurrences; moves on in the lists.
+// Lists a key of many occurrences; moves on in the list.
 __device__ __forceinline__ void ListLong(const StepPlan& plan, int dim_class,
                                          uint32_t row, uint32_t table,
                                          uint32_t start, uint32_t count,
                                          ListPlaces* at) {
   const int64_t base = plan.long_base[dim_class];
-  const uint32_t num_chunks = NumChunks(count);
   if (count > kWarpSort) {
     plan.huge[atomicAdd(&plan.counts->huge, 1u)] =
         static_cast<uint32_t>(base + at->long_key);
   }
-  plan.longs[base + at->long_key] = {row, table, start, count, at->partial};
-  for (uint32_t c = 0; c < num_chunks; ++c) {
-    plan.chunks[base + at->chunk + c] = {at->long_key, c};
-  }
+  plan.longs[base + at->long_key] = {row, table, start, count};
   ++at->long_key;
-  at->chunk += num_chunks;
-  if (num_chunks > 1) at->partial += num_chunks;
 }
 
-// Hashing with linear probing. Rows of a bin are neighbours, which
-// multiplication spreads evenly.
+// Hashing with linear probing.
 struct GroupShared {
   uint32_t rows[kEntries];    // kNoRow: free
   uint32_t counts[kEntries];  // maybe with kFreshRow
@@ -238,7 +223,7 @@ struct GroupShared {
   uint32_t list[kListHere];
   uint16_t owners[kListHere];  // of list: the entry, or kEntries when not there
   unsigned long long warp_sums[kStepBlock / kWarp];
-  unsigned long long warp_longs[kStepBlock / kWarp];
+  uint32_t warp_longs[kStepBlock / kWarp];
   ListPlaces places;
   uint32_t overflow;
 };
@@ -306,9 +291,10 @@ __device__ __forceinline__ void Rank(const StepPlan& plan,
   for (uint32_t l = 0; l < count; ++l) {
     rank += list[l] < mine || (list[l] == mine && l < k) ? 1 : 0;
   }
-  plan.sorted[start + rank] = SampleOfNumber(plan, table, mine);
+  const uint32_t sample = SampleOfNumber(plan, table, mine);
+  plan.sorted[start + rank] = sample;
   if (plan.weights != nullptr) {
-    plan.sorted_weights[start + rank] = __ldg(plan.weights + mine);
+    plan.sorted_weights[start + rank] = ScaleOf(plan, table, mine, sample);
   }
 }
 
@@ -426,16 +412,16 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
       continue;
     }
     // What the thread's keys take, from the high half: ids; small keys of
-    // several ids; of one. And: chunks; long keys of one chunk; long keys.
-    unsigned long long mine = 0, mine_long = 0;
+    // several ids; of one. And how many are long.
+    unsigned long long mine = 0;
+    uint32_t mine_long = 0;
 #pragma unroll
     for (int j = 0; j < kEntriesEach; ++j) {
       const uint32_t count =
           shared->counts[j * kStepBlock + threadIdx.x] & ~kFreshRow;
       mine += static_cast<unsigned long long>(count) << 32;
       if (count > kSmallCount) {
-        mine_long += static_cast<unsigned long long>(NumChunks(count)) << 32;
-        mine_long += count <= kChunk ? (1 << 16) + 1 : 1;
+        ++mine_long;
       } else if (count > 1) {
         mine += 1 << 16;
       } else {
@@ -443,15 +429,14 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
       }
     }
     const unsigned long long inclusive = WarpSum(mine, lane);
-    const unsigned long long inclusive_long = WarpSum(mine_long, lane);
+    const uint32_t inclusive_long = WarpSum(mine_long, lane);
     if (lane == kWarp - 1) {
       shared->warp_sums[warp] = inclusive;
       shared->warp_longs[warp] = inclusive_long;
     }
     __syncthreads();
     unsigned long long before = inclusive - mine, total = 0;
-    unsigned long long before_long = inclusive_long - mine_long;
-    unsigned long long total_long = 0;
+    uint32_t before_long = inclusive_long - mine_long, total_long = 0;
 #pragma unroll
     for (int w = 0; w < kStepBlock / kWarp; ++w) {
       if (w < warp) {
@@ -467,12 +452,7 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
           &counts.small,
           static_cast<unsigned>((total & 0xFFFF) + ((total >> 16) & 0xFFFF)));
       if (total_long != 0) {
-        const unsigned long long was = atomicAdd(
-            &counts.longs_and_chunks, total_long & 0xFFFFFFFF0000FFFFULL);
-        shared->places.long_key = static_cast<uint32_t>(was);
-        shared->places.chunk = static_cast<uint32_t>(was >> 32);
-        shared->places.partial =
-            atomicAdd(&counts.partials, PartialsOf(total_long));
+        shared->places.long_key = atomicAdd(&counts.longs, total_long);
       }
     }
     uint32_t at = static_cast<uint32_t>(before >> 32);
@@ -518,9 +498,7 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
     uint32_t several =
         static_cast<uint32_t>((total & 0xFFFF) + ((before >> 16) & 0xFFFF));
     ListPlaces places = shared->places;
-    places.long_key += static_cast<uint32_t>(before_long & 0xFFFF);
-    places.chunk += static_cast<uint32_t>(before_long >> 32);
-    places.partial += PartialsOf(before_long);
+    places.long_key += before_long;
 #pragma unroll 1
     for (int j = 0; j < kEntriesEach; ++j) {
       const int e = j * kStepBlock + threadIdx.x;

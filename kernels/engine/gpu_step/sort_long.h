@@ -3,8 +3,8 @@
 //
 // The lists of a step's long keys, sorted.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_STEP_SORT_LONG_H_
-#define KERNELS_ENGINE_GPU_RESIDENT_STEP_SORT_LONG_H_
+#ifndef KERNELS_ENGINE_GPU_STEP_SORT_LONG_H_
+#define KERNELS_ENGINE_GPU_STEP_SORT_LONG_H_
 
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/status.h"
@@ -22,4 +22,4 @@ Status LaunchSortLong(const StepPlan& plan, int num_processors,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_STEP_SORT_LONG_H_
+#endif  // KERNELS_ENGINE_GPU_STEP_SORT_LONG_H_

@@ -7,17 +7,19 @@
 // An occurrence is the number of an id in the batch. A key is known by its
 // table and its row there.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_STEP_STEP_PLAN_CUH_
-#define KERNELS_ENGINE_GPU_RESIDENT_STEP_STEP_PLAN_CUH_
+#ifndef KERNELS_ENGINE_GPU_STEP_STEP_PLAN_CUH_
+#define KERNELS_ENGINE_GPU_STEP_STEP_PLAN_CUH_
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
-#include "kernels/engine/gpu_resident/table/bucket.h"
+#include "kernels/engine/combine/combiner.h"
 
 namespace ev {
 namespace gpu {
+
+struct TableView;  // gpu_resident/table/bucket.h
 
 constexpr int kStepBlock = 256;
 
@@ -28,13 +30,12 @@ constexpr int kClasses = 5;
 constexpr int kMaxSlots = 3;
 
 // Keys of up to kSmallCount occurrences are summed where they are updated;
-// more are first sorted, then summed in chunks of kChunk.
+// those of more are sorted first. Up to kWarpSort a warp sorts, and a group of
+// lanes sums; a block does both for the others.
 constexpr uint32_t kSmallCount = 16;
-constexpr uint32_t kChunk = 64;
-constexpr uint32_t kWarpSort = 256;  // occurrences that a warp sorts
-constexpr int kFinishLanes = 8;      // chunk sums that are added side by side
+constexpr uint32_t kWarpSort = 256;
 
-// Occurrences are grouped by key in bins of rows that are neighbours.
+// Occurrences are grouped by key in bins of rows.
 constexpr int kScatterBlock = 1024;
 constexpr int kScatterTile = 4 * kScatterBlock;  // ids of a block
 constexpr int64_t kBinIds = 1024;                // of a bin, on average
@@ -47,8 +48,12 @@ struct StepTable {
   int64_t sample_begin;
   int64_t num_samples;
   int64_t pooled_begin;  // in floats
-  float* rows;           // row s at rows + s * stride: value, then slots
+  // Row s: pieces[s >> rows_log2] + (s modulo 2^rows_log2) * stride: value,
+  // then slots.
+  float* const* pieces;
   int64_t stride;
+  // Of rows that hold nothing yet: their keys, and what they begin with.
+  const int64_t* row_keys;
   const float* defaults;  // [num_defaults, slot_stride]
   int64_t num_defaults;
   float slot_init[kMaxSlots];
@@ -56,8 +61,7 @@ struct StepTable {
   int32_t dim;
   int32_t combiner;  // ev::Combiner
   int32_t dim_class;
-  // The bin of slot s is bin_begin + (s * bin_scale >> 32).
-  uint64_t bin_scale;
+  int32_t rows_log2;
   uint32_t bin_begin;
   uint32_t num_bins;
 };
@@ -82,17 +86,10 @@ struct LongKey {  // more than kSmallCount occurrences
   uint32_t table;
   uint32_t start;
   uint32_t count;
-  uint32_t partial;  // first of its chunk sums, when it has several chunks
-};
-
-struct Chunk {
-  uint32_t key;  // in longs
-  uint32_t number;
 };
 
 struct ClassCounts {
-  unsigned long long longs_and_chunks;  // low half: longs; high: chunks
-  unsigned partials;
+  unsigned longs;
   unsigned small;
 };
 
@@ -106,7 +103,9 @@ struct StepCounts {
 
 struct StepPlan {
   const StepTable* tables;  // [num_tables]
-  const TableView* views;   // [num_tables]
+  // [num_tables], of tables that are probed there; the kernels here do not read
+  // them.
+  const TableView* views;
   int num_tables;
   // [num_tables + 1] first block, or bin, of each table. pool_tiles: of the
   // pool_order-th table, and the tables of a class are neighbours there.
@@ -132,22 +131,18 @@ struct StepPlan {
   uint32_t* bin_ends;    // [bins] in pairs; of what is there while it is filled
   uint32_t* heavy;       // bins of more than kHeavyBin
   // In the bin's part of these: what pairs has key by key, in any order;
-  // samples in order, and weights, if any.
+  // samples in order, and weights, if any, times the samples' factors.
   uint32_t* order;   // [n]
   uint32_t* sorted;  // [n]
   float* sorted_weights;
   SmallKey* small;  // [n]
   LongKey* longs;
-  Chunk* chunks;
   uint32_t* huge;  // in longs: more than kWarpSort occurrences
-  float* partials;
   StepCounts* counts;
   // Where each class's part begins.
   int64_t id_base[kClasses];
   int64_t class_ids[kClasses];  // number of ids
   int64_t long_base[kClasses];
-  int64_t partial_base[kClasses];  // in floats
-  int32_t partial_dim[kClasses];
 };
 
 // The last t in [low, high) with begin[t] <= block.
@@ -163,6 +158,11 @@ __device__ __forceinline__ int TableOfBlock(const int32_t* begin, int low,
     }
   }
   return low;
+}
+
+__device__ __forceinline__ float* RowOf(const StepTable& table, uint32_t row) {
+  const uint32_t within = row & ((1u << table.rows_log2) - 1);
+  return table.pieces[row >> table.rows_log2] + within * table.stride;
 }
 
 __device__ __forceinline__ const float* DefaultRow(const StepTable& table,
@@ -188,6 +188,16 @@ __device__ __forceinline__ uint32_t SampleOfNumber(const StepPlan& plan,
   return plan.weights == nullptr
              ? number
              : SampleOf(plan.splits, plan.samples, table, number);
+}
+
+// An occurrence's weight times its sample's factor. REQUIRES weights.
+__device__ __forceinline__ float ScaleOf(const StepPlan& plan,
+                                         const StepTable& table,
+                                         uint32_t occurrence, uint32_t sample) {
+  const float weight = __ldg(plan.weights + occurrence);
+  return Divides(static_cast<Combiner>(table.combiner))
+             ? weight * plan.factors[table.sample_begin + sample]
+             : weight;
 }
 
 // W floats that are loaded and stored together.
@@ -217,4 +227,4 @@ inline int ClassOfDim(int dim) {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_STEP_STEP_PLAN_CUH_
+#endif  // KERNELS_ENGINE_GPU_STEP_STEP_PLAN_CUH_

@@ -4,8 +4,8 @@
 // A batch's occurrences grouped by key on the device, and lists of the keys to
 // work from.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_STEP_GROUP_H_
-#define KERNELS_ENGINE_GPU_RESIDENT_STEP_GROUP_H_
+#ifndef KERNELS_ENGINE_GPU_STEP_GROUP_H_
+#define KERNELS_ENGINE_GPU_STEP_GROUP_H_
 
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/status.h"
@@ -15,7 +15,7 @@ namespace gpu {
 
 struct StepPlan;
 
-// Fills the lists small, longs, chunks and huge, order for the long keys and
+// Fills the lists small, longs and huge, order for the long keys and
 // sorted for the others. tiles: blocks of kScatterTile ids, none across tables.
 // REQUIRES: rows filled; counts, but for absent, and bin_counts zero. Four
 // launches.
@@ -25,4 +25,4 @@ Status LaunchGroup(const StepPlan& plan, int num_tiles, int num_bins,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_STEP_GROUP_H_
+#endif  // KERNELS_ENGINE_GPU_STEP_GROUP_H_

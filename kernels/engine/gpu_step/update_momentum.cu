@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/gpu_resident/step/update.cuh"
+#include "kernels/engine/gpu_step/update.cuh"
 #include "kernels/engine/optimizer/momentum_rule.h"
 #include "kernels/engine/optimizer/sgd_rule.h"
 

@@ -8,15 +8,16 @@
 // gradients' addresses, so that this chain of dependent reads is paid once for
 // 32 rows. Then groups of lanes work on a row each, several rows in flight.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_STEP_UPDATE_CUH_
-#define KERNELS_ENGINE_GPU_RESIDENT_STEP_UPDATE_CUH_
+#ifndef KERNELS_ENGINE_GPU_STEP_UPDATE_CUH_
+#define KERNELS_ENGINE_GPU_STEP_UPDATE_CUH_
 
 #include <type_traits>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/combine/combiner.h"
-#include "kernels/engine/gpu_resident/step/step_plan.cuh"
-#include "kernels/engine/gpu_resident/step/update.h"
+#include "kernels/engine/combine/ordered_sum.cuh"
+#include "kernels/engine/gpu_step/step_plan.cuh"
+#include "kernels/engine/gpu_step/update.h"
 
 namespace ev {
 namespace gpu {
@@ -93,6 +94,15 @@ __device__ __forceinline__ const float* GradOf(const StepTable& table,
   return grads + table.pooled_begin + static_cast<int64_t>(sample) * table.dim;
 }
 
+// Which leaves the first addend as it is, -0 too.
+template <int W>
+__device__ __forceinline__ Pack<W> NoSum() {
+  Pack<W> sum;
+#pragma unroll
+  for (int x = 0; x < W; ++x) sum.x[x] = -0.0f;
+  return sum;
+}
+
 template <int W>
 __device__ __forceinline__ void AddScaled(const Pack<W>& v, float scale,
                                           Pack<W>* sum) {
@@ -101,15 +111,16 @@ __device__ __forceinline__ void AddScaled(const Pack<W>& v, float scale,
 }
 
 // The sum over the samples list[0, n), one after the other, kAhead gradients in
-// flight. weights: of the occurrences, or null.
+// flight. weights: of the occurrences, their samples' factors in them, or null.
 template <int W, int kAhead>
 __device__ __forceinline__ Pack<W> SumList(
     const StepPlan& plan, const StepTable& table, const float* grads,
     const uint32_t* list, const float* weights, uint32_t n, int c) {
-  Pack<W> sum = {};
+  Pack<W> sum = NoSum<W>();
   const float* first = grads + table.pooled_begin + c;
   const int64_t dim = table.dim;
-  const bool factors = Divides(static_cast<Combiner>(table.combiner));
+  const bool factors =
+      weights == nullptr && Divides(static_cast<Combiner>(table.combiner));
   for (uint32_t k = 0; k < n; k += kAhead) {
     uint32_t sample[kAhead];
     Pack<W> v[kAhead];
@@ -125,7 +136,7 @@ __device__ __forceinline__ Pack<W> SumList(
     for (int u = 0; u < kAhead; ++u) {
       if (k + u >= n) continue;
       float scale = weights != nullptr ? weights[k + u] : 1.0f;
-      if (factors) scale *= plan.factors[table.sample_begin + sample[u]];
+      if (factors) scale = plan.factors[table.sample_begin + sample[u]];
       AddScaled<W>(v[u], scale, &sum);
     }
   }
@@ -142,9 +153,9 @@ __device__ __forceinline__ RowAddress AddressOf(const StepPlan& plan,
                                                 const StepTable& table,
                                                 uint32_t t, uint32_t row) {
   const uint32_t slot = row & ~kFreshRow;
-  RowAddress address = {table.rows + slot * table.stride, nullptr};
+  RowAddress address = {RowOf(table, slot), nullptr};
   if (row & kFreshRow) {
-    address.defaults = DefaultRow(table, plan.views[t].keys[slot]);
+    address.defaults = DefaultRow(table, table.row_keys[slot]);
   }
   return address;
 }
@@ -169,7 +180,7 @@ __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
   const bool factors = Divides(static_cast<Combiner>(table.combiner));
   for (int c = sub * W; c < table.dim; c += G * W) {
     RowPiece<W, NS> piece = LoadRow<W, NS>(at.row, at.defaults, table, c);
-    Pack<W> sum = {};
+    Pack<W> sum = NoSum<W>();
     if (InlineSamples(count, weighted) == 0) {
       sum = SumList<W, 2>(plan, table, grads, plan.sorted + key.a,
                           weighted ? plan.sorted_weights + key.a : nullptr,
@@ -249,8 +260,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
 #pragma unroll
         for (int u = 0; u < kRows; ++u) {
           const int from = (r + u) * kGroups + group;
-          rows[u] =
-              table.rows + __shfl_sync(kAll, key.row, from) * table.stride;
+          rows[u] = RowOf(table, __shfl_sync(kAll, key.row, from));
           const uint32_t sample = __shfl_sync(kAll, key.a, from);
           if (from >= left || c >= dim) continue;
           piece[u] = LoadRow<W, NS>(rows[u], nullptr, table, c);
@@ -262,7 +272,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
           const int from = (r + u) * kGroups + group;
           const float scale = __shfl_sync(kAll, scale_a, from);
           if (from >= left || c >= dim) continue;
-          Pack<W> sum = {};
+          Pack<W> sum = NoSum<W>();
           AddScaled<W>(grad[u], scale, &sum);
           ApplyRule<Rule, W, NS>(rule, sum, &piece[u]);
           StoreRow<W, NS>(rows[u], table, c, piece[u]);
@@ -273,8 +283,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
   }
   for (int r = 0; r * kGroups < left; ++r) {
     const int from = r * kGroups + group;
-    float* const row =
-        table.rows + __shfl_sync(kAll, key.row, from) * table.stride;
+    float* const row = RowOf(table, __shfl_sync(kAll, key.row, from));
     const uint32_t a = __shfl_sync(kAll, key.a, from);
     const uint32_t b = __shfl_sync(kAll, key.b, from);
     const float x = __shfl_sync(kAll, scale_a, from);
@@ -284,7 +293,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
     const int samples = InlineSamples(count, weighted);
     for (int c = sub * W; c < dim; c += G * W) {
       RowPiece<W, NS> piece = LoadRow<W, NS>(row, nullptr, table, c);
-      Pack<W> sum = {};
+      Pack<W> sum = NoSum<W>();
       if (samples > 0) {
         const Pack<W> v =
             LoadPack<W>(first_grad + static_cast<int64_t>(a) * dim + c);
@@ -305,185 +314,77 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
   }
 }
 
-// Chunks of keys of many occurrences: the sum goes to the row when it is all,
-// else to partials.
+// Keys of up to kWarpSort occurrences that are not few: a group of lanes each.
 template <typename Rule, int W, int G>
 __global__ void __launch_bounds__(kStepBlock, 3)
-    ChunkKernel(const __grid_constant__ StepPlan plan,
-                const float* __restrict__ grads, int dim_class, Rule rule) {
+    LongKernel(const __grid_constant__ StepPlan plan,
+               const float* __restrict__ grads, int dim_class, Rule rule) {
   constexpr int NS = Rule::kNumSlots;
   constexpr int kGroups = kStepBlock / G;
-  const uint32_t n =
-      static_cast<uint32_t>(plan.counts->of[dim_class].longs_and_chunks >> 32);
+  const uint32_t n = plan.counts->of[dim_class].longs;
   const LongKey* longs = plan.longs + plan.long_base[dim_class];
-  const Chunk* chunks = plan.chunks + plan.long_base[dim_class];
   const int sub = threadIdx.x % G;
   for (int64_t k = static_cast<int64_t>(blockIdx.x) * kGroups + threadIdx.x / G;
        k < n; k += static_cast<int64_t>(gridDim.x) * kGroups) {
-    const Chunk chunk = chunks[k];
-    const LongKey key = longs[chunk.key];
+    const LongKey key = longs[k];
+    if (key.count > kWarpSort) continue;
     const StepTable& table = plan.tables[key.table];
     const RowAddress a = AddressOf(plan, table, key.table, key.row);
-    const uint32_t first = chunk.number * kChunk;
-    const uint32_t size = min(kChunk, key.count - first);
-    float* partial = plan.partials + plan.partial_base[dim_class] +
-                     static_cast<int64_t>(key.partial + chunk.number) *
-                         plan.partial_dim[dim_class];
     for (int c = sub * W; c < table.dim; c += G * W) {
       const Pack<W> sum = SumList<W, 6>(
-          plan, table, grads, plan.sorted + key.start + first,
-          plan.weights != nullptr ? plan.sorted_weights + key.start + first
-                                  : nullptr,
-          size, c);
-      if (key.count <= kChunk) {
-        RowPiece<W, NS> piece = LoadRow<W, NS>(a.row, a.defaults, table, c);
-        ApplyRule<Rule, W, NS>(rule, sum, &piece);
-        StoreRow<W, NS>(a.row, table, c, piece);
-      } else {
-        StorePack<W>(partial + c, sum);
-      }
+          plan, table, grads, plan.sorted + key.start,
+          plan.weights != nullptr ? plan.sorted_weights + key.start : nullptr,
+          key.count, c);
+      RowPiece<W, NS> piece = LoadRow<W, NS>(a.row, a.defaults, table, c);
+      ApplyRule<Rule, W, NS>(rule, sum, &piece);
+      StoreRow<W, NS>(a.row, table, c, piece);
     }
   }
 }
 
-// Keys of several chunks: kFinishLanes sums of every kFinishLanes-th chunk,
-// then those in pairs.
-template <int W>
-__device__ __forceinline__ Pack<W> SumInPairs(Pack<W>* sum) {
-#pragma unroll
-  for (int d = 1; d < kFinishLanes; d *= 2) {
-#pragma unroll
-    for (int u = 0; u < kFinishLanes; u += 2 * d) {
-      AddScaled<W>(sum[u + d], 1.0f, &sum[u]);
-    }
-  }
-  return sum[0];
-}
-
-__device__ __forceinline__ const float* PartialsOf(const StepPlan& plan,
-                                                   int dim_class,
-                                                   const LongKey& key) {
-  return plan.partials + plan.partial_base[dim_class] +
-         static_cast<int64_t>(key.partial) * plan.partial_dim[dim_class];
-}
-
-template <typename Rule, int W>
-__device__ __forceinline__ void Finish(const RowAddress& a,
-                                       const StepTable& table, int c,
-                                       Pack<W>* sum, const Rule& rule) {
-  constexpr int NS = Rule::kNumSlots;
-  RowPiece<W, NS> piece = LoadRow<W, NS>(a.row, a.defaults, table, c);
-  ApplyRule<Rule, W, NS>(rule, SumInPairs<W>(sum), &piece);
-  StoreRow<W, NS>(a.row, table, c, piece);
-}
-
-// By a warp: up to kManyChunks.
-constexpr uint32_t kManyChunks = 16;
-template <typename Rule, int W>
-__device__ __forceinline__ void FinishByWarp(const StepPlan& plan,
-                                             const LongKey& key,
-                                             const Rule& rule) {
-  const StepTable& table = plan.tables[key.table];
-  const RowAddress a = AddressOf(plan, table, key.table, key.row);
-  const float* partial = PartialsOf(plan, table.dim_class, key);
-  const int64_t pitch = plan.partial_dim[table.dim_class];
-  const uint32_t num_chunks = (key.count + kChunk - 1) / kChunk;
-  for (int c = threadIdx.x % 32 * W; c < table.dim; c += 32 * W) {
-    Pack<W> sum[kFinishLanes] = {};
-    for (uint32_t m = 0; m < num_chunks; m += kFinishLanes) {
-      Pack<W> v[kFinishLanes];
-#pragma unroll
-      for (int u = 0; u < kFinishLanes; ++u) {
-        if (m + u < num_chunks) {
-          v[u] = LoadPack<W>(partial + (m + u) * pitch + c);
-        }
-      }
-#pragma unroll
-      for (int u = 0; u < kFinishLanes; ++u) {
-        if (m + u < num_chunks) AddScaled<W>(v[u], 1.0f, &sum[u]);
-      }
-    }
-    Finish<Rule, W>(a, table, c, sum, rule);
-  }
-}
-
-// By a block: a warp makes one of the sums. The same key for all threads.
-template <typename Rule, int W>
-__device__ __forceinline__ void FinishByBlock(const StepPlan& plan,
-                                              const LongKey& key,
-                                              float4 (*shared)[32],
-                                              const Rule& rule) {
-  static_assert(kStepBlock == 32 * kFinishLanes, "a warp for each sum");
-  constexpr int kAhead = 4;
-  const StepTable& table = plan.tables[key.table];
-  const RowAddress a = AddressOf(plan, table, key.table, key.row);
-  const float* partial = PartialsOf(plan, table.dim_class, key);
-  const int64_t pitch = plan.partial_dim[table.dim_class];
-  const uint32_t num_chunks = (key.count + kChunk - 1) / kChunk;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  for (int base = 0; base < table.dim; base += 32 * W) {
-    const int c = base + lane * W;
-    Pack<W> sum = {};
-    for (uint32_t m = warp; m < num_chunks; m += kAhead * kFinishLanes) {
-      Pack<W> v[kAhead];
-#pragma unroll
-      for (int u = 0; u < kAhead; ++u) {
-        const uint32_t chunk = m + u * kFinishLanes;
-        if (chunk < num_chunks && c < table.dim) {
-          v[u] = LoadPack<W>(partial + chunk * pitch + c);
-        }
-      }
-#pragma unroll
-      for (int u = 0; u < kAhead; ++u) {
-        if (m + u * kFinishLanes < num_chunks && c < table.dim) {
-          AddScaled<W>(v[u], 1.0f, &sum);
-        }
-      }
-    }
-    *reinterpret_cast<Pack<W>*>(&shared[warp][lane]) = sum;
-    __syncthreads();
-    if (warp == 0 && c < table.dim) {
-      Pack<W> sums[kFinishLanes];
-#pragma unroll
-      for (int u = 0; u < kFinishLanes; ++u) {
-        sums[u] = *reinterpret_cast<const Pack<W>*>(&shared[u][lane]);
-      }
-      Finish<Rule, W>(a, table, c, sums, rule);
-    }
-    __syncthreads();
-  }
-}
-
+// Keys of more: a block each, and kSumColumns columns.
 template <typename Rule>
-__global__ void __launch_bounds__(kStepBlock, 2)
-    FinishKernel(const __grid_constant__ StepPlan plan, Rule rule) {
-  __shared__ float4 shared[kFinishLanes][32];
-  static_assert(kManyChunks * kChunk >= kWarpSort, "such keys are in huge");
-  const uint32_t num_huge = plan.counts->huge;
-  for (uint32_t k = blockIdx.x; k < num_huge; k += gridDim.x) {
-    const LongKey key = plan.longs[plan.huge[k]];
-    if (key.count <= kManyChunks * kChunk) continue;
-    if (plan.tables[key.table].dim_class == 4) {
-      FinishByBlock<Rule, 1>(plan, key, shared, rule);
-    } else {
-      FinishByBlock<Rule, 4>(plan, key, shared, rule);
+__global__ void __launch_bounds__(kSumThreads, 2)
+    HugeKernel(const __grid_constant__ StepPlan plan,
+               const float* __restrict__ grads, int num_cuts, Rule rule) {
+  constexpr int NS = Rule::kNumSlots;
+  __shared__ SumStages stages;
+  const int64_t n = static_cast<int64_t>(plan.counts->huge) * num_cuts;
+  for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
+    const LongKey key = plan.longs[plan.huge[i / num_cuts]];
+    const StepTable& table = plan.tables[key.table];
+    Sum sum;
+    sum.dim = table.dim;
+    sum.first = i % num_cuts * kSumColumns;
+    if (sum.first >= sum.dim) continue;
+    sum.Fit();
+    sum.begin = static_cast<int32_t>(key.start);
+    sum.count = key.count;
+    sum.from.samples = reinterpret_cast<const int32_t*>(plan.sorted);
+    sum.from.grads = grads + table.pooled_begin;
+    const bool weighted = plan.weights != nullptr;
+    const bool factors = Divides(static_cast<Combiner>(table.combiner));
+    if (weighted) {
+      sum.from.weights = plan.sorted_weights;
+    } else if (factors) {
+      sum.from.factors = plan.factors + table.sample_begin;
     }
-  }
-  const uint32_t warp = (blockIdx.x * kStepBlock + threadIdx.x) / 32;
-  const uint32_t warps = gridDim.x * (kStepBlock / 32);
-  for (int dim_class = 0; dim_class < kClasses; ++dim_class) {
-    const uint32_t n =
-        static_cast<uint32_t>(plan.counts->of[dim_class].longs_and_chunks);
-    const LongKey* longs = plan.longs + plan.long_base[dim_class];
-    for (uint32_t k = warp; k < n; k += warps) {
-      const LongKey key = longs[k];
-      if (key.count <= kChunk || key.count > kManyChunks * kChunk) continue;
-      if (dim_class == 4) {
-        FinishByWarp<Rule, 1>(plan, key, rule);
-      } else {
-        FinishByWarp<Rule, 4>(plan, key, rule);
-      }
+    const bool is_aligned =
+        table.dim % 4 == 0 &&
+        reinterpret_cast<uintptr_t>(sum.from.grads) % sizeof(float4) == 0;
+    const float grad = is_aligned ? SumByBlock<float4>(sum, &stages)
+                                  : SumByBlock<float>(sum, &stages);
+    const int lane = static_cast<int>(threadIdx.x) - kSumLoaders;
+    if (lane >= 0 && lane < sum.columns) {
+      const RowAddress a = AddressOf(plan, table, key.table, key.row);
+      const int c = static_cast<int>(sum.first) + lane;
+      RowPiece<1, NS> piece = LoadRow<1, NS>(a.row, a.defaults, table, c);
+      Pack<1> total;
+      total.x[0] = grad;
+      ApplyRule<Rule, 1, NS>(rule, total, &piece);
+      StoreRow<1, NS>(a.row, table, c, piece);
     }
+    __syncthreads();  // the stages are used again
   }
 }
 
@@ -499,20 +400,22 @@ Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
       <<<static_cast<unsigned>(blocks), kStepBlock, 0, stream>>>(plan, grads,
                                                                  kClass, rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("UpdateKernel");
-  ChunkKernel<Rule, W, G><<<3 * num_processors, kStepBlock, 0, hot_stream>>>(
+  LongKernel<Rule, W, G><<<3 * num_processors, kStepBlock, 0, hot_stream>>>(
       plan, grads, kClass, rule);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("ChunkKernel");
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("LongKernel");
   return Status::OK();
 }
 
 }  // namespace update_internal
 
 template <typename Rule>
-Status LaunchFinish(const StepPlan& plan, const Rule& rule, int num_processors,
-                    StreamView stream) {
-  update_internal::FinishKernel<Rule>
-      <<<4 * num_processors, kStepBlock, 0, stream.get()>>>(plan, rule);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FinishKernel");
+Status LaunchHuge(const StepPlan& plan, int max_dim, const float* grads,
+                  const Rule& rule, int num_processors, StreamView stream) {
+  const int num_cuts = (max_dim + kSumColumns - 1) / kSumColumns;
+  update_internal::HugeKernel<Rule>
+      <<<2 * num_processors, kSumThreads, 0, stream.get()>>>(plan, grads,
+                                                             num_cuts, rule);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("HugeKernel");
   return Status::OK();
 }
 
@@ -548,7 +451,7 @@ Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
   template Status LaunchUpdate<Rule>(const StepPlan&, int, const float*, \
                                      const Rule&, int, StreamView,       \
                                      StreamView);                        \
-  template Status LaunchFinish<Rule>(const StepPlan&, const Rule&, int,  \
-                                     StreamView);
+  template Status LaunchHuge<Rule>(const StepPlan&, int, const float*,   \
+                                   const Rule&, int, StreamView);
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_STEP_UPDATE_CUH_
+#endif  // KERNELS_ENGINE_GPU_STEP_UPDATE_CUH_

@@ -1,0 +1,58 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A mark in a stream that other streams, or the processor, wait for.
+
+#ifndef KERNELS_ENGINE_BASE_GPU_DEVICE_EVENT_H_
+#define KERNELS_ENGINE_BASE_GPU_DEVICE_EVENT_H_
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+namespace gpu {
+
+class DeviceEvent {
+ public:
+  // Behind what the stream was given so far. The stream's device is to be
+  // current.
+  static Status Record(StreamView stream, std::shared_ptr<DeviceEvent>* event) {
+    std::shared_ptr<DeviceEvent> made(new DeviceEvent);
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaEventCreateWithFlags(&made->event_, cudaEventDisableTiming));
+    EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(made->event_, stream.get()));
+    *event = std::move(made);
+    return Status::OK();
+  }
+  ~DeviceEvent() {
+    if (event_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(event_));
+  }
+  DeviceEvent(const DeviceEvent&) = delete;
+  DeviceEvent& operator=(const DeviceEvent&) = delete;
+
+  // What the stream is given from now on comes after the mark.
+  Status Before(StreamView stream) const {
+    EV_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(stream.get(), event_, 0));
+    return Status::OK();
+  }
+  // The processor waits.
+  Status Wait() const {
+    EV_CUDA_RETURN_IF_ERROR(cudaEventSynchronize(event_));
+    return Status::OK();
+  }
+  bool has_passed() const { return cudaEventQuery(event_) == cudaSuccess; }
+
+ private:
+  DeviceEvent() {}
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_BASE_GPU_DEVICE_EVENT_H_

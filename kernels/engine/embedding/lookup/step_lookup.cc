@@ -1,0 +1,66 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/embedding/lookup/step_lookup.h"
+
+#include <algorithm>
+
+#include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/rows/gpu_compute.h"
+
+namespace ev {
+namespace {
+
+bool Fits(const PooledInput& in) {
+  const EmbeddingTable::Impl& table = *in.table->impl();
+  return in.stream != nullptr && in.weights == nullptr && in.num_ids > 0 &&
+         table.home->gpu_table() != nullptr && !Selects(in.combiner) &&
+         table.filter == nullptr && !table.notes_updates();
+}
+
+}  // namespace
+
+Status StepLookup::Start(Span<const PooledInput> inputs,
+                         Span<float* const> outputs) {
+  number_.assign(inputs.size(), -1);
+  std::vector<const EmbeddingTable*> seen;
+  std::vector<GpuStepTable> tables;
+  int64_t num_ids = 0;
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    const PooledInput& in = inputs[t];
+    if (!Fits(in)) continue;
+    seen.push_back(in.table);
+    num_ids += in.num_ids;
+    number_[t] = static_cast<int>(tables.size());
+    GpuStepTable table;
+    table.table = in.table->impl()->home->gpu_table();
+    table.num_ids = in.num_ids;
+    table.num_samples = in.batch_size;
+    table.is_narrow = in.ids32 != nullptr;
+    table.combiner = in.combiner;
+    tables.push_back(table);
+    outputs_.push_back(outputs[t]);
+    stream_ = in.stream;
+  }
+  if (tables.empty()) return Status::OK();
+  std::sort(seen.begin(), seen.end());
+  if (std::adjacent_find(seen.begin(), seen.end()) != seen.end() ||
+      num_ids > kMaxStepIds ||
+      num_ids < tables[0].table->min_ids_to_deduplicate()) {
+    return Status::OK();
+  }
+  left_ = static_cast<int>(tables.size());
+  const Status status = tables[0].table->StartStep(tables, &step_);
+  // Without memory the tables are looked up one by one.
+  if (status.code() == StatusCode::kResourceExhausted) return Status::OK();
+  return status;
+}
+
+Status StepLookup::SetUnknown(int t, Span<const RowHandle> handles) {
+  step_->SetUnknownHandles(number_[t], handles);
+  if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return Status::OK();
+  return step_->Pool(outputs_, *stream_);
+}
+
+}  // namespace ev

@@ -1,0 +1,57 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of a pooled lookup that a GPU takes together (rows/gpu_step.h).
+// For the files of this room only.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_LOOKUP_H_
+#define KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_LOOKUP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/rows/gpu_step.h"
+
+namespace ev {
+
+// A table is in it when its output is in the GPU's memory, its rows are all
+// there, and no update has anything to note about its rows: no filter, no
+// frequency, version or recorded change. Without weights, with a combiner that
+// adds, and once in the call. All such tables together have as many ids as one
+// that a GPU deduplicates.
+class StepLookup {
+ public:
+  StepLookup() {}
+  StepLookup(const StepLookup&) = delete;
+  StepLookup& operator=(const StepLookup&) = delete;
+
+  // Begins a step, if there are tables for one and memory. REQUIRES the tables'
+  // gates until it is destroyed. Throws std::bad_alloc.
+  Status Start(Span<const PooledInput> inputs, Span<float* const> outputs);
+
+  bool Has(int t) const { return step_ != nullptr && number_[t] >= 0; }
+  // For tables that it has.
+  std::unique_ptr<DeviceDistinct> Distinct(int t) const {
+    return step_->Distinct(number_[t]);
+  }
+  // handles [K]: as GpuStep::SetUnknownHandles. The last table's call begins
+  // the pooling. By any thread.
+  Status SetUnknown(int t, Span<const RowHandle> handles);
+
+ private:
+  std::shared_ptr<GpuStep> step_;
+  std::vector<int> number_;  // of the call's tables in the step, or -1
+  std::vector<float*> outputs_;
+  const DeviceStream* stream_ = nullptr;
+  std::atomic<int> left_{0};  // tables whose handles are not set
+};
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_LOOKUP_H_

@@ -1,0 +1,468 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/gpu_step/step_plan.cuh"
+#include "kernels/engine/ids/unique_pool.h"
+#include "kernels/engine/rows/gpu/lane_work.h"
+#include "kernels/engine/rows/gpu/pinned_memory.h"
+#include "kernels/engine/rows/gpu/step_call.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+int BlocksOf(int64_t n, int64_t tile) {
+  return static_cast<int>((n + tile - 1) / tile);
+}
+
+int64_t NumNamesOfRows(Span<const RowHandle> names) {
+  return std::count_if(names.begin(), names.end(), [](RowHandle name) {
+    return name < kFirstReservedHandle;
+  });
+}
+
+}  // namespace
+
+Status StepCall::Make(int device, Span<const GpuStepTable> tables,
+                      std::shared_ptr<GpuStep>* step) {
+  std::shared_ptr<StepCall> made(new StepCall(device));
+  EV_RETURN_IF_ERROR(made->Create(tables));
+  *step = std::move(made);
+  return Status::OK();
+}
+
+Status StepCall::Create(Span<const GpuStepTable> tables) {
+  for (const GpuStepTable& given : tables) {
+    Table table;
+    table.rows = static_cast<GpuRows*>(given.table);
+    table.known = table.rows->known();
+    table.dim = table.rows->dim();
+    table.num_ids = given.num_ids;
+    table.num_samples = given.num_samples;
+    table.combiner = given.combiner;
+    table.is_narrow = given.is_narrow;
+    table.id_begin = num_ids_;
+    table.sample_begin = num_samples_;
+    num_ids_ += given.num_ids;
+    num_samples_ += given.num_samples;
+    num_offsets_ += given.num_samples + 1;
+    find_blocks_ += BlocksOf(given.num_ids, kFindTile);
+    divides_ |= Divides(given.combiner);
+    tables_.push_back(std::move(table));
+  }
+  // Wide ids first: they are aligned then, without gaps.
+  for (bool narrow : {false, true}) {
+    for (Table& table : tables_) {
+      if (table.is_narrow != narrow) continue;
+      table.ids_at = id_bytes_;
+      id_bytes_ += table.num_ids * (narrow ? sizeof(int32_t) : sizeof(int64_t));
+    }
+  }
+  const size_t n = tables_.size();
+  table_bytes_ = n * sizeof(StepLookupTable) + 3 * (n + 1) * sizeof(int32_t);
+  Parts here, there;
+  here_ = there_ = Layout();
+  here_.ids = here.AddBytes(id_bytes_);
+  here_.unknown = here.AddBytes(num_ids_ * sizeof(uint32_t));
+  here_.offsets = here.AddBytes(num_offsets_ * sizeof(int32_t));
+  here_.tables = here.AddBytes(table_bytes_);
+  here_.counter = here.AddBytes(sizeof(uint32_t));
+  here_.bytes = here.bytes();
+  there_.ids = there.AddBytes(id_bytes_);
+  there_.names = there.AddBytes(num_ids_ * sizeof(RowHandle));
+  there_.samples = there.AddBytes(num_ids_ * sizeof(uint32_t));
+  there_.factors = there.AddBytes(divides_ ? num_samples_ * sizeof(float) : 0);
+  there_.offsets = there.AddBytes(num_offsets_ * sizeof(int32_t));
+  there_.tables = there.AddBytes(table_bytes_);
+  there_.counter = there.AddBytes(sizeof(uint32_t));
+  there_.bytes = there.bytes();
+  upload_.reset(new StagedUpload(id_bytes_));
+  return WorkLane::Acquire(here_.bytes, there_.bytes, &lane_);
+}
+
+StepCall::~StepCall() {
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  if (lane_ != nullptr) lanes_.push_back(std::move(lane_));
+  for (std::unique_ptr<WorkLane>& lane : lanes_) {
+    // A lane of which nothing is known is destroyed, which waits.
+    if (has_failed_ ||
+        (end_ != nullptr && !end_->Before(lane->stream()).ok())) {
+      continue;
+    }
+    WorkLane::ReleaseBusy(std::move(lane));
+  }
+}
+
+std::unique_ptr<DeviceDistinct> StepCall::Distinct(int t) {
+  return MakeStepDistinct(shared_from_this(), t);
+}
+
+Status StepCall::Put(int t, int64_t begin, const void* ids, size_t count,
+                     size_t width) {
+  if (count == 0) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  return upload_->Put(tables_[t].ids_at + begin * width, ids, count * width,
+                      id_bytes_, lane_->host() + here_.ids,
+                      lane_->device() + there_.ids, lane_.get());
+}
+
+Status StepCall::Start(int t, Span<const int32_t> offsets) {
+  Table* const table = &tables_[t];
+  table->one_id_each = table->num_ids == table->num_samples;
+  if (table->one_id_each) {
+    int32_t other = 0;  // without a branch, at memory's rate
+    for (int64_t s = 0; s < table->num_samples; ++s) {
+      other |= offsets[s] ^ static_cast<int32_t>(s);
+    }
+    table->one_id_each = other == 0;
+  }
+  if (!table->one_id_each) {
+    has_lists_.store(true, std::memory_order_relaxed);
+    std::copy(offsets.begin(), offsets.end(),
+              OnHost<int32_t>(here_.offsets) + table->sample_begin + t);
+  }
+  const int n = static_cast<int>(tables_.size());
+  if (num_started_.fetch_add(1, std::memory_order_acq_rel) + 1 < n) {
+    return Status::OK();
+  }
+  has_failed_ = true;
+  EV_RETURN_IF_ERROR(LaunchFind());
+  has_failed_ = false;
+  is_launched_.store(true, std::memory_order_release);
+  return Status::OK();
+}
+
+StepLookup StepCall::LookupView() const {
+  const size_t n = tables_.size();
+  StepLookup view;
+  view.tables = OnDevice<StepLookupTable>(there_.tables);
+  view.num_tables = static_cast<int>(n);
+  const int32_t* const tiles =
+      reinterpret_cast<const int32_t*>(view.tables + n);
+  view.find_tiles = tiles;
+  view.pool_tiles = tiles + (n + 1);
+  view.pool_order = tiles + 2 * (n + 1);
+  view.names = OnDevice<RowHandle>(there_.names);
+  view.unknown = OnHost<uint32_t>(here_.unknown);
+  view.num_unknown = OnDevice<uint32_t>(there_.counter);
+  if (has_lists_) view.samples = OnDevice<uint32_t>(there_.samples);
+  if (divides_) view.factors = OnDevice<float>(there_.factors);
+  return view;
+}
+
+// The tables as the kernels see them. Before the pooling the rows are not
+// known. pools: also fills, for each kind, where it begins in pool_order and in
+// blocks.
+Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
+                                 std::vector<int>* kind_begin,
+                                 std::vector<int>* block_begin) {
+  const size_t n = tables_.size();
+  StepLookupTable* const described = OnHost<StepLookupTable>(here_.tables);
+  int32_t* const tiles = reinterpret_cast<int32_t*>(described + n);
+  std::vector<int> kinds(n);
+  int32_t blocks = 0;
+  for (size_t t = 0; t < n; ++t) {
+    const Table& table = tables_[t];
+    StepLookupTable to;
+    to.ids = lane_->device() + there_.ids + table.ids_at;
+    if (!table.one_id_each) {
+      to.offsets = OnDevice<int32_t>(there_.offsets) + table.sample_begin + t;
+    }
+    to.id_begin = table.id_begin;
+    to.num_ids = table.num_ids;
+    to.sample_begin = table.sample_begin;
+    to.num_samples = table.num_samples;
+    to.dim = static_cast<int32_t>(table.dim);
+    to.combiner = static_cast<int32_t>(table.combiner);
+    to.is_narrow = table.is_narrow;
+    if (pools) {
+      to.rows = table.rows->pieces();
+      to.defaults = table.rows->default_rows();
+      to.out = outputs[t];
+      const bool fits =
+          reinterpret_cast<uintptr_t>(to.out) % sizeof(float4) == 0;
+      kinds[t] =
+          PoolKind(fits ? ClassOfDim(to.dim) : kClasses - 1, table.one_id_each);
+    } else {
+      to.known = table.known->view();
+    }
+    described[t] = to;
+    tiles[t] = blocks;
+    blocks += BlocksOf(table.num_ids, kFindTile);
+  }
+  tiles[n] = blocks;
+  if (pools) {
+    int32_t* const pool_tiles = tiles + (n + 1);
+    int32_t* const order = tiles + 2 * (n + 1);
+    int at = 0;
+    blocks = 0;
+    for (int kind = 0; kind < kPoolKinds; ++kind) {
+      kind_begin->push_back(at);
+      block_begin->push_back(blocks);
+      for (size_t t = 0; t < n; ++t) {
+        if (kinds[t] != kind) continue;
+        pool_tiles[at] = blocks;
+        order[at++] = static_cast<int32_t>(t);
+        blocks += BlocksOf(tables_[t].num_samples, kPoolTile);
+      }
+    }
+    pool_tiles[n] = blocks;
+    kind_begin->push_back(at);
+    block_begin->push_back(blocks);
+  }
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(lane_->device() + there_.tables, described, table_bytes_,
+                      cudaMemcpyHostToDevice, lane_->stream()));
+  return Status::OK();
+}
+
+Status StepCall::LaunchFind() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const cudaStream_t stream = lane_->stream();
+  EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(lane_->device() + there_.counter, 0,
+                                          sizeof(uint32_t), stream));
+  if (has_lists_) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane_->device() + there_.offsets, lane_->host() + here_.offsets,
+        num_offsets_ * sizeof(int32_t), cudaMemcpyHostToDevice, stream));
+  }
+  {
+    // Held so that what is enqueued comes before memory is given back. In one
+    // order for all steps.
+    std::vector<KnownKeys*> all;
+    for (const Table& table : tables_) all.push_back(table.known.get());
+    std::sort(all.begin(), all.end());
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (KnownKeys* known : all) locks.push_back(known->Lock());
+    EV_RETURN_IF_ERROR(SendDescription(false, {}, nullptr, nullptr));
+    EV_RETURN_IF_ERROR(LaunchFindNames(LookupView(), find_blocks_, stream));
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      lane_->host() + here_.counter, lane_->device() + there_.counter,
+      sizeof(uint32_t), cudaMemcpyDeviceToHost, stream));
+  return Status::OK();
+}
+
+bool StepCall::IsDone() const {
+  // The call that waits gets the error.
+  return is_launched_.load(std::memory_order_acquire) &&
+         cudaStreamQuery(lane_->stream()) != cudaErrorNotReady;
+}
+
+Status StepCall::Wait(int t) {
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (!is_taken_) {
+      is_taken_ = true;
+      has_failed_ = true;
+      taken_ = TakeUnknown();
+      has_failed_ = !taken_.ok();
+    }
+    EV_RETURN_IF_ERROR(taken_);
+  }
+  return FindKeysOfUnknown(&tables_[t]);
+}
+
+// Positions of unknown ids, ascending.
+Status StepCall::TakeUnknown() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  EV_RETURN_IF_ERROR(lane_->Wait());
+  const int64_t count = *OnHost<uint32_t>(here_.counter);
+  if (count > num_ids_) {
+    return Internal("the GPU did not know " + std::to_string(count) +
+                    " ids of " + std::to_string(num_ids_));
+  }
+  const uint32_t* const sent = OnHost<uint32_t>(here_.unknown);
+  if (count <= num_ids_ / 8) {
+    unknown_.assign(sent, sent + count);
+    std::sort(unknown_.begin(), unknown_.end());
+  } else {
+    // All names come down: going through them costs less than sorting.
+    RowHandle* const names = OnHost<RowHandle>(here_.unknown);
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        names, lane_->device() + there_.names, num_ids_ * sizeof(RowHandle),
+        cudaMemcpyDeviceToHost, lane_->stream()));
+    EV_RETURN_IF_ERROR(lane_->Wait());
+    unknown_.reserve(count);
+    for (int64_t i = 0; i < num_ids_; ++i) {
+      if (names[i] == ev::kNoRow) unknown_.push_back(static_cast<uint32_t>(i));
+    }
+  }
+  auto at = unknown_.begin();
+  for (Table& table : tables_) {
+    const auto end =
+        std::lower_bound(at, unknown_.end(),
+                         static_cast<uint64_t>(table.id_begin + table.num_ids));
+    table.unknown = Span<const uint32_t>(
+        unknown_.data() + (at - unknown_.begin()), end - at);
+    at = end;
+  }
+  return Status::OK();
+}
+
+Status StepCall::FindKeysOfUnknown(Table* table) {
+  const size_t n = table->unknown.size();
+  if (n == 0) return Status::OK();
+  const char* const ids = lane_->host() + here_.ids + table->ids_at;
+  std::vector<int64_t> keys(n);
+  for (size_t k = 0; k < n; ++k) {
+    const int64_t i = table->unknown[k] - table->id_begin;
+    keys[k] = table->is_narrow ? reinterpret_cast<const int32_t*>(ids)[i]
+                               : reinterpret_cast<const int64_t*>(ids)[i];
+  }
+  table->keys.resize(n);
+  table->key_of.resize(n);
+  std::vector<int32_t> counts(n);
+  int64_t num_keys = 0;
+  EV_RETURN_IF_ERROR(UniquePool().Acquire()->Run(
+      Span<const int64_t>(keys), table->keys.data(), table->key_of.data(),
+      counts.data(), &num_keys));
+  table->keys.resize(num_keys);
+  return Status::OK();
+}
+
+void StepCall::SetUnknownHandles(int t, Span<const RowHandle> handles) {
+  tables_[t].names.assign(handles.begin(), handles.end());
+}
+
+Status StepCall::SetNames(const std::vector<NewNames>& all, StreamView stream) {
+  int64_t num_ids = 0, num_keys = 0;
+  for (const NewNames& one : all) {
+    num_ids += one.table->unknown.size();
+    num_keys += one.table->keys.size();
+  }
+  if (num_ids == 0) return Status::OK();
+  Parts both;
+  const size_t ids_at = both.AddBytes(num_ids * sizeof(uint32_t));
+  const size_t given_at = both.AddBytes(num_ids * sizeof(RowHandle));
+  const size_t keys_at = both.AddBytes(num_keys * sizeof(int64_t));
+  const size_t names_at = both.AddBytes(num_keys * sizeof(RowHandle));
+  const size_t numbers_at = both.AddBytes(num_keys * sizeof(uint32_t));
+  const size_t sent = both.bytes();
+  const size_t scratch_at = both.AddBytes(num_keys * sizeof(RowHandle));
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(sent, both.bytes(), &lane));
+  char* const here = lane->host();
+  char* const there = lane->device();
+  lanes_.push_back(std::move(lane));
+  uint32_t* const ids = reinterpret_cast<uint32_t*>(here + ids_at);
+  RowHandle* const given = reinterpret_cast<RowHandle*>(here + given_at);
+  int64_t* const keys = reinterpret_cast<int64_t*>(here + keys_at);
+  RowHandle* const names = reinterpret_cast<RowHandle*>(here + names_at);
+  uint32_t* const numbers = reinterpret_cast<uint32_t*>(here + numbers_at);
+  int64_t id = 0, key = 0;
+  for (const NewNames& one : all) {
+    const Table& table = *one.table;
+    for (size_t k = 0; k < table.unknown.size(); ++k, ++id) {
+      ids[id] = table.unknown[k];
+      given[id] = one.names[table.key_of[k]];
+    }
+    for (size_t k = 0; k < table.keys.size(); ++k, ++key) {
+      keys[key] = table.keys[k];
+      names[key] = one.names[k];
+      numbers[key] = static_cast<uint32_t>(k);
+    }
+  }
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(there, here, sent, cudaMemcpyHostToDevice, stream.get()));
+  EV_RETURN_IF_ERROR(
+      LaunchSetNames(reinterpret_cast<const uint32_t*>(there + ids_at),
+                     reinterpret_cast<const RowHandle*>(there + given_at),
+                     num_ids, OnDevice<RowHandle>(there_.names), stream));
+  key = 0;
+  for (const NewNames& one : all) {
+    NamedKeys named;
+    named.num_named = one.table->keys.size();
+    named.num_rows = NumNamesOfRows(one.names);
+    named.keys = reinterpret_cast<const int64_t*>(there + keys_at) + key;
+    named.names = reinterpret_cast<const RowHandle*>(there + names_at) + key;
+    named.numbers = reinterpret_cast<const uint32_t*>(there + numbers_at) + key;
+    named.all_names = reinterpret_cast<RowHandle*>(there + scratch_at) + key;
+    key += named.num_named;
+    if (named.num_rows == 0) continue;
+    EV_RETURN_IF_ERROR(one.table->known->Name(named, stream));
+  }
+  return Status::OK();
+}
+
+Status StepCall::FollowRows(StreamView stream) {
+  for (const Table& table : tables_) {
+    EV_RETURN_IF_ERROR(table.rows->Flush());
+    EV_RETURN_IF_ERROR(table.rows->Follow(stream));
+  }
+  return Status::OK();
+}
+
+Status StepCall::End(StreamView work, const DeviceStream& outside) {
+  EV_RETURN_IF_ERROR(DeviceEvent::Record(work, &end_));
+  return end_->Before(static_cast<cudaStream_t>(outside.native));
+}
+
+Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    EV_RETURN_IF_ERROR(tables_[t].rows->CheckUsable());
+    EV_RETURN_IF_ERROR(CheckIsOn(device_, outputs[t], "the output"));
+  }
+  has_failed_ = true;
+  EV_RETURN_IF_ERROR(FollowRows(lane_->stream()));
+  std::vector<NewNames> names;
+  for (const Table& table : tables_) {
+    if (table.keys.empty()) continue;
+    names.push_back({&table, table.names});
+  }
+  EV_RETURN_IF_ERROR(SetNames(names, lane_->stream()));
+  std::vector<int> kind_begin, block_begin;
+  EV_RETURN_IF_ERROR(SendDescription(true, outputs, &kind_begin, &block_begin));
+  EV_RETURN_IF_ERROR(lane_->Follow(stream));
+  for (int kind = 0; kind < kPoolKinds; ++kind) {
+    EV_RETURN_IF_ERROR(LaunchPoolNames(
+        LookupView(), kind, kind_begin[kind], kind_begin[kind + 1],
+        block_begin[kind], block_begin[kind + 1] - block_begin[kind],
+        lane_->stream()));
+  }
+  EV_RETURN_IF_ERROR(End(lane_->stream(), stream));
+  for (const Table& table : tables_) table.rows->BeginAfter(end_);
+  has_failed_ = false;
+  return Status::OK();
+}
+
+std::vector<int32_t> StepCall::Offsets(int t) const {
+  const Table& table = tables_[t];
+  std::vector<int32_t> offsets(table.num_samples + 1);
+  if (table.one_id_each) {
+    std::iota(offsets.begin(), offsets.end(), 0);
+  } else {
+    std::copy_n(OnHost<int32_t>(here_.offsets) + table.sample_begin + t,
+                offsets.size(), offsets.begin());
+  }
+  return offsets;
+}
+
+Status StepCall::BringNames(int t, RowHandle* names) const {
+  const Table& table = tables_[t];
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  std::unique_ptr<WorkLane> lane;
+  const size_t bytes = table.num_ids * sizeof(RowHandle);
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, 0, &lane));
+  EV_RETURN_IF_ERROR(lane->Follow(DeviceStream{lane_->stream()}));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      lane->host(), OnDevice<RowHandle>(there_.names) + table.id_begin, bytes,
+      cudaMemcpyDeviceToHost, lane->stream()));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  std::memcpy(names, lane->host(), bytes);
+  WorkLane::Release(std::move(lane));
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,152 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// GpuStep on a GPU. Ids of all tables go up as one block through pinned memory;
+// a kernel finds them (step_lookup.h), and what is unknown comes down. The
+// update groups occurrences by row and applies the rule with the kernels of
+// gpu_resident/step.
+//
+// MEMORY. From Make until it is destroyed: 16 bytes per id (8 of int32 ids) and
+// 4 per sample on the device, 4 more per id and sample where samples have
+// several ids; 12 bytes per id and 4 per sample pinned. From the update on 40
+// bytes per id on the device. All of it is lanes' (base/gpu/work_lane.h).
+
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/gpu/device_event.h"
+#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/rows/gpu/gpu_rows.h"
+#include "kernels/engine/rows/gpu/known_keys.h"
+#include "kernels/engine/rows/gpu/staged_upload.h"
+#include "kernels/engine/rows/gpu/step_lookup.h"
+#include "kernels/engine/rows/gpu_step.h"
+
+namespace ev {
+namespace gpu {
+
+class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
+ public:
+  // tables: GpuRows on this device, which is current. ResourceExhausted.
+  static Status Make(int device, Span<const GpuStepTable> tables,
+                     std::shared_ptr<GpuStep>* step);
+  ~StepCall() override;
+
+  std::unique_ptr<DeviceDistinct> Distinct(int t) override;
+  void SetUnknownHandles(int t, Span<const RowHandle> handles) override;
+  Status Pool(Span<float* const> outputs, const DeviceStream& stream) override;
+  bool CanUpdate(const std::string& rule,
+                 Span<const int> slot_columns) const override;
+  Status Update(const std::string& rule, Span<const float> hyper,
+                Span<const GpuStepUpdate> updates,
+                const DeviceStream& stream) override;
+
+ private:
+  friend class StepDistinct;  // step_distinct.cc
+
+  struct Table {
+    GpuRows* rows = nullptr;  // while the caller's gates are held
+    std::shared_ptr<KnownKeys> known;
+    int64_t num_ids = 0, num_samples = 0;
+    int64_t dim = 0;
+    Combiner combiner = Combiner::kSum;
+    bool is_narrow = false;
+    bool one_id_each = false;                // known at Start
+    int64_t id_begin = 0, sample_begin = 0;  // in the arrays of the batch
+    size_t ids_at = 0;                       // bytes, in the block of ids
+    // The ids that the GPU did not know: positions in the batch, ascending,
+    // which of 'keys' each is, the distinct keys and what they are called.
+    Span<const uint32_t> unknown;
+    std::vector<int64_t> keys;
+    std::vector<int32_t> key_of;
+    std::vector<RowHandle> names;
+  };
+  struct NewNames {  // of a table's unknown keys
+    const Table* table;
+    Span<const RowHandle> names;
+  };
+
+  explicit StepCall(int device) : device_(device) {}
+  Status Create(Span<const GpuStepTable> tables);
+
+  // Of table t: what its DeviceDistinct does.
+  Status Put(int t, int64_t begin, const void* ids, size_t count, size_t width);
+  Status Start(int t, Span<const int32_t> offsets);
+  bool IsDone() const;
+  Status Wait(int t);
+  const int64_t* keys(int t) const { return tables_[t].keys.data(); }
+  // The ids, as they were put.
+  const void* ids(int t) const {
+    return lane_->host() + here_.ids + tables_[t].ids_at;
+  }
+  // Where the table's samples begin, as Start was given it.
+  std::vector<int32_t> Offsets(int t) const;
+  // Brings down the names of a table's ids, [N].
+  Status BringNames(int t, RowHandle* names) const;
+
+  Status LaunchFind();
+  Status TakeUnknown();
+  Status FindKeysOfUnknown(Table* table);
+  // Writes names on the device; the GPU knows them from then on.
+  Status SetNames(const std::vector<NewNames>& all, StreamView stream);
+  // After what was begun on these rows; keeps the streams apart no longer.
+  Status FollowRows(StreamView stream);
+  Status End(StreamView work, const DeviceStream& outside);
+  StepLookup LookupView() const;
+  Status SendDescription(bool pools, Span<float* const> outputs,
+                         std::vector<int>* kind_begin,
+                         std::vector<int>* block_begin);
+
+  template <typename T>
+  T* OnDevice(size_t at) const {
+    return reinterpret_cast<T*>(lane_->device() + at);
+  }
+  template <typename T>
+  T* OnHost(size_t at) const {
+    return reinterpret_cast<T*>(lane_->host() + at);
+  }
+
+  struct Layout {
+    size_t ids, names, samples, factors, offsets, unknown, counter, tables,
+        bytes;
+  };
+
+  const int device_;
+  std::vector<Table> tables_;
+  int64_t num_ids_ = 0, num_samples_ = 0;
+  int64_t num_offsets_ = 0;  // of all tables, with their ends
+  int find_blocks_ = 0;
+  size_t id_bytes_ = 0, table_bytes_ = 0;
+  bool divides_ = false;
+  std::atomic<bool> has_lists_{false};  // samples of other than one id
+  Layout here_, there_;                 // on the host, on the device
+  std::unique_ptr<WorkLane> lane_;
+  std::unique_ptr<StagedUpload> upload_;
+  std::atomic<int> num_started_{0};
+  std::atomic<bool> is_launched_{false};
+
+  std::mutex mu_;
+  bool is_taken_ = false;  // what is unknown is here
+  Status taken_;
+  std::vector<uint32_t> unknown_;
+  // Memory of work that may be under way.
+  std::vector<std::unique_ptr<WorkLane>> lanes_;
+  std::shared_ptr<DeviceEvent> end_;  // of what was begun last
+  bool has_failed_ = false;           // nothing is known of what is under way
+};
+
+// As GpuStep::Distinct (step_distinct.cc).
+std::unique_ptr<DeviceDistinct> MakeStepDistinct(std::shared_ptr<StepCall> step,
+                                                 int t);
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_

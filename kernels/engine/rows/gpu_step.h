@@ -1,0 +1,96 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// One lookup of many tables whose rows are all in one GPU's memory, and its
+// update: all tables in the same launches, whatever their number. Outputs and
+// gradients are in the GPU's memory, and nothing is waited for there but the
+// ids that the GPU does not know.
+//
+//   Put, Start         of each table's DeviceDistinct: ids and samples go up.
+//                      With the last table's Start the GPU looks for all ids.
+//   Wait               of each: its unknown keys are here, none in the steady
+//                      state.
+//   SetUnknownHandles  of each: which rows they have, or read.
+//   Pool               is begun for all tables together.
+//   Update             is begun for some or all tables together.
+//
+// The GPU makes no id distinct for that: an id is found as often as it occurs.
+// A caller that wants distinct keys after all calls Fetch of the table's
+// DeviceDistinct, which then deduplicates.
+//
+// ORDER. What is begun goes on after the call. It comes after what the given
+// stream was given before, and what that stream is given later comes after it;
+// other calls on the same rows come in the order in which they were made.
+
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_H_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/engine/base/device_stream.h"
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/ids/device_distinct.h"
+
+namespace ev {
+
+class GpuTableCompute;  // gpu_compute.h
+
+// Ids of all tables of a step together, at most.
+constexpr int64_t kMaxStepIds = (int64_t{1} << 31) - 1;
+
+// One table of a lookup, without weights. Each table comes once.
+struct GpuStepTable {
+  GpuTableCompute* table = nullptr;
+  int64_t num_ids = 0, num_samples = 0;  // N, B; >= 1
+  bool is_narrow = false;                // ids are int32
+  Combiner combiner = Combiner::kSum;
+};
+
+// One table of an update by the gradients of its pooled samples.
+struct GpuStepUpdate {
+  int number = 0;  // of the table in the step
+  GpuTableCompute* table = nullptr;
+  // [K] of the unknown keys, rows where the key has one by now; empty: as they
+  // were set.
+  Span<const RowHandle> unknown_handles;
+  const float* grads = nullptr;  // [B, dim], in the GPU's memory
+};
+
+class GpuStep {
+ public:
+  virtual ~GpuStep() {}
+
+  // Table t's ids (device_distinct.h), once for each table. It keeps the step
+  // alive, and may outlive the rows.
+  virtual std::unique_ptr<DeviceDistinct> Distinct(int t) = 0;
+
+  // After Wait of table t's ids: handles [K] of its unknown keys, as
+  // DevicePooling::rows. The GPU knows those of rows from Pool on, as far as it
+  // has memory for that. By any thread, once.
+  virtual void SetUnknownHandles(int t, Span<const RowHandle> handles) = 0;
+
+  // When all tables' keys have handles: begins to write outputs[t] [B, dim], in
+  // the GPU's memory, as PoolSamples gives them, bit for bit.
+  // InvalidArgument: an output is in another GPU's memory.
+  virtual Status Pool(Span<float* const> outputs,
+                      const DeviceStream& stream) = 0;
+
+  // Whether Update knows the rule, and rows with its slots in these columns.
+  virtual bool CanUpdate(const std::string& rule,
+                         Span<const int> slot_columns) const = 0;
+  // Begins an update, after Pool. Gradients are summed per key in the order of
+  // its occurrences. Keys that have no row are passed over. InvalidArgument: as
+  // Pool.
+  virtual Status Update(const std::string& rule, Span<const float> hyper,
+                        Span<const GpuStepUpdate> updates,
+                        const DeviceStream& stream) = 0;
+};
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_H_

@@ -1,0 +1,313 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/testing/host_device_step.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/optimizer/row_rule.h"
+
+namespace ev {
+namespace testing {
+namespace {
+
+std::atomic<int64_t> num_steps{0};
+std::atomic<int64_t> num_updates{0};
+
+struct Table {
+  GpuStepTable given;
+  std::shared_ptr<HostKnownKeys> known;
+  std::vector<int64_t> ids;
+  std::vector<std::atomic<bool>> was_put;
+  std::vector<int32_t> offsets;
+  bool is_started = false;
+  std::vector<int64_t> unknown;    // distinct, in order of first occurrence
+  std::vector<RowHandle> handles;  // of each id; unknown ones from SetUnknown
+  std::unordered_map<int64_t, size_t> unknown_of;
+  bool is_set = false;
+};
+
+class Step : public GpuStep, public std::enable_shared_from_this<Step> {
+ public:
+  Step(Span<const GpuStepTable> tables,
+       std::vector<std::shared_ptr<HostKnownKeys>> known, bool learns)
+      : learns_(learns) {
+    for (size_t t = 0; t < tables.size(); ++t) {
+      Check(tables[t].num_ids > 0 && tables[t].num_samples > 0,
+            "a table of a step has no ids", t);
+      for (size_t u = 0; u < t; ++u) {
+        Check(tables[u].table != tables[t].table, "a table comes twice", t);
+      }
+      std::unique_ptr<Table> table(new Table);
+      table->given = tables[t];
+      table->known = known[t];
+      table->ids.resize(tables[t].num_ids);
+      table->was_put = std::vector<std::atomic<bool>>(tables[t].num_ids);
+      tables_.push_back(std::move(table));
+    }
+    ++num_steps;
+  }
+
+  std::unique_ptr<DeviceDistinct> Distinct(int t) override;
+
+  template <typename Id>
+  Status Put(int t, int64_t begin, Span<const Id> ids) {
+    Table* const table = tables_[t].get();
+    Check(table->given.is_narrow == (sizeof(Id) == 4),
+          "ids have another width than was said", t);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      Check(!table->was_put[begin + i].exchange(true), "an id is put twice",
+            begin + i);
+      table->ids[begin + i] = ids[i];
+    }
+    return Status::OK();
+  }
+  Status Start(int t, Span<const int32_t> offsets) {
+    Table* const table = tables_[t].get();
+    for (const auto& was_put : table->was_put) {
+      Check(was_put, "an id never came", t);
+    }
+    Check(static_cast<int64_t>(offsets.size()) == table->given.num_samples + 1,
+          "samples are not those of the table", t);
+    table->offsets.assign(offsets.begin(), offsets.end());
+    table->is_started = true;
+    ++num_started_;
+    return Status::OK();
+  }
+  bool IsDone() const {
+    return num_started_ == static_cast<int>(tables_.size());
+  }
+  Status Wait(int t) {
+    Check(IsDone(), "a step is waited for before all tables are started", t);
+    Table* const table = tables_[t].get();
+    for (int64_t id : table->ids) {
+      table->handles.push_back(table->known->Find(id));
+      if (table->handles.back() == kNoRow &&
+          table->unknown_of.emplace(id, table->unknown.size()).second) {
+        table->unknown.push_back(id);
+      }
+    }
+    return Status::OK();
+  }
+  const Table& table(int t) const { return *tables_[t]; }
+
+  void SetUnknownHandles(int t, Span<const RowHandle> handles) override {
+    Table* const table = tables_[t].get();
+    Check(!table->is_set, "unknown keys get handles twice", t);
+    table->is_set = true;
+    ++num_set_;
+    Set(table, handles);
+  }
+
+  Status Pool(Span<float* const> outputs, const DeviceStream& stream) override {
+    Check(num_set_ == static_cast<int>(tables_.size()),
+          "pooling begins before all tables have handles", num_set_);
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      const Table& table = *tables_[t];
+      std::vector<int32_t> inverse(table.ids.size());
+      std::iota(inverse.begin(), inverse.end(), 0);
+      DevicePooling pooling;
+      pooling.rows = table.handles;
+      pooling.inverse = inverse;
+      pooling.offsets = table.offsets;
+      pooling.combiner = table.given.combiner;
+      pooling.stream = &stream;
+      std::unique_ptr<DeviceWork> work;
+      EV_RETURN_IF_ERROR(
+          table.given.table->StartPool(pooling, outputs[t], &work));
+      EV_RETURN_IF_ERROR(work->Wait());
+    }
+    is_pooled_ = true;
+    return Status::OK();
+  }
+
+  bool CanUpdate(const std::string& rule,
+                 Span<const int> slot_columns) const override {
+    for (size_t k = 0; k < slot_columns.size(); ++k) {
+      if (slot_columns[k] != static_cast<int>(k)) return false;
+    }
+    // One that it does not know, so that such rules are tested.
+    return rule != "Adadelta";
+  }
+
+  Status Update(const std::string& rule, Span<const float> hyper,
+                Span<const GpuStepUpdate> updates,
+                const DeviceStream& stream) override {
+    Check(is_pooled_, "an update begins before the pooling", 0);
+    ++num_updates;
+    for (const GpuStepUpdate& update : updates) {
+      Table* const table = tables_[update.number].get();
+      if (!update.unknown_handles.empty()) Set(table, update.unknown_handles);
+      // Occurrences by row, in order; rows in order of first occurrence.
+      std::unordered_map<RowHandle, size_t> number;
+      std::vector<RowHandle> handles;
+      std::vector<std::vector<int32_t>> samples_of;
+      for (int64_t s = 0; s < table->given.num_samples; ++s) {
+        for (int32_t i = table->offsets[s]; i < table->offsets[s + 1]; ++i) {
+          const RowHandle handle = table->handles[i];
+          if (number.emplace(handle, handles.size()).second) {
+            handles.push_back(handle);
+            samples_of.emplace_back();
+          }
+          samples_of[number[handle]].push_back(static_cast<int32_t>(s));
+        }
+      }
+      std::vector<int32_t> ends, samples;
+      for (const auto& of : samples_of) {
+        samples.insert(samples.end(), of.begin(), of.end());
+        ends.push_back(static_cast<int32_t>(samples.size()));
+      }
+      std::vector<float> factors;
+      if (Divides(table->given.combiner)) {
+        for (int64_t s = 0; s < table->given.num_samples; ++s) {
+          const int32_t n = table->offsets[s + 1] - table->offsets[s];
+          factors.push_back(n == 0 ? 1.0f
+                                   : 1.0f / DivisorOf(table->given.combiner,
+                                                      static_cast<float>(n)));
+        }
+      }
+      std::vector<int> columns(NumSlots(rule, hyper));
+      std::iota(columns.begin(), columns.end(), 0);
+      DevicePooledUpdate to_do;
+      to_do.rule = rule;
+      to_do.hyper = hyper;
+      to_do.handles = handles;
+      to_do.slot_columns = columns;
+      to_do.ends = ends;
+      to_do.samples = samples;
+      to_do.factors = factors;
+      to_do.num_samples = table->given.num_samples;
+      to_do.grads = update.grads;
+      to_do.stream = &stream;
+      std::unique_ptr<DeviceWork> work;
+      EV_RETURN_IF_ERROR(update.table->StartPooledUpdate(to_do, &work));
+      EV_RETURN_IF_ERROR(work->Wait());
+    }
+    return Status::OK();
+  }
+
+ private:
+  static int NumSlots(const std::string& rule, Span<const float> hyper);
+
+  void Set(Table* table, Span<const RowHandle> handles) {
+    Check(handles.size() == table->unknown.size(),
+          "handles are not those of the unknown keys", handles.size());
+    for (size_t i = 0; i < table->ids.size(); ++i) {
+      const auto found = table->unknown_of.find(table->ids[i]);
+      if (found != table->unknown_of.end()) {
+        table->handles[i] = handles[found->second];
+      }
+    }
+    if (!learns_) return;
+    for (size_t k = 0; k < handles.size(); ++k) {
+      table->known->Put(table->unknown[k], handles[k]);
+    }
+  }
+
+  const bool learns_;
+  std::vector<std::unique_ptr<Table>> tables_;
+  std::atomic<int> num_started_{0}, num_set_{0};
+  bool is_pooled_ = false;
+};
+
+class StepDistinct : public DeviceDistinct {
+ public:
+  StepDistinct(std::shared_ptr<Step> step, int t)
+      : step_(std::move(step)), t_(t) {}
+  GpuStep* step() const override { return step_.get(); }
+  int step_table() const override { return t_; }
+  const DeviceDistinct* made() const override { return made_.get(); }
+  Status Put(int64_t begin, Span<const int64_t> ids) override {
+    return step_->Put(t_, begin, ids);
+  }
+  Status Put(int64_t begin, Span<const int32_t> ids) override {
+    return step_->Put(t_, begin, ids);
+  }
+  Status Start(Span<const int32_t> offsets) override {
+    return step_->Start(t_, offsets);
+  }
+  bool IsDone() const override { return step_->IsDone(); }
+  Status Wait() override { return step_->Wait(t_); }
+  int64_t num_unique() const override {
+    return made_ == nullptr ? step_->table(t_).given.num_ids
+                            : made_->num_unique();
+  }
+  int64_t num_unknown() const override {
+    return step_->table(t_).unknown.size();
+  }
+  const int64_t* unknown_keys() const override {
+    return step_->table(t_).unknown.data();
+  }
+  Status Fetch() const override {
+    EV_RETURN_IF_ERROR(Make());
+    return made_->Fetch();
+  }
+  int64_t* keys() const override { return made_->keys(); }
+  int32_t* counts() const override { return made_->counts(); }
+  RowHandle* names() const override { return made_->names(); }
+  Status Inverse(int32_t* inverse, int32_t* counts) const override {
+    EV_RETURN_IF_ERROR(Make());
+    return made_->Inverse(inverse, counts);
+  }
+  Status Occurrences(int32_t* samples) const override {
+    EV_RETURN_IF_ERROR(Make());
+    return made_->Occurrences(samples);
+  }
+
+ private:
+  Status Make() const {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (made_ != nullptr) return Status::OK();
+    const Table& table = step_->table(t_);
+    std::unique_ptr<HostDeviceDistinct> made(
+        new HostDeviceDistinct(table.given.num_ids, table.given.num_samples,
+                               std::make_shared<HostKnownKeys>()));
+    EV_RETURN_IF_ERROR(made->Put(0, Span<const int64_t>(table.ids)));
+    EV_RETURN_IF_ERROR(made->Start(table.offsets));
+    EV_RETURN_IF_ERROR(made->Wait());
+    std::vector<RowHandle> handles(made->num_unique());
+    for (size_t i = 0; i < table.ids.size(); ++i) {
+      handles[made->inverse()[i]] = table.handles[i];
+    }
+    made->Name(handles);
+    made_ = std::move(made);
+    return Status::OK();
+  }
+
+  const std::shared_ptr<Step> step_;
+  const int t_;
+  mutable std::mutex mu_;
+  mutable std::unique_ptr<HostDeviceDistinct> made_;
+};
+
+std::unique_ptr<DeviceDistinct> Step::Distinct(int t) {
+  return std::unique_ptr<DeviceDistinct>(
+      new StepDistinct(shared_from_this(), t));
+}
+
+int Step::NumSlots(const std::string& rule, Span<const float> hyper) {
+  std::unique_ptr<const RowRule> made;
+  const Status status = MakeRowRule(rule, hyper, &made);
+  Check(status.ok(), "a step gets no such rule", 0);
+  return made->num_slots();
+}
+
+}  // namespace
+
+std::shared_ptr<GpuStep> MakeHostDeviceStep(
+    Span<const GpuStepTable> tables,
+    std::vector<std::shared_ptr<HostKnownKeys>> known, bool learns) {
+  return std::make_shared<Step>(tables, std::move(known), learns);
+}
+
+int64_t HostDeviceSteps() { return num_steps; }
+int64_t HostDeviceStepUpdates() { return num_updates; }
+
+}  // namespace testing
+}  // namespace ev

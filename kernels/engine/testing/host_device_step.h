@@ -1,0 +1,35 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// rows/gpu_step.h for the device of host_device_rows.h, which does the tables
+// one after the other. It ends the process when a promise is broken: an id that
+// is not put, handles that are not the unknown keys', a pooling before all
+// tables have them, an update before the pooling.
+
+#ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_STEP_H_
+#define KERNELS_ENGINE_TESTING_HOST_DEVICE_STEP_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/engine/rows/gpu_compute.h"
+#include "kernels/engine/rows/gpu_step.h"
+#include "kernels/engine/testing/host_device_distinct.h"
+
+namespace ev {
+namespace testing {
+
+// known: of each table. learns: whether tables come to know unknown keys.
+std::shared_ptr<GpuStep> MakeHostDeviceStep(
+    Span<const GpuStepTable> tables,
+    std::vector<std::shared_ptr<HostKnownKeys>> known, bool learns);
+
+// Steps that were made so far, and updates that they did.
+int64_t HostDeviceSteps();
+int64_t HostDeviceStepUpdates();
+
+}  // namespace testing
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_TESTING_HOST_DEVICE_STEP_H_

@@ -1,0 +1,142 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// When tables are taken together, and when not. What comes out is compared in
+// embedding/lookup/step_lookup_test.cc.
+
+#include "kernels/engine/testing/host_device_step.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/testing/host_device_memory.h"
+#include "kernels/engine/testing/host_device_rows.h"
+
+namespace ev {
+namespace testing {
+namespace {
+
+constexpr int64_t kIds = 200;  // more than the stand-in deduplicates from
+
+class StepTest : public ::testing::Test {
+ protected:
+  using Table = std::shared_ptr<EmbeddingTable>;
+
+  static Table MakeTable(bool records = false) {
+    TableOptions options;
+    options.name = "user";
+    options.dim = 2;
+    options.storage = RowStorage::kHbm;
+    options.record_frequency = records;
+    auto table = std::make_shared<EmbeddingTable>(options);
+    EXPECT_TRUE(table->Initialize(std::vector<float>{1.0f, 2.0f}, 1).ok());
+    return table;
+  }
+
+  StepTest() {
+    for (int64_t i = 0; i < kIds; ++i) {
+      ids_.push_back(i % 50);
+      splits_.push_back(i);
+    }
+    splits_.push_back(kIds);
+    weights_.resize(kIds, 1.0f);
+    memory_ =
+        static_cast<float*>(AllocateHostDeviceMemory(2 * kIds * sizeof(float)));
+    std::fill_n(Reach(memory_), 2 * kIds, 1.0f);
+    on_ = stream_.stream();
+  }
+  ~StepTest() override { FreeHostDeviceMemory(memory_); }
+
+  PooledInput Input(EmbeddingTable* table) {
+    PooledInput in;
+    in.table = table;
+    in.combiner = Combiner::kSum;
+    in.batch_size = in.num_ids = kIds;
+    in.ids64 = ids_.data();
+    in.row_splits = splits_.data();
+    in.stream = &on_;
+    return in;
+  }
+
+  // How many steps, and updates of steps, a lookup and an update make.
+  std::vector<int64_t> Made(const Table& table, const PooledInput& in,
+                            const std::string& rule = "Adagrad",
+                            std::vector<float> hyper = {0.5f},
+                            std::vector<SlotSpec> slots = {{"A", 0.1f}}) {
+    const int64_t steps = HostDeviceSteps(), updates = HostDeviceStepUpdates();
+    std::shared_ptr<const LookupPlan> plan;
+    std::vector<float> here(2 * kIds);
+    float* out = in.stream == nullptr ? here.data() : memory_;
+    Status status = PooledForward(std::vector<PooledInput>{in}, {table},
+                                  std::vector<float*>{out}, nullptr, &plan);
+    EXPECT_TRUE(status.ok()) << status.message();
+    UpdateInput update;
+    update.table = table.get();
+    update.plan = plan.get();
+    update.pooled_grads = out;
+    update.stream = in.stream;
+    status = ApplyRule(rule, hyper, std::vector<UpdateInput>{update},
+                       std::vector<std::vector<SlotSpec>>{slots}, 0, nullptr);
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(50, table->size());
+    return {HostDeviceSteps() - steps, HostDeviceStepUpdates() - updates};
+  }
+
+  std::vector<int64_t> ids_, splits_;
+  std::vector<float> weights_;
+  float* memory_;
+  HostStream stream_;
+  DeviceStream on_;
+};
+
+using Numbers = std::vector<int64_t>;
+
+TEST_F(StepTest, APlainTableIsTaken) {
+  const Table table = MakeTable();
+  EXPECT_EQ((Numbers{1, 1}), Made(table, Input(table.get())));
+  EXPECT_EQ((Numbers{1, 1}), Made(table, Input(table.get())));
+}
+
+TEST_F(StepTest, AnUpdateThatTheStepHasNotTakesTheOtherWay) {
+  const Table table = MakeTable();
+  EXPECT_EQ((Numbers{1, 0}),
+            Made(table, Input(table.get()), "Adadelta", {0.5f, 0.9f, 1e-6f},
+                 {{"D", 0.0f}, {"E", 0.0f}}));
+  // Its slot is the third column.
+  EXPECT_EQ((Numbers{1, 0}), Made(table, Input(table.get())));
+}
+
+TEST_F(StepTest, TablesThatNoteUpdatesAreNotTaken) {
+  const Table table = MakeTable(/*records=*/true);
+  EXPECT_EQ((Numbers{0, 0}), Made(table, Input(table.get())));
+}
+
+TEST_F(StepTest, OutputsInCpuMemoryAreNotTaken) {
+  const Table table = MakeTable();
+  PooledInput in = Input(table.get());
+  in.stream = nullptr;
+  EXPECT_EQ((Numbers{0, 0}), Made(table, in));
+}
+
+TEST_F(StepTest, FewIdsAreNotTaken) {
+  const Table table = MakeTable();
+  PooledInput in = Input(table.get());
+  in.batch_size = in.num_ids = 60;
+  EXPECT_EQ((Numbers{0, 0}), Made(table, in));
+}
+
+TEST_F(StepTest, WithoutMemoryForAStepThereIsNone) {
+  const Table table = MakeTable();
+  RefuseHostDeviceDistinct(true);
+  EXPECT_EQ((Numbers{0, 0}), Made(table, Input(table.get())));
+  RefuseHostDeviceDistinct(false);
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace ev
