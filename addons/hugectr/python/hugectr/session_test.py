@@ -8,8 +8,10 @@ import os
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+import tensorflow as tf
 
 import hugectr
+from hugectr import data
 from hugectr import small_model as model
 from hugectr import testing
 from hugectr.training import metrics
@@ -258,6 +260,78 @@ class SessionTest(parameterized.TestCase):
     for end in ("_dense_1.model", "0_sparse_1.model"):
       with open(folder + "/a" + end, "rb") as f, open(folder + "/b" + end, "rb") as g:
         self.assertEqual(f.read(), g.read())
+
+  @parameterized.parameters(False, True)
+  def test_checkpoints_and_saved_models(self, localized):
+    configuration = model.configuration(self.folder, "Adam", "Global", localized)
+    folder = self.create_tempdir().full_path
+    session = self.session(configuration)
+    session.start_data_reading()
+    for _ in range(5):
+      session.train()
+    path = session.save_checkpoint(folder + "/ckpt/model", 5)
+    self.assertEqual(path, folder + "/ckpt/model-5")
+    again = self.session(configuration, seed=9)
+    again.restore_checkpoint(path)
+    again.start_data_reading()
+    predictions = folder + "/predictions"
+    for one in (session, again):
+      for _ in range(3):
+        one.train()
+      one.evaluation(predictions, folder + "/labels")
+    found = np.loadtxt(predictions)
+    np.testing.assert_array_equal(found[:20], found[20:])
+    session.export_saved_model(folder + "/saved")
+    labels, dense, keys = (a[:20] for a in self.samples("val"))
+    splits = np.arange(20 * model.SLOTS + 1)
+    if localized:
+      keys, splits = keys.T, np.tile(np.arange(21), [model.SLOTS, 1])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as serving:
+      signature = tf.compat.v1.saved_model.load(
+          serving, ["serve"], folder + "/saved").signature_def["serving_default"]
+      feed = {signature.inputs[name].name: value for name, value in (
+          ("dense", dense), ("keys_keys", keys.ravel()), ("keys_splits", splits))}
+      served = serving.run(signature.outputs["predictions"].name, feed)
+    np.testing.assert_allclose(served[:, 0], found[:20], rtol=1e-6)
+    self.assertLen(labels, 20)
+    with self.assertRaisesRegex(ValueError, "not a valid checkpoint"):
+      session.restore_checkpoint(folder + "/no")
+
+  def test_datasets_of_all_formats(self):
+    folder = self.create_tempdir().full_path
+    lists = {}
+    for kind, clause in (("Norm", {"check": "Sum"}), ("Raw", {"float_label_dense": True}),
+                         ("Parquet", {})):
+      lists[kind] = testing.write_data(
+          "%s/%s/data" % (folder, kind), model.PLANTED, 1, 25, 3, kind, "I64", **clause)
+    shape = (1, model.DENSE, model.SLOTS, 10)
+    sizes = [model.SIZE] * model.SLOTS
+    found = []
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      for dataset in (
+          data.norm_dataset(lists["Norm"], *shape, check="Sum"),
+          data.raw_dataset(lists["Raw"], 25, *shape, float_label_dense=True,
+                           slot_size_array=sizes),
+          data.parquet_dataset(lists["Parquet"], *shape, slot_size_array=sizes)):
+        batch = tf.compat.v1.data.make_one_shot_iterator(dataset).get_next()
+        parts = []
+        for _ in range(3):
+          parts.append(session.run([batch["label"], batch["dense"],
+                                    batch["keys"].to_tensor()]))
+        with self.assertRaises(tf.errors.OutOfRangeError):
+          session.run(batch["label"])
+        self.assertEqual([len(p[0]) for p in parts], [10, 10, 5])
+        found.append([np.concatenate(p) for p in zip(*parts)])
+    for other in found[1:]:
+      for one, two in zip(found[0], other):
+        np.testing.assert_array_equal(one, two)
+    labels, dense, keys = model.PLANTED.samples(25, 3000)
+    np.testing.assert_array_equal(found[0][0][:, 0], labels)
+    np.testing.assert_array_equal(found[0][1], dense)
+    np.testing.assert_array_equal(found[0][2].reshape([25, -1]),
+                                  keys + model.SIZE * np.arange(model.SLOTS))
+    with self.assertRaisesRegex(AttributeError, "no attribute 'orc_dataset'"):
+      data.orc_dataset  # pylint: disable=pointless-statement
 
   @parameterized.parameters(False, True)
   def test_rows_beyond_memory_train_to_the_same_bits(self, localized):

@@ -78,6 +78,7 @@ class Session(object):
     self._last_batch_size = 0
     self._accumulated = metrics.Accumulator()
     self._make_graph(ssd_folder)
+    self._stock_saver = None
     self._oversubscriber = None
     if ssd_folder is not None:
       self._oversubscriber = oversubscriber.ModelOversubscriber(
@@ -343,6 +344,59 @@ class Session(object):
       OSError: it cannot be read.
     """
     self._files.read_dense(model_file)
+
+  def _saver(self):
+    if self._stock_saver is None:
+      with self._session.graph.as_default():
+        self._stock_saver = tf.compat.v1.train.Saver(max_to_keep=None)
+    return self._stock_saver
+
+  def save_checkpoint(self, prefix, step):
+    """Writes a stock TensorFlow checkpoint of all parameters, states and counters.
+
+    Args:
+      prefix: string, what its files' names begin with.
+      step: int of at least 0, the number in their names.
+
+    Returns:
+      The checkpoint's path.
+    """
+    return self._saver().save(self._session, prefix, global_step=step)
+
+  def restore_checkpoint(self, path):
+    """Loads what `save_checkpoint` wrote, by any number of ranks.
+
+    Raises:
+      ValueError: there is no such checkpoint.
+      tf.errors.OpError: it is of another model.
+    """
+    self._saver().restore(self._session, path)
+
+  def export_saved_model(self, export_dir):
+    """Writes a SavedModel of the evaluation graph; in one process.
+
+    Its signature takes `dense` and, for each sparse input, `<top>_keys` and
+    `<top>_splits`, and gives `predictions`.
+
+    Args:
+      export_dir: path of a folder that is not there yet.
+
+    Raises:
+      RuntimeError: there are several ranks: restore their checkpoint in one process.
+      AssertionError: the folder is there.
+    """
+    if self._ranks.count > 1:
+      raise RuntimeError("hugectr.Session.export_saved_model: there are %d ranks, each with "
+                         "a part of the tables: save_checkpoint, and restore it in one "
+                         "process" % self._ranks.count)
+    inputs = {"dense": self._graph.feeds[1]}
+    for layer in self._graph.embeddings:
+      inputs[layer.embedding.bottom.top + "_keys"] = layer.keys
+      inputs[layer.embedding.bottom.top + "_splits"] = layer.splits
+    with self._session.graph.as_default():
+      tf.compat.v1.saved_model.simple_save(
+          self._session, export_dir, inputs,
+          {"predictions": self._graph.evaluate[1]})
 
   def close(self):
     """Ends the readers' threads and TensorFlow's session."""
