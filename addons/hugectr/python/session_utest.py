@@ -66,8 +66,7 @@ class SessionUtest(parameterized.TestCase):
         batchsize=30 * hvd.size(), batchsize_eval=14 * hvd.size(),
         model_file=start + "dense", embedding_files=[start + "rows"])
     self.assertEqual(session.rank, hvd.rank())
-    oracle = model.Oracle(kind, update_type == "Global",
-                          *self.start_values(start, localized))
+    oracle = model.Oracle(kind, update_type, *self.start_values(start, localized))
     labels, dense, keys = model.samples(self.folder + "/train")
     session.start_data_reading()
     batch = 30 * hvd.size()

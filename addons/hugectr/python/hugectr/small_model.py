@@ -58,8 +58,10 @@ def configuration(folder, kind="Adam", update_type="Local", localized=False,
 class Oracle(object):
   """The same model in NumPy: rows [keys, floats], W, b, each with its states."""
 
-  def __init__(self, kind, is_global, rows, weight, bias):
-    self.kind, self.is_global = kind, is_global
+  def __init__(self, kind, update_type, rows, weight, bias):
+    self.kind, self.is_global = kind, update_type == "Global"
+    self.is_lazy = update_type == "LazyGlobal" and kind != "AdaGrad"
+    self.last = np.zeros([len(rows), 1])  # When a row last had a gradient.
     self.values = {"rows": rows.astype(np.float64), "W": weight.astype(np.float64),
                    "b": bias.astype(np.float64)}
     self.hparam = HPARAMS[kind][1]
@@ -81,10 +83,33 @@ class Oracle(object):
         [len(labels), SLOTS, FLOATS]))
     touched = np.zeros([len(rows), 1], bool)
     touched[keys] = True
+    if self.is_lazy:
+      self.catch_up(touched, rate)
     self.update("rows", gradient, rate, touched | self.is_global)
     self.update("W", x.T @ slope, rate, True)
     self.update("b", slope.sum(0), rate, True)
     return -np.mean(np.log(np.where(labels > 0, probability, 1 - probability)))
+
+  def catch_up(self, touched, lr):
+    """Does the steps that touched rows have missed, one by one but for Adam."""
+    h = self.hparam
+    for key in np.flatnonzero(touched[:, 0]):
+      w, m, v = (a[key] for a in (self.values["rows"],) + self.states["rows"])
+      missed = int(self.step - 1 - self.last[key, 0])
+      if self.kind == "Adam":
+        rate = lr * np.sqrt(1 - h["beta2"] ** self.step) / (1 - h["beta1"] ** self.step)
+        start = m / (np.sqrt(v) + h["epsilon"])
+        for k in range(1, missed + 1):
+          w -= rate * (h["beta1"] / h["beta2"] ** .5) ** k * start
+        m *= h["beta1"] ** missed
+        v *= h["beta2"] ** missed
+      else:
+        f = h["momentum_factor"]
+        for _ in range(missed):
+          new = f * m
+          w += -f * m + (1 + f) * new if self.kind == "Nesterov" else new
+          m[:] = new
+      self.last[key] = self.step
 
   def update(self, name, g, lr, moves):
     w, (m, v), h = self.values[name], self.states[name], self.hparam

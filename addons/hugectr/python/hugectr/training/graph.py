@@ -43,7 +43,7 @@ class Graph(object):
     self.parameters = params.Parameters()
     self._make_optimizers()
     maker = embedding_tables.Maker(ranks.count, ssd_folder)
-    self.embeddings = [maker.make(e, len(self.optimizer_of[e.name].slots))
+    self.embeddings = [maker.make(e, len(self.optimizer_of[e.name].row_slots))
                        for e in model.embeddings]
     self.layouts = [
         batches.InputLayout(e.bottom.first_slot, e.bottom.slot_num,

@@ -96,7 +96,7 @@ class ModelFiles(object):
 
   def _slots_of(self, layer, table):
     optimizer = self._graph.optimizer_of[layer.embedding.name]
-    return [optimizer.stock.get_slot(table, slot) for _, slot in optimizer.slots]
+    return [optimizer.stock.get_slot(table, slot) for _, slot in optimizer.row_slots]
 
   def _table_ops(self, layer, table):
     if table not in self._ops:
@@ -116,10 +116,8 @@ class ModelFiles(object):
     # An optimizer tells its variables in their graph alone.
     with self._session.graph.as_default():
       for k, optimizer in enumerate(self._graph.optimizers):
-        for variable in optimizer.stock.variables():
-          name = variable.op.name.rpartition("/")[2].split("_")
-          if name[:2] in (["beta1", "power"], ["beta2", "power"]):
-            found["%d/%s_power" % (k, name[0])] = variable
+        found.update(("%d/%s" % (k, name), variable)
+                     for name, variable in optimizer.counted().items())
     return found
 
   # Dense.
@@ -198,7 +196,7 @@ class ModelFiles(object):
             sparse_files.Rows(keys, slots, columns[1:]) if columns[1:] else None)
 
   def _state_names(self, layer):
-    return [name for name, _ in self._graph.optimizer_of[layer.embedding.name].slots]
+    return [name for name, _ in self._graph.optimizer_of[layer.embedding.name].row_slots]
 
   def _owned(self, layer, s, keys):
     """Returns which keys of a table are kept on this rank, bool `[N]`."""

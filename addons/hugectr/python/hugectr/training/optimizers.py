@@ -20,13 +20,7 @@ import embedding_variable
 import sparse_operation_kit as sok
 
 from hugectr.training import adagrad
-
-
-def _check(clause):
-  if clause.update_type == "LazyGlobal" and clause.type not in ("SGD", "AdaGrad"):
-    raise NotImplementedError(
-        "optimizer: update_type LazyGlobal of %s is not implemented in this version; "
-        "Local and Global are" % clause.type)
+from hugectr.training import lazy_global
 
 
 class Optimizer(object):
@@ -35,7 +29,8 @@ class Optimizer(object):
   Attributes:
     lr: float32 variable, the learning rate.
     stock: the `tf.train.Optimizer` that updates.
-    slots: list of (name in files, slot's name), the states of a parameter.
+    slots: list of (name in files, slot's name), the states of a dense parameter.
+    row_slots: the same of a row.
   """
 
   def __init__(self, clause, name):
@@ -44,19 +39,24 @@ class Optimizer(object):
     Args:
       clause: config's Optimizer.
       name: string, of the ops.
-
-    Raises:
-      NotImplementedError: an update_type that is not here yet.
     """
-    _check(clause)
     hparam = clause.hparam
     self.lr = tf.compat.v1.Variable(
         lambda: tf.constant(hparam["learning_rate"], tf.float32), trainable=False,
         use_resource=True, name=name + "/learning_rate")
     self._is_global = clause.update_type == "Global" and clause.type not in (
         "SGD", "AdaGrad")
+    is_lazy = clause.update_type == "LazyGlobal" and clause.type not in ("SGD", "AdaGrad")
     self._rate_in_gradient = None
-    if clause.type in ("MomentumSGD", "Nesterov"):
+    if clause.type in ("MomentumSGD", "Nesterov") and is_lazy:
+      self.stock = lazy_global.LazyMomentum(
+          self.lr, hparam["momentum_factor"], clause.type == "Nesterov", name)
+      self.slots = [("momentum", "momentum")]
+    elif clause.type == "Adam" and is_lazy:
+      self.stock = lazy_global.LazyAdam(self.lr, hparam["beta1"], hparam["beta2"],
+                                        hparam["epsilon"], name)
+      self.slots = [("m", "m"), ("v", "v")]
+    elif clause.type in ("MomentumSGD", "Nesterov"):
       self._rate_in_gradient = self.lr
       self.stock = tf.compat.v1.train.MomentumOptimizer(
           1.0, hparam["momentum_factor"], use_nesterov=clause.type == "Nesterov",
@@ -73,6 +73,19 @@ class Optimizer(object):
       self.stock = adagrad.AdaGradOptimizer(
           self.lr, hparam["initial_accu_value"], hparam["epsilon"], name=name)
       self.slots = [("accumulator", "accumulator")]
+    # When a row last had a gradient.
+    self.row_slots = self.slots + ([("time", "time")] if is_lazy else [])
+
+  def counted(self):
+    """Returns {name: variable} of what it counts; in their graph."""
+    if isinstance(self.stock, (lazy_global.LazyMomentum, lazy_global.LazyAdam)):
+      return {"step": self.stock.step_variable()}
+    found = {}
+    for variable in self.stock.variables():
+      name = variable.op.name.rpartition("/")[2].split("_")
+      if name[:2] in (["beta1", "power"], ["beta2", "power"]):
+        found["%s_power" % name[0]] = variable
+    return found
 
   def _scaled(self, gradient):
     if self._rate_in_gradient is None:
