@@ -101,6 +101,36 @@ def starts(words, fixed, slots, key_words, most):
   return chain[chain <= n].astype(np.int64)
 
 
+def _read_uniform(words, begins, label_dim, dense_dim, slots, key_words):
+  """Returns records that all have the first one's numbers of keys, else None.
+
+  Columns of a matrix are copied: several times as fast as gathers.
+  """
+  stride = int(begins[1] - begins[0])
+  if (np.diff(begins) != stride).any():
+    return None
+  block = words[begins[0]:begins[-1]]
+  if _uniform(block, label_dim + dense_dim, slots, key_words) != stride:
+    return None
+  table = block.reshape([-1, stride])
+  floats = table.view(np.float32)
+  place, found = label_dim + dense_dim, []
+  for _ in range(slots):
+    count = int(table[0, place])
+    end = place + 1 + count * key_words
+    part = np.ascontiguousarray(table[:, place + 1:end])
+    if key_words == 2:
+      keys = part.view(np.int64).ravel()
+    else:
+      keys = part.view(np.uint32).astype(np.int64).ravel()
+    offsets = None if count == 1 else np.arange(len(table) + 1, dtype=np.int64) * count
+    found.append(batches.Slot(keys, offsets))
+    place = end
+  return batches.Chunk(np.ascontiguousarray(floats[:, :label_dim]),
+                       np.ascontiguousarray(floats[:, label_dim:label_dim + dense_dim]),
+                       found)
+
+
 def read(words, begins, label_dim, dense_dim, slots, key_words):
   """Returns records as a Chunk.
 
@@ -115,6 +145,9 @@ def read(words, begins, label_dim, dense_dim, slots, key_words):
   Raises:
     RecordError: numbers of keys that do not fit a record.
   """
+  uniform = _read_uniform(words, begins, label_dim, dense_dim, slots, key_words)
+  if uniform is not None:
+    return uniform
   first, end = begins[:-1], begins[1:]
   short = end - first < label_dim + dense_dim + slots
   if short.any():

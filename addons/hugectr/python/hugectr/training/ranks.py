@@ -59,9 +59,15 @@ def start(vvgpu):
   return Ranks(hvd.rank() if count > 1 else 0, count, hvd if count > 1 else None)
 
 
-def say_devices(vvgpu):
-  """Says once where dense layers run, if that is not on a GPU."""
-  if not tf.test.is_gpu_available():
+def say_devices(session, vvgpu):
+  """Says once where dense layers run, if that is not on a GPU.
+
+  Args:
+    session: `tf.Session`, whose devices are looked at: asking TensorFlow without one would
+      take a GPU's memory.
+    vvgpu: list of lists of device numbers.
+  """
+  if not any(d.device_type == "GPU" for d in session.list_devices()):
     say_once("cpu", "hugectr.Session: TensorFlow has no GPU here: layers run on the CPU, "
              "for vvgpu=%r" % (vvgpu,))
 

@@ -70,7 +70,6 @@ class Session(object):
     self._model, _ = models.read(config_file)
     self._metrics = [metrics.parse(m) for m in solver_config.eval_metrics]
     self._ranks = rank_jobs.start(solver_config.vvgpu)
-    rank_jobs.say_devices(solver_config.vvgpu)
     if solver_config.use_mixed_precision:
       rank_jobs.say_once("float16", "hugectr.Session: use_mixed_precision: layers run in "
                          "float32, float16 is not implemented in this version")
@@ -78,6 +77,7 @@ class Session(object):
     self._last_batch_size = 0
     self._accumulated = metrics.Accumulator()
     self._make_graph(ssd_folder)
+    rank_jobs.say_devices(self._session, solver_config.vvgpu)
     self._stock_saver = None
     self._oversubscriber = None
     if ssd_folder is not None:
