@@ -32,6 +32,15 @@ def _was_launched():
              for name in _SIZES)
 
 
+def _command():
+  """Returns how this process was started, after "python"."""
+  spec = getattr(sys.modules["__main__"], "__spec__", None)
+  program = os.path.basename(sys.argv[0]) or "script.py"
+  if spec is not None:
+    program = "-m " + spec.name.replace(".__main__", "")
+  return " ".join([program] + sys.argv[1:])
+
+
 def start(vvgpu):
   """Prepares this process's part of a job; returns Ranks.
 
@@ -49,12 +58,11 @@ def start(vvgpu):
     hvd.init()
   count = hvd.size() if hvd is not None and hvd.is_initialized() else 1
   if count != devices:
-    script = os.path.basename(sys.argv[0]) or "script.py"
     raise RuntimeError(
         "hugectr.Session: vvgpu names %d device%s and %d process%s running: one process "
-        "trains on one device. Start the script with: horovodrun -np %d python %s" %
+        "trains on one device. Start it with: horovodrun -np %d python %s" %
         (devices, "" if devices == 1 else "s", count, " is" if count == 1 else "es are",
-         devices, script))
+         devices, _command()))
   sok.init()
   return Ranks(hvd.rank() if count > 1 else 0, count, hvd if count > 1 else None)
 

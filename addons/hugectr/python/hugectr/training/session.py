@@ -84,7 +84,11 @@ class Session(object):
       self._oversubscriber = oversubscriber.ModelOversubscriber(
           self._graph.embeddings, self._session, solver_config.i64_input_key)
     self._make_readers()
-    model_files.load_what_a_solver_names(self._files, solver_config)
+    try:
+      model_files.load_what_a_solver_names(self._files, solver_config)
+    except Exception:
+      self.close()
+      raise
 
   def _make_graph(self, ssd_folder):
     with tf.Graph().as_default() as graph:

@@ -3,6 +3,7 @@
 """The embedding layers: their tables, the keys that are fed, the lookup."""
 
 import collections
+import ctypes
 import os
 import re
 
@@ -49,6 +50,16 @@ def _storage(folder, name, rows, floats):
       storage_path=os.path.join(folder, name), storage_size=size))
 
 
+def _in_gpu_memory_if_there_is_any():
+  """Returns the option of a table whose rows are in a GPU's memory, or None."""
+  try:
+    ctypes.CDLL("libcuda.so.1")
+  except OSError:
+    # Asked to look for a GPU, each table would say that there is none.
+    return None
+  return tf.EmbeddingVariableOption(storage_option=tf.StorageOption(storage_type="auto"))
+
+
 class Maker(object):
   """Makes the tables of a model.
 
@@ -61,6 +72,7 @@ class Maker(object):
   def __init__(self, ranks, ssd_folder=None):
     self._ranks = ranks
     self._ssd_folder = ssd_folder
+    self._names = set()
 
   def _table(self, name, embedding, slot, states):
     """Returns the table of a slot, or of all slots (slot None)."""
@@ -72,18 +84,15 @@ class Maker(object):
         limit = embedding.slot_sizes[slot] ** -0.5
     initializer = tf.compat.v1.random_uniform_initializer(
         -limit, limit, seed=seeds.of(name))
-    if self._ssd_folder is None:
-      return sok.DynamicVariable(
-          embedding.vec_size, name=name, key_type=tf.int64, var_type="auto",
-          mode="distributed" if target < 0 else "localized:%d" % target,
-          initializer=initializer)
-    rows = memory_rows(embedding)
-    # 20 bytes of a row in memory are not its numbers.
+    option = _in_gpu_memory_if_there_is_any()
+    if self._ssd_folder is not None:
+      rows = memory_rows(embedding)
+      # 20 bytes of a row in memory are not its numbers.
+      option = _storage(self._ssd_folder, name, rows and rows[slot or 0],
+                        4 * embedding.vec_size * (1 + states) + 20)
     table = tf.get_embedding_variable(
         name, embedding_dim=embedding.vec_size, key_dtype=tf.int64,
-        initializer=initializer, ev_option=_storage(
-            self._ssd_folder, name, rows and rows[slot or 0],
-            4 * embedding.vec_size * (1 + states) + 20))
+        initializer=initializer, ev_option=option)
     table.target_gpu = target
     return table
 
@@ -96,6 +105,9 @@ class Maker(object):
     """
     # A variable's name allows few characters.
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", embedding.name).lstrip("_-") or "embedding"
+    while name in self._names:
+      name += "_"
+    self._names.add(name)
     if is_slot_major(embedding):
       tables = [self._table("%s/slot_%d" % (name, s), embedding, s, states)
                 for s in range(embedding.bottom.slot_num)]
