@@ -266,7 +266,10 @@ Status PooledForward(Span<const PooledInput> inputs,
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = made->planned(t);
       if (IsSmall(planned)) continue;
-      pool.Add(t, planned.batch_size, tables[t]->sample_weight());
+      // Where a GPU pools, only what divides the samples is left to be done.
+      if (there[t] == nullptr || Divides(planned.combiner)) {
+        pool.Add(t, planned.batch_size, tables[t]->sample_weight());
+      }
       if (planned.distinct != nullptr) continue;
       EV_RETURN_IF_ERROR(tables[t]->Begin());
       find.Add(t, planned.num_unique, tables[t]->keys_at_once());

@@ -182,8 +182,13 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       }
     }
     EV_RETURN_IF_ERROR(status);
-    RunTasks(parallel, static_cast<int64_t>(impls.size()),
-             [&](int64_t i) { impls[i]->EvictExcess(updates[i].call); });
+    std::vector<size_t> bounded;
+    for (size_t i = 0; i < impls.size(); ++i) {
+      if (impls[i]->options.capacity.bounded()) bounded.push_back(i);
+    }
+    RunTasks(parallel, static_cast<int64_t>(bounded.size()), [&](int64_t k) {
+      impls[bounded[k]]->EvictExcess(updates[bounded[k]].call);
+    });
     return Status::OK();
   });
 }

@@ -149,19 +149,26 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
 
 Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
                     std::vector<Update>* updates, Parallel* parallel) {
+  // In the steady state of tables on a device there are none.
+  std::vector<size_t> fetched;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Update& update = (*updates)[i];
+    if (update.planned == nullptr) continue;
+    update.keys_stay_on_device = KeysStayOnDevice(rule, update);
+    if (!update.keys_stay_on_device) {
+      fetched.push_back(i);
+      continue;
+    }
+    const DeviceDistinct& distinct = *update.planned->distinct;
+    update.keys =
+        Span<const int64_t>(distinct.unknown_keys(), distinct.num_unknown());
+    update.counts = nullptr;
+  }
   return RunTasksWithStatus(
-      parallel, static_cast<int64_t>(inputs.size()), [&](int64_t i) {
+      parallel, static_cast<int64_t>(fetched.size()), [&](int64_t k) {
+        const size_t i = fetched[k];
         Update& update = (*updates)[i];
-        if (update.planned == nullptr) return Status::OK();
         const PlannedTable& planned = *update.planned;
-        update.keys_stay_on_device = KeysStayOnDevice(rule, update);
-        if (update.keys_stay_on_device) {
-          const DeviceDistinct& distinct = *planned.distinct;
-          update.keys = Span<const int64_t>(distinct.unknown_keys(),
-                                            distinct.num_unknown());
-          update.counts = nullptr;
-          return Status::OK();
-        }
         EV_RETURN_IF_ERROR(inputs[i].plan->Fetch(inputs[i].plan_table));
         update.keys = Span<const int64_t>(planned.unique, planned.num_unique);
         update.counts = planned.occurrences != nullptr ? planned.occurrences
