@@ -139,8 +139,8 @@ class ScriptsTest(parameterized.TestCase):
     self.root = self.create_tempdir().full_path
     os.makedirs(os.path.join(self.root, "benchmarks/gpu"))
     os.makedirs(os.path.join(self.root, "bin"))
-    for name in ("programs.sh", "run_ranks.sh", "run_session.sh", "run_step.sh",
-                 "run_table.sh"):
+    for name in ("programs.sh", "run_dlrm.sh", "run_ranks.sh", "run_session.sh",
+                 "run_step.sh", "run_table.sh"):
       shutil.copy(os.path.join(_ROOT, "benchmarks/gpu", name),
                   os.path.join(self.root, "benchmarks/gpu"))
 
@@ -239,6 +239,17 @@ echo '[0]<stdout>:{"workload": "w", "batch": 65536, "tables": 26, "bytes": 3e7,'
     self.assertIn("| 1 | – | 8.0 | 100 % | 30.0 | 50 |", text)
     self.assertIn("| 2 | nccl | 8.0 | 100 % | 30.0 | 50 |", text)
     self.assertIn("| 2 | none | 8.0 | 100 % | 30.0 | 50 |", text)
+
+  def test_dlrm(self):
+    _, calls = self.run_with_stubs("run_dlrm.sh", THREADS="16", BATCHES="64 128")
+    # One rank and two for each batch, then the table.
+    self.assertLen(calls, 5)
+    self.assertIn("-np 1 -H localhost:1 python benchmarks/dlrm_ranks.py --batch=64",
+                  calls[0])
+    self.assertIn("-np 2 -H localhost:2 python benchmarks/dlrm_ranks.py --batch=128",
+                  calls[3])
+    self.assertIn("--exchange=nccl --threads=16", calls[3])
+    self.assertStartsWith(calls[4], "benchmarks/dlrm_ranks_table.py ")
 
 
 if __name__ == "__main__":
