@@ -16,6 +16,7 @@ from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import file_list
 from hugectr.data import parquet
+from hugectr.data import parquet_columns
 from hugectr.data import reader
 
 
@@ -177,6 +178,28 @@ class DataTest(parameterized.TestCase):
       with self.assertRaisesRegex(errors.DataError, expected):
         read.next()
     read.close()
+
+  @parameterized.parameters(
+      pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(),
+      pa.uint64(), pa.float32(), pa.float64(), pa.bool_())
+  def test_columns_of_every_type(self, kind):
+    is_bool = pa.types.is_boolean(kind)
+    values = [True, False, True, True, False] if is_bool else [1, 2, 3, 4, 5]
+    for column in (pa.array(values, kind).slice(1, 3),
+                   pa.chunked_array([pa.array(values[1:3], kind),
+                                     pa.array(values[3:4], kind)]),
+                   pa.chunked_array([], kind)):
+      found = parquet_columns.Columns("f", pa.table({"a": column}), 0)
+      expected = values[1:4] if len(column) else []
+      self.assertEqual(found.floats("a")[:, 0].tolist(), [float(v) for v in expected])
+      if pa.types.is_integer(kind):
+        self.assertEqual(found.keys("a", 10, 9, None).keys.tolist(),
+                         [v + 10 for v in expected])
+      lists = pa.ListArray.from_arrays(pa.array([0, 0, 2, 3]), pa.array(values[1:4], kind))
+      found = parquet_columns.Columns("f", pa.table({"a": lists.slice(1, 2)}), 0)
+      if pa.types.is_integer(kind):
+        slot = found.keys("a", 0, None, None)
+        self.assertEqual((slot.keys.tolist(), slot.offsets.tolist()), ([2, 3, 4], [0, 2, 3]))
 
   def test_keys_of_32_bits(self):
     files = self.files(change=lambda c: c.update(
