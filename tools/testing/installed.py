@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs tests/installed against the wheel, installed in a clean environment.
+"""Runs tests/installed against the wheels, installed in a clean environment.
 
 Each TensorFlow version has its environment under .build/, which is kept: making
 one downloads some hundred MB. Nothing of the source tree is importable there.
@@ -65,10 +65,11 @@ def environment(build_dir, tensorflow):
   return python
 
 
-def install(python, wheel):
-  """Installs the wheel with what it requires; returns an error or None."""
-  _pip(python, "uninstall", "-y", "sparse-operation-kit")
-  code, output = _pip(python, "install", wheel)
+def install(python, wheels):
+  """Installs the wheels with what they require; returns an error or None."""
+  _pip(python, "uninstall", "-y", "sparse-operation-kit",
+       "sparse-operation-kit-hugectr")
+  code, output = _pip(python, "install", *wheels)
   return None if code == 0 else _last_error(output)
 
 
@@ -106,13 +107,13 @@ def run_tests(python, tests, label):
   return counts
 
 
-def test_wheel(build_dir, tensorflow, wheel, tests_dir, must):
+def test_wheels(build_dir, tensorflow, wheels, tests_dir, must):
   """Returns the Counts of tests/installed beside one TensorFlow version.
 
   Args:
     build_dir: where environments are kept.
     tensorflow: version.
-    wheel: path of the wheel.
+    wheels: their paths.
     tests_dir: folder of the tests.
     must: whether a TensorFlow that cannot be had is a failure. Otherwise each
       test is reported as skipped.
@@ -126,9 +127,9 @@ def test_wheel(build_dir, tensorflow, wheel, tests_dir, must):
     names = ["%s (%s): %s" % (os.path.relpath(t), label, e) for t in tests]
     (counts.failed if must else counts.skipped).extend(names)
     return counts
-  error = install(python, wheel)
+  error = install(python, wheels)
   if error:
-    counts.failed.append("installing the wheel beside TensorFlow %s: %s" %
+    counts.failed.append("installing the wheels beside TensorFlow %s: %s" %
                          (tensorflow, error))
     return counts
   counts.add(run_tests(python, tests, label))

@@ -35,8 +35,8 @@ class InstalledTest(absltest.TestCase):
 
   def wheel_test(self, must, **kwargs):
     with mock.patch.object(installed, "environment", **kwargs):
-      return installed.test_wheel("build", "1.15.0", "a.whl",
-                                  self.tests(a_test=_PASSING), must)
+      return installed.test_wheels("build", "1.15.0", ["a.whl"],
+                                   self.tests(a_test=_PASSING), must)
 
   def test_a_tensorflow_that_cannot_be_had_is_a_skip_with_its_reason(self):
     counts = self.wheel_test(False, side_effect=installed.Unavailable("no network"))

@@ -64,33 +64,36 @@ def _bazel_test(name, targets, flags):
   return counts
 
 
-def build_wheel():
-  """Returns the path of a fresh wheel, or None."""
-  for old in glob.glob(os.path.join(_WHEEL_DIR, "sparse_operation_kit-*.whl")):
+def build_wheels():
+  """Returns the paths of fresh wheels, ours and hugectr's, or None."""
+  for old in glob.glob(os.path.join(_WHEEL_DIR, "sparse_operation_kit*.whl")):
     os.remove(old)
   # As a user does. It has Bazel build; nothing is downloaded.
   if steps.run([sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel",
                 "--no-deps", "--no-index", "--no-cache-dir", "-w", _WHEEL_DIR,
                 "."]) != 0:
     return None
-  wheels = glob.glob(os.path.join(_WHEEL_DIR, "sparse_operation_kit-*.whl"))
-  return wheels[0] if len(wheels) == 1 else None
+  if (steps.run(["bazel", "build", "//tools/pip_package:build_hugectr"]) != 0 or
+      steps.run(["bazel-bin/tools/pip_package/build_hugectr", _WHEEL_DIR]) != 0):
+    return None
+  wheels = sorted(glob.glob(os.path.join(_WHEEL_DIR, "sparse_operation_kit*.whl")))
+  return wheels if len(wheels) == 2 else None
 
 
 def everything():
-  """Every Bazel test, then the installed wheel."""
+  """Every Bazel test, then the installed wheels."""
   counts = test_log.Counts()
   with steps.step("bazel test //..."):
     counts.add(bazel_test("test", ["//..."]))
-  with steps.step("build the wheel"):
-    wheel = build_wheel()
-  if wheel is None:
-    counts.failed.append("the wheel could not be built")
+  with steps.step("build the wheels"):
+    wheels = build_wheels()
+  if wheels is None:
+    counts.failed.append("the wheels could not be built")
     return counts
   for version, must in _TENSORFLOWS:
-    with steps.step("the installed wheel beside TensorFlow " + version):
+    with steps.step("the installed wheels beside TensorFlow " + version):
       counts.add(
-          installed.test_wheel(_BUILD_DIR, version, wheel, "tests/installed", must))
+          installed.test_wheels(_BUILD_DIR, version, wheels, "tests/installed", must))
   return counts
 
 
