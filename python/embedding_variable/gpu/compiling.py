@@ -8,9 +8,8 @@ call: all modules, one after another, on one core. Here processes of their own l
 modules, largest first, so that as many cores work. What the driver compiled lies in its
 cache, where it finds it by the code, its own version and the card.
 
-The cache loses some of what processes put in at the same time: with sixteen, a tenth was
-seen. So all modules are loaded again until the cache no longer grows, which took three
-seconds when all were in it.
+TensorFlow's first run afterwards still compiles about a tenth of the code; why is not
+known. Loading all modules a second time put nothing more into the cache.
 """
 
 import collections
@@ -30,15 +29,10 @@ _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compile_work
 _GPU_BYTES_PER_PROCESS = 1 << 30
 _MOST_PROCESSES = 32
 
-# Times that modules are loaded, at most, and the growth that is none: the smallest
-# module's code has more.
-_MOST_PASSES = 5
-_NO_GROWTH_BYTES = 1 << 12
-
 # compiled, refused: numbers of modules; without_code: those that no card as new as this
-# one can run; seconds: how long; processes: how many worked; passes: how often.
+# one can run; seconds: how long; processes: how many worked.
 Result = collections.namedtuple(
-    "Result", ["compiled", "refused", "without_code", "seconds", "processes", "passes"])
+    "Result", ["compiled", "refused", "without_code", "seconds", "processes"])
 
 
 def process_count(gpu, asked=None):
@@ -157,22 +151,17 @@ def compile_for(gpu, build, places, jobs=None, worker=_WORKER):
   environ["CUDA_MODULE_LOADING"] = "EAGER"
   os.makedirs(places.cache, exist_ok=True)
   command = [sys.executable, "-S", worker, build.library, str(gpu.ordinal)]
-  seconds, passes, grows = 0.0, 0, True
-  while modules and grows and passes < _MOST_PASSES:
-    passes += 1
-    before = places_lib.cache_bytes(places)
-    queue = _Queue(modules)
-    again = "" if passes == 1 else ", again"
-    with progress.ElapsedLine("compiling for %s%s" % (gpu.name, again),
-                              lambda queue=queue: _tell(queue, places)) as line:
-      _load_all(queue, command, count, environ)
-      seconds += line.seconds
-    grows = places_lib.cache_bytes(places) - before > _NO_GROWTH_BYTES
-    if not any(r == 0 for r in queue.results):
-      raise errors.GpuError(
-          "the NVIDIA driver loads none of TensorFlow's kernels on %s: %s" %
-          (gpu.name, "; ".join(sorted(set(queue.messages))) or
-           "it says %s" % ", ".join(map(str, sorted(set(queue.results))))))
-  compiled = sum(1 for r in queue.results if r == 0) if modules else 0
+  if not modules:
+    return Result(0, 0, len(build.modules), 0.0, count)
+  queue = _Queue(modules)
+  with progress.ElapsedLine("compiling for " + gpu.name,
+                            lambda: _tell(queue, places)) as line:
+    _load_all(queue, command, count, environ)
+  compiled = sum(1 for r in queue.results if r == 0)
+  if not compiled:
+    raise errors.GpuError(
+        "the NVIDIA driver loads none of TensorFlow's kernels on %s: %s" %
+        (gpu.name, "; ".join(sorted(set(queue.messages))) or
+         "it says %s" % ", ".join(map(str, sorted(set(queue.results))))))
   return Result(compiled, len(modules) - compiled, len(build.modules) - len(modules),
-                seconds, count, passes)
+                line.seconds, count)

@@ -50,7 +50,7 @@ class MainTest(absltest.TestCase):
   def compile(self, gpu, build, places, jobs):
     os.makedirs(places.cache, exist_ok=True)
     self.compiled.append((gpu.ordinal, len(build.modules), jobs))
-    return compiling.Result(228, 0, 1, 60.0, 16, 2)
+    return compiling.Result(228, 0, 1, 60.0, 16)
 
   def run_main(self, *argv):
     """Returns (status, standard output, standard error)."""
