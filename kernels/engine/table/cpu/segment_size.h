@@ -8,8 +8,9 @@
 // 23 bytes per key; just before it grows it is 17. Fuller would touch more
 // lines per find (1.14 on average at the limit, 1.05 just after growth),
 // emptier would cost memory. A key is copied 4 times on the way. Growth by
-// three eighths copies it 2.7 times and makes an insert some 20 ns cheaper, but
-// finds, which are far more, were 7 % slower on average over six table sizes.
+// three eighths copies it 2.7 times, which makes an insert a tenth cheaper and
+// no step measurably faster (benchmarks/results/many_tables.md), and takes more
+// memory.
 // The hash gives all segments the same number of keys, so that they would all
 // grow in the same moment: each has its own limit, up to a sixteenth lower.
 //
