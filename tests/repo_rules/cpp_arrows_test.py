@@ -68,6 +68,28 @@ MAY_USE = {
     ] + [_ENGINE + room for room in _ENGINE_ROOMS],
 }
 
+# The hierarchical parameter server: its rooms, of which tf alone sees TensorFlow.
+_HPS = "addons/hierarchical_parameter_server/"
+_HPS_ENGINE = [_ENGINE + "base"]
+MAY_USE.update({
+    _HPS + "database/testing": [_HPS + "database"] + _HPS_ENGINE,
+    _HPS + "database": [_HPS + "files"] + _HPS_ENGINE,
+    # Table directories: keys and rows in files that are mapped.
+    _HPS + "files": _HPS_ENGINE,
+    _HPS + "config": _HPS_ENGINE,
+    # Where rows that change come from.
+    _HPS + "source": [_HPS + "database", _HPS + "config"] + _HPS_ENGINE,
+    # Rows on a device, above the databases.
+    _HPS + "cache": [_HPS + "database"] + _HPS_ENGINE,
+    _HPS + "server": [
+        _HPS + room for room in ("database", "files", "config", "source", "cache")
+    ] + _HPS_ENGINE,
+    _HPS + "tf": ["tensorflow", "kernels/tf/bridge"] + [
+        _HPS + room
+        for room in ("database", "files", "config", "source", "cache", "server")
+    ] + _HPS_ENGINE,
+})
+
 # What the tests of a room may include besides: a row home is tested under a table.
 TESTS_MAY_USE = {"kernels/engine/rows": ["kernels/engine/embedding"]}
 
@@ -114,7 +136,9 @@ def violations(path, text):
   allowed = {room, *MAY_USE[room]}
   if is_test(path):
     allowed |= {"gtest", "kernels/engine/testing", *TESTS_MAY_USE.get(room, [])}
-  if room == "kernels/engine/testing":
+    if room.startswith(_HPS):
+      allowed |= {_HPS + "database/testing"}
+  if room in ("kernels/engine/testing", _HPS + "database/testing"):
     allowed |= {"gtest"}
   found = []
   for bracket, header in _INCLUDE.findall(text):
@@ -170,6 +194,10 @@ class ArrowsTest(parameterized.TestCase):
       ("addons/sparse_operation_kit/exchange/a.cc", "tensorflow/core/framework/op.h"),
       ("kernels/elsewhere/a.cc", "kernels/engine/base/span.h"),
       ("kernels/cuda10/a.cc", "kernels/engine/base/status.h"),
+      (_HPS + "database/a.cc", "kernels/engine/embedding/embedding_table.h"),
+      (_HPS + "database/a.cc", _HPS + "server/server.h"),
+      (_HPS + "database/a.cc", _HPS + "database/testing/database_contract.h"),
+      (_HPS + "server/a.cc", "tensorflow/core/framework/op.h"),
       ("kernels/engine/base/a.cc", "kernels/cuda10/errors.h"),
   )
   def test_refuses(self, path, header):

@@ -52,13 +52,18 @@ _CREATE_INIT = 1
 
 # Where Python packages are imported from, relative to the workspace.
 _IMPORT_ROOTS = [
+    "addons/hierarchical_parameter_server/python",
     "addons/hugectr/python",
     "addons/sparse_operation_kit/python",
     "python",
 ]
 
 # Where engine targets are.
-_ENGINE = ("//kernels/engine/", "//addons/sparse_operation_kit/exchange")
+_ENGINE = (
+    "//kernels/engine/",
+    "//addons/sparse_operation_kit/exchange",
+    "//addons/hierarchical_parameter_server/",
+)
 
 def check_engine_deps(name, deps):
     """Fails unless all of deps are engine targets."""

@@ -26,6 +26,7 @@ _HOUSES = collections.OrderedDict([
     ("kernels/engine/", "engine/"),
     ("kernels/tf/", "tf/"),
     ("addons/sparse_operation_kit/", "sok/"),
+    ("addons/hierarchical_parameter_server/", "hps/"),
 ])
 _SOURCES = (".h", ".cc", ".cu", ".cuh", ".inc")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
