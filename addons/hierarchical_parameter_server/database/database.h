@@ -113,6 +113,9 @@ class Table {
   virtual ev::Status ForEach(const Visit& visit) = 0;
 
   virtual ev::Status Statistics(TableStatistics* statistics) = 0;
+
+  // So many rows will come: a hint, for memory of the right size.
+  virtual ev::Status Reserve(int64_t /*rows*/) { return ev::Status::OK(); }
 };
 
 // What a caller may rely on; fixed for the life of a database.

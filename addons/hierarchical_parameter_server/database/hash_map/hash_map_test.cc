@@ -1,0 +1,281 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/database/hash_map/hash_map.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/database/testing/database_contract.h"
+#include "gtest/gtest.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace hps {
+namespace {
+
+std::unique_ptr<Database> MakeMap(const HashMapOptions& options) {
+  std::unique_ptr<Database> database;
+  const ev::Status status = HashMap::Make(options, &database);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return database;
+}
+
+template <int partitions>
+struct HashMapUnderTest {
+  HashMapUnderTest() {
+    HashMapOptions options;
+    options.num_partitions = partitions;
+    map = MakeMap(options);
+  }
+  std::string SkipReason() { return ""; }
+  Database* database() { return map.get(); }
+  std::unique_ptr<Database> map;
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(OnePartition, DatabaseContract,
+                               HashMapUnderTest<1>);
+INSTANTIATE_TYPED_TEST_SUITE_P(SevenPartitions, DatabaseContract,
+                               HashMapUnderTest<7>);
+
+std::shared_ptr<Table> Open(Database* database, int width) {
+  std::shared_ptr<Table> table;
+  EXPECT_TRUE(database->OpenTable("hps_et.m.t", width, &table).ok());
+  return table;
+}
+
+std::vector<int64_t> Keys(int64_t first, int64_t count) {
+  std::vector<int64_t> keys;
+  for (int64_t i = 0; i < count; ++i) keys.push_back(first + i);
+  return keys;
+}
+
+int64_t CountFound(Table* table, const std::vector<int64_t>& keys) {
+  ev::Serial serial;
+  std::vector<float> rows(keys.size() * table->width());
+  std::vector<int64_t> missing(keys.size());
+  int64_t count = -1;
+  EXPECT_TRUE(table
+                  ->Fetch(keys, Positions::All(keys.size()), rows.data(),
+                          missing.data(), &count, &serial)
+                  .ok());
+  return static_cast<int64_t>(keys.size()) - count;
+}
+
+TEST(HashMapTest, AgreesWithAMapThroughInsertsAndRemoves) {
+  HashMapOptions options;
+  options.num_partitions = 1;
+  const auto database = MakeMap(options);
+  const auto table = Open(database.get(), 2);
+  std::map<int64_t, int> oracle;
+  std::mt19937_64 random(7);
+  ev::Serial serial;
+  for (int step = 0; step < 3000; ++step) {
+    std::vector<int64_t> keys(1 + random() % 40);
+    for (int64_t& key : keys) key = static_cast<int64_t>(random() % 3000);
+    if (random() % 100 < (step / 500 % 2 == 0 ? 60 : 40)) {
+      const int version = step % 100;
+      const std::vector<float> rows = MadeRows(keys, version, 2);
+      ASSERT_TRUE(table->Insert(keys, rows.data(), &serial).ok());
+      for (const int64_t key : keys) oracle[key] = version;
+    } else {
+      int64_t removed = -1, expected = 0;
+      for (const int64_t key : keys) expected += oracle.erase(key);
+      ASSERT_TRUE(table->Remove(keys, &removed).ok());
+      ASSERT_EQ(removed, expected);
+    }
+    if (step % 50 != 0) continue;
+    const std::vector<int64_t> all = Keys(0, 3000);
+    std::vector<float> rows(all.size() * 2);
+    std::vector<int64_t> missing(all.size());
+    int64_t count = -1;
+    ASSERT_TRUE(table
+                    ->Fetch(all, Positions::All(3000), rows.data(),
+                            missing.data(), &count, &serial)
+                    .ok());
+    ASSERT_EQ(count, 3000 - static_cast<int64_t>(oracle.size()));
+    for (const auto& entry : oracle) {
+      const std::vector<float> got(&rows[entry.first * 2],
+                                   &rows[entry.first * 2] + 2);
+      ASSERT_EQ(got, MadeRow(entry.first, entry.second, 2));
+    }
+  }
+}
+
+// Acceptance test 11: at most 1.2 * (8 + 4 * width) bytes of memory a row,
+// whether the table was sized before or has grown.
+TEST(HashMapTest, Acceptance11RowsAreCompact) {
+  for (const int width : {1, 16, 128}) {
+    for (const bool reserve : {false, true}) {
+      const auto database = MakeMap(HashMapOptions());
+      const auto table = Open(database.get(), width);
+      const int64_t total = width == 128 ? 200000 : 400000;
+      if (reserve) {
+        ASSERT_TRUE(table->Reserve(total).ok());
+      }
+      ev::Serial serial;
+      for (int64_t first = 0; first < total; first += 4000) {
+        const std::vector<int64_t> keys = Keys(first * 31, 4000);
+        const std::vector<float> rows(keys.size() * width, 1.0f);
+        ASSERT_TRUE(table->Insert(keys, rows.data(), &serial).ok());
+        TableStatistics statistics;
+        ASSERT_TRUE(table->Statistics(&statistics).ok());
+        if (reserve ? first + 4000 < total : first < 40000) continue;
+        ASSERT_LE(static_cast<double>(statistics.host_bytes) / statistics.rows,
+                  1.2 * (8 + 4 * width))
+            << "width " << width << ", rows " << statistics.rows;
+      }
+    }
+  }
+}
+
+TEST(HashMapTest, SegmentsThatBecomeLongAreSplit) {
+  HashMapOptions options;
+  options.num_partitions = 1;
+  const auto database = MakeMap(options);
+  const auto table = Open(database.get(), 512);  // 2 KiB a row, 60 MB in all.
+  ev::Serial serial;
+  for (int64_t first = 0; first < 30000; first += 1000) {
+    const std::vector<int64_t> keys = Keys(first, 1000);
+    const std::vector<float> rows = MadeRows(keys, 2, 512);
+    ASSERT_TRUE(table->Insert(keys, rows.data(), &serial).ok());
+  }
+  for (int64_t key = 0; key < 30000; key += 37) {
+    std::vector<float> row(512);
+    int64_t missing = -1, count = -1;
+    const std::vector<int64_t> keys = {key};
+    ASSERT_TRUE(table
+                    ->Fetch(keys, Positions::All(1), row.data(), &missing,
+                            &count, &serial)
+                    .ok());
+    ASSERT_EQ(count, 0);
+    ASSERT_EQ(row, MadeRow(key, 2, 512));
+  }
+}
+
+TEST(HashMapTest, ThreadsThatAreLentGiveTheSame) {
+  ev::testing::ThreadPool pool(3);
+  const auto database = MakeMap(HashMapOptions());
+  const auto table = Open(database.get(), 16);
+  std::vector<int64_t> keys = Keys(-500, 20000);
+  keys.insert(keys.end(), {3, 3, 7});  // The last row stays.
+  std::vector<float> rows = MadeRows(keys, 0, 16);
+  const std::vector<float> last = MadeRow(3, 9, 16);
+  std::copy(last.begin(), last.end(), rows.end() - 32);
+  ASSERT_TRUE(table->Insert(keys, rows.data(), &pool).ok());
+  std::vector<int64_t> wanted = Keys(-600, 20300);
+  std::vector<float> got(wanted.size() * 16, -7.0f);
+  std::vector<int64_t> missing(wanted.size());
+  int64_t count = -1;
+  ASSERT_TRUE(table
+                  ->Fetch(wanted, Positions::All(wanted.size()), got.data(),
+                          missing.data(), &count, &pool)
+                  .ok());
+  ASSERT_EQ(count, 300);
+  for (int64_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(missing[i], i);
+    EXPECT_EQ(missing[100 + i], 20100 + i);
+  }
+  for (int64_t i = 100; i < 20100; ++i) {
+    const std::vector<float> row(&got[i * 16], &got[i * 16] + 16);
+    ASSERT_EQ(row, wanted[i] == 3 ? last : MadeRow(wanted[i], 0, 16));
+  }
+}
+
+TEST(HashMapTest, ALimitIsKeptByEveryPolicy) {
+  for (const EvictionPolicy policy :
+       {EvictionPolicy::kRandom, EvictionPolicy::kLeastUsed,
+        EvictionPolicy::kOldest}) {
+    HashMapOptions options;
+    options.num_partitions = 2;
+    options.overflow_margin = 1000;
+    options.overflow_resolution_target = 0.5;
+    options.overflow_policy = policy;
+    const auto database = MakeMap(options);
+    EXPECT_TRUE(database->capabilities().may_evict);
+    const auto table = Open(database.get(), 4);
+    ev::Serial serial;
+    const std::vector<int64_t> hot = Keys(0, 100);
+    for (int64_t first = 0; first < 10000; first += 100) {
+      const std::vector<int64_t> keys = Keys(first, 100);
+      const std::vector<float> rows = MadeRows(keys, 1, 4);
+      ASSERT_TRUE(table->Insert(keys, rows.data(), &serial).ok());
+      // What is used stays, with the policies that look at it.
+      const int64_t found = CountFound(table.get(), hot);
+      if (policy != EvictionPolicy::kRandom) {
+        ASSERT_EQ(found, 100);
+      }
+      int64_t count = -1;
+      ASSERT_TRUE(table->Count(&count).ok());
+      ASSERT_LE(count, 2000);
+    }
+    TableStatistics statistics;
+    ASSERT_TRUE(table->Statistics(&statistics).ok());
+    EXPECT_GT(statistics.evicted, 7000);
+    EXPECT_EQ(statistics.inserted, 10000);
+    EXPECT_EQ(statistics.rows, 10000 - statistics.evicted);
+    EXPECT_EQ(CountFound(table.get(), Keys(0, 10000)), statistics.rows);
+  }
+}
+
+TEST(HashMapTest, ReadersGoOnWhileATableGrowsAndRowsGo) {
+  HashMapOptions options;
+  options.num_partitions = 1;
+  options.overflow_margin = 20000;
+  options.overflow_policy = EvictionPolicy::kOldest;
+  const auto database = MakeMap(options);
+  const auto table = Open(database.get(), 8);
+  ev::Serial serial;
+  const std::vector<int64_t> hot = Keys(0, 64);
+  const std::vector<float> stored = MadeRows(hot, 1, 8);
+  ASSERT_TRUE(table->Insert(hot, stored.data(), &serial).ok());
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::thread reader([&] {
+    std::vector<float> rows(64 * 8);
+    std::vector<int64_t> missing(64);
+    ev::Serial mine;
+    while (!stop) {
+      int64_t count = -1;
+      if (!table
+               ->Fetch(hot, Positions::All(64), rows.data(), missing.data(),
+                       &count, &mine)
+               .ok() ||
+          count != 0 || rows != stored) {
+        ++wrong;
+      }
+    }
+  });
+  for (int64_t first = 100; first < 100000; first += 100) {
+    // The hot rows are young again before each step that may evict.
+    CountFound(table.get(), hot);
+    const std::vector<int64_t> keys = Keys(first, 100);
+    const std::vector<float> rows = MadeRows(keys, 1, 8);
+    ASSERT_TRUE(table->Insert(keys, rows.data(), &serial).ok());
+  }
+  stop = true;
+  reader.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(HashMapTest, OptionsOutOfRangeAreErrors) {
+  std::unique_ptr<Database> database;
+  HashMapOptions options;
+  options.num_partitions = 0;
+  EXPECT_NE(HashMap::Make(options, &database)
+                .message()
+                .find("num_partitions from 1 to 1024, got 0"),
+            std::string::npos);
+  options = HashMapOptions();
+  options.overflow_margin = 0;
+  EXPECT_FALSE(HashMap::Make(options, &database).ok());
+  options = HashMapOptions();
+  options.overflow_resolution_target = 1.5;
+  EXPECT_FALSE(HashMap::Make(options, &database).ok());
+}
+
+}  // namespace
+}  // namespace hps

@@ -1,0 +1,145 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A part of a table: an array of slots, each a key and its row. Slots stand in
+// groups of eight; the keys of a group are one cache line. A key lies in the
+// group that its hash chooses, or in the first one after it that has room. A
+// group with a free slot ends a search.
+//
+// The slot of a key is also the slot of its row, so a row costs its own bytes
+// and its key's, divided by the load (85 to 92 %).
+//
+// A free slot holds the "free key", a key that cannot belong to this segment
+// because its hash belongs to another.
+
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_SEGMENT_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_SEGMENT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/engine/base/prefetch.h"
+
+namespace hps {
+
+class Segment {
+ public:
+  static constexpr int kGroup = 8;
+
+  // Room for `rows` rows at least. The top `depth` bits of a key's fraction
+  // (partition.h) chose this segment. with_use: a counter for each slot. Throws
+  // std::bad_alloc.
+  Segment(int width, int64_t rows, int depth, int64_t free_key, bool with_use);
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  int depth() const { return depth_; }
+  int64_t count() const { return count_; }
+  bool full() const { return count_ >= limit_; }
+  int64_t slots() const { return groups_ * kGroup; }
+  int64_t bytes() const;
+  // Bytes of a segment for so many rows.
+  static int64_t BytesFor(int width, int64_t rows, bool with_use);
+
+  int64_t GroupOf(uint64_t fraction) const {
+    return static_cast<int64_t>(
+        (static_cast<unsigned __int128>(fraction << depth_) * groups_) >> 64);
+  }
+  void PrefetchGroup(int64_t group) const {
+    ev::PrefetchLine(keys_ + group * kGroup);
+  }
+  void PrefetchRow(int64_t slot) const {
+    ev::PrefetchBytes(row(slot), row_bytes_);
+  }
+
+  // The key's slot or -1.
+  int64_t Find(int64_t key, int64_t group) const {
+    for (;;) {
+      const int64_t* const keys = keys_ + group * kGroup;
+      unsigned same = 0, free = 0;
+      for (int i = 0; i < kGroup; ++i) {
+        same |= static_cast<unsigned>(keys[i] == key) << i;
+        free |= static_cast<unsigned>(keys[i] == free_key_) << i;
+      }
+      if (same != 0) return group * kGroup + __builtin_ctz(same);
+      if (free != 0) return -1;
+      if (++group == groups_) group = 0;
+    }
+  }
+
+  const float* row(int64_t slot) const { return rows_ + slot * width_; }
+  float* row(int64_t slot) { return rows_ + slot * width_; }
+
+  // REQUIRES: the key is absent, and !full(). Gives its slot; the row is the
+  // caller's to fill.
+  int64_t Add(int64_t key, int64_t group);
+  // Frees a slot. fraction_of(key) is the fraction of a key of this segment.
+  template <typename FractionOf>
+  void Remove(int64_t slot, const FractionOf& fraction_of);
+
+  // Whether there is a key in a slot, and which.
+  bool Holds(int64_t slot) const { return keys_[slot] != free_key_; }
+  int64_t key(int64_t slot) const { return keys_[slot]; }
+
+  // REQUIRES: with_use.
+  std::atomic<uint32_t>& use(int64_t slot) const { return use_[slot]; }
+  bool with_use() const { return use_ != nullptr; }
+
+ private:
+  const int width_;
+  const size_t row_bytes_;
+  const int depth_;
+  const int64_t free_key_;
+  const int64_t groups_;
+  const int64_t limit_;
+  int64_t count_ = 0;
+  int64_t* keys_ = nullptr;
+  float* rows_ = nullptr;
+  std::atomic<uint32_t>* use_ = nullptr;
+
+  static int64_t GroupsFor(int64_t rows);
+  void Free();
+  void MoveSlot(int64_t from, int64_t to);
+};
+
+template <typename FractionOf>
+void Segment::Remove(int64_t slot, const FractionOf& fraction_of) {
+  --count_;
+  for (;;) {
+    const int64_t hole_group = slot / kGroup;
+    // Whether a search could stop here now that went on before.
+    bool was_full = true;
+    for (int i = 0; i < kGroup; ++i) {
+      const int64_t at = hole_group * kGroup + i;
+      was_full = was_full && (at == slot || Holds(at));
+    }
+    keys_[slot] = free_key_;
+    if (!was_full) return;
+    // A key further on whose way leads past the hole fills it.
+    int64_t found = -1;
+    for (int64_t step = 1; found < 0 && step < groups_; ++step) {
+      const int64_t group = (hole_group + step) % groups_;
+      bool has_free = false;
+      for (int i = 0; i < kGroup; ++i) {
+        const int64_t at = group * kGroup + i;
+        if (!Holds(at)) {
+          has_free = true;
+          continue;
+        }
+        const int64_t home = GroupOf(fraction_of(keys_[at]));
+        const int64_t way = (group - home + groups_) % groups_;
+        if (way >= step && found < 0) found = at;
+      }
+      if (has_free && found < 0) return;
+    }
+    if (found < 0) return;
+    MoveSlot(found, slot);
+    slot = found;
+  }
+}
+
+}  // namespace hps
+
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_SEGMENT_H_
