@@ -4,6 +4,7 @@
 
 import json
 import os
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -15,6 +16,7 @@ from hugectr import data
 from hugectr import small_model as model
 from hugectr import testing
 from hugectr.training import metrics
+from hugectr.training import ranks
 
 class SessionTest(parameterized.TestCase):
 
@@ -396,9 +398,76 @@ class SessionTest(parameterized.TestCase):
     self.assertNotEmpty(session.evaluation())
 
   def test_refuses_devices_without_processes(self):
-    with self.assertRaisesRegex(
-        RuntimeError, "vvgpu names 4 devices and 1 process is running.*horovodrun -np 4 py"):
-      self.session(vvgpu=[[0, 1], [0, 1]])
+    for vvgpu, command in (([[0, 1, 2, 3]], "-np 4 python"),
+                           ([[0, 1], [5, 6]], "-np 4 -H HOST1:2,HOST2:2 python")):
+      with self.assertRaisesRegex(
+          RuntimeError, "vvgpu names 4 devices and 1 process is running.*horovodrun " +
+          command):
+        self.session(vvgpu=vvgpu)
+
+  @parameterized.parameters(
+      (None, [[2]], "2"), ("4,5,6", [[2]], "6"), ("4, 5", [[0]], "4"), ("3", [[2]], "3"),
+      ("", [[0]], ""), ("4,5", [[2]], "4,5"))
+  def test_a_process_sees_the_device_that_it_trains_on(self, seen, vvgpu, expected):
+    with mock.patch.dict(os.environ):
+      os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+      if seen is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = seen
+      self.session(vvgpu=vvgpu)
+      self.assertEqual(os.environ["CUDA_VISIBLE_DEVICES"], expected)
+
+  def test_float16_where_there_is_a_gpu(self):
+    losses = []
+    for solver in ({}, {"use_mixed_precision": True, "scaler": 128}):
+      # TensorFlow's CPU has all ops in float16 as well.
+      with mock.patch.object(ranks, "has_gpu", return_value=bool(solver)):
+        session = self.session(model.configuration(self.folder, "Adam"), **solver)
+      session.start_data_reading()
+      losses.append([session.train() and session.get_current_loss() for _ in range(20)])
+    self.assertNotEqual(losses[0], losses[1])
+    np.testing.assert_allclose(losses[0], losses[1], rtol=5e-3)
+    prefix = self.create_tempdir().full_path + "/x"
+    session.download_params_to_files(prefix, 1)
+    self.assertEqual(os.path.getsize(prefix + "_dense_1.model"),
+                     4 * (model.SLOTS * model.FLOATS + model.DENSE + 1))
+
+  def test_float16_without_a_gpu_is_float32_and_said_once(self):
+    with mock.patch.object(ranks, "_said", set()), mock.patch.object(
+        tf.compat.v1.logging, "warning") as warning:
+      losses = []
+      for mixed in (True, True, False):
+        session = self.session(use_mixed_precision=mixed, scaler=128)
+        session.start_data_reading()
+        losses.append([session.train() and session.get_current_loss() for _ in range(3)])
+    self.assertEqual(losses[0], losses[2])
+    said = [call[0][0] for call in warning.call_args_list]
+    self.assertLen([s for s in said if "layers run in float32" in s], 1)
+
+  def test_a_scaler_keeps_small_gradients_of_float16(self):
+    prefix = self.create_tempdir().full_path + "/x"
+    rows, weight, bias = model.write_start(False, prefix)
+    # A gradient of a row is its sample's times the weight: too small for float16.
+    weight = weight * np.float32(2e-6)
+    with open(prefix + "dense", "wb") as f:
+      f.write(weight.tobytes() + bias.tobytes())
+    labels, dense, keys = self.samples("train")
+    oracle = model.Oracle("SGD", "Local", rows, weight, bias)
+    oracle.train(labels[:20], dense[:20], keys[:20], 1e6, 20)
+    right = oracle.values["rows"] - rows
+    errors = []
+    for scaler in (1, 1024):
+      with mock.patch.object(ranks, "has_gpu", return_value=True):
+        session = self.session(
+            model.configuration(self.folder, "SGD"), use_mixed_precision=True,
+            scaler=scaler, model_file=prefix + "dense", embedding_files=[prefix + "rows"])
+      session.start_data_reading()
+      session.set_learning_rate(1e6)
+      session.train()
+      session.download_params_to_files(prefix, 1)
+      moved = model.read_rows(prefix + "0_sparse_1.model", False)["row"] - rows
+      errors.append(np.abs(moved - right).max() / np.abs(right).max())
+    self.assertGreater(errors[0], .1)
+    self.assertLess(errors[1], .01)
 
   def test_refuses_an_oversubscriber_that_was_not_asked_for(self):
     with self.assertRaisesRegex(RuntimeError, "made with use_model_oversubscriber=False"):

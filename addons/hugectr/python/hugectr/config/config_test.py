@@ -148,6 +148,37 @@ class ConfigTest(parameterized.TestCase):
       at[path[-1]] = value
     self.assertStartsWith(self.mistakes(self.dcn)[0], expected)
 
+  @parameterized.parameters(
+      ({"type": "Scale", "scale_param": {"axis": 2}},
+       ".scale_param.axis: expected one of 0, 1, got 2"),
+      ({"type": "Scale", "scale_param": {"factor": 0}},
+       ".scale_param.factor: expected a number of at least 1, got 0"),
+      ({"type": "GRU", "gru_param": {"num_output": 4, "SeqLength": 5, "vector_size": 7}},
+       ": expected a bottom of SeqLength vectors of vector_size floats, [batch, 35] or "
+       "[batch, 5, 7], got [batch, 429]"),
+      ({"type": "Gather", "indices": [3, 429]},
+       ": index 429 is not below 429, the last axis of the bottom [batch, 429]"),
+      ({"type": "PReLU_Dice", "prelu_dice_param": {"alpha": .1, "eps": 0}},
+       ".prelu_dice_param.eps: expected a number above 0, got 0"))
+  def test_tells_what_is_wrong_of_later_layers(self, clause, expected):
+    self.dcn["layers"].insert(4, dict(clause, name="x", bottom="both", top="x"))
+    self.assertIn(expected, self.mistakes(self.dcn)[0])
+
+  def test_scale_then_concat_as_attention_over_a_history(self):
+    layers = self.dcn["layers"]
+    layers[4:4] = [
+        {"name": "s", "type": "Scale", "bottom": "both", "top": "s",
+         "scale_param": {"axis": 1, "factor": 3}},
+        {"name": "w", "type": "Scale", "bottom": "s", "top": "w",
+         "scale_param": {"axis": 0, "factor": 2}},
+        {"name": "back", "type": "Reshape", "bottom": "w", "top": "back",
+         "leading_dim": 3 * 2 * 429},
+        {"name": "some", "type": "Gather", "bottom": "back", "top": "some",
+         "indices": [5, 5]}]
+    shapes = {l.name: str(l.out_shapes[0]) for l in model.parse(self.dcn).layers}
+    self.assertEqual([shapes[n] for n in ("s", "w", "back", "some")],
+                     ["[batch * 3, 429]", "[batch * 3, 858]", "[batch, 2574]", "[batch, 2]"])
+
   def test_a_loss_is_last_and_the_only_one(self):
     layers = self.dcn["layers"]
     layers.append(layers.pop(-2))

@@ -159,6 +159,33 @@ def _reduce(shapes, params):
   return [Shape(shape.rows, tuple(dims))]
 
 
+def _scale(shapes, params):
+  shape, = shapes
+  _rank(shape, 2)
+  factor = params["scale_param"].get("factor", 1)
+  if params["scale_param"].get("axis", 1) == 0:
+    return [flat(shape.dims[0] * factor, shape.rows)]
+  return [flat(shape.dims[0], shape.rows * factor)]
+
+
+def _gru(shapes, params):
+  shape, = shapes
+  clause = params["gru_param"]
+  steps, floats = clause["SeqLength"], clause["vector_size"]
+  _need(shape.dims in ((steps * floats,), (steps, floats)), "expected a bottom of SeqLength "
+        "vectors of vector_size floats, [batch, %d] or [batch, %d, %d], got %s",
+        steps * floats, steps, floats, shape)
+  return [flat(steps * clause["num_output"], shape.rows)]
+
+
+def _gather(shapes, params):
+  shape, = shapes
+  for index in params["indices"]:
+    _need(index < shape.dims[-1], "index %d is not below %d, the last axis of the bottom %s",
+          index, shape.dims[-1], shape)
+  return [Shape(shape.rows, shape.dims[:-1] + (len(params["indices"]),))]
+
+
 def _loss(width):
   """Returns the function of a loss whose logits have `width` columns (None: any)."""
 
@@ -197,7 +224,8 @@ OF_TYPE = dict(
     Softmax=_unchanged, Dropout=_unchanged, BatchNorm=_flat_only,
     LayerNorm=_unchanged, Multiply=_multiply, WeightMultiply=_multiply,
     FmOrder2=_fm_order_2, ReduceSum=_reduce, ReduceMean=_reduce, Add=_same,
-    Sub=_two_of_a_shape, DotProduct=_same, ElementwiseMultiply=_same, Cast=_unchanged)
+    Sub=_two_of_a_shape, DotProduct=_same, ElementwiseMultiply=_same, Cast=_unchanged,
+    PReLU_Dice=_flat_only, Scale=_scale, GRU=_gru, Gather=_gather)
 
 # Layers that take one bottom: a list of one name is as good as the name.
 _MANY = {"Interaction", "Concat", "Add", "Sub", "DotProduct", "ElementwiseMultiply"}

@@ -11,14 +11,14 @@ def inner_product(context, layer, bottom):
   """Returns x W + b over the last axis."""
   clause = layer.params["fc_param"]
   width, out = layer.in_shapes[0].dims[-1], clause["num_output"]
-  weight = context.parameters.get(
+  weight = context.parameter(
       layer.name, "weight", [width, out],
       initializers.named(clause.get("weight_init", "XavierNorm"), width, out))
   bias_init = initializers.bias(out)
   if "bias_init" in clause:
     # A bias has no input of its own.
     bias_init = initializers.named(clause["bias_init"], 0, out)
-  bias = context.parameters.get(layer.name, "bias", [out], bias_init)
+  bias = context.parameter(layer.name, "bias", [out], bias_init)
   dims = layer.in_shapes[0].dims
   if len(dims) == 1:
     return tf.nn.bias_add(tf.matmul(bottom, weight), bias)
@@ -37,10 +37,10 @@ def multi_cross(context, layer, bottom):
   width = layer.in_shapes[0].dims[0]
   x = bottom
   for k in range(clause["num_layers"]):
-    weight = context.parameters.get(
+    weight = context.parameter(
         layer.name, "weight_%d" % k, [width],
         initializers.named(clause.get("weight_init", "XavierUniform"), width, 1))
-    bias = context.parameters.get(
+    bias = context.parameter(
         layer.name, "bias_%d" % k, [width],
         initializers.named(clause.get("bias_init", "Zero"), width, 1))
     x = bottom * tf.matmul(x, weight[:, tf.newaxis]) + bias + x
@@ -50,7 +50,7 @@ def multi_cross(context, layer, bottom):
 def multiply(context, layer, bottom):
   """Returns, side by side, each of `[rows, slots]` numbers times a row of the weight."""
   slots, floats = layer.params["weight_dims"]
-  weight = context.parameters.get(
+  weight = context.parameter(
       layer.name, "weight", [slots, floats],
       initializers.named(layer.params.get("weight_init", "XavierUniform"), slots, floats))
   return tf.reshape(bottom[:, :, tf.newaxis] * weight, [-1, slots * floats])

@@ -44,7 +44,7 @@ def dropout(context, layer, bottom):
 
 
 def cast(context, layer, bottom):
-  """Returns x: everything is float32 here."""
+  """Returns x: layers cast what they take."""
   del context, layer
   return bottom
 

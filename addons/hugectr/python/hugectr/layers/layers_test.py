@@ -74,6 +74,18 @@ _CASES = (
     ("Sub", [[3], [3]], {}, oracle.sub),
     ("DotProduct", [[3], [3], [3]], {}, oracle.product),
     ("ElementwiseMultiply", [[3, 2], [3, 2]], {}, oracle.product),
+    ("PReLU_Dice", [[3]], {"prelu_dice_param": {"alpha": 0.2, "eps": 1e-3}},
+     oracle.prelu_dice),
+    ("Scale", [[3]], {"scale_param": {}}, oracle.scale),
+    ("Scale", [[3]], {"scale_param": {"axis": 0, "factor": 2}}, oracle.scale),
+    ("Scale", [[3]], {"scale_param": {"axis": 1, "factor": 4}}, oracle.scale),
+    ("GRU", [[6]], {"gru_param": {"num_output": 2, "SeqLength": 2, "vector_size": 3,
+                                  "bias_init": "XavierNorm"}}, oracle.gru),
+    ("GRU", [[3, 2]], {"gru_param": {
+        "num_output": 3, "SeqLength": 3, "vector_size": 2, "batchsize": 99,
+        "weight_init": "XavierUniform", "bias_init": "Uniform"}}, oracle.gru),
+    ("Gather", [[4]], {"indices": [3, 0, 3]}, oracle.gather),
+    ("Gather", [[2, 3]], {"indices": [2, 1]}, oracle.gather),
 )
 
 _LOSSES = (
@@ -106,18 +118,29 @@ class LayersTest(parameterized.TestCase):
 
   @parameterized.parameters(*_CASES)
   def test_layer(self, kind, bottoms, clause, expected):
+    self.check(kind, bottoms, clause, expected, False, (1e-4, 1e-5), (2e-3, 2e-4))
+
+  @parameterized.parameters(*[c for c in _CASES if c[0] in contexts.FLOAT16_TYPES])
+  def test_layer_in_float16(self, kind, bottoms, clause, expected):
+    # Float16 has 11 bits: a few of the last ones are lost in sums.
+    self.check(kind, bottoms, clause, expected, True, (1e-2, 1e-2), (2e-2, 2e-2))
+
+  def check(self, kind, bottoms, clause, expected, has_float16, tolerance, of_slopes):
+    """Compares what a layer gives, and gradients, with NumPy's."""
     layer = _layer(kind, bottoms, clause)
     random = np.random.RandomState(len(kind))
     arrays = [random.randn(_BATCH, *dims) for dims in bottoms]
     with self.graph.as_default():
       params = parameters.Parameters()
       inputs = [tf.constant(a, tf.float32) for a in arrays]
-      context = contexts.Context(params, is_training=True)
-      tops = network.OF_TYPE[kind](context, layer, *inputs)
+      context = contexts.Context(params, True, has_float16)
+      context.begin(kind)
+      tops = network.OF_TYPE[kind](context, layer, *map(context.cast, inputs))
       tops = tops if isinstance(tops, list) else [tops]
+      self.assertEqual({t.dtype for t in tops}, {tf.float16 if has_float16 else tf.float32})
       # Weights of a sum, so that no gradient is like another.
       factors = [random.randn(_BATCH * s.rows, *s.dims) for s in layer.out_shapes]
-      total = tf.add_n([tf.reduce_sum(t * f.astype(np.float32))
+      total = tf.add_n([tf.reduce_sum(tf.cast(t, tf.float32) * f.astype(np.float32))
                         for t, f in zip(tops, factors)])
       trained = list(params.trained)
       slopes = tf.gradients(total, inputs + trained)
@@ -137,10 +160,35 @@ class LayersTest(parameterized.TestCase):
 
     for top, right, shape in zip(found, run(), layer.out_shapes):
       self.assertEqual(top.shape, (_BATCH * shape.rows,) + shape.dims)
-      np.testing.assert_allclose(top, right, rtol=1e-4, atol=1e-5)
+      np.testing.assert_allclose(top, right, *tolerance)
     right = oracle.gradients(weighted, arrays + values)
     for one, other in zip(found_slopes, right):
-      np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-4)
+      self.assertEqual(one.dtype, np.float32)
+      np.testing.assert_allclose(one, other, *of_slopes)
+
+  def test_a_network_in_float16_casts_between_layers(self):
+    tops = {"x": [3], "label": [1]}
+    layers, shape = [], shapes.Shape(1, (3,))
+    for name, kind, clause in (
+        ("a", "InnerProduct", {"fc_param": {"num_output": 4}}),
+        ("b", "BatchNorm", {"bn_param": {"factor": .5, "eps": 1e-3}}),
+        ("c", "InnerProduct", {"fc_param": {"num_output": 1}})):
+      clause = dict(clause, type=kind)
+      out = shapes.OF_TYPE[kind]([shape], clause)
+      layers.append(models.Layer(name, kind, [layers[-1].name if layers else "x"], [name],
+                                 [shape], out, clause))
+      shape = out[0]
+    loss = models.Layer("loss", "BinaryCrossEntropyLoss", ["c", "label"], ["loss"], [shape,
+                        shape], None, {})
+    with self.graph.as_default():
+      tensors = {k: tf.ones([_BATCH] + v) for k, v in tops.items()}
+      params = parameters.Parameters()
+      found, _ = network.build(models.Model(None, [], layers, loss, None), tensors, params,
+                               True, has_float16=True)
+      self.assertEqual([tensors[k].dtype for k in "abc"],
+                       [tf.float16, tf.float32, tf.float16])
+      self.assertEqual(found.predictions.dtype, tf.float32)
+      self.assertEqual({v.dtype.base_dtype for v in params.trained}, {tf.float32})
 
   @parameterized.parameters(*_LOSSES)
   def test_loss(self, kind, width, clause, expected):
@@ -224,6 +272,25 @@ class LayersTest(parameterized.TestCase):
     np.testing.assert_allclose(mean, right_mean, rtol=1e-6)
     np.testing.assert_allclose(variance, right_variance, rtol=1e-6)
     np.testing.assert_allclose(found, (x - mean) / np.sqrt(variance + 1e-3), rtol=1e-5)
+
+  def test_batch_norm_keeps_the_variance_that_fused_batch_norm_keeps(self):
+    """TensorFlow's, which on a GPU is cuDNN's: over rows - 1."""
+    x = np.random.RandomState(1).randn(5, 3).astype(np.float32)
+    layer = _layer("BatchNorm", [[3]], {"bn_param": {"factor": 1.0, "eps": 1e-3}})
+    with self.graph.as_default():
+      params = parameters.Parameters()
+      context = contexts.Context(params, is_training=True)
+      given = network.OF_TYPE["BatchNorm"](context, layer, tf.constant(x))
+      right, mean, variance = tf.compat.v1.nn.fused_batch_norm(
+          x[:, None, None, :], [1.] * 3, [0.] * 3, epsilon=1e-3)
+      running, = params.running
+      self.session.run([v.initializer for v in
+                        params.trained + [running.mean, running.variance]])
+      self.session.run(context.updates)
+      found = self.session.run([running.mean, running.variance, given])
+      expected = self.session.run([mean, variance, right[:, 0, 0, :]])
+    for one, other in zip(found, expected):
+      np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
   def test_reshape_of_a_reshape_comes_back(self):
     layer = _layer("Reshape", [[3, 2]], {"leading_dim": 2})

@@ -7,6 +7,7 @@ from hugectr.layers import dense
 from hugectr.layers import elementwise
 from hugectr.layers import losses
 from hugectr.layers import normalization
+from hugectr.layers import recurrent
 from hugectr.layers import reductions
 from hugectr.layers import shaping
 
@@ -23,15 +24,19 @@ OF_TYPE = {
     "ElementwiseMultiply": elementwise.product,
     "FmOrder2": reductions.fm_order_2,
     "FusedInnerProduct": dense.fused_inner_product,
+    "GRU": recurrent.gru,
+    "Gather": shaping.gather,
     "InnerProduct": dense.inner_product,
     "Interaction": reductions.interaction,
     "LayerNorm": normalization.layer_norm,
     "MultiCross": dense.multi_cross,
     "Multiply": dense.multiply,
+    "PReLU_Dice": normalization.prelu_dice,
     "ReLU": elementwise.relu,
     "ReduceMean": reductions.reduce_mean,
     "ReduceSum": reductions.reduce_sum,
     "Reshape": shaping.reshape,
+    "Scale": shaping.scale,
     "Sigmoid": elementwise.sigmoid,
     "Slice": shaping.slices,
     "Softmax": elementwise.softmax,
@@ -40,7 +45,7 @@ OF_TYPE = {
 }
 
 
-def build(model, tensors, parameters, is_training):
+def build(model, tensors, parameters, is_training, has_float16=False):
   """Builds the layers of a model over its inputs.
 
   Args:
@@ -49,13 +54,24 @@ def build(model, tensors, parameters, is_training):
       `[batch, slots, floats]`. The layers' tops are added to it.
     parameters: Parameters; those that are not there yet are made.
     is_training: bool.
+    has_float16: bool, as of Context. The loss is float32.
 
   Returns:
     (losses.Loss, list of ops that a training step runs besides the optimizers').
   """
-  context = contexts.Context(parameters, is_training)
+  context = contexts.Context(parameters, is_training, has_float16)
+  cast = {}  # By name and dtype: several layers may take a tensor.
+
+  def bottom(name):
+    key = (name, context.dtype)
+    if key not in cast:
+      cast[key] = context.cast(tensors[name])
+    return cast[key]
+
   for layer in model.layers:
-    tops = OF_TYPE[layer.type](context, layer, *[tensors[b] for b in layer.bottoms])
+    context.begin(layer.type)
+    tops = OF_TYPE[layer.type](context, layer, *[bottom(b) for b in layer.bottoms])
     tensors.update(zip(layer.tops, tops if isinstance(tops, list) else [tops]))
-  logits, label = (tensors[name] for name in model.loss.bottoms)
+  context.begin(model.loss.type)
+  logits, label = (bottom(name) for name in model.loss.bottoms)
   return losses.OF_TYPE[model.loss.type](model.loss, logits, label), context.updates

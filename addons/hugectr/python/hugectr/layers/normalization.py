@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""BatchNorm and LayerNorm."""
+"""BatchNorm, LayerNorm, and PReLU_Dice, which normalizes to decide between two slopes."""
 
 import tensorflow as tf
 
@@ -11,8 +11,8 @@ def _gamma_and_beta(context, layer, clause, width):
   gamma_init = initializers.ones
   if "gamma_init" in clause:
     gamma_init = initializers.named(clause["gamma_init"], width, 1)
-  return (context.parameters.get(layer.name, "gamma", [width], gamma_init),
-          context.parameters.get(
+  return (context.parameter(layer.name, "gamma", [width], gamma_init),
+          context.parameter(
               layer.name, "beta", [width],
               initializers.named(clause.get("beta_init", "Zero"), width, 1)))
 
@@ -28,7 +28,7 @@ def batch_norm(context, layer, bottom):
   clause = layer.params["bn_param"]
   width = layer.in_shapes[0].dims[0]
   gamma, beta = _gamma_and_beta(context, layer, clause, width)
-  running = context.parameters.running_values(layer.name, width)
+  running = context.running_values(layer.name, width)
   if not context.is_training:
     return tf.nn.batch_normalization(bottom, running.mean, running.variance, beta, gamma,
                                      clause["eps"])
@@ -50,3 +50,17 @@ def layer_norm(context, layer, bottom):
   gamma, beta = _gamma_and_beta(context, layer, clause, layer.in_shapes[0].dims[-1])
   mean, variance = tf.nn.moments(bottom, axes=[-1], keepdims=True)
   return tf.nn.batch_normalization(bottom, mean, variance, beta, gamma, clause["eps"])
+
+
+def prelu_dice(context, layer, bottom):
+  """Returns p x + (1 - p) alpha x, p = sigmoid((x - mean) / sqrt(variance + eps)).
+
+  The activation Dice of Zhou et al., Deep Interest Network (2018), formula 3. Mean and
+  variance (over rows, not over rows - 1) are the batch's, per column: model files have no
+  running values for them, so evaluation takes those of its batch too.
+  """
+  del context
+  clause = layer.params["prelu_dice_param"]
+  mean, variance = tf.nn.moments(bottom, axes=[0])
+  p = tf.sigmoid((bottom - mean) * tf.math.rsqrt(variance + clause["eps"]))
+  return (p + (1. - p) * clause["alpha"]) * bottom

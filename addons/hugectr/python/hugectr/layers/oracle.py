@@ -89,6 +89,45 @@ def layer_norm(clause, bottoms, params):
   return gamma * (x - mean) / np.sqrt(variance + clause["ln_param"]["eps"]) + beta
 
 
+def prelu_dice(clause, bottoms, params):
+  x, (alpha, eps) = bottoms[0], (clause["prelu_dice_param"][k] for k in ("alpha", "eps"))
+  out = np.zeros_like(x)
+  for column in range(x.shape[1]):
+    mean = sum(x[:, column]) / len(x)
+    variance = sum((v - mean) ** 2 for v in x[:, column]) / len(x)
+    for row, v in enumerate(x[:, column]):
+      p = 1 / (1 + np.exp(-(v - mean) / np.sqrt(variance + eps)))
+      out[row, column] = p * v + (1 - p) * alpha * v
+  return out
+
+
+def scale(clause, bottoms, params):
+  axis, factor = (clause["scale_param"].get(k, 1) for k in ("axis", "factor"))
+  return np.repeat(bottoms[0], factor, axis=1 if axis == 0 else 0)
+
+
+def gather(clause, bottoms, params):
+  return np.stack([bottoms[0][..., k] for k in clause["indices"]], axis=-1)
+
+
+def gru(clause, bottoms, params):
+  clause = clause["gru_param"]
+  steps, floats, width = (clause[k] for k in ("SeqLength", "vector_size", "num_output"))
+  parts = [np.split(p, 3, axis=-1) for p in params]
+  (w_r, w_u, w_n), (r_r, r_u, r_n), (b_r, b_u, b_n), (c_r, c_u, c_n) = parts
+  out = []
+  for sample in bottoms[0].reshape([-1, steps, floats]):
+    h, states = np.zeros(width), []
+    for x in sample:
+      r = 1 / (1 + np.exp(-(x @ w_r + b_r + h @ r_r + c_r)))
+      u = 1 / (1 + np.exp(-(x @ w_u + b_u + h @ r_u + c_u)))
+      n = np.tanh(x @ w_n + b_n + r * (h @ r_n + c_n))
+      h = (1 - u) * n + u * h
+      states.append(h)
+    out.append(np.concatenate(states))
+  return np.stack(out)
+
+
 def multiply(clause, bottoms, params):
   weight, = params
   return np.stack([np.concatenate([v * w for v, w in zip(sample, weight)])

@@ -27,6 +27,23 @@ def fm_order_2(context, layer, bottom):
                 tf.reduce_sum(tf.square(vectors), axis=1))
 
 
+def _columns(x, chosen):
+  """Returns columns of x, of which each is chosen once.
+
+  Its gradient is a gather as well, where the one of tf.gather adds up what could have been
+  chosen several times.
+  """
+  place = np.full([x.shape.as_list()[1]], len(chosen), np.int32)
+  place[chosen] = np.arange(len(chosen))
+
+  def gradient(slope):
+    # The column of zeros is for those that were not chosen.
+    return tf.gather(tf.pad(slope, [[0, 0], [0, 1]]), place, axis=1)
+
+  return tf.custom_gradient(
+      lambda y: (tf.gather(y, chosen, axis=1), gradient))(x)
+
+
 def interaction(context, layer, mlp, vectors):
   """Returns the first bottom, the dot products of all pairs of vectors, one zero.
 
@@ -38,8 +55,8 @@ def interaction(context, layer, mlp, vectors):
   n = slots + 1
   every = tf.concat([mlp[:, tf.newaxis, :], vectors], axis=1)
   products = tf.reshape(tf.matmul(every, every, transpose_b=True), [-1, n * n])
-  pairs = [row * n + column for column in range(n) for row in range(column)]
+  pairs = np.array([row * n + column for column in range(n) for row in range(column)],
+                   np.int32)
   # The last number is a zero: it makes the width of upstream's output.
-  chosen = tf.gather(products, np.array(pairs, np.int32), axis=1)
-  padded = tf.pad(chosen, [[0, 0], [0, 1]])
+  padded = tf.pad(_columns(products, pairs), [[0, 0], [0, 1]])
   return tf.reshape(tf.concat([mlp, padded], axis=1), [-1, floats + len(pairs) + 1])

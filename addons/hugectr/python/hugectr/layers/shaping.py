@@ -25,3 +25,29 @@ def reshape(context, layer, bottom):
   if "selected" in layer.params:
     bottom = tf.gather(bottom, layer.params["selected"], axis=1)
   return tf.reshape(bottom, [-1, layer.out_shapes[0].dims[0]])
+
+
+def scale(context, layer, bottom):
+  """Returns each number of a row (axis 0), or each row (axis 1), `factor` times in a row.
+
+  Args:
+    context: Context.
+    layer: Layer.
+    bottom: `[rows, width]`.
+
+  Returns:
+    `[rows, width * factor]` or `[rows * factor, width]`.
+  """
+  del context
+  clause = layer.params["scale_param"]
+  factor, width = clause.get("factor", 1), layer.in_shapes[0].dims[0]
+  if clause.get("axis", 1) == 0:
+    return tf.reshape(tf.tile(bottom[:, :, tf.newaxis], [1, 1, factor]),
+                      [-1, width * factor])
+  return tf.reshape(tf.tile(bottom[:, tf.newaxis, :], [1, factor, 1]), [-1, width])
+
+
+def gather(context, layer, bottom):
+  """Returns some positions of the last axis, in the order of the indices."""
+  del context
+  return tf.gather(bottom, layer.params["indices"], axis=-1)

@@ -28,7 +28,7 @@ class Graph(object):
     evaluate: tensors (loss, predictions).
   """
 
-  def __init__(self, model, batch_size, ranks, ssd_folder=None):
+  def __init__(self, model, batch_size, ranks, ssd_folder=None, scaler=None):
     """Builds the graph.
 
     Args:
@@ -36,7 +36,10 @@ class Graph(object):
       batch_size: int, samples of a training batch over all ranks.
       ranks: Ranks.
       ssd_folder: as of tables.Maker.
+      scaler: float, layers compute in float16 where they can, and the loss is multiplied
+        by this while gradients are taken; None: everything is float32.
     """
+    self._scaler = scaler
     self._model = model
     self._batch_size = batch_size
     self._ranks = ranks.count
@@ -76,7 +79,17 @@ class Graph(object):
     tensors = {self._model.data.label_top: self._labels,
                self._model.data.dense_top: self._dense}
     embedding_tables.lookup(self.embeddings, tensors)
-    return network.build(self._model, tensors, self.parameters, is_training)
+    return network.build(self._model, tensors, self.parameters, is_training,
+                         self._scaler is not None)
+
+  def _unscaled(self, gradient):
+    """Returns a gradient, or None, without the loss's scaler."""
+    if gradient is None or self._scaler in (None, 1):
+      return gradient
+    if isinstance(gradient, tf.IndexedSlices):
+      return tf.IndexedSlices(gradient.values / self._scaler, gradient.indices,
+                              gradient.dense_shape)
+    return gradient / self._scaler
 
   def _train(self):
     loss, updates = self._tower(is_training=True)
@@ -96,7 +109,11 @@ class Graph(object):
     for var in self.parameters.trained:
       owner[var] = self.optimizers[0]
     spread = sok.DistributedOptimizer(self.optimizers[0].stock)
-    found = spread.compute_gradients(total, var_list=list(owner))
+    if self._scaler not in (None, 1):
+      # Small gradients would be zero in float16.
+      total *= self._scaler
+    found = [(self._unscaled(g), v)
+             for g, v in spread.compute_gradients(total, var_list=list(owner))]
     applied = []
     for optimizer in self.optimizers:
       mine = [(g, v) for g, v in found if owner[v] is optimizer and g is not None]

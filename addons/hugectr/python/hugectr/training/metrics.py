@@ -6,12 +6,12 @@ import collections
 
 import numpy as np
 
-# name: "AUC" or "AverageLoss". threshold: float or None: where training may end.
+# name: of `_OF_SAMPLES`, or "AverageLoss". threshold: float or None: where training may end.
 Metric = collections.namedtuple("Metric", ["name", "threshold"])
 
 
 def parse(text):
-  """Returns the Metric of "AUC", "AUC:0.8" or "AverageLoss"."""
+  """Returns the Metric of a text such as "AUC", "AUC:0.8" or "AverageLoss"."""
   name, _, threshold = text.partition(":")
   return Metric(name, float(threshold) if threshold else None)
 
@@ -20,7 +20,7 @@ def is_reached(metric, value):
   """Returns whether a value is as good as a Metric's threshold asks."""
   if metric.threshold is None or np.isnan(value):
     return False
-  if metric.name == "AverageLoss":
+  if metric.name in ("AverageLoss", "SMAPE"):
     return value <= metric.threshold
   return value >= metric.threshold
 
@@ -55,14 +55,99 @@ def auc(labels, predictions):
   return float(pairs) / (2.0 * positives * negatives)
 
 
-def mean_auc(labels, predictions):
-  """Returns the mean of the AUCs of each label.
+def hit_rate(labels, predictions):
+  """Returns which part of the samples with a prediction above 0.8 is positive.
 
   Args:
+    labels: floats `[N]`; at least 0.5 is positive, below -0.5 unknown: left out.
+    predictions: floats `[N]`.
+
+  Returns:
+    float; NaN if no prediction is above 0.8, or if one is NaN.
+  """
+  labels, predictions = _known(labels, predictions)
+  if np.isnan(predictions).any():
+    return float("nan")
+  hits = labels[predictions > _SURE] >= 0.5
+  return float(hits.mean()) if len(hits) else float("nan")
+
+
+def ndcg(labels, predictions):
+  """Returns the normalized discounted cumulative gain of all samples as one ranking.
+
+  The gain of the positive labels, each 1 / log2(1 + rank) by falling prediction, over that
+  of the best ranking. Samples of equal predictions share the mean of their ranks'
+  discounts. Source: Jaervelin and Kekaelaeinen, Cumulated gain-based evaluation (2002);
+  ties as McSherry and Najork (2008).
+
+  Cost: one sort.
+
+  Args:
+    labels: floats `[N]`; at least 0.5 is positive, below -0.5 unknown: left out.
+    predictions: floats `[N]`.
+
+  Returns:
+    float in [0, 1]; NaN if there is no positive, or if a prediction is NaN.
+  """
+  labels, predictions = _known(labels, predictions)
+  positive = labels >= 0.5
+  if not positive.any() or np.isnan(predictions).any():
+    return float("nan")
+  order = np.argsort(-predictions, kind="stable")
+  falling = predictions[order]
+  discounts = 1.0 / np.log2(np.arange(2, len(order) + 2))
+  # Where each run of equal predictions begins.
+  begins = np.append(0, np.flatnonzero(falling[1:] != falling[:-1]) + 1)
+  lengths = np.diff(np.append(begins, len(falling)))
+  hits = np.add.reduceat(positive[order].astype(np.float64), begins)
+  gain = (np.add.reduceat(discounts, begins) / lengths * hits).sum()
+  return float(gain / discounts[:positive.sum()].sum())
+
+
+def smape(labels, predictions):
+  """Returns the symmetric mean absolute percentage error, in [0, 2].
+
+  The mean of |prediction - label| / ((|prediction| + |label|) / 2), 0 where both are 0.
+  Source: Makridakis, Accuracy measures (1993), as a part and not times 100.
+
+  Args:
+    labels: floats `[N]`; below -0.5 unknown: left out.
+    predictions: floats `[N]`.
+
+  Returns:
+    float; NaN if there is no sample, or if a prediction is NaN.
+  """
+  labels, predictions = (a.astype(np.float64) for a in _known(labels, predictions))
+  if not len(labels):
+    return float("nan")
+  sizes = (np.abs(labels) + np.abs(predictions)) / 2
+  errors = np.abs(predictions - labels)
+  return float(np.mean(errors / np.where(sizes == 0, 1., sizes)))
+
+
+def _known(labels, predictions):
+  """Returns the labels that are known, and their predictions."""
+  labels, predictions = np.asarray(labels), np.asarray(predictions)
+  known = labels >= -0.5
+  return labels[known], predictions[known]
+
+
+# A prediction above this says "positive" to HitRate.
+_SURE = 0.8
+
+# Functions (labels [N], predictions [N]) -> float.
+_OF_SAMPLES = {"AUC": auc, "HitRate": hit_rate, "NDCG": ndcg, "SMAPE": smape}
+
+
+def mean_over_labels(function, labels, predictions):
+  """Returns the mean of what a function of samples gives for each label.
+
+  Args:
+    function: (floats `[N]`, floats `[N]`) -> float, such as `auc`.
     labels: floats `[N, labels]`.
     predictions: floats `[N, labels]`.
   """
-  return float(np.mean([auc(labels[:, k], predictions[:, k])
+  return float(np.mean([function(labels[:, k], predictions[:, k])
                         for k in range(labels.shape[1])]))
 
 
@@ -101,8 +186,9 @@ def values(metrics, labels, predictions, losses):
   """
   found = []
   for metric in metrics:
-    if metric.name == "AUC":
-      found.append(("AUC", mean_auc(labels, predictions)))
+    if metric.name == "AverageLoss":
+      found.append((metric.name, float(np.mean(losses))))
     else:
-      found.append(("AverageLoss", float(np.mean(losses))))
+      found.append((metric.name, mean_over_labels(_OF_SAMPLES[metric.name], labels,
+                                                  predictions)))
   return found

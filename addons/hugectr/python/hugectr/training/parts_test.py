@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schedule, the solver and the metrics: what needs no graph."""
 
+import itertools
+import math
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -147,7 +150,41 @@ class MetricsTest(parameterized.TestCase):
   def test_mean_of_labels(self):
     labels = np.array([[0, 1], [1, 0], [1, 0]], np.float32)
     predictions = np.array([[.1, .1], [.2, .2], [.3, .3]], np.float32)
-    self.assertEqual(metrics.mean_auc(labels, predictions), .5)
+    self.assertEqual(metrics.mean_over_labels(metrics.auc, labels, predictions), .5)
+    found = metrics.values([metrics.parse(m) for m in ("HitRate", "SMAPE")],
+                           np.array([[1., 0.], [-1., 1.]]),
+                           np.array([[.9, .9], [.9, 1.]]), None)
+    # A label of -1 is unknown: of the first label one sample counts.
+    self.assertEqual(found[0], ("HitRate", .75))
+    self.assertEqual(found[1][0], "SMAPE")
+    self.assertAlmostEqual(found[1][1], (.1 / .95 + (2. + 0.) / 2) / 2)
+
+  def test_hit_rate(self):
+    self.assertEqual(metrics.hit_rate([1, 0, 1, 1], [.9, .81, .8, 1.]), 2 / 3)
+    self.assertTrue(np.isnan(metrics.hit_rate([1, 0], [.1, .8])))
+    self.assertTrue(np.isnan(metrics.hit_rate([1, 0], [.9, np.nan])))
+
+  def test_ndcg_against_all_orders(self):
+    random = np.random.RandomState(3)
+    for _ in range(20):
+      labels = random.randint(0, 2, 6)
+      labels[random.randint(6)] = 1
+      # Few values: the mean is over all orders of those that are equal.
+      predictions = random.randint(0, 3, 6) / 4
+      gains = []
+      for order in itertools.permutations(range(6)):
+        if all(predictions[a] >= predictions[b] for a, b in zip(order, order[1:])):
+          gains.append(sum(labels[k] / math.log2(rank + 2) for rank, k in enumerate(order)))
+      best = sum(1 / math.log2(rank + 2) for rank in range(labels.sum()))
+      self.assertAlmostEqual(metrics.ndcg(labels, predictions), np.mean(gains) / best)
+    self.assertEqual(metrics.ndcg([0, 1, 1], [.1, .3, .2]), 1.)
+    self.assertTrue(np.isnan(metrics.ndcg([0, 0], [.1, .2])))
+    self.assertTrue(np.isnan(metrics.ndcg([0, 1], [.1, np.nan])))
+
+  def test_smape(self):
+    self.assertAlmostEqual(metrics.smape([1, 0, 0], [.5, 0., .1]), (.5 / .75 + 0 + 2) / 3)
+    self.assertTrue(np.isnan(metrics.smape([-1.], [.5])))
+    self.assertTrue(np.isnan(metrics.smape([1., 1.], [.5, np.nan])))
 
   def test_thresholds(self):
     auc, loss = metrics.parse("AUC:0.8"), metrics.parse("AverageLoss:0.5")
@@ -155,6 +192,8 @@ class MetricsTest(parameterized.TestCase):
     self.assertFalse(metrics.is_reached(auc, .79))
     self.assertFalse(metrics.is_reached(auc, float("nan")))
     self.assertTrue(metrics.is_reached(loss, .5))
+    self.assertTrue(metrics.is_reached(metrics.parse("SMAPE:0.3"), .2))
+    self.assertFalse(metrics.is_reached(metrics.parse("NDCG:0.3"), .2))
     self.assertFalse(metrics.is_reached(loss, .51))
     self.assertFalse(metrics.is_reached(metrics.parse("AUC"), 1.))
 

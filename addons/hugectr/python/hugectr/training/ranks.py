@@ -41,6 +41,30 @@ def _command():
   return " ".join([program] + sys.argv[1:])
 
 
+def _hosts(vvgpu):
+  """Returns horovodrun's argument for several nodes, whose names the user knows."""
+  if len(vvgpu) == 1:
+    return ""
+  return " -H " + ",".join("HOST%d:%d" % (k, len(node)) for k, node in enumerate(vvgpu, 1))
+
+
+def _see_one_device(device):
+  """Leaves this process one GPU of those that it may use, if it sees several.
+
+  TensorFlow takes memory of every GPU that it sees, and runs on the first. Once the driver
+  has been started in this process the variable has no effect.
+
+  Args:
+    device: int, among the GPUs that the process sees.
+  """
+  seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+  if seen is None:
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(device)
+  elif len(seen.split(",")) > max(1, device):
+    os.environ["CUDA_VISIBLE_DEVICES"] = seen.split(",")[device].strip()
+  # Else a launcher has chosen: it leaves one, whatever the number of that.
+
+
 def start(vvgpu):
   """Prepares this process's part of a job; returns Ranks.
 
@@ -60,24 +84,42 @@ def start(vvgpu):
   if count != devices:
     raise RuntimeError(
         "hugectr.Session: vvgpu names %d device%s and %d process%s running: one process "
-        "trains on one device. Start it with: horovodrun -np %d python %s" %
+        "trains on one device. Start it with: horovodrun -np %d%s python %s" %
         (devices, "" if devices == 1 else "s", count, " is" if count == 1 else "es are",
-         devices, _command()))
+         devices, _hosts(vvgpu), _command()))
+  _see_one_device([d for node in vvgpu for d in node][hvd.rank() if count > 1 else 0])
   sok.init()
   return Ranks(hvd.rank() if count > 1 else 0, count, hvd if count > 1 else None)
 
 
-def say_devices(session, vvgpu):
-  """Says once where dense layers run, if that is not on a GPU.
+def has_gpu(session):
+  """Returns whether TensorFlow has a GPU.
 
   Args:
     session: `tf.Session`, whose devices are looked at: asking TensorFlow without one would
       take a GPU's memory.
-    vvgpu: list of lists of device numbers.
   """
-  if not any(d.device_type == "GPU" for d in session.list_devices()):
+  return any(d.device_type == "GPU" for d in session.list_devices())
+
+
+def say_devices(session, solver):
+  """Says once where dense layers run, if that is not on a GPU, and in which precision.
+
+  Args:
+    session: `tf.Session`.
+    solver: SolverParser.
+
+  Returns:
+    Whether TensorFlow has a GPU.
+  """
+  found = has_gpu(session)
+  if not found:
     say_once("cpu", "hugectr.Session: TensorFlow has no GPU here: layers run on the CPU, "
-             "for vvgpu=%r" % (vvgpu,))
+             "for vvgpu=%r" % (solver.vvgpu,))
+    if solver.use_mixed_precision:
+      say_once("float16", "hugectr.Session: use_mixed_precision: layers run in float32, "
+               "since float16 needs a GPU of TensorFlow's")
+  return found
 
 
 def summed(ranks, array):

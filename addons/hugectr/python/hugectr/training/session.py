@@ -70,14 +70,10 @@ class Session(object):
     self._model, _ = models.read(config_file)
     self._metrics = [metrics.parse(m) for m in solver_config.eval_metrics]
     self._ranks = rank_jobs.start(solver_config.vvgpu)
-    if solver_config.use_mixed_precision:
-      rank_jobs.say_once("float16", "hugectr.Session: use_mixed_precision: layers run in "
-                         "float32, float16 is not implemented in this version")
     self._loss = float("nan")
     self._last_batch_size = 0
     self._accumulated = metrics.Accumulator()
     self._make_graph(ssd_folder)
-    rank_jobs.say_devices(self._session, solver_config.vvgpu)
     self._stock_saver = None
     self._oversubscriber = None
     if ssd_folder is not None:
@@ -93,15 +89,24 @@ class Session(object):
   def _make_graph(self, ssd_folder):
     with tf.Graph().as_default() as graph:
       tf.compat.v1.set_random_seed(self._solver.seed)
-      self._graph = graphs.Graph(self._model, self._solver.batchsize, self._ranks,
-                                 ssd_folder)
       options = tf.compat.v1.ConfigProto(allow_soft_placement=True)
       options.gpu_options.allow_growth = True
       self._session = tf.compat.v1.Session(graph=graph, config=options)
-      self._session.run(tf.compat.v1.global_variables_initializer())
-      self._start_alike()
-      self._files = model_files.ModelFiles(self._graph, self._session, self._ranks,
-                                           self._solver.i64_input_key)
+      try:
+        self._build(ssd_folder)
+      except Exception:
+        self._session.close()
+        raise
+
+  def _build(self, ssd_folder):
+    has_gpu = rank_jobs.say_devices(self._session, self._solver)
+    scaler = self._solver.scaler if self._solver.use_mixed_precision and has_gpu else None
+    self._graph = graphs.Graph(self._model, self._solver.batchsize, self._ranks, ssd_folder,
+                               scaler)
+    self._session.run(tf.compat.v1.global_variables_initializer())
+    self._start_alike()
+    self._files = model_files.ModelFiles(self._graph, self._session, self._ranks,
+                                         self._solver.i64_input_key)
     self._train = self._session.make_callable(
         list(self._graph.train), feed_list=self._graph.feeds)
     self._evaluate = self._session.make_callable(

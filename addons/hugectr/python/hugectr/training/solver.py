@@ -6,6 +6,7 @@ import numbers
 
 from hugectr.config import errors
 from hugectr.config import loading
+from hugectr.config import schema_check
 
 _DEFAULT_MAX_ITER = 10000
 _SCALERS = (1, 128, 256, 512, 1024)
@@ -84,6 +85,15 @@ def check_devices(vvgpu):
   return [[int(d) for d in node] for node in vvgpu]
 
 
+def _metric_names(value):
+  names = [value] if isinstance(value, str) else list(value)
+  schema = schema_check.load_schema()["definitions"]["solver"]["properties"]["eval_metrics"]
+  wrong = schema_check.mistakes(names, schema)
+  if wrong:
+    raise ValueError("solver_parser_helper: eval_metrics: %s" % wrong[0])
+  return names
+
+
 def _values(seed, max_eval_batches, batchsize_eval, batchsize, model_file,
             embedding_files, dense_opt_states_file, sparse_opt_states_file, vvgpu,
             use_mixed_precision, scaler, i64_input_key, use_algorithm_search,
@@ -125,7 +135,7 @@ def _values(seed, max_eval_batches, batchsize_eval, batchsize, model_file,
       display=_integer("display", display, 0),
       snapshot=_integer("snapshot", snapshot, 0),
       eval_interval=_integer("eval_interval", eval_interval, 0),
-      eval_metrics=list(eval_metrics), snapshot_prefix=snapshot_prefix,
+      eval_metrics=_metric_names(eval_metrics), snapshot_prefix=snapshot_prefix,
       use_model_oversubscriber=bool(use_model_oversubscriber),
       temp_embedding_dir=temp_embedding_dir)
 
@@ -138,7 +148,8 @@ def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchs
                          dense_opt_states_file="", sparse_opt_states_file=(),
                          enable_tf32_compute=False, max_iter=0, num_epochs=0,
                          display=200, snapshot=10000, eval_interval=1000,
-                         use_model_oversubscriber=False, temp_embedding_dir="./"):
+                         use_model_oversubscriber=False, temp_embedding_dir="./",
+                         eval_metrics=("AUC",)):
   """Returns a SolverParser. Names are those of versions 2.3 and 3.0, defaults 2.3's.
 
   Args:
@@ -167,6 +178,8 @@ def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchs
     eval_interval: int, iterations; 0: none.
     use_model_oversubscriber: bool.
     temp_embedding_dir: path.
+    eval_metrics: list of strings, "AUC", "AverageLoss", "HitRate", "NDCG" or "SMAPE", in
+      the order in which evaluations give them. Upstream has AUC alone.
 
   Raises:
     ValueError: an argument is something else.
@@ -180,7 +193,7 @@ def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchs
       dense_opt_states_file, sparse_opt_states_file, vvgpu, use_mixed_precision, scaler,
       i64_input_key, use_algorithm_search, use_cuda_graph, enable_tf32_compute,
       repeat_dataset, max_iter, num_epochs, display, snapshot, eval_interval,
-      use_model_oversubscriber, temp_embedding_dir))
+      use_model_oversubscriber, temp_embedding_dir, eval_metrics))
 
 
 def _of_clause(path):

@@ -1,0 +1,55 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""GRU: a gated recurrent unit over the vectors of a sample."""
+
+import tensorflow as tf
+
+from hugectr.layers import initializers
+
+
+def gru(context, layer, bottom):
+  """Returns the states of all steps side by side, `[rows, SeqLength * num_output]`.
+
+  Step t of the vector x(t) and the state h(t - 1), h(0) = 0; W is the weight of the input,
+  R that of the state, b and c their biases, each with a part for reset, update, new:
+
+    r    = sigmoid(x W_r + b_r + h R_r + c_r)
+    u    = sigmoid(x W_u + b_u + h R_u + c_u)
+    n    = tanh(x W_n + b_n + r (h R_n + c_n))
+    h(t) = (1 - u) n + u h
+
+  These are the formulas of cuDNN's GRU. Parameters: W `[vector_size, 3 num_output]`,
+  R `[num_output, 3 num_output]`, b and c `[3 num_output]`, columns in that order.
+
+  Cost: one product for the inputs of all steps, then one small product per step.
+
+  Args:
+    context: Context.
+    layer: Layer.
+    bottom: `[rows, SeqLength * vector_size]` or `[rows, SeqLength, vector_size]`.
+  """
+  clause = layer.params["gru_param"]
+  steps, floats, width = clause["SeqLength"], clause["vector_size"], clause["num_output"]
+  weight_init, bias_init = (clause.get("weight_init", "XavierNorm"),
+                            clause.get("bias_init", "Zero"))
+  weight = context.parameter(layer.name, "weight", [floats, 3 * width],
+                                  initializers.named(weight_init, floats, width))
+  recurrent = context.parameter(layer.name, "recurrent_weight", [width, 3 * width],
+                                     initializers.named(weight_init, width, width))
+  # A bias has no input of its own.
+  bias, recurrent_bias = (
+      context.parameter(layer.name, name, [3 * width],
+                             initializers.named(bias_init, 0, width))
+      for name in ("bias", "recurrent_bias"))
+  inputs = tf.nn.bias_add(tf.matmul(tf.reshape(bottom, [-1, floats]), weight), bias)
+  inputs = tf.unstack(tf.reshape(inputs, [-1, steps, 3 * width]), axis=1)
+  state, states = tf.zeros([tf.shape(inputs[0])[0], width]), []
+  for given in inputs:
+    given_r, given_u, given_n = tf.split(given, 3, axis=1)
+    held_r, held_u, held_n = tf.split(
+        tf.nn.bias_add(tf.matmul(state, recurrent), recurrent_bias), 3, axis=1)
+    update = tf.sigmoid(given_u + held_u)
+    new = tf.tanh(given_n + tf.sigmoid(given_r + held_r) * held_n)
+    state = (1. - update) * new + update * state
+    states.append(state)
+  return tf.reshape(tf.stack(states, axis=1), [-1, steps * width])
