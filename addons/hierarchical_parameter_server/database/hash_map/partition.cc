@@ -157,8 +157,12 @@ int64_t Partition::Evict(EvictionPolicy policy, int64_t target, uint32_t now,
     switch (policy) {
       case EvictionPolicy::kLeastUsed:
         return ~segment.use(slot).load(std::memory_order_relaxed);
-      case EvictionPolicy::kOldest:
-        return now - segment.use(slot).load(std::memory_order_relaxed);
+      case EvictionPolicy::kOldest: {
+        // A reader may have given it a later time than `now`.
+        const uint32_t age =
+            now - segment.use(slot).load(std::memory_order_relaxed);
+        return age > UINT32_MAX / 2 ? 0 : age;
+      }
       case EvictionPolicy::kRandom:
         break;
     }

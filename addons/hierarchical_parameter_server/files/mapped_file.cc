@@ -1,0 +1,68 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/files/mapped_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+namespace hps {
+namespace {
+
+ev::Status Failed(const std::string& what, const std::string& path) {
+  const int error = errno;
+  const std::string message =
+      "cannot " + what + " '" + path + "': " + std::strerror(error);
+  return error == ENOENT ? ev::NotFound(message)
+                         : ev::FailedPrecondition(message);
+}
+
+}  // namespace
+
+ev::Status MappedFile::Open(const std::string& path,
+                            std::unique_ptr<MappedFile>* file) {
+  std::unique_ptr<MappedFile> made(new MappedFile);
+  made->path_ = path;
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return Failed("open", path);
+  struct stat about;
+  std::memset(&about, 0, sizeof(about));
+  bool known = fstat(descriptor, &about) == 0;
+  if (known && !S_ISREG(about.st_mode)) {
+    errno = EISDIR;
+    known = false;
+  }
+  if (!known) {
+    const ev::Status status = Failed("read", path);
+    close(descriptor);
+    return status;
+  }
+  made->bytes_ = about.st_size;
+  made->changed_ns_ =
+      int64_t{about.st_mtim.tv_sec} * 1000000000 + about.st_mtim.tv_nsec;
+  if (made->bytes_ > 0) {
+    void* const data = mmap(nullptr, static_cast<size_t>(made->bytes_),
+                            PROT_READ, MAP_SHARED, descriptor, 0);
+    if (data == MAP_FAILED) {
+      const ev::Status status = Failed("map", path);
+      close(descriptor);
+      return status;
+    }
+    made->data_ = data;
+  }
+  close(descriptor);
+  *file = std::move(made);
+  return ev::Status::OK();
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(data_, static_cast<size_t>(bytes_));
+}
+
+}  // namespace hps

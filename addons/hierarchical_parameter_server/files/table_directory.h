@@ -1,0 +1,66 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table in files: a folder with
+//   key          int64, little-endian, no header
+//   emb_vector   float32, rows x width, in the order of the keys, no header
+// The two sizes must agree with each other and with the width.
+
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_DIRECTORY_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_DIRECTORY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "addons/hierarchical_parameter_server/files/mapped_file.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+
+namespace hps {
+
+// How keys are compared. With 32 bits a key of -1 and one of 2^32 - 1 are the
+// same: both are the int32 id -1.
+enum class KeyBits { k32, k64 };
+
+// The key that is looked up for one that stands in a file. False: 32 bits do
+// not hold it.
+inline bool NormalKey(KeyBits bits, int64_t in_file, int64_t* key) {
+  *key = in_file;
+  if (bits == KeyBits::k64) return true;
+  *key = static_cast<int32_t>(static_cast<uint32_t>(in_file));
+  return in_file >= INT32_MIN && in_file <= int64_t{UINT32_MAX};
+}
+
+class TableDirectory {
+ public:
+  // NotFound: a file is missing. InvalidArgument: a file is empty, is no whole
+  // number of elements, or the sizes disagree; the message names the file,
+  // what was expected and what came.
+  static ev::Status Open(const std::string& folder, int width,
+                         std::unique_ptr<TableDirectory>* directory);
+
+  const std::string& folder() const { return folder_; }
+  int width() const { return width_; }
+  int64_t rows() const { return rows_; }
+  ev::Span<const int64_t> keys() const {
+    return {static_cast<const int64_t*>(keys_->data()),
+            static_cast<size_t>(rows_)};
+  }
+  const float* row(int64_t i) const {
+    return static_cast<const float*>(vectors_->data()) + i * width_;
+  }
+  const MappedFile& key_file() const { return *keys_; }
+
+ private:
+  TableDirectory() = default;
+
+  std::string folder_;
+  int width_ = 0;
+  int64_t rows_ = 0;
+  std::unique_ptr<MappedFile> keys_, vectors_;
+};
+
+}  // namespace hps
+
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_DIRECTORY_H_

@@ -1,0 +1,259 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/files/table_index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "kernels/engine/base/hash.h"
+#include "kernels/engine/base/pages.h"
+
+namespace hps {
+
+struct TableIndex::Header {
+  char magic[8];
+  uint64_t seed;
+  int64_t num_buckets;
+  int64_t distinct;
+  int64_t rows;
+  int64_t key_changed_ns;
+  uint64_t key_hash;
+  uint32_t key_bits;
+  uint32_t checksum;  // of what stands above
+
+  uint32_t Checksum() const {
+    uint64_t sum = key_bits;
+    for (const uint64_t word :
+         {seed, static_cast<uint64_t>(num_buckets),
+          static_cast<uint64_t>(distinct), static_cast<uint64_t>(rows),
+          static_cast<uint64_t>(key_changed_ns), key_hash}) {
+      sum = ev::MixKey(static_cast<int64_t>(sum ^ word));
+    }
+    return static_cast<uint32_t>(sum >> 32);
+  }
+};
+
+namespace {
+
+constexpr char kMagic[8] = {'H', 'P', 'S', 'I', 'N', 'D', 'X', '1'};
+constexpr double kLoad = 0.85;
+
+// A hash of all keys, in order. Four sums side by side, so that it runs at the
+// speed of memory.
+uint64_t HashOfKeys(ev::Span<const int64_t> keys) {
+  uint64_t sums[4] = {1, 2, 3, 4};
+  const auto mix = [&](int s, int64_t key) {
+    sums[s] = (sums[s] ^ static_cast<uint64_t>(key)) * 0x9E3779B97F4A7C15ull;
+    sums[s] ^= sums[s] >> 29;
+  };
+  size_t i = 0;
+  for (; i + 4 <= keys.size(); i += 4) {
+    for (int s = 0; s < 4; ++s) mix(s, keys[i + s]);
+  }
+  for (; i < keys.size(); ++i) mix(0, keys[i]);
+  uint64_t hash = keys.size();
+  for (const uint64_t sum : sums) {
+    hash = ev::MixKey(static_cast<int64_t>(hash ^ sum));
+  }
+  return hash;
+}
+
+// With the process's secret, of what no other file has.
+uint64_t DrawSeed(const void* somewhere) {
+  static std::atomic<int64_t> count{0};
+  return ev::KeyedHash::OfProcess()(static_cast<int64_t>(
+      reinterpret_cast<uintptr_t>(somewhere) + 0x9E37 * ++count));
+}
+
+bool WriteAll(int descriptor, const char* data, int64_t bytes) {
+  while (bytes > 0) {
+    const ssize_t done =
+        write(descriptor, data, std::min<int64_t>(bytes, int64_t{1} << 28));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    data += done;
+    bytes -= done;
+  }
+  return true;
+}
+
+// Writes beside the file and gives it the name when it is whole. Returns what
+// was wrong, or "".
+std::string WriteFile(const std::string& path, const void* data,
+                      int64_t bytes) {
+  static std::atomic<int> count{0};
+  const std::string part = path + ".part." + std::to_string(getpid()) + "." +
+                           std::to_string(++count);
+  const int descriptor =
+      open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (descriptor < 0) return std::strerror(errno);
+  std::string error;
+  if (!WriteAll(descriptor, static_cast<const char*>(data), bytes) ||
+      fsync(descriptor) != 0) {
+    error = std::strerror(errno);
+  }
+  close(descriptor);
+  if (error.empty() && std::rename(part.c_str(), path.c_str()) != 0) {
+    error = std::strerror(errno);
+  }
+  if (!error.empty()) unlink(part.c_str());
+  return error;
+}
+
+// Puts every key into the buckets, and counts the distinct ones. The lines of
+// the keys to come are on their way.
+ev::Status Fill(const TableDirectory& directory, KeyBits bits, uint64_t seed,
+                int64_t num_buckets, TableIndex::Bucket* buckets,
+                int64_t* distinct) {
+  constexpr int64_t kAhead = 32;
+  const ev::KeyedHash hash = ev::KeyedHash::FromSeed(seed);
+  const ev::Span<const int64_t> keys = directory.keys();
+  const int64_t rows = directory.rows();
+  int64_t ahead[kAhead];
+  *distinct = 0;
+  for (int64_t i = 0; i < rows + kAhead; ++i) {
+    int64_t key = 0;
+    if (i >= kAhead) {
+      const int64_t row = i - kAhead;
+      if (!NormalKey(bits, keys[row], &key)) {
+        return ev::InvalidArgument(
+            "'" + directory.key_file().path() + "', key " +
+            std::to_string(keys[row]) + " of row " + std::to_string(row) +
+            ": supportlonglong is false, want a key of 32 bits");
+      }
+      for (int64_t bucket = ahead[i % kAhead];;) {
+        TableIndex::Bucket& here = buckets[bucket];
+        uint32_t at = 0;
+        while (at < here.used && here.keys[at] != key) ++at;
+        if (at < TableIndex::Bucket::kKeys) {
+          if (at == here.used) {
+            here.keys[at] = key;
+            ++here.used;
+            ++*distinct;
+          }
+          here.rows[at] = static_cast<uint32_t>(row);
+          break;
+        }
+        if (++bucket == num_buckets) bucket = 0;
+      }
+    }
+    if (i < rows) {
+      NormalKey(bits, keys[i], &key);
+      ahead[i % kAhead] = static_cast<int64_t>(
+          (static_cast<unsigned __int128>(hash(key)) * num_buckets) >> 64);
+      __builtin_prefetch(&buckets[ahead[i % kAhead]], 1);
+    }
+  }
+  return ev::Status::OK();
+}
+
+}  // namespace
+
+bool TableIndex::Adopt(const void* data, int64_t bytes) {
+  static_assert(sizeof(Header) == 64, "a line");
+  if (bytes < static_cast<int64_t>(sizeof(Header))) return false;
+  const Header& header = *static_cast<const Header*>(data);
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 ||
+      header.checksum != header.Checksum() || header.num_buckets < 1 ||
+      header.num_buckets > (int64_t{1} << 40) ||
+      bytes != static_cast<int64_t>(sizeof(Header) +
+                                    header.num_buckets * sizeof(Bucket)) ||
+      header.distinct >= header.num_buckets * Bucket::kKeys) {
+    return false;
+  }
+  hash_ = ev::KeyedHash::FromSeed(header.seed);
+  buckets_ = reinterpret_cast<const Bucket*>(static_cast<const char*>(data) +
+                                             sizeof(Header));
+  num_buckets_ = header.num_buckets;
+  distinct_ = header.distinct;
+  bytes_ = bytes;
+  return true;
+}
+
+ev::Status TableIndex::Open(const TableDirectory& directory, KeyBits bits,
+                            std::unique_ptr<TableIndex>* index,
+                            std::string* note) {
+  note->clear();
+  const int64_t rows = directory.rows();
+  if (rows > int64_t{UINT32_MAX} - 1) {
+    return ev::InvalidArgument("'" + directory.key_file().path() +
+                               "': want at most 4294967294 keys, got " +
+                               std::to_string(rows));
+  }
+  const uint32_t key_bits = bits == KeyBits::k32 ? 32 : 64;
+  const std::string path =
+      directory.folder() + (key_bits == 32 ? "/hps_index32" : "/hps_index");
+  const int64_t changed = directory.key_file().changed_ns();
+  std::unique_ptr<TableIndex> made(new TableIndex);
+  uint64_t key_hash = 0;
+  if (MappedFile::Open(path, &made->file_).ok() &&
+      made->Adopt(made->file_->data(), made->file_->bytes())) {
+    const Header& header = *static_cast<const Header*>(made->file_->data());
+    bool fits = header.rows == rows && header.key_bits == key_bits;
+    if (fits && header.key_changed_ns != changed) {
+      key_hash = HashOfKeys(directory.keys());
+      fits = key_hash == header.key_hash;
+    }
+    if (fits) {
+      made->found_ = true;
+      *index = std::move(made);
+      return ev::Status::OK();
+    }
+  }
+  made.reset(new TableIndex);
+
+  const int64_t buckets = static_cast<int64_t>(static_cast<double>(rows) /
+                                               (kLoad * Bucket::kKeys)) +
+                          1;
+  const size_t bytes = sizeof(Header) + buckets * sizeof(Bucket);
+  void* const memory = ev::AllocateLines(bytes);
+  if (memory == nullptr) {
+    return ev::ResourceExhausted("no memory for the index of '" +
+                                 directory.folder() + "', " +
+                                 std::to_string(bytes) + " bytes");
+  }
+  made->memory_ = memory;
+  made->bytes_ = static_cast<int64_t>(bytes);
+  Header* const header = static_cast<Header*>(memory);
+  std::memcpy(header->magic, kMagic, sizeof(kMagic));
+  header->seed = DrawSeed(memory);
+  header->num_buckets = buckets;
+  header->rows = rows;
+  header->key_changed_ns = changed;
+  header->key_bits = key_bits;
+  EV_RETURN_IF_ERROR(Fill(directory, bits, header->seed, buckets,
+                          reinterpret_cast<Bucket*>(header + 1),
+                          &header->distinct));
+  header->key_hash = key_hash != 0 ? key_hash : HashOfKeys(directory.keys());
+  header->checksum = header->Checksum();
+  const std::string error = WriteFile(path, memory, made->bytes_);
+  if (error.empty()) {
+    // The file's pages are shared with other processes; the memory is not.
+    std::unique_ptr<TableIndex> mapped(new TableIndex);
+    if (MappedFile::Open(path, &mapped->file_).ok() &&
+        mapped->Adopt(mapped->file_->data(), mapped->file_->bytes())) {
+      *index = std::move(mapped);
+      return ev::Status::OK();
+    }
+  }
+  *note = "the index of '" + directory.folder() +
+          "' stays in this process's memory, " + std::to_string(bytes) +
+          " bytes: cannot write '" + path + "': " + error;
+  made->Adopt(memory, made->bytes_);
+  *index = std::move(made);
+  return ev::Status::OK();
+}
+
+TableIndex::~TableIndex() {
+  if (memory_ != nullptr) ev::FreeLines(memory_, static_cast<size_t>(bytes_));
+}
+
+}  // namespace hps
