@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Session against training in NumPy, its files, its readers, its errors."""
 
+import ctypes.util
 import json
 import os
 from unittest import mock
@@ -375,6 +376,37 @@ class SessionTest(parameterized.TestCase):
       session.get_model_oversubscriber().update(keyset)
     with self.assertRaises(OSError):
       session.get_model_oversubscriber().update(folder + "/no")
+
+  def test_a_table_five_times_its_memory_trains_to_the_same_auc(self):
+    folder = self.create_tempdir().full_path
+    planted = testing.Planted([400] * model.SLOTS, model.DENSE)
+    configuration = model.configuration(folder, "AdaGrad",
+                                        slot_size_array=[400] * model.SLOTS)
+    testing.write_parquet(folder + "/train", planted, 2, 3000, seed=1)
+    testing.write_parquet(folder + "/val", planted, 1, 2000, seed=2)
+    found = []
+    for rows, solver in ((1200, {}), (240, dict(use_model_oversubscriber=True,
+                                                temp_embedding_dir=folder))):
+      hparam = configuration["layers"][1]["sparse_embedding_hparam"]
+      hparam["max_vocabulary_size_per_gpu"] = rows
+      session = self.session(configuration, batchsize=100, batchsize_eval=2000, **solver)
+      session.start_data_reading()
+      session.set_learning_rate(1.)
+      for _ in range(120):
+        session.train()
+      found.append(session.evaluation())
+    in_memory, in_files = session.get_model_oversubscriber().rows()
+    self.assertLessEqual(in_memory, 300)
+    self.assertGreater(in_files, 800)
+    self.assertEqual(found[0], found[1])
+    self.assertGreater(found[0][0][1], .75)
+
+  def test_gpu_memory_above_cpu_memory_needs_a_gpu(self):
+    if ctypes.util.find_library("cuda"):
+      self.skipTest("there is one")
+    with self.assertRaisesRegex(
+        tf.errors.OpError, "rows.*(GPU|CUDA|driver)"):
+      self.session(use_model_oversubscriber=True, oversubscription_storage="HBM_DRAM")
 
   def test_damaged_data_leaves_the_model_as_it_is(self):
     folder = self.create_tempdir().full_path

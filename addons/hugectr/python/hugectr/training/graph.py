@@ -28,16 +28,18 @@ class Graph(object):
     evaluate: tensors (loss, predictions).
   """
 
-  def __init__(self, model, batch_size, ranks, ssd_folder=None, scaler=None):
+  def __init__(self, model, batch_size, ranks, beyond=None, scaler=None,
+               gpu=None):
     """Builds the graph.
 
     Args:
       model: config's Model.
       batch_size: int, samples of a training batch over all ranks.
       ranks: Ranks.
-      ssd_folder: as of tables.Maker.
+      beyond: as of tables.Maker.
       scaler: float, layers compute in float16 where they can, and the loss is multiplied
         by this while gradients are taken; None: everything is float32.
+      gpu: as of tables.Maker.
     """
     self._scaler = scaler
     self._model = model
@@ -45,8 +47,8 @@ class Graph(object):
     self._ranks = ranks.count
     self.parameters = params.Parameters()
     self._make_optimizers()
-    maker = embedding_tables.Maker(ranks.count, ssd_folder)
-    self.embeddings = [maker.make(e, len(self.optimizer_of[e.name].row_slots))
+    self._tables = embedding_tables.Maker(ranks.count, beyond, gpu)
+    self.embeddings = [self._tables.make(e, len(self.optimizer_of[e.name].row_slots))
                        for e in model.embeddings]
     self.layouts = [
         batches.InputLayout(e.bottom.first_slot, e.bottom.slot_num,
@@ -78,7 +80,7 @@ class Graph(object):
   def _tower(self, is_training):
     tensors = {self._model.data.label_top: self._labels,
                self._model.data.dense_top: self._dense}
-    embedding_tables.lookup(self.embeddings, tensors)
+    self._tables.lookup(self.embeddings, tensors)
     return network.build(self._model, tensors, self.parameters, is_training,
                          self._scaler is not None)
 

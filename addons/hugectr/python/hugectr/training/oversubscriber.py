@@ -68,7 +68,10 @@ class ModelOversubscriber(object):
       self._session.run(prefetch, {place: keys[:rows]})
 
   def rows(self):
-    """Returns (rows in memory, rows in files), of all embeddings on this rank."""
+    """Returns (rows in memory, rows in files), of all embeddings on this rank.
+
+    With "HBM_DRAM" (rows in GPU memory, rows in CPU memory).
+    """
     self._make_ops()
     stats = np.sum(self._session.run(self._stats), axis=0)
     return int(stats[0]), int(stats[1])

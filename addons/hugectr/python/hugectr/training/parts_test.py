@@ -79,6 +79,10 @@ class SolverTest(parameterized.TestCase):
       (dict(seed=-1), "seed must be"), (dict(embedding_files=[3]), "embedding_files must"),
       (dict(model_file=None), "model_file must be a path"),
       (dict(use_mixed_precision=True, scaler=3), "scaler must be one of 1, 128, 256"),
+      (dict(oversubscription_storage="SSD"),
+       "oversubscription_storage must be one of DRAM_SSDHASH, HBM_DRAM, got 'SSD'"),
+      (dict(eval_metrics=["AUK"]), r"eval_metrics: \[0\]: expected a string like"),
+      (dict(eval_metrics=[]), "eval_metrics: expected a list of at least 1"),
       (dict(eval_batches=1, max_eval_batches=2), "are one setting: give one of them"))
   def test_refuses(self, arguments, expected):
     with self.assertRaisesRegex(ValueError, expected):

@@ -18,6 +18,7 @@ from hugectr.training import model_files
 from hugectr.training import oversubscriber
 from hugectr.training import ranks as rank_jobs
 from hugectr.training import solver as solvers
+from hugectr.training import tables
 
 
 def _share(loss, batch):
@@ -49,7 +50,9 @@ class Session(object):
       solver_config: SolverParser, of `solver_parser_helper`.
       config_file: path of a JSON configuration. Its solver clause is ignored.
       use_model_oversubscriber: bool. With it memory holds max_vocabulary_size_per_gpu rows
-        of an embedding, those that are used most, and files on an SSD the others.
+        of an embedding, those that are used most, and files on an SSD the others; or GPU
+        memory those, and CPU memory the others, if the solver's oversubscription_storage
+        is "HBM_DRAM".
       temp_embedding_dir: path of the folder for those files. This argument and the
         one before may be given here or to the solver.
 
@@ -63,9 +66,11 @@ class Session(object):
     if not isinstance(solver_config, solvers.SolverParser):
       raise TypeError("hugectr.Session: solver_config must be what solver_parser_helper "
                       "returns, got %r" % (solver_config,))
-    ssd_folder = None
+    beyond = None
     if use_model_oversubscriber or solver_config.use_model_oversubscriber:
-      ssd_folder = temp_embedding_dir or solver_config.temp_embedding_dir or "."
+      beyond = tables.BeyondMemory(
+          solver_config.oversubscription_storage,
+          temp_embedding_dir or solver_config.temp_embedding_dir or ".")
     self._solver = solver_config
     self._model, _ = models.read(config_file)
     self._metrics = [metrics.parse(m) for m in solver_config.eval_metrics]
@@ -73,10 +78,10 @@ class Session(object):
     self._loss = float("nan")
     self._last_batch_size = 0
     self._accumulated = metrics.Accumulator()
-    self._make_graph(ssd_folder)
+    self._make_graph(beyond)
     self._stock_saver = None
     self._oversubscriber = None
-    if ssd_folder is not None:
+    if beyond is not None:
       self._oversubscriber = oversubscriber.ModelOversubscriber(
           self._graph.embeddings, self._session, solver_config.i64_input_key)
     self._make_readers()
@@ -86,23 +91,23 @@ class Session(object):
       self.close()
       raise
 
-  def _make_graph(self, ssd_folder):
+  def _make_graph(self, beyond):
     with tf.Graph().as_default() as graph:
       tf.compat.v1.set_random_seed(self._solver.seed)
       options = tf.compat.v1.ConfigProto(allow_soft_placement=True)
       options.gpu_options.allow_growth = True
       self._session = tf.compat.v1.Session(graph=graph, config=options)
       try:
-        self._build(ssd_folder)
+        self._build(beyond)
       except Exception:
         self._session.close()
         raise
 
-  def _build(self, ssd_folder):
+  def _build(self, beyond):
     has_gpu = rank_jobs.say_devices(self._session, self._solver)
     scaler = self._solver.scaler if self._solver.use_mixed_precision and has_gpu else None
-    self._graph = graphs.Graph(self._model, self._solver.batchsize, self._ranks, ssd_folder,
-                               scaler)
+    self._graph = graphs.Graph(self._model, self._solver.batchsize, self._ranks, beyond,
+                               scaler, "/gpu:0" if has_gpu else None)
     self._session.run(tf.compat.v1.global_variables_initializer())
     self._start_alike()
     self._files = model_files.ModelFiles(self._graph, self._session, self._ranks,

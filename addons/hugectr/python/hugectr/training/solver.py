@@ -10,6 +10,7 @@ from hugectr.config import schema_check
 
 _DEFAULT_MAX_ITER = 10000
 _SCALERS = (1, 128, 256, 512, 1024)
+_STORAGES = ("DRAM_SSDHASH", "HBM_DRAM")
 
 
 class SolverParser(object):
@@ -25,7 +26,7 @@ class SolverParser(object):
       use_cuda_graph, enable_tf32_compute: bools without effect. repeat_dataset: bool.
     max_iter, num_epochs, display, snapshot, eval_interval: ints; 0 means none.
     snapshot_prefix: string. eval_metrics: list of strings.
-    use_model_oversubscriber: bool. temp_embedding_dir: string.
+    use_model_oversubscriber: bool. temp_embedding_dir, oversubscription_storage: strings.
   """
 
   def __init__(self, configure_file=None, **values):
@@ -90,7 +91,8 @@ def _metric_names(value):
   schema = schema_check.load_schema()["definitions"]["solver"]["properties"]["eval_metrics"]
   wrong = schema_check.mistakes(names, schema)
   if wrong:
-    raise ValueError("solver_parser_helper: eval_metrics: %s" % wrong[0])
+    raise ValueError("solver_parser_helper: eval_metrics: %s" %
+                     wrong[0].replace("configuration: ", ""))
   return names
 
 
@@ -100,7 +102,7 @@ def _values(seed, max_eval_batches, batchsize_eval, batchsize, model_file,
             use_cuda_graph, enable_tf32_compute, repeat_dataset, max_iter, num_epochs,
             display, snapshot, eval_interval, use_model_oversubscriber,
             temp_embedding_dir, eval_metrics=("AUC",), snapshot_prefix="",
-            max_eval_samples=None):
+            max_eval_samples=None, oversubscription_storage=_STORAGES[0]):
   """Returns the checked values of a SolverParser; raises ValueError."""
   vvgpu = check_devices(vvgpu)
   devices = sum(len(node) for node in vvgpu)
@@ -111,6 +113,9 @@ def _values(seed, max_eval_batches, batchsize_eval, batchsize, model_file,
   if use_mixed_precision and scaler not in _SCALERS:
     raise ValueError("solver_parser_helper: scaler must be one of %s, got %r" %
                      (", ".join(str(s) for s in _SCALERS), scaler))
+  if oversubscription_storage not in _STORAGES:
+    raise ValueError("solver_parser_helper: oversubscription_storage must be one of %s, got "
+                     "%r" % (", ".join(_STORAGES), oversubscription_storage))
   for name, value in (("model_file", model_file),
                       ("dense_opt_states_file", dense_opt_states_file),
                       ("temp_embedding_dir", temp_embedding_dir)):
@@ -137,7 +142,8 @@ def _values(seed, max_eval_batches, batchsize_eval, batchsize, model_file,
       eval_interval=_integer("eval_interval", eval_interval, 0),
       eval_metrics=_metric_names(eval_metrics), snapshot_prefix=snapshot_prefix,
       use_model_oversubscriber=bool(use_model_oversubscriber),
-      temp_embedding_dir=temp_embedding_dir)
+      temp_embedding_dir=temp_embedding_dir,
+      oversubscription_storage=oversubscription_storage)
 
 
 def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchsize=16384,
@@ -149,7 +155,7 @@ def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchs
                          enable_tf32_compute=False, max_iter=0, num_epochs=0,
                          display=200, snapshot=10000, eval_interval=1000,
                          use_model_oversubscriber=False, temp_embedding_dir="./",
-                         eval_metrics=("AUC",)):
+                         eval_metrics=("AUC",), oversubscription_storage="DRAM_SSDHASH"):
   """Returns a SolverParser. Names are those of versions 2.3 and 3.0, defaults 2.3's.
 
   Args:
@@ -180,6 +186,9 @@ def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchs
     temp_embedding_dir: path.
     eval_metrics: list of strings, "AUC", "AverageLoss", "HitRate", "NDCG" or "SMAPE", in
       the order in which evaluations give them. Upstream has AUC alone.
+    oversubscription_storage: what use_model_oversubscriber has rows in. "DRAM_SSDHASH": CPU
+      memory, and files in temp_embedding_dir. "HBM_DRAM": GPU memory, and CPU memory. An
+      argument of this package.
 
   Raises:
     ValueError: an argument is something else.
@@ -193,7 +202,8 @@ def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchs
       dense_opt_states_file, sparse_opt_states_file, vvgpu, use_mixed_precision, scaler,
       i64_input_key, use_algorithm_search, use_cuda_graph, enable_tf32_compute,
       repeat_dataset, max_iter, num_epochs, display, snapshot, eval_interval,
-      use_model_oversubscriber, temp_embedding_dir, eval_metrics))
+      use_model_oversubscriber, temp_embedding_dir, eval_metrics,
+      oversubscription_storage=oversubscription_storage))
 
 
 def _of_clause(path):

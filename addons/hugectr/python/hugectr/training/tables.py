@@ -3,6 +3,7 @@
 """The embedding layers: their tables, the keys that are fed, the lookup."""
 
 import collections
+import contextlib
 import ctypes
 import os
 import re
@@ -28,7 +29,7 @@ def is_slot_major(embedding):
 
 
 def memory_rows(embedding):
-  """Returns the rows of each of a layer's tables that are in memory with an SSD below.
+  """Returns the rows of each of a layer's tables that fit, with a tier below.
 
   Together they are max_vocabulary_size_per_gpu, by the sizes of the slots if those are
   known. None: it is not given.
@@ -42,12 +43,35 @@ def memory_rows(embedding):
   return [max(1, rows * size // max(1, sum(sizes))) for size in sizes]
 
 
-def _storage(folder, name, rows, floats):
-  """Returns the option of a table whose rows are partly on an SSD."""
-  size = None if rows is None else [max(1, rows * floats)]
+# Tables of which a part of the rows is in the memory that is asked first. storage: "HBM_DRAM",
+# GPU memory above CPU memory, or "DRAM_SSDHASH", CPU memory above files in folder.
+BeyondMemory = collections.namedtuple("BeyondMemory", ["storage", "folder"])
+
+# Rows that a table has room for in GPU memory at least.
+_LEAST_IN_GPU_MEMORY = 64
+
+
+def _storage(beyond, name, rows, floats):
+  """Returns the option of a table whose rows do not all fit.
+
+  Args:
+    beyond: BeyondMemory.
+    name: string, of the table.
+    rows: int, that fit; None: 1 GiB of them.
+    floats: int, of a row and its states.
+  """
+  size, path = None, None
+  if beyond.storage == "HBM_DRAM":
+    if rows is not None:
+      size = [4 * floats * max(_LEAST_IN_GPU_MEMORY, rows)]
+  else:
+    path = os.path.join(beyond.folder, name)
+    if rows is not None:
+      # 20 bytes of a row in memory are not its numbers.
+      size = [max(1, rows * (4 * floats + 20))]
   return tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
-      storage_type=config_pb2.StorageType.DRAM_SSDHASH,
-      storage_path=os.path.join(folder, name), storage_size=size))
+      storage_type=config_pb2.StorageType.Value(beyond.storage), storage_path=path,
+      storage_size=size))
 
 
 def _in_gpu_memory_if_there_is_any():
@@ -60,18 +84,25 @@ def _in_gpu_memory_if_there_is_any():
   return tf.EmbeddingVariableOption(storage_option=tf.StorageOption(storage_type="auto"))
 
 
+def _on(device):
+  """Returns a context whose ops are on a device; None: wherever TensorFlow puts them."""
+  return contextlib.nullcontext() if device is None else tf.device(device)
+
+
 class Maker(object):
-  """Makes the tables of a model.
+  """Makes the tables of a model, and looks them up.
 
   Args:
     ranks: int.
-    ssd_folder: string: rows that memory does not hold are in files there; None: all rows
-      are in memory.
+    beyond: BeyondMemory; None: all rows are in one memory.
+    gpu: string, the device of TensorFlow's that has the dense layers: pooled rows and their
+      gradients stay there, and keys in CPU memory. None: there is no GPU.
   """
 
-  def __init__(self, ranks, ssd_folder=None):
+  def __init__(self, ranks, beyond=None, gpu=None):
     self._ranks = ranks
-    self._ssd_folder = ssd_folder
+    self._beyond = beyond
+    self._gpu = gpu
     self._names = set()
 
   def _table(self, name, embedding, slot, states):
@@ -84,15 +115,16 @@ class Maker(object):
         limit = embedding.slot_sizes[slot] ** -0.5
     initializer = tf.compat.v1.random_uniform_initializer(
         -limit, limit, seed=seeds.of(name))
-    option = _in_gpu_memory_if_there_is_any()
-    if self._ssd_folder is not None:
+    if self._beyond is None:
+      option = _in_gpu_memory_if_there_is_any()
+    else:
       rows = memory_rows(embedding)
-      # 20 bytes of a row in memory are not its numbers.
-      option = _storage(self._ssd_folder, name, rows and rows[slot or 0],
-                        4 * embedding.vec_size * (1 + states) + 20)
-    table = tf.get_embedding_variable(
-        name, embedding_dim=embedding.vec_size, key_dtype=tf.int64,
-        initializer=initializer, ev_option=option)
+      option = _storage(self._beyond, name, rows and rows[slot or 0],
+                        embedding.vec_size * (1 + states))
+    with _on(self._gpu):
+      table = tf.get_embedding_variable(
+          name, embedding_dim=embedding.vec_size, key_dtype=tf.int64,
+          initializer=initializer, ev_option=option)
     table.target_gpu = target
     return table
 
@@ -114,36 +146,43 @@ class Maker(object):
       splits_shape = [embedding.bottom.slot_num, None]
     else:
       tables, splits_shape = [self._table(name, embedding, None, states)], [None]
-    return Layer(
-        embedding, tables,
-        tf.compat.v1.placeholder(tf.int64, [None], "%s/keys" % name),
-        tf.compat.v1.placeholder(tf.int64, splits_shape, "%s/splits" % name))
+    with self._beside_keys():
+      return Layer(
+          embedding, tables,
+          tf.compat.v1.placeholder(tf.int64, [None], "%s/keys" % name),
+          tf.compat.v1.placeholder(tf.int64, splits_shape, "%s/splits" % name))
+
+  def _beside_keys(self):
+    return _on("/cpu:0" if self._gpu else None)
+
+  def lookup(self, layers, tensors):
+    """Adds each layer's top `[batch, slots, vec_size]` to tensors, by one lookup.
+
+    Args:
+      layers: list of Layer.
+      tensors: dict, tensors by name.
+    """
+    tables, ids, combiners = [], [], []
+    for layer in layers:
+      with self._beside_keys():
+        ids += _ids(layer)
+      tables += layer.tables
+      combiners += [layer.embedding.combiner] * len(layer.tables)
+    with _on(self._gpu):
+      pooled = sok.lookup_sparse(tables, ids, combiners=combiners)
+    for layer in layers:
+      mine, pooled = pooled[:len(layer.tables)], pooled[len(layer.tables):]
+      slots, floats = layer.embedding.bottom.slot_num, layer.embedding.vec_size
+      top = tf.stack(mine, axis=1) if is_slot_major(layer.embedding) else mine[0]
+      tensors[layer.embedding.top] = tf.reshape(top, [-1, slots, floats])
 
 
-def _ragged(values, splits):
-  return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
-
-
-def lookup(layers, tensors):
-  """Adds each layer's top `[batch, slots, vec_size]` to tensors, by one lookup.
-
-  Args:
-    layers: list of Layer.
-    tensors: dict, tensors by name.
-  """
-  tables, ids, combiners = [], [], []
-  for layer in layers:
-    if is_slot_major(layer.embedding):
-      splits = tf.unstack(layer.splits)
-      keys = tf.split(layer.keys, layer.splits[:, -1], num=len(layer.tables))
-      ids += [_ragged(k, s) for k, s in zip(keys, splits)]
-    else:
-      ids.append(_ragged(layer.keys, layer.splits))
-    tables += layer.tables
-    combiners += [layer.embedding.combiner] * len(layer.tables)
-  pooled = sok.lookup_sparse(tables, ids, combiners=combiners)
-  for layer in layers:
-    mine, pooled = pooled[:len(layer.tables)], pooled[len(layer.tables):]
-    slots, floats = layer.embedding.bottom.slot_num, layer.embedding.vec_size
-    top = tf.stack(mine, axis=1) if is_slot_major(layer.embedding) else mine[0]
-    tensors[layer.embedding.top] = tf.reshape(top, [-1, slots, floats])
+def _ids(layer):
+  """Returns a layer's keys, a RaggedTensor for each of its tables."""
+  if is_slot_major(layer.embedding):
+    splits = tf.unstack(layer.splits)
+    keys = tf.split(layer.keys, layer.splits[:, -1], num=len(layer.tables))
+  else:
+    splits, keys = [layer.splits], [layer.keys]
+  return [tf.RaggedTensor.from_row_splits(k, s, validate=False)
+          for k, s in zip(keys, splits)]
