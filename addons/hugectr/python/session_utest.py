@@ -64,7 +64,8 @@ class SessionUtest(parameterized.TestCase):
     session = self.session(
         model.configuration(self.folder, kind, update_type, localized),
         batchsize=30 * hvd.size(), batchsize_eval=14 * hvd.size(),
-        model_file=start + "dense", embedding_files=[start + "rows"])
+        model_file=start + "dense", embedding_files=[start + "rows"],
+        eval_metrics=["AUC", "HitRate", "NDCG", "SMAPE"])
     self.assertEqual(session.rank, hvd.rank())
     oracle = model.Oracle(kind, update_type, *self.start_values(start, localized))
     labels, dense, keys = model.samples(self.folder + "/train")
@@ -103,9 +104,15 @@ class SessionUtest(parameterized.TestCase):
     logits = (x @ oracle.values["W"] + oracle.values["b"])[:, 0]
     while session.eval():
       pass
-    (name, value), = session.get_eval_metrics()
+    (name, value), *others = session.get_eval_metrics()
     self.assertEqual(name, "AUC")
     self.assertAlmostEqual(value, metrics.auc(labels, logits), places=6)
+    probabilities = 1 / (1 + np.exp(-logits))
+    for (name, value), function in zip(others, (metrics.hit_rate, metrics.ndcg,
+                                                metrics.smape)):
+      np.testing.assert_allclose(value, function(labels, probabilities), rtol=1e-4,
+                                 err_msg=name)
+    self.assertLen(others, 3)
 
   def check_files(self, session, out, localized, kind, update_type):
     """Files of all ranks go into a new session, and come out the same."""
