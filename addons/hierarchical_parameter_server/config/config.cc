@@ -1,0 +1,519 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/config/config.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <thread>
+
+#include "addons/hierarchical_parameter_server/config/json.h"
+#include "addons/hierarchical_parameter_server/config/object_reader.h"
+
+namespace hps {
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMostKeys = int64_t{1} << 31;
+
+bool IsName(const std::string& name) {
+  if (name.empty() || name.size() > 120) return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+const char kWantName[] = "want 1 to 120 letters, digits, '_' and '-', got ";
+
+bool IsFolder(const std::string& path) {
+  struct stat about;
+  return stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+std::string Resolved(const std::string& path, const std::string& folder) {
+  if (path.empty() || path[0] == '/' || folder.empty()) return path;
+  const std::string beside = folder + "/" + path;
+  return IsFolder(beside) ? beside : path;
+}
+
+// A list of a model must have an item for each table.
+template <typename T>
+bool HasOneForEach(const std::vector<T>& list, size_t tables, const char* key,
+                   ObjectReader* reader) {
+  if (list.size() == tables) return true;
+  reader->Wrong(key, "want one item for each of the " + std::to_string(tables) +
+                         " folders of sparse_files, got " +
+                         std::to_string(list.size()));
+  return false;
+}
+
+void ReadTables(ObjectReader* reader, const std::string& folder,
+                ModelConfig* model) {
+  std::vector<std::string> folders, names;
+  std::vector<int64_t> widths, max_keys;
+  std::vector<double> defaults;
+  const auto required = [&](const char* key, bool there) {
+    if (!there && !reader->Has(key)) reader->Wrong(key, "is required");
+    return there;
+  };
+  bool good =
+      required("sparse_files", reader->Strings("sparse_files", &folders));
+  if (good && folders.empty()) {
+    reader->Wrong("sparse_files", "want one folder at least, got none");
+    good = false;
+  }
+  const size_t tables = folders.size();
+  good &= required(
+      "embedding_vecsize_per_table",
+      reader->Integers("embedding_vecsize_per_table", 1, 65536, &widths));
+  good &=
+      required("maxnum_catfeature_query_per_table_per_sample",
+               reader->Integers("maxnum_catfeature_query_per_table_per_sample",
+                                1, kMostKeys, &max_keys));
+  good &= required("default_value_for_each_table",
+                   reader->Numbers("default_value_for_each_table", &defaults));
+  const bool named = reader->Strings("embedding_table_names", &names);
+  if (reader->Has("embedding_table_names") && !named) good = false;
+  if (!good) return;
+  good &= HasOneForEach(widths, tables, "embedding_vecsize_per_table", reader);
+  good &= HasOneForEach(max_keys, tables,
+                        "maxnum_catfeature_query_per_table_per_sample", reader);
+  if (defaults.size() < tables) {
+    reader->Note("default_value_for_each_table",
+                 "has " + std::to_string(defaults.size()) + " items for " +
+                     std::to_string(tables) +
+                     " tables; the others' default value is 0");
+    defaults.resize(tables, 0.0);
+  }
+  good &=
+      HasOneForEach(defaults, tables, "default_value_for_each_table", reader);
+  if (!named) {
+    for (size_t t = 0; t < tables; ++t) {
+      names.push_back("sparse_embedding" + std::to_string(t + 1));
+    }
+  }
+  good &= HasOneForEach(names, tables, "embedding_table_names", reader);
+  if (!good) return;
+  std::set<std::string> seen;
+  for (size_t t = 0; t < tables; ++t) {
+    const std::string index = "[" + std::to_string(t) + "]";
+    TableConfig table;
+    table.name = names[t];
+    table.folder = Resolved(folders[t], folder);
+    table.width = static_cast<int>(widths[t]);
+    table.max_keys_per_sample = max_keys[t];
+    table.default_value = static_cast<float>(defaults[t]);
+    if (!std::isfinite(table.default_value)) {
+      reader->Wrong("default_value_for_each_table" + index,
+                    "want a number that a float32 holds, got " +
+                        std::to_string(defaults[t]));
+    }
+    if (!IsName(table.name)) {
+      reader->Wrong("embedding_table_names" + index,
+                    kWantName + Quoted(table.name));
+    } else if (!seen.insert(table.name).second) {
+      reader->Wrong("embedding_table_names" + index,
+                    Quoted(table.name) + " stands twice");
+    }
+    if (table.folder.empty() || table.folder.find("://") != std::string::npos) {
+      reader->Wrong("sparse_files" + index,
+                    "want a folder of this machine, got " + Quoted(folders[t]) +
+                        "; remote file systems are not supported");
+    }
+    model->tables.push_back(table);
+  }
+}
+
+void ReadModel(const Json& json, const std::string& path,
+               const std::string& folder, bool fuse_all, Findings* findings,
+               ModelConfig* model) {
+  ObjectReader reader(json, path, findings);
+  if (!reader.String("model", &model->name) && !reader.Has("model")) {
+    reader.Wrong("model", "is required");
+  } else if (reader.Has("model") && !IsName(model->name)) {
+    reader.Wrong("model", kWantName + Quoted(model->name));
+  }
+  ReadTables(&reader, folder, model);
+  if (!reader.Integers("deployed_device_list", 0, 1023, &model->devices)) {
+    if (!reader.Has("deployed_device_list")) {
+      reader.Wrong("deployed_device_list", "is required");
+    }
+  } else {
+    std::vector<int64_t> sorted = model->devices;
+    std::sort(sorted.begin(), sorted.end());
+    bool right = !sorted.empty();
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      right = right && sorted[i] == static_cast<int64_t>(i);
+    }
+    if (!right) {
+      std::string list;
+      for (const int64_t device : model->devices) {
+        list += (list.empty() ? "" : ", ") + std::to_string(device);
+      }
+      reader.Wrong(
+          "deployed_device_list",
+          "want the numbers 0 to N - 1, each once; got [" + list + "]");
+    }
+  }
+  reader.Integer("max_batch_size", 1, kMostKeys, &model->max_batch_size);
+  for (size_t t = 0; t < model->tables.size(); ++t) {
+    if (model->tables[t].max_keys_per_sample >
+        kMostKeys / model->max_batch_size) {
+      reader.Wrong("maxnum_catfeature_query_per_table_per_sample[" +
+                       std::to_string(t) + "]",
+                   "times max_batch_size " +
+                       std::to_string(model->max_batch_size) +
+                       ", want at most 2147483648 keys, got " +
+                       std::to_string(model->tables[t].max_keys_per_sample) +
+                       " keys a sample");
+    }
+  }
+
+  reader.Bool("gpucache", &model->gpucache);
+  reader.Number("gpucacheper", 0.0, 1.0, &model->gpucacheper);
+  if (reader.Number("hit_rate_threshold", 0.0, 2.0,
+                    &model->hit_rate_threshold) &&
+      model->hit_rate_threshold < 1.0) {
+    reader.Note(
+        "hit_rate_threshold",
+        "below 1 upstream answers default vectors for rows that it has; "
+        "here a lookup is exact, whatever the threshold");
+  }
+  reader.Integer("num_of_worker_buffer_in_pool", 1, 256,
+                 &model->worker_buffers);
+  reader.Ignore("num_of_refresher_buffer_in_pool",
+                "no effect: there is no pool of buffers to size");
+  reader.Number("cache_refresh_percentage_per_iteration", 0.0, 1.0,
+                &model->refresh_percentage);
+  reader.Ignore("refresh_delay",
+                "no effect: updates are written through, nothing is refreshed");
+  reader.Ignore("refresh_interval",
+                "no effect: updates are written through, nothing is refreshed");
+  reader.Choice("embedding_cache_type",
+                {{"dynamic"}, {"static"}, {"uvm"}, {"stochastic"}},
+                &model->cache_type);
+  if (model->cache_type == "stochastic") {
+    reader.Note("embedding_cache_type",
+                "\"stochastic\" is served as \"dynamic\"");
+    model->cache_type = "dynamic";
+  }
+  bool is_static = false;
+  if (reader.Bool("use_static_table", &is_static) && is_static) {
+    model->cache_type = "static";
+  }
+  reader.Bool("init_ec", &model->preload_cache);
+  reader.Ignore("use_context_stream",
+                "no effect: there is one way, "
+                "TensorFlow's stream");
+  reader.Ignore("use_hctr_cache_implementation",
+                "no effect: there is one cache");
+  reader.Ignore("thread_pool_size",
+                "no effect: lookups run on TensorFlow's threads");
+  reader.Bool("enable_pagelock", &model->pinned_values);
+  bool fp8 = false;
+  if (reader.Bool("fp8_quant", &fp8) && fp8) {
+    reader.Wrong("fp8_quant",
+                 "want false, got true: rows are kept as float32, bit for bit");
+  }
+  model->fuse = fuse_all;
+  reader.Bool("fuse_embedding_table", &model->fuse);
+  for (const char* key : {"dense_file", "network_file", "label_dim", "slot_num",
+                          "maxnum_des_feature_per_sample"}) {
+    reader.Ignore(key, "no effect: it is of HugeCTR's own inference");
+  }
+  reader.Finish();
+}
+
+// Without an entry below, each table is looked up by itself: the same rows.
+void NoteFusion(const Config& config, Findings* findings) {
+  for (size_t m = 0; m < config.models.size(); ++m) {
+    if (!config.models[m].fuse) continue;
+    findings->notes.push_back(
+        "models[" + std::to_string(m) +
+        "].fuse_embedding_table: no effect in host memory: a lookup's rows are "
+        "the same, and no layer waits for another");
+  }
+}
+
+void CheckFilters(const std::vector<std::string>& filters,
+                  ObjectReader* reader) {
+  if (filters.empty()) {
+    reader->Wrong("update_filters", "want one pattern at least, got none");
+  }
+}
+
+void ReadVolatile(const Json& json, Findings* findings,
+                  VolatileConfig* config) {
+  ObjectReader reader(json, "volatile_db", findings);
+  if (!reader.Choice("type",
+                     {{"parallel_hash_map", "parallel_hashmap", "parallel_hash",
+                       "parallel_map"},
+                      {"hash_map", "hashmap", "hash", "map"},
+                      {"multi_process_hash_map", "multi_process_hashmap",
+                       "multi_process_hash", "multi_process_map"},
+                      {"redis_cluster"},
+                      {"redis"},
+                      {"disabled", "disable", "none"}},
+                     &config->type) &&
+      !reader.Has("type")) {
+    reader.Note("type",
+                "is not given; upstream then has no volatile tier, here "
+                "it is \"parallel_hash_map\"");
+  }
+  const bool redis = config->type == "redis_cluster" || config->type == "redis";
+  reader.Integer("num_partitions", 1, 1024, &config->num_partitions);
+  reader.Integer("max_batch_size", 1, 1 << 20, &config->max_batch_size);
+  reader.IntegerOrHuge("overflow_margin", 1, &config->overflow_margin);
+  reader.Choice("overflow_policy",
+                {{"evict_random", "random"},
+                 {"evict_least_used", "least_used"},
+                 {"evict_oldest", "oldest"}},
+                &config->overflow_policy);
+  if (reader.Number("overflow_resolution_target", 0.0, 1.0,
+                    &config->overflow_resolution_target) &&
+      config->overflow_resolution_target == 0.0) {
+    reader.Wrong("overflow_resolution_target", "want more than 0, got 0");
+  }
+  reader.Number("initial_cache_rate", 0.0, 1.0, &config->initial_cache_rate);
+  reader.Bool("cache_missed_embeddings", &config->cache_missed_embeddings);
+  reader.Bool("initialize_after_startup", &config->initialize_after_startup);
+  if (reader.Strings("update_filters", &config->update_filters)) {
+    CheckFilters(config->update_filters, &reader);
+  }
+  reader.Ignore("allocation_rate",
+                "no effect: memory grows with the rows, by 8 % of a segment");
+  for (const char* key : {"shared_memory_size", "shared_memory_name",
+                          "shared_memory_auto_remove"}) {
+    reader.Ignore(key,
+                  "no effect: processes share the pages of the mapped "
+                  "table files");
+  }
+  RedisConfig& to = config->redis;
+  std::vector<std::string> addresses;
+  const Json* const address = json.Find("address");
+  if (address != nullptr && address->kind == Json::Kind::kArray) {
+    if (reader.Strings("address", &addresses)) {
+      to.address.clear();
+      for (const std::string& one : addresses) {
+        to.address += (to.address.empty() ? "" : ",") + one;
+      }
+    }
+  } else {
+    reader.String("address", &to.address);
+  }
+  reader.String("user_name", &to.user_name);
+  reader.String("password", &to.password);
+  reader.String("password_file", &to.password_file);
+  reader.String("password_env", &to.password_env);
+  if (!to.password.empty() + !to.password_file.empty() +
+          !to.password_env.empty() >
+      1) {
+    reader.Wrong("password",
+                 "want one of password, password_file and password_env");
+  }
+  reader.Integer("num_node_connections", 1, 1024, &to.num_node_connections);
+  reader.Bool("enable_tls", &to.enable_tls);
+  reader.String("tls_ca_certificate", &to.tls_ca_certificate);
+  reader.String("tls_client_certificate", &to.tls_client_certificate);
+  reader.String("tls_client_key", &to.tls_client_key);
+  reader.String("tls_server_name_identification",
+                &to.tls_server_name_identification);
+  if (!redis) {
+    for (const char* key :
+         {"address", "user_name", "password", "password_file", "password_env",
+          "num_node_connections", "enable_tls"}) {
+      if (reader.Has(key)) {
+        reader.Note(key, "no effect with type \"" + config->type + "\"");
+      }
+    }
+  }
+  reader.Finish();
+}
+
+void ReadPersistent(const Json& json, Findings* findings,
+                    PersistentConfig* config) {
+  ObjectReader reader(json, "persistent_db", findings);
+  if (!reader.Choice("type",
+                     {{"rocks_db", "rocksdb", "rocks"},
+                      {"mapped_files"},
+                      {"disabled", "disable", "none"}},
+                     &config->type) &&
+      !reader.Has("type")) {
+    reader.Wrong("type",
+                 "is required: \"rocks_db\", \"mapped_files\" or "
+                 "\"disabled\"");
+  }
+  reader.String("path", &config->path);
+  if (config->type == "rocks_db" && config->path.empty()) {
+    reader.Wrong("path",
+                 "is required with type \"rocks_db\": the store's folder");
+  }
+  reader.Integer("num_threads", 1, 1024, &config->num_threads);
+  reader.Bool("read_only", &config->read_only);
+  reader.Integer("max_batch_size", 1, 1 << 20, &config->max_batch_size);
+  reader.Bool("initialize_after_startup", &config->initialize_after_startup);
+  if (reader.Strings("update_filters", &config->update_filters)) {
+    CheckFilters(config->update_filters, &reader);
+  }
+  reader.Finish();
+}
+
+void ReadUpdateSource(const Json& json, Findings* findings,
+                      UpdateSourceConfig* config) {
+  ObjectReader reader(json, "update_source", findings);
+  if (!reader.Choice("type",
+                     {{"kafka_message_queue", "kafka_mq", "kafka"},
+                      {"directory"},
+                      {"none", "disabled", "disable"}},
+                     &config->type) &&
+      !reader.Has("type")) {
+    reader.Wrong("type",
+                 "is required: \"kafka_message_queue\", \"directory\" or "
+                 "\"none\"");
+  }
+  reader.String("brokers", &config->brokers);
+  reader.String("path", &config->path);
+  if (config->type == "directory" && config->path.empty()) {
+    reader.Wrong(
+        "path", "is required with type \"directory\": where files are dropped");
+  }
+  reader.Integer("metadata_refresh_interval_ms", 1, kMost,
+                 &config->metadata_refresh_interval_ms);
+  reader.Integer("receive_buffer_size", 1024, int64_t{1} << 30,
+                 &config->receive_buffer_size);
+  reader.Integer("poll_timeout_ms", 1, 600000, &config->poll_timeout_ms);
+  reader.Integer("max_batch_size", 1, 1 << 20, &config->max_batch_size);
+  reader.Integer("failure_backoff_ms", 0, 600000, &config->failure_backoff_ms);
+  reader.Integer("max_commit_interval", 1, 1 << 20,
+                 &config->max_commit_interval);
+  reader.Finish();
+}
+
+// Keys that are right by themselves and wrong together.
+void CheckTogether(const Config& config, Findings* findings) {
+  std::set<std::string> seen;
+  for (size_t m = 0; m < config.models.size(); ++m) {
+    if (!seen.insert(config.models[m].name).second) {
+      findings->errors.push_back("models[" + std::to_string(m) + "].model: \"" +
+                                 config.models[m].name + "\" stands twice");
+    }
+  }
+  const VolatileConfig& memory = config.volatile_db;
+  const bool below = config.persistent_db.type != "disabled";
+  const bool has_memory = memory.type != "disabled";
+  if (!has_memory && !below) {
+    findings->notes.push_back(
+        "volatile_db and persistent_db are disabled: every key is answered "
+        "with "
+        "its table's default value");
+  }
+  if (has_memory && !below && memory.overflow_margin != kMost) {
+    findings->notes.push_back(
+        "volatile_db.overflow_margin: without a persistent_db a row that is "
+        "evicted is answered with its table's default value");
+  }
+  if (has_memory && !below && memory.initial_cache_rate < 1.0 &&
+      memory.initialize_after_startup) {
+    findings->errors.push_back(
+        "volatile_db.initial_cache_rate: without a persistent_db the rows that "
+        "are left out would be answered with default values; want 1 or a "
+        "persistent_db (\"mapped_files\" reads the table folders), got " +
+        std::to_string(memory.initial_cache_rate));
+  }
+  if (has_memory && !below && !memory.initialize_after_startup &&
+      memory.type.find("redis") != 0) {
+    findings->errors.push_back(
+        "volatile_db.initialize_after_startup: false leaves type \"" +
+        memory.type +
+        "\" empty, and there is no persistent_db; want true or a "
+        "persistent_db, got false");
+  }
+  if (memory.cache_missed_embeddings && !below) {
+    findings->notes.push_back(
+        "volatile_db.cache_missed_embeddings: no effect without a "
+        "persistent_db");
+  }
+}
+
+}  // namespace
+
+ev::Status ParseConfig(const std::string& text, const std::string& where,
+                       const std::string& folder, Config* config) {
+  *config = Config();
+  config->where = where;
+  Json json;
+  EV_RETURN_IF_ERROR(ParseJson(text, where, &json));
+  Findings findings;
+  ObjectReader reader(json, "", &findings);
+  reader.Bool("supportlonglong", &config->long_keys);
+  bool fuse = false;
+  reader.Bool("fuse_embedding_table", &fuse);
+  config->volatile_db.num_partitions = std::max<int64_t>(
+      1, std::min<int64_t>(16, std::thread::hardware_concurrency()));
+  const Json* const memory = reader.Object("volatile_db");
+  if (memory != nullptr) {
+    ReadVolatile(*memory, &findings, &config->volatile_db);
+  }
+  const Json* const below = reader.Object("persistent_db");
+  if (below != nullptr) {
+    ReadPersistent(*below, &findings, &config->persistent_db);
+  }
+  const Json* const source = reader.Object("update_source");
+  if (source != nullptr) {
+    ReadUpdateSource(*source, &findings, &config->update_source);
+  }
+  const Json* const models = reader.Array("models");
+  if (models == nullptr || models->items.empty()) {
+    if (models != nullptr || !reader.Has("models")) {
+      reader.Wrong("models", "want one model at least, got none");
+    }
+  } else {
+    for (size_t m = 0; m < models->items.size(); ++m) {
+      config->models.emplace_back();
+      ReadModel(models->items[m], "models[" + std::to_string(m) + "]", folder,
+                fuse, &findings, &config->models.back());
+    }
+  }
+  reader.Finish();
+  if (findings.errors.empty()) {
+    CheckTogether(*config, &findings);
+    NoteFusion(*config, &findings);
+  }
+  config->notes = findings.notes;
+  if (findings.errors.empty()) return ev::Status::OK();
+  std::string message = where + ": ";
+  for (size_t i = 0; i < findings.errors.size(); ++i) {
+    message += (i == 0 ? "" : "\n  ") + findings.errors[i];
+  }
+  return ev::InvalidArgument(message);
+}
+
+ev::Status ReadConfig(const std::string& path, Config* config,
+                      std::string* text) {
+  std::ifstream file(path, std::ios::binary);
+  std::string read((std::istreambuf_iterator<char>(file)),
+                   std::istreambuf_iterator<char>());
+  if (!file.good() && !file.eof()) {
+    return ev::NotFound("cannot read the configuration '" + path +
+                        "': " + std::strerror(errno));
+  }
+  if (IsFolder(path)) {
+    return ev::InvalidArgument("the configuration '" + path + "' is a folder");
+  }
+  const size_t slash = path.rfind('/');
+  const std::string folder =
+      slash == std::string::npos ? "." : path.substr(0, slash);
+  const ev::Status status = ParseConfig(read, path, folder, config);
+  if (text != nullptr) text->swap(read);
+  return status;
+}
+
+}  // namespace hps

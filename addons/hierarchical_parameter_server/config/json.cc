@@ -1,0 +1,305 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/config/json.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <locale>
+#include <sstream>
+
+namespace hps {
+namespace {
+
+constexpr int kMaxDepth = 64;
+
+class Reader {
+ public:
+  Reader(const std::string& text, const std::string& where)
+      : text_(text), where_(where) {}
+
+  ev::Status Document(Json* json) {
+    EV_RETURN_IF_ERROR(Value(json, 0));
+    EV_RETURN_IF_ERROR(Space());
+    if (at_ < text_.size()) return Wrong("want the end, got more text");
+    return ev::Status::OK();
+  }
+
+ private:
+  ev::Status Wrong(const std::string& what) const {
+    int line = 1, column = 1;
+    for (size_t i = 0; i < at_ && i < text_.size(); ++i) {
+      if (text_[i] == '\n') {
+        ++line;
+        column = 1;
+      } else {
+        ++column;
+      }
+    }
+    return ev::InvalidArgument(where_ + ", line " + std::to_string(line) +
+                               ", column " + std::to_string(column) + ": " +
+                               what);
+  }
+  bool More() const { return at_ < text_.size(); }
+  char Here() const { return More() ? text_[at_] : '\0'; }
+  std::string Shown() const {
+    return More() ? "'" + std::string(1, Here()) + "'" : "the end of the text";
+  }
+  bool Take(const char* word) {
+    const std::string expected = word;
+    if (text_.compare(at_, expected.size(), expected) != 0) return false;
+    at_ += expected.size();
+    return true;
+  }
+
+  // Blanks, line ends and comments.
+  ev::Status Space() {
+    for (;;) {
+      while (More() && (Here() == ' ' || Here() == '\t' || Here() == '\n' ||
+                        Here() == '\r')) {
+        ++at_;
+      }
+      if (Take("//")) {
+        while (More() && Here() != '\n') ++at_;
+      } else if (text_.compare(at_, 2, "/*") == 0) {
+        const size_t end = text_.find("*/", at_ + 2);
+        if (end == std::string::npos) return Wrong("a comment without an end");
+        at_ = end + 2;
+      } else {
+        return ev::Status::OK();
+      }
+    }
+  }
+
+  ev::Status Value(Json* json, int depth) {
+    EV_RETURN_IF_ERROR(Space());
+    if (depth > kMaxDepth) return Wrong("nested more than 64 deep");
+    if (Here() == '{') return Object(json, depth);
+    if (Here() == '[') return Array(json, depth);
+    if (Here() == '"') {
+      json->kind = Json::Kind::kString;
+      return String(&json->text);
+    }
+    if (Take("true")) return Flag(json, true);
+    if (Take("false")) return Flag(json, false);
+    if (Take("null")) return ev::Status::OK();
+    return Number(json);
+  }
+
+  ev::Status Flag(Json* json, bool value) {
+    json->kind = Json::Kind::kBool;
+    json->flag = value;
+    return ev::Status::OK();
+  }
+
+  ev::Status Number(Json* json) {
+    const size_t begin = at_;
+    const auto digits = [this] {
+      const size_t from = at_;
+      while (Here() >= '0' && Here() <= '9') ++at_;
+      return at_ - from;
+    };
+    if (Here() == '-') ++at_;
+    const size_t first = at_;
+    if (digits() == 0) {
+      at_ = begin;
+      return Wrong("want a value, got " + Shown());
+    }
+    if (text_[first] == '0' && at_ - first > 1) {
+      at_ = begin;
+      return Wrong("a number that begins with 0");
+    }
+    bool integer = true;
+    if (Here() == '.') {
+      integer = false;
+      ++at_;
+      if (digits() == 0) return Wrong("want digits after the point");
+    }
+    if (Here() == 'e' || Here() == 'E') {
+      integer = false;
+      ++at_;
+      if (Here() == '+' || Here() == '-') ++at_;
+      if (digits() == 0) return Wrong("want digits of the exponent");
+    }
+    const std::string digits_text = text_.substr(begin, at_ - begin);
+    json->kind = Json::Kind::kNumber;
+    json->text = digits_text;
+    // A stream of the classic locale: the process's own may write a comma.
+    std::istringstream stream(digits_text);
+    stream.imbue(std::locale::classic());
+    stream >> json->number;
+    if (!integer) return ev::Status::OK();
+    errno = 0;
+    json->integer = std::strtoll(digits_text.c_str(), nullptr, 10);
+    json->is_integer = errno != ERANGE;
+    json->is_huge = errno == ERANGE && digits_text[0] != '-';
+    return ev::Status::OK();
+  }
+
+  ev::Status Hex(unsigned* value) {
+    *value = 0;
+    for (int i = 0; i < 4; ++i, ++at_) {
+      const char c = Here();
+      unsigned digit = 0;
+      if (c >= '0' && c <= '9') {
+        digit = c - '0';
+      } else if (c >= 'a' && c <= 'f') {
+        digit = c - 'a' + 10;
+      } else if (c >= 'A' && c <= 'F') {
+        digit = c - 'A' + 10;
+      } else {
+        return Wrong("want four hexadecimal digits after \\u");
+      }
+      *value = *value * 16 + digit;
+    }
+    return ev::Status::OK();
+  }
+
+  static void AppendUtf8(unsigned code, std::string* text) {
+    if (code < 0x80) {
+      text->push_back(static_cast<char>(code));
+    } else if (code < 0x800) {
+      text->push_back(static_cast<char>(0xC0 | code >> 6));
+      text->push_back(static_cast<char>(0x80 | (code & 0x3F)));
+    } else if (code < 0x10000) {
+      text->push_back(static_cast<char>(0xE0 | code >> 12));
+      text->push_back(static_cast<char>(0x80 | (code >> 6 & 0x3F)));
+      text->push_back(static_cast<char>(0x80 | (code & 0x3F)));
+    } else {
+      text->push_back(static_cast<char>(0xF0 | code >> 18));
+      text->push_back(static_cast<char>(0x80 | (code >> 12 & 0x3F)));
+      text->push_back(static_cast<char>(0x80 | (code >> 6 & 0x3F)));
+      text->push_back(static_cast<char>(0x80 | (code & 0x3F)));
+    }
+  }
+
+  ev::Status String(std::string* text) {
+    ++at_;  // The quote.
+    for (;;) {
+      if (!More()) return Wrong("a string without an end");
+      const char c = Here();
+      if (static_cast<unsigned char>(c) < 0x20) {
+        return Wrong("a string with a control character or line end");
+      }
+      ++at_;
+      if (c == '"') return ev::Status::OK();
+      if (c != '\\') {
+        text->push_back(c);
+        continue;
+      }
+      const char escaped = Here();
+      ++at_;
+      const std::string from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
+      const size_t known = from.find(escaped);
+      if (escaped == 'u') {
+        unsigned code = 0;
+        EV_RETURN_IF_ERROR(Hex(&code));
+        if (code >= 0xD800 && code < 0xDC00) {
+          unsigned low = 0;
+          if (!Take("\\u")) return Wrong("want the second half of a pair");
+          EV_RETURN_IF_ERROR(Hex(&low));
+          if (low < 0xDC00 || low > 0xDFFF) {
+            return Wrong("want the second half of a pair");
+          }
+          code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+        } else if (code >= 0xDC00 && code <= 0xDFFF) {
+          return Wrong("the second half of a pair without the first");
+        }
+        AppendUtf8(code, text);
+      } else if (escaped != '\0' && known != std::string::npos) {
+        text->push_back(to[known]);
+      } else {
+        return Wrong("an unknown escape in a string");
+      }
+    }
+  }
+
+  ev::Status Array(Json* json, int depth) {
+    json->kind = Json::Kind::kArray;
+    ++at_;
+    for (;;) {
+      EV_RETURN_IF_ERROR(Space());
+      if (Take("]")) return ev::Status::OK();
+      json->items.emplace_back();
+      EV_RETURN_IF_ERROR(Value(&json->items.back(), depth + 1));
+      EV_RETURN_IF_ERROR(Space());
+      if (Take(",")) continue;
+      if (!Take("]")) return Wrong("want ',' or ']', got " + Shown());
+      return ev::Status::OK();
+    }
+  }
+
+  ev::Status Object(Json* json, int depth) {
+    json->kind = Json::Kind::kObject;
+    ++at_;
+    for (;;) {
+      EV_RETURN_IF_ERROR(Space());
+      if (Take("}")) return ev::Status::OK();
+      if (Here() != '"') return Wrong("want a key in quotes, got " + Shown());
+      std::string key;
+      EV_RETURN_IF_ERROR(String(&key));
+      if (json->Find(key) != nullptr) {
+        return Wrong("the key '" + key + "' stands twice");
+      }
+      EV_RETURN_IF_ERROR(Space());
+      if (!Take(":")) return Wrong("want ':', got " + Shown());
+      json->members.emplace_back(key, Json());
+      EV_RETURN_IF_ERROR(Value(&json->members.back().second, depth + 1));
+      EV_RETURN_IF_ERROR(Space());
+      if (Take(",")) continue;
+      if (!Take("}")) return Wrong("want ',' or '}', got " + Shown());
+      return ev::Status::OK();
+    }
+  }
+
+  const std::string& text_;
+  const std::string& where_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+std::string Json::Describe() const {
+  switch (kind) {
+    case Kind::kNull:
+      return "null";
+    case Kind::kBool:
+      return flag ? "true" : "false";
+    case Kind::kNumber:
+      return text;
+    case Kind::kString:
+      return Quoted(text);
+    case Kind::kArray:
+      return "a list of " + std::to_string(items.size());
+    case Kind::kObject:
+      return "an object";
+  }
+  return "";
+}
+
+ev::Status ParseJson(const std::string& text, const std::string& where,
+                     Json* json) {
+  *json = Json();
+  return Reader(text, where).Document(json);
+}
+
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char buffer[8];
+      std::snprintf(buffer, sizeof(buffer), "\\u%04x", c);
+      quoted += buffer;
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
+}  // namespace hps
