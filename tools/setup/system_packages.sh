@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes sure of a compiler, Bazel and GoogleTest's sources, from Debian's
-# packages where something is missing.
+# packages where something is missing. The server and the libraries that the
+# tests of databases and queues talk to are installed too where that is possible;
+# without them those tests skip themselves by name.
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -20,34 +22,66 @@ if [[ ! -x .venv/bin/python ]] && ! "${here}/find_python.sh" >/dev/null 2>&1 &&
   ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then
   missing+=(python3-venv)
 fi
-[[ ${#missing[@]} -eq 0 ]] && exit 0
 
-list="${missing[*]}"
-remedy="install them with 'apt-get install ${list}' as root, then run this again"
-command -v apt-get >/dev/null ||
-  die "Missing: ${list}, and this system has no apt-get to install them: get a" \
-    "C++ compiler, Bazel 4.2.3 and GoogleTest's sources in /usr/src/googletest."
+# Opened at run time and never linked, so the build needs none of them.
+optional=()
+command -v redis-server >/dev/null || optional+=(redis-server)
+[[ -f /usr/include/rocksdb/c.h ]] || optional+=(librocksdb-dev)
+[[ -f /usr/include/hiredis/hiredis.h ]] || optional+=(libhiredis-dev)
+[[ -f /usr/include/librdkafka/rdkafka.h ]] || optional+=(librdkafka-dev)
+[[ ${#missing[@]} -eq 0 && ${#optional[@]} -eq 0 ]] && exit 0
 
 as_root=()
-if [[ "$(id -u)" != 0 ]]; then
+can_install=1
+if ! command -v apt-get >/dev/null; then
+  can_install=0
+elif [[ "$(id -u)" != 0 ]]; then
   if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
     as_root=(sudo -n)
-  elif command -v sudo >/dev/null && [[ -t 0 ]]; then
+  elif command -v sudo >/dev/null && [[ -t 0 && ${#missing[@]} -ne 0 ]]; then
     as_root=(sudo)
   else
-    die "Missing: ${list}, and there is no root right here to install them: ${remedy}."
+    can_install=0
   fi
 fi
 
-say "installing ${list} with apt-get"
+# Installs packages; the lists may be old or absent, and are refreshed only if
+# needed. Says nothing, and leaves logs in .build. Args: package...
+install() {
+  local command=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
+    apt-get install -y --no-install-recommends "$@")
+  "${command[@]}" >.build/apt.log 2>&1 </dev/null && return 0
+  "${as_root[@]}" apt-get update >.build/apt_update.log 2>&1 </dev/null || return 2
+  "${command[@]}" >.build/apt.log 2>&1 </dev/null
+}
+
 mkdir -p .build
-export DEBIAN_FRONTEND=noninteractive
-install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
-  apt-get install -y --no-install-recommends "${missing[@]}")
-# The lists may be old or absent: refresh them only if needed.
-if ! "${install[@]}" >.build/apt.log 2>&1 </dev/null; then
-  "${as_root[@]}" apt-get update >.build/apt_update.log 2>&1 </dev/null ||
+if [[ ${#missing[@]} -ne 0 ]]; then
+  list="${missing[*]}"
+  remedy="install them with 'apt-get install ${list}' as root, then run this again"
+  command -v apt-get >/dev/null ||
+    die "Missing: ${list}, and this system has no apt-get to install them: get a" \
+      "C++ compiler, Bazel 4.2.3 and GoogleTest's sources in /usr/src/googletest."
+  [[ ${can_install} -eq 1 ]] ||
+    die "Missing: ${list}, and there is no root right here to install them: ${remedy}."
+  say "installing ${list} with apt-get"
+  failed=0
+  install "${missing[@]}" || failed=$?
+  [[ ${failed} -ne 2 ]] ||
     die "apt-get update failed, so ${list} cannot be installed: is the network there?" \
       "(log: .build/apt_update.log)"
-  logged .build/apt.log "apt-get could not install ${list}: ${remedy}" "${install[@]}"
+  if [[ ${failed} -ne 0 ]]; then
+    tail -n 30 .build/apt.log >&2
+    die "apt-get could not install ${list}: ${remedy} (the whole log: .build/apt.log)."
+  fi
+fi
+
+if [[ ${#optional[@]} -ne 0 ]]; then
+  list="${optional[*]}"
+  if [[ ${can_install} -eq 1 ]]; then
+    say "installing ${list} with apt-get"
+    install "${optional[@]}" && exit 0
+  fi
+  say "not here and not installed: ${list}; the tests that need them skip themselves" \
+    "(as root: apt-get install ${list})"
 fi

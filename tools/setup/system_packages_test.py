@@ -14,7 +14,17 @@ _SCRIPT = os.path.join(
 
 # What the script itself calls.
 _BASICS = ("bash", "cat", "dirname", "env", "head", "mkdir", "tail")
-_PRESENT = ("g++", "make", "git", "python3")
+_PRESENT = ("g++", "make", "git", "python3", "redis-server")
+
+# Asked for, and done without where they cannot be had.
+_OPTIONAL = [
+    package for package, header in (
+        ("librocksdb-dev", "rocksdb/c.h"),
+        ("libhiredis-dev", "hiredis/hiredis.h"),
+        ("librdkafka-dev", "librdkafka/rdkafka.h"),
+    ) if not os.path.exists("/usr/include/" + header)
+]
+_INSTALL = "install -y --no-install-recommends "
 
 
 class SystemPackagesTest(absltest.TestCase):
@@ -55,9 +65,46 @@ class SystemPackagesTest(absltest.TestCase):
         universal_newlines=True)
     return done.returncode, done.stderr
 
+  def calls_for(self, *packages):
+    """Returns what apt-get is asked to install."""
+    asked = [_INSTALL + " ".join(packages)] if packages else []
+    return asked + ([_INSTALL + " ".join(_OPTIONAL)] if _OPTIONAL else [])
+
   def test_nothing_missing_is_silent(self):
+    if _OPTIONAL:
+      self.skipTest("not here: " + ", ".join(_OPTIONAL))
     self.pretend("bazel")
     self.assertEqual(self.run_script(), (0, ""))
+
+  def test_a_server_that_cannot_be_had_is_named_and_done_without(self):
+    self.pretend("bazel")
+    os.unlink(os.path.join(self.bin, "redis-server"))
+    self.pretend("id", "echo 0")
+    self.pretend("apt-get", "exit 100")
+    code, stderr = self.run_script()
+    self.assertEqual(code, 0, stderr)
+    self.assertIn("not here and not installed: redis-server", stderr)
+
+  def test_a_server_is_not_asked_for_without_root(self):
+    self.pretend("bazel")
+    os.unlink(os.path.join(self.bin, "redis-server"))
+    self.pretend("id", "echo 1000")
+    self.pretend("apt-get", 'echo "$@" >>calls')
+    code, stderr = self.run_script()
+    self.assertEqual(code, 0, stderr)
+    self.assertIn("not here and not installed: redis-server", stderr)
+    self.assertEmpty(self.calls())
+
+  def test_a_server_is_installed_after_what_the_build_needs(self):
+    os.unlink(os.path.join(self.bin, "redis-server"))
+    self.pretend("id", "echo 0")
+    self.pretend("apt-get", 'echo "$@" >>calls')
+    code, stderr = self.run_script()
+    self.assertEqual(code, 0, stderr)
+    self.assertEqual(self.calls(), [
+        _INSTALL + "bazel-bootstrap",
+        _INSTALL + " ".join(["redis-server"] + _OPTIONAL)
+    ])
 
   def test_without_root_says_what_to_install(self):
     self.pretend("id", "echo 1000")
@@ -81,8 +128,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.pretend("apt-get", 'echo "$@" >>calls')
     code, stderr = self.run_script()
     self.assertEqual(code, 0, stderr)
-    self.assertEqual(self.calls(),
-                     ["install -y --no-install-recommends bazel-bootstrap"])
+    self.assertEqual(self.calls(), self.calls_for("bazel-bootstrap"))
 
   def test_a_python_to_fetch_python37_with(self):
     self.pretend("id", "echo 0")
@@ -91,7 +137,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.pretend("apt-get", 'echo "$@" >>calls')
     code, stderr = self.run_script()
     self.assertEqual(code, 0, stderr)
-    self.assertEqual(self.calls(), ["install -y --no-install-recommends python3-venv"])
+    self.assertEqual(self.calls(), self.calls_for("python3-venv"))
 
   def test_old_package_lists_are_refreshed(self):
     self.pretend("id", "echo 0")
@@ -100,7 +146,7 @@ class SystemPackagesTest(absltest.TestCase):
         "[[ -e updated ]]")
     code, stderr = self.run_script()
     self.assertEqual(code, 0, stderr)
-    self.assertEqual(self.calls(), ["install", "update", "install"])
+    self.assertEqual(self.calls()[:3], ["install", "update", "install"])
 
   def test_no_network_is_one_sentence(self):
     self.pretend("id", "echo 0")
@@ -116,7 +162,7 @@ class SystemPackagesTest(absltest.TestCase):
     code, stderr = self.run_script()
     self.assertEqual(code, 0, stderr)
     self.assertIn("sudo env", self.calls())
-    self.assertIn("install -y --no-install-recommends bazel-bootstrap", self.calls())
+    self.assertIn(_INSTALL + "bazel-bootstrap", self.calls())
 
 
 if __name__ == "__main__":
