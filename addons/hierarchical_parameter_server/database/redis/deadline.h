@@ -1,0 +1,42 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The moment at which a wait gives up. Every wait of this room has one.
+
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_DEADLINE_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_DEADLINE_H_
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace hps {
+
+class Deadline {
+ public:
+  static Deadline InMs(int64_t ms) {
+    return Deadline(Clock::now() + std::chrono::milliseconds(ms));
+  }
+  // The earlier of this one and another.
+  Deadline OrEarlier(const Deadline& other) const {
+    return Deadline(std::min(at_, other.at_));
+  }
+  // Milliseconds until then, rounded up; 0 when the moment has come.
+  int64_t LeftMs() const {
+    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
+                          at_ - Clock::now())
+                          .count();
+    return left <= 0 ? 0 : (left + 999) / 1000;
+  }
+  bool HasCome() const { return LeftMs() == 0; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  explicit Deadline(Clock::time_point at) : at_(at) {}
+
+  Clock::time_point at_;
+};
+
+}  // namespace hps
+
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_DEADLINE_H_

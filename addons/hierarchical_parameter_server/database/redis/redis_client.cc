@@ -1,0 +1,326 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/database/redis/redis_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <thread>
+#include <utility>
+
+namespace hps {
+namespace {
+
+// Bytes of commands that one connection has sent without having their replies.
+constexpr size_t kMostBytesAhead = 1 << 20;
+constexpr int64_t kFirstPauseMs = 10;
+constexpr int64_t kLongestPauseMs = 250;
+
+bool StartsWith(const std::string& text, const char* prefix) {
+  return text.compare(0, std::char_traits<char>::length(prefix), prefix) == 0;
+}
+
+// What a server says while it cannot, and later can.
+bool IsPassing(const std::string& error) {
+  for (const char* prefix : {"LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN",
+                             "READONLY", "BUSY ", "NOREPLICAS"}) {
+    if (StartsWith(error, prefix)) return true;
+  }
+  return false;
+}
+
+void Pause(int attempts, const Deadline& deadline) {
+  const int64_t pause =
+      std::min(kLongestPauseMs, kFirstPauseMs << std::min(attempts, 6));
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(std::min(pause, deadline.LeftMs())));
+}
+
+}  // namespace
+
+// A request that is not done yet, and where it was told to ask.
+struct RedisClient::Work {
+  RedisRequest* request;
+  std::string ask;
+};
+
+struct RedisClient::Attempt {
+  // Whether to look at the topology again, and to pause.
+  bool is_moved = false;
+  bool is_broken = false;
+  // Of the last request that was not done.
+  ev::Status why;
+};
+
+ev::Status RedisClient::Open(const RedisOptions& options,
+                             std::unique_ptr<RedisClient>* client) {
+  if (options.addresses.empty()) {
+    return ev::InvalidArgument("address: want at least one, got none");
+  }
+  std::unique_ptr<RedisClient> made(new RedisClient(options));
+  if (options.tls.enabled) {
+    EV_RETURN_IF_ERROR(TlsContext::Make(options.tls, &made->tls_));
+  }
+  const Deadline deadline = Deadline::InMs(options.timeout_ms);
+  for (int attempts = 0;; ++attempts) {
+    const ev::Status status = made->Refresh(0, deadline);
+    if (status.ok()) break;
+    if (status.code() != ev::StatusCode::kInternal || deadline.HasCome()) {
+      return status;
+    }
+    Pause(attempts, deadline);
+  }
+  *client = std::move(made);
+  return ev::Status::OK();
+}
+
+RedisClient::Pool RedisClient::PoolOf(const std::string& address) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Pool& pool = pools_[address];
+  if (pool == nullptr) {
+    pool = std::make_shared<ConnectionPool>(address, &options_, tls_);
+  }
+  return pool;
+}
+
+bool RedisClient::is_cluster() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return is_cluster_;
+}
+
+std::shared_ptr<const Topology> RedisClient::CurrentTopology(int64_t* number) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  *number = topology_number_;
+  return topology_;
+}
+
+ev::Status RedisClient::Learn(const std::string& address,
+                              const Deadline& deadline, Topology* topology,
+                              bool* is_cluster) {
+  Lease lease;
+  EV_RETURN_IF_ERROR(lease.Take(PoolOf(address), deadline));
+  RespReply reply;
+  EV_RETURN_IF_ERROR(lease->Call(
+      {"CLUSTER", "SLOTS"},
+      Deadline::InMs(options_.connect_timeout_ms).OrEarlier(deadline), &reply));
+  lease.Done();
+  *is_cluster = reply.type != RespHead::kError;
+  if (*is_cluster) return ParseTopology(reply, address, topology);
+  if (IsPassing(reply.text)) return ev::Internal(address + ": " + reply.text);
+  if (reply.text.find("cluster support disabled") == std::string::npos) {
+    return ev::FailedPrecondition(address + ": CLUSTER SLOTS: " + reply.text);
+  }
+  if (options_.addresses.size() > 1) {
+    return ev::FailedPrecondition(
+        address + " is no node of a cluster, and address names " +
+        std::to_string(options_.addresses.size()) +
+        " servers: want nodes of one cluster, or one server");
+  }
+  *topology = Topology::Single(address);
+  return ev::Status::OK();
+}
+
+ev::Status RedisClient::Refresh(int64_t seen, const Deadline& deadline) {
+  // One asks; the others wait, no longer than that one's deadline, and then
+  // have its answer.
+  std::lock_guard<std::mutex> refresh(refresh_mutex_);
+  int64_t number = 0;
+  const auto known = CurrentTopology(&number);
+  if (number > seen) return ev::Status::OK();
+  std::vector<std::string> addresses = options_.addresses;
+  if (known != nullptr) {
+    for (const std::string& node : known->nodes) {
+      if (std::find(addresses.begin(), addresses.end(), node) ==
+          addresses.end()) {
+        addresses.push_back(node);
+      }
+    }
+  }
+  ev::Status status;
+  for (const std::string& address : addresses) {
+    Topology topology;
+    bool is_cluster = false;
+    status = Learn(address, deadline, &topology, &is_cluster);
+    if (status.ok()) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      topology_ = std::make_shared<const Topology>(std::move(topology));
+      is_cluster_ = is_cluster;
+      ++topology_number_;
+      return status;
+    }
+    if (status.code() != ev::StatusCode::kInternal) return status;
+    if (deadline.HasCome()) return status;
+  }
+  return status;
+}
+
+ev::Status RedisClient::OnError(const std::string& error,
+                                const std::string& address, Work* work,
+                                Attempt* attempt) {
+  const Redirection to = ParseRedirection(error, address);
+  if (to.kind != Redirection::kNone || IsPassing(error)) {
+    attempt->why = ev::Internal(address + ": " + error);
+    if (to.kind == Redirection::kAsk) {
+      work->ask = to.address;
+    } else {
+      attempt->is_moved = true;
+      attempt->is_broken = attempt->is_broken || to.kind == Redirection::kNone;
+    }
+    return ev::Status::OK();
+  }
+  if (StartsWith(error, "OOM")) {
+    return ev::ResourceExhausted(address + ": " + error);
+  }
+  return ev::FailedPrecondition(address + ": " + error);
+}
+
+ev::Status RedisClient::TryOnce(const Topology& topology,
+                                const Deadline& deadline,
+                                std::vector<Work>* pending, Attempt* attempt) {
+  // What one node is asked. Sorted by address: threads that need connections
+  // of several nodes take them in one order, and none waits for another in a
+  // circle.
+  struct NodeWork {
+    std::vector<Work*> work;
+    size_t sent = 0;
+    size_t done = 0;
+    std::deque<size_t> sizes;  // of commands that are ahead
+    size_t bytes_ahead = 0;
+    Lease lease;
+    bool is_broken = false;
+  };
+  std::map<std::string, NodeWork> nodes;
+  std::vector<Work> left;
+  for (Work& work : *pending) {
+    if (!work.ask.empty()) {
+      nodes[work.ask].work.push_back(&work);
+      continue;
+    }
+    const int node = topology.node_of_slot[work.request->slot()];
+    if (node < 0) {
+      attempt->why = ev::Internal("no node of the cluster has slot " +
+                                  std::to_string(work.request->slot()));
+      attempt->is_moved = attempt->is_broken = true;
+      left.push_back(work);
+      continue;
+    }
+    nodes[topology.nodes[node]].work.push_back(&work);
+  }
+
+  ev::Status refused;
+  const auto broke = [&](NodeWork* node, const ev::Status& status) {
+    node->is_broken = true;
+    attempt->why = status;
+    attempt->is_moved = attempt->is_broken = true;
+    for (size_t i = node->done; i < node->work.size(); ++i) {
+      left.push_back({node->work[i]->request, ""});
+    }
+    node->lease.Drop();
+    if (status.code() != ev::StatusCode::kInternal) refused = status;
+  };
+  std::string buffer;
+  const auto send = [&](NodeWork* node) {
+    buffer.clear();
+    while (node->sent < node->work.size() &&
+           (node->sizes.empty() || node->bytes_ahead < kMostBytesAhead)) {
+      const size_t before = buffer.size();
+      RespWriter writer(&buffer);
+      const Work& work = *node->work[node->sent++];
+      if (!work.ask.empty()) {
+        writer.Begin(1);
+        writer.Word("ASKING");
+      }
+      work.request->Encode(&writer);
+      node->sizes.push_back(buffer.size() - before);
+      node->bytes_ahead += buffer.size() - before;
+    }
+    if (buffer.empty()) return ev::Status::OK();
+    return node->lease->stream()->Write(buffer.data(), buffer.size(), deadline);
+  };
+  const auto take_one = [&](NodeWork* node, const std::string& address) {
+    Work* work = node->work[node->done];
+    RespReader* const reader = node->lease->reader();
+    RespHead head;
+    if (!work->ask.empty()) {
+      EV_RETURN_IF_ERROR(reader->Head(&head));  // ASKING's own.
+      work->ask.clear();
+    }
+    EV_RETURN_IF_ERROR(reader->Head(&head));
+    if (head.type == RespHead::kError) {
+      const ev::Status status = OnError(head.text, address, work, attempt);
+      if (status.ok()) {
+        left.push_back(*work);
+      } else {
+        refused = status;
+      }
+    } else {
+      EV_RETURN_IF_ERROR(work->request->Take(head, reader));
+    }
+    ++node->done;
+    node->bytes_ahead -= node->sizes.front();
+    node->sizes.pop_front();
+    return ev::Status::OK();
+  };
+
+  for (auto& entry : nodes) {
+    NodeWork* const node = &entry.second;
+    ev::Status status = node->lease.Take(PoolOf(entry.first), deadline);
+    if (status.ok()) {
+      node->lease->reader()->set_deadline(deadline);
+      status = send(node);
+    }
+    if (!status.ok()) broke(node, status);
+  }
+  for (bool is_more = true; is_more;) {
+    is_more = false;
+    for (auto& entry : nodes) {
+      NodeWork* const node = &entry.second;
+      if (node->is_broken || node->done == node->work.size()) continue;
+      ev::Status status = take_one(node, entry.first);
+      if (status.ok() &&
+          (node->sizes.size() < 2 || node->bytes_ahead < kMostBytesAhead / 2)) {
+        status = send(node);
+      }
+      if (!status.ok()) {
+        broke(node, status);
+      } else if (node->done == node->work.size()) {
+        node->lease.Done();
+      } else {
+        is_more = true;
+      }
+    }
+  }
+  pending->swap(left);
+  return refused;
+}
+
+ev::Status RedisClient::Run(ev::Span<RedisRequest* const> requests) {
+  const Deadline deadline = Deadline::InMs(options_.timeout_ms);
+  std::vector<Work> pending;
+  pending.reserve(requests.size());
+  for (RedisRequest* request : requests) pending.push_back({request, ""});
+  for (int attempts = 1; !pending.empty(); ++attempts) {
+    int64_t number = 0;
+    const auto topology = CurrentTopology(&number);
+    Attempt attempt;
+    EV_RETURN_IF_ERROR(TryOnce(*topology, deadline, &pending, &attempt));
+    if (pending.empty()) break;
+    if (deadline.HasCome()) {
+      return ev::Internal(attempt.why.message() + " (attempt " +
+                          std::to_string(attempts) + " in " +
+                          std::to_string(options_.timeout_ms) + " ms)");
+    }
+    // A connection that had lain idle may just be old.
+    if (attempt.is_broken && attempts > 1) Pause(attempts - 2, deadline);
+    if (attempt.is_moved) {
+      const ev::Status status = Refresh(number, deadline);
+      if (!status.ok() && status.code() != ev::StatusCode::kInternal) {
+        return status;
+      }
+    }
+  }
+  return ev::Status::OK();
+}
+
+}  // namespace hps

@@ -1,0 +1,47 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables in a Redis server or a Redis cluster: memory of other machines, shared
+// by processes. redis_table.h has the layout.
+
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_DATABASE_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_DATABASE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/database/database.h"
+#include "addons/hierarchical_parameter_server/database/redis/redis_client.h"
+#include "addons/hierarchical_parameter_server/database/redis/redis_options.h"
+
+namespace hps {
+
+class RedisDatabase : public Database {
+ public:
+  // Connects. InvalidArgument: an option is out of its range, or a file of TLS
+  // or the password cannot be read; otherwise RedisClient::Run's errors.
+  static ev::Status Open(const RedisOptions& options,
+                         std::unique_ptr<Database>* database);
+
+  const std::string& name() const override { return name_; }
+  Capabilities capabilities() const override;
+  // InvalidArgument also: the table was stored with another number of
+  // partitions. DataLoss: the server has lost a part of it.
+  ev::Status OpenTable(const std::string& tag, int width,
+                       std::shared_ptr<Table>* table) override;
+  ev::Status DropTable(const std::string& tag) override;
+  ev::Status ListTables(std::vector<TableInfo>* tables) override;
+
+ private:
+  explicit RedisDatabase(std::shared_ptr<RedisClient> client)
+      : client_(std::move(client)) {}
+  ev::Status Named(const std::string& tag, const ev::Status& status) const;
+
+  const std::string name_ = "redis_cluster";
+  const std::shared_ptr<RedisClient> client_;
+};
+
+}  // namespace hps
+
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_DATABASE_H_
