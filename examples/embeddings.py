@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The embedding side of a click model: one table per feature and group."""
 
+import contextlib
+
 import tensorflow as tf
 
 SOK = "sok"      # embedding variables, one sok.lookup_sparse for all tables
@@ -35,7 +37,7 @@ def _embedding_variable(name, dim, initializer, storage):
       name, embedding_dim=dim, initializer=initializer, ev_option=option)
 
 
-def lookup(ids, groups, how, dense_rows=100000, storage="dram"):
+def lookup(ids, groups, how, dense_rows=100000, storage="dram", ids_on=None):
   """Creates the tables and looks the ids up.
 
   Args:
@@ -44,15 +46,17 @@ def lookup(ids, groups, how, dense_rows=100000, storage="dram"):
     how: SOK, TF or DENSE.
     dense_rows: rows of each table when `how` is DENSE.
     storage: one of STORAGES; otherwise.
+    ids_on: device of the ops that prepare the ids, None: as the caller's.
 
   Returns:
     {name: list of float32 [B, row length], one per feature}.
   """
   names = sorted(groups)
   tables, sp_ids = [], []
-  if how == DENSE:
-    ids = [tf.math.floormod(x, dense_rows) for x in ids]
-  features = [_one_per_sample(x) for x in ids]
+  with tf.device(ids_on) if ids_on else contextlib.nullcontext():
+    if how == DENSE:
+      ids = [tf.math.floormod(x, dense_rows) for x in ids]
+    features = [_one_per_sample(x) for x in ids]
   for group in names:
     dim = groups[group]
     # A row of one float is a weight of a linear model: it starts at zero.

@@ -5,6 +5,7 @@
   python examples/train_ctr.py --demo                      # generated data
   python examples/train_ctr.py --demo --model=dcnv2
   python examples/train_ctr.py --data=train.txt            # Criteo's Kaggle data
+  python examples/train_ctr.py --demo --device=gpu         # all but the input there
 
 Each of the 26 categories has an embedding variable of its own (two in models
 with a linear part), all looked up by one sok.lookup_sparse. After training it
@@ -13,7 +14,9 @@ again: the AUC must be the same to the bit.
 """
 
 import collections
+import contextlib
 import os
+import sys
 import tempfile
 import time
 import warnings
@@ -34,6 +37,7 @@ import criteo_input
 import embeddings
 import models
 import progress
+from models import dcnv2
 
 FLAGS = flags.FLAGS
 
@@ -58,9 +62,19 @@ flags.DEFINE_enum(
 flags.DEFINE_integer("dense_rows", 100000, "Rows per table of --lookup=dense.",
                      lower_bound=1)
 flags.DEFINE_enum(
-    "storage", "dram", embeddings.STORAGES,
+    "device", None, ["cpu", "gpu"],
+    "Where lookups, model and optimizer run; the input is read by the CPU. Unless given, "
+    "where TensorFlow puts them. gpu wants a TensorFlow with GPU devices: "
+    "`python -m embedding_variable.gpu` sets one up.")
+flags.DEFINE_enum(
+    "storage", None, embeddings.STORAGES,
     "Where embedding variables have their rows: CPU memory, GPU memory, or GPU memory "
-    "if the process can use a GPU.")
+    "if the process can use a GPU. Unless given, hbm with --device=gpu and else dram.")
+flags.DEFINE_integer("cross_layers", dcnv2.CROSS_LAYERS, "Of --model=dcnv2.",
+                     lower_bound=1)
+flags.DEFINE_integer(
+    "cross_rank", dcnv2.CROSS_RANK, "Of the matrices of --model=dcnv2's cross layers; 0: "
+    "square matrices.", lower_bound=0)
 flags.DEFINE_enum("optimizer", "adam", ["adagrad", "adam", "ftrl", "sgd"],
                   "A stock optimizer.")
 flags.DEFINE_float("learning_rate", 0.004, "Learning rate; adagrad wants more, "
@@ -136,32 +150,80 @@ def make_optimizer(name, learning_rate):
   }[name](learning_rate)
 
 
+class NoGpu(Exception):
+  """TensorFlow has no GPU device; the message says what to do."""
+
+
+def make_session():
+  """Returns a session in which --device is there.
+
+  Raises:
+    NoGpu: it is a GPU, and TensorFlow has none.
+  """
+  config = tf.compat.v1.ConfigProto()
+  if FLAGS.device == "gpu":
+    # What TensorFlow does not take is left for rows.
+    config.gpu_options.allow_growth = True
+    # Stock lookups have parts without kernels for GPUs.
+    config.allow_soft_placement = FLAGS.lookup == embeddings.DENSE
+  session = tf.compat.v1.Session(config=config)
+  if FLAGS.device == "gpu":
+    devices = [d.name for d in session.list_devices()]
+    if not any(":GPU:" in name for name in devices):
+      session.close()
+      raise NoGpu(
+          "--device=gpu, but this TensorFlow (%s) has no GPU device, only %s. On a "
+          "machine with an NVIDIA card `python -m embedding_variable.gpu setup DIR` sets "
+          "up TensorFlow 1.15.0's GPU build, and `python -m embedding_variable.gpu run "
+          "DIR -- python examples/train_ctr.py ...` starts this with it" %
+          (tf.__version__, ", ".join(devices)))
+  return session
+
+
+def device():
+  """Returns the context that puts lookups, model and optimizer on --device."""
+  return (tf.device("/%s:0" % FLAGS.device) if FLAGS.device else
+          contextlib.nullcontext())
+
+
+def storage():
+  """Returns which of embeddings.STORAGES the rows are in."""
+  return FLAGS.storage or ("hbm" if FLAGS.device == "gpu" else "dram")
+
+
 def build(data):
   """Builds input, model, update and saver in the default graph."""
   tf.compat.v1.set_random_seed(FLAGS.seed)
-  train = criteo_input.dataset(
-      batch_size=FLAGS.batch_size, repeat=bool(FLAGS.steps), **data.train)
-  evaluation = criteo_input.dataset(batch_size=_EVAL_BATCH, **data.evaluation)
-  train_batches = tf.compat.v1.data.make_one_shot_iterator(train)
-  eval_batches = tf.compat.v1.data.make_initializable_iterator(evaluation)
-  # Fed with the handle of one of the two iterators.
-  source = tf.compat.v1.placeholder(tf.string, [])
-  batch = criteo_input.unpack(
-      tf.compat.v1.data.Iterator.from_string_handle(
-          source, tf.compat.v1.data.get_output_types(train),
-          tf.compat.v1.data.get_output_shapes(train)).get_next())
+  with tf.device("/cpu:0") if FLAGS.device else contextlib.nullcontext():
+    step = tf.compat.v1.train.get_or_create_global_step()
+    train = criteo_input.dataset(
+        batch_size=FLAGS.batch_size, repeat=bool(FLAGS.steps), **data.train)
+    evaluation = criteo_input.dataset(batch_size=_EVAL_BATCH, **data.evaluation)
+    train_batches = tf.compat.v1.data.make_one_shot_iterator(train)
+    eval_batches = tf.compat.v1.data.make_initializable_iterator(evaluation)
+    # Fed with the handle of one of the two iterators.
+    source = tf.compat.v1.placeholder(tf.string, [])
+    batch = criteo_input.unpack(
+        tf.compat.v1.data.Iterator.from_string_handle(
+            source, tf.compat.v1.data.get_output_types(train),
+            tf.compat.v1.data.get_output_shapes(train)).get_next())
 
-  model = models.MODELS[FLAGS.model]
-  looked_up = embeddings.lookup(
-      batch.ids, model.tables(FLAGS.dim), FLAGS.lookup, FLAGS.dense_rows,
-      FLAGS.storage)
-  logits = model.logits(batch.numeric, looked_up)
-  loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
-      labels=batch.label, logits=logits))
-  train_op = make_optimizer(FLAGS.optimizer, FLAGS.learning_rate).minimize(
-      loss, global_step=tf.compat.v1.train.get_or_create_global_step())
-  return Graph(source, train_batches, eval_batches, train_op, loss,
-               tf.sigmoid(logits), batch.label, tf.compat.v1.train.Saver())
+  with device():
+    model = models.MODELS[FLAGS.model]
+    looked_up = embeddings.lookup(
+        batch.ids, model.tables(FLAGS.dim), FLAGS.lookup, FLAGS.dense_rows, storage(),
+        ids_on="/cpu:0" if FLAGS.device else None)
+    options = {}
+    if model is dcnv2:
+      options = dict(cross_layers=FLAGS.cross_layers, cross_rank=FLAGS.cross_rank)
+    logits = model.logits(batch.numeric, looked_up, **options)
+    probability = tf.sigmoid(logits)
+    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
+        labels=batch.label, logits=logits))
+    train_op = make_optimizer(FLAGS.optimizer, FLAGS.learning_rate).minimize(
+        loss, global_step=step)
+  return Graph(source, train_batches, eval_batches, train_op, loss, probability,
+               batch.label, tf.compat.v1.train.Saver())
 
 
 def train(session, graph, data):
@@ -212,7 +274,7 @@ def run(data, folder):
   """Trains, evaluates, saves, restores into a fresh graph. Returns Result."""
   with tf.Graph().as_default():
     graph = build(data)
-    with tf.compat.v1.Session() as session:
+    with make_session() as session:
       session.run(tf.compat.v1.global_variables_initializer())
       first_loss, last_loss, rate = train(session, graph, data)
       labels, trained = evaluate(session, graph)
@@ -224,7 +286,7 @@ def run(data, folder):
       print("checkpoint %s" % checkpoint)
   with tf.Graph().as_default():
     graph = build(data)
-    with tf.compat.v1.Session() as session:
+    with make_session() as session:
       graph.saver.restore(session, checkpoint)
       labels, restored = evaluate(session, graph)
   restored_auc = auc_lib.auc(labels, restored)
@@ -264,6 +326,12 @@ def report(result):
   return 0
 
 
+def check_device():
+  """Raises NoGpu as `make_session` does, before data is made."""
+  with tf.Graph().as_default():
+    make_session().close()
+
+
 def main(argv):
   if len(argv) > 1:
     raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
@@ -274,6 +342,11 @@ def main(argv):
   if FLAGS.demo and FLAGS.steps is None:
     FLAGS.steps = _DEMO_STEPS
   tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+  try:
+    check_device()
+  except NoGpu as e:
+    print("error: %s" % e, file=sys.stderr)
+    return 1
   with tempfile.TemporaryDirectory() as temporary:
     folder = FLAGS.work_dir or temporary
     os.makedirs(folder, exist_ok=True)

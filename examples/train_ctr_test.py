@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains every model for a few steps on data with a signal that is quick to learn."""
 
+import io
 import os
 import tempfile
 from unittest import mock
@@ -59,6 +60,52 @@ class TrainCtrTest(parameterized.TestCase):
 
   def test_rows_where_there_is_room_for_them(self):
     self._check(self._run(storage="auto"))
+
+  def test_on_the_cpu_as_asked(self):
+    self._check(self._run(device="cpu"))
+
+  @parameterized.parameters(*sorted(models.MODELS))
+  def test_what_is_on_the_gpu(self, model):
+    with tf.Graph().as_default() as graph:
+      with flagsaver.flagsaver(model=model, device="gpu", dim=4):
+        train_ctr.build(self.data)
+      on_gpu, tables, products = set(), [], []
+      for op in graph.get_operations():
+        if tf.DeviceSpec.from_string(op.device).device_type == "GPU":
+          on_gpu.add(op.type)
+        if op.type == "EvHandle":
+          tables.append(op)
+        if op.type == "MatMul":
+          products.append(op)
+    self.assertTrue(tables)
+    for op in tables + products:
+      self.assertEqual(op.device, "/device:GPU:0", op.name)
+    for op in tables:
+      self.assertEqual(op.get_attr("storage"), b"hbm")
+    # The optimizer's part, and none of the input's or the saver's.
+    self.assertIn("ApplyAdam", on_gpu)
+    for op_type in ("OneShotIterator", "IteratorV2", "IteratorGetNext", "SaveV2",
+                    "RestoreV2", "SparseSegmentSum"):
+      self.assertNotIn(op_type, on_gpu)
+
+  def test_a_tensorflow_without_a_gpu_is_an_error(self):
+    if tf.test.is_gpu_available():
+      self.skipTest("this TensorFlow has a GPU")
+    with flagsaver.flagsaver(demo=True, device="gpu", steps=3):
+      with mock.patch("sys.stderr", new_callable=io.StringIO) as err:
+        self.assertEqual(train_ctr.main(["train_ctr"]), 1)
+    self.assertRegex(err.getvalue(),
+                     "no GPU device, only .*CPU:0.*embedding_variable.gpu setup")
+
+  def test_storage_follows_the_device(self):
+    for device, storage, expected in (
+        (None, None, "dram"), ("cpu", None, "dram"), ("gpu", None, "hbm"),
+        ("gpu", "dram", "dram"), (None, "hbm", "hbm")):
+      with flagsaver.flagsaver(device=device, storage=storage):
+        self.assertEqual(train_ctr.storage(), expected)
+
+  def test_square_cross_layers(self):
+    self._check(self._run(model="dcnv2", cross_rank=0, cross_layers=1))
 
   @parameterized.parameters(("adagrad", 0.03), ("ftrl", 0.05), ("sgd", 0.1))
   def test_other_optimizers(self, optimizer, learning_rate):

@@ -1,13 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""DCNv2: cross layers with low-rank matrices, then an MLP."""
+"""DCNv2: cross layers, of low rank unless told otherwise, then an MLP."""
 
 import tensorflow as tf
 
 from models import layers
 
-_CROSS_LAYERS = 2
-_CROSS_RANK = 64
+CROSS_LAYERS = 2
+CROSS_RANK = 64
 
 
 def tables(dim):
@@ -15,30 +15,49 @@ def tables(dim):
   return {"embedding": dim}
 
 
-def cross(x0, name):
-  """x <- x0 * (U V x + b) + x, repeated: [B, n] to [B, n]."""
+def cross(x0, name, num_layers=CROSS_LAYERS, rank=CROSS_RANK):
+  """x <- x0 * (W x + b) + x, repeated: [B, n] to [B, n].
+
+  The cross network of DCN V2 (Wang et al., 2021), equation (1); with a rank equation
+  (2) of one expert without activation.
+
+  Args:
+    x0: float32 [B, n].
+    name: string, the variable scope.
+    num_layers: int, how often.
+    rank: int: W is U V with V [n, rank] and U [rank, n]; None or 0: W is [n, n].
+
+  Returns:
+    float32 [B, n].
+  """
   width = x0.shape.as_list()[1]
   x = x0
   with tf.compat.v1.variable_scope(name):
-    for i in range(_CROSS_LAYERS):
+    for i in range(num_layers):
       with tf.compat.v1.variable_scope("layer_%d" % i):
-        down = tf.compat.v1.get_variable(
-            "down", [width, _CROSS_RANK],
-            initializer=tf.compat.v1.glorot_uniform_initializer())
-        x = x0 * layers.dense(tf.matmul(x, down), width, name="up") + x
+        if rank:
+          down = tf.compat.v1.get_variable(
+              "down", [width, rank],
+              initializer=tf.compat.v1.glorot_uniform_initializer())
+          product = layers.dense(tf.matmul(x, down), width, name="up")
+        else:
+          product = layers.dense(x, width, name="full")
+        x = x0 * product + x
   return x
 
 
-def logits(numeric, embeddings):
+def logits(numeric, embeddings, cross_layers=CROSS_LAYERS, cross_rank=CROSS_RANK):
   """Builds the model.
 
   Args:
     numeric: float32 [B, N].
     embeddings: {group: list of float32 [B, row length]}, groups as in `tables`.
+    cross_layers: int, how many.
+    cross_rank: int, as `rank` of `cross`.
 
   Returns:
     float32 [B].
   """
   inputs = tf.concat([numeric] + embeddings["embedding"], axis=1)
-  crossed = cross(inputs, name="cross")
+  crossed = cross(inputs, "cross", cross_layers, cross_rank)
   return layers.logit(layers.mlp(crossed, [256, 128], name="deep"))

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 import models
+from models import dcnv2
 from models import dlrm
 
 
@@ -39,6 +40,29 @@ class ModelsTest(parameterized.TestCase):
     expected = [[np.dot(sample[i], sample[j]) for i in range(4) for j in range(i)]
                 for sample in vectors]
     np.testing.assert_allclose(got, expected)
+
+  @parameterized.parameters(None, 3)
+  def test_cross(self, rank):
+    random = np.random.RandomState(0)
+    x0 = random.normal(size=[5, 6]).astype(np.float32)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      got = dcnv2.cross(tf.constant(x0), "cross", num_layers=2, rank=rank)
+      values = {}
+      for variable in tf.compat.v1.global_variables():
+        value = random.normal(size=variable.shape.as_list()).astype(np.float32)
+        session.run(variable.initializer)
+        variable.load(value, session)
+        values[variable.op.name] = value
+      got = session.run(got)
+    x = x0
+    for layer in ("cross/layer_0/", "cross/layer_1/"):
+      if rank:
+        product = x.dot(values[layer + "down"]).dot(values[layer + "up/kernel"])
+        product += values[layer + "up/bias"]
+      else:
+        product = x.dot(values[layer + "full/kernel"]) + values[layer + "full/bias"]
+      x = x0 * product + x
+    np.testing.assert_allclose(got, x, rtol=1e-4, atol=1e-4)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,71 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Cases that say nothing about tables on a GPU, each with the reason.
+
+Most count the ops of a graph: where rows may be on a GPU an update is another op, and a
+lookup is cut into another number of them. gpu_test.py counts those.
+"""
+
+import collections
+import fnmatch
+
+# program: name of the test program.
+# case: "Class.test_name", with wildcards.
+# why: the reason that a skipped case shows.
+# test_device_only: whether it holds on a GPU, and only not on the test device.
+# storages: the storages that it is skipped for; None: all.
+Exemption = collections.namedtuple(
+    "Exemption", ["program", "case", "why", "test_device_only", "storages"])
+Exemption.__new__.__defaults__ = (False, None)
+
+_COUNTS = "counts ops of tables in CPU memory; gpu_test counts those of tables on a GPU"
+_CPU_DEVICE = "counts ops of a lookup on TensorFlow's CPU device, which is cut into parts"
+_DRAM = "is about tables in CPU memory"
+_OWN_GRAPH = "loads a graph into a process of its own, which has no test device"
+_NO_KERNELS = "stock control flow has no kernels for the test device"
+_TWO_DEVICES = ("a stock saver wants all tensors of a table on one device, and stock ops "
+                "are on another here")
+
+LIST = [
+    Exemption("composed_variables_test", "*.test_one_op_for_all_blocks*", _COUNTS),
+    Exemption("group_lookups_test", "*.test_one_update_of_all_tables_*", _COUNTS),
+    Exemption("lookups_test", "*.test_a_table_that_comes_twice_is_in_one_op*", _COUNTS),
+    Exemption("lookups_test", "*.test_many_tables_in_a_few_ops*", _COUNTS),
+    Exemption("lookups_test", "*.test_one_update_for_all_tables*", _COUNTS),
+    Exemption("gpu_test", "PartsTest.test_number_of_parts*", _CPU_DEVICE),
+    Exemption("gpu_test", "PartsTest.test_parts_give_the_bits_of_one_op*", _CPU_DEVICE),
+    Exemption("dynamic_variable_test", "*.test_where_rows_are*", _DRAM),
+    Exemption("options_test", "*.test_storage_of_rows*", _DRAM),
+    Exemption("serving_test", "SimpleSaveTest.*", _TWO_DEVICES),
+    Exemption("policies_test", "CapacityTest.test_memory_stays*",
+              "bounds the bytes of rows that are in one memory", storages=("hbm_dram",)),
+    Exemption("handle_ops_test", "*.test_process_ends_cleanly_with_a_live_session*",
+              "starts a process that does not find this repository's helpers"),
+    Exemption("checkpoint_test", "*.test_slots_can_be_initialized_and_listed*",
+              _NO_KERNELS, True),
+    Exemption("lookups_test", "*.test_cond*", _NO_KERNELS, True),
+    Exemption("lookups_test", "*.test_untaken_branch_inserts_nothing*", _NO_KERNELS,
+              True),
+    Exemption("lookups_test", "*.test_while_loop1*", _NO_KERNELS, True),
+    Exemption("serving_test", "EstimatorTest.*", _OWN_GRAPH, True),
+    Exemption("training_test", "*.test_train_evaluate_predict_export*", _OWN_GRAPH,
+              True),
+]
+
+
+def why(program, case, storage, on_test_device):
+  """Returns why a case is skipped, or None if it runs.
+
+  Args:
+    program: string, "lookups_test".
+    case: string, "LookupsTest.test_empty"; "LookupsTest.*" asks whether all of a class
+      are skipped.
+    storage: one of placement.STORAGES.
+    on_test_device: bool, whether the GPU is the engine's test device.
+  """
+  for exemption in LIST:
+    if (exemption.program == program and fnmatch.fnmatchcase(case, exemption.case) and
+        (on_test_device or not exemption.test_device_only) and
+        (exemption.storages is None or storage in exemption.storages)):
+      return exemption.why
+  return None

@@ -1,0 +1,153 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the tables of a program on a GPU of TensorFlow's, and everything else on the CPU.
+
+A conformance suite that is written for tables in CPU memory is then the same suite for
+tables on a GPU: what the suite compares with, stock TensorFlow on the CPU or a model in
+Python, stays what it was, so the comparisons hold as they are, to the bit where the
+suite says so.
+
+`place` changes how this process builds graphs, and is called once, before the suite is
+read. Whatever follows holds for every graph that the process makes:
+
+* A table's handle is on the device, unless the program names a device type for it.
+* An op that takes a handle has no device of its own: TensorFlow puts it beside the
+  table, and fails if it cannot.
+* All other ops, initializers of default rows among them, are on the CPU, but for those
+  for which the program or the package names a device type.
+* With a test device in the place of a GPU, for which stock ops have no kernels, stock
+  ops that are placed on it run on the CPU.
+* A table in CPU memory, or in no named memory, is in the storage that is asked for.
+"""
+
+import os
+
+import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
+from tensorflow.python.client import session as session_lib
+from tensorflow.python.framework import ops
+
+# How a program, and the programs that it starts, is told.
+DEVICE = "EV_TEST_DEVICE"        # "/gpu:0"
+STORAGE = "EV_TEST_STORAGE"      # one of STORAGES
+LIBRARY = "EV_TEST_LIBRARY"      # path of an op library in the place of the package's
+
+# "asked": each table is where the program says.
+STORAGES = ("hbm", "hbm_dram", "asked")
+
+# Rows of an "hbm_dram" table that the GPU's memory has room for, without slots: few, so
+# that rows move between the memories in every suite.
+ROWS_ON_GPU = 64
+
+_CPU = "/device:CPU:0"
+_HANDLE = "EvHandle"
+_OURS = ("Ev", "Sok")
+
+# Handles that were put on the device so far.
+placed = 0
+
+
+def use_library(path):
+  """Has the package load the op library at `path`. Before it is imported."""
+  load = tf.load_op_library
+  tf.load_op_library = lambda unused_path: load(path)
+
+
+def place(device, storage, soft=False):
+  """Places the tables of all graphs from now on.
+
+  Args:
+    device: string such as "/gpu:0".
+    storage: one of STORAGES.
+    soft: bool, whether ops without a kernel for the device may run on the CPU.
+  """
+  if storage not in STORAGES:
+    raise ValueError("%s must be one of %s, got %r" %
+                     (STORAGE, ", ".join(STORAGES), storage))
+  device = tf.DeviceSpec.from_string(device)
+  _place_ops(tf.DeviceSpec(device_type=device.device_type,
+                           device_index=device.device_index).to_string())
+  _configure_sessions(soft)
+  if storage != "asked":
+    _store_rows(storage)
+
+
+def _has_type(device):
+  return bool(tf.DeviceSpec.from_string(device).device_type)
+
+
+def _with(device, other):
+  """Returns `device` with the type and number of `other`."""
+  return tf.DeviceSpec.from_string(device).make_merged_spec(
+      tf.DeviceSpec.from_string(other)).to_string()
+
+
+def _resource_inputs(op):
+  return [t for t in op.inputs if t.dtype.base_dtype == tf.resource]
+
+
+def _place_ops(device):
+  # pylint: disable=protected-access
+  create = ops.Graph._create_op_helper
+
+  def create_and_place(graph, op, *args, **kwargs):
+    global placed
+    create(graph, op, *args, **kwargs)
+    if op.type == _HANDLE:
+      if not _has_type(op.device):
+        op._set_device(_with(op.device, device))
+        placed += 1
+    elif op.type.startswith(_OURS):
+      pass
+    else:
+      if "_class" in op.node_def.attr:
+        op._set_attr("_class", attr_value_pb2.AttrValue(
+            list=attr_value_pb2.AttrValue.ListValue(
+                s=[("loc:@" + op.name).encode("utf-8")])))
+      resources = _resource_inputs(op)
+      if resources:  # What hands a handle on is where the handle is.
+        op._set_device(resources[0].op.device)
+      elif not _has_type(op.device) or list(
+          graph._colocation_stack.peek_objs()):
+        op._set_device(_with(op.device, _CPU))
+
+  ops.Graph._create_op_helper = create_and_place
+
+
+def _configure_sessions(soft):
+  """TensorFlow leaves room on the GPU for rows, and for the suites beside this one."""
+  init = session_lib.BaseSession.__init__
+
+  def configure_and_init(session, target="", graph=None, config=None):
+    configured = tf.ConfigProto()
+    if config is not None:
+      configured.CopyFrom(config)
+    configured.gpu_options.allow_growth = True
+    configured.allow_soft_placement |= soft
+    init(session, target, graph, configured)
+
+  session_lib.BaseSession.__init__ = configure_and_init
+
+
+def _store_rows(storage):
+  from embedding_variable.ops import handle_ops  # pylint: disable=g-import-not-at-top
+  handle = handle_ops.handle
+
+  def handle_of_rows(shared_name, dim, *args, **kwargs):
+    if not args and kwargs.get("storage", "dram") == "dram":
+      kwargs["storage"] = storage
+      if storage == "hbm_dram":
+        kwargs["memory_bytes"] = ROWS_ON_GPU * 4 * dim
+    return handle(shared_name, dim, *args, **kwargs)
+
+  handle_ops.handle = handle_of_rows
+
+
+def from_environment():
+  """Does what the environment's variables say; nothing without EV_TEST_DEVICE."""
+  library = os.environ.get(LIBRARY)
+  if library:
+    use_library(library)
+  device = os.environ.get(DEVICE)
+  if device:
+    place(device, os.environ.get(STORAGE, "hbm"), soft=bool(library))

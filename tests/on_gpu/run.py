@@ -1,0 +1,184 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the conformance suites with their tables on a GPU of TensorFlow's.
+
+  python -m embedding_variable.gpu run DIR -- python tests/on_gpu/run.py
+
+Needs this repository's files, the installed wheel, absl-py and a TensorFlow with GPU
+devices; no Bazel and no network. Each test program is a process of its own, and runs
+once for each storage (suites.py). Tables are on the device, all else is on the CPU
+(placement.py), so the comparisons are those of the suites, to the bit where they say so.
+
+The last line is `N passed, N failed, N skipped`; above it is what failed, with the last
+lines of each program's log. The exit status is 1 if a case failed, if a program ran
+none, or if no table of the whole run was placed.
+
+It also runs where there is no GPU: `--device=/cpu:0` with `--storages=asked` runs the
+suites as they are, on the CPU. `--library` takes an op library with a test device.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_ROOT = os.path.dirname(os.path.dirname(_HERE))
+sys.path[:0] = [_HERE, os.path.join(_ROOT, "tools", "testing")]
+
+import placement  # pylint: disable=wrong-import-position
+import suites  # pylint: disable=wrong-import-position
+import test_log  # pylint: disable=wrong-import-position
+
+_PLACED = re.compile(r"^tables that were placed: (\d+)$", re.MULTILINE)
+
+# counts: test_log.Counts. placed: int, tables that were put on the device. log: string.
+Outcome = collections.namedtuple("Outcome", ["name", "counts", "placed", "log", "seconds"])
+
+
+def run_program(path, storage, options):
+  """Runs one test program; returns its Outcome.
+
+  Args:
+    path: of the program, from the repository's root.
+    storage: one of placement.STORAGES.
+    options: what `main` parsed.
+  """
+  name = "%s (%s)" % (path, storage)
+  environ = dict(os.environ, PYTHONUNBUFFERED="1")
+  environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+  environ[placement.DEVICE] = options.device
+  environ[placement.STORAGE] = storage
+  if options.library:
+    environ[placement.LIBRARY] = os.path.abspath(options.library)
+  start = time.time()
+  with tempfile.TemporaryDirectory() as folder:
+    xml = os.path.join(folder, "test.xml")
+    environ.update(XML_OUTPUT_FILE=xml, TEST_TMPDIR=folder)
+    log = os.path.join(folder, "log")
+    with open(log, "wb") as out:
+      process = subprocess.Popen(
+          [sys.executable, "-W", "ignore", os.path.join(_HERE, "program.py"),
+           os.path.join(_ROOT, path)],
+          cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=out,
+          stderr=subprocess.STDOUT)
+      try:
+        code = process.wait(options.timeout)
+        how = "exit code %s" % code
+      except subprocess.TimeoutExpired:
+        process.kill()
+        code, how = process.wait(), "no end within %d s" % options.timeout
+    counts = test_log.count_program([xml], name, code == 0, how)
+    with open(log, errors="replace") as f:
+      text = f.read()
+  placed = _PLACED.search(text)
+  return Outcome(name, counts, int(placed.group(1)) if placed else 0, text,
+                 time.time() - start)
+
+
+def programs(storages, patterns):
+  """Returns [(path, storage)] of what is asked for.
+
+  Args:
+    storages: list of placement.STORAGES, or None for each suite's own.
+    patterns: list of strings, of which a path must contain one; empty: all.
+  """
+  return [(path, storage)
+          for path, own in suites.SUITES
+          for storage in (storages or own)
+          if not patterns or any(p in path for p in patterns)]
+
+
+def run_all(todo, options):
+  """Runs the programs, some at a time; returns their Outcomes in order of their end."""
+  outcomes = []
+  with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    futures = [pool.submit(run_program, path, storage, options)
+               for path, storage in todo]
+    for future in concurrent.futures.as_completed(futures):
+      outcome = future.result()
+      outcomes.append(outcome)
+      print("%s: %s, %d tables placed, %.0f s" % (
+          outcome.name, outcome.counts.line(), outcome.placed, outcome.seconds),
+            flush=True)
+  return outcomes
+
+
+def report(outcomes, log_lines):
+  """Prints what failed, why cases were skipped, and the sum. Returns the exit status."""
+  counts = test_log.Counts()
+  for outcome in outcomes:
+    counts.add(outcome.counts)
+  print("\nskipped:")
+  for line in counts.skipped_programs():
+    print("  " + line)
+  for outcome in outcomes:
+    if outcome.counts.failed:
+      print("\n%s, its last lines:" % outcome.name)
+      print("\n".join("  " + l for l in outcome.log.splitlines()[-log_lines:]))
+  if counts.failed:
+    print("\nfailed:")
+    for line in counts.failed:
+      print("  " + line)
+  if not sum(outcome.placed for outcome in outcomes):
+    counts.failed.append("no table was put on the device")
+    print("\nno table was put on the device: nothing was shown about it")
+  print(counts.line(), flush=True)
+  return 1 if counts.failed else 0
+
+
+def has_device(options):
+  """Whether TensorFlow has the device, asked in a process of its own."""
+  script = ("import tensorflow as tf, sys\n"
+            "config = tf.ConfigProto()\n"
+            "config.gpu_options.allow_growth = True\n"
+            "if sys.argv[2]: tf.load_op_library(sys.argv[2])\n"
+            "wanted = tf.DeviceSpec.from_string(sys.argv[1]).device_type\n"
+            "found = [d.device_type for d in tf.Session(config=config).list_devices()]\n"
+            "sys.exit(wanted not in found)\n")
+  environ = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2")
+  return not subprocess.call(
+      [sys.executable, "-W", "ignore", "-c", script, options.device,
+       options.library and os.path.abspath(options.library)],
+      env=environ, stderr=subprocess.DEVNULL)
+
+
+def main(argv):
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument("--device", default="/gpu:0", help="where tables are")
+  parser.add_argument("--storages", default="", help="comma-separated; unless given, "
+                      "those of each suite: " + ", ".join(placement.STORAGES))
+  parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2),
+                      help="programs at a time")
+  parser.add_argument("--timeout", type=int, default=300, help="seconds of one program")
+  parser.add_argument("--log_lines", type=int, default=40,
+                      help="last lines that are shown of a program that failed")
+  parser.add_argument("--library", default="", help="an op library with a test device")
+  parser.add_argument("--list", action="store_true", help="print the programs, run none")
+  parser.add_argument("patterns", nargs="*", help="parts of programs' paths; all unless "
+                      "given")
+  options = parser.parse_args(argv[1:])
+  storages = [s for s in options.storages.split(",") if s]
+  unknown = [s for s in storages if s not in placement.STORAGES]
+  if unknown:
+    parser.error("unknown storages: %s" % ", ".join(unknown))
+  todo = programs(storages, options.patterns)
+  if options.list:
+    for path, storage in todo:
+      print("%s (%s)" % (path, storage))
+    return 0
+  if not has_device(options):
+    print("error: TensorFlow has no device of the type of %s here. "
+          "`python -m embedding_variable.gpu run` starts a program with one" %
+          options.device, file=sys.stderr)
+    return 2
+  return report(run_all(todo, options), options.log_lines)
+
+
+if __name__ == "__main__":
+  sys.exit(main(sys.argv))

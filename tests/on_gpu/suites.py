@@ -1,0 +1,34 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The test programs that run with their tables on a GPU.
+
+Left out are those that are about something else: about sizes of CPU memory and of files
+(save_memory), about servers of a cluster, which have their tables in CPU memory
+(parameter_servers), and about bytes of damaged files (damage).
+"""
+
+_CONFORMANCE = "tests/conformance/"
+_PACKAGE = "python/embedding_variable/"
+_SOK = "addons/sparse_operation_kit/python/sparse_operation_kit/"
+
+_BOTH = ("hbm", "hbm_dram")
+
+# (path from the repository's root, storages of placement.py).
+SUITES = tuple(
+    (folder + stem + "_test.py", storages) for folder, storages, stems in (
+        (_CONFORMANCE, _BOTH, (
+            "adaptive_lookups", "checkpoint", "composed_variables", "feature_columns",
+            "golden", "group_lookups", "incremental", "install", "lookups",
+            "max_combiner", "modelzoo_wdl", "optimizers", "policies", "semantics",
+            "save_while_training", "serving", "ssd", "training", "user_optimizers",
+            "warm_start")),
+        # Compares storages with each other.
+        (_CONFORMANCE, ("asked",), ("gpu",)),
+        (_PACKAGE + "ops/", _BOTH, (
+            "apply_ops", "checkpoint_ops", "delta_ops", "gather_ops", "handle_ops",
+            "lookup_sparse_ops", "presence_ops", "row_ops", "session")),
+        (_PACKAGE + "optimizers/", _BOTH, ("slot_view",)),
+        (_PACKAGE + "variables/", _BOTH, ("creation", "options", "variable")),
+        (_SOK, _BOTH, (
+            "dump_load", "dynamic_variable", "lookup", "low_frequency", "optimizers")),
+    ) for stem in stems)
