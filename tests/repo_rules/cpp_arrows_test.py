@@ -59,6 +59,8 @@ MAY_USE = {
     "kernels/tf/op_kernels": [
         "tensorflow", "kernels/tf/bridge", "kernels/tf/resources"
     ] + [_ENGINE + room for room in _ENGINE_ROOMS],
+    # Readers of files: of the engine, its Status alone.
+    "addons/hugectr/reader": ["kernels/engine/base"],
     "addons/sparse_operation_kit/exchange": [
         _ENGINE + room for room in _ENGINE_ROOMS
     ],
@@ -192,6 +194,7 @@ class ArrowsTest(parameterized.TestCase):
       ("kernels/engine/ids/a.cc", "addons/sparse_operation_kit/exchange/route.h"),
       ("addons/sparse_operation_kit/exchange/a.cc", "kernels/tf/bridge/status.h"),
       ("addons/sparse_operation_kit/exchange/a.cc", "tensorflow/core/framework/op.h"),
+      ("addons/hugectr/reader/a.cc", "kernels/engine/ids/unique.h"),
       ("kernels/elsewhere/a.cc", "kernels/engine/base/span.h"),
       ("kernels/cuda10/a.cc", "kernels/engine/base/status.h"),
       (_HPS + "database/a.cc", "kernels/engine/embedding/embedding_table.h"),

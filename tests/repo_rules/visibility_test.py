@@ -15,7 +15,8 @@ _LABEL = re.compile(r'"(//[^"]*)"')
 
 # Programs, tests and what puts the library and the wheel together see every room.
 # Python includes no header: it loads libraries.
-_OUTSIDE = ("benchmarks", "docs", "examples", "python", "tests", "tools")
+_OUTSIDE = ("addons/hugectr/python", "benchmarks", "docs", "examples", "python", "tests",
+            "tools")
 _ASSEMBLY = ("kernels/tf:__pkg__",)
 
 # What every macro uses, and what is not ours.
@@ -82,6 +83,7 @@ class VisibilityTest(parameterized.TestCase):
       ("kernels/engine/base/BUILD",
        "//addons/hierarchical_parameter_server:__subpackages__"),
       ("kernels/engine/embedding/BUILD", "//benchmarks:__subpackages__"),
+      ("addons/hugectr/reader/BUILD", "//addons/hugectr/python/hugectr/data:__pkg__"),
       ("kernels/cuda10/BUILD", "//python/embedding_variable/gpu:__pkg__"),
       ("kernels/engine/testing/BUILD", "//kernels/engine/table:__subpackages__"),
       ("kernels/engine/rows/gpu/BUILD", "//kernels/tf:__pkg__"),

@@ -63,6 +63,7 @@ _ENGINE = (
     "//kernels/engine/",
     "//addons/sparse_operation_kit/exchange",
     "//addons/hierarchical_parameter_server/",
+    "//addons/hugectr/reader",
 )
 
 def check_engine_deps(name, deps):
@@ -194,6 +195,7 @@ def plain_shared_library(
         soname,
         version_script,
         needs = [],
+        deps = [],
         visibility = _PRIVATE,
         **kwargs):
     """Shared library that is no part of the op library: C++17, the system alone.
@@ -204,9 +206,11 @@ def plain_shared_library(
       soname: the name that a program finds it by.
       version_script: the symbols that it exports.
       needs: plain_shared_library targets that it is linked to, by their soname.
+      deps: engine_library targets, which become a part of it.
       visibility: private unless told.
       **kwargs: testonly.
     """
+    check_engine_deps(name, deps)
     native.cc_binary(
         name = name,
         srcs = srcs,
@@ -221,7 +225,7 @@ def plain_shared_library(
         linkshared = True,
         linkstatic = True,
         visibility = visibility,
-        deps = ["//tools/build_defs:old_system"],
+        deps = deps + ["//tools/build_defs:old_system"],
         **kwargs
     )
 

@@ -27,6 +27,7 @@ _HOUSES = collections.OrderedDict([
     ("kernels/tf/", "tf/"),
     ("addons/sparse_operation_kit/", "sok/"),
     ("addons/hierarchical_parameter_server/", "hps/"),
+    ("addons/hugectr/", "hugectr/"),
 ])
 _SOURCES = (".h", ".cc", ".cu", ".cuh", ".inc")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves hugectr-<version>-py3-none-any.whl in a folder.
+"""Leaves sparse_operation_kit_hugectr-<version>-<tag>.whl in a folder.
 
   bazel build //tools/pip_package:build_hugectr
   bazel-bin/tools/pip_package/build_hugectr [OUT_DIR]        # default: dist
@@ -9,6 +9,7 @@
 import argparse
 import os
 
+import platform_tag
 import wheel_contents
 import wheel_file
 
@@ -21,8 +22,9 @@ _PACKAGES = {"hugectr": "addons/hugectr/python/hugectr"}
 
 _SHIPPED = (".py", ".json")
 
-# Python alone.
-_TAG = "py3-none-any"
+# Beside the module that loads it.
+_LIBRARY = "hugectr/data/libhugectr_reader.so"
+_BUILT = "addons/hugectr/reader/libhugectr_reader.so"
 
 
 def fields(version):
@@ -58,13 +60,16 @@ def main():
   version = wheel_contents.version(root)
   description = wheel_contents.read(os.path.join(root, "addons/hugectr/README.md"))
   files = wheel_contents.collect("build_hugectr", root, _PACKAGES, _SHIPPED)
+  files[_LIBRARY] = wheel_contents.read(os.path.join(root, _BUILT))
+  # No Python symbol is used by the library.
+  tag = "py3-none-" + platform_tag.of_libraries([files[_LIBRARY]])
   os.makedirs(out_dir, exist_ok=True)
-  path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, _TAG))
+  path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag))
   # Another run may be installing the old one: it is replaced in one step.
   wheel_file.write(
-      path + ".part", _NAME, version, _TAG, files,
+      path + ".part", _NAME, version, tag, files,
       wheel_file.metadata_text(fields(version), description.decode("utf-8")),
-      wheel_contents.read(os.path.join(root, "LICENSE")), is_pure=True)
+      wheel_contents.read(os.path.join(root, "LICENSE")))
   os.replace(path + ".part", path)
   print(path)
 

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks into the wheel that build_hugectr leaves."""
 
+import ctypes
 import os
+import platform
+import re
 import subprocess
 import tempfile
 import zipfile
@@ -10,6 +13,12 @@ import zipfile
 from absl.testing import absltest
 
 _SOURCE = "addons/hugectr/python/hugectr"
+
+_LIBRARY = "hugectr/data/libhugectr_reader.so"
+
+# What every Linux has.
+_SYSTEM = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "libpthread.so.0",
+           "libdl.so.2", "ld-linux-x86-64.so.2"}
 
 
 class BuildHugectrTest(absltest.TestCase):
@@ -30,18 +39,51 @@ class BuildHugectrTest(absltest.TestCase):
                                    universal_newlines=True).strip()
 
   def test_name(self):
-    self.assertRegex(os.path.basename(self.path),
-                     r"^sparse_operation_kit_hugectr-\d+\.\d+\.\d+-py3-none-any\.whl$")
+    tag = "manylinux2014" if platform.machine() == "x86_64" else "linux"
+    self.assertRegex(
+        os.path.basename(self.path),
+        r"^sparse_operation_kit_hugectr-\d+\.\d+\.\d+-py3-none-%s_%s\.whl$" %
+        (tag, platform.machine()))
+
+  def test_auditwheel_says_the_same(self):
+    # Set-up installs it.
+    from auditwheel import wheel_abi  # pylint: disable=g-import-not-at-top
+    if platform.machine() != "x86_64":
+      self.skipTest("other machines' wheels are tagged linux")
+    found = wheel_abi.analyze_wheel_abi(self.path)
+    # Its other name is manylinux2014.
+    self.assertEqual(found.sym_tag, "manylinux_2_17_x86_64")
+    self.assertEqual(found.external_refs["manylinux_2_17_x86_64"]["libs"], {})
+
+  def test_the_library_needs_the_system_alone_and_exports_what_python_calls(self):
+    path = os.path.join(self.create_tempdir().full_path, "lib.so")
+    with open(path, "wb") as f:
+      f.write(self.files[_LIBRARY])
+    text = subprocess.check_output(["readelf", "--wide", "--dynamic", "--dyn-syms", path],
+                                   universal_newlines=True)
+    self.assertNotRegex(text, r"\((RPATH|RUNPATH)\)")
+    self.assertEmpty(set(re.findall(r"\(NEEDED\).*\[(.*)\]", text)) - _SYSTEM)
+    exported = []
+    for line in text.splitlines():
+      fields = line.split()
+      # Number, value, size, type, binding, visibility, section, name.
+      if len(fields) >= 8 and fields[0].rstrip(":").isdigit() and fields[6] != "UND":
+        if fields[4] != "LOCAL" and fields[5] != "HIDDEN":
+          exported.append(fields[7])
+    self.assertCountEqual(exported, [
+        "hugectr_" + name for name in ("close", "error", "next", "open_norm", "open_raw",
+                                       "ready", "release")])
+    self.assertIsNotNone(ctypes.CDLL(path).hugectr_error)
 
   def test_every_module_but_tests_and_helpers_is_shipped_and_the_schema(self):
     top = os.path.join(self.tree, _SOURCE)
-    expected = {"hugectr/config/schema.json"}
+    expected = {"hugectr/config/schema.json", _LIBRARY}
     for folder, _, names in os.walk(top):
       relative = os.path.relpath(folder, top)
       expected.update(
           os.path.normpath(os.path.join("hugectr", relative, name)) for name in names
           if name.endswith(".py") and not name.endswith("_test.py") and
-          name not in ("testing.py", "oracle.py", "small_model.py"))
+          name not in ("testing.py", "oracle.py", "small_model.py", "numpy_readers.py"))
     shipped = {f for f in self.files if ".dist-info/" not in f}
     self.assertEqual(shipped, expected)
 
@@ -56,7 +98,8 @@ class BuildHugectrTest(absltest.TestCase):
       self.assertIn("\n%s\n" % line, "\n" + metadata)
     wheel, = [text.decode() for name, text in self.files.items()
               if name.endswith("/WHEEL")]
-    self.assertIn("\nRoot-Is-Purelib: true\nTag: py3-none-any\n", wheel)
+    tag = os.path.basename(self.path)[:-len(".whl")].split("-", 2)[2]
+    self.assertIn("\nRoot-Is-Purelib: false\nTag: %s\n" % tag, wheel)
 
   def test_same_tree_gives_the_same_bytes(self):
     again = self.build(self.create_tempdir().full_path)

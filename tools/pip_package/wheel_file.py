@@ -38,7 +38,7 @@ def _record_line(path, data):
   return "%s,sha256=%s,%d\n" % (path, digest.rstrip(b"=").decode(), len(data))
 
 
-def write(path, name, version, tag, files, metadata, licence, is_pure=False):
+def write(path, name, version, tag, files, metadata, licence):
   """Writes the wheel to `path`.
 
   Args:
@@ -49,7 +49,6 @@ def write(path, name, version, tag, files, metadata, licence, is_pure=False):
     files: {path in the wheel: bytes}.
     metadata: the text of METADATA.
     licence: bytes of the licence's text.
-    is_pure: bool, whether there is no library in it.
 
   Raises:
     ValueError: `files` is empty, or has a path that is absolute or leads out.
@@ -60,8 +59,8 @@ def write(path, name, version, tag, files, metadata, licence, is_pure=False):
     if entry.startswith("/") or ".." in entry.split("/"):
       raise ValueError("path leads out of the wheel: %s" % entry)
   info = "%s-%s.dist-info" % (normalized(name), version)
-  wheel = "Wheel-Version: 1.0\nGenerator: %s\nRoot-Is-Purelib: %s\nTag: %s\n"
-  wheel_text = wheel % (_GENERATOR, "true" if is_pure else "false", tag)
+  wheel = "Wheel-Version: 1.0\nGenerator: %s\nRoot-Is-Purelib: false\nTag: %s\n"
+  wheel_text = wheel % (_GENERATOR, tag)
   entries = sorted(files.items())
   # dist-info last, RECORD at the very end, as PEP 427 recommends.
   entries += [

@@ -130,7 +130,8 @@ def sanitize():
       counts.add(
           bazel_test(
               config,
-              ["//kernels/engine/...", "//addons/sparse_operation_kit/exchange/..."],
+              ["//kernels/engine/...", "//addons/sparse_operation_kit/exchange/...",
+               "//addons/hugectr/reader/..."],
               ["--config=" + config, "--test_tag_filters=engine,-gpu,-no" + config] +
               more))
   return counts

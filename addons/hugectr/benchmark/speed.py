@@ -24,7 +24,6 @@ import tensorflow as tf
 import hugectr
 from hugectr.config import model as models
 from hugectr.data import batches
-from hugectr.data import reader
 from hugectr.data import sources
 from hugectr.data import synthetic
 from hugectr.data import writing
@@ -69,9 +68,8 @@ def _timed(function):
 
 
 def _read_all(data, layouts):
-  read = reader.Reader(
-      sources.open_source(data.source, data, "I64", FLAGS.batch_size), layouts,
-      FLAGS.batch_size, repeat=False)
+  read = sources.open_source(data.source, data, "I64", FLAGS.batch_size).reader(
+      layouts, repeat=False)
   while read.next() is not None:
     pass
   read.close()
@@ -101,8 +99,8 @@ def measure_steps(configuration, data, layouts, folder):
   path = os.path.join(folder, "model.json")
   with open(path, "w") as f:
     json.dump(configuration, f)
-  read = reader.Reader(sources.open_source(here.source, here, "I64", FLAGS.batch_size),
-                       layouts, FLAGS.batch_size, repeat=True)
+  read = sources.open_source(here.source, here, "I64", FLAGS.batch_size).reader(
+      layouts, repeat=True)
   ready = [read.next() for _ in range(8)]
   read.close()
   model, _ = models.read(path)

@@ -65,7 +65,7 @@ class Files(object):
       json.dump(self.metadata, f)
 
   def source(self, key_type="I64", **kwargs):
-    return parquet.Source(self.list, _data(2, **kwargs), key_type, threads=2)
+    return parquet.Source(self.list, _data(2, **kwargs), key_type, batch_size=7, threads=2)
 
 
 _SAMPLE_MAJOR = [batches.InputLayout(0, 2, False)]

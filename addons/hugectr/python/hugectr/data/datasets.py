@@ -21,7 +21,6 @@ import tensorflow as tf
 
 from hugectr.config import model
 from hugectr.data import batches
-from hugectr.data import reader
 from hugectr.data import sources
 
 
@@ -35,9 +34,8 @@ def _dataset(path, kind, label_dim, dense_dim, slots, batch_size, repeat, key_ty
   layouts = [batches.InputLayout(0, slots, False)]
 
   def generate():
-    read = reader.Reader(
-        sources.open_source(path, data, key_type, batch_size, shuffle_seed), layouts,
-        batch_size, repeat)
+    read = sources.open_source(path, data, key_type, batch_size, shuffle_seed).reader(
+        layouts, repeat)
     try:
       while True:
         batch = read.next()
@@ -70,7 +68,7 @@ def norm_dataset(file_list, label_dim, dense_dim, slots, batch_size, check="None
     check: "Sum" or "None", whether records have checksums.
     key_type: "I32" or "I64".
     repeat: bool, whether the data starts again at its end.
-    threads: int, files that are read at a time.
+    threads: int, that read.
   """
   return _dataset(file_list, "Norm", label_dim, dense_dim, slots, batch_size, repeat,
                   key_type, threads, None, None, check=check)
@@ -92,7 +90,7 @@ def raw_dataset(path, samples, label_dim, dense_dim, slots, batch_size,
     slot_size_array: keys of each slot: sums of them are added to keys; None: none are.
     shuffle_seed: int, of the order of batches; None: the file's.
     repeat: bool, whether the data starts again at its end.
-    threads: int, batches that are read at a time.
+    threads: int, that read.
   """
   return _dataset(path, "Raw", label_dim, dense_dim, slots, batch_size, repeat, "I64",
                   threads, shuffle_seed, slot_size_array, num_samples=samples,

@@ -13,8 +13,9 @@ from hugectr.config import model as models
 from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import norm
-from hugectr.data import norm_records
+from hugectr.data import numpy_readers
 from hugectr.data import raw
+from hugectr.data import reader
 
 
 def _data(slots=2, label_dim=1, dense_dim=2, sizes=None, **clause):
@@ -80,7 +81,7 @@ class NormTest(parameterized.TestCase):
 
   def read(self, path, with_sums=False, key_type="I32", **kwargs):
     data = _data(check="Sum" if with_sums else "None", **kwargs)
-    return norm.Source(path, data, key_type, threads=2)
+    return norm.Source(path, data, key_type, batch_size=100, threads=2)
 
   def test_bytes_by_hand(self):
     record = (b"\x00\x00\x80\x3f" + b"\x00\x00\x00\x40" + b"\x00\x00\x00\xbf" +
@@ -100,15 +101,10 @@ class NormTest(parameterized.TestCase):
     files = [_samples(n, seed=n, most=most, key_bits=bits) for n in (37, 0, 1, 500)]
     data = [_norm_bytes(f, with_sums, key_format) for f in files]
     whole = [s for f in files for s in f]
-    kept = norm._BLOCK  # pylint: disable=protected-access
-    try:
-      # Blocks that end within records, and blocks smaller than a record.
-      for block in (kept, 1024, 16):
-        norm._BLOCK = block  # pylint: disable=protected-access
-        chunks = list(self.read(self.list_of(*data), with_sums, key_type).chunks())
-        self.assertEqual(_as_samples(chunks), whole)
-    finally:
-      norm._BLOCK = kept  # pylint: disable=protected-access
+    # Tiles that end within records, and tiles smaller than a record.
+    for tile in (0, 1024, 16):
+      chunks = list(self.read(self.list_of(*data), with_sums, key_type).chunks(tile))
+      self.assertEqual(_as_samples(chunks), whole)
     path = self.create_tempdir().full_path + "/f"
     writer = norm.Writer(path, _data(check="Sum" if with_sums else "None"), key_type)
     for chunk in chunks:
@@ -132,9 +128,9 @@ class NormTest(parameterized.TestCase):
         (8, -1, "byte 8 of the header: number_of_records is -1")):
       data = good[:at] + struct.pack("<q", value) + good[at + 8:]
       with self.assertRaisesRegex(errors.DataError, "0.data: " + expected):
-        self.read(self.list_of(data))
+        self.read(self.list_of(data)).chunks()
     with self.assertRaisesRegex(errors.DataError, "60 bytes, expected a header of 64"):
-      self.read(self.list_of(good[:60]))
+      self.read(self.list_of(good[:60])).chunks()
 
   def broken(self, data, expected, with_sums=False, **kwargs):
     with self.assertRaisesRegex(errors.DataError, r"0\.data: " + expected):
@@ -148,6 +144,8 @@ class NormTest(parameterized.TestCase):
                 "header says that there are 3")
     self.broken(good + b"abc", "byte 148: 3 bytes follow the 3 records")
     wrong = good[:104] + struct.pack("<i", -1) + good[108:]
+    self.broken(wrong, "record 1, byte 104: slot 0 has -1 keys, which the record has no room")
+    wrong = good[:104] + struct.pack("<i", 99) + good[108:]
     self.broken(wrong, "record 1, byte 92: the file ends within the record")
     wrong = good[:8] + struct.pack("<q", 4) + good[16:]
     self.broken(wrong, "record 3, byte 148: the file ends within the record")
@@ -194,25 +192,6 @@ class NormTest(parameterized.TestCase):
                                  [batches.Slot(np.array([key]), None)]))
     writer.close()
 
-  def test_the_chain_of_records_against_a_loop(self):
-    random = np.random.RandomState(8)
-    for _ in range(30):
-      slots, fixed = random.randint(1, 6), random.randint(0, 4)
-      key_words = random.randint(1, 3)
-      words, begins = [], [0]
-      for _ in range(random.randint(1, 40)):
-        words += random.randint(-9, 9, fixed).tolist()
-        for _ in range(slots):
-          count = random.randint(3)
-          words += [count] + random.randint(-9, 9, count * key_words).tolist()
-        begins.append(len(words))
-      words = np.array(words, np.int32)
-      for cut in (len(words), random.randint(len(words) + 1)):
-        for most in (1000, 3):
-          expected = [b for b in begins if b <= cut][:most + 1]
-          found = norm_records.starts(words[:cut], fixed, slots, key_words, most)
-          self.assertEqual(found.tolist(), expected)
-
 
 class RawTest(parameterized.TestCase):
 
@@ -229,6 +208,8 @@ class RawTest(parameterized.TestCase):
     found = batches.joined(list(self.source(path, 3, sizes=[10, 20]).chunks()))
     self.assertEqual(found.labels.tolist(), [[1.], [0.], [1.]])
     np.testing.assert_allclose(found.dense, np.log([[1, 8], [2, 3], [6, 6]]), rtol=1e-6)
+    np.testing.assert_array_equal(
+        found.dense, np.log1p(np.array([[0, 7], [1, 2], [5, 5]], np.float32)))
     self.assertEqual([s.keys.tolist() for s in found.slots], [[3, 0, 1], [14, 19, 11]])
 
   def test_floats(self):
@@ -262,7 +243,7 @@ class RawTest(parameterized.TestCase):
     path = self.file([[1, 0, 7, 3, 4], [0, 1, 2, 0, 9]])
     with self.assertRaisesRegex(errors.DataError, "40 bytes, expected 3 samples of 20 bytes: "
                                 "1 labels, 2 dense features and 2 keys of 4 bytes"):
-      self.source(path, 3)
+      self.source(path, 3).chunks()
     with self.assertRaisesRegex(errors.DataError, "record 1, byte 36: key 9 of slot 1 is not "
                                 r"in \[0, 9\)"):
       list(self.source(path, 2, sizes=[4, 9]).chunks())
@@ -273,7 +254,7 @@ class RawTest(parameterized.TestCase):
     with self.assertRaisesRegex(errors.DataError, "record 1, byte 32: key -1 of slot 0"):
       list(self.source(path, 2).chunks())
     with self.assertRaisesRegex(errors.DataError, "no/file: cannot be read"):
-      self.source("no/file", 2)
+      self.source("no/file", 2).chunks()
 
   @parameterized.parameters(False, True)
   def test_writes_what_it_reads(self, is_float):
@@ -300,6 +281,132 @@ class RawTest(parameterized.TestCase):
       with self.assertRaisesRegex(errors.DataError, expected):
         writer.add(batches.Chunk(np.zeros([2, 1]), np.full([2, 2], dense), [keys]))
     writer.close()
+
+
+def _all_of(read, most=None):
+  """Returns copies of a reader's batches, up to `most` of them, and closes it."""
+  found = []
+  while most is None or len(found) < most:
+    batch = read.next()
+    if batch is None:
+      break
+    found.append(batches.Batch(batch.size, batch.labels.copy(), batch.dense.copy(), [
+        batches.Keys(k.keys.copy(), k.splits.copy()) for k in batch.inputs],
+                               batch.global_size))
+  read.close()
+  return found
+
+
+_LAYOUTS = {
+    "sample": [batches.InputLayout(0, 3, False)],
+    "slot": [batches.InputLayout(0, 3, True)],
+    "both": [batches.InputLayout(0, 1, True), batches.InputLayout(1, 2, False)],
+}
+
+
+class AgainstNumPyTest(parameterized.TestCase):
+  """The library's batches, against readers of a few lines of NumPy."""
+
+  def compare(self, source, oracle, layouts, batch_size, repeat):
+    for rank, ranks in ((0, 1), (0, 3), (2, 3)):
+      most = 25 if repeat else None
+      mine = _all_of(source().reader(layouts, repeat, rank, ranks), most)
+      theirs = _all_of(
+          reader.Reader(oracle(), layouts, batch_size, repeat, rank, ranks), most)
+      self.assertLen(mine, len(theirs))
+      for a, b in zip(mine, theirs):
+        self.assertEqual((a.size, a.global_size), (b.size, b.global_size))
+        for x, y in ((a.labels, b.labels), (a.dense, b.dense)) + tuple(
+            pair for p, q in zip(a.inputs, b.inputs) for pair in zip(p, q)):
+          self.assertEqual((x.dtype, x.shape), (y.dtype, y.shape))
+          np.testing.assert_array_equal(x, y)
+
+  @parameterized.product(with_sums=[False, True], key_type=["I32", "I64"], most=[1, 4],
+                         layout=sorted(_LAYOUTS), repeat=[False, True])
+  def test_norm(self, with_sums, key_type, most, layout, repeat):
+    data = _data(3, check="Sum" if with_sums else "None")
+    folder = self.create_tempdir().full_path
+    path = folder + "/list.txt"
+    with open(path, "w") as f:
+      f.write("3\n0.data\n1.data\n2.data\n")
+    for k, count in enumerate((40, 3, 51)):
+      samples = _samples(count, k, most, 64 if key_type == "I64" else 32, 3)
+      with open("%s/%d.data" % (folder, k), "wb") as f:
+        f.write(_norm_bytes(samples, with_sums, "q" if key_type == "I64" else "I", 2, 3))
+    for batch_size in (3, 200):
+      self.compare(lambda: norm.Source(path, data, key_type, batch_size, 3),  # pylint: disable=cell-var-from-loop
+                   lambda: numpy_readers.Norm(path, data, key_type),
+                   _LAYOUTS[layout], batch_size, repeat)
+
+  @parameterized.product(is_float=[False, True], seed=[None, 0, 2 ** 32 + 5],
+                         layout=sorted(_LAYOUTS), repeat=[False, True])
+  def test_raw(self, is_float, seed, layout, repeat):
+    random = np.random.RandomState(1)
+    rows = np.concatenate([random.randint(0, 1 << 20, [94, 3]),
+                           random.randint(0, 50, [94, 3])], axis=1).astype("<i4")
+    # Logarithms of small numbers are from a table.
+    rows[:, 1] >>= random.randint(0, 20, 94)
+    if is_float:
+      rows.view("<f4")[:, :3] = random.randn(94, 3)
+    path = self.create_tempfile().full_path
+    rows.tofile(path)
+    data = _data(3, sizes=[50, 60, 70], float_label_dense=is_float)
+    for batch_size in (3, 16, 200):
+      self.compare(lambda: raw.Source(path, data, 94, batch_size, seed, 3),  # pylint: disable=cell-var-from-loop
+                   lambda: numpy_readers.Raw(path, data, batch_size, seed),  # pylint: disable=cell-var-from-loop
+                   _LAYOUTS[layout], batch_size, repeat)
+
+
+class MemoryTest(absltest.TestCase):
+  """Arrays of a batch are the library's memory."""
+
+  def reader(self, samples=64, batch_size=16):
+    rows = np.tile(np.arange(samples, dtype="<i4")[:, None], [1, 5])
+    path = self.create_tempfile().full_path
+    rows.tofile(path)
+    return raw.Source(path, _data(2), samples, batch_size, None, 1).reader(
+        [batches.InputLayout(0, 2, False)], repeat=True)
+
+  def test_arrays_stay_as_they_are_while_one_is_held(self):
+    read = self.reader()
+    held = [read.next() for _ in range(40)]
+    read.close()
+    for k, batch in enumerate(held):
+      np.testing.assert_array_equal(batch.labels[:, 0], np.arange(16) + 16 * (k % 4))
+      np.testing.assert_array_equal(batch.inputs[0].keys,
+                                    np.repeat(np.arange(16) + 16 * (k % 4), 2))
+
+  def test_memory_serves_again(self):
+    read = self.reader()
+    places = set()
+    for _ in range(40):
+      places.add(read.next().inputs[0].keys.ctypes.data)
+    read.close()
+    # As many as may wait and be in work, and the one that is held.
+    self.assertLessEqual(len(places), 8)
+
+  def test_arrays_begin_where_tensorflow_takes_them_without_a_copy(self):
+    read = self.reader()
+    batch = read.next()
+    for array in (batch.labels, batch.dense) + batch.inputs[0]:
+      self.assertEqual(array.ctypes.data % 64, 0)
+      self.assertTrue(array.flags.c_contiguous)
+    read.close()
+
+  def test_splits_of_samples_with_one_key_are_shared_and_cannot_be_written(self):
+    read = self.reader()
+    first, second = read.next().inputs[0].splits, read.next().inputs[0].splits
+    self.assertEqual(first.ctypes.data, second.ctypes.data)
+    self.assertFalse(first.flags.writeable)
+    read.close()
+
+  def test_closes_at_any_time_and_twice(self):
+    for taken in (0, 1, 9):
+      read = self.reader()
+      for _ in range(taken):
+        read.next()
+      read.close()
+      read.close()
 
 
 if __name__ == "__main__":

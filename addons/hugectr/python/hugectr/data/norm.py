@@ -9,20 +9,14 @@ record begins with an int32, the number of its bytes without these 4 and the las
 ends with a byte, the sum of those bytes modulo 256. Keys of different slots differ.
 """
 
-import os
-
 import numpy as np
 
-from hugectr.data import ahead
+from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import file_list
-from hugectr.data import norm_records
+from hugectr.data import native
 
 _HEADER = np.dtype("<i8")
-_HEADER_BYTES = 64
-
-# Bytes of a block: what is computed for it fits a processor's second cache.
-_BLOCK = 1 << 18
 
 
 class Source(object):
@@ -32,98 +26,79 @@ class Source(object):
     path: string, the file list.
     data: config's Data.
     key_type: "I32" or "I64".
-    threads: int, files that are read at a time.
+    batch_size: int, samples of a batch.
+    threads: int, that read.
 
   Raises:
-    DataError: a file is not there, or its header does not fit the configuration.
+    DataError: the list cannot be read, or a file is not there.
   """
 
-  def __init__(self, path, data, key_type, threads):
+  def __init__(self, path, data, key_type, batch_size, threads):
     self._data = data
-    self._key_words = 2 if key_type == "I64" else 1
+    self._key_bytes = 8 if key_type == "I64" else 4
+    self._batch_size = batch_size
     self._threads = threads
-    self._with_sums = data.clause.get("check", "None") == "Sum"
-    self._slots = sum(s.slot_num for s in data.sparse)
     self._paths = file_list.read(path)
-    self._records = [self._check_header(p) for p in self._paths]
 
-  def _check_header(self, path):
-    """Returns the number of records; raises DataError."""
-    try:
-      with open(path, "rb") as f:
-        header = np.fromfile(f, _HEADER, _HEADER_BYTES // 8)
-    except OSError as e:
-      raise errors.DataError("%s: cannot be read: %s" % (path, e))
-    if len(header) != _HEADER_BYTES // 8:
-      raise errors.DataError("%s: %d bytes, expected a header of %d" %
-                             (path, os.path.getsize(path), _HEADER_BYTES))
-    for at, what, expected in (
-        (0, "error_check, 1 if the JSON's check is Sum and else 0,", int(self._with_sums)),
-        (2, "label_dim", self._data.label_dim), (3, "dense_dim", self._data.dense_dim),
-        (4, "slot_num", self._slots)):
-      if header[at] != expected:
-        raise errors.DataError("%s: byte %d of the header: %s must be %d, got %d" %
-                               (path, 8 * at, what, expected, header[at]))
-    if header[1] < 0:
-      raise errors.DataError("%s: byte 8 of the header: number_of_records is %d" %
-                             (path, header[1]))
-    return int(header[1])
+  def reader(self, layouts, repeat, rank=0, ranks=1, tile=0):
+    """Returns a reader of batches, from the beginning; see native.Reader.
 
-  def _blocks(self, path, records):
-    """Yields a file's records, a Chunk per block."""
-    done, at, size = 0, _HEADER_BYTES, _BLOCK
-    with open(path, "rb") as f:
-      total = os.fstat(f.fileno()).st_size
-      while done < records:
-        f.seek(at)
-        block = np.fromfile(f, np.uint8, size)
-        chunk, count, used = self._parse(path, block, done, at, records - done)
-        if count:
-          yield chunk
-        elif at + len(block) >= total:
-          raise errors.DataError(
-              "%s: record %d, byte %d: the file ends within the record, and its header "
-              "says that there are %d" % (path, done, at, records))
-        else:
-          # A record larger than a block.
-          size *= 2
-        done += count
-        at += used
-    if at != total:
-      raise errors.DataError("%s: byte %d: %d bytes follow the %d records" %
-                             (path, at, total - at, records))
+    Args:
+      layouts: list of batches.InputLayout.
+      repeat: bool, whether the data starts again at its end.
+      rank: int.
+      ranks: int.
+      tile: int, bytes that are read at a time; 0: as many as are fast.
 
-  def _parse(self, path, block, done, at, most):
-    """Returns (Chunk, records, bytes) of the whole records of a block."""
-    data, fixed = self._data, self._data.label_dim + self._data.dense_dim
+    Raises:
+      DataError: a file is not there, or its header does not fit the configuration.
+    """
+    shape = native.Shape(self._data, layouts, self._batch_size, repeat, rank, ranks,
+                         self._threads, tile)
+    return native.open_norm(shape, self._paths, self._key_bytes,
+                            self._data.clause.get("check", "None") == "Sum")
 
-    def fail(error, byte):
-      raise errors.DataError("%s: record %d, byte %d: %s" % (
-          path, done + error.record, at + byte, error))
+  def chunks(self, tile=0):
+    """Returns an iterator of the samples once, a Chunk per batch, in the files' order.
 
-    if self._with_sums:
-      try:
-        words, begins, used = norm_records.framed(block, most)
-      except norm_records.RecordError as e:
-        fail(e, e.word)
-    else:
-      words = block[:len(block) // 4 * 4].view(np.int32)
-      begins = norm_records.starts(words, fixed, self._slots, self._key_words, most)
-      used = int(begins[-1]) * 4
-    if len(begins) == 1:
-      return None, 0, 0
-    try:
-      chunk = norm_records.read(words, begins, data.label_dim, data.dense_dim,
-                                self._slots, self._key_words)
-    except norm_records.RecordError as e:
-      # A frame has 5 bytes around a payload, 4 of them before it.
-      fail(e, 4 * e.word + (5 * e.record + 4 if self._with_sums else 0))
-    return chunk, len(begins) - 1, used
+    Raises:
+      DataError: as `reader`.
+    """
+    slots = sum(s.slot_num for s in self._data.sparse)
+    return native.chunks(self.reader([batches.InputLayout(0, slots, True)], False,
+                                     tile=tile))
 
-  def chunks(self):
-    """Returns an iterator of the samples once, in the files' order."""
-    return ahead.chained([self._blocks(p, r) for p, r in zip(self._paths, self._records)],
-                         self._threads)
+
+def _records(chunk, key_words, with_sums):
+  """Returns the bytes of a chunk's records."""
+  size = batches.size_of(chunk)
+  counts = np.stack([np.ones([size], np.int64) if s.offsets is None else
+                     np.diff(s.offsets) for s in chunk.slots], axis=1)
+  fixed = chunk.labels.shape[1] + chunk.dense.shape[1]
+  lengths = fixed + (1 + counts * key_words).sum(axis=1)
+  begins = np.zeros([size + 1], np.int64)
+  np.cumsum(lengths, out=begins[1:])
+  words = np.empty([begins[-1]], np.int32)
+  floats = np.concatenate([chunk.labels, chunk.dense], axis=1).astype(np.float32)
+  words[begins[:-1, None] + np.arange(fixed)] = floats.view(np.int32)
+  place = begins[:-1] + fixed
+  for s, slot in enumerate(chunk.slots):
+    words[place] = counts[:, s]
+    offsets = np.cumsum(counts[:, s]) - counts[:, s]
+    at = np.repeat(place + 1 - offsets * key_words, counts[:, s]) + (
+        np.arange(len(slot.keys)) * key_words)
+    words[at] = (slot.keys & 0xffffffff).astype(np.uint32).view(np.int32)
+    if key_words == 2:
+      words[at + 1] = slot.keys >> 32
+    place = place + 1 + counts[:, s] * key_words
+  if not with_sums:
+    return words.tobytes()
+  payload, out = words.view(np.uint8), []
+  for first, end in zip(begins[:-1] * 4, begins[1:] * 4):
+    record = payload[first:end]
+    out.append(np.array([end - first], "<i4").tobytes() + record.tobytes() +
+               bytes([int(record.sum(dtype=np.uint8))]))
+  return b"".join(out)
 
 
 class Writer(object):
@@ -152,7 +127,7 @@ class Writer(object):
           0 <= slot.keys.min() <= slot.keys.max() < 1 << 32):
         raise errors.DataError("%s: keys %d to %d do not fit input_key_type I32" %
                                (self._path, slot.keys.min(), slot.keys.max()))
-    self._file.write(norm_records.written(chunk, self._key_words, self._with_sums))
+    self._file.write(_records(chunk, self._key_words, self._with_sums))
     self._header[1] += len(chunk.labels)
 
   def close(self):

@@ -15,6 +15,7 @@ from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import file_list
 from hugectr.data import parquet_columns
+from hugectr.data import reader as readers
 
 # Keys of 32 bits are in [0, this).
 _I32_LIMIT = 1 << 32
@@ -58,6 +59,7 @@ class Source(object):
     path: string, the file list.
     data: config's Data.
     key_type: "I32" or "I64".
+    batch_size: int, samples of a batch.
     threads: int, files' row groups that are read at a time.
 
   Raises:
@@ -65,9 +67,10 @@ class Source(object):
       columns.
   """
 
-  def __init__(self, path, data, key_type, threads):
+  def __init__(self, path, data, key_type, batch_size, threads):
     self._data = data
-    self._threads = max(1, threads)
+    self._batch_size = batch_size
+    self._threads = threads
     self._limit = _I32_LIMIT if key_type == "I32" else None
     self._paths = file_list.read(path)
     self._metadata = read_metadata(os.path.dirname(path))
@@ -151,3 +154,14 @@ class Source(object):
     tasks = (functools.partial(self._read, path, group) for path in self._paths
              for group in range(self._open(path).num_row_groups))
     return ahead.in_order(tasks, self._threads)
+
+  def reader(self, layouts, repeat, rank=0, ranks=1):
+    """Returns a reader of batches, from the beginning; see reader.Reader.
+
+    Args:
+      layouts: list of batches.InputLayout.
+      repeat: bool, whether the data starts again at its end.
+      rank: int.
+      ranks: int.
+    """
+    return readers.Reader(self, layouts, self._batch_size, repeat, rank, ranks)

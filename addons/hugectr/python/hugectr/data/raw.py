@@ -6,16 +6,11 @@ All numbers are int32, little-endian, and a dense feature x is read as log(x + 1
 `float_label_dense` labels and dense features are float32, read as they are.
 """
 
-import functools
-import os
-
 import numpy as np
 
-from hugectr.data import ahead
 from hugectr.data import batches
 from hugectr.data import errors
-
-_BYTES = 4
+from hugectr.data import native
 
 
 class Source(object):
@@ -29,9 +24,6 @@ class Source(object):
     shuffle_seed: int, of the order of blocks, another one each time through; None: the
       file's order.
     threads: int, blocks that are read at a time.
-
-  Raises:
-    DataError: the file is not there, or has another size.
   """
 
   def __init__(self, path, data, samples, batch_size, shuffle_seed, threads):
@@ -41,80 +33,46 @@ class Source(object):
     self._batch_size = batch_size
     self._seed = shuffle_seed
     self._threads = threads
-    self._is_float = bool(data.clause.get("float_label_dense"))
-    self._slots = sum(s.slot_num for s in data.sparse)
-    self._width = data.label_dim + data.dense_dim + self._slots
-    self._offsets = np.zeros([self._slots], np.int64)
+    self._passes = 0
+
+  def _open(self, layouts, repeat, rank, ranks):
+    data = self._data
+    shape = native.Shape(data, layouts, self._batch_size, repeat, rank, ranks,
+                         self._threads)
+    sizes = data.slot_sizes or [1 << 31] * shape.slots
+    offsets = np.zeros([shape.slots], np.int64)
     if data.slot_sizes:
-      self._offsets[1:] = np.cumsum(data.slot_sizes)[:-1]
-    try:
-      size = os.path.getsize(path)
-    except OSError as e:
-      raise errors.DataError("%s: cannot be read: %s" % (path, e))
-    if size != samples * self._width * _BYTES:
-      raise errors.DataError(
-          "%s: %d bytes, expected %d samples of %d bytes: %d labels, %d dense features and "
-          "%d keys of 4 bytes" % (path, size, samples, self._width * _BYTES,
-                                  data.label_dim, data.dense_dim, self._slots))
+      offsets[1:] = np.cumsum(sizes)[:-1]
+    return native.open_raw(shape, self._path, self._samples,
+                           bool(data.clause.get("float_label_dense")), sizes, offsets,
+                           self._seed, self._passes)
 
-  def _fail(self, first, row, column, sentence, *args):
-    record = first + row
-    raise errors.DataError("%s: record %d, byte %d: %s" % (
-        self._path, record, (record * self._width + column) * _BYTES, sentence % args))
+  def reader(self, layouts, repeat, rank=0, ranks=1):
+    """Returns a reader of batches, from the beginning; see native.Reader.
 
-  def _read(self, first, count):
-    """Returns samples [first, first + count) as a Chunk."""
-    with open(self._path, "rb") as f:
-      f.seek(first * self._width * _BYTES)
-      numbers = np.fromfile(f, "<i4", count * self._width)
-    if numbers.size != count * self._width:
-      raise errors.DataError("%s: ends at byte %d, it has become shorter" % (
-          self._path, (first * self._width + numbers.size) * _BYTES))
-    numbers = numbers.reshape([count, self._width])
-    labels = self._data.label_dim
-    dense_end = labels + self._data.dense_dim
-    dense = numbers[:, labels:dense_end]
-    if self._is_float:
-      floats = numbers.view("<f4")
-      found = floats[:, :labels].astype(np.float32), floats[:, labels:dense_end].astype(
-          np.float32)
-    else:
-      if dense.size and dense.min() < 0:
-        row, column = np.argwhere(dense < 0)[0]
-        self._fail(first, row, labels + column, "dense feature %d, which must not be "
-                   "negative: its logarithm is taken", dense[row, column])
-      found = (numbers[:, :labels].astype(np.float32),
-               np.log1p(dense.astype(np.float32)))
-    return batches.Chunk(*found, slots=self._keys(numbers, first, dense_end))
+    Args:
+      layouts: list of batches.InputLayout.
+      repeat: bool, whether the data starts again at its end.
+      rank: int.
+      ranks: int.
 
-  def _keys(self, numbers, first, dense_end):
-    slots = []
-    for s in range(self._slots):
-      keys = numbers[:, dense_end + s].astype(np.int64)
-      size = self._data.slot_sizes[s] if self._data.slot_sizes else 1 << 31
-      wrong = keys.view(np.uint64) >= np.uint64(size)
-      if wrong.any():
-        row = int(np.argmax(wrong))
-        self._fail(first, row, dense_end + s, "key %d of slot %d is not in [0, %d)",
-                   keys[row], s, size)
-      slots.append(batches.Slot(keys + self._offsets[s], None))
-    return slots
+    Raises:
+      DataError: the file is not there, or has another size.
+    """
+    return self._open(layouts, repeat, rank, ranks)
 
   def chunks(self):
     """Returns an iterator of the samples once, a Chunk per block.
 
     The blocks are in the file's order or shuffled; samples keep their order in a block.
+
+    Raises:
+      DataError: the file is not there, or has another size.
     """
-    firsts = np.arange(0, self._samples, self._batch_size)
-    if self._seed is not None:
-      # The last block may be short: it stays the last, so that batches are blocks.
-      np.random.RandomState(self._seed % (1 << 32)).shuffle(
-          firsts[:self._samples // self._batch_size])
-      self._seed += 1
-    return ahead.in_order(
-        (functools.partial(self._read, int(first),
-                           min(self._batch_size, self._samples - int(first)))
-         for first in firsts), self._threads)
+    slots = sum(s.slot_num for s in self._data.sparse)
+    found = native.chunks(self._open([batches.InputLayout(0, slots, True)], False, 0, 1))
+    self._passes += 1
+    return found
 
 
 class Writer(object):

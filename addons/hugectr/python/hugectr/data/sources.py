@@ -10,23 +10,24 @@ from hugectr.data import raw
 
 
 def open_source(path, data, key_type, batch_size, shuffle_seed=None, for_training=True):
-  """Returns the source of a file list or file.
+  """Returns the source of a file list or file: its `chunks()` are the samples once, its
+  `reader(layouts, repeat, rank, ranks)` is a reader of batches from the beginning.
 
   Args:
     path: string.
     data: config's Data.
     key_type: "I32" or "I64".
-    batch_size: int, samples of a batch, the blocks of a Raw file.
+    batch_size: int, samples of a batch of all ranks, the blocks of a Raw file.
     shuffle_seed: int, of the order of a Raw file's blocks; None: the file's order.
     for_training: bool, which of the two numbers of samples a Raw file has.
 
   Raises:
-    DataError: files are missing or are something else.
+    DataError: files are missing or are something else; `chunks` and `reader` raise it too.
   """
-  threads = min(data.num_workers, os.cpu_count() or 1)
+  threads = max(1, min(data.num_workers, os.cpu_count() or 1))
   if data.format == "Parquet":
-    return parquet.Source(path, data, key_type, threads)
+    return parquet.Source(path, data, key_type, batch_size, threads)
   if data.format == "Norm":
-    return norm.Source(path, data, key_type, threads)
+    return norm.Source(path, data, key_type, batch_size, threads)
   samples = data.clause["num_samples" if for_training else "eval_num_samples"]
   return raw.Source(path, data, samples, batch_size, shuffle_seed, threads)

@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 
 from hugectr.config import model as models
-from hugectr.data import reader as readers
 from hugectr.data import sources
 from hugectr.training import graph as graphs
 from hugectr.training import handles
@@ -129,11 +128,10 @@ class Session(object):
     key_type = "I64" if self._solver.i64_input_key else "I32"
 
     def opener(batch_size, shuffle_seed, for_training):
-      return lambda path: readers.Reader(
-          sources.open_source(path, data, key_type, batch_size, shuffle_seed,
-                              for_training),
-          self._graph.layouts, batch_size, self._solver.repeat_dataset,
-          self._ranks.rank, self._ranks.count)
+      return lambda path: sources.open_source(
+          path, data, key_type, batch_size, shuffle_seed, for_training).reader(
+              self._graph.layouts, self._solver.repeat_dataset, self._ranks.rank,
+              self._ranks.count)
 
     self._train_reader = handles.DataReader(
         opener(self._solver.batchsize, self._solver.seed, True), data.source, "training")

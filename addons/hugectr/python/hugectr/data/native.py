@@ -1,0 +1,277 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Readers of Norm and Raw files: the C++ library's, whose threads need no Python.
+
+A batch's arrays are the library's memory, without a copy. The memory serves another batch
+once no array of this one is left.
+"""
+
+import ctypes
+import os
+import threading
+
+import numpy as np
+
+from hugectr.data import batches
+from hugectr.data import errors
+
+_LIBRARY = "libhugectr_reader.so"
+
+# Batches that wait at most.
+_DEPTH = 4
+
+# Milliseconds after which a thread that waits for a batch looks for signals.
+_LOOK = 100
+
+_lock = threading.Lock()
+_loaded = None
+
+_INT = ctypes.c_int64
+_INTS = ctypes.POINTER(_INT)
+
+
+class _Options(ctypes.Structure):
+  """hugectr_options of c_api.h."""
+  _fields_ = [("label_dim", _INT), ("dense_dim", _INT), ("slots", _INT), ("inputs", _INTS),
+              ("num_inputs", _INT), ("batch_size", _INT), ("repeat", _INT), ("rank", _INT),
+              ("ranks", _INT), ("threads", _INT), ("depth", _INT), ("tile", _INT)]
+
+
+class _Raw(ctypes.Structure):
+  """hugectr_raw of c_api.h."""
+  _fields_ = [("path", ctypes.c_char_p), ("samples", _INT), ("is_float", _INT),
+              ("sizes", _INTS), ("offsets", _INTS), ("is_shuffled", _INT), ("seed", _INT),
+              ("first_pass", _INT)]
+
+
+class _Keys(ctypes.Structure):
+  """hugectr_keys of c_api.h."""
+  _fields_ = [("keys", ctypes.c_void_p), ("num_keys", _INT), ("splits", ctypes.c_void_p),
+              ("num_splits", _INT), ("has_one_key", _INT)]
+
+
+class _Batch(ctypes.Structure):
+  """hugectr_batch of c_api.h."""
+  _fields_ = [("handle", ctypes.c_void_p), ("size", _INT), ("global_size", _INT),
+              ("labels", ctypes.c_void_p), ("dense", ctypes.c_void_p)]
+
+
+def library_path():
+  """Returns the path of the library.
+
+  In a wheel it lies beside this module, and in the reader's folder of the source tree's
+  layout when Bazel runs a program.
+
+  Raises:
+    ImportError: it is in neither place.
+  """
+  here = os.path.dirname(os.path.abspath(__file__))
+  addon = os.path.dirname(os.path.dirname(os.path.dirname(here)))
+  candidates = [os.path.join(here, _LIBRARY), os.path.join(addon, "reader", _LIBRARY)]
+  for path in candidates:
+    if os.path.exists(path):
+      return path
+  raise ImportError("%s was not found (looked at: %s). Remedy: install the wheel, or build "
+                    "//addons/hugectr/reader:%s and run through Bazel." %
+                    (_LIBRARY, ", ".join(candidates), _LIBRARY))
+
+
+def _load():
+  """Returns the library, loading it once."""
+  global _loaded
+  with _lock:
+    if _loaded is None:
+      library = ctypes.CDLL(library_path())
+      pointer = ctypes.c_void_p
+      for name, result, arguments in (
+          ("error", ctypes.c_char_p, []),
+          ("open_norm", pointer, [ctypes.POINTER(_Options), ctypes.POINTER(ctypes.c_char_p),
+                                  _INT, _INT, _INT]),
+          ("open_raw", pointer, [ctypes.POINTER(_Options), ctypes.POINTER(_Raw)]),
+          ("next", ctypes.c_int, [pointer, _INT, ctypes.POINTER(_Batch),
+                                  ctypes.POINTER(_Keys)]),
+          ("ready", _INT, [pointer]), ("release", None, [pointer]),
+          ("close", None, [pointer])):
+        function = getattr(library, "hugectr_" + name)
+        function.restype, function.argtypes = result, arguments
+      _loaded = library
+    return _loaded
+
+
+class _Owner(object):
+  """A batch of the library, which takes it back when no array needs it."""
+
+  def __init__(self, handle, release):
+    self._handle = handle
+    self._release = release
+
+  def __del__(self):
+    self._release(self._handle)
+
+
+class _Memory(object):
+  """Memory of a batch in the words of NumPy's array interface."""
+
+  def __init__(self, owner, place, shape, kind, is_read_only=False):
+    self._owner = owner
+    self.__array_interface__ = {"data": (place, is_read_only), "shape": shape,
+                                "typestr": kind, "version": 3}
+
+
+class Shape(object):
+  """What a sample holds and how batches are cut, as all readers of a source have it.
+
+  Args:
+    data: config's Data.
+    layouts: list of batches.InputLayout.
+    batch_size: int of at least 1, samples of all ranks' parts together.
+    repeat: bool, whether the data starts again at its end, in the midst of a batch.
+    rank: int.
+    ranks: int.
+    threads: int of at least 1, that read.
+    tile: int, bytes that a thread reads at a time; 0: as many as are fast.
+  """
+
+  def __init__(self, data, layouts, batch_size, repeat, rank, ranks, threads, tile=0):
+    self.layouts = list(layouts)
+    self.label_dim = data.label_dim
+    self.dense_dim = data.dense_dim
+    self.slots = sum(s.slot_num for s in data.sparse)
+    self._inputs = _ints([n for layout in self.layouts for n in layout])
+    self.options = _Options(
+        self.label_dim, self.dense_dim, self.slots, self._inputs, len(self.layouts),
+        batch_size, bool(repeat), rank, ranks, threads, _DEPTH, tile)
+
+
+def _ints(numbers):
+  return (_INT * len(numbers))(*[int(n) for n in numbers])
+
+
+class Reader(object):
+  """Reads one source from its beginning, by threads ahead of the thread that calls.
+
+  Not thread-safe: one thread takes batches, and closes the reader.
+
+  Args:
+    shape: Shape.
+    handle: the library's reader, or None if it could not be opened.
+
+  Raises:
+    DataError: it could not be opened.
+
+  Attributes:
+    waits: int, how often a batch was asked for before one was ready.
+  """
+
+  def __init__(self, shape, handle):
+    self._library = _load()
+    self._shape = shape
+    self._handle = handle
+    self.waits = 0
+    if handle is None:
+      self._fail()
+
+  def _fail(self):
+    raise errors.DataError(os.fsdecode(self._library.hugectr_error()))
+
+  def next(self):
+    """Returns the next batches.Batch, waiting for it; None at the end of the data.
+
+    Raises:
+      DataError: the data cannot be read; every further call raises it too.
+    """
+    batch, keys = _Batch(), (_Keys * len(self._shape.layouts))()
+    if not self._library.hugectr_ready(self._handle):
+      self.waits += 1
+    while True:
+      found = self._library.hugectr_next(self._handle, _LOOK, batch, keys)
+      if found == 1:
+        return self._batch_of(batch, keys)
+      if found == 0:
+        return None
+      if found < 0:
+        self._fail()
+
+  def _batch_of(self, batch, keys):
+    owner = _Owner(batch.handle, self._library.hugectr_release)
+    size, inputs = batch.size, []
+
+    def array(place, shape, kind, is_read_only=False):
+      return np.asarray(_Memory(owner, place, shape, kind, is_read_only))
+
+    for layout, found in zip(self._shape.layouts, keys):
+      shape = ((layout.count, size + 1) if layout.is_slot_major else
+               (found.num_splits,))
+      inputs.append(batches.Keys(
+          array(found.keys, (found.num_keys,), "<i8"),
+          # Batches of samples with one key in each slot share them.
+          array(found.splits, shape, "<i8", bool(found.has_one_key))))
+    return batches.Batch(
+        size, array(batch.labels, (size, self._shape.label_dim), "<f4"),
+        array(batch.dense, (size, self._shape.dense_dim), "<f4"), inputs,
+        batch.global_size)
+
+  def close(self):
+    """Ends the threads and waits for them. Arrays of batches stay as they are."""
+    handle, self._handle = self._handle, None
+    if handle is not None:
+      self._library.hugectr_close(handle)
+
+  def __del__(self):
+    self.close()
+
+
+def open_norm(shape, paths, key_bytes, with_sums):
+  """Returns a Reader of Norm files.
+
+  Args:
+    shape: Shape.
+    paths: list of strings.
+    key_bytes: 4 or 8.
+    with_sums: bool, whether records have checksums.
+
+  Raises:
+    DataError: a file cannot be read, or its header is of something else.
+  """
+  names = (ctypes.c_char_p * len(paths))(*[os.fsencode(p) for p in paths])
+  return Reader(shape, _load().hugectr_open_norm(
+      shape.options, names, len(paths), key_bytes, with_sums))
+
+
+def open_raw(shape, path, samples, is_float, sizes, offsets, seed, first_pass=0):
+  """Returns a Reader of a Raw file, whose blocks are of a batch each.
+
+  Args:
+    shape: Shape.
+    path: string.
+    samples: int, how many the file has.
+    is_float: bool, whether labels and dense features are float32.
+    sizes: list of ints, keys of each slot.
+    offsets: list of ints, what is added to the keys of each slot.
+    seed: int, of the order of whole blocks; None: the file's order.
+    first_pass: int, how often the source was read before: each pass has its own order.
+
+  Raises:
+    DataError: the file cannot be read, or has another size.
+  """
+  raw = _Raw(os.fsencode(path), samples, is_float, _ints(sizes), _ints(offsets),
+             seed is not None, (seed or 0) % (1 << 32), first_pass)
+  return Reader(shape, _load().hugectr_open_raw(shape.options, raw))
+
+
+def chunks(reader):
+  """Yields a reader's batches as Chunks; its one input is all slots, slot by slot."""
+  try:
+    while True:
+      batch = reader.next()
+      if batch is None:
+        return
+      (keys, splits), slots, at = batch.inputs[0], [], 0
+      for offsets in splits:
+        mine = keys[at:at + offsets[-1]]
+        at += offsets[-1]
+        has_one = len(mine) == batch.size and (np.diff(offsets) == 1).all()
+        slots.append(batches.Slot(mine, None if has_one else offsets))
+      yield batches.Chunk(batch.labels, batch.dense, slots)
+  finally:
+    reader.close()
