@@ -15,6 +15,7 @@ _HOMES = {
     "ConfigError": "hugectr.config.errors",
     "DataError": "hugectr.data.errors",
     "LearningRateScheduler": "hugectr.training.learning_rate",
+    "ModelOversubscriber": "hugectr.training.oversubscriber",
     "Session": "hugectr.training.session",
     "SolverParser": "hugectr.training.solver",
     "get_learning_rate_scheduler": "hugectr.training.learning_rate",

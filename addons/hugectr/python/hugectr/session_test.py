@@ -308,6 +308,61 @@ class SessionTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "not a valid checkpoint"):
       session.restore_checkpoint(folder + "/no")
 
+  @parameterized.parameters((False, False), (True, False), (True, True))
+  def test_tables_for_inference(self, localized, by_slot):
+    session = self.session(model.configuration(self.folder, "Adam", "Local", localized))
+    folder = self.create_tempdir().full_path
+    with self.assertRaisesRegex(ValueError, "table 'rows.*' has no rows.*train first"):
+      session.export_inference_tables(folder + "/early", by_slot=by_slot)
+    self.assertFalse(os.path.exists(folder + "/early"))
+    session.start_data_reading()
+    for _ in range(4):
+      session.train()
+    for _ in range(2):  # The second time over the first.
+      path = session.export_inference_tables(folder + "/x", "ctr", by_slot, 500)
+    self.assertEqual(path, folder + "/x/ctr.json")
+    session.download_params_to_files(folder + "/m", 1)
+    rows = model.read_rows(folder + "/m0_sparse_1.model", localized)
+    with open(path) as f:
+      found = json.load(f)
+    self.assertTrue(found["supportlonglong"])
+    server, = found["models"]
+    names = ["rows_slot_%d" % s for s in range(model.SLOTS)] if by_slot else ["rows"]
+    self.assertEqual(server["embedding_table_names"], names)
+    self.assertEqual(server["sparse_files"], [folder + "/x/" + n for n in names])
+    self.assertEqual(server["embedding_vecsize_per_table"], [model.FLOATS] * len(names))
+    self.assertEqual(server["default_value_for_each_table"], [0.0] * len(names))
+    self.assertEqual(server["maxnum_catfeature_query_per_table_per_sample"],
+                     [model.SLOTS] * len(names))
+    self.assertEqual((server["model"], server["max_batch_size"]), ("ctr", 500))
+    keys = [np.fromfile(p + "/key", "<i8") for p in server["sparse_files"]]
+    vectors = [np.fromfile(p + "/emb_vector", "<f4") for p in server["sparse_files"]]
+    self.assertEqual(sorted(os.listdir(server["sparse_files"][0])), ["emb_vector", "key"])
+    np.testing.assert_array_equal(np.concatenate(keys), rows["key"])
+    np.testing.assert_array_equal(np.concatenate(vectors), rows["row"].ravel())
+    if by_slot:
+      for slot, mine in enumerate(keys):
+        self.assertEqual(set(mine // model.SIZE), {slot})
+    for name in ("", "a b", "x" * 121, 3):
+      with self.assertRaisesRegex(ValueError, "model must be 1 to 120 letters"):
+        session.export_inference_tables(folder, name)
+    with self.assertRaisesRegex(ValueError, "max_batch_size must be an integer of at"):
+      session.export_inference_tables(folder, max_batch_size=0)
+
+  def test_keys_in_several_slots_need_a_table_per_slot_for_inference(self):
+    configuration = model.configuration(self.folder, "SGD", "Local", True)
+    # Without sizes keys of all slots begin at 0.
+    del configuration["layers"][0]["slot_size_array"]
+    session = self.session(configuration)
+    session.start_data_reading()
+    session.train()
+    folder = self.create_tempdir().full_path
+    with self.assertRaisesRegex(ValueError, "key 0 of embedding 'rows' is in several slots: "
+                                "give by_slot=True"):
+      session.export_inference_tables(folder + "/x")
+    self.assertFalse(os.path.exists(folder + "/x"))
+    self.assertTrue(os.path.exists(session.export_inference_tables(folder, by_slot=True)))
+
   def test_datasets_of_all_formats(self):
     folder = self.create_tempdir().full_path
     lists = {}

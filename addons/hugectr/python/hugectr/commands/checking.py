@@ -5,6 +5,7 @@
 from hugectr.commands import picture
 from hugectr.config import loading
 from hugectr.config import model as models
+from hugectr.training import solver as solvers
 
 
 def rows_of(model):
@@ -38,17 +39,19 @@ def check(path, plot, out):
 
   Args:
     path: of the JSON file.
-    plot: path of an SVG file to draw, or None.
+    plot: path of a picture to draw, an SVG or (.png) a PNG; or None.
     out: a file to print to.
 
   Raises:
     ConfigError: one line per mistake.
     OSError: the picture cannot be written.
+    RuntimeError: it is a PNG, and matplotlib is not installed.
   """
   configuration = loading.read_json(path)
   model = models.parse(configuration, path)
+  if "solver" in configuration:
+    solvers.SolverParser(path)
   out.write(text(model))
   if plot:
-    with open(plot, "w") as f:
-      f.write(picture.svg(model))
+    picture.write(model, plot)
     out.write("\nwrote %s\n" % plot)

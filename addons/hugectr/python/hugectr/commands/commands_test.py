@@ -8,16 +8,20 @@ import io
 import json
 import os
 import re
+import sys
+from unittest import mock
 import xml.dom.minidom
 
 from absl.testing import absltest
 from absl.testing import parameterized
+from matplotlib import image
 import numpy as np
 import tensorflow as tf
 
 from hugectr.commands import checking
 from hugectr.commands import converting
 from hugectr.commands import main
+from hugectr.commands import picture
 from hugectr.commands import progress
 from hugectr.config import model as models
 from hugectr.data import batches
@@ -78,6 +82,27 @@ class CommandsTest(parameterized.TestCase):
                  for l in configuration["layers"][1:])
     self.assertLen(drawing.getElementsByTagName("path"), arrows + 1)
 
+  @parameterized.parameters("dlrm", "wdl")
+  def test_check_draws_a_png(self, name):
+    plot = self.create_tempdir().full_path + "/model.PNG"
+    status, _, error = _run("check", _EXAMPLES + name + ".json", "--plot", plot)
+    self.assertEqual((status, error), (0, ""))
+    pixels = image.imread(plot)
+    model, _ = models.read(_EXAMPLES + name + ".json")
+    svg = xml.dom.minidom.parseString(picture.svg(model)).documentElement
+    # Half as many again in each direction.
+    for side, name in ((0, "height"), (1, "width")):
+      self.assertAlmostEqual(pixels.shape[side], 1.5 * float(svg.getAttribute(name)), delta=2)
+    colours = {tuple(c) for c in np.round(255 * pixels[..., :3]).astype(int).reshape([-1, 3])}
+    for colour in ("e8eef7", "e6f4ea", "ffffff", "fdecea"):
+      self.assertIn(tuple(bytes.fromhex(colour)), colours)
+
+  def test_a_png_without_matplotlib_is_a_sentence(self):
+    with mock.patch.dict(sys.modules, {"matplotlib": None}):
+      status, _, error = _run("check", _EXAMPLES + "dcn.json", "--plot", "x.png")
+    self.assertEqual(status, 2)
+    self.assertRegex(error, "error: check: matplotlib, which draws a PNG, is not installed")
+
   def test_check_tells_each_mistake(self):
     path, _ = self.configuration()
     with open(path) as f:
@@ -91,6 +116,17 @@ class CommandsTest(parameterized.TestCase):
     self.assertLen(error.splitlines(), 2)
     self.assertRegex(error, r"error: .*model.json: layers\[2\] \('flat', Reshape\): lead")
     self.assertRegex(error, r"there is no tensor 'logits'; did you mean 'logit'\?")
+
+  @parameterized.parameters(
+      ({"gpu": [0, 0]}, "solver: vvgpu must be a list of different device numbers"),
+      ({"gpu": [0, 1, 2]}, "solver: batchsize must be divisible by the 3 devices"),
+      ({"max_iter": 3, "num_epochs": 1}, "solver: expected either max_iter or num_epochs"))
+  def test_check_tells_what_is_wrong_with_the_solver(self, solver, expected):
+    path, _ = self.configuration(**solver)
+    status, out, error = _run("check", path)
+    self.assertEqual((status, out), (2, ""))
+    self.assertEqual(error.count("error: "), 1)
+    self.assertIn("%s: %s" % (path, expected), error)
 
   def test_generate_then_train(self):
     path, folder = self.configuration(

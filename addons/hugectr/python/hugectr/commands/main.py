@@ -49,7 +49,9 @@ def _parser():
 
   sub = command("check", _check,
                 "Say what is wrong with a configuration, or which layers it has.")
-  sub.add_argument("--plot", metavar="SVG", help="also draw the layers")
+  sub.add_argument("--plot", metavar="FILE",
+                   help="also draw the layers: an SVG; if the name ends with .png a PNG, by "
+                   "matplotlib")
 
   sub = command("convert", _convert,
                 "Convert data from one format into another; the configuration says what "
@@ -98,7 +100,9 @@ def main(argv=None):
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _GOOD
   except config_errors.ConfigError as e:
-    sys.stderr.write("".join("error: %s\n" % line for line in e.mistakes))
+    # A name may have line breaks: a mistake stays one line.
+    sys.stderr.write("".join("error: %s\n" % line.replace("\n", r"\n")
+                             for line in e.mistakes))
   except (data_errors.DataError, NotImplementedError, OSError, RuntimeError,
           ValueError) as e:
     sys.stderr.write("error: %s\n" % e)

@@ -21,6 +21,23 @@ def _no_constant(name):
   raise ValueError("%s is not a number in JSON" % name)
 
 
+def _check_text(value, path):
+  """Raises ConfigError for a string that cannot be written anywhere."""
+  if isinstance(value, str):
+    try:
+      value.encode("utf-8")
+    except UnicodeEncodeError:
+      raise errors.ConfigError("%s: not JSON: the string %s has half of a surrogate pair" %
+                               (path, schema_check.shown(value)))
+  elif isinstance(value, dict):
+    for key in value:
+      _check_text(key, path)
+      _check_text(value[key], path)
+  elif isinstance(value, list):
+    for item in value:
+      _check_text(item, path)
+
+
 def read_json(path):
   """Returns what a JSON file holds.
 
@@ -36,8 +53,12 @@ def read_json(path):
   except (OSError, UnicodeDecodeError) as e:
     raise errors.ConfigError("%s: cannot be read: %s" % (path, e))
   try:
-    return json.loads(text, object_pairs_hook=_no_duplicates,
-                      parse_constant=_no_constant)
+    found = json.loads(text, object_pairs_hook=_no_duplicates,
+                       parse_constant=_no_constant)
+    _check_text(found, path)
+    return found
+  except errors.ConfigError:
+    raise
   except json.JSONDecodeError as e:
     raise errors.ConfigError("%s: line %d, column %d: not JSON: %s" %
                              (path, e.lineno, e.colno, e.msg))

@@ -178,8 +178,11 @@ class ModelFiles(object):
 
   # Rows.
 
-  def _rows_of(self, layer):
-    """Returns (Rows of the values, Rows of the states or None) of an embedding."""
+  def rows_of(self, layer):
+    """Returns (Rows of the values, Rows of the states or None) of a tables.Layer.
+
+    Of all ranks, by slot and key.
+    """
     has_slots = embedding_tables.is_slot_major(layer.embedding)
     # One run for all tables: each run of new ops has the graph pruned anew.
     tables = self._session.run(
@@ -268,7 +271,7 @@ class ModelFiles(object):
     dense, states = prefix + "_dense" + end, prefix + "_opt_dense" + end
     writes = self._ranks.rank == 0
     for i, layer in enumerate(self._graph.embeddings):
-      values, row_states = self._rows_of(layer)
+      values, row_states = self.rows_of(layer)
       for what, rows, names in (("_sparse", values, [sparse_files.VECTOR]),
                                 ("_opt_sparse", row_states, self._state_names(layer))):
         path = "%s%d%s%s" % (prefix, i, what, end)

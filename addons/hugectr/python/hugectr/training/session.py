@@ -12,6 +12,7 @@ from hugectr.config import model as models
 from hugectr.data import sources
 from hugectr.training import graph as graphs
 from hugectr.training import handles
+from hugectr.training import inference_tables
 from hugectr.training import metrics
 from hugectr.training import model_files
 from hugectr.training import oversubscriber
@@ -409,6 +410,43 @@ class Session(object):
       tf.compat.v1.saved_model.simple_save(
           self._session, export_dir, inputs,
           {"predictions": self._graph.evaluate[1]})
+
+  def export_inference_tables(self, folder, model="model", by_slot=False,
+                              max_batch_size=None):
+    """Writes the rows of all tables, and the JSON with which a parameter server loads them.
+
+    `<folder>/<table>` has the files `key` (int64) and `emb_vector` (float32), and
+    `<folder>/<model>.json` names those folders by absolute paths. Keys are those of the
+    readers: with `slot_size_array` the sizes of the slots before are in them. Rank 0
+    writes, of all ranks' rows.
+
+    Args:
+      folder: path; made if it is not there. Tables of these names in it are replaced.
+      model: string of letters, digits, _ and -, at most 120.
+      by_slot: bool. False: a table per embedding layer, with the layer's name. True: layers
+        with a table per slot give one for each, `<layer>_slot_<k>`.
+      max_batch_size: int, samples of a request at most; None: batchsize_eval.
+
+    Returns:
+      The path of the JSON file.
+
+    Raises:
+      ValueError: a table has no rows yet, two would have one name, a key is in several
+        slots and by_slot is False, or an argument is something else.
+      OSError: a file cannot be written.
+    """
+    inference_tables.check_model_name(model)
+    batch_size = self._solver.batchsize_eval if max_batch_size is None else max_batch_size
+    if isinstance(batch_size, bool) or not isinstance(batch_size, numbers.Integral) or (
+        batch_size < 1):
+      raise ValueError("hugectr.Session.export_inference_tables: max_batch_size must be an "
+                       "integer of at least 1, got %r" % (max_batch_size,))
+    found = inference_tables.tables(
+        [(layer.embedding, self._files.rows_of(layer)[0])
+         for layer in self._graph.embeddings], by_slot)
+    if self._ranks.rank == 0:
+      return inference_tables.write(folder, model, found, int(batch_size))
+    return os.path.join(os.path.abspath(folder), model + ".json")
 
   def close(self):
     """Ends the readers' threads and TensorFlow's session."""

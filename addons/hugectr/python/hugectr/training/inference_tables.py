@@ -1,0 +1,134 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tables in a folder that the inference parameter server loads, with its JSON.
+
+  <folder>/<table>/key          int64
+  <folder>/<table>/emb_vector   float32, a row per key
+  <folder>/<model>.json         names the tables' folders, their widths and the rest
+
+The format is that of HugeCTR's hierarchical parameter server, version 24.06.
+"""
+
+import json
+import os
+import re
+
+import numpy as np
+
+from hugectr.training import sparse_files
+
+_MODEL = re.compile(r"^[A-Za-z0-9_-]{1,120}$")
+
+# What the server keeps of tables on a GPU, and what it does when rows are missing there:
+# fetches them before it answers, so that answers do not depend on what came before.
+_CACHE = {"gpucache": True, "gpucacheper": 0.2, "hit_rate_threshold": 1.0}
+
+
+class Table(object):
+  """One table of a model.
+
+  Attributes:
+    name: string, of letters, digits, _ and -.
+    rows: sparse_files.Rows without slots.
+    floats: int, of a row.
+    max_keys: int, keys of one sample at most.
+  """
+
+  def __init__(self, name, rows, floats, max_keys):
+    self.name, self.rows, self.floats, self.max_keys = name, rows, floats, max_keys
+
+
+def _tables_of(embedding, rows, by_slot):
+  """Returns the Tables of an embedding layer; raises ValueError."""
+  name = re.sub(r"[^A-Za-z0-9_-]", "_", embedding.name)
+  bottom = embedding.bottom
+  if rows.slots is None or not by_slot:
+    doubled = np.flatnonzero(np.diff(np.sort(rows.keys)) == 0)
+    if len(doubled):
+      raise ValueError(
+          "hugectr.Session.export_inference_tables: key %d of embedding '%s' is in several "
+          "slots: give by_slot=True, or slot_size_array in the configuration" %
+          (np.sort(rows.keys)[doubled[0]], embedding.name))
+    found = [Table(name, rows._replace(slots=None), embedding.vec_size, bottom.max_keys)]
+  else:
+    found = []
+    for slot in range(bottom.slot_num):
+      mine = rows.slots == slot
+      found.append(Table(
+          "%s_slot_%d" % (name, slot),
+          sparse_files.Rows(rows.keys[mine], None, [a[mine] for a in rows.arrays]),
+          embedding.vec_size, bottom.max_nnz or bottom.max_keys))
+  for table in found:
+    if not len(table.rows.keys):
+      raise ValueError("hugectr.Session.export_inference_tables: table '%s' has no rows, "
+                       "and the server takes none without: train first" % table.name)
+  return found
+
+
+def tables(embeddings, by_slot):
+  """Returns the Tables of a model.
+
+  Args:
+    embeddings: list of (config's Embedding, its Rows).
+    by_slot: bool, whether a layer with a table per slot gives one for each.
+
+  Raises:
+    ValueError: a table has no rows, two have one name, or a key is in several slots and
+      by_slot is False.
+  """
+  found, names = [], set()
+  for embedding, rows in embeddings:
+    for table in _tables_of(embedding, rows, by_slot):
+      if table.name in names:
+        raise ValueError("hugectr.Session.export_inference_tables: two tables would be "
+                         "called '%s': give their layers other names" % table.name)
+      names.add(table.name)
+      found.append(table)
+  return found
+
+
+def check_model_name(model):
+  """Raises ValueError for a name that the server does not take."""
+  if not isinstance(model, str) or not _MODEL.match(model):
+    raise ValueError("hugectr.Session.export_inference_tables: model must be 1 to 120 "
+                     "letters, digits, _ or -, got %r" % (model,))
+
+
+def write(folder, model, found, batch_size):
+  """Writes the tables, then the JSON that names them.
+
+  Args:
+    folder: path; made if it is not there.
+    model: string, the model's name.
+    found: list of Table.
+    batch_size: int, samples of a request at most.
+
+  Returns:
+    The path of the JSON file.
+
+  Raises:
+    OSError: a file cannot be written.
+  """
+  folder = os.path.abspath(folder)
+  os.makedirs(folder, exist_ok=True)
+  for table in found:
+    sparse_files.write_folder(os.path.join(folder, table.name), table.rows,
+                              [sparse_files.VECTOR])
+  clause = dict({
+      "model": model,
+      "sparse_files": [os.path.join(folder, t.name) for t in found],
+      "embedding_table_names": [t.name for t in found],
+      "embedding_vecsize_per_table": [t.floats for t in found],
+      "maxnum_catfeature_query_per_table_per_sample": [t.max_keys for t in found],
+      # What evaluation reads for a key without a row is the row that it would start with.
+      # The server has one number for all of them: the mean of those.
+      "default_value_for_each_table": [0.0 for _ in found],
+      "deployed_device_list": [0],
+      "max_batch_size": batch_size,
+  }, **_CACHE)
+  path = os.path.join(folder, model + ".json")
+  with open(path + ".part", "w") as f:
+    json.dump({"supportlonglong": True, "models": [clause]}, f, indent=2)
+    f.write("\n")
+  os.replace(path + ".part", path)
+  return path
