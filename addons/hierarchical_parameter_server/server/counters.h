@@ -1,0 +1,82 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a table has served. Threads count in lines of their own, so that
+// counting costs a lookup nothing however many threads there are.
+
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_COUNTERS_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_COUNTERS_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "kernels/engine/base/thread_stripe.h"
+
+namespace hps {
+
+struct Served {
+  int64_t lookups = 0;  // calls
+  int64_t keys = 0;     // ids of these calls
+  int64_t from_volatile = 0;
+  int64_t from_persistent = 0;
+  int64_t defaults = 0;  // ids that no tier had
+  int64_t failed = 0;    // calls that gave an error
+  int64_t nanoseconds = 0;
+  // latency[i]: calls of less than 2^i microseconds that [i - 1] has not.
+  static constexpr int kLatencies = 24;
+  std::array<int64_t, kLatencies> latency{};
+};
+
+class Counters {
+ public:
+  void Add(const Served& served) {
+    Stripe& stripe = stripes_[ev::ThisThreadStripe() % kStripes];
+    const auto add = [](std::atomic<int64_t>* to, int64_t what) {
+      if (what != 0) to->fetch_add(what, std::memory_order_relaxed);
+    };
+    add(&stripe.values[0], served.lookups);
+    add(&stripe.values[1], served.keys);
+    add(&stripe.values[2], served.from_volatile);
+    add(&stripe.values[3], served.from_persistent);
+    add(&stripe.values[4], served.defaults);
+    add(&stripe.values[5], served.failed);
+    add(&stripe.values[6], served.nanoseconds);
+    int bin = 0;
+    while (bin + 1 < Served::kLatencies &&
+           served.nanoseconds >= (int64_t{1000} << bin)) {
+      ++bin;
+    }
+    add(&stripe.values[kFields + bin], served.lookups);
+  }
+  Served Sum() const {
+    Served sum;
+    for (const Stripe& stripe : stripes_) {
+      const auto get = [&](int i) {
+        return stripe.values[i].load(std::memory_order_relaxed);
+      };
+      sum.lookups += get(0);
+      sum.keys += get(1);
+      sum.from_volatile += get(2);
+      sum.from_persistent += get(3);
+      sum.defaults += get(4);
+      sum.failed += get(5);
+      sum.nanoseconds += get(6);
+      for (int bin = 0; bin < Served::kLatencies; ++bin) {
+        sum.latency[bin] += get(kFields + bin);
+      }
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr int kStripes = 16, kFields = 7;
+  struct alignas(64) Stripe {
+    std::atomic<int64_t> values[kFields + Served::kLatencies] = {};
+  };
+  Stripe stripes_[kStripes];
+};
+
+}  // namespace hps
+
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_COUNTERS_H_

@@ -1,0 +1,266 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/server/parameter_server.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "addons/hierarchical_parameter_server/files/table_directory.h"
+
+namespace hps {
+namespace {
+
+// Rows of an insert while a table is loaded.
+constexpr int64_t kLoadAtOnce = 65536;
+
+KeyBits BitsOf(const Config& config) {
+  return config.long_keys ? KeyBits::k64 : KeyBits::k32;
+}
+
+}  // namespace
+
+ev::Status ParameterServer::Make(const Config& config, ev::Parallel* parallel,
+                                 std::unique_ptr<ParameterServer>* server) {
+  std::unique_ptr<ParameterServer> made(new ParameterServer(config));
+  try {
+    if (!IsOwnOfModel(config.volatile_db.type)) {
+      EV_RETURN_IF_ERROR(
+          MakeVolatile(config.volatile_db, &made->shared_memory_));
+    }
+    if (!IsOwnOfModel(config.persistent_db.type)) {
+      EV_RETURN_IF_ERROR(
+          MakePersistent(config.persistent_db, &made->shared_below_));
+    }
+    if (config.volatile_db.cache_missed_embeddings &&
+        config.volatile_db.type != "disabled" &&
+        config.persistent_db.type != "disabled") {
+      made->elevator_ = std::make_shared<Elevator>();
+    }
+    for (const ModelConfig& model : config.models) {
+      EV_RETURN_IF_ERROR(made->AddModel(model, parallel));
+    }
+  } catch (const std::bad_alloc&) {
+    return ev::ResourceExhausted(config.where + ": no memory for its tables");
+  }
+  *server = std::move(made);
+  return ev::Status::OK();
+}
+
+void ParameterServer::Note(const std::string& note) {
+  std::lock_guard<std::mutex> lock(mu_);
+  notes_.push_back(note);
+}
+
+std::vector<std::string> ParameterServer::notes() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return notes_;
+}
+
+ev::Status ParameterServer::Fill(const TableConfig& config, double rate,
+                                 Table* table, ev::Parallel* parallel) {
+  std::unique_ptr<TableDirectory> files;
+  EV_RETURN_IF_ERROR(TableDirectory::Open(config.folder, config.width, &files));
+  const int64_t rows =
+      static_cast<int64_t>(static_cast<double>(files->rows()) * rate + 0.5);
+  EV_RETURN_IF_ERROR(table->Reserve(rows));
+  const KeyBits bits = BitsOf(config_);
+  std::vector<int64_t> normal;
+  for (int64_t begin = 0; begin < rows; begin += kLoadAtOnce) {
+    const int64_t count = std::min(kLoadAtOnce, rows - begin);
+    ev::Span<const int64_t> keys = files->keys().subspan(begin, count);
+    if (bits == KeyBits::k32) {
+      normal.resize(count);
+      for (int64_t i = 0; i < count; ++i) {
+        if (!NormalKey(bits, keys[i], &normal[i])) {
+          return ev::InvalidArgument(
+              "'" + files->key_file().path() + "', key " +
+              std::to_string(keys[i]) + " of row " + std::to_string(begin + i) +
+              ": supportlonglong is false, want a key of 32 bits");
+        }
+      }
+      keys = normal;
+    }
+    EV_RETURN_IF_ERROR(table->Insert(keys, files->row(begin), parallel));
+  }
+  return ev::Status::OK();
+}
+
+ev::Status ParameterServer::LoadTable(
+    const ModelConfig& model, const TableConfig& config, const std::string& tag,
+    const MadeDatabase& memory, const MadeDatabase& below,
+    ev::Parallel* parallel, std::shared_ptr<ServedTable>* table) {
+  const auto fill = [&](const MadeDatabase& made, double rate,
+                        bool initialize) -> ev::Status {
+    std::shared_ptr<Table> opened;
+    EV_RETURN_IF_ERROR(made.database->OpenTable(tag, config.width, &opened));
+    if (!initialize) return ev::Status::OK();
+    if (made.files != nullptr) {
+      std::string note;
+      EV_RETURN_IF_ERROR(
+          made.files->Attach(tag, config.folder, BitsOf(config_), &note));
+      if (!note.empty()) Note(note);
+      return ev::Status::OK();
+    }
+    return Fill(config, rate, opened.get(), parallel);
+  };
+  std::shared_ptr<Table> above_table, below_table;
+  // The persistent tier first: what is above is found below.
+  if (below.database != nullptr) {
+    EV_RETURN_IF_ERROR(fill(below, 1.0,
+                            config_.persistent_db.initialize_after_startup &&
+                                !below.database->capabilities().read_only));
+    EV_RETURN_IF_ERROR(
+        below.database->OpenTable(tag, config.width, &below_table));
+  }
+  if (memory.database != nullptr) {
+    EV_RETURN_IF_ERROR(fill(memory, config_.volatile_db.initial_cache_rate,
+                            config_.volatile_db.initialize_after_startup));
+    EV_RETURN_IF_ERROR(
+        memory.database->OpenTable(tag, config.width, &above_table));
+  }
+  *table = std::make_shared<ServedTable>(model, config, tag, above_table,
+                                         below_table,
+                                         above_table ? elevator_ : nullptr);
+  return ev::Status::OK();
+}
+
+ev::Status ParameterServer::Load(const ModelConfig& config,
+                                 ev::Parallel* parallel,
+                                 std::shared_ptr<Model>* model) {
+  auto made = std::make_shared<Model>();
+  made->config = config;
+  made->memory = shared_memory_;
+  made->below = shared_below_;
+  if (IsOwnOfModel(config_.volatile_db.type)) {
+    EV_RETURN_IF_ERROR(MakeVolatile(config_.volatile_db, &made->memory));
+  }
+  if (IsOwnOfModel(config_.persistent_db.type)) {
+    EV_RETURN_IF_ERROR(MakePersistent(config_.persistent_db, &made->below));
+  }
+  for (const TableConfig& table : config.tables) {
+    std::string tag;
+    EV_RETURN_IF_ERROR(MakeTag(config.name, table.name, &tag));
+    made->tables.emplace_back();
+    const ev::Status status =
+        LoadTable(config, table, tag, made->memory, made->below, parallel,
+                  &made->tables.back());
+    if (!status.ok()) {
+      return ev::Status(status.code(), "model '" + config.name + "', table '" +
+                                           table.name +
+                                           "': " + status.message());
+    }
+  }
+  *model = std::move(made);
+  return ev::Status::OK();
+}
+
+ev::Status ParameterServer::AddModel(const ModelConfig& config,
+                                     ev::Parallel* parallel) {
+  std::lock_guard<std::mutex> changing(changing_);
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (models_.count(config.name) > 0) {
+      return ev::Status(
+          ev::StatusCode::kAlreadyExists,
+          "there is a model '" + config.name +
+              "'; reload it, or remove it before another takes its name");
+    }
+  }
+  std::shared_ptr<Model> model;
+  EV_RETURN_IF_ERROR(Load(config, parallel, &model));
+  std::lock_guard<std::mutex> lock(mu_);
+  models_[config.name] = std::move(model);
+  return ev::Status::OK();
+}
+
+ev::Status ParameterServer::ReloadModel(const std::string& name,
+                                        ev::Parallel* parallel) {
+  std::lock_guard<std::mutex> changing(changing_);
+  ModelConfig config;
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    const auto found = models_.find(name);
+    if (found == models_.end()) {
+      return ev::NotFound("there is no model '" + name + "'");
+    }
+    config = found->second->config;
+  }
+  std::shared_ptr<Model> model;
+  EV_RETURN_IF_ERROR(Load(config, parallel, &model));
+  std::lock_guard<std::mutex> lock(mu_);
+  models_[name].swap(model);
+  return ev::Status::OK();
+}
+
+ev::Status ParameterServer::RemoveModel(const std::string& name) {
+  std::lock_guard<std::mutex> changing(changing_);
+  std::shared_ptr<Model> model;  // Dies without the lock.
+  std::lock_guard<std::mutex> lock(mu_);
+  const auto found = models_.find(name);
+  if (found == models_.end()) {
+    return ev::NotFound("there is no model '" + name + "'");
+  }
+  model = std::move(found->second);
+  models_.erase(found);
+  return ev::Status::OK();
+}
+
+ev::Status ParameterServer::Find(const std::string& name, int64_t table_id,
+                                 int64_t width,
+                                 std::shared_ptr<ServedTable>* table) const {
+  std::lock_guard<std::mutex> lock(mu_);
+  const auto found = models_.find(name);
+  if (found == models_.end()) {
+    std::string names;
+    for (const auto& entry : models_) {
+      names += (names.empty() ? "'" : ", '") + entry.first + "'";
+    }
+    return ev::NotFound("model_name: the configuration " + config_.where +
+                        " has the models " + names + ", got '" + name + "'");
+  }
+  const auto& tables = found->second->tables;
+  if (table_id < 0 || table_id >= static_cast<int64_t>(tables.size())) {
+    return ev::OutOfRange("table_id: model '" + name +
+                          "' has the tables 0 to " +
+                          std::to_string(tables.size() - 1) + ", got " +
+                          std::to_string(table_id));
+  }
+  if (tables[table_id]->width() != width) {
+    return ev::InvalidArgument(
+        "emb_vec_size: table " + std::to_string(table_id) + " ('" +
+        tables[table_id]->config().name + "') of model '" + name +
+        "' has rows of " + std::to_string(tables[table_id]->width()) +
+        " floats, got " + std::to_string(width));
+  }
+  *table = tables[table_id];
+  return ev::Status::OK();
+}
+
+std::shared_ptr<ServedTable> ParameterServer::FindTag(
+    const std::string& tag) const {
+  std::lock_guard<std::mutex> lock(mu_);
+  for (const auto& entry : models_) {
+    for (const auto& table : entry.second->tables) {
+      if (table->tag() == tag) return table;
+    }
+  }
+  return nullptr;
+}
+
+ev::Status ParameterServer::Update(const std::string& tag, int width,
+                                   ev::Span<const int64_t> keys,
+                                   const float* rows, bool to_volatile,
+                                   bool to_persistent) {
+  const std::shared_ptr<ServedTable> table = FindTag(tag);
+  if (table == nullptr) return ev::NotFound("there is no table " + tag);
+  if (table->width() != width) {
+    return ev::InvalidArgument(
+        "table " + tag + ": it has rows of " + std::to_string(table->width()) +
+        " floats, got an update with " + std::to_string(width));
+  }
+  return table->Update(keys, rows, to_volatile, to_persistent);
+}
+
+}  // namespace hps

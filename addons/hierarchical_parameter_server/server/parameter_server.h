@@ -1,0 +1,100 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The models of a configuration, with their tables loaded. Models come, are
+// replaced and go while lookups run: a lookup that has begun ends with the
+// tables that it began with.
+
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_PARAMETER_SERVER_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_PARAMETER_SERVER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/config/config.h"
+#include "addons/hierarchical_parameter_server/server/databases.h"
+#include "addons/hierarchical_parameter_server/server/elevator.h"
+#include "addons/hierarchical_parameter_server/server/served_table.h"
+#include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/status.h"
+
+namespace hps {
+
+// Thread-safe.
+class ParameterServer {
+ public:
+  // Opens the databases and loads every table. Errors name table and file.
+  static ev::Status Make(const Config& config, ev::Parallel* parallel,
+                         std::unique_ptr<ParameterServer>* server);
+
+  const Config& config() const { return config_; }
+
+  // The table that a layer names. NotFound: no such model; the message lists
+  // those that there are. OutOfRange: no such number. InvalidArgument: the
+  // table's width is another one.
+  ev::Status Find(const std::string& model, int64_t table_id, int64_t width,
+                  std::shared_ptr<ServedTable>* table) const;
+  // By tag; null: there is none.
+  std::shared_ptr<ServedTable> FindTag(const std::string& tag) const;
+
+  // AlreadyExists: there is a model of that name. On an error nothing has
+  // changed.
+  ev::Status AddModel(const ModelConfig& model, ev::Parallel* parallel);
+  // Loads a model's tables from its files again; lookups go on with the old
+  // ones meanwhile. What updates had stored since is lost, unless the database
+  // is shared or persistent.
+  ev::Status ReloadModel(const std::string& name, ev::Parallel* parallel);
+  ev::Status RemoveModel(const std::string& name);
+
+  // Rows from an update source. NotFound: no such table. InvalidArgument: the
+  // width is another one.
+  ev::Status Update(const std::string& tag, int width,
+                    ev::Span<const int64_t> keys, const float* rows,
+                    bool to_volatile, bool to_persistent);
+
+  // What is served, as JSON.
+  std::string MetricsJson() const;
+  // What loading found worth telling, after the configuration's own notes.
+  std::vector<std::string> notes() const;
+
+  Elevator* elevator() { return elevator_.get(); }
+
+ private:
+  struct Model {
+    ModelConfig config;
+    MadeDatabase memory, below;
+    std::vector<std::shared_ptr<ServedTable>> tables;
+  };
+
+  explicit ParameterServer(const Config& config) : config_(config) {}
+  ev::Status Load(const ModelConfig& config, ev::Parallel* parallel,
+                  std::shared_ptr<Model>* model);
+  ev::Status LoadTable(const ModelConfig& model, const TableConfig& config,
+                       const std::string& tag, const MadeDatabase& memory,
+                       const MadeDatabase& below, ev::Parallel* parallel,
+                       std::shared_ptr<ServedTable>* table);
+  ev::Status Fill(const TableConfig& config, double rate, Table* table,
+                  ev::Parallel* parallel);
+  void Note(const std::string& note);
+
+  const Config config_;
+  std::shared_ptr<Elevator> elevator_;
+  // Databases that all models share.
+  MadeDatabase shared_memory_, shared_below_;
+  std::mutex changing_;  // one change at a time; before mu_
+  mutable std::mutex mu_;
+  std::map<std::string, std::shared_ptr<Model>> models_;
+  std::vector<std::string> notes_;
+};
+
+// Rows and bytes of every table of a configuration, from the sizes of its
+// files, as JSON; problems of the files go to *problems.
+std::string PlanJson(const Config& config, std::vector<std::string>* problems);
+
+}  // namespace hps
+
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_PARAMETER_SERVER_H_

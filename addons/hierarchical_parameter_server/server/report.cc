@@ -1,0 +1,122 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the server says about itself.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/config/json.h"
+#include "addons/hierarchical_parameter_server/files/table_directory.h"
+#include "addons/hierarchical_parameter_server/server/parameter_server.h"
+
+namespace hps {
+namespace {
+
+std::string Field(const char* name, int64_t value) {
+  return "\"" + std::string(name) + "\": " + std::to_string(value);
+}
+std::string Field(const char* name, const std::string& value) {
+  return "\"" + std::string(name) + "\": " + Quoted(value);
+}
+
+std::string TierJson(const std::shared_ptr<Table>& table) {
+  if (table == nullptr) return "null";
+  TableStatistics statistics;
+  const ev::Status status = table->Statistics(&statistics);
+  if (!status.ok()) return "{" + Field("error", status.message()) + "}";
+  return "{" + Field("rows", statistics.rows) + ", " +
+         Field("host_bytes", statistics.host_bytes) + ", " +
+         Field("inserted", statistics.inserted) + ", " +
+         Field("evicted", statistics.evicted) + "}";
+}
+
+std::string TableJson(const ServedTable& table) {
+  const Served served = table.served();
+  std::string json =
+      "{" + Field("table", table.config().name) + ", " +
+      Field("tag", table.tag()) + ", " + Field("width", table.width()) + ", " +
+      Field("max_keys", table.max_keys()) + ", " +
+      Field("lookups", served.lookups) + ", " + Field("keys", served.keys) +
+      ", " + Field("from_volatile", served.from_volatile) + ", " +
+      Field("from_persistent", served.from_persistent) + ", " +
+      Field("defaults", served.defaults) + ", " +
+      Field("failed", served.failed) + ", " +
+      Field("nanoseconds", served.nanoseconds) + ", \"latency\": [";
+  for (int bin = 0; bin < Served::kLatencies; ++bin) {
+    json += (bin == 0 ? "" : ", ") + std::to_string(served.latency[bin]);
+  }
+  return json + "], \"volatile\": " + TierJson(table.above()) +
+         ", \"persistent\": " + TierJson(table.below()) + "}";
+}
+
+}  // namespace
+
+std::string ParameterServer::MetricsJson() const {
+  std::vector<std::shared_ptr<Model>> models;
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    for (const auto& entry : models_) models.push_back(entry.second);
+  }
+  std::string json = "{" + Field("config", config_.where) + ", \"models\": [";
+  for (size_t m = 0; m < models.size(); ++m) {
+    json += (m == 0 ? "{" : ", {") + Field("model", models[m]->config.name) +
+            ", \"tables\": [";
+    for (size_t t = 0; t < models[m]->tables.size(); ++t) {
+      json += (t == 0 ? "" : ", ") + TableJson(*models[m]->tables[t]);
+    }
+    json += "]}";
+  }
+  return json + "]}";
+}
+
+std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
+  std::string json = "{\"tables\": [";
+  int64_t total = 0;
+  bool first = true;
+  const std::string& type = config.volatile_db.type;
+  const bool mapped = type == "multi_process_hash_map";
+  const bool local = mapped || type.find("hash_map") != std::string::npos;
+  for (const ModelConfig& model : config.models) {
+    for (const TableConfig& table : model.tables) {
+      std::unique_ptr<TableDirectory> files;
+      const ev::Status status =
+          TableDirectory::Open(table.folder, table.width, &files);
+      if (!status.ok()) {
+        problems->push_back("model '" + model.name + "', table '" + table.name +
+                            "': " + status.message());
+      }
+      const int64_t rows = status.ok() ? files->rows() : 0;
+      const int64_t row_bytes = 4 * int64_t{table.width};
+      int64_t kept = rows, host = 0;
+      if (!mapped) {
+        kept =
+            static_cast<int64_t>(rows * config.volatile_db.initial_cache_rate);
+        const int64_t partitions = config.volatile_db.num_partitions;
+        if (config.volatile_db.overflow_margin < kept / partitions) {
+          kept = config.volatile_db.overflow_margin * partitions;
+        }
+        // Slots at 92 %, and a little for segments that differ in length.
+        host = static_cast<int64_t>(kept * (8 + row_bytes) / 0.92 * 1.02);
+      } else {
+        host = rows * row_bytes + rows / 17 * 4 * 64;  // 4.25 keys a line
+      }
+      if (!local) host = 0;
+      total += host;
+      json += std::string(first ? "" : ", ") + "{" +
+              Field("model", model.name) + ", " + Field("table", table.name) +
+              ", " + Field("folder", table.folder) + ", " +
+              Field("width", table.width) + ", " + Field("rows", rows) + ", " +
+              Field("file_bytes", rows * (8 + row_bytes)) + ", " +
+              Field("host_bytes", host) + ", " +
+              Field("max_keys", model.max_keys(table)) + ", " +
+              Field("lookup_bytes", model.max_keys(table) * (row_bytes + 16)) +
+              "}";
+      first = false;
+    }
+  }
+  return json + "], " + Field("host_bytes", total) + "}";
+}
+
+}  // namespace hps
