@@ -1,0 +1,103 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A process that stores rows is killed. On its own: the test forks, and no
+// thread of the library may be there then.
+
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/database/rocksdb/rocksdb_database.h"
+#include "addons/hierarchical_parameter_server/database/testing/child_process.h"
+#include "addons/hierarchical_parameter_server/database/testing/database_contract.h"
+#include "gtest/gtest.h"
+
+namespace hps {
+
+// Of the suite's header only the made rows are used here.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DatabaseContract);
+
+namespace {
+
+// A process that stores versions and tells each that it has stored; killed at
+// some moment, the store has that version's rows or newer ones, whole.
+TEST(RocksDbKillTest, WhatWasStoredIsThereAfterAKill) {
+  {
+    const RocksDbLibrary* library = nullptr;
+    const ev::Status there = RocksDbLibrary::Get(&library);
+    if (!there.ok()) GTEST_SKIP() << there.message();
+  }
+  constexpr int kWidth = 16;
+  const TemporaryFolder folder;
+  RocksDbOptions options;
+  options.path = folder.path() + "/store";
+  options.num_threads = 2;
+  std::vector<int64_t> keys;
+  for (int64_t key = 0; key < 200; ++key) keys.push_back(key * 7);
+  int version = 0;
+  for (int round = 0; round < 3; ++round) {
+    int pipe_ends[2];
+    ASSERT_EQ(pipe(pipe_ends), 0);
+    ChildProcess child;
+    ASSERT_TRUE(child.Fork([&] {
+      std::unique_ptr<Database> database;
+      std::shared_ptr<Table> table;
+      if (!RocksDbDatabase::Open(options, &database).ok()) return 1;
+      if (!database->OpenTable("hps_et.m.t", kWidth, &table).ok()) return 2;
+      ev::Serial serial;
+      for (int next = version + 1;; ++next) {
+        if (!table->Insert(keys, MadeRows(keys, next, kWidth).data(), &serial)
+                 .ok()) {
+          return 3;
+        }
+        if (write(pipe_ends[1], &next, sizeof(next)) != sizeof(next)) return 4;
+      }
+    }));
+    close(pipe_ends[1]);
+    const int wanted = version + 20;
+    while (version < wanted) {
+      ASSERT_EQ(read(pipe_ends[0], &version, sizeof(version)),
+                static_cast<ssize_t>(sizeof(version)));
+    }
+    child.Kill();
+    // What it had told before it was killed.
+    int told = 0;
+    while (read(pipe_ends[0], &told, sizeof(told)) == sizeof(told)) {
+      version = told;
+    }
+    close(pipe_ends[0]);
+    // Opened by another process: the library's threads would not survive the
+    // next fork of this one.
+    ChildProcess reader;
+    ASSERT_TRUE(reader.Fork([&] {
+      std::unique_ptr<Database> database;
+      std::shared_ptr<Table> table;
+      if (!RocksDbDatabase::Open(options, &database).ok()) return 1;
+      if (!database->OpenTable("hps_et.m.t", kWidth, &table).ok()) return 2;
+      ev::Serial serial;
+      std::vector<float> rows(keys.size() * kWidth);
+      std::vector<int64_t> missing(keys.size());
+      int64_t num_missing = -1;
+      if (!table
+               ->Fetch(keys, Positions::All(keys.size()), rows.data(),
+                       missing.data(), &num_missing, &serial)
+               .ok() ||
+          num_missing != 0) {
+        return 3;
+      }
+      // One batch: it is there as a whole.
+      for (const int there : {version, version + 1}) {
+        if (rows == MadeRows(keys, there, kWidth)) return 0;
+      }
+      return 4;
+    }));
+    ASSERT_EQ(reader.Wait(), 0);
+    ++version;  // The killed one may have stored it.
+  }
+}
+
+}  // namespace
+}  // namespace hps
