@@ -56,7 +56,10 @@ flags.DEFINE_integer("threads", 0, "Intra-op threads; 0 lets TensorFlow choose."
 flags.DEFINE_enum("storage", "dram", ("dram", "hbm", "ssd"),
                   "Where embedding variables keep their rows.")
 flags.DEFINE_string("device", "", "TensorFlow's device of tables, lookup and dense "
-                    "part, as /gpu:0; ids are in CPU memory.")
+                    "part, as /gpu:0.")
+flags.DEFINE_string("ids_device", "/cpu:0", "TensorFlow's device that has the ids.")
+flags.DEFINE_bool("pinned", False, "Has a TensorFlow with GPUs take pinned memory for "
+                  "tensors in CPU memory (GPUOptions.force_gpu_compatible).")
 flags.DEFINE_string("storage_path", "", "Directory of the rows' files, with "
                     "--storage=ssd: one directory in it per table.")
 flags.DEFINE_float("memory_part", 0.1, "With --storage=ssd: the part of the rows "
@@ -157,34 +160,37 @@ class StepGraph(object):
     self.workload = workload
     with tf.device(FLAGS.device or None):
       self.tables = Tables(variant, workload)
-    with tf.device("/cpu:0"):
-      flat_ids = self._input(workload, num_batches)
+    flat_ids = self._input(workload, num_batches)
     with tf.device(FLAGS.device or None):
       self._train(workload, flat_ids)
 
   def _input(self, workload, num_batches):
     """Ids of a step's tables, in turn: list of int64 [batch * hotness]."""
     shape = [num_batches, workload.tables, workload.batch * workload.hotness]
-    self.batches_in = tf.compat.v1.placeholder(tf.int64, shape)
-    # A resource variable hands out its buffer: slices of it are not copied.
-    self._batches = tf.compat.v1.get_variable(
-        "batches", shape, tf.int64, initializer=tf.compat.v1.zeros_initializer(),
-        trainable=False, use_resource=True)
-    self.load_batches = self._batches.assign(self.batches_in)
-    cursor = tf.compat.v1.get_variable(
-        "cursor", [], tf.int64, initializer=tf.compat.v1.zeros_initializer(),
-        trainable=False, use_resource=True)
-    turn = cursor.assign_add(1, read_value=True) % num_batches
-    flat_ids = tf.unstack(self._batches[turn])
-    # One element of each: fetching a group would let TensorFlow prune the rest.
-    self.input_only = tf.add_n([ids[0] for ids in flat_ids])
+    with tf.device("/cpu:0"):
+      self.batches_in = tf.compat.v1.placeholder(tf.int64, shape)
+      cursor = tf.compat.v1.get_variable(
+          "cursor", [], tf.int64, initializer=tf.compat.v1.zeros_initializer(),
+          trainable=False, use_resource=True)
+      turn = cursor.assign_add(1, read_value=True) % num_batches
+    with tf.device(FLAGS.ids_device):
+      # A resource variable hands out its buffer: slices of it are not copied.
+      self._batches = tf.compat.v1.get_variable(
+          "batches", shape, tf.int64, initializer=tf.compat.v1.zeros_initializer(),
+          trainable=False, use_resource=True)
+      self.load_batches = self._batches.assign(self.batches_in)
+      flat_ids = tf.unstack(self._batches[turn])
+      # One element of each: fetching a group would let TensorFlow prune the rest.
+      firsts = [ids[0] for ids in flat_ids]
+    with tf.device("/cpu:0"):
+      self.input_only = tf.add_n(firsts)
     return flat_ids
 
   def _train(self, workload, flat_ids):
     """Lookup, loss and update."""
     samples = np.repeat(np.arange(workload.batch), workload.hotness)
     places = np.tile(np.arange(workload.hotness), workload.batch)
-    with tf.device("/cpu:0"):
+    with tf.device(FLAGS.ids_device):
       indices = tf.constant(np.stack([samples, places], axis=1), tf.int64)
       dense_shape = tf.constant([workload.batch, workload.hotness], tf.int64)
     sp_ids = [tf.SparseTensor(indices, ids, dense_shape) for ids in flat_ids]
@@ -296,6 +302,7 @@ def measure(variant, workload, num_batches, seed, threads, warmup_steps,
     config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=threads,
                                       allow_soft_placement=bool(FLAGS.device))
     config.gpu_options.allow_growth = True
+    config.gpu_options.force_gpu_compatible = FLAGS.pinned
     with tf.compat.v1.Session(config=config) as session:
       prepare_start = time.perf_counter()
       graph.prepare(session, batches)

@@ -109,8 +109,51 @@ Status PutIds(const IdsInput& in, int64_t begin, int64_t end,
 }
 
 Status StartDevice(const TableIds& ids) {
-  return NamedAfter(ids.name, ids.distinct->Start(Span<const int32_t>(
-                                  ids.offsets, ids.batch_size + 1)));
+  return NamedAfter(
+      ids.name,
+      ids.distinct->Start(
+          ids.has_offsets ? Span<const int32_t>(ids.offsets, ids.batch_size + 1)
+                          : Span<const int32_t>()));
+}
+
+bool IsInStep(const TableIds& ids) {
+  return ids.distinct != nullptr && ids.distinct->step() != nullptr;
+}
+
+// The device knows by itself what it needs of samples of one id, and of those
+// that it has in its memory.
+Status FindSamplesOfStep(const IdsInput& in, Samples samples, TableIds* ids) {
+  ids->has_offsets = false;
+  if (in.on_device || samples == Samples::kOneIdEach ||
+      IsOneIdEach(in.row_splits, in.coo_indices, in.batch_size, in.num_ids)) {
+    return Status::OK();
+  }
+  EV_RETURN_IF_ERROR(FindSamples(in, samples, ids));
+  ids->has_offsets = true;
+  return Status::OK();
+}
+
+// For each table: the first of a step that has the same samples, or itself.
+std::vector<int> FirstOfSameSamples(Span<const IdsInput* const> inputs,
+                                    Span<TableIds* const> tables) {
+  std::vector<int> first(inputs.size());
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    first[t] = static_cast<int>(t);
+    if (!IsInStep(*tables[t])) continue;
+    const IdsInput& in = *inputs[t];
+    for (size_t u = 0; u < t; ++u) {
+      const IdsInput& other = *inputs[u];
+      if (IsInStep(*tables[u]) && first[u] == static_cast<int>(u) &&
+          in.on_device == other.on_device &&
+          in.row_splits == other.row_splits &&
+          in.coo_indices == other.coo_indices && in.num_ids == other.num_ids &&
+          in.batch_size == other.batch_size) {
+        first[t] = static_cast<int>(u);
+        break;
+      }
+    }
+  }
+  return first;
 }
 
 }  // namespace
@@ -130,12 +173,17 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
   std::vector<std::atomic<int64_t>> left(num_tables);
   // The devices' tables come first, so that the link has something to do; then
   // what takes longest.
+  const std::vector<int> first = FirstOfSameSamples(inputs, tables);
   for (int t = 0; t < num_tables; ++t) {
     const TableIds& ids = *tables[t];
     if (ids.distinct == nullptr) continue;
-    left[t] = 1 + ids.num_ids;
-    tasks.AddWhole(t, options.ids_per_task);
-    tasks.AddAlone(2 * num_tables + t, ids.num_ids, options.ids_per_put);
+    const int64_t num_put = ids.distinct->needs_put() ? ids.num_ids : 0;
+    left[t] = 1 + num_put;
+    if (first[t] == t) tasks.AddWhole(t, options.ids_per_task);
+    if (num_put == 0) continue;
+    tasks.AddAlone(2 * num_tables + t, ids.num_ids,
+                   IsInStep(ids) ? std::max<int64_t>(1, options.ids_per_put / 4)
+                                 : options.ids_per_put);
   }
   for (int t = 0; t < num_tables; ++t) {
     const TableIds& ids = *tables[t];
@@ -159,6 +207,24 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
     }
     return queue->Advance();
   };
+  // Of table t and all that have the same.
+  const auto samples_of_step = [&](int t) {
+    EV_RETURN_IF_ERROR(
+        FindSamplesOfStep(*inputs[t], options.samples, tables[t]));
+    const TableIds& found = *tables[t];
+    for (int u = t; u < num_tables; ++u) {
+      if (first[u] != t) continue;
+      if (options.check) EV_RETURN_IF_ERROR(options.check(u));
+      TableIds* const ids = tables[u];
+      ids->has_offsets = found.has_offsets;
+      if (u != t && found.has_offsets) {
+        std::copy_n(found.offsets, found.batch_size + 1, ids->offsets);
+      }
+      if (options.samples_known) EV_RETURN_IF_ERROR(options.samples_known(u));
+      EV_RETURN_IF_ERROR(done(u, 1));
+    }
+    return Status::OK();
+  };
   const auto find_keys = [&](int t) {
     EV_RETURN_IF_ERROR(Deduplicate(*inputs[t], options.dedup, tables[t]));
     return keys_known(t, nullptr);
@@ -171,6 +237,7 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
       return done(t, piece.end - piece.begin);
     }
     if (piece.item >= num_tables) return find_keys(t);
+    if (IsInStep(*tables[t])) return samples_of_step(t);
     if (options.check) EV_RETURN_IF_ERROR(options.check(t));
     EV_RETURN_IF_ERROR(FindSamples(*inputs[t], options.samples, tables[t]));
     if (options.samples_known) EV_RETURN_IF_ERROR(options.samples_known(t));

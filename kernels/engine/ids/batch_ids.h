@@ -37,7 +37,8 @@ struct PlanIdsOptions {
   DistinctOrder order = DistinctOrder::kShardByShard;
   bool dedup = true;  // false: each id is a key of its own
   int64_t ids_per_task = 2048;
-  int64_t ids_per_put = 65536;  // copied for a device at a time
+  int64_t ids_per_put = 65536;  // copied for a device at a time; of a step
+                                // a quarter, as all its tables are waited for
 
   // What the caller does with table t, each once and by some thread; empty:
   // nothing.
@@ -56,13 +57,17 @@ inline bool IsSmall(const TableIds& ids, int64_t ids_per_task) {
          PlanWeight(ids.num_ids, ids.batch_size) <= ids_per_task;
 }
 
+// Samples of a step's tables (rows/gpu_step.h) are looked at once where they
+// are the same tensor, and not here at all where they are in the device's
+// memory.
+//
 // Fills offsets, weights, unique, inverse, counts and num_unique of *tables[t]
-// from *inputs[t], for all t; where tables[t]->distinct is set, offsets only:
-// it gets the ids, is started, and 'queue' is told, and let advance now and
-// then. Errors name the table. 'queue' may be null when no table has a
-// 'distinct', 'parallel' always.
-// REQUIRES: CheckIds(*inputs[t]); tables[t]->Begin(*inputs[t]) was called and
-// its arrays have room. Throws std::bad_alloc.
+// from *inputs[t], for all t; where tables[t]->distinct is set, offsets only,
+// of a step as far as has_offsets says: it gets the ids, is started, and
+// 'queue' is told, and let advance now and then. Errors name the table. 'queue'
+// may be null when no table has a 'distinct', 'parallel' always. REQUIRES:
+// CheckIds(*inputs[t]); tables[t]->Begin(*inputs[t]) was called and its arrays
+// have room. Throws std::bad_alloc.
 Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
                const PlanIdsOptions& options, DistinctQueue* queue,
                Parallel* parallel);

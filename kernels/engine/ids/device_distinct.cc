@@ -8,6 +8,10 @@
 
 namespace ev {
 
+Status DeviceDistinct::Samples(int32_t* offsets) const {
+  return Internal("ids that are no part of a step keep no samples");
+}
+
 int64_t MinIdsToDeduplicate(int64_t otherwise) {
   // Negative: not set.
   static const int64_t given = [] {

@@ -48,15 +48,21 @@ class DeviceDistinct {
   // What the calls of rows/gpu_compute.h take: this, or what Fetch has made.
   virtual const DeviceDistinct* made() const { return this; }
 
+  // Of a step: no, where it reads the ids where they are.
+  virtual bool needs_put() const { return true; }
   // Ids [begin, begin + ids.size()) of the batch, which have been read when it
   // returns. REQUIRES that each id is put once, all as one type.
   virtual Status Put(int64_t begin, Span<const int64_t> ids) = 0;
   virtual Status Put(int64_t begin, Span<const int32_t> ids) = 0;
 
-  // Begins. offsets [B + 1], of the samples; read when it returns.
+  // Begins. offsets [B + 1], of the samples; read when it returns. Of a step
+  // none, where each sample is one id, or ids and samples are there already.
   virtual Status Start(Span<const int32_t> offsets) = 0;
   virtual bool IsDone() const = 0;  // Wait would return at once
   virtual Status Wait() = 0;
+  // Of a step: ids that the device does not know, of all its tables. Waits;
+  // none where Wait gives an error.
+  virtual int64_t num_unknown_of_step() { return 0; }
 
   // After Wait, for as long as this lives. U distinct keys, of which the device
   // did not know K: those, in their order.
@@ -76,6 +82,10 @@ class DeviceDistinct {
   // inverse [N]: the number of each id's key. counts [U]: how often each key
   // occurs. Null: not wanted. 4 bytes of the link for each number.
   virtual Status Inverse(int32_t* inverse, int32_t* counts) const = 0;
+
+  // Of a step: where its samples begin, [B + 1]. 4 bytes of the link for each
+  // where Start was not given them and a sample is not one id.
+  virtual Status Samples(int32_t* offsets) const;
 
   // samples [N]: of each occurrence, those of the first key first. Costs the
   // device's grouping and 4 bytes of the link per id.

@@ -15,6 +15,9 @@ namespace {
 // us each.
 constexpr int kMostAsked = 3;
 
+// Unknown ids of a step that one thread takes, at some 30 ns each.
+constexpr int64_t kMostTakenAlone = 2048;
+
 }  // namespace
 
 DistinctQueue::DistinctQueue(std::vector<TableIds*> tables,
@@ -54,7 +57,14 @@ Status DistinctQueue::Advance() {
 Status DistinctQueue::Finish(Parallel* parallel) {
   std::vector<int> waiting;
   for (size_t t = 0; t < states_.size(); ++t) {
-    if (states_[t] == kStarted) waiting.push_back(static_cast<int>(t));
+    if (states_[t] != kStarted) continue;
+    DeviceDistinct* const distinct = tables_[t]->distinct.get();
+    if (distinct->step() == nullptr ||
+        distinct->num_unknown_of_step() > kMostTakenAlone) {
+      waiting.push_back(static_cast<int>(t));
+      continue;
+    }
+    EV_RETURN_IF_ERROR(Take(static_cast<int>(t)));
   }
   return RunTasksWithStatus(parallel, static_cast<int64_t>(waiting.size()),
                             [&](int64_t i) { return Take(waiting[i]); });

@@ -32,7 +32,8 @@ class DistinctQueue {
   // for a device. By any thread.
   Status Advance();
   // Waits for and takes the tables that are left, when all were started. By the
-  // thread that shares out the tasks.
+  // thread that shares out the tasks: alone those of a step with few unknown
+  // ids, which are less work than waking other threads.
   Status Finish(Parallel* parallel);
 
  private:

@@ -7,6 +7,18 @@
 
 namespace ev {
 
+bool IsOneIdEach(const int64_t* row_splits, const int64_t* coo_indices,
+                 int64_t batch_size, int64_t num_ids) {
+  if (num_ids != batch_size) return false;
+  int64_t other = 0;
+  if (row_splits != nullptr) {
+    for (int64_t s = 0; s <= num_ids; ++s) other |= row_splits[s] ^ s;
+  } else {
+    for (int64_t i = 0; i < num_ids; ++i) other |= coo_indices[2 * i] ^ i;
+  }
+  return other == 0;
+}
+
 Status OffsetsFromSplits(const int64_t* row_splits, int64_t batch_size,
                          int64_t num_ids, const std::string& table,
                          int32_t* offsets) {
@@ -43,13 +55,9 @@ Status OffsetsFromIndices(const int64_t* coo_indices, int64_t batch_size,
                           int64_t num_ids, const std::string& table,
                           int32_t* offsets) {
   // One id each, as most tables have it: no branch, at memory's rate.
-  if (num_ids == batch_size) {
-    int64_t other = 0;
-    for (int64_t i = 0; i < num_ids; ++i) other |= coo_indices[2 * i] ^ i;
-    if (other == 0) {
-      std::iota(offsets, offsets + num_ids + 1, 0);
-      return Status::OK();
-    }
+  if (IsOneIdEach(nullptr, coo_indices, batch_size, num_ids)) {
+    std::iota(offsets, offsets + num_ids + 1, 0);
+    return Status::OK();
   }
   // offsets[0 .. filled) are known: the ids of all samples below 'filled' begin
   // at or before id i.

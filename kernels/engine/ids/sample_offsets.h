@@ -14,6 +14,12 @@
 
 namespace ev {
 
+// Whether sample i is id i, for all: by the row splits or the indices,
+// whichever is not null. Writes nothing, and has no branch until the end:
+// memory's rate.
+bool IsOneIdEach(const int64_t* row_splits, const int64_t* coo_indices,
+                 int64_t batch_size, int64_t num_ids);
+
 // offsets [B + 1] from a RaggedTensor's row splits [B + 1]. InvalidArgument:
 // not starting at 0, decreasing, or not ending at num_ids; 'table' is named.
 // REQUIRES: num_ids and batch_size < 2^31.

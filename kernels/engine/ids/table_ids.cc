@@ -46,6 +46,7 @@ void TableIds::Begin(const IdsInput& in, const std::string& table) {
   has_factors = false;
   is_sharded = false;
   is_fetched = false;
+  has_offsets = true;
 }
 
 TableIds::Layout TableIds::AddTo(ArrayLayout* layout, int64_t num_ids) const {

@@ -22,7 +22,8 @@ namespace ev {
 
 // Exactly one of ids64, ids32 is set; exactly one of row_splits and coo_indices
 // is set. What would have no element may be null. N and B must be below
-// 2^31 - 1.
+// 2^31 - 1. on_device: ids and samples are in the memory of a device, of a
+// table that a step takes there (rows/gpu_step.h).
 struct IdsInput {
   int64_t batch_size = 0;  // B, samples
   int64_t num_ids = 0;     // N
@@ -32,6 +33,7 @@ struct IdsInput {
   const int64_t* coo_indices = nullptr;  // [N, 2] row-major, sorted by sample;
                                          // columns are ignored
   const float* weights = nullptr;        // [N], or null: all ones
+  bool on_device = false;
 };
 
 // InvalidArgument, with the table's name, unless the sizes are in range and the
@@ -53,6 +55,9 @@ struct TableIds {
   std::atomic<bool> has_factors{false};  // a sample's gradient factor is not 1
 
   int32_t* offsets = nullptr;  // [B + 1]: where each sample's ids begin
+  // Not so: 'distinct' has them (DeviceDistinct::Samples), until the plan
+  // fetches.
+  mutable bool has_offsets = true;
   // [N]: the number of each id's key. Mutable: a plan may get it when the first
   // reader asks for it.
   mutable int32_t* inverse = nullptr;

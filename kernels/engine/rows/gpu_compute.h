@@ -163,9 +163,11 @@ class GpuTableCompute : public GpuRowCompute {
   virtual void ForgetKeys(Span<const int64_t> keys) = 0;
 
   // A lookup of several tables, all of the kind of this one and on its device.
-  // Leaves *step null where that is not worth it. ResourceExhausted: the caller
-  // can do without.
+  // Leaves *step null where that is not worth it. stream: as of DevicePooling,
+  // of what is in the device's memory. ResourceExhausted: the caller can do
+  // without.
   virtual Status StartStep(Span<const GpuStepTable> tables,
+                           const DeviceStream& stream,
                            std::shared_ptr<GpuStep>* step) = 0;
 
   // Begins to copy rows of several tables, all of the kind of this one and on

@@ -18,6 +18,14 @@
 // A caller that wants distinct keys after all calls Fetch of the table's
 // DeviceDistinct, which then deduplicates.
 //
+// Ids in memory that the GPU reads by itself (base/transfer_memory.h) are not
+// put, where DeviceDistinct::needs_put says so.
+//
+// Ids and samples that are in the GPU's memory are not put either, and Start is
+// called without samples. Of those the GPU looks itself whether samples are in
+// order, and a caller whose are not brings them here to hear which: Wait then
+// gives Unimplemented.
+//
 // ORDER. What is begun goes on after the call. It comes after what the given
 // stream was given before, and what that stream is given later comes after it;
 // other calls on the same rows come in the order in which they were made.
@@ -49,6 +57,13 @@ struct GpuStepTable {
   int64_t num_ids = 0, num_samples = 0;  // N, B; >= 1
   bool is_narrow = false;                // ids are int32
   Combiner combiner = Combiner::kSum;
+  // [N], which the GPU may read until Wait has returned. on_device: in its
+  // memory, as the stream of StartStep has it, and so is one of splits [B + 1]
+  // and indices [N, 2]; elsewhere those are null.
+  const void* ids = nullptr;
+  bool on_device = false;
+  const int64_t* splits = nullptr;
+  const int64_t* indices = nullptr;
 };
 
 // One table of an update by the gradients of its pooled samples.

@@ -206,14 +206,14 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
-  Status StartStep(Span<const GpuStepTable> tables,
+  Status StartStep(Span<const GpuStepTable> tables, const DeviceStream& stream,
                    std::shared_ptr<GpuStep>* step) override {
     if (no_distinct) return ResourceExhausted("no memory for a step");
     std::vector<std::shared_ptr<HostKnownKeys>> known;
     for (const GpuStepTable& table : tables) {
       known.push_back(static_cast<HostDeviceRows*>(table.table)->known_);
     }
-    *step = MakeHostDeviceStep(tables, known, learns);
+    *step = MakeHostDeviceStep(tables, stream, known, learns);
     return Status::OK();
   }
 

@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/ids/sample_offsets.h"
 #include "kernels/engine/optimizer/row_rule.h"
+#include "kernels/engine/testing/host_device_memory.h"
 
 namespace ev {
 namespace testing {
@@ -31,13 +33,16 @@ struct Table {
   std::vector<RowHandle> handles;  // of each id; unknown ones from SetUnknown
   std::unordered_map<int64_t, size_t> unknown_of;
   bool is_set = false;
+  bool is_waited_for = false;
+
+  bool is_there() const { return given.on_device; }
 };
 
 class Step : public GpuStep, public std::enable_shared_from_this<Step> {
  public:
-  Step(Span<const GpuStepTable> tables,
+  Step(Span<const GpuStepTable> tables, const DeviceStream& stream,
        std::vector<std::shared_ptr<HostKnownKeys>> known, bool learns)
-      : learns_(learns) {
+      : learns_(learns), stream_(stream) {
     for (size_t t = 0; t < tables.size(); ++t) {
       Check(tables[t].num_ids > 0 && tables[t].num_samples > 0,
             "a table of a step has no ids", t);
@@ -56,9 +61,11 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
 
   std::unique_ptr<DeviceDistinct> Distinct(int t) override;
 
+  bool needs_put(int t) const { return !tables_[t]->is_there(); }
   template <typename Id>
   Status Put(int t, int64_t begin, Span<const Id> ids) {
     Table* const table = tables_[t].get();
+    Check(!table->is_there(), "ids are put that are there", t);
     Check(table->given.is_narrow == (sizeof(Id) == 4),
           "ids have another width than was said", t);
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -71,11 +78,18 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   Status Start(int t, Span<const int32_t> offsets) {
     Table* const table = tables_[t].get();
     for (const auto& was_put : table->was_put) {
-      Check(was_put, "an id never came", t);
+      Check(was_put || table->is_there(), "an id never came", t);
     }
-    Check(static_cast<int64_t>(offsets.size()) == table->given.num_samples + 1,
-          "samples are not those of the table", t);
-    table->offsets.assign(offsets.begin(), offsets.end());
+    table->offsets.resize(table->given.num_samples + 1);
+    if (!offsets.empty()) {
+      Check(offsets.size() == table->offsets.size() && !table->is_there(),
+            "samples are not those of the table", t);
+      std::copy(offsets.begin(), offsets.end(), table->offsets.begin());
+    } else if (!table->is_there()) {
+      Check(table->given.num_ids == table->given.num_samples,
+            "a sample is not one id, and the samples did not come", t);
+      std::iota(table->offsets.begin(), table->offsets.end(), 0);
+    }
     table->is_started = true;
     ++num_started_;
     return Status::OK();
@@ -85,7 +99,13 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   }
   Status Wait(int t) {
     Check(IsDone(), "a step is waited for before all tables are started", t);
+    // Of all tables, as the kernels of a device do it.
+    for (auto& table : tables_) {
+      if (table->is_there()) EV_RETURN_IF_ERROR(Read(table.get()));
+    }
     Table* const table = tables_[t].get();
+    if (table->is_waited_for) return Status::OK();
+    table->is_waited_for = true;
     for (int64_t id : table->ids) {
       table->handles.push_back(table->known->Find(id));
       if (table->handles.back() == kNoRow &&
@@ -96,6 +116,13 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     return Status::OK();
   }
   const Table& table(int t) const { return *tables_[t]; }
+  int64_t num_unknown() const {
+    int64_t ids = 0;
+    for (const auto& table : tables_) {
+      for (int64_t id : table->ids) ids += table->known->Find(id) == kNoRow;
+    }
+    return ids;
+  }
 
   void SetUnknownHandles(int t, Span<const RowHandle> handles) override {
     Table* const table = tables_[t].get();
@@ -195,6 +222,34 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
  private:
   static int NumSlots(const std::string& rule, Span<const float> hyper);
 
+  // Ids and samples that are in the device's memory.
+  Status Read(Table* table) const {
+    HostStream::Wait(stream_);
+    const GpuStepTable& given = table->given;
+    const auto reached = [&](const int64_t* array) {
+      const int64_t* const at = Reach(array);
+      Check(at != nullptr, "ids or samples are not in the device's memory", 0);
+      return at;
+    };
+    if (given.is_narrow) {
+      const int32_t* const ids = Reach(static_cast<const int32_t*>(given.ids));
+      Check(ids != nullptr, "ids are not in the device's memory", 0);
+      table->ids.assign(ids, ids + given.num_ids);
+    } else {
+      const int64_t* const ids =
+          reached(static_cast<const int64_t*>(given.ids));
+      table->ids.assign(ids, ids + given.num_ids);
+    }
+    const Status status =
+        given.splits != nullptr
+            ? OffsetsFromSplits(reached(given.splits), given.num_samples,
+                                given.num_ids, "", table->offsets.data())
+            : OffsetsFromIndices(reached(given.indices), given.num_samples,
+                                 given.num_ids, "", table->offsets.data());
+    return status.ok() ? status
+                       : Status(StatusCode::kUnimplemented, status.message());
+  }
+
   void Set(Table* table, Span<const RowHandle> handles) {
     Check(handles.size() == table->unknown.size(),
           "handles are not those of the unknown keys", handles.size());
@@ -211,6 +266,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   }
 
   const bool learns_;
+  const DeviceStream stream_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::atomic<int> num_started_{0}, num_set_{0};
   bool is_pooled_ = false;
@@ -223,6 +279,7 @@ class StepDistinct : public DeviceDistinct {
   GpuStep* step() const override { return step_.get(); }
   int step_table() const override { return t_; }
   const DeviceDistinct* made() const override { return made_.get(); }
+  bool needs_put() const override { return step_->needs_put(t_); }
   Status Put(int64_t begin, Span<const int64_t> ids) override {
     return step_->Put(t_, begin, ids);
   }
@@ -234,6 +291,7 @@ class StepDistinct : public DeviceDistinct {
   }
   bool IsDone() const override { return step_->IsDone(); }
   Status Wait() override { return step_->Wait(t_); }
+  int64_t num_unknown_of_step() override { return step_->num_unknown(); }
   int64_t num_unique() const override {
     return made_ == nullptr ? step_->table(t_).given.num_ids
                             : made_->num_unique();
@@ -254,6 +312,11 @@ class StepDistinct : public DeviceDistinct {
   Status Inverse(int32_t* inverse, int32_t* counts) const override {
     EV_RETURN_IF_ERROR(Make());
     return made_->Inverse(inverse, counts);
+  }
+  Status Samples(int32_t* offsets) const override {
+    const std::vector<int32_t>& all = step_->table(t_).offsets;
+    std::copy(all.begin(), all.end(), offsets);
+    return Status::OK();
   }
   Status Occurrences(int32_t* samples) const override {
     EV_RETURN_IF_ERROR(Make());
@@ -301,9 +364,9 @@ int Step::NumSlots(const std::string& rule, Span<const float> hyper) {
 }  // namespace
 
 std::shared_ptr<GpuStep> MakeHostDeviceStep(
-    Span<const GpuStepTable> tables,
+    Span<const GpuStepTable> tables, const DeviceStream& stream,
     std::vector<std::shared_ptr<HostKnownKeys>> known, bool learns) {
-  return std::make_shared<Step>(tables, std::move(known), learns);
+  return std::make_shared<Step>(tables, stream, std::move(known), learns);
 }
 
 int64_t HostDeviceSteps() { return num_steps; }

@@ -3,8 +3,9 @@
 //
 // rows/gpu_step.h for the device of host_device_rows.h, which does the tables
 // one after the other. It ends the process when a promise is broken: an id that
-// is not put, handles that are not the unknown keys', a pooling before all
-// tables have them, an update before the pooling.
+// is not put, or put although it is in the device's memory, handles that are
+// not the unknown keys', a pooling before all tables have them, an update
+// before the pooling.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_STEP_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_STEP_H_
@@ -22,7 +23,7 @@ namespace testing {
 
 // known: of each table. learns: whether tables come to know unknown keys.
 std::shared_ptr<GpuStep> MakeHostDeviceStep(
-    Span<const GpuStepTable> tables,
+    Span<const GpuStepTable> tables, const DeviceStream& stream,
     std::vector<std::shared_ptr<HostKnownKeys>> known, bool learns);
 
 // Steps that were made so far, and updates that they did.

@@ -39,12 +39,14 @@ class KernelOnGpu : public Kernel {
 template <typename Kernel>
 class RegisterKernel {
  public:
-  // in_cpu_memory: names of the op's inputs and outputs.
+  // in_cpu_memory: names of the op's inputs and outputs. label: of the kernels
+  // that a node asks for with its attribute _kernel; none: of all other nodes.
   RegisterKernel(const char* op,
-                 std::initializer_list<const char*> in_cpu_memory) {
+                 std::initializer_list<const char*> in_cpu_memory,
+                 const char* label = "") {
     tensorflow::KernelDefBuilder cpu(op), gpu(op);
-    cpu.Device(tensorflow::DEVICE_CPU).Priority(1);
-    gpu.Device(tensorflow::DEVICE_GPU);
+    cpu.Device(tensorflow::DEVICE_CPU).Priority(1).Label(label);
+    gpu.Device(tensorflow::DEVICE_GPU).Label(label);
     for (const char* name : in_cpu_memory) gpu.HostMemory(name);
     tensorflow::kernel_factory::OpKernelRegistrar(cpu.Build(), op,
                                                   &MakeGuarded<Guarded>);

@@ -46,6 +46,9 @@ Status AllocateRows(OpKernelContext* context, int output,
   return Status::OK();
 }
 
+// kIdsOnGpu: ids and rows are inputs in the memory of the device that runs the
+// op.
+template <bool kIdsOnGpu>
 class LookupSparseOp : public OpKernel {
  public:
   explicit LookupSparseOp(OpKernelConstruction* context)
@@ -84,6 +87,7 @@ class LookupSparseOp : public OpKernel {
     }
     std::vector<float*> outputs(n);
     GpuOutputs on_gpu(n);
+    IdsBroughtHere here;
     for (int t = 0; t < n; ++t) {
       OP_REQUIRES_OK(
           context, on_gpu_ ? on_gpu.Allocate(context, t, shapes[t], *tables[t],
@@ -93,13 +97,86 @@ class LookupSparseOp : public OpKernel {
     }
     PoolParallel parallel(context);
     std::shared_ptr<const ev::LookupPlan> plan;
-    OP_REQUIRES_OK(context, ToTf(ev::PooledForward(inputs, tables, outputs,
-                                                   &parallel, &plan)));
+    const bool ids_there = kIdsOnGpu && on_gpu_;
+    bool is_done = false;
+    if (ids_there && on_gpu.copies().empty()) {
+      for (ev::PooledInput& in : inputs) in.on_device = true;
+      const ev::Status status =
+          ev::PooledForward(inputs, tables, outputs, &parallel, &plan);
+      is_done = status.code() != ev::StatusCode::kUnimplemented;
+      if (is_done) OP_REQUIRES_OK(context, ToTf(status));
+    }
+    if (!is_done) {
+      if (ids_there) {
+        for (int t = 0; t < n; ++t) {
+          here.Add(t, context->input(n + t), context->input(2 * n + t));
+        }
+        OP_REQUIRES_OK(context, here.Bring(context, &inputs));
+      }
+      OP_REQUIRES_OK(context, ToTf(ev::PooledForward(inputs, tables, outputs,
+                                                     &parallel, &plan)));
+    }
     OP_REQUIRES_OK(context, CopyToGpu(context, on_gpu.copies()));
     OP_REQUIRES_OK(context, SetPlanOutput(context, n, std::move(plan)));
   }
 
  private:
+  // Ids and rows that no step takes on the GPU, in CPU memory. What several
+  // tables share comes once.
+  class IdsBroughtHere {
+   public:
+    void Add(int t, const Tensor& ids, const Tensor& rows) {
+      tables_.push_back({t, Place(ids), Place(rows)});
+    }
+    // The inputs then point there.
+    Status Bring(OpKernelContext* context,
+                 std::vector<ev::PooledInput>* inputs) {
+      std::vector<std::pair<const Tensor*, Tensor*>> copies;
+      for (Copy& copy : copies_) {
+        tensorflow::AllocatorAttributes pinned = InCpuMemory();
+        pinned.set_gpu_compatible(true);
+        TF_RETURN_IF_ERROR(context->allocate_temp(
+            copy.from->dtype(), copy.from->shape(), &copy.to, pinned));
+        copies.emplace_back(copy.from, &copy.to);
+      }
+      TF_RETURN_IF_ERROR(CopyFromGpu(context, copies));
+      for (const Table& table : tables_) {
+        ev::PooledInput* const in = &(*inputs)[table.number];
+        const Tensor& ids = copies_[table.ids].to;
+        const Tensor& rows = copies_[table.rows].to;
+        in->on_device = false;
+        if (in->ids64 != nullptr) in->ids64 = Data<int64_t>(ids);
+        if (in->ids32 != nullptr) in->ids32 = Data<int32_t>(ids);
+        if (in->row_splits != nullptr) in->row_splits = Data<int64_t>(rows);
+        if (in->coo_indices != nullptr) in->coo_indices = Data<int64_t>(rows);
+      }
+      return Status::OK();
+    }
+
+   private:
+    struct Table {
+      int number;
+      size_t ids, rows;  // in copies_
+    };
+    struct Copy {
+      const Tensor* from;
+      Tensor to;
+    };
+    size_t Place(const Tensor& from) {
+      for (size_t i = 0; i < copies_.size(); ++i) {
+        const Tensor& known = *copies_[i].from;
+        if (known.tensor_data().data() == from.tensor_data().data() &&
+            known.dtype() == from.dtype() && known.shape() == from.shape()) {
+          return i;
+        }
+      }
+      copies_.push_back({&from, Tensor()});
+      return copies_.size() - 1;
+    }
+    std::vector<Table> tables_;
+    std::vector<Copy> copies_;
+  };
+
   // Outputs in a GPU's memory. The device that has the rows writes them there
   // itself; what is pooled in CPU memory is copied afterwards.
   class GpuOutputs {
@@ -287,10 +364,13 @@ class PlanCountsOp : public OpKernel {
 
 const RegisterKernel<PlanCountsOp> kPlanCounts("EvPlanCounts",
                                                {"plan", "counts"});
-const RegisterKernel<LookupSparseOp> kLookupSparse("EvLookupSparse",
-                                                   {"resources", "ids", "rows",
-                                                    "batch_sizes", "weights",
-                                                    "plan"});
+const RegisterKernel<LookupSparseOp<false>> kLookupSparse(
+    "EvLookupSparse",
+    {"resources", "ids", "rows", "batch_sizes", "weights", "plan"});
+// Python's lookup_sparse_ops.py asks for it.
+const RegisterKernel<LookupSparseOp<true>> kLookupSparseOfIdsOnGpu(
+    "EvLookupSparse", {"resources", "batch_sizes", "weights", "plan"},
+    "ids_on_gpu");
 const RegisterKernel<LookupSparseGradOp> kLookupSparseGrad(
     "EvLookupSparseGrad", {"plan", "grads", "keys", "unique_grads"});
 const RegisterKernel<LookupSparseWeightGradOp> kLookupSparseWeightGrad(

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pooled lookups of many tables in one op, or a few (op_parts.py)."""
 
+from tensorflow.python.framework import constant_op
+from tensorflow.python.framework import device as device_lib
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.framework import sparse_tensor
@@ -30,6 +32,7 @@ class Request(object):
                        (self.name, ", ".join(combiners_lib.NAMES), combiner))
     combiners_lib.check_weights(combiner, "lookup_sparse of '%s'" % self.name, sp_weights)
     self.combiner = combiner
+    self.dense_shape = None  # of a SparseTensor
     self.ids, self.rows, self.batch_size, self.static_batch = self._convert(sp_ids)
     self.weights = None
     if sp_weights is not None:
@@ -55,6 +58,7 @@ class Request(object):
         # As stock does it: everything under one first index is one sample.
         rows = rows[:, :2]
       static = sp_ids.shape[0].value if sp_ids.shape.ndims else None
+      self.dense_shape = sp_ids.dense_shape
       return ids, rows, sp_ids.dense_shape[0], static
     if isinstance(sp_ids, ragged_tensor.RaggedTensor):
       if sp_ids.ragged_rank != 1 or sp_ids.values.shape.ndims not in (None, 1):
@@ -153,12 +157,13 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
         outputs[i] = _lookup_parts(request)
       else:
         # Tables of one device go into one op, or a few.
-        by_device.setdefault(request.parts[0].device, []).append(i)
-    for device in sorted(by_device):
-      indices = by_device[device]
+        key = request.parts[0].device, _is_on_gpu(request)
+        by_device.setdefault(key, []).append(i)
+    for device, ids_on_gpu in sorted(by_device):
+      indices = by_device[device, ids_on_gpu]
       pooled = []
       for part in op_parts.cut([requests[i] for i in indices]):
-        pooled.extend(_lookup(part, device))
+        pooled.extend(_lookup(part, device, ids_on_gpu))
       for i, output in zip(indices, pooled):
         outputs[i] = output
   return outputs
@@ -179,7 +184,39 @@ def each_id_a_sample(ids):
   return ragged_tensor.RaggedTensor.from_row_splits(ids, splits, validate=False)
 
 
-def _lookup(requests, device):
+def _gpu_of(device):
+  """Returns the number of the GPU that a device string names, or None."""
+  spec = device_lib.DeviceSpec.from_string(device or "")
+  if spec.device_type != "GPU":
+    return None
+  return spec.device_index or 0
+
+
+def _is_on_gpu(request):
+  """Whether ids and samples are made on the GPU that the table is placed on.
+
+  Only what is placed there by name counts: where the others go, TensorFlow says later.
+  With weights, rows are pooled in CPU memory.
+  """
+  gpu = _gpu_of(request.parts[0].device)
+  return (gpu is not None and request.weights is None and
+          _gpu_of(request.ids.device) == gpu and _gpu_of(request.rows.device) == gpu)
+
+
+def _batch_size_on_cpu(request):
+  """Returns B as int64, for rows in a GPU's memory, of which nothing else comes down."""
+  with ops.device("/cpu:0"):
+    if request.static_batch is not None:
+      return constant_op.constant(request.static_batch, dtypes.int64)
+    if request.rows.shape.ndims != 1:
+      return math_ops.cast(request.dense_shape, dtypes.int64)[0]
+  with ops.device(request.rows.device):
+    splits = array_ops.size(request.rows, out_type=dtypes.int64)
+  with ops.device("/cpu:0"):
+    return splits - 1
+
+
+def _lookup(requests, device, ids_on_gpu=False):
   """One op for requests of whole tables on one device."""
   weights = None
   if any(r.weights is not None for r in requests):
@@ -191,11 +228,14 @@ def _lookup(requests, device):
     outputs, _ = lookup_sparse_ops.lookup_sparse(
         [r.parts[0].handle for r in requests],
         [r.ids for r in requests],
-        [r.rows for r in requests],
-        [math_ops.cast(r.batch_size, dtypes.int64) for r in requests],
+        [r.rows for r in requests], [
+            _batch_size_on_cpu(r) if ids_on_gpu else math_ops.cast(
+                r.batch_size, dtypes.int64) for r in requests
+        ],
         [r.combiner for r in requests],
         [r.dim for r in requests],
-        weights=weights)
+        weights=weights,
+        ids_on_gpu=ids_on_gpu)
   for request, output in zip(requests, outputs):
     output.set_shape([request.static_batch, request.dim])
   return outputs

@@ -16,6 +16,9 @@ _gen = _lib.load()
 
 _GRAD_OP = "EvLookupSparseGrad"
 
+# The label of the kernels that take ids from a GPU's memory (lookup_sparse_kernels.cc).
+_IDS_ON_GPU = "ids_on_gpu"
+
 # The op types that make a lookup's gradients.
 _gated = {_GRAD_OP, "EvLookupSparseWeightGrad"}
 
@@ -32,6 +35,7 @@ def lookup_sparse(resources,
                   combiners,
                   dims,
                   weights=None,
+                  ids_on_gpu=False,
                   name=None):
   """Looks up and pools the ids of T tables in one op.
 
@@ -49,6 +53,9 @@ def lookup_sparse(resources,
     combiners: list of T strings: names of combiners.
     dims: list of T ints, the tables' row lengths.
     weights: None, or a list of T float32 tensors `[N_t]`.
+    ids_on_gpu: bool. Where the op runs on a GPU of TensorFlow's, ids and rows are taken
+      from its memory. Costs nothing more where they are made there; else TensorFlow
+      copies them there first.
     name: name of the op.
 
   Returns:
@@ -67,9 +74,11 @@ def lookup_sparse(resources,
   if len({x.dtype for x in ids}) > 1:
     ids = [math_ops.cast(x, dtypes.int64) for x in ids]
   weights = [math_ops.cast(w, dtypes.float32) for w in weights or ()]
-  outputs, plan = _gen.ev_lookup_sparse(
-      resources, ids, rows, batch_sizes, weights, combiners=combiners, dims=dims,
-      name=name)
+  labels = {"EvLookupSparse": _IDS_ON_GPU} if ids_on_gpu else {}
+  with ops.get_default_graph()._kernel_label_map(labels):  # pylint: disable=protected-access
+    outputs, plan = _gen.ev_lookup_sparse(
+        resources, ids, rows, batch_sizes, weights, combiners=combiners, dims=dims,
+        name=name)
   return list(outputs), plan
 
 

@@ -6,7 +6,8 @@
 // (kernels/engine/testing/host_device_memory.h). Memory that is taken for
 // ordinary memory ends the process, and the stream is late.
 //
-// Floats that TensorFlow, or a kernel through it, copies are counted.
+// Floats and integers that TensorFlow, or a kernel through it, copies are
+// counted.
 
 #define GOOGLE_CUDA 1
 
@@ -44,11 +45,18 @@ using tensorflow::Status;
 using tensorflow::StatusCallback;
 using tensorflow::Tensor;
 
-std::atomic<tensorflow::int64> floats_up{0}, floats_down{0};
+struct Counts {
+  std::atomic<tensorflow::int64> floats{0}, integers{0};
 
-void Count(const Tensor& tensor, std::atomic<tensorflow::int64>* count) {
-  if (tensor.dtype() == tensorflow::DT_FLOAT) *count += tensor.NumElements();
-}
+  void Add(const Tensor& tensor) {
+    if (tensor.dtype() == tensorflow::DT_FLOAT) floats += tensor.NumElements();
+    if (tensor.dtype() == tensorflow::DT_INT64 ||
+        tensor.dtype() == tensorflow::DT_INT32) {
+      integers += tensor.NumElements();
+    }
+  }
+};
+Counts up, down;
 
 char* Address(const Tensor& tensor) {
   return const_cast<char*>(tensor.tensor_data().data());
@@ -96,7 +104,7 @@ class TestContext : public DeviceContext {
 
   void CopyCPUTensorToDevice(const Tensor* from, Device* device, Tensor* to,
                              StatusCallback done, bool) const override {
-    Count(*from, &floats_up);
+    up.Add(*from);
     TheStream()->Wait();
     std::memcpy(Reach(Address(*to)), Address(*from), from->TotalBytes());
     done(Status::OK());
@@ -105,7 +113,7 @@ class TestContext : public DeviceContext {
   void CopyDeviceTensorToCPU(const Tensor* from, tensorflow::StringPiece,
                              Device* device, Tensor* to,
                              StatusCallback done) override {
-    Count(*from, &floats_down);
+    down.Add(*from);
     TheStream()->Wait();
     std::memcpy(Address(*to), Reach(Address(*from)), from->TotalBytes());
     done(Status::OK());
@@ -225,26 +233,72 @@ REGISTER_KERNEL_BUILDER(Name("TestDense").Device(tensorflow::DEVICE_CPU),
 REGISTER_KERNEL_BUILDER(Name("TestDense").Device(tensorflow::DEVICE_GPU),
                         DenseOp);
 
+// Ids that are made on the device.
+REGISTER_OP("TestIds")
+    .Input("x: T")
+    .Output("y: T")
+    .Attr("T: {int64, int32}")
+    .SetShapeFn(tensorflow::shape_inference::UnchangedShape)
+    .Doc("x, later.");
+
+class IdsOp : public OpKernel {
+ public:
+  explicit IdsOp(OpKernelConstruction* construction)
+      : OpKernel(construction),
+        on_gpu_(construction->device_type() ==
+                tensorflow::DeviceType(tensorflow::DEVICE_GPU)) {}
+
+  void Compute(OpKernelContext* context) override {
+    const Tensor x = context->input(0);
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, x.shape(), &output));
+    const Tensor y = *output;
+    if (!on_gpu_) {
+      std::memcpy(Address(y), Address(x), x.TotalBytes());
+    } else if (x.NumElements() > 0) {
+      TheStream()->Give([x, y] {
+        std::memcpy(Reach(Address(y)), Reach(Address(x)), x.TotalBytes());
+      });
+    }
+  }
+
+ private:
+  const bool on_gpu_;
+};
+
+REGISTER_KERNEL_BUILDER(Name("TestIds").Device(tensorflow::DEVICE_CPU), IdsOp);
+REGISTER_KERNEL_BUILDER(Name("TestIds").Device(tensorflow::DEVICE_GPU), IdsOp);
+
 REGISTER_OP("TestFloatsCopied")
     .Output("count: int64")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::UnknownShape)
     .Doc("[2], floats that went up and down since the last time.");
 
-class FloatsCopiedOp : public OpKernel {
+REGISTER_OP("TestIntegersCopied")
+    .Output("count: int64")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+    .Doc("The same of integers.");
+
+template <std::atomic<tensorflow::int64> Counts::*kCount>
+class CopiedOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* context) override {
     Tensor* count = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
                                 0, tensorflow::TensorShape({2}), &count));
-    count->flat<tensorflow::int64>()(0) = floats_up.exchange(0);
-    count->flat<tensorflow::int64>()(1) = floats_down.exchange(0);
+    count->flat<tensorflow::int64>()(0) = (up.*kCount).exchange(0);
+    count->flat<tensorflow::int64>()(1) = (down.*kCount).exchange(0);
   }
 };
 
 REGISTER_KERNEL_BUILDER(Name("TestFloatsCopied").Device(tensorflow::DEVICE_CPU),
-                        FloatsCopiedOp);
+                        CopiedOp<&Counts::floats>);
+REGISTER_KERNEL_BUILDER(
+    Name("TestIntegersCopied").Device(tensorflow::DEVICE_CPU),
+    CopiedOp<&Counts::integers>);
 
 // Kernels that TensorFlow has for GPUs where it has GPUs, of ops that are put
 // where a variable is.
@@ -267,6 +321,24 @@ class ConstOp : public OpKernel {
 
 REGISTER_KERNEL_BUILDER(
     Name("Const").Device(tensorflow::DEVICE_GPU).HostMemory("output"), ConstOp);
+
+// int64, as the batch's size.
+class SizeOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    Tensor* size = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(
+                                0, tensorflow::TensorShape({}), &size));
+    size->scalar<tensorflow::int64>()() = context->input(0).NumElements();
+  }
+};
+
+REGISTER_KERNEL_BUILDER(Name("Size")
+                            .Device(tensorflow::DEVICE_GPU)
+                            .TypeConstraint<tensorflow::int64>("out_type")
+                            .HostMemory("output"),
+                        SizeOp);
 
 class NeverRunOp : public OpKernel {
  public:

@@ -54,13 +54,14 @@ class _Model(object):
   """A graph whose variables, and the dense part, are on `device`."""
 
   def __init__(self, device, storages, optimizer=None, weighted=False, change=None,
-               rows=False, combiners=("mean", "sum", "sqrtn")):
+               rows=False, combiners=("mean", "sum", "sqrtn"), ids=None):
     with tf.Graph().as_default() as graph:
       step = tf.train.get_or_create_global_step()
       names = ["a", "bb", "ccc"][:len(storages)]
       self.ids = [tf.sparse_placeholder(tf.int64) for _ in names]
       self.weights = tf.sparse_placeholder(tf.float32)
       with tf.device(device):
+        features = [ids(x) if ids else x for x in self.ids]
         self.variables = [_variable(n, s) for n, s in zip(names, storages)]
         if rows:
           self.outputs = [tf.nn.embedding_lookup(v, x.values)
@@ -71,7 +72,7 @@ class _Model(object):
               for v, x in zip(self.variables, self.ids)]
         else:
           self.outputs = tf.nn.group_embedding_lookup_sparse(
-              self.variables, self.ids, list(combiners[:len(names)]))
+              self.variables, features, list(combiners[:len(names)]))
         grads = [_test.test_dense(x=x) for x in self.outputs]
       optimizer = (optimizer or (lambda: tf.train.AdagradOptimizer(.1)))()
       grads = tf.gradients(self.outputs, [v.handle for v in self.variables], grads)
@@ -83,6 +84,7 @@ class _Model(object):
       self.saver = tf.train.Saver()
       self.init = tf.global_variables_initializer()
       self.copied = _test.test_floats_copied()
+      self.integers_copied = _test.test_integers_copied()
       self.types = {op.type for op in graph.get_operations()}
     # Soft: stock ops have no kernels for GPUs in this TensorFlow.
     self.session = tf.Session(graph=graph, config=tf.ConfigProto(
@@ -118,6 +120,27 @@ class _Model(object):
         device = tf.DeviceSpec.from_string(node.device).device_type
         devices.setdefault(node.op, set()).add(device)
     return devices
+
+
+def _made_there(ids):
+  """A SparseTensor that is made on the device that a graph is being built for."""
+  return tf.SparseTensor(_test.test_ids(x=ids.indices), _test.test_ids(x=ids.values),
+                         ids.dense_shape)
+
+
+def _narrow_and_made_there(ids):
+  values = tf.cast(ids.values, tf.int32)
+  return tf.SparseTensor(_test.test_ids(x=ids.indices), _test.test_ids(x=values),
+                         ids.dense_shape)
+
+
+def _ragged_and_made_there(ids):
+  with tf.device("/cpu:0"):
+    ragged = tf.RaggedTensor.from_value_rowids(
+        ids.values, ids.indices[:, 0], nrows=ids.dense_shape[0])
+  return tf.RaggedTensor.from_row_splits(
+      _test.test_ids(x=ragged.values), _test.test_ids(x=ragged.row_splits),
+      validate=False)
 
 
 class GpuDeviceTest(parameterized.TestCase):
@@ -177,6 +200,46 @@ class GpuDeviceTest(parameterized.TestCase):
     gpu.session.run(gpu.train, gpu.feed(1))
     pooled = _SAMPLES * _DIM
     self.assertEqual(gpu.session.run(gpu.copied).tolist(), [pooled, pooled])
+
+  @parameterized.parameters(_made_there, _narrow_and_made_there,
+                            _ragged_and_made_there)
+  def test_ids_that_are_there_stay_there(self, ids):
+    gpu, cpu = self._check_training([_HBM, _HBM, _HBM], ids=ids)
+    gpu.session.run(gpu.integers_copied)
+    self._check_same(gpu.run(1, seed=9), cpu.run(1, seed=9))
+    _, down = gpu.session.run(gpu.integers_copied)
+    self.assertEqual(down, 0)
+
+  @parameterized.parameters(([_DRAM, _DRAM],), ([_HBM, _DRAM, _HBM],),
+                            ([_HBM_DRAM, _HBM],))
+  def test_ids_that_are_there_of_rows_elsewhere(self, storages):
+    gpu, _ = self._check_training(storages, ids=_made_there)
+    gpu.session.run(gpu.integers_copied)
+    gpu.run(1, seed=9)
+    _, down = gpu.session.run(gpu.integers_copied)
+    self.assertEqual(down, 3 * _IDS * len(storages))
+
+  def test_ids_that_are_there_and_weighted(self):
+    self._check_training([_HBM, _HBM], weighted=True, ids=_made_there)
+
+  def test_ids_that_are_there_and_gradients_that_were_changed(self):
+    def half(g):
+      return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)
+
+    self._check_training([_HBM, _HBM], change=half, ids=_made_there)
+
+  def test_errors_of_ids_that_are_there_name_the_variable(self):
+    gpu = _Model("/gpu:0", [_HBM, _HBM], ids=_made_there)
+    gpu.session.run(gpu.init)
+    for wrong, message in ((_SAMPLES, "below the batch size.*'bb'"),
+                           (-_SAMPLES, "must not be negative.*'bb'")):
+      feed = gpu.feed(1)
+      indices = feed[gpu.ids[1]][0] + [wrong, 0]
+      feed[gpu.ids[1]] = (indices,) + feed[gpu.ids[1]][1:]
+      with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message):
+        gpu.session.run(gpu.train, feed)
+    self.assertEmpty(gpu.tables()[0][0])
+    gpu.run(1, seed=1)
 
   @parameterized.parameters(_HBM, _DRAM)
   def test_weights(self, storage):
@@ -255,8 +318,13 @@ class KernelsTest(absltest.TestCase):
     ours = [op for op in _test.OP_LIST.op if op.name.startswith(("Ev", "Sok"))]
     self.assertGreater(len(ours), 40)
     for op in ours:
-      found = {k.device_type: k for k in
-               kernels.get_registered_kernels_for_op(op.name).kernel}
+      kernels_of_op = kernels.get_registered_kernels_for_op(op.name).kernel
+      if op.name == "EvLookupSparse":
+        labelled = {k.device_type: k for k in kernels_of_op if k.label}
+        self.assertEqual(set(labelled), {"CPU", "GPU"})
+        self.assertEqual(set(labelled["GPU"].host_memory_arg),
+                         {"resources", "batch_sizes", "weights", "plan"})
+      found = {k.device_type: k for k in kernels_of_op if not k.label}
       self.assertEqual(set(found), {"CPU", "GPU"}, op.name)
       self.assertEqual(found["CPU"].priority - found["GPU"].priority,
                        0 if op.name in no_handles else 1, op.name)

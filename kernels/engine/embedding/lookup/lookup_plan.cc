@@ -3,6 +3,7 @@
 
 #include "kernels/engine/embedding/lookup/lookup_plan.h"
 
+#include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/ids/recycled_plan.h"
@@ -36,6 +37,16 @@ Status LookupPlan::Fetch(int t) const {
   if (planned->is_fetched) return Status::OK();
   EV_RETURN_IF_ERROR(
       planned->table->impl()->WithName(planned->distinct->Fetch()));
+  if (!planned->has_offsets) {
+    EV_RETURN_IF_ERROR(planned->table->impl()->WithName(
+        planned->distinct->Samples(planned->offsets)));
+    planned->has_offsets = true;
+  }
+  if (planned->distinct->step() != nullptr &&
+      SampleFactors(planned->combiner, planned->offsets, nullptr, 0,
+                    planned->batch_size, planned->factors)) {
+    planned->has_factors.store(true, std::memory_order_relaxed);
+  }
   planned->TakeFetched();
   planned->is_fetched = true;
   return Status::OK();

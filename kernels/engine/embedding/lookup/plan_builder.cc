@@ -93,7 +93,7 @@ Status PlanLookup(Span<const PooledInput> inputs, Samples samples,
   options.ids_per_task = kIdsPerTask;
   options.check = [&](int t) {
     const PooledInput& in = inputs[t];
-    if (in.ids64 == nullptr) return Status::OK();
+    if (in.ids64 == nullptr || in.on_device) return Status::OK();
     return in.table->impl()->CheckKeys(
         Span<const int64_t>(in.ids64, in.num_ids));
   };

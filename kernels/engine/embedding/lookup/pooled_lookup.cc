@@ -35,7 +35,12 @@ Status CheckInput(const PooledInput& in) {
     return InvalidArgument("combiner " + CombinerName(in.combiner) +
                            " takes no weights, " + table.QuotedName());
   }
-  if (in.stream == nullptr) return Status::OK();
+  if (in.stream == nullptr) {
+    return in.on_device
+               ? InvalidArgument("ids on a device came without its stream, " +
+                                 table.QuotedName())
+               : Status::OK();
+  }
   if (in.weights != nullptr || Selects(in.combiner)) {
     return InvalidArgument(
         "a lookup that is weighted, or whose combiner selects, cannot put its "
@@ -246,6 +251,13 @@ Status PooledForward(Span<const PooledInput> inputs,
     }
     StepLookup step;
     EV_RETURN_IF_ERROR(step.Start(inputs, outputs));
+    for (int t = 0; t < num_tables; ++t) {
+      if (inputs[t].on_device && !step.Has(t)) {
+        return Status(
+            StatusCode::kUnimplemented,
+            "no step takes ids on a device, " + impls[t]->QuotedName());
+      }
+    }
     DeviceLookup devices(made.get(), &step,
                          [&](int t) { return there[t]->Start(); });
     std::unique_lock<std::mutex> turn(*TurnToPutIds(), std::defer_lock);
@@ -266,8 +278,9 @@ Status PooledForward(Span<const PooledInput> inputs,
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = made->planned(t);
       if (IsSmall(planned)) continue;
-      // Where a GPU pools, only what divides the samples is left to be done.
-      if (there[t] == nullptr || Divides(planned.combiner)) {
+      // Where a GPU pools, only what divides the samples is left to be done,
+      // and nothing of a step.
+      if (there[t] == nullptr || (Divides(planned.combiner) && !step.Has(t))) {
         pool.Add(t, planned.batch_size, tables[t]->sample_weight());
       }
       if (planned.distinct != nullptr) continue;

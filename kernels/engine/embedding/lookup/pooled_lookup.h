@@ -46,7 +46,10 @@ struct PooledInput : IdsInput {
 // range, bad splits, sizes that do not fit; FailedPrecondition: a table is not
 // initialized, or has no device for an output that is on one;
 // ResourceExhausted: no memory for the plan. After an error the outputs hold
-// nothing of use and *plan is as it was. Outputs in CPU memory are written when
+// nothing of use and *plan is as it was. Unimplemented: ids on a device
+// (IdsInput::on_device) that no step takes: too few, of a table that none takes
+// (step_lookup.h), or whose samples are not in order; the caller brings them to
+// CPU memory and calls again. Outputs in CPU memory are written when
 // it returns. Those on a device are when the stream is through with what it has
 // been given by then.
 Status PooledForward(Span<const PooledInput> inputs,

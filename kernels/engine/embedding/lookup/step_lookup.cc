@@ -14,6 +14,10 @@ namespace {
 
 bool Fits(const PooledInput& in) {
   const EmbeddingTable::Impl& table = *in.table->impl();
+  // Wide ids of a narrow table are looked at one by one.
+  if (in.on_device && in.ids64 != nullptr && table.options.int32_keys) {
+    return false;
+  }
   return in.stream != nullptr && in.weights == nullptr && in.num_ids > 0 &&
          table.home->gpu_table() != nullptr && !Selects(in.combiner) &&
          table.filter == nullptr && !table.notes_updates();
@@ -39,6 +43,13 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     table.num_samples = in.batch_size;
     table.is_narrow = in.ids32 != nullptr;
     table.combiner = in.combiner;
+    table.ids = table.is_narrow ? static_cast<const void*>(in.ids32)
+                                : static_cast<const void*>(in.ids64);
+    table.on_device = in.on_device;
+    if (in.on_device) {
+      table.splits = in.row_splits;
+      table.indices = in.coo_indices;
+    }
     tables.push_back(table);
     outputs_.push_back(outputs[t]);
     stream_ = in.stream;
@@ -51,7 +62,7 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     return Status::OK();
   }
   left_ = static_cast<int>(tables.size());
-  const Status status = tables[0].table->StartStep(tables, &step_);
+  const Status status = tables[0].table->StartStep(tables, *stream_, &step_);
   // Without memory the tables are looked up one by one.
   if (status.code() == StatusCode::kResourceExhausted) return Status::OK();
   return status;

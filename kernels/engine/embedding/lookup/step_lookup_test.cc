@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <list>
 #include <memory>
 #include <random>
 #include <string>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/update/row_update.h"
@@ -139,6 +142,8 @@ class StepLookupTest : public ::testing::Test {
     on_ = stream_->stream();
   }
 
+  using Plan = std::shared_ptr<const LookupPlan>;
+
   std::vector<Batch> Batches(int seed) const {
     std::vector<Batch> batches;
     for (size_t t = 0; t < Shapes().size(); ++t) {
@@ -154,11 +159,78 @@ class StepLookupTest : public ::testing::Test {
     for (size_t t = 0; t < tables.size(); ++t) {
       inputs.push_back(batches[t].Input(tables[t].get(), Shapes()[t].combiner));
       if (on_device) inputs.back().stream = &on_;
+      if (on_device && ids_ == Ids::kThere) {
+        MoveThere(t % 2 == 0, &inputs.back());
+      }
+      // Tables beside each other are of both kinds.
+      if (on_device && ids_ == Ids::kPinned && t % 3 != 0) Pin(&inputs.back());
     }
     return inputs;
   }
 
-  using Plan = std::shared_ptr<const LookupPlan>;
+  // Ids go to memory that a GPU reads by itself.
+  void Pin(PooledInput* in) {
+    const bool wide = in->ids64 != nullptr;
+    const void* const ids = wide ? static_cast<const void*>(in->ids64)
+                                 : static_cast<const void*>(in->ids32);
+    const size_t bytes = in->num_ids * (wide ? 8 : 4);
+    void* block = AllocateTransferMemory(bytes);
+    if (block == nullptr) return;  // a stand-in has none
+    pinned_.push_back(block);
+    std::memcpy(block, ids, bytes);
+    if (wide) {
+      in->ids64 = static_cast<const int64_t*>(block);
+    } else {
+      in->ids32 = static_cast<const int32_t*>(block);
+    }
+  }
+
+  // Ids and samples go to the device's memory, late.
+  void MoveThere(bool as_indices, PooledInput* in) {
+    if (in->ids64 != nullptr) {
+      in->ids64 = Put(in->ids64, in->num_ids);
+    } else {
+      in->ids32 = Put(in->ids32, in->num_ids);
+    }
+    if (as_indices) {
+      std::vector<int64_t> indices;
+      for (int64_t s = 0; s < in->batch_size; ++s) {
+        for (int64_t i = in->row_splits[s]; i < in->row_splits[s + 1]; ++i) {
+          indices.push_back(s);
+          indices.push_back(i - in->row_splits[s]);
+        }
+      }
+      in->row_splits = nullptr;
+      in->coo_indices = Put(indices.data(), indices.size());
+    } else {
+      in->row_splits = Put(in->row_splits, in->batch_size + 1);
+    }
+    in->on_device = true;
+  }
+
+  // Whether a step takes as many ids as the tests have.
+  bool TakesIdsThere() {
+    const std::vector<Batch> batches = Batches(99);
+    std::vector<PooledInput> inputs = Inputs(batches, there_, true);
+    std::vector<float*> outputs;
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      MoveThere(false, &inputs[t]);
+      outputs.push_back(stream_->Allocate(batches[t].grads.size()));
+    }
+    Plan plan;
+    const Status status = PooledForward(inputs, there_, outputs, &pool_, &plan);
+    stream_->Wait();
+    return status.ok();
+  }
+
+  template <typename T>
+  const T* Put(const T* from, int64_t n) {
+    sent_.emplace_back((n * sizeof(T) + sizeof(float) - 1) / sizeof(float));
+    std::memcpy(sent_.back().data(), from, n * sizeof(T));
+    float* const there = stream_->Allocate(sent_.back().size());
+    stream_->Fill(sent_.back(), there);
+    return reinterpret_cast<const T*>(there);
+  }
 
   void LookUpThere(const std::vector<Batch>& batches, Plan* plan,
                    std::vector<float*>* outputs) {
@@ -245,16 +317,38 @@ class StepLookupTest : public ::testing::Test {
 
   std::vector<Table> there_, here_;
   testing::ThreadPool pool_{3};
+  enum class Ids { kHere, kPinned, kThere };
+  Ids ids_ = Ids::kHere;
+  std::vector<void*> pinned_;
+  std::list<std::vector<float>> sent_;  // which the stream may still read
   std::unique_ptr<StreamUnderTest> stream_;
   DeviceStream on_;
+
+  ~StepLookupTest() override {
+    for (void* block : pinned_) FreeTransferMemory(block);
+  }
 };
 
-TEST_F(StepLookupTest, StepsGiveTheBitsOfThoseInCpuMemory) {
+// The same with ids in CPU memory, pinned or not, and in the device's.
+class StepIdsTest : public StepLookupTest,
+                    public ::testing::WithParamInterface<int> {
+ protected:
+  void SetUp() override {
+    StepLookupTest::SetUp();
+    if (static_cast<Ids>(GetParam()) == Ids::kThere && !TakesIdsThere()) {
+      GTEST_SKIP() << "no step takes so few ids here";
+    }
+    ids_ = static_cast<Ids>(GetParam());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(HerePinnedThere, StepIdsTest, ::testing::Range(0, 3));
+
+TEST_P(StepIdsTest, StepsGiveTheBitsOfThoseInCpuMemory) {
   for (int step = 0; step < 5; ++step) Train(Adagrad(), step);
   ExpectSameTables({"Adagrad"});
 }
 
-TEST_F(StepLookupTest, PartsOfACallAreUpdatedByRulesOfTheirOwn) {
+TEST_P(StepIdsTest, PartsOfACallAreUpdatedByRulesOfTheirOwn) {
   const int n = static_cast<int>(Shapes().size());
   for (int step = 0; step < 3; ++step) {
     const std::vector<Batch> batches = Batches(step);
@@ -286,7 +380,7 @@ TEST_F(StepLookupTest, PartsOfACallAreUpdatedByRulesOfTheirOwn) {
 }
 
 // What clipped gradients need: distinct keys and their sums.
-TEST_F(StepLookupTest, KeysAreMadeDistinctWhenTheyAreAskedFor) {
+TEST_P(StepIdsTest, KeysAreMadeDistinctWhenTheyAreAskedFor) {
   Train(Adagrad(), 1);
   const std::vector<Batch> batches = Batches(2);
   Plan plan_here, plan_there;
@@ -325,7 +419,7 @@ TEST_F(StepLookupTest, KeysAreMadeDistinctWhenTheyAreAskedFor) {
   ExpectSameTables({"Adagrad"});
 }
 
-TEST_F(StepLookupTest, KeysThatAreErasedInBetweenComeBack) {
+TEST_P(StepIdsTest, KeysThatAreErasedInBetweenComeBack) {
   for (int step = 0; step < 3; ++step) {
     Train(Adagrad(), step);
     const std::vector<Batch> batches = Batches(step + 10);
@@ -431,6 +525,84 @@ TEST_F(StepLookupTest, CallsMadeAtOnceDoNotMeet) {
     for (float value : all.values) ASSERT_TRUE(std::isfinite(value));
     EXPECT_EQ(table->size(), static_cast<int64_t>(all.keys.size()));
   }
+}
+
+// The caller then brings them to CPU memory, and hears there what is wrong.
+TEST_F(StepLookupTest, SamplesOnTheDeviceThatAreNotInOrderAreNotTaken) {
+  if (!TakesIdsThere()) GTEST_SKIP() << "no step takes so few ids here";
+  const std::vector<Batch> batches = Batches(3);
+  const std::vector<PooledInput> good = Inputs(batches, there_, true);
+  std::vector<float*> outputs;
+  for (const Batch& batch : batches) {
+    outputs.push_back(stream_->Allocate(batch.grads.size()));
+  }
+  const auto code_with = [&](size_t t, bool as_indices,
+                             std::vector<int64_t> rows) {
+    std::vector<PooledInput> inputs = good;
+    for (PooledInput& in : inputs) MoveThere(false, &in);
+    inputs[t].row_splits = inputs[t].coo_indices = nullptr;
+    (as_indices ? inputs[t].coo_indices : inputs[t].row_splits) =
+        Put(rows.data(), rows.size());
+    Plan plan;
+    const Status status = PooledForward(inputs, there_, outputs, &pool_, &plan);
+    stream_->Wait();
+    return status.code();
+  };
+  const size_t t = 1;  // of several ids a sample
+  const std::vector<int64_t>& splits = batches[t].splits;
+  const int64_t n = batches[t].ids.size();
+  EXPECT_EQ(StatusCode::kOk, code_with(t, false, splits));
+  for (int64_t bad : {int64_t{-1}, n + 1, INT64_MAX, INT64_MIN}) {
+    std::vector<int64_t> wrong = splits;
+    wrong[wrong.size() / 2] = bad;
+    EXPECT_EQ(StatusCode::kUnimplemented, code_with(t, false, wrong)) << bad;
+  }
+  for (size_t at : {size_t{0}, splits.size() - 1}) {
+    std::vector<int64_t> wrong = splits;
+    wrong[at] = wrong[splits.size() / 2];
+    EXPECT_EQ(StatusCode::kUnimplemented, code_with(t, false, wrong)) << at;
+  }
+  std::vector<int64_t> indices;
+  for (size_t s = 0; s + 1 < splits.size(); ++s) {
+    for (int64_t i = splits[s]; i < splits[s + 1]; ++i) {
+      indices.push_back(s);
+      indices.push_back(0);
+    }
+  }
+  EXPECT_EQ(StatusCode::kOk, code_with(t, true, indices));
+  const int64_t samples = splits.size() - 1;
+  for (size_t at : {size_t{0}, indices.size() / 4 * 2, indices.size() - 2}) {
+    for (int64_t bad : {int64_t{-1}, samples, INT64_MAX, INT64_MIN}) {
+      std::vector<int64_t> wrong = indices;
+      wrong[at] = bad;
+      EXPECT_EQ(StatusCode::kUnimplemented, code_with(t, true, wrong))
+          << at << " " << bad;
+    }
+  }
+  std::vector<int64_t> swapped = indices;
+  swapped[2 * (n / 2)] = samples - 1;
+  EXPECT_EQ(StatusCode::kUnimplemented, code_with(t, true, swapped));
+}
+
+TEST_F(StepLookupTest, IdsOnTheDeviceThatNoStepTakesAreSaid) {
+  const std::vector<Batch> batches = Batches(3);
+  std::vector<PooledInput> inputs = Inputs(batches, there_, true);
+  for (PooledInput& in : inputs) MoveThere(false, &in);
+  inputs.push_back(inputs[0]);  // a table comes twice
+  std::vector<Table> owners = there_;
+  owners.push_back(there_[0]);
+  std::vector<float*> outputs;
+  for (const PooledInput& in : inputs) {
+    outputs.push_back(
+        stream_->Allocate(in.batch_size * in.table->options().dim));
+  }
+  Plan plan;
+  const Status status = PooledForward(inputs, owners, outputs, &pool_, &plan);
+  EXPECT_EQ(StatusCode::kUnimplemented, status.code());
+  EXPECT_EQ("no step takes ids on a device, table 'table 0'", status.message());
+  inputs[0].stream = nullptr;
+  const Status without = PooledForward(inputs, owners, outputs, &pool_, &plan);
+  EXPECT_EQ(StatusCode::kInvalidArgument, without.code());
 }
 
 TEST_F(StepLookupTest, ATableThatComesTwiceIsNoPartOfAStep) {

@@ -51,6 +51,11 @@ GpuRows::GpuRows(int device, int64_t dim)
 
 GpuRows::~GpuRows() { WaitForSteps(); }
 
+std::shared_ptr<DeviceEvent> GpuRows::last_step() {
+  std::lock_guard<std::mutex> lock(after_mu_);
+  return after_;
+}
+
 Status GpuRows::Follow(StreamView stream) {
   std::lock_guard<std::mutex> lock(after_mu_);
   if (after_ != nullptr && after_->has_passed()) after_.reset();
@@ -73,12 +78,13 @@ void GpuRows::WaitForSteps() {
 }
 
 Status GpuRows::StartStep(Span<const GpuStepTable> tables,
+                          const DeviceStream& stream,
                           std::shared_ptr<GpuStep>* step) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   for (const GpuStepTable& table : tables) {
     EV_RETURN_IF_ERROR(static_cast<GpuRows*>(table.table)->CheckUsable());
   }
-  return StepCall::Make(device_, tables, step);
+  return StepCall::Make(device_, tables, stream, step);
 }
 
 Status GpuRows::Create(Span<const float> default_rows) {

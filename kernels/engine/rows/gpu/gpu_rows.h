@@ -50,7 +50,7 @@ class GpuRows : public GpuRowHome {
                        std::unique_ptr<DeviceDistinct>* distinct) override;
   Status SetUnknownHandles(Span<const RowHandle> handles,
                            DeviceDistinct* distinct) override;
-  Status StartStep(Span<const GpuStepTable> tables,
+  Status StartStep(Span<const GpuStepTable> tables, const DeviceStream& stream,
                    std::shared_ptr<GpuStep>* step) override;
   // These use a lane of base/gpu/work_lane.h until they are waited for.
   Status StartPool(const DevicePooling& pooling, float* out,
@@ -83,8 +83,10 @@ class GpuRows : public GpuRowHome {
   PiecesView pieces() const { return pieces_->view(); }
   const float* default_rows() const { return defaults_.as<float>(); }
   const std::shared_ptr<KnownKeys>& known() const { return known_; }
-  // What the stream is given from now on comes after what steps began.
-  Status Follow(StreamView stream);
+  // Behind what steps began on the rows; null: nothing. What a stream is given
+  // for these rows comes after it.
+  std::shared_ptr<DeviceEvent> last_step();
+  Status Follow(StreamView stream);  // the stream comes after it
   // What is begun from now on comes after the event.
   void BeginAfter(std::shared_ptr<DeviceEvent> event);
 

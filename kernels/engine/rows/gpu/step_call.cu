@@ -33,8 +33,10 @@ int64_t NumNamesOfRows(Span<const RowHandle> names) {
 }  // namespace
 
 Status StepCall::Make(int device, Span<const GpuStepTable> tables,
+                      const DeviceStream& stream,
                       std::shared_ptr<GpuStep>* step) {
   std::shared_ptr<StepCall> made(new StepCall(device));
+  made->given_ = stream;
   EV_RETURN_IF_ERROR(made->Create(tables));
   *step = std::move(made);
   return Status::OK();
@@ -50,6 +52,23 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.num_samples = given.num_samples;
     table.combiner = given.combiner;
     table.is_narrow = given.is_narrow;
+    table.given = given.ids;
+    table.splits = given.splits;
+    table.indices = given.indices;
+    if (!given.on_device && IsPinned(given.ids)) {
+      table.where = IdsAre::kPinned;
+      are_pinned_ = true;
+    }
+    if (given.on_device) {
+      table.where = IdsAre::kThere;
+      are_there_ = true;
+      for (const void* array :
+           {given.ids, static_cast<const void*>(given.splits),
+            static_cast<const void*>(given.indices)}) {
+        if (array == nullptr) continue;
+        EV_RETURN_IF_ERROR(CheckIsOn(device_, array, "ids and samples"));
+      }
+    }
     table.id_begin = num_ids_;
     table.sample_begin = num_samples_;
     num_ids_ += given.num_ids;
@@ -59,39 +78,67 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     divides_ |= Divides(given.combiner);
     tables_.push_back(std::move(table));
   }
-  // Wide ids first: they are aligned then, without gaps.
-  for (bool narrow : {false, true}) {
-    for (Table& table : tables_) {
-      if (table.is_narrow != narrow) continue;
-      table.ids_at = id_bytes_;
-      id_bytes_ += table.num_ids * (narrow ? sizeof(int32_t) : sizeof(int64_t));
+  // Those that are put first, as one array. Wide ids before narrow ones: they
+  // are aligned then, without gaps.
+  for (bool put : {true, false}) {
+    for (bool narrow : {false, true}) {
+      for (Table& table : tables_) {
+        if (table.is_narrow != narrow || (table.where == IdsAre::kHere) != put)
+          continue;
+        table.ids_at = id_bytes_;
+        id_bytes_ += table.id_bytes();
+      }
     }
+    if (put) put_bytes_ = id_bytes_;
+    id_bytes_ =
+        (id_bytes_ + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
   }
   const size_t n = tables_.size();
-  table_bytes_ = n * sizeof(StepLookupTable) + 3 * (n + 1) * sizeof(int32_t);
+  const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
+  table_bytes_ = n * sizeof(StepLookupTable) + 4 * (n + 1) * sizeof(int32_t);
+  // Zeros for the counter behind it.
+  const size_t sent_bytes = table_bytes_ + counter_bytes;
   Parts here, there;
   here_ = there_ = Layout();
   here_.ids = here.AddBytes(id_bytes_);
   here_.unknown = here.AddBytes(num_ids_ * sizeof(uint32_t));
+  here_.unknown_keys =
+      here.AddBytes(all_put() ? 0 : num_ids_ * sizeof(int64_t));
   here_.offsets = here.AddBytes(num_offsets_ * sizeof(int32_t));
-  here_.tables = here.AddBytes(table_bytes_);
-  here_.counter = here.AddBytes(sizeof(uint32_t));
+  here_.tables = here.AddBytes(sent_bytes);
+  here_.counter = here.AddBytes(counter_bytes);
   here_.bytes = here.bytes();
   there_.ids = there.AddBytes(id_bytes_);
   there_.names = there.AddBytes(num_ids_ * sizeof(RowHandle));
   there_.samples = there.AddBytes(num_ids_ * sizeof(uint32_t));
   there_.factors = there.AddBytes(divides_ ? num_samples_ * sizeof(float) : 0);
   there_.offsets = there.AddBytes(num_offsets_ * sizeof(int32_t));
-  there_.tables = there.AddBytes(table_bytes_);
-  there_.counter = there.AddBytes(sizeof(uint32_t));
+  there_.tables = there.AddBytes(sent_bytes);
+  there_.counter = there_.tables + table_bytes_;
   there_.bytes = there.bytes();
-  upload_.reset(new StagedUpload(id_bytes_));
-  return WorkLane::Acquire(here_.bytes, there_.bytes, &lane_);
+  upload_.reset(new StagedUpload(put_bytes_));
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(here_.bytes, there_.bytes, &lane_));
+  return are_pinned_ ? SendPinned() : Status::OK();
+}
+
+// Before anything else: the link is what a lookup of many ids waits for.
+Status StepCall::SendPinned() {
+  for (const Table& table : tables_) {
+    if (table.where != IdsAre::kPinned) continue;
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane_->device() + there_.ids + table.ids_at, table.given,
+        table.id_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
+  }
+  return Status::OK();
 }
 
 StepCall::~StepCall() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  if (lane_ != nullptr) lanes_.push_back(std::move(lane_));
+  if (lane_ != nullptr) {
+    // The caller's ids may still be read.
+    if (!all_put() && !is_taken_) has_failed_ |= !lane_->Wait().ok();
+    lanes_.push_back(std::move(lane_));
+  }
   for (std::unique_ptr<WorkLane>& lane : lanes_) {
     // A lane of which nothing is known is destroyed, which waits.
     if (has_failed_ ||
@@ -111,21 +158,14 @@ Status StepCall::Put(int t, int64_t begin, const void* ids, size_t count,
   if (count == 0) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   return upload_->Put(tables_[t].ids_at + begin * width, ids, count * width,
-                      id_bytes_, lane_->host() + here_.ids,
+                      put_bytes_, lane_->host() + here_.ids,
                       lane_->device() + there_.ids, lane_.get());
 }
 
 Status StepCall::Start(int t, Span<const int32_t> offsets) {
   Table* const table = &tables_[t];
-  table->one_id_each = table->num_ids == table->num_samples;
-  if (table->one_id_each) {
-    int32_t other = 0;  // without a branch, at memory's rate
-    for (int64_t s = 0; s < table->num_samples; ++s) {
-      other |= offsets[s] ^ static_cast<int32_t>(s);
-    }
-    table->one_id_each = other == 0;
-  }
-  if (!table->one_id_each) {
+  if (!offsets.empty()) {
+    table->one_id_each = false;
     has_lists_.store(true, std::memory_order_relaxed);
     std::copy(offsets.begin(), offsets.end(),
               OnHost<int32_t>(here_.offsets) + table->sample_begin + t);
@@ -153,7 +193,9 @@ StepLookup StepCall::LookupView() const {
   view.pool_order = tiles + 2 * (n + 1);
   view.names = OnDevice<RowHandle>(there_.names);
   view.unknown = OnHost<uint32_t>(here_.unknown);
+  if (!all_put()) view.unknown_keys = OnHost<int64_t>(here_.unknown_keys);
   view.num_unknown = OnDevice<uint32_t>(there_.counter);
+  view.found = view.num_unknown + 1;
   if (has_lists_) view.samples = OnDevice<uint32_t>(there_.samples);
   if (divides_) view.factors = OnDevice<float>(there_.factors);
   return view;
@@ -173,7 +215,15 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
   for (size_t t = 0; t < n; ++t) {
     const Table& table = tables_[t];
     StepLookupTable to;
-    to.ids = lane_->device() + there_.ids + table.ids_at;
+    char* const kept = lane_->device() + there_.ids + table.ids_at;
+    to.ids = kept;
+    if (!pools && table.where == IdsAre::kThere) {
+      to.ids = table.given;
+      to.kept = kept;
+      to.splits = table.splits;
+      to.indices = table.indices;
+      to.made = OnDevice<int32_t>(there_.offsets) + table.sample_begin + t;
+    }
     if (!table.one_id_each) {
       to.offsets = OnDevice<int32_t>(there_.offsets) + table.sample_begin + t;
     }
@@ -200,6 +250,15 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
     blocks += BlocksOf(table.num_ids, kFindTile);
   }
   tiles[n] = blocks;
+  int32_t* const sample_tiles = tiles + 3 * (n + 1);
+  sample_tiles[0] = 0;
+  for (size_t t = 0; t < n; ++t) {
+    const Table& table = tables_[t];
+    const int64_t threads = std::max(table.num_ids, table.num_samples) + 1;
+    sample_tiles[t + 1] =
+        sample_tiles[t] +
+        (table.where == IdsAre::kThere ? BlocksOf(threads, kFindTile) : 0);
+  }
   if (pools) {
     int32_t* const pool_tiles = tiles + (n + 1);
     int32_t* const order = tiles + 2 * (n + 1);
@@ -219,8 +278,14 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
     kind_begin->push_back(at);
     block_begin->push_back(blocks);
   }
+  size_t bytes = table_bytes_;
+  if (!pools) {
+    const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
+    std::memset(OnHost<char>(here_.tables) + bytes, 0, counter_bytes);
+    bytes += counter_bytes;
+  }
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(lane_->device() + there_.tables, described, table_bytes_,
+      cudaMemcpyAsync(lane_->device() + there_.tables, described, bytes,
                       cudaMemcpyHostToDevice, lane_->stream()));
   return Status::OK();
 }
@@ -228,8 +293,6 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
 Status StepCall::LaunchFind() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const cudaStream_t stream = lane_->stream();
-  EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(lane_->device() + there_.counter, 0,
-                                          sizeof(uint32_t), stream));
   if (has_lists_) {
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         lane_->device() + there_.offsets, lane_->host() + here_.offsets,
@@ -244,12 +307,24 @@ Status StepCall::LaunchFind() {
     std::vector<std::unique_lock<std::mutex>> locks;
     for (KnownKeys* known : all) locks.push_back(known->Lock());
     EV_RETURN_IF_ERROR(SendDescription(false, {}, nullptr, nullptr));
+    if (are_there_) EV_RETURN_IF_ERROR(lane_->Follow(given_));
     EV_RETURN_IF_ERROR(LaunchFindNames(LookupView(), find_blocks_, stream));
   }
+  if (are_there_) EV_RETURN_IF_ERROR(FindSamples());
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       lane_->host() + here_.counter, lane_->device() + there_.counter,
-      sizeof(uint32_t), cudaMemcpyDeviceToHost, stream));
+      (are_there_ ? 1 + tables_.size() : 1) * sizeof(uint32_t),
+      cudaMemcpyDeviceToHost, stream));
   return Status::OK();
+}
+
+Status StepCall::FindSamples() {
+  const size_t n = tables_.size();
+  const StepLookup view = LookupView();
+  const int32_t* const on_host = reinterpret_cast<const int32_t*>(
+      OnHost<StepLookupTable>(here_.tables) + n);
+  return LaunchFindSamples(view, view.find_tiles + 3 * (n + 1),
+                           on_host[4 * n + 3], lane_->stream());
 }
 
 bool StepCall::IsDone() const {
@@ -259,23 +334,47 @@ bool StepCall::IsDone() const {
 }
 
 Status StepCall::Wait(int t) {
-  {
-    std::lock_guard<std::mutex> lock(mu_);
-    if (!is_taken_) {
-      is_taken_ = true;
-      has_failed_ = true;
-      taken_ = TakeUnknown();
-      has_failed_ = !taken_.ok();
-    }
-    EV_RETURN_IF_ERROR(taken_);
-  }
+  EV_RETURN_IF_ERROR(TakeOnce());
   return FindKeysOfUnknown(&tables_[t]);
+}
+
+int64_t StepCall::num_unknown() {
+  return TakeOnce().ok() ? static_cast<int64_t>(unknown_.size()) : 0;
+}
+
+Status StepCall::TakeOnce() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (is_taken_) return taken_;
+  is_taken_ = true;
+  has_failed_ = true;
+  taken_ = Take();
+  has_failed_ = !taken_.ok() && taken_.code() != StatusCode::kUnimplemented;
+  return taken_;
+}
+
+Status StepCall::Take() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  EV_RETURN_IF_ERROR(lane_->Wait());
+  if (are_there_) EV_RETURN_IF_ERROR(TakeSamples());
+  return TakeUnknown();
+}
+
+Status StepCall::TakeSamples() {
+  const uint32_t* const found = OnHost<uint32_t>(here_.counter) + 1;
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (tables_[t].where != IdsAre::kThere) continue;
+    if ((found[t] & kNotInOrder) != 0) {
+      return Status(StatusCode::kUnimplemented,
+                    "samples in the GPU's memory are not in order");
+    }
+    tables_[t].one_id_each = (found[t] & kNotOneIdEach) == 0;
+    if (!tables_[t].one_id_each) has_lists_ = true;
+  }
+  return Status::OK();
 }
 
 // Positions of unknown ids, ascending.
 Status StepCall::TakeUnknown() {
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  EV_RETURN_IF_ERROR(lane_->Wait());
   const int64_t count = *OnHost<uint32_t>(here_.counter);
   if (count > num_ids_) {
     return Internal("the GPU did not know " + std::to_string(count) +
@@ -284,8 +383,22 @@ Status StepCall::TakeUnknown() {
   const uint32_t* const sent = OnHost<uint32_t>(here_.unknown);
   if (count <= num_ids_ / 8) {
     unknown_.assign(sent, sent + count);
+    if (!all_put()) {
+      std::vector<int64_t> order(count);
+      std::iota(order.begin(), order.end(), 0);
+      std::sort(order.begin(), order.end(),
+                [sent](int64_t a, int64_t b) { return sent[a] < sent[b]; });
+      const int64_t* const keys = OnHost<int64_t>(here_.unknown_keys);
+      for (int64_t k : order) unknown_keys_.push_back(keys[k]);
+    }
     std::sort(unknown_.begin(), unknown_.end());
   } else {
+    if (!all_put()) {
+      // So do all ids; those that were put come to where they are.
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+          lane_->host() + here_.ids, lane_->device() + there_.ids, id_bytes_,
+          cudaMemcpyDeviceToHost, lane_->stream()));
+    }
     // All names come down: going through them costs less than sorting.
     RowHandle* const names = OnHost<RowHandle>(here_.unknown);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
@@ -304,6 +417,9 @@ Status StepCall::TakeUnknown() {
                          static_cast<uint64_t>(table.id_begin + table.num_ids));
     table.unknown = Span<const uint32_t>(
         unknown_.data() + (at - unknown_.begin()), end - at);
+    if (!unknown_keys_.empty()) {
+      table.unknown_keys = unknown_keys_.data() + (at - unknown_.begin());
+    }
     at = end;
   }
   return Status::OK();
@@ -315,6 +431,10 @@ Status StepCall::FindKeysOfUnknown(Table* table) {
   const char* const ids = lane_->host() + here_.ids + table->ids_at;
   std::vector<int64_t> keys(n);
   for (size_t k = 0; k < n; ++k) {
+    if (table->unknown_keys != nullptr) {
+      keys[k] = table->unknown_keys[k];
+      continue;
+    }
     const int64_t i = table->unknown[k] - table->id_begin;
     keys[k] = table->is_narrow ? reinterpret_cast<const int32_t*>(ids)[i]
                                : reinterpret_cast<const int64_t*>(ids)[i];
@@ -394,10 +514,19 @@ Status StepCall::SetNames(const std::vector<NewNames>& all, StreamView stream) {
   return Status::OK();
 }
 
-Status StepCall::FollowRows(StreamView stream) {
-  for (const Table& table : tables_) {
-    EV_RETURN_IF_ERROR(table.rows->Flush());
-    EV_RETURN_IF_ERROR(table.rows->Follow(stream));
+Status StepCall::FollowRows(const std::vector<GpuRows*>& all,
+                            StreamView stream) {
+  // Tables of one model were all in the same step before.
+  std::vector<std::shared_ptr<DeviceEvent>> followed;
+  for (GpuRows* rows : all) {
+    EV_RETURN_IF_ERROR(rows->Flush());
+    std::shared_ptr<DeviceEvent> last = rows->last_step();
+    if (last == nullptr ||
+        std::find(followed.begin(), followed.end(), last) != followed.end()) {
+      continue;
+    }
+    EV_RETURN_IF_ERROR(last->Before(stream));
+    followed.push_back(std::move(last));
   }
   return Status::OK();
 }
@@ -414,7 +543,9 @@ Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
     EV_RETURN_IF_ERROR(CheckIsOn(device_, outputs[t], "the output"));
   }
   has_failed_ = true;
-  EV_RETURN_IF_ERROR(FollowRows(lane_->stream()));
+  std::vector<GpuRows*> rows;
+  for (const Table& table : tables_) rows.push_back(table.rows);
+  EV_RETURN_IF_ERROR(FollowRows(rows, lane_->stream()));
   std::vector<NewNames> names;
   for (const Table& table : tables_) {
     if (table.keys.empty()) continue;
@@ -436,32 +567,50 @@ Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
   return Status::OK();
 }
 
-std::vector<int32_t> StepCall::Offsets(int t) const {
+Status StepCall::BringDown(size_t at, size_t bytes, void* to) const {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, 0, &lane));
+  EV_RETURN_IF_ERROR(lane->Follow(DeviceStream{lane_->stream()}));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host(), lane_->device() + at,
+                                          bytes, cudaMemcpyDeviceToHost,
+                                          lane->stream()));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  std::memcpy(to, lane->host(), bytes);
+  WorkLane::Release(std::move(lane));
+  return Status::OK();
+}
+
+Status StepCall::Ids(int t, std::vector<char>* ids) const {
   const Table& table = tables_[t];
-  std::vector<int32_t> offsets(table.num_samples + 1);
-  if (table.one_id_each) {
-    std::iota(offsets.begin(), offsets.end(), 0);
-  } else {
-    std::copy_n(OnHost<int32_t>(here_.offsets) + table.sample_begin + t,
-                offsets.size(), offsets.begin());
+  ids->resize(table.id_bytes());
+  if (table.where != IdsAre::kHere) {
+    return BringDown(there_.ids + table.ids_at, ids->size(), ids->data());
   }
-  return offsets;
+  std::memcpy(ids->data(), lane_->host() + here_.ids + table.ids_at,
+              ids->size());
+  return Status::OK();
+}
+
+Status StepCall::Offsets(int t, int32_t* offsets) const {
+  const Table& table = tables_[t];
+  const size_t count = table.num_samples + 1;
+  const int64_t at = table.sample_begin + t;
+  if (table.one_id_each) {
+    std::iota(offsets, offsets + count, 0);
+  } else if (table.where == IdsAre::kThere) {
+    return BringDown(there_.offsets + at * sizeof(int32_t),
+                     count * sizeof(int32_t), offsets);
+  } else {
+    std::copy_n(OnHost<int32_t>(here_.offsets) + at, count, offsets);
+  }
+  return Status::OK();
 }
 
 Status StepCall::BringNames(int t, RowHandle* names) const {
   const Table& table = tables_[t];
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  std::unique_ptr<WorkLane> lane;
-  const size_t bytes = table.num_ids * sizeof(RowHandle);
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, 0, &lane));
-  EV_RETURN_IF_ERROR(lane->Follow(DeviceStream{lane_->stream()}));
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      lane->host(), OnDevice<RowHandle>(there_.names) + table.id_begin, bytes,
-      cudaMemcpyDeviceToHost, lane->stream()));
-  EV_RETURN_IF_ERROR(lane->Wait());
-  std::memcpy(names, lane->host(), bytes);
-  WorkLane::Release(std::move(lane));
-  return Status::OK();
+  return BringDown(there_.names + table.id_begin * sizeof(RowHandle),
+                   table.num_ids * sizeof(RowHandle), names);
 }
 
 }  // namespace gpu

@@ -1,15 +1,18 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuStep on a GPU. Ids of all tables go up as one block through pinned memory;
-// a kernel finds them (step_lookup.h), and what is unknown comes down. The
+// GpuStep on a GPU. Ids of all tables go up as one block through pinned memory,
+// or straight from where they are if that is pinned; a kernel finds them
+// (step_lookup.h), and what is unknown comes down. Ids that are in the GPU's
+// memory are found where they are, and kept there. The
 // update groups occurrences by row and applies the rule with the kernels of
 // gpu_resident/step.
 //
 // MEMORY. From Make until it is destroyed: 16 bytes per id (8 of int32 ids) and
 // 4 per sample on the device, 4 more per id and sample where samples have
-// several ids; 12 bytes per id and 4 per sample pinned. From the update on 40
-// bytes per id on the device. All of it is lanes' (base/gpu/work_lane.h).
+// several ids; 12 bytes per id and 4 per sample pinned, 8 more per id where
+// some were not put. From the update on 40 bytes per id on the device. All of
+// it is lanes' (base/gpu/work_lane.h).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
@@ -36,6 +39,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
  public:
   // tables: GpuRows on this device, which is current. ResourceExhausted.
   static Status Make(int device, Span<const GpuStepTable> tables,
+                     const DeviceStream& stream,
                      std::shared_ptr<GpuStep>* step);
   ~StepCall() override;
 
@@ -51,6 +55,11 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
  private:
   friend class StepDistinct;  // step_distinct.cc
 
+  enum class IdsAre {
+    kHere,    // put
+    kPinned,  // read by the GPU where the caller has them
+    kThere,   // in the GPU's memory
+  };
   struct Table {
     GpuRows* rows = nullptr;  // while the caller's gates are held
     std::shared_ptr<KnownKeys> known;
@@ -58,15 +67,25 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int64_t dim = 0;
     Combiner combiner = Combiner::kSum;
     bool is_narrow = false;
-    bool one_id_each = false;                // known at Start
+    IdsAre where = IdsAre::kHere;
+    // As the caller has them, while Wait has not returned.
+    const void* given = nullptr;
+    const int64_t* splits = nullptr;
+    const int64_t* indices = nullptr;
+    bool one_id_each = true;  // known at Start; of ids on the GPU after Wait
     int64_t id_begin = 0, sample_begin = 0;  // in the arrays of the batch
     size_t ids_at = 0;                       // bytes, in the block of ids
     // The ids that the GPU did not know: positions in the batch, ascending,
     // which of 'keys' each is, the distinct keys and what they are called.
     Span<const uint32_t> unknown;
+    const int64_t* unknown_keys = nullptr;  // of those; null: read the ids
     std::vector<int64_t> keys;
     std::vector<int32_t> key_of;
     std::vector<RowHandle> names;
+
+    size_t id_bytes() const {
+      return num_ids * (is_narrow ? sizeof(int32_t) : sizeof(int64_t));
+    }
   };
   struct NewNames {  // of a table's unknown keys
     const Table* table;
@@ -80,24 +99,33 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status Put(int t, int64_t begin, const void* ids, size_t count, size_t width);
   Status Start(int t, Span<const int32_t> offsets);
   bool IsDone() const;
+  int64_t num_unknown();
   Status Wait(int t);
   const int64_t* keys(int t) const { return tables_[t].keys.data(); }
-  // The ids, as they were put.
-  const void* ids(int t) const {
-    return lane_->host() + here_.ids + tables_[t].ids_at;
-  }
-  // Where the table's samples begin, as Start was given it.
-  std::vector<int32_t> Offsets(int t) const;
+  // The table's ids, brought down where they were not put.
+  Status Ids(int t, std::vector<char>* ids) const;
+  // Where the table's samples begin.
+  Status Offsets(int t, int32_t* offsets) const;
+  // Brings down what the lane has of the batch, when the lookup is done.
+  Status BringDown(size_t at, size_t bytes, void* to) const;
   // Brings down the names of a table's ids, [N].
   Status BringNames(int t, RowHandle* names) const;
 
+  // Whether the ids of all tables are in the lane's pinned memory.
+  bool all_put() const { return !are_there_ && !are_pinned_; }
+  Status SendPinned();
   Status LaunchFind();
+  Status FindSamples();
+  Status TakeOnce();
+  Status Take();
+  Status TakeSamples();
   Status TakeUnknown();
   Status FindKeysOfUnknown(Table* table);
   // Writes names on the device; the GPU knows them from then on.
   Status SetNames(const std::vector<NewNames>& all, StreamView stream);
-  // After what was begun on these rows; keeps the streams apart no longer.
-  Status FollowRows(StreamView stream);
+  // New rows are written, and the stream comes after what was begun on the
+  // rows.
+  Status FollowRows(const std::vector<GpuRows*>& all, StreamView stream);
   Status End(StreamView work, const DeviceStream& outside);
   StepLookup LookupView() const;
   Status SendDescription(bool pools, Span<float* const> outputs,
@@ -114,8 +142,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   }
 
   struct Layout {
-    size_t ids, names, samples, factors, offsets, unknown, counter, tables,
-        bytes;
+    size_t ids, names, samples, factors, offsets, unknown, unknown_keys,
+        counter, tables, bytes;
   };
 
   const int device_;
@@ -123,8 +151,11 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   int64_t num_ids_ = 0, num_samples_ = 0;
   int64_t num_offsets_ = 0;  // of all tables, with their ends
   int find_blocks_ = 0;
-  size_t id_bytes_ = 0, table_bytes_ = 0;
+  size_t id_bytes_ = 0, put_bytes_ = 0, table_bytes_ = 0;
   bool divides_ = false;
+  // Of some tables.
+  bool are_there_ = false, are_pinned_ = false;
+  DeviceStream given_;                  // the stream that has them
   std::atomic<bool> has_lists_{false};  // samples of other than one id
   Layout here_, there_;                 // on the host, on the device
   std::unique_ptr<WorkLane> lane_;
@@ -136,6 +167,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool is_taken_ = false;  // what is unknown is here
   Status taken_;
   std::vector<uint32_t> unknown_;
+  std::vector<int64_t> unknown_keys_;  // of those, unless all were put
   // Memory of work that may be under way.
   std::vector<std::unique_ptr<WorkLane>> lanes_;
   std::shared_ptr<DeviceEvent> end_;  // of what was begun last

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One table's ids of a step, as a DeviceDistinct. A GpuDistinct is made from
-// the ids, which are still in pinned memory, when a caller asks for distinct
-// keys; the step's names become the names of the keys.
+// the ids, which are still in pinned memory or on the GPU, when a caller asks
+// for distinct keys; the step's names become the names of the keys.
 
 #include <cuda_runtime_api.h>
 
@@ -27,6 +27,9 @@ class StepDistinct : public DeviceDistinct {
   GpuStep* step() const override { return step_.get(); }
   int step_table() const override { return t_; }
   const DeviceDistinct* made() const override { return made_.get(); }
+  bool needs_put() const override {
+    return table().where == StepCall::IdsAre::kHere;
+  }
 
   Status Put(int64_t begin, Span<const int64_t> ids) override {
     return step_->Put(t_, begin, ids.data(), ids.size(), sizeof(int64_t));
@@ -39,6 +42,7 @@ class StepDistinct : public DeviceDistinct {
   }
   bool IsDone() const override { return step_->IsDone(); }
   Status Wait() override { return step_->Wait(t_); }
+  int64_t num_unknown_of_step() override { return step_->num_unknown(); }
 
   int64_t num_unique() const override {
     return made_ == nullptr ? table().num_ids : made_->num_unique();
@@ -56,6 +60,9 @@ class StepDistinct : public DeviceDistinct {
   Status Inverse(int32_t* inverse, int32_t* counts) const override {
     EV_RETURN_IF_ERROR(Make());
     return made_->Inverse(inverse, counts);
+  }
+  Status Samples(int32_t* offsets) const override {
+    return step_->Offsets(t_, offsets);
   }
   Status Occurrences(int32_t* samples) const override {
     EV_RETURN_IF_ERROR(Make());
@@ -76,15 +83,19 @@ class StepDistinct : public DeviceDistinct {
     EV_RETURN_IF_ERROR(GpuDistinct::Make(step_->device_, of.num_ids,
                                          of.num_samples, nothing,
                                          /*brings_inverse=*/true, &distinct));
-    const void* const ids = step_->ids(t_);
+    std::vector<char> ids;
+    EV_RETURN_IF_ERROR(step_->Ids(t_, &ids));
+    const void* const first = ids.data();
     const size_t n = of.num_ids;
     EV_RETURN_IF_ERROR(
         of.is_narrow
             ? distinct->Put(
-                  0, Span<const int32_t>(static_cast<const int32_t*>(ids), n))
-            : distinct->Put(
-                  0, Span<const int64_t>(static_cast<const int64_t*>(ids), n)));
-    EV_RETURN_IF_ERROR(distinct->Start(step_->Offsets(t_)));
+                  0, Span<const int32_t>(static_cast<const int32_t*>(first), n))
+            : distinct->Put(0, Span<const int64_t>(
+                                   static_cast<const int64_t*>(first), n)));
+    std::vector<int32_t> offsets(of.num_samples + 1);
+    EV_RETURN_IF_ERROR(step_->Offsets(t_, offsets.data()));
+    EV_RETURN_IF_ERROR(distinct->Start(offsets));
     EV_RETURN_IF_ERROR(distinct->Wait());
     std::vector<RowHandle> of_ids(n), names(distinct->num_unique());
     std::vector<int32_t> inverse(n);

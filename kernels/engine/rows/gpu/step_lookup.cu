@@ -8,6 +8,10 @@
 // Samples of one id: a lane has the address of a sample's row, then groups of
 // lanes copy rows, several in flight each. Others: a group of lanes pools a
 // sample; its lanes have the address of one id's row each and pass them around.
+//
+// Samples in the GPU's memory: the thread of id i writes where the samples
+// after its predecessor's begin, up to its own. A thread is long where many
+// samples have no id.
 
 #include <algorithm>
 
@@ -45,13 +49,20 @@ __global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
   const bool mine = local < table.num_ids;
   RowHandle name = 0;
   const int64_t i = table.id_begin + local;
+  int64_t key = 0;
   if (mine) {
-    const int64_t key =
-        table.is_narrow
-            ? __ldcs(static_cast<const int32_t*>(table.ids) + local)
-            : __ldcs(static_cast<const long long*>(table.ids) + local);
+    key = table.is_narrow
+              ? __ldcs(static_cast<const int32_t*>(table.ids) + local)
+              : __ldcs(static_cast<const long long*>(table.ids) + local);
     name = FindKnown(table.known, key);
     lookup.names[i] = name;
+    if (table.kept != nullptr) {
+      if (table.is_narrow) {
+        static_cast<int32_t*>(table.kept)[local] = static_cast<int32_t>(key);
+      } else {
+        static_cast<long long*>(table.kept)[local] = key;
+      }
+    }
   }
   const bool unknown = mine && name == ev::kNoRow;
   const unsigned mask = __ballot_sync(kAll, unknown);
@@ -61,9 +72,44 @@ __global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
   if (lane == 0) at = atomicAdd(lookup.num_unknown, __popc(mask));
   at = __shfl_sync(kAll, at, 0);
   if (unknown) {
-    lookup.unknown[at + __popc(mask & ((1u << lane) - 1))] =
-        static_cast<uint32_t>(i);
+    at += __popc(mask & ((1u << lane) - 1));
+    lookup.unknown[at] = static_cast<uint32_t>(i);
+    if (lookup.unknown_keys != nullptr) lookup.unknown_keys[at] = key;
   }
+}
+
+__global__ void __launch_bounds__(kBlock)
+    FindSamplesKernel(StepLookup lookup, const int32_t* tiles) {
+  const int t = TableOfBlock(tiles, 0, lookup.num_tables, blockIdx.x);
+  const StepLookupTable& table = lookup.tables[t];
+  const int64_t i =
+      static_cast<int64_t>(blockIdx.x - __ldg(tiles + t)) * kBlock +
+      threadIdx.x;
+  const int64_t N = table.num_ids, B = table.num_samples;
+  uint32_t bits = N == B ? 0 : kNotOneIdEach;
+  if (table.splits != nullptr) {
+    if (i <= B) {
+      const int64_t begin = table.splits[i];
+      const bool wrong = (i == 0 && begin != 0) || (i == B && begin != N) ||
+                         begin < 0 || begin > N ||
+                         (i < B && table.splits[i + 1] < begin);
+      bits |= (begin == i ? 0 : kNotOneIdEach) | (wrong ? kNotInOrder : 0);
+      table.made[i] = wrong ? 0 : static_cast<int32_t>(begin);
+    }
+  } else if (i <= N) {
+    const int64_t before = i == 0 ? -1 : table.indices[2 * (i - 1)];
+    const int64_t sample = i == N ? B : table.indices[2 * i];
+    const bool wrong = sample < before || before < (i == 0 ? -1 : 0) ||
+                       sample < 0 || (i < N && sample >= B);
+    bits |= (sample == i ? 0 : kNotOneIdEach) | (wrong ? kNotInOrder : 0);
+    if (!wrong) {
+      for (int64_t s = before + 1; s <= sample; ++s) {
+        table.made[s] = static_cast<int32_t>(i);
+      }
+    }
+  }
+  bits = __reduce_or_sync(kAll, bits);
+  if (bits != 0 && threadIdx.x % 32 == 0) atomicOr(lookup.found + t, bits);
 }
 
 __global__ void __launch_bounds__(kBlock)
@@ -243,6 +289,14 @@ void Launch(const StepLookup& lookup, bool one_id_each, int begin, int end,
 }
 
 }  // namespace
+
+Status LaunchFindSamples(const StepLookup& lookup, const int32_t* sample_tiles,
+                         int blocks, StreamView stream) {
+  if (blocks == 0) return Status::OK();
+  FindSamplesKernel<<<blocks, kBlock, 0, stream.get()>>>(lookup, sample_tiles);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FindSamplesKernel");
+  return Status::OK();
+}
 
 Status LaunchFindNames(const StepLookup& lookup, int blocks,
                        StreamView stream) {

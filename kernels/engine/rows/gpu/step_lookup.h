@@ -28,9 +28,16 @@ inline int PoolKind(int dim_class, bool one_id_each) {
 
 // One table of the batch. All arrays are in device memory.
 struct StepLookupTable {
-  KnownKeysView known;                // for LaunchFindNames
-  const void* ids = nullptr;          // [N], int64 or int32
-  const int32_t* offsets = nullptr;   // [B + 1]; null: one id each
+  KnownKeysView known;               // for LaunchFindNames
+  const void* ids = nullptr;         // [N], int64 or int32
+  const int32_t* offsets = nullptr;  // [B + 1]; null: one id each
+  // Of ids that were in the GPU's memory: where LaunchFindNames keeps them,
+  // since the caller's go; and the samples, as row splits or as indices, of
+  // which LaunchFindSamples makes the offsets.
+  void* kept = nullptr;               // [N]
+  const int64_t* splits = nullptr;    // [B + 1]
+  const int64_t* indices = nullptr;   // [N, 2]
+  int32_t* made = nullptr;            // [B + 1], the offsets
   int64_t id_begin = 0, num_ids = 0;  // in the arrays of the batch
   int64_t sample_begin = 0, num_samples = 0;
   // For LaunchPoolNames.
@@ -55,12 +62,27 @@ struct StepLookup {
   float* factors = nullptr;     // of each sample, what its gradient is times;
                                 // null: unwanted
   uint32_t* unknown = nullptr;  // ids without a name, in any order
+  int64_t* unknown_keys = nullptr;  // their keys; null: unwanted
   uint32_t* num_unknown = nullptr;  // zero at first
+  uint32_t* found = nullptr;        // [T] bits of SampleBits, zero at first
+};
+
+// What LaunchFindSamples says of a table.
+enum SampleBits : uint32_t {
+  kNotOneIdEach = 1,
+  kNotInOrder = 2,  // a sample before its predecessor's, or out of range
 };
 
 // Ids, or samples, of a block.
 constexpr int64_t kFindTile = 256;
 constexpr int64_t kPoolTile = 256;
+
+// Checks the samples of tables that have 'made', and makes their offsets, which
+// are right unless 'found' says that they are not in order. sample_tiles
+// [T + 1]: the first block of each table, of max(N, B) + 1 threads; others have
+// none. blocks: sample_tiles[T]. One launch.
+Status LaunchFindSamples(const StepLookup& lookup, const int32_t* sample_tiles,
+                         int blocks, StreamView stream);
 
 // Fills names and unknown. blocks: find_tiles[T]. One launch.
 Status LaunchFindNames(const StepLookup& lookup, int blocks, StreamView stream);

@@ -194,12 +194,13 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   lanes_.push_back(std::move(lane));
   has_failed_ = true;
   const cudaStream_t s = work->stream();
+  std::vector<GpuRows*> all_rows;
+  for (const GpuStepUpdate& update : updates) {
+    all_rows.push_back(static_cast<GpuRows*>(update.table));
+  }
+  EV_RETURN_IF_ERROR(FollowRows(all_rows, s));
   for (size_t k = 0; k < n; ++k) {
-    GpuRows* const rows = static_cast<GpuRows*>(updates[k].table);
-    // New rows are written before their pieces are looked at.
-    EV_RETURN_IF_ERROR(rows->Flush());
-    EV_RETURN_IF_ERROR(rows->Follow(s));
-    const PiecesView pieces = rows->pieces();
+    const PiecesView pieces = all_rows[k]->pieces();
     tables[k].pieces = pieces.pieces;
     tables[k].rows_log2 = pieces.rows_log2;
     tables[k].stride = pieces.stride;
