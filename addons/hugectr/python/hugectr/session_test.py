@@ -484,6 +484,32 @@ class SessionTest(parameterized.TestCase):
     self.assertIsNotNone(before)
     self.assertNotEmpty(session.evaluation())
 
+  def test_wrong_evaluation_data_leaves_what_is_read_as_it_is(self):
+    folder = self.create_tempdir().full_path
+    testing.write_parquet(folder + "/val", model.PLANTED, files=1, rows=20, seed=2)
+    session = self.session(model.configuration(
+        self.folder, eval_source=folder + "/val/_file_list.txt"))
+    with open(folder + "/val/_file_list.txt") as f:
+      good = f.read()
+    with open(folder + "/val/_file_list.txt", "w") as f:
+      f.write("2\n0.parquet\n")
+    with self.assertRaisesRegex(hugectr.DataError, "line 1 says 2 files"):
+      session.start_data_reading()
+    with self.assertRaisesRegex(RuntimeError, "no data is being read"):
+      session.train()
+    with open(folder + "/val/_file_list.txt", "w") as f:
+      f.write(good)
+    session.start_data_reading()
+    session.train()
+    os.remove(folder + "/val/0.parquet")
+    reader = session.get_data_reader_train()
+    before = reader._reader  # pylint: disable=protected-access
+    with self.assertRaisesRegex(hugectr.DataError, "there is no file"):
+      session.start_data_reading()
+    # Training goes on where it was.
+    self.assertIs(reader._reader, before)  # pylint: disable=protected-access
+    self.assertTrue(session.train())
+
   def test_refuses_devices_without_processes(self):
     for vvgpu, command in (([[0, 1, 2, 3]], "-np 4 python"),
                            ([[0, 1], [5, 6]], "-np 4 -H HOST1:2,HOST2:2 python")):
