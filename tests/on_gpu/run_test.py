@@ -19,8 +19,8 @@ _CPU = ["run", "--device=/cpu:0", "--storages=asked"]
 def _outcome(passed, failed=(), placed=1):
   counts = test_log.Counts()
   counts.passed, counts.failed = passed, list(failed)
-  return run.Outcome("a_test.py (hbm)", counts, placed, "one\nnot run: __main__.X.z: is about files\ntwo\nthree",
-                     1.0)
+  log = "one\nnot run: __main__.X.z: is about files\ntwo\nthree"
+  return run.Outcome("a_test.py (hbm)", counts, placed, log, 1.0)
 
 
 class RunTest(absltest.TestCase):
