@@ -75,6 +75,7 @@ _HPS = "addons/hierarchical_parameter_server/"
 _HPS_ENGINE = [_ENGINE + "base"]
 MAY_USE.update({
     _HPS + "database/testing": [_HPS + "database"] + _HPS_ENGINE,
+    _HPS + "source/testing": [_HPS + "source", _HPS + "database"] + _HPS_ENGINE,
     _HPS + "database": [_HPS + "files"] + _HPS_ENGINE,
     # Table directories: keys and rows in files that are mapped.
     _HPS + "files": _HPS_ENGINE,
@@ -139,7 +140,7 @@ def violations(path, text):
   if is_test(path):
     allowed |= {"gtest", "kernels/engine/testing", *TESTS_MAY_USE.get(room, [])}
     if room.startswith(_HPS):
-      allowed |= {_HPS + "database/testing"}
+      allowed |= {_HPS + "database/testing", _HPS + "source/testing"}
   if room in ("kernels/engine/testing", _HPS + "database/testing"):
     allowed |= {"gtest"}
   found = []

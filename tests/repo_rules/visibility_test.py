@@ -17,8 +17,7 @@ _LABEL = re.compile(r'"(//[^"]*)"')
 # Python includes no header: it loads libraries.
 _OUTSIDE = ("addons/hugectr/python", "benchmarks", "docs", "examples", "python", "tests",
             "tools")
-_ASSEMBLY = ("kernels/tf:__pkg__",
-             "addons/hierarchical_parameter_server/python:__subpackages__")
+_ASSEMBLY = ("kernels/tf:__pkg__",)
 
 # What every macro uses, and what is not ours.
 _EXEMPT = ("third_party/", "tools/build_defs/")
@@ -27,7 +26,8 @@ _EXEMPT = ("third_party/", "tools/build_defs/")
 def _may_see(user, room):
   """Returns whether files of the room 'user' may include those of 'room'."""
   if room in (user, "kernels/engine/testing",
-              "addons/hierarchical_parameter_server/database/testing"):
+              "addons/hierarchical_parameter_server/database/testing",
+              "addons/hierarchical_parameter_server/source/testing"):
     return True
   return (room in arrows.MAY_USE.get(user, ()) or
           room in arrows.TESTS_MAY_USE.get(user, ()))

@@ -1,0 +1,204 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/source/kafka/kafka_source.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "addons/hierarchical_parameter_server/source/update_message.h"
+
+namespace hps {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kCloseMs = 5000;
+
+std::string Commas(std::string list) {
+  std::replace(list.begin(), list.end(), ';', ',');
+  return list;
+}
+
+}  // namespace
+
+ev::Status KafkaSource::Open(const KafkaSourceOptions& options,
+                             std::unique_ptr<UpdateSource>* source) {
+  const KafkaLibrary* library = nullptr;
+  EV_RETURN_IF_ERROR(KafkaLibrary::Get(&library));
+  std::unique_ptr<KafkaSource> made(new KafkaSource(library, options));
+  EV_RETURN_IF_ERROR(TagFilter::Make(options.filters, &made->filter_));
+  if (options.max_batch_size < 1) {
+    return ev::InvalidArgument(
+        "kafka_message_queue: max_batch_size: want 1 or more, got " +
+        std::to_string(options.max_batch_size));
+  }
+  KafkaLibrary::Callbacks callbacks;
+  callbacks.on_error = &KafkaSource::OnError;
+  callbacks.opaque = made.get();
+  EV_RETURN_IF_ERROR(library->MakeClient(
+      KafkaLibrary::kConsumer,
+      {{"bootstrap.servers", Commas(options.brokers)},
+       {"group.id", options.group},
+       {"auto.offset.reset", "earliest"},
+       {"enable.auto.commit", "false"},
+       {"enable.auto.offset.store", "false"},
+       {"topic.metadata.refresh.interval.ms",
+        std::to_string(options.metadata_refresh_interval_ms)},
+       {"fetch.message.max.bytes", std::to_string(options.receive_buffer_size)},
+       // Errors come with the polls; on the screen they would be there twice.
+       {"log_level", "2"},
+       // So soon another reader takes over from one that was killed.
+       {"session.timeout.ms", "10000"}},
+      callbacks, &made->client_));
+  EV_RETURN_IF_ERROR(made->Subscribe());
+  *source = std::move(made);
+  return ev::Status::OK();
+}
+
+ev::Status KafkaSource::Subscribe() {
+  library_->poll_set_consumer(client_);
+  KafkaLibrary::PartitionList* const list = library_->list_new(1);
+  // An expression is told from a name by its first character.
+  for (const std::string& expression : filter_.expressions()) {
+    library_->list_add(list, expression.c_str(), -1);
+  }
+  const int error = library_->subscribe(client_, list);
+  library_->list_destroy(list);
+  if (error == KafkaLibrary::kOk) return ev::Status::OK();
+  return ev::InvalidArgument(
+      std::string("kafka_message_queue: update_filters: ") +
+      library_->words(error));
+}
+
+KafkaSource::~KafkaSource() {
+  if (client_ == nullptr) return;
+  if (library_->consumer_close_queue != nullptr &&
+      library_->consumer_closed != nullptr) {
+    KafkaLibrary::Queue* const queue = library_->queue_new(client_);
+    library_->consumer_close_queue(client_, queue);
+    const Clock::time_point end =
+        Clock::now() + std::chrono::milliseconds(kCloseMs);
+    while (library_->consumer_closed(client_) == 0 && Clock::now() < end) {
+      KafkaLibrary::Event* const event = library_->queue_poll(queue, 20);
+      if (event != nullptr) library_->event_destroy(event);
+    }
+    library_->queue_destroy(queue);
+  }
+  // Otherwise the group finds out when the session is over.
+  library_->destroy_flags(client_, KafkaLibrary::kNoConsumerClose);
+}
+
+ev::Status KafkaSource::Error(const std::string& what) const {
+  return ev::Internal("kafka_message_queue, brokers " + options_.brokers +
+                      ", group " + options_.group + ": " + what);
+}
+
+void KafkaSource::OnError(KafkaLibrary::Client* client, int error,
+                          const char* reason, void* opaque) {
+  KafkaSource* const source = static_cast<KafkaSource*>(opaque);
+  source->told_ = source->library_->words(error);
+  if (reason != nullptr) source->told_ += std::string(": ") + reason;
+}
+
+ev::Status KafkaSource::Take(const KafkaLibrary::Message& message,
+                             std::vector<UpdateBatch>* batches) {
+  if (message.error == KafkaLibrary::kPartitionEnd) return ev::Status::OK();
+  if (message.error != KafkaLibrary::kOk) {
+    const char* const words = library_->message_words(&message);
+    return Error(library_->words(message.error) +
+                 (words == nullptr ? "" : std::string(": ") + words));
+  }
+  const std::string tag = library_->topic_name(message.topic);
+  next_[{tag, message.partition}] = message.offset + 1;
+  if (!filter_.Matches(tag)) return ev::Status::OK();
+  UpdateBatch* batch = nullptr;
+  for (UpdateBatch& one : *batches) {
+    if (one.tag == tag) batch = &one;  // The last one of the tag.
+  }
+  UpdateBatch fresh;
+  fresh.tag = tag;
+  const size_t before = batch == nullptr ? 0 : batch->keys.size();
+  ev::Status status = batch == nullptr
+                          ? ev::Internal("")
+                          : ReadMessage(message.payload, message.bytes, batch);
+  int64_t num_rows = 0;
+  if (status.ok()) {
+    num_rows = static_cast<int64_t>(batch->keys.size() - before);
+  } else {
+    // The first of the tag, or of another width than those before.
+    status = ReadMessage(message.payload, message.bytes, &fresh);
+    num_rows = static_cast<int64_t>(fresh.keys.size());
+    if (num_rows > 0) batches->push_back(std::move(fresh));
+  }
+  if (!status.ok()) {
+    ++statistics_.malformed;
+    statistics_.last_malformed =
+        status.message() + " (partition " + std::to_string(message.partition) +
+        ", offset " + std::to_string(message.offset) + ")";
+    return ev::Status::OK();
+  }
+  ++statistics_.batches;
+  statistics_.rows += num_rows;
+  return ev::Status::OK();
+}
+
+ev::Status KafkaSource::Poll(int64_t timeout_ms,
+                             std::vector<UpdateBatch>* batches) {
+  const int64_t end = statistics_.rows + options_.max_batch_size;
+  int wait_ms = static_cast<int>(std::min<int64_t>(timeout_ms, 1 << 30));
+  while (statistics_.rows < end) {
+    KafkaLibrary::Message* const message =
+        library_->consumer_poll(client_, wait_ms);
+    if (message == nullptr) break;
+    const ev::Status status = Take(*message, batches);
+    library_->message_destroy(message);
+    EV_RETURN_IF_ERROR(status);
+    wait_ms = 0;
+  }
+  if (told_.empty()) return ev::Status::OK();
+  const ev::Status status = Error(told_);
+  told_.clear();
+  return status;
+}
+
+ev::Status KafkaSource::Commit() {
+  if (next_.empty()) return ev::Status::OK();
+  KafkaLibrary::PartitionList* const list =
+      library_->list_new(static_cast<int>(next_.size()));
+  for (const auto& part : next_) {
+    library_->list_add(list, part.first.first.c_str(), part.first.second)
+        ->offset = part.second;
+  }
+  KafkaLibrary::Queue* const queue = library_->queue_new(client_);
+  int error = library_->commit_queue(client_, list, queue, nullptr, nullptr);
+  library_->list_destroy(list);
+  bool is_told = error != KafkaLibrary::kOk;
+  if (!is_told) {
+    KafkaLibrary::Event* const event = library_->queue_poll(
+        queue, static_cast<int>(options_.commit_timeout_ms));
+    if (event != nullptr) {
+      is_told = true;
+      error = library_->event_error(event);
+      library_->event_destroy(event);
+    }
+  }
+  library_->queue_destroy(queue);
+  if (!is_told) {
+    return Error("commit: no answer in " +
+                 std::to_string(options_.commit_timeout_ms) + " ms");
+  }
+  if (error == KafkaLibrary::kOk || error == KafkaLibrary::kNoOffset) {
+    next_.clear();
+    return ev::Status::OK();
+  }
+  if (error == KafkaLibrary::kIllegalGeneration ||
+      error == KafkaLibrary::kUnknownMember) {
+    // Another reader of the group has these parts now, and gets their messages
+    // again.
+    next_.clear();
+  }
+  return Error(std::string("commit: ") + library_->words(error));
+}
+
+}  // namespace hps

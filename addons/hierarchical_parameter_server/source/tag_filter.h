@@ -1,0 +1,35 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which tables a tier subscribes to: update_filters, regular expressions of the
+// model's name. A filter f stands for the tags ^hps_et\.f\..+$.
+
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_TAG_FILTER_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_TAG_FILTER_H_
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/base/status.h"
+
+namespace hps {
+
+class TagFilter {
+ public:
+  // InvalidArgument: there is no filter, or one is no regular expression.
+  static ev::Status Make(const std::vector<std::string>& filters,
+                         TagFilter* filter);
+  // Any thread.
+  bool Matches(const std::string& tag) const;
+  // The whole expressions, for a queue that filters by itself.
+  const std::vector<std::string>& expressions() const { return texts_; }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<std::regex> compiled_;
+};
+
+}  // namespace hps
+
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_TAG_FILTER_H_

@@ -1,0 +1,116 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/source/update_receiver.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace hps {
+
+UpdateReceiver::UpdateReceiver(std::unique_ptr<UpdateSource> source,
+                               Deliver deliver, const ReceiverOptions& options)
+    : source_(std::move(source)),
+      deliver_(std::move(deliver)),
+      options_(options),
+      thread_([this] { Run(); }) {}
+
+UpdateReceiver::~UpdateReceiver() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    is_stopped_ = true;
+  }
+  stops_.notify_all();
+  thread_.join();
+}
+
+bool UpdateReceiver::IsStopped() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return is_stopped_;
+}
+
+bool UpdateReceiver::Pause() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  // By the clock of the day, which every system can wait by.
+  stops_.wait_until(lock,
+                    std::chrono::system_clock::now() +
+                        std::chrono::milliseconds(options_.failure_backoff_ms),
+                    [this] { return is_stopped_; });
+  return !is_stopped_;
+}
+
+void UpdateReceiver::NoteFailure(const ev::Status& status) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ++statistics_.failures;
+  statistics_.last_failure = status.message();
+}
+
+ReceiverStatistics UpdateReceiver::statistics() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return statistics_;
+}
+
+bool UpdateReceiver::DeliverAll(const std::vector<UpdateBatch>& batches) {
+  for (const UpdateBatch& batch : batches) {
+    for (;;) {
+      const ev::Status status = deliver_(batch);
+      if (status.ok()) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        statistics_.delivered_rows += static_cast<int64_t>(batch.keys.size());
+        break;
+      }
+      if (status.code() == ev::StatusCode::kInvalidArgument ||
+          status.code() == ev::StatusCode::kNotFound) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        ++statistics_.rejected;
+        statistics_.last_rejected = status.message();
+        break;
+      }
+      NoteFailure(status);
+      if (!Pause()) return false;
+    }
+  }
+  return true;
+}
+
+bool UpdateReceiver::Commit() {
+  const ev::Status status = source_->Commit();
+  if (!status.ok()) NoteFailure(status);
+  return status.ok();
+}
+
+void UpdateReceiver::Run() {
+  std::vector<UpdateBatch> batches;
+  int64_t uncommitted = 0;
+  while (!IsStopped()) {
+    batches.clear();
+    // While something waits for its commit, the end of the stream is of
+    // interest at once.
+    const ev::Status status =
+        source_->Poll(uncommitted > 0 ? 0 : options_.poll_timeout_ms, &batches);
+    // What was given may be less than what was asked for, and counts all the
+    // same.
+    if (!DeliverAll(batches)) return;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      statistics_.source = source_->statistics();
+    }
+    if (!batches.empty()) ++uncommitted;
+    if (uncommitted >= options_.max_commit_interval ||
+        (uncommitted > 0 && batches.empty())) {
+      if (Commit()) {
+        uncommitted = 0;
+      } else {
+        Pause();
+      }
+    }
+    if (!status.ok()) {
+      NoteFailure(status);
+      Pause();
+    }
+  }
+  if (uncommitted > 0) Commit();
+}
+
+}  // namespace hps
