@@ -43,7 +43,7 @@ _CPU = "/device:CPU:0"
 _HANDLE = "EvHandle"
 _OURS = ("Ev", "Sok")
 
-# Handles that were put on the device so far.
+# Handles so far that are on the device, put there by `place` or by the program.
 placed = 0
 
 
@@ -96,7 +96,8 @@ def _place_ops(device):
     if op.type == _HANDLE:
       if not _has_type(op.device):
         op._set_device(_with(op.device, device))
-        placed += 1
+      placed += (tf.DeviceSpec.from_string(op.device).device_type ==
+                 tf.DeviceSpec.from_string(device).device_type)
     elif op.type.startswith(_OURS):
       pass
     else:

@@ -53,11 +53,13 @@ def _skip_exempt(program):
     cls = type(case)
     reason = why(cls.__name__ + ".*")
     if reason is not None:  # Before what the class sets up.
+      print("not run: %s: %s" % (case.id(), reason))
       cls.__unittest_skip__, cls.__unittest_skip_why__ = True, reason
 
   def run_or_skip(case, result=None):
     reason = why(case.id().split(".", 1)[-1])
     if reason is not None:
+      print("not run: %s: %s" % (case.id(), reason))
       setattr(case, case._testMethodName, lambda: case.skipTest(reason))  # pylint: disable=protected-access
     return run(case, result)
 

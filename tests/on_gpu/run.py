@@ -37,6 +37,8 @@ import test_log  # pylint: disable=wrong-import-position
 
 _PLACED = re.compile(r"^tables that were placed: (\d+)$", re.MULTILINE)
 
+_NOT_RUN = re.compile(r"^not run: (?:__main__\.)?(.*)$", re.MULTILINE)
+
 # counts: test_log.Counts. placed: int, tables that were put on the device. log: string.
 Outcome = collections.namedtuple("Outcome", ["name", "counts", "placed", "log", "seconds"])
 
@@ -114,7 +116,11 @@ def report(outcomes, log_lines):
   counts = test_log.Counts()
   for outcome in outcomes:
     counts.add(outcome.counts)
-  print("\nskipped:")
+  print("\nskipped by exemptions.py, with the reason:")
+  for outcome in outcomes:
+    for line in _NOT_RUN.findall(outcome.log):
+      print("  %s %s" % (outcome.name, line))
+  print("\nskipped, these among them:")
   for line in counts.skipped_programs():
     print("  " + line)
   for outcome in outcomes:

@@ -19,7 +19,8 @@ _CPU = ["run", "--device=/cpu:0", "--storages=asked"]
 def _outcome(passed, failed=(), placed=1):
   counts = test_log.Counts()
   counts.passed, counts.failed = passed, list(failed)
-  return run.Outcome("a_test.py (hbm)", counts, placed, "one\ntwo\nthree", 1.0)
+  log = "one\nnot run: __main__.X.z: is about files\ntwo\nthree"
+  return run.Outcome("a_test.py (hbm)", counts, placed, log, 1.0)
 
 
 class RunTest(absltest.TestCase):
@@ -74,6 +75,7 @@ class RunTest(absltest.TestCase):
     text = "\n".join(str(call[0][0]) for call in out.call_args_list)
     self.assertIn("  two\n  three", text)
     self.assertNotIn("one", text)
+    self.assertIn("  a_test.py (hbm) X.z: is about files\n", text)
     self.assertIn("  a_test.py X.y", text)
     self.assertEndsWith(text, "3 passed, 1 failed, 0 skipped")
 

@@ -22,8 +22,9 @@ SUITES = tuple(
             "max_combiner", "modelzoo_wdl", "optimizers", "policies", "semantics",
             "save_while_training", "serving", "ssd", "training", "user_optimizers",
             "warm_start")),
-        # Compares storages with each other.
+        # These compare storages with each other.
         (_CONFORMANCE, ("asked",), ("gpu",)),
+        ("tests/on_gpu/", ("asked",), ("moves",)),
         (_PACKAGE + "ops/", _BOTH, (
             "apply_ops", "checkpoint_ops", "delta_ops", "gather_ops", "handle_ops",
             "lookup_sparse_ops", "presence_ops", "row_ops", "session")),

@@ -14,6 +14,8 @@ _INTEGRATION = _EV + "integration/"
 _SOK = "addons/sparse_operation_kit/"
 _HUGECTR = "addons/hugectr/"
 _LOADER = _EV + "_lib.py"
+_HPS = "addons/hierarchical_parameter_server/"
+_HPS_LOADER = _HPS + "python/hierarchical_parameter_server/_lib.py"
 
 # Modules of packages that an addon uses from outside.
 _INNER = ("embedding_variable.", "sparse_operation_kit.", "tensorflow.python")
@@ -110,7 +112,16 @@ def violations(path, text):
   if path.startswith(_HUGECTR):
     found += ["%s: imports %s: it uses the packages' public names only" % (path, name)
               for name in sorted(names) if name.startswith(_INNER)]
-  if path.startswith((_EV, _SOK, _HUGECTR)) and not is_test(path):
+  if path.startswith(_HPS) and not path.startswith(_HPS + "example/"):
+    # Its wheel goes without ours: the server needs the op library and TensorFlow.
+    found += ["%s: imports %s: the package depends on TensorFlow and numpy alone" %
+              (path, name) for name in sorted(names)
+              if _is(name, "embedding_variable") and not is_test(path)]
+  if (any(_is(name, "hierarchical_parameter_server") for name in names) and
+      not path.startswith((_HPS,) + _OUTSIDE)):
+    found.append("%s: only %s and programs may import hierarchical_parameter_server" %
+                 (path, _HPS))
+  if path.startswith((_EV, _SOK, _HUGECTR, _HPS)) and not is_test(path):
     if not path.startswith(_INTEGRATION):
       found += [
           "%s:%d: patches TensorFlow: belongs into %s" % (path, line, _INTEGRATION)
@@ -120,7 +131,7 @@ def violations(path, text):
         node for node in ast.walk(module)
         if isinstance(node, ast.Attribute) and node.attr == "load_op_library"
     ]
-    if loads and path != _LOADER:
+    if loads and path not in (_LOADER, _HPS_LOADER):
       found.append("%s: only %s loads the library" % (path, _LOADER))
   return found
 

@@ -17,7 +17,8 @@ _LABEL = re.compile(r'"(//[^"]*)"')
 # Python includes no header: it loads libraries.
 _OUTSIDE = ("addons/hugectr/python", "benchmarks", "docs", "examples", "python", "tests",
             "tools")
-_ASSEMBLY = ("kernels/tf:__pkg__",)
+_ASSEMBLY = ("kernels/tf:__pkg__",
+             "addons/hierarchical_parameter_server/python:__subpackages__")
 
 # What every macro uses, and what is not ours.
 _EXEMPT = ("third_party/", "tools/build_defs/")

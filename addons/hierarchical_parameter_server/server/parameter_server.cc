@@ -222,10 +222,10 @@ ev::Status ParameterServer::Find(const std::string& name, int64_t table_id,
   }
   const auto& tables = found->second->tables;
   if (table_id < 0 || table_id >= static_cast<int64_t>(tables.size())) {
-    return ev::OutOfRange("table_id: model '" + name +
-                          "' has the tables 0 to " +
-                          std::to_string(tables.size() - 1) + ", got " +
-                          std::to_string(table_id));
+    return ev::InvalidArgument("table_id: model '" + name +
+                               "' has the tables 0 to " +
+                               std::to_string(tables.size() - 1) + ", got " +
+                               std::to_string(table_id));
   }
   if (tables[table_id]->width() != width) {
     return ev::InvalidArgument(

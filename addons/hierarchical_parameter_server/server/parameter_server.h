@@ -34,8 +34,8 @@ class ParameterServer {
   const Config& config() const { return config_; }
 
   // The table that a layer names. NotFound: no such model; the message lists
-  // those that there are. OutOfRange: no such number. InvalidArgument: the
-  // table's width is another one.
+  // those that there are. InvalidArgument: no such number, or the table's width
+  // is another one.
   ev::Status Find(const std::string& model, int64_t table_id, int64_t width,
                   std::shared_ptr<ServedTable>* table) const;
   // By tag; null: there is none.

@@ -8,11 +8,12 @@
 
 Run it from the repository's root, where both wheels and a TensorFlow that has GPUs are
 installed. "models" trains each configuration by `python -m hugectr train`, without a GPU, with
-one, and with one in float16, on the same generated data. "example" has examples/train_ctr.py
-generate its data and train its DLRM; the data is converted, and the same model trained from a
-JSON. "oversubscription" trains with all rows in memory and with a fifth of them in GPU memory,
-the others in CPU memory, and compares the files byte by byte. Exit status 1: an AUC is further
-from the CPU's than 0.002, the example is more than 10 % faster, or bytes differ.
+one, and with one in float16, on the same generated data and from the same dense parameters.
+"example" has examples/train_ctr.py generate its data and train its DLRM on the GPU; the data
+is converted, and the same model trained from a JSON. "oversubscription" trains with all rows
+in memory and with a fifth of them in GPU memory, the others in CPU memory, and compares the
+files byte by byte. Exit status 1: an AUC is further from the CPU's than 0.002, the example is
+more than 10 % faster, or bytes differ.
 """
 
 import json
@@ -35,7 +36,16 @@ flags.DEFINE_integer("batch_size", 4096, "Samples of a step.", lower_bound=1)
 flags.DEFINE_integer("eval_samples", 200000, "Samples to evaluate on.", lower_bound=1)
 flags.DEFINE_integer("dim", 128, "Floats of a row, of part example.", lower_bound=1)
 flags.DEFINE_integer("keys", 200000, "Keys of a slot, of part example.", lower_bound=2)
+flags.DEFINE_enum("example_device", "gpu", ["cpu", "gpu"], "Of part example's train_ctr.py.")
 flags.DEFINE_string("folder", "", "Where data goes; unless given, a temporary folder.")
+
+# Writes the dense parameters that a configuration (first argument) starts with, on the CPU:
+# a GPU draws others.
+_WRITE_START = """
+import sys, hugectr
+with hugectr.Session(hugectr.solver_parser_helper(i64_input_key=True), sys.argv[1]) as session:
+  session.download_params_to_files(sys.argv[2], 1)
+"""
 
 _SAMPLES = "addons/hugectr/example/%s.json"
 
@@ -104,8 +114,12 @@ def models(folder):
     if not os.path.exists(place):
       _hugectr("generate", path, "--samples", str(FLAGS.steps * FLAGS.batch_size),
                "--eval_samples", str(FLAGS.eval_samples))
+    start = os.path.join(folder, name)
+    _run(["-c", _WRITE_START, path, start], CUDA_VISIBLE_DEVICES="")
+    start += "_dense_1.model"
+    path, _ = _sized(folder, name, dense_model_file=start)
     found = [_train(path, CUDA_VISIBLE_DEVICES=""), _train(path)]
-    path, _ = _sized(folder, name, mixed_precision=1024)
+    path, _ = _sized(folder, name, dense_model_file=start, mixed_precision=1024)
     found.append(_train(path))
     print("| %s | %s | %s |" % (name, " | ".join("%.4f" % auc for auc, _ in found),
                                 " | ".join("%.0f" % rate for _, rate in found)), flush=True)
@@ -156,7 +170,8 @@ def _example_model(place):
 def example(folder):
   """Prints both speeds; returns whether ours is at least nine tenths of the example's."""
   printed = _run([
-      "examples/train_ctr.py", "--demo", "--model=dlrm", "--storage=auto",
+      "examples/train_ctr.py", "--demo", "--model=dlrm",
+      "--device=%s" % FLAGS.example_device,
       "--steps=%d" % FLAGS.steps, "--batch_size=%d" % FLAGS.batch_size,
       "--eval_samples=%d" % FLAGS.eval_samples, "--dim=%d" % FLAGS.dim,
       "--work_dir=%s" % folder])

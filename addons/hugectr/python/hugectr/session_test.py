@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Session against training in NumPy, its files, its readers, its errors."""
 
-import ctypes.util
 import json
 import os
 from unittest import mock
@@ -18,6 +17,7 @@ from hugectr import small_model as model
 from hugectr import testing
 from hugectr.training import metrics
 from hugectr.training import ranks
+from hugectr.training import tables
 
 class SessionTest(parameterized.TestCase):
 
@@ -35,6 +35,18 @@ class SessionTest(parameterized.TestCase):
     session = hugectr.Session(hugectr.solver_parser_helper(**solver), path)
     self.addCleanup(session.close)
     return session
+
+  def can_use_a_gpu(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      table = tf.get_embedding_variable(
+          "probe", embedding_dim=1, ev_option=tf.EmbeddingVariableOption(
+              storage_option=tf.StorageOption(
+                  storage_type=tables.config_pb2.StorageType.HBM)))
+      try:
+        session.run(table.initializer)
+        return True
+      except tf.errors.OpError:
+        return False
 
   def samples(self, which):
     return model.samples(os.path.join(self.folder, which))
@@ -457,11 +469,41 @@ class SessionTest(parameterized.TestCase):
     self.assertGreater(found[0][0][1], .75)
 
   def test_gpu_memory_above_cpu_memory_needs_a_gpu(self):
-    if ctypes.util.find_library("cuda"):
+    if self.can_use_a_gpu():
       self.skipTest("there is one")
-    with self.assertRaisesRegex(
-        tf.errors.OpError, "rows.*(GPU|CUDA|driver)"):
+    with self.assertRaisesRegex(tf.errors.OpError, "rows.*(GPU|CUDA|driver)"):
       self.session(use_model_oversubscriber=True, oversubscription_storage="HBM_DRAM")
+
+  @parameterized.parameters(False, True)
+  def test_gpu_memory_above_cpu_memory_trains_to_the_same_bits(self, localized):
+    if not self.can_use_a_gpu():
+      self.skipTest("there is none; //tests/on_gpu runs this on the engine's test device")
+    folder = self.create_tempdir().full_path
+    planted = testing.Planted([200] * model.SLOTS, model.DENSE)
+    configuration = model.configuration(
+        folder, "Adam", "Global", localized, slot_size_array=[200] * model.SLOTS)
+    hparam = configuration["layers"][1]["sparse_embedding_hparam"]
+    hparam["max_vocabulary_size_per_gpu"] = 120
+    for part in ("train", "val"):
+      testing.write_parquet("%s/%s" % (folder, part), planted, 1, 2000, seed=1)
+    found = []
+    for name, solver in (("one", {}), ("two", dict(use_model_oversubscriber=True,
+                                                   oversubscription_storage="HBM_DRAM"))):
+      session = self.session(configuration, batchsize=50, **solver)
+      session.start_data_reading()
+      for _ in range(20):
+        session.train()
+      session.download_params_to_files(folder + "/" + name, 1)
+      files = []
+      for end in ("_dense_1.model", "0_sparse_1.model", "0_opt_sparse_1.model"):
+        with open(folder + "/" + name + end, "rb") as f:
+          files.append(f.read())
+      found.append(files)
+    self.assertEqual(found[0], found[1])
+    on_gpu, below = session.get_model_oversubscriber().rows()
+    # 64 rows of each table, at least.
+    self.assertBetween(on_gpu, 60, 192)
+    self.assertGreater(below, 300)
 
   def test_damaged_data_leaves_the_model_as_it_is(self):
     folder = self.create_tempdir().full_path
@@ -483,6 +525,32 @@ class SessionTest(parameterized.TestCase):
     session.get_data_reader_eval().restart()
     self.assertIsNotNone(before)
     self.assertNotEmpty(session.evaluation())
+
+  def test_wrong_evaluation_data_leaves_what_is_read_as_it_is(self):
+    folder = self.create_tempdir().full_path
+    testing.write_parquet(folder + "/val", model.PLANTED, files=1, rows=20, seed=2)
+    session = self.session(model.configuration(
+        self.folder, eval_source=folder + "/val/_file_list.txt"))
+    with open(folder + "/val/_file_list.txt") as f:
+      good = f.read()
+    with open(folder + "/val/_file_list.txt", "w") as f:
+      f.write("2\n0.parquet\n")
+    with self.assertRaisesRegex(hugectr.DataError, "line 1 says 2 files"):
+      session.start_data_reading()
+    with self.assertRaisesRegex(RuntimeError, "no data is being read"):
+      session.train()
+    with open(folder + "/val/_file_list.txt", "w") as f:
+      f.write(good)
+    session.start_data_reading()
+    session.train()
+    os.remove(folder + "/val/0.parquet")
+    reader = session.get_data_reader_train()
+    before = reader._reader  # pylint: disable=protected-access
+    with self.assertRaisesRegex(hugectr.DataError, "there is no file"):
+      session.start_data_reading()
+    # Training goes on where it was.
+    self.assertIs(reader._reader, before)  # pylint: disable=protected-access
+    self.assertTrue(session.train())
 
   def test_refuses_devices_without_processes(self):
     for vvgpu, command in (([[0, 1, 2, 3]], "-np 4 python"),
@@ -520,7 +588,8 @@ class SessionTest(parameterized.TestCase):
 
   def test_float16_without_a_gpu_is_float32_and_said_once(self):
     with mock.patch.object(ranks, "_said", set()), mock.patch.object(
-        tf.compat.v1.logging, "warning") as warning:
+        ranks, "has_gpu", return_value=False), mock.patch.object(
+            tf.compat.v1.logging, "warning") as warning:
       losses = []
       for mixed in (True, True, False):
         session = self.session(use_mixed_precision=mixed, scaler=128)

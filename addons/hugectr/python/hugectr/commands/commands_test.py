@@ -160,6 +160,50 @@ class CommandsTest(parameterized.TestCase):
         "samples_per_second": [10, 20, 30, 40], "eval/AUC": [20, 40],
         "eval/AverageLoss": [20, 40]})
 
+  @parameterized.parameters("Parquet", "Norm", "Raw")
+  def test_generate_several_labels(self, kind):
+    path, folder = self.configuration()
+    with open(path) as f:
+      found = json.load(f)
+    # Two labels, of which each has weights of its own.
+    found["layers"][0].update(format=kind, check="None")
+    if kind == "Raw":
+      found["layers"][0].update(source=folder + "/train/raw", eval_source=folder + "/val/raw",
+                                num_samples=2000, eval_num_samples=100)
+    found["layers"][0]["label"]["label_dim"] = 2
+    found["layers"][-1].update(type="MultiCrossEntropyLoss", target_weight=[.5, .5])
+    for layer in found["layers"]:
+      if "fc_param" in layer and layer["fc_param"]["num_output"] == 1:
+        layer["fc_param"]["num_output"] = 2
+    with open(path, "w") as f:
+      json.dump(found, f)
+    status, out, error = _run("generate", path, "--samples", 2000, "--eval_samples", 100)
+    self.assertEqual((status, error), (0, ""))
+    self.assertRegex(out, r"AUC much above 0\.\d{4} of label 1, 0\.\d{4} of label 2\n$")
+    data = models.read(path)[0].data
+    read = batches.joined(list(
+        sources.open_source(data.source, data, "I32", 512).chunks()))
+    self.assertEqual(read.labels.shape, (2000, 2))
+    agree = (read.labels[:, 0] == read.labels[:, 1]).mean()
+    self.assertBetween(agree, .1, .9)
+    for k in range(2):
+      self.assertBetween(read.labels[:, k].mean(), .1, .9)
+    # The first label is what it is alone.
+    found["layers"][0]["label"]["label_dim"] = 1
+    found["layers"][-1].update(type="BinaryCrossEntropyLoss")
+    del found["layers"][-1]["target_weight"]
+    for layer in found["layers"]:
+      if "fc_param" in layer and layer["fc_param"]["num_output"] == 2:
+        layer["fc_param"]["num_output"] = 1
+    with open(path, "w") as f:
+      json.dump(found, f)
+    self.assertEqual(_run("generate", path, "--samples", 2000, "--eval_samples", 100)[0], 0)
+    data = models.read(path)[0].data
+    alone = batches.joined(list(
+        sources.open_source(data.source, data, "I32", 512).chunks()))
+    np.testing.assert_array_equal(alone.labels[:, 0], read.labels[:, 0])
+    np.testing.assert_array_equal(alone.dense, read.dense)
+
   def read(self, path, kind, configuration):
     """Returns all samples of a path: labels, dense, keys with offsets."""
     data = models.read(configuration)[0].data

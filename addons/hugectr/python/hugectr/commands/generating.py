@@ -21,7 +21,6 @@ def generate(path, samples, eval_samples, files, seed, out):
 
   Raises:
     ConfigError: the file is no configuration, or has no slot_size_array.
-    NotImplementedError: several labels.
     ValueError: a number is too small.
     OSError: a file cannot be written.
   """
@@ -34,11 +33,9 @@ def generate(path, samples, eval_samples, files, seed, out):
   if not data.slot_sizes or min(data.slot_sizes) < 1:
     raise errors.ConfigError("%s: slot_size_array is missing in the layer of the data, or "
                              "has a slot without keys: keys are drawn from it" % path)
-  if data.label_dim != 1:
-    raise NotImplementedError("generate: label_dim %d is not implemented in this version; "
-                              "1 is" % data.label_dim)
   is_whole = data.format == "Raw" and not data.clause.get("float_label_dense")
-  planted = synthetic.Planted(data.slot_sizes, data.dense_dim, seed, is_whole)
+  planted = synthetic.Planted(data.slot_sizes, data.dense_dim, seed, is_whole,
+                              data.label_dim)
   if data.format == "Raw":
     samples = data.clause["num_samples"]
     eval_samples = data.clause.get("eval_num_samples")
@@ -52,5 +49,9 @@ def generate(path, samples, eval_samples, files, seed, out):
                   synthetic.chunks(planted, count, 2 * seed + number, min(each, 65536)), each)
     out.write("wrote %d samples, %s\n" % (count, source))
   labels, dense, keys = planted.samples(20000, 2 * seed + 3)
-  out.write("no model can have an AUC much above %.4f\n" %
-            synthetic.auc_of_probabilities(labels, planted.probabilities(dense, keys)))
+  labels = [labels] + list(planted.other_labels(dense, keys, 2 * seed + 3).T)
+  highest = [synthetic.auc_of_probabilities(*pair)
+             for pair in zip(labels, planted.probabilities_of_labels(dense, keys))]
+  out.write("no model can have an AUC much above %s\n" % (
+      "%.4f" % highest[0] if len(highest) == 1 else
+      ", ".join("%.4f of label %d" % (auc, k) for k, auc in enumerate(highest, 1))))

@@ -12,15 +12,17 @@ import numpy as np
 from hugectr.config import model as models
 from hugectr.data import batches
 from hugectr.data import errors
+from hugectr.data import native
 from hugectr.data import norm
 from hugectr.data import numpy_readers
 from hugectr.data import raw
 from hugectr.data import reader
+from hugectr.data import sources
 
 
-def _data(slots=2, label_dim=1, dense_dim=2, sizes=None, **clause):
+def _data(slots=2, label_dim=1, dense_dim=2, sizes=None, kind="", **clause):
   inputs = [models.SparseInput("keys", False, 0, slots, None, slots)]
-  return models.Data("data", "", "", None, "label", label_dim, "dense", dense_dim,
+  return models.Data("data", kind, "", None, "label", label_dim, "dense", dense_dim,
                      inputs, sizes, 2, clause)
 
 
@@ -355,6 +357,72 @@ class AgainstNumPyTest(parameterized.TestCase):
       self.compare(lambda: raw.Source(path, data, 94, batch_size, seed, 3),  # pylint: disable=cell-var-from-loop
                    lambda: numpy_readers.Raw(path, data, batch_size, seed),  # pylint: disable=cell-var-from-loop
                    _LAYOUTS[layout], batch_size, repeat)
+
+
+class KeptTest(parameterized.TestCase):
+  """cache_eval_data: batches of a Raw file that are not read again."""
+
+  def setUp(self):
+    super().setUp()
+    self.path = self.create_tempfile().full_path
+
+  def write(self, samples, first=0):
+    np.tile(np.arange(first, first + samples, dtype="<i4")[:, None], [1, 5]).tofile(self.path)
+
+  def opener(self, samples, most, repeat, for_training=False):
+    data = _data(2, kind="Raw", num_samples=samples, eval_num_samples=samples,
+                 cache_eval_data=most)
+    return sources.opener(data, "I64", 4, repeat, [batches.InputLayout(0, 2, False)], 0, 1,
+                          for_training=for_training)
+
+  def firsts(self, read, most):
+    """Returns the first label of each of up to `most` batches."""
+    found = []
+    for _ in range(most):
+      batch = read.next()
+      if batch is None:
+        break
+      found.append(int(batch.labels[0, 0]))
+    read.close()
+    return found
+
+  @parameterized.parameters(1, 2, 3, 9)
+  def test_gives_the_same_batches_again(self, most):
+    for samples in (10, 12):
+      self.write(samples)
+      for repeat in (False, True):
+        opened = self.opener(samples, most, repeat)
+        plain = self.opener(samples, 0, repeat)
+        for taken in (2, 7, 1, 20):
+          self.assertEqual(self.firsts(opened(self.path), taken),
+                           self.firsts(plain(self.path), taken))
+
+  def test_does_not_read_what_is_kept(self):
+    self.write(12)
+    opened = self.opener(12, 3, False)
+    self.assertEqual(self.firsts(opened(self.path), 9), [0, 4, 8])
+    before = os.stat(self.path)
+    self.write(12, first=50)
+    # What is in the file is another thing; it looks as before.
+    os.utime(self.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    self.assertEqual(self.firsts(opened(self.path), 9), [0, 4, 8])
+    # Now it does not.
+    os.utime(self.path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    read = opened(self.path)
+    self.assertEqual(self.firsts(read, 9), [50, 54, 58])
+
+  def test_training_data_is_not_kept(self):
+    self.write(12)
+    opened = self.opener(12, 3, False, for_training=True)
+    self.assertIsInstance(opened(self.path), native.Reader)
+    self.assertNotIsInstance(self.opener(12, 3, False)(self.path), native.Reader)
+
+  def test_errors(self):
+    self.write(11)
+    with self.assertRaisesRegex(errors.DataError, "220 bytes, expected 12 samples"):
+      self.opener(12, 3, False)(self.path)
+    with self.assertRaisesRegex(errors.DataError, "no/file: cannot be read"):
+      self.opener(12, 3, False)("no/file")
 
 
 class MemoryTest(absltest.TestCase):

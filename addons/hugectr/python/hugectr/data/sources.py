@@ -4,6 +4,7 @@
 
 import os
 
+from hugectr.data import kept
 from hugectr.data import norm
 from hugectr.data import parquet
 from hugectr.data import raw
@@ -31,3 +32,29 @@ def open_source(path, data, key_type, batch_size, shuffle_seed=None, for_trainin
     return norm.Source(path, data, key_type, batch_size, threads)
   samples = data.clause["num_samples" if for_training else "eval_num_samples"]
   return raw.Source(path, data, samples, batch_size, shuffle_seed, threads)
+
+
+def opener(data, key_type, batch_size, repeat, layouts, rank, ranks, shuffle_seed=None,
+           for_training=True):
+  """Returns a function (path) -> a reader of batches from the beginning.
+
+  With `cache_eval_data` the first so many batches of a Raw file to evaluate are kept in
+  memory, and are given again to readers that the function returns later.
+
+  Args:
+    data, key_type, batch_size, shuffle_seed, for_training: as of `open_source`.
+    repeat: bool, whether the data starts again at its end.
+    layouts: list of batches.InputLayout.
+    rank: int.
+    ranks: int.
+  """
+
+  def open_reader(path):
+    return open_source(path, data, key_type, batch_size, shuffle_seed, for_training).reader(
+        layouts, repeat, rank, ranks)
+
+  most = data.clause.get("cache_eval_data", 0)
+  if data.format != "Raw" or for_training or not most:
+    return open_reader
+  return kept.KeptBatches(open_reader, most, data.clause["eval_num_samples"], batch_size,
+                          repeat).open

@@ -15,14 +15,17 @@ class Planted(object):
     dense_dim: int.
     seed: int, of the planted weights.
     whole: bool, whether dense features are logarithms log(x + 1) of integers.
+    label_dim: int of at least 1, labels of a sample, each with weights of its own.
   """
 
-  def __init__(self, sizes, dense_dim, seed=0, whole=False):
+  def __init__(self, sizes, dense_dim, seed=0, whole=False, label_dim=1):
     random = np.random.RandomState(seed)
     self._whole = whole
     self.sizes = list(sizes)
     self._rows = [random.randn(size) for size in sizes]
     self._dense = random.randn(dense_dim) * .5
+    # Of the labels after the first, which so stays as it is without them.
+    self._others = [Planted(sizes, dense_dim, (seed, k)) for k in range(1, label_dim)]
 
   @property
   def dense_dim(self):
@@ -30,7 +33,7 @@ class Planted(object):
     return len(self._dense)
 
   def samples(self, count, seed):
-    """Returns (labels [N], dense [N, dense_dim], keys [N, slots]) of arrays."""
+    """Returns (first labels [N], dense [N, dense_dim], keys [N, slots]) of arrays."""
     random = np.random.RandomState(seed)
     dense = random.randn(count, len(self._dense)).astype(np.float32)
     if self._whole:
@@ -41,8 +44,18 @@ class Planted(object):
     labels = random.rand(count) < self.probabilities(dense, keys)
     return labels.astype(np.float32), dense, keys
 
+  def other_labels(self, dense, keys, seed):
+    """Returns samples' labels after the first, float32 `[N, label_dim - 1]`."""
+    found = [np.random.RandomState((seed, k)).rand(len(dense)) <
+             other.probabilities(dense, keys) for k, other in enumerate(self._others, 1)]
+    return np.array(found, np.float32).reshape([len(self._others), len(dense)]).T
+
+  def probabilities_of_labels(self, dense, keys):
+    """Returns the planted probability of each label, `[label_dim, N]`."""
+    return [p.probabilities(dense, keys) for p in [self] + self._others]
+
   def probabilities(self, dense, keys):
-    """Returns the planted probability of each sample's label, `[N]`."""
+    """Returns the planted probability of each sample's first label, `[N]`."""
     logit = dense @ self._dense + 2 / len(self.sizes) ** .5 * sum(
         rows[keys[:, s]] for s, rows in enumerate(self._rows))
     return 1 / (1 + np.exp(-logit))
@@ -68,5 +81,7 @@ def chunks(planted, samples, seed, size=65536):
   """
   for k, first in enumerate(range(0, samples, size)):
     labels, dense, keys = planted.samples(min(size, samples - first), seed * 1000 + k)
-    yield batches.Chunk(labels[:, None], dense,
+    labels = np.concatenate([labels[:, None], planted.other_labels(
+        dense, keys, seed * 1000 + k)], axis=1)
+    yield batches.Chunk(labels, dense,
                         [batches.Slot(np.ascontiguousarray(c), None) for c in keys.T])

@@ -23,7 +23,7 @@ class Context(object):
       values.
   """
 
-  def __init__(self, parameters, is_training, has_float16=False):
+  def __init__(self, parameters, is_training, has_float16=False, on_gpu=False):
     """Makes nothing.
 
     Args:
@@ -31,7 +31,9 @@ class Context(object):
       is_training: bool.
       has_float16: bool, whether layers of FLOAT16_TYPES compute in float16. Parameters
         are float32 all the same, and so are their gradients.
+      on_gpu: bool, whether layers run on a GPU.
     """
+    self._on_gpu = on_gpu
     self._parameters = parameters
     self._has_float16 = has_float16
     self.is_training = is_training
@@ -50,6 +52,14 @@ class Context(object):
   def running_values(self, layer, width):
     """Returns the Running of a layer, as Parameters."""
     return self._parameters.running_values(layer, width)
+
+  def add_bias(self, tensor, bias):
+    """Returns a tensor `[rows, width]` plus a bias `[width]`.
+
+    On a GPU the gradient of tf.nn.bias_add adds up rows in any order, that of a sum does
+    not. On a CPU both have an order, not the same one.
+    """
+    return tensor + bias if self._on_gpu else tf.nn.bias_add(tensor, bias)
 
   def cast(self, tensor):
     """Returns a tensor or a variable in `dtype`."""

@@ -21,8 +21,8 @@ def inner_product(context, layer, bottom):
   bias = context.parameter(layer.name, "bias", [out], bias_init)
   dims = layer.in_shapes[0].dims
   if len(dims) == 1:
-    return tf.nn.bias_add(tf.matmul(bottom, weight), bias)
-  flat = tf.nn.bias_add(tf.matmul(tf.reshape(bottom, [-1, width]), weight), bias)
+    return context.add_bias(tf.matmul(bottom, weight), bias)
+  flat = context.add_bias(tf.matmul(tf.reshape(bottom, [-1, width]), weight), bias)
   return tf.reshape(flat, (-1,) + dims[:-1] + (out,))
 
 

@@ -120,12 +120,18 @@ class LayersTest(parameterized.TestCase):
   def test_layer(self, kind, bottoms, clause, expected):
     self.check(kind, bottoms, clause, expected, False, (1e-4, 1e-5), (2e-3, 2e-4))
 
+  @parameterized.parameters(*[c for c in _CASES if c[0] in (
+      "InnerProduct", "FusedInnerProduct", "GRU")])
+  def test_layer_with_the_ops_of_a_gpu(self, kind, bottoms, clause, expected):
+    self.check(kind, bottoms, clause, expected, False, (1e-4, 1e-5), (2e-3, 2e-4), True)
+
   @parameterized.parameters(*[c for c in _CASES if c[0] in contexts.FLOAT16_TYPES])
   def test_layer_in_float16(self, kind, bottoms, clause, expected):
     # Float16 has 11 bits: a few of the last ones are lost in sums.
-    self.check(kind, bottoms, clause, expected, True, (1e-2, 1e-2), (2e-2, 2e-2))
+    self.check(kind, bottoms, clause, expected, True, (1e-2, 1e-2), (2e-2, 2e-2), True)
 
-  def check(self, kind, bottoms, clause, expected, has_float16, tolerance, of_slopes):
+  def check(self, kind, bottoms, clause, expected, has_float16, tolerance, of_slopes,
+            on_gpu=False):
     """Compares what a layer gives, and gradients, with NumPy's."""
     layer = _layer(kind, bottoms, clause)
     random = np.random.RandomState(len(kind))
@@ -133,7 +139,7 @@ class LayersTest(parameterized.TestCase):
     with self.graph.as_default():
       params = parameters.Parameters()
       inputs = [tf.constant(a, tf.float32) for a in arrays]
-      context = contexts.Context(params, True, has_float16)
+      context = contexts.Context(params, True, has_float16, on_gpu)
       context.begin(kind)
       tops = network.OF_TYPE[kind](context, layer, *map(context.cast, inputs))
       tops = tops if isinstance(tops, list) else [tops]
@@ -144,6 +150,8 @@ class LayersTest(parameterized.TestCase):
                         for t, f in zip(tops, factors)])
       trained = list(params.trained)
       slopes = tf.gradients(total, inputs + trained)
+      if on_gpu:
+        self.assertNotIn("BiasAddGrad", {t.op.type for t in slopes})
       self.session.run(
           [v.initializer for v in trained] +
           [v.initializer for r in params.running for v in (r.mean, r.variance)])

@@ -45,7 +45,8 @@ OF_TYPE = {
 }
 
 
-def build(model, tensors, parameters, is_training, has_float16=False):
+def build(model, tensors, parameters, is_training, has_float16=False,
+          on_gpu=False):
   """Builds the layers of a model over its inputs.
 
   Args:
@@ -55,11 +56,12 @@ def build(model, tensors, parameters, is_training, has_float16=False):
     parameters: Parameters; those that are not there yet are made.
     is_training: bool.
     has_float16: bool, as of Context. The loss is float32.
+    on_gpu: bool, as of Context.
 
   Returns:
     (losses.Loss, list of ops that a training step runs besides the optimizers').
   """
-  context = contexts.Context(parameters, is_training, has_float16)
+  context = contexts.Context(parameters, is_training, has_float16, on_gpu)
   cast = {}  # By name and dtype: several layers may take a tensor.
 
   def bottom(name):

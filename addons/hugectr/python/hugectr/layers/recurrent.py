@@ -41,13 +41,13 @@ def gru(context, layer, bottom):
       context.parameter(layer.name, name, [3 * width],
                              initializers.named(bias_init, 0, width))
       for name in ("bias", "recurrent_bias"))
-  inputs = tf.nn.bias_add(tf.matmul(tf.reshape(bottom, [-1, floats]), weight), bias)
+  inputs = context.add_bias(tf.matmul(tf.reshape(bottom, [-1, floats]), weight), bias)
   inputs = tf.unstack(tf.reshape(inputs, [-1, steps, 3 * width]), axis=1)
   state, states = tf.zeros([tf.shape(inputs[0])[0], width]), []
   for given in inputs:
     given_r, given_u, given_n = tf.split(given, 3, axis=1)
     held_r, held_u, held_n = tf.split(
-        tf.nn.bias_add(tf.matmul(state, recurrent), recurrent_bias), 3, axis=1)
+        context.add_bias(tf.matmul(state, recurrent), recurrent_bias), 3, axis=1)
     update = tf.sigmoid(given_u + held_u)
     new = tf.tanh(given_n + tf.sigmoid(given_r + held_r) * held_n)
     state = (1. - update) * new + update * state

@@ -42,6 +42,7 @@ class Graph(object):
       gpu: as of tables.Maker.
     """
     self._scaler = scaler
+    self._on_gpu = gpu is not None
     self._model = model
     self._batch_size = batch_size
     self._ranks = ranks.count
@@ -82,7 +83,7 @@ class Graph(object):
                self._model.data.dense_top: self._dense}
     self._tables.lookup(self.embeddings, tensors)
     return network.build(self._model, tensors, self.parameters, is_training,
-                         self._scaler is not None)
+                         self._scaler is not None, self._on_gpu)
 
   def _unscaled(self, gradient):
     """Returns a gradient, or None, without the loss's scaler."""

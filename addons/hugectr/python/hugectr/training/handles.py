@@ -30,14 +30,20 @@ class DataReader(object):
       DataError: files are missing or damaged; what was read before goes on then.
     """
     path = file or self._default
-    if not path:
-      raise ValueError("hugectr: the configuration names no file list for %s" % self._what)
-    reader = self._open(path)
-    self.close()
-    self._path, self._reader = path, reader
+    self._take(path, self._opened(path))
 
   # As version 2.3 calls it.
   set_file_list_source = set_source
+
+  def _opened(self, path):
+    """Returns a reader from the beginning."""
+    if not path:
+      raise ValueError("hugectr: the configuration names no file list for %s" % self._what)
+    return self._open(path)
+
+  def _take(self, path, reader):
+    self.close()
+    self._path, self._reader = path, reader
 
   @property
   def has_source(self):
@@ -67,3 +73,22 @@ class DataReader(object):
     if self._reader is not None:
       self._reader.close()
       self._reader = None
+
+
+def restart_all(readers):
+  """Reads the current file lists of DataReaders from the beginning.
+
+  Raises:
+    ValueError, DataError: as `set_source`, of any of them. None has changed then.
+  """
+  opened = []
+  try:
+    for reader in readers:
+      # pylint: disable=protected-access
+      opened.append((reader, reader._path, reader._opened(reader._path)))
+  except Exception:
+    for _, _, source in opened:
+      source.close()
+    raise
+  for reader, path, source in opened:
+    reader._take(path, source)  # pylint: disable=protected-access

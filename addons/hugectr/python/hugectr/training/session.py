@@ -129,10 +129,9 @@ class Session(object):
     key_type = "I64" if self._solver.i64_input_key else "I32"
 
     def opener(batch_size, shuffle_seed, for_training):
-      return lambda path: sources.open_source(
-          path, data, key_type, batch_size, shuffle_seed, for_training).reader(
-              self._graph.layouts, self._solver.repeat_dataset, self._ranks.rank,
-              self._ranks.count)
+      return sources.opener(data, key_type, batch_size, self._solver.repeat_dataset,
+                            self._graph.layouts, self._ranks.rank, self._ranks.count,
+                            shuffle_seed, for_training)
 
     self._train_reader = handles.DataReader(
         opener(self._solver.batchsize, self._solver.seed, True), data.source, "training")
@@ -153,11 +152,11 @@ class Session(object):
     """Starts the threads that read training and evaluation data.
 
     Raises:
-      DataError: files are missing or are something else.
+      DataError: files are missing or are something else. What was read before goes on
+        then.
     """
-    self._train_reader.restart()
-    if self._eval_reader.has_source:
-      self._eval_reader.restart()
+    handles.restart_all([r for r in (self._train_reader, self._eval_reader)
+                         if r is self._train_reader or r.has_source])
 
   def get_data_reader_train(self):
     """Returns the handle of the training data, see `DataReader`."""

@@ -1,0 +1,59 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Loads libhierarchical_parameter_server.so: the only place that does."""
+
+import os
+import threading
+
+import tensorflow as tf
+
+_LIBRARY = "libhierarchical_parameter_server.so"
+
+_lock = threading.Lock()
+_module = None
+
+
+def library_path():
+  """Returns the path of the op library, for programs that load a graph without Python.
+
+  It lies beside the package in a wheel, and in the addon's tf folder when Bazel runs a
+  program.
+
+  Raises:
+    ImportError: it is in neither place.
+  """
+  package = os.path.dirname(os.path.abspath(__file__))
+  addon = os.path.dirname(os.path.dirname(package))
+  candidates = [os.path.join(package, _LIBRARY), os.path.join(addon, "tf", _LIBRARY)]
+  for path in candidates:
+    if os.path.exists(path):
+      return path
+  raise ImportError(
+      "%s was not found (looked at: %s). Remedy: install the wheel, or build "
+      "//addons/hierarchical_parameter_server/tf:%s and run through Bazel." %
+      (_LIBRARY, ", ".join(candidates), _LIBRARY))
+
+
+def load():
+  """Returns the module of generated op functions (`hps_lookup`, ...), loading once.
+
+  Raises:
+    ImportError: TensorFlow is not 1.15, there is no library, or it does not fit.
+  """
+  global _module
+  with _lock:
+    if _module is None:
+      if tf.__version__.split(".")[:2] != ["1", "15"]:
+        raise ImportError(
+            "hierarchical_parameter_server works with TensorFlow >=1.15,<1.16, but "
+            "TensorFlow %s is installed. Remedy: pip install 'tensorflow==1.15.5' "
+            "(Python 3.7)." % tf.__version__)
+      path = library_path()
+      try:
+        _module = tf.load_op_library(path)
+      except tf.errors.OpError as e:
+        raise ImportError("%s does not load into TensorFlow %s: %s" %
+                          (path, tf.__version__, e.message))
+      # Rows are served, not trained.
+      tf.no_gradient("HpsLookup")
+    return _module

@@ -1,0 +1,215 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""hps.LookupLayer, hps.SparseLookupLayer: rows of a served table in a graph."""
+
+import tensorflow as tf
+
+from hierarchical_parameter_server import _lib
+from hierarchical_parameter_server import initialization
+
+_COMBINERS = ("sum", "mean", "sqrtn")
+_ID_TYPES = (tf.int32, tf.int64)
+
+
+def _check_ids(ids, what):
+  if ids.dtype not in _ID_TYPES:
+    raise TypeError("%s: want int32 or int64 ids, got %s" % (what, ids.dtype.name))
+
+
+def _positive(value, what):
+  if isinstance(value, bool) or not isinstance(value, int):
+    raise TypeError("%s: want an int, got %r" % (what, value))
+  if value < 1:
+    raise ValueError("%s: want at least 1, got %d" % (what, value))
+  return value
+
+
+class _TableLayer(tf.keras.layers.Layer):
+  """What both layers are: the name of a table."""
+
+  def __init__(self, model_name, table_id, emb_vec_size, emb_vec_dtype=tf.float32,
+               ps_config_file="", global_batch_size=1, **kwargs):
+    kwargs.setdefault("trainable", False)
+    super(_TableLayer, self).__init__(**kwargs)
+    if not isinstance(model_name, str) or not model_name:
+      raise TypeError("model_name: want a model's name, got %r" % (model_name,))
+    if isinstance(table_id, bool) or not isinstance(table_id, int):
+      raise TypeError("table_id: want an int, got %r" % (table_id,))
+    if table_id < 0:
+      raise ValueError("table_id: want at least 0, got %d" % table_id)
+    if tf.as_dtype(emb_vec_dtype) != tf.float32:
+      raise ValueError("emb_vec_dtype: want tf.float32, got %s" %
+                       tf.as_dtype(emb_vec_dtype).name)
+    self.model_name = model_name
+    self.table_id = table_id
+    self.emb_vec_size = _positive(emb_vec_size, "emb_vec_size")
+    self.emb_vec_dtype = tf.float32
+    self.ps_config_file = ps_config_file
+    self.global_batch_size = _positive(global_batch_size, "global_batch_size")
+
+  def _rows(self, ids, max_norm):
+    """Returns ids.shape + [emb_vec_size] of a tensor of ids."""
+    status = initialization.init_op(self.ps_config_file, self.global_batch_size)
+    rows = _lib.load().hps_lookup(
+        ids=ids, init_status=status, model_name=self.model_name,
+        table_id=self.table_id, emb_vec_size=self.emb_vec_size)
+    if max_norm is None:
+      return rows
+    axis = -1 if rows.shape.ndims is None else rows.shape.ndims - 1
+    return tf.clip_by_norm(rows, max_norm, axes=[axis])
+
+  def get_config(self):
+    """Returns the constructor's arguments, for from_config."""
+    if isinstance(self.ps_config_file, tf.Tensor):
+      raise ValueError("ps_config_file is a tensor, which no configuration of a layer holds")
+    config = super(_TableLayer, self).get_config()
+    config.update(
+        model_name=self.model_name, table_id=self.table_id,
+        emb_vec_size=self.emb_vec_size, emb_vec_dtype="float32",
+        ps_config_file=self.ps_config_file, global_batch_size=self.global_batch_size)
+    return config
+
+
+class LookupLayer(_TableLayer):
+  """tf.nn.embedding_lookup in a table of the parameter server.
+
+  Its rows are served, not trained: the layer has no variables and no gradient.
+
+  Args:
+    model_name: string, a model of the configuration.
+    table_id: int, position in the model's `sparse_files`.
+    emb_vec_size: int, the table's width.
+    emb_vec_dtype: tf.float32.
+    ps_config_file: path of the configuration, for a server that starts with the first
+      lookup; "" where hps.Init or the environment variable HPS_PS_CONFIG_FILE names it.
+    global_batch_size: int, as of hps.Init.
+    **kwargs: of tf.keras.layers.Layer.
+
+  Raises:
+    TypeError, ValueError: an argument is wrong; the message names it.
+  """
+
+  def call(self, ids, max_norm=None):
+    """Returns the rows of ids.
+
+    Args:
+      ids: int32 or int64 tensor of any shape, or RaggedTensor. int64 where the
+        configuration has `supportlonglong: true`, otherwise int32.
+      max_norm: float or None; a row with a larger L2 norm is scaled down to it.
+
+    Returns:
+      float32, ids.shape + [emb_vec_size]; ragged if ids are. An id that the table lacks has
+      the table's default value, clipped as others.
+
+    Raises:
+      TypeError: ids are sparse or of another type.
+
+    Running raises InvalidArgumentError (more ids than max_batch_size *
+    maxnum_catfeature_query_per_table_per_sample, ids of the wrong type, another width, no
+    such table), NotFoundError (no such model), and what hps.Init does.
+    """
+    if isinstance(ids, tf.SparseTensor):
+      raise TypeError("hps.LookupLayer: want dense or ragged ids, got a SparseTensor; use "
+                      "hps.SparseLookupLayer")
+    if isinstance(ids, tf.RaggedTensor):
+      _check_ids(ids, "hps.LookupLayer")
+      return ids.with_flat_values(self._rows(ids.flat_values, max_norm))
+    ids = tf.convert_to_tensor(ids)
+    _check_ids(ids, "hps.LookupLayer")
+    return self._rows(ids, max_norm)
+
+
+class SparseLookupLayer(_TableLayer):
+  """tf.nn.embedding_lookup_sparse in a table of the parameter server.
+
+  Arguments are those of LookupLayer.
+  """
+
+  def call(self, sp_ids, sp_weights, name=None, combiner=None, max_norm=None):
+    """Returns the combined rows of each sample.
+
+    Args:
+      sp_ids: SparseTensor [B, ?] of int32 or int64 in row-major order, or RaggedTensor of
+        rank 2.
+      sp_weights: None, or float32 or float64 of the same kind, shape and indices.
+      name: of the ops.
+      combiner: "sum", "mean" (weighted sum / sum of weights) or "sqrtn" (weighted sum / root
+        of the sum of squared weights); None is "mean".
+      max_norm: float or None; each row is scaled down to that L2 norm before.
+
+    Returns:
+      float32 [B, emb_vec_size], B = sp_ids.dense_shape[0]. A sample without ids, wherever it
+      stands, is zeros; so is one whose weights add up to zero under a division.
+
+    Raises:
+      TypeError: sp_ids or sp_weights are something else.
+      ValueError: an unknown combiner, or a rank other than 2.
+
+    Running raises as LookupLayer does, for the distinct ids of the batch.
+    """
+    combiner = "mean" if combiner is None else combiner
+    if combiner not in _COMBINERS:
+      raise ValueError("combiner: want one of %s, got %r" %
+                       (", ".join(_COMBINERS), combiner))
+    if isinstance(sp_ids, tf.RaggedTensor):
+      sp_ids = self._sparse(sp_ids, "sp_ids")
+    if not isinstance(sp_ids, tf.SparseTensor):
+      raise TypeError("sp_ids: want a SparseTensor or RaggedTensor, got %s" %
+                      type(sp_ids).__name__)
+    _check_ids(sp_ids, "hps.SparseLookupLayer")
+    if sp_ids.shape.ndims not in (2, None):
+      raise ValueError("sp_ids: want rank 2, got %d" % sp_ids.shape.ndims)
+    if isinstance(sp_weights, tf.RaggedTensor):
+      sp_weights = self._sparse(sp_weights, "sp_weights")
+    if sp_weights is not None:
+      if not isinstance(sp_weights, tf.SparseTensor):
+        raise TypeError("sp_weights: want None, a SparseTensor or RaggedTensor, got %s" %
+                        type(sp_weights).__name__)
+      if not sp_weights.dtype.is_floating:
+        raise TypeError("sp_weights: want floats, got %s" % sp_weights.dtype.name)
+    with tf.name_scope(name, "hps_lookup_sparse"):
+      return self._combined(sp_ids, sp_weights, combiner, max_norm)
+
+  @staticmethod
+  def _sparse(ragged, what):
+    if ragged.ragged_rank != 1 or ragged.flat_values.shape.ndims not in (1, None):
+      raise ValueError("%s: want a RaggedTensor of rank 2, got %s" % (what, ragged.shape))
+    return ragged.to_sparse()
+
+  def _combined(self, sp_ids, sp_weights, combiner, max_norm):
+    samples = tf.cast(sp_ids.indices[:, 0], tf.int32)
+    # The host's memory, where the lookup has its ids.
+    with tf.device("/cpu:0"):
+      ids, which = tf.unique(sp_ids.values)
+    rows = self._rows(ids, max_norm)
+    if sp_weights is None:
+      pooling = {"sum": tf.sparse.segment_sum, "mean": tf.sparse.segment_mean,
+                 "sqrtn": tf.sparse.segment_sqrt_n}[combiner]
+      return self._whole_batch(pooling(rows, which, samples), sp_ids)
+    same = [
+        tf.debugging.assert_equal(
+            sp_ids.indices, sp_weights.indices,
+            message="sp_weights: want the indices of sp_ids"),
+        tf.debugging.assert_equal(
+            sp_ids.dense_shape, sp_weights.dense_shape,
+            message="sp_weights: want the shape of sp_ids"),
+    ]
+    with tf.control_dependencies(same):
+      weights = tf.expand_dims(tf.cast(sp_weights.values, tf.float32), 1)
+    # As stock lookups form them, to the last bit.
+    total = tf.math.segment_sum(tf.gather(rows, which) * weights, samples)
+    if combiner == "mean":
+      total = tf.math.divide_no_nan(total, tf.math.segment_sum(weights, samples))
+    elif combiner == "sqrtn":
+      squares = tf.math.segment_sum(tf.pow(weights, 2), samples)
+      total = tf.math.divide_no_nan(total, tf.sqrt(squares))
+    return self._whole_batch(total, sp_ids)
+
+  def _whole_batch(self, pooled, sp_ids):
+    """Adds the samples without ids at the end, which segment ops do not see."""
+    batch = tf.cast(sp_ids.dense_shape[0], tf.int32)
+    lacking = batch - tf.shape(pooled)[0]
+    padded = tf.pad(pooled, [[0, lacking], [0, 0]])
+    static = tf.compat.dimension_value(sp_ids.shape[0]) if sp_ids.shape.ndims else None
+    padded.set_shape([static, self.emb_vec_size])
+    return padded

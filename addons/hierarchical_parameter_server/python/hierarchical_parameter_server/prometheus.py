@@ -1,0 +1,108 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The server's metrics as Prometheus reads them, and a server of them."""
+
+import http.server
+import threading
+
+from hierarchical_parameter_server import serving
+
+_COUNTERS = (
+    ("lookups", "hps_lookups_total", "Lookups of a table."),
+    ("keys", "hps_keys_total", "Ids that were looked up."),
+    ("from_volatile", "hps_volatile_hits_total", "Ids whose row the volatile tier had."),
+    ("from_persistent", "hps_persistent_hits_total",
+     "Ids whose row the persistent tier had."),
+    ("defaults", "hps_default_rows_total", "Ids that no tier had."),
+    ("failed", "hps_failed_lookups_total", "Lookups that ended in an error."),
+)
+_TIER_VALUES = (
+    ("rows", "hps_rows", "gauge", "Rows of a tier."),
+    ("host_bytes", "hps_host_bytes", "gauge", "Memory of a tier."),
+    ("inserted", "hps_inserted_rows_total", "counter", "Rows that were stored."),
+    ("evicted", "hps_evicted_rows_total", "counter", "Rows that a limit removed."),
+)
+
+
+def _label(text):
+  return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _tables(metrics):
+  for model in metrics["models"]:
+    for table in model["tables"]:
+      yield 'model="%s",table="%s"' % (_label(model["model"]),
+                                       _label(table["table"])), table
+
+
+def text(metrics):
+  """Returns metrics (serving.metrics()) in Prometheus' text format, version 0.0.4."""
+  lines = []
+
+  def head(name, kind, what):
+    lines.append("# HELP %s %s" % (name, what))
+    lines.append("# TYPE %s %s" % (name, kind))
+
+  for field, name, what in _COUNTERS:
+    head(name, "counter", what)
+    for labels, table in _tables(metrics):
+      lines.append("%s{%s} %d" % (name, labels, table[field]))
+  head("hps_lookup_seconds", "histogram", "Time of a lookup.")
+  for labels, table in _tables(metrics):
+    so_far = 0
+    for i, count in enumerate(table["latency"][:-1]):
+      so_far += count
+      lines.append('hps_lookup_seconds_bucket{%s,le="%g"} %d' %
+                   (labels, 1e-6 * 2**i, so_far))
+    total = sum(table["latency"])
+    lines.append('hps_lookup_seconds_bucket{%s,le="+Inf"} %d' % (labels, total))
+    lines.append("hps_lookup_seconds_sum{%s} %.9f" % (labels, table["nanoseconds"] * 1e-9))
+    lines.append("hps_lookup_seconds_count{%s} %d" % (labels, total))
+  for field, name, kind, what in _TIER_VALUES:
+    head(name, kind, what)
+    for labels, table in _tables(metrics):
+      for tier in ("volatile", "persistent"):
+        if table[tier] is not None and field in table[tier]:
+          lines.append('%s{%s,tier="%s"} %d' % (name, labels, tier, table[tier][field]))
+  return "\n".join(lines) + "\n"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+  """Answers /metrics."""
+
+  def do_GET(self):  # pylint: disable=invalid-name
+    if self.path.split("?")[0] not in ("/", "/metrics"):
+      self.send_error(404)
+      return
+    try:
+      body = text(serving.metrics()).encode("utf-8")
+    except Exception as e:  # pylint: disable=broad-except
+      self.send_error(503, str(e).splitlines()[0])
+      return
+    self.send_response(200)
+    self.send_header("Content-Type", "text/plain; version=0.0.4")
+    self.send_header("Content-Length", str(len(body)))
+    self.end_headers()
+    self.wfile.write(body)
+
+  def log_message(self, format, *args):  # pylint: disable=redefined-builtin
+    pass
+
+
+def serve_metrics(port, address="127.0.0.1"):
+  """Serves /metrics of this process's server over HTTP, in a thread of its own.
+
+  Args:
+    port: int; 0 takes one that is free.
+    address: the interface.
+
+  Returns:
+    An http.server.HTTPServer: `server_port` is the port, `shutdown()` ends it.
+
+  Raises:
+    OSError: the port is taken.
+  """
+  server = http.server.HTTPServer((address, port), _Handler)
+  thread = threading.Thread(target=server.serve_forever, daemon=True)
+  thread.start()
+  return server

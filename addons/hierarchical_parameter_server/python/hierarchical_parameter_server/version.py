@@ -1,0 +1,25 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The version of this package."""
+
+import os
+import re
+
+_FILE = os.path.join("tools", "pip_package", "version.txt")
+
+# What an installed wheel is called, beside the package.
+_INSTALLED = re.compile(r"sparse_operation_kit_hps-(.+)\.dist-info$")
+
+
+def version():
+  """Returns the version, "0.1.0"; "unknown" where Python runs in a bare source tree."""
+  package = os.path.dirname(os.path.abspath(__file__))
+  for name in os.listdir(os.path.dirname(package)):
+    found = _INSTALLED.match(name)
+    if found:
+      return found.group(1)
+  path = os.path.join(package, *[".."] * 4 + [_FILE])
+  if not os.path.exists(path):
+    return "unknown"
+  with open(path) as f:
+    return f.read().strip()

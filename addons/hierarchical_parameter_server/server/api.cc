@@ -1,0 +1,200 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/server/api.h"
+
+#include <utility>
+
+#include "addons/hierarchical_parameter_server/config/json.h"
+#include "addons/hierarchical_parameter_server/server/registry.h"
+
+namespace hps {
+namespace {
+
+std::string ListJson(const std::vector<std::string>& texts) {
+  std::string json = "[";
+  for (size_t i = 0; i < texts.size(); ++i) {
+    json += (i == 0 ? "" : ", ") + Quoted(texts[i]);
+  }
+  return json + "]";
+}
+
+std::vector<std::string> AllNotes(const ParameterServer& server) {
+  std::vector<std::string> notes = server.config().notes;
+  for (const std::string& note : server.notes()) notes.push_back(note);
+  return notes;
+}
+
+ev::Status AddModels(const std::string& path, ev::Parallel* parallel) {
+  std::shared_ptr<ParameterServer> server;
+  EV_RETURN_IF_ERROR(GetRunningServer(&server));
+  Config config;
+  EV_RETURN_IF_ERROR(ReadConfig(path, &config, nullptr));
+  if (config.long_keys != server->config().long_keys) {
+    return ev::InvalidArgument(
+        path + ": supportlonglong: the running server has " +
+        (server->config().long_keys ? "true, got false" : "false, got true"));
+  }
+  ev::Status status;
+  size_t added = 0;
+  for (; added < config.models.size(); ++added) {
+    status = server->AddModel(config.models[added], parallel);
+    if (!status.ok()) break;
+  }
+  if (!status.ok()) {
+    while (added > 0) server->RemoveModel(config.models[--added].name);
+  }
+  return status;
+}
+
+std::string CheckJson(const std::string& path) {
+  Config config;
+  std::vector<std::string> problems;
+  const ev::Status status = ReadConfig(path, &config, nullptr);
+  std::string plan = "null";
+  if (status.ok()) {
+    plan = PlanJson(config, &problems);
+  } else {
+    problems.push_back(status.message());
+  }
+  return "{\"errors\": " + ListJson(problems) +
+         ", \"notes\": " + ListJson(config.notes) + ", \"plan\": " + plan + "}";
+}
+
+}  // namespace
+
+ev::Status StartServer(const std::string& config_file,
+                       int64_t global_batch_size, int64_t num_replicas,
+                       ev::Parallel* parallel,
+                       std::vector<std::string>* notes) {
+  notes->clear();
+  StartOptions options;
+  options.config_file = config_file;
+  options.global_batch_size = global_batch_size;
+  options.num_replicas = num_replicas;
+  bool started = false;
+  EV_RETURN_IF_ERROR(Start(options, parallel, &started));
+  const std::shared_ptr<ParameterServer> server = RunningServer();
+  if (started && server != nullptr) *notes = AllNotes(*server);
+  return ev::Status::OK();
+}
+
+struct LayerTable::Found {
+  uint64_t generation;
+  bool long_keys;
+  std::string where;
+  // Not kept alive by a layer that is never looked up again.
+  std::weak_ptr<ServedTable> table;
+};
+
+LayerTable::LayerTable(const std::string& model, int64_t table_id,
+                       int64_t width)
+    : model_(model), table_id_(table_id), width_(width) {}
+
+LayerTable::~LayerTable() = default;
+
+ev::Status LayerTable::Get(std::shared_ptr<Found>* found) {
+  *found = std::atomic_load(&found_);
+  const uint64_t generation = Generation();
+  if (*found != nullptr && (*found)->generation == generation) {
+    return ev::Status::OK();
+  }
+  std::shared_ptr<ParameterServer> server;
+  EV_RETURN_IF_ERROR(GetRunningServer(&server));
+  std::shared_ptr<ServedTable> table;
+  EV_RETURN_IF_ERROR(server->Find(model_, table_id_, width_, &table));
+  auto fresh = std::make_shared<Found>();
+  fresh->generation = generation;
+  fresh->long_keys = server->config().long_keys;
+  fresh->where = server->config().where;
+  fresh->table = table;
+  std::atomic_store(&found_, fresh);
+  *found = std::move(fresh);
+  return ev::Status::OK();
+}
+
+ev::Status LayerTable::Check(int64_t num_keys, bool long_keys) {
+  std::shared_ptr<Found> found;
+  EV_RETURN_IF_ERROR(Get(&found));
+  if (found->long_keys != long_keys) {
+    return ev::InvalidArgument(
+        "ids: supportlonglong of " + found->where + " is " +
+        (found->long_keys ? "true, want int64 ids, got int32"
+                          : "false, want int32 ids, got int64"));
+  }
+  const std::shared_ptr<ServedTable> table = found->table.lock();
+  if (table == nullptr || num_keys <= table->max_keys()) {
+    return ev::Status::OK();
+  }
+  // Counts the failure, and says what is allowed.
+  ev::Serial serial;
+  return table->Lookup(
+      ev::Span<const int64_t>(nullptr, static_cast<size_t>(num_keys)), nullptr,
+      &serial);
+}
+
+ev::Status LayerTable::Lookup(ev::Span<const int64_t> keys, float* rows,
+                              ev::Parallel* parallel) {
+  std::shared_ptr<Found> found;
+  std::shared_ptr<ServedTable> table;
+  // Again when the model was replaced between the two.
+  while (table == nullptr) {
+    EV_RETURN_IF_ERROR(Get(&found));
+    table = found->table.lock();
+  }
+  return table->Lookup(keys, rows, parallel);
+}
+
+ev::Status LayerTable::Lookup(ev::Span<const int32_t> keys, float* rows,
+                              ev::Parallel* parallel) {
+  std::shared_ptr<Found> found;
+  std::shared_ptr<ServedTable> table;
+  while (table == nullptr) {
+    EV_RETURN_IF_ERROR(Get(&found));
+    table = found->table.lock();
+  }
+  return table->Lookup(keys, rows, parallel);
+}
+
+ev::Status RunCommand(const std::string& command, const std::string& argument,
+                      ev::Parallel* parallel, std::string* answer) {
+  answer->clear();
+  if (command == "check") {
+    *answer = CheckJson(argument);
+    return ev::Status::OK();
+  }
+  if (command == "stop") {
+    Stop();
+    return ev::Status::OK();
+  }
+  if (command == "add_models") {
+    EV_RETURN_IF_ERROR(AddModels(argument, parallel));
+    NextGeneration();
+    return ev::Status::OK();
+  }
+  std::shared_ptr<ParameterServer> server;
+  EV_RETURN_IF_ERROR(GetRunningServer(&server));
+  if (command == "metrics") {
+    *answer = server->MetricsJson();
+  } else if (command == "notes") {
+    *answer = ListJson(AllNotes(*server));
+  } else if (command == "reload_model") {
+    EV_RETURN_IF_ERROR(server->ReloadModel(argument, parallel));
+    NextGeneration();
+  } else if (command == "remove_model") {
+    EV_RETURN_IF_ERROR(server->RemoveModel(argument));
+    NextGeneration();
+  } else {
+    return ev::InvalidArgument("unknown command '" + command + "'");
+  }
+  return ev::Status::OK();
+}
+
+ev::Status PushRows(const std::string& tag, int64_t width,
+                    ev::Span<const int64_t> keys, const float* rows) {
+  std::shared_ptr<ParameterServer> server;
+  EV_RETURN_IF_ERROR(GetRunningServer(&server));
+  return server->Update(tag, static_cast<int>(width), keys, rows, true, true);
+}
+
+}  // namespace hps

@@ -1,0 +1,183 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// HpsInit, HpsLookup, HpsCommand, HpsPushRows. They work on the processor;
+// placed on a GPU they have their tensors in the processor's memory.
+
+#include <string>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/server/api.h"
+#include "addons/hierarchical_parameter_server/tf/kept_outputs.h"
+#include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/register_kernel.h"
+#include "kernels/tf/bridge/status.h"
+#include "kernels/tf/bridge/tensor_span.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/lib/core/errors.h"
+#include "tensorflow/core/platform/logging.h"
+
+namespace hps {
+namespace {
+
+using embedding_variable::PoolParallel;
+using embedding_variable::SpanOf;
+using embedding_variable::ToTf;
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Status;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+namespace errors = tensorflow::errors;
+
+Status ScalarText(OpKernelContext* context, int input, std::string* text) {
+  const Tensor& tensor = context->input(input);
+  if (tensor.NumElements() != 1) {
+    return errors::InvalidArgument("op '", context->op_kernel().name(),
+                                   "': want one string as input ", input,
+                                   ", got ", tensor.shape().DebugString());
+  }
+  *text = tensor.flat<tensorflow::string>()(0);
+  return Status::OK();
+}
+
+Status SetText(OpKernelContext* context, const std::string& text) {
+  Tensor* output = nullptr;
+  TF_RETURN_IF_ERROR(context->allocate_output(0, TensorShape({}), &output));
+  output->scalar<tensorflow::string>()() = text;
+  return Status::OK();
+}
+
+class InitOp : public OpKernel {
+ public:
+  explicit InitOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context,
+                   context->GetAttr("global_batch_size", &global_batch_size_));
+  }
+  void Compute(OpKernelContext* context) override {
+    std::string path;
+    OP_REQUIRES_OK(context, ScalarText(context, 0, &path));
+    const Tensor& replicas = context->input(1);
+    OP_REQUIRES(context, replicas.NumElements() == 1,
+                errors::InvalidArgument("op '", name(),
+                                        "': want one number of replicas, got ",
+                                        replicas.shape().DebugString()));
+    PoolParallel parallel(context);
+    std::vector<std::string> notes;
+    OP_REQUIRES_OK(
+        context, ToTf(StartServer(path, global_batch_size_,
+                                  replicas.flat<int>()(0), &parallel, &notes)));
+    for (const std::string& note : notes) {
+      LOG(WARNING) << "hierarchical_parameter_server: " << note;
+    }
+    OP_REQUIRES_OK(context, SetText(context, "OK"));
+  }
+
+ private:
+  tensorflow::int64 global_batch_size_ = 1;
+};
+
+struct LayerAttrs {
+  explicit LayerAttrs(OpKernelConstruction* context) {
+    context->SetStatus(context->GetAttr("model_name", &model));
+    if (!context->status().ok()) return;
+    context->SetStatus(context->GetAttr("table_id", &table_id));
+    if (!context->status().ok()) return;
+    context->SetStatus(context->GetAttr("emb_vec_size", &width));
+  }
+  std::string model;
+  tensorflow::int64 table_id = 0, width = 1;
+};
+
+class LookupOp : public OpKernel {
+ public:
+  explicit LookupOp(OpKernelConstruction* context)
+      : LookupOp(context, LayerAttrs(context)) {}
+
+  void Compute(OpKernelContext* context) override {
+    const Tensor& ids = context->input(0);
+    const bool long_keys = ids.dtype() == tensorflow::DT_INT64;
+    OP_REQUIRES_OK(context, Named(table_.Check(ids.NumElements(), long_keys)));
+    TensorShape shape = ids.shape();
+    OP_REQUIRES(context, shape.dims() < TensorShape::MaxDimensions(),
+                errors::InvalidArgument(
+                    "op '", name(),
+                    "': ids have too many dimensions: ", shape.DebugString()));
+    shape.AddDim(width_);
+    float* rows = nullptr;
+    OP_REQUIRES_OK(context, AllocateKeptOutput(context, 0, shape, &rows));
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(
+        context,
+        Named(long_keys
+                  ? table_.Lookup(SpanOf<int64_t>(ids), rows, &parallel)
+                  : table_.Lookup(SpanOf<int32_t>(ids), rows, &parallel)));
+  }
+
+ private:
+  LookupOp(OpKernelConstruction* context, const LayerAttrs& attrs)
+      : OpKernel(context),
+        width_(attrs.width),
+        table_(attrs.model, attrs.table_id, attrs.width) {}
+
+  Status Named(const ev::Status& status) const {
+    if (status.ok()) return Status::OK();
+    return ToTf(
+        ev::Status(status.code(), "op '" + name() + "': " + status.message()));
+  }
+
+  const tensorflow::int64 width_;
+  LayerTable table_;
+};
+
+class CommandOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    std::string command, argument, answer;
+    OP_REQUIRES_OK(context, ScalarText(context, 0, &command));
+    OP_REQUIRES_OK(context, ScalarText(context, 1, &argument));
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(context,
+                   ToTf(RunCommand(command, argument, &parallel, &answer)));
+    OP_REQUIRES_OK(context, SetText(context, answer));
+  }
+};
+
+class PushRowsOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    std::string tag;
+    OP_REQUIRES_OK(context, ScalarText(context, 0, &tag));
+    const Tensor& keys = context->input(1);
+    const Tensor& rows = context->input(2);
+    OP_REQUIRES(
+        context,
+        keys.dims() == 1 && rows.dims() == 2 &&
+            rows.dim_size(0) == keys.dim_size(0),
+        errors::InvalidArgument("table ", tag,
+                                ": want keys of [n] and rows of [n, width], "
+                                "got ",
+                                keys.shape().DebugString(), " and ",
+                                rows.shape().DebugString()));
+    OP_REQUIRES_OK(context,
+                   ToTf(PushRows(tag, rows.dim_size(1), SpanOf<int64_t>(keys),
+                                 rows.flat<float>().data())));
+  }
+};
+
+const embedding_variable::RegisterKernel<InitOp> init(
+    "HpsInit", {"ps_config_file", "num_replicas", "status"});
+const embedding_variable::RegisterKernel<LookupOp> lookup("HpsLookup",
+                                                          {"ids", "init_status",
+                                                           "rows"});
+const embedding_variable::RegisterKernel<CommandOp> command(
+    "HpsCommand", {"command", "argument", "answer"});
+const embedding_variable::RegisterKernel<PushRowsOp> push("HpsPushRows",
+                                                          {"tag", "keys",
+                                                           "rows"});
+
+}  // namespace
+}  // namespace hps
