@@ -92,6 +92,29 @@ class SessionUtest(parameterized.TestCase):
     self.check_evaluation(session, oracle)
     self.check_files(session, out, localized, kind, update_type)
 
+  def test_a_regularizer_counts_once_over_ranks(self):
+    start = self.folder + "/0"
+    out = self.of_rank_0(self.create_tempdir().full_path + "/x")
+    configuration = model.configuration(self.folder, "SGD")
+    configuration["layers"][-1].update({"regularizer": "L2", "lambda": 3.})
+    batch = 30 * hvd.size()
+    session = self.session(configuration, batchsize=batch, batchsize_eval=batch,
+                           model_file=start + "dense", embedding_files=[start + "rows"])
+    oracle = model.Oracle("SGD", "Local", *self.start_values(start, False), l2=3.)
+    labels, dense, keys = model.samples(self.folder + "/train")
+    session.start_data_reading()
+    session.set_learning_rate(1.)
+    self.assertTrue(session.train())
+    loss = oracle.train(labels[:batch], dense[:batch], keys[:batch], 1., batch)
+    self.assertAlmostEqual(session.get_current_loss(), loss, places=5)
+    session.download_params_to_files(out, 1)
+    self.of_rank_0("")
+    np.testing.assert_allclose(
+        np.fromfile(out + "_dense_1.model", np.float32),
+        np.concatenate([oracle.values["W"].ravel(), oracle.values["b"]]),
+        rtol=1e-4, atol=1e-5)
+    self.of_rank_0("")
+
   def start_values(self, start, localized):
     dense = np.fromfile(start + "dense", np.float32)
     return (model.read_rows(start + "rows", localized)["row"], dense[:-1, None],

@@ -58,7 +58,8 @@ def configuration(folder, kind="Adam", update_type="Local", localized=False,
 class Oracle(object):
   """The same model in NumPy: rows [keys, floats], W, b, each with its states."""
 
-  def __init__(self, kind, update_type, rows, weight, bias):
+  def __init__(self, kind, update_type, rows, weight, bias, l2=0.):
+    self.l2 = l2  # Lambda of the regularizer of W and b.
     self.kind, self.is_global = kind, update_type == "Global"
     self.is_lazy = update_type == "LazyGlobal" and kind != "AdaGrad"
     self.last = np.zeros([len(rows), 1])  # When a row last had a gradient.
@@ -86,9 +87,11 @@ class Oracle(object):
     if self.is_lazy:
       self.catch_up(touched, rate)
     self.update("rows", gradient, rate, touched | self.is_global)
-    self.update("W", x.T @ slope, rate, True)
-    self.update("b", slope.sum(0), rate, True)
-    return -np.mean(np.log(np.where(labels > 0, probability, 1 - probability)))
+    decay = self.l2 / batch
+    more = decay / 2 * ((weight ** 2).sum() + (bias ** 2).sum())
+    self.update("W", x.T @ slope + decay * weight, rate, True)
+    self.update("b", slope.sum(0) + decay * bias, rate, True)
+    return more - np.mean(np.log(np.where(labels > 0, probability, 1 - probability)))
 
   def catch_up(self, touched, lr):
     """Does the steps that touched rows have missed, one by one but for Adam."""
