@@ -153,6 +153,22 @@ class SessionUtest(parameterized.TestCase):
         self.assertEqual(f.read(), g.read(), end)
     self.of_rank_0("")
 
+  def test_nodes_of_one_device_each(self):
+    batch = 10 * hvd.size()
+    session = self.session(
+        model.configuration(self.folder, "AdaGrad", "Local", True), batchsize=batch,
+        batchsize_eval=batch, vvgpu=[[0]] * hvd.size())
+    session.start_data_reading()
+    losses = []
+    while session.train():
+      losses.append(session.get_current_loss())
+    self.assertLen(losses, 10 // hvd.size())
+    self.assertTrue(np.isfinite(losses).all())
+    while session.eval():
+      pass
+    (_, value), = session.get_eval_metrics()
+    self.assertBetween(value, 0, 1)
+
   def test_devices_are_as_many_as_ranks(self):
     with self.assertRaisesRegex(RuntimeError, "vvgpu names 1 device and %d processes are "
                                 "running.*horovodrun -np 1 python" % hvd.size()):
