@@ -178,7 +178,9 @@ class StepGraph(object):
       self._batches = tf.compat.v1.get_variable(
           "batches", shape, tf.int64, initializer=tf.compat.v1.zeros_initializer(),
           trainable=False, use_resource=True)
-      self.load_batches = self._batches.assign(self.batches_in)
+      # What is fed lies in NumPy's memory; what an op has made, in TensorFlow's.
+      made = tf.concat([self.batches_in[:1], self.batches_in[1:]], axis=0)
+      self.load_batches = self._batches.assign(made)
       flat_ids = tf.unstack(self._batches[turn])
       # One element of each: fetching a group would let TensorFlow prune the rest.
       firsts = [ids[0] for ids in flat_ids]

@@ -359,8 +359,10 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     """
     if not self.versions_are_times:
       return step
-    # Read when the update runs, not when the step began.
-    with ops.control_dependencies([step]):
+    # Read when the update runs, not when the step began; by the CPU, which alone has a
+    # kernel for it.
+    with ops.control_dependencies([step]), ops.colocate_with(
+        None, ignore_existing=True), ops.device("/cpu:0"):
       return math_ops.cast(gen_logging_ops.timestamp(), dtypes.int64)
 
   def erase(self, keys):

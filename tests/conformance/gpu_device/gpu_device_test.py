@@ -283,6 +283,16 @@ class GpuDeviceTest(parameterized.TestCase):
     self._check_same(gpu.run(2, seed=4), cpu.run(2, seed=4))
     self._check_same(gpu.tables(), cpu.tables())
 
+  def test_versions_that_are_times(self):
+    # Stock has the clock on the CPU alone.
+    import sparse_operation_kit as sok  # pylint: disable=g-import-not-at-top
+    with tf.Graph().as_default() as graph:
+      with tf.device("/gpu:0"):
+        table = sok.DynamicVariable(_DIM, initializer="ones", var_type="hbm")
+        sok.assign(table, [5], [[1.] * _DIM])
+      clocks = [op.device for op in graph.get_operations() if op.type == "Timestamp"]
+    self.assertEqual(clocks, ["/device:CPU:0"])
+
   def test_errors_name_the_variable(self):
     gpu = _Model("/gpu:0", [_HBM])
     with self.assertRaisesRegex(tf.errors.FailedPreconditionError, "'a'.*initial"):
