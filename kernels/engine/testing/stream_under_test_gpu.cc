@@ -42,7 +42,8 @@ class GpuStreamUnderTest : public StreamUnderTest {
     void* memory = nullptr;
     Must(cudaMalloc(&memory, n * sizeof(float)), "memory");
     Must(cudaMemset(memory, 0xff, n * sizeof(float)), "memory");
-    // It returns before the memory is set, and other streams do not wait for it.
+    // It returns before the memory is set, and other streams do not wait for
+    // it.
     Must(cudaStreamSynchronize(nullptr), "wait");
     memory_.push_back(static_cast<float*>(memory));
     return memory_.back();

@@ -288,7 +288,7 @@ class GpuDeviceTest(parameterized.TestCase):
     import sparse_operation_kit as sok  # pylint: disable=g-import-not-at-top
     with tf.Graph().as_default() as graph:
       with tf.device("/gpu:0"):
-        table = sok.DynamicVariable(_DIM, initializer="ones", var_type="hbm")
+        table = sok.DynamicVariable(_DIM, initializer="ones", var_type="hybrid")
         sok.assign(table, [5], [[1.] * _DIM])
       clocks = [op.device for op in graph.get_operations() if op.type == "Timestamp"]
     self.assertEqual(clocks, ["/device:CPU:0"])
