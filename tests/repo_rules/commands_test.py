@@ -41,11 +41,17 @@ _RUN_BY = {
     "pip wheel .": _CI + ", as the wheel's step",
     "python setup.py bdist_wheel": "//tools/pip_package:pip_backend_test",
     "pip install dist/sparse_operation_kit-*.whl": _CI + " installs the wheel",
+    "pip install dist/sparse_operation_kit_hps-*.whl": _CI + " installs the wheel",
+    "bazel-bin/tools/pip_package/build_hps": "//tools/pip_package:build_hps_test",
     "pip install 'tensorflow>=1.15,<1.16'": _CI + " installs 1.15.5 and 1.15.0",
     "bazel run //tools/docs:hugectr_grammar":
         "//tests/repo_rules:hugectr_grammar_test compares the page with what it writes",
     "bazel build //tools/pip_package:build_hugectr …":
         "//tools/pip_package:build_hugectr_test",
+    "bazel build //tools/pip_package:build_hps …": "//tools/pip_package:build_hps_test",
+    "python -m hierarchical_parameter_server …":
+        "//addons/hierarchical_parameter_server/python/hierarchical_parameter_server/"
+        "commands:commands_test",
     "python -m hugectr …": "//addons/hugectr/python/hugectr/commands:commands_test",
     "pip install tensorflow==1.15.0": _CI + " installs it",
     "pip install nvidia-cublas nvidia-cufft nvidia-curand nvidia-cusolver nvidia-cusparse":
@@ -138,6 +144,10 @@ def violations(path, text, read):
     check(name, "benchmarks/engine/%s.cc" % name)
   for name in set(re.findall(r"(?:^|\s)(stock_vs_ev) --", text)):
     check(name, "benchmarks/%s.py" % name)
+  if "python -m hierarchical_parameter_server" in text:
+    check("hierarchical_parameter_server",
+          "addons/hierarchical_parameter_server/python/hierarchical_parameter_server/"
+          "commands/main.py")
   if "python -m hugectr" in text:
     check("hugectr", "addons/hugectr/python/hugectr/commands/main.py")
   known = "\n".join(sources)

@@ -19,8 +19,11 @@ _CPP_ONLY = "kernels/engine/checkpoint/tensor_names.h"
 # What the tools for checkpoints, and what else the wheel has, lies in.
 _ROOTS = ("python/", "addons/", "tools/")
 
-# A folder of SOK's own, whose files have names like these.
+# A folder of SOK's own, whose files have names like these; and the server's converter,
+# whose wheel goes without the others: its test reads checkpoints that a Saver wrote.
 _OTHER_FORMATS = {
+    "addons/hierarchical_parameter_server/python/hierarchical_parameter_server/convert/"
+    "checkpoints.py",
     "addons/sparse_operation_kit/python/sparse_operation_kit/dump_format.py",
 }
 

@@ -68,7 +68,7 @@ def environment(build_dir, tensorflow):
 def install(python, wheels):
   """Installs the wheels with what they require; returns an error or None."""
   _pip(python, "uninstall", "-y", "sparse-operation-kit",
-       "sparse-operation-kit-hugectr")
+       "sparse-operation-kit-hugectr", "sparse-operation-kit-hps")
   code, output = _pip(python, "install", *wheels)
   return None if code == 0 else _last_error(output)
 

@@ -65,7 +65,7 @@ def _bazel_test(name, targets, flags):
 
 
 def build_wheels():
-  """Returns the paths of fresh wheels, ours and hugectr's, or None."""
+  """Returns the paths of fresh wheels, ours and the addons', or None."""
   for old in glob.glob(os.path.join(_WHEEL_DIR, "sparse_operation_kit*.whl")):
     os.remove(old)
   # As a user does. It has Bazel build; nothing is downloaded.
@@ -73,11 +73,12 @@ def build_wheels():
                 "--no-deps", "--no-index", "--no-cache-dir", "-w", _WHEEL_DIR,
                 "."]) != 0:
     return None
-  if (steps.run(["bazel", "build", "//tools/pip_package:build_hugectr"]) != 0 or
-      steps.run(["bazel-bin/tools/pip_package/build_hugectr", _WHEEL_DIR]) != 0):
-    return None
+  for builder in ("build_hugectr", "build_hps"):
+    if (steps.run(["bazel", "build", "//tools/pip_package:" + builder]) != 0 or
+        steps.run(["bazel-bin/tools/pip_package/" + builder, _WHEEL_DIR]) != 0):
+      return None
   wheels = sorted(glob.glob(os.path.join(_WHEEL_DIR, "sparse_operation_kit*.whl")))
-  return wheels if len(wheels) == 2 else None
+  return wheels if len(wheels) == 3 else None
 
 
 def everything():

@@ -163,6 +163,10 @@ ev::Status RunCommand(const std::string& command, const std::string& argument,
     *answer = CheckJson(argument);
     return ev::Status::OK();
   }
+  if (command == "loaded_rows") {
+    *answer = std::to_string(LoadedRows());
+    return ev::Status::OK();
+  }
   if (command == "stop") {
     Stop();
     return ev::Status::OK();

@@ -60,6 +60,7 @@ class LayerTable {
 //   add_models PATH         all models of a configuration file, or none
 //   reload_model NAME
 //   remove_model NAME
+//   loaded_rows             a number: rows that were loaded so far
 //   check PATH              JSON: errors, notes, plan; runs without a server
 ev::Status RunCommand(const std::string& command, const std::string& argument,
                       ev::Parallel* parallel, std::string* answer);

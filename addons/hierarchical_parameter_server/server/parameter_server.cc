@@ -4,6 +4,7 @@
 #include "addons/hierarchical_parameter_server/server/parameter_server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <utility>
 
@@ -15,11 +16,15 @@ namespace {
 // Rows of an insert while a table is loaded.
 constexpr int64_t kLoadAtOnce = 65536;
 
+std::atomic<int64_t> loaded_rows{0};
+
 KeyBits BitsOf(const Config& config) {
   return config.long_keys ? KeyBits::k64 : KeyBits::k32;
 }
 
 }  // namespace
+
+int64_t LoadedRows() { return loaded_rows.load(std::memory_order_relaxed); }
 
 ev::Status ParameterServer::Make(const Config& config, ev::Parallel* parallel,
                                  std::unique_ptr<ParameterServer>* server) {
@@ -83,6 +88,7 @@ ev::Status ParameterServer::Fill(const TableConfig& config, double rate,
       keys = normal;
     }
     EV_RETURN_IF_ERROR(table->Insert(keys, files->row(begin), parallel));
+    loaded_rows.fetch_add(count, std::memory_order_relaxed);
   }
   return ev::Status::OK();
 }
@@ -101,6 +107,9 @@ ev::Status ParameterServer::LoadTable(
       EV_RETURN_IF_ERROR(
           made.files->Attach(tag, config.folder, BitsOf(config_), &note));
       if (!note.empty()) Note(note);
+      int64_t rows = 0;
+      EV_RETURN_IF_ERROR(opened->Count(&rows));
+      loaded_rows.fetch_add(rows, std::memory_order_relaxed);
       return ev::Status::OK();
     }
     return Fill(config, rate, opened.get(), parallel);

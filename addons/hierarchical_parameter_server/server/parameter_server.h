@@ -91,6 +91,9 @@ class ParameterServer {
   std::vector<std::string> notes_;
 };
 
+// Rows that were loaded from files in this process so far: how far a start is.
+int64_t LoadedRows();
+
 // Rows and bytes of every table of a configuration, from the sizes of its
 // files, as JSON; problems of the files go to *problems.
 std::string PlanJson(const Config& config, std::vector<std::string>* problems);

@@ -72,7 +72,8 @@ std::string ParameterServer::MetricsJson() const {
 }
 
 std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
-  std::string json = "{\"tables\": [";
+  std::string json = std::string("{\"long_keys\": ") +
+                     (config.long_keys ? "true" : "false") + ", \"tables\": [";
   int64_t total = 0;
   bool first = true;
   const std::string& type = config.volatile_db.type;

@@ -73,7 +73,8 @@ REGISTER_OP("HpsCommand")
     .Doc(R"doc(
 A command for the parameter server of this process.
 
-command: metrics, notes, stop, add_models, reload_model, remove_model, check.
+command: metrics, notes, stop, add_models, reload_model, remove_model, loaded_rows,
+  check.
 argument: A path or a model's name, where the command takes one.
 answer: JSON or nothing.
 )doc");

@@ -124,3 +124,8 @@ def check(ps_config_file):
     host_bytes, lookup_bytes) and `host_bytes`.
   """
   return json.loads(_command("check", ps_config_file))
+
+
+def loaded_rows():
+  """Returns how many rows this process has loaded so far: how far a start is."""
+  return int(_command("loaded_rows"))

@@ -1,0 +1,37 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""check: what is wrong with a configuration, and what it takes."""
+
+from hierarchical_parameter_server import serving
+
+
+def amount(count):
+  """Returns bytes as people read them: "1.5 GiB"."""
+  for unit in ("B", "KiB", "MiB", "GiB"):
+    if count < 1024:
+      return ("%d %s" if unit == "B" else "%.1f %s") % (count, unit)
+    count /= 1024.
+  return "%.1f TiB" % count
+
+
+def check(args, out, err):
+  """Prints errors, notes and the plan; returns whether there are no errors."""
+  del err
+  found = serving.check(args.config)
+  for error in found["errors"]:
+    print("error: " + error, file=out)
+  for note in found["notes"]:
+    print("note: " + note, file=out)
+  plan = found["plan"]
+  if plan:
+    head = ("model", "table", "width", "rows", "files", "host memory", "largest lookup")
+    lines = [head] + [
+        (t["model"], t["table"], str(t["width"]), str(t["rows"]), amount(t["file_bytes"]),
+         amount(t["host_bytes"]), amount(t["lookup_bytes"])) for t in plan["tables"]]
+    widths = [max(len(line[c]) for line in lines) for c in range(len(head))]
+    for line in lines:
+      print("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip(),
+            file=out)
+    print("host memory in all: " + amount(plan["host_bytes"]), file=out)
+  print("%d errors, %d notes" % (len(found["errors"]), len(found["notes"])), file=out)
+  return not found["errors"]

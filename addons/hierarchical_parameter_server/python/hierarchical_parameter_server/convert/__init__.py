@@ -1,0 +1,23 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Trained tables as table directories.
+
+  from hierarchical_parameter_server import convert
+  convert.from_checkpoint("model.ckpt-1000", "tables", ["users", "items"])
+
+A table directory has `key` (int64) and `emb_vector` (float32, rows x width), both without a
+header. Every function writes new files beside the old ones and then gives them the names, so
+that a directory is never half written, and returns {table: (rows, width)}.
+
+None of them is needed to have SparseOperationKit installed: files and checkpoints are read
+as they are.
+"""
+
+from hierarchical_parameter_server.convert.checkpoints import checkpoint_tables
+from hierarchical_parameter_server.convert.checkpoints import from_checkpoint
+from hierarchical_parameter_server.convert.directories import write_table
+from hierarchical_parameter_server.convert.sok_files import from_legacy
+from hierarchical_parameter_server.convert.sok_files import from_sok_dump
+
+__all__ = ["checkpoint_tables", "from_checkpoint", "from_legacy", "from_sok_dump",
+           "write_table"]

@@ -1,0 +1,75 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Leaves sparse_operation_kit_hps-<version>-<tag>.whl in a folder.
+
+  bazel build //tools/pip_package:build_hps
+  bazel-bin/tools/pip_package/build_hps [OUT_DIR]        # default: dist
+"""
+
+import argparse
+import os
+
+import platform_tag
+import wheel_contents
+import wheel_file
+
+# The package is called as upstream's is; the distribution says whose it is.
+_NAME = "sparse-operation-kit-hps"
+
+_SUMMARY = "Embedding tables served inside a TensorFlow 1.15 graph"
+
+_ADDON = "addons/hierarchical_parameter_server"
+_PACKAGE = "hierarchical_parameter_server"
+
+# Beside the package.
+_LIBRARY = "libhierarchical_parameter_server.so"
+
+
+def fields(version):
+  """Returns the (field, value) pairs of METADATA."""
+  return [
+      ("Metadata-Version", "2.1"),
+      ("Name", _NAME),
+      ("Version", version),
+      ("Summary", _SUMMARY),
+      ("Author", "The SparseOperationKit Authors"),
+      ("License", "Apache-2.0"),
+      ("Classifier", "License :: OSI Approved :: Apache Software License"),
+      ("Classifier", "Operating System :: POSIX :: Linux"),
+      ("Classifier", "Programming Language :: Python :: 3.7"),
+      ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
+      ("Requires-Python", ">=3.7,<3.8"),
+      ("Requires-Dist", "numpy"),
+      # TensorFlow 1.15 asks for no upper limit, and cannot be imported above it.
+      ("Requires-Dist", "protobuf<3.21"),
+      ("Requires-Dist", "tensorflow<1.16,>=1.15"),
+      ("Description-Content-Type", "text/markdown"),
+  ]
+
+
+def main():
+  parser = argparse.ArgumentParser(prog="build_hps", description=__doc__)
+  parser.add_argument("out_dir", nargs="?", default="dist")
+  out_dir = parser.parse_args().out_dir
+  root = wheel_contents.runfiles(__file__)
+  version = wheel_contents.version(root)
+  description = wheel_contents.read(os.path.join(root, _ADDON, "README.md"))
+  files = wheel_contents.collect(
+      "build_hps", root, {_PACKAGE: _ADDON + "/python/" + _PACKAGE}, (".py",))
+  library = wheel_contents.read(os.path.join(root, _ADDON, "tf", _LIBRARY))
+  files["%s/%s" % (_PACKAGE, _LIBRARY)] = library
+  # No Python symbol is used by the library.
+  tag = "py3-none-" + platform_tag.of_libraries([library])
+  os.makedirs(out_dir, exist_ok=True)
+  path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag))
+  # Another run may be installing the old one: it is replaced in one step.
+  wheel_file.write(
+      path + ".part", _NAME, version, tag, files,
+      wheel_file.metadata_text(fields(version), description.decode("utf-8")),
+      wheel_contents.read(os.path.join(root, "LICENSE")))
+  os.replace(path + ".part", path)
+  print(path)
+
+
+if __name__ == "__main__":
+  main()
