@@ -139,8 +139,8 @@ class ScriptsTest(parameterized.TestCase):
     self.root = self.create_tempdir().full_path
     os.makedirs(os.path.join(self.root, "benchmarks/gpu"))
     os.makedirs(os.path.join(self.root, "bin"))
-    for name in ("programs.sh", "run_dlrm.sh", "run_ranks.sh", "run_session.sh",
-                 "run_step.sh", "run_table.sh"):
+    for name in ("programs.sh", "run_dlrm.sh", "run_models.sh", "run_ranks.sh",
+                 "run_session.sh", "run_step.sh", "run_table.sh"):
       shutil.copy(os.path.join(_ROOT, "benchmarks/gpu", name),
                   os.path.join(self.root, "benchmarks/gpu"))
 
@@ -207,7 +207,9 @@ class ScriptsTest(parameterized.TestCase):
   _PYTHON = """if [[ $1 == - ]]; then exec %s "$@"; fi
 echo "$@" >>%s/asked
 echo '[0]<stdout>:{"workload": "w", "batch": 65536, "tables": 26, "bytes": 3e7,' \\
-  '"step_ms": 8.0, "core_ms": 50, "forward": {"median_ms": 4.5}, "step":' \\
+  '"step_ms": 8.0, "core_ms": 50, "graph": "dense", "variant": "ev", "rows": 3e7,' \\
+  '"tf32": true, "samples_per_second": 864000, "ids_per_second": 1.85e8, "forward":' \\
+  '{"median_ms": 4.5}, "step":' \\
   '{"median_ms": 9.5}}' | if [[ $1 == -m ]]; then cat; else sed 's/^[^{]*//'; fi
 """
 
@@ -229,6 +231,15 @@ echo '[0]<stdout>:{"workload": "w", "batch": 65536, "tables": 26, "bytes": 3e7,'
     self.assertIn("--threads=16", calls[0])
     # 26 tables of 65,536 samples: 109 MB of rows at 55.3 GB/s, twice.
     self.assertIn("| w | GPU | 4.5 | 9.5 | 3.94 | 2.4 |", text)
+
+  def test_models(self):
+    text, calls = self.run_with_stubs("run_models.sh", CASES="16:1")
+    self.assertLen(calls, 6)
+    self.assertStartsWith(calls[0], "benchmarks/dcnv2.py --threads=0")
+    self.assertIn("--variant=stock --graphs=whole,sparse", calls[3])
+    self.assertIn("--variant=stock --storage=hbm --device=/gpu:0 --dim=16", calls[5])
+    self.assertIn("| dense | ev | 30.0 | TF32 | 8.00 | 0.86 | 185 |", text)
+    self.assertIn("| w | 65536 | ev | 4.50 | 9.50 |", text)
 
   def test_ranks(self):
     text, calls = self.run_with_stubs("run_ranks.sh", EXCHANGES="nccl memory",

@@ -164,8 +164,10 @@ def make_session():
   if FLAGS.device == "gpu":
     # What TensorFlow does not take is left for rows.
     config.gpu_options.allow_growth = True
-    # Stock lookups have parts without kernels for GPUs.
-    config.allow_soft_placement = FLAGS.lookup == embeddings.DENSE
+    # TensorFlow 1.15 has no kernels for GPUs of parts of stock lookups, and of FTRL for
+    # dense variables. Those run on the CPU.
+    config.allow_soft_placement = (FLAGS.lookup == embeddings.DENSE or
+                                   FLAGS.optimizer == "ftrl")
   session = tf.compat.v1.Session(config=config)
   if FLAGS.device == "gpu":
     devices = [d.name for d in session.list_devices()]

@@ -42,13 +42,16 @@ class Model(object):
         self._ids = [tf.placeholder(tf.int64, [samples * hotness])
                      for _ in EXACT + (TWIN,)]
         splits = tf.constant(np.arange(samples + 1) * hotness, tf.int64)
-        features = [tf.RaggedTensor.from_row_splits(x, splits, validate=False)
-                    for x in self._ids]
+        # No GPU has a kernel for this conversion.
+        features = [
+            tf.RaggedTensor.from_row_splits(x, splits, validate=False).to_sparse()
+            for x in self._ids
+        ]
       with tf.device(device):
         tables = [self._table(name, storage, dim, rows_on_gpu)
                   for name in EXACT + (TWIN,)]
         self._outputs = tf.nn.group_embedding_lookup_sparse(
-            tables, [x.to_sparse() for x in features], ["sum", "sum", "mean"])
+            tables, features, ["sum", "sum", "mean"])
         weights = tf.constant(soak_oracle.weights(dim))
         losses = [tf.reduce_sum(x * weights) for x in self._outputs]
         exact = tf.train.GradientDescentOptimizer(soak_oracle.RATE).minimize(

@@ -1,0 +1,48 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark of DCNv2 runs, in tiny sizes on the CPU, and trains."""
+
+import json
+from unittest import mock
+
+from absl import app
+from absl.testing import absltest
+from absl.testing import flagsaver
+from absl.testing import parameterized
+
+import dcnv2
+
+_TINY = dict(device="/cpu:0", storage="dram", batch=24, dim=4, max_rows=50, stock_rows=40,
+             steps=8, warmup_steps=1, bottom=["8"], top=["16", "8"], cross_layers=2,
+             cross_rank=3)
+
+
+class Dcnv2Test(parameterized.TestCase):
+
+  @parameterized.parameters(dcnv2.EV, dcnv2.STOCK)
+  def test_runs_and_trains(self, variant):
+    with flagsaver.flagsaver(variant=variant, **_TINY), mock.patch(
+        "builtins.print") as out:
+      dcnv2.main(["dcnv2"])
+    results = [json.loads(call[0][0]) for call in out.call_args_list
+               if str(call[0][0]).startswith("{")]
+    self.assertEqual([r["graph"] for r in results], list(dcnv2.GRAPHS))
+    for result in results:
+      self.assertEqual(result["variant"], variant)
+      self.assertGreater(result["step_ms"], 0.)
+      self.assertEqual(result["batch"], 24)
+      self.assertLess(result["loss"][1], result["loss"][0], result)
+
+  def test_the_published_setting(self):
+    self.assertEqual(sum(dcnv2.HOTNESS), 214)
+    self.assertLen(dcnv2.HOTNESS, 26)
+    self.assertLen(dcnv2.ROWS, 26)
+
+  def test_unknown_graph(self):
+    with flagsaver.flagsaver(graphs=["hole"]):
+      with self.assertRaisesRegex(app.UsageError, "hole.*whole, dense, sparse"):
+        dcnv2.main(["dcnv2"])
+
+
+if __name__ == "__main__":
+  absltest.main()
