@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Session against training in NumPy, its files, its readers, its errors."""
 
+import collections
 import json
 import os
 from unittest import mock
@@ -585,6 +586,21 @@ class SessionTest(parameterized.TestCase):
     session.download_params_to_files(prefix, 1)
     self.assertEqual(os.path.getsize(prefix + "_dense_1.model"),
                      4 * (model.SLOTS * model.FLOATS + model.DENSE + 1))
+
+  def test_float16_updates_tables_by_the_same_ops(self):
+    """Those that take pooled gradients, which nothing on their way may have changed."""
+    found = []
+    for mixed in (False, True):
+      auto = tf.EmbeddingVariableOption(
+          storage_option=tf.StorageOption(storage_type="auto"))
+      with mock.patch.object(ranks, "has_gpu", return_value=True), mock.patch.object(
+          tables, "_in_gpu_memory_if_there_is_any", return_value=auto):
+        session = self.session(model.configuration(self.folder, "SGD"),
+                               use_mixed_precision=mixed, scaler=1024)
+      operations = session._session.graph.get_operations()
+      found.append(collections.Counter(o.type for o in operations if o.type[:2] == "Ev"))
+    self.assertEqual(found[0], found[1])
+    self.assertEqual([t for t in found[0] if "Apply" in t], ["EvApplyPooled"])
 
   def test_float16_without_a_gpu_is_float32_and_said_once(self):
     with mock.patch.object(ranks, "_said", set()), mock.patch.object(

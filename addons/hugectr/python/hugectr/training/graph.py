@@ -14,6 +14,15 @@ from hugectr.training import optimizers
 from hugectr.training import tables as embedding_tables
 
 
+def _with_gradient_over(tensor, number):
+  """Returns a tensor whose gradient is divided by a number.
+
+  Where pooled rows are, before their gradient becomes those of rows: tables update fused,
+  on a GPU without a way through CPU memory, with gradients that nothing has changed.
+  """
+  return tf.custom_gradient(lambda x: (tf.identity(x), lambda dx: dx / number))(tensor)
+
+
 class Graph(object):
   """Built in the default graph.
 
@@ -82,17 +91,12 @@ class Graph(object):
     tensors = {self._model.data.label_top: self._labels,
                self._model.data.dense_top: self._dense}
     self._tables.lookup(self.embeddings, tensors)
+    if is_training and self._scaler is not None:
+      for layer in self.embeddings:
+        top = layer.embedding.top
+        tensors[top] = _with_gradient_over(tensors[top], self._scaler)
     return network.build(self._model, tensors, self.parameters, is_training,
                          self._scaler is not None, self._on_gpu)
-
-  def _unscaled(self, gradient):
-    """Returns a gradient, or None, without the loss's scaler."""
-    if gradient is None or self._scaler in (None, 1):
-      return gradient
-    if isinstance(gradient, tf.IndexedSlices):
-      return tf.IndexedSlices(gradient.values / self._scaler, gradient.indices,
-                              gradient.dense_shape)
-    return gradient / self._scaler
 
   def _train(self):
     loss, updates = self._tower(is_training=True)
@@ -115,8 +119,11 @@ class Graph(object):
     if self._scaler not in (None, 1):
       # Small gradients would be zero in float16.
       total *= self._scaler
-    found = [(self._unscaled(g), v)
-             for g, v in spread.compute_gradients(total, var_list=list(owner))]
+    found = spread.compute_gradients(total, var_list=list(owner))
+    if self._scaler not in (None, 1):
+      dense = set(self.parameters.trained)
+      found = [(g / self._scaler if g is not None and v in dense else g, v)
+               for g, v in found]
     applied = []
     for optimizer in self.optimizers:
       mine = [(g, v) for g, v in found if owner[v] is optimizer and g is not None]
