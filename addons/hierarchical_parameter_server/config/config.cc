@@ -320,6 +320,7 @@ void ReadVolatile(const Json& json, Findings* findings,
                  "want one of password, password_file and password_env");
   }
   reader.Integer("num_node_connections", 1, 1024, &to.num_node_connections);
+  reader.Integer("timeout_ms", 1, 3600000, &to.timeout_ms);
   reader.Bool("enable_tls", &to.enable_tls);
   reader.String("tls_ca_certificate", &to.tls_ca_certificate);
   reader.String("tls_client_certificate", &to.tls_client_certificate);
@@ -329,7 +330,7 @@ void ReadVolatile(const Json& json, Findings* findings,
   if (!redis) {
     for (const char* key :
          {"address", "user_name", "password", "password_file", "password_env",
-          "num_node_connections", "enable_tls"}) {
+          "num_node_connections", "timeout_ms", "enable_tls"}) {
       if (reader.Has(key)) {
         reader.Note(key, "no effect with type \"" + config->type + "\"");
       }

@@ -56,6 +56,7 @@ struct RedisConfig {
   // Ours: the password may stand in a file or an environment variable.
   std::string password, password_file, password_env;
   int64_t num_node_connections = 5;
+  int64_t timeout_ms = 5000;  // ours: the longest that a call may take
   bool enable_tls = false;
   std::string tls_ca_certificate = "cacertbundle.crt";
   std::string tls_client_certificate = "client_cert.pem";

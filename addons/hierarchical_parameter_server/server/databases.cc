@@ -3,9 +3,14 @@
 
 #include "addons/hierarchical_parameter_server/server/databases.h"
 
+#include <unistd.h>
+
+#include <limits>
 #include <utility>
 
 #include "addons/hierarchical_parameter_server/database/hash_map/hash_map.h"
+#include "addons/hierarchical_parameter_server/database/redis/redis_database.h"
+#include "addons/hierarchical_parameter_server/database/rocksdb/rocksdb_database.h"
 
 namespace hps {
 namespace {
@@ -21,6 +26,66 @@ void MakeMapped(const std::string& type, bool persistent, MadeDatabase* made) {
   made->database = std::move(files);
 }
 
+// "a:1,b:2" or "a:1;b:2".
+std::vector<std::string> AddressesOf(const std::string& list) {
+  std::vector<std::string> addresses(1);
+  for (const char c : list) {
+    if (c == ',' || c == ';') {
+      addresses.emplace_back();
+    } else if (c != ' ') {
+      addresses.back() += c;
+    }
+  }
+  return addresses;
+}
+
+bool IsThere(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+
+ev::Status MakeRedis(const VolatileConfig& config, bool all_rows_are_below,
+                     MadeDatabase* made) {
+  const RedisConfig& redis = config.redis;
+  RedisOptions options;
+  options.addresses = AddressesOf(redis.address);
+  options.user_name = redis.user_name;
+  options.password = redis.password;
+  options.password_file = redis.password_file;
+  options.password_env = redis.password_env;
+  options.num_node_connections = static_cast<int>(redis.num_node_connections);
+  options.timeout_ms = redis.timeout_ms;
+  options.tls.enabled = redis.enable_tls;
+  options.tls.ca_certificate = redis.tls_ca_certificate;
+  options.tls.server_name = redis.tls_server_name_identification;
+  options.tls.client_certificate = redis.tls_client_certificate;
+  options.tls.client_key = redis.tls_client_key;
+  const RedisConfig defaults;
+  if (redis.tls_client_certificate == defaults.tls_client_certificate &&
+      redis.tls_client_key == defaults.tls_client_key &&
+      !IsThere(redis.tls_client_certificate)) {
+    // Not asked for: the files that are looked for by default are not there.
+    options.tls.client_certificate.clear();
+    options.tls.client_key.clear();
+  }
+  options.num_partitions = static_cast<int>(config.num_partitions);
+  options.max_batch_size = config.max_batch_size;
+  if (config.overflow_margin != std::numeric_limits<int64_t>::max()) {
+    options.overflow_margin = static_cast<uint64_t>(config.overflow_margin);
+  }
+  options.overflow_policy = config.overflow_policy == "evict_oldest"
+                                ? RedisOverflow::kEvictOldest
+                            : config.overflow_policy == "evict_least_used"
+                                ? RedisOverflow::kEvictLeastUsed
+                                : RedisOverflow::kEvictRandom;
+  options.overflow_resolution_target = config.overflow_resolution_target;
+  options.loss = all_rows_are_below ? RedisLoss::kEmptiesThePartition
+                                    : RedisLoss::kIsAnError;
+  std::unique_ptr<Database> database;
+  EV_RETURN_IF_ERROR(RedisDatabase::Open(options, &database));
+  made->database = std::move(database);
+  return ev::Status::OK();
+}
+
 }  // namespace
 
 bool IsOwnOfModel(const std::string& type) {
@@ -28,7 +93,8 @@ bool IsOwnOfModel(const std::string& type) {
          type == "multi_process_hash_map" || type == "mapped_files";
 }
 
-ev::Status MakeVolatile(const VolatileConfig& config, MadeDatabase* made) {
+ev::Status MakeVolatile(const VolatileConfig& config, bool all_rows_are_below,
+                        MadeDatabase* made) {
   *made = MadeDatabase();
   if (config.type == "disabled") return ev::Status::OK();
   if (config.type == "multi_process_hash_map") {
@@ -51,6 +117,9 @@ ev::Status MakeVolatile(const VolatileConfig& config, MadeDatabase* made) {
     made->database = std::move(database);
     return ev::Status::OK();
   }
+  if (config.type == "redis_cluster" || config.type == "redis") {
+    return MakeRedis(config, all_rows_are_below, made);
+  }
   return NotThere("volatile_db", config.type);
 }
 
@@ -59,6 +128,17 @@ ev::Status MakePersistent(const PersistentConfig& config, MadeDatabase* made) {
   if (config.type == "disabled") return ev::Status::OK();
   if (config.type == "mapped_files") {
     MakeMapped(config.type, true, made);
+    return ev::Status::OK();
+  }
+  if (config.type == "rocks_db") {
+    RocksDbOptions options;
+    options.path = config.path;
+    options.num_threads = static_cast<int>(config.num_threads);
+    options.read_only = config.read_only;
+    options.max_batch_size = config.max_batch_size;
+    std::unique_ptr<Database> database;
+    EV_RETURN_IF_ERROR(RocksDbDatabase::Open(options, &database));
+    made->database = std::move(database);
     return ev::Status::OK();
   }
   return NotThere("persistent_db", config.type);

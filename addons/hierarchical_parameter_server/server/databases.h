@@ -27,8 +27,10 @@ struct MadeDatabase {
 // told apart by tags.
 bool IsOwnOfModel(const std::string& type);
 
-// Errors name the type, and what is missing.
-ev::Status MakeVolatile(const VolatileConfig& config, MadeDatabase* made);
+// Errors name the type, and what is missing. all_rows_are_below: a database
+// that loses rows may forget them, since the tier below has them.
+ev::Status MakeVolatile(const VolatileConfig& config, bool all_rows_are_below,
+                        MadeDatabase* made);
 ev::Status MakePersistent(const PersistentConfig& config, MadeDatabase* made);
 
 }  // namespace hps

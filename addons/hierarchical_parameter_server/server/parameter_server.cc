@@ -31,8 +31,9 @@ ev::Status ParameterServer::Make(const Config& config, ev::Parallel* parallel,
   std::unique_ptr<ParameterServer> made(new ParameterServer(config));
   try {
     if (!IsOwnOfModel(config.volatile_db.type)) {
-      EV_RETURN_IF_ERROR(
-          MakeVolatile(config.volatile_db, &made->shared_memory_));
+      EV_RETURN_IF_ERROR(MakeVolatile(config.volatile_db,
+                                      made->all_rows_are_below(),
+                                      &made->shared_memory_));
     }
     if (!IsOwnOfModel(config.persistent_db.type)) {
       EV_RETURN_IF_ERROR(
@@ -46,6 +47,16 @@ ev::Status ParameterServer::Make(const Config& config, ev::Parallel* parallel,
     for (const ModelConfig& model : config.models) {
       EV_RETURN_IF_ERROR(made->AddModel(model, parallel));
     }
+    // Last: what comes finds its tables.
+    ParameterServer* const to = made.get();
+    EV_RETURN_IF_ERROR(Updates::Start(
+        config,
+        [to](const UpdateBatch& batch, UpdateTiers tiers) {
+          return to->Update(batch.tag, batch.width, batch.keys,
+                            batch.rows.data(), tiers.to_volatile,
+                            tiers.to_persistent);
+        },
+        &made->updates_));
   } catch (const std::bad_alloc&) {
     return ev::ResourceExhausted(config.where + ": no memory for its tables");
   }
@@ -100,7 +111,13 @@ ev::Status ParameterServer::LoadTable(
   const auto fill = [&](const MadeDatabase& made, double rate,
                         bool initialize) -> ev::Status {
     std::shared_ptr<Table> opened;
-    EV_RETURN_IF_ERROR(made.database->OpenTable(tag, config.width, &opened));
+    ev::Status status = made.database->OpenTable(tag, config.width, &opened);
+    if (initialize && status.code() == ev::StatusCode::kDataLoss) {
+      // A part of it is lost, and all of it comes from the files.
+      EV_RETURN_IF_ERROR(made.database->DropTable(tag));
+      status = made.database->OpenTable(tag, config.width, &opened);
+    }
+    EV_RETURN_IF_ERROR(status);
     if (!initialize) return ev::Status::OK();
     if (made.files != nullptr) {
       std::string note;
@@ -143,7 +160,8 @@ ev::Status ParameterServer::Load(const ModelConfig& config,
   made->memory = shared_memory_;
   made->below = shared_below_;
   if (IsOwnOfModel(config_.volatile_db.type)) {
-    EV_RETURN_IF_ERROR(MakeVolatile(config_.volatile_db, &made->memory));
+    EV_RETURN_IF_ERROR(
+        MakeVolatile(config_.volatile_db, all_rows_are_below(), &made->memory));
   }
   if (IsOwnOfModel(config_.persistent_db.type)) {
     EV_RETURN_IF_ERROR(MakePersistent(config_.persistent_db, &made->below));
@@ -269,7 +287,20 @@ ev::Status ParameterServer::Update(const std::string& tag, int width,
         "table " + tag + ": it has rows of " + std::to_string(table->width()) +
         " floats, got an update with " + std::to_string(width));
   }
-  return table->Update(keys, rows, to_volatile, to_persistent);
+  if (BitsOf(config_) == KeyBits::k64) {
+    return table->Update(keys, rows, to_volatile, to_persistent);
+  }
+  std::vector<int64_t> normal(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!NormalKey(KeyBits::k32, keys[i], &normal[i])) {
+      return ev::InvalidArgument(
+          "table " + tag +
+          ": supportlonglong is false, want keys of 32 bits, "
+          "got an update with " +
+          std::to_string(keys[i]));
+    }
+  }
+  return table->Update(normal, rows, to_volatile, to_persistent);
 }
 
 }  // namespace hps

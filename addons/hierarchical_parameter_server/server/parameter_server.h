@@ -19,6 +19,7 @@
 #include "addons/hierarchical_parameter_server/server/databases.h"
 #include "addons/hierarchical_parameter_server/server/elevator.h"
 #include "addons/hierarchical_parameter_server/server/served_table.h"
+#include "addons/hierarchical_parameter_server/server/updates.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/status.h"
 
@@ -71,6 +72,10 @@ class ParameterServer {
   };
 
   explicit ParameterServer(const Config& config) : config_(config) {}
+  // Whether a row that the volatile tier loses is found in the persistent one.
+  bool all_rows_are_below() const {
+    return config_.persistent_db.type != "disabled";
+  }
   ev::Status Load(const ModelConfig& config, ev::Parallel* parallel,
                   std::shared_ptr<Model>* model);
   ev::Status LoadTable(const ModelConfig& model, const TableConfig& config,
@@ -89,6 +94,8 @@ class ParameterServer {
   mutable std::mutex mu_;
   std::map<std::string, std::shared_ptr<Model>> models_;
   std::vector<std::string> notes_;
+  // Goes first: its threads use all that is above. Null without a source.
+  std::unique_ptr<Updates> updates_;
 };
 
 // Rows that were loaded from files in this process so far: how far a start is.

@@ -68,6 +68,8 @@ std::string ParameterServer::MetricsJson() const {
     }
     json += "]}";
   }
+  json += "], \"updates\": [";
+  if (updates_ != nullptr) json += updates_->Json();
   return json + "]}";
 }
 

@@ -22,12 +22,12 @@ ev::Status PasswordOf(const RedisOptions& options, std::string* password) {
     if (!password->empty() && password->back() == '\r') password->pop_back();
     return ev::Status::OK();
   }
-  if (!options.password_environment.empty()) {
-    const char* found = std::getenv(options.password_environment.c_str());
+  if (!options.password_env.empty()) {
+    const char* found = std::getenv(options.password_env.c_str());
     if (found == nullptr) {
       return ev::InvalidArgument(
-          "password_environment: there is no environment variable " +
-          options.password_environment);
+          "password_env: there is no environment variable " +
+          options.password_env);
     }
     *password = found;
     return ev::Status::OK();

@@ -235,7 +235,7 @@ TEST_F(RedisDatabaseTest, APasswordIsGivenOrReadFromAFileOrTheEnvironment) {
   ExpectRows(OpenTable(2).get(), {3}, 0);
   options_.password_file.clear();
   options_.user_name = "reader";
-  options_.password_environment = "HPS_TEST_PASSWORD";
+  options_.password_env = "HPS_TEST_PASSWORD";
   unsetenv("HPS_TEST_PASSWORD");
   EXPECT_EQ(TryOpen().code(), ev::StatusCode::kInvalidArgument);
   setenv("HPS_TEST_PASSWORD", "other", 1);

@@ -42,7 +42,7 @@ struct RedisOptions {
   // In place of password: a file whose first line is the password, or an
   // environment variable. Read again for each connection.
   std::string password_file;
-  std::string password_environment;
+  std::string password_env;
   int num_node_connections = 5;
   TlsOptions tls;
 

@@ -1,0 +1,291 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server over the databases and update sources that are other programs':
+// Redis, RocksDB, a folder of updates, Kafka.
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/database/testing/child_process.h"
+#include "addons/hierarchical_parameter_server/database/testing/redis_server.h"
+#include "addons/hierarchical_parameter_server/server/parameter_server.h"
+#include "addons/hierarchical_parameter_server/source/directory/directory_source.h"
+#include "addons/hierarchical_parameter_server/source/kafka/kafka_producer.h"
+#include "addons/hierarchical_parameter_server/source/testing/kafka_mock.h"
+#include "addons/hierarchical_parameter_server/source/testing/made_updates.h"
+#include "gtest/gtest.h"
+
+namespace hps {
+namespace {
+
+constexpr int kWidth = 4;
+constexpr char kTag[] = "hps_et.m.t";
+
+std::string NoRocksDbReason() {
+  PersistentConfig config;
+  config.type = "rocks_db";
+  config.path = "there/is/no/such/folder";
+  MadeDatabase made;
+  const ev::Status status = MakePersistent(config, &made);
+  return status.code() == ev::StatusCode::kFailedPrecondition ? status.message()
+                                                              : "";
+}
+
+class TiersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string table = folder_.path() + "/t";
+    mkdir(table.c_str(), 0755);
+    const std::vector<int64_t> keys = KeysFrom(0, 1000);
+    const std::vector<float> rows = SealedRows(keys, 0, kWidth);
+    std::ofstream(table + "/key", std::ios::binary)
+        .write(reinterpret_cast<const char*>(keys.data()), keys.size() * 8);
+    std::ofstream(table + "/emb_vector", std::ios::binary)
+        .write(reinterpret_cast<const char*>(rows.data()), rows.size() * 4);
+  }
+  ev::Status TryServe(const std::string& more) {
+    server_.reset();
+    const std::string text =
+        "{\"models\": [{\"model\": \"m\", \"sparse_files\": [\"t\"], "
+        "\"embedding_table_names\": [\"t\"], "
+        "\"embedding_vecsize_per_table\": [4], "
+        "\"maxnum_catfeature_query_per_table_per_sample\": [10], "
+        "\"default_value_for_each_table\": [-1], "
+        "\"deployed_device_list\": [0], \"max_batch_size\": 1024}], " +
+        more + "}";
+    Config config;
+    EV_RETURN_IF_ERROR(ParseConfig(text, "ps.json", folder_.path(), &config));
+    return ParameterServer::Make(config, &serial_, &server_);
+  }
+  void Serve(const std::string& more) {
+    const ev::Status status = TryServe(more);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  // Keys that have not the row of this version.
+  int64_t NumOther(const std::vector<int64_t>& keys, int version) {
+    std::shared_ptr<ServedTable> table;
+    std::vector<float> rows(keys.size() * kWidth, -7.0f);
+    ev::Status status = server_->Find("m", 0, kWidth, &table);
+    EXPECT_TRUE(status.ok()) << status.message();
+    status =
+        table->Lookup(ev::Span<const int64_t>(keys), rows.data(), &serial_);
+    EXPECT_TRUE(status.ok()) << status.message();
+    int64_t num_other = 0;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      num_other += VersionOf(keys[i], &rows[i * kWidth], kWidth) != version;
+    }
+    return num_other;
+  }
+  void ExpectSoon(const std::vector<int64_t>& keys, int version) {
+    int64_t num_other = -1;
+    for (int i = 0; i < 3000; ++i) {
+      num_other = NumOther(keys, version);
+      if (num_other == 0) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    FAIL() << num_other << " keys have no row of version " << version << "; "
+           << server_->MetricsJson();
+  }
+  // A row is seen before it is counted.
+  void ExpectDelivered(int num_rows) {
+    const std::string text =
+        "\"delivered_rows\": " + std::to_string(num_rows) + ",";
+    for (int i = 0; i < 1000; ++i) {
+      if (server_->MetricsJson().find(text) != std::string::npos) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    FAIL() << server_->MetricsJson();
+  }
+  std::string Redis(const std::string& more = "") {
+    return "\"volatile_db\": {\"type\": \"redis_cluster\", \"address\": \"" +
+           redis_->address() + "\"" + more + "}";
+  }
+  void StartRedis() {
+    redis_ = std::make_unique<RedisServer>();
+    ASSERT_TRUE(redis_->Start());
+  }
+  std::string RocksDb(const std::string& more = "") {
+    return "\"persistent_db\": {\"type\": \"rocks_db\", \"path\": \"" +
+           folder_.path() + "/store\", \"num_threads\": 2" + more + "}";
+  }
+  std::string Directory() {
+    return "\"update_source\": {\"type\": \"directory\", \"path\": \"" +
+           updates_ + "\", \"poll_timeout_ms\": 20}";
+  }
+  void Send(const std::vector<int64_t>& keys, int version) {
+    std::unique_ptr<UpdateProducer> producer;
+    ASSERT_TRUE(DirectoryProducer::Open(updates_, &producer).ok());
+    ASSERT_TRUE(
+        producer
+            ->Send(kTag, kWidth, keys, SealedRows(keys, version, kWidth).data())
+            .ok());
+    ASSERT_TRUE(producer->Flush(1000).ok());
+  }
+
+  const TemporaryFolder folder_;
+  const std::string updates_ = folder_.path() + "/updates";
+  ev::Serial serial_;
+  std::unique_ptr<RedisServer> redis_;
+  std::unique_ptr<ParameterServer> server_;
+};
+
+TEST_F(TiersTest, RedisServesAndRefillsWhatItHasLost) {
+  const std::string reason = NoRedisReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  StartRedis();
+  Serve(Redis());
+  EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+  redis_->Kill();
+  ASSERT_TRUE(redis_->Start());  // Empty.
+  std::shared_ptr<ServedTable> table;
+  ASSERT_TRUE(server_->Find("m", 0, kWidth, &table).ok());
+  std::vector<float> rows(kWidth);
+  const std::vector<int64_t> keys = {1};
+  EXPECT_EQ(table->Lookup(ev::Span<const int64_t>(keys), rows.data(), &serial_)
+                .code(),
+            ev::StatusCode::kDataLoss);
+  ASSERT_TRUE(server_->ReloadModel("m", &serial_).ok());
+  EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+}
+
+TEST_F(TiersTest, RedisAboveRocksDbMayLoseItsRows) {
+  std::string reason = NoRedisReason();
+  if (reason.empty()) reason = NoRocksDbReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  StartRedis();
+  Serve(Redis(", \"initial_cache_rate\": 0.5, \"cache_missed_embeddings\": "
+              "true") +
+        ", " + RocksDb());
+  EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+  redis_->Kill();
+  ASSERT_TRUE(redis_->Start());  // Empty.
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+  server_->elevator()->Drain();
+  EXPECT_GT(redis_->Call({"DBSIZE"}).number, 0);
+  EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+}
+
+TEST_F(TiersTest, RocksDbIsServedReadOnlyWithoutBeingFilled) {
+  const std::string reason = NoRocksDbReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  const std::string off = "\"volatile_db\": {\"type\": \"disabled\"}, ";
+  Serve(off + RocksDb());
+  ASSERT_TRUE(server_
+                  ->Update(kTag, kWidth, KeysFrom(5, 6),
+                           SealedRow(5, 3, kWidth).data(), false, true)
+                  .ok());
+  Serve(off + RocksDb(", \"read_only\": true"));
+  EXPECT_EQ(NumOther({5}, 3), 0);
+  EXPECT_EQ(NumOther({6}, 0), 0);
+  EXPECT_FALSE(server_
+                   ->Update(kTag, kWidth, KeysFrom(5, 6),
+                            SealedRow(5, 4, kWidth).data(), false, true)
+                   .ok());
+}
+
+TEST_F(TiersTest, UpdatesFromAFolderComeAgainWithAFreshServer) {
+  Send(KeysFrom(0, 10), 1);
+  const std::string config =
+      "\"volatile_db\": {\"type\": \"hash_map\"}, " + Directory();
+  Serve(config);
+  ExpectSoon(KeysFrom(0, 10), 1);
+  Send(KeysFrom(5, 15), 2);
+  Send(KeysFrom(2000, 2010), 2);  // New rows.
+  ExpectSoon(KeysFrom(5, 15), 2);
+  ExpectSoon(KeysFrom(2000, 2010), 2);
+  EXPECT_EQ(NumOther(KeysFrom(15, 1000), 0), 0);
+  // Filled from its files again, it takes all of them again.
+  Serve(config);
+  ExpectSoon(KeysFrom(0, 5), 1);
+  ExpectSoon(KeysFrom(5, 15), 2);
+  ExpectDelivered(30);
+}
+
+TEST_F(TiersTest, AStoreThatIsNotFilledGoesOnWhereItWas) {
+  const std::string reason = NoRocksDbReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  const std::string off = "\"volatile_db\": {\"type\": \"disabled\"}, ";
+  Serve(off + RocksDb());
+  const std::string config = off +
+                             RocksDb(", \"initialize_after_startup\": false") +
+                             ", " + Directory();
+  Send(KeysFrom(0, 10), 1);
+  Serve(config);
+  ExpectSoon(KeysFrom(0, 10), 1);
+  Serve(config);
+  EXPECT_EQ(NumOther(KeysFrom(0, 10), 1), 0);
+  Send(KeysFrom(5, 15), 2);
+  ExpectSoon(KeysFrom(5, 15), 2);
+  ExpectDelivered(10);
+}
+
+TEST_F(TiersTest, UpdatesFromKafkaArriveInBothTiers) {
+  std::string reason = KafkaMock::SkipReason();
+  if (reason.empty()) reason = NoRocksDbReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  KafkaMock mock(1);
+  mock.CreateTopic(kTag, 2);
+  Serve("\"volatile_db\": {\"type\": \"hash_map\"}, " + RocksDb() +
+        ", \"update_source\": {\"type\": \"kafka_message_queue\", "
+        "\"brokers\": \"" +
+        mock.brokers() + "\"}");
+  KafkaProducerOptions options;
+  options.brokers = mock.brokers();
+  std::unique_ptr<UpdateProducer> producer;
+  ASSERT_TRUE(KafkaProducer::Open(options, &producer).ok());
+  const std::vector<int64_t> keys = KeysFrom(0, 100);
+  ASSERT_TRUE(
+      producer->Send(kTag, kWidth, keys, SealedRows(keys, 1, kWidth).data())
+          .ok());
+  ASSERT_TRUE(producer->Flush(20000).ok());
+  ExpectSoon(keys, 1);
+  // The persistent tier alone.
+  std::shared_ptr<ServedTable> table;
+  ASSERT_TRUE(server_->Find("m", 0, kWidth, &table).ok());
+  std::vector<float> rows(keys.size() * kWidth);
+  std::vector<int64_t> missing(keys.size());
+  int64_t num_missing = -1;
+  ASSERT_TRUE(table->below()
+                  ->Fetch(keys, Positions::All(100), rows.data(),
+                          missing.data(), &num_missing, &serial_)
+                  .ok());
+  EXPECT_EQ(rows, SealedRows(keys, 1, kWidth));
+}
+
+TEST(UpdateReadersTest, OneReaderForBothTiersOrOneForEach) {
+  Config config;
+  config.volatile_db.type = "hash_map";
+  config.persistent_db.type = "rocks_db";
+  config.persistent_db.path = "/a/store";
+  config.persistent_db.initialize_after_startup = false;
+  std::vector<UpdateReader> readers = UpdateReadersOf(config, "host", "1");
+  ASSERT_EQ(readers.size(), 1u);
+  EXPECT_TRUE(readers[0].tiers.to_volatile && readers[0].tiers.to_persistent);
+  EXPECT_EQ(readers[0].group, "hps.persistent.host_a_store");
+  // The volatile tier is filled with older rows.
+  EXPECT_FALSE(readers[0].commits);
+  config.volatile_db.initialize_after_startup = false;
+  EXPECT_TRUE(UpdateReadersOf(config, "host", "1")[0].commits);
+  config.volatile_db.update_filters = {"m"};
+  readers = UpdateReadersOf(config, "host", "1");
+  ASSERT_EQ(readers.size(), 2u);
+  EXPECT_EQ(readers[1].group, "hps.volatile.host.1");
+  EXPECT_FALSE(readers[1].commits);
+  config.volatile_db.type = "redis_cluster";
+  readers = UpdateReadersOf(config, "host", "1");
+  EXPECT_EQ(readers[1].group, "hps.volatile");
+  EXPECT_TRUE(readers[1].commits);
+  config.persistent_db.read_only = true;
+  EXPECT_EQ(UpdateReadersOf(config, "host", "1").size(), 1u);
+}
+
+}  // namespace
+}  // namespace hps

@@ -1,0 +1,177 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/server/updates.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+#include "addons/hierarchical_parameter_server/config/json.h"
+#include "addons/hierarchical_parameter_server/server/databases.h"
+#include "addons/hierarchical_parameter_server/source/directory/directory_source.h"
+#include "addons/hierarchical_parameter_server/source/kafka/kafka_source.h"
+
+namespace hps {
+namespace {
+
+// A source that is read from its beginning by every process.
+class WithoutCommits : public UpdateSource {
+ public:
+  explicit WithoutCommits(std::unique_ptr<UpdateSource> source)
+      : source_(std::move(source)) {}
+  ev::Status Poll(int64_t timeout_ms,
+                  std::vector<UpdateBatch>* batches) override {
+    return source_->Poll(timeout_ms, batches);
+  }
+  ev::Status Commit() override { return ev::Status::OK(); }
+  SourceStatistics statistics() const override { return source_->statistics(); }
+
+ private:
+  const std::unique_ptr<UpdateSource> source_;
+};
+
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name[0] == '\0' ? "host" : name;
+}
+
+// Different processes of one host over time, too: numbers of processes come
+// again.
+std::string ProcessName() {
+  return std::to_string(getpid()) + "-" +
+         std::to_string(
+             std::chrono::system_clock::now().time_since_epoch().count());
+}
+
+ev::Status OpenSource(const UpdateSourceConfig& config,
+                      const UpdateReader& reader,
+                      std::unique_ptr<UpdateSource>* source) {
+  if (config.type == "directory") {
+    DirectorySourceOptions options;
+    options.path = config.path;
+    options.group = reader.group;
+    options.filters = reader.filters;
+    options.max_batch_size = config.max_batch_size;
+    return DirectorySource::Open(options, source);
+  }
+  if (config.type == "kafka_message_queue") {
+    KafkaSourceOptions options;
+    options.brokers = config.brokers;
+    options.group = reader.group;
+    options.filters = reader.filters;
+    options.metadata_refresh_interval_ms = config.metadata_refresh_interval_ms;
+    options.receive_buffer_size = config.receive_buffer_size;
+    options.max_batch_size = config.max_batch_size;
+    return KafkaSource::Open(options, source);
+  }
+  return ev::Unimplemented("update_source.type: \"" + config.type +
+                           "\" is not built into this library");
+}
+
+}  // namespace
+
+std::vector<UpdateReader> UpdateReadersOf(const Config& config,
+                                          const std::string& host,
+                                          const std::string& process) {
+  const VolatileConfig& above = config.volatile_db;
+  const PersistentConfig& below = config.persistent_db;
+  std::vector<UpdateReader> readers;
+  if (below.type != "disabled" && !below.read_only) {
+    UpdateReader reader;
+    reader.tiers.to_persistent = true;
+    reader.group = "hps.persistent." + host;
+    if (IsOwnOfModel(below.type)) {
+      reader.group += "." + process;
+    } else {
+      // A host may have several stores.
+      for (const char c : below.path) {
+        const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9');
+        if (reader.group.size() < 100) reader.group += good ? c : '_';
+      }
+    }
+    reader.filters = below.update_filters;
+    reader.commits =
+        !below.initialize_after_startup && !IsOwnOfModel(below.type);
+    readers.push_back(std::move(reader));
+  }
+  if (above.type != "disabled") {
+    const bool is_own = IsOwnOfModel(above.type);
+    const bool commits = !above.initialize_after_startup && !is_own;
+    if (readers.size() == 1 && readers[0].filters == above.update_filters) {
+      readers[0].tiers.to_volatile = true;
+      // A tier above that is filled from files has older rows than the one
+      // below, and would hide them.
+      readers[0].commits =
+          readers[0].commits && !above.initialize_after_startup;
+      return readers;
+    }
+    UpdateReader reader;
+    reader.tiers.to_volatile = true;
+    reader.group = "hps.volatile";
+    if (is_own) reader.group += "." + host + "." + process;
+    reader.filters = above.update_filters;
+    reader.commits = commits;
+    readers.push_back(std::move(reader));
+  }
+  return readers;
+}
+
+ev::Status Updates::Start(const Config& config, const Deliver& deliver,
+                          std::unique_ptr<Updates>* updates) {
+  const UpdateSourceConfig& from = config.update_source;
+  if (from.type == "none") return ev::Status::OK();
+  std::unique_ptr<Updates> made(new Updates);
+  made->readers_ = UpdateReadersOf(config, HostName(), ProcessName());
+  std::vector<std::unique_ptr<UpdateSource>> sources;
+  for (const UpdateReader& reader : made->readers_) {
+    std::unique_ptr<UpdateSource> source;
+    EV_RETURN_IF_ERROR(OpenSource(from, reader, &source));
+    if (!reader.commits) {
+      source = std::make_unique<WithoutCommits>(std::move(source));
+    }
+    sources.push_back(std::move(source));
+  }
+  ReceiverOptions options;
+  options.poll_timeout_ms = from.poll_timeout_ms;
+  options.failure_backoff_ms = from.failure_backoff_ms;
+  options.max_commit_interval = from.max_commit_interval;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const UpdateTiers tiers = made->readers_[i].tiers;
+    made->receivers_.push_back(std::make_unique<UpdateReceiver>(
+        std::move(sources[i]),
+        [deliver, tiers](const UpdateBatch& batch) {
+          return deliver(batch, tiers);
+        },
+        options));
+  }
+  *updates = std::move(made);
+  return ev::Status::OK();
+}
+
+std::string Updates::Json() const {
+  std::string json;
+  for (size_t i = 0; i < receivers_.size(); ++i) {
+    const ReceiverStatistics s = receivers_[i]->statistics();
+    const auto number = [&](const char* name, int64_t value) {
+      json += "\"" + std::string(name) + "\": " + std::to_string(value) + ", ";
+    };
+    json += i == 0 ? "{" : ", {";
+    json += "\"group\": " + Quoted(readers_[i].group) + ", ";
+    number("received_rows", s.source.rows);
+    number("delivered_rows", s.delivered_rows);
+    number("malformed", s.source.malformed);
+    number("rejected", s.rejected);
+    number("failures", s.failures);
+    json += "\"last_malformed\": " + Quoted(s.source.last_malformed) +
+            ", \"last_rejected\": " + Quoted(s.last_rejected) +
+            ", \"last_failure\": " + Quoted(s.last_failure) + "}";
+  }
+  return json;
+}
+
+}  // namespace hps
