@@ -173,6 +173,9 @@ class StepGraph(object):
           "cursor", [], tf.int64, initializer=tf.compat.v1.zeros_initializer(),
           trainable=False, use_resource=True)
       turn = cursor.assign_add(1, read_value=True) % num_batches
+      # In CPU memory, where a slice's arguments are wanted: nothing waits for a GPU.
+      begin = tf.stack([turn, 0, 0])
+      size = tf.constant([1] + shape[1:], tf.int64)
     with tf.device(FLAGS.ids_device):
       # A resource variable hands out its buffer: slices of it are not copied.
       self._batches = tf.compat.v1.get_variable(
@@ -181,7 +184,7 @@ class StepGraph(object):
       # What is fed lies in NumPy's memory; what an op has made, in TensorFlow's.
       made = tf.concat([self.batches_in[:1], self.batches_in[1:]], axis=0)
       self.load_batches = self._batches.assign(made)
-      flat_ids = tf.unstack(self._batches[turn])
+      flat_ids = tf.unstack(tf.slice(self._batches, begin, size)[0])
       # One element of each: fetching a group would let TensorFlow prune the rest.
       firsts = [ids[0] for ids in flat_ids]
     with tf.device("/cpu:0"):
