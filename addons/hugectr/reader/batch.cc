@@ -4,6 +4,7 @@
 #include "addons/hugectr/reader/batch.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,15 +16,22 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
+// From this size on memory is asked for in pages of 2 MB, where the system has
+// them: fewer are touched for the first time, and translated.
+constexpr size_t kHugePage = 1 << 21;
+
 // Splits of a few sizes are kept: the last batch of the data may be shorter.
 constexpr size_t kKeptSplits = 8;
 
 void* Allocate(size_t bytes) {
   void* memory = nullptr;
-  if (posix_memalign(&memory, kAlignment, bytes + AlignedMemory::kPadding) !=
-      0) {
+  const bool is_huge = bytes >= kHugePage;
+  if (posix_memalign(&memory, is_huge ? kHugePage : kAlignment,
+                     bytes + AlignedMemory::kPadding) != 0) {
     throw std::bad_alloc();
   }
+  // Without them it is as good, and slower.
+  if (is_huge) madvise(memory, bytes, MADV_HUGEPAGE);
   return memory;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "addons/hugectr/reader/batch_reader.h"
+#include "addons/hugectr/reader/columns.h"
 #include "addons/hugectr/reader/norm_source.h"
 #include "addons/hugectr/reader/raw_source.h"
 
@@ -58,6 +59,22 @@ void* Start(const ev::Status& status, std::unique_ptr<Source> source,
   how.threads = options.threads;
   how.depth = options.depth;
   return new BatchReader(std::move(source), how);
+}
+
+void Give(BatchPool::Owned taken, hugectr_batch* batch, hugectr_keys* keys) {
+  batch->size = taken->size;
+  batch->global_size = taken->global_size;
+  batch->labels = taken->labels.as<float>();
+  batch->dense = taken->dense.as<float>();
+  for (size_t i = 0; i < taken->inputs.size(); ++i) {
+    const InputKeys& input = taken->inputs[i];
+    keys[i].keys = input.keys.as<int64_t>();
+    keys[i].num_keys = input.num_keys;
+    keys[i].splits = input.splits();
+    keys[i].num_splits = input.num_splits;
+    keys[i].has_one_key = input.one_key_splits != nullptr;
+  }
+  batch->handle = new BatchPool::Owned(std::move(taken));
 }
 
 int64_t TileOf(const hugectr_options& options) {
@@ -122,19 +139,7 @@ int hugectr_next(void* reader, int64_t milliseconds, hugectr_batch* batch,
     }
     if (result == BatchReader::Result::kEnd) return 0;
     if (result == BatchReader::Result::kNotYet) return 2;
-    batch->size = taken->size;
-    batch->global_size = taken->global_size;
-    batch->labels = taken->labels.as<float>();
-    batch->dense = taken->dense.as<float>();
-    for (size_t i = 0; i < taken->inputs.size(); ++i) {
-      const hugectr::InputKeys& input = taken->inputs[i];
-      keys[i].keys = input.keys.as<int64_t>();
-      keys[i].num_keys = input.num_keys;
-      keys[i].splits = input.splits();
-      keys[i].num_splits = input.num_splits;
-      keys[i].has_one_key = input.one_key_splits != nullptr;
-    }
-    batch->handle = new BatchPool::Owned(std::move(taken));
+    hugectr::Give(std::move(taken), batch, keys);
     return 1;
   });
 }
@@ -148,3 +153,35 @@ void hugectr_release(void* batch) {
 }
 
 void hugectr_close(void* reader) { delete static_cast<BatchReader*>(reader); }
+
+void* hugectr_open_pool(const hugectr_options* options) {
+  return hugectr::Guarded<void*>(nullptr, [&]() -> void* {
+    return new std::shared_ptr<BatchPool>(
+        std::make_shared<BatchPool>(hugectr::LayoutOf(*options)));
+  });
+}
+
+void hugectr_close_pool(void* pool) {
+  delete static_cast<std::shared_ptr<BatchPool>*>(pool);
+}
+
+int hugectr_join(void* pool, const hugectr_piece* pieces, int64_t num_pieces,
+                 int64_t global_size, hugectr_batch* batch,
+                 hugectr_keys* keys) {
+  return hugectr::Guarded<int>(-1, [&] {
+    std::vector<hugectr::ColumnPiece> columns(num_pieces);
+    int64_t size = 0;
+    for (int64_t i = 0; i < num_pieces; ++i) {
+      columns[i].count = pieces[i].count;
+      columns[i].labels = pieces[i].labels;
+      columns[i].dense = pieces[i].dense;
+      columns[i].keys = pieces[i].keys;
+      size += pieces[i].count;
+    }
+    BatchPool::Owned taken = (*static_cast<std::shared_ptr<BatchPool>*>(pool))
+                                 ->Take(size, global_size);
+    hugectr::FillFromColumns(columns, taken.get());
+    hugectr::Give(std::move(taken), batch, keys);
+    return 1;
+  });
+}

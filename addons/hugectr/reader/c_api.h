@@ -64,6 +64,14 @@ struct hugectr_batch {
   const float* dense;
 };
 
+// Samples in columns. labels, dense: row by row. keys: of each slot.
+struct hugectr_piece {
+  int64_t count;
+  const float* labels;
+  const float* dense;
+  const int64_t* const* keys;
+};
+
 // The last error of this thread; valid until its next call.
 HUGECTR_EXPORT const char* hugectr_error();
 
@@ -87,6 +95,17 @@ HUGECTR_EXPORT int64_t hugectr_ready(void* reader);
 HUGECTR_EXPORT void hugectr_release(void* batch);
 
 HUGECTR_EXPORT void hugectr_close(void* reader);
+
+// Where batches of columns get their memory, or null. Of the options it needs
+// the first five.
+HUGECTR_EXPORT void* hugectr_open_pool(const hugectr_options* options);
+HUGECTR_EXPORT void hugectr_close_pool(void* pool);
+
+// 1: a batch of pieces one behind the other, of which each sample has one key
+// in each slot; to be released. -1: an error.
+HUGECTR_EXPORT int hugectr_join(void* pool, const hugectr_piece* pieces,
+                                int64_t num_pieces, int64_t global_size,
+                                hugectr_batch* batch, hugectr_keys* keys);
 
 }  // extern "C"
 

@@ -128,7 +128,7 @@ def rank_range(size, rank, ranks):
 
 
 def cut(chunks, batch_size, rank=0, ranks=1):
-  """Yields (Chunk of a rank's samples, samples of all ranks) for each batch.
+  """Yields (list of Chunks of a rank's samples, samples of all ranks) for each batch.
 
   Args:
     chunks: iterable of Chunk.
@@ -152,13 +152,11 @@ def cut(chunks, batch_size, rank=0, ranks=1):
 
 
 def _of_rank(held, count, rank, ranks):
-  """Returns a rank's samples; held: (place in the batch, chunk, first, samples)."""
+  """Returns a rank's Chunks; held: (place in the batch, chunk, first, samples)."""
   low, high = rank_range(count, rank, ranks)
   pieces = []
   for place, chunk, first, take in held:
     begin, end = max(low, place), min(high, place + take)
     if begin < end:
       pieces.append(part(chunk, first + begin - place, first + end - place))
-  if not pieces:
-    return part(held[0][1], 0, 0)
-  return joined(pieces)
+  return pieces or [part(held[0][1], 0, 0)]

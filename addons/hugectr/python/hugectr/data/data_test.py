@@ -15,9 +15,9 @@ from hugectr.config import model as models
 from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import file_list
+from hugectr.data import native
 from hugectr.data import parquet
 from hugectr.data import parquet_columns
-from hugectr.data import reader
 
 
 def _data(slots, label_dim=1, dense_dim=2, sizes=None, kind="Parquet"):
@@ -64,8 +64,8 @@ class Files(object):
     with open(os.path.join(self.folder, "_metadata.json"), "w") as f:
       json.dump(self.metadata, f)
 
-  def source(self, key_type="I64", **kwargs):
-    return parquet.Source(self.list, _data(2, **kwargs), key_type, batch_size=7, threads=2)
+  def source(self, key_type="I64", batch_size=7, **kwargs):
+    return parquet.Source(self.list, _data(2, **kwargs), key_type, batch_size, threads=2)
 
 
 _SAMPLE_MAJOR = [batches.InputLayout(0, 2, False)]
@@ -95,7 +95,7 @@ class DataTest(parameterized.TestCase):
   def test_batches_hold_every_sample_in_order(self, batch_size, is_slot_major):
     files = self.files()
     layout = _SLOT_MAJOR if is_slot_major else _SAMPLE_MAJOR
-    read = reader.Reader(files.source(), layout, batch_size, repeat=False)
+    read = files.source(batch_size=batch_size).reader(layout, repeat=False)
     samples = list(files.samples)
     while True:
       batch = read.next()
@@ -118,7 +118,7 @@ class DataTest(parameterized.TestCase):
     for pieces in zip(*parts):
       size = pieces[0][1]
       self.assertEqual([p[1] for p in pieces], [size] * 3)
-      found = [label for chunk, _ in pieces for label in chunk.labels[:, 0]]
+      found = [label for chunks, _ in pieces for label in batches.joined(chunks).labels[:, 0]]
       self.assertEqual(found, [s[0] for s in files.samples[at:at + size]])
       at += size
     self.assertEqual(at, len(files.samples))
@@ -129,7 +129,7 @@ class DataTest(parameterized.TestCase):
 
   def test_repeats_in_the_midst_of_a_batch(self):
     files = self.files()
-    read = reader.Reader(files.source(), _SAMPLE_MAJOR, 10, repeat=True)
+    read = files.source(batch_size=10).reader(_SAMPLE_MAJOR, repeat=True)
     labels = np.concatenate([read.next().labels[:, 0] for _ in range(6)])
     read.close()
     self.assertEqual(labels.tolist(), [s[0] for s in files.samples] * 5)
@@ -149,6 +149,31 @@ class DataTest(parameterized.TestCase):
       batch = batches.batch_of(empty, layout, 4)
       self.assertEqual((batch.size, batch.global_size), (0, 4))
       self.assertEqual(batch.inputs[0].keys.tolist(), [])
+
+  @parameterized.product(layouts=[
+      [batches.InputLayout(0, 5, False)], [batches.InputLayout(0, 5, True)],
+      [batches.InputLayout(3, 2, True), batches.InputLayout(0, 3, False)]],
+                         counts=[[4], [200, 3], [1, 0, 150], [0]])
+  def test_samples_with_one_key_are_joined_as_numpy_does(self, layouts, counts):
+    random = np.random.RandomState(1)
+    chunks = []
+    for count in counts:
+      # Views of something larger, and columns of a table.
+      floats, keys = random.randn(count + 2, 3), random.randint(0, 1 << 60, [5, count + 2])
+      chunks.append(batches.part(batches.Chunk(
+          floats[:, :1].astype(np.float32), floats[:, 1:].astype(np.float32),
+          [batches.Slot(keys[s] if s else np.asfortranarray(keys.T)[:, 0], None)
+           for s in range(5)]), 1, 1 + count))
+    joiner = native.Joiner(native.Shape(_data(5), layouts, 9, False, 0, 1, 1))
+    found = joiner.batch_of(chunks, 99)
+    expected = batches.batch_of(batches.joined(chunks), layouts, 99)
+    del joiner
+    self.assertEqual((found.size, found.global_size), (sum(counts), 99))
+    for a, b in ((found.labels, expected.labels), (found.dense, expected.dense)) + tuple(
+        pair for p, q in zip(found.inputs, expected.inputs) for pair in zip(p, q)):
+      self.assertEqual((a.dtype, a.shape), (b.dtype, b.shape))
+      np.testing.assert_array_equal(a, b)
+      self.assertEqual(a.ctypes.data % 64, 0)
 
   @parameterized.parameters(
       (lambda c: c.update(click=pa.array([1., None, 0., 1., 1.], pa.float32())),
@@ -172,7 +197,7 @@ class DataTest(parameterized.TestCase):
   )
   def test_tells_file_column_and_row(self, change, expected):
     files = self.files(change=change)
-    read = reader.Reader(files.source(sizes=[10, 20]), _SAMPLE_MAJOR, 7, repeat=False)
+    read = files.source(sizes=[10, 20]).reader(_SAMPLE_MAJOR, repeat=False)
     self.assertEqual(read.next().size, 7)
     for _ in range(2):
       with self.assertRaisesRegex(errors.DataError, expected):
@@ -277,18 +302,18 @@ class DataTest(parameterized.TestCase):
 
   def test_closing_a_reader_does_not_hang(self):
     for taken in (0, 1, 5):
-      read = reader.Reader(self.files().source(), _SAMPLE_MAJOR, 2, repeat=True)
+      read = self.files().source(batch_size=2).reader(_SAMPLE_MAJOR, repeat=True)
       for _ in range(taken):
         read.next()
       read.close()
 
   def test_data_without_samples(self):
     files = self.files(sizes=(0, 0))
-    read = reader.Reader(files.source(), _SAMPLE_MAJOR, 2, repeat=True)
+    read = files.source(batch_size=2).reader(_SAMPLE_MAJOR, repeat=True)
     with self.assertRaisesRegex(errors.DataError, "no samples"):
       read.next()
     read.close()
-    read = reader.Reader(files.source(), _SAMPLE_MAJOR, 2, repeat=False)
+    read = files.source(batch_size=2).reader(_SAMPLE_MAJOR, repeat=False)
     self.assertIsNone(read.next())
     read.close()
 

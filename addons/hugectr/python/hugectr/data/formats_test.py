@@ -313,8 +313,9 @@ class AgainstNumPyTest(parameterized.TestCase):
     for rank, ranks in ((0, 1), (0, 3), (2, 3)):
       most = 25 if repeat else None
       mine = _all_of(source().reader(layouts, repeat, rank, ranks), most)
-      theirs = _all_of(
-          reader.Reader(oracle(), layouts, batch_size, repeat, rank, ranks), most)
+      theirs = _all_of(reader.Reader(
+          oracle(), lambda chunks, size: batches.batch_of(
+              batches.joined(chunks), layouts, size), batch_size, repeat, rank, ranks), most)
       self.assertLen(mine, len(theirs))
       for a, b in zip(mine, theirs):
         self.assertEqual((a.size, a.global_size), (b.size, b.global_size))

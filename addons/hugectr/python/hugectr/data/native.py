@@ -56,6 +56,12 @@ class _Batch(ctypes.Structure):
               ("labels", ctypes.c_void_p), ("dense", ctypes.c_void_p)]
 
 
+class _Piece(ctypes.Structure):
+  """hugectr_piece of c_api.h."""
+  _fields_ = [("count", _INT), ("labels", ctypes.c_void_p), ("dense", ctypes.c_void_p),
+              ("keys", ctypes.POINTER(ctypes.c_void_p))]
+
+
 def library_path():
   """Returns the path of the library.
 
@@ -90,6 +96,10 @@ def _load():
           ("open_raw", pointer, [ctypes.POINTER(_Options), ctypes.POINTER(_Raw)]),
           ("next", ctypes.c_int, [pointer, _INT, ctypes.POINTER(_Batch),
                                   ctypes.POINTER(_Keys)]),
+          ("open_pool", pointer, [ctypes.POINTER(_Options)]),
+          ("close_pool", None, [pointer]),
+          ("join", ctypes.c_int, [pointer, ctypes.POINTER(_Piece), _INT, _INT,
+                                  ctypes.POINTER(_Batch), ctypes.POINTER(_Keys)]),
           ("ready", _INT, [pointer]), ("release", None, [pointer]),
           ("close", None, [pointer])):
         function = getattr(library, "hugectr_" + name)
@@ -143,6 +153,71 @@ class Shape(object):
         batch_size, bool(repeat), rank, ranks, threads, _DEPTH, tile)
 
 
+def _batch_of(shape, batch, keys):
+  """Returns a batch of the library, a _Batch and its _Keys, as a batches.Batch."""
+  owner = _Owner(batch.handle, _load().hugectr_release)
+  size, inputs = batch.size, []
+
+  def array(place, dims, kind, is_read_only=False):
+    return np.asarray(_Memory(owner, place, dims, kind, is_read_only))
+
+  for layout, found in zip(shape.layouts, keys):
+    dims = (layout.count, size + 1) if layout.is_slot_major else (found.num_splits,)
+    inputs.append(batches.Keys(
+        array(found.keys, (found.num_keys,), "<i8"),
+        # Batches of samples with one key in each slot share them.
+        array(found.splits, dims, "<i8", bool(found.has_one_key))))
+  return batches.Batch(size, array(batch.labels, (size, shape.label_dim), "<f4"),
+                       array(batch.dense, (size, shape.dense_dim), "<f4"), inputs,
+                       batch.global_size)
+
+
+def _place(array, kind):
+  """Returns (where an array's numbers are, what keeps them there)."""
+  array = np.ascontiguousarray(array, kind)
+  return array.__array_interface__["data"][0], array
+
+
+class Joiner(object):
+  """Makes batches of Chunks. Not thread-safe.
+
+  Args:
+    shape: Shape.
+  """
+
+  def __init__(self, shape):
+    self._shape = shape
+    self._library = _load()
+    self._pool = self._library.hugectr_open_pool(shape.options)
+
+  def batch_of(self, chunks, global_size):
+    """Returns Chunks one behind the other as a batches.Batch.
+
+    Args:
+      chunks: list of batches.Chunk.
+      global_size: int, samples of all ranks' parts together.
+    """
+    if any(slot.offsets is not None for chunk in chunks for slot in chunk.slots):
+      return batches.batch_of(batches.joined(chunks), self._shape.layouts, global_size)
+    pieces, held = (_Piece * len(chunks))(), []
+    for piece, chunk in zip(pieces, chunks):
+      places, arrays = zip(*([_place(chunk.labels, np.float32),
+                              _place(chunk.dense, np.float32)] +
+                             [_place(s.keys, np.int64) for s in chunk.slots]))
+      held.append(arrays)
+      piece.count = batches.size_of(chunk)
+      piece.labels, piece.dense = places[:2]
+      piece.keys = (ctypes.c_void_p * len(chunk.slots))(*places[2:])
+    batch, keys = _Batch(), (_Keys * len(self._shape.layouts))()
+    if self._library.hugectr_join(self._pool, pieces, len(pieces), global_size, batch,
+                                  keys) != 1:
+      raise MemoryError(os.fsdecode(self._library.hugectr_error()))
+    return _batch_of(self._shape, batch, keys)
+
+  def __del__(self):
+    self._library.hugectr_close_pool(self._pool)
+
+
 def _ints(numbers):
   return (_INT * len(numbers))(*[int(n) for n in numbers])
 
@@ -186,30 +261,11 @@ class Reader(object):
     while True:
       found = self._library.hugectr_next(self._handle, _LOOK, batch, keys)
       if found == 1:
-        return self._batch_of(batch, keys)
+        return _batch_of(self._shape, batch, keys)
       if found == 0:
         return None
       if found < 0:
         self._fail()
-
-  def _batch_of(self, batch, keys):
-    owner = _Owner(batch.handle, self._library.hugectr_release)
-    size, inputs = batch.size, []
-
-    def array(place, shape, kind, is_read_only=False):
-      return np.asarray(_Memory(owner, place, shape, kind, is_read_only))
-
-    for layout, found in zip(self._shape.layouts, keys):
-      shape = ((layout.count, size + 1) if layout.is_slot_major else
-               (found.num_splits,))
-      inputs.append(batches.Keys(
-          array(found.keys, (found.num_keys,), "<i8"),
-          # Batches of samples with one key in each slot share them.
-          array(found.splits, shape, "<i8", bool(found.has_one_key))))
-    return batches.Batch(
-        size, array(batch.labels, (size, self._shape.label_dim), "<f4"),
-        array(batch.dense, (size, self._shape.dense_dim), "<f4"), inputs,
-        batch.global_size)
 
   def close(self):
     """Ends the threads and waits for them. Arrays of batches stay as they are."""

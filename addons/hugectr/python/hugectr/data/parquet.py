@@ -14,6 +14,7 @@ from hugectr.data import ahead
 from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import file_list
+from hugectr.data import native
 from hugectr.data import parquet_columns
 from hugectr.data import reader as readers
 
@@ -164,4 +165,7 @@ class Source(object):
       rank: int.
       ranks: int.
     """
-    return readers.Reader(self, layouts, self._batch_size, repeat, rank, ranks)
+    shape = native.Shape(self._data, layouts, self._batch_size, repeat, rank, ranks,
+                         self._threads)
+    return readers.Reader(self, native.Joiner(shape).batch_of, self._batch_size, repeat,
+                          rank, ranks)

@@ -33,7 +33,7 @@ class Reader(object):
 
   Args:
     source: an object whose `chunks()` yields batches.Chunk, once through the data.
-    layouts: list of batches.InputLayout.
+    batch_of: function (list of Chunks, samples of all ranks) -> Batch.
     batch_size: int, samples of all ranks' parts together.
     repeat: bool. With it the data starts again at its end, in the midst of a batch, so
       that all batches are full. Without it the last batch may have fewer samples.
@@ -41,12 +41,12 @@ class Reader(object):
     ranks: int.
   """
 
-  def __init__(self, source, layouts, batch_size, repeat, rank=0, ranks=1):
+  def __init__(self, source, batch_of, batch_size, repeat, rank=0, ranks=1):
     self._queue = queue.Queue(_DEPTH)
     self._stop = threading.Event()
     self._end = None
     self.waits = 0
-    args = (source, layouts, batch_size, repeat, rank, ranks)
+    args = (source, batch_of, batch_size, repeat, rank, ranks)
     self._thread = threading.Thread(target=self._run, args=args, daemon=True,
                                     name="hugectr reader")
     self._thread.start()
@@ -61,12 +61,12 @@ class Reader(object):
         pass
     return False
 
-  def _run(self, source, layouts, batch_size, repeat, rank, ranks):
+  def _run(self, source, batch_of, batch_size, repeat, rank, ranks):
     end = _End()
     try:
       chunks = _repeated(source) if repeat else source.chunks()
-      for chunk, size in batches.cut(chunks, batch_size, rank, ranks):
-        if not self._put(batches.batch_of(chunk, layouts, size)):
+      for pieces, size in batches.cut(chunks, batch_size, rank, ranks):
+        if not self._put(batch_of(pieces, size)):
           return
     except Exception as e:  # pylint: disable=broad-except
       # The thread that takes batches raises it.
