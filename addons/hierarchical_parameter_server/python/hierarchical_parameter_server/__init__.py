@@ -18,6 +18,7 @@ from hierarchical_parameter_server._lib import load as _load
 from hierarchical_parameter_server.initialization import Init
 from hierarchical_parameter_server.layers import LookupLayer
 from hierarchical_parameter_server.layers import SparseLookupLayer
+from hierarchical_parameter_server.producer import Producer
 from hierarchical_parameter_server.prometheus import serve_metrics
 from hierarchical_parameter_server.serving import add_models
 from hierarchical_parameter_server.serving import check
@@ -33,7 +34,7 @@ from hierarchical_parameter_server.version import version as _version
 __version__ = _version()
 
 __all__ = [
-    "Init", "LookupLayer", "SparseLookupLayer", "__version__", "add_models", "check",
+    "Init", "LookupLayer", "Producer", "SparseLookupLayer", "__version__", "add_models", "check",
     "library_path", "metrics", "notes", "push_rows", "reload_model", "remove_model",
     "serve_metrics", "start", "stop"
 ]
