@@ -63,19 +63,42 @@ std::string CheckJson(const std::string& path) {
 
 }  // namespace
 
-ev::Status StartServer(const std::string& config_file,
-                       int64_t global_batch_size, int64_t num_replicas,
-                       ev::Parallel* parallel,
-                       std::vector<std::string>* notes) {
+struct Starter::Accepted {
+  uint64_t epoch;
+  std::string config_file;
+  int64_t global_batch_size, num_replicas;
+};
+
+Starter::Starter() = default;
+Starter::~Starter() = default;
+
+ev::Status Starter::Start(const std::string& config_file,
+                          int64_t global_batch_size, int64_t num_replicas,
+                          ev::Parallel* parallel,
+                          std::vector<std::string>* notes) {
   notes->clear();
+  const std::shared_ptr<Accepted> before = std::atomic_load(&accepted_);
+  if (before != nullptr && before->epoch == ServerEpoch() &&
+      before->global_batch_size == global_batch_size &&
+      before->num_replicas == num_replicas &&
+      before->config_file == config_file) {
+    return ev::Status::OK();
+  }
   StartOptions options;
   options.config_file = config_file;
   options.global_batch_size = global_batch_size;
   options.num_replicas = num_replicas;
   bool started = false;
-  EV_RETURN_IF_ERROR(Start(options, parallel, &started));
+  uint64_t epoch = 0;
+  EV_RETURN_IF_ERROR(hps::Start(options, parallel, &started, &epoch));
   const std::shared_ptr<ParameterServer> server = RunningServer();
   if (started && server != nullptr) *notes = AllNotes(*server);
+  auto accepted = std::make_shared<Accepted>();
+  accepted->epoch = epoch;
+  accepted->config_file = config_file;
+  accepted->global_batch_size = global_batch_size;
+  accepted->num_replicas = num_replicas;
+  std::atomic_store(&accepted_, std::move(accepted));
   return ev::Status::OK();
 }
 

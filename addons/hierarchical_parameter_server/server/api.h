@@ -19,10 +19,24 @@
 namespace hps {
 
 // Starts the server of this process; registry.h says when that is an error.
-// *notes: what the first start found worth telling.
-ev::Status StartServer(const std::string& config_file,
-                       int64_t global_batch_size, int64_t num_replicas,
-                       ev::Parallel* parallel, std::vector<std::string>* notes);
+// What was accepted once is accepted as long as that server runs, without
+// another look at the file: a graph starts with every step. Thread-safe.
+class Starter {
+ public:
+  Starter();
+  ~Starter();
+  Starter(const Starter&) = delete;
+  Starter& operator=(const Starter&) = delete;
+
+  // *notes: what the first start found worth telling.
+  ev::Status Start(const std::string& config_file, int64_t global_batch_size,
+                   int64_t num_replicas, ev::Parallel* parallel,
+                   std::vector<std::string>* notes);
+
+ private:
+  struct Accepted;
+  std::shared_ptr<Accepted> accepted_;  // by atomic_load and atomic_store
+};
 
 // A layer's table: found once, and again after the server's models changed.
 // Thread-safe.

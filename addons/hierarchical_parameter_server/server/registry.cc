@@ -18,7 +18,7 @@ struct State {
   std::mutex mu;
   std::shared_ptr<ParameterServer> server;  // guarded by mu
   std::string path, text;                   // guarded by mu; of server
-  std::atomic<uint64_t> generation{1};
+  std::atomic<uint64_t> generation{1}, epoch{1};
 };
 
 // Never destroyed: threads may still look up while the process ends.
@@ -66,10 +66,12 @@ ev::Status CheckBatch(const Config& config, const StartOptions& options) {
 }  // namespace
 
 ev::Status Start(const StartOptions& options, ev::Parallel* parallel,
-                 bool* started) {
+                 bool* started, uint64_t* epoch) {
   *started = false;
   State* const state = TheState();
   std::lock_guard<std::mutex> starting(state->starting);
+  // Starts and stops alone change it, and they wait.
+  if (epoch != nullptr) *epoch = ServerEpoch();
   const char* const variable = getenv(kConfigVariable);
   const bool given = variable != nullptr && variable[0] != '\0';
   const std::string path = given ? variable : options.config_file;
@@ -119,6 +121,8 @@ ev::Status Start(const StartOptions& options, ev::Parallel* parallel,
     state->path = RealPath(path);
     state->text = text;
   }
+  state->epoch.fetch_add(1, std::memory_order_acq_rel);
+  if (epoch != nullptr) *epoch = ServerEpoch();
   NextGeneration();
   *started = true;
   return ev::Status::OK();
@@ -147,7 +151,12 @@ void Stop() {
     state->path.clear();
     state->text.clear();
   }
+  state->epoch.fetch_add(1, std::memory_order_acq_rel);
   NextGeneration();
+}
+
+uint64_t ServerEpoch() {
+  return TheState()->epoch.load(std::memory_order_acquire);
 }
 
 uint64_t Generation() {

@@ -28,13 +28,14 @@ struct StartOptions {
   int64_t num_replicas = 1;
 };
 
-// Starts the server unless it runs. *started: whether this call has. Errors:
-// those of the configuration and of the files; FailedPrecondition: another
-// configuration runs, or there is none; InvalidArgument: the batch is not a
-// multiple of the replicas, or larger than a model's max_batch_size. On an
-// error nothing has changed. Calls at the same time wait for the first.
+// Starts the server unless it runs. *started: whether this call has. *epoch
+// (may be null): the ServerEpoch of the server that runs. Errors: those of the
+// configuration and of the files; FailedPrecondition: another configuration
+// runs, or there is none; InvalidArgument: the batch is not a multiple of the
+// replicas, or larger than a model's max_batch_size. On an error nothing has
+// changed. Calls at the same time wait for the first.
 ev::Status Start(const StartOptions& options, ev::Parallel* parallel,
-                 bool* started);
+                 bool* started, uint64_t* epoch = nullptr);
 
 // The server that runs, or null.
 std::shared_ptr<ParameterServer> RunningServer();
@@ -44,6 +45,9 @@ ev::Status GetRunningServer(std::shared_ptr<ParameterServer>* server);
 // Ends it: its tables go when the lookups that use them have ended. Another
 // configuration may start afterwards.
 void Stop();
+
+// Changes with every start and stop, and with nothing else.
+uint64_t ServerEpoch();
 
 // Changes with every start, stop and change of models: what was found before
 // may be another one now.

@@ -65,9 +65,9 @@ class InitOp : public OpKernel {
                                         replicas.shape().DebugString()));
     PoolParallel parallel(context);
     std::vector<std::string> notes;
-    OP_REQUIRES_OK(
-        context, ToTf(StartServer(path, global_batch_size_,
-                                  replicas.flat<int>()(0), &parallel, &notes)));
+    OP_REQUIRES_OK(context, ToTf(starter_.Start(path, global_batch_size_,
+                                                replicas.flat<int>()(0),
+                                                &parallel, &notes)));
     for (const std::string& note : notes) {
       LOG(WARNING) << "hierarchical_parameter_server: " << note;
     }
@@ -76,6 +76,7 @@ class InitOp : public OpKernel {
 
  private:
   tensorflow::int64 global_batch_size_ = 1;
+  Starter starter_;
 };
 
 struct LayerAttrs {

@@ -135,6 +135,18 @@ class ServingTest(parameterized.TestCase):
         self.open_elsewhere(
             kind, saved, HPS_PS_CONFIG_FILE=os.path.join(moved, "ps.json")), expected)
 
+  def test_a_running_graph_does_not_look_at_the_file_again(self):
+    path = self.config()
+    with tf.Graph().as_default(), tf.Session() as session:
+      rows = hps.LookupLayer("m", 0, 4, tf.float32, path)(tf.constant([1], tf.int64))
+      session.run(rows)
+      os.remove(path)
+      hps.reload_model("n")
+      np.testing.assert_array_equal(session.run(rows), self.rows[[1]])
+      hps.stop()
+      with self.assertRaisesRegex(tf.errors.NotFoundError, "ps.json"):
+        session.run(rows)
+
   def test_the_configuration_may_be_fed(self):
     with tf.Graph().as_default(), tf.Session() as session:
       fed = tf.placeholder_with_default("not/there.json", [])

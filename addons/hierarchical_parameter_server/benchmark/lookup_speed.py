@@ -1,0 +1,149 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How fast a table in host memory is looked up, beside tf.nn.embedding_lookup.
+
+  bazel run //addons/hierarchical_parameter_server/benchmark:lookup_speed
+
+A table of `rows` x `width` is written to a temporary folder ($TMPDIR), loaded into a dense
+variable and by the server, and looked up by both in one session, in turns, with the same
+batches. The rows stay in the graph: nothing is copied to Python. Per stream and batch it
+prints the median and 99th percentile of both, and how often the server's median goes into
+the variable's.
+
+`--check` only compares the rows of both.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import time
+
+from absl import app
+from absl import flags
+import numpy as np
+import tensorflow as tf
+
+import hierarchical_parameter_server as hps
+from hierarchical_parameter_server.commands import profiling
+
+FLAGS = flags.FLAGS
+flags.DEFINE_integer("rows", 10000000, "Rows of the table.", lower_bound=1)
+flags.DEFINE_integer("width", 128, "Floats of a row.", lower_bound=1)
+flags.DEFINE_list("batches", ["32", "256", "1024", "4096", "16384", "65536", "131072"],
+                  "Ids of a lookup.")
+flags.DEFINE_list("streams", ["repeated", "zipf1.05", "zipf1.2", "uniform"], "Streams.")
+flags.DEFINE_string("type", "parallel_hash_map", "volatile_db.type.")
+flags.DEFINE_float("seconds", 2., "Time for each way, stream and batch.")
+flags.DEFINE_integer("threads", 0, "intra_op_parallelism_threads; 0: TensorFlow decides.")
+flags.DEFINE_bool("check", False, "Compare rows; measure nothing.")
+
+# Rows that are written, and assigned, at once.
+_PIECE = 250000
+
+
+def write_table(folder, rows, width):
+  """Writes the table: key k has random floats; the keys are 0 to rows - 1."""
+  os.makedirs(folder)
+  random = np.random.RandomState(1)
+  with open(os.path.join(folder, "key"), "wb") as f:
+    np.arange(rows, dtype="<i8").tofile(f)
+  with open(os.path.join(folder, "emb_vector"), "wb") as f:
+    for begin in range(0, rows, _PIECE):
+      count = min(_PIECE, rows - begin)
+      random.standard_normal((count, width)).astype("<f4").tofile(f)
+
+
+def write_config(folder, width, most, kind):
+  """Writes the configuration; returns its path."""
+  path = os.path.join(folder, "ps.json")
+  with open(path, "w") as f:
+    json.dump({
+        "models": [{
+            "model": "m", "sparse_files": ["t"], "embedding_vecsize_per_table": [width],
+            "maxnum_catfeature_query_per_table_per_sample": [1],
+            "default_value_for_each_table": [0.], "deployed_device_list": [0],
+            "max_batch_size": most}],
+        "volatile_db": {"type": kind}}, f)
+  return path
+
+
+def stream_batches(stream, keys, batch):
+  """Returns batches of a stream: "zipf1.2", "uniform" or "repeated"."""
+  kind = "zipf" if stream.startswith("zipf") else stream
+  exponent = float(stream[4:]) if kind == "zipf" else 0.
+  return profiling.batches(kind, keys, batch, exponent, seed=5)
+
+
+def measure(calls, batches, seconds):
+  """Returns seconds of each call, a list for each way; the ways take turns."""
+  took = [[] for _ in calls]
+  for call in calls:
+    for batch in batches[:8]:
+      call(batch)
+  end = time.perf_counter() + seconds * len(calls)
+  turn = 0
+  while time.perf_counter() < end or len(took[0]) < 20:
+    # Some of one way, then of the other: neither always finds what the other left.
+    for way, call in enumerate(calls):
+      for i in range(10):
+        batch = batches[(turn * 10 + i) % len(batches)]
+        begin = time.perf_counter()
+        call(batch)
+        took[way].append(time.perf_counter() - begin)
+    turn += 1
+  return took
+
+
+def main(argv):
+  del argv
+  folder = tempfile.mkdtemp()
+  try:
+    table = os.path.join(folder, "t")
+    write_table(table, FLAGS.rows, FLAGS.width)
+    sizes = [int(b) for b in FLAGS.batches]
+    config = write_config(folder, FLAGS.width, max(sizes), FLAGS.type)
+    session_config = tf.compat.v1.ConfigProto(
+        intra_op_parallelism_threads=FLAGS.threads, device_count={"GPU": 0})
+    with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config) as session:
+      variable = tf.compat.v1.get_variable(
+          "table", [FLAGS.rows, FLAGS.width], initializer=tf.zeros_initializer())
+      session.run(variable.initializer)
+      source = np.memmap(os.path.join(table, "emb_vector"), "<f4", "r",
+                         shape=(FLAGS.rows, FLAGS.width))
+      at = tf.compat.v1.placeholder(tf.int32, [])
+      piece = tf.compat.v1.placeholder(tf.float32, [None, FLAGS.width])
+      assign = variable[at:at + tf.shape(piece)[0]].assign(piece).op
+      for begin in range(0, FLAGS.rows, _PIECE):
+        session.run(assign, {at: begin, piece: source[begin:begin + _PIECE]})
+      ids = tf.compat.v1.placeholder(tf.int64, [None])
+      stock = tf.nn.embedding_lookup(variable, ids)
+      begin = time.time()
+      hps.start(config)
+      print("%d x %d, %s, started in %.2f s" %
+            (FLAGS.rows, FLAGS.width, FLAGS.type, time.time() - begin))
+      ours = hps.LookupLayer("m", 0, FLAGS.width, tf.float32)(ids)
+      sample = np.random.RandomState(2).randint(0, FLAGS.rows, min(sizes[-1], 10000))
+      np.testing.assert_array_equal(*session.run([stock, ours], {ids: sample}))
+      if FLAGS.check:
+        print("the same rows")
+        return
+      # Operations: their rows are not fetched.
+      calls = [session.make_callable(way.op, [ids]) for way in (stock, ours)]
+      print("%-10s %7s  %22s  %22s  %s" % (
+          "stream", "batch", "variable p50/p99 us", "server p50/p99 us", "ratio"))
+      keys = np.arange(FLAGS.rows)
+      for stream in FLAGS.streams:
+        for size in sizes:
+          took = measure(calls, stream_batches(stream, keys, size), FLAGS.seconds)
+          values = [1e6 * np.percentile(t, [50, 99]) for t in took]
+          print("%-10s %7d  %10.1f %11.1f  %10.1f %11.1f  %.2f" % (
+              stream, size, values[0][0], values[0][1], values[1][0], values[1][1],
+              values[0][0] / values[1][0]), flush=True)
+  finally:
+    hps.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+  app.run(main)

@@ -1,0 +1,32 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The program that measures lookups runs, and compares rows first."""
+
+import os
+import subprocess
+import sys
+
+from absl.testing import absltest
+
+
+class LookupSpeedTest(absltest.TestCase):
+
+  def run_program(self, *flags):
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lookup_speed.py")
+    return subprocess.check_output(
+        [sys.executable, "-W", "ignore", program, "--rows=3000", "--width=8"] + list(flags),
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path),
+                 TMPDIR=self.create_tempdir().full_path), universal_newlines=True)
+
+  def test_rows_are_the_same(self):
+    for kind in ("parallel_hash_map", "multi_process_hash_map"):
+      self.assertIn("the same rows", self.run_program("--check", "--type=" + kind))
+
+  def test_it_measures(self):
+    output = self.run_program("--batches=32,1024", "--seconds=0.01")
+    for stream in ("repeated", "zipf1.05", "zipf1.2", "uniform"):
+      self.assertRegex(output, stream + r" +1024 +\d")
+
+
+if __name__ == "__main__":
+  absltest.main()
