@@ -285,6 +285,23 @@ class SessionTest(parameterized.TestCase):
       with open(folder + "/a" + end, "rb") as f, open(folder + "/b" + end, "rb") as g:
         self.assertEqual(f.read(), g.read())
 
+  def test_a_restored_rate_can_be_set_again(self):
+    session = self.session()
+    rate = session._graph.optimizers[0].lr
+
+    def current():
+      return session._session.run(rate)
+
+    path = session.save_checkpoint(self.create_tempdir().full_path + "/model", 0)
+    start = current()
+    for value in (.5, .25, .25, .125):
+      session.set_learning_rate(value)
+      self.assertEqual(current(), value)
+    session.restore_checkpoint(path)
+    self.assertEqual(current(), start)
+    session.set_learning_rate(.125)
+    self.assertEqual(current(), .125)
+
   @parameterized.parameters(False, True)
   def test_checkpoints_and_saved_models(self, localized):
     configuration = model.configuration(self.folder, "Adam", "Global", localized)

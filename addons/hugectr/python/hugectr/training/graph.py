@@ -34,6 +34,7 @@ class Graph(object):
     layouts: list of data's InputLayout, in the order of the embeddings.
     feeds: list of placeholders, in the order of `feeds_of`.
     train: tensors (loss, op): a step.
+    new_rate, set_rate: placeholder, and the op that gives it to all optimizers.
     evaluate: tensors (loss, predictions).
   """
 
@@ -70,6 +71,8 @@ class Graph(object):
     for layer in self.embeddings:
       self.feeds += [layer.keys, layer.splits]
     self.train = self._train()
+    self.new_rate = tf.compat.v1.placeholder(tf.float32, [], "new_learning_rate")
+    self.set_rate = tf.group(*[o.lr.assign(self.new_rate) for o in self.optimizers])
     self.evaluate = self._evaluate()
 
   def feeds_of(self, batch):

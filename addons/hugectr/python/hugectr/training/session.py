@@ -77,6 +77,7 @@ class Session(object):
     self._ranks = rank_jobs.start(solver_config.vvgpu)
     self._loss = float("nan")
     self._last_batch_size = 0
+    self._rate = None  # The last one that was set.
     self._accumulated = metrics.Accumulator()
     self._make_graph(beyond)
     self._stock_saver = None
@@ -116,6 +117,8 @@ class Session(object):
         list(self._graph.train), feed_list=self._graph.feeds)
     self._evaluate = self._session.make_callable(
         list(self._graph.evaluate), feed_list=self._graph.feeds)
+    self._set_rate = self._session.make_callable(
+        self._graph.set_rate, feed_list=[self._graph.new_rate])
 
   def _start_alike(self):
     """Gives all ranks rank 0's dense parameters."""
@@ -277,8 +280,10 @@ class Session(object):
     if isinstance(lr, bool) or not isinstance(lr, numbers.Real) or not lr >= 0:
       raise ValueError("hugectr.Session.set_learning_rate: expected a number of at least "
                        "0, got %r" % (lr,))
-    for optimizer in self._graph.optimizers:
-      optimizer.lr.load(lr, self._session)
+    # A schedule says the same rate in most steps.
+    if lr != self._rate:
+      self._set_rate(lr)
+      self._rate = lr
 
   def get_params_num(self):
     """Returns the number of dense parameters, and of those in rows, on this rank."""
@@ -382,6 +387,7 @@ class Session(object):
       ValueError: there is no such checkpoint.
       tf.errors.OpError: it is of another model.
     """
+    self._rate = None  # It may be another one there.
     self._saver().restore(self._session, path)
 
   def export_saved_model(self, export_dir):
