@@ -173,7 +173,9 @@ def _broadcast_table(var, root_rank):
   def broadcast(tensor, what):
     # Ranks that have nothing to give gather too, and shapes need not be known.
     mine = tensor if is_root else tensor[:0]
-    return hvd.allgather(mine, name="ev_broadcast/%s/%s" % (var.op.name, what))
+    # Horovod may be built without kernels for GPUs.
+    with ops.device("/cpu:0"):
+      return hvd.allgather(mine, name="ev_broadcast/%s/%s" % (var.op.name, what))
 
   with ops.name_scope(None), ops.name_scope("ev_broadcast/" + var.op.name), \
       ops.colocate_with(None, ignore_existing=True), ops.device(var.device):

@@ -293,6 +293,17 @@ class GpuDeviceTest(parameterized.TestCase):
       clocks = [op.device for op in graph.get_operations() if op.type == "Timestamp"]
     self.assertEqual(clocks, ["/device:CPU:0"])
 
+  def test_ids_of_a_variable_of_fixed_size_are_checked_on_the_cpu(self):
+    # Stock has no such reductions of int64 on GPUs.
+    import sparse_operation_kit as sok  # pylint: disable=g-import-not-at-top
+    with tf.Graph().as_default() as graph:
+      with tf.device("/gpu:0"):
+        table = sok.Variable(np.ones([3, _DIM], np.float32), name="fixed")
+        table.sparse_read(tf.constant([1], tf.int64))
+      checks = {op.type: op.device for op in graph.get_operations()
+                if op.type in ("Min", "Max", "Assert")}
+    self.assertEqual(checks, dict.fromkeys(["Min", "Max", "Assert"], "/device:CPU:0"))
+
   def test_errors_name_the_variable(self):
     gpu = _Model("/gpu:0", [_HBM])
     with self.assertRaisesRegex(tf.errors.FailedPreconditionError, "'a'.*initial"):

@@ -175,13 +175,15 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     return self._checked(ids, self._global_shape.as_list()[0], "a row of the table")
 
   def _checked(self, ids, limit, what):
-    wide = math_ops.cast(ids, dtypes.int64)
-    smallest, largest = math_ops.reduce_min(wide), math_ops.reduce_max(wide)
-    right = math_ops.logical_and(smallest >= 0, largest < limit)
     message = "sok.Variable %s: an id is not %s: expected 0 <= id < %d, got" % (
         self.op.name, what, limit)
-    with ops.control_dependencies(
-        [control_flow_ops.Assert(right, [message, smallest, "to", largest])]):
+    # Stock finds the smallest of int64 on the CPU alone.
+    with ops.colocate_with(None, ignore_existing=True), ops.device("/cpu:0"):
+      wide = math_ops.cast(ids, dtypes.int64)
+      smallest, largest = math_ops.reduce_min(wide), math_ops.reduce_max(wide)
+      right = math_ops.logical_and(smallest >= 0, largest < limit)
+      checked = control_flow_ops.Assert(right, [message, smallest, "to", largest])
+    with ops.control_dependencies([checked]):
       return array_ops.identity(ids)
 
   def sparse_read(self, indices, name=None, ev_init_value=None, counts=None):
