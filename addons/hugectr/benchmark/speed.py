@@ -4,14 +4,24 @@
 
   bazel run //addons/hugectr/benchmark:speed -- --config=$PWD/addons/hugectr/example/dlrm.json
 
-Data is generated in a temporary folder. Per format it prints the samples per second of the
-reader, and beside it those of reading the same bytes: numpy.fromfile for Norm and Raw,
-pyarrow.parquet alone for Parquet. Then the step: the same graph driven by hand on batches
-that are ready, and Session.train, which reads them; and how often it waited for the reader.
+Data is generated in a temporary folder. Per format it prints how many samples the reader
+gives in a second of wall time and in a second of a processor's time, over all threads. For
+Norm and Raw it also prints the bytes of the files that are read in a second of a
+processor's time, and beside it those of memcpy of the same bytes (mapped and touched
+before, into memory that was touched before) and of read() into such memory. For Parquet
+the other rate is that of pyarrow.parquet alone.
+
+Then the step: the graph of a Session, driven by hand with tf.Session.run on batches that
+are ready, and by Session.train, in turn; and how often train waited for its reader.
+
+The ways to do one thing take turns, and each one's best round counts: another program
+that runs for a while disturbs all of them.
 """
 
 import json
+import mmap
 import os
+import statistics
 import tempfile
 import time
 
@@ -19,7 +29,6 @@ from absl import app
 from absl import flags
 import numpy as np
 import pyarrow.parquet as pq
-import tensorflow as tf
 
 import hugectr
 from hugectr.config import model as models
@@ -27,44 +36,53 @@ from hugectr.data import batches
 from hugectr.data import sources
 from hugectr.data import synthetic
 from hugectr.data import writing
-from hugectr.training import graph as graphs
-from hugectr.training import ranks
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("config", "addons/hugectr/example/dlrm.json", "A configuration.")
 flags.DEFINE_integer("samples", 1000000, "Samples to read.", lower_bound=1)
 flags.DEFINE_integer("batch_size", 16384, "Samples of a batch.", lower_bound=1)
-flags.DEFINE_integer("steps", 40, "Steps of each way to train.", lower_bound=1)
+flags.DEFINE_integer("steps", 10, "Steps of a turn of each way to train.", lower_bound=1)
+flags.DEFINE_integer("rounds", 5, "Turns of each way to read or train.", lower_bound=1)
 flags.DEFINE_integer("keys", 100000, "Keys of each slot.", lower_bound=1)
 flags.DEFINE_integer("threads", 1, "Threads of a reader.", lower_bound=1)
+flags.DEFINE_bool("readers", True, "Whether to measure readers.")
+flags.DEFINE_bool("session", True, "Whether to measure steps.")
+
+# Name, format, what the configuration says of it.
+_FORMATS = (
+    ("Norm", "Norm", {"check": "None"}),
+    ("Norm, checksums", "Norm", {"check": "Sum"}),
+    ("Raw, float32", "Raw", {"float_label_dense": True}),
+    ("Raw, int32", "Raw", {"float_label_dense": False}),
+    ("Parquet", "Parquet", {}),
+)
 
 
-def _of_format(data, kind, folder):
-  clause = dict(data.clause, num_samples=FLAGS.samples, float_label_dense=True,
-                check="None")
-  return data._replace(format=kind, source="%s/%s/data" % (folder, kind), clause=clause,
-                       slot_sizes=[FLAGS.keys] * sum(s.slot_num for s in data.sparse),
-                       num_workers=FLAGS.threads)
+def _of_format(data, kind, clause, folder):
+  source = "%s/%s_%s/data" % (folder, kind, "_".join(map(str, clause.values())))
+  return data._replace(format=kind, source=source, num_workers=FLAGS.threads,
+                       clause=dict(data.clause, num_samples=FLAGS.samples, **clause),
+                       slot_sizes=[FLAGS.keys] * sum(s.slot_num for s in data.sparse))
 
 
-def _plain_read(kind, path):
-  """Reads the files' bytes, or Parquet's columns; nothing is done with them."""
-  if kind == "Raw":
-    np.fromfile(path, np.uint8)
-    return
-  with open(path) as f:
-    names = f.read().split()[1:]
-  for name in names:
-    if kind == "Norm":
-      np.fromfile(name, np.uint8)
-    else:
-      pq.read_table(name, use_threads=FLAGS.threads > 1)
+def _files(data):
+  if data.format == "Raw":
+    return [data.source]
+  with open(data.source) as f:
+    return f.read().split("\n")[1:-1]
 
 
-def _timed(function):
-  begin = time.perf_counter()
+def _taken(function):
+  """Returns seconds of wall time and of the processors'."""
+  wall, cpu = time.perf_counter(), time.process_time()
   function()
-  return time.perf_counter() - begin
+  return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _best(functions):
+  """Returns each function's least (wall time, processors' time); they take turns."""
+  rounds = [[_taken(f) for f in functions] for _ in range(FLAGS.rounds)]
+  return [tuple(min(times) for times in zip(*turns)) for turns in zip(*rounds)]
 
 
 def _read_all(data, layouts):
@@ -75,60 +93,101 @@ def _read_all(data, layouts):
   read.close()
 
 
+def _copies(paths):
+  """Returns functions that copy files' bytes by memcpy and by read(), and the bytes."""
+  sizes = [os.path.getsize(p) for p in paths]
+  target = np.ones([max(sizes)], np.uint8)
+  mapped = []
+  for path in paths:
+    with open(path, "rb") as f:
+      mapped.append(np.frombuffer(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ),
+                                  np.uint8))
+    mapped[-1][::4096].sum()
+
+  def by_memcpy():
+    for source in mapped:
+      np.copyto(target[:source.size], source)
+
+  def by_read():
+    for path in paths:
+      with open(path, "rb", buffering=0) as f:
+        f.readinto(memoryview(target))
+
+  return by_memcpy, by_read, sum(sizes)
+
+
 def measure_readers(data, layouts, folder):
   """Prints a line per format."""
-  planted = synthetic.Planted([FLAGS.keys] * sum(s.slot_num for s in data.sparse),
-                              data.dense_dim)
-  for kind in ("Norm", "Raw", "Parquet"):
-    here = _of_format(data, kind, folder)
-    writing.write(here.source, here, "I64",
-                  synthetic.chunks(planted, FLAGS.samples, 1), 250000)
-    times = [min(_timed(f) for _ in range(3)) for f in (
-        lambda: _read_all(here, layouts),  # pylint: disable=cell-var-from-loop
-        lambda: _plain_read(kind, here.source))]  # pylint: disable=cell-var-from-loop
-    print("%-8s reader %10.0f samples/s   plain read %10.0f samples/s" % (
-        (kind,) + tuple(FLAGS.samples / t for t in times)))
+  sizes = [FLAGS.keys] * sum(s.slot_num for s in data.sparse)
+  for name, kind, clause in _FORMATS:
+    here = _of_format(data, kind, clause, folder)
+    planted = synthetic.Planted(sizes, data.dense_dim, 0, name == "Raw, int32")
+    writing.write(here.source, here, "I64", synthetic.chunks(planted, FLAGS.samples, 1),
+                  250000)
+    paths = _files(here)
+    read = lambda: _read_all(here, layouts)  # pylint: disable=cell-var-from-loop
+    if kind == "Parquet":
+      def alone():
+        for path in paths:  # pylint: disable=cell-var-from-loop
+          pq.read_table(path, use_threads=FLAGS.threads > 1)
+
+      mine, theirs = _best([read, alone])
+      text = "pyarrow alone %.2f wall, %.2f processor" % tuple(
+          FLAGS.samples / t / 1e6 for t in theirs)
+    else:
+      by_memcpy, by_read, size = _copies(paths)
+      mine, memcpy, plain = _best([read, by_memcpy, by_read])
+      rates = [size / t[1] / 1e9 for t in (mine, memcpy, plain)]
+      text = "%.2f GB/s, memcpy %.2f, read() %.2f: %.0f %% of memcpy, %.0f %% of read()" % (
+          tuple(rates) + (100 * rates[0] / rates[1], 100 * rates[0] / rates[2]))
+    print("%-16s M samples/s: %.2f wall, %.2f processor; %s" % (
+        (name + ":",) + tuple(FLAGS.samples / t / 1e6 for t in mine) + (text,)))
 
 
-def measure_steps(configuration, data, layouts, folder):
+def measure_steps(configuration, data, folder):
   """Prints the time of a step by hand and by Session.train."""
-  here = _of_format(data, "Parquet", folder)
+  here = _of_format(data, "Parquet", {}, folder)
+  if not FLAGS.readers:
+    planted = synthetic.Planted(here.slot_sizes, data.dense_dim)
+    writing.write(here.source, here, "I64", synthetic.chunks(planted, FLAGS.samples, 1),
+                  250000)
   layer = configuration["layers"][0]
   layer.update(format="Parquet", source=here.source, slot_size_array=here.slot_sizes)
   layer.pop("eval_source", None)
   path = os.path.join(folder, "model.json")
   with open(path, "w") as f:
     json.dump(configuration, f)
-  read = sources.open_source(here.source, here, "I64", FLAGS.batch_size).reader(
-      layouts, repeat=True)
-  ready = [read.next() for _ in range(8)]
-  read.close()
-  model, _ = models.read(path)
-  with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-    graph = graphs.Graph(model, FLAGS.batch_size, ranks.start([[0]]))
-    session.run(tf.compat.v1.global_variables_initializer())
-    step = session.make_callable(list(graph.train), feed_list=graph.feeds)
+  solver = hugectr.solver_parser_helper(batchsize=FLAGS.batch_size, repeat_dataset=True,
+                                        i64_input_key=True)
+  with hugectr.Session(solver, path) as trained:
+    graph = trained._graph  # pylint: disable=protected-access
+    session = trained._session  # pylint: disable=protected-access
+    read = sources.open_source(here.source, here, "I64", FLAGS.batch_size).reader(
+        graph.layouts, repeat=True)
+    # Arrays of NumPy's own, as a script has them.
+    ready = [[np.array(a) for a in graph.feeds_of(read.next())] for _ in range(8)]
+    read.close()
+    trained.start_data_reading()
 
     def by_hand():
       for k in range(FLAGS.steps):
-        step(*graph.feeds_of(ready[k % len(ready)]))
-
-    by_hand()
-    hand = _timed(by_hand) / FLAGS.steps
-  with hugectr.Session(hugectr.solver_parser_helper(
-      batchsize=FLAGS.batch_size, repeat_dataset=True, i64_input_key=True), path) as trained:
-    trained.start_data_reading()
+        session.run(list(graph.train), dict(zip(graph.feeds, ready[k % len(ready)])))
 
     def by_session():
       for _ in range(FLAGS.steps):
         trained.train()
 
+    # All keys get their rows, and the reader is ahead.
+    by_hand()
     by_session()
     waits = trained.get_data_reader_train().waits
-    whole = _timed(by_session) / FLAGS.steps
+    pairs = [(_taken(by_hand)[0], _taken(by_session)[0]) for _ in range(FLAGS.rounds)]
     waits = trained.get_data_reader_train().waits - waits
-  print("step     by hand %.2f ms   Session.train %.2f ms, waited for the reader %d times "
-        "of %d" % (1e3 * hand, 1e3 * whole, waits, FLAGS.steps))
+  hand, whole = (1e3 * statistics.median(t) / FLAGS.steps for t in zip(*pairs))
+  print("step: by hand %.2f ms, Session.train %.2f ms (medians of %d turns of %d steps), "
+        "ratio %.3f (median of turns); train waited for its reader %d times in %d steps" % (
+            hand, whole, FLAGS.rounds, FLAGS.steps,
+            statistics.median(b / a for a, b in pairs), waits, FLAGS.rounds * FLAGS.steps))
 
 
 def main(unused_argv):
@@ -138,8 +197,10 @@ def main(unused_argv):
   layouts = [batches.InputLayout(e.bottom.first_slot, e.bottom.slot_num,
                                  e.bottom.is_localized) for e in model.embeddings]
   with tempfile.TemporaryDirectory() as folder:
-    measure_readers(model.data, layouts, folder)
-    measure_steps(configuration, model.data, layouts, folder)
+    if FLAGS.readers:
+      measure_readers(model.data, layouts, folder)
+    if FLAGS.session:
+      measure_steps(configuration, model.data, folder)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,12 @@ class SpeedTest(absltest.TestCase):
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "addons/hugectr/benchmark/speed.py",
          "--config=addons/hugectr/example/dcn.json", "--samples=300", "--batch_size=50",
-         "--steps=2", "--keys=20"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+         "--steps=2", "--rounds=2", "--keys=20"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         universal_newlines=True, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
     self.assertEqual(done.returncode, 0, done.stderr)
-    self.assertEqual([line.split()[0] for line in done.stdout.splitlines()],
-                     ["Norm", "Raw", "Parquet", "step"])
+    self.assertEqual([line.split(":")[0] for line in done.stdout.splitlines()],
+                     ["Norm", "Norm, checksums", "Raw, float32", "Raw, int32", "Parquet",
+                      "step"])
 
 
 if __name__ == "__main__":

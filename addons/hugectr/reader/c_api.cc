@@ -176,6 +176,7 @@ int hugectr_join(void* pool, const hugectr_piece* pieces, int64_t num_pieces,
       columns[i].labels = pieces[i].labels;
       columns[i].dense = pieces[i].dense;
       columns[i].keys = pieces[i].keys;
+      columns[i].added = pieces[i].added;
       size += pieces[i].count;
     }
     BatchPool::Owned taken = (*static_cast<std::shared_ptr<BatchPool>*>(pool))

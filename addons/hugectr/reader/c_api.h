@@ -64,12 +64,14 @@ struct hugectr_batch {
   const float* dense;
 };
 
-// Samples in columns. labels, dense: row by row. keys: of each slot.
+// Samples in columns. labels, dense: row by row. keys: of each slot. added:
+// what is added to the keys of each slot.
 struct hugectr_piece {
   int64_t count;
   const float* labels;
   const float* dense;
   const int64_t* const* keys;
+  const int64_t* added;
 };
 
 // The last error of this thread; valid until its next call.

@@ -13,21 +13,25 @@ namespace {
 // are in stay in the first cache until they are whole.
 constexpr int64_t kBlock = 32;
 
-void CopyKeys(const int64_t* const* columns, const Input& input, int64_t count,
-              int64_t sample, int64_t size, int64_t* keys) {
+void CopyKeys(const ColumnPiece& piece, const Input& input, int64_t sample,
+              int64_t size, int64_t* keys) {
+  const int64_t* const* columns = piece.keys + input.first;
+  const int64_t* added = piece.added + input.first;
   if (input.is_slot_major) {
     for (int64_t s = 0; s < input.count; ++s) {
-      std::memcpy(keys + s * size + sample, columns[input.first + s],
-                  count * sizeof(int64_t));
+      int64_t* to = keys + s * size + sample;
+      for (int64_t r = 0; r < piece.count; ++r)
+        to[r] = columns[s][r] + added[s];
     }
     return;
   }
-  for (int64_t done = 0; done < count; done += kBlock) {
-    const int64_t block = std::min(kBlock, count - done);
+  for (int64_t done = 0; done < piece.count; done += kBlock) {
+    const int64_t block = std::min(kBlock, piece.count - done);
     for (int64_t s = 0; s < input.count; ++s) {
-      const int64_t* from = columns[input.first + s] + done;
+      const int64_t* from = columns[s] + done;
       int64_t* to = keys + (sample + done) * input.count + s;
-      for (int64_t r = 0; r < block; ++r) to[r * input.count] = from[r];
+      for (int64_t r = 0; r < block; ++r)
+        to[r * input.count] = from[r] + added[s];
     }
   }
 }
@@ -51,7 +55,7 @@ void FillFromColumns(const std::vector<ColumnPiece>& pieces, Batch* batch) {
     std::memcpy(batch->dense.as<float>() + sample * layout.dense_dim,
                 piece.dense, piece.count * layout.dense_dim * sizeof(float));
     for (size_t i = 0; i < layout.inputs.size(); ++i) {
-      CopyKeys(piece.keys, layout.inputs[i], piece.count, sample, batch->size,
+      CopyKeys(piece, layout.inputs[i], sample, batch->size,
                batch->inputs[i].keys.as<int64_t>());
     }
     sample += piece.count;

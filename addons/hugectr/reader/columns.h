@@ -15,12 +15,13 @@
 namespace hugectr {
 
 // Samples that lie together. labels, dense: row by row. keys: of each slot of
-// the layout, one a sample.
+// the layout, one a sample; added: what is added to the keys of each slot.
 struct ColumnPiece {
   int64_t count = 0;
   const float* labels = nullptr;
   const float* dense = nullptr;
   const int64_t* const* keys = nullptr;
+  const int64_t* added = nullptr;
 };
 
 // Puts pieces one behind the other into a batch, whose size is theirs together.

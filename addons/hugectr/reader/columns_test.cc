@@ -22,6 +22,7 @@ TEST(ColumnsTest, PiecesFollowEachOther) {
   const auto pool = std::make_shared<BatchPool>(layout);
   for (const auto& counts :
        std::vector<std::vector<int64_t>>{{300, 1, 129}, {7}, {0, 5}, {}, {0}}) {
+    const std::vector<int64_t> added = {0, 100, -7, int64_t{1} << 40, 5};
     std::vector<Sample> expected;
     std::vector<ColumnPiece> pieces;
     std::vector<std::vector<float>> floats;
@@ -31,7 +32,7 @@ TEST(ColumnsTest, PiecesFollowEachOther) {
     keys.reserve(5 * counts.size());
     columns.reserve(counts.size());
     for (int64_t count : counts) {
-      auto samples = MakeSamples(layout, count, 1, true, true, count);
+      auto samples = MakeSamples(layout, count, 1, true, false, count);
       ColumnPiece piece;
       piece.count = count;
       floats.emplace_back();
@@ -55,8 +56,12 @@ TEST(ColumnsTest, PiecesFollowEachOther) {
         columns.back().push_back(keys.back().data());
       }
       piece.keys = columns.back().data();
+      piece.added = added.data();
       pieces.push_back(piece);
-      for (Sample& sample : samples) sample.keys[4].clear();
+      for (Sample& sample : samples) {
+        for (int s = 0; s < 4; ++s) sample.keys[s][0] += added[s];
+        sample.keys[4].clear();
+      }
       expected.insert(expected.end(), samples.begin(), samples.end());
     }
     const int64_t size = expected.size();

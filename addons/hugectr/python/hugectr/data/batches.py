@@ -7,8 +7,10 @@ import collections
 import numpy as np
 
 # One slot of some samples. keys: int64. offsets: int64 [samples + 1], where each sample's
-# keys begin; None if each sample has one.
-Slot = collections.namedtuple("Slot", ["keys", "offsets"])
+# keys begin; None if each sample has one. added: int, still to be added to the keys, which
+# saves an array; only native.Joiner does, others want it to be 0 (`plain`).
+Slot = collections.namedtuple("Slot", ["keys", "offsets", "added"])
+Slot.__new__.__defaults__ = (0,)
 
 # Samples as a file has them. labels: float32 [N, label_dim]. dense: float32 [N, dense_dim].
 # slots: list of Slot, one per slot of the data.
@@ -39,11 +41,18 @@ def part(chunk, first, end):
   slots = []
   for slot in chunk.slots:
     if slot.offsets is None:
-      slots.append(Slot(slot.keys[first:end], None))
+      slots.append(Slot(slot.keys[first:end], None, slot.added))
     else:
       begin, last = slot.offsets[first], slot.offsets[end]
-      slots.append(Slot(slot.keys[begin:last], slot.offsets[first:end + 1] - begin))
+      slots.append(Slot(slot.keys[begin:last], slot.offsets[first:end + 1] - begin,
+                        slot.added))
   return Chunk(chunk.labels[first:end], chunk.dense[first:end], slots)
+
+
+def plain(chunk):
+  """Returns a chunk with nothing to add to its keys."""
+  return chunk._replace(slots=[Slot(s.keys + s.added, s.offsets) if s.added else s
+                               for s in chunk.slots])
 
 
 def _joined_slot(slots):

@@ -162,11 +162,11 @@ class DataTest(parameterized.TestCase):
       floats, keys = random.randn(count + 2, 3), random.randint(0, 1 << 60, [5, count + 2])
       chunks.append(batches.part(batches.Chunk(
           floats[:, :1].astype(np.float32), floats[:, 1:].astype(np.float32),
-          [batches.Slot(keys[s] if s else np.asfortranarray(keys.T)[:, 0], None)
+          [batches.Slot(keys[s] if s else np.asfortranarray(keys.T)[:, 0], None, 100 * s)
            for s in range(5)]), 1, 1 + count))
     joiner = native.Joiner(native.Shape(_data(5), layouts, 9, False, 0, 1, 1))
     found = joiner.batch_of(chunks, 99)
-    expected = batches.batch_of(batches.joined(chunks), layouts, 99)
+    expected = batches.batch_of(batches.joined([batches.plain(c) for c in chunks]), layouts, 99)
     del joiner
     self.assertEqual((found.size, found.global_size), (sum(counts), 99))
     for a, b in ((found.labels, expected.labels), (found.dense, expected.dense)) + tuple(
@@ -218,8 +218,8 @@ class DataTest(parameterized.TestCase):
       expected = values[1:4] if len(column) else []
       self.assertEqual(found.floats("a")[:, 0].tolist(), [float(v) for v in expected])
       if pa.types.is_integer(kind):
-        self.assertEqual(found.keys("a", 10, 9, None).keys.tolist(),
-                         [v + 10 for v in expected])
+        slot = found.keys("a", 10, 9, None)
+        self.assertEqual((slot.keys.tolist(), slot.added), (expected, 10))
       lists = pa.ListArray.from_arrays(pa.array([0, 0, 2, 3]), pa.array(values[1:4], kind))
       found = parquet_columns.Columns("f", pa.table({"a": lists.slice(1, 2)}), 0)
       if pa.types.is_integer(kind):

@@ -314,7 +314,7 @@ class AgainstNumPyTest(parameterized.TestCase):
       most = 25 if repeat else None
       mine = _all_of(source().reader(layouts, repeat, rank, ranks), most)
       theirs = _all_of(reader.Reader(
-          oracle(), lambda chunks, size: batches.batch_of(
+          oracle().chunks, lambda chunks, size: batches.batch_of(
               batches.joined(chunks), layouts, size), batch_size, repeat, rank, ranks), most)
       self.assertLen(mine, len(theirs))
       for a, b in zip(mine, theirs):

@@ -59,7 +59,7 @@ class _Batch(ctypes.Structure):
 class _Piece(ctypes.Structure):
   """hugectr_piece of c_api.h."""
   _fields_ = [("count", _INT), ("labels", ctypes.c_void_p), ("dense", ctypes.c_void_p),
-              ("keys", ctypes.POINTER(ctypes.c_void_p))]
+              ("keys", ctypes.POINTER(ctypes.c_void_p)), ("added", _INTS)]
 
 
 def library_path():
@@ -198,7 +198,8 @@ class Joiner(object):
       global_size: int, samples of all ranks' parts together.
     """
     if any(slot.offsets is not None for chunk in chunks for slot in chunk.slots):
-      return batches.batch_of(batches.joined(chunks), self._shape.layouts, global_size)
+      return batches.batch_of(batches.joined([batches.plain(c) for c in chunks]),
+                              self._shape.layouts, global_size)
     pieces, held = (_Piece * len(chunks))(), []
     for piece, chunk in zip(pieces, chunks):
       places, arrays = zip(*([_place(chunk.labels, np.float32),
@@ -208,6 +209,7 @@ class Joiner(object):
       piece.count = batches.size_of(chunk)
       piece.labels, piece.dense = places[:2]
       piece.keys = (ctypes.c_void_p * len(chunk.slots))(*places[2:])
+      piece.added = _ints([s.added for s in chunk.slots])
     batch, keys = _Batch(), (_Keys * len(self._shape.layouts))()
     if self._library.hugectr_join(self._pool, pieces, len(pieces), global_size, batch,
                                   keys) != 1:

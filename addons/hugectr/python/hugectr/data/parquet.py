@@ -152,6 +152,10 @@ class Source(object):
 
     Threads read the row groups that come next.
     """
+    return map(batches.plain, self._chunks())
+
+  def _chunks(self):
+    """As `chunks`; Slots may have something to be added."""
     tasks = (functools.partial(self._read, path, group) for path in self._paths
              for group in range(self._open(path).num_row_groups))
     return ahead.in_order(tasks, self._threads)
@@ -167,5 +171,5 @@ class Source(object):
     """
     shape = native.Shape(self._data, layouts, self._batch_size, repeat, rank, ranks,
                          self._threads)
-    return readers.Reader(self, native.Joiner(shape).batch_of, self._batch_size, repeat,
+    return readers.Reader(self._chunks, native.Joiner(shape).batch_of, self._batch_size, repeat,
                           rank, ranks)

@@ -98,7 +98,7 @@ class Columns(object):
 
     Args:
       column: string.
-      offset: int, added to keys.
+      offset: int, to be added to keys: the Slot's `added`.
       size: int, keys must be in [0, size); None: any.
       limit: int, keys must be in [0, limit) once the offset is added; None: any.
     """
@@ -118,15 +118,14 @@ class Columns(object):
         at = int(np.argmax(wrong))
         self._fail(column, self._row_of(at, offsets), "key %d is not in [0, %d), of which "
                    "slot_size_array has %d", found[at], size, size)
-    if offset:
-      found = found + offset
-    if limit is not None and found.size:
-      wrong = found.view(np.uint64) >= np.uint64(limit)
+    if limit is not None and found.size and (size is None or size + offset > limit):
+      moved = found + offset
+      wrong = moved.view(np.uint64) >= np.uint64(limit)
       if wrong.any():
         at = int(np.argmax(wrong))
         self._fail(column, self._row_of(at, offsets), "key %d does not fit "
-                   "input_key_type I32", found[at])
-    return batches.Slot(found, offsets)
+                   "input_key_type I32", moved[at])
+    return batches.Slot(found, offsets, offset)
 
   def _row_of(self, at, offsets):
     return at if offsets is None else int(np.searchsorted(offsets, at, "right")) - 1

@@ -32,7 +32,7 @@ class Reader(object):
   Not thread-safe: one thread takes batches, and closes the reader.
 
   Args:
-    source: an object whose `chunks()` yields batches.Chunk, once through the data.
+    chunks: function that returns an iterator of batches.Chunk, once through the data.
     batch_of: function (list of Chunks, samples of all ranks) -> Batch.
     batch_size: int, samples of all ranks' parts together.
     repeat: bool. With it the data starts again at its end, in the midst of a batch, so
@@ -41,12 +41,12 @@ class Reader(object):
     ranks: int.
   """
 
-  def __init__(self, source, batch_of, batch_size, repeat, rank=0, ranks=1):
+  def __init__(self, chunks, batch_of, batch_size, repeat, rank=0, ranks=1):
     self._queue = queue.Queue(_DEPTH)
     self._stop = threading.Event()
     self._end = None
     self.waits = 0
-    args = (source, batch_of, batch_size, repeat, rank, ranks)
+    args = (chunks, batch_of, batch_size, repeat, rank, ranks)
     self._thread = threading.Thread(target=self._run, args=args, daemon=True,
                                     name="hugectr reader")
     self._thread.start()
@@ -61,11 +61,11 @@ class Reader(object):
         pass
     return False
 
-  def _run(self, source, batch_of, batch_size, repeat, rank, ranks):
+  def _run(self, chunks, batch_of, batch_size, repeat, rank, ranks):
     end = _End()
     try:
-      chunks = _repeated(source) if repeat else source.chunks()
-      for pieces, size in batches.cut(chunks, batch_size, rank, ranks):
+      found = _repeated(chunks) if repeat else chunks()
+      for pieces, size in batches.cut(found, batch_size, rank, ranks):
         if not self._put(batch_of(pieces, size)):
           return
     except Exception as e:  # pylint: disable=broad-except
@@ -96,11 +96,11 @@ class Reader(object):
     self._thread.join()
 
 
-def _repeated(source):
+def _repeated(chunks):
   """Yields the samples of a source again and again."""
   while True:
     count = 0
-    for chunk in source.chunks():
+    for chunk in chunks():
       count += batches.size_of(chunk)
       yield chunk
     if not count:
