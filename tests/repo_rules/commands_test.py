@@ -44,6 +44,10 @@ _RUN_BY = {
     "pip install dist/sparse_operation_kit_hps-*.whl": _CI + " installs the wheel",
     "bazel-bin/tools/pip_package/build_hps": "//tools/pip_package:build_hps_test",
     "pip install 'tensorflow>=1.15,<1.16'": _CI + " installs 1.15.5 and 1.15.0",
+    "bazel run //addons/hierarchical_parameter_server/database/redis:redis_benchmark":
+        "nothing: it measures; its parts are tested by the room's tests",
+    "bazel run //addons/hierarchical_parameter_server/database/rocksdb:rocksdb_benchmark -- …":
+        "nothing: likewise",
     "bazel run //tools/docs:hugectr_grammar":
         "//tests/repo_rules:hugectr_grammar_test compares the page with what it writes",
     "bazel build //tools/pip_package:build_hugectr …":
@@ -140,7 +144,7 @@ def violations(path, text, read):
   for source in set(re.findall(r"(?<![\w./])(?:benchmarks|examples)/[\w/]+\.(?:py|sh|cc)\b",
                                text)):
     check(source, source)
-  for name in set(re.findall(r"(?<![\w/])(\w+_benchmark)\b(?!\.cc)", text)):
+  for name in set(re.findall(r"(?<![\w/:])(\w+_benchmark)\b(?!\.cc)", text)):
     check(name, "benchmarks/engine/%s.cc" % name)
   for name in set(re.findall(r"(?:^|\s)(stock_vs_ev) --", text)):
     check(name, "benchmarks/%s.py" % name)

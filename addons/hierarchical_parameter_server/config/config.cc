@@ -269,6 +269,8 @@ void ReadVolatile(const Json& json, Findings* findings,
                 "it is \"parallel_hash_map\"");
   }
   const bool redis = config->type == "redis_cluster" || config->type == "redis";
+  // Where a key is in Redis depends on it: the same on every machine.
+  if (redis) config->num_partitions = 8;
   reader.Integer("num_partitions", 1, 1024, &config->num_partitions);
   reader.Integer("max_batch_size", 1, 1 << 20, &config->max_batch_size);
   reader.IntegerOrHuge("overflow_margin", 1, &config->overflow_margin);

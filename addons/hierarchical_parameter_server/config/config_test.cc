@@ -260,6 +260,20 @@ TEST(ConfigTest, ListsOfTablesMustAgree) {
   ASSERT_EQ(config.notes.size(), 1u);
 }
 
+TEST(ConfigTest, KeysLieInTheSamePartsOfRedisWhateverTheMachine) {
+  Config config;
+  ASSERT_TRUE(
+      Parse(WithTop("\"volatile_db\": {\"type\": \"redis_cluster\"}"), &config)
+          .ok());
+  EXPECT_EQ(config.volatile_db.num_partitions, 8);
+  ASSERT_TRUE(Parse(WithTop("\"volatile_db\": {\"type\": \"redis\", "
+                            "\"num_partitions\": 3, \"timeout_ms\": 70}"),
+                    &config)
+                  .ok());
+  EXPECT_EQ(config.volatile_db.num_partitions, 3);
+  EXPECT_EQ(config.volatile_db.redis.timeout_ms, 70);
+}
+
 TEST(ConfigTest, AllErrorsAreInOneMessage) {
   Config config;
   const ev::Status status =

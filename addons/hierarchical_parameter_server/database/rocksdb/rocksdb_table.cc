@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kKeyBytes = sizeof(int64_t);
 constexpr int64_t kRowsOfAVisit = 4096;
 
-// Keys of one call of the library: it pins their blocks until their rows are
-// copied.
+// Keys of one call of the library, at least: it sorts them, and reads each of
+// its blocks once for all that are in it.
 constexpr int64_t kKeysOfAFetch = 2048;
 
 const char* BytesOf(const int64_t& key) {
@@ -121,8 +121,10 @@ ev::Status RocksDbTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
                                int64_t* num_missing, ev::Parallel* parallel) {
   EV_RETURN_IF_ERROR(CheckThere());
   const int64_t count = wanted.size();
-  const int64_t most =
-      std::min(kKeysOfAFetch, store_->options().max_batch_size);
+  const int64_t share = (count + parallel->num_threads() - 1) /
+                        std::max(parallel->num_threads(), 1);
+  const int64_t most = std::min(std::max(kKeysOfAFetch, share),
+                                store_->options().max_batch_size);
   const int64_t tasks = (count + most - 1) / most;
   std::vector<uint8_t> is_found(count, 0);
   std::mutex mutex;
