@@ -103,6 +103,11 @@ class _Model(object):
 
 class MovesTest(parameterized.TestCase):
 
+  def setUp(self):
+    super().setUp()
+    if tf.DeviceSpec.from_string(_GPU).device_type != "GPU":
+      self.skipTest("%s is no GPU" % _GPU)
+
   def _same(self, one, other):
     for a, b in zip(one.values(), other.values()):
       np.testing.assert_array_equal(a, b)

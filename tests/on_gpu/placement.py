@@ -32,8 +32,9 @@ DEVICE = "EV_TEST_DEVICE"        # "/gpu:0"
 STORAGE = "EV_TEST_STORAGE"      # one of STORAGES
 LIBRARY = "EV_TEST_LIBRARY"      # path of an op library in the place of the package's
 
-# "asked": each table is where the program says.
-STORAGES = ("hbm", "hbm_dram", "asked")
+# "asked": each table is in the storage that the program says. "own": so it is, and the
+# program places everything itself.
+STORAGES = ("hbm", "hbm_dram", "asked", "own")
 
 # Rows of an "hbm_dram" table that the GPU's memory has room for, without slots: few, so
 # that rows move between the memories in every suite.
@@ -66,9 +67,10 @@ def place(device, storage, soft=False):
                      (STORAGE, ", ".join(STORAGES), storage))
   device = tf.DeviceSpec.from_string(device)
   _place_ops(tf.DeviceSpec(device_type=device.device_type,
-                           device_index=device.device_index).to_string())
+                           device_index=device.device_index).to_string(),
+             by_itself=storage == "own")
   _configure_sessions(soft)
-  if storage != "asked":
+  if storage not in ("asked", "own"):
     _store_rows(storage)
 
 
@@ -86,7 +88,7 @@ def _resource_inputs(op):
   return [t for t in op.inputs if t.dtype.base_dtype == tf.resource]
 
 
-def _place_ops(device):
+def _place_ops(device, by_itself):
   # pylint: disable=protected-access
   create = ops.Graph._create_op_helper
 
@@ -94,11 +96,11 @@ def _place_ops(device):
     global placed
     create(graph, op, *args, **kwargs)
     if op.type == _HANDLE:
-      if not _has_type(op.device):
+      if not _has_type(op.device) and not by_itself:
         op._set_device(_with(op.device, device))
       placed += (tf.DeviceSpec.from_string(op.device).device_type ==
                  tf.DeviceSpec.from_string(device).device_type)
-    elif op.type.startswith(_OURS):
+    elif op.type.startswith(_OURS) or by_itself:
       pass
     else:
       if "_class" in op.node_def.attr:

@@ -25,6 +25,7 @@ SUITES = tuple(
         # These compare storages with each other.
         (_CONFORMANCE, ("asked",), ("gpu",)),
         ("tests/on_gpu/", ("asked",), ("moves",)),
+        ("tests/on_gpu/", ("own",), ("whole_models",)),
         (_PACKAGE + "ops/", _BOTH, (
             "apply_ops", "checkpoint_ops", "delta_ops", "gather_ops", "handle_ops",
             "lookup_sparse_ops", "presence_ops", "row_ops", "session")),
