@@ -124,6 +124,12 @@ def main(argv):
             (FLAGS.rows, FLAGS.width, FLAGS.type, time.time() - begin))
       ours = hps.LookupLayer("m", 0, FLAGS.width, tf.float32)(ids)
       sample = np.random.RandomState(2).randint(0, FLAGS.rows, min(sizes[-1], 10000))
+      # Again, as another process would: what the first start wrote is there.
+      hps.stop()
+      begin = time.time()
+      hps.start(config)
+      session.run(ours.op, {ids: sample[:32]})
+      print("started again, and answered 32 ids, in %.3f s" % (time.time() - begin))
       np.testing.assert_array_equal(*session.run([stock, ours], {ids: sample}))
       if FLAGS.check:
         print("the same rows")

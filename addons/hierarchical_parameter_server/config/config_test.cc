@@ -3,6 +3,7 @@
 
 #include "addons/hierarchical_parameter_server/config/config.h"
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -280,6 +281,44 @@ TEST(ConfigTest, AllErrorsAreInOneMessage) {
       Parse(WithModel(", \"gpucacheper\": 2, \"max_batch_size\": -1"), &config);
   EXPECT_NE(status.message().find("gpucacheper"), std::string::npos);
   EXPECT_NE(status.message().find("max_batch_size"), std::string::npos);
+}
+
+// Texts that are nearly right end in an answer, whatever it is.
+TEST(ConfigTest, DamagedTextsAreErrorsOrRight) {
+  const std::string good = WithTop(
+      "\"supportlonglong\": true, // x\n\"volatile_db\": {\"type\": \"hash\", "
+      "\"overflow_margin\": 18446744073709551615, \"update_filters\": "
+      "[\"\\u00e4.+\"]}, /* y */ \"persistent_db\": {\"type\": \"none\"}");
+  Config config;
+  ASSERT_TRUE(Parse(good, &config).ok());
+  std::mt19937 random(11);
+  const std::string letters = "{}[]\",:\\/*u0-9.eE+tfn \n\x01\xff";
+  int errors = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = good;
+    for (unsigned change = 0; change <= random() % 3; ++change) {
+      const size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text[at] = letters[random() % letters.size()];
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 8);
+          break;
+        case 2:
+          text.insert(at, 1, letters[random() % letters.size()]);
+          break;
+        default:
+          text.resize(at + 1);
+      }
+      if (text.empty()) text = "{";
+    }
+    const ev::Status status = Parse(text, &config);
+    if (status.ok()) continue;
+    ++errors;
+    ASSERT_EQ(status.message().find("ps.json"), 0u) << text;
+  }
+  EXPECT_GT(errors, 10000);
 }
 
 TEST(ConfigTest, AFileThatIsNotThere) {

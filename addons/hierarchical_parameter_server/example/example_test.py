@@ -1,12 +1,15 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The examples run and check themselves."""
+"""The examples run and check themselves, as programs and as notebooks."""
 
+import json
 import os
 import subprocess
 import sys
 
 from absl.testing import absltest
+
+import notebooks
 
 
 class ExampleTest(absltest.TestCase):
@@ -21,6 +24,29 @@ class ExampleTest(absltest.TestCase):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
     self.assertEqual(done.returncode, 0, done.stdout)
     return done.stdout
+
+  def test_notebooks_are_the_programs(self):
+    here = os.path.dirname(os.path.abspath(__file__))
+    for name in notebooks.NAMES:
+      with open(os.path.join(here, name + ".py")) as f:
+        expected = notebooks.notebook(f.read())
+      with open(os.path.join(here, name + ".ipynb")) as f:
+        self.assertEqual(f.read(), expected,
+                         "run addons/hierarchical_parameter_server/example/notebooks.py")
+
+  def test_a_notebooks_cells_run_one_after_the_other(self):
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "pretrained_embeddings.ipynb")) as f:
+      cells = json.load(f)["cells"]
+    self.assertEqual(cells[0]["cell_type"], "markdown")
+    code = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=self.create_tempdir().full_path,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path),
+                 TF_CPP_MIN_LOG_LEVEL="2"),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    self.assertIn("after; 17 trained weights", done.stdout)
 
   def test_basic_workflow(self):
     self.assertIn("largest difference", self.run_example("basic_workflow.py"))

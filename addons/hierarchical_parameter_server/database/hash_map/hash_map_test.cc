@@ -105,57 +105,6 @@ TEST(HashMapTest, AgreesWithAMapThroughInsertsAndRemoves) {
   }
 }
 
-// Acceptance test 11: at most 1.2 * (8 + 4 * width) bytes of memory a row,
-// whether the table was sized before or has grown.
-TEST(HashMapTest, Acceptance11RowsAreCompact) {
-  for (const int width : {1, 16, 128}) {
-    for (const bool reserve : {false, true}) {
-      const auto database = MakeMap(HashMapOptions());
-      const auto table = Open(database.get(), width);
-      const int64_t total = width == 128 ? 200000 : 400000;
-      if (reserve) {
-        ASSERT_TRUE(table->Reserve(total).ok());
-      }
-      ev::Serial serial;
-      for (int64_t first = 0; first < total; first += 4000) {
-        const std::vector<int64_t> keys = Keys(first * 31, 4000);
-        const std::vector<float> rows(keys.size() * width, 1.0f);
-        ASSERT_TRUE(table->Insert(keys, rows.data(), &serial).ok());
-        TableStatistics statistics;
-        ASSERT_TRUE(table->Statistics(&statistics).ok());
-        if (reserve ? first + 4000 < total : first < 40000) continue;
-        ASSERT_LE(static_cast<double>(statistics.host_bytes) / statistics.rows,
-                  1.2 * (8 + 4 * width))
-            << "width " << width << ", rows " << statistics.rows;
-      }
-    }
-  }
-}
-
-TEST(HashMapTest, SegmentsThatBecomeLongAreSplit) {
-  HashMapOptions options;
-  options.num_partitions = 1;
-  const auto database = MakeMap(options);
-  const auto table = Open(database.get(), 512);  // 2 KiB a row, 60 MB in all.
-  ev::Serial serial;
-  for (int64_t first = 0; first < 30000; first += 1000) {
-    const std::vector<int64_t> keys = Keys(first, 1000);
-    const std::vector<float> rows = MadeRows(keys, 2, 512);
-    ASSERT_TRUE(table->Insert(keys, rows.data(), &serial).ok());
-  }
-  for (int64_t key = 0; key < 30000; key += 37) {
-    std::vector<float> row(512);
-    int64_t missing = -1, count = -1;
-    const std::vector<int64_t> keys = {key};
-    ASSERT_TRUE(table
-                    ->Fetch(keys, Positions::All(1), row.data(), &missing,
-                            &count, &serial)
-                    .ok());
-    ASSERT_EQ(count, 0);
-    ASSERT_EQ(row, MadeRow(key, 2, 512));
-  }
-}
-
 TEST(HashMapTest, ThreadsThatAreLentGiveTheSame) {
   ev::testing::ThreadPool pool(3);
   const auto database = MakeMap(HashMapOptions());

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 import threading
+import types
+from unittest import mock
 import urllib.request
 
 from absl.testing import absltest
@@ -134,6 +136,26 @@ class ServingTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         self.open_elsewhere(
             kind, saved, HPS_PS_CONFIG_FILE=os.path.join(moved, "ps.json")), expected)
+
+  def test_replicas_share_the_batch(self):
+    path = self.config()
+    horovod = types.ModuleType("horovod.tensorflow")
+    horovod.size = lambda: 2
+    with mock.patch.dict(sys.modules, {"horovod.tensorflow": horovod}):
+      for batch, message in ((2049, "multiple of the 2 replicas, got 2049"),
+                             (2050, "is 1025 samples on each of 2 replicas")):
+        with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message):
+          hps.start(path, batch)
+      hps.start(path, 2048)
+      hps.stop()
+    with tf.Graph().as_default(), tf.Session() as session:
+      strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+      with strategy.scope():
+        init = hps.Init(ps_config_file=path, global_batch_size=1024)
+      self.assertEqual(session.run(init), b"OK")
+      with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
+        with self.assertRaisesRegex(RuntimeError, "got OneDeviceStrategy"):
+          hps.Init(ps_config_file=path)
 
   def test_a_running_graph_does_not_look_at_the_file_again(self):
     path = self.config()
