@@ -83,7 +83,8 @@ TEST(RespTest, WhatIsNoReplyIsAnErrorAndNoCrash) {
     RespReply reply;
     EXPECT_FALSE(Read(text, 3, &reply).ok()) << text;
   }
-  EXPECT_FALSE(Read("+" + std::string(1 << 20, 'a'), 1000, new RespReply).ok());
+  RespReply endless;
+  EXPECT_FALSE(Read("+" + std::string(1 << 20, 'a'), 1000, &endless).ok());
   std::mt19937 random(1);
   const std::string marks = "+-:$*0123456789\r\n\r\na";
   for (int i = 0; i < 20000; ++i) {
