@@ -50,6 +50,8 @@ void FillFromColumns(const std::vector<ColumnPiece>& pieces, Batch* batch) {
   }
   int64_t sample = 0;
   for (const ColumnPiece& piece : pieces) {
+    // Arrays of no samples may be null.
+    if (piece.count == 0) continue;
     std::memcpy(batch->labels.as<float>() + sample * layout.label_dim,
                 piece.labels, piece.count * layout.label_dim * sizeof(float));
     std::memcpy(batch->dense.as<float>() + sample * layout.dense_dim,
