@@ -47,7 +47,8 @@ class RunTest(absltest.TestCase):
     self.assertIsNone(exemptions.why("other_test", case, "hbm", True))
     case = "CapacityTest.test_memory_stays1"
     self.assertIsNotNone(exemptions.why("policies_test", case, "hbm_dram", False))
-    self.assertIsNone(exemptions.why("policies_test", case, "hbm", False))
+    self.assertIsNotNone(exemptions.why("policies_test", case, "hbm", False))
+    self.assertIsNone(exemptions.why("policies_test", case, "asked", False))
 
   def test_storages_and_patterns(self):
     every = run.programs([], [])
