@@ -141,8 +141,9 @@ def violations(path, text, read):
           sources.append(read(source))
         except OSError:
           pass
-  for source in set(re.findall(r"(?<![\w./])(?:benchmarks|examples)/[\w/]+\.(?:py|sh|cc)\b",
-                               text)):
+  for source in set(re.findall(
+      r"(?<![\w./])(?:benchmarks|examples|addons/\w+/benchmark)/[\w/]+\.(?:py|sh|cc)\b",
+      text)):
     check(source, source)
   for name in set(re.findall(r"(?<![\w/:])(\w+_benchmark)\b(?!\.cc)", text)):
     check(name, "benchmarks/engine/%s.cc" % name)
