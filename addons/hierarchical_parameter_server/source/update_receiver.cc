@@ -4,10 +4,24 @@
 #include "addons/hierarchical_parameter_server/source/update_receiver.h"
 
 #include <chrono>
+#include <new>
 #include <utility>
 #include <vector>
 
 namespace hps {
+namespace {
+
+// An exception that leaves a thread ends the process; a lack of memory passes.
+template <typename Call>
+ev::Status WithoutExceptions(const char* what, const Call& call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return ev::ResourceExhausted(std::string("no memory for ") + what);
+  }
+}
+
+}  // namespace
 
 UpdateReceiver::UpdateReceiver(std::unique_ptr<UpdateSource> source,
                                Deliver deliver, const ReceiverOptions& options)
@@ -54,7 +68,8 @@ ReceiverStatistics UpdateReceiver::statistics() const {
 bool UpdateReceiver::DeliverAll(const std::vector<UpdateBatch>& batches) {
   for (const UpdateBatch& batch : batches) {
     for (;;) {
-      const ev::Status status = deliver_(batch);
+      const ev::Status status = WithoutExceptions(
+          "rows that an update source gave", [&] { return deliver_(batch); });
       if (status.ok()) {
         std::lock_guard<std::mutex> lock(mutex_);
         statistics_.delivered_rows += static_cast<int64_t>(batch.keys.size());
@@ -75,7 +90,8 @@ bool UpdateReceiver::DeliverAll(const std::vector<UpdateBatch>& batches) {
 }
 
 bool UpdateReceiver::Commit() {
-  const ev::Status status = source_->Commit();
+  const ev::Status status = WithoutExceptions(
+      "a commit of an update source", [&] { return source_->Commit(); });
   if (!status.ok()) NoteFailure(status);
   return status.ok();
 }
@@ -88,7 +104,10 @@ void UpdateReceiver::Run() {
     // While something waits for its commit, the end of the stream is of
     // interest at once.
     const ev::Status status =
-        source_->Poll(uncommitted > 0 ? 0 : options_.poll_timeout_ms, &batches);
+        WithoutExceptions("what an update source has", [&] {
+          return source_->Poll(uncommitted > 0 ? 0 : options_.poll_timeout_ms,
+                               &batches);
+        });
     // What was given may be less than what was asked for, and counts all the
     // same.
     if (!DeliverAll(batches)) return;

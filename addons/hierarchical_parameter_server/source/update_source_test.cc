@@ -10,6 +10,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -106,6 +107,7 @@ struct Script {
   std::mutex mutex;
   std::deque<std::vector<UpdateBatch>> polls;
   int failing_polls = 0;
+  int polls_without_memory = 0;
   int failing_commits = 0;
   int64_t given = 0;
   int64_t committed = 0;
@@ -127,6 +129,10 @@ class ScriptedSource : public UpdateSource {
       if (script_->failing_polls > 0) {
         --script_->failing_polls;
         return ev::Internal("no poll");
+      }
+      if (script_->polls_without_memory > 0) {
+        --script_->polls_without_memory;
+        throw std::bad_alloc();
       }
       if (!script_->polls.empty()) {
         *batches = script_->polls.front();
@@ -214,6 +220,27 @@ TEST(UpdateReceiverTest, ADeliveryThatFailsIsTriedAgainAndNothingPassesIt) {
   ASSERT_TRUE(WaitUntil([&] { return script->Committed() == 2; }));
   EXPECT_EQ(tried, (std::vector<int64_t>{1, 1, 1, 1, 2}));
   EXPECT_EQ(receiver.statistics().last_failure, "the database is away");
+}
+
+TEST(UpdateReceiverTest, ALackOfMemoryIsAFailureThatPasses) {
+  auto script = std::make_shared<Script>();
+  script->polls = {{BatchOf(1)}, {BatchOf(2)}};
+  script->polls_without_memory = 2;
+  std::vector<int64_t> tried;
+  std::atomic<int> failures{3};
+  UpdateReceiver receiver(
+      std::make_unique<ScriptedSource>(script),
+      [&](const UpdateBatch& batch) {
+        tried.push_back(batch.keys[0]);
+        if (failures-- > 0) throw std::bad_alloc();
+        return ev::Status::OK();
+      },
+      FastOptions());
+  ASSERT_TRUE(WaitUntil([&] { return script->Committed() == 2; }));
+  EXPECT_EQ(tried, (std::vector<int64_t>{1, 1, 1, 1, 2}));
+  EXPECT_EQ(receiver.statistics().failures, 5);
+  EXPECT_EQ(receiver.statistics().last_failure,
+            "no memory for rows that an update source gave");
 }
 
 TEST(UpdateReceiverTest, ABatchThatIsRefusedForGoodIsCountedAndLeftOut) {

@@ -155,10 +155,11 @@ ev::Status DirectorySource::Next(bool* is_one,
   if (status.code() == ev::StatusCode::kNotFound) return ev::Status::OK();
   EV_RETURN_IF_ERROR(status);
   *is_one = true;
-  given_ = *next;
+  const int64_t number = *next;
   std::vector<UpdateBatch> sections;
   const ev::Status good = ReadSections(bytes, &sections);
   if (!good.ok()) {
+    given_ = number;
     ++statistics_.malformed;
     statistics_.last_malformed = path + " " + good.message();
     return ev::Status::OK();
@@ -184,6 +185,8 @@ ev::Status DirectorySource::Next(bool* is_one,
       batches->push_back(std::move(part));
     }
   }
+  // Last: without memory for its rows, the file is read again.
+  given_ = number;
   return ev::Status::OK();
 }
 

@@ -73,6 +73,7 @@ ev::Status KafkaSource::Subscribe() {
 
 KafkaSource::~KafkaSource() {
   if (client_ == nullptr) return;
+  if (unread_ != nullptr) library_->message_destroy(unread_);
   if (library_->consumer_close_queue != nullptr &&
       library_->consumer_closed != nullptr) {
     KafkaLibrary::Queue* const queue = library_->queue_new(client_);
@@ -148,11 +149,13 @@ ev::Status KafkaSource::Poll(int64_t timeout_ms,
   const int64_t end = statistics_.rows + options_.max_batch_size;
   int wait_ms = static_cast<int>(std::min<int64_t>(timeout_ms, 1 << 30));
   while (statistics_.rows < end) {
-    KafkaLibrary::Message* const message =
-        library_->consumer_poll(client_, wait_ms);
-    if (message == nullptr) break;
-    const ev::Status status = Take(*message, batches);
-    library_->message_destroy(message);
+    if (unread_ == nullptr) {
+      unread_ = library_->consumer_poll(client_, wait_ms);
+    }
+    if (unread_ == nullptr) break;
+    const ev::Status status = Take(*unread_, batches);
+    library_->message_destroy(unread_);
+    unread_ = nullptr;
     EV_RETURN_IF_ERROR(status);
     wait_ms = 0;
   }

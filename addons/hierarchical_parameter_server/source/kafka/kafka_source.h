@@ -65,6 +65,8 @@ class KafkaSource : public UpdateSource {
   const KafkaSourceOptions options_;
   TagFilter filter_;
   KafkaLibrary::Client* client_ = nullptr;
+  // A message whose rows found no memory: the next poll takes it again.
+  KafkaLibrary::Message* unread_ = nullptr;
   // For each part of a topic, what comes after what was given.
   std::map<std::pair<std::string, int32_t>, int64_t> next_;
   SourceStatistics statistics_;
