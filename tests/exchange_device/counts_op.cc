@@ -25,7 +25,8 @@ What the stand-in for a device between ranks did in this process.
 counts: Exchanges out of its memory, routes pooled, gradients spread, blocks that live;
   batches that the device of the rows deduplicated, and of which their keys were fetched;
   tables deduplicated in routes; calls that summed gradients in its memory, and in CPU
-  memory; routes whose outputs, and whose gradients, are in its memory.
+  memory; routes whose outputs, and whose gradients, are in its memory; of the tables
+  deduplicated in routes, those whose ids were in its memory.
 )doc");
 
 class CountsOp : public tensorflow::OpKernel {
@@ -35,7 +36,7 @@ class CountsOp : public tensorflow::OpKernel {
   void Compute(tensorflow::OpKernelContext* context) override {
     tensorflow::Tensor* out = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
-                                0, tensorflow::TensorShape({11}), &out));
+                                0, tensorflow::TensorShape({12}), &out));
     const sok::testing::HostExchangeCounts counts =
         sok::testing::GetHostExchangeCounts();
     out->vec<tensorflow::int64>()(0) = counts.sent_from_there;
@@ -49,6 +50,7 @@ class CountsOp : public tensorflow::OpKernel {
     out->vec<tensorflow::int64>()(8) = counts.sums_here;
     out->vec<tensorflow::int64>()(9) = counts.pooled_there;
     out->vec<tensorflow::int64>()(10) = counts.summed_there;
+    out->vec<tensorflow::int64>()(11) = counts.ids_there;
   }
 };
 

@@ -50,7 +50,7 @@ def _session(graph=None):
 def _counts():
   """What the stand-in did so far, as TestExchangeCounts says it; zeros with GPUs."""
   if _ON_GPU:
-    return np.zeros(11, np.int64)
+    return np.zeros(12, np.int64)
   with tf.Graph().as_default(), _session() as session:
     with tf.device("/cpu:0"):
       return session.run(_lib.load().test_exchange_counts())
@@ -253,6 +253,32 @@ def _tables(num=1):
   ] * num
 
 
+def _made_there(x):
+  """Returns x, made by an op on the GPU."""
+  with tf.device(_GPU):
+    return tf.identity(x) if _ON_GPU else _lib.load().test_ids(x=x)
+
+
+def _lookup_of_ids_there(params, ids, weights, combiners):
+  """`sok.lookup_sparse` of ids and samples that are made on the GPU."""
+  made = []
+  for x in ids:
+    if isinstance(x, tf.SparseTensor):
+      made.append(tf.SparseTensor(_made_there(x.indices), _made_there(x.values),
+                                  x.dense_shape))
+    else:
+      made.append(tf.RaggedTensor.from_row_splits(
+          _made_there(x.values), _made_there(x.row_splits), validate=False))
+  return sok.lookup_sparse(params, made, weights, combiners)
+
+
+def _labels():
+  """Returns the set of labels of the graph's routes, None for one without."""
+  ops = tf.compat.v1.get_default_graph().get_operations()
+  return {op.node_def.attr["_kernel"].s.decode() or None
+          for op in ops if op.type == "SokRoute"}
+
+
 class LookupsTest(model.DistributedTestCase):
 
   def setUp(self):
@@ -267,11 +293,12 @@ class LookupsTest(model.DistributedTestCase):
       self.assertEqual(a.tobytes(), b.tobytes())
 
   def _run_both(self, storages, make_optimizer, wrap=lambda o: o, clip=None, parts=1,
-                steps=4, other_way=None):
+                steps=4, other_way=None, lookup=sok.lookup_sparse):
     """Trains a model on a GPU and one through Horovod on the CPU: the same bits.
 
     other_way: lookups whose gradients need rows in CPU memory; None: all stay on the
       GPU.
+    lookup: of the model on the GPU.
 
     Returns:
       What the device did meanwhile, as `_counts`.
@@ -287,9 +314,10 @@ class LookupsTest(model.DistributedTestCase):
       for carrier, device in (("nccl", _GPU), ("horovod", "/cpu:0")):
         settings.set_exchange_carrier(carrier)
         with tf.device(device):
-          made = model.Model(carrier, tables, sok.lookup_sparse, initial,
-                             storages=storages if carrier == "nccl" else
-                             [_DRAM] * len(tables))
+          made = model.Model(
+              carrier, tables, lookup if carrier == "nccl" else sok.lookup_sparse,
+              initial, storages=storages if carrier == "nccl" else
+              [_DRAM] * len(tables))
         optimizer = wrap(make_optimizer())
         if clip is None:
           train = model.minimize(optimizer, made.loss, made.variables)
@@ -336,6 +364,121 @@ class LookupsTest(model.DistributedTestCase):
     # ops with it. That has no kernels for the stand-in, so all are on the CPU.
     self._expect(counts, 4 if name == "adagrad" else 0, 4,
                  0 if name == "proximal_adagrad" else 4)
+
+  @parameterized.parameters(*sorted(_OPTIMIZERS))
+  def test_ids_that_are_there(self, name):
+    counts = self._run_both([_HBM], _OPTIMIZERS[name], lookup=_lookup_of_ids_there)
+    self._expect(counts, 4 if name == "adagrad" else 0, 4,
+                 0 if name == "proximal_adagrad" else 4)
+    if not _ON_GPU and name == "adagrad":
+      self.assertGreater(counts[11], 0)
+
+  @parameterized.parameters("parts", "memories", "dedup", "counts")
+  def test_ids_that_are_there_and_other_ways(self, kind):
+    storages, options = [_HBM], {}
+    if kind == "parts":
+      options["parts"] = 2
+    elif kind == "memories":
+      storages = [_HBM, _DRAM, _HBM, _HBM, _DRAM]
+    elif kind == "dedup":
+      sok.init(exchange="nccl", exchange_dedup=False)
+      self.addCleanup(sok.init, exchange="nccl")
+    else:
+      os.environ["TF_RECORD_FREQ"] = "1"
+      self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
+    counts = self._run_both(storages, _OPTIMIZERS["adagrad"],
+                            lookup=_lookup_of_ids_there, **options)
+    if not _ON_GPU:
+      self.assertEqual(counts[11] > 0, kind != "dedup")
+
+  def test_ids_that_are_there_with_weights_come_down(self):
+    counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
+                            other_way=model.mixed_tables(hvd.size()),
+                            lookup=_lookup_of_ids_there)
+    self._expect(counts, 0, 0, 0)
+    self.assertEqual(counts[11], 0)
+
+  def test_which_routes_take_ids_there(self):
+    tables = _tables()
+    initial = model.initial_rows(np.random.RandomState(1), tables)
+
+    def one_here(params, ids, weights, combiners):
+      with tf.device("/cpu:0"):
+        ids = [tf.SparseTensor(ids[0].indices, tf.identity(ids[0].values),
+                               ids[0].dense_shape)] + ids[1:]
+      return sok.lookup_sparse(params, ids, weights, combiners)
+
+    for lookup, device, carrier, label in (
+        (_lookup_of_ids_there, _GPU, "nccl", "ids_on_gpu"),
+        (one_here, _GPU, "nccl", None),
+        (_lookup_of_ids_there, "/cpu:0", "nccl", None),
+        (_lookup_of_ids_there, _GPU, "horovod", None)):
+      settings.set_exchange_carrier(carrier)
+      self.addCleanup(settings.set_exchange_carrier, "nccl")
+      with tf.Graph().as_default(), tf.device(device):
+        model.Model("m", tables, lookup, initial, storages=[_HBM] * len(tables))
+        self.assertEqual(_labels(), {label})
+
+  def test_a_step_brings_no_ids_down(self):
+    if _ON_GPU:
+      self.skipTest("needs the ops of the stand-in")
+    tables = [t._replace(max_hotness=2) for t in _tables()]
+    gen = _lib.load()
+    with tf.Graph().as_default(), _session() as session:
+      with tf.device(_GPU):
+        made = model.Model("there", tables, _lookup_of_ids_there,
+                           model.initial_rows(np.random.RandomState(1), tables),
+                           storages=[_HBM] * len(tables))
+        grads = [gen.test_dense(x=x) for x in made.outputs]
+      slices = tf.gradients(made.outputs, [v.handle for v in made.variables], grads)
+      train = _train.AdagradOptimizer(.1).apply_gradients(zip(slices, made.variables))
+      copied = gen.test_integers_copied()
+      session.run(tf.compat.v1.global_variables_initializer())
+      batches = model.draw(np.random.RandomState(2), tables, [16] * hvd.size(),
+                           )[hvd.rank()]
+      for batch in batches:
+        # Ids enough for the device, and room for them.
+        batch.splits = np.arange(17, dtype=np.int64)
+        batch.rows = np.arange(16) % 7
+      session.run(train, made.feed(batches))
+      session.run(copied)
+      before = _counts()
+      session.run(train, made.feed(batches))
+      self.assertEqual(session.run(copied)[1], 0)
+      self.assertEqual((_counts() - before)[11], len(tables))
+      # The table with few ids alone comes down: a value, and two indices for it.
+      batches[0].splits = np.minimum(np.arange(17, dtype=np.int64), 1)
+      batches[0].rows = np.arange(1)
+      session.run(copied)
+      session.run(train, made.feed(batches))
+      self.assertEqual(session.run(copied)[1], 3)
+
+  def test_errors_of_ids_that_are_there_are_those_of_ids_here(self):
+    tables = _tables()
+    initial = model.initial_rows(np.random.RandomState(1), tables)
+    with tf.Graph().as_default(), _session() as session:
+      models = []
+      for prefix, lookup in (("t", _lookup_of_ids_there), ("h", sok.lookup_sparse)):
+        with tf.device(_GPU if prefix == "t" else "/cpu:0"):
+          models.append(model.Model(prefix, tables, lookup, initial,
+                                    storages=[_HBM] * len(tables)))
+      session.run(tf.compat.v1.global_variables_initializer())
+      good = model.draw(np.random.RandomState(2), tables, [9] * hvd.size())[hvd.rank()]
+      for wrong, message in ((9, "below the batch size"), (-9, "must not be negative")):
+        said = []
+        for made in models:
+          feed = made.feed(good)
+          value = feed[made.ids[2]]
+          feed[made.ids[2]] = value._replace(indices=value.indices + [[wrong, 0]])
+          # On all ranks, so none waits for another.
+          with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message) as caught:
+            session.run(made.outputs, feed)
+          said.append(caught.exception.message.partition(", table")[0].rpartition(
+              "indices")[2])
+        self.assertEqual(*said)
+        self.assertIn("'t_2'", str(caught.exception).replace("'h_2'", "'t_2'"))
+      for made in models:
+        session.run(made.outputs, made.feed(good))
 
   @parameterized.parameters("float16", "bfloat16")
   def test_same_bits_of_narrow_numbers(self, dtype):

@@ -41,7 +41,7 @@ constexpr int64_t kNoRoomFor = 11;
 
 std::atomic<int64_t> sent_from_there{0}, pooled_routes{0}, spread_gradients{0},
     live_blocks{0}, deduplicated{0}, sums_there{0}, sums_here{0},
-    pooled_there{0}, summed_there{0};
+    pooled_there{0}, summed_there{0}, ids_there{0};
 
 void Check(bool holds, const char* promise) {
   if (holds) return;
@@ -250,6 +250,22 @@ class HostExchangeDevice : public ExchangeDevice {
     return Status::OK();
   }
 
+  Status StartDistinctThere(
+      const ev::IdsOnDevice& ids,
+      std::unique_ptr<ev::DeviceDistinct>* distinct) override {
+    Check(ids.num_ids >= std::max<int64_t>(1, min_ids_to_deduplicate()) &&
+              ids.num_ids <= ev::kMaxDistinctIds,
+          "so many ids are not for a device");
+    if (ids.num_ids % kNoRoomFor == 0) {
+      return ev::ResourceExhausted("no memory");
+    }
+    ++deduplicated;
+    ++ids_there;
+    distinct->reset(
+        new HostDeviceDistinct(ids, std::make_shared<const HostKnownKeys>()));
+    return Status::OK();
+  }
+
   ev::DeviceStream stream() override { return stream_.stream(); }
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {
@@ -392,6 +408,7 @@ HostExchangeCounts GetHostExchangeCounts() {
   counts.sums_here = sums_here;
   counts.pooled_there = pooled_there;
   counts.summed_there = summed_there;
+  counts.ids_there = ids_there;
   return counts;
 }
 

@@ -31,6 +31,7 @@ struct HostExchangeCounts {
   int64_t sums_here = 0;     // and in CPU memory
   int64_t pooled_there = 0;  // routes whose outputs are in its memory
   int64_t summed_there = 0;  // routes whose gradients are
+  int64_t ids_there = 0;     // of 'deduplicated', those of ids in its memory
 };
 HostExchangeCounts GetHostExchangeCounts();
 

@@ -73,22 +73,51 @@ Status CheckInput(const RouteInput& in, int num_ranks) {
   return Status::OK();
 }
 
+// What a device has in its memory and cannot deduplicate.
+Status NotThere(const RouteInput& in, const std::string& why) {
+  return NamedAfter(in.name, Status(ev::StatusCode::kUnimplemented, why));
+}
+
+Status StartDistinctThere(const RouteInput& in, const RouteOptions& options,
+                          std::unique_ptr<ev::DeviceDistinct>* distinct) {
+  if (!IsForDevice(in, options)) {
+    return NotThere(in, "these ids are not for the device that has them");
+  }
+  ev::IdsOnDevice ids;
+  ids.num_ids = in.num_ids;
+  ids.num_samples = in.batch_size;
+  ids.ids64 = in.ids64;
+  ids.ids32 = in.ids32;
+  ids.row_splits = in.row_splits;
+  ids.coo_indices = in.coo_indices;
+  ids.stream = *in.stream;
+  const Status status = options.device->StartDistinctThere(ids, distinct);
+  if (status.code() == ev::StatusCode::kResourceExhausted) {
+    return NotThere(in, status.message());
+  }
+  return NamedAfter(in.name, status);
+}
+
 // Whether a device deduplicates this table: *distinct is set then. Without
 // memory there the processors do it.
 Status StartDistinct(const RouteInput& in, const RouteOptions& options,
                      std::unique_ptr<ev::DeviceDistinct>* distinct) {
   distinct->reset();
-  if (options.device == nullptr || !options.dedup || in.weights != nullptr ||
-      ev::Selects(in.combiner) ||
-      in.num_ids <
-          std::max<int64_t>(1, options.device->min_ids_to_deduplicate()) ||
-      in.num_ids > ev::kMaxDistinctIds) {
-    return Status::OK();
-  }
+  if (in.on_device) return StartDistinctThere(in, options, distinct);
+  if (!IsForDevice(in, options)) return Status::OK();
   const Status status = options.device->StartDistinct(
       in.num_ids, in.batch_size, options.brings_inverse, distinct);
   if (status.code() == ev::StatusCode::kResourceExhausted) return Status::OK();
   return NamedAfter(in.name, status);
+}
+
+// Samples that a device has made the offsets of come here.
+Status FetchOffsets(const RoutedTable& table) {
+  if (table.has_offsets) return Status::OK();
+  EV_RETURN_IF_ERROR(
+      NamedAfter(table.name, table.distinct->Samples(table.offsets)));
+  table.has_offsets = true;
+  return Status::OK();
 }
 
 // The planning of all tables' ids, and the sorting of their keys by owner.
@@ -186,6 +215,10 @@ Status RouteBuilder::TakeKeys(int t) {
             std::to_string(table->num_unique - distinct.num_unknown()) +
             " of " + std::to_string(table->num_unique) + " keys"));
   }
+  if (!table->has_offsets && ev::Divides(table->combiner)) {
+    EV_RETURN_IF_ERROR(FetchOffsets(*table));
+    FindFactors(t);
+  }
   int32_t* counts = nullptr;
   if (options_.format.with_occurrences) {
     counts = unsorted_[t]->arrays.ReserveOf<int32_t>(table->num_unique);
@@ -219,7 +252,7 @@ Status RouteBuilder::Build() {
   plan_ids.ids_per_task = kIdsPerTask;
   plan_ids.ids_per_put = kIdsPerPut;
   plan_ids.samples_known = [&](int t) {
-    FindFactors(t);
+    if (tables[t]->has_offsets) FindFactors(t);
     return Status::OK();
   };
   plan_ids.keys_known = [&](int t, ev::Parallel* parallel) {
@@ -313,6 +346,14 @@ std::shared_ptr<RoutePlan> RoutePlan::Make(const RouteOptions& options) {
   return plan;
 }
 
+bool IsForDevice(const RouteInput& in, const RouteOptions& options) {
+  return options.device != nullptr && options.dedup && in.weights == nullptr &&
+         !ev::Selects(in.combiner) &&
+         in.num_ids >=
+             std::max<int64_t>(1, options.device->min_ids_to_deduplicate()) &&
+         in.num_ids <= ev::kMaxDistinctIds;
+}
+
 Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
              ev::Parallel* parallel, std::shared_ptr<const RoutePlan>* plan) {
   if (inputs.size() != static_cast<size_t>(options.format.num_tables) ||
@@ -346,6 +387,7 @@ Status FetchInverse(const RoutePlan& plan, Span<const int> tables,
         const RoutedTable& table = plan.routed(there[i]);
         std::lock_guard<std::mutex> lock(table.fetch);
         if (table.is_fetched) return Status::OK();
+        EV_RETURN_IF_ERROR(FetchOffsets(table));
         const int64_t n = table.num_unique;
         ev::ArrayLayout layout;
         const size_t inverse_at = layout.Add<int32_t>(table.num_ids);

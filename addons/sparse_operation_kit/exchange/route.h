@@ -30,6 +30,9 @@ namespace sok {
 
 // One table's ids of this rank's batch.
 struct RouteInput : ev::IdsInput {
+  // With on_device: ids and samples are there when the device of RouteOptions
+  // is through with what the stream has.
+  const ev::DeviceStream* stream = nullptr;
   std::string name;  // of the table, for messages
   int64_t dim = 0;
   ev::Combiner combiner = ev::Combiner::kMean;
@@ -49,6 +52,10 @@ class DistinctDevice {
   // ResourceExhausted: the processors do it.
   virtual ev::Status StartDistinct(
       int64_t num_ids, int64_t num_samples, bool brings_inverse,
+      std::unique_ptr<ev::DeviceDistinct>* distinct) = 0;
+  // The same of a batch that is in its memory already.
+  virtual ev::Status StartDistinctThere(
+      const ev::IdsOnDevice& ids,
       std::unique_ptr<ev::DeviceDistinct>* distinct) = 0;
 };
 
@@ -105,17 +112,25 @@ class RoutePlan {
   std::vector<std::unique_ptr<RoutedTable>> tables_;  // >= num_tables
 };
 
+// Whether the device of the options is asked to deduplicate this table's ids:
+// then they, and the samples, may be on_device. Reads no array.
+bool IsForDevice(const RouteInput& in, const RouteOptions& options);
+
 // Makes the plan of a lookup of format.num_tables tables. The plan copies what
 // it needs. InvalidArgument, with the table's name: what ev::PooledForward
 // refuses, or more than 2^31 - 1 numbers for one rank; ResourceExhausted: no
-// memory. Thread-safe; 'parallel' may be null.
+// memory; Unimplemented: of inputs that are on_device one is not for the
+// device, has samples out of order, or finds too little memory there. The same
+// in CPU memory has a plan, or says what is wrong. Thread-safe; 'parallel' may
+// be null.
 ev::Status Route(ev::Span<const RouteInput> inputs, const RouteOptions& options,
                  ev::Parallel* parallel,
                  std::shared_ptr<const RoutePlan>* plan);
 
 // For a caller that works on samples in CPU memory: brings down which key each
-// id of these tables is, where a device has deduplicated. Once, 4 bytes of the
-// link for an id; later calls return at once. Thread-safe.
+// id of these tables is, where a device has deduplicated, and where samples
+// begin, if those were in its memory. Once, 4 bytes of the link for an id and
+// for a sample; later calls return at once. Thread-safe.
 ev::Status FetchInverse(const RoutePlan& plan, ev::Span<const int> tables,
                         ev::Parallel* parallel);
 

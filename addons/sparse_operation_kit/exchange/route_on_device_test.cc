@@ -75,6 +75,10 @@ class TestDevice : public DistinctDevice {
     distinct->reset(new TestDistinct(num_ids, num_samples, known, fails));
     return ev::Status::OK();
   }
+  ev::Status StartDistinctThere(const ev::IdsOnDevice&,
+                                std::unique_ptr<ev::DeviceDistinct>*) override {
+    return ev::Internal("ids are in CPU memory here");
+  }
   std::string fails;
   std::atomic<int> num_started{0};
   const std::shared_ptr<HostKnownKeys> known =

@@ -18,6 +18,7 @@
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
+#include "kernels/tf/op_kernels/ids_brought_here.h"
 #include "kernels/tf/op_kernels/ids_input.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 
@@ -25,6 +26,7 @@ namespace sparse_operation_kit {
 namespace {
 
 using embedding_variable::BadInput;
+using embedding_variable::IdsBroughtHere;
 using embedding_variable::MutableData;
 using embedding_variable::PoolParallel;
 using embedding_variable::ToTf;
@@ -37,11 +39,15 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::errors::InvalidArgument;
 
+// kIdsOnGpu: ids and rows are inputs in the memory of the device that runs the
+// op.
+template <bool kIdsOnGpu>
 class RouteOp : public OpKernel {
  public:
-  explicit RouteOp(OpKernelConstruction* context) : OpKernel(context) {
+  explicit RouteOp(OpKernelConstruction* context)
+      : OpKernel(context), on_gpu_(embedding_variable::IsOnGpu(*context)) {
     // Where it is on a GPU so are, as a rule, outputs and their gradients.
-    options_.brings_inverse = !embedding_variable::IsOnGpu(*context);
+    options_.brings_inverse = !on_gpu_;
     OP_REQUIRES_OK(context, GetFormat(context, &options_.format));
     OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &options_.num_ranks));
     OP_REQUIRES_OK(context, context->GetAttr("dedup", &options_.dedup));
@@ -90,8 +96,30 @@ class RouteOp : public OpKernel {
     sok::RouteOptions options = options_;
     options.device = device;
     std::shared_ptr<const sok::RoutePlan> plan;
-    OP_REQUIRES_OK(context,
-                   ToTf(sok::Route(inputs, options, &parallel, &plan)));
+    // Copies of ids and rows, which inputs point to until the route is made.
+    IdsBroughtHere not_for_device, rest;
+    ev::DeviceStream stream;
+    if (kIdsOnGpu && on_gpu_) {
+      OP_REQUIRES_OK(context,
+                     embedding_variable::GetDeviceStream(context, &stream));
+      for (int t = 0; t < num_tables(); ++t) {
+        inputs[t].on_device = true;
+        inputs[t].stream = &stream;
+        if (!sok::IsForDevice(inputs[t], options)) {
+          AddTo(&not_for_device, context, t, &inputs[t]);
+        }
+      }
+      OP_REQUIRES_OK(context, not_for_device.Bring(context));
+    }
+    ev::Status status = sok::Route(inputs, options, &parallel, &plan);
+    if (status.code() == ev::StatusCode::kUnimplemented) {
+      for (int t = 0; t < num_tables(); ++t) {
+        if (inputs[t].on_device) AddTo(&rest, context, t, &inputs[t]);
+      }
+      OP_REQUIRES_OK(context, rest.Bring(context));
+      status = sok::Route(inputs, options, &parallel, &plan);
+    }
+    OP_REQUIRES_OK(context, ToTf(status));
     std::unique_ptr<sok::DeviceRoute> there;
     if (on_device_) {
       OP_REQUIRES_OK(context, ToTf(device->StartRoute(plan, &there)));
@@ -119,6 +147,11 @@ class RouteOp : public OpKernel {
  private:
   int num_tables() const { return options_.format.num_tables; }
 
+  void AddTo(IdsBroughtHere* here, OpKernelContext* context, int t,
+             sok::RouteInput* in) const {
+    here->Add(context->input(t), context->input(num_tables() + t), in);
+  }
+
   Status MakeInput(OpKernelContext* context, int t, sok::RouteInput* in) const {
     const int n = num_tables();
     const std::string& name = names_[t];
@@ -136,6 +169,7 @@ class RouteOp : public OpKernel {
     return Status::OK();
   }
 
+  const bool on_gpu_;
   sok::RouteOptions options_;
   int num_weights_ = 0;
   bool on_device_ = false;
@@ -146,9 +180,13 @@ class RouteOp : public OpKernel {
   std::vector<sok::Placement> placements_;
 };
 
-const embedding_variable::RegisterKernel<RouteOp> kRoute(
+const embedding_variable::RegisterKernel<RouteOp<false>> kRoute(
     "SokRoute",
     {"ids", "rows", "batch_sizes", "weights", "message", "splits", "plan"});
+// Python's exchange.py asks for it.
+const embedding_variable::RegisterKernel<RouteOp<true>> kRouteOfIdsOnGpu(
+    "SokRoute", {"batch_sizes", "weights", "message", "splits", "plan"},
+    "ids_on_gpu");
 
 }  // namespace
 }  // namespace sparse_operation_kit

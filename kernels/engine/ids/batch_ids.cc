@@ -239,7 +239,10 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
     if (piece.item >= num_tables) return find_keys(t);
     if (IsInStep(*tables[t])) return samples_of_step(t);
     if (options.check) EV_RETURN_IF_ERROR(options.check(t));
-    EV_RETURN_IF_ERROR(FindSamples(*inputs[t], options.samples, tables[t]));
+    tables[t]->has_offsets = !inputs[t]->on_device;
+    if (tables[t]->has_offsets) {
+      EV_RETURN_IF_ERROR(FindSamples(*inputs[t], options.samples, tables[t]));
+    }
     if (options.samples_known) EV_RETURN_IF_ERROR(options.samples_known(t));
     if (tables[t]->distinct != nullptr) return done(t, 1);
     return IsSmall(*tables[t], options.ids_per_task) ? find_keys(t)

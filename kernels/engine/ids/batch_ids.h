@@ -44,7 +44,7 @@ struct PlanIdsOptions {
   // nothing.
   // Before its samples are looked at.
   std::function<Status(int t)> check;
-  // Its offsets and weights are there.
+  // Its offsets and weights are there, or has_offsets is false.
   std::function<Status(int t)> samples_known;
   // Its keys are there, and no device has found them; for a small table its
   // samples too. 'parallel' is null within a task.
@@ -63,11 +63,12 @@ inline bool IsSmall(const TableIds& ids, int64_t ids_per_task) {
 //
 // Fills offsets, weights, unique, inverse, counts and num_unique of *tables[t]
 // from *inputs[t], for all t; where tables[t]->distinct is set, offsets only,
-// of a step as far as has_offsets says: it gets the ids, is started, and
-// 'queue' is told, and let advance now and then. Errors name the table. 'queue'
-// may be null when no table has a 'distinct', 'parallel' always. REQUIRES:
-// CheckIds(*inputs[t]); tables[t]->Begin(*inputs[t]) was called and its arrays
-// have room. Throws std::bad_alloc.
+// of a step and of ids in the device's memory as far as has_offsets says: it
+// gets the ids, is started, and 'queue' is told, and let advance now and then.
+// Errors name the table. 'queue' may be null when no table has a 'distinct',
+// 'parallel' always. REQUIRES: CheckIds(*inputs[t]);
+// tables[t]->Begin(*inputs[t]) was called and its arrays have room; of an input
+// that is on_device a 'distinct' that was made of it. Throws std::bad_alloc.
 Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
                const PlanIdsOptions& options, DistinctQueue* queue,
                Parallel* parallel);

@@ -9,7 +9,7 @@
 namespace ev {
 
 Status DeviceDistinct::Samples(int32_t* offsets) const {
-  return Internal("ids that are no part of a step keep no samples");
+  return Internal("of ids that were put the samples are here");
 }
 
 int64_t MinIdsToDeduplicate(int64_t otherwise) {

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 
+#include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -28,6 +29,19 @@ namespace ev {
 
 // Ids of one batch that a device takes at most.
 constexpr int64_t kMaxDistinctIds = int64_t{1} << 30;
+
+// A batch that is in the device's memory, where it may be read when the device
+// is through with what the stream has; until Wait has returned. Arrays as in
+// IdsInput (ids/table_ids.h).
+struct IdsOnDevice {
+  int64_t num_ids = 0;      // N, at least 1
+  int64_t num_samples = 0;  // B
+  const int64_t* ids64 = nullptr;
+  const int32_t* ids32 = nullptr;
+  const int64_t* row_splits = nullptr;
+  const int64_t* coo_indices = nullptr;
+  DeviceStream stream;
+};
 
 // Of GpuTableCompute::StartDistinct, or of a device that has no rows: it knows
 // no key then, so all come down. Calls are made in the order of their
@@ -48,17 +62,20 @@ class DeviceDistinct {
   // What the calls of rows/gpu_compute.h take: this, or what Fetch has made.
   virtual const DeviceDistinct* made() const { return this; }
 
-  // Of a step: no, where it reads the ids where they are.
+  // No, where it reads the ids where they are: of a step, or of IdsOnDevice.
   virtual bool needs_put() const { return true; }
   // Ids [begin, begin + ids.size()) of the batch, which have been read when it
   // returns. REQUIRES that each id is put once, all as one type.
   virtual Status Put(int64_t begin, Span<const int64_t> ids) = 0;
   virtual Status Put(int64_t begin, Span<const int32_t> ids) = 0;
 
-  // Begins. offsets [B + 1], of the samples; read when it returns. Of a step
-  // none, where each sample is one id, or ids and samples are there already.
+  // Begins. offsets [B + 1], of the samples; read when it returns. None where
+  // ids and samples are there already, and of a step where each sample is one
+  // id.
   virtual Status Start(Span<const int32_t> offsets) = 0;
   virtual bool IsDone() const = 0;  // Wait would return at once
+  // Unimplemented: samples in the device's memory are not in order, and nothing
+  // is known of the batch.
   virtual Status Wait() = 0;
   // Of a step: ids that the device does not know, of all its tables. Waits;
   // none where Wait gives an error.
@@ -83,8 +100,9 @@ class DeviceDistinct {
   // occurs. Null: not wanted. 4 bytes of the link for each number.
   virtual Status Inverse(int32_t* inverse, int32_t* counts) const = 0;
 
-  // Of a step: where its samples begin, [B + 1]. 4 bytes of the link for each
-  // where Start was not given them and a sample is not one id.
+  // Of a step, or of IdsOnDevice: where its samples begin, [B + 1]. 4 bytes of
+  // the link for each where Start was not given them and a sample is not one
+  // id.
   virtual Status Samples(int32_t* offsets) const;
 
   // samples [N]: of each occurrence, those of the first key first. Costs the

@@ -22,8 +22,9 @@ namespace ev {
 
 // Exactly one of ids64, ids32 is set; exactly one of row_splits and coo_indices
 // is set. What would have no element may be null. N and B must be below
-// 2^31 - 1. on_device: ids and samples are in the memory of a device, of a
-// table that a step takes there (rows/gpu_step.h).
+// 2^31 - 1. on_device: ids and samples are in the memory of a device that
+// deduplicates them there (IdsOnDevice), or of a table that a step takes there
+// (rows/gpu_step.h).
 struct IdsInput {
   int64_t batch_size = 0;  // B, samples
   int64_t num_ids = 0;     // N

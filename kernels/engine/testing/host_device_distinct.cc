@@ -9,6 +9,8 @@
 #include <unordered_map>
 
 #include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/ids/sample_offsets.h"
+#include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/host_device_rows.h"
 
 namespace ev {
@@ -71,6 +73,7 @@ int64_t HostDeviceFetches() { return num_fetches; }
 
 template <typename Id>
 Status HostDeviceDistinct::PutTyped(int64_t begin, Span<const Id> ids) {
+  Check(!is_there_, "ids that are there are put", begin);
   Check(state_ == State::kPutting, "ids come late", begin);
   Check(begin >= 0 && begin + ids.size() <= ids_.size(),
         "ids are beyond the batch", begin);
@@ -91,6 +94,11 @@ Status HostDeviceDistinct::Put(int64_t begin, Span<const int32_t> ids) {
 
 Status HostDeviceDistinct::Start(Span<const int32_t> offsets) {
   Check(state_ == State::kPutting, "it is started twice", 0);
+  if (is_there_) {
+    Check(offsets.empty(), "samples that are there come again", 0);
+    state_ = State::kStarted;
+    return Status::OK();
+  }
   for (char width : was_put_) {
     Check(width != 0, "an id never came", 0);
     Check(width == was_put_[0], "ids are of two types", width);
@@ -110,8 +118,33 @@ bool HostDeviceDistinct::IsDone() const {
   return times_asked_.fetch_add(1) % 2 == 1 && !is_late_;
 }
 
+// Ids and samples that are in the device's memory.
+Status HostDeviceDistinct::Read() {
+  HostStream::Wait(there_.stream);
+  const auto reached = [](const auto* array) {
+    const auto* const at = Reach(array);
+    Check(at != nullptr, "ids or samples are not in the device's memory", 0);
+    return at;
+  };
+  if (there_.ids64 != nullptr) {
+    std::copy_n(reached(there_.ids64), ids_.size(), ids_.begin());
+  } else {
+    std::copy_n(reached(there_.ids32), ids_.size(), ids_.begin());
+  }
+  offsets_.resize(num_samples_ + 1);
+  const Status status =
+      there_.row_splits != nullptr
+          ? OffsetsFromSplits(reached(there_.row_splits), num_samples_,
+                              ids_.size(), "", offsets_.data())
+          : OffsetsFromIndices(reached(there_.coo_indices), num_samples_,
+                               ids_.size(), "", offsets_.data());
+  return status.ok() ? status
+                     : Status(StatusCode::kUnimplemented, status.message());
+}
+
 Status HostDeviceDistinct::Wait() {
   Check(state_ == State::kStarted, "what is waited for was not started", 0);
+  if (is_there_) EV_RETURN_IF_ERROR(Read());
   std::unordered_map<int64_t, int32_t> number;
   for (int64_t id : ids_) {
     const auto at =
@@ -215,6 +248,13 @@ Status HostDeviceDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
     std::copy(inverse_.begin(), inverse_.end(), inverse);
   }
   if (counts != nullptr) std::copy(counts_.begin(), counts_.end(), counts);
+  return Status::OK();
+}
+
+Status HostDeviceDistinct::Samples(int32_t* offsets) const {
+  CheckDone();
+  if (!is_there_) return DeviceDistinct::Samples(offsets);
+  std::copy(offsets_.begin(), offsets_.end(), offsets);
   return Status::OK();
 }
 

@@ -56,6 +56,16 @@ class HostDeviceDistinct : public DeviceDistinct {
         known_(std::move(known)),
         ids_(num_ids),
         was_put_(num_ids) {}
+  // Of a batch in the memory of host_device_memory.h, which is read by Wait.
+  HostDeviceDistinct(const IdsOnDevice& there,
+                     std::shared_ptr<const HostKnownKeys> known)
+      : num_samples_(there.num_samples),
+        known_(std::move(known)),
+        is_there_(true),
+        there_(there),
+        ids_(there.num_ids) {}
+
+  bool needs_put() const override { return !is_there_; }
 
   Status Put(int64_t begin, Span<const int64_t> ids) override;
   Status Put(int64_t begin, Span<const int32_t> ids) override;
@@ -74,6 +84,7 @@ class HostDeviceDistinct : public DeviceDistinct {
   int32_t* counts() const override;
   RowHandle* names() const override;
   Status Inverse(int32_t* inverse, int32_t* counts) const override;
+  Status Samples(int32_t* offsets) const override;
   Status Occurrences(int32_t* samples) const override;
 
   void Name(Span<const RowHandle> names);
@@ -91,11 +102,14 @@ class HostDeviceDistinct : public DeviceDistinct {
   enum class State { kPutting, kStarted, kDone };
   template <typename Id>
   Status PutTyped(int64_t begin, Span<const Id> ids);
+  Status Read();
   void CheckDone() const;
   void CheckFetched() const;
 
   const int64_t num_samples_;
   const std::shared_ptr<const HostKnownKeys> known_;
+  const bool is_there_ = false;
+  const IdsOnDevice there_;
   std::atomic<State> state_{State::kPutting};
   mutable std::atomic<int> times_asked_{0};
   bool is_late_ = false;

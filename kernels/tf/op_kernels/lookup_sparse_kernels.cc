@@ -17,6 +17,7 @@
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
+#include "kernels/tf/op_kernels/ids_brought_here.h"
 #include "kernels/tf/op_kernels/ids_input.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
@@ -109,9 +110,10 @@ class LookupSparseOp : public OpKernel {
     if (!is_done) {
       if (ids_there) {
         for (int t = 0; t < n; ++t) {
-          here.Add(t, context->input(n + t), context->input(2 * n + t));
+          here.Add(context->input(n + t), context->input(2 * n + t),
+                   &inputs[t]);
         }
-        OP_REQUIRES_OK(context, here.Bring(context, &inputs));
+        OP_REQUIRES_OK(context, here.Bring(context));
       }
       OP_REQUIRES_OK(context, ToTf(ev::PooledForward(inputs, tables, outputs,
                                                      &parallel, &plan)));
@@ -121,62 +123,6 @@ class LookupSparseOp : public OpKernel {
   }
 
  private:
-  // Ids and rows that no step takes on the GPU, in CPU memory. What several
-  // tables share comes once.
-  class IdsBroughtHere {
-   public:
-    void Add(int t, const Tensor& ids, const Tensor& rows) {
-      tables_.push_back({t, Place(ids), Place(rows)});
-    }
-    // The inputs then point there.
-    Status Bring(OpKernelContext* context,
-                 std::vector<ev::PooledInput>* inputs) {
-      std::vector<std::pair<const Tensor*, Tensor*>> copies;
-      for (Copy& copy : copies_) {
-        tensorflow::AllocatorAttributes pinned = InCpuMemory();
-        pinned.set_gpu_compatible(true);
-        TF_RETURN_IF_ERROR(context->allocate_temp(
-            copy.from->dtype(), copy.from->shape(), &copy.to, pinned));
-        copies.emplace_back(copy.from, &copy.to);
-      }
-      TF_RETURN_IF_ERROR(CopyFromGpu(context, copies));
-      for (const Table& table : tables_) {
-        ev::PooledInput* const in = &(*inputs)[table.number];
-        const Tensor& ids = copies_[table.ids].to;
-        const Tensor& rows = copies_[table.rows].to;
-        in->on_device = false;
-        if (in->ids64 != nullptr) in->ids64 = Data<int64_t>(ids);
-        if (in->ids32 != nullptr) in->ids32 = Data<int32_t>(ids);
-        if (in->row_splits != nullptr) in->row_splits = Data<int64_t>(rows);
-        if (in->coo_indices != nullptr) in->coo_indices = Data<int64_t>(rows);
-      }
-      return Status::OK();
-    }
-
-   private:
-    struct Table {
-      int number;
-      size_t ids, rows;  // in copies_
-    };
-    struct Copy {
-      const Tensor* from;
-      Tensor to;
-    };
-    size_t Place(const Tensor& from) {
-      for (size_t i = 0; i < copies_.size(); ++i) {
-        const Tensor& known = *copies_[i].from;
-        if (known.tensor_data().data() == from.tensor_data().data() &&
-            known.dtype() == from.dtype() && known.shape() == from.shape()) {
-          return i;
-        }
-      }
-      copies_.push_back({&from, Tensor()});
-      return copies_.size() - 1;
-    }
-    std::vector<Table> tables_;
-    std::vector<Copy> copies_;
-  };
-
   // Outputs in a GPU's memory. The device that has the rows writes them there
   // itself; what is pooled in CPU memory is copied afterwards.
   class GpuOutputs {

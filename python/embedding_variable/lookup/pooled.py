@@ -157,7 +157,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
         outputs[i] = _lookup_parts(request)
       else:
         # Tables of one device go into one op, or a few.
-        key = request.parts[0].device, _is_on_gpu(request)
+        key = request.parts[0].device, ids_are_on_gpu(request)
         by_device.setdefault(key, []).append(i)
     for device, ids_on_gpu in sorted(by_device):
       indices = by_device[device, ids_on_gpu]
@@ -192,7 +192,7 @@ def _gpu_of(device):
   return spec.device_index or 0
 
 
-def _is_on_gpu(request):
+def ids_are_on_gpu(request):
   """Whether ids and samples are made on the GPU that the table is placed on.
 
   Only what is placed there by name counts: where the others go, TensorFlow says later.
@@ -203,7 +203,7 @@ def _is_on_gpu(request):
           _gpu_of(request.ids.device) == gpu and _gpu_of(request.rows.device) == gpu)
 
 
-def _batch_size_on_cpu(request):
+def batch_size_on_cpu(request):
   """Returns B as int64, for rows in a GPU's memory, of which nothing else comes down."""
   with ops.device("/cpu:0"):
     if request.static_batch is not None:
@@ -229,7 +229,7 @@ def _lookup(requests, device, ids_on_gpu=False):
         [r.parts[0].handle for r in requests],
         [r.ids for r in requests],
         [r.rows for r in requests], [
-            _batch_size_on_cpu(r) if ids_on_gpu else math_ops.cast(
+            batch_size_on_cpu(r) if ids_on_gpu else math_ops.cast(
                 r.batch_size, dtypes.int64) for r in requests
         ],
         [r.combiner for r in requests],

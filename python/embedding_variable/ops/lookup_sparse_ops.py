@@ -17,7 +17,7 @@ _gen = _lib.load()
 _GRAD_OP = "EvLookupSparseGrad"
 
 # The label of the kernels that take ids from a GPU's memory (lookup_sparse_kernels.cc).
-_IDS_ON_GPU = "ids_on_gpu"
+IDS_ON_GPU = "ids_on_gpu"
 
 # The op types that make a lookup's gradients.
 _gated = {_GRAD_OP, "EvLookupSparseWeightGrad"}
@@ -74,7 +74,7 @@ def lookup_sparse(resources,
   if len({x.dtype for x in ids}) > 1:
     ids = [math_ops.cast(x, dtypes.int64) for x in ids]
   weights = [math_ops.cast(w, dtypes.float32) for w in weights or ()]
-  labels = {"EvLookupSparse": _IDS_ON_GPU} if ids_on_gpu else {}
+  labels = {"EvLookupSparse": IDS_ON_GPU} if ids_on_gpu else {}
   with ops.get_default_graph()._kernel_label_map(labels):  # pylint: disable=protected-access
     outputs, plan = _gen.ev_lookup_sparse(
         resources, ids, rows, batch_sizes, weights, combiners=combiners, dims=dims,

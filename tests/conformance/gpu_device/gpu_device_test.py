@@ -334,17 +334,20 @@ class KernelsTest(absltest.TestCase):
     on_gpus = {"EvLookupSparse": {"outputs"}, "EvApplyPooled": {"grads"},
                "EvGather": {"rows"}, "SokAllReduce": {"values", "sums"},
                "SokPool": {"outputs"}, "SokPoolGrad": {"grads"}}
+    # What their kernels for ids in a GPU's memory have in CPU memory.
+    ids_on_gpu = {
+        "EvLookupSparse": {"resources", "batch_sizes", "weights", "plan"},
+        "SokRoute": {"batch_sizes", "weights", "message", "splits", "plan"}}
     # Without handles: TensorFlow prefers a GPU for them.
     no_handles = {"SokAllReduce"}
     ours = [op for op in _test.OP_LIST.op if op.name.startswith(("Ev", "Sok"))]
     self.assertGreater(len(ours), 40)
     for op in ours:
       kernels_of_op = kernels.get_registered_kernels_for_op(op.name).kernel
-      if op.name == "EvLookupSparse":
+      if op.name in ids_on_gpu:
         labelled = {k.device_type: k for k in kernels_of_op if k.label}
         self.assertEqual(set(labelled), {"CPU", "GPU"})
-        self.assertEqual(set(labelled["GPU"].host_memory_arg),
-                         {"resources", "batch_sizes", "weights", "plan"})
+        self.assertEqual(set(labelled["GPU"].host_memory_arg), ids_on_gpu[op.name])
       found = {k.device_type: k for k in kernels_of_op if not k.label}
       self.assertEqual(set(found), {"CPU", "GPU"}, op.name)
       self.assertEqual(found["CPU"].priority - found["GPU"].priority,

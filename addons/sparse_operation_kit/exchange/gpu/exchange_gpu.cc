@@ -127,6 +127,14 @@ class ExchangeGpu : public ExchangeDevice {
                              brings_inverse, distinct);
   }
 
+  Status StartDistinctThere(
+      const ev::IdsOnDevice& ids,
+      std::unique_ptr<ev::DeviceDistinct>* distinct) override {
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    return GpuDistinct::MakeOfIdsThere(
+        device_, ids, std::make_shared<KnownKeys>(device_), distinct);
+  }
+
   ev::DeviceStream stream() override { return ev::DeviceStream{idle_}; }
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {

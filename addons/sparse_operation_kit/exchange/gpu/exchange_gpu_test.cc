@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
@@ -107,16 +108,62 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
     options_.format.with_occurrences = true;
   }
 
-  // By the device, or by the processors.
-  std::shared_ptr<const RoutePlan> MakeRoute(bool by_device,
+  // By the processors, by the device, or by the device of ids in its memory.
+  enum Way { kHere, kPut, kThere };
+  std::shared_ptr<const RoutePlan> MakeRoute(Way way,
                                              bool brings_inverse = true) {
     RouteOptions options = options_;
-    options.device = by_device ? device_ : nullptr;
+    options.device = way == kHere ? nullptr : device_;
     options.brings_inverse = brings_inverse;
     std::shared_ptr<const RoutePlan> plan;
-    const ev::Status status = Route(inputs_, options, &pool_, &plan);
+    const ev::Status status =
+        Route(way == kThere ? InputsThere() : inputs_, options, &pool_, &plan);
     EXPECT_TRUE(status.ok()) << status.message();
     return plan;
+  }
+
+  template <typename T>
+  const T* CopyThere(const std::vector<T>& values) {
+    const size_t bytes = values.size() * sizeof(T);
+    there_.emplace_back();
+    const ev::Status status = device_->Allocate(bytes + 1, &there_.back());
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(0, cudaMemcpy(there_.back().get(), values.data(), bytes, 1));
+    return reinterpret_cast<const T*>(there_.back().get());
+  }
+
+  // Long tables' ids and samples are in the device's memory; samples of more
+  // than five ids come as indices.
+  std::vector<RouteInput> InputsThere() {
+    stream_ = device_->stream();
+    std::vector<RouteInput> inputs = inputs_;
+    RouteOptions options = options_;
+    options.device = device_;
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      RouteInput& in = inputs[t];
+      if (!IsForDevice(in, options)) continue;
+      in.on_device = true;
+      in.stream = &stream_;
+      if (in.ids32 != nullptr) {
+        in.ids32 = CopyThere(narrow_[t]);
+      } else {
+        in.ids64 = CopyThere(ids_[t]);
+      }
+      if (tables_[t].most_ids <= 5) {
+        in.row_splits = CopyThere(splits_[t]);
+        continue;
+      }
+      std::vector<int64_t> indices;
+      for (int64_t s = 0; s < in.batch_size; ++s) {
+        for (int64_t i = splits_[t][s]; i < splits_[t][s + 1]; ++i) {
+          indices.push_back(s);
+          indices.push_back(i - splits_[t][s]);
+        }
+      }
+      in.row_splits = nullptr;
+      in.coo_indices = CopyThere(indices);
+    }
+    return inputs;
   }
 
   // Random rows of all keys, in pinned memory, which the GPU reads too.
@@ -153,6 +200,8 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
   std::vector<std::vector<int32_t>> narrow_;
   std::vector<RouteInput> inputs_;
   RouteOptions options_;
+  ev::DeviceStream stream_;
+  std::vector<std::shared_ptr<char>> there_;
 };
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -161,7 +210,7 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST_P(ExchangeGpuTest, RoutesAndPools) {
-  const std::shared_ptr<const RoutePlan> expected = MakeRoute(false);
+  const std::shared_ptr<const RoutePlan> expected = MakeRoute(kHere);
   ev::TransferScratch rows;
   const int64_t count = MakeRows(*expected, &rows);
   std::vector<int64_t> starts;
@@ -174,10 +223,10 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
   WriteMessage(*expected, &pool_, message.data());
   // Memory that is used again, too.
   for (int round = 0; round < 3; ++round) {
-    for (bool by_device : {false, true}) {
-      const std::shared_ptr<const RoutePlan> plan = MakeRoute(by_device);
+    for (Way way : {kHere, kPut, kThere}) {
+      const std::shared_ptr<const RoutePlan> plan = MakeRoute(way);
       for (int t = 0; t < plan->num_tables(); ++t) {
-        EXPECT_EQ(by_device &&
+        EXPECT_EQ(way != kHere &&
                       inputs_[t].num_ids >= device_->min_ids_to_deduplicate(),
                   plan->routed(t).distinct != nullptr)
             << tables_[t].name << " has " << inputs_[t].num_ids;
@@ -210,7 +259,7 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
 
 // Outputs are written, and gradients read, where a framework has its tensors.
 TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
-  const std::shared_ptr<const RoutePlan> expected = MakeRoute(false);
+  const std::shared_ptr<const RoutePlan> expected = MakeRoute(kHere);
   ev::TransferScratch rows;
   const int64_t count = MakeRows(*expected, &rows);
   std::vector<int64_t> starts;
@@ -236,9 +285,8 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
                          &message[0], &pool_));
   const std::vector<int64_t> message_starts = ChunkStarts(*expected, tables);
   for (int round = 0; round < 3; ++round) {
-    for (bool by_device : {false, true}) {
-      const std::shared_ptr<const RoutePlan> plan =
-          MakeRoute(by_device, round == 0);
+    for (Way way : {kHere, kPut, kThere}) {
+      const std::shared_ptr<const RoutePlan> plan = MakeRoute(way, round == 0);
       std::unique_ptr<DeviceRoute> route;
       ASSERT_OK(device_->StartRoute(plan, &route));
       std::vector<std::shared_ptr<char>> memory(2 * tables.size() + 1);
@@ -272,9 +320,54 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
                                     GetParam(), memory.back().get()));
       std::string summed(bytes, 'y');
       ASSERT_OK(device_->CopyDown(memory.back().get(), bytes, &summed[0]));
-      EXPECT_TRUE(message == summed) << by_device;
+      EXPECT_TRUE(message == summed) << way;
     }
   }
+}
+
+TEST_P(ExchangeGpuTest, SamplesThatAreThereAndOutOfOrder) {
+  RouteOptions options = options_;
+  options.device = device_;
+  for (const auto& change :
+       {std::make_pair(0, -1), std::make_pair(30, -1),
+        std::make_pair(30, 1 << 30),
+        std::make_pair(static_cast<int>(splits_[2].size()) - 1, 3)}) {
+    std::vector<RouteInput> inputs = InputsThere();
+    std::vector<int64_t> splits = splits_[2];
+    splits[change.first] = change.second;
+    inputs[2].row_splits = CopyThere(splits);
+    std::shared_ptr<const RoutePlan> plan;
+    EXPECT_EQ(Route(inputs, options, &pool_, &plan).code(),
+              ev::StatusCode::kUnimplemented);
+  }
+  // Another call is as before.
+  EXPECT_EQ(MakeRoute(kThere)->message_size(),
+            MakeRoute(kHere)->message_size());
+}
+
+TEST_P(ExchangeGpuTest, SamplesOfOneIdThatAreThere) {
+  std::vector<int64_t> ids(50000), splits(50001);
+  for (size_t i = 0; i < splits.size(); ++i) splits[i] = i;
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = i % 777;
+  const Placement placement({0, 1, 2});
+  RouteInput in;
+  in.name = "each";
+  in.dim = 4;
+  in.combiner = Combiner::kMean;
+  in.placement = &placement;
+  in.batch_size = in.num_ids = ids.size();
+  in.ids64 = CopyThere(ids);
+  in.row_splits = CopyThere(splits);
+  in.on_device = true;
+  stream_ = device_->stream();
+  in.stream = &stream_;
+  options_.format.num_tables = 1;
+  options_.device = device_;
+  std::shared_ptr<const RoutePlan> plan;
+  ASSERT_OK(Route({&in, 1}, options_, &pool_, &plan));
+  EXPECT_FALSE(plan->routed(0).has_factors);
+  EXPECT_EQ(plan->routed(0).offsets[50000], 50000);
+  EXPECT_EQ(plan->routed(0).num_unique, 777);
 }
 
 INSTANTIATE_TEST_SUITE_P(Wires, ExchangeGpuTest,

@@ -234,6 +234,10 @@ def _lookup(requests, call, on_device, device):
     wire_type = dtypes.variant
 
   ids = [r.ids for r in requests]
+  # Made where the route is: then they stay there.
+  ids_on_gpu = (device != _DEVICE and
+                len({x.dtype.base_dtype for x in ids}) == 1 and
+                all(pooled.ids_are_on_gpu(r) for r in requests))
   if len({x.dtype.base_dtype for x in ids}) > 1:
     ids = [math_ops.cast(x, dtypes.int64) for x in ids]
   weights = []
@@ -242,9 +246,13 @@ def _lookup(requests, call, on_device, device):
         array_ops.ones_like(r.ids, dtypes.float32) if r.weights is None else
         r.weights for r in requests
     ]
-  batch_sizes = [math_ops.cast(r.batch_size, dtypes.int64) for r in requests]
+  batch_sizes = [
+      pooled.batch_size_on_cpu(r) if ids_on_gpu else math_ops.cast(
+          r.batch_size, dtypes.int64) for r in requests
+  ]
   handles = [t.handle for t in tables]
-  with ops.device(device):
+  labels = {"SokRoute": lookup_sparse_ops.IDS_ON_GPU} if ids_on_gpu else {}
+  with ops.device(device), ops.get_default_graph()._kernel_label_map(labels):  # pylint: disable=protected-access
     message, splits, route = _gen.sok_route(
         ids, [r.rows for r in requests],
         batch_sizes,

@@ -19,6 +19,9 @@
 //           how many there are is known here only, and a copy would have to be
 //           told
 //
+// Samples that are in the GPU's memory are looked at before; what is found goes
+// down with the counts.
+//
 // Equal keys in a warp speak with one voice: a hot key costs one probe, and one
 // addition, per warp that has it; where all blocks add, one per block.
 
@@ -29,6 +32,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/rows/gpu/distinct.h"
 #include "kernels/engine/rows/gpu/known_keys.cuh"
+#include "kernels/engine/rows/gpu/samples_there.cuh"
 
 namespace ev {
 namespace gpu {
@@ -48,6 +52,15 @@ constexpr unsigned long long kNobody = ~0ULL;
 // In heads, of a head whose number is there. Ids are fewer than 2^30.
 constexpr uint32_t kNumbered = 0x80000000u;
 static_assert(kRounds * kWarps == kLanes, "one warp scans a tile's counts");
+
+// Clears what it finds in done[2], which was set to all ones.
+__global__ void __launch_bounds__(kBlock) SamplesKernel(DistinctBatch batch) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const uint32_t bits = __reduce_or_sync(
+      kAll, FindSample(batch.splits, batch.indices, batch.num_ids,
+                       batch.num_samples, i, batch.offsets));
+  if (bits != 0 && threadIdx.x % kLanes == 0) atomicAnd(batch.done + 2, ~bits);
+}
 
 // Two entries as other threads left them, from L2.
 __device__ __forceinline__ void LoadTwo(const unsigned long long* from,
@@ -294,6 +307,7 @@ __global__ void __launch_bounds__(kBlock) SendKernel(DistinctBatch batch) {
   if (tile == 0 && threadIdx.x == 0) {
     batch.sent.counts->num_unique = batch.counted[0];
     batch.sent.counts->num_unknown = batch.counted[1];
+    batch.sent.counts->samples = ~batch.done[2];
   }
   const uint32_t to = batch.unknown_tiles[tile];
   if (to == (is_last ? batch.counted[1] : batch.unknown_tiles[tile + 1])) {
@@ -330,9 +344,15 @@ Status Launch(const DistinctBatch& batch, cudaStream_t stream) {
   // The entries, and 'done' behind them.
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemsetAsync(batch.entries, 0xFF,
-                      reinterpret_cast<char*>(batch.done + 2) -
+                      reinterpret_cast<char*>(batch.done + 3) -
                           reinterpret_cast<char*>(batch.entries),
                       stream));
+  if (batch.splits != nullptr || batch.indices != nullptr) {
+    const int64_t threads = std::max(n, batch.num_samples) + 1;
+    SamplesKernel<<<static_cast<unsigned>((threads + kBlock - 1) / kBlock),
+                    kBlock, 0, stream>>>(batch);
+    EV_CUDA_RETURN_IF_LAUNCH_FAILED("SamplesKernel");
+  }
   InsertKernel<Id><<<blocks, kBlock, 0, stream>>>(batch, num_ids, buckets);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("InsertKernel");
   HeadsKernel<<<tiles, kBlock, 0, stream>>>(batch, num_ids);

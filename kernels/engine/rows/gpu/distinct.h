@@ -31,6 +31,7 @@ inline int64_t NumDistinctTiles(int64_t num_ids) {
 // How many keys there are: one block of pinned memory.
 struct DistinctCounts {
   uint32_t num_unique, num_unknown;
+  uint32_t samples;  // SampleBits, where the GPU has looked at samples
 };
 
 // Arrays in device memory, each aligned to 16 bytes, but those of 'sent':
@@ -41,16 +42,22 @@ struct DistinctBatch {
   bool is_narrow = false;
   int64_t num_ids = 0;                    // N, 1 to 2^30
   unsigned long long* entries = nullptr;  // [NumDistinctEntries(N)] scratch
-  uint32_t* done = nullptr;               // [2] scratch, right behind entries
+  uint32_t* done = nullptr;               // [3] scratch, right behind entries
   uint32_t* tiles = nullptr;              // [NumDistinctTiles(N)] scratch
   uint32_t* unknown_tiles = nullptr;      // the same
   uint32_t* counted = nullptr;            // [2] scratch
   uint32_t* heads = nullptr;              // [N] scratch, then 'unknown'
   KnownKeysView known;
-  int32_t* inverse = nullptr;  // [N]
-  int64_t* keys = nullptr;     // [N], the first U of them
-  int32_t* counts = nullptr;   // the same
-  RowHandle* names = nullptr;  // the same; kNoRow: unknown
+  // Samples that are in the GPU's memory, of one form: looked at, and their
+  // offsets made.
+  const int64_t* splits = nullptr;   // [B + 1]
+  const int64_t* indices = nullptr;  // [N, 2]
+  int64_t num_samples = 0;           // B
+  int32_t* offsets = nullptr;        // [B + 1], of those
+  int32_t* inverse = nullptr;        // [N]
+  int64_t* keys = nullptr;           // [N], the first U of them
+  int32_t* counts = nullptr;         // the same
+  RowHandle* names = nullptr;        // the same; kNoRow: unknown
   // Which keys are unknown, ascending: in device memory too, where heads were.
   struct {
     int64_t* keys = nullptr;  // [N], the first K of them
@@ -58,7 +65,7 @@ struct DistinctBatch {
   } sent;
 };
 
-// Fills all of it. Six launches.
+// Fills all of it. Six launches, and one for samples.
 Status LaunchDistinct(const DistinctBatch& batch, StreamView stream);
 
 }  // namespace gpu

@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/rows/gpu/distinct.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
+#include "kernels/engine/rows/gpu/pinned_memory.h"
+#include "kernels/engine/rows/gpu/samples_there.h"
 
 namespace ev {
 namespace gpu {
@@ -43,45 +46,70 @@ int64_t NumRows(Span<const RowHandle> names) {
 }
 
 GpuDistinct::GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
+                         const IdsOnDevice* there,
                          std::shared_ptr<KnownKeys> known, bool brings_inverse)
     : device_(device),
       num_ids_(num_ids),
       num_samples_(num_samples),
       brings_inverse_(brings_inverse),
+      are_there_(there != nullptr),
+      given_(there == nullptr ? IdsOnDevice() : *there),
       known_(std::move(known)),
-      ids_(num_ids * sizeof(int64_t)) {
+      ids_(there == nullptr ? num_ids * sizeof(int64_t) : 0) {
   const size_t n = num_ids;
-  Parts here, there;
+  Parts here, on_device;
   here_ = there_ = Layout();
   // Keys come down where the ids were, which have gone up by then.
   here_.ids = here_.keys = here.AddBytes(n * sizeof(int64_t));
   here_.names = here.AddBytes(n * sizeof(RowHandle));
-  here_.offsets = here.AddBytes((num_samples + 1) * sizeof(int32_t));
+  here_.offsets =
+      here.AddBytes(are_there_ ? 0 : (num_samples + 1) * sizeof(int32_t));
   here_.counted = here.AddBytes(sizeof(DistinctCounts));
   here_.inverse = here.AddBytes(brings_inverse ? n * sizeof(int32_t) : 0);
   here_.bytes = here.bytes();
-  there_.ids = there.AddBytes(n * sizeof(int64_t));
-  there_.entries =
-      there.AddBytes(NumDistinctEntries(num_ids) * sizeof(unsigned long long));
-  there_.done = there.AddBytes(2 * sizeof(uint32_t));
-  there_.heads = there.AddBytes(n * sizeof(uint32_t));
-  there_.tiles = there.AddBytes(NumDistinctTiles(num_ids) * sizeof(uint32_t));
+  there_.ids = on_device.AddBytes(are_there_ ? 0 : n * sizeof(int64_t));
+  there_.entries = on_device.AddBytes(NumDistinctEntries(num_ids) *
+                                      sizeof(unsigned long long));
+  there_.done = on_device.AddBytes(3 * sizeof(uint32_t));
+  there_.heads = on_device.AddBytes(n * sizeof(uint32_t));
+  there_.tiles =
+      on_device.AddBytes(NumDistinctTiles(num_ids) * sizeof(uint32_t));
   there_.unknown_tiles =
-      there.AddBytes(NumDistinctTiles(num_ids) * sizeof(uint32_t));
-  there_.inverse = there.AddBytes(n * sizeof(int32_t));
-  there_.keys = there.AddBytes(n * sizeof(int64_t));
-  there_.counts = there.AddBytes(n * sizeof(int32_t));
-  there_.names = there.AddBytes(n * sizeof(RowHandle));
-  there_.offsets = there.AddBytes((num_samples + 1) * sizeof(int32_t));
-  there_.counted = there.AddBytes(2 * sizeof(uint32_t));
-  there_.bytes = there.bytes();
+      on_device.AddBytes(NumDistinctTiles(num_ids) * sizeof(uint32_t));
+  there_.inverse = on_device.AddBytes(n * sizeof(int32_t));
+  there_.keys = on_device.AddBytes(n * sizeof(int64_t));
+  there_.counts = on_device.AddBytes(n * sizeof(int32_t));
+  there_.names = on_device.AddBytes(n * sizeof(RowHandle));
+  there_.offsets = on_device.AddBytes((num_samples + 1) * sizeof(int32_t));
+  there_.counted = on_device.AddBytes(2 * sizeof(uint32_t));
+  there_.bytes = on_device.bytes();
 }
 
 Status GpuDistinct::Make(int device, int64_t num_ids, int64_t num_samples,
                          std::shared_ptr<KnownKeys> known, bool brings_inverse,
                          std::unique_ptr<DeviceDistinct>* distinct) {
-  std::unique_ptr<GpuDistinct> made(new GpuDistinct(
-      device, num_ids, num_samples, std::move(known), brings_inverse));
+  std::unique_ptr<GpuDistinct> made(
+      new GpuDistinct(device, num_ids, num_samples, /*there=*/nullptr,
+                      std::move(known), brings_inverse));
+  EV_RETURN_IF_ERROR(
+      WorkLane::Acquire(made->here_.bytes, made->there_.bytes, &made->lane_));
+  *distinct = std::move(made);
+  return Status::OK();
+}
+
+Status GpuDistinct::MakeOfIdsThere(int device, const IdsOnDevice& ids,
+                                   std::shared_ptr<KnownKeys> known,
+                                   std::unique_ptr<DeviceDistinct>* distinct) {
+  for (const void* array : {static_cast<const void*>(ids.ids64),
+                            static_cast<const void*>(ids.ids32),
+                            static_cast<const void*>(ids.row_splits),
+                            static_cast<const void*>(ids.coo_indices)}) {
+    if (array == nullptr) continue;
+    EV_RETURN_IF_ERROR(CheckIsOn(device, array, "ids and samples"));
+  }
+  std::unique_ptr<GpuDistinct> made(
+      new GpuDistinct(device, ids.num_ids, ids.num_samples, &ids,
+                      std::move(known), /*brings_inverse=*/false));
   EV_RETURN_IF_ERROR(
       WorkLane::Acquire(made->here_.bytes, made->there_.bytes, &made->lane_));
   *distinct = std::move(made);
@@ -113,17 +141,33 @@ Status GpuDistinct::Put(int64_t begin, Span<const int32_t> ids) {
   return PutBytes(begin, ids.data(), ids.size(), sizeof(int32_t));
 }
 
+Status GpuDistinct::SendOffsets(Span<const int32_t> offsets) {
+  const size_t bytes = offsets.size() * sizeof(int32_t);
+  std::memcpy(lane_->host() + here_.offsets, offsets.data(), bytes);
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      lane_->device() + there_.offsets, lane_->host() + here_.offsets, bytes,
+      cudaMemcpyHostToDevice, lane_->stream()));
+  return Status::OK();
+}
+
 Status GpuDistinct::Start(Span<const int32_t> offsets) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  const size_t offset_bytes = offsets.size() * sizeof(int32_t);
-  std::memcpy(lane_->host() + here_.offsets, offsets.data(), offset_bytes);
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      lane_->device() + there_.offsets, lane_->host() + here_.offsets,
-      offset_bytes, cudaMemcpyHostToDevice, lane_->stream()));
   DistinctBatch batch;
+  if (are_there_) {
+    EV_RETURN_IF_ERROR(lane_->Follow(given_.stream));
+    batch.is_narrow = given_.ids32 != nullptr;
+    batch.ids = batch.is_narrow ? static_cast<const void*>(given_.ids32)
+                                : static_cast<const void*>(given_.ids64);
+    batch.splits = given_.row_splits;
+    batch.indices = given_.coo_indices;
+    batch.num_samples = num_samples_;
+    batch.offsets = OnDevice<int32_t>(there_.offsets);
+  } else {
+    EV_RETURN_IF_ERROR(SendOffsets(offsets));
+    batch.ids = lane_->device() + there_.ids;
+    batch.is_narrow = is_narrow_.load(std::memory_order_relaxed);
+  }
   batch.hash = KeyedHash::OfProcess();
-  batch.ids = lane_->device() + there_.ids;
-  batch.is_narrow = is_narrow_.load(std::memory_order_relaxed);
   batch.num_ids = num_ids_;
   batch.entries = OnDevice<unsigned long long>(there_.entries);
   batch.heads = OnDevice<uint32_t>(there_.heads);
@@ -168,6 +212,12 @@ Status GpuDistinct::Wait() {
                     " ids");
   }
   has_failed_ = false;
+  if (!are_there_) return Status::OK();
+  if ((counted.samples & kNotInOrder) != 0) {
+    return Status(StatusCode::kUnimplemented,
+                  "samples in the GPU's memory are not in order");
+  }
+  one_id_each_ = (counted.samples & kNotOneIdEach) == 0;
   return Status::OK();
 }
 
@@ -312,6 +362,29 @@ Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
   }
   WorkLane::Release(std::move(lane));
   return Status::OK();
+}
+
+Status GpuDistinct::BringDown(size_t at, size_t bytes, void* to) const {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, 0, &lane));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host(), lane_->device() + at,
+                                          bytes, cudaMemcpyDeviceToHost,
+                                          lane->stream()));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  std::memcpy(to, lane->host(), bytes);
+  WorkLane::Release(std::move(lane));
+  return Status::OK();
+}
+
+Status GpuDistinct::Samples(int32_t* offsets) const {
+  if (!are_there_) return DeviceDistinct::Samples(offsets);
+  const int64_t count = num_samples_ + 1;
+  if (one_id_each_) {
+    std::iota(offsets, offsets + count, 0);
+    return Status::OK();
+  }
+  return BringDown(there_.offsets, count * sizeof(int32_t), offsets);
 }
 
 Status GpuDistinct::Occurrences(int32_t* samples) const {

@@ -5,9 +5,10 @@
 // they are put; keys that the GPU does not know come down into the same memory,
 // and their names go up; all else stays until it is fetched.
 //
-// MEMORY, until it is destroyed: per id 48 bytes on the device and 16 pinned,
-// and 4 per sample of both; per distinct key 16 pinned bytes when it is
-// fetched. It is a lane's (base/gpu/work_lane.h) and is used again.
+// MEMORY, until it is destroyed: per id 48 bytes on the device (40 where ids
+// are there already) and 16 pinned, and 4 per sample of both; per distinct key
+// 16 pinned bytes when it is fetched. It is a lane's (base/gpu/work_lane.h) and
+// is used again.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GPU_DISTINCT_H_
 #define KERNELS_ENGINE_ROWS_GPU_GPU_DISTINCT_H_
@@ -39,7 +40,13 @@ class GpuDistinct : public DeviceDistinct {
   static Status Make(int device, int64_t num_ids, int64_t num_samples,
                      std::shared_ptr<KnownKeys> known, bool brings_inverse,
                      std::unique_ptr<DeviceDistinct>* distinct);
+  // Of ids and samples in this device's memory. InvalidArgument: in another's.
+  static Status MakeOfIdsThere(int device, const IdsOnDevice& ids,
+                               std::shared_ptr<KnownKeys> known,
+                               std::unique_ptr<DeviceDistinct>* distinct);
   ~GpuDistinct() override;
+
+  bool needs_put() const override { return !are_there_; }
 
   Status Put(int64_t begin, Span<const int64_t> ids) override;
   Status Put(int64_t begin, Span<const int32_t> ids) override;
@@ -54,6 +61,7 @@ class GpuDistinct : public DeviceDistinct {
   int32_t* counts() const override;
   RowHandle* names() const override;
   Status Inverse(int32_t* inverse, int32_t* counts) const override;
+  Status Samples(int32_t* offsets) const override;
   Status Occurrences(int32_t* samples) const override;
 
   // In device memory, after Wait. A reader of the names has called Follow if
@@ -81,8 +89,13 @@ class GpuDistinct : public DeviceDistinct {
         counts, names, offsets, counted, bytes;
   };
 
+  // there: null, or ids and samples in the device's memory.
   GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
-              std::shared_ptr<KnownKeys> known, bool brings_inverse);
+              const IdsOnDevice* there, std::shared_ptr<KnownKeys> known,
+              bool brings_inverse);
+  Status SendOffsets(Span<const int32_t> offsets);
+  // From device memory.
+  Status BringDown(size_t at, size_t bytes, void* to) const;
   Status PutBytes(int64_t begin, const void* ids, size_t count, size_t width);
   NamedKeys UnknownKeys() const;
   Status NameThem(Span<const RowHandle> names, int64_t num_rows,
@@ -99,6 +112,9 @@ class GpuDistinct : public DeviceDistinct {
   const int device_;
   const int64_t num_ids_, num_samples_;
   const bool brings_inverse_;
+  const bool are_there_;
+  const IdsOnDevice given_;           // with are_there_, until Wait
+  bool one_id_each_ = false;          // samples that are there
   std::shared_ptr<KnownKeys> known_;  // until Wait
   Layout here_, there_;               // on the host, on the device
   std::unique_ptr<WorkLane> lane_;

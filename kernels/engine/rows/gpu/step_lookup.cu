@@ -8,10 +8,6 @@
 // Samples of one id: a lane has the address of a sample's row, then groups of
 // lanes copy rows, several in flight each. Others: a group of lanes pools a
 // sample; its lanes have the address of one id's row each and pass them around.
-//
-// Samples in the GPU's memory: the thread of id i writes where the samples
-// after its predecessor's begin, up to its own. A thread is long where many
-// samples have no id.
 
 #include <algorithm>
 
@@ -19,6 +15,7 @@
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/rows/gpu/known_keys.cuh"
+#include "kernels/engine/rows/gpu/samples_there.cuh"
 #include "kernels/engine/rows/gpu/step_lookup.h"
 
 namespace ev {
@@ -85,30 +82,9 @@ __global__ void __launch_bounds__(kBlock)
   const int64_t i =
       static_cast<int64_t>(blockIdx.x - __ldg(tiles + t)) * kBlock +
       threadIdx.x;
-  const int64_t N = table.num_ids, B = table.num_samples;
-  uint32_t bits = N == B ? 0 : kNotOneIdEach;
-  if (table.splits != nullptr) {
-    if (i <= B) {
-      const int64_t begin = table.splits[i];
-      const bool wrong = (i == 0 && begin != 0) || (i == B && begin != N) ||
-                         begin < 0 || begin > N ||
-                         (i < B && table.splits[i + 1] < begin);
-      bits |= (begin == i ? 0 : kNotOneIdEach) | (wrong ? kNotInOrder : 0);
-      table.made[i] = wrong ? 0 : static_cast<int32_t>(begin);
-    }
-  } else if (i <= N) {
-    const int64_t before = i == 0 ? -1 : table.indices[2 * (i - 1)];
-    const int64_t sample = i == N ? B : table.indices[2 * i];
-    const bool wrong = sample < before || before < (i == 0 ? -1 : 0) ||
-                       sample < 0 || (i < N && sample >= B);
-    bits |= (sample == i ? 0 : kNotOneIdEach) | (wrong ? kNotInOrder : 0);
-    if (!wrong) {
-      for (int64_t s = before + 1; s <= sample; ++s) {
-        table.made[s] = static_cast<int32_t>(i);
-      }
-    }
-  }
-  bits = __reduce_or_sync(kAll, bits);
+  const uint32_t bits = __reduce_or_sync(
+      kAll, FindSample(table.splits, table.indices, table.num_ids,
+                       table.num_samples, i, table.made));
   if (bits != 0 && threadIdx.x % 32 == 0) atomicOr(lookup.found + t, bits);
 }
 

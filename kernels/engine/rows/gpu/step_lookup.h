@@ -14,6 +14,7 @@
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
+#include "kernels/engine/rows/gpu/samples_there.h"
 
 namespace ev {
 namespace gpu {
@@ -65,12 +66,6 @@ struct StepLookup {
   int64_t* unknown_keys = nullptr;  // their keys; null: unwanted
   uint32_t* num_unknown = nullptr;  // zero at first
   uint32_t* found = nullptr;        // [T] bits of SampleBits, zero at first
-};
-
-// What LaunchFindSamples says of a table.
-enum SampleBits : uint32_t {
-  kNotOneIdEach = 1,
-  kNotInOrder = 2,  // a sample before its predecessor's, or out of range
 };
 
 // Ids, or samples, of a block.

@@ -1,0 +1,372 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Routes of ids and samples that are in a device's memory, beside those of the
+// same in CPU memory: the same messages, the same plan.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/routed_table.h"
+#include "addons/sparse_operation_kit/exchange/testing/loopback.h"
+#include "kernels/engine/ids/device_distinct.h"
+#include "kernels/engine/testing/host_device_distinct.h"
+#include "kernels/engine/testing/host_device_memory.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace sok {
+namespace testing {
+namespace {
+
+using ev::Combiner;
+using ev::Status;
+using ev::StatusCode;
+using ev::testing::HostDeviceDistinct;
+using ev::testing::HostKnownKeys;
+using ev::testing::HostStream;
+using ev::testing::Reach;
+
+constexpr int64_t kMinIds = 100;
+constexpr int kNumRanks = 3;
+
+// As the class it is made of, and counts what comes to CPU memory.
+class TestDistinct : public HostDeviceDistinct {
+ public:
+  using HostDeviceDistinct::HostDeviceDistinct;
+  Status Samples(int32_t* offsets) const override {
+    ++num_samples_fetched;
+    if (samples_fail) return ev::Internal("a bad fetch");
+    return HostDeviceDistinct::Samples(offsets);
+  }
+  static std::atomic<int> num_samples_fetched;
+  static std::atomic<bool> samples_fail;
+};
+std::atomic<int> TestDistinct::num_samples_fetched{0};
+std::atomic<bool> TestDistinct::samples_fail{false};
+
+class TestDevice : public DistinctDevice {
+ public:
+  int64_t min_ids_to_deduplicate() const override { return kMinIds; }
+  Status StartDistinct(int64_t num_ids, int64_t num_samples,
+                       bool /*brings_inverse*/,
+                       std::unique_ptr<ev::DeviceDistinct>* distinct) override {
+    ++num_put;
+    distinct->reset(new HostDeviceDistinct(
+        num_ids, num_samples, std::make_shared<const HostKnownKeys>()));
+    return Status::OK();
+  }
+  Status StartDistinctThere(
+      const ev::IdsOnDevice& ids,
+      std::unique_ptr<ev::DeviceDistinct>* distinct) override {
+    EXPECT_GE(ids.num_ids, kMinIds);
+    if (fails == "memory") return ev::ResourceExhausted("no memory");
+    if (fails == "begin") return ev::Internal("a bad begin");
+    ++num_there;
+    distinct->reset(
+        new TestDistinct(ids, std::make_shared<const HostKnownKeys>()));
+    return Status::OK();
+  }
+  std::string fails;
+  int num_put = 0, num_there = 0;
+};
+
+// A framework's tensors on the device, written when its stream gets to it.
+class Tensors {
+ public:
+  ~Tensors() {
+    stream_.Wait();
+    for (void* block : blocks_) ev::testing::FreeHostDeviceMemory(block);
+  }
+  template <typename T>
+  const T* Make(const std::vector<T>& values) {
+    const size_t bytes = values.size() * sizeof(T);
+    void* const block = ev::testing::AllocateHostDeviceMemory(bytes + 1);
+    blocks_.push_back(block);
+    stream_.Give([=] { std::memcpy(Reach(block), values.data(), bytes); });
+    return static_cast<const T*>(block);
+  }
+  ev::DeviceStream stream() { return stream_.stream(); }
+
+ private:
+  HostStream stream_;
+  std::vector<void*> blocks_;
+};
+
+// One table's batch, in CPU memory.
+struct Batch {
+  std::string name;
+  int64_t dim;
+  Combiner combiner;
+  Placement placement;
+  bool is_narrow, by_indices;
+  std::vector<int64_t> ids, splits, indices;
+  std::vector<int32_t> narrow;
+
+  // Samples of at most so many ids, of 'vocabulary' keys around 0; exactly one
+  // when most is 1.
+  void Draw(std::mt19937* rng, int64_t batch_size, int64_t most,
+            int64_t vocabulary) {
+    splits.push_back(0);
+    for (int64_t s = 0; s < batch_size; ++s) {
+      const int64_t n = most == 1 ? 1 : (*rng)() % (most + 1);
+      for (int64_t i = 0; i < n; ++i) {
+        ids.push_back(static_cast<int64_t>((*rng)() % vocabulary) -
+                      vocabulary / 2);
+        narrow.push_back(static_cast<int32_t>(ids.back()));
+        indices.push_back(s);
+        indices.push_back(i);
+      }
+      splits.push_back(ids.size());
+    }
+  }
+
+  RouteInput Sizes() const {
+    RouteInput in;
+    in.name = name;
+    in.dim = dim;
+    in.combiner = combiner;
+    in.placement = &placement;
+    in.batch_size = splits.size() - 1;
+    in.num_ids = ids.size();
+    return in;
+  }
+  RouteInput Here() const {
+    RouteInput in = Sizes();
+    if (is_narrow) {
+      in.ids32 = narrow.data();
+    } else {
+      in.ids64 = ids.data();
+    }
+    (by_indices ? in.coo_indices : in.row_splits) =
+        by_indices ? indices.data() : splits.data();
+    return in;
+  }
+  RouteInput There(Tensors* tensors, const ev::DeviceStream* stream) const {
+    RouteInput in = Sizes();
+    if (is_narrow) {
+      in.ids32 = tensors->Make(narrow);
+    } else {
+      in.ids64 = tensors->Make(ids);
+    }
+    (by_indices ? in.coo_indices : in.row_splits) =
+        tensors->Make(by_indices ? indices : splits);
+    in.on_device = true;
+    in.stream = stream;
+    return in;
+  }
+};
+
+Batch Table(const std::string& name, Combiner combiner, bool is_narrow,
+            bool by_indices, std::vector<int32_t> ranks = {0, 1, 2}) {
+  return Batch{name,      4,          combiner, Placement(std::move(ranks)),
+               is_narrow, by_indices, {},       {},
+               {},        {}};
+}
+
+std::vector<Batch> Batches(uint32_t seed) {
+  std::vector<Batch> batches = {
+      Table("mean", Combiner::kMean, false, true),
+      Table("sum", Combiner::kSum, true, false),
+      Table("one each", Combiner::kSqrtN, false, true),
+      Table("listed", Combiner::kSqrtN, false, false, {0, 2, 0}),
+      Table("short", Combiner::kSum, false, true),
+      Table("unused", Combiner::kMean, false, false),
+  };
+  std::mt19937 rng(seed);
+  batches[0].Draw(&rng, 300, 4, 50);
+  batches[1].Draw(&rng, 400, 6, 100000);
+  batches[2].Draw(&rng, 350, 1, 90);
+  batches[3].Draw(&rng, 9000, 9, 3000);
+  batches[4].Draw(&rng, 20, 2, 9);
+  batches[5].Draw(&rng, 20, 0, 9);
+  return batches;
+}
+
+class RouteOfIdsThere : public ::testing::TestWithParam<bool> {
+ protected:
+  RouteOfIdsThere() {
+    options_.num_ranks = kNumRanks;
+    options_.brings_inverse = false;
+    stream_ = tensors_.stream();
+    TestDistinct::num_samples_fetched = 0;
+    TestDistinct::samples_fail = false;
+  }
+  void SetTables(const std::vector<Batch>& batches) {
+    options_.format.num_tables = static_cast<int>(batches.size());
+  }
+  // Of tables that are for the device the inputs are there.
+  std::vector<RouteInput> Inputs(const std::vector<Batch>& batches) {
+    options_.device = &device_;
+    std::vector<RouteInput> inputs;
+    for (const Batch& batch : batches) {
+      inputs.push_back(IsForDevice(batch.Sizes(), options_)
+                           ? batch.There(&tensors_, &stream_)
+                           : batch.Here());
+    }
+    return inputs;
+  }
+  void ExpectUnimplemented(const Batch& batch, const std::string& words) {
+    SetTables({batch});
+    options_.device = &device_;
+    const RouteInput in = batch.There(&tensors_, &stream_);
+    std::shared_ptr<const RoutePlan> plan;
+    const Status status = Route({&in, 1}, options_, nullptr, &plan);
+    EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << status.message();
+    EXPECT_NE(status.message().find(words), std::string::npos)
+        << status.message();
+    EXPECT_NE(status.message().find("'" + batch.name + "'"), std::string::npos)
+        << status.message();
+    EXPECT_EQ(plan, nullptr);
+  }
+
+  Tensors tensors_;
+  ev::DeviceStream stream_;
+  TestDevice device_;
+  RouteOptions options_;
+};
+
+TEST_P(RouteOfIdsThere, SameMessagesAndPlan) {
+  ev::testing::ThreadPool pool(4);
+  const std::vector<Batch> batches = Batches(5);
+  const int num_tables = static_cast<int>(batches.size());
+  SetTables(batches);
+  options_.format.with_occurrences = GetParam();
+  std::vector<RouteInput> here;
+  for (const Batch& batch : batches) here.push_back(batch.Here());
+  std::shared_ptr<const RoutePlan> expected;
+  ASSERT_TRUE(Route(here, options_, &pool, &expected).ok());
+  std::vector<int64_t> message(expected->message_size());
+  WriteMessage(*expected, &pool, message.data());
+  for (ev::Parallel* parallel : {static_cast<ev::Parallel*>(nullptr),
+                                 static_cast<ev::Parallel*>(&pool)}) {
+    device_.num_there = 0;
+    TestDistinct::num_samples_fetched = 0;
+    std::shared_ptr<const RoutePlan> plan;
+    const Status status = Route(Inputs(batches), options_, parallel, &plan);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(device_.num_there, 4);
+    EXPECT_EQ(device_.num_put, 0);
+    // Where samples are divided; of the sum none have come.
+    EXPECT_EQ(TestDistinct::num_samples_fetched, 3);
+    std::vector<int64_t> other(plan->message_size());
+    WriteMessage(*plan, parallel, other.data());
+    EXPECT_TRUE(message == other);
+    std::vector<int> all;
+    for (int t = 0; t < num_tables; ++t) all.push_back(t);
+    ASSERT_TRUE(FetchInverse(*plan, all, parallel).ok());
+    ASSERT_TRUE(FetchInverse(*plan, all, parallel).ok());
+    EXPECT_EQ(TestDistinct::num_samples_fetched, 4);
+    for (int t = 0; t < num_tables; ++t) {
+      const RoutedTable& one = expected->routed(t);
+      const RoutedTable& other = plan->routed(t);
+      EXPECT_EQ(t < 4, other.distinct != nullptr);
+      EXPECT_EQ(one.starts, other.starts);
+      ASSERT_EQ(one.num_unique, other.num_unique);
+      EXPECT_EQ(one.has_factors, other.has_factors) << one.name;
+      EXPECT_EQ(one.has_factors, t == 0 || t == 3) << one.name;
+      for (int64_t u = 0; u < one.num_unique; ++u) {
+        ASSERT_EQ(one.unique[u], other.unique[u]);
+        ASSERT_EQ(one.counts[u], other.counts[u]);
+      }
+      for (int64_t i = 0; i < one.num_ids; ++i) {
+        ASSERT_EQ(one.inverse[i], other.inverse[i]);
+      }
+      for (int64_t s = 0; s <= one.batch_size; ++s) {
+        ASSERT_EQ(one.offsets[s], other.offsets[s]);
+        if (one.has_factors && s < one.batch_size) {
+          ASSERT_EQ(one.factors[s], other.factors[s]);
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Occurrences, RouteOfIdsThere, ::testing::Bool());
+
+class RouteOfIdsThereErrors : public RouteOfIdsThere {
+ protected:
+  RouteOfIdsThereErrors()
+      : batch_(Table("item", Combiner::kSum, false, false)) {
+    std::mt19937 rng(3);
+    batch_.Draw(&rng, 150, 5, 40);
+  }
+  Batch batch_;
+};
+
+// The caller brings them to CPU memory, where the error is made.
+TEST_F(RouteOfIdsThereErrors, SamplesOutOfOrder) {
+  Batch splits = batch_;
+  splits.splits[7] = -1;
+  Batch end = batch_;
+  ++end.splits.back();
+  Batch indices = batch_;
+  indices.by_indices = true;
+  indices.indices[20] = 150;
+  for (const Batch& bad : {splits, end, indices}) {
+    ExpectUnimplemented(bad, "");
+    const RouteInput in = bad.Here();
+    std::shared_ptr<const RoutePlan> plan;
+    EXPECT_EQ(Route({&in, 1}, options_, nullptr, &plan).code(),
+              StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(RouteOfIdsThereErrors, BesideOthersInOrder) {
+  std::vector<Batch> batches = Batches(9);
+  batches[3].splits[5] = 1 << 20;
+  SetTables(batches);
+  std::shared_ptr<const RoutePlan> plan;
+  EXPECT_EQ(Route(Inputs(batches), options_, nullptr, &plan).code(),
+            StatusCode::kUnimplemented);
+  EXPECT_EQ(plan, nullptr);
+  batches = Batches(9);
+  EXPECT_TRUE(Route(Inputs(batches), options_, nullptr, &plan).ok());
+}
+
+TEST_F(RouteOfIdsThereErrors, WhatIsNotForADevice) {
+  device_.fails = "memory";
+  ExpectUnimplemented(batch_, "no memory");
+  device_.fails = "";
+  Batch few = Table("few", Combiner::kSum, false, false);
+  std::mt19937 rng(3);
+  few.Draw(&rng, kMinIds - 1, 1, 40);
+  ExpectUnimplemented(few, "not for the device");
+  Batch most = batch_;
+  most.combiner = Combiner::kMax;
+  ExpectUnimplemented(most, "not for the device");
+  options_.dedup = false;
+  ExpectUnimplemented(batch_, "not for the device");
+  options_.dedup = true;
+  device_.fails = "begin";
+  SetTables({batch_});
+  const RouteInput in = batch_.There(&tensors_, &stream_);
+  std::shared_ptr<const RoutePlan> plan;
+  const Status status = Route({&in, 1}, options_, nullptr, &plan);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_EQ(status.message(), "a bad begin, table 'item'");
+}
+
+TEST_F(RouteOfIdsThereErrors, SamplesThatDoNotCome) {
+  TestDistinct::samples_fail = true;
+  batch_.combiner = Combiner::kMean;
+  SetTables({batch_});
+  std::shared_ptr<const RoutePlan> plan;
+  Status status = Route(Inputs({batch_}), options_, nullptr, &plan);
+  EXPECT_EQ(status.message(), "a bad fetch, table 'item'");
+  EXPECT_EQ(plan, nullptr);
+  batch_.combiner = Combiner::kSum;
+  ASSERT_TRUE(Route(Inputs({batch_}), options_, nullptr, &plan).ok());
+  const int table = 0;
+  status = FetchInverse(*plan, {&table, 1}, nullptr);
+  EXPECT_EQ(status.message(), "a bad fetch, table 'item'");
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace sok
