@@ -13,6 +13,7 @@
 #include "addons/hierarchical_parameter_server/server/databases.h"
 #include "addons/hierarchical_parameter_server/source/directory/directory_source.h"
 #include "addons/hierarchical_parameter_server/source/kafka/kafka_source.h"
+#include "addons/hierarchical_parameter_server/source/tag_filter.h"
 
 namespace hps {
 namespace {
@@ -121,6 +122,17 @@ std::vector<UpdateReader> UpdateReadersOf(const Config& config,
   return readers;
 }
 
+ev::Status IsFed(const UpdateSourceConfig& source,
+                 const std::vector<std::string>& filters,
+                 const std::string& tag, bool* is_fed) {
+  *is_fed = false;
+  if (source.type == "none") return ev::Status::OK();
+  TagFilter filter;
+  EV_RETURN_IF_ERROR(TagFilter::Make(filters, &filter));
+  *is_fed = filter.Matches(tag);
+  return ev::Status::OK();
+}
+
 ev::Status Updates::Start(const Config& config, const Deliver& deliver,
                           std::unique_ptr<Updates>* updates) {
   const UpdateSourceConfig& from = config.update_source;
@@ -166,6 +178,8 @@ std::string Updates::Json() const {
     number("delivered_rows", s.delivered_rows);
     number("malformed", s.source.malformed);
     number("rejected", s.rejected);
+    number("rejected_rows", s.rejected_rows);
+    number("waiting", s.source.waiting);
     number("failures", s.failures);
     json += "\"last_malformed\": " + Quoted(s.source.last_malformed) +
             ", \"last_rejected\": " + Quoted(s.last_rejected) +

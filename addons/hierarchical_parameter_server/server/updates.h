@@ -47,6 +47,12 @@ std::vector<UpdateReader> UpdateReadersOf(const Config& config,
                                           const std::string& host,
                                           const std::string& process);
 
+// Whether updates of a table (by its tag) come from the source to a tier that
+// has these update_filters. InvalidArgument: a filter is none.
+ev::Status IsFed(const UpdateSourceConfig& source,
+                 const std::vector<std::string>& filters,
+                 const std::string& tag, bool* is_fed);
+
 class Updates {
  public:
   using Deliver =

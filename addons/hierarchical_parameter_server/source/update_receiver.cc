@@ -79,6 +79,7 @@ bool UpdateReceiver::DeliverAll(const std::vector<UpdateBatch>& batches) {
           status.code() == ev::StatusCode::kNotFound) {
         std::lock_guard<std::mutex> lock(mutex_);
         ++statistics_.rejected;
+        statistics_.rejected_rows += static_cast<int64_t>(batch.keys.size());
         statistics_.last_rejected = status.message();
         break;
       }
@@ -108,13 +109,14 @@ void UpdateReceiver::Run() {
           return source_->Poll(uncommitted > 0 ? 0 : options_.poll_timeout_ms,
                                &batches);
         });
-    // What was given may be less than what was asked for, and counts all the
-    // same.
-    if (!DeliverAll(batches)) return;
     {
+      // Before the delivery, which waits for a database that is away.
       std::lock_guard<std::mutex> lock(mutex_);
       statistics_.source = source_->statistics();
     }
+    // What was given may be less than what was asked for, and counts all the
+    // same.
+    if (!DeliverAll(batches)) return;
     if (!batches.empty()) ++uncommitted;
     if (uncommitted >= options_.max_commit_interval ||
         (uncommitted > 0 && batches.empty())) {

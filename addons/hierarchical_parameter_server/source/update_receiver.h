@@ -34,6 +34,7 @@ struct ReceiverStatistics {
   // Batches that the receiver of rows refuses for good: a table that is not
   // there, or has another width.
   int64_t rejected = 0;
+  int64_t rejected_rows = 0;
   std::string last_rejected;
   // Polls, deliveries and commits that failed and were tried again.
   int64_t failures = 0;

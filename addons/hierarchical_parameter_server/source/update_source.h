@@ -31,6 +31,9 @@ struct SourceStatistics {
   // Messages or files that are not what they should be; they are left out.
   int64_t malformed = 0;
   std::string last_malformed;  // which one, and what is wrong with it
+  // Messages or files that were there at the last poll and were not given yet;
+  // -1: not known.
+  int64_t waiting = -1;
 };
 
 // One thread at a time. What is sent is given at least once: after a failure,

@@ -257,6 +257,7 @@ TEST(UpdateReceiverTest, ABatchThatIsRefusedForGoodIsCountedAndLeftOut) {
   ASSERT_TRUE(WaitUntil([&] { return script->Committed() == 3; }));
   const ReceiverStatistics statistics = receiver.statistics();
   EXPECT_EQ(statistics.rejected, 2);
+  EXPECT_EQ(statistics.rejected_rows, 2);
   EXPECT_EQ(statistics.last_rejected, "another width");
   EXPECT_EQ(statistics.delivered_rows, 1);
   EXPECT_EQ(statistics.failures, 0);

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 import hierarchical_parameter_server as hps
+from hierarchical_parameter_server import prometheus
 from hierarchical_parameter_server import testing
 
 _KEYS = np.arange(100, dtype=np.int64)
@@ -78,6 +79,36 @@ class ProducerTest(absltest.TestCase):
     updates = hps.metrics()["updates"]
     self.assertLen(updates, 1)
     self.assertEqual(updates[0]["failures"], 0)
+
+  def test_updates_are_counted_for_prometheus(self):
+    self.serve()
+    with hps.Producer(type="directory", path=self.updates) as producer:
+      producer.send("m", "table0", _KEYS[:30], _rows(1, _KEYS[:30]))
+      producer.flush()
+      producer.send("m", "table0", _KEYS[:7], _rows(1, _KEYS[:7], width=5))
+      producer.send("other", "table0", _KEYS[:2], _rows(1, _KEYS[:2]))
+    with open(os.path.join(self.updates, "%020d.update" % 10**9), "w") as f:
+      f.write("no update")
+    until = time.time() + 30
+    while time.time() < until:
+      reader, = hps.metrics()["updates"]
+      if reader["malformed"] and reader["delivered_rows"] + reader["rejected_rows"] == 39:
+        break
+      time.sleep(.01)
+    lines = prometheus.text(hps.metrics()).splitlines()
+    for name, value in (
+        ("received_rows_total", 39), ("delivered_rows_total", 30),
+        ("rejected_rows_total", 9), ("rejected_batches_total", 2),
+        ("malformed_total", 1), ("failures_total", 0), ("pending_rows", 0),
+        ("waiting", 0)):
+      self.assertIn('hps_update_%s{group="%s"} %d' % (name, reader["group"], value), lines)
+    self.assertIn("# TYPE hps_update_waiting gauge", lines)
+    self.assertIn("# TYPE hps_update_delivered_rows_total counter", lines)
+    # Not known is not 0.
+    reader.update(waiting=-1, received_rows=50, group='a"b')
+    text = prometheus.text({"models": [], "updates": [reader]})
+    self.assertNotIn("hps_update_waiting{", text)
+    self.assertIn('hps_update_pending_rows{group="a\\"b"} 11', text)
 
   def test_what_is_wrong_is_named(self):
     with self.assertRaisesRegex(ValueError, "'kafka_message_queue' or 'directory'"):

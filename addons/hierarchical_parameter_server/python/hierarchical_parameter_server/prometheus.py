@@ -22,6 +22,24 @@ _TIER_VALUES = (
     ("inserted", "hps_inserted_rows_total", "counter", "Rows that were stored."),
     ("evicted", "hps_evicted_rows_total", "counter", "Rows that a limit removed."),
 )
+_UPDATE_VALUES = (
+    ("received_rows", "hps_update_received_rows_total", "counter",
+     "Rows that an update source gave."),
+    ("delivered_rows", "hps_update_delivered_rows_total", "counter",
+     "Rows of these that the tiers have stored."),
+    ("rejected_rows", "hps_update_rejected_rows_total", "counter",
+     "Rows of these that no table here takes."),
+    ("rejected", "hps_update_rejected_batches_total", "counter",
+     "Batches with such rows."),
+    ("malformed", "hps_update_malformed_total", "counter",
+     "Messages or files that are damaged."),
+    ("failures", "hps_update_failures_total", "counter",
+     "Polls, deliveries and commits that failed and were tried again."),
+    ("pending_rows", "hps_update_pending_rows", "gauge",
+     "Rows that were given and are neither stored nor rejected yet."),
+    ("waiting", "hps_update_waiting", "gauge",
+     "Messages or files that were there at the last poll and were not given yet."),
+)
 
 
 def _label(text):
@@ -33,6 +51,10 @@ def _tables(metrics):
     for table in model["tables"]:
       yield 'model="%s",table="%s"' % (_label(model["model"]),
                                        _label(table["table"])), table
+
+
+def _pending_rows(reader):
+  return reader["received_rows"] - reader["delivered_rows"] - reader["rejected_rows"]
 
 
 def text(metrics):
@@ -64,6 +86,12 @@ def text(metrics):
       for tier in ("volatile", "persistent"):
         if table[tier] is not None and field in table[tier]:
           lines.append('%s{%s,tier="%s"} %d' % (name, labels, tier, table[tier][field]))
+  for field, name, kind, what in _UPDATE_VALUES:
+    head(name, kind, what)
+    for reader in metrics["updates"]:
+      value = (_pending_rows(reader) if field == "pending_rows" else reader[field])
+      if value >= 0:  # A source may not know how much waits.
+        lines.append('%s{group="%s"} %d' % (name, _label(reader["group"]), value))
   return "\n".join(lines) + "\n"
 
 

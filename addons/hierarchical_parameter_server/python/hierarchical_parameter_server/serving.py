@@ -55,6 +55,11 @@ def add_models(ps_config_file):
 def reload_model(model_name):
   """Loads a model's tables from its folders again; lookups go on meanwhile.
 
+  Afterwards the tables have the rows of the files and no others, whatever push_rows had
+  stored; but in Redis and RocksDB, where an update source feeds the model, rows of keys that
+  are not in the files stay. These two change row by row under the lookups: an error on the
+  way (other than one of the files' sizes) leaves some rows new and others old.
+
   Raises:
     tf.errors.NotFoundError: no such model.
     tf.errors.OpError: a file does not fit; the old tables are served on.
@@ -103,6 +108,12 @@ def metrics():
   row came from), `failed` (calls), `nanoseconds` (in lookups), `latency` (calls of less than
   1, 2, 4, ... microseconds, each without those before), and of each tier `rows`,
   `host_bytes`, `inserted`, `evicted`.
+
+  `updates`: of each reader of the update source `group`, `received_rows`, `delivered_rows`
+  (stored), `rejected_rows` and `rejected` (rows and batches that no table takes),
+  `malformed` (messages or files), `failures` (that were tried again), `waiting` (messages or
+  files behind what was read; -1: not known), and the last reasons as `last_malformed`,
+  `last_rejected`, `last_failure`.
 
   Raises:
     tf.errors.FailedPreconditionError: no server runs.

@@ -147,6 +147,7 @@ ev::Status DirectorySource::Next(bool* is_one,
   std::vector<int64_t> numbers;
   EV_RETURN_IF_ERROR(ListUpdateFiles(options_.path, &numbers));
   const auto next = std::upper_bound(numbers.begin(), numbers.end(), given_);
+  statistics_.waiting = numbers.end() - next;
   if (next == numbers.end()) return CheckNumbers();
   const std::string path = options_.path + "/" + UpdateFileName(*next);
   std::string bytes;
@@ -160,6 +161,7 @@ ev::Status DirectorySource::Next(bool* is_one,
   const ev::Status good = ReadSections(bytes, &sections);
   if (!good.ok()) {
     given_ = number;
+    --statistics_.waiting;
     ++statistics_.malformed;
     statistics_.last_malformed = path + " " + good.message();
     return ev::Status::OK();
@@ -187,6 +189,7 @@ ev::Status DirectorySource::Next(bool* is_one,
   }
   // Last: without memory for its rows, the file is read again.
   given_ = number;
+  --statistics_.waiting;
   return ev::Status::OK();
 }
 

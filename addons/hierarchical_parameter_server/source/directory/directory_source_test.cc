@@ -79,7 +79,9 @@ TEST_F(DirectorySourceTest, GivesWhatWasSentInItsOrder) {
   Arrived arrived;
   arrived.Take(batches);
   EXPECT_TRUE(arrived.Has(kTag, KeysFrom(0, 100), 1));
+  EXPECT_EQ(source->statistics().waiting, 2);
   arrived = Drain(source.get());
+  EXPECT_EQ(source->statistics().waiting, 0);
   EXPECT_TRUE(arrived.Has(kTag, KeysFrom(50, 150), 2));
   EXPECT_TRUE(arrived.Has("hps_et.m.u", KeysFrom(0, 10), 1));
   EXPECT_EQ(source->statistics().rows, 210);

@@ -40,6 +40,9 @@ Loaded Load() {
   file.Find("rd_kafka_topic_partition_list_new", &k->list_new);
   file.Find("rd_kafka_topic_partition_list_add", &k->list_add);
   file.Find("rd_kafka_topic_partition_list_destroy", &k->list_destroy);
+  file.Find("rd_kafka_assignment", &k->assignment);
+  file.Find("rd_kafka_position", &k->position);
+  file.Find("rd_kafka_get_watermark_offsets", &k->watermarks);
   file.Find("rd_kafka_commit_queue", &k->commit_queue);
   file.Find("rd_kafka_queue_new", &k->queue_new);
   file.Find("rd_kafka_queue_destroy", &k->queue_destroy);

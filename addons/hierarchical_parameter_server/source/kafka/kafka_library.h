@@ -114,6 +114,11 @@ struct KafkaLibrary {
   Partition* (*list_add)(PartitionList* list, const char* topic,
                          int32_t partition);
   void (*list_destroy)(PartitionList* list);
+  int (*assignment)(Client* client, PartitionList** partitions);
+  int (*position)(Client* client, PartitionList* partitions);
+  // What the last fetch told; asks no broker.
+  int (*watermarks)(Client* client, const char* topic, int32_t partition,
+                    int64_t* low, int64_t* high);
   int (*commit_queue)(Client* client, const PartitionList* offsets,
                       Queue* queue, void* callback, void* opaque);
   Queue* (*queue_new)(Client* client);

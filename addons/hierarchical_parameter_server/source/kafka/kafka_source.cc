@@ -159,10 +159,33 @@ ev::Status KafkaSource::Poll(int64_t timeout_ms,
     EV_RETURN_IF_ERROR(status);
     wait_ms = 0;
   }
+  statistics_.waiting = CountWaiting();
   if (told_.empty()) return ev::Status::OK();
   const ev::Status status = Error(told_);
   told_.clear();
   return status;
+}
+
+int64_t KafkaSource::CountWaiting() const {
+  KafkaLibrary::PartitionList* list = nullptr;
+  if (library_->assignment(client_, &list) != KafkaLibrary::kOk) return -1;
+  int64_t waiting = -1;
+  if (library_->position(client_, list) == KafkaLibrary::kOk) {
+    waiting = 0;
+    for (int i = 0; i < list->count; ++i) {
+      const KafkaLibrary::Partition& part = list->elements[i];
+      int64_t low = 0, high = 0;
+      // Both are below 0 as long as nothing is known.
+      if (part.offset >= 0 &&
+          library_->watermarks(client_, part.topic, part.partition, &low,
+                               &high) == KafkaLibrary::kOk &&
+          high > part.offset) {
+        waiting += high - part.offset;
+      }
+    }
+  }
+  library_->list_destroy(list);
+  return waiting;
 }
 
 ev::Status KafkaSource::Commit() {

@@ -55,6 +55,9 @@ class KafkaSource : public UpdateSource {
       : library_(library), options_(options) {}
   ev::Status Subscribe();
   ev::Status Error(const std::string& what) const;
+  // Messages of this reader's parts behind those that were given; -1: not
+  // known. A part from which nothing has come yet counts as none.
+  int64_t CountWaiting() const;
   static void OnError(KafkaLibrary::Client* client, int error,
                       const char* reason, void* opaque);
   // Takes a message's rows; an error that it tells is returned.

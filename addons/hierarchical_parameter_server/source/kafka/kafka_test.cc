@@ -187,6 +187,29 @@ TEST_F(KafkaTest, BrokersThatGoAndComeBackAreWaitedFor) {
   wait_for(2);
 }
 
+TEST_F(KafkaTest, WhatIsLeftBehindThePositionIsCounted) {
+  mock_->CreateTopic(kTag, 1);
+  const auto producer = Producer();
+  for (int version = 1; version <= 3; ++version) {
+    Send(producer.get(), 0, 100, version);
+  }
+  // A message is a poll of its own.
+  source_options_.max_batch_size = 1;
+  const auto source = Source();
+  std::vector<int64_t> waiting;
+  Arrived arrived;
+  const Clock::time_point start = Clock::now();
+  while (arrived.num_rows() < 300 && MsSince(start) < kWaitMs) {
+    std::vector<UpdateBatch> batches;
+    ASSERT_TRUE(source->Poll(100, &batches).ok());
+    arrived.Take(batches);
+    if (!batches.empty()) waiting.push_back(source->statistics().waiting);
+  }
+  ASSERT_GE(waiting.size(), 3u);
+  EXPECT_EQ(waiting.front(), static_cast<int64_t>(waiting.size()) - 1);
+  EXPECT_EQ(waiting.back(), 0);
+}
+
 TEST_F(KafkaTest, NoBrokerIsAnErrorInTime) {
   producer_options_.brokers = "127.0.0.1:1";
   producer_options_.timeout_ms = 300;
