@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "addons/hierarchical_parameter_server/files/table_directory.h"
+#include "addons/hierarchical_parameter_server/server/leftovers.h"
 
 namespace hps {
 namespace {
@@ -74,12 +75,13 @@ std::vector<std::string> ParameterServer::notes() const {
   return notes_;
 }
 
-ev::Status ParameterServer::Fill(const TableConfig& config, double rate,
-                                 Table* table, ev::Parallel* parallel) {
+ev::Status ParameterServer::Fill(const TableConfig& config,
+                                 const Filling& filling, Table* table,
+                                 ev::Parallel* parallel) {
   std::unique_ptr<TableDirectory> files;
   EV_RETURN_IF_ERROR(TableDirectory::Open(config.folder, config.width, &files));
-  const int64_t rows =
-      static_cast<int64_t>(static_cast<double>(files->rows()) * rate + 0.5);
+  const int64_t rows = static_cast<int64_t>(
+      static_cast<double>(files->rows()) * filling.rate + 0.5);
   EV_RETURN_IF_ERROR(table->Reserve(rows));
   const KeyBits bits = BitsOf(config_);
   std::vector<int64_t> normal;
@@ -101,14 +103,16 @@ ev::Status ParameterServer::Fill(const TableConfig& config, double rate,
     EV_RETURN_IF_ERROR(table->Insert(keys, files->row(begin), parallel));
     loaded_rows.fetch_add(count, std::memory_order_relaxed);
   }
-  return ev::Status::OK();
+  if (!filling.clears) return ev::Status::OK();
+  return RemoveLeftovers(*files, rows, bits, filling.is_fed, table);
 }
 
 ev::Status ParameterServer::LoadTable(
     const ModelConfig& model, const TableConfig& config, const std::string& tag,
     const MadeDatabase& memory, const MadeDatabase& below,
-    ev::Parallel* parallel, std::shared_ptr<ServedTable>* table) {
-  const auto fill = [&](const MadeDatabase& made, double rate,
+    ServedTable* replaced, ev::Parallel* parallel,
+    std::shared_ptr<ServedTable>* table) {
+  const auto fill = [&](const MadeDatabase& made, const Filling& filling,
                         bool initialize) -> ev::Status {
     std::shared_ptr<Table> opened;
     ev::Status status = made.database->OpenTable(tag, config.width, &opened);
@@ -129,20 +133,38 @@ ev::Status ParameterServer::LoadTable(
       loaded_rows.fetch_add(rows, std::memory_order_relaxed);
       return ev::Status::OK();
     }
-    return Fill(config, rate, opened.get(), parallel);
+    return Fill(config, filling, opened.get(), parallel);
   };
   std::shared_ptr<Table> above_table, below_table;
   // The persistent tier first: what is above is found below.
   if (below.database != nullptr) {
-    EV_RETURN_IF_ERROR(fill(below, 1.0,
+    Filling filling;
+    filling.clears =
+        replaced != nullptr && !IsOwnOfModel(config_.persistent_db.type);
+    EV_RETURN_IF_ERROR(IsFed(config_.update_source,
+                             config_.persistent_db.update_filters, tag,
+                             &filling.is_fed));
+    EV_RETURN_IF_ERROR(fill(below, filling,
                             config_.persistent_db.initialize_after_startup &&
                                 !below.database->capabilities().read_only));
     EV_RETURN_IF_ERROR(
         below.database->OpenTable(tag, config.width, &below_table));
   }
   if (memory.database != nullptr) {
-    EV_RETURN_IF_ERROR(fill(memory, config_.volatile_db.initial_cache_rate,
-                            config_.volatile_db.initialize_after_startup));
+    // Old rows that lookups have found below do not go up over new ones.
+    if (replaced != nullptr) replaced->DropElevations();
+    Filling filling;
+    filling.rate = config_.volatile_db.initial_cache_rate;
+    // Also when it starts, if a part of the rows is loaded: older ones of the
+    // others would hide those below.
+    filling.clears = !IsOwnOfModel(config_.volatile_db.type) &&
+                     (replaced != nullptr || filling.rate < 1.0);
+    EV_RETURN_IF_ERROR(IsFed(config_.update_source,
+                             config_.volatile_db.update_filters, tag,
+                             &filling.is_fed));
+    filling.is_fed = filling.is_fed || replaced == nullptr;
+    EV_RETURN_IF_ERROR(
+        fill(memory, filling, config_.volatile_db.initialize_after_startup));
     EV_RETURN_IF_ERROR(
         memory.database->OpenTable(tag, config.width, &above_table));
   }
@@ -153,7 +175,7 @@ ev::Status ParameterServer::LoadTable(
 }
 
 ev::Status ParameterServer::Load(const ModelConfig& config,
-                                 ev::Parallel* parallel,
+                                 const Model* replaced, ev::Parallel* parallel,
                                  std::shared_ptr<Model>* model) {
   auto made = std::make_shared<Model>();
   made->config = config;
@@ -169,10 +191,13 @@ ev::Status ParameterServer::Load(const ModelConfig& config,
   for (const TableConfig& table : config.tables) {
     std::string tag;
     EV_RETURN_IF_ERROR(MakeTag(config.name, table.name, &tag));
+    ServedTable* const before =
+        replaced == nullptr ? nullptr
+                            : replaced->tables[made->tables.size()].get();
     made->tables.emplace_back();
     const ev::Status status =
-        LoadTable(config, table, tag, made->memory, made->below, parallel,
-                  &made->tables.back());
+        LoadTable(config, table, tag, made->memory, made->below, before,
+                  parallel, &made->tables.back());
     if (!status.ok()) {
       return ev::Status(status.code(), "model '" + config.name + "', table '" +
                                            table.name +
@@ -196,7 +221,7 @@ ev::Status ParameterServer::AddModel(const ModelConfig& config,
     }
   }
   std::shared_ptr<Model> model;
-  EV_RETURN_IF_ERROR(Load(config, parallel, &model));
+  EV_RETURN_IF_ERROR(Load(config, nullptr, parallel, &model));
   std::lock_guard<std::mutex> lock(mu_);
   models_[config.name] = std::move(model);
   return ev::Status::OK();
@@ -205,17 +230,16 @@ ev::Status ParameterServer::AddModel(const ModelConfig& config,
 ev::Status ParameterServer::ReloadModel(const std::string& name,
                                         ev::Parallel* parallel) {
   std::lock_guard<std::mutex> changing(changing_);
-  ModelConfig config;
+  std::shared_ptr<Model> replaced, model;
   {
     std::lock_guard<std::mutex> lock(mu_);
     const auto found = models_.find(name);
     if (found == models_.end()) {
       return ev::NotFound("there is no model '" + name + "'");
     }
-    config = found->second->config;
+    replaced = found->second;
   }
-  std::shared_ptr<Model> model;
-  EV_RETURN_IF_ERROR(Load(config, parallel, &model));
+  EV_RETURN_IF_ERROR(Load(replaced->config, replaced.get(), parallel, &model));
   std::lock_guard<std::mutex> lock(mu_);
   models_[name].swap(model);
   return ev::Status::OK();

@@ -45,9 +45,15 @@ class ParameterServer {
   // AlreadyExists: there is a model of that name. On an error nothing has
   // changed.
   ev::Status AddModel(const ModelConfig& model, ev::Parallel* parallel);
-  // Loads a model's tables from its files again; lookups go on with the old
-  // ones meanwhile. What updates had stored since is lost, unless the database
-  // is shared or persistent.
+  // Loads a model's tables from its files again. Afterwards the tables have the
+  // files' rows and no others, whatever had been stored since; but rows of keys
+  // that are not in the files stay in a database that outlives the model and is
+  // fed by an update source.
+  //
+  // In memory lookups have the old tables until all is loaded. A database that
+  // outlives the model changes row by row under them: new rows are stored over
+  // old ones first, then what is left over is removed (leftovers.h). If it
+  // fails there, some of the rows are new, and loading again mends it.
   ev::Status ReloadModel(const std::string& name, ev::Parallel* parallel);
   ev::Status RemoveModel(const std::string& name);
 
@@ -76,14 +82,21 @@ class ParameterServer {
   bool all_rows_are_below() const {
     return config_.persistent_db.type != "disabled";
   }
-  ev::Status Load(const ModelConfig& config, ev::Parallel* parallel,
-                  std::shared_ptr<Model>* model);
+  // replaced: the model that goes when this one is there; null: none.
+  ev::Status Load(const ModelConfig& config, const Model* replaced,
+                  ev::Parallel* parallel, std::shared_ptr<Model>* model);
   ev::Status LoadTable(const ModelConfig& model, const TableConfig& config,
                        const std::string& tag, const MadeDatabase& memory,
-                       const MadeDatabase& below, ev::Parallel* parallel,
+                       const MadeDatabase& below, ServedTable* replaced,
+                       ev::Parallel* parallel,
                        std::shared_ptr<ServedTable>* table);
-  ev::Status Fill(const TableConfig& config, double rate, Table* table,
-                  ev::Parallel* parallel);
+  struct Filling {
+    double rate = 1.0;
+    bool clears = false;  // rows that are not of these go
+    bool is_fed = false;  // keys that are not in the files may have rows
+  };
+  ev::Status Fill(const TableConfig& config, const Filling& filling,
+                  Table* table, ev::Parallel* parallel);
   void Note(const std::string& note);
 
   const Config config_;

@@ -125,6 +125,11 @@ ev::Status ServedTable::LookUp(ev::Span<const int64_t> keys, float* rows,
   return ev::Status::OK();
 }
 
+void ServedTable::DropElevations() {
+  std::lock_guard<std::mutex> lock(*updates_mutex_);
+  ++*updates_;
+}
+
 ev::Status ServedTable::Update(ev::Span<const int64_t> keys, const float* rows,
                                bool to_volatile, bool to_persistent) {
   std::lock_guard<std::mutex> lock(*updates_mutex_);

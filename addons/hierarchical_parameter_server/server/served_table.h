@@ -57,6 +57,10 @@ class ServedTable {
   ev::Status Update(ev::Span<const int64_t> keys, const float* rows,
                     bool to_volatile, bool to_persistent);
 
+  // Rows that lookups have read below so far do not go up any more: the tier
+  // below has other ones now.
+  void DropElevations();
+
   const std::shared_ptr<Table>& above() const { return above_; }
   const std::shared_ptr<Table>& below() const { return below_; }
   Served served() const { return counters_.Sum(); }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <memory>
@@ -41,11 +42,12 @@ std::string NoRocksDbReason() {
 
 class TiersTest : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { WriteTable(0, 1000, 0); }
+  void WriteTable(int64_t begin, int64_t end, int version) {
     const std::string table = folder_.path() + "/t";
     mkdir(table.c_str(), 0755);
-    const std::vector<int64_t> keys = KeysFrom(0, 1000);
-    const std::vector<float> rows = SealedRows(keys, 0, kWidth);
+    const std::vector<int64_t> keys = KeysFrom(begin, end);
+    const std::vector<float> rows = SealedRows(keys, version, kWidth);
     std::ofstream(table + "/key", std::ios::binary)
         .write(reinterpret_cast<const char*>(keys.data()), keys.size() * 8);
     std::ofstream(table + "/emb_vector", std::ios::binary)
@@ -225,6 +227,162 @@ TEST_F(TiersTest, AStoreThatIsNotFilledGoesOnWhereItWas) {
   Send(KeysFrom(5, 15), 2);
   ExpectSoon(KeysFrom(5, 15), 2);
   ExpectDelivered(10);
+}
+
+class ReloadTest : public TiersTest,
+                   public ::testing::WithParamInterface<bool> {
+ protected:
+  // A database that outlives a model.
+  bool IsRedis() const { return GetParam(); }
+  std::string Reason() const {
+    return IsRedis() ? NoRedisReason() : NoRocksDbReason();
+  }
+  std::string One() {
+    if (IsRedis() && redis_ == nullptr) StartRedis();
+    return IsRedis()
+               ? Redis()
+               : "\"volatile_db\": {\"type\": \"disabled\"}, " + RocksDb();
+  }
+  void Push(const std::vector<int64_t>& keys, int version) {
+    ASSERT_TRUE(server_
+                    ->Update(kTag, kWidth, keys,
+                             SealedRows(keys, version, kWidth).data(), true,
+                             true)
+                    .ok());
+  }
+  void Reload() {
+    const ev::Status status = server_->ReloadModel("m", &serial_);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  int64_t NumRows() {
+    std::shared_ptr<ServedTable> table;
+    EXPECT_TRUE(server_->Find("m", 0, kWidth, &table).ok());
+    int64_t rows = -1;
+    EXPECT_TRUE(
+        (IsRedis() ? table->above() : table->below())->Count(&rows).ok());
+    return rows;
+  }
+};
+
+TEST_P(ReloadTest, LeavesTheRowsOfTheFilesAndNoOthers) {
+  if (!Reason().empty()) GTEST_SKIP() << Reason();
+  Serve(One());
+  Push(KeysFrom(5000, 5010), 7);
+  Push(KeysFrom(600, 610), 7);
+  EXPECT_EQ(NumOther(KeysFrom(5000, 5010), 7), 0);
+  WriteTable(500, 1500, 1);
+  // Rows that are in the old files and in the new ones are always there.
+  std::atomic<bool> is_done{false};
+  std::atomic<int64_t> wrong{0}, lookups{0};
+  std::shared_ptr<ServedTable> table;
+  ASSERT_TRUE(server_->Find("m", 0, kWidth, &table).ok());
+  std::thread reader([&] {
+    const std::vector<int64_t> keys = KeysFrom(700, 1000);
+    std::vector<float> rows(keys.size() * kWidth);
+    ev::Serial serial;
+    while (!is_done.load()) {
+      if (!table->Lookup(ev::Span<const int64_t>(keys), rows.data(), &serial)
+               .ok()) {
+        ++wrong;
+      }
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const int version = VersionOf(keys[i], &rows[i * kWidth], kWidth);
+        wrong += version != 0 && version != 1;
+      }
+      ++lookups;
+    }
+  });
+  Reload();
+  while (lookups.load() < 3) std::this_thread::yield();
+  is_done = true;
+  reader.join();
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_EQ(NumOther(KeysFrom(500, 1500), 1), 0);
+  EXPECT_EQ(NumOther(KeysFrom(0, 500), 0), 500);
+  EXPECT_EQ(NumOther(KeysFrom(5000, 5010), 7), 10);
+  EXPECT_EQ(NumRows(), 1000);
+}
+
+TEST_P(ReloadTest, RowsThatAnUpdateSourceMayHaveSentStay) {
+  if (!Reason().empty()) GTEST_SKIP() << Reason();
+  Send(KeysFrom(990, 1010), 1);
+  Serve(One() + ", " + Directory());
+  ExpectSoon(KeysFrom(990, 1010), 1);
+  WriteTable(500, 1000, 2);
+  Reload();
+  EXPECT_EQ(NumOther(KeysFrom(500, 1000), 2), 0);
+  EXPECT_EQ(NumOther(KeysFrom(1000, 1010), 1), 0);
+  // It does not feed this model.
+  const std::string filter = ", \"update_filters\": [\"other\"]";
+  Serve((IsRedis() ? Redis(filter)
+                   : "\"volatile_db\": {\"type\": \"disabled\"}, " +
+                         RocksDb(filter)) +
+        ", " + Directory());
+  Reload();
+  EXPECT_EQ(NumOther(KeysFrom(1000, 1010), 1), 10);
+  EXPECT_EQ(NumRows(), 500);
+}
+
+TEST_P(ReloadTest, FilesThatDoNotFitChangeNothing) {
+  if (!Reason().empty()) GTEST_SKIP() << Reason();
+  Serve(One());
+  std::ofstream(folder_.path() + "/t/key", std::ios::binary | std::ios::app)
+      << "more";
+  EXPECT_EQ(server_->ReloadModel("m", &serial_).code(),
+            ev::StatusCode::kInvalidArgument);
+  EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+  EXPECT_EQ(NumRows(), 1000);
+}
+
+INSTANTIATE_TEST_SUITE_P(RedisAndRocksDb, ReloadTest, ::testing::Bool(),
+                         [](const ::testing::TestParamInfo<bool>& is_redis) {
+                           return is_redis.param ? "Redis" : "RocksDb";
+                         });
+
+TEST_F(TiersTest, AReloadLeavesNoOldRowsInATierThatHasAPart) {
+  std::string reason = NoRedisReason();
+  if (reason.empty()) reason = NoRocksDbReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  StartRedis();
+  for (const std::string& source : {std::string(), ", " + Directory()}) {
+    mkdir(updates_.c_str(), 0755);
+    WriteTable(0, 1000, 0);
+    Serve(Redis(", \"initial_cache_rate\": 0.3, \"cache_missed_embeddings\": "
+                "true") +
+          ", " + RocksDb() + source);
+    ASSERT_TRUE(server_->ReloadModel("m", &serial_).ok());
+    EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+    server_->elevator()->Drain();
+    std::shared_ptr<ServedTable> table;
+    ASSERT_TRUE(server_->Find("m", 0, kWidth, &table).ok());
+    int64_t rows = 0;
+    ASSERT_TRUE(table->above()->Count(&rows).ok());
+    EXPECT_EQ(rows, 1000);  // All of them have gone up.
+    WriteTable(0, 900, 1);
+    ASSERT_TRUE(server_->ReloadModel("m", &serial_).ok());
+    EXPECT_EQ(NumOther(KeysFrom(0, 900), 1), 0) << source;
+    if (source.empty()) {
+      EXPECT_EQ(NumOther(KeysFrom(900, 1000), 0), 100);
+    }
+  }
+}
+
+TEST_F(TiersTest, AStartLeavesNoOldRowsInATierThatHasAPart) {
+  std::string reason = NoRedisReason();
+  if (reason.empty()) reason = NoRocksDbReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  StartRedis();
+  const std::string config =
+      Redis(
+          ", \"initial_cache_rate\": 0.3, \"cache_missed_embeddings\": "
+          "true") +
+      ", " + RocksDb();
+  Serve(config);
+  EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+  server_->elevator()->Drain();
+  WriteTable(0, 1000, 1);
+  Serve(config);
+  EXPECT_EQ(NumOther(KeysFrom(0, 1000), 1), 0);
 }
 
 TEST_F(TiersTest, UpdatesFromKafkaArriveInBothTiers) {
