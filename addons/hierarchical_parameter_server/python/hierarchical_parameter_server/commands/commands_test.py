@@ -4,11 +4,15 @@
 
 import contextlib
 import io
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from unittest import mock
 import urllib.request
+from xml.etree import ElementTree
 
 from absl.testing import absltest
 import numpy as np
@@ -85,6 +89,84 @@ class CommandsTest(absltest.TestCase):
     code, _, err = run("profile", self.config(), "--exponent", 1)
     self.assertEqual(code, 2)
     self.assertIn("--exponent: want more than 1, got 1", err)
+
+  def test_profile_of_all_streams(self):
+    code, out, err = run("profile", self.config(), "--stream", "all", "--batch", 64,
+                         "--iterations", 20)
+    self.assertEqual(code, 0, err)
+    table = out[out.index("stream "):].splitlines()[-4:]
+    self.assertEqual(table[0].split(), [
+        "stream", "p50", "us", "p99", "us", "lookups/s", "volatile", "%", "persistent", "%",
+        "default", "%"])
+    self.assertEqual([line.split()[0] for line in table[1:]],
+                     ["repeated", "zipf", "uniform"])
+    for line in table[1:]:
+      p50, p99, _, volatile, persistent, default = [float(v) for v in line.split()[1:]]
+      self.assertGreater(p50, 0)
+      self.assertGreaterEqual(p99, p50)
+      self.assertEqual((volatile, persistent, default), (100, 0, 0))
+
+  def test_profile_says_which_tier_had_the_rows(self):
+    config = self.config()
+    with open(config) as f:
+      parts = json.load(f)
+    parts["volatile_db"] = {"type": "hash_map", "initial_cache_rate": .2}
+    parts["persistent_db"] = {"type": "mapped_files"}
+    with open(config, "w") as f:
+      json.dump(parts, f)
+    code, out, err = run("profile", config, "--stream", "uniform", "--batch", 500,
+                         "--iterations", 64, "--warmup", 0)
+    self.assertEqual(code, 0, err)
+    found = re.search(r"volatile ([\d.]+) %  persistent ([\d.]+) %  default 0\.00 %", out)
+    self.assertAlmostEqual(float(found.group(1)), 20, delta=2)
+    self.assertAlmostEqual(float(found.group(1)) + float(found.group(2)), 100, delta=.02)
+
+  def test_chart_as_a_file(self):
+    config = self.config()
+    svg = os.path.join(self.folder, "a.svg")
+    code, out, err = run("profile", config, "--stream", "all", "--batch", 64,
+                         "--iterations", 20, "--chart_file", svg)
+    self.assertEqual(code, 0, err)
+    self.assertIn("chart: " + svg, out)
+    root = ElementTree.parse(svg).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    self.assertEqual(root.tag, space + "svg")
+    curves = root.findall(space + "polyline")
+    self.assertLen(curves, 3)
+    for curve in curves:
+      points = np.array([p.split(",") for p in curve.get("points").split()], float)
+      # Within the picture, to the right and upwards.
+      self.assertTrue((points >= 0).all() and (points <= [720, 420]).all())
+      self.assertTrue((np.diff(points, axis=0) * [1, -1] >= 0).all())
+    words = [t.text for t in root.findall(space + "text")]
+    self.assertIn("hps_et.m.table0, batch 64, 1 callers", words)
+    self.assertContainsSubset(["repeated", "zipf", "uniform", "50 %"], words)
+
+  def test_chart_by_matplotlib(self):
+    try:
+      import matplotlib  # pylint: disable=g-import-not-at-top,unused-import
+    except ImportError:
+      self.skipTest("matplotlib is not installed")
+    png = os.path.join(self.folder, "a.png")
+    code, _, err = run("profile", self.config(), "--batch", 64, "--iterations", 20,
+                       "--chart_file", png)
+    self.assertEqual(code, 0, err)
+    with open(png, "rb") as f:
+      self.assertEqual(f.read(8), b"\x89PNG\r\n\x1a\n")
+
+  def test_charts_that_cannot_be_written_are_errors_before_anything_is_measured(self):
+    config = self.config()
+    for name, message in (
+        ("a.pdf", "want a name that ends in .png or .svg, got 'a.pdf'"),
+        ("chart", "ends in .png or .svg, got 'chart'"),
+        ("no/such/a.svg", "there is no folder 'no/such'")):
+      code, out, err = run("profile", config, "--chart_file", name)
+      self.assertEqual((code, out), (2, ""))
+      self.assertIn(message, err)
+    with mock.patch.dict(sys.modules, {"matplotlib": None}):
+      code, out, err = run("profile", config, "--chart_file", "a.png")
+    self.assertEqual((code, out), (2, ""))
+    self.assertIn("a.png: a .png is drawn by matplotlib, which is not installed", err)
 
   def test_zipf_is_as_steep_as_it_says(self):
     drawn = profiling.zipf(np.random.RandomState(1), 10**6, 1.2, 200000)

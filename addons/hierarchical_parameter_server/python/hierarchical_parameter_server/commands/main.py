@@ -68,9 +68,9 @@ def _parser():
   sub.add_argument("config", metavar="CONFIG")
   sub.add_argument("--model", help="default: the first one")
   sub.add_argument("--table", type=int, default=0, help="a table's number")
-  sub.add_argument("--stream", choices=["zipf", "uniform", "repeated"], default="zipf",
+  sub.add_argument("--stream", choices=("all",) + profiling.STREAMS, default="zipf",
                    help="zipf: a few keys are most of them; repeated: one batch again and "
-                   "again")
+                   "again; all: one after the other, and a table of them")
   sub.add_argument("--exponent", type=float, default=1.2, help="of zipf, above 1")
   sub.add_argument("--batch", type=int, default=1024, help="ids of a lookup")
   sub.add_argument("--iterations", type=int, default=1000)
@@ -78,6 +78,8 @@ def _parser():
   sub.add_argument("--threads", type=int, default=1, help="callers at once")
   sub.add_argument("--seed", type=int, default=1)
   sub.add_argument("--chart", action="store_true", help="draw the latencies as text")
+  sub.add_argument("--chart_file", metavar="FILE",
+                   help="draw them into a file: .svg, or .png where matplotlib is installed")
 
   sub = command("serve-metrics", loading.serve_metrics,
                 "Load a configuration, and serve its metrics over HTTP as Prometheus "
