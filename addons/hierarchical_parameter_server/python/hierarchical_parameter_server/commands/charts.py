@@ -3,6 +3,7 @@
 """Latencies as a chart: text, or a file (.svg, written here; .png, by matplotlib)."""
 
 import html
+import importlib
 import os
 
 import numpy as np
@@ -35,7 +36,7 @@ def check(path):
     raise ValueError("--chart_file: want a name that ends in .png or .svg, got %r" % path)
   if suffix == ".png":
     try:
-      import matplotlib  # pylint: disable=g-import-not-at-top,unused-import
+      importlib.import_module("matplotlib")
     except ImportError:
       raise ValueError("--chart_file %s: a .png is drawn by matplotlib, which is not "
                        "installed; a name that ends in .svg needs nothing" % path)

@@ -3,6 +3,7 @@
 """The commands, in one process and as a program."""
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -144,7 +145,7 @@ class CommandsTest(absltest.TestCase):
 
   def test_chart_by_matplotlib(self):
     try:
-      import matplotlib  # pylint: disable=g-import-not-at-top,unused-import
+      importlib.import_module("matplotlib")
     except ImportError:
       self.skipTest("matplotlib is not installed")
     png = os.path.join(self.folder, "a.png")
