@@ -13,7 +13,8 @@ Three graphs, one after the other, so that what a step is made of is seen apart:
 
 The model: 13 numbers through an MLP of 512-256-D, 26 tables, dot products of all pairs,
 an MLP of 1024-1024-512-256-1. Ids lie in a variable in CPU memory, as an input pipeline
-leaves them. Rank 0 prints one line of JSON for each graph: medians over steps, on the
+leaves them; with --ids=there in the GPU's, where lookups take them, with --ids=fetched
+there as well, and TensorFlow brings them to CPU memory before lookups take them. Rank 0 prints one line of JSON for each graph: medians over steps, on the
 slowest rank.
 """
 
@@ -51,6 +52,8 @@ flags.DEFINE_list("graphs", list(GRAPHS), "Which graphs to time.")
 flags.DEFINE_string("exchange", "nccl", "What carries lookups between ranks.")
 flags.DEFINE_string("device", "/gpu:0", "Where the model is.")
 flags.DEFINE_enum("storage", "hbm", ["hbm", "dram"], "What holds the rows.")
+flags.DEFINE_enum("ids", "here", ["here", "fetched", "there"], "Where ids are: in CPU "
+                  "memory, or in that of --device.")
 flags.DEFINE_integer("batch", 16384, "Samples per step and rank.")
 flags.DEFINE_integer("dim", 128, "Floats per row.")
 flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
@@ -105,11 +108,18 @@ def _lookup(variables, batch_of):
                                batch=FLAGS.batch, rows=FLAGS.rows)
   with tf.device("/cpu:0"):
     all_ids = tf.compat.v1.placeholder(tf.int64, [_NUM_BATCHES, FLAGS.tables, FLAGS.batch])
+    # In CPU memory, where a slice's arguments are wanted: nothing waits for a GPU.
+    begin = tf.stack([batch_of, 0, 0])
+  with tf.device("/cpu:0" if FLAGS.ids == "here" else FLAGS.device):
     kept = _data("ids", all_ids)
     # A slice of the first dimension, and what it is cut into, are not copied.
-    ids = tf.unstack(tf.convert_to_tensor(kept)[batch_of], num=FLAGS.tables)
+    ids = tf.unstack(tf.slice(kept, begin, [1, FLAGS.tables, FLAGS.batch])[0],
+                     num=FLAGS.tables)
     splits = tf.constant(np.arange(FLAGS.batch + 1), tf.int64)
-    features = [tf.RaggedTensor.from_row_splits(i, splits, validate=False) for i in ids]
+  if FLAGS.ids == "fetched":
+    with tf.device("/cpu:0"):
+      ids, splits = [tf.identity(i) for i in ids], tf.identity(splits)
+  features = [tf.RaggedTensor.from_row_splits(i, splits, validate=False) for i in ids]
   outputs = sok.lookup_sparse(variables, features, combiners=["sum"] * FLAGS.tables)
   values = id_lib.batches(workload, _NUM_BATCHES, 1 + hvd.rank(), defaults.ZIPF_EXPONENT)
   return outputs, {all_ids: values}
@@ -188,7 +198,7 @@ def measure(graph_name):
         _trace(session, train, {batch_of: 0})
   ms = _slowest(float(np.median(times[FLAGS.warmup_steps:])))
   return {"graph": graph_name, "ranks": hvd.size(), "batch": FLAGS.batch,
-          "exchange": FLAGS.exchange, "step_ms": round(ms, 3),
+          "exchange": FLAGS.exchange, "ids": FLAGS.ids, "step_ms": round(ms, 3),
           "samples_per_second": round(FLAGS.batch * hvd.size() / ms * 1000.),
           "loss": [float(first), float(last)]}
 

@@ -19,15 +19,17 @@ def table(lines):
   steps = collections.OrderedDict()
   for line in lines:
     result = json.loads(line)
-    key = (result["batch"], result["ranks"], result["exchange"])
+    key = (result["batch"], result["ranks"], result["exchange"], _ids(result))
     steps.setdefault(key, {})[result["graph"]] = result
-  one = {batch: graphs for (batch, ranks, _), graphs in steps.items() if ranks == 1}
+  one = {(batch, ids): graphs for (batch, ranks, _, ids), graphs in steps.items()
+         if ranks == 1}
   rows = ["| samples a GPU | GPUs | carried by | whole ms | M samples/s | scaling | "
           "sparse ms | scaling | dense ms | scaling |", "|" + " --- |" * 10]
-  for (batch, ranks, exchange), graphs in steps.items():
-    cells = ["%d" % batch, "%d" % ranks, exchange if ranks > 1 else "–"]
+  for (batch, ranks, exchange, ids), graphs in steps.items():
+    cells = ["%d" % batch, "%d" % ranks, (exchange if ranks > 1 else "–") +
+             ("" if ids == "here" else ", ids " + ids)]
     for graph in ("whole", "sparse", "dense"):
-      result, alone = graphs.get(graph), one.get(batch, {}).get(graph)
+      result, alone = graphs.get(graph), one.get((batch, ids), {}).get(graph)
       cells.append("%.2f" % result["step_ms"] if result else "–")
       if graph == "whole":
         cells.append("%.2f" % (result["samples_per_second"] / 1e6) if result else "–")
@@ -37,6 +39,36 @@ def table(lines):
   return "\n".join(rows)
 
 
+def _ids(result):
+  return result.get("ids", "here")
+
+
+def losses(lines):
+  """Returns a list of lines: where the loss went, of steps with ids in several memories.
+
+  The same ids give the same rows wherever they are.
+
+  Args:
+    lines: as of `table`.
+  """
+  found = collections.OrderedDict()
+  for line in lines:
+    result = json.loads(line)
+    key = (result["graph"], result["batch"], result["ranks"], result["exchange"])
+    found.setdefault(key, {})[_ids(result)] = result.get("loss")
+  said = []
+  for (graph, batch, ranks, exchange), by_ids in found.items():
+    if len(by_ids) < 2:
+      continue
+    same = len({repr(loss) for loss in by_ids.values()}) == 1
+    said.append("%s, %d samples, %d GPUs, %s: losses %s%s" % (
+        graph, batch, ranks, exchange, "are the same: " if same else "DIFFER: ",
+        ", ".join("%s %r" % one for one in sorted(by_ids.items()))))
+  return said
+
+
 if __name__ == "__main__":
   with open(sys.argv[1]) as file:
-    print(table(file))
+    results = file.read().splitlines()
+  print(table(results))
+  print("\n".join(losses(results)), end="")

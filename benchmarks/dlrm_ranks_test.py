@@ -15,14 +15,15 @@ import dlrm_ranks_table
 
 class DlrmRanksTest(absltest.TestCase):
 
-  def _run(self, ranks):
+  def _run(self, ranks, *arguments):
     worker = os.path.join(os.path.dirname(os.path.abspath(dlrm_ranks_table.__file__)),
                           "dlrm_ranks.py")
     process = subprocess.run(
         [sys.executable, "-m", "horovod.runner.launch", "-np", str(ranks), "-H",
          "localhost:%d" % ranks, sys.executable, worker, "--device=/cpu:0",
          "--storage=dram", "--exchange=horovod", "--batch=32", "--dim=4", "--tables=5",
-         "--rows=100", "--steps=20", "--warmup_steps=1", "--bottom=8", "--top=16,8"],
+         "--rows=100", "--steps=20", "--warmup_steps=1", "--bottom=8", "--top=16,8"] +
+        list(arguments),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2"), universal_newlines=True)
     self.assertEqual(process.returncode, 0, process.stdout)
@@ -39,6 +40,20 @@ class DlrmRanksTest(absltest.TestCase):
     page = dlrm_ranks_table.table(lines)
     self.assertLen(page.split("\n"), 4)
     self.assertRegex(page, r"\| 32 \| 2 \| horovod \| [\d.]+ \| [\d.]+ \| \d+ % \|")
+    self.assertEmpty(dlrm_ranks_table.losses(lines))
+
+  def test_where_ids_are(self):
+    lines = sum([self._run(2, "--graphs=sparse", "--ids=" + ids)
+                 for ids in ("here", "fetched", "there")], [])
+    self.assertEqual([json.loads(line)["ids"] for line in lines],
+                     ["here", "fetched", "there"])
+    self.assertIn("| 32 | 2 | horovod, ids there |", dlrm_ranks_table.table(lines))
+    said, = dlrm_ranks_table.losses(lines)
+    self.assertStartsWith(said, "sparse, 32 samples, 2 GPUs, horovod: losses are the same")
+    other = json.loads(lines[2])
+    other["loss"][1] += 1.
+    said, = dlrm_ranks_table.losses(lines[:2] + [json.dumps(other)])
+    self.assertIn("losses DIFFER: fetched [", said)
 
   def test_table(self):
     def line(graph, ranks, ms):
