@@ -97,7 +97,7 @@ def engine_library(
         srcs = srcs,
         hdrs = hdrs,
         copts = _ENGINE_COPTS + kwargs.pop("copts", []),
-        linkopts = _LINKOPTS,
+        linkopts = _LINKOPTS + kwargs.pop("linkopts", []),
         linkstatic = True,
         visibility = visibility,
         deps = deps + [_ABI] + ([_GTEST] if kwargs.get("testonly") else []),

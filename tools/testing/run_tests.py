@@ -122,7 +122,7 @@ def _fixed_addresses():
 
 
 def sanitize():
-  """The engine's C++ tests under both sanitizers."""
+  """The C++ tests of the engine and of the addons under both sanitizers."""
   counts = test_log.Counts()
   for config, name, more in (("asan", "AddressSanitizer", []),
                              ("tsan", "ThreadSanitizer", _fixed_addresses())):
@@ -132,7 +132,7 @@ def sanitize():
           bazel_test(
               config,
               ["//kernels/engine/...", "//addons/sparse_operation_kit/exchange/...",
-               "//addons/hugectr/reader/..."],
+               "//addons/hierarchical_parameter_server/...", "//addons/hugectr/reader/..."],
               ["--config=" + config, "--test_tag_filters=engine,-gpu,-no" + config] +
               more))
   return counts

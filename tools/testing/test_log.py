@@ -182,35 +182,69 @@ def _local_path(uri):
   return urllib.parse.unquote(parts.path) if parts.scheme == "file" else None
 
 
+def _worst_status(results):
+  """Returns the status of a target whose summary is not there."""
+  statuses = {result.get("status", "NO_STATUS") for result in results}
+  return sorted(statuses - {"PASSED", "FLAKY"} or statuses)[0]
+
+
+def _read_events(path):
+  """Returns the events of a build event file, and why it is cut or None.
+
+  A file is cut when the disk was full or Bazel was killed: its last line is not whole,
+  or the event that Bazel marks as the last one is not there.
+  """
+  events = []
+  with open(path, errors="replace") as lines:
+    for number, line in enumerate(lines, 1):
+      try:
+        event = json.loads(line)
+      except ValueError:
+        return events, "line %d is no whole event" % number
+      if not isinstance(event, dict):
+        return events, "line %d is no event" % number
+      events.append(event)
+  is_whole = bool(events) and events[-1].get("lastMessage", False)
+  return events, None if is_whole else "the last of %d events is not there" % (
+      len(events) + 1)
+
+
 def count_build_events(path):
   """Returns the Counts of one `bazel test` from its build event file.
 
-  Targets that could not be built, and so never ran, are failures.
+  Targets that could not be built, and so never ran, are failures. Of a file that is
+  cut, the results that are there count, and the cut is one failure: it stands for all
+  targets of which the file says nothing.
 
   Args:
     path: what --build_event_json_file named.
   """
   results, summaries, wanted = {}, {}, set()
-  with open(path) as events:
-    for line in events:
-      event = json.loads(line)
-      event_id = event.get("id", {})
-      if "targetConfigured" in event_id:
-        kind = event.get("configured", {}).get("targetKind", "")
-        if kind.endswith("_test rule"):
-          wanted.add(event_id["targetConfigured"]["label"])
-      elif "testResult" in event_id and "testResult" in event:
-        label = event_id["testResult"]["label"]
-        attempt = (event_id["testResult"].get("shard", 1),
-                   event_id["testResult"].get("run", 1))
-        # A later attempt of a flaky test replaces the earlier one.
-        results.setdefault(label, {})[attempt] = event["testResult"]
-      elif "testSummary" in event_id and "testSummary" in event:
-        summaries[event_id["testSummary"]["label"]] = event["testSummary"]
+  events, cut = _read_events(path)
+  for event in events:
+    event_id = event.get("id", {})
+    if "targetConfigured" in event_id:
+      kind = event.get("configured", {}).get("targetKind", "")
+      if kind.endswith("_test rule"):
+        wanted.add(event_id["targetConfigured"]["label"])
+    elif "testResult" in event_id and "testResult" in event:
+      label = event_id["testResult"]["label"]
+      attempt = (event_id["testResult"].get("shard", 1),
+                 event_id["testResult"].get("run", 1))
+      # A later attempt of a flaky test replaces the earlier one.
+      results.setdefault(label, {})[attempt] = event["testResult"]
+    elif "testSummary" in event_id and "testSummary" in event:
+      summaries[event_id["testSummary"]["label"]] = event["testSummary"]
 
   counts = Counts()
+  if cut is not None:
+    counts.failed.append("the build's event file is cut: %s: %s" % (path, cut))
   for label in sorted(wanted | set(results)):
     status = summaries.get(label, {}).get("overallStatus", "NO_STATUS")
+    if cut is not None and label not in summaries:
+      if label not in results:
+        continue
+      status = _worst_status(results[label].values())
     if label not in results:
       counts.failed.append("%s: it could not be built, or did not run" % label)
       continue

@@ -44,7 +44,9 @@ class TestLogTest(absltest.TestCase):
     return self.create_tempfile("%s/%s" % (self.id(), name), text).full_path
 
   def events(self, *events):
-    return self.file("\n".join(json.dumps(e) for e in events), "events.json")
+    last = {"id": {"progress": {}}, "lastMessage": True}
+    lines = [json.dumps(e) for e in events + (last,)]
+    return self.file("\n".join(lines) + "\n", "events.json")
 
   def configured(self, label, kind="py_test rule"):
     return {"id": {"targetConfigured": {"label": label}},
@@ -179,6 +181,39 @@ class TestLogTest(absltest.TestCase):
             self.configured("//a"), self.result("//a", self.file(_ONE)),
             self.summary("//a", "TIMEOUT")))
     self.assertEqual(counts.failed, ["//a: ended as TIMEOUT"])
+
+  def test_build_events_that_are_cut_count_and_the_cut_is_one_failure(self):
+
+    def ran(label, name, status):
+      event = self.result(label, self.file(_ONE, name + ".xml"))
+      event["testResult"]["status"] = status
+      return event
+
+    whole = self.events(
+        self.configured("//a"), self.configured("//b"), self.configured("//c"),
+        self.configured("//d"), ran("//a", "a", "PASSED"),
+        self.summary("//a", "PASSED"), ran("//b", "b", "PASSED"),
+        ran("//c", "c", "TIMEOUT"), self.summary("//b", "PASSED"))
+    with open(whole) as f:
+      lines = f.read().splitlines(True)
+    # The summary of //b in half, gone at a line's end, and after a line that is cut.
+    # Bytes that are no text stand for a disk that has put a block of zeros there.
+    for name, text, why in (
+        ("half", "".join(lines[:8]) + lines[8][:30], "line 9 is no whole event"),
+        ("end", "".join(lines[:8]), "the last of 9 events is not there"),
+        ("number", "".join(lines[:8]) + "1", "line 9 is no event"),
+        ("zeros", "".join(lines[:8]) + "\0\0\n" + lines[9], "line 9 is no whole event")):
+      with self.subTest(name):
+        path = self.file(text, name + ".json")
+        counts = test_log.count_build_events(path)
+        self.assertEqual(counts.failed, [
+            "the build's event file is cut: %s: %s" % (path, why), "//c: ended as TIMEOUT"])
+        self.assertEqual(counts.passed, 3)
+        self.assertEmpty(counts.worth_another_run())
+    empty = self.file("", "empty.json")
+    self.assertEqual(
+        test_log.count_build_events(empty).failed,
+        ["the build's event file is cut: %s: the last of 1 events is not there" % empty])
 
   def test_build_events_without_a_summary_are_a_failure(self):
     counts = test_log.count_build_events(
