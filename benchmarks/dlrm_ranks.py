@@ -14,8 +14,8 @@ Three graphs, one after the other, so that what a step is made of is seen apart:
 The model: 13 numbers through an MLP of 512-256-D, 26 tables, dot products of all pairs,
 an MLP of 1024-1024-512-256-1. Ids lie in a variable in CPU memory, as an input pipeline
 leaves them; with --ids=there in the GPU's, where lookups take them, with --ids=fetched
-there as well, and TensorFlow brings them to CPU memory before lookups take them. Rank 0 prints one line of JSON for each graph: medians over steps, on the
-slowest rank.
+there as well, and TensorFlow brings them to CPU memory before lookups take them. Rank 0
+prints one line of JSON for each graph: medians over steps, on the slowest rank.
 """
 
 import json
