@@ -43,7 +43,7 @@ MAY_USE = {
     "kernels/engine/checkpoint": [
         _ENGINE + room for room in ("base", "ids", "embedding")
     ],
-    # Stands apart: no variable uses it yet, and no other room may.
+    # Stands apart: no variable uses it yet. The cache of served tables does.
     "kernels/engine/gpu_resident": [
         _ENGINE + room for room in ("base", "combine", "optimizer", "gpu_step")
     ],
@@ -82,8 +82,10 @@ MAY_USE.update({
     _HPS + "config": _HPS_ENGINE,
     # Where rows that change come from.
     _HPS + "source": [_HPS + "database", _HPS + "config"] + _HPS_ENGINE,
-    # Rows on a device, above the databases.
-    _HPS + "cache": [_HPS + "database"] + _HPS_ENGINE,
+    # The cache of the tests' device, and what every cache does.
+    _HPS + "cache/testing": [_HPS + "cache", _ENGINE + "testing"] + _HPS_ENGINE,
+    # Rows on a device, above the databases, in the engine's hash table there.
+    _HPS + "cache": [_ENGINE + "gpu_resident"] + _HPS_ENGINE,
     _HPS + "server": [
         _HPS + room for room in ("database", "files", "config", "source", "cache")
     ] + _HPS_ENGINE,
@@ -140,8 +142,11 @@ def violations(path, text):
   if is_test(path):
     allowed |= {"gtest", "kernels/engine/testing", *TESTS_MAY_USE.get(room, [])}
     if room.startswith(_HPS):
-      allowed |= {_HPS + "database/testing", _HPS + "source/testing"}
-  if room in ("kernels/engine/testing", _HPS + "database/testing"):
+      allowed |= {
+          _HPS + "cache/testing", _HPS + "database/testing", _HPS + "source/testing"
+      }
+  if room in ("kernels/engine/testing", _HPS + "cache/testing",
+              _HPS + "database/testing"):
     allowed |= {"gtest"}
   found = []
   for bracket, header in _INCLUDE.findall(text):
@@ -202,6 +207,8 @@ class ArrowsTest(parameterized.TestCase):
       (_HPS + "database/a.cc", _HPS + "server/server.h"),
       (_HPS + "database/a.cc", _HPS + "database/testing/database_contract.h"),
       (_HPS + "server/a.cc", "tensorflow/core/framework/op.h"),
+      (_HPS + "server/a.cc", "kernels/engine/gpu_resident/table/table_set.h"),
+      (_HPS + "server/a.cc", _HPS + "cache/testing/host_device_cache.h"),
       ("kernels/engine/base/a.cc", "kernels/cuda10/errors.h"),
   )
   def test_refuses(self, path, header):

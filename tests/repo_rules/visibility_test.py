@@ -27,6 +27,7 @@ _EXEMPT = ("third_party/", "tools/build_defs/")
 def _may_see(user, room):
   """Returns whether files of the room 'user' may include those of 'room'."""
   if room in (user, "kernels/engine/testing",
+              "addons/hierarchical_parameter_server/cache/testing",
               "addons/hierarchical_parameter_server/database/testing",
               "addons/hierarchical_parameter_server/source/testing"):
     return True

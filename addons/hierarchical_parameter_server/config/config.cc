@@ -179,16 +179,22 @@ void ReadModel(const Json& json, const std::string& path,
 
   reader.Bool("gpucache", &model->gpucache);
   reader.Number("gpucacheper", 0.0, 1.0, &model->gpucacheper);
+  model->gpucache_is_given =
+      reader.Has("gpucache") || reader.Has("gpucacheper");
   if (reader.Number("hit_rate_threshold", 0.0, 2.0,
                     &model->hit_rate_threshold) &&
       model->hit_rate_threshold < 1.0) {
     reader.Note(
         "hit_rate_threshold",
-        "below 1 upstream answers default vectors for rows that it has; "
-        "here a lookup is exact, whatever the threshold");
+        "below 1 a lookup that hits the GPU cache so often is answered at "
+        "once, with the default value for rows that come up later; from 1 on, "
+        "and without a GPU cache, a lookup is exact");
   }
-  reader.Integer("num_of_worker_buffer_in_pool", 1, 256,
-                 &model->worker_buffers);
+  if (reader.Integer("num_of_worker_buffer_in_pool", 1, 256,
+                     &model->worker_buffers)) {
+    reader.Note("num_of_worker_buffer_in_pool",
+                "no effect: buffers are made by demand");
+  }
   reader.Ignore("num_of_refresher_buffer_in_pool",
                 "no effect: there is no pool of buffers to size");
   reader.Number("cache_refresh_percentage_per_iteration", 0.0, 1.0,
@@ -205,6 +211,12 @@ void ReadModel(const Json& json, const std::string& path,
                 "\"stochastic\" is served as \"dynamic\"");
     model->cache_type = "dynamic";
   }
+  if (model->cache_type == "uvm") {
+    reader.Note("embedding_cache_type",
+                "\"uvm\" is served as \"dynamic\": the rows that are used "
+                "most recently are in GPU memory, not the first of the files");
+    model->cache_type = "dynamic";
+  }
   bool is_static = false;
   if (reader.Bool("use_static_table", &is_static) && is_static) {
     model->cache_type = "static";
@@ -217,7 +229,11 @@ void ReadModel(const Json& json, const std::string& path,
                 "no effect: there is one cache");
   reader.Ignore("thread_pool_size",
                 "no effect: lookups run on TensorFlow's threads");
-  reader.Bool("enable_pagelock", &model->pinned_values);
+  if (reader.Bool("enable_pagelock", &model->pinned_values) &&
+      model->pinned_values) {
+    reader.Note("enable_pagelock",
+                "no effect: the cache's rows are in GPU memory");
+  }
   bool fp8 = false;
   if (reader.Bool("fp8_quant", &fp8) && fp8) {
     reader.Wrong("fp8_quant",

@@ -156,27 +156,35 @@ ev::Status LayerTable::Check(int64_t num_keys, bool long_keys) {
       &serial);
 }
 
+ev::Status LayerTable::GetTable(std::shared_ptr<ServedTable>* table) {
+  std::shared_ptr<Found> found;
+  // Again when the model was replaced between the two.
+  do {
+    EV_RETURN_IF_ERROR(Get(&found));
+    *table = found->table.lock();
+  } while (*table == nullptr);
+  return ev::Status::OK();
+}
+
 ev::Status LayerTable::Lookup(ev::Span<const int64_t> keys, float* rows,
                               ev::Parallel* parallel) {
-  std::shared_ptr<Found> found;
   std::shared_ptr<ServedTable> table;
-  // Again when the model was replaced between the two.
-  while (table == nullptr) {
-    EV_RETURN_IF_ERROR(Get(&found));
-    table = found->table.lock();
-  }
+  EV_RETURN_IF_ERROR(GetTable(&table));
   return table->Lookup(keys, rows, parallel);
 }
 
 ev::Status LayerTable::Lookup(ev::Span<const int32_t> keys, float* rows,
                               ev::Parallel* parallel) {
-  std::shared_ptr<Found> found;
   std::shared_ptr<ServedTable> table;
-  while (table == nullptr) {
-    EV_RETURN_IF_ERROR(Get(&found));
-    table = found->table.lock();
-  }
+  EV_RETURN_IF_ERROR(GetTable(&table));
   return table->Lookup(keys, rows, parallel);
+}
+
+ev::Status LayerTable::LookupOnDevice(const CacheBatch& batch,
+                                      ev::Parallel* parallel) {
+  std::shared_ptr<ServedTable> table;
+  EV_RETURN_IF_ERROR(GetTable(&table));
+  return table->LookupOnDevice(batch, parallel);
 }
 
 ev::Status RunCommand(const std::string& command, const std::string& argument,

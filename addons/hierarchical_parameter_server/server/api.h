@@ -12,11 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/cache/device_cache.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 
 namespace hps {
+
+class ServedTable;
 
 // Starts the server of this process; registry.h says when that is an error.
 // What was accepted once is accepted as long as that server runs, without
@@ -57,10 +60,17 @@ class LayerTable {
                     ev::Parallel* parallel);
   ev::Status Lookup(ev::Span<const int32_t> keys, float* rows,
                     ev::Parallel* parallel);
+  // The same with ids, or rows, or both in the memory of a framework's GPU
+  // device (CacheBatch of device_cache.h says where, and gives the stream):
+  // ids are taken when the stream has come so far, and what the stream is given
+  // after the call finds the rows. Through the GPU cache, or without one.
+  // Errors: also FailedPrecondition, no GPU that this library can use.
+  ev::Status LookupOnDevice(const CacheBatch& batch, ev::Parallel* parallel);
 
  private:
   struct Found;
   ev::Status Get(std::shared_ptr<Found>* found);
+  ev::Status GetTable(std::shared_ptr<ServedTable>* table);
 
   const std::string model_;
   const int64_t table_id_, width_;

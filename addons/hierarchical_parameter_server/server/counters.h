@@ -18,9 +18,11 @@ namespace hps {
 struct Served {
   int64_t lookups = 0;  // calls
   int64_t keys = 0;     // ids of these calls
+  int64_t from_cache = 0;
   int64_t from_volatile = 0;
   int64_t from_persistent = 0;
   int64_t defaults = 0;  // ids that no tier had
+  int64_t late = 0;      // ids that no tier was asked for: hit_rate_threshold
   int64_t failed = 0;    // calls that gave an error
   int64_t nanoseconds = 0;
   // latency[i]: calls of less than 2^i microseconds that [i - 1] has not.
@@ -42,6 +44,8 @@ class Counters {
     add(&stripe.values[4], served.defaults);
     add(&stripe.values[5], served.failed);
     add(&stripe.values[6], served.nanoseconds);
+    add(&stripe.values[7], served.from_cache);
+    add(&stripe.values[8], served.late);
     int bin = 0;
     while (bin + 1 < Served::kLatencies &&
            served.nanoseconds >= (int64_t{1000} << bin)) {
@@ -62,6 +66,8 @@ class Counters {
       sum.defaults += get(4);
       sum.failed += get(5);
       sum.nanoseconds += get(6);
+      sum.from_cache += get(7);
+      sum.late += get(8);
       for (int bin = 0; bin < Served::kLatencies; ++bin) {
         sum.latency[bin] += get(kFields + bin);
       }
@@ -70,7 +76,7 @@ class Counters {
   }
 
  private:
-  static constexpr int kStripes = 16, kFields = 7;
+  static constexpr int kStripes = 16, kFields = 9;
   struct alignas(64) Stripe {
     std::atomic<int64_t> values[kFields + Served::kLatencies] = {};
   };

@@ -168,9 +168,12 @@ ev::Status ParameterServer::LoadTable(
     EV_RETURN_IF_ERROR(
         memory.database->OpenTable(tag, config.width, &above_table));
   }
-  *table = std::make_shared<ServedTable>(model, config, tag, above_table,
-                                         below_table,
-                                         above_table ? elevator_ : nullptr);
+  auto tiers =
+      std::make_shared<Tiers>(config.width, config.default_value, above_table,
+                              below_table, above_table ? elevator_ : nullptr);
+  *table = std::make_shared<ServedTable>(
+      model, config, tag, std::move(tiers),
+      model.hit_rate_threshold < 1.0 ? caches_.background() : nullptr);
   return ev::Status::OK();
 }
 
@@ -208,6 +211,54 @@ ev::Status ParameterServer::Load(const ModelConfig& config,
   return ev::Status::OK();
 }
 
+void ParameterServer::Publish(std::shared_ptr<Model> model) {
+  // No update is under way that knows the tables before, and would not reach
+  // the caches of these.
+  std::lock_guard<std::shared_mutex> publishing(publishing_);
+  std::lock_guard<std::mutex> lock(mu_);
+  models_[model->config.name] = std::move(model);
+}
+
+void ParameterServer::FillCaches(const Model& model, ev::Parallel* parallel) {
+  std::vector<std::string> notes;
+  caches_.Fill(model.config, model.tables, BitsOf(config_), parallel, &notes);
+  for (const std::string& note : notes) Note(note);
+}
+
+ev::Status ParameterServer::AttachCaches(const Model& model) {
+  std::vector<std::string> notes;
+  const ev::Status status = caches_.Attach(model.config, model.tables, &notes);
+  for (const std::string& note : notes) Note(note);
+  if (!status.ok() || !model.config.gpucache || model.tables.empty() ||
+      model.tables[0]->cache() == nullptr) {
+    return status;
+  }
+  for (const MadeDatabase* made : {&model.memory, &model.below}) {
+    if (made->database != nullptr && made->database->capabilities().shared &&
+        !IsOwnOfModel(made->database->name())) {
+      Note("model '" + model.config.name +
+           "', gpucache: rows that other processes change in " +
+           made->database->name() +
+           " stay as they are in this process's cache until they are pushed "
+           "here too, or the model is reloaded");
+    }
+  }
+  return status;
+}
+
+// A cache that the configuration does not ask for by name may be left out.
+ev::Status ParameterServer::WithoutRoom(const ModelConfig& config,
+                                        const ev::Status& attached) {
+  if (attached.code() != ev::StatusCode::kResourceExhausted ||
+      config.gpucache_is_given) {
+    return attached;
+  }
+  Note("gpucache: " + attached.message() +
+       "; the model's caches are left out, and rows are looked up in host "
+       "memory");
+  return ev::Status::OK();
+}
+
 ev::Status ParameterServer::AddModel(const ModelConfig& config,
                                      ev::Parallel* parallel) {
   std::lock_guard<std::mutex> changing(changing_);
@@ -222,8 +273,9 @@ ev::Status ParameterServer::AddModel(const ModelConfig& config,
   }
   std::shared_ptr<Model> model;
   EV_RETURN_IF_ERROR(Load(config, nullptr, parallel, &model));
-  std::lock_guard<std::mutex> lock(mu_);
-  models_[config.name] = std::move(model);
+  EV_RETURN_IF_ERROR(WithoutRoom(config, AttachCaches(*model)));
+  Publish(model);
+  FillCaches(*model, parallel);
   return ev::Status::OK();
 }
 
@@ -240,8 +292,23 @@ ev::Status ParameterServer::ReloadModel(const std::string& name,
     replaced = found->second;
   }
   EV_RETURN_IF_ERROR(Load(replaced->config, replaced.get(), parallel, &model));
-  std::lock_guard<std::mutex> lock(mu_);
-  models_[name].swap(model);
+  ev::Status status = AttachCaches(*model);
+  if (status.code() == ev::StatusCode::kResourceExhausted) {
+    // No room for two: the old model goes on from the tiers.
+    for (const auto& table : replaced->tables) {
+      if (table->cache() != nullptr) table->cache()->Drop();
+    }
+    status = WithoutRoom(replaced->config, AttachCaches(*model));
+    if (!status.ok()) {
+      Note("model '" + name +
+           "': it goes on without its cache, which made room for a reload "
+           "that failed: " +
+           status.message());
+    }
+  }
+  EV_RETURN_IF_ERROR(status);
+  Publish(model);
+  FillCaches(*model, parallel);
   return ev::Status::OK();
 }
 
@@ -304,6 +371,7 @@ ev::Status ParameterServer::Update(const std::string& tag, int width,
                                    ev::Span<const int64_t> keys,
                                    const float* rows, bool to_volatile,
                                    bool to_persistent) {
+  std::shared_lock<std::shared_mutex> publishing(publishing_);
   const std::shared_ptr<ServedTable> table = FindTag(tag);
   if (table == nullptr) return ev::NotFound("there is no table " + tag);
   if (table->width() != width) {

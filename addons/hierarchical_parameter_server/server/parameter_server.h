@@ -12,10 +12,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "addons/hierarchical_parameter_server/config/config.h"
+#include "addons/hierarchical_parameter_server/server/caches.h"
 #include "addons/hierarchical_parameter_server/server/databases.h"
 #include "addons/hierarchical_parameter_server/server/elevator.h"
 #include "addons/hierarchical_parameter_server/server/served_table.h"
@@ -69,6 +71,7 @@ class ParameterServer {
   std::vector<std::string> notes() const;
 
   Elevator* elevator() { return elevator_.get(); }
+  Caches* caches() { return &caches_; }
 
  private:
   struct Model {
@@ -98,12 +101,20 @@ class ParameterServer {
   ev::Status Fill(const TableConfig& config, const Filling& filling,
                   Table* table, ev::Parallel* parallel);
   void Note(const std::string& note);
+  ev::Status AttachCaches(const Model& model);
+  void Publish(std::shared_ptr<Model> model);
+  // After Publish, so that updates meanwhile count.
+  void FillCaches(const Model& model, ev::Parallel* parallel);
+  ev::Status WithoutRoom(const ModelConfig& config, const ev::Status& attached);
 
   const Config config_;
   std::shared_ptr<Elevator> elevator_;
+  Caches caches_;
   // Databases that all models share.
   MadeDatabase shared_memory_, shared_below_;
-  std::mutex changing_;  // one change at a time; before mu_
+  std::mutex changing_;  // one change at a time; before publishing_
+  // Shared by updates, alone for a change of models_; before mu_.
+  std::shared_mutex publishing_;
   mutable std::mutex mu_;
   std::map<std::string, std::shared_ptr<Model>> models_;
   std::vector<std::string> notes_;

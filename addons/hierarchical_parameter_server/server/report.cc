@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/cache/cache_size.h"
 #include "addons/hierarchical_parameter_server/config/json.h"
 #include "addons/hierarchical_parameter_server/files/table_directory.h"
 #include "addons/hierarchical_parameter_server/server/parameter_server.h"
@@ -32,6 +33,21 @@ std::string TierJson(const std::shared_ptr<Table>& table) {
          Field("evicted", statistics.evicted) + "}";
 }
 
+std::string CacheJson(const std::shared_ptr<CacheTable>& cache) {
+  if (cache == nullptr || cache->options().capacity == 0) return "null";
+  CacheStatistics statistics;
+  const ev::Status status = cache->Statistics(&statistics);
+  if (!status.ok()) return "{" + Field("error", status.message()) + "}";
+  return "{" + Field("rows", statistics.rows) + ", " +
+         Field("capacity", cache->options().capacity) + ", " +
+         Field("device_bytes", statistics.device_bytes) + ", " +
+         Field("hits", statistics.hits) + ", " +
+         Field("misses", statistics.misses) + ", " +
+         Field("inserted", statistics.inserted) + ", " +
+         Field("evicted", statistics.evicted) + ", " +
+         Field("refreshed", statistics.refreshed) + "}";
+}
+
 std::string TableJson(const ServedTable& table) {
   const Served served = table.served();
   std::string json =
@@ -39,15 +55,17 @@ std::string TableJson(const ServedTable& table) {
       Field("tag", table.tag()) + ", " + Field("width", table.width()) + ", " +
       Field("max_keys", table.max_keys()) + ", " +
       Field("lookups", served.lookups) + ", " + Field("keys", served.keys) +
-      ", " + Field("from_volatile", served.from_volatile) + ", " +
+      ", " + Field("from_cache", served.from_cache) + ", " +
+      Field("from_volatile", served.from_volatile) + ", " +
       Field("from_persistent", served.from_persistent) + ", " +
-      Field("defaults", served.defaults) + ", " +
-      Field("failed", served.failed) + ", " +
+      Field("defaults", served.defaults) + ", " + Field("late", served.late) +
+      ", " + Field("failed", served.failed) + ", " +
       Field("nanoseconds", served.nanoseconds) + ", \"latency\": [";
   for (int bin = 0; bin < Served::kLatencies; ++bin) {
     json += (bin == 0 ? "" : ", ") + std::to_string(served.latency[bin]);
   }
-  return json + "], \"volatile\": " + TierJson(table.above()) +
+  return json + "], \"cache\": " + CacheJson(table.cache()) +
+         ", \"volatile\": " + TierJson(table.above()) +
          ", \"persistent\": " + TierJson(table.below()) + "}";
 }
 
@@ -76,7 +94,7 @@ std::string ParameterServer::MetricsJson() const {
 std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
   std::string json = std::string("{\"long_keys\": ") +
                      (config.long_keys ? "true" : "false") + ", \"tables\": [";
-  int64_t total = 0;
+  int64_t total = 0, device_total = 0;
   bool first = true;
   const std::string& type = config.volatile_db.type;
   const bool mapped = type == "multi_process_hash_map";
@@ -107,19 +125,28 @@ std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
       }
       if (!local) host = 0;
       total += host;
+      const CacheSize cache =
+          CacheSizeFor(rows, model.gpucacheper, model.cache_type == "static");
+      const int64_t device =
+          model.gpucache ? CacheBytes(cache.capacity, cache.evicts, table.width,
+                                      model.max_keys(table))
+                         : 0;
+      device_total += device;
       json += std::string(first ? "" : ", ") + "{" +
               Field("model", model.name) + ", " + Field("table", table.name) +
               ", " + Field("folder", table.folder) + ", " +
               Field("width", table.width) + ", " + Field("rows", rows) + ", " +
               Field("file_bytes", rows * (8 + row_bytes)) + ", " +
-              Field("host_bytes", host) + ", " +
-              Field("max_keys", model.max_keys(table)) + ", " +
+              Field("host_bytes", host) + ", " + Field("device_bytes", device) +
+              ", " + Field("cached_rows", model.gpucache ? cache.capacity : 0) +
+              ", " + Field("max_keys", model.max_keys(table)) + ", " +
               Field("lookup_bytes", model.max_keys(table) * (row_bytes + 16)) +
               "}";
       first = false;
     }
   }
-  return json + "], " + Field("host_bytes", total) + "}";
+  return json + "], " + Field("host_bytes", total) + ", " +
+         Field("device_bytes", device_total) + "}";
 }
 
 }  // namespace hps

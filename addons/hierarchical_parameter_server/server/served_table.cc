@@ -7,6 +7,8 @@
 #include <chrono>
 #include <utility>
 
+#include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
+
 namespace hps {
 namespace {
 
@@ -16,42 +18,54 @@ int64_t NowNs() {
       .count();
 }
 
+void Count(const Tiers::Found& found, Served* served) {
+  served->from_volatile = found.above;
+  served->from_persistent = found.below;
+  served->defaults = found.nowhere;
+}
+
+CacheBatch HostBatch(const void* ids, size_t count, bool long_ids,
+                     float* rows) {
+  CacheBatch batch;
+  batch.ids = ids;
+  batch.count = static_cast<int64_t>(count);
+  batch.long_ids = long_ids;
+  batch.rows = rows;
+  return batch;
+}
+
 }  // namespace
 
 ServedTable::ServedTable(const ModelConfig& model, const TableConfig& table,
-                         std::string tag, std::shared_ptr<Table> above,
-                         std::shared_ptr<Table> below,
-                         std::shared_ptr<Elevator> elevator)
+                         std::string tag, std::shared_ptr<Tiers> tiers,
+                         std::shared_ptr<Background> background)
     : config_(table),
       tag_(std::move(tag)),
       max_keys_(model.max_keys(table)),
       max_batch_size_(model.max_batch_size),
-      above_(std::move(above)),
-      below_(std::move(below)),
-      elevator_(std::move(elevator)),
-      updates_mutex_(std::make_shared<std::mutex>()),
-      updates_(std::make_shared<int64_t>(0)),
+      tiers_(std::move(tiers)),
+      cached_{background != nullptr ? model.hit_rate_threshold : 1.0,
+              std::move(background)},
       scratch_(64) {}
 
-ev::Status ServedTable::Lookup(ev::Span<const int64_t> keys, float* rows,
-                               ev::Parallel* parallel) {
+ev::Status ServedTable::CheckCount(int64_t count) const {
+  if (count <= max_keys_) return ev::Status::OK();
+  return ev::InvalidArgument(
+      "table " + tag_ + ": want at most " + std::to_string(max_keys_) +
+      " ids of a lookup (max_batch_size " + std::to_string(max_batch_size_) +
+      " x maxnum_catfeature_query_per_table_per_sample " +
+      std::to_string(config_.max_keys_per_sample) + "), got " +
+      std::to_string(count));
+}
+
+template <typename Work>
+ev::Status ServedTable::Counted(int64_t count, const Work& work) {
   const int64_t begin = NowNs();
   Served served;
   served.lookups = 1;
-  served.keys = static_cast<int64_t>(keys.size());
-  ev::Status status;
-  if (served.keys > max_keys_) {
-    status = ev::InvalidArgument(
-        "table " + tag_ + ": want at most " + std::to_string(max_keys_) +
-        " ids of a lookup (max_batch_size " + std::to_string(max_batch_size_) +
-        " x maxnum_catfeature_query_per_table_per_sample " +
-        std::to_string(config_.max_keys_per_sample) + "), got " +
-        std::to_string(served.keys));
-  } else {
-    auto scratch = scratch_.Acquire();
-    status = LookUp(keys, rows, scratch->ReserveOf<int64_t>(keys.size() + 1),
-                    parallel, &served);
-  }
+  served.keys = count;
+  ev::Status status = CheckCount(count);
+  if (status.ok()) status = work(&served);
   if (!status.ok()) {
     served = Served();
     served.failed = served.lookups = 1;
@@ -61,87 +75,96 @@ ev::Status ServedTable::Lookup(ev::Span<const int64_t> keys, float* rows,
   return status;
 }
 
-ev::Status ServedTable::Lookup(ev::Span<const int32_t> keys, float* rows,
-                               ev::Parallel* parallel) {
-  if (static_cast<int64_t>(keys.size()) > max_keys_) {
-    // Says so, before room is made for them.
-    const std::vector<int64_t> none;
-    return Lookup(ev::Span<const int64_t>(none.data(), keys.size()), rows,
-                  parallel);
-  }
+ev::Status ServedTable::LookUpTiers(ev::Span<const int64_t> keys, float* rows,
+                                    ev::Parallel* parallel, Served* served) {
   auto scratch = scratch_.Acquire();
-  int64_t* const wide = scratch->ReserveOf<int64_t>(keys.size() + 1);
-  std::copy(keys.begin(), keys.end(), wide);
-  return Lookup(ev::Span<const int64_t>(wide, keys.size()), rows, parallel);
-}
-
-ev::Status ServedTable::LookUp(ev::Span<const int64_t> keys, float* rows,
-                               int64_t* missing, ev::Parallel* parallel,
-                               Served* served) {
-  const int64_t width = config_.width;
-  Positions wanted = Positions::All(static_cast<int64_t>(keys.size()));
-  int64_t count = wanted.size();
-  if (above_ != nullptr) {
-    EV_RETURN_IF_ERROR(
-        above_->Fetch(keys, wanted, rows, missing, &count, parallel));
-    served->from_volatile = wanted.size() - count;
-    wanted = Positions::Of(missing, count);
-  }
-  if (below_ != nullptr && count > 0) {
-    const int64_t asked = count;
-    std::vector<int64_t> before;
-    int64_t seen = 0;
-    if (elevator_ != nullptr) {
-      for (int64_t i = 0; i < asked; ++i) before.push_back(wanted[i]);
-      std::lock_guard<std::mutex> lock(*updates_mutex_);
-      seen = *updates_;
-    }
-    EV_RETURN_IF_ERROR(
-        below_->Fetch(keys, wanted, rows, missing, &count, parallel));
-    served->from_persistent = asked - count;
-    wanted = Positions::Of(missing, count);
-    if (elevator_ != nullptr && asked > count) {
-      std::vector<int64_t> found_keys;
-      std::vector<float> found_rows;
-      int64_t next = 0;
-      for (const int64_t position : before) {
-        if (next < count && missing[next] == position) {
-          ++next;
-          continue;
-        }
-        found_keys.push_back(keys[position]);
-        found_rows.insert(found_rows.end(), rows + position * width,
-                          rows + (position + 1) * width);
-      }
-      elevator_->Offer(above_, std::move(found_keys), std::move(found_rows),
-                       updates_mutex_, updates_, seen);
-    }
-  }
-  served->defaults = count;
-  for (int64_t i = 0; i < count; ++i) {
-    float* const row = rows + wanted[i] * width;
-    std::fill(row, row + width, config_.default_value);
-  }
+  Tiers::Found found;
+  EV_RETURN_IF_ERROR(tiers_->Read(keys, rows,
+                                  scratch->ReserveOf<int64_t>(keys.size() + 1),
+                                  &found, parallel));
+  Count(found, served);
   return ev::Status::OK();
 }
 
-void ServedTable::DropElevations() {
-  std::lock_guard<std::mutex> lock(*updates_mutex_);
-  ++*updates_;
+ev::Status ServedTable::LookUpCache(const CacheBatch& batch,
+                                    const std::shared_ptr<CacheTable>& cache,
+                                    ev::Parallel* parallel, Served* served) {
+  CachedLookupCounts counts;
+  EV_RETURN_IF_ERROR(
+      LookUpThroughCache(batch, cache, tiers_, cached_, parallel, &counts));
+  Count(counts.found, served);
+  served->from_cache = counts.hits;
+  served->late = counts.late;
+  return ev::Status::OK();
+}
+
+ev::Status ServedTable::Lookup(ev::Span<const int64_t> keys, float* rows,
+                               ev::Parallel* parallel) {
+  return Counted(keys.size(), [&](Served* served) {
+    return lookups_use_cache()
+               ? LookUpCache(HostBatch(keys.data(), keys.size(), true, rows),
+                             cache_, parallel, served)
+               : LookUpTiers(keys, rows, parallel, served);
+  });
+}
+
+ev::Status ServedTable::Lookup(ev::Span<const int32_t> keys, float* rows,
+                               ev::Parallel* parallel) {
+  return Counted(keys.size(), [&](Served* served) {
+    if (lookups_use_cache()) {
+      return LookUpCache(HostBatch(keys.data(), keys.size(), false, rows),
+                         cache_, parallel, served);
+    }
+    auto scratch = scratch_.Acquire();
+    int64_t* const wide = scratch->ReserveOf<int64_t>(keys.size() + 1);
+    std::copy(keys.begin(), keys.end(), wide);
+    return LookUpTiers(ev::Span<const int64_t>(wide, keys.size()), rows,
+                       parallel, served);
+  });
+}
+
+ev::Status ServedTable::DeviceWay(std::shared_ptr<CacheTable>* way) {
+  if (cache_ != nullptr) {
+    *way = cache_;
+    return ev::Status::OK();
+  }
+  std::lock_guard<std::mutex> lock(way_mutex_);
+  if (way_ == nullptr) {
+    std::shared_ptr<DeviceCache> device;
+    EV_RETURN_IF_ERROR(MakeDeviceCache(&device));
+    CacheTableOptions options;
+    options.tag = tag_;
+    options.width = config_.width;
+    options.max_keys = max_keys_;
+    EV_RETURN_IF_ERROR(device->OpenTable(options, &way_));
+  }
+  *way = way_;
+  return ev::Status::OK();
+}
+
+ev::Status ServedTable::LookupOnDevice(const CacheBatch& batch,
+                                       ev::Parallel* parallel) {
+  return Counted(batch.count, [&](Served* served) {
+    std::shared_ptr<CacheTable> way;
+    EV_RETURN_IF_ERROR(DeviceWay(&way));
+    return LookUpCache(batch, way, parallel, served);
+  });
 }
 
 ev::Status ServedTable::Update(ev::Span<const int64_t> keys, const float* rows,
                                bool to_volatile, bool to_persistent) {
-  std::lock_guard<std::mutex> lock(*updates_mutex_);
-  ++*updates_;
-  ev::Serial serial;
-  if (to_persistent && below_ != nullptr) {
-    EV_RETURN_IF_ERROR(below_->Insert(keys, rows, &serial));
-  }
-  if (to_volatile && above_ != nullptr) {
-    EV_RETURN_IF_ERROR(above_->Insert(keys, rows, &serial));
-  }
-  return ev::Status::OK();
+  return tiers_->Update(
+      keys, rows, to_volatile, to_persistent, [&](Tiers::Changed changed) {
+        if (cache_ == nullptr || changed == Tiers::Changed::kNothing) {
+          return ev::Status::OK();
+        }
+        const ev::Status status = changed == Tiers::Changed::kRows
+                                      ? cache_->Refresh(keys, rows)
+                                      : cache_->Erase(keys);
+        // Old rows must not stay: the tiers go on without it.
+        if (!status.ok()) cache_->Drop();
+        return status;
+      });
 }
 
 }  // namespace hps

@@ -1,28 +1,27 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One table of a model, and the way of a lookup through the tiers:
+// One table of a model, and the way of a lookup:
 //
-//   [GPU cache] -> volatile -> persistent -> default value
+//   [GPU cache] -> the tiers below (tiers.h)
 //
-// Each tier is asked for what those before it lack. An id that no tier has is
-// answered with the table's default value, and is stored nowhere: a row that
-// comes later shows at once.
+// A lookup is exact, unless its model's hit_rate_threshold is below 1
+// (cached_lookup.h).
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_SERVED_TABLE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_SERVED_TABLE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
+#include "addons/hierarchical_parameter_server/cache/device_cache.h"
 #include "addons/hierarchical_parameter_server/config/config.h"
 #include "addons/hierarchical_parameter_server/database/database.h"
+#include "addons/hierarchical_parameter_server/server/cached_lookup.h"
 #include "addons/hierarchical_parameter_server/server/counters.h"
-#include "addons/hierarchical_parameter_server/server/elevator.h"
+#include "addons/hierarchical_parameter_server/server/tiers.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/scratch.h"
 #include "kernels/engine/base/span.h"
@@ -32,16 +31,21 @@ namespace hps {
 
 class ServedTable {
  public:
-  // above, below: the volatile and the persistent tier's table, or null.
-  // elevator: null unless rows that are found below go up.
   ServedTable(const ModelConfig& model, const TableConfig& table,
-              std::string tag, std::shared_ptr<Table> above,
-              std::shared_ptr<Table> below, std::shared_ptr<Elevator> elevator);
+              std::string tag, std::shared_ptr<Tiers> tiers,
+              std::shared_ptr<Background> background);
 
   const std::string& tag() const { return tag_; }
   const TableConfig& config() const { return config_; }
   int width() const { return config_.width; }
   int64_t max_keys() const { return max_keys_; }
+
+  // Before the first lookup.
+  void SetCache(std::shared_ptr<CacheTable> cache) {
+    cache_ = std::move(cache);
+  }
+  // Null: there is none.
+  const std::shared_ptr<CacheTable>& cache() const { return cache_; }
 
   // rows + i * width = the row of keys[i]. InvalidArgument: more keys than the
   // configuration allows. Errors of a tier are returned; rows then have no
@@ -51,33 +55,50 @@ class ServedTable {
   // The same for ids of 32 bits.
   ev::Status Lookup(ev::Span<const int32_t> keys, float* rows,
                     ev::Parallel* parallel);
+  // The same where ids, or rows, or both are in the GPU's memory; CacheBatch
+  // says how. Also for a table that has no cache. FailedPrecondition: this
+  // machine has no GPU, or the library no code for one.
+  ev::Status LookupOnDevice(const CacheBatch& batch, ev::Parallel* parallel);
 
-  // Stores rows in the tiers that take them: persistent, then volatile, so that
-  // what is seen above is safe below.
+  // Stores rows in the tiers that take them, and then in the cache where it has
+  // them: a lookup that begins afterwards gives them.
   ev::Status Update(ev::Span<const int64_t> keys, const float* rows,
                     bool to_volatile, bool to_persistent);
 
   // Rows that lookups have read below so far do not go up any more: the tier
   // below has other ones now.
-  void DropElevations();
+  void DropElevations() { tiers_->DropElevations(); }
 
-  const std::shared_ptr<Table>& above() const { return above_; }
-  const std::shared_ptr<Table>& below() const { return below_; }
+  const std::shared_ptr<Tiers>& tiers() const { return tiers_; }
+  const std::shared_ptr<Table>& above() const { return tiers_->above(); }
+  const std::shared_ptr<Table>& below() const { return tiers_->below(); }
   Served served() const { return counters_.Sum(); }
 
  private:
-  ev::Status LookUp(ev::Span<const int64_t> keys, float* rows, int64_t* missing,
-                    ev::Parallel* parallel, Served* served);
+  bool lookups_use_cache() const {
+    return cache_ != nullptr && cache_->options().capacity > 0;
+  }
+  ev::Status CheckCount(int64_t count) const;
+  ev::Status LookUpTiers(ev::Span<const int64_t> keys, float* rows,
+                         ev::Parallel* parallel, Served* served);
+  ev::Status LookUpCache(const CacheBatch& batch,
+                         const std::shared_ptr<CacheTable>& cache,
+                         ev::Parallel* parallel, Served* served);
+  // Counts a lookup of `count` ids, which work(served) does.
+  template <typename Work>
+  ev::Status Counted(int64_t count, const Work& work);
+  // The cache, or what moves ids and rows without storing any.
+  ev::Status DeviceWay(std::shared_ptr<CacheTable>* way);
 
   const TableConfig config_;
   const std::string tag_;
   const int64_t max_keys_;
   const int64_t max_batch_size_;
-  const std::shared_ptr<Table> above_, below_;
-  const std::shared_ptr<Elevator> elevator_;
-  // Updates exclude each other and the elevator.
-  const std::shared_ptr<std::mutex> updates_mutex_;
-  const std::shared_ptr<int64_t> updates_;  // guarded by *updates_mutex_
+  const std::shared_ptr<Tiers> tiers_;
+  const CachedLookupOptions cached_;
+  std::shared_ptr<CacheTable> cache_;
+  std::mutex way_mutex_;
+  std::shared_ptr<CacheTable> way_;  // guarded by way_mutex_
   Counters counters_;
   ev::Recycler<ev::LineBuffer> scratch_;
 };

@@ -10,6 +10,7 @@
 
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/gpu_resident/table/table_set.h"
+#include "kernels/engine/gpu_resident/table/table_size.h"
 #include "kernels/engine/gpu_resident/table/warp_probe.cuh"
 
 namespace ev {
@@ -54,11 +55,8 @@ struct Scratch {
   Pending* contest_evict;  // of these: others want the same old keys' slots
   uint8_t* missed;         // [index] 1: absent when the call began
 };
-constexpr unsigned kNumLocks = 1u << 18;
-constexpr int64_t kMinMarks = 1 << 10;
-constexpr int64_t kMaxMarks = 1 << 25;  // 4 MB a set: they stay in L2
-constexpr int kMarkSets = 3;
-constexpr int64_t kScratchBytesPerKey = 3 * sizeof(Pending) + 1;
+static_assert(kScratchBytesPerKey == 3 * sizeof(Pending) + 1,
+              "three lists and a byte");
 
 // A kernel of a chain may be launched while the one before it still runs, and
 // waits for it here; saves most of what a launch costs. Where the device

@@ -10,34 +10,14 @@
 #include "kernels/engine/base/gpu/growing_buffer.h"
 #include "kernels/engine/gpu_resident/table/launch.cuh"
 #include "kernels/engine/gpu_resident/table/table_set.h"
+#include "kernels/engine/gpu_resident/table/table_size.h"
 
 namespace ev {
 namespace gpu {
 namespace {
 
-constexpr int kPairSlots = 2 * kBucketSlots;
 constexpr int64_t kMaxSlots =
     static_cast<int64_t>(std::numeric_limits<uint32_t>::max()) * kPairSlots;
-
-bool IsPrime(uint32_t n) {
-  if (n < 4) return n > 1;
-  if (n % 2 == 0) return false;
-  for (uint64_t d = 3; d * d <= n; d += 2) {
-    if (n % d == 0) return false;
-  }
-  return true;
-}
-
-// A prime number of pairs lets every chain visit every pair. Two choices need
-// no prime: any step leads to another pair.
-uint32_t PairsFor(int64_t capacity, int probe_limit) {
-  int64_t pairs = (capacity + kPairSlots - 1) / kPairSlots;
-  if (pairs < 2) pairs = 2;
-  if (probe_limit > 2) {
-    while (!IsPrime(static_cast<uint32_t>(pairs))) ++pairs;
-  }
-  return static_cast<uint32_t>(pairs);
-}
 
 Status ValidateOptions(const TableSetOptions& options) {
   if (options.tables.empty()) {
@@ -110,7 +90,7 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
   options = given;
   const bool evicts = options.eviction != Eviction::kNone;
   if (options.probe_limit == 0) {
-    options.probe_limit = evicts ? 2 : kMaxProbeLimit;
+    options.probe_limit = DefaultProbeLimit(evicts);
   }
   int device = 0;
   EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
@@ -166,11 +146,9 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
 }
 
 Status TableSet::Impl::ReserveMarks(int64_t more_pairs) {
-  // Two bits a bucket keep those of different tables apart, mostly.
-  int64_t num_marks = kMinMarks;
   int64_t buckets = 2 * more_pairs;
   for (const TableView& view : views) buckets += 2 * int64_t{NumPairs(view)};
-  while (num_marks < 2 * buckets && num_marks < kMaxMarks) num_marks *= 2;
+  const int64_t num_marks = MarksFor(buckets);
   if (num_marks <= scratch.num_marks) return Status::OK();
   DeviceBuffer larger;
   EV_RETURN_IF_ERROR(larger.Allocate(

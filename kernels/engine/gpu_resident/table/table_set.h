@@ -215,9 +215,10 @@ struct DeviceTables {
 //
 // All calls but Create and those that end in Sync only enqueue on the stream:
 // they neither wait nor allocate, and can be captured in a CUDA graph. The
-// caller orders calls on different streams: finds may run at the same time as
-// finds, nothing else may overlap. The device that was current in Create must
-// be current in every call. A call on an empty batch does nothing.
+// caller orders calls on different streams: Find, FindAndCopy and Touch may run
+// at the same time as such calls, nothing else may overlap. The device that was
+// current in Create must be current in every call. A call on an empty batch
+// does nothing.
 class TableSet {
  public:
   // InvalidArgument for options out of range; ResourceExhausted, with what is

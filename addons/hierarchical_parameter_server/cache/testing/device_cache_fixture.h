@@ -1,0 +1,161 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A cache under test, and tiers below it.
+
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TESTING_DEVICE_CACHE_FIXTURE_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TESTING_DEVICE_CACHE_FIXTURE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/cache/device_cache.h"
+#include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
+#include "gtest/gtest.h"
+#include "kernels/engine/base/parallel.h"
+
+namespace hps {
+
+constexpr float kDefault = -3.5f;
+
+// Floats that follow from key and version; the last is their checksum.
+inline std::vector<float> MadeRow(int64_t key, int version, int width) {
+  std::vector<float> row(width);
+  float sum = 0;
+  for (int i = 0; i + 1 < width; ++i) {
+    row[i] = static_cast<float>(static_cast<uint64_t>(key) % 4093) +
+             0.25f * static_cast<float>(version % 64) + 8192.0f * (i % 5);
+    sum += row[i];
+  }
+  row[width - 1] = sum;
+  return row;
+}
+
+// The tiers below: the rows of some keys, each with a version.
+struct Below {
+  std::mutex mu;
+  std::unordered_map<int64_t, int> versions;
+  int width;
+  // A row, or kDefault and false.
+  bool Read(int64_t key, float* to) {
+    std::lock_guard<std::mutex> lock(mu);
+    const auto found = versions.find(key);
+    if (found == versions.end()) {
+      std::fill(to, to + width, kDefault);
+      return false;
+    }
+    const std::vector<float> row = MadeRow(key, found->second, width);
+    std::copy(row.begin(), row.end(), to);
+    return true;
+  }
+};
+
+class DeviceCacheTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const ev::Status status = MakeDeviceCache(&cache_);
+    if (status.code() == ev::StatusCode::kFailedPrecondition) {
+      GTEST_SKIP() << status.message();
+    }
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  std::shared_ptr<CacheTable> Open(int width, int64_t capacity,
+                                   bool evicts = true,
+                                   const std::string& tag = "hps_et.m.t") {
+    CacheTableOptions options;
+    options.tag = tag;
+    options.width = width;
+    options.capacity = capacity;
+    options.evicts = evicts;
+    options.max_keys = 1 << 16;
+    std::shared_ptr<CacheTable> table;
+    const ev::Status status = cache_->OpenTable(options, &table);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return table;
+  }
+  static void Ok(const ev::Status& status) {
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  // Fills what a lookup misses as a server does.
+  static ev::Status FillMisses(CacheLookup* lookup, Below* below) {
+    ev::Serial serial;
+    const ev::Span<const int64_t> keys = lookup->missing_keys();
+    for (size_t begin = 0; begin < keys.size();) {
+      const int64_t count =
+          std::min<int64_t>(lookup->max_fill(), keys.size() - begin);
+      float* room = nullptr;
+      EV_RETURN_IF_ERROR(lookup->Stage(count, &room));
+      std::vector<int64_t> unknown;
+      for (int64_t i = 0; i < count; ++i) {
+        if (!below->Read(keys[begin + i], room + i * below->width)) {
+          unknown.push_back(i);
+        }
+      }
+      EV_RETURN_IF_ERROR(lookup->Fill(count, unknown, &serial));
+      begin += count;
+    }
+    return lookup->Finish();
+  }
+  static std::vector<float> LookUp(CacheTable* table, Below* below,
+                                   const std::vector<int64_t>& keys,
+                                   int64_t* misses = nullptr) {
+    std::vector<float> rows(keys.size() * below->width, -7.0f);
+    CacheBatch batch;
+    batch.ids = keys.data();
+    batch.count = static_cast<int64_t>(keys.size());
+    batch.rows = rows.data();
+    std::unique_ptr<CacheLookup> lookup;
+    ev::Status status = table->Lookup(batch, &lookup);
+    EXPECT_TRUE(status.ok()) << status.message();
+    if (!status.ok()) return rows;
+    if (misses != nullptr) *misses = lookup->missing().size();
+    status = FillMisses(lookup.get(), below);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return rows;
+  }
+  static std::vector<float> Expected(Below* below,
+                                     const std::vector<int64_t>& keys) {
+    std::vector<float> rows(keys.size() * below->width);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      below->Read(keys[i], rows.data() + i * below->width);
+    }
+    return rows;
+  }
+  static void Give(Below* below, const std::vector<int64_t>& keys,
+                   int version) {
+    std::lock_guard<std::mutex> lock(below->mu);
+    for (const int64_t key : keys) below->versions[key] = version;
+  }
+  // In the tiers first, then here.
+  static void Update(CacheTable* table, Below* below,
+                     const std::vector<int64_t>& keys, int version) {
+    Give(below, keys, version);
+    std::vector<float> rows;
+    for (const int64_t key : keys) {
+      const std::vector<float> row = MadeRow(key, version, below->width);
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+    Ok(table->Refresh(keys, rows.data()));
+  }
+  static CacheStatistics StatisticsOf(CacheTable* table) {
+    CacheStatistics statistics;
+    Ok(table->Statistics(&statistics));
+    return statistics;
+  }
+  static std::vector<int64_t> Range(int64_t first, int64_t count) {
+    std::vector<int64_t> keys(count);
+    for (int64_t i = 0; i < count; ++i) keys[i] = first + i;
+    return keys;
+  }
+
+  std::shared_ptr<DeviceCache> cache_;
+};
+
+}  // namespace hps
+
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TESTING_DEVICE_CACHE_FIXTURE_H_

@@ -1,0 +1,459 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server above a cache, which is the tests' stand-in for a GPU's.
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/cache/testing/host_device_cache.h"
+#include "addons/hierarchical_parameter_server/server/parameter_server.h"
+#include "gtest/gtest.h"
+#include "kernels/engine/testing/host_device_memory.h"
+
+namespace hps {
+namespace {
+
+constexpr int kWidth = 8;
+constexpr int64_t kRows = 5000;
+constexpr float kDefault = 0.5f;
+
+float Value(int64_t key, int version, int column) {
+  return static_cast<float>(static_cast<uint64_t>(key) % 9973) +
+         0.25f * version + 16384.0f * (column % 5);
+}
+
+class CachedServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string made = ::testing::TempDir() + "/cachedXXXXXX";
+    ASSERT_NE(mkdtemp(&made[0]), nullptr);
+    folder_ = made;
+    WriteTable("a", 1);
+    WriteTable("b", 2);
+    ASSERT_EQ(HostDeviceCacheBytes(), 0);
+  }
+  void TearDown() override {
+    server_.reset();
+    SetHostDeviceCacheBytes(-1);
+    SetHostDeviceIsGone(false);
+    EXPECT_EQ(HostDeviceCacheBytes(), 0) << "a cache outlives its server";
+  }
+  void WriteTable(const std::string& name, int version) {
+    const std::string folder = folder_ + "/" + name;
+    mkdir(folder.c_str(), 0755);
+    std::vector<int64_t> keys;
+    std::vector<float> rows;
+    for (int64_t key = 0; key < kRows; ++key) {
+      keys.push_back(key - 100);
+      for (int c = 0; c < kWidth; ++c) {
+        rows.push_back(Value(key - 100, version, c));
+      }
+    }
+    WriteFile(folder + "/key", keys.data(), keys.size() * 8);
+    WriteFile(folder + "/emb_vector", rows.data(), rows.size() * 4);
+  }
+  static void WriteFile(const std::string& path, const void* data,
+                        size_t bytes) {
+    remove(path.c_str());
+    std::ofstream(path, std::ios::binary)
+        .write(static_cast<const char*>(data), bytes);
+  }
+  // Model m with the tables a and b.
+  ev::Status TryServe(const std::string& of_model, const std::string& more = "",
+                      bool long_keys = true) {
+    Config config;
+    EV_RETURN_IF_ERROR(ParseConfig(
+        "{\"supportlonglong\": " + std::string(long_keys ? "true" : "false") +
+            ", \"models\": [{\"model\": \"m\", \"sparse_files\": [\"a\", "
+            "\"b\"], \"embedding_vecsize_per_table\": [8, 8], "
+            "\"maxnum_catfeature_query_per_table_per_sample\": [4, 4], "
+            "\"default_value_for_each_table\": [0.5, 0.5], "
+            "\"deployed_device_list\": [0], \"max_batch_size\": 1024" +
+            of_model + "}]" + more + "}",
+        "ps.json", folder_, &config));
+    return ParameterServer::Make(config, &serial_, &server_);
+  }
+  void Serve(const std::string& of_model, const std::string& more = "",
+             bool long_keys = true) {
+    const ev::Status status = TryServe(of_model, more, long_keys);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  std::shared_ptr<ServedTable> Table(int number) {
+    std::shared_ptr<ServedTable> table;
+    const ev::Status status = server_->Find("m", number, kWidth, &table);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return table;
+  }
+  template <typename Id>
+  std::vector<float> Lookup(ServedTable* table, const std::vector<Id>& keys) {
+    std::vector<float> rows(keys.size() * kWidth, -7.0f);
+    const ev::Status status =
+        table->Lookup(ev::Span<const Id>(keys), rows.data(), &serial_);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return rows;
+  }
+  template <typename Id>
+  static std::vector<float> Expected(const std::vector<Id>& keys, int version) {
+    std::vector<float> rows;
+    for (const int64_t key : keys) {
+      for (int c = 0; c < kWidth; ++c) {
+        rows.push_back(key >= -100 && key < kRows - 100 ? Value(key, version, c)
+                                                        : kDefault);
+      }
+    }
+    return rows;
+  }
+  // Small numbers more often than large ones, and some that no tier has.
+  template <typename Id = int64_t>
+  static std::vector<Id> Skewed(std::mt19937* random, int count) {
+    std::vector<Id> keys;
+    for (int i = 0; i < count; ++i) {
+      const double u = ((*random)() % 100000) / 100000.0;
+      keys.push_back(static_cast<Id>(u * u * u * (kRows + 300)) - 150);
+    }
+    return keys;
+  }
+  static CacheStatistics StatisticsOf(ServedTable* table) {
+    CacheStatistics statistics;
+    EXPECT_TRUE(table->cache()->Statistics(&statistics).ok());
+    return statistics;
+  }
+  static std::vector<float> Rows(const std::vector<int64_t>& keys,
+                                 int version) {
+    std::vector<float> rows;
+    for (const int64_t key : keys) {
+      for (int c = 0; c < kWidth; ++c) rows.push_back(Value(key, version, c));
+    }
+    return rows;
+  }
+  std::string AllNotes() {
+    std::string all;
+    for (const std::string& note : server_->notes()) all += note + "\n";
+    return all;
+  }
+
+  std::string folder_;
+  ev::Serial serial_;
+  std::unique_ptr<ParameterServer> server_;
+};
+
+const char* const kTiers[] = {
+    "",
+    ", \"volatile_db\": {\"type\": \"multi_process_hash_map\"}",
+    ", \"volatile_db\": {\"type\": \"none\"}, "
+    "\"persistent_db\": {\"type\": \"mapped_files\"}",
+    ", \"volatile_db\": {\"initial_cache_rate\": 0.1, \"num_partitions\": 2, "
+    "\"cache_missed_embeddings\": true, \"overflow_margin\": 300}, "
+    "\"persistent_db\": {\"type\": \"mapped_files\"}",
+};
+
+TEST_F(CachedServerTest, ParityUnderCachesOfAllSizes) {
+  for (const char* tiers : kTiers) {
+    for (const char* share : {"0.01", "0.1", "1.0"}) {
+      Serve(", \"gpucacheper\": " + std::string(share), tiers);
+      std::mt19937 random(3);
+      for (int step = 0; step < 20; ++step) {
+        const std::vector<int64_t> keys = Skewed(&random, 777);
+        for (const int t : {0, 1}) {
+          ASSERT_EQ(Lookup(Table(t).get(), keys), Expected(keys, t + 1))
+              << tiers << share;
+        }
+      }
+      const CacheStatistics statistics = StatisticsOf(Table(0).get());
+      const Served served = Table(0)->served();
+      EXPECT_EQ(served.from_cache, statistics.hits);
+      EXPECT_EQ(served.keys, 20 * 777);
+      EXPECT_EQ(served.from_cache + served.from_volatile +
+                    served.from_persistent + served.defaults,
+                served.keys);
+      EXPECT_GT(served.defaults, 0);
+      EXPECT_EQ(statistics.evicted > 0, std::string(share) != "1.0");
+      if (std::string(share) == "1.0") {
+        EXPECT_EQ(statistics.rows, kRows);
+        EXPECT_EQ(served.from_volatile + served.from_persistent, 0);
+      }
+      EXPECT_EQ(server_->notes(), std::vector<std::string>());
+      server_.reset();
+    }
+  }
+}
+
+TEST_F(CachedServerTest, KeysOf32Bits) {
+  Serve(", \"gpucacheper\": 0.1", "", false);
+  std::mt19937 random(3);
+  for (int step = 0; step < 5; ++step) {
+    const std::vector<int32_t> keys = Skewed<int32_t>(&random, 500);
+    EXPECT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 1));
+  }
+  EXPECT_GT(Table(0)->served().from_cache, 0);
+}
+
+TEST_F(CachedServerTest, UpdatesWriteThrough) {
+  for (const char* tiers : kTiers) {
+    Serve(", \"gpucacheper\": 0.1", tiers);
+    const std::vector<int64_t> keys = {5, 6, 7, 200};
+    Lookup(Table(0).get(), std::vector<int64_t>{5, 6});
+    ev::Status status = server_->Update("hps_et.m.sparse_embedding1", kWidth,
+                                        keys, Rows(keys, 9).data(), true, true);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(StatisticsOf(Table(0).get()).refreshed, 2);
+    EXPECT_EQ(Lookup(Table(0).get(), keys), Rows(keys, 9)) << tiers;
+    EXPECT_EQ(Lookup(Table(1).get(), keys), Expected(keys, 2)) << tiers;
+    // A key that no tier had shows at once.
+    const std::vector<int64_t> fresh = {1000000};
+    EXPECT_EQ(Lookup(Table(0).get(), fresh), Expected(fresh, 1));
+    status = server_->Update("hps_et.m.sparse_embedding1", kWidth, fresh,
+                             Rows(fresh, 9).data(), true, true);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(Lookup(Table(0).get(), fresh), Rows(fresh, 9));
+    server_.reset();
+  }
+}
+
+// Rows that go to the lower tier alone are hidden where the upper one has
+// others: the cache must not tell them before the tiers do.
+TEST_F(CachedServerTest, AnUpdateBelowShowsWhenTheTiersShowIt) {
+  for (const bool cached : {true, false}) {
+    Serve(std::string(", \"gpucache\": ") + (cached ? "true" : "false"),
+          ", \"persistent_db\": {\"type\": \"mapped_files\"}");
+    const std::vector<int64_t> keys = {5, 6};
+    Lookup(Table(0).get(), keys);
+    for (const bool above : {false, true}) {
+      const int version = above ? 8 : 7;
+      const ev::Status status =
+          server_->Update("hps_et.m.sparse_embedding1", kWidth, keys,
+                          Rows(keys, version).data(), above, !above);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(Lookup(Table(0).get(), keys), Rows(keys, above ? 8 : 1));
+    }
+    EXPECT_EQ(Table(0)->cache() != nullptr, cached);
+    server_.reset();
+  }
+}
+
+TEST_F(CachedServerTest, ReloadAndRemoveEmptyTheCache) {
+  Serve(", \"gpucacheper\": 0.2");
+  const std::vector<int64_t> keys = {5, 6, 7};
+  const std::shared_ptr<ServedTable> before = Table(0);
+  Lookup(before.get(), keys);
+  const int64_t bytes = HostDeviceCacheBytes();
+  EXPECT_GT(bytes, 0);
+  WriteTable("a", 6);
+  ASSERT_TRUE(server_->ReloadModel("m", &serial_).ok());
+  EXPECT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 6));
+  EXPECT_EQ(StatisticsOf(Table(0).get()).hits, 0);
+  EXPECT_EQ(Lookup(before.get(), keys), Expected(keys, 1));
+  ASSERT_TRUE(server_->RemoveModel("m").ok());
+}
+
+TEST_F(CachedServerTest, AReloadWithoutRoomForTwoTakesTheOldOnes) {
+  Serve(", \"gpucache\": true, \"gpucacheper\": 0.2");
+  const std::vector<int64_t> keys = {5, 6, 7};
+  const std::shared_ptr<ServedTable> before = Table(0);
+  Lookup(before.get(), keys);
+  const int64_t bytes = HostDeviceCacheBytes();
+  SetHostDeviceCacheBytes(bytes);
+  WriteTable("a", 6);
+  ASSERT_TRUE(server_->ReloadModel("m", &serial_).ok());
+  EXPECT_EQ(HostDeviceCacheBytes(), bytes);
+  EXPECT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 6));
+  EXPECT_EQ(Lookup(before.get(), keys), Expected(keys, 1));
+  // Nothing but the caches of the old model is lost when it fails.
+  SetHostDeviceCacheBytes(bytes / 2);
+  const ev::Status status = server_->ReloadModel("m", &serial_);
+  EXPECT_EQ(status.code(), ev::StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("table 'sparse_embedding"),
+            std::string::npos);
+  EXPECT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 6));
+  EXPECT_NE(AllNotes().find("goes on without its cache"), std::string::npos);
+}
+
+TEST_F(CachedServerTest, AFullDeviceIsAnErrorOnlyWhereACacheIsAskedFor) {
+  SetHostDeviceCacheBytes(1000);
+  const ev::Status status = TryServe(", \"gpucache\": true");
+  EXPECT_EQ(status.code(), ev::StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("gpucacheper"), std::string::npos);
+  EXPECT_EQ(HostDeviceCacheBytes(), 0);
+  Serve("");
+  EXPECT_EQ(server_->notes().size(), 1);
+  EXPECT_NE(AllNotes().find("left out"), std::string::npos);
+  const std::vector<int64_t> keys = {5, 6, 7};
+  EXPECT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 1));
+  EXPECT_EQ(Table(0)->cache(), nullptr);
+}
+
+TEST_F(CachedServerTest, WithoutADeviceOneNoteTellsIt) {
+  SetHostDeviceIsGone(true);
+  Serve(", \"gpucache\": true");
+  ASSERT_TRUE(server_->ReloadModel("m", &serial_).ok());
+  EXPECT_EQ(AllNotes(),
+            "gpucache: the test device is gone; the cache is left out, and "
+            "rows are looked up in host memory\n");
+  const std::vector<int64_t> keys = {5, 6, 7};
+  EXPECT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 1));
+  CacheBatch batch;
+  batch.count = 1;
+  EXPECT_EQ(Table(0)->LookupOnDevice(batch, &serial_).code(),
+            ev::StatusCode::kFailedPrecondition);
+  server_.reset();
+  // Not where none is wanted.
+  Serve(", \"gpucache\": false");
+  EXPECT_EQ(AllNotes(), "");
+}
+
+TEST_F(CachedServerTest, WhatIsLoadedAtTheStart) {
+  const auto rows = [&](const std::string& of_model) {
+    Serve(of_model);
+    const int64_t rows = StatisticsOf(Table(1).get()).rows;
+    std::vector<int64_t> keys;
+    for (int64_t key = -100; key < 0; ++key) keys.push_back(key);
+    EXPECT_EQ(Lookup(Table(1).get(), keys), Expected(keys, 2));
+    server_.reset();
+    return rows;
+  };
+  EXPECT_EQ(rows(", \"gpucacheper\": 0.5"), 0);
+  EXPECT_EQ(rows(", \"gpucacheper\": 1.0"), kRows);
+  EXPECT_EQ(rows(", \"embedding_cache_type\": \"static\""), kRows);
+  EXPECT_EQ(rows(", \"use_static_table\": true"), kRows);
+  EXPECT_EQ(rows(", \"gpucacheper\": 0.5, "
+                 "\"cache_refresh_percentage_per_iteration\": 0.2"),
+            kRows / 2);
+  EXPECT_EQ(rows(", \"gpucacheper\": 0.5, \"init_ec\": false, "
+                 "\"cache_refresh_percentage_per_iteration\": 0.2"),
+            0);
+}
+
+TEST_F(CachedServerTest, BelowTheThresholdExactAboveItAtOnce) {
+  Serve(", \"gpucacheper\": 0.5, \"hit_rate_threshold\": 0.5");
+  const auto table = Table(0);
+  const auto drain = [&] { server_->caches()->background()->Drain(); };
+  std::vector<int64_t> keys;
+  for (int64_t key = 0; key < 100; ++key) keys.push_back(key);
+  EXPECT_EQ(Lookup(table.get(), keys), Expected(keys, 1));  // Nothing hits.
+  for (int64_t key = 100; key < 150; ++key) keys.push_back(key);
+  std::vector<float> want = Expected(keys, 1);
+  std::fill(want.begin() + 100 * kWidth, want.end(), kDefault);
+  EXPECT_EQ(Lookup(table.get(), keys), want);
+  EXPECT_EQ(table->served().late, 50);
+  drain();
+  EXPECT_EQ(Lookup(table.get(), keys), Expected(keys, 1));
+  EXPECT_EQ(table->served().late, 50);
+  // What no tier has is not stored by it either.
+  keys.push_back(1000000);
+  Lookup(table.get(), keys);
+  drain();
+  EXPECT_EQ(StatisticsOf(table.get()).rows, 150);
+}
+
+TEST_F(CachedServerTest, IdsAndRowsOnTheDevice) {
+  for (const char* of_model :
+       {", \"gpucacheper\": 0.1", ", \"gpucache\": false"}) {
+    Serve(of_model);
+    std::mt19937 random(3);
+    ev::testing::HostStream stream;
+    const ev::DeviceStream given = stream.stream();
+    for (int step = 0; step < 5; ++step) {
+      const std::vector<int64_t> keys = Skewed(&random, 444);
+      auto* const ids = static_cast<int64_t*>(
+          ev::testing::AllocateHostDeviceMemory(keys.size() * 8));
+      auto* const rows = static_cast<float*>(
+          ev::testing::AllocateHostDeviceMemory(keys.size() * kWidth * 4));
+      stream.Give([&] {
+        std::copy(keys.begin(), keys.end(), ev::testing::Reach(ids));
+      });
+      CacheBatch batch;
+      batch.ids = ids;
+      batch.count = 444;
+      batch.ids_on_device = batch.rows_on_device = true;
+      batch.rows = rows;
+      batch.stream = &given;
+      const ev::Status status = Table(0)->LookupOnDevice(batch, &serial_);
+      ASSERT_TRUE(status.ok()) << status.message();
+      stream.Wait();
+      const float* const there = ev::testing::Reach(rows);
+      EXPECT_EQ(std::vector<float>(there, there + 444 * kWidth),
+                Expected(keys, 1));
+      ev::testing::FreeHostDeviceMemory(ids);
+      ev::testing::FreeHostDeviceMemory(rows);
+    }
+    EXPECT_EQ(Table(0)->served().from_cache > 0, Table(0)->cache() != nullptr);
+    CacheBatch many;
+    many.count = 4097;
+    EXPECT_EQ(Table(0)->LookupOnDevice(many, &serial_).code(),
+              ev::StatusCode::kInvalidArgument);
+    server_.reset();
+  }
+}
+
+TEST_F(CachedServerTest, TheDevicesBytesAreForetold) {
+  for (const char* share : {"0.01", "0.3", "1.0"}) {
+    const std::string of_model = ", \"gpucacheper\": " + std::string(share);
+    Serve(of_model);
+    std::vector<std::string> problems;
+    const std::string plan = PlanJson(server_->config(), &problems);
+    const size_t at = plan.rfind("\"device_bytes\": ");
+    ASSERT_NE(at, std::string::npos);
+    const double foretold = std::stod(plan.substr(at + 16));
+    EXPECT_NEAR(HostDeviceCacheBytes() / foretold, 1.0, 0.05) << share;
+    EXPECT_NE(server_->MetricsJson().find("\"cache\": {\"rows\": "),
+              std::string::npos);
+    server_.reset();
+  }
+}
+
+// Rows beside updates: each as a whole, and never older than its update.
+TEST_F(CachedServerTest, UpdatesBesideLookups) {
+  Serve(", \"gpucacheper\": 0.02");
+  const auto table = Table(0);
+  std::atomic<int> done{1};
+  std::atomic<int64_t> wrong{0};
+  std::thread updates([&] {
+    for (int version = 2; version < 60; ++version) {
+      std::vector<int64_t> keys;
+      for (int64_t key = 0; key < 200; ++key) keys.push_back(key);
+      ev::Serial serial;
+      wrong += !server_
+                    ->Update(table->tag(), kWidth, keys,
+                             Rows(keys, version).data(), true, true)
+                    .ok();
+      done = version;
+    }
+    done = 1000;
+  });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(t);
+      int least;
+      while ((least = done) < 1000) {
+        std::vector<int64_t> keys(150);
+        for (int64_t& key : keys) key = random() % 200;
+        const std::vector<float> rows = Lookup(table.get(), keys);
+        for (size_t i = 0; i < keys.size(); ++i) {
+          const float* const row = rows.data() + i * kWidth;
+          const int version = static_cast<int>((row[0] - keys[i]) * 4 + 0.5f);
+          const std::vector<float> whole = Rows({keys[i]}, version);
+          wrong +=
+              version < least || !std::equal(whole.begin(), whole.end(), row);
+        }
+      }
+    });
+  }
+  updates.join();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace hps
