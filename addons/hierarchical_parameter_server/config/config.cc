@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <set>
 #include <thread>
 
@@ -416,6 +417,41 @@ void ReadUpdateSource(const Json& json, Findings* findings,
   reader.Finish();
 }
 
+// Whether updates of a model reach a tier. A filter that is no expression is
+// told when the source is opened.
+bool MatchesAny(const std::vector<std::string>& filters,
+                const std::vector<ModelConfig>& models) {
+  for (const std::string& filter : filters) {
+    try {
+      const std::regex expression(filter, std::regex::extended);
+      for (const ModelConfig& model : models) {
+        if (std::regex_match(model.name, expression)) return true;
+      }
+    } catch (const std::regex_error&) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void NoteFilters(const Config& config, Findings* findings) {
+  if (config.update_source.type == "none") return;
+  const auto note = [&](const char* tier, const std::string& type,
+                        const std::vector<std::string>& filters) {
+    if (type == "disabled" || MatchesAny(filters, config.models)) return;
+    findings->notes.push_back(
+        std::string(tier) +
+        ".update_filters: no model of this file is matched, so the update "
+        "source feeds none of them; a filter is compared with a model's name "
+        "as a whole (\"^hps_.+$\", which upstream documents as its default, "
+        "matches names that begin with hps_)");
+  };
+  note("volatile_db", config.volatile_db.type,
+       config.volatile_db.update_filters);
+  note("persistent_db", config.persistent_db.type,
+       config.persistent_db.update_filters);
+}
+
 // Keys that are right by themselves and wrong together.
 void CheckTogether(const Config& config, Findings* findings) {
   std::set<std::string> seen;
@@ -505,6 +541,7 @@ ev::Status ParseConfig(const std::string& text, const std::string& where,
   if (findings.errors.empty()) {
     CheckTogether(*config, &findings);
     NoteFusion(*config, &findings);
+    NoteFilters(*config, &findings);
   }
   config->notes = findings.notes;
   if (findings.errors.empty()) return ev::Status::OK();

@@ -275,6 +275,34 @@ TEST(ConfigTest, KeysLieInTheSamePartsOfRedisWhateverTheMachine) {
   EXPECT_EQ(config.volatile_db.redis.timeout_ms, 70);
 }
 
+TEST(ConfigTest, FiltersThatMatchNoModelAreNoted) {
+  const std::string source =
+      ", \"update_source\": {\"type\": \"directory\", \"path\": \"p\"}";
+  const auto notes = [](const std::string& text) {
+    Config config;
+    const ev::Status status = Parse(WithTop(text), &config);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return config.notes;
+  };
+  const std::string upstreams =
+      "\"volatile_db\": {\"type\": \"hash_map\", \"update_filters\": "
+      "[\"^hps_.+$\"]}";
+  const std::vector<std::string> found = notes(upstreams + source);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].find("volatile_db.update_filters: no model of this file"),
+            std::string::npos)
+      << found[0];
+  // Without a source they have nothing to do.
+  EXPECT_TRUE(notes(upstreams).empty());
+  for (const std::string filter : {".+", "m", "x|m", "^m$", "("}) {
+    const std::string memory =
+        "\"volatile_db\": {\"type\": \"hash_map\", "
+        "\"update_filters\": [\"none\", \"" +
+        filter + "\"]}";
+    EXPECT_TRUE(notes(memory + source).empty()) << filter;
+  }
+}
+
 TEST(ConfigTest, AllErrorsAreInOneMessage) {
   Config config;
   const ev::Status status =

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import types
 from unittest import mock
 import urllib.request
@@ -230,6 +231,53 @@ class ServingTest(parameterized.TestCase):
         for thread in threads:
           thread.join()
     self.assertEmpty(wrong)
+
+  def lookups_per_second(self, call, callers, seconds):
+    """Returns how many lookups `callers` threads make; each checks its rows."""
+    table = np.random.RandomState(1).normal(size=[50000, 32]).astype(np.float32)
+    made, wrong, ready = [], [], threading.Barrier(callers + 1)
+
+    def work(seed):
+      ids = np.random.RandomState(seed).randint(0, len(table), 8192)
+      found, count = call(ids), 0
+      ready.wait()
+      end = time.perf_counter() + seconds
+      while time.perf_counter() < end:
+        found = call(ids)
+        count += 1
+      made.append(count)
+      if not np.array_equal(found, table[ids]):
+        wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in range(callers)]
+    for thread in threads:
+      thread.start()
+    ready.wait()
+    begin = time.perf_counter()
+    for thread in threads:
+      thread.join()
+    self.assertEmpty(wrong)
+    # A lookup that began in time counts, and so does the time that it took.
+    return sum(made) / (time.perf_counter() - begin)
+
+  def test_acceptance_09_throughput_of_many_callers(self):
+    rows = np.random.RandomState(1).normal(size=[50000, 32])
+    self.write("wide", rows)
+    path = self.config("wide.json", [testing.model("w", ["wide"], [32], most=8)])
+    with tf.Graph().as_default(), tf.Session() as session:
+      ids = tf.placeholder(tf.int64, [None])
+      call = session.make_callable(hps.LookupLayer("w", 0, 32, tf.float32, path)(ids), [ids])
+      # Other programs take their share at times, so a number of callers may be tried again,
+      # each time beside a single one. What collapses does so each time.
+      for callers in (4, 16, 64):
+        ratios = []
+        for _ in range(8):
+          one = self.lookups_per_second(call, 1, .3)
+          ratios.append(self.lookups_per_second(call, callers, .3) / one)
+          if ratios[-1] >= .85:
+            break
+        print("%d callers: %s of one's throughput" % (callers, ratios))
+        self.assertGreaterEqual(max(ratios), .85, "%d callers: %s" % (callers, ratios))
 
   def test_models_are_added_reloaded_and_removed(self):
     hps.start(self.config())
