@@ -4,6 +4,7 @@
 #include "addons/hierarchical_parameter_server/database/redis/connection.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -36,7 +37,15 @@ ev::Status PasswordOf(const RedisOptions& options, std::string* password) {
   return ev::Status::OK();
 }
 
+int64_t NextId() {
+  static std::atomic<int64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 }  // namespace
+
+Connection::Connection(std::unique_ptr<ByteStream> stream)
+    : id_(NextId()), stream_(std::move(stream)), reader_(stream_.get()) {}
 
 ev::Status Connection::Open(const std::string& address,
                             const RedisOptions& options, TlsContext* tls,

@@ -7,6 +7,7 @@
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_CONNECTION_H_
 
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,6 +30,8 @@ class Connection {
                          const Deadline& deadline,
                          std::unique_ptr<Connection>* connection);
 
+  // Tells it from every other connection of this process; > 0.
+  int64_t id() const { return id_; }
   ByteStream* stream() { return stream_.get(); }
   RespReader* reader() { return &reader_; }
 
@@ -37,9 +40,9 @@ class Connection {
                   const Deadline& deadline, RespReply* reply);
 
  private:
-  explicit Connection(std::unique_ptr<ByteStream> stream)
-      : stream_(std::move(stream)), reader_(stream_.get()) {}
+  explicit Connection(std::unique_ptr<ByteStream> stream);
 
+  const int64_t id_;
   const std::unique_ptr<ByteStream> stream_;
   RespReader reader_;
 };

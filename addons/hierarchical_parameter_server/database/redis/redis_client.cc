@@ -176,7 +176,7 @@ ev::Status RedisClient::OnError(const std::string& error,
 }
 
 ev::Status RedisClient::TryOnce(const Topology& topology,
-                                const Deadline& deadline,
+                                const Deadline& deadline, bool only_known,
                                 std::vector<Work>* pending, Attempt* attempt) {
   // What one node is asked. Sorted by address: threads that need connections
   // of several nodes take them in one order, and none waits for another in a
@@ -256,6 +256,7 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
       }
     } else {
       EV_RETURN_IF_ERROR(work->request->Take(head, reader));
+      work->request->CameBy(node->lease->id());
     }
     ++node->done;
     node->bytes_ahead -= node->sizes.front();
@@ -265,11 +266,30 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
 
   for (auto& entry : nodes) {
     NodeWork* const node = &entry.second;
-    ev::Status status = node->lease.Take(PoolOf(entry.first), deadline);
-    if (status.ok()) {
-      node->lease->reader()->set_deadline(deadline);
-      status = send(node);
+    const ev::Status status = node->lease.Take(PoolOf(entry.first), deadline);
+    if (!status.ok()) broke(node, status);
+  }
+  if (only_known) {
+    bool all_known = left.empty();
+    for (auto& entry : nodes) {
+      for (const Work* work : entry.second.work) {
+        const KnownConnections* const known = work->request->known();
+        all_known = all_known &&
+                    (known == nullptr || known->Has(entry.second.lease->id()));
+      }
     }
+    if (!all_known) {
+      for (auto& entry : nodes) {
+        if (!entry.second.is_broken) entry.second.lease.Done();
+      }
+      return refused;
+    }
+  }
+  for (auto& entry : nodes) {
+    NodeWork* const node = &entry.second;
+    if (node->is_broken) continue;
+    node->lease->reader()->set_deadline(deadline);
+    const ev::Status status = send(node);
     if (!status.ok()) broke(node, status);
   }
   for (bool is_more = true; is_more;) {
@@ -295,6 +315,31 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
   return refused;
 }
 
+ev::Status RedisClient::OutOfTime(const Attempt& attempt, int attempts,
+                                  int64_t timeout_ms) {
+  return ev::Internal(attempt.why.message() + " (attempt " +
+                      std::to_string(attempts) + " in " +
+                      std::to_string(timeout_ms) + " ms)");
+}
+
+ev::Status RedisClient::RunOnKnown(ev::Span<RedisRequest* const> requests,
+                                   bool* is_done) {
+  const Deadline deadline = Deadline::InMs(options_.timeout_ms);
+  std::vector<Work> pending;
+  pending.reserve(requests.size());
+  for (RedisRequest* request : requests) pending.push_back({request, ""});
+  int64_t number = 0;
+  const auto topology = CurrentTopology(&number);
+  Attempt attempt;
+  *is_done = false;
+  EV_RETURN_IF_ERROR(TryOnce(*topology, deadline, true, &pending, &attempt));
+  *is_done = pending.empty();
+  // Another attempt would have no time left either.
+  return !*is_done && attempt.is_broken && deadline.HasCome()
+             ? OutOfTime(attempt, 1, options_.timeout_ms)
+             : ev::Status::OK();
+}
+
 ev::Status RedisClient::Run(ev::Span<RedisRequest* const> requests) {
   const Deadline deadline = Deadline::InMs(options_.timeout_ms);
   std::vector<Work> pending;
@@ -304,12 +349,10 @@ ev::Status RedisClient::Run(ev::Span<RedisRequest* const> requests) {
     int64_t number = 0;
     const auto topology = CurrentTopology(&number);
     Attempt attempt;
-    EV_RETURN_IF_ERROR(TryOnce(*topology, deadline, &pending, &attempt));
+    EV_RETURN_IF_ERROR(TryOnce(*topology, deadline, false, &pending, &attempt));
     if (pending.empty()) break;
     if (deadline.HasCome()) {
-      return ev::Internal(attempt.why.message() + " (attempt " +
-                          std::to_string(attempts) + " in " +
-                          std::to_string(options_.timeout_ms) + " ms)");
+      return OutOfTime(attempt, attempts, options_.timeout_ms);
     }
     // A connection that had lain idle may just be old.
     if (attempt.is_broken && attempts > 1) Pause(attempts - 2, deadline);

@@ -17,6 +17,7 @@
 
 #include "addons/hierarchical_parameter_server/database/redis/cluster_slots.h"
 #include "addons/hierarchical_parameter_server/database/redis/connection.h"
+#include "addons/hierarchical_parameter_server/database/redis/known_connections.h"
 #include "addons/hierarchical_parameter_server/database/redis/redis_options.h"
 #include "addons/hierarchical_parameter_server/database/redis/resp.h"
 #include "kernels/engine/base/span.h"
@@ -37,8 +38,17 @@ class RedisRequest {
   // when that happens.
   virtual ev::Status Take(const RespHead& head, RespReader* reader) = 0;
 
+  // The connection by which the reply came; 0: none has come.
+  int64_t connection() const { return connection_; }
+  void CameBy(int64_t connection) { connection_ = connection; }
+  // For RunOnKnown; null: any connection does.
+  const KnownConnections* known() const { return known_; }
+  void WantKnown(const KnownConnections* known) { known_ = known; }
+
  private:
   const int slot_;
+  int64_t connection_ = 0;
+  const KnownConnections* known_ = nullptr;
 };
 
 // A command of few words and a small reply.
@@ -76,6 +86,11 @@ class RedisClient {
   // a server refuses the user, the certificate or the command.
   // ResourceExhausted: it is out of memory.
   ev::Status Run(ev::Span<RedisRequest* const> requests);
+  // Does them only if each one's connection is among those that the request
+  // knows, and tries once: what is sent goes to a server that has not been
+  // started anew since. *is_done: whether all were done; if not, some may have
+  // been. Errors as of Run.
+  ev::Status RunOnKnown(ev::Span<RedisRequest* const> requests, bool* is_done);
   ev::Status Run(RedisRequest* request) {
     return Run(ev::Span<RedisRequest* const>(&request, 1));
   }
@@ -99,7 +114,10 @@ class RedisClient {
   // Sends the pending work and takes the replies; what is to be done again
   // stays in pending.
   ev::Status TryOnce(const Topology& topology, const Deadline& deadline,
-                     std::vector<Work>* pending, Attempt* attempt);
+                     bool only_known, std::vector<Work>* pending,
+                     Attempt* attempt);
+  static ev::Status OutOfTime(const Attempt& attempt, int attempts,
+                              int64_t timeout_ms);
   ev::Status OnError(const std::string& error, const std::string& address,
                      Work* work, Attempt* attempt);
 

@@ -224,6 +224,117 @@ TEST_F(RedisFailureTest, AHashThatTheServerDropsIsNoticed) {
       << status.message();
 }
 
+TEST_F(RedisFailureTest, AnInsertNoticesAHashThatTheServerHasDropped) {
+  RedisServer server;
+  ASSERT_TRUE(server.Start());
+  const std::string hash = PartitionHash("hps_et.m.t", 2, 'v');
+  Open({server.address()});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
+  server.Call({"DEL", hash});
+  for (int i = 0; i < 3; ++i) {
+    const ev::Status status = Insert(Keys(0, 100), 2);
+    EXPECT_EQ(status.code(), ev::StatusCode::kDataLoss);
+    EXPECT_NE(status.message().find("partition 2"), std::string::npos)
+        << status.message();
+    EXPECT_EQ(server.Call({"EXISTS", hash}).number, 0);
+  }
+}
+
+TEST_F(RedisFailureTest, AnInsertNoticesOlderRowsHoweverOftenItIsTried) {
+  RedisServer server;
+  ASSERT_TRUE(server.Start());
+  Open({server.address()});
+  ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
+  ASSERT_EQ(server.Call({"SAVE"}).text, "OK");
+  ASSERT_TRUE(Insert(Keys(0, 100), 2).ok());
+  server.Kill();
+  ASSERT_TRUE(server.Start());  // A single insert was lost.
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(Insert(Keys(0, 100), 3).code(), ev::StatusCode::kDataLoss);
+  }
+  int64_t num_missing = 0;
+  EXPECT_EQ(Fetch(Keys(0, 100), 2, &num_missing).code(),
+            ev::StatusCode::kDataLoss);
+}
+
+TEST_F(RedisFailureTest, OlderRowsByTheSameConnectionAreNoticedToo) {
+  // What lies between may keep a connection while the server goes.
+  RedisServer server;
+  ASSERT_TRUE(server.Start());
+  Open({server.address()});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
+  server.Call({"HINCRBY", PartitionHash("hps_et.m.t", 2, 'v'), "n", "-1"});
+  for (int i = 0; i < 5; ++i) {
+    const ev::Status status = Insert(Keys(0, 100), 2);
+    EXPECT_EQ(status.code(), ev::StatusCode::kDataLoss);
+    EXPECT_NE(status.message().find("partition 2"), std::string::npos)
+        << status.message();
+  }
+}
+
+TEST_F(RedisFailureTest, AnInsertIntoACacheThatIsEmptiedStaysThere) {
+  RedisServer server;
+  ASSERT_TRUE(server.Start());
+  options_.loss = RedisLoss::kEmptiesThePartition;
+  Open({server.address()});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
+  server.Call({"FLUSHALL"});
+  ASSERT_TRUE(Insert(Keys(0, 100), 2).ok());
+  ExpectAll(Keys(0, 100), 2);
+}
+
+TEST_F(RedisFailureTest, WhatAnEndedProcessStoredIntoALostPartitionIsNoTable) {
+  RedisServer server;
+  ASSERT_TRUE(server.Start());
+  const std::string hash = PartitionHash("hps_et.m.t", 2, 'v');
+  for (const RedisLoss loss :
+       {RedisLoss::kIsAnError, RedisLoss::kEmptiesThePartition}) {
+    options_.loss = loss;
+    Open({server.address()});
+    ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
+    // What it does before it learns that the partition had gone.
+    server.Call({"DEL", hash});
+    server.Call({"HSET", hash, "12345678", "a row"});
+    server.Call({"HINCRBY", hash, "n", "1"});
+    std::unique_ptr<Database> fresh;
+    ASSERT_TRUE(RedisDatabase::Open(options_, &fresh).ok());
+    const ev::Status status = fresh->OpenTable("hps_et.m.t", kWidth, &table_);
+    if (loss == RedisLoss::kIsAnError) {
+      EXPECT_EQ(status.code(), ev::StatusCode::kDataLoss) << status.message();
+      ASSERT_TRUE(database_->DropTable("hps_et.m.t").ok());
+    } else {
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(server.Call({"HLEN", hash}).number, 1);  // n alone.
+      ASSERT_TRUE(Insert(Keys(0, 100), 2).ok());
+      ExpectAll(Keys(0, 100), 2);
+    }
+  }
+}
+
+TEST_F(RedisFailureTest, InsertsAskOnceForEachConnection) {
+  RedisServer server;
+  ASSERT_TRUE(server.Start());
+  Open({server.address()});
+  const auto asked = [&] {
+    const std::string text = server.Call({"INFO", "commandstats"}).text;
+    const std::string wanted = "cmdstat_hget:calls=";
+    const size_t at = text.find(wanted);
+    return at == std::string::npos ? 0 : std::atoi(&text[at + wanted.size()]);
+  };
+  ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
+  const int first = asked();
+  EXPECT_GT(first, 0);
+  for (int version = 2; version < 10; ++version) {
+    ASSERT_TRUE(Insert(Keys(0, 100), version).ok());
+  }
+  ExpectAll(Keys(0, 100), 9);
+  EXPECT_EQ(asked(), first);
+  server.Call({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  ASSERT_TRUE(Insert(Keys(0, 100), 10).ok());
+  EXPECT_EQ(asked(), first + options_.num_partitions);
+  ExpectAll(Keys(0, 100), 10);
+}
+
 TEST_F(RedisFailureTest, ACacheThatLosesRowsIsEmptyThere) {
   RedisServer server;
   ASSERT_TRUE(server.Start());

@@ -46,6 +46,13 @@ Request* Add(Requests* requests, Args&&... args) {
   return request;
 }
 
+std::vector<RedisRequest*> ListOf(const Requests& requests) {
+  std::vector<RedisRequest*> list;
+  list.reserve(requests.size());
+  for (const auto& request : requests) list.push_back(request.get());
+  return list;
+}
+
 using Words = std::vector<std::string>;
 
 }  // namespace
@@ -74,9 +81,7 @@ ev::Status RedisTable::Named(const ev::Status& status) const {
 }
 
 ev::Status RedisTable::RunAll(const Requests& requests) {
-  std::vector<RedisRequest*> list;
-  for (const auto& request : requests) list.push_back(request.get());
-  return Named(client_->Run(list));
+  return Named(client_->Run(ListOf(requests)));
 }
 
 ev::Status RedisTable::Open(bool is_new) {
@@ -90,8 +95,11 @@ ev::Status RedisTable::Open(bool is_new) {
     EV_RETURN_IF_ERROR(RunAll(requests));
     *num_there = 0;
     for (size_t i = 0; i < partitions_.size(); ++i) {
-      partitions_[i]->seen = IntegerOf(changes[i]->reply(), -1);
-      *num_there += partitions_[i]->seen >= 0;
+      const int64_t n = IntegerOf(changes[i]->reply(), -1);
+      // One without a second was stored into after it had gone, by a process
+      // that ended before it could take that back.
+      partitions_[i]->seen = Second(n) > 0 ? n : -1;
+      *num_there += Second(n) > 0;
     }
     return ev::Status::OK();
   };
@@ -110,6 +118,9 @@ ev::Status RedisTable::Open(bool is_new) {
   const std::string first = std::to_string(((NowMs() / 1000) << 32) + 1);
   Requests requests;
   for (const auto& partition : partitions_) {
+    if (partition->seen < 0) {
+      Add<RedisCall>(&requests, Words{"UNLINK", partition->values});
+    }
     Add<RedisCall>(&requests,
                    Words{"HSETNX", partition->values, kChangesField, first});
   }
@@ -146,12 +157,15 @@ void RedisTable::Sort(ev::Span<const int64_t> keys, Positions wanted,
 }
 
 ev::Status RedisTable::CheckChanges(Partition* partition, int64_t seen,
-                                    int64_t changes, bool* is_lost) {
+                                    int64_t changes, int64_t connection,
+                                    bool* is_lost) {
   *is_lost = false;
   if (changes >= seen && Second(changes) == Second(seen)) {
     Raise(&partition->seen, changes);
+    partition->known.Add(connection);
     return ev::Status::OK();
   }
+  partition->known.Clear();
   if (client_->options().loss == RedisLoss::kIsAnError) {
     return Named(DataLoss(
         "the server has lost rows of partition " +
@@ -180,6 +194,25 @@ ev::Status RedisTable::CheckChanges(Partition* partition, int64_t seen,
   EV_RETURN_IF_ERROR(Named(client_->Run(requests)));
   Raise(&partition->seen, IntegerOf(get.reply(), first));
   return ev::Status::OK();
+}
+
+ev::Status RedisTable::CheckInsert(Partition* partition, int64_t seen,
+                                   const RedisCall& changes, bool* is_lost) {
+  const int64_t n = IntegerOf(changes.reply(), -1);
+  if (Second(n) == 0) {
+    // It went before the rows came, which must not be taken for those of a
+    // table to come.
+    RedisCall unlink({"UNLINK", partition->values});
+    EV_RETURN_IF_ERROR(Named(client_->Run(&unlink)));
+  }
+  const ev::Status status =
+      CheckChanges(partition, seen + 1, n, changes.connection(), is_lost);
+  if (status.code() == ev::StatusCode::kDataLoss && Second(n) == Second(seen)) {
+    // Or the next ones would count up to what was seen, and hide the loss.
+    RedisCall back({"HINCRBY", partition->values, kChangesField, "-1"});
+    EV_RETURN_IF_ERROR(Named(client_->Run(&back)));
+  }
+  return status;
 }
 
 bool RedisTable::CountsUses() const {
@@ -238,7 +271,8 @@ ev::Status RedisTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
   for (const Part& part : parts) {
     bool is_lost = false;
     EV_RETURN_IF_ERROR(CheckChanges(part.partition, part.seen,
-                                    part.request->changes(), &is_lost));
+                                    part.request->changes(),
+                                    part.request->connection(), &is_lost));
     EV_RETURN_IF_ERROR(Named(part.request->error()));
     if (is_lost) continue;
     const std::vector<uint8_t>& found = part.request->found();
@@ -279,7 +313,7 @@ ev::Status RedisTable::CheckPartitions(const Sorted& sorted) {
     bool is_lost = false;
     EV_RETURN_IF_ERROR(CheckChanges(part.partition, part.seen,
                                     IntegerOf(part.changes->reply(), -1),
-                                    &is_lost));
+                                    part.changes->connection(), &is_lost));
   }
   return ev::Status::OK();
 }
@@ -292,8 +326,6 @@ ev::Status RedisTable::Insert(ev::Span<const int64_t> keys, const float* rows,
       options.overflow_margin != std::numeric_limits<uint64_t>::max();
   Sorted sorted;
   Sort(keys, Positions::All(static_cast<int64_t>(keys.size())), &sorted);
-  // Nothing is stored into a partition that is not there any more.
-  EV_RETURN_IF_ERROR(CheckPartitions(sorted));
   struct Part {
     Partition* partition;
     int64_t seen;
@@ -303,7 +335,8 @@ ev::Status RedisTable::Insert(ev::Span<const int64_t> keys, const float* rows,
   };
   // A command for each partition at a time, so that rows of a key that repeats
   // keep their order even when a command is sent again.
-  for (int64_t wave = 0;; ++wave) {
+  bool is_checked = false;
+  for (int64_t wave = 0;;) {
     Requests requests;
     std::vector<Part> parts;
     for (size_t p = 0; p < partitions_.size(); ++p) {
@@ -323,6 +356,7 @@ ev::Status RedisTable::Insert(ev::Span<const int64_t> keys, const float* rows,
       }
       part.changes = Add<RedisCall>(
           &requests, Words{"HINCRBY", partition->values, kChangesField, "1"});
+      if (!is_checked) part.changes->WantKnown(&partition->known);
       if (is_limited) {
         part.length =
             Add<RedisCall>(&requests, Words{"HLEN", partition->values});
@@ -330,18 +364,37 @@ ev::Status RedisTable::Insert(ev::Span<const int64_t> keys, const float* rows,
       parts.push_back(part);
     }
     if (requests.empty()) return ev::Status::OK();
-    EV_RETURN_IF_ERROR(RunAll(requests));
-    for (const Part& part : parts) {
-      const int64_t changes = IntegerOf(part.changes->reply(), -1);
-      if (Second(changes) == 0) {
-        // It went between the check and the rows, which must not be taken for
-        // those of a table to come.
-        RedisCall unlink({"UNLINK", part.partition->values});
-        EV_RETURN_IF_ERROR(Named(client_->Run(&unlink)));
-      }
-      bool is_lost = false;
+    if (is_checked) {
+      EV_RETURN_IF_ERROR(RunAll(requests));
+    } else {
+      bool is_done = false;
       EV_RETURN_IF_ERROR(
-          CheckChanges(part.partition, part.seen, changes, &is_lost));
+          Named(client_->RunOnKnown(ListOf(requests), &is_done)));
+      if (!is_done) {
+        // Nothing is stored into a partition that is not there any more.
+        EV_RETURN_IF_ERROR(CheckPartitions(sorted));
+        is_checked = true;
+        continue;
+      }
+    }
+    // Of all parts: what one has counted up must not stay when another fails.
+    ev::Status status;
+    bool any_lost = false;
+    for (const Part& part : parts) {
+      bool is_lost = false;
+      const ev::Status one =
+          CheckInsert(part.partition, part.seen, *part.changes, &is_lost);
+      if (status.ok()) status = one;
+      any_lost = any_lost || is_lost;
+    }
+    EV_RETURN_IF_ERROR(status);
+    if (any_lost && !is_checked) {
+      // Once more, into partitions that are emptied by now.
+      is_checked = true;
+      continue;
+    }
+    ++wave;
+    for (const Part& part : parts) {
       inserted_ += part.count;
       if (part.length == nullptr) continue;
       const int64_t length = IntegerOf(part.length->reply(), 1) - 1;

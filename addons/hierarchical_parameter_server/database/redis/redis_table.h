@@ -19,6 +19,11 @@
 // table remembers the largest n that it has seen: a smaller one, or none, says
 // that rows are lost. The upper half of n is the second in which the partition
 // was made, so that one that was dropped and made anew is told from it.
+//
+// INSERTS read n before they store, so that nothing is stored, and n is not
+// counted up to what was seen, where rows are lost. By a connection that has
+// shown n once they need not: a server that comes back has closed it. The n
+// that an insert counts up to must be larger than all that were seen.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_TABLE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_TABLE_H_
@@ -65,6 +70,8 @@ class RedisTable : public Table {
     std::string uses;
     int slot = 0;
     std::atomic<int64_t> seen{-1};  // the largest n
+    // By which n was read and no rows were lost.
+    KnownConnections known;
     std::mutex evicts;
   };
   // Positions sorted by partition; within one in their order.
@@ -78,8 +85,12 @@ class RedisTable : public Table {
   void Sort(ev::Span<const int64_t> keys, Positions wanted,
             Sorted* sorted) const;
   // Compares n with what was seen before; *is_lost: the partition was emptied.
+  // connection: by which n came.
   ev::Status CheckChanges(Partition* partition, int64_t seen, int64_t changes,
-                          bool* is_lost);
+                          int64_t connection, bool* is_lost);
+  // After rows were stored and n counted up; *is_lost: the rows are gone.
+  ev::Status CheckInsert(Partition* partition, int64_t seen,
+                         const RedisCall& changes, bool* is_lost);
   ev::Status CheckPartitions(const Sorted& sorted);
   // Notes that rows were used, for the policies that ask.
   void AddUses(Partition* partition, std::vector<int64_t> keys,

@@ -4,7 +4,6 @@
 #include "addons/hierarchical_parameter_server/database/redis/resp.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace hps {
 namespace {
@@ -39,10 +38,18 @@ bool ParseInteger(const char* begin, const char* end, int64_t* number) {
 }  // namespace
 
 void RespWriter::Number(char mark, int64_t number) {
+  // Numbers of words and bytes are not negative. printf would cost as much as
+  // a short row.
   char line[32];
-  const int size = std::snprintf(line, sizeof(line), "%c%lld\r\n", mark,
-                                 static_cast<long long>(number));
-  to_->append(line, size);
+  char* begin = line + sizeof(line);
+  *--begin = '\n';
+  *--begin = '\r';
+  do {
+    *--begin = static_cast<char>('0' + number % 10);
+    number /= 10;
+  } while (number != 0);
+  *--begin = mark;
+  to_->append(begin, line + sizeof(line) - begin);
 }
 
 std::string RespCommand(const std::vector<std::string>& words) {
