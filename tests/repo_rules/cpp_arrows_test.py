@@ -89,6 +89,10 @@ MAY_USE.update({
     _HPS + "server": [
         _HPS + room for room in ("database", "files", "config", "source", "cache")
     ] + _HPS_ENGINE,
+    # Programs that measure the server on a GPU.
+    _HPS + "benchmark": [
+        _HPS + room for room in ("config", "cache", "server")
+    ] + _HPS_ENGINE,
     _HPS + "tf": ["tensorflow", "kernels/tf/bridge"] + [
         _HPS + room
         for room in ("database", "files", "config", "source", "cache", "server")

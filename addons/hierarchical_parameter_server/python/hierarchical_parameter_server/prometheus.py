@@ -14,6 +14,8 @@ _COUNTERS = (
     ("from_persistent", "hps_persistent_hits_total",
      "Ids whose row the persistent tier had."),
     ("defaults", "hps_default_rows_total", "Ids that no tier had."),
+    ("late", "hps_late_rows_total",
+     "Ids that were answered with the default value before a tier was asked."),
     ("failed", "hps_failed_lookups_total", "Lookups that ended in an error."),
 )
 _TIER_VALUES = (
@@ -21,6 +23,16 @@ _TIER_VALUES = (
     ("host_bytes", "hps_host_bytes", "gauge", "Memory of a tier."),
     ("inserted", "hps_inserted_rows_total", "counter", "Rows that were stored."),
     ("evicted", "hps_evicted_rows_total", "counter", "Rows that a limit removed."),
+)
+_CACHE_VALUES = (
+    ("hits", "hps_cache_hits_total", "counter", "Ids whose row the GPU cache had."),
+    ("misses", "hps_cache_misses_total", "counter", "Ids whose row it had not."),
+    ("rows", "hps_cache_rows", "gauge", "Rows of the GPU cache."),
+    ("device_bytes", "hps_cache_bytes", "gauge", "GPU memory of the cache."),
+    ("inserted", "hps_cache_inserted_rows_total", "counter", "Rows that it stored."),
+    ("evicted", "hps_cache_evicted_rows_total", "counter", "Rows that gave room."),
+    ("refreshed", "hps_cache_refreshed_rows_total", "counter",
+     "Rows of it that updates changed."),
 )
 _UPDATE_VALUES = (
     ("received_rows", "hps_update_received_rows_total", "counter",
@@ -86,6 +98,11 @@ def text(metrics):
       for tier in ("volatile", "persistent"):
         if table[tier] is not None and field in table[tier]:
           lines.append('%s{%s,tier="%s"} %d' % (name, labels, tier, table[tier][field]))
+  for field, name, kind, what in _CACHE_VALUES:
+    head(name, kind, what)
+    for labels, table in _tables(metrics):
+      if table["cache"] is not None and field in table["cache"]:
+        lines.append("%s{%s} %d" % (name, labels, table["cache"][field]))
   for field, name, kind, what in _UPDATE_VALUES:
     head(name, kind, what)
     for reader in metrics["updates"]:

@@ -55,6 +55,8 @@ struct Scratch {
   Pending* contest_evict;  // of these: others want the same old keys' slots
   uint8_t* missed;         // [index] 1: absent when the call began
 };
+static_assert(kCounterBytes == 2 * kStripes * kStripeInts * sizeof(int64_t),
+              "two counters of a table");
 static_assert(kScratchBytesPerKey == 3 * sizeof(Pending) + 1,
               "three lists and a byte");
 

@@ -58,12 +58,17 @@ inline int64_t MarksFor(int64_t buckets) {
 // Of the lists of an evicting call.
 constexpr int64_t kScratchBytesPerKey = 73;
 
-// Device memory of a set of one table that does not grow, but for some KB.
-// max_keys: what ReserveSync is given.
+// Sizes and rejected keys of a table, counted in stripes.
+constexpr int64_t kCounterBytes = 2048;
+
+// Device memory of a set of one table that does not grow. max_keys: what
+// ReserveSync is given.
 inline int64_t IndexBytesFor(int64_t capacity, bool evicts, int64_t max_keys) {
   const int64_t slots = SlotsFor(capacity, DefaultProbeLimit(evicts));
-  if (!evicts) return slots * 8;
-  return slots * 16 + int64_t{kNumLocks} * 4 +
+  const int64_t fixed =
+      kCounterBytes + static_cast<int64_t>(sizeof(TableView)) + 64;
+  if (!evicts) return fixed + slots * 8;
+  return fixed + slots * 16 + int64_t{kNumLocks} * 4 +
          kMarkSets * (MarksFor(slots / kBucketSlots) / 8) +
          (max_keys + 31) / 32 * 32 * kScratchBytesPerKey;
 }

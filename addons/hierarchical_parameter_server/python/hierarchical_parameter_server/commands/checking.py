@@ -24,14 +24,18 @@ def check(args, out, err):
     print("note: " + note, file=out)
   plan = found["plan"]
   if plan:
-    head = ("model", "table", "width", "rows", "files", "host memory", "largest lookup")
+    head = ("model", "table", "width", "rows", "files", "host memory", "GPU cache",
+            "largest lookup")
     lines = [head] + [
         (t["model"], t["table"], str(t["width"]), str(t["rows"]), amount(t["file_bytes"]),
-         amount(t["host_bytes"]), amount(t["lookup_bytes"])) for t in plan["tables"]]
+         amount(t["host_bytes"]), amount(t["device_bytes"]), amount(t["lookup_bytes"]))
+        for t in plan["tables"]]
     widths = [max(len(line[c]) for line in lines) for c in range(len(head))]
     for line in lines:
       print("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip(),
             file=out)
     print("host memory in all: " + amount(plan["host_bytes"]), file=out)
+    print("GPU memory in all, where there is a GPU: " + amount(plan["device_bytes"]),
+          file=out)
   print("%d errors, %d notes" % (len(found["errors"]), len(found["notes"])), file=out)
   return not found["errors"]

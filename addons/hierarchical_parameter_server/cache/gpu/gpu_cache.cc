@@ -1,0 +1,79 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cache of this process's GPU. A program that is linked with it has one
+// where there is a GPU.
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "addons/hierarchical_parameter_server/cache/gpu/cache_kernels.h"
+#include "addons/hierarchical_parameter_server/cache/gpu/gpu_table.h"
+#include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/base/transfer_memory.h"
+
+namespace hps {
+namespace {
+
+std::atomic<int> pinning_device{0};
+
+void* TakePinned(size_t bytes) {
+  void* block = nullptr;
+  if (cudaSetDevice(pinning_device) != cudaSuccess ||
+      cudaHostAlloc(&block, bytes, cudaHostAllocPortable) != cudaSuccess) {
+    cudaGetLastError();  // Ordinary memory does as well.
+    return nullptr;
+  }
+  return block;
+}
+
+void GivePinned(void* block) { EV_CUDA_LOG_IF_ERROR(cudaFreeHost(block)); }
+
+// Rows come down straight into outputs that lie there.
+void OfferPinnedMemory(int device) {
+  pinning_device = device;
+  ev::TransferMemorySource source;
+  source.allocate = &TakePinned;
+  source.free = &GivePinned;
+  ev::RegisterTransferMemory(source);
+}
+
+class GpuCache : public DeviceCache {
+ public:
+  explicit GpuCache(int device)
+      : device_(device), name_("GPU " + std::to_string(device)) {}
+  const std::string& name() const override { return name_; }
+  ev::Status OpenTable(const CacheTableOptions& options,
+                       std::shared_ptr<CacheTable>* table) override {
+    std::shared_ptr<GpuTable> made;
+    EV_RETURN_IF_ERROR(GpuTable::Make(device_, options, &made));
+    *table = std::move(made);
+    return ev::Status::OK();
+  }
+
+ private:
+  const int device_;
+  const std::string name_;
+};
+
+ev::Status MakeGpuCache(std::shared_ptr<DeviceCache>* cache) {
+  int device = 0;
+  EV_RETURN_IF_ERROR(
+      ev::gpu::ProcessDevice("a cache in GPU memory needs", &device));
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
+  EV_RETURN_IF_ERROR(CheckDeviceRunsCache());
+  OfferPinnedMemory(device);
+  *cache = std::make_shared<GpuCache>(device);
+  return ev::Status::OK();
+}
+
+const bool registered = RegisterDeviceCache(&MakeGpuCache);
+
+}  // namespace
+}  // namespace hps

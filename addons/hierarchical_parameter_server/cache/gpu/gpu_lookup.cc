@@ -1,0 +1,325 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/cache/gpu/gpu_lookup.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "addons/hierarchical_parameter_server/cache/cache_size.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/device_event.h"
+
+namespace hps {
+
+using ev::gpu::WorkLane;
+
+namespace {
+
+constexpr size_t kPartsUnderWay = 2;
+// Rows that one task copies to their places.
+constexpr int64_t kTaskBytes = 128 << 10;
+
+template <typename T>
+T* At(char* memory, size_t offset) {
+  return reinterpret_cast<T*>(memory + offset);
+}
+
+size_t BitBytes(int64_t count) { return (count + 31) / 32 * sizeof(uint32_t); }
+
+// Memory that the device reads and writes by itself.
+bool IsPinned(const void* memory) {
+  cudaPointerAttributes attributes;
+  if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  return attributes.type == cudaMemoryTypeHost;
+}
+
+ev::Status CheckIsOn(int device, const void* memory, const std::string& what) {
+  cudaPointerAttributes attributes;
+  EV_CUDA_RETURN_IF_ERROR(cudaPointerGetAttributes(&attributes, memory));
+  if (attributes.type == cudaMemoryTypeDevice && attributes.device == device) {
+    return ev::Status::OK();
+  }
+  return ev::InvalidArgument(
+      what +
+      (attributes.type == cudaMemoryTypeDevice
+           ? " in the memory of GPU " + std::to_string(attributes.device)
+           : std::string(" not in GPU memory")) +
+      ", the cache is in that of GPU " + std::to_string(device));
+}
+
+}  // namespace
+
+GpuLookup::Part::Part(const CacheBatch& batch, int64_t begin, int64_t count,
+                      int width, bool direct)
+    : begin(begin), count(count) {
+  const size_t key_bytes = count * sizeof(int64_t);
+  host_keys = host.Add(key_bytes);
+  host_bits = host.Add(BitBytes(count));
+  keys = device.Add(key_bytes);
+  slots = device.Add(key_bytes);
+  bits = device.Add(BitBytes(count));
+  if (!batch.rows_on_device) {
+    const size_t row_bytes = count * width * sizeof(float);
+    rows = device.Add(row_bytes);
+    if (!direct) host_rows = host.Add(row_bytes);
+  }
+}
+
+GpuLookup::~GpuLookup() {
+  if (staging_ == nullptr && busy_.empty()) return;
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(table_->device()));
+  // Nothing is under way on the lane that was only staged; others are waited
+  // for, since they write into the caller's memory.
+  for (auto& lane : busy_) {
+    if (lane->Wait().ok()) WorkLane::Release(std::move(lane));
+  }
+  if (staging_ != nullptr && staging_->Wait().ok()) {
+    WorkLane::Release(std::move(staging_));
+  }
+}
+
+ev::Status GpuLookup::Check() const {
+  if (!batch_.ids_on_device && !batch_.rows_on_device) return ev::Status::OK();
+  const std::string where = "table " + table_->options().tag + ": ";
+  if (batch_.stream == nullptr) {
+    return ev::InvalidArgument(where +
+                               "ids or rows on a device need its stream");
+  }
+  if (batch_.ids_on_device) {
+    EV_RETURN_IF_ERROR(
+        CheckIsOn(table_->device(), batch_.ids, where + "the ids are"));
+  }
+  if (batch_.rows_on_device) {
+    EV_RETURN_IF_ERROR(
+        CheckIsOn(table_->device(), batch_.rows, where + "the output is"));
+    if (reinterpret_cast<uintptr_t>(batch_.rows) % 16 != 0) {
+      return ev::InvalidArgument(where +
+                                 "the output is not aligned to 16 bytes");
+    }
+  }
+  return ev::Status::OK();
+}
+
+ev::Status GpuLookup::Begin() {
+  if (batch_.count == 0) return ev::Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
+  EV_RETURN_IF_ERROR(Check());
+  seen_ = table_->changes();
+  const int width = table_->options().width;
+  const bool direct = !batch_.rows_on_device && IsPinned(batch_.rows);
+  const int64_t at_once =
+      batch_.rows_on_device ? batch_.count : CacheRowsAtOnce(width);
+  std::deque<Part> parts;
+  for (int64_t begin = 0; begin < batch_.count; begin += at_once) {
+    if (parts.size() == kPartsUnderWay) {
+      EV_RETURN_IF_ERROR(Receive(&parts.front(), direct));
+      parts.pop_front();
+    }
+    parts.emplace_back(batch_, begin, std::min(at_once, batch_.count - begin),
+                       width, direct);
+    EV_RETURN_IF_ERROR(Send(&parts.back(), direct));
+  }
+  for (Part& part : parts) EV_RETURN_IF_ERROR(Receive(&part, direct));
+  const int64_t misses = static_cast<int64_t>(positions_.size());
+  table_->Count(batch_.count - misses, misses);
+  return ev::Status::OK();
+}
+
+ev::Status GpuLookup::Send(Part* part, bool direct) {
+  EV_RETURN_IF_ERROR(
+      WorkLane::Acquire(part->host.bytes(), part->device.bytes(), &part->lane));
+  WorkLane* const lane = part->lane.get();
+  const cudaStream_t stream = lane->stream();
+  if (batch_.stream != nullptr) {
+    EV_RETURN_IF_ERROR(lane->Follow(*batch_.stream));
+  }
+  const int64_t count = part->count;
+  const size_t key_bytes = count * sizeof(int64_t);
+  int64_t* const host_keys = At<int64_t>(lane->host(), part->host_keys);
+  const int64_t* keys = At<int64_t>(lane->device(), part->keys);
+  if (batch_.ids_on_device) {
+    if (batch_.long_ids) {
+      keys = static_cast<const int64_t*>(batch_.ids) + part->begin;
+    } else {
+      EV_RETURN_IF_ERROR(
+          WidenIds(static_cast<const int32_t*>(batch_.ids) + part->begin, count,
+                   At<int64_t>(lane->device(), part->keys), stream));
+    }
+  } else {
+    if (batch_.long_ids) {
+      std::memcpy(host_keys,
+                  static_cast<const int64_t*>(batch_.ids) + part->begin,
+                  key_bytes);
+    } else {
+      const int32_t* const ids =
+          static_cast<const int32_t*>(batch_.ids) + part->begin;
+      std::copy(ids, ids + count, host_keys);
+    }
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + part->keys,
+                                            host_keys, key_bytes,
+                                            cudaMemcpyHostToDevice, stream));
+  }
+  const int width = table_->options().width;
+  float* const out = batch_.rows_on_device
+                         ? batch_.rows + part->begin * width
+                         : At<float>(lane->device(), part->rows);
+  EV_RETURN_IF_ERROR(table_->Find(
+      keys, count, out, At<int64_t>(lane->device(), part->slots),
+      At<uint32_t>(lane->device(), part->bits), lane, &part->is_here));
+  if (!part->is_here) return ev::Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      lane->host() + part->host_bits, lane->device() + part->bits,
+      BitBytes(count), cudaMemcpyDeviceToHost, stream));
+  if (!batch_.rows_on_device) {
+    char* const to =
+        direct ? reinterpret_cast<char*>(batch_.rows + part->begin * width)
+               : lane->host() + part->host_rows;
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to, lane->device() + part->rows,
+                                            count * width * sizeof(float),
+                                            cudaMemcpyDeviceToHost, stream));
+  }
+  return ev::Status::OK();
+}
+
+ev::Status GpuLookup::Receive(Part* part, bool direct) {
+  WorkLane* const lane = part->lane.get();
+  EV_RETURN_IF_ERROR(lane->Wait());
+  const int64_t count = part->count;
+  uint32_t* const bits = At<uint32_t>(lane->host(), part->host_bits);
+  if (!part->is_here) std::memset(bits, 0xff, BitBytes(count));
+  const bool misses = std::any_of(bits, bits + (count + 31) / 32,
+                                  [](uint32_t word) { return word != 0; });
+  if (misses && batch_.ids_on_device) {
+    const void* const keys =
+        batch_.long_ids
+            ? static_cast<const void*>(static_cast<const int64_t*>(batch_.ids) +
+                                       part->begin)
+            : lane->device() + part->keys;
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane->host() + part->host_keys, keys, count * sizeof(int64_t),
+        cudaMemcpyDeviceToHost, lane->stream()));
+    EV_RETURN_IF_ERROR(lane->Wait());
+  }
+  if (misses) Miss(*part, bits);
+  if (part->is_here && !batch_.rows_on_device && !direct) {
+    const int64_t width = table_->options().width;
+    std::memcpy(batch_.rows + part->begin * width,
+                lane->host() + part->host_rows, count * width * sizeof(float));
+  }
+  WorkLane::Release(std::move(part->lane));
+  return ev::Status::OK();
+}
+
+void GpuLookup::Miss(const Part& part, const uint32_t* bits) {
+  const int64_t* const keys = At<int64_t>(part.lane->host(), part.host_keys);
+  for (int64_t word = 0; word * 32 < part.count; ++word) {
+    for (uint32_t left = bits[word]; left != 0; left &= left - 1) {
+      const int64_t i = word * 32 + __builtin_ctz(left);
+      if (i >= part.count) break;
+      positions_.push_back(part.begin + i);
+      keys_.push_back(keys[i]);
+    }
+  }
+}
+
+ev::Status GpuLookup::Stage(int64_t count, float** rows) {
+  const int64_t left = static_cast<int64_t>(positions_.size()) - filled_;
+  if (staging_ != nullptr || count < 1 || count > max_fill() || count > left) {
+    return ev::Internal("table " + table_->options().tag +
+                        ": a Stage out of turn, of " + std::to_string(count));
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
+  if (busy_.size() == kPartsUnderWay) {
+    EV_RETURN_IF_ERROR(busy_.front()->Wait());
+    WorkLane::Release(std::move(busy_.front()));
+    busy_.pop_front();
+  }
+  const size_t row_bytes = count * table_->options().width * sizeof(float);
+  const size_t key_bytes = count * sizeof(int64_t);
+  LaneParts host, device;
+  staged_rows_ = host.Add(row_bytes);
+  host.Add(key_bytes);
+  device.Add(row_bytes);
+  device.Add(key_bytes);
+  GpuTable::StoreParts(count, &host, &device);
+  EV_RETURN_IF_ERROR(
+      WorkLane::Acquire(host.bytes(), device.bytes(), &staging_));
+  staged_ = count;
+  *rows = At<float>(staging_->host(), staged_rows_);
+  return ev::Status::OK();
+}
+
+ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
+                           ev::Parallel* parallel) {
+  if (staging_ == nullptr || count != staged_) {
+    return ev::Internal("table " + table_->options().tag +
+                        ": a Fill without its Stage");
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
+  const int width = table_->options().width;
+  const size_t row_bytes = count * width * sizeof(float);
+  LaneParts host, device;
+  const size_t host_rows = host.Add(row_bytes);
+  const size_t host_positions = host.Add(count * sizeof(int64_t));
+  const size_t staged = device.Add(row_bytes);
+  const size_t there = device.Add(count * sizeof(int64_t));
+  const GpuTable::StoreParts parts(count, &host, &device);
+  WorkLane* const lane = staging_.get();
+  const float* const rows = At<float>(lane->host(), host_rows);
+  const int64_t* const positions = positions_.data() + filled_;
+  const ev::Span<const int64_t> keys(keys_.data() + filled_, count);
+  filled_ += count;
+  busy_.push_back(std::move(staging_));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + staged, rows,
+                                          row_bytes, cudaMemcpyHostToDevice,
+                                          lane->stream()));
+  if (batch_.rows_on_device) {
+    std::memcpy(lane->host() + host_positions, positions,
+                count * sizeof(int64_t));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane->device() + there, lane->host() + host_positions,
+        count * sizeof(int64_t), cudaMemcpyHostToDevice, lane->stream()));
+    EV_RETURN_IF_ERROR(ScatterRows(At<float>(lane->device(), staged),
+                                   At<int64_t>(lane->device(), there), count,
+                                   width, batch_.rows, lane->stream()));
+  }
+  EV_RETURN_IF_ERROR(table_->Store(
+      keys, unknown, seen_, At<float>(lane->device(), staged), parts, lane));
+  if (batch_.rows_on_device) return ev::Status::OK();
+  // While the rows go up.
+  const int64_t rows_of_task =
+      std::max<int64_t>(1, kTaskBytes / (width * sizeof(float)));
+  parallel->For((count + rows_of_task - 1) / rows_of_task, [&](int64_t task) {
+    const int64_t end = std::min(count, (task + 1) * rows_of_task);
+    for (int64_t i = task * rows_of_task; i < end; ++i) {
+      std::memcpy(batch_.rows + positions[i] * width, rows + i * width,
+                  width * sizeof(float));
+    }
+  });
+  return ev::Status::OK();
+}
+
+ev::Status GpuLookup::Finish() {
+  if (busy_.empty()) return ev::Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
+  while (!busy_.empty()) {
+    if (batch_.rows_on_device) {
+      std::shared_ptr<ev::gpu::DeviceEvent> written;
+      EV_RETURN_IF_ERROR(
+          ev::gpu::DeviceEvent::Record(busy_.front()->stream(), &written));
+      EV_RETURN_IF_ERROR(
+          written->Before(static_cast<cudaStream_t>(batch_.stream->native)));
+    }
+    WorkLane::ReleaseBusy(std::move(busy_.front()));
+    busy_.pop_front();
+  }
+  return ev::Status::OK();
+}
+
+}  // namespace hps

@@ -1,0 +1,71 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// One lookup of a GPU's cache. Rows for the device's own memory are written
+// there by one kernel; rows for the processor's come down in parts, of which
+// two are under way. Misses come up in parts, of which two are under way, too.
+
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_LOOKUP_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_LOOKUP_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/cache/device_cache.h"
+#include "addons/hierarchical_parameter_server/cache/gpu/gpu_table.h"
+#include "kernels/engine/base/gpu/work_lane.h"
+
+namespace hps {
+
+class GpuLookup : public CacheLookup {
+ public:
+  GpuLookup(std::shared_ptr<GpuTable> table, const CacheBatch& batch)
+      : table_(std::move(table)), batch_(batch) {}
+  ~GpuLookup() override;
+
+  ev::Status Begin();
+
+  ev::Span<const int64_t> missing() const override { return positions_; }
+  ev::Span<const int64_t> missing_keys() const override { return keys_; }
+  int64_t max_fill() const override { return table_->rows_at_once(); }
+  ev::Status Stage(int64_t count, float** rows) override;
+  ev::Status Fill(int64_t count, ev::Span<const int64_t> unknown,
+                  ev::Parallel* parallel) override;
+  ev::Status Finish() override;
+
+ private:
+  // The ids [begin, begin + count) on a lane.
+  struct Part {
+    Part(const CacheBatch& batch, int64_t begin, int64_t count, int width,
+         bool direct);
+    int64_t begin, count;
+    LaneParts host, device;
+    size_t host_keys = 0, host_bits = 0, host_rows = 0;
+    size_t ids = 0, keys = 0, slots = 0, bits = 0, rows = 0;
+    bool is_here = false;
+    std::unique_ptr<ev::gpu::WorkLane> lane;
+  };
+  ev::Status Check() const;
+  // Hands a part's work to the device, and reads what came of it.
+  ev::Status Send(Part* part, bool direct);
+  ev::Status Receive(Part* part, bool direct);
+  void Miss(const Part& part, const uint32_t* bits);
+
+  const std::shared_ptr<GpuTable> table_;
+  const CacheBatch batch_;
+  int64_t seen_ = 0;
+  std::vector<int64_t> positions_, keys_;
+  int64_t filled_ = 0;
+  // What Stage made room for.
+  int64_t staged_ = 0;
+  size_t staged_rows_ = 0;
+  std::unique_ptr<ev::gpu::WorkLane> staging_;
+  // Parts that come up; the oldest is waited for.
+  std::deque<std::unique_ptr<ev::gpu::WorkLane>> busy_;
+};
+
+}  // namespace hps
+
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_LOOKUP_H_

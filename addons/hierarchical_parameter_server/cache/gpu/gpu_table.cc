@@ -1,0 +1,374 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "addons/hierarchical_parameter_server/cache/gpu/gpu_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/cache/cache_size.h"
+#include "addons/hierarchical_parameter_server/cache/gpu/gpu_lookup.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+
+namespace hps {
+
+using ev::gpu::WorkLane;
+
+namespace {
+
+constexpr int64_t kKeysAtOnce = 65536;
+
+template <typename T>
+T* At(char* memory, size_t offset) {
+  return reinterpret_cast<T*>(memory + offset);
+}
+
+}  // namespace
+
+GpuTable::GpuTable(int device, const CacheTableOptions& options)
+    : device_(device),
+      options_(options),
+      rows_at_once_(std::max<int64_t>(
+          1, std::min(CacheRowsAtOnce(options.width), options.max_keys))) {}
+
+ev::Status GpuTable::Make(int device, const CacheTableOptions& options,
+                          std::shared_ptr<GpuTable>* table) {
+  std::shared_ptr<GpuTable> made(new GpuTable(device, options));
+  if (options.capacity > 0) EV_RETURN_IF_ERROR(made->MakeStorage());
+  *table = std::move(made);
+  return ev::Status::OK();
+}
+
+ev::Status GpuTable::MakeStorage() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  std::unique_ptr<Storage> made(new Storage);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(0, 0, &lane));
+  ev::gpu::TableSetOptions set;
+  set.tables.emplace_back();
+  set.tables[0].name = options_.tag;
+  set.tables[0].capacity = options_.capacity;
+  if (options_.evicts) set.eviction = ev::gpu::Eviction::kLru;
+  EV_RETURN_IF_ERROR(
+      ev::gpu::TableSet::Create(set, lane->stream(), &made->set));
+  EV_RETURN_IF_ERROR(made->set->ReserveSync(rows_at_once_));
+  const size_t bytes = static_cast<size_t>(made->set->num_slots(0)) *
+                       options_.width * sizeof(float);
+  EV_RETURN_IF_ERROR(
+      made->rows.Allocate(bytes, "the cached rows of table " + options_.tag));
+  EV_RETURN_IF_ERROR(
+      made->counters.Allocate(sizeof(CacheCounters), "the cache's counters"));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
+      made->counters.data(), 0, sizeof(CacheCounters), lane->stream()));
+  const ev::gpu::RowBlock block = {made->rows.as<float>(), options_.width};
+  EV_RETURN_IF_ERROR(made->set->SetRowsSync(
+      ev::Span<const ev::gpu::RowBlock>(&block, 1), options_.width));
+  made->bytes = made->set->index_bytes() +
+                static_cast<int64_t>(bytes + sizeof(CacheCounters));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  WorkLane::Release(std::move(lane));
+  storage_ = std::move(made);
+  return ev::Status::OK();
+}
+
+void GpuTable::Free(std::unique_ptr<Storage> storage) {
+  if (storage == nullptr) return;
+  // Where waiting fails the device is lost, and its memory with it.
+  storage->order.Wait();
+}
+
+void GpuTable::Drop() {
+  std::unique_ptr<Storage> storage;
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    storage = std::move(storage_);
+  }
+  if (storage == nullptr) return;
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  Free(std::move(storage));
+}
+
+template <typename Work>
+ev::Status GpuTable::Write(WorkLane* lane, const Work& work) {
+  std::unique_ptr<Storage> broken;  // Freed without the lock.
+  ev::Status status;
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (storage_ == nullptr) {
+      return work(static_cast<Storage*>(nullptr));
+    }
+    status = storage_->order.BeginWrite(lane->stream());
+    if (status.ok()) status = work(storage_.get());
+    if (status.ok()) status = storage_->order.EndWrite(lane->stream());
+    if (!status.ok()) broken = std::move(storage_);
+  }
+  if (broken != nullptr) {
+    lane->Wait();
+    Free(std::move(broken));
+  }
+  return status;
+}
+
+ev::Status GpuTable::Find(const int64_t* keys, int64_t count, float* out,
+                          int64_t* slots, uint32_t* bits, WorkLane* lane,
+                          bool* is_here) {
+  const cudaStream_t stream = lane->stream();
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    *is_here = storage_ != nullptr;
+    if (storage_ == nullptr) return ev::Status::OK();
+    Storage& storage = *storage_;
+    ev::gpu::KeyBatch batch;
+    batch.keys = keys;
+    batch.num_keys = count;
+    EV_RETURN_IF_ERROR(storage.order.BeginRead(stream));
+    ev::Status status =
+        storage.set->FindAndCopy(batch, nullptr, out, slots, stream);
+    if (status.ok()) status = storage.set->Touch(batch, slots, stream);
+    // Also after an error: the first may run.
+    const ev::Status end = storage.order.EndRead(stream);
+    EV_RETURN_IF_ERROR(status);
+    EV_RETURN_IF_ERROR(end);
+  }
+  return MissBits(slots, count, bits, stream);
+}
+
+GpuTable::StoreParts::StoreParts(int64_t count, LaneParts* host,
+                                 LaneParts* device)
+    : host_keys(host->Add(count * sizeof(int64_t))),
+      host_sources(host->Add(count * sizeof(int32_t))),
+      keys(device->Add(count * sizeof(int64_t))),
+      sources(device->Add(count * sizeof(int32_t))),
+      slots(device->Add(count * sizeof(int64_t))),
+      is_new(device->Add(count)),
+      evicted(device->Add(count * sizeof(int64_t))),
+      evicted_count(device->Add(sizeof(int64_t))) {}
+
+ev::Status GpuTable::Store(ev::Span<const int64_t> keys,
+                           ev::Span<const int64_t> unknown, int64_t seen,
+                           const float* staged, const StoreParts& parts,
+                           WorkLane* lane) {
+  int64_t* const host_keys = At<int64_t>(lane->host(), parts.host_keys);
+  int32_t* const host_sources = At<int32_t>(lane->host(), parts.host_sources);
+  int64_t count = 0;
+  size_t next = 0;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (next < unknown.size() && unknown[next] == static_cast<int64_t>(i)) {
+      ++next;
+      continue;
+    }
+    host_keys[count] = keys[i];
+    host_sources[count++] = static_cast<int32_t>(i);
+  }
+  if (count == 0) return ev::Status::OK();
+  const cudaStream_t stream = lane->stream();
+  return Write(lane, [&](Storage* storage) -> ev::Status {
+    if (storage == nullptr) return ev::Status::OK();
+    if (changes_.count() != seen) {
+      int64_t kept = 0;
+      for (int64_t i = 0; i < count; ++i) {
+        if (changes_.HasChanged(host_keys[i], seen)) continue;
+        host_keys[kept] = host_keys[i];
+        host_sources[kept++] = host_sources[i];
+      }
+      count = kept;
+      if (count == 0) return ev::Status::OK();
+    }
+    int64_t* const device_keys = At<int64_t>(lane->device(), parts.keys);
+    int32_t* const sources = At<int32_t>(lane->device(), parts.sources);
+    int64_t* const slots = At<int64_t>(lane->device(), parts.slots);
+    uint8_t* const is_new = At<uint8_t>(lane->device(), parts.is_new);
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(device_keys, host_keys,
+                                            count * sizeof(int64_t),
+                                            cudaMemcpyHostToDevice, stream));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(sources, host_sources,
+                                            count * sizeof(int32_t),
+                                            cudaMemcpyHostToDevice, stream));
+    ev::gpu::KeyBatch batch;
+    batch.keys = device_keys;
+    batch.num_keys = count;
+    ev::gpu::EvictedKeys evicted;
+    if (options_.evicts) {
+      evicted.keys = At<int64_t>(lane->device(), parts.evicted);
+      evicted.count = At<int64_t>(lane->device(), parts.evicted_count);
+    }
+    EV_RETURN_IF_ERROR(
+        storage->set->FindOrInsert(batch, slots, is_new, evicted, stream));
+    return StoreNewRows(staged, sources, slots, is_new, count, options_.width,
+                        evicted.count, storage->rows.as<float>(),
+                        storage->counters.as<CacheCounters>(), stream);
+  });
+}
+
+ev::Status GpuTable::Lookup(const CacheBatch& batch,
+                            std::unique_ptr<CacheLookup>* lookup) {
+  std::unique_ptr<GpuLookup> made(new GpuLookup(shared_from_this(), batch));
+  EV_RETURN_IF_ERROR(made->Begin());
+  *lookup = std::move(made);
+  return ev::Status::OK();
+}
+
+ev::Status GpuTable::Insert(ev::Span<const int64_t> keys, const float* rows,
+                            int64_t seen) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const int64_t width = options_.width;
+  const int64_t all = static_cast<int64_t>(keys.size());
+  for (int64_t begin = 0; begin < all; begin += rows_at_once_) {
+    const int64_t count = std::min(rows_at_once_, all - begin);
+    const size_t bytes = count * width * sizeof(float);
+    LaneParts host, device;
+    const size_t host_rows = host.Add(bytes), staged = device.Add(bytes);
+    const StoreParts parts(count, &host, &device);
+    std::unique_ptr<WorkLane> lane;
+    EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
+    std::memcpy(lane->host() + host_rows, rows + begin * width, bytes);
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(lane->device() + staged, lane->host() + host_rows,
+                        bytes, cudaMemcpyHostToDevice, lane->stream()));
+    EV_RETURN_IF_ERROR(Store(keys.subspan(begin, count), {}, seen,
+                             At<float>(lane->device(), staged), parts,
+                             lane.get()));
+    // A whole table must not fill the lanes' memory before the device has
+    // taken it.
+    EV_RETURN_IF_ERROR(lane->Wait());
+    WorkLane::Release(std::move(lane));
+  }
+  return ev::Status::OK();
+}
+
+ev::Status GpuTable::Refresh(ev::Span<const int64_t> keys, const float* rows) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const std::vector<int64_t> last = LastOfEach(keys);
+  const int64_t all = static_cast<int64_t>(last.size());
+  for (int64_t begin = 0; begin < all; begin += rows_at_once_) {
+    const int64_t count = std::min(rows_at_once_, all - begin);
+    EV_RETURN_IF_ERROR(RefreshPart(
+        keys, ev::Span<const int64_t>(last.data() + begin, count), rows));
+  }
+  return ev::Status::OK();
+}
+
+ev::Status GpuTable::RefreshPart(ev::Span<const int64_t> keys,
+                                 ev::Span<const int64_t> numbers,
+                                 const float* rows) {
+  const int64_t count = static_cast<int64_t>(numbers.size());
+  const int64_t width = options_.width;
+  const size_t key_bytes = count * sizeof(int64_t);
+  const size_t row_bytes = count * width * sizeof(float);
+  LaneParts host, device;
+  const size_t host_keys = host.Add(key_bytes), host_rows = host.Add(row_bytes);
+  const size_t there = device.Add(key_bytes), slots = device.Add(key_bytes);
+  const size_t staged = device.Add(row_bytes);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
+  int64_t* const part = At<int64_t>(lane->host(), host_keys);
+  float* const part_rows = At<float>(lane->host(), host_rows);
+  for (int64_t i = 0; i < count; ++i) {
+    part[i] = keys[numbers[i]];
+    std::memcpy(part_rows + i * width, rows + numbers[i] * width,
+                width * sizeof(float));
+  }
+  const cudaStream_t stream = lane->stream();
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      lane->device() + there, part, key_bytes, cudaMemcpyHostToDevice, stream));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + staged, part_rows,
+                                          row_bytes, cudaMemcpyHostToDevice,
+                                          stream));
+  EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
+    changes_.Add(ev::Span<const int64_t>(part, count));
+    if (storage == nullptr) return ev::Status::OK();
+    ev::gpu::KeyBatch batch;
+    batch.keys = At<int64_t>(lane->device(), there);
+    batch.num_keys = count;
+    int64_t* const found = At<int64_t>(lane->device(), slots);
+    EV_RETURN_IF_ERROR(storage->set->Find(batch, found, stream));
+    return RefreshRows(At<float>(lane->device(), staged), found, count,
+                       options_.width, storage->rows.as<float>(),
+                       storage->counters.as<CacheCounters>(), stream);
+  }));
+  WorkLane::ReleaseBusy(std::move(lane));
+  return ev::Status::OK();
+}
+
+ev::Status GpuTable::Erase(ev::Span<const int64_t> keys) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const int64_t all = static_cast<int64_t>(keys.size());
+  for (int64_t begin = 0; begin < all; begin += kKeysAtOnce) {
+    const int64_t count = std::min(kKeysAtOnce, all - begin);
+    const size_t bytes = count * sizeof(int64_t);
+    LaneParts host, device;
+    const size_t host_keys = host.Add(bytes);
+    const size_t there = device.Add(bytes), slots = device.Add(bytes);
+    std::unique_ptr<WorkLane> lane;
+    EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
+    std::memcpy(lane->host() + host_keys, keys.data() + begin, bytes);
+    const cudaStream_t stream = lane->stream();
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + there,
+                                            lane->host() + host_keys, bytes,
+                                            cudaMemcpyHostToDevice, stream));
+    EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
+      changes_.Add(keys.subspan(begin, count));
+      if (storage == nullptr) return ev::Status::OK();
+      ev::gpu::KeyBatch batch;
+      batch.keys = At<int64_t>(lane->device(), there);
+      batch.num_keys = count;
+      int64_t* const erased = At<int64_t>(lane->device(), slots);
+      EV_RETURN_IF_ERROR(storage->set->Erase(batch, erased, stream));
+      return CountErased(erased, count, storage->counters.as<CacheCounters>(),
+                         stream);
+    }));
+    WorkLane::ReleaseBusy(std::move(lane));
+  }
+  return ev::Status::OK();
+}
+
+ev::Status GpuTable::Clear() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(0, 0, &lane));
+  EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
+    changes_.AddAll();
+    if (storage == nullptr) return ev::Status::OK();
+    EV_RETURN_IF_ERROR(storage->set->Clear(lane->stream()));
+    return CountCleared(storage->counters.as<CacheCounters>(), lane->stream());
+  }));
+  WorkLane::ReleaseBusy(std::move(lane));
+  return ev::Status::OK();
+}
+
+ev::Status GpuTable::Statistics(CacheStatistics* statistics) {
+  *statistics = CacheStatistics();
+  statistics->hits = hits_.load(std::memory_order_relaxed);
+  statistics->misses = misses_.load(std::memory_order_relaxed);
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(sizeof(CacheCounters), 0, &lane));
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (storage_ != nullptr) {
+      statistics->device_bytes = storage_->bytes;
+      EV_RETURN_IF_ERROR(storage_->order.BeginRead(lane->stream()));
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+          lane->host(), storage_->counters.data(), sizeof(CacheCounters),
+          cudaMemcpyDeviceToHost, lane->stream()));
+      EV_RETURN_IF_ERROR(storage_->order.EndRead(lane->stream()));
+    }
+  }
+  if (statistics->device_bytes > 0) {
+    EV_RETURN_IF_ERROR(lane->Wait());
+    CacheCounters counters;
+    std::memcpy(&counters, lane->host(), sizeof(counters));
+    statistics->inserted = static_cast<int64_t>(counters.inserted);
+    statistics->evicted = static_cast<int64_t>(counters.evicted);
+    statistics->refreshed = static_cast<int64_t>(counters.refreshed);
+    statistics->rows = statistics->inserted - statistics->evicted -
+                       static_cast<int64_t>(counters.erased);
+  }
+  WorkLane::Release(std::move(lane));
+  return ev::Status::OK();
+}
+
+}  // namespace hps

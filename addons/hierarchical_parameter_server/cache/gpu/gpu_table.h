@@ -1,0 +1,122 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// One table of a GPU's cache: a hash table of the engine's
+// (gpu_resident/table/table_set.h), a row for each of its slots, and the order
+// in which streams use the two.
+
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_TABLE_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_TABLE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "addons/hierarchical_parameter_server/cache/device_cache.h"
+#include "addons/hierarchical_parameter_server/cache/gpu/cache_kernels.h"
+#include "addons/hierarchical_parameter_server/cache/gpu/stream_order.h"
+#include "addons/hierarchical_parameter_server/cache/key_changes.h"
+#include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/gpu_resident/table/table_set.h"
+
+namespace hps {
+
+// Parts of a lane's memory, one after the other.
+class LaneParts {
+ public:
+  size_t Add(size_t bytes) {
+    const size_t at = bytes_;
+    bytes_ += (bytes + 255) / 256 * 256;
+    return at;
+  }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  size_t bytes_ = 0;
+};
+
+class GpuTable : public CacheTable,
+                 public std::enable_shared_from_this<GpuTable> {
+ public:
+  static ev::Status Make(int device, const CacheTableOptions& options,
+                         std::shared_ptr<GpuTable>* table);
+  ~GpuTable() override { Drop(); }
+
+  const CacheTableOptions& options() const override { return options_; }
+  ev::Status Lookup(const CacheBatch& batch,
+                    std::unique_ptr<CacheLookup>* lookup) override;
+  ev::Status Insert(ev::Span<const int64_t> keys, const float* rows,
+                    int64_t seen) override;
+  int64_t changes() const override { return changes_.count(); }
+  ev::Status Refresh(ev::Span<const int64_t> keys, const float* rows) override;
+  ev::Status Erase(ev::Span<const int64_t> keys) override;
+  ev::Status Clear() override;
+  void Drop() override;
+  ev::Status Statistics(CacheStatistics* statistics) override;
+
+  // For lookups. All but the first two enqueue on the lane's stream.
+
+  int device() const { return device_; }
+  // Rows that are stored, or sent, at once.
+  int64_t rows_at_once() const { return rows_at_once_; }
+
+  // out[i, :] = the row of keys[i], or zeros; bit i of bits: there is none. All
+  // is device memory, slots of `count` numbers too. *is_here: whether the table
+  // is; if not, nothing is written.
+  ev::Status Find(const int64_t* keys, int64_t count, float* out,
+                  int64_t* slots, uint32_t* bits, ev::gpu::WorkLane* lane,
+                  bool* is_here);
+
+  // What Store needs of a lane that has `count` rows staged.
+  struct StoreParts {
+    StoreParts(int64_t count, LaneParts* host, LaneParts* device);
+    size_t host_keys, host_sources;
+    size_t keys, sources, slots, is_new, evicted, evicted_count;
+  };
+  // Stores staged rows of keys, but those whose numbers are in `unknown` and
+  // those that have changed since `seen`. staged: device memory, in which row i
+  // is that of keys[i].
+  ev::Status Store(ev::Span<const int64_t> keys,
+                   ev::Span<const int64_t> unknown, int64_t seen,
+                   const float* staged, const StoreParts& parts,
+                   ev::gpu::WorkLane* lane);
+
+  void Count(int64_t hits, int64_t misses) {
+    hits_.fetch_add(hits, std::memory_order_relaxed);
+    misses_.fetch_add(misses, std::memory_order_relaxed);
+  }
+
+ private:
+  // The table's device memory.
+  struct Storage {
+    std::unique_ptr<ev::gpu::TableSet> set;
+    ev::gpu::DeviceBuffer rows, counters;
+    StreamOrder order;
+    int64_t bytes = 0;
+  };
+
+  GpuTable(int device, const CacheTableOptions& options);
+  ev::Status MakeStorage();
+  // Calls work(storage, stream) in the order of writers, unless the table is
+  // dropped. If it fails the table is dropped: some rows may be in no order.
+  template <typename Work>
+  ev::Status Write(ev::gpu::WorkLane* lane, const Work& work);
+  // Gives memory back when the device is through with it.
+  static void Free(std::unique_ptr<Storage> storage);
+  ev::Status RefreshPart(ev::Span<const int64_t> keys,
+                         ev::Span<const int64_t> numbers, const float* rows);
+
+  const int device_;
+  const CacheTableOptions options_;
+  const int64_t rows_at_once_;
+  std::atomic<int64_t> hits_{0}, misses_{0};
+  std::mutex mu_;                     // held while work is enqueued
+  std::unique_ptr<Storage> storage_;  // guarded by mu_; null: dropped, or none
+  KeyChanges changes_;                // guarded by mu_, but count()
+};
+
+}  // namespace hps
+
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_TABLE_H_
