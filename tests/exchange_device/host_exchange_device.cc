@@ -161,7 +161,9 @@ class HostRoute : public DeviceRoute {
     samples.offsets = table.offsets;
     if (table.distinct == nullptr) return samples;
     const auto& there = static_cast<const HostDeviceDistinct&>(*table.distinct);
-    for (int32_t u : there.inverse()) samples.own.push_back(table.places[u]);
+    const int32_t* const places =
+        table.is_sorted_there ? there.places().data() : table.places;
+    for (int32_t u : there.inverse()) samples.own.push_back(places[u]);
     samples.inverse = samples.own.data();
     samples.offsets = there.offsets().data();
     return samples;

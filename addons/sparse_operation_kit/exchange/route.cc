@@ -91,6 +91,10 @@ Status StartDistinctThere(const RouteInput& in, const RouteOptions& options,
   ids.row_splits = in.row_splits;
   ids.coo_indices = in.coo_indices;
   ids.stream = *in.stream;
+  if (options.num_ranks <= ev::kMaxKeyOwners) {
+    ids.owners = in.placement->ranks();
+    ids.num_owners = options.num_ranks;
+  }
   const Status status = options.device->StartDistinctThere(ids, distinct);
   if (status.code() == ev::StatusCode::kResourceExhausted) {
     return NotThere(in, status.message());
@@ -139,9 +143,10 @@ class RouteBuilder {
   // What the table's plan calls its distinct keys and counts: the arrays that
   // it keeps, or those of unsorted_[t].
   void SwapKeys(int t);
-  // Of a table that the processors have deduplicated, and a device.
+  // Of a table that the processors have deduplicated, and of a device's.
   void SortKeys(int t, ev::Parallel* parallel);
   Status TakeKeys(int t);
+  Status TakeSorted(int t);  // of a device that has sorted them
   // Ids [begin, end) name their keys in send order.
   void RouteIds(int t, int64_t begin, int64_t end);
 
@@ -219,6 +224,7 @@ Status RouteBuilder::TakeKeys(int t) {
     EV_RETURN_IF_ERROR(FetchOffsets(*table));
     FindFactors(t);
   }
+  if (distinct.owner_starts() != nullptr) return TakeSorted(t);
   int32_t* counts = nullptr;
   if (options_.format.with_occurrences) {
     counts = unsorted_[t]->arrays.ReserveOf<int32_t>(table->num_unique);
@@ -226,6 +232,23 @@ Status RouteBuilder::TakeKeys(int t) {
         NamedAfter(table->name, distinct.Inverse(nullptr, counts)));
   }
   SortByOwner(t, distinct.unknown_keys(), counts, table->places, nullptr);
+  return Status::OK();
+}
+
+Status RouteBuilder::TakeSorted(int t) {
+  RoutedTable* const table = plan_->mutable_routed(t);
+  const ev::DeviceDistinct& distinct = *table->distinct;
+  const int64_t n = table->num_unique;
+  table->is_sorted_there = true;
+  table->starts.assign(distinct.owner_starts(),
+                       distinct.owner_starts() + options_.num_ranks + 1);
+  std::copy_n(distinct.unknown_keys(), n, table->unique);
+  if (!options_.format.with_occurrences) return Status::OK();
+  int32_t* const counts = unsorted_[t]->arrays.ReserveOf<int32_t>(n);
+  EV_RETURN_IF_ERROR(
+      NamedAfter(table->name, distinct.Inverse(nullptr, counts)));
+  EV_RETURN_IF_ERROR(NamedAfter(table->name, distinct.Places(table->places)));
+  for (int64_t u = 0; u < n; ++u) table->counts[table->places[u]] = counts[u];
   return Status::OK();
 }
 
@@ -388,6 +411,10 @@ Status FetchInverse(const RoutePlan& plan, Span<const int> tables,
         std::lock_guard<std::mutex> lock(table.fetch);
         if (table.is_fetched) return Status::OK();
         EV_RETURN_IF_ERROR(FetchOffsets(table));
+        if (table.is_sorted_there) {
+          EV_RETURN_IF_ERROR(
+              NamedAfter(table.name, table.distinct->Places(table.places)));
+        }
         const int64_t n = table.num_unique;
         ev::ArrayLayout layout;
         const size_t inverse_at = layout.Add<int32_t>(table.num_ids);

@@ -53,7 +53,8 @@ class DistinctDevice {
   virtual ev::Status StartDistinct(
       int64_t num_ids, int64_t num_samples, bool brings_inverse,
       std::unique_ptr<ev::DeviceDistinct>* distinct) = 0;
-  // The same of a batch that is in its memory already.
+  // The same of a batch that is in its memory already; where it names owners
+  // the keys are sorted.
   virtual ev::Status StartDistinctThere(
       const ev::IdsOnDevice& ids,
       std::unique_ptr<ev::DeviceDistinct>* distinct) = 0;
@@ -129,8 +130,8 @@ ev::Status Route(ev::Span<const RouteInput> inputs, const RouteOptions& options,
 
 // For a caller that works on samples in CPU memory: brings down which key each
 // id of these tables is, where a device has deduplicated, and where samples
-// begin, if those were in its memory. Once, 4 bytes of the link for an id and
-// for a sample; later calls return at once. Thread-safe.
+// begin and keys are, if those were in its memory. Once, 4 bytes of the link
+// for an id, a sample and a key; later calls return at once. Thread-safe.
 ev::Status FetchInverse(const RoutePlan& plan, ev::Span<const int> tables,
                         ev::Parallel* parallel);
 

@@ -44,11 +44,18 @@ class TestDistinct : public HostDeviceDistinct {
     if (samples_fail) return ev::Internal("a bad fetch");
     return HostDeviceDistinct::Samples(offsets);
   }
-  static std::atomic<int> num_samples_fetched;
-  static std::atomic<bool> samples_fail;
+  Status Places(int32_t* places) const override {
+    ++num_places_fetched;
+    if (places_fail) return ev::Internal("no places");
+    return HostDeviceDistinct::Places(places);
+  }
+  static std::atomic<int> num_samples_fetched, num_places_fetched;
+  static std::atomic<bool> samples_fail, places_fail;
 };
 std::atomic<int> TestDistinct::num_samples_fetched{0};
+std::atomic<int> TestDistinct::num_places_fetched{0};
 std::atomic<bool> TestDistinct::samples_fail{false};
+std::atomic<bool> TestDistinct::places_fail{false};
 
 class TestDevice : public DistinctDevice {
  public:
@@ -195,7 +202,8 @@ class RouteOfIdsThere : public ::testing::TestWithParam<bool> {
     options_.brings_inverse = false;
     stream_ = tensors_.stream();
     TestDistinct::num_samples_fetched = 0;
-    TestDistinct::samples_fail = false;
+    TestDistinct::num_places_fetched = 0;
+    TestDistinct::samples_fail = TestDistinct::places_fail = false;
   }
   void SetTables(const std::vector<Batch>& batches) {
     options_.format.num_tables = static_cast<int>(batches.size());
@@ -247,6 +255,7 @@ TEST_P(RouteOfIdsThere, SameMessagesAndPlan) {
                                  static_cast<ev::Parallel*>(&pool)}) {
     device_.num_there = 0;
     TestDistinct::num_samples_fetched = 0;
+    TestDistinct::num_places_fetched = 0;
     std::shared_ptr<const RoutePlan> plan;
     const Status status = Route(Inputs(batches), options_, parallel, &plan);
     ASSERT_TRUE(status.ok()) << status.message();
@@ -254,6 +263,8 @@ TEST_P(RouteOfIdsThere, SameMessagesAndPlan) {
     EXPECT_EQ(device_.num_put, 0);
     // Where samples are divided; of the sum none have come.
     EXPECT_EQ(TestDistinct::num_samples_fetched, 3);
+    // Messages that say how often keys occur want them in their places.
+    EXPECT_EQ(TestDistinct::num_places_fetched, GetParam() ? 4 : 0);
     std::vector<int64_t> other(plan->message_size());
     WriteMessage(*plan, parallel, other.data());
     EXPECT_TRUE(message == other);
@@ -262,10 +273,12 @@ TEST_P(RouteOfIdsThere, SameMessagesAndPlan) {
     ASSERT_TRUE(FetchInverse(*plan, all, parallel).ok());
     ASSERT_TRUE(FetchInverse(*plan, all, parallel).ok());
     EXPECT_EQ(TestDistinct::num_samples_fetched, 4);
+    EXPECT_EQ(TestDistinct::num_places_fetched, GetParam() ? 8 : 4);
     for (int t = 0; t < num_tables; ++t) {
       const RoutedTable& one = expected->routed(t);
       const RoutedTable& other = plan->routed(t);
       EXPECT_EQ(t < 4, other.distinct != nullptr);
+      EXPECT_EQ(t < 4, other.is_sorted_there);
       EXPECT_EQ(one.starts, other.starts);
       ASSERT_EQ(one.num_unique, other.num_unique);
       EXPECT_EQ(one.has_factors, other.has_factors) << one.name;
@@ -284,6 +297,33 @@ TEST_P(RouteOfIdsThere, SameMessagesAndPlan) {
         }
       }
     }
+  }
+}
+
+// As many owners as a device sorts by, and one more.
+TEST_P(RouteOfIdsThere, ManyRanks) {
+  for (int num_ranks : {1, ev::kMaxKeyOwners, ev::kMaxKeyOwners + 1}) {
+    std::vector<int32_t> ranks;
+    for (int r = 0; r < num_ranks; ++r) ranks.push_back(num_ranks - 1 - r);
+    Batch batch = Table("all", Combiner::kSum, false, false, ranks);
+    std::mt19937 rng(num_ranks);
+    batch.Draw(&rng, 900, 5, 700);
+    SetTables({batch});
+    options_.num_ranks = num_ranks;
+    options_.format.with_occurrences = GetParam();
+    std::vector<int64_t> messages[2];
+    std::shared_ptr<const RoutePlan> plans[2];
+    for (int there = 0; there < 2; ++there) {
+      options_.device = there == 0 ? nullptr : &device_;
+      const RouteInput in =
+          there == 0 ? batch.Here() : batch.There(&tensors_, &stream_);
+      ASSERT_TRUE(Route({&in, 1}, options_, nullptr, &plans[there]).ok());
+      messages[there].resize(plans[there]->message_size());
+      WriteMessage(*plans[there], nullptr, messages[there].data());
+    }
+    EXPECT_TRUE(messages[0] == messages[1]);
+    EXPECT_EQ(plans[1]->routed(0).is_sorted_there,
+              num_ranks <= ev::kMaxKeyOwners);
   }
 }
 
@@ -365,6 +405,24 @@ TEST_F(RouteOfIdsThereErrors, SamplesThatDoNotCome) {
   const int table = 0;
   status = FetchInverse(*plan, {&table, 1}, nullptr);
   EXPECT_EQ(status.message(), "a bad fetch, table 'item'");
+}
+
+TEST_F(RouteOfIdsThereErrors, PlacesThatDoNotCome) {
+  TestDistinct::places_fail = true;
+  SetTables({batch_});
+  std::shared_ptr<const RoutePlan> plan;
+  ASSERT_TRUE(Route(Inputs({batch_}), options_, nullptr, &plan).ok());
+  const int table = 0;
+  EXPECT_EQ(FetchInverse(*plan, {&table, 1}, nullptr).message(),
+            "no places, table 'item'");
+  TestDistinct::places_fail = false;
+  EXPECT_TRUE(FetchInverse(*plan, {&table, 1}, nullptr).ok());
+  TestDistinct::places_fail = true;
+  options_.format.with_occurrences = true;
+  plan.reset();
+  EXPECT_EQ(Route(Inputs({batch_}), options_, nullptr, &plan).message(),
+            "no places, table 'item'");
+  EXPECT_EQ(plan, nullptr);
 }
 
 }  // namespace

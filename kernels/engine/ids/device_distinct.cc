@@ -12,6 +12,10 @@ Status DeviceDistinct::Samples(int32_t* offsets) const {
   return Internal("of ids that were put the samples are here");
 }
 
+Status DeviceDistinct::Places(int32_t* places) const {
+  return Internal("these keys were not sorted by owner");
+}
+
 int64_t MinIdsToDeduplicate(int64_t otherwise) {
   // Negative: not set.
   static const int64_t given = [] {

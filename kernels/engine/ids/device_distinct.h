@@ -27,8 +27,10 @@
 
 namespace ev {
 
-// Ids of one batch that a device takes at most.
+// Ids of one batch that a device takes at most, and owners that a device sorts
+// their keys by.
 constexpr int64_t kMaxDistinctIds = int64_t{1} << 30;
+constexpr int kMaxKeyOwners = 64;
 
 // A batch that is in the device's memory, where it may be read when the device
 // is through with what the stream has; until Wait has returned. Arrays as in
@@ -41,6 +43,11 @@ struct IdsOnDevice {
   const int64_t* row_splits = nullptr;
   const int64_t* coo_indices = nullptr;
   DeviceStream stream;
+  // Not empty: keys are sorted by owner. That of key k is owners[floormod(k,
+  // owners.size())], in [0, num_owners). In CPU memory, read when
+  // the call that takes this returns.
+  Span<const int32_t> owners;
+  int num_owners = 0;  // 1 to kMaxKeyOwners
 };
 
 // Of GpuTableCompute::StartDistinct, or of a device that has no rows: it knows
@@ -86,6 +93,14 @@ class DeviceDistinct {
   virtual int64_t num_unique() const = 0;
   virtual int64_t num_unknown() const = 0;
   virtual const int64_t* unknown_keys() const = 0;  // [K]
+
+  // Null, or of IdsOnDevice with owners: unknown_keys() are sorted by owner,
+  // those of an owner in their order, and those of owner o are at [starts[o],
+  // starts[o + 1]). [num_owners + 1]. REQUIRES that all keys are unknown.
+  virtual const int32_t* owner_starts() const { return nullptr; }
+  // Then: places [U], where each key is among the sorted. 4 bytes of the link
+  // for each.
+  virtual Status Places(int32_t* places) const;
 
   // Brings down what is known of all keys: 16 bytes each. Later calls return at
   // once. REQUIRES that all keys have names.

@@ -167,8 +167,45 @@ Status HostDeviceDistinct::Wait() {
     unknown_keys_.push_back(keys_[u]);
     unknown_numbers_.push_back(static_cast<uint32_t>(u));
   }
+  if (!owners_.empty()) SortByOwner();
   is_named_ = unknown_keys_.empty();
   state_ = State::kDone;
+  return Status::OK();
+}
+
+void HostDeviceDistinct::SortByOwner() {
+  const int64_t n = static_cast<int64_t>(owners_.size());
+  Check(there_.num_owners >= 1 && there_.num_owners <= kMaxKeyOwners,
+        "so many owners are not for a device", there_.num_owners);
+  Check(unknown_keys_.size() == keys_.size(),
+        "keys are sorted of which some are known", keys_.size());
+  std::vector<std::vector<int32_t>> of_owner(there_.num_owners);
+  for (size_t u = 0; u < keys_.size(); ++u) {
+    const int32_t owner = owners_[(keys_[u] % n + n) % n];
+    Check(owner >= 0 && owner < there_.num_owners, "no such owner", owner);
+    of_owner[owner].push_back(static_cast<int32_t>(u));
+  }
+  places_.resize(keys_.size());
+  unknown_keys_.clear();
+  owner_starts_.assign(1, 0);
+  for (const std::vector<int32_t>& numbers : of_owner) {
+    for (int32_t u : numbers) {
+      places_[u] = static_cast<int32_t>(unknown_keys_.size());
+      unknown_keys_.push_back(keys_[u]);
+    }
+    owner_starts_.push_back(static_cast<int32_t>(unknown_keys_.size()));
+  }
+}
+
+const int32_t* HostDeviceDistinct::owner_starts() const {
+  CheckDone();
+  return owners_.empty() ? nullptr : owner_starts_.data();
+}
+
+Status HostDeviceDistinct::Places(int32_t* places) const {
+  CheckDone();
+  if (owners_.empty()) return DeviceDistinct::Places(places);
+  std::copy(places_.begin(), places_.end(), places);
   return Status::OK();
 }
 

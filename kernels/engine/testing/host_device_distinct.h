@@ -63,6 +63,7 @@ class HostDeviceDistinct : public DeviceDistinct {
         known_(std::move(known)),
         is_there_(true),
         there_(there),
+        owners_(there.owners.begin(), there.owners.end()),
         ids_(there.num_ids) {}
 
   bool needs_put() const override { return !is_there_; }
@@ -79,6 +80,8 @@ class HostDeviceDistinct : public DeviceDistinct {
   int64_t num_unknown() const override;
   const uint32_t* unknown_numbers() const;  // [K], of unknown_keys
   const int64_t* unknown_keys() const override;
+  const int32_t* owner_starts() const override;
+  Status Places(int32_t* places) const override;
   Status Fetch() const override;
   int64_t* keys() const override;
   int32_t* counts() const override;
@@ -95,6 +98,8 @@ class HostDeviceDistinct : public DeviceDistinct {
   Span<const int32_t> offsets() const { return offsets_; }
   Span<const int32_t> ends() const { return ends_; }
   Span<const int32_t> samples() const { return samples_; }
+  // With owners; the device's, also while no caller has asked for them.
+  Span<const int32_t> places() const { return places_; }
   // REQUIRES that all keys have names.
   Span<const RowHandle> all_names() const;
 
@@ -103,6 +108,7 @@ class HostDeviceDistinct : public DeviceDistinct {
   template <typename Id>
   Status PutTyped(int64_t begin, Span<const Id> ids);
   Status Read();
+  void SortByOwner();
   void CheckDone() const;
   void CheckFetched() const;
 
@@ -110,6 +116,7 @@ class HostDeviceDistinct : public DeviceDistinct {
   const std::shared_ptr<const HostKnownKeys> known_;
   const bool is_there_ = false;
   const IdsOnDevice there_;
+  const std::vector<int32_t> owners_;
   std::atomic<State> state_{State::kPutting};
   mutable std::atomic<int> times_asked_{0};
   bool is_late_ = false;
@@ -120,6 +127,7 @@ class HostDeviceDistinct : public DeviceDistinct {
   std::vector<int32_t> counts_;
   std::vector<RowHandle> names_;
   std::vector<uint32_t> unknown_numbers_;
+  std::vector<int32_t> places_, owner_starts_;
   std::atomic<bool> is_named_{false};
   // What was fetched: a copy, so that a caller that reads it too soon reads
   // nothing.

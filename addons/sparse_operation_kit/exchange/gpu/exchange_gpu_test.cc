@@ -230,6 +230,8 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
                       inputs_[t].num_ids >= device_->min_ids_to_deduplicate(),
                   plan->routed(t).distinct != nullptr)
             << tables_[t].name << " has " << inputs_[t].num_ids;
+        EXPECT_EQ(way == kThere && plan->routed(t).distinct != nullptr,
+                  plan->routed(t).is_sorted_there);
       }
       ASSERT_EQ(plan->message_size(), expected->message_size());
       std::vector<int64_t> other(plan->message_size());
@@ -321,6 +323,31 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
       std::string summed(bytes, 'y');
       ASSERT_OK(device_->CopyDown(memory.back().get(), bytes, &summed[0]));
       EXPECT_TRUE(message == summed) << way;
+    }
+  }
+}
+
+TEST_P(ExchangeGpuTest, SortsKeysByOwner) {
+  for (int num_ranks : {1, 2, 7, ev::kMaxKeyOwners, ev::kMaxKeyOwners + 1}) {
+    // All, one, and a list in which ranks come more than once.
+    std::vector<int32_t> all, some;
+    for (int r = 0; r < num_ranks; ++r) all.push_back(num_ranks - 1 - r);
+    for (int k = 0; k < 100; ++k) some.push_back(k * k % num_ranks);
+    const Placement placements[] = {Placement(all), Placement({num_ranks / 2}),
+                                    Placement(some)};
+    for (size_t t = 0; t < inputs_.size(); ++t) {
+      inputs_[t].placement = &placements[t % 3];
+    }
+    options_.num_ranks = num_ranks;
+    const std::shared_ptr<const RoutePlan> expected = MakeRoute(kHere);
+    const std::shared_ptr<const RoutePlan> plan = MakeRoute(kThere);
+    ASSERT_EQ(plan->message_size(), expected->message_size());
+    std::vector<int64_t> one(plan->message_size()), other(one.size());
+    WriteMessage(*expected, &pool_, one.data());
+    WriteMessage(*plan, &pool_, other.data());
+    EXPECT_TRUE(one == other) << num_ranks;
+    for (int t = 0; t < plan->num_tables(); ++t) {
+      EXPECT_EQ(expected->routed(t).starts, plan->routed(t).starts);
     }
   }
 }

@@ -61,7 +61,7 @@ Status GpuRoute::Start() {
   EV_RETURN_IF_ERROR(WorkLane::Acquire(host_bytes, parts_.bytes(), &lane_));
   for (int t = 0; t < num_tables; ++t) {
     const RoutedTable& table = plan_->routed(t);
-    if (table.batch_size == 0) continue;
+    if (table.batch_size == 0 || table.for_pooling_bytes() == 0) continue;
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         lane_->device() + samples_at_[t], table.for_pooling(),
         table.for_pooling_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
@@ -143,11 +143,13 @@ GpuRoute::Samples GpuRoute::SamplesOf(int t) const {
   const char* const at = lane_->device() + samples_at_[t];
   Samples samples;
   if (table.distinct != nullptr) {
-    const ev::gpu::GroupedBatch there =
-        static_cast<const GpuDistinct&>(*table.distinct).batch();
+    const auto& distinct = static_cast<const GpuDistinct&>(*table.distinct);
+    const ev::gpu::GroupedBatch there = distinct.batch();
     samples.offsets = there.offsets;
     samples.inverse = there.inverse;
-    samples.places = reinterpret_cast<const int32_t*>(at);
+    samples.places = table.is_sorted_there
+                         ? distinct.device_places()
+                         : reinterpret_cast<const int32_t*>(at);
     return samples;
   }
   samples.offsets = reinterpret_cast<const int32_t*>(at);

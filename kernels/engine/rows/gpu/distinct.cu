@@ -33,25 +33,20 @@
 #include "kernels/engine/rows/gpu/distinct.h"
 #include "kernels/engine/rows/gpu/known_keys.cuh"
 #include "kernels/engine/rows/gpu/samples_there.cuh"
+#include "kernels/engine/rows/gpu/tiles.cuh"
 
 namespace ev {
 namespace gpu {
 namespace {
 
-constexpr int kBlock = 256;
-constexpr int kLanes = 32;
-constexpr int kWarps = kBlock / kLanes;
-constexpr int kRounds = static_cast<int>(kDistinctTile) / kBlock;
 // A block counts the keys of the first numbers by itself before it adds to what
 // all have counted: the hot ones come early, and additions to one place follow
 // each other.
 constexpr uint32_t kEarly = 1024;
 constexpr int kMaxAssignBlocks = 1024;
-constexpr unsigned kAll = 0xFFFFFFFFu;
 constexpr unsigned long long kNobody = ~0ULL;
 // In heads, of a head whose number is there. Ids are fewer than 2^30.
 constexpr uint32_t kNumbered = 0x80000000u;
-static_assert(kRounds * kWarps == kLanes, "one warp scans a tile's counts");
 
 // Clears what it finds in done[2], which was set to all ones.
 __global__ void __launch_bounds__(kBlock) SamplesKernel(DistinctBatch batch) {
@@ -141,53 +136,6 @@ __global__ void __launch_bounds__(kBlock)
   __syncwarp();
   entry = __shfl_sync(kAll, entry, leader);
   if (mine) batch.heads[i] = entry;
-}
-
-// Inclusive sum over the warp.
-__device__ __forceinline__ uint32_t WarpSum(uint32_t v, int lane) {
-#pragma unroll
-  for (int d = 1; d < kLanes; d *= 2) {
-    const uint32_t other = __shfl_up_sync(kAll, v, d);
-    if (lane >= d) v += other;
-  }
-  return v;
-}
-
-// Whether this block is the last to come here: then it sees what all others
-// have written. *done was set to all ones. Called by all threads.
-__device__ bool IsLastBlock(uint32_t* done) {
-  __shared__ bool is_last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) is_last = atomicAdd(done, 1u) + 2u == gridDim.x;
-  __syncthreads();
-  __threadfence();
-  return is_last;
-}
-
-// tiles[t] becomes the sum of those before it. By one block.
-__device__ void ScanTiles(uint32_t* tiles, uint32_t num_tiles,
-                          uint32_t* total) {
-  __shared__ uint32_t sums[kWarps];
-  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  uint32_t before = 0;
-  for (uint32_t begin = 0; begin < num_tiles; begin += kBlock) {
-    const uint32_t t = begin + threadIdx.x;
-    const uint32_t own = t < num_tiles ? __ldcg(tiles + t) : 0;
-    const uint32_t up_to_here = WarpSum(own, lane);
-    if (lane == kLanes - 1) sums[warp] = up_to_here;
-    __syncthreads();
-    uint32_t warps_before = 0, all = 0;
-#pragma unroll
-    for (int w = 0; w < kWarps; ++w) {
-      if (w < warp) warps_before += sums[w];
-      all += sums[w];
-    }
-    if (t < num_tiles) tiles[t] = before + warps_before + up_to_here - own;
-    before += all;
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) *total = before;
 }
 
 __global__ void __launch_bounds__(kBlock)
@@ -309,6 +257,7 @@ __global__ void __launch_bounds__(kBlock) SendKernel(DistinctBatch batch) {
     batch.sent.counts->num_unknown = batch.counted[1];
     batch.sent.counts->samples = ~batch.done[2];
   }
+  if (batch.sent.keys == nullptr) return;
   const uint32_t to = batch.unknown_tiles[tile];
   if (to == (is_last ? batch.counted[1] : batch.unknown_tiles[tile + 1])) {
     return;
@@ -344,7 +293,7 @@ Status Launch(const DistinctBatch& batch, cudaStream_t stream) {
   // The entries, and 'done' behind them.
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemsetAsync(batch.entries, 0xFF,
-                      reinterpret_cast<char*>(batch.done + 3) -
+                      reinterpret_cast<char*>(batch.done + kDistinctDone) -
                           reinterpret_cast<char*>(batch.entries),
                       stream));
   if (batch.splits != nullptr || batch.indices != nullptr) {
@@ -362,7 +311,8 @@ Status Launch(const DistinctBatch& batch, cudaStream_t stream) {
   AssignKernel<<<std::min<unsigned>(blocks, kMaxAssignBlocks), kBlock, 0,
                  stream>>>(batch, num_ids);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("AssignKernel");
-  SendKernel<<<tiles, kBlock, 0, stream>>>(batch);
+  SendKernel<<<batch.sent.keys == nullptr ? 1 : tiles, kBlock, 0, stream>>>(
+      batch);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("SendKernel");
   return Status::OK();
 }

@@ -21,6 +21,10 @@ namespace gpu {
 // Ids of a block of the kernels that count.
 constexpr int64_t kDistinctTile = 1024;
 
+// Numbers that are all ones at first: of two kernels that count, what is found
+// of samples, and of LaunchSortByOwner.
+constexpr int kDistinctDone = 4;
+
 inline int64_t NumDistinctEntries(int64_t num_ids) {
   return (num_ids + 1) / 2 * 4;
 }
@@ -42,11 +46,12 @@ struct DistinctBatch {
   bool is_narrow = false;
   int64_t num_ids = 0;                    // N, 1 to 2^30
   unsigned long long* entries = nullptr;  // [NumDistinctEntries(N)] scratch
-  uint32_t* done = nullptr;               // [3] scratch, right behind entries
-  uint32_t* tiles = nullptr;              // [NumDistinctTiles(N)] scratch
-  uint32_t* unknown_tiles = nullptr;      // the same
-  uint32_t* counted = nullptr;            // [2] scratch
-  uint32_t* heads = nullptr;              // [N] scratch, then 'unknown'
+  // [kDistinctDone] scratch, right behind entries
+  uint32_t* done = nullptr;
+  uint32_t* tiles = nullptr;          // [NumDistinctTiles(N)] scratch
+  uint32_t* unknown_tiles = nullptr;  // the same
+  uint32_t* counted = nullptr;        // [2] scratch
+  uint32_t* heads = nullptr;          // [N] scratch, then 'unknown'
   KnownKeysView known;
   // Samples that are in the GPU's memory, of one form: looked at, and their
   // offsets made.
@@ -60,7 +65,7 @@ struct DistinctBatch {
   RowHandle* names = nullptr;        // the same; kNoRow: unknown
   // Which keys are unknown, ascending: in device memory too, where heads were.
   struct {
-    int64_t* keys = nullptr;  // [N], the first K of them
+    int64_t* keys = nullptr;  // [N], the first K of them; null: unwanted
     DistinctCounts* counts = nullptr;
   } sent;
 };

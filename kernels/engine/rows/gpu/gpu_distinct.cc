@@ -16,6 +16,7 @@
 #include "kernels/engine/rows/gpu/lane_work.h"
 #include "kernels/engine/rows/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/samples_there.h"
+#include "kernels/engine/rows/gpu/sort_by_owner.h"
 
 namespace ev {
 namespace gpu {
@@ -54,6 +55,7 @@ GpuDistinct::GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
       brings_inverse_(brings_inverse),
       are_there_(there != nullptr),
       given_(there == nullptr ? IdsOnDevice() : *there),
+      num_residues_(given_.owners.size()),
       known_(std::move(known)),
       ids_(there == nullptr ? num_ids * sizeof(int64_t) : 0) {
   const size_t n = num_ids;
@@ -66,11 +68,17 @@ GpuDistinct::GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
       here.AddBytes(are_there_ ? 0 : (num_samples + 1) * sizeof(int32_t));
   here_.counted = here.AddBytes(sizeof(DistinctCounts));
   here_.inverse = here.AddBytes(brings_inverse ? n * sizeof(int32_t) : 0);
+  // The rule, and then where each owner's keys begin.
+  here_.owners = here.AddBytes(
+      num_residues_ == 0
+          ? 0
+          : std::max<int64_t>(num_residues_, given_.num_owners + 1) *
+                sizeof(int32_t));
   here_.bytes = here.bytes();
   there_.ids = on_device.AddBytes(are_there_ ? 0 : n * sizeof(int64_t));
   there_.entries = on_device.AddBytes(NumDistinctEntries(num_ids) *
                                       sizeof(unsigned long long));
-  there_.done = on_device.AddBytes(3 * sizeof(uint32_t));
+  there_.done = on_device.AddBytes(kDistinctDone * sizeof(uint32_t));
   there_.heads = on_device.AddBytes(n * sizeof(uint32_t));
   there_.tiles =
       on_device.AddBytes(NumDistinctTiles(num_ids) * sizeof(uint32_t));
@@ -81,7 +89,12 @@ GpuDistinct::GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
   there_.counts = on_device.AddBytes(n * sizeof(int32_t));
   there_.names = on_device.AddBytes(n * sizeof(RowHandle));
   there_.offsets = on_device.AddBytes((num_samples + 1) * sizeof(int32_t));
-  there_.counted = on_device.AddBytes(2 * sizeof(uint32_t));
+  there_.counted = on_device.AddBytes(3 * sizeof(uint32_t));
+  there_.owners = on_device.AddBytes(num_residues_ * sizeof(int32_t));
+  there_.owner_tiles = on_device.AddBytes(
+      given_.num_owners * NumDistinctTiles(num_ids) * sizeof(uint32_t));
+  there_.places =
+      on_device.AddBytes(num_residues_ == 0 ? 0 : n * sizeof(int32_t));
   there_.bytes = on_device.bytes();
 }
 
@@ -112,6 +125,8 @@ Status GpuDistinct::MakeOfIdsThere(int device, const IdsOnDevice& ids,
                       std::move(known), /*brings_inverse=*/false));
   EV_RETURN_IF_ERROR(
       WorkLane::Acquire(made->here_.bytes, made->there_.bytes, &made->lane_));
+  std::copy(ids.owners.begin(), ids.owners.end(),
+            made->OnHost<int32_t>(made->here_.owners));
   *distinct = std::move(made);
   return Status::OK();
 }
@@ -179,17 +194,40 @@ Status GpuDistinct::Start(Span<const int32_t> offsets) {
   batch.keys = OnDevice<int64_t>(there_.keys);
   batch.counts = OnDevice<int32_t>(there_.counts);
   batch.names = OnDevice<RowHandle>(there_.names);
-  batch.sent.keys = OnHost<int64_t>(here_.keys);
+  if (num_residues_ == 0) batch.sent.keys = OnHost<int64_t>(here_.keys);
   batch.sent.counts = OnHost<DistinctCounts>(here_.counted);
   EV_RETURN_IF_ERROR(known_->Launch([&](const KnownKeysView& known) {
     batch.known = known;
     return LaunchDistinct(batch, lane_->stream());
   }));
+  if (num_residues_ != 0) return SortByOwner();
   if (!brings_inverse_) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       OnHost<int32_t>(here_.inverse), OnDevice<int32_t>(there_.inverse),
       num_ids_ * sizeof(int32_t), cudaMemcpyDeviceToHost, lane_->stream()));
   return Status::OK();
+}
+
+Status GpuDistinct::SortByOwner() {
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      OnDevice<int32_t>(there_.owners), OnHost<int32_t>(here_.owners),
+      num_residues_ * sizeof(int32_t), cudaMemcpyHostToDevice,
+      lane_->stream()));
+  OwnedKeys owned;
+  owned.keys = OnDevice<int64_t>(there_.keys);
+  owned.num_keys = OnDevice<uint32_t>(there_.counted);
+  owned.most_keys = num_ids_;
+  owned.owners = OnDevice<int32_t>(there_.owners);
+  owned.num_residues = num_residues_;
+  owned.num_owners = given_.num_owners;
+  owned.tiles = OnDevice<uint32_t>(there_.owner_tiles);
+  owned.total = OnDevice<uint32_t>(there_.counted) + 2;
+  owned.done = OnDevice<uint32_t>(there_.done) + (kDistinctDone - 1);
+  owned.places = OnDevice<int32_t>(there_.places);
+  // After the copy has read the rule.
+  owned.starts = OnHost<int32_t>(here_.owners);
+  owned.sorted = OnHost<int64_t>(here_.keys);
+  return LaunchSortByOwner(owned, lane_->stream());
 }
 
 bool GpuDistinct::IsDone() const {
@@ -218,6 +256,10 @@ Status GpuDistinct::Wait() {
                   "samples in the GPU's memory are not in order");
   }
   one_id_each_ = (counted.samples & kNotOneIdEach) == 0;
+  if (num_residues_ != 0 && num_unknown_ != num_unique_) {
+    return Internal("the GPU sorted " + std::to_string(num_unique_) +
+                    " keys by owner, and knows some of them");
+  }
   return Status::OK();
 }
 
@@ -385,6 +427,19 @@ Status GpuDistinct::Samples(int32_t* offsets) const {
     return Status::OK();
   }
   return BringDown(there_.offsets, count * sizeof(int32_t), offsets);
+}
+
+const int32_t* GpuDistinct::owner_starts() const {
+  return num_residues_ == 0 ? nullptr : OnHost<int32_t>(here_.owners);
+}
+
+Status GpuDistinct::Places(int32_t* places) const {
+  if (num_residues_ == 0) return DeviceDistinct::Places(places);
+  return BringDown(there_.places, num_unique_ * sizeof(int32_t), places);
+}
+
+const int32_t* GpuDistinct::device_places() const {
+  return OnDevice<int32_t>(there_.places);
 }
 
 Status GpuDistinct::Occurrences(int32_t* samples) const {

@@ -5,10 +5,10 @@
 // they are put; keys that the GPU does not know come down into the same memory,
 // and their names go up; all else stays until it is fetched.
 //
-// MEMORY, until it is destroyed: per id 48 bytes on the device (40 where ids
-// are there already) and 16 pinned, and 4 per sample of both; per distinct key
-// 16 pinned bytes when it is fetched. It is a lane's (base/gpu/work_lane.h) and
-// is used again.
+// MEMORY, until it is destroyed: per id 48 bytes on the device (44 where ids
+// are there already and keys are sorted) and 16 pinned, and 4 per sample of
+// both; per distinct key 16 pinned bytes when it is fetched. It is a lane's
+// (base/gpu/work_lane.h) and is used again.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GPU_DISTINCT_H_
 #define KERNELS_ENGINE_ROWS_GPU_GPU_DISTINCT_H_
@@ -56,6 +56,8 @@ class GpuDistinct : public DeviceDistinct {
   int64_t num_unique() const override { return num_unique_; }
   int64_t num_unknown() const override { return num_unknown_; }
   const int64_t* unknown_keys() const override;
+  const int32_t* owner_starts() const override;
+  Status Places(int32_t* places) const override;
   Status Fetch() const override;
   int64_t* keys() const override;
   int32_t* counts() const override;
@@ -68,6 +70,7 @@ class GpuDistinct : public DeviceDistinct {
   // they were given; all else is not being written any more.
   GroupedBatch batch() const;
   const RowHandle* device_names() const;
+  const int32_t* device_places() const;  // with owners
 
   // GpuTableCompute::SetUnknownHandles, on the stream of this.
   Status Name(Span<const RowHandle> names, KnownKeys* known);
@@ -86,7 +89,7 @@ class GpuDistinct : public DeviceDistinct {
   // Where arrays are in one kind of memory.
   struct Layout {
     size_t ids, entries, done, heads, tiles, unknown_tiles, inverse, keys,
-        counts, names, offsets, counted, bytes;
+        counts, names, offsets, counted, owners, owner_tiles, places, bytes;
   };
 
   // there: null, or ids and samples in the device's memory.
@@ -94,6 +97,7 @@ class GpuDistinct : public DeviceDistinct {
               const IdsOnDevice* there, std::shared_ptr<KnownKeys> known,
               bool brings_inverse);
   Status SendOffsets(Span<const int32_t> offsets);
+  Status SortByOwner();
   // From device memory.
   Status BringDown(size_t at, size_t bytes, void* to) const;
   Status PutBytes(int64_t begin, const void* ids, size_t count, size_t width);
@@ -114,6 +118,7 @@ class GpuDistinct : public DeviceDistinct {
   const bool brings_inverse_;
   const bool are_there_;
   const IdsOnDevice given_;           // with are_there_, until Wait
+  const int64_t num_residues_;        // of owners; 0: keys are not sorted
   bool one_id_each_ = false;          // samples that are there
   std::shared_ptr<KnownKeys> known_;  // until Wait
   Layout here_, there_;               // on the host, on the device

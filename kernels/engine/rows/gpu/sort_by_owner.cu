@@ -1,0 +1,114 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+//   count   a tile counts its keys of each owner; the last block sums up, owner
+//           by owner: where each tile's keys of each owner begin
+//   place   a key's place is where its tile's begin, and how many of its owner
+//           come before it in the tile: in other warps and rounds, in its warp
+//
+// So keys of an owner keep their order, whatever the order of threads.
+
+#include <cuda_runtime.h>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/ids/device_distinct.h"
+#include "kernels/engine/rows/gpu/sort_by_owner.h"
+#include "kernels/engine/rows/gpu/tiles.cuh"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+__device__ __forceinline__ int OwnerOf(const OwnedKeys& keys, int64_t key) {
+  int64_t residue = key % keys.num_residues;
+  if (residue < 0) residue += keys.num_residues;
+  return __ldg(keys.owners + residue);
+}
+
+__global__ void __launch_bounds__(kBlock) CountOwnersKernel(OwnedKeys keys) {
+  __shared__ uint32_t counts[kMaxKeyOwners];
+  const uint32_t num_keys = *keys.num_keys;
+  for (int o = threadIdx.x; o < keys.num_owners; o += kBlock) counts[o] = 0;
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    const uint32_t u = blockIdx.x * static_cast<uint32_t>(kDistinctTile) +
+                       j * kBlock + threadIdx.x;
+    if (u < num_keys) atomicAdd(counts + OwnerOf(keys, keys.keys[u]), 1u);
+  }
+  __syncthreads();
+  for (int o = threadIdx.x; o < keys.num_owners; o += kBlock) {
+    keys.tiles[static_cast<size_t>(o) * gridDim.x + blockIdx.x] = counts[o];
+  }
+  if (!IsLastBlock(keys.done)) return;
+  ScanTiles(keys.tiles, keys.num_owners * gridDim.x, keys.total);
+  __syncthreads();
+  for (int o = threadIdx.x; o < keys.num_owners; o += kBlock) {
+    keys.starts[o] = static_cast<int32_t>(
+        __ldcg(keys.tiles + static_cast<size_t>(o) * gridDim.x));
+  }
+  if (threadIdx.x == 0) {
+    keys.starts[keys.num_owners] = static_cast<int32_t>(num_keys);
+  }
+}
+
+__global__ void __launch_bounds__(kBlock) PlaceKernel(OwnedKeys keys) {
+  // Of each round and warp of the tile, and each owner: its keys there, then
+  // those before.
+  __shared__ uint32_t before[kLanes * kMaxKeyOwners];
+  const uint32_t num_keys = *keys.num_keys;
+  const uint32_t begin =
+      blockIdx.x * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
+  if (begin - threadIdx.x >= num_keys) return;
+  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const int num_owners = keys.num_owners;
+  for (int i = threadIdx.x; i < kLanes * num_owners; i += kBlock) before[i] = 0;
+  __syncthreads();
+  int64_t key[kRounds];
+  int owner[kRounds];
+  uint32_t rank[kRounds];  // of the owner's keys in the warp
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    const uint32_t u = begin + j * kBlock;
+    key[j] = u < num_keys ? keys.keys[u] : 0;
+    owner[j] = u < num_keys ? OwnerOf(keys, key[j]) : -1;
+    const unsigned same = __match_any_sync(kAll, owner[j]);
+    rank[j] = __popc(same & ((1u << lane) - 1));
+    if (owner[j] >= 0 && rank[j] == 0) {
+      before[(j * kWarps + warp) * num_owners + owner[j]] = __popc(same);
+    }
+  }
+  __syncthreads();
+  for (int o = threadIdx.x; o < num_owners; o += kBlock) {
+    uint32_t sum = keys.tiles[static_cast<size_t>(o) * gridDim.x + blockIdx.x];
+    for (int k = 0; k < kLanes; ++k) {
+      const uint32_t own = before[k * num_owners + o];
+      before[k * num_owners + o] = sum;
+      sum += own;
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < kRounds; ++j) {
+    if (owner[j] < 0) continue;
+    const uint32_t place =
+        before[(j * kWarps + warp) * num_owners + owner[j]] + rank[j];
+    keys.places[begin + j * kBlock] = static_cast<int32_t>(place);
+    keys.sorted[place] = key[j];
+  }
+}
+
+}  // namespace
+
+Status LaunchSortByOwner(const OwnedKeys& keys, StreamView stream) {
+  const unsigned tiles =
+      static_cast<unsigned>(NumDistinctTiles(keys.most_keys));
+  CountOwnersKernel<<<tiles, kBlock, 0, stream.get()>>>(keys);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("CountOwnersKernel");
+  PlaceKernel<<<tiles, kBlock, 0, stream.get()>>>(keys);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("PlaceKernel");
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev
