@@ -1,18 +1,25 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// HpsInit, HpsLookup, HpsCommand, HpsPushRows. They work on the processor;
-// placed on a GPU they have their tensors in the processor's memory.
+// HpsInit, HpsLookup, HpsCommand, HpsPushRows. They work on the processor, also
+// when they are placed on a GPU. HpsLookup's rows are in the GPU's memory then,
+// and its ids too in the kernel labelled ids_on_gpu.
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/cache/device_cache.h"
+#include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
 #include "addons/hierarchical_parameter_server/server/api.h"
 #include "addons/hierarchical_parameter_server/tf/kept_outputs.h"
+#include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
+#include "tensorflow/core/common_runtime/device.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/lib/core/errors.h"
 #include "tensorflow/core/platform/logging.h"
@@ -91,6 +98,30 @@ struct LayerAttrs {
   tensorflow::int64 table_id = 0, width = 1;
 };
 
+// Whether this library brings rows into a GPU's memory by itself: it has code
+// for GPUs, and finds one. If not, TensorFlow copies them.
+bool HasDeviceWay() {
+  static const bool has = [] {
+    std::shared_ptr<DeviceCache> cache;
+    const ev::Status status = MakeDeviceCache(&cache);
+    if (!status.ok()) {
+      LOG(WARNING) << "hierarchical_parameter_server: " << status.message()
+                   << "; rows are looked up in host memory, and TensorFlow "
+                      "copies them to its GPU";
+    }
+    return status.ok();
+  }();
+  return has;
+}
+
+// The server has one GPU, a process's first; other replicas' rows are copied.
+bool IsFirstGpu(OpKernelContext* context) {
+  return static_cast<tensorflow::Device*>(context->device())
+             ->parsed_name()
+             .id == 0;
+}
+
+template <bool kIdsOnGpu>
 class LookupOp : public OpKernel {
  public:
   explicit LookupOp(OpKernelConstruction* context)
@@ -106,19 +137,67 @@ class LookupOp : public OpKernel {
                     "op '", name(),
                     "': ids have too many dimensions: ", shape.DebugString()));
     shape.AddDim(width_);
+    if (on_gpu_) {
+      OP_REQUIRES_OK(context, LookUpOnGpu(context, shape));
+      return;
+    }
     float* rows = nullptr;
     OP_REQUIRES_OK(context, AllocateKeptOutput(context, 0, shape, &rows));
-    PoolParallel parallel(context);
-    OP_REQUIRES_OK(
-        context,
-        Named(long_keys
-                  ? table_.Lookup(SpanOf<int64_t>(ids), rows, &parallel)
-                  : table_.Lookup(SpanOf<int32_t>(ids), rows, &parallel)));
+    OP_REQUIRES_OK(context, LookUp(context, ids, rows));
   }
 
  private:
+  // In CPU memory.
+  Status LookUp(OpKernelContext* context, const Tensor& ids, float* rows) {
+    PoolParallel parallel(context);
+    return Named(ids.dtype() == tensorflow::DT_INT64
+                     ? table_.Lookup(SpanOf<int64_t>(ids), rows, &parallel)
+                     : table_.Lookup(SpanOf<int32_t>(ids), rows, &parallel));
+  }
+
+  Status LookUpOnGpu(OpKernelContext* context, const TensorShape& shape) {
+    const Tensor& ids = context->input(0);
+    Tensor* rows = nullptr;
+    TF_RETURN_IF_ERROR(context->allocate_output(0, shape, &rows));
+    if (!IsFirstGpu(context) || !HasDeviceWay()) {
+      return LookUpAndCopy(context, ids, rows);
+    }
+    ev::DeviceStream stream;
+    TF_RETURN_IF_ERROR(embedding_variable::GetDeviceStream(context, &stream));
+    CacheBatch batch;
+    batch.ids = ids.tensor_data().data();
+    batch.count = ids.NumElements();
+    batch.long_ids = ids.dtype() == tensorflow::DT_INT64;
+    batch.ids_on_device = kIdsOnGpu;
+    batch.rows = rows->flat<float>().data();
+    batch.rows_on_device = true;
+    batch.stream = &stream;
+    PoolParallel parallel(context);
+    return Named(table_.LookupOnDevice(batch, &parallel));
+  }
+
+  Status LookUpAndCopy(OpKernelContext* context, const Tensor& ids,
+                       Tensor* rows) {
+    tensorflow::AllocatorAttributes pinned = embedding_variable::InCpuMemory();
+    pinned.set_gpu_compatible(true);
+    Tensor host_ids = ids;
+    if (kIdsOnGpu) {
+      TF_RETURN_IF_ERROR(
+          context->allocate_temp(ids.dtype(), ids.shape(), &host_ids, pinned));
+      TF_RETURN_IF_ERROR(
+          embedding_variable::CopyFromGpu(context, {{&ids, &host_ids}}));
+    }
+    Tensor host_rows;
+    TF_RETURN_IF_ERROR(context->allocate_temp(
+        tensorflow::DT_FLOAT, rows->shape(), &host_rows, pinned));
+    TF_RETURN_IF_ERROR(
+        LookUp(context, host_ids, host_rows.flat<float>().data()));
+    return embedding_variable::CopyToGpu(context, {{&host_rows, rows}});
+  }
+
   LookupOp(OpKernelConstruction* context, const LayerAttrs& attrs)
       : OpKernel(context),
+        on_gpu_(embedding_variable::IsOnGpu(*context)),
         width_(attrs.width),
         table_(attrs.model, attrs.table_id, attrs.width) {}
 
@@ -128,6 +207,7 @@ class LookupOp : public OpKernel {
         ev::Status(status.code(), "op '" + name() + "': " + status.message()));
   }
 
+  const bool on_gpu_;
   const tensorflow::int64 width_;
   LayerTable table_;
 };
@@ -171,9 +251,10 @@ class PushRowsOp : public OpKernel {
 
 const embedding_variable::RegisterKernel<InitOp> init(
     "HpsInit", {"ps_config_file", "num_replicas", "status"});
-const embedding_variable::RegisterKernel<LookupOp> lookup("HpsLookup",
-                                                          {"ids", "init_status",
-                                                           "rows"});
+const embedding_variable::RegisterKernel<LookupOp<false>> lookup(
+    "HpsLookup", {"ids", "init_status"});
+const embedding_variable::RegisterKernel<LookupOp<true>> lookup_ids_on_gpu(
+    "HpsLookup", {"init_status"}, "ids_on_gpu");
 const embedding_variable::RegisterKernel<CommandOp> command(
     "HpsCommand", {"command", "argument", "answer"});
 const embedding_variable::RegisterKernel<PushRowsOp> push("HpsPushRows",

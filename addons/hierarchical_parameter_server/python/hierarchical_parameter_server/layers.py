@@ -10,10 +10,24 @@ from hierarchical_parameter_server import initialization
 _COMBINERS = ("sum", "mean", "sqrtn")
 _ID_TYPES = (tf.int32, tf.int64)
 
+# The label of HpsLookup's kernel that has ids in the memory of TensorFlow's GPU.
+_IDS_ON_GPU = b"ids_on_gpu"
+
 
 def _check_ids(ids, what):
   if ids.dtype not in _ID_TYPES:
     raise TypeError("%s: want int32 or int64 ids, got %s" % (what, ids.dtype.name))
+
+
+def _gpu_of(tensor):
+  """Returns the GPU that a tensor is placed on by name ("/device:GPU:0"), or None.
+
+  Where others go, TensorFlow says when the graph runs.
+  """
+  device = tf.DeviceSpec.from_string(tensor.device or "")
+  if device.device_type != "GPU":
+    return None
+  return device.to_string()
 
 
 def _positive(value, what):
@@ -49,10 +63,15 @@ class _TableLayer(tf.keras.layers.Layer):
 
   def _rows(self, ids, max_norm):
     """Returns ids.shape + [emb_vec_size] of a tensor of ids."""
-    status = initialization.init_op(self.ps_config_file, self.global_batch_size)
+    # A GPU has no strings.
+    with tf.device("/cpu:0"):
+      status = initialization.init_op(self.ps_config_file, self.global_batch_size)
     rows = _lib.load().hps_lookup(
         ids=ids, init_status=status, model_name=self.model_name,
         table_id=self.table_id, emb_vec_size=self.emb_vec_size)
+    if _gpu_of(rows) is not None and _gpu_of(rows) == _gpu_of(ids):
+      rows.op._set_attr(  # pylint: disable=protected-access
+          "_kernel", tf.compat.v1.AttrValue(s=_IDS_ON_GPU))
     if max_norm is None:
       return rows
     axis = -1 if rows.shape.ndims is None else rows.shape.ndims - 1
@@ -182,18 +201,22 @@ class SparseLookupLayer(_TableLayer):
     with tf.device("/cpu:0"):
       ids, which = tf.unique(sp_ids.values)
     rows = self._rows(ids, max_norm)
+    if sp_weights is None and _gpu_of(rows) is not None:
+      return self._whole_batch(
+          self._combined_on_gpu(rows, which, samples, combiner), sp_ids)
     if sp_weights is None:
       pooling = {"sum": tf.sparse.segment_sum, "mean": tf.sparse.segment_mean,
                  "sqrtn": tf.sparse.segment_sqrt_n}[combiner]
       return self._whole_batch(pooling(rows, which, samples), sp_ids)
-    same = [
-        tf.debugging.assert_equal(
-            sp_ids.indices, sp_weights.indices,
-            message="sp_weights: want the indices of sp_ids"),
-        tf.debugging.assert_equal(
-            sp_ids.dense_shape, sp_weights.dense_shape,
-            message="sp_weights: want the shape of sp_ids"),
-    ]
+    with tf.device("/cpu:0"):  # Where their words are.
+      same = [
+          tf.debugging.assert_equal(
+              sp_ids.indices, sp_weights.indices,
+              message="sp_weights: want the indices of sp_ids"),
+          tf.debugging.assert_equal(
+              sp_ids.dense_shape, sp_weights.dense_shape,
+              message="sp_weights: want the shape of sp_ids"),
+      ]
     with tf.control_dependencies(same):
       weights = tf.expand_dims(tf.cast(sp_weights.values, tf.float32), 1)
     # As stock lookups form them, to the last bit.
@@ -205,11 +228,24 @@ class SparseLookupLayer(_TableLayer):
       total = tf.math.divide_no_nan(total, tf.sqrt(squares))
     return self._whole_batch(total, sp_ids)
 
+  @staticmethod
+  def _combined_on_gpu(rows, which, samples, combiner):
+    """Does without SparseSegment ops, which TensorFlow 1.15 has on the CPU alone."""
+    total = tf.math.segment_sum(tf.gather(rows, which), samples)
+    if combiner == "sum":
+      return total
+    count = tf.math.segment_sum(tf.ones_like(samples, tf.float32), samples)
+    if combiner == "sqrtn":
+      count = tf.sqrt(count)
+    return tf.math.divide_no_nan(total, tf.expand_dims(count, 1))
+
   def _whole_batch(self, pooled, sp_ids):
     """Adds the samples without ids at the end, which segment ops do not see."""
-    batch = tf.cast(sp_ids.dense_shape[0], tf.int32)
-    lacking = batch - tf.shape(pooled)[0]
-    padded = tf.pad(pooled, [[0, lacking], [0, 0]])
+    found = tf.shape(pooled)[0]
+    with tf.device("/cpu:0"):  # Sizes are the host's.
+      batch = tf.cast(sp_ids.dense_shape[0], tf.int32)
+      padding = tf.convert_to_tensor([[0, batch - found], [0, 0]])
+    padded = tf.pad(pooled, padding)
     static = tf.compat.dimension_value(sp_ids.shape[0]) if sp_ids.shape.ndims else None
     padded.set_shape([static, self.emb_vec_size])
     return padded
