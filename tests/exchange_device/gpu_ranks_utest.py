@@ -293,7 +293,7 @@ class LookupsTest(model.DistributedTestCase):
       self.assertEqual(a.tobytes(), b.tobytes())
 
   def _run_both(self, storages, make_optimizer, wrap=lambda o: o, clip=None, parts=1,
-                steps=4, other_way=None, lookup=sok.lookup_sparse):
+                steps=4, other_way=None, lookup=sok.lookup_sparse, key_dtype=tf.int64):
     """Trains a model on a GPU and one through Horovod on the CPU: the same bits.
 
     other_way: lookups whose gradients need rows in CPU memory; None: all stay on the
@@ -316,7 +316,7 @@ class LookupsTest(model.DistributedTestCase):
         with tf.device(device):
           made = model.Model(
               carrier, tables, lookup if carrier == "nccl" else sok.lookup_sparse,
-              initial, storages=storages if carrier == "nccl" else
+              initial, key_dtype, storages=storages if carrier == "nccl" else
               [_DRAM] * len(tables))
         optimizer = wrap(make_optimizer())
         if clip is None:
@@ -373,7 +373,23 @@ class LookupsTest(model.DistributedTestCase):
     if not _ON_GPU and name == "adagrad":
       self.assertGreater(counts[11], 0)
 
-  @parameterized.parameters("parts", "memories", "dedup", "counts")
+  def test_ids_that_are_there_on_some_ranks(self):
+    # Ranks that take ids from either memory understand each other.
+    def lookup(params, ids, weights, combiners):
+      if hvd.rank() % 2:
+        return _lookup_of_ids_there(params, ids, weights, combiners)
+      with tf.device("/cpu:0"):
+        here = [tf.SparseTensor(x.indices, tf.identity(x.values), x.dense_shape)
+                if isinstance(x, tf.SparseTensor) else
+                x.with_values(tf.identity(x.values)) for x in ids]
+      return sok.lookup_sparse(params, here, weights, combiners)
+
+    counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], lookup=lookup)
+    self._expect(counts, 4, 4, 4)
+    if not _ON_GPU:
+      self.assertEqual(counts[11] > 0, bool(hvd.rank() % 2))
+
+  @parameterized.parameters("parts", "memories", "dedup", "counts", "narrow")
   def test_ids_that_are_there_and_other_ways(self, kind):
     storages, options = [_HBM], {}
     if kind == "parts":
@@ -383,6 +399,8 @@ class LookupsTest(model.DistributedTestCase):
     elif kind == "dedup":
       sok.init(exchange="nccl", exchange_dedup=False)
       self.addCleanup(sok.init, exchange="nccl")
+    elif kind == "narrow":
+      options["key_dtype"] = tf.int32
     else:
       os.environ["TF_RECORD_FREQ"] = "1"
       self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
