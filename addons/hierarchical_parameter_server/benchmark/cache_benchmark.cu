@@ -1,0 +1,363 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// How fast a table is looked up through the cache on a GPU: ids and rows in the
+// GPU's memory, as an op kernel of a framework's GPU device has them.
+//
+//   cache_benchmark [--rows=32700000] [--width=128] [--share=0.2]
+//       [--type=multi_process_hash_map] [--folder=/dev/shm/hps_cache]
+//       [--seconds=2] [--threads=16] [--callers=64] [--host]
+//
+// Per stream and batch: median and 99th percentile of a lookup, from the call
+// until the stream has the rows; the share of ids whose rows the cache had; the
+// rate of the rows that came over the link. Each stream is looked up before it
+// is measured until the cache is as it stays. Then one caller against many.
+// --host: ids and rows in pinned host memory instead; --share=0: without cache.
+// Before anything is measured rows are compared with those that were written.
+// Exits 0, 1 with a message, or 77 without a GPU.
+
+#include <cuda_runtime_api.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "addons/hierarchical_parameter_server/cache/device_cache.h"
+#include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
+#include "addons/hierarchical_parameter_server/config/config.h"
+#include "addons/hierarchical_parameter_server/server/parameter_server.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace {
+
+using hps::CacheBatch;
+
+struct Flags {
+  int64_t rows = 32700000;
+  int width = 128;
+  double share = 0.2;
+  std::string type = "multi_process_hash_map";
+  std::string folder = "/dev/shm/hps_cache";
+  double seconds = 2;
+  int threads = 16, callers = 64;
+  bool host = false;
+};
+
+constexpr int64_t kMostIds = 131072;
+constexpr int kBatches = 64;
+
+[[noreturn]] void Die(const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::exit(1);
+}
+void Must(const ev::Status& status) {
+  if (!status.ok()) Die(status.message());
+}
+void Must(cudaError_t error) {
+  if (error != cudaSuccess) Die(cudaGetErrorString(error));
+}
+
+double Now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+float Value(int64_t key, int column) {
+  const uint64_t mixed =
+      (static_cast<uint64_t>(key) * 1024 + column) * 0x9e3779b97f4a7c15ULL;
+  return static_cast<float>(mixed >> 40);
+}
+
+void WriteTable(const Flags& flags) {
+  mkdir(flags.folder.c_str(), 0755);
+  mkdir((flags.folder + "/t").c_str(), 0755);
+  std::ofstream keys(flags.folder + "/t/key", std::ios::binary);
+  std::ofstream rows(flags.folder + "/t/emb_vector", std::ios::binary);
+  std::vector<float> piece;
+  for (int64_t begin = 0; begin < flags.rows; begin += 65536) {
+    piece.clear();
+    for (int64_t key = begin; key < std::min(flags.rows, begin + 65536);
+         ++key) {
+      keys.write(reinterpret_cast<const char*>(&key), sizeof(key));
+      for (int c = 0; c < flags.width; ++c) piece.push_back(Value(key, c));
+    }
+    rows.write(reinterpret_cast<const char*>(piece.data()), piece.size() * 4);
+  }
+  keys.close();
+  rows.close();
+  if (!keys || !rows) Die("no room for the table in " + flags.folder);
+}
+
+std::unique_ptr<hps::ParameterServer> Serve(const Flags& flags,
+                                            ev::Parallel* parallel) {
+  const std::string text =
+      "{\"models\": [{\"model\": \"m\", \"sparse_files\": [\"t\"], "
+      "\"embedding_vecsize_per_table\": [" +
+      std::to_string(flags.width) +
+      "], \"maxnum_catfeature_query_per_table_per_sample\": [1], "
+      "\"default_value_for_each_table\": [0], \"deployed_device_list\": [0], "
+      "\"max_batch_size\": " +
+      std::to_string(kMostIds) +
+      ", \"gpucache\": " + (flags.share > 0 ? "true" : "false") +
+      ", \"gpucacheper\": " + std::to_string(flags.share) +
+      "}], \"volatile_db\": {\"type\": \"" + flags.type + "\"}}";
+  hps::Config config;
+  Must(hps::ParseConfig(text, "the configuration", flags.folder, &config));
+  std::unique_ptr<hps::ParameterServer> server;
+  Must(hps::ParameterServer::Make(config, parallel, &server));
+  for (const std::string& note : server->notes()) std::puts(note.c_str());
+  return server;
+}
+
+// Key numbers by rank; ranks are spread over the table.
+std::vector<std::vector<int64_t>> MakeBatches(const std::string& stream,
+                                              int64_t rows, int64_t ids) {
+  std::mt19937_64 random(5);
+  std::vector<std::vector<int64_t>> batches(stream == "repeated" ? 1
+                                                                 : kBatches);
+  const double exponent =
+      stream.rfind("zipf", 0) == 0 ? std::atof(stream.c_str() + 4) : 0;
+  std::uniform_real_distribution<double> uniform(0, 1);
+  for (auto& batch : batches) {
+    for (int64_t i = 0; i < ids; ++i) {
+      uint64_t rank;
+      if (exponent > 0) {
+        // The continuous law's inverse, cut at the number of rows.
+        const double tail = std::pow(static_cast<double>(rows), 1 - exponent);
+        rank = static_cast<uint64_t>(
+            std::pow(1 - uniform(random) * (1 - tail), 1 / (1 - exponent)));
+      } else {
+        rank = random();
+      }
+      batch.push_back(static_cast<int64_t>(rank % rows * uint64_t{0x9e3779b1} %
+                                           static_cast<uint64_t>(rows)));
+    }
+  }
+  return batches;
+}
+
+// Ids and rows of one caller, and its stream.
+class Caller {
+ public:
+  Caller(const Flags& flags, hps::ServedTable* table, ev::Parallel* parallel)
+      : flags_(flags), table_(table), parallel_(parallel) {
+    Must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    device_stream_.native = stream_;
+    const size_t bytes = kMostIds * flags.width * sizeof(float);
+    Must(flags.host ? cudaMallocHost(&rows_, bytes)
+                    : cudaMalloc(&rows_, bytes));
+  }
+  ~Caller() {
+    Must(flags_.host ? cudaFreeHost(rows_) : cudaFree(rows_));
+    Must(cudaStreamDestroy(stream_));
+    Forget();
+  }
+  void Take(const std::vector<std::vector<int64_t>>& batches) {
+    Forget();
+    for (const auto& batch : batches) {
+      void* ids = nullptr;
+      const size_t bytes = batch.size() * sizeof(int64_t);
+      Must(flags_.host ? cudaMallocHost(&ids, bytes) : cudaMalloc(&ids, bytes));
+      Must(cudaMemcpy(ids, batch.data(), bytes, cudaMemcpyDefault));
+      ids_.push_back(ids);
+    }
+    count_ = static_cast<int64_t>(batches[0].size());
+  }
+  // Seconds of the lookup of batch number i.
+  double Lookup(int64_t i) {
+    CacheBatch batch;
+    batch.ids = ids_[i % ids_.size()];
+    batch.count = count_;
+    batch.ids_on_device = batch.rows_on_device = !flags_.host;
+    batch.rows = static_cast<float*>(rows_);
+    batch.stream = &device_stream_;
+    const double begin = Now();
+    if (flags_.host) {
+      Must(table_->Lookup(
+          ev::Span<const int64_t>(static_cast<const int64_t*>(batch.ids),
+                                  batch.count),
+          batch.rows, parallel_));
+    } else {
+      Must(table_->LookupOnDevice(batch, parallel_));
+      Must(cudaStreamSynchronize(stream_));
+    }
+    return Now() - begin;
+  }
+  void Compare(const std::vector<int64_t>& keys) {
+    std::vector<float> rows(keys.size() * flags_.width);
+    Must(cudaMemcpy(rows.data(), rows_, rows.size() * sizeof(float),
+                    cudaMemcpyDefault));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const int64_t key = keys[i / flags_.width];
+      if (rows[i] != Value(key, static_cast<int>(i % flags_.width))) {
+        Die("a wrong row of key " + std::to_string(key));
+      }
+    }
+  }
+
+ private:
+  void Forget() {
+    for (void* ids : ids_)
+      Must(flags_.host ? cudaFreeHost(ids) : cudaFree(ids));
+    ids_.clear();
+  }
+  const Flags flags_;
+  hps::ServedTable* const table_;
+  ev::Parallel* const parallel_;
+  cudaStream_t stream_ = nullptr;
+  ev::DeviceStream device_stream_;
+  void* rows_ = nullptr;
+  std::vector<void*> ids_;
+  int64_t count_ = 0;
+};
+
+void MeasureStreams(const Flags& flags, hps::ServedTable* table,
+                    ev::Parallel* parallel) {
+  Caller caller(flags, table, parallel);
+  std::printf("%-9s %7s %10s %10s %8s %9s\n", "stream", "batch", "p50 us",
+              "p99 us", "hits %", "link GB/s");
+  for (const std::string stream :
+       {"repeated", "zipf1.05", "zipf1.2", "uniform"}) {
+    for (const int64_t ids : {32, 256, 1024, 4096, 16384, 65536, 131072}) {
+      const auto batches = MakeBatches(stream, flags.rows, ids);
+      caller.Take(batches);
+      for (size_t b = 0; b < std::min<size_t>(4, batches.size()); ++b) {
+        caller.Lookup(b);
+        caller.Compare(batches[b]);
+      }
+      // Until the cache has seen some times what it holds, or a second went.
+      const double until = Now() + flags.seconds;
+      for (int64_t i = 0; i < 3 * kBatches && Now() < until; ++i) {
+        caller.Lookup(i);
+      }
+      const hps::Served before = table->served();
+      std::vector<double> took;
+      const double begin = Now();
+      while (Now() - begin < flags.seconds || took.size() < 20) {
+        took.push_back(caller.Lookup(static_cast<int64_t>(took.size())));
+      }
+      const double total = Now() - begin;
+      const hps::Served after = table->served();
+      const double asked = static_cast<double>(after.keys - before.keys);
+      const double hits =
+          static_cast<double>(after.from_cache - before.from_cache);
+      std::sort(took.begin(), took.end());
+      std::printf("%-9s %7lld %10.1f %10.1f %8.2f %9.2f\n", stream.c_str(),
+                  static_cast<long long>(ids), took[took.size() / 2] * 1e6,
+                  took[took.size() * 99 / 100] * 1e6, 100 * hits / asked,
+                  (asked - hits) * flags.width * 4e-9 / total);
+      std::fflush(stdout);
+    }
+  }
+}
+
+// Lookups per second of so many callers of batches of 4,096 by Zipf.
+double Throughput(const Flags& flags, hps::ServedTable* table, int callers,
+                  const std::vector<std::vector<int64_t>>& batches) {
+  std::vector<std::unique_ptr<Caller>> all;
+  std::vector<std::unique_ptr<ev::Serial>> serial;
+  for (int c = 0; c < callers; ++c) {
+    serial.push_back(std::make_unique<ev::Serial>());
+    all.push_back(std::make_unique<Caller>(flags, table, serial.back().get()));
+    all.back()->Take(batches);
+    all.back()->Lookup(c);
+  }
+  std::vector<int64_t> done(callers, 0);
+  std::vector<std::thread> threads;
+  const double begin = Now(), end = begin + flags.seconds;
+  for (int c = 0; c < callers; ++c) {
+    threads.emplace_back([&, c] {
+      while (Now() < end) all[c]->Lookup(c * 7 + done[c]++);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const double took = Now() - begin;
+  int64_t sum = 0;
+  for (const int64_t one : done) sum += one;
+  return static_cast<double>(sum) / took;
+}
+
+bool Read(const char* argument, Flags* flags) {
+  const std::string text = argument;
+  const size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const std::string value =
+      equals == std::string::npos ? "" : text.substr(equals + 1);
+  if (name == "--rows") {
+    flags->rows = std::atoll(value.c_str());
+  } else if (name == "--width") {
+    flags->width = std::atoi(value.c_str());
+  } else if (name == "--share") {
+    flags->share = std::atof(value.c_str());
+  } else if (name == "--type") {
+    flags->type = value;
+  } else if (name == "--folder") {
+    flags->folder = value;
+  } else if (name == "--seconds") {
+    flags->seconds = std::atof(value.c_str());
+  } else if (name == "--threads") {
+    flags->threads = std::atoi(value.c_str());
+  } else if (name == "--callers") {
+    flags->callers = std::atoi(value.c_str());
+  } else if (name == "--host") {
+    flags->host = true;
+  } else {
+    return false;
+  }
+  return flags->rows > 0 && flags->width > 0 && flags->threads > 0 &&
+         flags->callers > 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Flags flags;
+  for (int i = 1; i < argc; ++i) {
+    if (!Read(argv[i], &flags)) Die("not understood: " + std::string(argv[i]));
+  }
+  std::shared_ptr<hps::DeviceCache> device;
+  const ev::Status status = hps::MakeDeviceCache(&device);
+  if (status.code() == ev::StatusCode::kFailedPrecondition) {
+    std::puts(status.message().c_str());
+    return 77;
+  }
+  Must(status);
+  ev::testing::ThreadPool pool(flags.threads);
+  WriteTable(flags);
+  double begin = Now();
+  const std::unique_ptr<hps::ParameterServer> server = Serve(flags, &pool);
+  std::shared_ptr<hps::ServedTable> table;
+  Must(server->Find("m", 0, flags.width, &table));
+  std::printf("%lld x %d, %s, cache %.3g, %s, started in %.2f s\n",
+              static_cast<long long>(flags.rows), flags.width,
+              flags.type.c_str(), flags.share,
+              flags.host ? "host memory" : device->name().c_str(),
+              Now() - begin);
+  if (table->cache() != nullptr) {
+    hps::CacheStatistics statistics;
+    Must(table->cache()->Statistics(&statistics));
+    std::vector<std::string> problems;
+    std::printf("device bytes %lld; the plan: %s\n",
+                static_cast<long long>(statistics.device_bytes),
+                hps::PlanJson(server->config(), &problems).c_str());
+  }
+  MeasureStreams(flags, table.get(), &pool);
+  const auto batches = MakeBatches("zipf1.05", flags.rows, 4096);
+  for (const int callers : {1, 4, 16, flags.callers}) {
+    std::printf("%2d callers: %.0f lookups/s of 4096\n", callers,
+                Throughput(flags, table.get(), callers, batches));
+  }
+  return 0;
+}
