@@ -10,7 +10,14 @@ batches. The rows stay in the graph: nothing is copied to Python. Per stream and
 prints the median and 99th percentile of both, and how often the server's median goes into
 the variable's.
 
-`--check` only compares the rows of both.
+With `--device=gpu` rows end in the memory of TensorFlow's GPU: of the server, whose cache has
+`--gpucacheper` of them there, of a variable there, and of one in host memory. Also the share
+of ids that the cache had, and what SparseLookupLayer gives on the GPU. For the table of
+upstream's published times, which takes 50 GB of memory and, most of it to be made, minutes:
+
+  python lookup_speed.py --device=gpu --rows=32700000 --seconds=1
+
+`--check` only compares the rows of all.
 """
 
 import json
@@ -27,6 +34,8 @@ import tensorflow as tf
 import hierarchical_parameter_server as hps
 from hierarchical_parameter_server.commands import profiling
 
+import on_gpu
+
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("rows", 10000000, "Rows of the table.", lower_bound=1)
 flags.DEFINE_integer("width", 128, "Floats of a row.", lower_bound=1)
@@ -36,6 +45,14 @@ flags.DEFINE_list("streams", ["repeated", "zipf1.05", "zipf1.2", "uniform"], "St
 flags.DEFINE_string("type", "parallel_hash_map", "volatile_db.type.")
 flags.DEFINE_float("seconds", 2., "Time for each way, stream and batch.")
 flags.DEFINE_integer("threads", 0, "intra_op_parallelism_threads; 0: TensorFlow decides.")
+flags.DEFINE_enum("device", "cpu", ["cpu", "gpu"], "Where rows end.")
+flags.DEFINE_float("gpucacheper", .2, "Share of the rows that the cache on a GPU has.")
+flags.DEFINE_bool("ids_on_gpu", False, "With --device=gpu: ids are in its memory, too.")
+flags.DEFINE_list("ways", ["gpu", "cpu"],
+                  "With --device=gpu: where variables are that are measured beside.")
+flags.DEFINE_bool("soft_placement", False,
+                  "With --device=gpu, for the test device: TensorFlow moves ops that it has no "
+                  "kernels for, and rows are fetched.")
 flags.DEFINE_bool("check", False, "Compare rows; measure nothing.")
 
 # Rows that are written, and assigned, at once.
@@ -54,16 +71,16 @@ def write_table(folder, rows, width):
       random.standard_normal((count, width)).astype("<f4").tofile(f)
 
 
-def write_config(folder, width, most, kind):
-  """Writes the configuration; returns its path."""
+def write_config(folder, width, most, kind, **more):
+  """Writes the configuration, with more keys of the model; returns its path."""
   path = os.path.join(folder, "ps.json")
   with open(path, "w") as f:
     json.dump({
-        "models": [{
+        "models": [dict({
             "model": "m", "sparse_files": ["t"], "embedding_vecsize_per_table": [width],
             "maxnum_catfeature_query_per_table_per_sample": [1],
             "default_value_for_each_table": [0.], "deployed_device_list": [0],
-            "max_batch_size": most}],
+            "max_batch_size": most}, **more)],
         "volatile_db": {"type": kind}}, f)
   return path
 
@@ -102,6 +119,11 @@ def main(argv):
     table = os.path.join(folder, "t")
     write_table(table, FLAGS.rows, FLAGS.width)
     sizes = [int(b) for b in FLAGS.batches]
+    if FLAGS.device == "gpu":
+      config = write_config(folder, FLAGS.width, max(sizes + [100]), FLAGS.type,
+                            gpucache=True, gpucacheper=FLAGS.gpucacheper)
+      on_gpu.run(table, config, sizes, FLAGS, measure)
+      return
     config = write_config(folder, FLAGS.width, max(sizes), FLAGS.type)
     session_config = tf.compat.v1.ConfigProto(
         intra_op_parallelism_threads=FLAGS.threads, device_count={"GPU": 0})
