@@ -1,6 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <string>
+
 #include "addons/hierarchical_parameter_server/cache/gpu/cache_kernels.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/warp.cuh"
@@ -115,13 +117,12 @@ ev::Status CheckDeviceRunsCache() {
   cudaFuncAttributes attributes;
   const cudaError_t error =
       cudaFuncGetAttributes(&attributes, CountClearedKernel);
-  if (error == cudaErrorNoKernelImageForDevice) {
-    cudaGetLastError();
-    return ev::FailedPrecondition(
-        "the GPU is of a compute capability below 8.0");
-  }
-  EV_CUDA_RETURN_IF_ERROR(error);
-  return ev::Status::OK();
+  if (error == cudaSuccess) return ev::Status::OK();
+  cudaGetLastError();  // This one is told here.
+  return ev::FailedPrecondition(
+      "the GPU does not run this library's code for a cache, which is for "
+      "compute capability 8.0 and higher (" +
+      std::string(cudaGetErrorString(error)) + ")");
 }
 
 ev::Status WidenIds(const int32_t* ids, int64_t count, int64_t* keys,

@@ -32,7 +32,9 @@ class DeviceTensorsTest : public DeviceCacheTest {
   template <typename T>
   static std::vector<float> AsFloats(const std::vector<T>& from) {
     std::vector<float> floats((from.size() * sizeof(T) + 3) / 4 + 1);
-    std::memcpy(floats.data(), from.data(), from.size() * sizeof(T));
+    if (!from.empty()) {
+      std::memcpy(floats.data(), from.data(), from.size() * sizeof(T));
+    }
     return floats;
   }
   // LookUp with ids (or not) and rows (or not) on the device.
