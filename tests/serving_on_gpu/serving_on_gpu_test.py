@@ -179,6 +179,27 @@ class ServingOnGpuTest(parameterized.TestCase):
     self.assertContainsSubset({"HpsLookup", "SegmentSum", "GatherV2"}, on_gpu)
     self.assertEmpty(on_gpu - _STOCK_ON_GPUS - {"HpsLookup"})
 
+  def test_ragged_ids(self):
+    dense, sparse = self.layer(), self.layer(hps.SparseLookupLayer)
+    lists = [[1, 2], [], [3, 3, 3]]
+    with tf.Graph().as_default() as graph, self.session(soft=True) as session:
+      ids = tf.ragged.constant(lists, tf.int64)
+      weights = tf.ragged.constant([[1., 2.], [], [.5, .5, 1.]])
+      before = set(graph.get_operations())
+      with tf.device("/gpu:0"):
+        rows = dense(ids)
+        sums = [sparse(ids, given, combiner="sum") for given in (None, weights)]
+      on_gpu = {op.type for op in graph.get_operations()
+                if op not in before and "GPU" in op.device}
+      rows, (plain, weighted) = session.run([rows.flat_values, sums])
+    np.testing.assert_array_equal(rows, self.rows[[1, 2, 3, 3, 3]])
+    np.testing.assert_allclose(
+        plain, [self.rows[row].sum(axis=0) for row in lists], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        weighted, [self.rows[1] + 2 * self.rows[2], 0 * self.rows[0], 2 * self.rows[3]],
+        rtol=1e-6, atol=1e-6)
+    self.assertEmpty(on_gpu - _STOCK_ON_GPUS - {"HpsLookup"})
+
   def test_errors_are_those_of_the_cpu(self):
     layer = self.layer()
     with tf.Graph().as_default(), self.session() as session:

@@ -193,7 +193,8 @@ class SparseLookupLayer(_TableLayer):
   def _sparse(ragged, what):
     if ragged.ragged_rank != 1 or ragged.flat_values.shape.ndims not in (1, None):
       raise ValueError("%s: want a RaggedTensor of rank 2, got %s" % (what, ragged.shape))
-    return ragged.to_sparse()
+    with tf.device("/cpu:0"):  # TensorFlow 1.15 has the ops there alone.
+      return ragged.to_sparse()
 
   def _combined(self, sp_ids, sp_weights, combiner, max_norm):
     samples = tf.cast(sp_ids.indices[:, 0], tf.int32)
