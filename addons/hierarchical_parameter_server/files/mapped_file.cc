@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -59,6 +60,21 @@ ev::Status MappedFile::Open(const std::string& path,
   close(descriptor);
   *file = std::move(made);
   return ev::Status::OK();
+}
+
+void MappedFile::WillBeReadAtRandom() const {
+  if (data_ != nullptr) {
+    madvise(data_, static_cast<size_t>(bytes_), MADV_RANDOM);
+  }
+}
+
+void MappedFile::WillBeReadSoon(int64_t begin, int64_t bytes) const {
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  const int64_t from = std::max<int64_t>(begin, 0) / page * page;
+  const int64_t to = std::min(begin + bytes, bytes_);
+  if (data_ == nullptr || from >= to) return;
+  madvise(static_cast<char*>(data_) + from, static_cast<size_t>(to - from),
+          MADV_WILLNEED);
 }
 
 MappedFile::~MappedFile() {

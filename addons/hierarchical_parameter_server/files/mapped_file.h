@@ -26,6 +26,13 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
+  // Advice to the system, which may ignore it. Single pages will be read, here
+  // and there: without the advice a touch reads as much as the disk's
+  // read-ahead says, megabytes on some machines.
+  void WillBeReadAtRandom() const;
+  // That part will be read soon.
+  void WillBeReadSoon(int64_t begin, int64_t bytes) const;
+
   const std::string& path() const { return path_; }
   const void* data() const { return data_; }
   int64_t bytes() const { return bytes_; }

@@ -51,6 +51,7 @@ class TableDirectory {
     return static_cast<const float*>(vectors_->data()) + i * width_;
   }
   const MappedFile& key_file() const { return *keys_; }
+  const MappedFile& vector_file() const { return *vectors_; }
 
  private:
   TableDirectory() = default;

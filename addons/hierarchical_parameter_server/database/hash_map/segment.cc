@@ -43,31 +43,32 @@ Segment::Segment(int width, int64_t rows, int depth, int64_t free_key,
       groups_(GroupsFor(rows)),
       limit_(std::max<int64_t>(
           1, groups_ * kGroup * kLoadNumerator / kLoadDenominator)) {
-  keys_ = static_cast<int64_t*>(ev::AllocateLines(slots() * sizeof(int64_t)));
-  rows_ = static_cast<float*>(ev::AllocateLines(slots() * row_bytes_));
-  if (with_use) {
-    use_ = static_cast<std::atomic<uint32_t>*>(
-        ev::AllocateLines(UseBytes(slots())));
+  const size_t key_bytes = slots() * sizeof(int64_t);
+  const size_t row_bytes = ev::RoundUp(slots() * row_bytes_, ev::kCacheLine);
+  const size_t use_bytes = with_use ? UseBytes(slots()) : 0;
+  // The keys come first: huge pages end where a whole one does not fit. In long
+  // segments the rows begin a page, so that few of them lie on two.
+  size_t rows_at = ev::RoundUp(key_bytes, ev::kCacheLine);
+  if (rows_at + row_bytes + use_bytes >= ev::kHugePage) {
+    rows_at = ev::RoundUp(key_bytes, ev::kSmallPage);
   }
-  if (keys_ == nullptr || rows_ == nullptr || (with_use && use_ == nullptr)) {
-    Free();
-    throw std::bad_alloc();
+  block_bytes_ = rows_at + row_bytes + use_bytes;
+  block_ = ev::AllocateLines(block_bytes_);
+  if (block_ == nullptr) throw std::bad_alloc();
+  char* const begin = static_cast<char*>(block_);
+  keys_ = reinterpret_cast<int64_t*>(begin);
+  rows_ = reinterpret_cast<float*>(begin + rows_at);
+  if (with_use) {
+    use_ =
+        reinterpret_cast<std::atomic<uint32_t>*>(begin + rows_at + row_bytes);
   }
   std::fill(keys_, keys_ + slots(), free_key_);
 }
 
-Segment::~Segment() { Free(); }
-
-void Segment::Free() {
-  if (keys_ != nullptr) ev::FreeLines(keys_, slots() * sizeof(int64_t));
-  if (rows_ != nullptr) ev::FreeLines(rows_, slots() * row_bytes_);
-  if (use_ != nullptr) ev::FreeLines(use_, UseBytes(slots()));
-}
+Segment::~Segment() { ev::FreeLines(block_, block_bytes_); }
 
 int64_t Segment::bytes() const {
-  return static_cast<int64_t>(sizeof(*this) +
-                              slots() * (sizeof(int64_t) + row_bytes_) +
-                              (use_ == nullptr ? 0 : UseBytes(slots())));
+  return static_cast<int64_t>(sizeof(*this) + block_bytes_);
 }
 
 int64_t Segment::Add(int64_t key, int64_t group) {

@@ -95,12 +95,14 @@ class Segment {
   const int64_t groups_;
   const int64_t limit_;
   int64_t count_ = 0;
+  // One block, so that the keys of a long segment lie in huge pages as well.
+  void* block_ = nullptr;
+  size_t block_bytes_ = 0;
   int64_t* keys_ = nullptr;
   float* rows_ = nullptr;
   std::atomic<uint32_t>* use_ = nullptr;
 
   static int64_t GroupsFor(int64_t rows);
-  void Free();
   void MoveSlot(int64_t from, int64_t to);
 };
 

@@ -11,6 +11,7 @@
 
 #include "addons/hierarchical_parameter_server/database/fetch_in_tasks.h"
 #include "addons/hierarchical_parameter_server/database/hash_map/hash_map.h"
+#include "kernels/engine/base/pages.h"
 #include "kernels/engine/base/prefetch.h"
 
 namespace hps {
@@ -45,6 +46,10 @@ ev::Status MappedTable::Attach(const std::string& folder, KeyBits bits,
   EV_RETURN_IF_ERROR(
       TableIndex::Open(*fresh->directory, bits, &fresh->index, note));
   fresh->count = fresh->index->distinct();
+  // A row lies on a page or two. The index is small and soon wanted as a whole.
+  if (width_ * sizeof(float) <= ev::kSmallPage) {
+    fresh->directory->vector_file().WillBeReadAtRandom();
+  }
   std::lock_guard<std::mutex> writer(writer_);
   std::atomic_store(&content_, std::move(fresh));
   return ev::Status::OK();
@@ -252,7 +257,14 @@ ev::Status MappedTable::ForEach(const Visit& visit) {
   };
   const bool changed = content->changed.load(std::memory_order_acquire);
   ev::Serial serial;
+  // Attach has said that rows are read at random.
+  constexpr int64_t kAhead = int64_t{8} << 20;
+  const int64_t row_bytes = width_ * static_cast<int64_t>(sizeof(float));
+  int64_t asked = 0;
   for (int64_t row = 0; row < content->directory->rows(); ++row) {
+    for (; asked < (row + 1) * row_bytes + kAhead; asked += kAhead) {
+      content->directory->vector_file().WillBeReadSoon(asked, kAhead);
+    }
     int64_t key = content->directory->keys()[row];
     // Of a repeated key the row that is served. Keys of 32 bits are found as
     // what they are normally.
