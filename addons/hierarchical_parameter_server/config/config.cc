@@ -178,10 +178,11 @@ void ReadModel(const Json& json, const std::string& path,
     }
   }
 
+  model->gpucache = reader.Has("gpucacheper") ||
+                    reader.Has("embedding_cache_type") ||
+                    reader.Has("use_static_table");
   reader.Bool("gpucache", &model->gpucache);
   reader.Number("gpucacheper", 0.0, 1.0, &model->gpucacheper);
-  model->gpucache_is_given =
-      reader.Has("gpucache") || reader.Has("gpucacheper");
   if (reader.Number("hit_rate_threshold", 0.0, 2.0,
                     &model->hit_rate_threshold) &&
       model->hit_rate_threshold < 1.0) {

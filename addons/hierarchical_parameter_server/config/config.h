@@ -33,8 +33,8 @@ struct ModelConfig {
   std::vector<TableConfig> tables;
   std::vector<int64_t> devices;
   int64_t max_batch_size = 64;  // samples of a lookup on one replica
-  bool gpucache = true;
-  bool gpucache_is_given = false;  // by gpucache or gpucacheper
+  // What the key says; without it, whether another key describes the cache.
+  bool gpucache = false;
   double gpucacheper = 0.2;
   double hit_rate_threshold = 1.0;  // exact
   int64_t worker_buffers = 2;

@@ -79,6 +79,7 @@ TEST(ConfigTest, TheDocumentedDefaults) {
   EXPECT_EQ(model.max_batch_size, 64);
   EXPECT_EQ(model.worker_buffers, 2);
   EXPECT_EQ(model.hit_rate_threshold, 1.0);
+  EXPECT_FALSE(model.gpucache);
   EXPECT_EQ(model.gpucacheper, 0.2);
   ASSERT_EQ(model.tables.size(), 2u);
   EXPECT_EQ(model.tables[0].name, "sparse_embedding1");
@@ -90,6 +91,20 @@ TEST(ConfigTest, TheDocumentedDefaults) {
   EXPECT_EQ(config.persistent_db.type, "disabled");
   EXPECT_EQ(config.update_source.type, "none");
   EXPECT_TRUE(config.notes.empty());
+}
+
+TEST(ConfigTest, AKeyThatDescribesTheCacheAsksForIt) {
+  for (const std::string key :
+       {"\"gpucacheper\": 0.1", "\"embedding_cache_type\": \"static\"",
+        "\"use_static_table\": true", "\"gpucache\": true"}) {
+    Config config;
+    ASSERT_TRUE(Parse(WithModel(", " + key), &config).ok()) << key;
+    EXPECT_TRUE(config.models[0].gpucache) << key;
+    const ev::Status status = Parse(
+        WithModel(", \"gpucacheper\": 0.1, \"gpucache\": false"), &config);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_FALSE(config.models[0].gpucache);
+  }
 }
 
 TEST(ConfigTest, EveryKeyOfUpstreamIsKnown) {

@@ -246,19 +246,6 @@ ev::Status ParameterServer::AttachCaches(const Model& model) {
   return status;
 }
 
-// A cache that the configuration does not ask for by name may be left out.
-ev::Status ParameterServer::WithoutRoom(const ModelConfig& config,
-                                        const ev::Status& attached) {
-  if (attached.code() != ev::StatusCode::kResourceExhausted ||
-      config.gpucache_is_given) {
-    return attached;
-  }
-  Note("gpucache: " + attached.message() +
-       "; the model's caches are left out, and rows are looked up in host "
-       "memory");
-  return ev::Status::OK();
-}
-
 ev::Status ParameterServer::AddModel(const ModelConfig& config,
                                      ev::Parallel* parallel) {
   std::lock_guard<std::mutex> changing(changing_);
@@ -273,7 +260,7 @@ ev::Status ParameterServer::AddModel(const ModelConfig& config,
   }
   std::shared_ptr<Model> model;
   EV_RETURN_IF_ERROR(Load(config, nullptr, parallel, &model));
-  EV_RETURN_IF_ERROR(WithoutRoom(config, AttachCaches(*model)));
+  EV_RETURN_IF_ERROR(AttachCaches(*model));
   Publish(model);
   FillCaches(*model, parallel);
   return ev::Status::OK();
@@ -298,7 +285,7 @@ ev::Status ParameterServer::ReloadModel(const std::string& name,
     for (const auto& table : replaced->tables) {
       if (table->cache() != nullptr) table->cache()->Drop();
     }
-    status = WithoutRoom(replaced->config, AttachCaches(*model));
+    status = AttachCaches(*model);
     if (!status.ok()) {
       Note("model '" + name +
            "': it goes on without its cache, which made room for a reload "

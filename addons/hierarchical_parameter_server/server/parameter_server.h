@@ -105,7 +105,6 @@ class ParameterServer {
   void Publish(std::shared_ptr<Model> model);
   // After Publish, so that updates meanwhile count.
   void FillCaches(const Model& model, ev::Parallel* parallel);
-  ev::Status WithoutRoom(const ModelConfig& config, const ev::Status& attached);
 
   const Config config_;
   std::shared_ptr<Elevator> elevator_;

@@ -30,6 +30,7 @@ from hierarchical_parameter_server import testing  # pylint: disable=wrong-impor
 import layers_test  # pylint: disable=wrong-import-position
 
 _ROWS, _DIM = 4000, 12
+testing.IN_EVERY_MODEL["gpucache"] = True
 
 
 class LayersTest(layers_test.LayersTest):

@@ -7,6 +7,9 @@ import os
 
 import numpy as np
 
+# Keys that every model has, unless a test gives them.
+IN_EVERY_MODEL = {}
+
 
 def write_table(folder, keys, rows):
   """Writes a table directory; new files take the names of old ones."""
@@ -29,6 +32,7 @@ def model(name, folders, widths, defaults=None, most=1000, **more):
       "deployed_device_list": [0],
       "max_batch_size": 1024,
   }
+  config.update(IN_EVERY_MODEL)
   config.update(more)
   return config
 
