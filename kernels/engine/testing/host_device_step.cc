@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <numeric>
 #include <string>
 #include <unordered_map>
@@ -99,10 +100,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   }
   Status Wait(int t) {
     Check(IsDone(), "a step is waited for before all tables are started", t);
-    // Of all tables, as the kernels of a device do it.
-    for (auto& table : tables_) {
-      if (table->is_there()) EV_RETURN_IF_ERROR(Read(table.get()));
-    }
+    EV_RETURN_IF_ERROR(ReadAll());
     Table* const table = tables_[t].get();
     if (table->is_waited_for) return Status::OK();
     table->is_waited_for = true;
@@ -116,7 +114,8 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     return Status::OK();
   }
   const Table& table(int t) const { return *tables_[t]; }
-  int64_t num_unknown() const {
+  int64_t num_unknown() {
+    if (!ReadAll().ok()) return 0;
     int64_t ids = 0;
     for (const auto& table : tables_) {
       for (int64_t id : table->ids) ids += table->known->Find(id) == kNoRow;
@@ -222,6 +221,19 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
  private:
   static int NumSlots(const std::string& rule, Span<const float> hyper);
 
+  // Of all tables, as the kernels of a device do it, and once: threads wait for
+  // different tables at the same time.
+  Status ReadAll() {
+    std::lock_guard<std::mutex> lock(read_mutex_);
+    if (is_read_) return read_status_;
+    is_read_ = true;
+    for (auto& table : tables_) {
+      if (table->is_there()) read_status_ = Read(table.get());
+      if (!read_status_.ok()) break;
+    }
+    return read_status_;
+  }
+
   // Ids and samples that are in the device's memory.
   Status Read(Table* table) const {
     HostStream::Wait(stream_);
@@ -270,6 +282,9 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   std::vector<std::unique_ptr<Table>> tables_;
   std::atomic<int> num_started_{0}, num_set_{0};
   bool is_pooled_ = false;
+  std::mutex read_mutex_;  // Of what follows, and of what is read.
+  bool is_read_ = false;
+  Status read_status_;
 };
 
 class StepDistinct : public DeviceDistinct {
