@@ -121,6 +121,9 @@ class CacheTable {
  public:
   virtual ~CacheTable() {}
   virtual const CacheTableOptions& options() const = 0;
+  // False for ever: the capacity is 0, or the table was dropped. Every lookup
+  // misses all of its ids then.
+  virtual bool holds_rows() const = 0;
 
   // Writes the rows that are here to their places, and lists the other ids.
   // InvalidArgument: a stream is lacking, or memory of a device that is none of

@@ -279,6 +279,32 @@ TEST_F(CachedServerTest, AReloadWithoutRoomForTwoTakesTheOldOnes) {
   EXPECT_NE(AllNotes().find("goes on without its cache"), std::string::npos);
 }
 
+TEST_F(CachedServerTest, ADroppedCacheIsAskedNoMoreAndUpdatesGoOn) {
+  Serve(", \"gpucacheper\": 0.5");
+  const std::shared_ptr<ServedTable> table = Table(0);
+  const std::vector<int64_t> keys = {5, 6, 7};
+  Lookup(table.get(), keys);
+  ASSERT_TRUE(table->cache()->holds_rows());
+  table->cache()->Drop();
+  EXPECT_FALSE(table->cache()->holds_rows());
+  const int64_t misses = StatisticsOf(table.get()).misses;
+  const std::vector<float> row(kWidth, 3.5f);
+  const std::vector<int64_t> key = {6};
+  ASSERT_TRUE(table->Update(key, row.data(), true, true).ok());
+  EXPECT_EQ(Lookup(table.get(), key), row);
+  EXPECT_EQ(StatisticsOf(table.get()).misses, misses);
+}
+
+TEST_F(CachedServerTest, ANoteThatIsTrueAgainIsTakenOnce) {
+  SetHostDeviceCacheBytes(int64_t{1} << 30);
+  Serve(", \"gpucacheper\": 0.5");
+  SetHostDeviceCacheBytes(HostDeviceCacheBytes() / 4);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(server_->ReloadModel("m", &serial_).ok());
+  }
+  EXPECT_EQ(server_->notes().size(), 1u);
+}
+
 TEST_F(CachedServerTest, AFullDeviceIsAnErrorWhereACacheIsAskedFor) {
   SetHostDeviceCacheBytes(1000);
   const ev::Status status = TryServe(", \"gpucache\": true");

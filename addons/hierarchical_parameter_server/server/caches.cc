@@ -8,7 +8,6 @@
 
 #include "addons/hierarchical_parameter_server/cache/cache_size.h"
 #include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
-#include "addons/hierarchical_parameter_server/files/table_directory.h"
 #include "addons/hierarchical_parameter_server/server/cached_lookup.h"
 
 namespace hps {

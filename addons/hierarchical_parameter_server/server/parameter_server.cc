@@ -67,7 +67,10 @@ ev::Status ParameterServer::Make(const Config& config, ev::Parallel* parallel,
 
 void ParameterServer::Note(const std::string& note) {
   std::lock_guard<std::mutex> lock(mu_);
-  notes_.push_back(note);
+  // Once: a model may be reloaded every hour for months.
+  if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) {
+    notes_.push_back(note);
+  }
 }
 
 std::vector<std::string> ParameterServer::notes() const {

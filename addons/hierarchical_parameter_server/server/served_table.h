@@ -76,7 +76,7 @@ class ServedTable {
 
  private:
   bool lookups_use_cache() const {
-    return cache_ != nullptr && cache_->options().capacity > 0;
+    return cache_ != nullptr && cache_->holds_rows();
   }
   ev::Status CheckCount(int64_t count) const;
   ev::Status LookUpTiers(ev::Span<const int64_t> keys, float* rows,

@@ -71,7 +71,20 @@ ev::Status GpuTable::MakeStorage() {
   EV_RETURN_IF_ERROR(lane->Wait());
   WorkLane::Release(std::move(lane));
   storage_ = std::move(made);
+  holds_rows_ = true;
   return ev::Status::OK();
+}
+
+std::unique_ptr<GpuTable::Storage> GpuTable::TakeStorage() {
+  holds_rows_ = false;
+  return std::move(storage_);
+}
+
+bool GpuTable::CountWithoutRows(ev::Span<const int64_t> keys) {
+  if (holds_rows()) return false;
+  std::lock_guard<std::mutex> lock(mu_);
+  changes_.Add(keys);
+  return true;
 }
 
 void GpuTable::Free(std::unique_ptr<Storage> storage) {
@@ -84,7 +97,7 @@ void GpuTable::Drop() {
   std::unique_ptr<Storage> storage;
   {
     std::lock_guard<std::mutex> lock(mu_);
-    storage = std::move(storage_);
+    storage = TakeStorage();
   }
   if (storage == nullptr) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
@@ -103,7 +116,7 @@ ev::Status GpuTable::Write(WorkLane* lane, const Work& work) {
     status = storage_->order.BeginWrite(lane->stream());
     if (status.ok()) status = work(storage_.get());
     if (status.ok()) status = storage_->order.EndWrite(lane->stream());
-    if (!status.ok()) broken = std::move(storage_);
+    if (!status.ok()) broken = TakeStorage();
   }
   if (broken != nullptr) {
     lane->Wait();
@@ -213,6 +226,7 @@ ev::Status GpuTable::Lookup(const CacheBatch& batch,
 
 ev::Status GpuTable::Insert(ev::Span<const int64_t> keys, const float* rows,
                             int64_t seen) {
+  if (!holds_rows()) return ev::Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const int64_t width = options_.width;
   const int64_t all = static_cast<int64_t>(keys.size());
@@ -240,6 +254,7 @@ ev::Status GpuTable::Insert(ev::Span<const int64_t> keys, const float* rows,
 }
 
 ev::Status GpuTable::Refresh(ev::Span<const int64_t> keys, const float* rows) {
+  if (CountWithoutRows(keys)) return ev::Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const std::vector<int64_t> last = LastOfEach(keys);
   const int64_t all = static_cast<int64_t>(last.size());
@@ -294,6 +309,7 @@ ev::Status GpuTable::RefreshPart(ev::Span<const int64_t> keys,
 }
 
 ev::Status GpuTable::Erase(ev::Span<const int64_t> keys) {
+  if (CountWithoutRows(keys)) return ev::Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const int64_t all = static_cast<int64_t>(keys.size());
   for (int64_t begin = 0; begin < all; begin += kKeysAtOnce) {

@@ -45,6 +45,7 @@ class GpuTable : public CacheTable,
   ~GpuTable() override { Drop(); }
 
   const CacheTableOptions& options() const override { return options_; }
+  bool holds_rows() const override { return holds_rows_; }
   ev::Status Lookup(const CacheBatch& batch,
                     std::unique_ptr<CacheLookup>* lookup) override;
   ev::Status Insert(ev::Span<const int64_t> keys, const float* rows,
@@ -99,6 +100,12 @@ class GpuTable : public CacheTable,
 
   GpuTable(int device, const CacheTableOptions& options);
   ev::Status MakeStorage();
+  // Takes the storage away, for ever; the caller frees it without the lock.
+  // REQUIRES mu_.
+  std::unique_ptr<Storage> TakeStorage();
+  // Counts a change of a table that holds no rows; false: it holds some. A
+  // device that has failed must not stop the updates of the tiers.
+  bool CountWithoutRows(ev::Span<const int64_t> keys);
   // Calls work(storage, stream) in the order of writers, unless the table is
   // dropped. If it fails the table is dropped: some rows may be in no order.
   template <typename Work>
@@ -112,7 +119,8 @@ class GpuTable : public CacheTable,
   const CacheTableOptions options_;
   const int64_t rows_at_once_;
   std::atomic<int64_t> hits_{0}, misses_{0};
-  std::mutex mu_;                     // held while work is enqueued
+  std::atomic<bool> holds_rows_{false};  // whether there is a storage_
+  std::mutex mu_;                        // held while work is enqueued
   std::unique_ptr<Storage> storage_;  // guarded by mu_; null: dropped, or none
   KeyChanges changes_;                // guarded by mu_, but count()
 };

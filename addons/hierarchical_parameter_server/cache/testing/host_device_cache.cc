@@ -38,6 +38,7 @@ class HostTable : public CacheTable,
   ~HostTable() override { Drop(); }
 
   const CacheTableOptions& options() const override { return options_; }
+  bool holds_rows() const override { return slots_ > 0; }
   ev::Status Lookup(const CacheBatch& batch,
                     std::unique_ptr<CacheLookup>* lookup) override;
   ev::Status Insert(ev::Span<const int64_t> keys, const float* rows,
@@ -125,7 +126,7 @@ class HostTable : public CacheTable,
     std::list<int64_t>::iterator used;
   };
   const CacheTableOptions options_;
-  int64_t slots_;
+  std::atomic<int64_t> slots_;
   KeyChanges changes_;
   std::unordered_map<int64_t, Row> rows_;
   std::list<int64_t> used_;  // last use first
