@@ -6,7 +6,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,34 +14,11 @@
 #include "addons/hierarchical_parameter_server/cache/gpu/gpu_table.h"
 #include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
-#include "kernels/engine/base/transfer_memory.h"
 
 namespace hps {
 namespace {
-
-std::atomic<int> pinning_device{0};
-
-void* TakePinned(size_t bytes) {
-  void* block = nullptr;
-  if (cudaSetDevice(pinning_device) != cudaSuccess ||
-      cudaHostAlloc(&block, bytes, cudaHostAllocPortable) != cudaSuccess) {
-    cudaGetLastError();  // Ordinary memory does as well.
-    return nullptr;
-  }
-  return block;
-}
-
-void GivePinned(void* block) { EV_CUDA_LOG_IF_ERROR(cudaFreeHost(block)); }
-
-// Rows come down straight into outputs that lie there.
-void OfferPinnedMemory(int device) {
-  pinning_device = device;
-  ev::TransferMemorySource source;
-  source.allocate = &TakePinned;
-  source.free = &GivePinned;
-  ev::RegisterTransferMemory(source);
-}
 
 class GpuCache : public DeviceCache {
  public:
@@ -68,7 +44,8 @@ ev::Status MakeGpuCache(std::shared_ptr<DeviceCache>* cache) {
       ev::gpu::ProcessDevice("a cache in GPU memory needs", &device));
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
   EV_RETURN_IF_ERROR(CheckDeviceRunsCache());
-  OfferPinnedMemory(device);
+  // Rows come down straight into outputs that lie there.
+  ev::gpu::OfferPinnedMemory(device);
   *cache = std::make_shared<GpuCache>(device);
   return ev::Status::OK();
 }

@@ -11,6 +11,7 @@
 #include "addons/hierarchical_parameter_server/cache/cache_size.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_event.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
 
 namespace hps {
 
@@ -28,30 +29,6 @@ T* At(char* memory, size_t offset) {
 }
 
 size_t BitBytes(int64_t count) { return (count + 31) / 32 * sizeof(uint32_t); }
-
-// Memory that the device reads and writes by itself.
-bool IsPinned(const void* memory) {
-  cudaPointerAttributes attributes;
-  if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
-    cudaGetLastError();
-    return false;
-  }
-  return attributes.type == cudaMemoryTypeHost;
-}
-
-ev::Status CheckIsOn(int device, const void* memory, const std::string& what) {
-  cudaPointerAttributes attributes;
-  EV_CUDA_RETURN_IF_ERROR(cudaPointerGetAttributes(&attributes, memory));
-  if (attributes.type == cudaMemoryTypeDevice && attributes.device == device) {
-    return ev::Status::OK();
-  }
-  return ev::InvalidArgument(
-      what +
-      (attributes.type == cudaMemoryTypeDevice
-           ? " in the memory of GPU " + std::to_string(attributes.device)
-           : std::string(" not in GPU memory")) +
-      ", the cache is in that of GPU " + std::to_string(device));
-}
 
 }  // namespace
 
@@ -71,6 +48,14 @@ GpuLookup::Part::Part(const CacheBatch& batch, int64_t begin, int64_t count,
   }
 }
 
+GpuLookup::Staged::Staged(int64_t count, int width)
+    : count(count),
+      host_rows(host.Add(count * width * sizeof(float))),
+      host_positions(host.Add(count * sizeof(int64_t))),
+      rows(device.Add(count * width * sizeof(float))),
+      positions(device.Add(count * sizeof(int64_t))),
+      store(count, &host, &device) {}
+
 GpuLookup::~GpuLookup() {
   if (staging_ == nullptr && busy_.empty()) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(table_->device()));
@@ -85,25 +70,24 @@ GpuLookup::~GpuLookup() {
 }
 
 ev::Status GpuLookup::Check() const {
-  if (!batch_.ids_on_device && !batch_.rows_on_device) return ev::Status::OK();
-  const std::string where = "table " + table_->options().tag + ": ";
-  if (batch_.stream == nullptr) {
-    return ev::InvalidArgument(where +
-                               "ids or rows on a device need its stream");
+  const bool on_device = batch_.ids_on_device || batch_.rows_on_device;
+  ev::Status status;
+  if (on_device && batch_.stream == nullptr) {
+    status = ev::InvalidArgument("ids or rows on a device need its stream");
   }
-  if (batch_.ids_on_device) {
-    EV_RETURN_IF_ERROR(
-        CheckIsOn(table_->device(), batch_.ids, where + "the ids are"));
+  if (status.ok() && batch_.ids_on_device) {
+    status = ev::gpu::CheckIsOn(table_->device(), batch_.ids, "the id tensor");
   }
-  if (batch_.rows_on_device) {
-    EV_RETURN_IF_ERROR(
-        CheckIsOn(table_->device(), batch_.rows, where + "the output is"));
-    if (reinterpret_cast<uintptr_t>(batch_.rows) % 16 != 0) {
-      return ev::InvalidArgument(where +
-                                 "the output is not aligned to 16 bytes");
+  if (status.ok() && batch_.rows_on_device) {
+    status = ev::gpu::CheckIsOn(table_->device(), batch_.rows, "the output");
+    if (status.ok() && reinterpret_cast<uintptr_t>(batch_.rows) % 16 != 0) {
+      status = ev::InvalidArgument("the output is not aligned to 16 bytes");
     }
   }
-  return ev::Status::OK();
+  return status.ok()
+             ? status
+             : ev::Status(status.code(), "table " + table_->options().tag +
+                                             ": " + status.message());
 }
 
 ev::Status GpuLookup::Begin() {
@@ -112,7 +96,7 @@ ev::Status GpuLookup::Begin() {
   EV_RETURN_IF_ERROR(Check());
   seen_ = table_->changes();
   const int width = table_->options().width;
-  const bool direct = !batch_.rows_on_device && IsPinned(batch_.rows);
+  const bool direct = !batch_.rows_on_device && ev::gpu::IsPinned(batch_.rows);
   const int64_t at_once =
       batch_.rows_on_device ? batch_.count : CacheRowsAtOnce(width);
   std::deque<Part> parts;
@@ -240,57 +224,44 @@ ev::Status GpuLookup::Stage(int64_t count, float** rows) {
     WorkLane::Release(std::move(busy_.front()));
     busy_.pop_front();
   }
-  const size_t row_bytes = count * table_->options().width * sizeof(float);
-  const size_t key_bytes = count * sizeof(int64_t);
-  LaneParts host, device;
-  staged_rows_ = host.Add(row_bytes);
-  host.Add(key_bytes);
-  device.Add(row_bytes);
-  device.Add(key_bytes);
-  GpuTable::StoreParts(count, &host, &device);
-  EV_RETURN_IF_ERROR(
-      WorkLane::Acquire(host.bytes(), device.bytes(), &staging_));
-  staged_ = count;
-  *rows = At<float>(staging_->host(), staged_rows_);
+  staged_.reset(new Staged(count, table_->options().width));
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(staged_->host.bytes(),
+                                       staged_->device.bytes(), &staging_));
+  *rows = At<float>(staging_->host(), staged_->host_rows);
   return ev::Status::OK();
 }
 
 ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
                            ev::Parallel* parallel) {
-  if (staging_ == nullptr || count != staged_) {
+  if (staging_ == nullptr || count != staged_->count) {
     return ev::Internal("table " + table_->options().tag +
                         ": a Fill without its Stage");
   }
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
   const int width = table_->options().width;
   const size_t row_bytes = count * width * sizeof(float);
-  LaneParts host, device;
-  const size_t host_rows = host.Add(row_bytes);
-  const size_t host_positions = host.Add(count * sizeof(int64_t));
-  const size_t staged = device.Add(row_bytes);
-  const size_t there = device.Add(count * sizeof(int64_t));
-  const GpuTable::StoreParts parts(count, &host, &device);
+  const Staged& at = *staged_;
   WorkLane* const lane = staging_.get();
-  const float* const rows = At<float>(lane->host(), host_rows);
+  const float* const rows = At<float>(lane->host(), at.host_rows);
+  float* const there = At<float>(lane->device(), at.rows);
   const int64_t* const positions = positions_.data() + filled_;
   const ev::Span<const int64_t> keys(keys_.data() + filled_, count);
   filled_ += count;
   busy_.push_back(std::move(staging_));
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + staged, rows,
-                                          row_bytes, cudaMemcpyHostToDevice,
-                                          lane->stream()));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      there, rows, row_bytes, cudaMemcpyHostToDevice, lane->stream()));
   if (batch_.rows_on_device) {
-    std::memcpy(lane->host() + host_positions, positions,
-                count * sizeof(int64_t));
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        lane->device() + there, lane->host() + host_positions,
-        count * sizeof(int64_t), cudaMemcpyHostToDevice, lane->stream()));
-    EV_RETURN_IF_ERROR(ScatterRows(At<float>(lane->device(), staged),
-                                   At<int64_t>(lane->device(), there), count,
-                                   width, batch_.rows, lane->stream()));
+    const size_t bytes = count * sizeof(int64_t);
+    int64_t* const places = At<int64_t>(lane->device(), at.positions);
+    std::memcpy(lane->host() + at.host_positions, positions, bytes);
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(places, lane->host() + at.host_positions, bytes,
+                        cudaMemcpyHostToDevice, lane->stream()));
+    EV_RETURN_IF_ERROR(
+        ScatterRows(there, places, count, width, batch_.rows, lane->stream()));
   }
-  EV_RETURN_IF_ERROR(table_->Store(
-      keys, unknown, seen_, At<float>(lane->device(), staged), parts, lane));
+  EV_RETURN_IF_ERROR(
+      table_->Store(keys, unknown, seen_, there, at.store, lane));
   if (batch_.rows_on_device) return ev::Status::OK();
   // While the rows go up.
   const int64_t rows_of_task =

@@ -47,6 +47,15 @@ class GpuLookup : public CacheLookup {
     bool is_here = false;
     std::unique_ptr<ev::gpu::WorkLane> lane;
   };
+  // Where what Stage made room for lies on its lane.
+  struct Staged {
+    Staged(int64_t count, int width);
+    int64_t count;
+    LaneParts host, device;
+    size_t host_rows, host_positions;
+    size_t rows, positions;
+    GpuTable::StoreParts store;
+  };
   ev::Status Check() const;
   // Hands a part's work to the device, and reads what came of it.
   ev::Status Send(Part* part, bool direct);
@@ -58,9 +67,7 @@ class GpuLookup : public CacheLookup {
   int64_t seen_ = 0;
   std::vector<int64_t> positions_, keys_;
   int64_t filled_ = 0;
-  // What Stage made room for.
-  int64_t staged_ = 0;
-  size_t staged_rows_ = 0;
+  std::unique_ptr<Staged> staged_;  // Of the last Stage.
   std::unique_ptr<ev::gpu::WorkLane> staging_;
   // Parts that come up; the oldest is waited for.
   std::deque<std::unique_ptr<ev::gpu::WorkLane>> busy_;

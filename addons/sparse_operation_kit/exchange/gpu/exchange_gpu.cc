@@ -18,11 +18,11 @@
 #include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/rows/gpu/gpu_distinct.h"
-#include "kernels/engine/rows/gpu/pinned_memory.h"
 
 namespace sok {
 namespace gpu {

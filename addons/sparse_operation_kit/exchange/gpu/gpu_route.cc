@@ -10,9 +10,9 @@
 
 #include "addons/sparse_operation_kit/exchange/gpu/sum_kernels.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/gpu_distinct.h"
 #include "kernels/engine/rows/gpu/long_sums.h"
-#include "kernels/engine/rows/gpu/pinned_memory.h"
 
 namespace sok {
 namespace gpu {

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/distinct.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
-#include "kernels/engine/rows/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/samples_there.h"
 #include "kernels/engine/rows/gpu/sort_by_owner.h"
 
@@ -118,7 +118,7 @@ Status GpuDistinct::MakeOfIdsThere(int device, const IdsOnDevice& ids,
                             static_cast<const void*>(ids.row_splits),
                             static_cast<const void*>(ids.coo_indices)}) {
     if (array == nullptr) continue;
-    EV_RETURN_IF_ERROR(CheckIsOn(device, array, "ids and samples"));
+    EV_RETURN_IF_ERROR(CheckIsOn(device, array, "a tensor of ids or samples"));
   }
   std::unique_ptr<GpuDistinct> made(
       new GpuDistinct(device, ids.num_ids, ids.num_samples, &ids,

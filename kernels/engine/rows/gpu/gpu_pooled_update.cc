@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/rows/gpu/apply_pooled.h"
 #include "kernels/engine/rows/gpu/gpu_distinct.h"
@@ -21,7 +22,6 @@
 #include "kernels/engine/rows/gpu/group_ids.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
 #include "kernels/engine/rows/gpu/long_sums.h"
-#include "kernels/engine/rows/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/staged_upload.h"
 
 namespace ev {

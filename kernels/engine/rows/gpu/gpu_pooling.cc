@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/rows/gpu/gpu_distinct.h"
 #include "kernels/engine/rows/gpu/gpu_rows.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
-#include "kernels/engine/rows/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/pool_rows.h"
 
 namespace ev {

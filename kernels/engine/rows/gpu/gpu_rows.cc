@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu/gpu_distinct.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
-#include "kernels/engine/rows/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/ids/unique_pool.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
-#include "kernels/engine/rows/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 
 namespace ev {
@@ -66,7 +66,8 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
            {given.ids, static_cast<const void*>(given.splits),
             static_cast<const void*>(given.indices)}) {
         if (array == nullptr) continue;
-        EV_RETURN_IF_ERROR(CheckIsOn(device_, array, "ids and samples"));
+        EV_RETURN_IF_ERROR(
+            CheckIsOn(device_, array, "a tensor of ids or samples"));
       }
     }
     table.id_begin = num_ids_;

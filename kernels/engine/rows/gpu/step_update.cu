@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/gpu_step/group.h"
 #include "kernels/engine/gpu_step/side_stream.h"
 #include "kernels/engine/gpu_step/sort_long.h"
@@ -22,7 +23,6 @@
 #include "kernels/engine/gpu_step/update.h"
 #include "kernels/engine/optimizer/rule_list.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
-#include "kernels/engine/rows/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 
 namespace ev {

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef KERNELS_ENGINE_ROWS_GPU_PINNED_MEMORY_H_
-#define KERNELS_ENGINE_ROWS_GPU_PINNED_MEMORY_H_
+#ifndef KERNELS_ENGINE_BASE_GPU_PINNED_MEMORY_H_
+#define KERNELS_ENGINE_BASE_GPU_PINNED_MEMORY_H_
 
 #include "kernels/engine/base/status.h"
 
@@ -22,4 +22,4 @@ void OfferPinnedMemory(int device);
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_ROWS_GPU_PINNED_MEMORY_H_
+#endif  // KERNELS_ENGINE_BASE_GPU_PINNED_MEMORY_H_
