@@ -165,6 +165,21 @@ Status WorkLane::Follow(const DeviceStream& other) {
   return Status::OK();
 }
 
+Status WorkLane::BringDown(size_t at, size_t bytes, void* to) const {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_number_));
+  // Not by this one's pinned memory and stream, which belong to one thread.
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(Acquire(bytes, 0, &lane));
+  EV_RETURN_IF_ERROR(lane->Follow(DeviceStream{stream_}));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host(), device() + at, bytes,
+                                          cudaMemcpyDeviceToHost,
+                                          lane->stream()));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  std::memcpy(to, lane->host(), bytes);
+  Release(std::move(lane));
+  return Status::OK();
+}
+
 Status WorkLane::Wait() {
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_));
   return Status::OK();

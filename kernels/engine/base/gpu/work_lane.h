@@ -47,6 +47,10 @@ class WorkLane {
   // take turns; 'from' has been read when it returns.
   Status SendUp(const char* from, size_t bytes, char* to);
 
+  // Copies [at, at + bytes) of the device's memory to ordinary memory, after
+  // what the lane has been given so far; waits. By several threads at once.
+  Status BringDown(size_t at, size_t bytes, void* to) const;
+
   cudaStream_t stream() const { return stream_; }
   // What the lane is given from now on comes after what the other stream has
   // been given so far. The processor does not wait.

@@ -406,19 +406,6 @@ Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
   return Status::OK();
 }
 
-Status GpuDistinct::BringDown(size_t at, size_t bytes, void* to) const {
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, 0, &lane));
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host(), lane_->device() + at,
-                                          bytes, cudaMemcpyDeviceToHost,
-                                          lane->stream()));
-  EV_RETURN_IF_ERROR(lane->Wait());
-  std::memcpy(to, lane->host(), bytes);
-  WorkLane::Release(std::move(lane));
-  return Status::OK();
-}
-
 Status GpuDistinct::Samples(int32_t* offsets) const {
   if (!are_there_) return DeviceDistinct::Samples(offsets);
   const int64_t count = num_samples_ + 1;
@@ -426,7 +413,7 @@ Status GpuDistinct::Samples(int32_t* offsets) const {
     std::iota(offsets, offsets + count, 0);
     return Status::OK();
   }
-  return BringDown(there_.offsets, count * sizeof(int32_t), offsets);
+  return lane_->BringDown(there_.offsets, count * sizeof(int32_t), offsets);
 }
 
 const int32_t* GpuDistinct::owner_starts() const {
@@ -435,7 +422,7 @@ const int32_t* GpuDistinct::owner_starts() const {
 
 Status GpuDistinct::Places(int32_t* places) const {
   if (num_residues_ == 0) return DeviceDistinct::Places(places);
-  return BringDown(there_.places, num_unique_ * sizeof(int32_t), places);
+  return lane_->BringDown(there_.places, num_unique_ * sizeof(int32_t), places);
 }
 
 const int32_t* GpuDistinct::device_places() const {

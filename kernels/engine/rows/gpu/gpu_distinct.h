@@ -98,8 +98,6 @@ class GpuDistinct : public DeviceDistinct {
               bool brings_inverse);
   Status SendOffsets(Span<const int32_t> offsets);
   Status SortByOwner();
-  // From device memory.
-  Status BringDown(size_t at, size_t bytes, void* to) const;
   Status PutBytes(int64_t begin, const void* ids, size_t count, size_t width);
   NamedKeys UnknownKeys() const;
   Status NameThem(Span<const RowHandle> names, int64_t num_rows,

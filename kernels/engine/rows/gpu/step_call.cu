@@ -568,25 +568,12 @@ Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
   return Status::OK();
 }
 
-Status StepCall::BringDown(size_t at, size_t bytes, void* to) const {
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, 0, &lane));
-  EV_RETURN_IF_ERROR(lane->Follow(DeviceStream{lane_->stream()}));
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host(), lane_->device() + at,
-                                          bytes, cudaMemcpyDeviceToHost,
-                                          lane->stream()));
-  EV_RETURN_IF_ERROR(lane->Wait());
-  std::memcpy(to, lane->host(), bytes);
-  WorkLane::Release(std::move(lane));
-  return Status::OK();
-}
-
 Status StepCall::Ids(int t, std::vector<char>* ids) const {
   const Table& table = tables_[t];
   ids->resize(table.id_bytes());
   if (table.where != IdsAre::kHere) {
-    return BringDown(there_.ids + table.ids_at, ids->size(), ids->data());
+    return lane_->BringDown(there_.ids + table.ids_at, ids->size(),
+                            ids->data());
   }
   std::memcpy(ids->data(), lane_->host() + here_.ids + table.ids_at,
               ids->size());
@@ -600,8 +587,8 @@ Status StepCall::Offsets(int t, int32_t* offsets) const {
   if (table.one_id_each) {
     std::iota(offsets, offsets + count, 0);
   } else if (table.where == IdsAre::kThere) {
-    return BringDown(there_.offsets + at * sizeof(int32_t),
-                     count * sizeof(int32_t), offsets);
+    return lane_->BringDown(there_.offsets + at * sizeof(int32_t),
+                            count * sizeof(int32_t), offsets);
   } else {
     std::copy_n(OnHost<int32_t>(here_.offsets) + at, count, offsets);
   }
@@ -610,8 +597,8 @@ Status StepCall::Offsets(int t, int32_t* offsets) const {
 
 Status StepCall::BringNames(int t, RowHandle* names) const {
   const Table& table = tables_[t];
-  return BringDown(there_.names + table.id_begin * sizeof(RowHandle),
-                   table.num_ids * sizeof(RowHandle), names);
+  return lane_->BringDown(there_.names + table.id_begin * sizeof(RowHandle),
+                          table.num_ids * sizeof(RowHandle), names);
 }
 
 }  // namespace gpu

@@ -106,8 +106,6 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status Ids(int t, std::vector<char>* ids) const;
   // Where the table's samples begin.
   Status Offsets(int t, int32_t* offsets) const;
-  // Brings down what the lane has of the batch, when the lookup is done.
-  Status BringDown(size_t at, size_t bytes, void* to) const;
   // Brings down the names of a table's ids, [N].
   Status BringNames(int t, RowHandle* names) const;
 

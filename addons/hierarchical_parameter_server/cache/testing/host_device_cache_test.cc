@@ -1,0 +1,25 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cases that every cache passes are skipped in a program that has none, as
+// on a machine without a GPU. This program has the stand-in: it skips nothing.
+
+#include "addons/hierarchical_parameter_server/cache/testing/host_device_cache.h"
+
+#include <memory>
+
+#include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
+#include "gtest/gtest.h"
+
+namespace hps {
+namespace {
+
+TEST(HostDeviceCacheTest, IsTheCacheOfThisProgram) {
+  std::shared_ptr<DeviceCache> cache;
+  const ev::Status status = MakeDeviceCache(&cache);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(cache->name(), "the test device");
+}
+
+}  // namespace
+}  // namespace hps
