@@ -94,15 +94,23 @@ class CacheLookup {
   virtual ev::Status Finish() = 0;
 };
 
+// Which row goes when another needs its room. An id of a lookup is a use of its
+// row, and so is the storing of a row.
+enum class CachePolicy {
+  kLru,  // whose last use is longest ago
+  kLfu,  // that was used least often since it came; uses do not age
+};
+
 struct CacheTableOptions {
   std::string tag;
   int width = 0;
   // Rows. 0: nothing is stored; a lookup misses everything, and Fill still puts
   // rows to their places, on the device too.
   int64_t capacity = 0;
-  // Whether rows that were used longest ago go when others need their room. If
-  // not, rows without room are not stored.
+  // Whether rows go when others need their room. If not, rows without room are
+  // not stored.
   bool evicts = true;
+  CachePolicy policy = CachePolicy::kLru;  // where it evicts
   // The most ids of a lookup: decides how much memory an insert needs.
   int64_t max_keys = 0;
 };

@@ -178,9 +178,9 @@ void ReadModel(const Json& json, const std::string& path,
     }
   }
 
-  model->gpucache = reader.Has("gpucacheper") ||
-                    reader.Has("embedding_cache_type") ||
-                    reader.Has("use_static_table");
+  model->gpucache =
+      reader.Has("gpucacheper") || reader.Has("embedding_cache_type") ||
+      reader.Has("embedding_cache_policy") || reader.Has("use_static_table");
   reader.Bool("gpucache", &model->gpucache);
   reader.Number("gpucacheper", 0.0, 1.0, &model->gpucacheper);
   if (reader.Number("hit_rate_threshold", 0.0, 2.0,
@@ -222,6 +222,17 @@ void ReadModel(const Json& json, const std::string& path,
   bool is_static = false;
   if (reader.Bool("use_static_table", &is_static) && is_static) {
     model->cache_type = "static";
+  }
+  if (reader.Choice("embedding_cache_policy", {{"lru"}, {"lfu"}},
+                    &model->cache_policy)) {
+    if (!model->gpucache) {
+      reader.Note("embedding_cache_policy",
+                  "no effect: gpucache is false, there is no cache");
+    } else if (model->cache_type == "static" || model->gpucacheper >= 1.0) {
+      reader.Note(
+          "embedding_cache_policy",
+          "no effect: the cache has the whole table and evicts nothing");
+    }
   }
   reader.Bool("init_ec", &model->preload_cache);
   reader.Ignore("use_context_stream",

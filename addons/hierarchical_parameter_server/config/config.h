@@ -40,6 +40,7 @@ struct ModelConfig {
   int64_t worker_buffers = 2;
   double refresh_percentage = 0;
   std::string cache_type = "dynamic";  // or "static", "uvm"
+  std::string cache_policy = "lru";    // ours; or "lfu"
   bool preload_cache = true;           // init_ec
   bool pinned_values = false;          // enable_pagelock
   bool fuse = false;

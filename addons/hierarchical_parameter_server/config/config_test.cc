@@ -81,6 +81,7 @@ TEST(ConfigTest, TheDocumentedDefaults) {
   EXPECT_EQ(model.hit_rate_threshold, 1.0);
   EXPECT_FALSE(model.gpucache);
   EXPECT_EQ(model.gpucacheper, 0.2);
+  EXPECT_EQ(model.cache_policy, "lru");
   ASSERT_EQ(model.tables.size(), 2u);
   EXPECT_EQ(model.tables[0].name, "sparse_embedding1");
   EXPECT_EQ(model.tables[1].name, "sparse_embedding2");
@@ -96,7 +97,8 @@ TEST(ConfigTest, TheDocumentedDefaults) {
 TEST(ConfigTest, AKeyThatDescribesTheCacheAsksForIt) {
   for (const std::string key :
        {"\"gpucacheper\": 0.1", "\"embedding_cache_type\": \"static\"",
-        "\"use_static_table\": true", "\"gpucache\": true"}) {
+        "\"use_static_table\": true", "\"embedding_cache_policy\": \"lfu\"",
+        "\"gpucache\": true"}) {
     Config config;
     ASSERT_TRUE(Parse(WithModel(", " + key), &config).ok()) << key;
     EXPECT_TRUE(config.models[0].gpucache) << key;
@@ -104,6 +106,29 @@ TEST(ConfigTest, AKeyThatDescribesTheCacheAsksForIt) {
         WithModel(", \"gpucacheper\": 0.1, \"gpucache\": false"), &config);
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_FALSE(config.models[0].gpucache);
+  }
+}
+
+TEST(ConfigTest, APolicyWithoutRowsThatGoIsNoted) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", ""},
+      {", \"gpucache\": false", "gpucache is false"},
+      {", \"gpucacheper\": 1.0", "evicts nothing"},
+      {", \"use_static_table\": true", "evicts nothing"},
+  };
+  for (const auto& one : cases) {
+    Config config;
+    const ev::Status status =
+        Parse(WithModel(", \"embedding_cache_policy\": \"lfu\"" + one.first),
+              &config);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(config.models[0].cache_policy, "lfu");
+    ASSERT_EQ(config.notes.size(), one.second.empty() ? 0u : 1u) << one.first;
+    if (one.second.empty()) continue;
+    EXPECT_EQ(
+        config.notes[0].find("models[0].embedding_cache_policy: no effect"),
+        0u);
+    EXPECT_NE(config.notes[0].find(one.second), std::string::npos);
   }
 }
 
@@ -184,6 +209,11 @@ TEST(ConfigTest, Acceptance08EveryWrongKeyIsNamed) {
        "models[0].gpucacheper: want a number from 0 to 1, got 1.5"},
       {WithModel(", \"gpucache\": 1"),
        "models[0].gpucache: want true or false, got 1"},
+      {WithModel(", \"embedding_cache_policy\": \"lfru\""),
+       "models[0].embedding_cache_policy: want one of \"lru\", \"lfu\", got "
+       "\"lfru\""},
+      {WithModel(", \"embedding_cache_policy\": 2"),
+       "models[0].embedding_cache_policy: want"},
       {WithModel(", \"max_batch_size\": 0"),
        "models[0].max_batch_size: want an integer from 1 to 2147483648, got 0"},
       {WithModel(", \"max_batch_size\": 2.5"), "got 2.5"},

@@ -189,6 +189,37 @@ TEST_F(CachedServerTest, ParityUnderCachesOfAllSizes) {
   }
 }
 
+TEST_F(CachedServerTest, ThePolicyIsTheModels) {
+  const std::string share = ", \"gpucacheper\": 0.02";
+  for (const bool lfu : {false, true}) {
+    const std::string name = lfu ? "\"lfu\"" : "\"lru\"";
+    Serve(share + (lfu ? ", \"embedding_cache_policy\": \"lfu\"" : ""));
+    EXPECT_EQ(Table(1)->cache()->options().policy,
+              lfu ? CachePolicy::kLfu : CachePolicy::kLru);
+    std::mt19937 random(3);
+    for (int step = 0; step < 20; ++step) {
+      const std::vector<int64_t> keys = Skewed(&random, 777);
+      ASSERT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 1));
+    }
+    EXPECT_GT(StatisticsOf(Table(0).get()).evicted, 0);
+    std::vector<std::string> problems;
+    EXPECT_NE(PlanJson(server_->config(), &problems)
+                  .find("\"cache_policy\": " + name),
+              std::string::npos);
+    EXPECT_NE(server_->MetricsJson().find("\"policy\": " + name),
+              std::string::npos);
+    server_.reset();
+  }
+  // A cache that evicts nothing has none.
+  Serve(", \"use_static_table\": true");
+  std::vector<std::string> problems;
+  EXPECT_NE(
+      PlanJson(server_->config(), &problems).find("\"cache_policy\": \"none\""),
+      std::string::npos);
+  EXPECT_NE(server_->MetricsJson().find("\"policy\": \"none\""),
+            std::string::npos);
+}
+
 TEST_F(CachedServerTest, KeysOf32Bits) {
   Serve(", \"gpucacheper\": 0.1", "", false);
   std::mt19937 random(3);

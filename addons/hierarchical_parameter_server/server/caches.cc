@@ -105,6 +105,8 @@ ev::Status Caches::Attach(
     options.width = table->width();
     options.capacity = size.capacity;
     options.evicts = size.evicts;
+    options.policy =
+        model.cache_policy == "lfu" ? CachePolicy::kLfu : CachePolicy::kLru;
     options.max_keys = table->max_keys();
     std::shared_ptr<CacheTable> cache;
     status = device->OpenTable(options, &cache);

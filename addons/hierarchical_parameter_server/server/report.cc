@@ -33,6 +33,11 @@ std::string TierJson(const std::shared_ptr<Table>& table) {
          Field("evicted", statistics.evicted) + "}";
 }
 
+// What a cache does where rows need room.
+std::string PolicyName(bool evicts, bool lfu) {
+  return !evicts ? "none" : lfu ? "lfu" : "lru";
+}
+
 std::string CacheJson(const std::shared_ptr<CacheTable>& cache) {
   if (cache == nullptr || cache->options().capacity == 0) return "null";
   CacheStatistics statistics;
@@ -40,7 +45,10 @@ std::string CacheJson(const std::shared_ptr<CacheTable>& cache) {
   if (!status.ok()) return "{" + Field("error", status.message()) + "}";
   return "{" + Field("rows", statistics.rows) + ", " +
          Field("capacity", cache->options().capacity) + ", " +
-         Field("device_bytes", statistics.device_bytes) + ", " +
+         Field("policy",
+               PolicyName(cache->options().evicts,
+                          cache->options().policy == CachePolicy::kLfu)) +
+         ", " + Field("device_bytes", statistics.device_bytes) + ", " +
          Field("hits", statistics.hits) + ", " +
          Field("misses", statistics.misses) + ", " +
          Field("inserted", statistics.inserted) + ", " +
@@ -132,16 +140,21 @@ std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
                                       model.max_keys(table))
                          : 0;
       device_total += device;
-      json += std::string(first ? "" : ", ") + "{" +
-              Field("model", model.name) + ", " + Field("table", table.name) +
-              ", " + Field("folder", table.folder) + ", " +
-              Field("width", table.width) + ", " + Field("rows", rows) + ", " +
-              Field("file_bytes", rows * (8 + row_bytes)) + ", " +
-              Field("host_bytes", host) + ", " + Field("device_bytes", device) +
-              ", " + Field("cached_rows", model.gpucache ? cache.capacity : 0) +
-              ", " + Field("max_keys", model.max_keys(table)) + ", " +
-              Field("lookup_bytes", model.max_keys(table) * (row_bytes + 16)) +
-              "}";
+      json +=
+          std::string(first ? "" : ", ") + "{" + Field("model", model.name) +
+          ", " + Field("table", table.name) + ", " +
+          Field("folder", table.folder) + ", " + Field("width", table.width) +
+          ", " + Field("rows", rows) + ", " +
+          Field("file_bytes", rows * (8 + row_bytes)) + ", " +
+          Field("host_bytes", host) + ", " + Field("device_bytes", device) +
+          ", " + Field("cached_rows", model.gpucache ? cache.capacity : 0) +
+          ", " +
+          (model.gpucache
+               ? Field("cache_policy",
+                       PolicyName(cache.evicts, model.cache_policy == "lfu"))
+               : std::string("\"cache_policy\": null")) +
+          ", " + Field("max_keys", model.max_keys(table)) + ", " +
+          Field("lookup_bytes", model.max_keys(table) * (row_bytes + 16)) + "}";
       first = false;
     }
   }

@@ -51,7 +51,11 @@ ev::Status GpuTable::MakeStorage() {
   set.tables.emplace_back();
   set.tables[0].name = options_.tag;
   set.tables[0].capacity = options_.capacity;
-  if (options_.evicts) set.eviction = ev::gpu::Eviction::kLru;
+  if (options_.evicts) {
+    set.eviction = options_.policy == CachePolicy::kLfu
+                       ? ev::gpu::Eviction::kLfu
+                       : ev::gpu::Eviction::kLru;
+  }
   EV_RETURN_IF_ERROR(
       ev::gpu::TableSet::Create(set, lane->stream(), &made->set));
   EV_RETURN_IF_ERROR(made->set->ReserveSync(rows_at_once_));

@@ -66,12 +66,14 @@ class DeviceCacheTest : public ::testing::Test {
   }
   std::shared_ptr<CacheTable> Open(int width, int64_t capacity,
                                    bool evicts = true,
-                                   const std::string& tag = "hps_et.m.t") {
+                                   const std::string& tag = "hps_et.m.t",
+                                   CachePolicy policy = CachePolicy::kLru) {
     CacheTableOptions options;
     options.tag = tag;
     options.width = width;
     options.capacity = capacity;
     options.evicts = evicts;
+    options.policy = policy;
     options.max_keys = 1 << 16;
     std::shared_ptr<CacheTable> table;
     const ev::Status status = cache_->OpenTable(options, &table);

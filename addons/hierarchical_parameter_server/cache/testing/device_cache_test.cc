@@ -134,11 +134,11 @@ TEST_F(DeviceCacheTest, ZipfThroughCachesOfAllSizes) {
   for (int64_t r = 0; r < kRows; ++r) {
     sums[r] = sum += std::pow(r + 1.0, -1.05);
   }
-  for (const double share : {0.01, 0.1, 1.0}) {
+  const auto check = [&](double share, CachePolicy policy) {
     Below below{{}, {}, 16};
     Give(&below, Range(0, kRows), 1);
     const CacheSize size = CacheSizeFor(kRows, share, false);
-    auto table = Open(16, size.capacity, size.evicts);
+    auto table = Open(16, size.capacity, size.evicts, "hps_et.m.t", policy);
     std::mt19937_64 random(7);
     std::uniform_real_distribution<double> uniform(0, sum);
     int version = 1;
@@ -172,6 +172,10 @@ TEST_F(DeviceCacheTest, ZipfThroughCachesOfAllSizes) {
     if (share == 0.1) {
       EXPECT_GT(statistics.hits, 40 * 1500 / 2);
     }
+  };
+  for (const double share : {0.01, 0.1, 1.0}) {
+    check(share, CachePolicy::kLru);
+    if (share < 1.0) check(share, CachePolicy::kLfu);
   }
 }
 
@@ -390,11 +394,14 @@ TEST_F(DeviceCacheTest, BytesAreThoseThatWereForetold) {
   for (const bool evicts : {true, false}) {
     for (const int width : {4, 128}) {
       for (const int64_t capacity : {100, 10000}) {
-        auto table = Open(width, capacity, evicts);
-        const double bytes = StatisticsOf(table.get()).device_bytes;
-        EXPECT_NEAR(bytes / CacheBytes(capacity, evicts, width, 1 << 16), 1.0,
-                    0.05)
-            << evicts << " " << width << " " << capacity;
+        for (const CachePolicy policy :
+             {CachePolicy::kLru, CachePolicy::kLfu}) {
+          auto table = Open(width, capacity, evicts, "hps_et.m.t", policy);
+          const double bytes = StatisticsOf(table.get()).device_bytes;
+          EXPECT_NEAR(bytes / CacheBytes(capacity, evicts, width, 1 << 16), 1.0,
+                      0.05)
+              << evicts << " " << width << " " << capacity;
+        }
       }
     }
   }

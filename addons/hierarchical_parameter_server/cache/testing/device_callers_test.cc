@@ -113,10 +113,16 @@ TEST_F(DeviceTensorsTest, AStreamIsNeeded) {
 
 // Lookups beside updates: every row is whole, and never older than what was
 // there when the lookup began.
-TEST_F(DeviceCacheTest, UpdatesBesideLookups) {
+class PolicyTest : public DeviceCacheTest,
+                   public ::testing::WithParamInterface<CachePolicy> {};
+INSTANTIATE_TEST_SUITE_P(Both, PolicyTest,
+                         ::testing::Values(CachePolicy::kLru,
+                                           CachePolicy::kLfu));
+
+TEST_P(PolicyTest, UpdatesBesideLookups) {
   constexpr int kWidth = 32, kKeys = 600;
   Below below{{}, {}, kWidth};
-  auto table = Open(kWidth, 300);
+  auto table = Open(kWidth, 300, true, "hps_et.m.t", GetParam());
   Give(&below, Range(0, kKeys), 0);
   std::vector<std::atomic<int>> done(kKeys);
   for (auto& version : done) version = 0;

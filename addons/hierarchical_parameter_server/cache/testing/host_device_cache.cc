@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <list>
+#include <map>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -47,6 +47,7 @@ class HostTable : public CacheTable,
     for (size_t i = 0; i < keys.size(); ++i) {
       Store(keys[i], rows + i * options_.width, seen);
     }
+    EndStores();
     return ev::Status::OK();
   }
   int64_t changes() const override { return changes_.count(); }
@@ -69,7 +70,7 @@ class HostTable : public CacheTable,
     for (const int64_t key : keys) {
       const auto found = rows_.find(key);
       if (found == rows_.end()) continue;
-      used_.erase(found->second.used);
+      used_.erase(found->second.rank);
       rows_.erase(found);
     }
     return ev::Status::OK();
@@ -102,34 +103,60 @@ class HostTable : public CacheTable,
     const auto found = rows_.find(key);
     ++(found == rows_.end() ? statistics_.misses : statistics_.hits);
     if (found == rows_.end()) return nullptr;
-    used_.splice(used_.begin(), used_, found->second.used);
+    Use(key, &found->second);
     return &found->second.row;
   }
+  // Calls of Store end with one of EndStores.
   void Store(int64_t key, const float* row, int64_t seen) {
-    if (slots_ == 0 || rows_.count(key) > 0 || changes_.HasChanged(key, seen)) {
+    if (slots_ == 0 || changes_.HasChanged(key, seen)) return;
+    const auto found = rows_.find(key);
+    if (found != rows_.end()) {
+      Use(key, &found->second);
       return;
     }
     if (static_cast<int64_t>(rows_.size()) == slots_) {
-      if (!options_.evicts) return;
-      rows_.erase(used_.back());
-      used_.pop_back();
+      if (!options_.evicts || used_.empty()) return;
+      rows_.erase(used_.begin()->second);
+      used_.erase(used_.begin());
       ++statistics_.evicted;
     }
-    used_.push_front(key);
-    rows_[key] = {std::vector<float>(row, row + options_.width), used_.begin()};
+    Row& made = rows_[key];
+    made.row.assign(row, row + options_.width);
+    made.is_new = true;
+    new_.push_back(key);
+    Use(key, &made);
     ++statistics_.inserted;
+  }
+  void EndStores() {
+    for (const int64_t key : new_) {
+      Row& row = rows_[key];
+      row.is_new = false;
+      used_[row.rank] = key;
+    }
+    new_.clear();
   }
 
  private:
+  // Uses, 0 where they do not count; then the number of the last use.
+  using Rank = std::pair<int64_t, int64_t>;
   struct Row {
     std::vector<float> row;
-    std::list<int64_t>::iterator used;
+    Rank rank;
+    bool is_new = false;  // in new_ and not in used_
   };
+  void Use(int64_t key, Row* row) {
+    if (!row->is_new) used_.erase(row->rank);
+    if (options_.policy == CachePolicy::kLfu) ++row->rank.first;
+    row->rank.second = ++last_use_;
+    if (!row->is_new) used_[row->rank] = key;
+  }
   const CacheTableOptions options_;
   std::atomic<int64_t> slots_;
   KeyChanges changes_;
   std::unordered_map<int64_t, Row> rows_;
-  std::list<int64_t> used_;  // last use first
+  std::map<Rank, int64_t> used_;  // the key that goes first is the first
+  int64_t last_use_ = 0;
+  std::vector<int64_t> new_;  // of this call: they do not make room for others
   CacheStatistics statistics_;
 };
 
@@ -208,6 +235,7 @@ class HostLookup : public CacheLookup {
         table_->Store(keys_[filled_ + i], row, seen_);
       }
     }
+    table_->EndStores();
     filled_ += count;
     return next == unknown.size() ? ev::Status::OK()
                                   : ev::Internal("unknown is out of order");

@@ -28,7 +28,9 @@ def check(args, out, err):
             "largest lookup")
     lines = [head] + [
         (t["model"], t["table"], str(t["width"]), str(t["rows"]), amount(t["file_bytes"]),
-         amount(t["host_bytes"]), amount(t["device_bytes"]), amount(t["lookup_bytes"]))
+         amount(t["host_bytes"]),
+         amount(t["device_bytes"]) + (" (lfu)" if t["cache_policy"] == "lfu" else ""),
+         amount(t["lookup_bytes"]))
         for t in plan["tables"]]
     widths = [max(len(line[c]) for line in lines) for c in range(len(head))]
     for line in lines:
