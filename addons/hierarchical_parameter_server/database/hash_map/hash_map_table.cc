@@ -17,8 +17,11 @@
 namespace hps {
 namespace {
 
-// Keys of a stage of the fetch's pipeline.
-constexpr int kStage = 16;
+// Keys whose slots are found before their rows are copied.
+constexpr int kFoundAtOnce = 128;
+// Bytes of rows that are asked for ahead of the one that is copied: what the
+// lines of so many rows take to come from memory.
+constexpr int64_t kBytesAhead = 12 << 10;
 // Rows that are written while readers wait.
 constexpr int64_t kWriteAtOnce = 128;
 // Fewer rows are not worth to be sorted by partition.
@@ -62,63 +65,64 @@ int64_t HashMapTable::FetchPart(ev::Span<const int64_t> keys,
                                 const Positions& wanted, int64_t begin,
                                 int64_t end, float* rows, int64_t* missing,
                                 uint32_t now) {
-  struct Stage {
-    Segment* segment[kStage];
-    int64_t group[kStage];
-    int64_t slot[kStage];
-    int64_t position[kStage];
-    int count;
+  // Slots first, rows afterwards. Instructions that ask for lines wait where
+  // the processor has too many under way; between searches they would hold up
+  // these, too.
+  struct Found {
+    Segment* segment;
+    int64_t slot;  // the group until it is searched
   };
-  Stage stages[3];
+  Found found[kFoundAtOnce];
+  const int ahead = static_cast<int>(std::max<int64_t>(
+      4, std::min<int64_t>(kFoundAtOnce, kBytesAhead / (width_ * 4))));
   int64_t num_missing = 0;
-  const int64_t num_stages = (end - begin + kStage - 1) / kStage;
   SharedHold hold(&lock_);
-  for (int64_t s = 0; s < num_stages + 2; ++s) {
-    if (s < num_stages) {
-      Stage& stage = stages[s % 3];
-      const int64_t first = begin + s * kStage;
-      stage.count = static_cast<int>(std::min<int64_t>(kStage, end - first));
-      for (int i = 0; i < stage.count; ++i) {
-        stage.position[i] = wanted[first + i];
-        const Place place = placing_.Of(keys[stage.position[i]]);
-        stage.segment[i] =
-            partitions_[place.partition]->SegmentOf(place.fraction);
-        stage.group[i] = stage.segment[i]->GroupOf(place.fraction);
-        stage.segment[i]->PrefetchGroup(stage.group[i]);
-      }
+  for (int64_t first = begin; first < end; first += kFoundAtOnce) {
+    const int count =
+        static_cast<int>(std::min<int64_t>(kFoundAtOnce, end - first));
+    for (int i = 0; i < count; ++i) {
+      const Place place = placing_.Of(keys[wanted[first + i]]);
+      found[i].segment =
+          partitions_[place.partition]->SegmentOf(place.fraction);
+      found[i].slot = found[i].segment->GroupOf(place.fraction);
+      found[i].segment->PrefetchGroup(found[i].slot);
     }
-    if (s >= 1 && s - 1 < num_stages) {
-      Stage& stage = stages[(s - 1) % 3];
-      for (int i = 0; i < stage.count; ++i) {
-        stage.slot[i] =
-            stage.segment[i]->Find(keys[stage.position[i]], stage.group[i]);
-        if (stage.slot[i] >= 0) stage.segment[i]->PrefetchRow(stage.slot[i]);
-      }
+    for (int i = 0; i < count; ++i) {
+      found[i].slot =
+          found[i].segment->Find(keys[wanted[first + i]], found[i].slot);
     }
-    if (s >= 2) {
-      const Stage& stage = stages[(s - 2) % 3];
-      for (int i = 0; i < stage.count; ++i) {
-        if (stage.slot[i] < 0) {
-          missing[num_missing++] = stage.position[i];
-          continue;
-        }
-        std::memcpy(rows + stage.position[i] * width_,
-                    stage.segment[i]->row(stage.slot[i]),
-                    width_ * sizeof(float));
-        if (!with_use_) continue;
-        std::atomic<uint32_t>& use = stage.segment[i]->use(stage.slot[i]);
-        if (options_.overflow_policy == EvictionPolicy::kOldest) {
-          use.store(now, std::memory_order_relaxed);
-        } else {
-          const uint32_t before = use.load(std::memory_order_relaxed);
-          if (before != std::numeric_limits<uint32_t>::max()) {
-            use.store(before + 1, std::memory_order_relaxed);
-          }
-        }
+    // Not in a lambda: g++ 12 takes a function that does nothing but prefetch
+    // for one without effect, and drops its calls.
+    for (int i = 0; i < std::min(ahead, count); ++i) {
+      if (found[i].slot >= 0) found[i].segment->PrefetchRow(found[i].slot);
+    }
+    for (int i = 0; i < count; ++i) {
+      const int next = i + ahead;
+      if (next < count && found[next].slot >= 0) {
+        found[next].segment->PrefetchRow(found[next].slot);
       }
+      const int64_t position = wanted[first + i];
+      if (found[i].slot < 0) {
+        missing[num_missing++] = position;
+        continue;
+      }
+      std::memcpy(rows + position * width_,
+                  found[i].segment->row(found[i].slot), width_ * sizeof(float));
+      if (with_use_) CountUse(&found[i].segment->use(found[i].slot), now);
     }
   }
   return num_missing;
+}
+
+void HashMapTable::CountUse(std::atomic<uint32_t>* use, uint32_t now) const {
+  if (options_.overflow_policy == EvictionPolicy::kOldest) {
+    use->store(now, std::memory_order_relaxed);
+    return;
+  }
+  const uint32_t before = use->load(std::memory_order_relaxed);
+  if (before != std::numeric_limits<uint32_t>::max()) {
+    use->store(before + 1, std::memory_order_relaxed);
+  }
 }
 
 bool HashMapTable::Store(const Place& place, int64_t key, const float* row,

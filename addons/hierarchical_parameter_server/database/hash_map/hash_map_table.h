@@ -40,6 +40,8 @@ class HashMapTable : public Table {
   int64_t FetchPart(ev::Span<const int64_t> keys, const Positions& wanted,
                     int64_t begin, int64_t end, float* rows, int64_t* missing,
                     uint32_t now);
+  // A reader has had the row of this counter.
+  void CountUse(std::atomic<uint32_t>* use, uint32_t now) const;
   void InsertFew(ev::Span<const int64_t> keys, const float* rows);
   void InsertSideBySide(ev::Span<const int64_t> keys, const float* rows,
                         ev::Parallel* parallel);

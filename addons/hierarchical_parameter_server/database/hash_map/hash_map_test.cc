@@ -226,5 +226,54 @@ TEST(HashMapTest, OptionsOutOfRangeAreErrors) {
   EXPECT_FALSE(HashMap::Make(options, &database).ok());
 }
 
+// Rows are asked for ahead, and slots found for some keys at once: whatever the
+// number of keys and the bytes of a row, each wanted position has its row.
+TEST(HashMap, FetchesAnyNumberOfRowsOfAnyWidth) {
+  for (const int width : {1, 3, 128, 2000}) {
+    const std::unique_ptr<Database> map = MakeMap(HashMapOptions());
+    std::shared_ptr<Table> table;
+    ASSERT_TRUE(map->OpenTable("hps_et.m.t", width, &table).ok());
+    std::vector<int64_t> keys;
+    std::vector<float> rows;
+    for (int64_t key = 0; key < 500; ++key) {
+      keys.push_back(key * 7);
+      for (int i = 0; i < width; ++i) rows.push_back(key * 7 + i * .5f);
+    }
+    ev::Serial serial;
+    ASSERT_TRUE(table->Insert(keys, rows.data(), &serial).ok());
+    std::mt19937 random(3);
+    for (const int count : {0, 1, 23, 24, 25, 127, 128, 129, 256, 300, 1000}) {
+      std::vector<int64_t> asked, positions, want_missing;
+      for (int i = 0; i < count; ++i) {
+        asked.push_back(static_cast<int64_t>(random() % 4000));
+        if (random() % 4 == 0) continue;
+        positions.push_back(i);
+        if (asked[i] % 7 != 0 || asked[i] >= 3500) want_missing.push_back(i);
+      }
+      // In place, as the tiers do it.
+      std::vector<int64_t> missing = positions;
+      std::vector<float> out(count * width + 1, -1.f);
+      int64_t num_missing = -1;
+      ASSERT_TRUE(table
+                      ->Fetch(asked,
+                              Positions::Of(missing.data(), missing.size()),
+                              out.data(), missing.data(), &num_missing, &serial)
+                      .ok());
+      missing.resize(num_missing);
+      ASSERT_EQ(missing, want_missing);
+      size_t next = 0;
+      for (int i = 0; i < count; ++i) {
+        const bool wanted = next < positions.size() && positions[next] == i;
+        next += wanted;
+        const bool found = wanted && asked[i] % 7 == 0 && asked[i] < 3500;
+        for (int k = 0; k < width; ++k) {
+          ASSERT_EQ(out[i * width + k], found ? asked[i] + k * .5f : -1.f)
+              << width << " " << count << " " << i << " " << k;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hps

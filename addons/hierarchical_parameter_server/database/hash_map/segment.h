@@ -19,13 +19,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "addons/hierarchical_parameter_server/database/hash_map/key_group.h"
 #include "kernels/engine/base/prefetch.h"
 
 namespace hps {
 
 class Segment {
  public:
-  static constexpr int kGroup = 8;
+  static constexpr int kGroup = kKeyGroup;
 
   // Room for `rows` rows at least. The top `depth` bits of a key's fraction
   // (partition.h) chose this segment. with_use: a counter for each slot. Throws
@@ -58,13 +59,9 @@ class Segment {
   int64_t Find(int64_t key, int64_t group) const {
     for (;;) {
       const int64_t* const keys = keys_ + group * kGroup;
-      unsigned same = 0, free = 0;
-      for (int i = 0; i < kGroup; ++i) {
-        same |= static_cast<unsigned>(keys[i] == key) << i;
-        free |= static_cast<unsigned>(keys[i] == free_key_) << i;
-      }
-      if (same != 0) return group * kGroup + __builtin_ctz(same);
-      if (free != 0) return -1;
+      const SameKeys same(keys, key);
+      if (same.any()) return group * kGroup + same.first();
+      if (SameKeys(keys, free_key_).any()) return -1;
       if (++group == groups_) group = 0;
     }
   }
