@@ -27,10 +27,22 @@
 // key that has changed since. REQUIRES of the caller: a row is changed in the
 // tiers first and here afterwards.
 //
-// THREADS. All members of all classes but CacheLookup may be called by any
-// number of threads at once. A lookup beside a change of a row gives the old
-// row or the new one. Calls hold a lock only while they hand work to the
-// device, and lookups run there side by side.
+// ROWS THAT CHANGE BELOW. A row that is changed in the tiers and not here, by
+// another process, is found by a walk over what is here:
+//
+//   table->Review(&review)
+//   while (review->Next(&keys), there are keys) {
+//     the tiers read the rows of `keys`
+//     review->Renew(rows, gone)
+//   }
+//
+// Renew leaves alone what was stored or changed here after its Next: that row
+// was read later than the walk's, or may have been.
+//
+// THREADS. All members of all classes but CacheLookup and CacheReview may be
+// called by any number of threads at once. A lookup beside a change of a row
+// gives the old row or the new one. Calls hold a lock only while they hand work
+// to the device, and lookups run there side by side.
 //
 // ERRORS name the table. After an error rows have no meaning, and what is
 // stored is what it was, or less.
@@ -43,6 +55,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/parallel.h"
@@ -94,6 +107,20 @@ class CacheLookup {
   virtual ev::Status Finish() = 0;
 };
 
+// A walk over the rows of a table, of one thread, in parts of a few megabytes.
+// Walking is no use of a row. It may outlive its table's other owners.
+class CacheReview {
+ public:
+  virtual ~CacheReview() {}
+  // The next keys that are here; none: the walk is over. A key that comes here
+  // during the walk may be left out, one that goes and comes may come twice.
+  virtual ev::Status Next(std::vector<int64_t>* keys) = 0;
+  // rows + i * width: what the tiers have for the last Next's i-th key, read
+  // after that Next; gone: ascending numbers of those that no tier has, which
+  // go from here. Stores no key that is not here.
+  virtual ev::Status Renew(const float* rows, ev::Span<const int64_t> gone) = 0;
+};
+
 // Which row goes when another needs its room. An id of a lookup is a use of its
 // row, and so is the storing of a row.
 enum class CachePolicy {
@@ -120,9 +147,10 @@ struct CacheStatistics {
   int64_t rows = 0;          // that are here
   int64_t device_bytes = 0;  // that this table takes
   int64_t hits = 0, misses = 0;
-  int64_t inserted = 0;   // rows stored
-  int64_t evicted = 0;    // rows that gave room
-  int64_t refreshed = 0;  // rows that were here when an update came
+  int64_t inserted = 0;  // rows stored
+  int64_t evicted = 0;   // rows that gave room
+  // Rows that were here when an update, or a review, brought another.
+  int64_t refreshed = 0;
 };
 
 class CacheTable {
@@ -152,6 +180,9 @@ class CacheTable {
                              const float* rows) = 0;
   virtual ev::Status Erase(ev::Span<const int64_t> keys) = 0;
   virtual ev::Status Clear() = 0;
+
+  // Begins a walk; more than one may be under way.
+  virtual ev::Status Review(std::unique_ptr<CacheReview>* review) = 0;
 
   // Gives its memory back, for ever: it goes on as one of capacity 0.
   virtual void Drop() = 0;

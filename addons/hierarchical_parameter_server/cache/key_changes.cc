@@ -7,17 +7,9 @@
 #include <unordered_set>
 
 namespace hps {
-namespace {
 
-constexpr size_t kNumbers = 4096;
-
-size_t NumberOf(int64_t key) {
-  return (static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15ULL) >> 52;
-}
-
-}  // namespace
-
-KeyChanges::KeyChanges() : last_(kNumbers, 0) {}
+KeyChanges::KeyChanges(int bits)
+    : shift_(64 - bits), last_(size_t{1} << bits, 0) {}
 
 void KeyChanges::Add(ev::Span<const int64_t> keys) {
   if (keys.empty()) return;

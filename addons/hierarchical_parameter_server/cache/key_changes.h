@@ -7,6 +7,7 @@
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_KEY_CHANGES_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -20,7 +21,8 @@ namespace hps {
 // the table's lock.
 class KeyChanges {
  public:
-  KeyChanges();
+  // 2^bits numbers, of 8 bytes each.
+  explicit KeyChanges(int bits = 12);
 
   int64_t count() const { return count_.load(std::memory_order_acquire); }
   void Add(ev::Span<const int64_t> keys);
@@ -29,6 +31,11 @@ class KeyChanges {
   bool HasChanged(int64_t key, int64_t seen) const;
 
  private:
+  size_t NumberOf(int64_t key) const {
+    return (static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15ULL) >> shift_;
+  }
+
+  const int shift_;
   std::atomic<int64_t> count_{0};
   int64_t all_ = 0;  // the last change of all keys
   std::vector<int64_t> last_;

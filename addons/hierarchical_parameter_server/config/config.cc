@@ -23,6 +23,7 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostKeys = int64_t{1} << 31;
+constexpr double kMostSeconds = 1e8;  // three years
 
 bool IsName(const std::string& name) {
   if (name.empty() || name.size() > 120) return false;
@@ -201,10 +202,16 @@ void ReadModel(const Json& json, const std::string& path,
                 "no effect: there is no pool of buffers to size");
   reader.Number("cache_refresh_percentage_per_iteration", 0.0, 1.0,
                 &model->refresh_percentage);
-  reader.Ignore("refresh_delay",
-                "no effect: updates are written through, nothing is refreshed");
-  reader.Ignore("refresh_interval",
-                "no effect: updates are written through, nothing is refreshed");
+  reader.Number("refresh_delay", 0.0, kMostSeconds, &model->refresh_delay);
+  reader.Number("refresh_interval", 0.0, kMostSeconds,
+                &model->refresh_interval);
+  if (model->refresh_interval > 0 && !model->gpucache) {
+    reader.Note("refresh_interval",
+                "no effect without gpucache: there is no cache to refresh");
+  }
+  if (model->refresh_delay > 0 && model->refresh_interval == 0) {
+    reader.Note("refresh_delay", "no effect without a refresh_interval");
+  }
   reader.Choice("embedding_cache_type",
                 {{"dynamic"}, {"static"}, {"uvm"}, {"stochastic"}},
                 &model->cache_type);

@@ -39,6 +39,8 @@ struct ModelConfig {
   double hit_rate_threshold = 1.0;  // exact
   int64_t worker_buffers = 2;
   double refresh_percentage = 0;
+  // Seconds; an interval of 0: the cache is not read from the tiers again.
+  double refresh_delay = 0, refresh_interval = 0;
   std::string cache_type = "dynamic";  // or "static", "uvm"
   std::string cache_policy = "lru";    // ours; or "lfu"
   bool preload_cache = true;           // init_ec

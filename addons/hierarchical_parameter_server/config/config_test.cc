@@ -132,6 +132,33 @@ TEST(ConfigTest, APolicyWithoutRowsThatGoIsNoted) {
   }
 }
 
+TEST(ConfigTest, ARefreshIsOfACacheAndHasAnInterval) {
+  const auto parse = [](const std::string& more) {
+    Config config;
+    const ev::Status status = Parse(WithModel(more), &config);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return config;
+  };
+  Config config = parse("");
+  EXPECT_EQ(config.models[0].refresh_interval, 0);
+  config = parse(
+      ", \"gpucache\": true, \"refresh_interval\": 2.5, "
+      "\"refresh_delay\": 10");
+  EXPECT_EQ(config.models[0].refresh_interval, 2.5);
+  EXPECT_EQ(config.models[0].refresh_delay, 10);
+  EXPECT_TRUE(config.notes.empty());
+  // It does not ask for a cache: files of today have it without one.
+  config = parse(", \"refresh_interval\": 1");
+  EXPECT_FALSE(config.models[0].gpucache);
+  ASSERT_EQ(config.notes.size(), 1u);
+  EXPECT_EQ(config.notes[0].find("models[0].refresh_interval: no effect"), 0u);
+  config = parse(", \"gpucache\": true, \"refresh_delay\": 1");
+  ASSERT_EQ(config.notes.size(), 1u);
+  EXPECT_EQ(config.notes[0].find("models[0].refresh_delay: no effect"), 0u);
+  config = parse(", \"refresh_interval\": 0, \"refresh_delay\": 0");
+  EXPECT_TRUE(config.notes.empty());
+}
+
 TEST(ConfigTest, EveryKeyOfUpstreamIsKnown) {
   Config config;
   const ev::Status status = Parse(
@@ -183,9 +210,9 @@ TEST(ConfigTest, EveryKeyOfUpstreamIsKnown) {
   std::string notes;
   for (const std::string& note : config.notes) notes += note + "\n";
   for (const char* key :
-       {"models[0].hit_rate_threshold: below 1", "models[0].refresh_delay",
-        "models[0].thread_pool_size", "models[0].dense_file",
-        "volatile_db.allocation_rate", "volatile_db.shared_memory_size",
+       {"models[0].hit_rate_threshold: below 1", "models[0].thread_pool_size",
+        "models[0].dense_file", "volatile_db.allocation_rate",
+        "volatile_db.shared_memory_size",
         "volatile_db.address: no effect with type"}) {
     EXPECT_NE(notes.find(key), std::string::npos) << key << "\n" << notes;
   }
@@ -212,6 +239,10 @@ TEST(ConfigTest, Acceptance08EveryWrongKeyIsNamed) {
       {WithModel(", \"embedding_cache_policy\": \"lfru\""),
        "models[0].embedding_cache_policy: want one of \"lru\", \"lfu\", got "
        "\"lfru\""},
+      {WithModel(", \"refresh_interval\": -1"),
+       "models[0].refresh_interval: want a number from 0"},
+      {WithModel(", \"refresh_delay\": \"1 s\""),
+       "models[0].refresh_delay: want a number"},
       {WithModel(", \"embedding_cache_policy\": 2"),
        "models[0].embedding_cache_policy: want"},
       {WithModel(", \"max_batch_size\": 0"),

@@ -9,8 +9,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <mutex>
+#include <string>
 
+#include "kernels/engine/base/status.h"
 #include "kernels/engine/base/thread_stripe.h"
 
 namespace hps {
@@ -28,6 +32,40 @@ struct Served {
   // latency[i]: calls of less than 2^i microseconds that [i - 1] has not.
   static constexpr int kLatencies = 24;
   std::array<int64_t, kLatencies> latency{};
+};
+
+// Of a refresher's work on a table's cache.
+struct Refreshed {
+  int64_t walks = 0;     // over the whole cache
+  int64_t rows = 0;      // that were read below
+  int64_t failures = 0;  // walks that a tier or the cache ended
+  int64_t last_walk_nanoseconds = 0;
+  std::string last_failure;
+};
+
+// Thread-safe.
+class RefreshCounters {
+ public:
+  void Add(int64_t rows, const ev::Status& status) {
+    std::lock_guard<std::mutex> lock(mu_);
+    counts_.rows += rows;
+    if (status.ok()) return;
+    ++counts_.failures;
+    counts_.last_failure = status.message();
+  }
+  void EndWalk(std::chrono::nanoseconds took) {
+    std::lock_guard<std::mutex> lock(mu_);
+    ++counts_.walks;
+    counts_.last_walk_nanoseconds = took.count();
+  }
+  Refreshed Get() const {
+    std::lock_guard<std::mutex> lock(mu_);
+    return counts_;
+  }
+
+ private:
+  mutable std::mutex mu_;
+  Refreshed counts_;  // guarded by mu_
 };
 
 class Counters {

@@ -228,6 +228,16 @@ void ParameterServer::FillCaches(const Model& model, ev::Parallel* parallel) {
   for (const std::string& note : notes) Note(note);
 }
 
+void ParameterServer::KeepUp(const Model& model) {
+  if (model.config.refresh_interval <= 0 || model.tables.empty() ||
+      model.tables[0]->cache() == nullptr) {
+    return;
+  }
+  if (refresher_ == nullptr) refresher_ = std::make_unique<Refresher>();
+  refresher_->Add(model.tables, model.config.refresh_delay,
+                  model.config.refresh_interval);
+}
+
 ev::Status ParameterServer::AttachCaches(const Model& model) {
   std::vector<std::string> notes;
   const ev::Status status = caches_.Attach(model.config, model.tables, &notes);
@@ -236,14 +246,29 @@ ev::Status ParameterServer::AttachCaches(const Model& model) {
       model.tables[0]->cache() == nullptr) {
     return status;
   }
+  const auto others_change = [](const MadeDatabase& made) {
+    return made.database != nullptr && made.database->capabilities().shared &&
+           !IsOwnOfModel(made.database->name());
+  };
+  if (model.config.refresh_interval > 0) {
+    if (others_change(model.below) && model.memory.database != nullptr &&
+        !others_change(model.memory)) {
+      Note("model '" + model.config.name +
+           "', refresh_interval: rows that other processes change in " +
+           model.below.database->name() + " stay as they are where " +
+           model.memory.database->name() +
+           ", above it and this process's own, has them");
+    }
+    return status;
+  }
   for (const MadeDatabase* made : {&model.memory, &model.below}) {
-    if (made->database != nullptr && made->database->capabilities().shared &&
-        !IsOwnOfModel(made->database->name())) {
+    if (others_change(*made)) {
       Note("model '" + model.config.name +
            "', gpucache: rows that other processes change in " +
            made->database->name() +
            " stay as they are in this process's cache until they are pushed "
-           "here too, or the model is reloaded");
+           "here too, or the model is reloaded; refresh_interval reads them "
+           "again");
     }
   }
   return status;
@@ -266,6 +291,7 @@ ev::Status ParameterServer::AddModel(const ModelConfig& config,
   EV_RETURN_IF_ERROR(AttachCaches(*model));
   Publish(model);
   FillCaches(*model, parallel);
+  KeepUp(*model);
   return ev::Status::OK();
 }
 
@@ -299,6 +325,7 @@ ev::Status ParameterServer::ReloadModel(const std::string& name,
   EV_RETURN_IF_ERROR(status);
   Publish(model);
   FillCaches(*model, parallel);
+  KeepUp(*model);
   return ev::Status::OK();
 }
 

@@ -20,6 +20,7 @@
 #include "addons/hierarchical_parameter_server/server/caches.h"
 #include "addons/hierarchical_parameter_server/server/databases.h"
 #include "addons/hierarchical_parameter_server/server/elevator.h"
+#include "addons/hierarchical_parameter_server/server/refresher.h"
 #include "addons/hierarchical_parameter_server/server/served_table.h"
 #include "addons/hierarchical_parameter_server/server/updates.h"
 #include "kernels/engine/base/parallel.h"
@@ -103,6 +104,8 @@ class ParameterServer {
   void Note(const std::string& note);
   ev::Status AttachCaches(const Model& model);
   void Publish(std::shared_ptr<Model> model);
+  // After FillCaches. REQUIRES changing_.
+  void KeepUp(const Model& model);
   // After Publish, so that updates meanwhile count.
   void FillCaches(const Model& model, ev::Parallel* parallel);
 
@@ -117,6 +120,9 @@ class ParameterServer {
   mutable std::mutex mu_;
   std::map<std::string, std::shared_ptr<Model>> models_;
   std::vector<std::string> notes_;
+  // Guarded by changing_; null until a model asks for it. Its thread uses the
+  // tables' caches.
+  std::unique_ptr<Refresher> refresher_;
   // Goes first: its threads use all that is above. Null without a source.
   std::unique_ptr<Updates> updates_;
 };

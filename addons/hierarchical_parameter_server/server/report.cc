@@ -56,7 +56,18 @@ std::string CacheJson(const std::shared_ptr<CacheTable>& cache) {
          Field("refreshed", statistics.refreshed) + "}";
 }
 
-std::string TableJson(const ServedTable& table) {
+// null where nothing is to be refreshed.
+std::string RefreshJson(const ServedTable& table, double interval) {
+  if (interval <= 0 || table.cache() == nullptr) return "null";
+  const Refreshed refreshed = table.refreshed();
+  return "{" + Field("walks", refreshed.walks) + ", " +
+         Field("rows", refreshed.rows) + ", " +
+         Field("last_walk_nanoseconds", refreshed.last_walk_nanoseconds) +
+         ", " + Field("failures", refreshed.failures) + ", " +
+         Field("last_failure", refreshed.last_failure) + "}";
+}
+
+std::string TableJson(const ServedTable& table, double refresh_interval) {
   const Served served = table.served();
   std::string json =
       "{" + Field("table", table.config().name) + ", " +
@@ -73,6 +84,7 @@ std::string TableJson(const ServedTable& table) {
     json += (bin == 0 ? "" : ", ") + std::to_string(served.latency[bin]);
   }
   return json + "], \"cache\": " + CacheJson(table.cache()) +
+         ", \"refresh\": " + RefreshJson(table, refresh_interval) +
          ", \"volatile\": " + TierJson(table.above()) +
          ", \"persistent\": " + TierJson(table.below()) + "}";
 }
@@ -90,7 +102,9 @@ std::string ParameterServer::MetricsJson() const {
     json += (m == 0 ? "{" : ", {") + Field("model", models[m]->config.name) +
             ", \"tables\": [";
     for (size_t t = 0; t < models[m]->tables.size(); ++t) {
-      json += (t == 0 ? "" : ", ") + TableJson(*models[m]->tables[t]);
+      json +=
+          (t == 0 ? "" : ", ") +
+          TableJson(*models[m]->tables[t], models[m]->config.refresh_interval);
     }
     json += "]}";
   }

@@ -73,6 +73,9 @@ class ServedTable {
   const std::shared_ptr<Table>& above() const { return tiers_->above(); }
   const std::shared_ptr<Table>& below() const { return tiers_->below(); }
   Served served() const { return counters_.Sum(); }
+  // What keeps the cache up with databases of several processes has done.
+  RefreshCounters* refreshes() { return &refreshes_; }
+  Refreshed refreshed() const { return refreshes_.Get(); }
 
  private:
   bool lookups_use_cache() const {
@@ -100,6 +103,7 @@ class ServedTable {
   std::mutex way_mutex_;
   std::shared_ptr<CacheTable> way_;  // guarded by way_mutex_
   Counters counters_;
+  RefreshCounters refreshes_;
   ev::Recycler<ev::LineBuffer> scratch_;
 };
 

@@ -20,7 +20,9 @@ Tiers::Tiers(int width, float default_value, std::shared_ptr<Table> above,
       updates_(std::make_shared<int64_t>(0)) {}
 
 ev::Status Tiers::Read(ev::Span<const int64_t> keys, float* rows,
-                       int64_t* missing, Found* found, ev::Parallel* parallel) {
+                       int64_t* missing, Found* found, ev::Parallel* parallel,
+                       bool elevates) {
+  elevates = elevates && elevator_ != nullptr;
   const int64_t width = width_;
   Positions wanted = Positions::All(static_cast<int64_t>(keys.size()));
   int64_t count = wanted.size();
@@ -34,7 +36,7 @@ ev::Status Tiers::Read(ev::Span<const int64_t> keys, float* rows,
     const int64_t asked = count;
     std::vector<int64_t> before;
     int64_t seen = 0;
-    if (elevator_ != nullptr) {
+    if (elevates) {
       for (int64_t i = 0; i < asked; ++i) before.push_back(wanted[i]);
       std::lock_guard<std::mutex> lock(*updates_mutex_);
       seen = *updates_;
@@ -43,7 +45,7 @@ ev::Status Tiers::Read(ev::Span<const int64_t> keys, float* rows,
         below_->Fetch(keys, wanted, rows, missing, &count, parallel));
     found->below += asked - count;
     wanted = Positions::Of(missing, count);
-    if (elevator_ != nullptr && asked > count) {
+    if (elevates && asked > count) {
       std::vector<int64_t> found_keys;
       std::vector<float> found_rows;
       int64_t next = 0;

@@ -39,9 +39,10 @@ class Tiers {
   // rows + i * width = the row of keys[i]. missing has room for as many numbers
   // as there are keys; its first found->nowhere are those of keys that no tier
   // has, ascending. What was found is added to *found, but nowhere, which is
-  // this call's.
+  // this call's. elevates: whether rows that are found below go up, where there
+  // is an elevator.
   ev::Status Read(ev::Span<const int64_t> keys, float* rows, int64_t* missing,
-                  Found* found, ev::Parallel* parallel);
+                  Found* found, ev::Parallel* parallel, bool elevates = true);
 
   // Rows that have been read below so far do not go up any more.
   void DropElevations();

@@ -89,11 +89,13 @@ __global__ void __launch_bounds__(kBlock)
 template <typename Piece>
 __global__ void __launch_bounds__(kBlock)
     RefreshKernel(const Piece* __restrict__ staged,
+                  const int32_t* __restrict__ sources,
                   const int64_t* __restrict__ slots, int64_t count, int pieces,
                   Piece* __restrict__ rows, CacheCounters* counters) {
   ForEachPiece(count, pieces, [&](int64_t row, int piece) {
     const int64_t slot = slots[row];
-    if (slot >= 0) rows[slot * pieces + piece] = staged[row * pieces + piece];
+    const int64_t from = sources == nullptr ? row : sources[row];
+    if (slot >= 0) rows[slot * pieces + piece] = staged[from * pieces + piece];
     if (slot >= 0 && piece == 0) atomicAdd(&counters->refreshed, 1ULL);
   });
 }
@@ -177,17 +179,18 @@ ev::Status StoreNewRows(const float* staged, const int32_t* sources,
   return ev::Status::OK();
 }
 
-ev::Status RefreshRows(const float* staged, const int64_t* slots, int64_t count,
-                       int width, float* rows, CacheCounters* counters,
+ev::Status RefreshRows(const float* staged, const int32_t* sources,
+                       const int64_t* slots, int64_t count, int width,
+                       float* rows, CacheCounters* counters,
                        cudaStream_t stream) {
   if (count == 0) return ev::Status::OK();
   if (width % 4 == 0) {
     RefreshKernel<<<BlocksFor(count * width / 4), kBlock, 0, stream>>>(
-        reinterpret_cast<const float4*>(staged), slots, count, width / 4,
-        reinterpret_cast<float4*>(rows), counters);
+        reinterpret_cast<const float4*>(staged), sources, slots, count,
+        width / 4, reinterpret_cast<float4*>(rows), counters);
   } else {
     RefreshKernel<<<BlocksFor(count * width), kBlock, 0, stream>>>(
-        staged, slots, count, width, rows, counters);
+        staged, sources, slots, count, width, rows, counters);
   }
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("RefreshKernel");
   return ev::Status::OK();

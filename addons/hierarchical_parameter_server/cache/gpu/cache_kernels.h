@@ -45,9 +45,11 @@ ev::Status StoreNewRows(const float* staged, const int32_t* sources,
                         float* rows, CacheCounters* counters,
                         cudaStream_t stream);
 
-// rows[slots[i], :] = staged[i, :] where slots[i] is one; counts these.
-ev::Status RefreshRows(const float* staged, const int64_t* slots, int64_t count,
-                       int width, float* rows, CacheCounters* counters,
+// rows[slots[i], :] = staged[sources[i], :] where slots[i] is one; counts
+// these. sources null: sources[i] is i.
+ev::Status RefreshRows(const float* staged, const int32_t* sources,
+                       const int64_t* slots, int64_t count, int width,
+                       float* rows, CacheCounters* counters,
                        cudaStream_t stream);
 
 // Counts keys that were erased from slots.

@@ -11,6 +11,7 @@
 
 #include "addons/hierarchical_parameter_server/cache/cache_size.h"
 #include "addons/hierarchical_parameter_server/cache/gpu/gpu_lookup.h"
+#include "addons/hierarchical_parameter_server/cache/gpu/gpu_review.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 
 namespace hps {
@@ -20,6 +21,9 @@ using ev::gpu::WorkLane;
 namespace {
 
 constexpr int64_t kKeysAtOnce = 65536;
+// Numbers of what reviews note, 1 MB: so many that keys seldom share one while
+// a part of a walk is read below.
+constexpr int kReviewBits = 17;
 
 template <typename T>
 T* At(char* memory, size_t offset) {
@@ -194,6 +198,7 @@ ev::Status GpuTable::Store(ev::Span<const int64_t> keys,
       count = kept;
       if (count == 0) return ev::Status::OK();
     }
+    NoteForReviews(ev::Span<const int64_t>(host_keys, count));
     int64_t* const device_keys = At<int64_t>(lane->device(), parts.keys);
     int32_t* const sources = At<int32_t>(lane->device(), parts.sources);
     int64_t* const slots = At<int64_t>(lane->device(), parts.slots);
@@ -298,13 +303,14 @@ ev::Status GpuTable::RefreshPart(ev::Span<const int64_t> keys,
                                           stream));
   EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
     changes_.Add(ev::Span<const int64_t>(part, count));
+    NoteForReviews(ev::Span<const int64_t>(part, count));
     if (storage == nullptr) return ev::Status::OK();
     ev::gpu::KeyBatch batch;
     batch.keys = At<int64_t>(lane->device(), there);
     batch.num_keys = count;
     int64_t* const found = At<int64_t>(lane->device(), slots);
     EV_RETURN_IF_ERROR(storage->set->Find(batch, found, stream));
-    return RefreshRows(At<float>(lane->device(), staged), found, count,
+    return RefreshRows(At<float>(lane->device(), staged), nullptr, found, count,
                        options_.width, storage->rows.as<float>(),
                        storage->counters.as<CacheCounters>(), stream);
   }));
@@ -331,6 +337,7 @@ ev::Status GpuTable::Erase(ev::Span<const int64_t> keys) {
                                             cudaMemcpyHostToDevice, stream));
     EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
       changes_.Add(keys.subspan(begin, count));
+      NoteForReviews(keys.subspan(begin, count));
       if (storage == nullptr) return ev::Status::OK();
       ev::gpu::KeyBatch batch;
       batch.keys = At<int64_t>(lane->device(), there);
@@ -351,11 +358,137 @@ ev::Status GpuTable::Clear() {
   EV_RETURN_IF_ERROR(WorkLane::Acquire(0, 0, &lane));
   EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
     changes_.AddAll();
+    if (reviews_ > 0) touched_->AddAll();
     if (storage == nullptr) return ev::Status::OK();
     EV_RETURN_IF_ERROR(storage->set->Clear(lane->stream()));
     return CountCleared(storage->counters.as<CacheCounters>(), lane->stream());
   }));
   WorkLane::ReleaseBusy(std::move(lane));
+  return ev::Status::OK();
+}
+
+ev::Status GpuTable::Review(std::unique_ptr<CacheReview>* review) {
+  review->reset(new GpuReview(shared_from_this()));
+  return ev::Status::OK();
+}
+
+void GpuTable::BeginReview() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (touched_ == nullptr) touched_.reset(new KeyChanges(kReviewBits));
+  ++reviews_;
+}
+
+void GpuTable::EndReview() {
+  std::lock_guard<std::mutex> lock(mu_);
+  --reviews_;
+}
+
+ev::Status GpuTable::ListKeys(int64_t first_slot, int64_t num_slots,
+                              std::vector<int64_t>* keys, int64_t* seen,
+                              bool* is_over) {
+  keys->clear();
+  *is_over = true;
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  LaneParts host, device;
+  const size_t bytes = num_slots * sizeof(int64_t);
+  const size_t host_keys = host.Add(bytes);
+  const size_t host_count = host.Add(sizeof(int64_t));
+  const size_t there = device.Add(bytes);
+  const size_t count_there = device.Add(sizeof(int64_t));
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
+  const cudaStream_t stream = lane->stream();
+  EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
+    if (storage == nullptr) return ev::Status::OK();
+    const int64_t slots =
+        std::min(num_slots, storage->set->num_slots(0) - first_slot);
+    if (slots <= 0) return ev::Status::OK();
+    *is_over = false;
+    *seen = touched_->count();
+    ev::gpu::ExportedKeys out;
+    out.keys = At<int64_t>(lane->device(), there);
+    out.count = At<int64_t>(lane->device(), count_there);
+    return storage->set->Export(0, first_slot, slots, out, stream);
+  }));
+  if (!*is_over) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host() + host_keys,
+                                            lane->device() + there, bytes,
+                                            cudaMemcpyDeviceToHost, stream));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(lane->host() + host_count, lane->device() + count_there,
+                        sizeof(int64_t), cudaMemcpyDeviceToHost, stream));
+    EV_RETURN_IF_ERROR(lane->Wait());
+    const int64_t* const listed = At<int64_t>(lane->host(), host_keys);
+    keys->assign(listed, listed + *At<int64_t>(lane->host(), host_count));
+  }
+  WorkLane::Release(std::move(lane));
+  return ev::Status::OK();
+}
+
+ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
+                           ev::Span<const int64_t> gone, int64_t seen) {
+  const int64_t all = static_cast<int64_t>(keys.size());
+  if (all == 0) return ev::Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const size_t key_bytes = all * sizeof(int64_t);
+  const size_t row_bytes = all * options_.width * sizeof(float);
+  LaneParts host, device;
+  const size_t host_keys = host.Add(key_bytes);
+  const size_t host_sources = host.Add(all * sizeof(int32_t));
+  const size_t host_rows = host.Add(row_bytes);
+  const size_t there = device.Add(key_bytes), slots = device.Add(key_bytes);
+  const size_t sources = device.Add(all * sizeof(int32_t));
+  const size_t staged = device.Add(row_bytes);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
+  const cudaStream_t stream = lane->stream();
+  std::memcpy(lane->host() + host_rows, rows, row_bytes);
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + staged,
+                                          lane->host() + host_rows, row_bytes,
+                                          cudaMemcpyHostToDevice, stream));
+  EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
+    if (storage == nullptr) return ev::Status::OK();
+    // Rows to renew from the front, keys to erase from the back.
+    int64_t* const part = At<int64_t>(lane->host(), host_keys);
+    int32_t* const numbers = At<int32_t>(lane->host(), host_sources);
+    int64_t renewed = 0, kept = all;
+    size_t next = 0;
+    for (int64_t i = 0; i < all; ++i) {
+      const bool is_gone =
+          next < gone.size() && gone[next] == static_cast<int64_t>(i);
+      if (is_gone) ++next;
+      if (touched_->HasChanged(keys[i], seen)) continue;
+      if (is_gone) {
+        part[--kept] = keys[i];
+      } else {
+        part[renewed] = keys[i];
+        numbers[renewed++] = static_cast<int32_t>(i);
+      }
+    }
+    int64_t* const device_keys = At<int64_t>(lane->device(), there);
+    int64_t* const found = At<int64_t>(lane->device(), slots);
+    int32_t* const device_sources = At<int32_t>(lane->device(), sources);
+    CacheCounters* const counters = storage->counters.as<CacheCounters>();
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(device_keys, part, key_bytes,
+                                            cudaMemcpyHostToDevice, stream));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(device_sources, numbers,
+                                            renewed * sizeof(int32_t),
+                                            cudaMemcpyHostToDevice, stream));
+    ev::gpu::KeyBatch batch;
+    batch.keys = device_keys;
+    batch.num_keys = renewed;
+    EV_RETURN_IF_ERROR(storage->set->Find(batch, found, stream));
+    EV_RETURN_IF_ERROR(RefreshRows(
+        At<float>(lane->device(), staged), device_sources, found, renewed,
+        options_.width, storage->rows.as<float>(), counters, stream));
+    batch.keys = device_keys + kept;
+    batch.num_keys = all - kept;
+    EV_RETURN_IF_ERROR(storage->set->Erase(batch, found, stream));
+    return CountErased(found, all - kept, counters, stream);
+  }));
+  // One part at a time: a walk must not fill the lanes' memory.
+  EV_RETURN_IF_ERROR(lane->Wait());
+  WorkLane::Release(std::move(lane));
   return ev::Status::OK();
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "addons/hierarchical_parameter_server/cache/device_cache.h"
 #include "addons/hierarchical_parameter_server/cache/gpu/cache_kernels.h"
@@ -54,6 +55,7 @@ class GpuTable : public CacheTable,
   ev::Status Refresh(ev::Span<const int64_t> keys, const float* rows) override;
   ev::Status Erase(ev::Span<const int64_t> keys) override;
   ev::Status Clear() override;
+  ev::Status Review(std::unique_ptr<CacheReview>* review) override;
   void Drop() override;
   ev::Status Statistics(CacheStatistics* statistics) override;
 
@@ -84,6 +86,20 @@ class GpuTable : public CacheTable,
                    const float* staged, const StoreParts& parts,
                    ev::gpu::WorkLane* lane);
 
+  // For reviews. From BeginReview to EndReview the table notes what is stored
+  // and changed.
+  void BeginReview();
+  void EndReview();
+  // The keys in slots [first_slot, first_slot + num_slots), both multiples of
+  // 16, as far as the table has slots. *seen: how far the notes were. *is_over:
+  // there are no slots from there on, or no rows any more.
+  ev::Status ListKeys(int64_t first_slot, int64_t num_slots,
+                      std::vector<int64_t>* keys, int64_t* seen, bool* is_over);
+  // Overwrites rows of keys that are here, and erases those whose numbers are
+  // in `gone`, but no key that was noted since `seen`.
+  ev::Status Renew(ev::Span<const int64_t> keys, const float* rows,
+                   ev::Span<const int64_t> gone, int64_t seen);
+
   void Count(int64_t hits, int64_t misses) {
     hits_.fetch_add(hits, std::memory_order_relaxed);
     misses_.fetch_add(misses, std::memory_order_relaxed);
@@ -112,6 +128,10 @@ class GpuTable : public CacheTable,
   ev::Status Write(ev::gpu::WorkLane* lane, const Work& work);
   // Gives memory back when the device is through with it.
   static void Free(std::unique_ptr<Storage> storage);
+  // Of keys that are stored, or changed, for reviews under way. REQUIRES mu_.
+  void NoteForReviews(ev::Span<const int64_t> keys) {
+    if (reviews_ > 0) touched_->Add(keys);
+  }
   ev::Status RefreshPart(ev::Span<const int64_t> keys,
                          ev::Span<const int64_t> numbers, const float* rows);
 
@@ -123,6 +143,9 @@ class GpuTable : public CacheTable,
   std::mutex mu_;                        // held while work is enqueued
   std::unique_ptr<Storage> storage_;  // guarded by mu_; null: dropped, or none
   KeyChanges changes_;                // guarded by mu_, but count()
+  int reviews_ = 0;                   // under way; guarded by mu_
+  // Made by the first review; guarded by mu_.
+  std::unique_ptr<KeyChanges> touched_;
 };
 
 }  // namespace hps

@@ -55,6 +55,7 @@ class HostTable : public CacheTable,
   ev::Status Refresh(ev::Span<const int64_t> keys, const float* rows) override {
     std::lock_guard<std::mutex> lock(mu_);
     changes_.Add(keys);
+    touched_.Add(keys);
     for (const int64_t i : LastOfEach(keys)) {
       const auto found = rows_.find(keys[i]);
       if (found == rows_.end()) continue;
@@ -67,21 +68,19 @@ class HostTable : public CacheTable,
   ev::Status Erase(ev::Span<const int64_t> keys) override {
     std::lock_guard<std::mutex> lock(mu_);
     changes_.Add(keys);
-    for (const int64_t key : keys) {
-      const auto found = rows_.find(key);
-      if (found == rows_.end()) continue;
-      used_.erase(found->second.rank);
-      rows_.erase(found);
-    }
+    touched_.Add(keys);
+    for (const int64_t key : keys) Remove(key);
     return ev::Status::OK();
   }
   ev::Status Clear() override {
     std::lock_guard<std::mutex> lock(mu_);
     changes_.AddAll();
+    touched_.AddAll();
     rows_.clear();
     used_.clear();
     return ev::Status::OK();
   }
+  ev::Status Review(std::unique_ptr<CacheReview>* review) override;
   void Drop() override {
     std::lock_guard<std::mutex> lock(mu_);
     if (slots_ > 0) live_bytes -= SizeOf(options_);
@@ -126,6 +125,7 @@ class HostTable : public CacheTable,
     new_.push_back(key);
     Use(key, &made);
     ++statistics_.inserted;
+    touched_.Add(ev::Span<const int64_t>(&key, 1));
   }
   void EndStores() {
     for (const int64_t key : new_) {
@@ -136,7 +136,33 @@ class HostTable : public CacheTable,
     new_.clear();
   }
 
+  // For its reviews.
+  std::vector<int64_t> Keys() const {
+    std::vector<int64_t> keys;
+    for (const auto& row : rows_) keys.push_back(row.first);
+    return keys;
+  }
+  bool Has(int64_t key) const { return rows_.count(key) > 0; }
+  int64_t touches() const { return touched_.count(); }
+  // row null: no tier has one.
+  void Renew(int64_t key, const float* row, int64_t seen) {
+    const auto found = rows_.find(key);
+    if (found == rows_.end() || touched_.HasChanged(key, seen)) return;
+    if (row == nullptr) {
+      Remove(key);
+    } else {
+      found->second.row.assign(row, row + options_.width);
+      ++statistics_.refreshed;
+    }
+  }
+
  private:
+  void Remove(int64_t key) {
+    const auto found = rows_.find(key);
+    if (found == rows_.end()) return;
+    used_.erase(found->second.rank);
+    rows_.erase(found);
+  }
   // Uses, 0 where they do not count; then the number of the last use.
   using Rank = std::pair<int64_t, int64_t>;
   struct Row {
@@ -152,7 +178,7 @@ class HostTable : public CacheTable,
   }
   const CacheTableOptions options_;
   std::atomic<int64_t> slots_;
-  KeyChanges changes_;
+  KeyChanges changes_, touched_{17};
   std::unordered_map<int64_t, Row> rows_;
   std::map<Rank, int64_t> used_;  // the key that goes first is the first
   int64_t last_use_ = 0;
@@ -277,6 +303,50 @@ ev::Status HostTable::Lookup(const CacheBatch& batch,
   std::unique_ptr<HostLookup> made(new HostLookup(shared_from_this(), batch));
   EV_RETURN_IF_ERROR(made->Begin());
   *lookup = std::move(made);
+  return ev::Status::OK();
+}
+
+class HostReview : public CacheReview {
+ public:
+  explicit HostReview(std::shared_ptr<HostTable> table)
+      : table_(std::move(table)) {
+    std::lock_guard<std::mutex> lock(table_->mu_);
+    left_ = table_->Keys();
+  }
+  ev::Status Next(std::vector<int64_t>* keys) override {
+    std::lock_guard<std::mutex> lock(table_->mu_);
+    keys_.clear();
+    seen_ = table_->touches();
+    while (!left_.empty() && keys_.size() < kHostDeviceMaxFill) {
+      if (table_->Has(left_.back())) keys_.push_back(left_.back());
+      left_.pop_back();
+    }
+    *keys = keys_;
+    return ev::Status::OK();
+  }
+  ev::Status Renew(const float* rows, ev::Span<const int64_t> gone) override {
+    std::lock_guard<std::mutex> lock(table_->mu_);
+    size_t next = 0;
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      const bool is_gone =
+          next < gone.size() && gone[next] == static_cast<int64_t>(i);
+      if (is_gone) ++next;
+      table_->Renew(keys_[i],
+                    is_gone ? nullptr : rows + i * table_->options().width,
+                    seen_);
+    }
+    return next == gone.size() ? ev::Status::OK()
+                               : ev::Internal("gone is out of order");
+  }
+
+ private:
+  const std::shared_ptr<HostTable> table_;
+  std::vector<int64_t> left_, keys_;
+  int64_t seen_ = 0;
+};
+
+ev::Status HostTable::Review(std::unique_ptr<CacheReview>* review) {
+  review->reset(new HostReview(shared_from_this()));
   return ev::Status::OK();
 }
 

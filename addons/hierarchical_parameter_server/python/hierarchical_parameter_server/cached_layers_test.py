@@ -135,6 +135,28 @@ class CachedLayersTest(parameterized.TestCase):
         session.run(rows, {ids: first})
       np.testing.assert_array_equal(session.run(rows, {ids: more}), self.rows[more])
 
+  def test_a_cache_that_keeps_the_most_used_and_is_refreshed(self):
+    layer = self.layer(hps.LookupLayer, 0.02, embedding_cache_policy="lfu",
+                       refresh_interval=.001)
+    with tf.Graph().as_default(), tf.Session() as session:
+      ids = tf.placeholder(tf.int64, [None])
+      rows = layer(ids)
+      for _ in range(2000):
+        asked = self.skewed(300)
+        np.testing.assert_array_equal(session.run(rows, {ids: asked}), self.rows[asked])
+        refreshed = hps.metrics()["models"][0]["tables"][0]["refresh"]
+        if refreshed["walks"] > 2:
+          break
+    self.assertGreater(refreshed["walks"], 2)
+    self.assertGreater(refreshed["rows"], 0)
+    self.assertEqual((refreshed["failures"], refreshed["last_failure"]), (0, ""))
+    self.assertEqual(self.cache()["policy"], "lfu")
+    from hierarchical_parameter_server import prometheus  # pylint: disable=g-import-not-at-top
+    text = prometheus.text(hps.metrics())
+    self.assertRegex(text, r'hps_cache_refresh_walks_total\{model="m",table="table0"\} [1-9]')
+    self.assertIn('hps_cache_refresh_failures_total{model="m",table="table0"} 0\n', text)
+    self.assertEqual(hps.notes(), [])
+
   def test_prometheus_and_check_tell_the_cache(self):
     layer = self.layer(hps.LookupLayer, 0.1)
     with tf.Graph().as_default(), tf.Session() as session:
@@ -145,6 +167,7 @@ class CachedLayersTest(parameterized.TestCase):
     labels = '{model="m",table="table0"} '
     self.assertIn("hps_cache_hits_total" + labels + "2\n", text)
     self.assertIn("hps_cache_misses_total" + labels + "2\n", text)
+    self.assertNotIn("hps_cache_refresh_walks_total" + labels, text)
     plan = hps.check(os.path.join(self.folder, "ps.json"))["plan"]
     self.assertEqual(plan["tables"][0]["cached_rows"], _ROWS // 10)
     self.assertIn("hps_cache_bytes%s%d\n" % (labels, self.cache()["device_bytes"]), text)

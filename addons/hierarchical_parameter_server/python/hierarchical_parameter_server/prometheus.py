@@ -32,7 +32,14 @@ _CACHE_VALUES = (
     ("inserted", "hps_cache_inserted_rows_total", "counter", "Rows that it stored."),
     ("evicted", "hps_cache_evicted_rows_total", "counter", "Rows that gave room."),
     ("refreshed", "hps_cache_refreshed_rows_total", "counter",
-     "Rows of it that updates changed."),
+     "Rows of it that updates and refreshes overwrote."),
+)
+_REFRESH_VALUES = (
+    ("walks", "hps_cache_refresh_walks_total", "counter",
+     "Times that all rows of the GPU cache were read from the tiers again."),
+    ("rows", "hps_cache_refresh_rows_total", "counter", "Rows that were read so."),
+    ("failures", "hps_cache_refresh_failures_total", "counter",
+     "Times that a tier or the cache ended this."),
 )
 _UPDATE_VALUES = (
     ("received_rows", "hps_update_received_rows_total", "counter",
@@ -103,6 +110,11 @@ def text(metrics):
     for labels, table in _tables(metrics):
       if table["cache"] is not None and field in table["cache"]:
         lines.append("%s{%s} %d" % (name, labels, table["cache"][field]))
+  for field, name, kind, what in _REFRESH_VALUES:
+    head(name, kind, what)
+    for labels, table in _tables(metrics):
+      if table["refresh"] is not None:
+        lines.append("%s{%s} %d" % (name, labels, table["refresh"][field]))
   for field, name, kind, what in _UPDATE_VALUES:
     head(name, kind, what)
     for reader in metrics["updates"]:
