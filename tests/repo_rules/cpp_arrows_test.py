@@ -93,7 +93,8 @@ MAY_USE.update({
     _HPS + "benchmark": [
         _HPS + room for room in ("config", "cache", "server")
     ] + _HPS_ENGINE,
-    _HPS + "tf": ["tensorflow", "kernels/tf/bridge"] + [
+    # Its ops; distinct ids are the engine's.
+    _HPS + "tf": ["tensorflow", "kernels/tf/bridge", _ENGINE + "ids"] + [
         _HPS + room
         for room in ("database", "files", "config", "source", "cache", "server")
     ] + _HPS_ENGINE,

@@ -64,6 +64,26 @@ table_id: Position in the model's list of tables.
 emb_vec_size: The table's width.
 )doc");
 
+REGISTER_OP("HpsDistinct")
+    .Input("ids: Tids")
+    .Output("distinct: Tids")
+    .Output("positions: int32")
+    .Attr("Tids: {int32, int64}")
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle ids;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &ids));
+      c->set_output(0, c->Vector(InferenceContext::kUnknownDim));
+      c->set_output(1, ids);
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Distinct ids, in the order of their first occurrences.
+
+ids: [n].
+distinct: [number of distinct ids].
+positions: [n]; distinct[positions[i]] is ids[i].
+)doc");
+
 REGISTER_OP("HpsCommand")
     .Input("command: string")
     .Input("argument: string")

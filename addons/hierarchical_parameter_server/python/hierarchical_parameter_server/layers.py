@@ -200,7 +200,7 @@ class SparseLookupLayer(_TableLayer):
     samples = tf.cast(sp_ids.indices[:, 0], tf.int32)
     # The host's memory, where the lookup has its ids.
     with tf.device("/cpu:0"):
-      ids, which = tf.unique(sp_ids.values)
+      ids, which = _lib.load().hps_distinct(ids=sp_ids.values)
     rows = self._rows(ids, max_norm)
     if sp_weights is None and _gpu_of(rows) is not None:
       return self._whole_batch(

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 import hierarchical_parameter_server as hps
+from hierarchical_parameter_server import _lib
 from hierarchical_parameter_server import testing
 
 _ROWS, _DIM = 200, 12
@@ -199,6 +200,26 @@ class LayersTest(parameterized.TestCase):
         hps.SparseLookupLayer(**good)(sparse, sp_weights=tf.constant([1.]))
       with self.assertRaisesRegex(TypeError, "unknown arguments config"):
         hps.Init(config="x")
+
+  @parameterized.parameters(tf.int32, tf.int64)
+  def test_distinct_ids_are_those_of_stock_tensorflow(self, dtype):
+    random = np.random.RandomState(9)
+    limits = np.iinfo(dtype.as_numpy_dtype)
+    batches = [random.randint(-20, 20, n) for n in (0, 1, 2, 33, 5000)]
+    batches += [np.full([300], limits.max), np.arange(70000) % 40009,
+                random.choice([limits.min, limits.max, 0, -1, 1], 1000),
+                random.randint(limits.min, limits.max, 3000, dtype=dtype.as_numpy_dtype)]
+    with tf.Graph().as_default(), tf.Session() as session:
+      fed = tf.placeholder(dtype, [None])
+      ours, stock = _lib.load().hps_distinct(ids=fed), tf.unique(fed)
+      self.assertEqual([ours.distinct.dtype, ours.positions.dtype], [dtype, tf.int32])
+      for batch in batches:
+        found, expected = session.run([ours, stock], {fed: batch})
+        np.testing.assert_array_equal(found.distinct, expected.y)
+        np.testing.assert_array_equal(found.positions, expected.idx)
+      unknown = tf.placeholder(dtype)
+      with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "one dimension"):
+        session.run(_lib.load().hps_distinct(ids=unknown), {unknown: [[1]]})
 
   def test_weights_of_other_indices_are_an_error(self):
     layer = self.layer(hps.SparseLookupLayer)
