@@ -140,17 +140,12 @@ std::vector<int> FirstOfSameSamples(Span<const IdsInput* const> inputs,
   for (size_t t = 0; t < inputs.size(); ++t) {
     first[t] = static_cast<int>(t);
     if (!IsInStep(*tables[t])) continue;
-    const IdsInput& in = *inputs[t];
     for (size_t u = 0; u < t; ++u) {
-      const IdsInput& other = *inputs[u];
-      if (IsInStep(*tables[u]) && first[u] == static_cast<int>(u) &&
-          in.on_device == other.on_device &&
-          in.row_splits == other.row_splits &&
-          in.coo_indices == other.coo_indices && in.num_ids == other.num_ids &&
-          in.batch_size == other.batch_size) {
-        first[t] = static_cast<int>(u);
-        break;
+      if (!IsInStep(*tables[u]) || !HaveSameSamples(*inputs[t], *inputs[u])) {
+        continue;
       }
+      first[t] = static_cast<int>(u);
+      break;
     }
   }
   return first;
@@ -211,15 +206,10 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
   const auto samples_of_step = [&](int t) {
     EV_RETURN_IF_ERROR(
         FindSamplesOfStep(*inputs[t], options.samples, tables[t]));
-    const TableIds& found = *tables[t];
     for (int u = t; u < num_tables; ++u) {
       if (first[u] != t) continue;
       if (options.check) EV_RETURN_IF_ERROR(options.check(u));
-      TableIds* const ids = tables[u];
-      ids->has_offsets = found.has_offsets;
-      if (u != t && found.has_offsets) {
-        std::copy_n(found.offsets, found.batch_size + 1, ids->offsets);
-      }
+      if (u != t) tables[u]->has_offsets = false;
       if (options.samples_known) EV_RETURN_IF_ERROR(options.samples_known(u));
       EV_RETURN_IF_ERROR(done(u, 1));
     }

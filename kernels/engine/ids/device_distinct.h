@@ -78,7 +78,7 @@ class DeviceDistinct {
 
   // Begins. offsets [B + 1], of the samples; read when it returns. None where
   // ids and samples are there already, and of a step where each sample is one
-  // id.
+  // id, or where the samples are those of a table that comes before.
   virtual Status Start(Span<const int32_t> offsets) = 0;
   virtual bool IsDone() const = 0;  // Wait would return at once
   // Unimplemented: samples in the device's memory are not in order, and nothing

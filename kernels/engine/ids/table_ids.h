@@ -37,6 +37,13 @@ struct IdsInput {
   bool on_device = false;
 };
 
+// Whether two tables' ids have the same samples: by the same arrays.
+inline bool HaveSameSamples(const IdsInput& a, const IdsInput& b) {
+  return a.row_splits == b.row_splits && a.coo_indices == b.coo_indices &&
+         a.on_device == b.on_device && a.num_ids == b.num_ids &&
+         a.batch_size == b.batch_size;
+}
+
 // InvalidArgument, with the table's name, unless the sizes are in range and the
 // arrays are those that IdsInput asks for. Reads no array.
 Status CheckIds(const IdsInput& in, const std::string& table);

@@ -64,6 +64,9 @@ struct GpuStepTable {
   bool on_device = false;
   const int64_t* splits = nullptr;
   const int64_t* indices = nullptr;
+  // The first table of the step that has the same samples; -1 where none before
+  // it has. Of others Start is called without samples.
+  int samples_of = -1;
 };
 
 // One table of an update by the gradients of its pooled samples.

@@ -83,10 +83,11 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     }
     table->offsets.resize(table->given.num_samples + 1);
     if (!offsets.empty()) {
-      Check(offsets.size() == table->offsets.size() && !table->is_there(),
+      Check(offsets.size() == table->offsets.size() && !table->is_there() &&
+                table->given.samples_of < 0,
             "samples are not those of the table", t);
       std::copy(offsets.begin(), offsets.end(), table->offsets.begin());
-    } else if (!table->is_there()) {
+    } else if (!table->is_there() && table->given.samples_of < 0) {
       Check(table->given.num_ids == table->given.num_samples,
             "a sample is not one id, and the samples did not come", t);
       std::iota(table->offsets.begin(), table->offsets.end(), 0);
@@ -102,6 +103,9 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     Check(IsDone(), "a step is waited for before all tables are started", t);
     EV_RETURN_IF_ERROR(ReadAll());
     Table* const table = tables_[t].get();
+    if (table->given.samples_of >= 0) {
+      table->offsets = tables_[table->given.samples_of]->offsets;
+    }
     if (table->is_waited_for) return Status::OK();
     table->is_waited_for = true;
     for (int64_t id : table->ids) {

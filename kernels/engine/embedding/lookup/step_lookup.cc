@@ -29,6 +29,7 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
                          Span<float* const> outputs) {
   number_.assign(inputs.size(), -1);
   std::vector<const EmbeddingTable*> seen;
+  std::vector<const PooledInput*> firsts;  // null: not the first of its samples
   std::vector<GpuStepTable> tables;
   int64_t num_ids = 0;
   for (size_t t = 0; t < inputs.size(); ++t) {
@@ -50,6 +51,12 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
       table.splits = in.row_splits;
       table.indices = in.coo_indices;
     }
+    for (size_t k = 0; k < firsts.size() && table.samples_of < 0; ++k) {
+      if (firsts[k] != nullptr && HaveSameSamples(in, *firsts[k])) {
+        table.samples_of = static_cast<int>(k);
+      }
+    }
+    firsts.push_back(table.samples_of < 0 ? &in : nullptr);
     tables.push_back(table);
     outputs_.push_back(outputs[t]);
     stream_ = in.stream;

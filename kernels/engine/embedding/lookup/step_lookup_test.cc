@@ -379,6 +379,54 @@ TEST_P(StepIdsTest, PartsOfACallAreUpdatedByRulesOfTheirOwn) {
   }
 }
 
+// As of features that come from one ragged tensor.
+TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
+  for (int step = 0; step < 3; ++step) {
+    std::vector<Batch> batches = Batches(step);
+    // Three tables have the same ids and samples.
+    const Batch shared(Shape{1, Combiner::kSum, 700, 4, false}, 77 + step);
+    std::vector<PooledInput> here = Inputs(batches, here_, false);
+    std::vector<PooledInput> there = Inputs(batches, there_, true);
+    PooledInput first;
+    for (size_t t : {size_t{1}, size_t{5}, size_t{7}}) {
+      const Shape& shape = Shapes()[t];
+      batches[t].grads.resize(700 * shape.dim, 0.5f);
+      here[t] = shared.Input(here_[t].get(), shape.combiner);
+      there[t] = shared.Input(there_[t].get(), shape.combiner);
+      there[t].stream = &on_;
+      if (ids_ != Ids::kThere) continue;
+      if (first.table == nullptr) {
+        first = there[t];
+        MoveThere(step % 2 == 0, &first);
+      }
+      there[t].ids64 = first.ids64;
+      there[t].row_splits = first.row_splits;
+      there[t].coo_indices = first.coo_indices;
+      there[t].on_device = true;
+    }
+    Plan plan_here, plan_there;
+    std::vector<std::vector<float>> out_here;
+    std::vector<float*> pointers, out_there;
+    for (const Batch& batch : batches) {
+      out_here.emplace_back(batch.grads.size());
+      out_there.push_back(stream_->Allocate(batch.grads.size()));
+    }
+    for (auto& output : out_here) pointers.push_back(output.data());
+    ASSERT_OK(PooledForward(here, here_, pointers, &pool_, &plan_here));
+    ASSERT_OK(PooledForward(there, there_, out_there, &pool_, &plan_there));
+    ExpectSameOutputs(out_here, out_there);
+    if (step == 1) {
+      EXPECT_EQ(plan_here->unique_keys(7).size(),
+                plan_there->unique_keys(7).size());
+    }
+    const int n = static_cast<int>(batches.size());
+    ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
+    ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
+    stream_->Wait();
+  }
+  ExpectSameTables({"Adagrad"});
+}
+
 // What clipped gradients need: distinct keys and their sums.
 TEST_P(StepIdsTest, KeysAreMadeDistinctWhenTheyAreAskedFor) {
   Train(Adagrad(), 1);

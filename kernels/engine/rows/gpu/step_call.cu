@@ -74,7 +74,11 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.sample_begin = num_samples_;
     num_ids_ += given.num_ids;
     num_samples_ += given.num_samples;
-    num_offsets_ += given.num_samples + 1;
+    const int number = static_cast<int>(tables_.size());
+    table.first = given.samples_of < 0 ? number : given.samples_of;
+    table.offsets_at =
+        table.first == number ? num_offsets_ : tables_[table.first].offsets_at;
+    if (table.first == number) num_offsets_ += given.num_samples + 1;
     find_blocks_ += BlocksOf(given.num_ids, kFindTile);
     divides_ |= Divides(given.combiner);
     tables_.push_back(std::move(table));
@@ -169,7 +173,7 @@ Status StepCall::Start(int t, Span<const int32_t> offsets) {
     table->one_id_each = false;
     has_lists_.store(true, std::memory_order_relaxed);
     std::copy(offsets.begin(), offsets.end(),
-              OnHost<int32_t>(here_.offsets) + table->sample_begin + t);
+              OnHost<int32_t>(here_.offsets) + table->offsets_at);
   }
   const int n = static_cast<int>(tables_.size());
   if (num_started_.fetch_add(1, std::memory_order_acq_rel) + 1 < n) {
@@ -223,10 +227,11 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
       to.kept = kept;
       to.splits = table.splits;
       to.indices = table.indices;
-      to.made = OnDevice<int32_t>(there_.offsets) + table.sample_begin + t;
+      to.made = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
     }
-    if (!table.one_id_each) {
-      to.offsets = OnDevice<int32_t>(there_.offsets) + table.sample_begin + t;
+    const bool one_id_each = OneIdEach(table);
+    if (!one_id_each) {
+      to.offsets = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
     }
     to.id_begin = table.id_begin;
     to.num_ids = table.num_ids;
@@ -242,7 +247,7 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
       const bool fits =
           reinterpret_cast<uintptr_t>(to.out) % sizeof(float4) == 0;
       kinds[t] =
-          PoolKind(fits ? ClassOfDim(to.dim) : kClasses - 1, table.one_id_each);
+          PoolKind(fits ? ClassOfDim(to.dim) : kClasses - 1, one_id_each);
     } else {
       to.known = table.known->view();
     }
@@ -258,7 +263,9 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
     const int64_t threads = std::max(table.num_ids, table.num_samples) + 1;
     sample_tiles[t + 1] =
         sample_tiles[t] +
-        (table.where == IdsAre::kThere ? BlocksOf(threads, kFindTile) : 0);
+        (table.where == IdsAre::kThere && table.first == static_cast<int>(t)
+             ? BlocksOf(threads, kFindTile)
+             : 0);
   }
   if (pools) {
     int32_t* const pool_tiles = tiles + (n + 1);
@@ -363,7 +370,10 @@ Status StepCall::Take() {
 Status StepCall::TakeSamples() {
   const uint32_t* const found = OnHost<uint32_t>(here_.counter) + 1;
   for (size_t t = 0; t < tables_.size(); ++t) {
-    if (tables_[t].where != IdsAre::kThere) continue;
+    if (tables_[t].where != IdsAre::kThere ||
+        tables_[t].first != static_cast<int>(t)) {
+      continue;
+    }
     if ((found[t] & kNotInOrder) != 0) {
       return Status(StatusCode::kUnimplemented,
                     "samples in the GPU's memory are not in order");
@@ -583,8 +593,8 @@ Status StepCall::Ids(int t, std::vector<char>* ids) const {
 Status StepCall::Offsets(int t, int32_t* offsets) const {
   const Table& table = tables_[t];
   const size_t count = table.num_samples + 1;
-  const int64_t at = table.sample_begin + t;
-  if (table.one_id_each) {
+  const int64_t at = table.offsets_at;
+  if (OneIdEach(table)) {
     std::iota(offsets, offsets + count, 0);
   } else if (table.where == IdsAre::kThere) {
     return lane_->BringDown(there_.offsets + at * sizeof(int32_t),

@@ -72,9 +72,14 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     const void* given = nullptr;
     const int64_t* splits = nullptr;
     const int64_t* indices = nullptr;
-    bool one_id_each = true;  // known at Start; of ids on the GPU after Wait
+    // Of the first table with the samples. Known when all tables are started;
+    // of ids on the GPU after Wait.
+    bool one_id_each = true;
     int64_t id_begin = 0, sample_begin = 0;  // in the arrays of the batch
-    size_t ids_at = 0;                       // bytes, in the block of ids
+    // The first table with these samples, and where its offsets are.
+    int first = 0;
+    int64_t offsets_at = 0;
+    size_t ids_at = 0;  // bytes, in the block of ids
     // The ids that the GPU did not know: positions in the batch, ascending,
     // which of 'keys' each is, the distinct keys and what they are called.
     Span<const uint32_t> unknown;
@@ -119,6 +124,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status TakeSamples();
   Status TakeUnknown();
   Status FindKeysOfUnknown(Table* table);
+  bool OneIdEach(const Table& table) const {
+    return tables_[table.first].one_id_each;
+  }
   // Writes names on the device; the GPU knows them from then on.
   Status SetNames(const std::vector<NewNames>& all, StreamView stream);
   // New rows are written, and the stream comes after what was begun on the
@@ -147,7 +155,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   const int device_;
   std::vector<Table> tables_;
   int64_t num_ids_ = 0, num_samples_ = 0;
-  int64_t num_offsets_ = 0;  // of all tables, with their ends
+  int64_t num_offsets_ = 0;  // of all samples, each once, with their ends
   int find_blocks_ = 0;
   size_t id_bytes_ = 0, put_bytes_ = 0, table_bytes_ = 0;
   bool divides_ = false;
