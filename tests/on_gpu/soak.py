@@ -60,11 +60,22 @@ def resident_mib():
 
 
 def gpu_mib():
-  """MiB in use on the GPU that the process sees first."""
+  """MiB of the GPU that the process sees first: of this process, if nvidia-smi tells them.
+
+  In a container it may not; then all that is in use there is counted, and nothing else may
+  run on the card.
+  """
   first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-  return float(subprocess.check_output(
-      ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits",
-       "--id=" + first]).split()[0])
+
+  def ask(query):
+    return subprocess.check_output(
+        ["nvidia-smi", query, "--format=csv,noheader,nounits", "--id=" + first]).decode()
+
+  for line in ask("--query-compute-apps=pid,used_memory").splitlines():
+    pid, mib = [field.strip() for field in line.split(",")]
+    if pid == str(os.getpid()) and mib.isdigit():
+      return float(mib)
+  return float(ask("--query-gpu=memory.used").split()[0])
 
 
 class Soak(object):

@@ -49,6 +49,22 @@ class OracleTest(absltest.TestCase):
     self.assertLen(set(soak_oracle.keys_of(np.arange(1000))), 1000)
 
 
+class GpuMemoryTest(absltest.TestCase):
+
+  def _asked(self, apps):
+    def answer(command):
+      return apps if any("compute-apps" in word for word in command) else b"5000\n"
+    with mock.patch.object(soak.subprocess, "check_output", answer):
+      return soak.gpu_mib()
+
+  def test_of_this_process_where_it_is_told(self):
+    self.assertEqual(self._asked(b"1, 40\n%d, 700\n" % os.getpid()), 700.)
+
+  def test_of_all_where_it_is_not(self):
+    self.assertEqual(self._asked(b""), 5000.)
+    self.assertEqual(self._asked(b"%d, [N/A]\n" % os.getpid()), 5000.)
+
+
 class SoakTest(parameterized.TestCase):
 
   def _main(self, *args):

@@ -62,13 +62,13 @@ _PIECE = 250000
 def write_table(folder, rows, width):
   """Writes the table: key k has random floats; the keys are 0 to rows - 1."""
   os.makedirs(folder)
-  random = np.random.RandomState(1)
+  random = np.random.default_rng(1)
   with open(os.path.join(folder, "key"), "wb") as f:
     np.arange(rows, dtype="<i8").tofile(f)
   with open(os.path.join(folder, "emb_vector"), "wb") as f:
     for begin in range(0, rows, _PIECE):
       count = min(_PIECE, rows - begin)
-      random.standard_normal((count, width)).astype("<f4").tofile(f)
+      random.random((count, width), dtype="<f4").tofile(f)
 
 
 def write_config(folder, width, most, kind, **more):
