@@ -170,7 +170,9 @@ class Caller {
       void* ids = nullptr;
       const size_t bytes = batch.size() * sizeof(int64_t);
       Must(flags_.host ? cudaMallocHost(&ids, bytes) : cudaMalloc(&ids, bytes));
-      Must(cudaMemcpy(ids, batch.data(), bytes, cudaMemcpyDefault));
+      Must(cudaMemcpyAsync(ids, batch.data(), bytes, cudaMemcpyDefault,
+                           stream_));
+      Must(cudaStreamSynchronize(stream_));
       ids_.push_back(ids);
     }
     count_ = static_cast<int64_t>(batches[0].size());

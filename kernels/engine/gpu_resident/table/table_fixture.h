@@ -57,6 +57,7 @@ class OnDevice {
   explicit OnDevice(const std::vector<T>& v) : OnDevice(v.size()) {
     if (!v.empty()) {
       cudaMemcpy(get(), v.data(), n_ * sizeof(T), cudaMemcpyHostToDevice);
+      cudaStreamSynchronize(nullptr);  // It may return before they are there.
     }
   }
   T* get() const { return buffer_.as<T>(); }

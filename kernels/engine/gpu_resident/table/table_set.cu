@@ -291,6 +291,9 @@ Status TableSet::SetRowsSync(Span<const RowBlock> rows, int64_t dim) {
   }
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemcpy(impl.rows.data(), rows.data(), bytes, cudaMemcpyHostToDevice));
+  // It may return before pageable memory has arrived, and streams that do not
+  // wait for the null stream read it.
+  EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
   impl.dim = dim;
   return Status::OK();
 }
