@@ -7,14 +7,17 @@
 //   cache_benchmark [--rows=32700000] [--width=128] [--share=0.2]
 //       [--type=multi_process_hash_map] [--folder=/dev/shm/hps_cache]
 //       [--seconds=2] [--threads=16] [--callers=64] [--host]
+//       [--policy=lru|lfu] [--refresh=0]
 //
 // Per stream and batch: median and 99th percentile of a lookup, from the call
 // until the stream has the rows; the share of ids whose rows the cache had; the
 // rate of the rows that came over the link. Each stream is looked up before it
 // is measured until the cache is as it stays. Then one caller against many.
-// --host: ids and rows in pinned host memory instead; --share=0: without cache.
-// Before anything is measured rows are compared with those that were written.
-// Exits 0, 1 with a message, or 77 without a GPU.
+// --host: ids and rows in pinned host memory instead; --share=0: without cache;
+// --policy, --refresh: embedding_cache_policy, refresh_interval. What
+// refreshing has done meanwhile is told at the end. Before anything is measured
+// rows are compared with those that were written. Exits 0, 1 with a message, or
+// 77 without a GPU.
 
 #include <cuda_runtime_api.h>
 #include <sys/stat.h>
@@ -52,6 +55,8 @@ struct Flags {
   double seconds = 2;
   int threads = 16, callers = 64;
   bool host = false;
+  std::string policy = "lru";
+  double refresh = 0;
 };
 
 constexpr int64_t kMostIds = 131072;
@@ -112,6 +117,10 @@ std::unique_ptr<hps::ParameterServer> Serve(const Flags& flags,
       std::to_string(kMostIds) +
       ", \"gpucache\": " + (flags.share > 0 ? "true" : "false") +
       ", \"gpucacheper\": " + std::to_string(flags.share) +
+      (flags.share > 0 && flags.share < 1
+           ? ", \"embedding_cache_policy\": \"" + flags.policy + "\""
+           : std::string()) +
+      ", \"refresh_interval\": " + std::to_string(flags.refresh) +
       "}], \"volatile_db\": {\"type\": \"" + flags.type + "\"}}";
   hps::Config config;
   Must(hps::ParseConfig(text, "the configuration", flags.folder, &config));
@@ -313,6 +322,10 @@ bool Read(const char* argument, Flags* flags) {
     flags->threads = std::atoi(value.c_str());
   } else if (name == "--callers") {
     flags->callers = std::atoi(value.c_str());
+  } else if (name == "--policy") {
+    flags->policy = value;
+  } else if (name == "--refresh") {
+    flags->refresh = std::atof(value.c_str());
   } else if (name == "--host") {
     flags->host = true;
   } else {
@@ -342,9 +355,9 @@ int main(int argc, char** argv) {
   const std::unique_ptr<hps::ParameterServer> server = Serve(flags, &pool);
   std::shared_ptr<hps::ServedTable> table;
   Must(server->Find("m", 0, flags.width, &table));
-  std::printf("%lld x %d, %s, cache %.3g, %s, started in %.2f s\n",
+  std::printf("%lld x %d, %s, cache %.3g %s, %s, started in %.2f s\n",
               static_cast<long long>(flags.rows), flags.width,
-              flags.type.c_str(), flags.share,
+              flags.type.c_str(), flags.share, flags.policy.c_str(),
               flags.host ? "host memory" : device->name().c_str(),
               Now() - begin);
   if (table->cache() != nullptr) {
@@ -360,6 +373,14 @@ int main(int argc, char** argv) {
   for (const int callers : {1, 4, 16, flags.callers}) {
     std::printf("%2d callers: %.0f lookups/s of 4096\n", callers,
                 Throughput(flags, table.get(), callers, batches));
+  }
+  if (flags.refresh > 0) {
+    const hps::Refreshed refreshed = table->refreshed();
+    std::printf("refreshed: %lld walks, %lld rows, the last walk %.2f s\n",
+                static_cast<long long>(refreshed.walks),
+                static_cast<long long>(refreshed.rows),
+                static_cast<double>(refreshed.last_walk_nanoseconds) * 1e-9);
+    if (refreshed.failures > 0) Die(refreshed.last_failure);
   }
   return 0;
 }
