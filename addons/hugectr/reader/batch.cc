@@ -95,8 +95,9 @@ std::shared_ptr<const AlignedMemory> BatchPool::OneKeySplits(const Input& input,
   const int64_t total = NumSplits(input, size);
   made->Reserve(total * sizeof(int64_t));
   int64_t* values = made->as<int64_t>();
-  for (int64_t i = 0; i < total; ++i) {
-    values[i] = input.is_slot_major ? i % (size + 1) : i;
+  const int64_t row = input.is_slot_major ? size + 1 : total;
+  for (int64_t begin = 0; begin < total; begin += row) {
+    for (int64_t i = 0; i < row; ++i) values[begin + i] = i;
   }
   if (splits_.size() == kKeptSplits) splits_.erase(splits_.begin());
   splits_.push_back(Splits{input.count, size, input.is_slot_major, made});

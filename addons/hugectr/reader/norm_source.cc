@@ -18,6 +18,10 @@ constexpr int kMisses = 4;
 // More records than any disk holds; numbers of several files can be added.
 constexpr int64_t kCountable = int64_t{1} << 40;
 
+// Tiles of more records than this have a multiple of it: the filler's loops
+// take as many at a time.
+constexpr int64_t kRound = 64;
+
 // Bytes of a file's first record that are looked at for its shape.
 constexpr int64_t kLook = 1 << 16;
 
@@ -89,7 +93,8 @@ bool NormWorker::Guess(const Place& place, const Span& span, Place* end) {
 bool NormWorker::ReadUniform(const Place& place, const Span& span,
                              Batch* batch) {
   const NormShape& shape = source_.shape_;
-  const int64_t per_tile = std::max<int64_t>(1, source_.tile_ / shape.stride);
+  int64_t per_tile = std::max<int64_t>(1, source_.tile_ / shape.stride);
+  if (per_tile > kRound) per_tile -= per_tile % kRound;
   UniformFiller filler(source_.format_, shape, batch);
   tile_.Reserve(per_tile * shape.stride);
   const char* bytes = tile_.as<char>();

@@ -36,6 +36,16 @@ NormFormat Format(int64_t key_bytes, bool with_sums) {
   return format;
 }
 
+// More slots than are copied at a time, and more dense features.
+NormFormat LargeFormat(int64_t key_bytes, bool with_sums) {
+  NormFormat format = Format(key_bytes, with_sums);
+  format.layout.dense_dim = 19;
+  format.layout.slots = 40;
+  format.layout.inputs = {Input{0, 11, false}, Input{11, 26, true},
+                          Input{37, 3, true}};
+  return format;
+}
+
 ReaderOptions Options(int64_t batch_size, int64_t threads) {
   ReaderOptions options;
   options.batch_size = batch_size;
@@ -50,13 +60,15 @@ struct Case {
   int most;
   bool is_uniform;
   bool is_mixed;
+  bool is_large;
 };
 
 class NormSourceTest : public testing::TestWithParam<Case> {};
 
 TEST_P(NormSourceTest, ReadsWhatWasWritten) {
   const Case& about = GetParam();
-  const NormFormat format = Format(about.key_bytes, about.with_sums);
+  const NormFormat format =
+      (about.is_large ? LargeFormat : Format)(about.key_bytes, about.with_sums);
   Folder folder;
   std::vector<std::string> paths;
   std::vector<Sample> written;
@@ -102,17 +114,52 @@ TEST_P(NormSourceTest, ReadsWhatWasWritten) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NormSourceTest,
-                         testing::Values(Case{8, false, 1, true, false},
-                                         Case{4, false, 1, true, false},
-                                         Case{8, true, 1, true, false},
-                                         Case{4, true, 1, true, false},
-                                         Case{8, false, 3, true, false},
-                                         Case{4, true, 3, true, false},
-                                         Case{8, false, 4, false, false},
-                                         Case{4, true, 4, false, false},
-                                         Case{8, false, 1, true, true},
-                                         Case{4, true, 1, true, true},
-                                         Case{8, true, 2, false, true}));
+                         testing::Values(Case{8, false, 1, true, false, false},
+                                         Case{4, false, 1, true, false, false},
+                                         Case{8, true, 1, true, false, false},
+                                         Case{4, true, 1, true, false, false},
+                                         Case{8, false, 3, true, false, false},
+                                         Case{4, true, 3, true, false, false},
+                                         Case{8, false, 4, false, false, false},
+                                         Case{4, true, 4, false, false, false},
+                                         Case{8, false, 1, true, true, false},
+                                         Case{4, true, 1, true, true, false},
+                                         Case{8, true, 2, false, true, false},
+                                         Case{8, false, 1, true, false, true},
+                                         Case{4, false, 1, true, false, true},
+                                         Case{8, true, 1, true, false, true},
+                                         Case{4, true, 1, true, false, true},
+                                         Case{8, true, 1, true, true, true}));
+
+TEST(NormSourceTest, OneWrongRecordOfManySlots) {
+  for (int64_t key_bytes : {4, 8}) {
+    const NormFormat format = LargeFormat(key_bytes, true);
+    const auto samples =
+        MakeSamples(format.layout, 300, 1, true, key_bytes == 8, 1);
+    const std::string bytes =
+        NormBytes(format.layout, samples, key_bytes, true);
+    const int64_t stride = (bytes.size() - kNormHeader) / samples.size();
+    std::mt19937 random(1);
+    for (int turn = 0; turn < 60; ++turn) {
+      // One bit, of the length, of a number of keys or of what the sum tells.
+      std::string damaged = bytes;
+      const int64_t record = random() % samples.size();
+      const int64_t at = kNormHeader + record * stride + random() % stride;
+      damaged[at] ^= 1 << random() % 8;
+      Folder folder;
+      std::unique_ptr<Source> source;
+      ASSERT_TRUE(NormSource::Open(format, {folder.Write("a", damaged)},
+                                   1 << 18, &source)
+                      .ok());
+      BatchReader reader(std::move(source), Options(300, 1));
+      std::vector<Sample> found;
+      EXPECT_THAT(
+          TakeAll(format.layout, &reader, kAll, &found).message(),
+          testing::HasSubstr(": record " + std::to_string(record) + ", byte "));
+      EXPECT_TRUE(found.empty());
+    }
+  }
+}
 
 TEST(NormSourceTest, OneSlotMajorAndOneSampleMajorInputOfOneKeyEach) {
   // Inputs that leave slots out, and slots that two inputs take.

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "addons/hugectr/reader/wide.h"
+
 namespace hugectr {
 namespace {
 
 // Records whose keys are copied slot by slot: they stay in the first cache.
-constexpr int64_t kBlock = 32;
+constexpr int64_t kBlock = 64;
 
 // Copies whole vectors: up to 15 bytes behind the end, on both sides.
 inline void CopyWide(const char* from, int64_t bytes, char* to) {
@@ -118,14 +120,17 @@ UniformFiller::UniformFiller(const NormFormat& format, const NormShape& shape,
 bool UniformFiller::SumsAreRight(const char* records, int64_t count) const {
   if (!format_.with_sums) return true;
   bool right = true;
+  const bool is_wide = HasWide();
   for (int64_t r = 0; r < count; ++r) {
     const char* record = records + r * shape_.stride;
     const char* payload = record + kLengthBytes;
     right = right && WordAt(record) == shape_.payload &&
-            ByteSum(payload, shape_.payload) ==
-                static_cast<uint8_t>(payload[shape_.payload]);
+            (is_wide || ByteSum(payload, shape_.payload) ==
+                            static_cast<uint8_t>(payload[shape_.payload]));
   }
-  return right;
+  return right &&
+         (!is_wide || WideSumsAreRight(records + kLengthBytes, shape_.stride,
+                                       count, shape_.payload));
 }
 
 bool UniformFiller::Check(const char* records, int64_t count) const {
@@ -147,14 +152,20 @@ void UniformFiller::AddFloats(const char* records, int64_t count,
   char* to_labels = batch_->labels.as<char>() + sample * labels;
   char* to_dense = batch_->dense.as<char>() + sample * dense;
   const char* from = records + format_.before();
+  const bool is_wide = HasWide();
+  if (is_wide) {
+    WideWords(from + labels, shape_.stride, count, format_.layout.dense_dim,
+              to_dense);
+  }
   for (int64_t r = 0; r < count; ++r, from += shape_.stride) {
     if (labels == kWord) {
       std::memcpy(to_labels, from, kWord);
     } else {
       CopyWide(from, labels, to_labels);
     }
-    CopyWide(from + labels, dense, to_dense);
     to_labels += labels;
+    if (is_wide) continue;
+    CopyWide(from + labels, dense, to_dense);
     to_dense += dense;
   }
 }
@@ -163,23 +174,36 @@ bool UniformFiller::AddOneKeys(const char* records, int64_t count,
                                int64_t sample) const {
   uint32_t wrong = 0;
   const int64_t stride = shape_.stride;
-  const bool is_wide = format_.key_bytes == 8;
+  const int64_t key_bytes = format_.key_bytes;
+  const bool is_long = key_bytes == 8;
   const Slot* slot = slots_.data();
   for (const Input& input : inputs_) {
+    if (input.count == 0) continue;
+    int64_t done = 0;
+    if (HasWide() && input.count >= kWideKeys) {
+      done = input.is_slot_major ? count / kWideKeys * kWideKeys : count;
+      const WideRows wide{records + slot->keys_at - kWord, stride, done,
+                          input.count};
+      int64_t* to = slot->keys + sample * slot->stride;
+      const bool is_right =
+          input.is_slot_major
+              ? WideNormColumns(wide, key_bytes, to, batch_->size)
+              : WideNormRows(wide, key_bytes, to);
+      if (!is_right) return false;
+    }
     if (input.is_slot_major) {
       for (int64_t s = 0; s < input.count; ++s, ++slot) {
-        const char* from = records + slot->keys_at - kWord;
-        int64_t* to = slot->keys + sample;
-        wrong |= is_wide ? CopyColumn<8>(from, stride, count, to)
-                         : CopyColumn<4>(from, stride, count, to);
+        const char* from = records + slot->keys_at - kWord + done * stride;
+        int64_t* to = slot->keys + sample + done;
+        wrong |= is_long ? CopyColumn<8>(from, stride, count - done, to)
+                         : CopyColumn<4>(from, stride, count - done, to);
       }
       continue;
     }
-    if (input.count == 0) continue;
-    const char* from = records + slot->keys_at - kWord;
-    int64_t* to = slot->keys + sample * input.count;
-    for (int64_t r = 0; r < count; ++r, from += stride, to += input.count) {
-      wrong |= is_wide ? CopyRow<8>(from, input.count, to)
+    const char* from = records + slot->keys_at - kWord + done * stride;
+    int64_t* to = slot->keys + (sample + done) * input.count;
+    for (int64_t r = done; r < count; ++r, from += stride, to += input.count) {
+      wrong |= is_long ? CopyRow<8>(from, input.count, to)
                        : CopyRow<4>(from, input.count, to);
     }
     slot += input.count;
@@ -206,11 +230,14 @@ void UniformFiller::AddKeys(const char* records, int64_t count,
 bool UniformFiller::Add(const char* records, int64_t count, int64_t sample) {
   for (int64_t done = 0; done < count; done += kBlock) {
     const int64_t block = std::min(kBlock, count - done);
-    AddFloats(records, block, sample);
     if (shape_.has_one_key && takes_all_) {
-      if (!AddOneKeys(records, block, sample)) return false;
+      // The pass over whole lines goes first: the others find them in the
+      // cache.
       if (!SumsAreRight(records, block)) return false;
+      AddFloats(records, block, sample);
+      if (!AddOneKeys(records, block, sample)) return false;
     } else {
+      AddFloats(records, block, sample);
       if (!Check(records, block)) return false;
       AddKeys(records, block, sample);
     }

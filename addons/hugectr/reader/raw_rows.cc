@@ -7,14 +7,17 @@
 #include <cmath>
 #include <cstring>
 
+#include "addons/hugectr/reader/wide.h"
+
 namespace hugectr {
 namespace {
 
-// Samples that are copied slot by slot: they stay in the first cache.
-constexpr int64_t kBlock = 64;
+// Samples that are copied slot by slot: they stay in the first cache. Fewer
+// would break the columns' stores into short runs.
+constexpr int64_t kBlock = 128;
 
 // Logarithms that are kept. The library's function takes as long as the rest of
-// a sample, and most dense features are small numbers.
+// a sample, and most dense features are small numbers. A power of two.
 constexpr int32_t kLogarithms = 1 << 15;
 
 // The sign bit of the result is 1 if one of the keys is not in [0, last].
@@ -74,10 +77,17 @@ bool RawRows::CopyFloats(const int32_t* rows, int64_t count, int64_t sample,
   float* to_labels = batch->labels.as<float>() + sample * labels;
   float* to_dense = batch->dense.as<float>() + sample * dense;
   if (format_.is_float) {
+    const bool is_wide = HasWide();
+    if (is_wide) {
+      WideWords(reinterpret_cast<const char*>(rows + labels),
+                width * sizeof(int32_t), count, dense,
+                reinterpret_cast<char*>(to_dense));
+    }
     for (int64_t r = 0; r < count; ++r, rows += width) {
       for (int64_t i = 0; i < labels; ++i) {
         std::memcpy(to_labels++, rows + i, sizeof(float));
       }
+      if (is_wide) continue;
       // Whole vectors: up to 12 bytes behind the end, on both sides.
       for (int64_t i = 0; i < dense; i += 4) {
         std::memcpy(to_dense + i, rows + labels + i, 16);
@@ -91,41 +101,58 @@ bool RawRows::CopyFloats(const int32_t* rows, int64_t count, int64_t sample,
     for (int64_t i = 0; i < labels; ++i) {
       *to_labels++ = static_cast<float>(rows[i]);
     }
+    // Without a branch, for small numbers; larger ones are done again.
+    const int32_t* x = rows + labels;
+    const float* logarithms = logarithms_.data();
+    int32_t all = 0;
     for (int64_t i = 0; i < dense; ++i) {
-      const int32_t x = rows[labels + i];
-      signs |= x;
-      *to_dense++ = Logarithm(x);
+      all |= x[i];
+      to_dense[i] = logarithms[x[i] & (kLogarithms - 1)];
     }
+    if (static_cast<uint32_t>(all) >= static_cast<uint32_t>(kLogarithms)) {
+      for (int64_t i = 0; i < dense; ++i) to_dense[i] = Logarithm(x[i]);
+    }
+    signs |= all;
+    to_dense += dense;
   }
   return signs >= 0;
 }
 
 bool RawRows::CopyKeys(const int32_t* rows, int64_t count, int64_t sample,
                        Batch* batch) const {
-  const int64_t fixed = format_.layout.fixed();
   const int64_t width = format_.width();
   uint32_t wrong = 0;
   for (size_t i = 0; i < batch->inputs.size(); ++i) {
     const Input& input = format_.layout.inputs[i];
-    const int32_t* from = rows + fixed + input.first;
+    const int32_t* from = rows + format_.layout.fixed() + input.first;
     const int32_t* last = last_.data() + input.first;
     const int64_t* offsets = format_.offsets.data() + input.first;
     int64_t* keys = batch->inputs[i].keys.as<int64_t>();
+    int64_t* to = keys + sample * (input.is_slot_major ? 1 : input.count);
+    int64_t done = 0;
+    if (HasWide() && input.count >= kWideKeys) {
+      done = input.is_slot_major ? count / kWideKeys * kWideKeys : count;
+      const WideRows wide{reinterpret_cast<const char*>(from),
+                          width * static_cast<int64_t>(sizeof(int32_t)), done,
+                          input.count};
+      const bool is_right =
+          input.is_slot_major
+              ? WideRawColumns(wide, last, offsets, to, batch->size)
+              : WideRawRows(wide, last, offsets, to);
+      if (!is_right) return false;
+    }
     if (input.is_slot_major) {
-      for (int64_t s = 0; s < input.count; ++s) {
-        int64_t* to = keys + s * batch->size + sample;
-        for (int64_t r = 0; r < count; ++r) {
+      for (int64_t s = 0; s < input.count; ++s, to += batch->size) {
+        for (int64_t r = done; r < count; ++r) {
           const int32_t key = from[r * width + s];
           wrong |= Outside(key, last[s]);
           to[r] = key + offsets[s];
         }
       }
     } else {
-      int64_t* to = keys + sample * input.count;
-      for (int64_t r = 0; r < count; ++r) {
-        wrong |= CopyRowKeys(from, last, offsets, input.count, to);
-        from += width;
-        to += input.count;
+      for (int64_t r = done; r < count; ++r) {
+        wrong |= CopyRowKeys(from + r * width, last, offsets, input.count,
+                             to + r * input.count);
       }
     }
   }

@@ -9,6 +9,13 @@
 #include "addons/hugectr/reader/file.h"
 
 namespace hugectr {
+namespace {
+
+// Tiles of more samples than this have a multiple of it: loops over samples
+// take as many at a time.
+constexpr int64_t kRound = 128;
+
+}  // namespace
 
 class RawWorker : public Worker {
  public:
@@ -46,8 +53,8 @@ ev::Status RawWorker::Read(const Place& place, const Span& span, Batch* batch,
   if (file_.path().empty()) EV_RETURN_IF_ERROR(file_.Open(options.path));
   Guess(place, span, end);
   source_->rows_.Prepare(batch);
-  const int64_t per_tile =
-      std::max<int64_t>(1, options.tile / source_->row_bytes_);
+  int64_t per_tile = std::max<int64_t>(1, options.tile / source_->row_bytes_);
+  if (per_tile > kRound) per_tile -= per_tile % kRound;
   const int64_t whole_blocks = options.samples / options.block;
   int64_t pass = place.file, record = place.record;
   for (int64_t sample = 0; sample < span.count;) {

@@ -39,13 +39,27 @@ RawFormat Format(bool is_float) {
   return format;
 }
 
+// More slots than are copied at a time, and more dense features.
+RawFormat LargeFormat(bool is_float) {
+  RawFormat format = Format(is_float);
+  format.layout.dense_dim = 19;
+  format.layout.slots = 40;
+  format.layout.inputs = {Input{0, 11, false}, Input{11, 26, true},
+                          Input{37, 3, true}};
+  while (format.sizes.size() < 40) {
+    format.offsets.push_back(format.offsets.back() + format.sizes.back());
+    format.sizes.push_back(100 * format.sizes.size());
+  }
+  return format;
+}
+
 // Numbers of a file, row by row.
 std::vector<int32_t> MakeNumbers(const RawFormat& format, int64_t samples) {
   std::mt19937 random(samples);
   std::vector<int32_t> numbers;
   for (int64_t n = 0; n < samples; ++n) {
     for (int64_t i = 0; i < format.layout.fixed(); ++i) {
-      const int32_t number = i < 2 ? random() % 2 : random() >> (i * 7);
+      const int32_t number = i < 2 ? random() % 2 : random() >> (i * 7 % 32);
       const float as_float = number / 16.0f;
       int32_t bits;
       std::memcpy(&bits, &as_float, 4);
@@ -72,7 +86,7 @@ Sample SampleOf(const RawFormat& format, const int32_t* row) {
     }
     (i < 2 ? sample.labels : sample.dense).push_back(number);
   }
-  for (int64_t s = 0; s < 5; ++s) {
+  for (int64_t s = 0; s < format.layout.slots; ++s) {
     sample.keys.push_back({row[format.layout.fixed() + s] + format.offsets[s]});
   }
   return sample;
@@ -96,8 +110,8 @@ ReaderOptions HowToRead(int64_t batch_size, int64_t threads, bool repeat) {
 }
 
 TEST(RawSourceTest, ReadsWhatWasWritten) {
-  for (bool is_float : {false, true}) {
-    const RawFormat format = Format(is_float);
+  for (const RawFormat& format :
+       {Format(false), Format(true), LargeFormat(false), LargeFormat(true)}) {
     const int64_t samples = 700;
     const auto numbers = MakeNumbers(format, samples);
     std::vector<Sample> written;
