@@ -173,8 +173,8 @@ int hugectr_join(void* pool, const hugectr_piece* pieces, int64_t num_pieces,
     int64_t size = 0;
     for (int64_t i = 0; i < num_pieces; ++i) {
       columns[i].count = pieces[i].count;
-      columns[i].labels = pieces[i].labels;
-      columns[i].dense = pieces[i].dense;
+      columns[i].labels = {pieces[i].labels, pieces[i].labels_stride};
+      columns[i].dense = {pieces[i].dense, pieces[i].dense_stride};
       columns[i].keys = pieces[i].keys;
       columns[i].added = pieces[i].added;
       size += pieces[i].count;
@@ -185,4 +185,9 @@ int hugectr_join(void* pool, const hugectr_piece* pieces, int64_t num_pieces,
     hugectr::Give(std::move(taken), batch, keys);
     return 1;
   });
+}
+
+int64_t hugectr_first_outside(const int64_t* keys, int64_t count,
+                              int64_t size) {
+  return hugectr::FirstOutside(keys, count, size);
 }

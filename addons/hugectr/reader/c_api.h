@@ -64,12 +64,15 @@ struct hugectr_batch {
   const float* dense;
 };
 
-// Samples in columns. labels, dense: row by row. keys: of each slot. added:
+// Samples in columns. labels, dense: of each column the first sample's number;
+// the next sample's is *_stride numbers further. keys: of each slot. added:
 // what is added to the keys of each slot.
 struct hugectr_piece {
   int64_t count;
-  const float* labels;
-  const float* dense;
+  const float* const* labels;
+  int64_t labels_stride;
+  const float* const* dense;
+  int64_t dense_stride;
   const int64_t* const* keys;
   const int64_t* added;
 };
@@ -108,6 +111,10 @@ HUGECTR_EXPORT void hugectr_close_pool(void* pool);
 HUGECTR_EXPORT int hugectr_join(void* pool, const hugectr_piece* pieces,
                                 int64_t num_pieces, int64_t global_size,
                                 hugectr_batch* batch, hugectr_keys* keys);
+
+// The place of the first key that is not in [0, size); -1: there is none.
+HUGECTR_EXPORT int64_t hugectr_first_outside(const int64_t* keys, int64_t count,
+                                             int64_t size);
 
 }  // extern "C"
 

@@ -4,14 +4,30 @@
 #include "addons/hugectr/reader/columns.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace hugectr {
 namespace {
 
-// Samples whose keys are written slot by slot: the lines of the batch that they
-// are in stay in the first cache until they are whole.
+// Samples whose columns are written one after the other into rows: the lines of
+// the batch that they are in stay in the first cache until they are whole.
 constexpr int64_t kBlock = 32;
+
+// Keys that are checked before the result is looked at.
+constexpr int64_t kChecked = 4096;
+
+void CopyFloats(const FloatColumns& from, int64_t dim, int64_t count,
+                float* to) {
+  for (int64_t done = 0; done < count; done += kBlock) {
+    const int64_t block = std::min(kBlock, count - done);
+    for (int64_t d = 0; d < dim; ++d) {
+      const float* column = from.columns[d] + done * from.stride;
+      float* out = to + done * dim + d;
+      for (int64_t r = 0; r < block; ++r) {
+        out[r * dim] = column[r * from.stride];
+      }
+    }
+  }
+}
 
 void CopyKeys(const ColumnPiece& piece, const Input& input, int64_t sample,
               int64_t size, int64_t* keys) {
@@ -52,16 +68,33 @@ void FillFromColumns(const std::vector<ColumnPiece>& pieces, Batch* batch) {
   for (const ColumnPiece& piece : pieces) {
     // Arrays of no samples may be null.
     if (piece.count == 0) continue;
-    std::memcpy(batch->labels.as<float>() + sample * layout.label_dim,
-                piece.labels, piece.count * layout.label_dim * sizeof(float));
-    std::memcpy(batch->dense.as<float>() + sample * layout.dense_dim,
-                piece.dense, piece.count * layout.dense_dim * sizeof(float));
+    CopyFloats(piece.labels, layout.label_dim, piece.count,
+               batch->labels.as<float>() + sample * layout.label_dim);
+    CopyFloats(piece.dense, layout.dense_dim, piece.count,
+               batch->dense.as<float>() + sample * layout.dense_dim);
     for (size_t i = 0; i < layout.inputs.size(); ++i) {
       CopyKeys(piece, layout.inputs[i], sample, batch->size,
                batch->inputs[i].keys.as<int64_t>());
     }
     sample += piece.count;
   }
+}
+
+int64_t FirstOutside(const int64_t* keys, int64_t count, int64_t size) {
+  for (int64_t done = 0; done < count; done += kChecked) {
+    const int64_t end = std::min(count, done + kChecked);
+    // The sign is 1 if a key is negative, or larger than the last one.
+    uint64_t wrong = 0;
+    for (int64_t i = done; i < end; ++i) {
+      const uint64_t key = static_cast<uint64_t>(keys[i]);
+      wrong |= key | (static_cast<uint64_t>(size) - 1 - key);
+    }
+    if (wrong >> 63 == 0) continue;
+    for (int64_t i = done; i < end; ++i) {
+      if (keys[i] < 0 || keys[i] >= size) return i;
+    }
+  }
+  return -1;
 }
 
 }  // namespace hugectr

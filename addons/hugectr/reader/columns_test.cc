@@ -3,6 +3,8 @@
 
 #include "addons/hugectr/reader/columns.h"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -11,6 +13,28 @@
 
 namespace hugectr {
 namespace {
+
+// Numbers of samples, row by row or column by column, and where columns begin.
+struct MadeColumns {
+  MadeColumns(const std::vector<std::vector<float>>& rows, int64_t dim,
+              bool is_row_major) {
+    const int64_t size = rows.size();
+    numbers.resize(size * dim);
+    for (int64_t r = 0; r < size; ++r) {
+      for (int64_t d = 0; d < dim; ++d) {
+        numbers[is_row_major ? r * dim + d : d * size + r] = rows[r][d];
+      }
+    }
+    for (int64_t d = 0; d < dim; ++d) {
+      places.push_back(numbers.data() + (is_row_major ? d : d * size));
+    }
+    columns = {places.data(), is_row_major ? dim : 1};
+  }
+
+  std::vector<float> numbers;
+  std::vector<const float*> places;
+  FloatColumns columns;
+};
 
 TEST(ColumnsTest, PiecesFollowEachOther) {
   Layout layout;
@@ -25,7 +49,7 @@ TEST(ColumnsTest, PiecesFollowEachOther) {
     const std::vector<int64_t> added = {0, 100, -7, int64_t{1} << 40, 5};
     std::vector<Sample> expected;
     std::vector<ColumnPiece> pieces;
-    std::vector<std::vector<float>> floats;
+    std::vector<MadeColumns> floats;
     std::vector<std::vector<int64_t>> keys;
     std::vector<std::vector<const int64_t*>> columns;
     floats.reserve(2 * counts.size());
@@ -35,18 +59,15 @@ TEST(ColumnsTest, PiecesFollowEachOther) {
       auto samples = MakeSamples(layout, count, 1, true, false, count);
       ColumnPiece piece;
       piece.count = count;
-      floats.emplace_back();
+      std::vector<std::vector<float>> labels, dense;
       for (const Sample& sample : samples) {
-        floats.back().insert(floats.back().end(), sample.labels.begin(),
-                             sample.labels.end());
+        labels.push_back(sample.labels);
+        dense.push_back(sample.dense);
       }
-      piece.labels = floats.back().data();
-      floats.emplace_back();
-      for (const Sample& sample : samples) {
-        floats.back().insert(floats.back().end(), sample.dense.begin(),
-                             sample.dense.end());
-      }
-      piece.dense = floats.back().data();
+      floats.emplace_back(labels, 2, count % 2 == 0);
+      piece.labels = floats.back().columns;
+      floats.emplace_back(dense, 3, count % 3 == 0);
+      piece.dense = floats.back().columns;
       columns.emplace_back();
       for (int s = 0; s < 5; ++s) {
         keys.emplace_back();
@@ -70,6 +91,31 @@ TEST(ColumnsTest, PiecesFollowEachOther) {
     std::vector<Sample> found;
     AppendSamples(layout, *batch, &found);
     EXPECT_TRUE(found == expected);
+  }
+}
+
+TEST(ColumnsTest, FindsTheFirstKeyOutside) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  const int64_t least = std::numeric_limits<int64_t>::min();
+  for (int64_t count : {0, 1, 5000, 12289}) {
+    for (int64_t size : {int64_t{0}, int64_t{1}, int64_t{77}, most}) {
+      std::vector<int64_t> keys(count);
+      for (int64_t i = 0; i < count; ++i) keys[i] = size ? i % size : 0;
+      if (size == 0) {
+        EXPECT_EQ(FirstOutside(keys.data(), count, size), count ? 0 : -1);
+        continue;
+      }
+      EXPECT_EQ(FirstOutside(keys.data(), count, size), -1);
+      for (int64_t at : {int64_t{0}, count / 2, count - 1}) {
+        for (int64_t wrong : {int64_t{-1}, least, size, most}) {
+          if (at >= count || at < 0) continue;
+          if (wrong >= 0 && wrong < size) continue;
+          std::vector<int64_t> bad = keys;
+          bad[at] = bad[count - 1] = wrong;
+          EXPECT_EQ(FirstOutside(bad.data(), count, size), at);
+        }
+      }
+    }
   }
 }
 

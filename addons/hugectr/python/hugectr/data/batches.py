@@ -13,7 +13,8 @@ Slot = collections.namedtuple("Slot", ["keys", "offsets", "added"])
 Slot.__new__.__defaults__ = (0,)
 
 # Samples as a file has them. labels: float32 [N, label_dim]. dense: float32 [N, dense_dim].
-# slots: list of Slot, one per slot of the data.
+# Either may be FloatColumns, which save a copy; only native.Joiner looks at their columns,
+# others want arrays (`plain`). slots: list of Slot, one per slot of the data.
 Chunk = collections.namedtuple("Chunk", ["labels", "dense", "slots"])
 
 # first, count: which of the data's slots. is_slot_major: how keys are ordered.
@@ -29,6 +30,34 @@ Keys = collections.namedtuple("Keys", ["keys", "splits"])
 # global_size: samples of all ranks' parts together.
 Batch = collections.namedtuple(
     "Batch", ["size", "labels", "dense", "inputs", "global_size"])
+
+
+class FloatColumns(object):
+  """Numbers of samples, column by column.
+
+  Args:
+    columns: list of float32 [N].
+    size: int, N.
+  """
+
+  def __init__(self, columns, size):
+    self.columns = columns
+    self._size = size
+
+  def __len__(self):
+    return self._size
+
+  def __getitem__(self, rows):
+    """Returns the samples of a slice, without copies."""
+    first, end, _ = rows.indices(self._size)
+    return FloatColumns([c[rows] for c in self.columns], max(0, end - first))
+
+  def array(self):
+    """Returns float32 [N, columns]."""
+    out = np.empty([self._size, len(self.columns)], np.float32)
+    for k, column in enumerate(self.columns):
+      out[:, k] = column
+    return out
 
 
 def size_of(chunk):
@@ -50,9 +79,11 @@ def part(chunk, first, end):
 
 
 def plain(chunk):
-  """Returns a chunk with nothing to add to its keys."""
-  return chunk._replace(slots=[Slot(s.keys + s.added, s.offsets) if s.added else s
-                               for s in chunk.slots])
+  """Returns a chunk of arrays with nothing to add to its keys."""
+  return Chunk(*[f.array() if isinstance(f, FloatColumns) else f
+                 for f in (chunk.labels, chunk.dense)],
+               slots=[Slot(s.keys + s.added, s.offsets) if s.added else s
+                      for s in chunk.slots])
 
 
 def _joined_slot(slots):

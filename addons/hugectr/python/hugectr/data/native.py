@@ -58,7 +58,9 @@ class _Batch(ctypes.Structure):
 
 class _Piece(ctypes.Structure):
   """hugectr_piece of c_api.h."""
-  _fields_ = [("count", _INT), ("labels", ctypes.c_void_p), ("dense", ctypes.c_void_p),
+  _fields_ = [("count", _INT),
+              ("labels", ctypes.POINTER(ctypes.c_void_p)), ("labels_stride", _INT),
+              ("dense", ctypes.POINTER(ctypes.c_void_p)), ("dense_stride", _INT),
               ("keys", ctypes.POINTER(ctypes.c_void_p)), ("added", _INTS)]
 
 
@@ -100,6 +102,7 @@ def _load():
           ("close_pool", None, [pointer]),
           ("join", ctypes.c_int, [pointer, ctypes.POINTER(_Piece), _INT, _INT,
                                   ctypes.POINTER(_Batch), ctypes.POINTER(_Keys)]),
+          ("first_outside", _INT, [pointer, _INT, _INT]),
           ("ready", _INT, [pointer]), ("release", None, [pointer]),
           ("close", None, [pointer])):
         function = getattr(library, "hugectr_" + name)
@@ -172,10 +175,38 @@ def _batch_of(shape, batch, keys):
                        batch.global_size)
 
 
-def _place(array, kind):
-  """Returns (where an array's numbers are, what keeps them there)."""
-  array = np.ascontiguousarray(array, kind)
-  return array.__array_interface__["data"][0], array
+def _place(array):
+  """Returns where an array's numbers are."""
+  return array.__array_interface__["data"][0]
+
+
+def _places(arrays, kind):
+  """Returns (where the arrays' numbers are, what keeps them there)."""
+  arrays = [np.ascontiguousarray(a, kind) for a in arrays]
+  return (ctypes.c_void_p * len(arrays))(*[_place(a) for a in arrays]), arrays
+
+
+def _float_places(numbers):
+  """Returns (where columns begin, from one sample's number to the next one's, what keeps
+  them there) of float32 [N, width] or batches.FloatColumns."""
+  if isinstance(numbers, batches.FloatColumns):
+    places, arrays = _places(numbers.columns, np.float32)
+    return places, 1, arrays
+  rows = np.ascontiguousarray(numbers, np.float32)
+  width = rows.shape[1]
+  places = [_place(rows) + rows.itemsize * k for k in range(width)]
+  return (ctypes.c_void_p * width)(*places), width, rows
+
+
+def first_outside(keys, size):
+  """Returns the place of the first key that is not in [0, size); None: there is none.
+
+  Args:
+    keys: int64 [N], contiguous.
+    size: int.
+  """
+  found = _load().hugectr_first_outside(_place(keys), len(keys), size)
+  return None if found < 0 else found
 
 
 class Joiner(object):
@@ -202,14 +233,12 @@ class Joiner(object):
                               self._shape.layouts, global_size)
     pieces, held = (_Piece * len(chunks))(), []
     for piece, chunk in zip(pieces, chunks):
-      places, arrays = zip(*([_place(chunk.labels, np.float32),
-                              _place(chunk.dense, np.float32)] +
-                             [_place(s.keys, np.int64) for s in chunk.slots]))
-      held.append(arrays)
       piece.count = batches.size_of(chunk)
-      piece.labels, piece.dense = places[:2]
-      piece.keys = (ctypes.c_void_p * len(chunk.slots))(*places[2:])
+      piece.labels, piece.labels_stride, labels = _float_places(chunk.labels)
+      piece.dense, piece.dense_stride, dense = _float_places(chunk.dense)
+      piece.keys, keys = _places([s.keys for s in chunk.slots], np.int64)
       piece.added = _ints([s.added for s in chunk.slots])
+      held.append((labels, dense, keys))
     batch, keys = _Batch(), (_Keys * len(self._shape.layouts))()
     if self._library.hugectr_join(self._pool, pieces, len(pieces), global_size, batch,
                                   keys) != 1:

@@ -6,6 +6,7 @@ import collections
 import functools
 import json
 import os
+import threading
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -20,6 +21,10 @@ from hugectr.data import reader as readers
 
 # Keys of 32 bits are in [0, this).
 _I32_LIMIT = 1 << 32
+
+# Bytes of a column that are read at a time. A buffer for all of a row group's would be
+# memory that is touched for the first time.
+_BUFFER = 1 << 16
 
 # labels, conts, cats: lists of (name, index or None). rows: dict from a file's name to
 # its number of rows.
@@ -61,7 +66,8 @@ class Source(object):
     data: config's Data.
     key_type: "I32" or "I64".
     batch_size: int, samples of a batch.
-    threads: int, files' row groups that are read at a time.
+    threads: int, threads that read; one more makes batches, and reads where there is a
+      processor for it.
 
   Raises:
     DataError: what is seen before a row is read: the list, the metadata, files, their
@@ -72,6 +78,8 @@ class Source(object):
     self._data = data
     self._batch_size = batch_size
     self._threads = threads
+    # The thread that makes batches of row groups waits for them most of the time.
+    self._decoders = max(threads, min(threads + 1, os.cpu_count() or 1))
     self._limit = _I32_LIMIT if key_type == "I32" else None
     self._paths = file_list.read(path)
     self._metadata = read_metadata(os.path.dirname(path))
@@ -111,14 +119,23 @@ class Source(object):
 
   def _open(self, path):
     try:
-      return pq.ParquetFile(path)
+      return pq.ParquetFile(path, buffer_size=_BUFFER)
     except Exception as e:  # pylint: disable=broad-except
       # What pyarrow raises for a damaged file is not of one class.
       raise errors.DataError("%s: not a Parquet file that can be read: %s" % (path, e))
 
-  def _read(self, path, group):
-    """Returns one row group as a Chunk."""
-    parquet = self._open(path)
+  def _read(self, opened, path, group):
+    """Returns one row group as a Chunk.
+
+    Args:
+      opened: object in which this thread keeps the file of its last call.
+      path: string.
+      group: int.
+    """
+    if getattr(opened, "path", None) != path:
+      opened.path, opened.parquet = None, self._open(path)
+      opened.path = path
+    parquet = opened.parquet
     try:
       table = parquet.read_row_group(group, columns=self._names[path], use_threads=False)
     except Exception as e:  # pylint: disable=broad-except
@@ -140,6 +157,8 @@ class Source(object):
     if found != width:
       raise errors.DataError("%s: columns %s hold %d numbers of a sample, and %s is %d" % (
           path, ", ".join("'%s'" % n for n, _ in names) or "(none)", found, what, width))
+    if all(p.shape[1] == 1 for p in parts):
+      return batches.FloatColumns([p[:, 0] for p in parts], columns.rows)
     out = np.empty([columns.rows, width], np.float32)
     at = 0
     for piece in parts:
@@ -155,10 +174,11 @@ class Source(object):
     return map(batches.plain, self._chunks())
 
   def _chunks(self):
-    """As `chunks`; Slots may have something to be added."""
-    tasks = (functools.partial(self._read, path, group) for path in self._paths
+    """As `chunks`; Slots may have something to be added, numbers may be FloatColumns."""
+    opened = threading.local()
+    tasks = (functools.partial(self._read, opened, path, group) for path in self._paths
              for group in range(self._open(path).num_row_groups))
-    return ahead.in_order(tasks, self._threads)
+    return ahead.in_order(tasks, self._decoders)
 
   def reader(self, layouts, repeat, rank=0, ranks=1):
     """Returns a reader of batches, from the beginning; see reader.Reader.

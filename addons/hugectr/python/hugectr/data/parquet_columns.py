@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from hugectr.data import batches
 from hugectr.data import errors
+from hugectr.data import native
 
 
 def _is_list(kind):
@@ -91,7 +92,7 @@ class Columns(object):
           [self.rows, width])
     if not _is_number(array.type):
       self._fail(column, None, "expected numbers, got %s", array.type)
-    return _numbers(array).astype(np.float32).reshape([-1, 1])
+    return _numbers(array).astype(np.float32, copy=False).reshape([-1, 1])
 
   def keys(self, column, offset, size, limit):
     """Returns a column of integers, or of lists of them, as a Slot.
@@ -112,10 +113,8 @@ class Columns(object):
       array, offsets = self._flat(column, array)
     found = _numbers(array).astype(np.int64, copy=False)
     if size is not None and found.size:
-      # One pass: a negative key is a large unsigned one.
-      wrong = found.view(np.uint64) >= np.uint64(size)
-      if wrong.any():
-        at = int(np.argmax(wrong))
+      at = native.first_outside(found, size)
+      if at is not None:
         self._fail(column, self._row_of(at, offsets), "key %d is not in [0, %d), of which "
                    "slot_size_array has %d", found[at], size, size)
     if limit is not None and found.size and (size is None or size + offset > limit):
