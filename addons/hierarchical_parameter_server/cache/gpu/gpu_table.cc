@@ -410,17 +410,19 @@ ev::Status GpuTable::ListKeys(int64_t first_slot, int64_t num_slots,
     out.count = At<int64_t>(lane->device(), count_there);
     return storage->set->Export(0, first_slot, slots, out, stream);
   }));
-  if (!*is_over) {
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host() + host_keys,
-                                            lane->device() + there, bytes,
-                                            cudaMemcpyDeviceToHost, stream));
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(lane->host() + host_count, lane->device() + count_there,
-                        sizeof(int64_t), cudaMemcpyDeviceToHost, stream));
-    EV_RETURN_IF_ERROR(lane->Wait());
-    const int64_t* const listed = At<int64_t>(lane->host(), host_keys);
-    keys->assign(listed, listed + *At<int64_t>(lane->host(), host_count));
+  if (*is_over) {
+    WorkLane::ReleaseBusy(std::move(lane));
+    return ev::Status::OK();
   }
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host() + host_keys,
+                                          lane->device() + there, bytes,
+                                          cudaMemcpyDeviceToHost, stream));
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(lane->host() + host_count, lane->device() + count_there,
+                      sizeof(int64_t), cudaMemcpyDeviceToHost, stream));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  const int64_t* const listed = At<int64_t>(lane->host(), host_keys);
+  keys->assign(listed, listed + *At<int64_t>(lane->host(), host_count));
   WorkLane::Release(std::move(lane));
   return ev::Status::OK();
 }
