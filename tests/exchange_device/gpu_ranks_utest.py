@@ -4,7 +4,8 @@
 
 Every rank runs the same cases in the same order; any number of ranks will do. With
 SOK_UTEST_ON_GPU=1 TensorFlow's own GPUs are used, a GPU for each rank; what is done there
-is then not counted.
+is then not counted. On a machine with one card, ranks share it by CUDA_VISIBLE_DEVICES=0 and
+SOK_NCCL_LIBRARY=bazel-bin/tests/exchange_device/libnccl_one_gpu.so, which stands in for NCCL.
 """
 
 import os

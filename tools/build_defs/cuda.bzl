@@ -164,6 +164,32 @@ def gpu_binary(name, srcs, deps = [], testonly = False, visibility = _PRIVATE):
         visibility = visibility,
     )
 
+def gpu_shared_library(name, srcs):
+    """Shared library with the CUDA runtime in it, for tests on a machine with a GPU.
+
+    Args:
+      name: libNAME.so.
+      srcs: .cc and .cu sources; what is to be seen of them says so.
+    """
+    if not HAVE_CUDA:
+        return
+    main = name[:-len(".so")] + "_main"
+    gpu_library(
+        name = main,
+        srcs = srcs,
+        archs = _TEST_ARCHS,
+        testonly = True,
+        alwayslink = True,
+    )
+    native.cc_binary(
+        name = name,
+        testonly = True,
+        linkopts = ["-lpthread", "-ldl", "-lrt"],
+        linkshared = True,
+        linkstatic = True,
+        deps = [":" + main],
+    )
+
 def gpu_program_test(name, srcs, deps = [], **kwargs):
     """Test program compiled by nvcc that runs without a test library.
 
