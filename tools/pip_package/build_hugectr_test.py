@@ -71,9 +71,9 @@ class BuildHugectrTest(absltest.TestCase):
         if fields[4] != "LOCAL" and fields[5] != "HIDDEN":
           exported.append(fields[7])
     self.assertCountEqual(exported, [
-        "hugectr_" + name for name in ("close", "close_pool", "error", "join", "next",
-                                       "open_norm", "open_pool", "open_raw", "ready",
-                                       "release")])
+        "hugectr_" + name for name in ("close", "close_pool", "error", "first_outside",
+                                       "join", "next", "open_norm", "open_pool",
+                                       "open_raw", "ready", "release")])
     self.assertIsNotNone(ctypes.CDLL(path).hugectr_error)
 
   def test_every_module_but_tests_and_helpers_is_shipped_and_the_schema(self):
