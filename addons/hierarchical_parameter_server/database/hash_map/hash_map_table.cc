@@ -22,6 +22,10 @@ constexpr int kFoundAtOnce = 128;
 // Bytes of rows that are asked for ahead of the one that is copied: what the
 // lines of so many rows take to come from memory.
 constexpr int64_t kBytesAhead = 12 << 10;
+// A search costs as much as so many bytes of a row. A fetch of fewer bytes ends
+// before another thread wakes up and does its part.
+constexpr int64_t kBytesOfASearch = 512;
+constexpr int64_t kBytesForOthers = 2 << 20;
 // Rows that are written while readers wait.
 constexpr int64_t kWriteAtOnce = 128;
 // Fewer rows are not worth to be sorted by partition.
@@ -53,11 +57,16 @@ ev::Status HashMapTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
                                int64_t* num_missing, ev::Parallel* parallel) {
   const uint32_t now =
       with_use_ ? clock_.fetch_add(1, std::memory_order_relaxed) : 0;
-  *num_missing = FetchInTasks(
-      wanted.size(), width_ * sizeof(float), missing, parallel,
-      [&](int64_t begin, int64_t end, int64_t* list) {
-        return FetchPart(keys, wanted, begin, end, rows, list, now);
-      });
+  const int64_t row_bytes = width_ * static_cast<int64_t>(sizeof(float));
+  ev::Serial alone;
+  if (wanted.size() * (row_bytes + kBytesOfASearch) <= kBytesForOthers) {
+    parallel = &alone;
+  }
+  *num_missing = FetchInTasks(wanted.size(), row_bytes, missing, parallel,
+                              [&](int64_t begin, int64_t end, int64_t* list) {
+                                return FetchPart(keys, wanted, begin, end, rows,
+                                                 list, now);
+                              });
   return ev::Status::OK();
 }
 

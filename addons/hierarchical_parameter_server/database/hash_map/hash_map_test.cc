@@ -3,7 +3,9 @@
 
 #include "addons/hierarchical_parameter_server/database/hash_map/hash_map.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -272,6 +274,46 @@ TEST(HashMap, FetchesAnyNumberOfRowsOfAnyWidth) {
         }
       }
     }
+  }
+}
+
+// Runs tasks itself, and counts its calls.
+class CountingParallel : public ev::Parallel {
+ public:
+  int num_threads() const override { return 4; }
+  void For(int64_t num_tasks,
+           const std::function<void(int64_t)>& body) override {
+    ++calls;
+    for (int64_t i = 0; i < num_tasks; ++i) body(i);
+  }
+  int calls = 0;
+};
+
+TEST(HashMap, OtherThreadsAreAskedForLongFetchesAlone) {
+  const struct {
+    int width, count, calls;
+  } cases[] = {{128, 2048, 0}, {128, 4096, 1}, {16, 2048, 0}, {16, 4096, 1}};
+  for (const auto& c : cases) {
+    const std::unique_ptr<Database> map = MakeMap(HashMapOptions());
+    std::shared_ptr<Table> table;
+    ASSERT_TRUE(map->OpenTable("hps_et.m.t", c.width, &table).ok());
+    std::vector<int64_t> keys(c.count), missing(c.count);
+    std::vector<float> rows(c.count * c.width), out(c.count * c.width);
+    for (int i = 0; i < c.count; ++i) {
+      keys[i] = i;
+      std::fill_n(&rows[i * c.width], c.width, i * .25f);
+    }
+    ev::Serial serial;
+    ASSERT_TRUE(table->Insert(keys, rows.data(), &serial).ok());
+    CountingParallel parallel;
+    int64_t num_missing = -1;
+    ASSERT_TRUE(table
+                    ->Fetch(keys, Positions::All(c.count), out.data(),
+                            missing.data(), &num_missing, &parallel)
+                    .ok());
+    EXPECT_EQ(num_missing, 0);
+    EXPECT_EQ(out, rows);
+    EXPECT_EQ(parallel.calls, c.calls) << c.width << " " << c.count;
   }
 }
 
