@@ -55,7 +55,7 @@ _WARM = 8
 _PASSES = 3
 
 # Bytes of the small buffer for read(): it stays in a processor's second cache.
-_BUFFER = 1 << 18
+_BUFFER = 1 << 19
 
 # Name, format, what the configuration says of it.
 _FORMATS = (

@@ -20,6 +20,34 @@
 namespace hugectr {
 namespace {
 
+// What is kept of the words of many records: bits in which a word was not 1.
+class OtherThanOne {
+ public:
+  HUGECTR_WIDE void Clear() { bits_ = _mm512_setzero_si512(); }
+  // In one instruction: bits | (words ^ 1).
+  HUGECTR_WIDE void Add(__m512i words) {
+    bits_ = _mm512_ternarylogic_epi32(bits_, words, _mm512_set1_epi32(1), 0xf6);
+  }
+  HUGECTR_WIDE bool AreNone(__mmask16 words) const {
+    return _mm512_mask_test_epi32_mask(words, bits_, bits_) == 0;
+  }
+
+ private:
+  __m512i bits_;
+};
+
+// Loads 64 bytes once, where the compiler would load them for each use: most of
+// them are in two lines of the cache.
+HUGECTR_WIDE inline __attribute__((always_inline)) __m512i LoadOnce(
+    const char* at) {
+  __m512i words = _mm512_loadu_si512(at);
+  asm("" : "+v"(words));
+  return words;
+}
+
+// Loaders: Load gives the keys of the 8 slots from SetSlot's on. IsRight: all
+// that was loaded since Start was as it must be.
+
 // Keys of 8 slots of a Norm record, and whether each slot has one.
 template <int kKeyBytes>
 struct NormLoader;
@@ -28,49 +56,49 @@ template <>
 struct NormLoader<4> {
   static constexpr int64_t kSlotBytes = 8;
 
+  HUGECTR_WIDE void Start() { counts.Clear(); }
   HUGECTR_WIDE void SetSlot(int64_t) {}
   HUGECTR_WIDE __m512i Load(const char* at) {
-    const __m512i both = _mm512_loadu_si512(at);
-    wrong = _mm512_mask_or_epi32(wrong, 0x5555, wrong,
-                                 _mm512_xor_si512(both, _mm512_set1_epi32(1)));
+    const __m512i both = LoadOnce(at);
+    counts.Add(both);
     return _mm512_srli_epi64(both, 32);
   }
-  HUGECTR_WIDE bool IsRight() const {
-    return _mm512_test_epi32_mask(wrong, wrong) == 0;
-  }
+  HUGECTR_WIDE bool IsRight() const { return counts.AreNone(0x5555); }
 
-  __m512i wrong;
+  OtherThanOne counts;
 };
 
 template <>
 struct NormLoader<8> {
   static constexpr int64_t kSlotBytes = 12;
 
+  HUGECTR_WIDE void Start() {
+    low_counts.Clear();
+    high_counts.Clear();
+  }
   HUGECTR_WIDE void SetSlot(int64_t) {}
   HUGECTR_WIDE __m512i Load(const char* at) {
     // Words 0 to 15 and 8 to 23 of the 24 that 8 slots have. A slot's first
     // word is its number of keys.
-    const __m512i low = _mm512_loadu_si512(at);
-    const __m512i high = _mm512_loadu_si512(at + 32);
-    const __m512i one = _mm512_set1_epi32(1);
-    wrong =
-        _mm512_mask_or_epi32(wrong, 0x9249, wrong, _mm512_xor_si512(low, one));
-    wrong =
-        _mm512_mask_or_epi32(wrong, 0x2400, wrong, _mm512_xor_si512(high, one));
+    const __m512i low = LoadOnce(at);
+    const __m512i high = LoadOnce(at + 32);
+    low_counts.Add(low);
+    high_counts.Add(high);
     const __m512i keys = _mm512_setr_epi32(1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 24,
                                            25, 27, 28, 30, 31);
     return _mm512_permutex2var_epi32(low, keys, high);
   }
   HUGECTR_WIDE bool IsRight() const {
-    return _mm512_test_epi32_mask(wrong, wrong) == 0;
+    return low_counts.AreNone(0x9249) && high_counts.AreNone(0x2400);
   }
 
-  __m512i wrong;
+  OtherThanOne low_counts, high_counts;
 };
 
 struct RawLoader {
   static constexpr int64_t kSlotBytes = 4;
 
+  HUGECTR_WIDE void Start() { wrong = _mm256_setzero_si256(); }
   HUGECTR_WIDE void SetSlot(int64_t slot) {
     last_keys =
         _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(last + slot));
@@ -80,8 +108,8 @@ struct RawLoader {
     const __m256i keys =
         _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at));
     // The sign is 1 if the key is negative or larger than the last one.
-    wrong = _mm256_or_si256(
-        wrong, _mm256_or_si256(keys, _mm256_sub_epi32(last_keys, keys)));
+    wrong = _mm256_ternarylogic_epi32(wrong, keys,
+                                      _mm256_sub_epi32(last_keys, keys), 0xfe);
     return _mm512_add_epi64(_mm512_cvtepi32_epi64(keys), added);
   }
   HUGECTR_WIDE bool IsRight() const { return _mm256_movepi32_mask(wrong) == 0; }
@@ -127,17 +155,20 @@ inline int64_t GroupOf(int64_t slot, int64_t slots) {
 template <typename Loader>
 HUGECTR_WIDE bool Columns(const WideRows& rows, Loader loader, int64_t* to,
                           int64_t column) {
-  for (int64_t slot = 0; slot < rows.slots; slot += kWideKeys) {
-    const int64_t group = GroupOf(slot, rows.slots);
+  const int64_t stride = rows.stride, slots = rows.slots;
+  const int64_t samples = rows.samples;
+  loader.Start();
+  for (int64_t slot = 0; slot < slots; slot += kWideKeys) {
+    const int64_t group = GroupOf(slot, slots);
     const int first = static_cast<int>(slot - group);
     loader.SetSlot(group);
     const char* from = rows.from + group * Loader::kSlotBytes;
     int64_t* out = to + group * column;
-    for (int64_t r = 0; r < rows.samples; r += 8) {
+    for (int64_t r = 0; r < samples; r += 8) {
       __m512i keys[8];
-      for (int i = 0; i < 8; ++i) keys[i] = loader.Load(from + i * rows.stride);
+      for (int i = 0; i < 8; ++i) keys[i] = loader.Load(from + i * stride);
       StoreTransposed(keys, first, out + r, column);
-      from += 8 * rows.stride;
+      from += 8 * stride;
     }
   }
   return loader.IsRight();
@@ -145,6 +176,7 @@ HUGECTR_WIDE bool Columns(const WideRows& rows, Loader loader, int64_t* to,
 
 template <typename Loader>
 HUGECTR_WIDE bool Rows(const WideRows& rows, Loader loader, int64_t* to) {
+  loader.Start();
   for (int64_t slot = 0; slot < rows.slots; slot += kWideKeys) {
     const int64_t group = GroupOf(slot, rows.slots);
     loader.SetSlot(group);
@@ -157,22 +189,6 @@ HUGECTR_WIDE bool Rows(const WideRows& rows, Loader loader, int64_t* to) {
     }
   }
   return loader.IsRight();
-}
-
-template <int kKeyBytes>
-HUGECTR_WIDE NormLoader<kKeyBytes> NewNormLoader() {
-  NormLoader<kKeyBytes> loader;
-  loader.wrong = _mm512_setzero_si512();
-  return loader;
-}
-
-HUGECTR_WIDE RawLoader NewRawLoader(const int32_t* last,
-                                    const int64_t* offsets) {
-  RawLoader loader;
-  loader.last = last;
-  loader.offsets = offsets;
-  loader.wrong = _mm256_setzero_si256();
-  return loader;
 }
 
 // 8 numbers whose sum is that of the bytes.
@@ -222,25 +238,31 @@ bool HasWide() {
 
 HUGECTR_WIDE bool WideNormColumns(const WideRows& rows, int64_t key_bytes,
                                   int64_t* to, int64_t column) {
-  return key_bytes == 8 ? Columns(rows, NewNormLoader<8>(), to, column)
-                        : Columns(rows, NewNormLoader<4>(), to, column);
+  return key_bytes == 8 ? Columns(rows, NormLoader<8>(), to, column)
+                        : Columns(rows, NormLoader<4>(), to, column);
 }
 
 HUGECTR_WIDE bool WideNormRows(const WideRows& rows, int64_t key_bytes,
                                int64_t* to) {
-  return key_bytes == 8 ? Rows(rows, NewNormLoader<8>(), to)
-                        : Rows(rows, NewNormLoader<4>(), to);
+  return key_bytes == 8 ? Rows(rows, NormLoader<8>(), to)
+                        : Rows(rows, NormLoader<4>(), to);
 }
 
 HUGECTR_WIDE bool WideRawColumns(const WideRows& rows, const int32_t* last,
                                  const int64_t* offsets, int64_t* to,
                                  int64_t column) {
-  return Columns(rows, NewRawLoader(last, offsets), to, column);
+  RawLoader loader;
+  loader.last = last;
+  loader.offsets = offsets;
+  return Columns(rows, loader, to, column);
 }
 
 HUGECTR_WIDE bool WideRawRows(const WideRows& rows, const int32_t* last,
                               const int64_t* offsets, int64_t* to) {
-  return Rows(rows, NewRawLoader(last, offsets), to);
+  RawLoader loader;
+  loader.last = last;
+  loader.offsets = offsets;
+  return Rows(rows, loader, to);
 }
 
 HUGECTR_WIDE void WideWords(const char* from, int64_t from_stride,
