@@ -4,6 +4,7 @@
 
 import collections
 import functools
+import itertools
 import json
 import os
 import threading
@@ -25,6 +26,10 @@ _I32_LIMIT = 1 << 32
 # Bytes of a column that are read at a time. A buffer for all of a row group's would be
 # memory that is touched for the first time.
 _BUFFER = 1 << 16
+
+# Parts of a row group that are read side by side at most: the columns of as many whole row
+# groups would not stay in the processor's caches until they are joined.
+_PARTS = 8
 
 # labels, conts, cats: lists of (name, index or None). rows: dict from a file's name to
 # its number of rows.
@@ -92,10 +97,17 @@ class Source(object):
     self._offsets = [0] * slots
     if data.slot_sizes:
       self._offsets = [0] + np.cumsum(data.slot_sizes)[:-1].tolist()
-    self._names = {p: self._check_file(p) for p in self._paths}
+    for path in self._paths:
+      self._check_file(path)
+    # The columns in a row group's parts, which are read side by side: cats come first.
+    kinds = self._metadata.cats + self._metadata.labels + self._metadata.conts
+    names = [name for name, _ in kinds]
+    self._slots = {name: s for s, name in enumerate(names[:slots])}
+    parts = min(self._decoders, _PARTS, len(names))
+    self._parts = [part.tolist() for part in np.array_split(np.array(names, object), parts)]
 
   def _check_file(self, path):
-    """Returns the file's columns' names, by kind; raises DataError."""
+    """Raises DataError unless the file has the columns and rows of the metadata."""
     parquet = self._open(path)
     schema = parquet.schema_arrow
     found = []
@@ -115,7 +127,6 @@ class Source(object):
     if expected is not None and expected != parquet.metadata.num_rows:
       raise errors.DataError("%s: %d rows, and %d in _metadata.json" %
                              (path, parquet.metadata.num_rows, expected))
-    return found
 
   def _open(self, path):
     try:
@@ -124,47 +135,44 @@ class Source(object):
       # What pyarrow raises for a damaged file is not of one class.
       raise errors.DataError("%s: not a Parquet file that can be read: %s" % (path, e))
 
-  def _read(self, opened, path, group):
-    """Returns one row group as a Chunk.
+  def _read(self, opened, path, group, names):
+    """Returns (path, rows, columns) of some columns of a row group: Slots, or float32
+    [rows, width].
 
     Args:
       opened: object in which this thread keeps the file of its last call.
       path: string.
       group: int.
+      names: list of strings.
     """
     if getattr(opened, "path", None) != path:
       opened.path, opened.parquet = None, self._open(path)
       opened.path = path
     parquet = opened.parquet
     try:
-      table = parquet.read_row_group(group, columns=self._names[path], use_threads=False)
+      table = parquet.read_row_group(group, columns=names, use_threads=False)
     except Exception as e:  # pylint: disable=broad-except
       raise errors.DataError("%s: row group %d cannot be read: %s" % (path, group, e))
     first = sum(parquet.metadata.row_group(g).num_rows for g in range(group))
     columns = parquet_columns.Columns(path, table, first)
     sizes = self._data.slot_sizes
-    slots = [columns.keys(name, self._offsets[s], sizes[s] if sizes else None, self._limit)
-             for s, (name, _) in enumerate(self._metadata.cats)]
-    return batches.Chunk(
-        self._floats(columns, path, "label_dim", self._metadata.labels,
-                     self._data.label_dim),
-        self._floats(columns, path, "dense_dim", self._metadata.conts,
-                     self._data.dense_dim), slots)
+    found = []
+    for name in names:
+      s = self._slots.get(name)
+      found.append(columns.floats(name) if s is None else columns.keys(
+          name, self._offsets[s], sizes[s] if sizes else None, self._limit))
+    return path, columns.rows, found
 
-  def _floats(self, columns, path, what, names, width):
-    parts = [columns.floats(name) for name, _ in names]
-    found = sum(p.shape[1] for p in parts)
-    if found != width:
-      raise errors.DataError("%s: columns %s hold %d numbers of a sample, and %s is %d" % (
-          path, ", ".join("'%s'" % n for n, _ in names) or "(none)", found, what, width))
-    if all(p.shape[1] == 1 for p in parts):
-      return batches.FloatColumns([p[:, 0] for p in parts], columns.rows)
-    out = np.empty([columns.rows, width], np.float32)
-    at = 0
-    for piece in parts:
-      out[:, at:at + piece.shape[1]] = piece
-      at += piece.shape[1]
-    return out
+  def _chunk(self, parts):
+    """Returns one row group as a Chunk, of what `_read` returned for its parts."""
+    path, rows, _ = parts[0]
+    found = [column for _, _, columns in parts for column in columns]
+    slots, labels = len(self._slots), len(self._metadata.labels)
+    return batches.Chunk(
+        _floats(rows, found[slots:slots + labels], path, "label_dim", self._metadata.labels,
+                self._data.label_dim),
+        _floats(rows, found[slots + labels:], path, "dense_dim", self._metadata.conts,
+                self._data.dense_dim), found[:slots])
 
   def chunks(self):
     """Returns an iterator of the samples, a Chunk per row group, in the files' order.
@@ -176,9 +184,15 @@ class Source(object):
   def _chunks(self):
     """As `chunks`; Slots may have something to be added, numbers may be FloatColumns."""
     opened = threading.local()
-    tasks = (functools.partial(self._read, opened, path, group) for path in self._paths
-             for group in range(self._open(path).num_row_groups))
-    return ahead.in_order(tasks, self._decoders)
+    tasks = (functools.partial(self._read, opened, path, group, names)
+             for path in self._paths for group in range(self._open(path).num_row_groups)
+             for names in self._parts)
+    done = ahead.in_order(tasks, self._decoders)
+    while True:
+      parts = list(itertools.islice(done, len(self._parts)))
+      if not parts:
+        return
+      yield self._chunk(parts)
 
   def reader(self, layouts, repeat, rank=0, ranks=1):
     """Returns a reader of batches, from the beginning; see reader.Reader.
@@ -193,3 +207,20 @@ class Source(object):
                          self._threads)
     return readers.Reader(self._chunks, native.Joiner(shape).batch_of, self._batch_size, repeat,
                           rank, ranks)
+
+
+def _floats(rows, parts, path, what, names, width):
+  """Returns columns, float32 [rows, any], side by side: float32 [rows, width], or
+  batches.FloatColumns where each is one number wide."""
+  found = sum(p.shape[1] for p in parts)
+  if found != width:
+    raise errors.DataError("%s: columns %s hold %d numbers of a sample, and %s is %d" % (
+        path, ", ".join("'%s'" % n for n, _ in names) or "(none)", found, what, width))
+  if all(p.shape[1] == 1 for p in parts):
+    return batches.FloatColumns([p[:, 0] for p in parts], rows)
+  out = np.empty([rows, width], np.float32)
+  at = 0
+  for piece in parts:
+    out[:, at:at + piece.shape[1]] = piece
+    at += piece.shape[1]
+  return out
