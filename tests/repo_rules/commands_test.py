@@ -142,8 +142,8 @@ def violations(path, text, read):
         except OSError:
           pass
   for source in set(re.findall(
-      r"(?<![\w./])(?:benchmarks|examples|addons/\w+/benchmark)/[\w/]+\.(?:py|sh|cc)\b",
-      text)):
+      r"(?<![\w./])(?:benchmarks|examples|tests/on_gpu|addons/\w+/benchmark)/[\w/]+"
+      r"\.(?:py|sh|cc)\b", text)):
     check(source, source)
   for name in set(re.findall(r"(?<![\w/:])(\w+_benchmark)\b(?!\.cc)", text)):
     check(name, "benchmarks/engine/%s.cc" % name)

@@ -11,8 +11,9 @@
 //
 // Per stream and batch: median and 99th percentile of a lookup, from the call
 // until the stream has the rows; the share of ids whose rows the cache had; the
-// rate of the rows that came over the link. Each stream is looked up before it
-// is measured until the cache is as it stays. Then one caller against many.
+// rate of the rows that came over the link. Each stream is looked up in large
+// batches before it is measured, twice as many ids as the cache has rows, so
+// that the cache is as it stays. Then one caller against many.
 // --host: ids and rows in pinned host memory instead; --share=0: without cache;
 // --policy, --refresh: embedding_cache_policy, refresh_interval. What
 // refreshing has done meanwhile is told at the end. Before anything is measured
@@ -60,7 +61,9 @@ struct Flags {
 };
 
 constexpr int64_t kMostIds = 131072;
-constexpr int kBatches = 64;
+constexpr int64_t kBatches = 64;  // at least
+// Of a stream that does not repeat: so many ids at most.
+constexpr int64_t kMostDrawn = 1 << 25;
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "%s\n", what.c_str());
@@ -130,31 +133,36 @@ std::unique_ptr<hps::ParameterServer> Serve(const Flags& flags,
   return server;
 }
 
-// Key numbers by rank; ranks are spread over the table.
-std::vector<std::vector<int64_t>> MakeBatches(const std::string& stream,
-                                              int64_t rows, int64_t ids) {
+// Ids of a stream, batch after batch: at least twice as many as the cache has
+// rows, since fewer would all be in it after the first round. Key numbers by
+// rank; ranks are spread over the table.
+std::vector<int64_t> MakeIds(const std::string& stream, const Flags& flags,
+                             int64_t batch) {
+  const int64_t rows = flags.rows;
+  const int64_t cached = static_cast<int64_t>(flags.share * rows);
+  const int64_t wanted = std::min(2 * cached, kMostDrawn);
+  const int64_t batches =
+      stream == "repeated" ? 1
+                           : std::max(kBatches, (wanted + batch - 1) / batch);
   std::mt19937_64 random(5);
-  std::vector<std::vector<int64_t>> batches(stream == "repeated" ? 1
-                                                                 : kBatches);
   const double exponent =
       stream.rfind("zipf", 0) == 0 ? std::atof(stream.c_str() + 4) : 0;
   std::uniform_real_distribution<double> uniform(0, 1);
-  for (auto& batch : batches) {
-    for (int64_t i = 0; i < ids; ++i) {
-      uint64_t rank;
-      if (exponent > 0) {
-        // The continuous law's inverse, cut at the number of rows.
-        const double tail = std::pow(static_cast<double>(rows), 1 - exponent);
-        rank = static_cast<uint64_t>(
-            std::pow(1 - uniform(random) * (1 - tail), 1 / (1 - exponent)));
-      } else {
-        rank = random();
-      }
-      batch.push_back(static_cast<int64_t>(rank % rows * uint64_t{0x9e3779b1} %
-                                           static_cast<uint64_t>(rows)));
+  std::vector<int64_t> ids(batches * batch);
+  for (int64_t& id : ids) {
+    uint64_t rank;
+    if (exponent > 0) {
+      // The continuous law's inverse, cut at the number of rows.
+      const double tail = std::pow(static_cast<double>(rows), 1 - exponent);
+      rank = static_cast<uint64_t>(
+          std::pow(1 - uniform(random) * (1 - tail), 1 / (1 - exponent)));
+    } else {
+      rank = random();
     }
+    id = static_cast<int64_t>(rank % rows * uint64_t{0x9e3779b1} %
+                              static_cast<uint64_t>(rows));
   }
-  return batches;
+  return ids;
 }
 
 // Ids and rows of one caller, and its stream.
@@ -173,23 +181,24 @@ class Caller {
     Must(cudaStreamDestroy(stream_));
     Forget();
   }
-  void Take(const std::vector<std::vector<int64_t>>& batches) {
+  // Batches of `count` of the ids.
+  void Take(const std::vector<int64_t>& ids, int64_t count) {
     Forget();
-    for (const auto& batch : batches) {
-      void* ids = nullptr;
-      const size_t bytes = batch.size() * sizeof(int64_t);
-      Must(flags_.host ? cudaMallocHost(&ids, bytes) : cudaMalloc(&ids, bytes));
-      Must(cudaMemcpyAsync(ids, batch.data(), bytes, cudaMemcpyDefault,
-                           stream_));
-      Must(cudaStreamSynchronize(stream_));
-      ids_.push_back(ids);
-    }
-    count_ = static_cast<int64_t>(batches[0].size());
+    void* there = nullptr;
+    const size_t bytes = ids.size() * sizeof(int64_t);
+    Must(flags_.host ? cudaMallocHost(&there, bytes)
+                     : cudaMalloc(&there, bytes));
+    Must(cudaMemcpyAsync(there, ids.data(), bytes, cudaMemcpyDefault, stream_));
+    Must(cudaStreamSynchronize(stream_));
+    ids_ = static_cast<int64_t*>(there);
+    count_ = count;
+    batches_ = static_cast<int64_t>(ids.size()) / count;
   }
+  int64_t batches() const { return batches_; }
   // Seconds of the lookup of batch number i.
   double Lookup(int64_t i) {
     CacheBatch batch;
-    batch.ids = ids_[i % ids_.size()];
+    batch.ids = ids_ + i % batches_ * count_;
     batch.count = count_;
     batch.ids_on_device = batch.rows_on_device = !flags_.host;
     batch.rows = static_cast<float*>(rows_);
@@ -206,8 +215,9 @@ class Caller {
     }
     return Now() - begin;
   }
-  void Compare(const std::vector<int64_t>& keys) {
-    std::vector<float> rows(keys.size() * flags_.width);
+  // Of the last lookup, whose keys these are.
+  void Compare(const int64_t* keys) {
+    std::vector<float> rows(count_ * flags_.width);
     Must(cudaMemcpy(rows.data(), rows_, rows.size() * sizeof(float),
                     cudaMemcpyDefault));
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -220,9 +230,8 @@ class Caller {
 
  private:
   void Forget() {
-    for (void* ids : ids_)
-      Must(flags_.host ? cudaFreeHost(ids) : cudaFree(ids));
-    ids_.clear();
+    Must(flags_.host ? cudaFreeHost(ids_) : cudaFree(ids_));
+    ids_ = nullptr;
   }
   const Flags flags_;
   hps::ServedTable* const table_;
@@ -230,8 +239,8 @@ class Caller {
   cudaStream_t stream_ = nullptr;
   ev::DeviceStream device_stream_;
   void* rows_ = nullptr;
-  std::vector<void*> ids_;
-  int64_t count_ = 0;
+  int64_t* ids_ = nullptr;
+  int64_t count_ = 0, batches_ = 0;
 };
 
 void MeasureStreams(const Flags& flags, hps::ServedTable* table,
@@ -241,17 +250,15 @@ void MeasureStreams(const Flags& flags, hps::ServedTable* table,
               "p99 us", "hits %", "link GB/s");
   for (const std::string stream :
        {"repeated", "zipf1.05", "zipf1.2", "uniform"}) {
-    for (const int64_t ids : {32, 256, 1024, 4096, 16384, 65536, 131072}) {
-      const auto batches = MakeBatches(stream, flags.rows, ids);
-      caller.Take(batches);
-      for (size_t b = 0; b < std::min<size_t>(4, batches.size()); ++b) {
+    // Large batches first, so that the cache is as it stays.
+    caller.Take(MakeIds(stream, flags, kMostIds), kMostIds);
+    for (int64_t i = 0; i < caller.batches(); ++i) caller.Lookup(i);
+    for (const int64_t batch : {32, 256, 1024, 4096, 16384, 65536, 131072}) {
+      const std::vector<int64_t> ids = MakeIds(stream, flags, batch);
+      caller.Take(ids, batch);
+      for (int64_t b = 0; b < std::min<int64_t>(4, caller.batches()); ++b) {
         caller.Lookup(b);
-        caller.Compare(batches[b]);
-      }
-      // Until the cache has seen some times what it holds, or a second went.
-      const double until = Now() + flags.seconds;
-      for (int64_t i = 0; i < 3 * kBatches && Now() < until; ++i) {
-        caller.Lookup(i);
+        caller.Compare(ids.data() + b * batch);
       }
       const hps::Served before = table->served();
       std::vector<double> took;
@@ -266,7 +273,7 @@ void MeasureStreams(const Flags& flags, hps::ServedTable* table,
           static_cast<double>(after.from_cache - before.from_cache);
       std::sort(took.begin(), took.end());
       std::printf("%-9s %7lld %10.1f %10.1f %8.2f %9.2f\n", stream.c_str(),
-                  static_cast<long long>(ids), took[took.size() / 2] * 1e6,
+                  static_cast<long long>(batch), took[took.size() / 2] * 1e6,
                   took[took.size() * 99 / 100] * 1e6, 100 * hits / asked,
                   (asked - hits) * flags.width * 4e-9 / total);
       std::fflush(stdout);
@@ -274,15 +281,15 @@ void MeasureStreams(const Flags& flags, hps::ServedTable* table,
   }
 }
 
-// Lookups per second of so many callers of batches of 4,096 by Zipf.
+// Lookups per second of so many callers of batches.
 double Throughput(const Flags& flags, hps::ServedTable* table, int callers,
-                  const std::vector<std::vector<int64_t>>& batches) {
+                  const std::vector<int64_t>& ids, int64_t batch) {
   std::vector<std::unique_ptr<Caller>> all;
   std::vector<std::unique_ptr<ev::Serial>> serial;
   for (int c = 0; c < callers; ++c) {
     serial.push_back(std::make_unique<ev::Serial>());
     all.push_back(std::make_unique<Caller>(flags, table, serial.back().get()));
-    all.back()->Take(batches);
+    all.back()->Take(ids, batch);
     all.back()->Lookup(c);
   }
   std::vector<int64_t> done(callers, 0);
@@ -369,10 +376,12 @@ int main(int argc, char** argv) {
                 hps::PlanJson(server->config(), &problems).c_str());
   }
   MeasureStreams(flags, table.get(), &pool);
-  const auto batches = MakeBatches("zipf1.05", flags.rows, 4096);
+  Flags drawn = flags;  // Callers have a few ids each.
+  drawn.share = 0;
+  const std::vector<int64_t> ids = MakeIds("zipf1.05", drawn, 4096);
   for (const int callers : {1, 4, 16, flags.callers}) {
     std::printf("%2d callers: %.0f lookups/s of 4096\n", callers,
-                Throughput(flags, table.get(), callers, batches));
+                Throughput(flags, table.get(), callers, ids, 4096));
   }
   if (flags.refresh > 0) {
     const hps::Refreshed refreshed = table->refreshed();

@@ -15,7 +15,7 @@ With `--device=gpu` rows end in the memory of TensorFlow's GPU: of the server, w
 of ids that the cache had, and what SparseLookupLayer gives on the GPU. For the table of
 upstream's published times, which takes 50 GB of memory and, most of it to be made, minutes:
 
-  python lookup_speed.py --device=gpu --rows=32700000 --seconds=1
+  python lookup_speed.py --device=gpu --rows=32700000 --seconds=1 --ways=cpu
 
 `--check` only compares the rows of all.
 """

@@ -91,6 +91,9 @@ def run(folder, config, sizes, flags, measure):
     flags: lookup_speed.py's.
     measure: function(calls, batches, seconds) that returns seconds of each call.
   """
+  if "gpu" in flags.ways and flags.rows * flags.width >= 2**31:
+    raise ValueError("--ways: want no gpu with %d x %d floats: TensorFlow 1.15 assigns slices "
+                     "of a variable on a GPU by 32-bit places" % (flags.rows, flags.width))
   source = np.memmap(os.path.join(folder, "emb_vector"), "<f4", "r",
                      shape=(flags.rows, flags.width))
   hps.start(config)  # Before TensorFlow takes the GPU's memory.
