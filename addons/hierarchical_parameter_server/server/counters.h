@@ -51,7 +51,9 @@ class RefreshCounters {
     counts_.rows += rows;
     if (status.ok()) return;
     ++counts_.failures;
-    counts_.last_failure = status.message();
+    // By characters, here and in Get: strings of this library's ABI share their
+    // text, and would share it between threads.
+    last_failure_.assign(status.message().data(), status.message().size());
   }
   void EndWalk(std::chrono::nanoseconds took) {
     std::lock_guard<std::mutex> lock(mu_);
@@ -60,12 +62,15 @@ class RefreshCounters {
   }
   Refreshed Get() const {
     std::lock_guard<std::mutex> lock(mu_);
-    return counts_;
+    Refreshed counts = counts_;
+    counts.last_failure.assign(last_failure_.data(), last_failure_.size());
+    return counts;
   }
 
  private:
   mutable std::mutex mu_;
-  Refreshed counts_;  // guarded by mu_
+  Refreshed counts_;          // guarded by mu_, but last_failure, which is
+  std::string last_failure_;  // here; guarded by mu_
 };
 
 class Counters {
