@@ -404,6 +404,17 @@ TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
       there[t].coo_indices = first.coo_indices;
       there[t].on_device = true;
     }
+    // One between them has as many ids and samples, and others: the lengths of
+    // the samples in the other order.
+    Batch mirrored = shared;
+    const int64_t num_ids = shared.splits.back();
+    for (int64_t& split : mirrored.splits) split = num_ids - split;
+    std::reverse(mirrored.splits.begin(), mirrored.splits.end());
+    ASSERT_NE(mirrored.splits, shared.splits);
+    here[3] = mirrored.Input(here_[3].get(), Shapes()[3].combiner);
+    there[3] = mirrored.Input(there_[3].get(), Shapes()[3].combiner);
+    there[3].stream = &on_;
+    if (ids_ == Ids::kThere) MoveThere(step % 2 == 0, &there[3]);
     Plan plan_here, plan_there;
     std::vector<std::vector<float>> out_here;
     std::vector<float*> pointers, out_there;
