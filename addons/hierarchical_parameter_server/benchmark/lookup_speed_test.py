@@ -5,8 +5,11 @@
 import os
 import subprocess
 import sys
+from unittest import mock
 
 from absl.testing import absltest
+
+import on_gpu
 
 
 class LookupSpeedTest(absltest.TestCase):
@@ -26,6 +29,11 @@ class LookupSpeedTest(absltest.TestCase):
     output = self.run_program("--batches=32,1024", "--seconds=0.01")
     for stream in ("repeated", "zipf1.05", "zipf1.2", "uniform"):
       self.assertRegex(output, stream + r" +1024 +\d")
+
+  def test_a_variable_that_tensorflow_cannot_fill_on_a_gpu(self):
+    flags = mock.Mock(ways=["gpu", "cpu"], rows=2**24, width=128)
+    with self.assertRaisesRegex(ValueError, "--ways: want no gpu with 16777216 x 128 floats"):
+      on_gpu.run("", "", [32], flags, None)
 
 
 if __name__ == "__main__":
