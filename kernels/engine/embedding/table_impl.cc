@@ -201,6 +201,9 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
   MarkChanged(*handle);
   for (FrozenRows* frozen : frozen_rows) frozen->AddNew(*handle);
   const Status status = home->NewRow(*handle, FloorMod(key, num_defaults));
+  if (status.ok() && home->gpu_table() != nullptr) {
+    home->gpu_table()->NewKey(key, *handle);
+  }
   if (!status.ok()) {
     // Giving it back needs the gate alone.
     std::lock_guard<std::mutex> lock(unused_handles_mu);

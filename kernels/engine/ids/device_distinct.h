@@ -6,10 +6,10 @@
 // for the update.
 //
 // A device KNOWS keys: which have which row, as far as the table told it (with
-// GpuTableCompute::SetUnknownHandles and by updates) and did not take back
-// (GpuTableCompute::ForgetKeys). It may know any part of the table's index, or
-// nothing, and never anything else. Keys that it knows are found there; the
-// others come down and are found, and admitted, here.
+// GpuTableCompute::NewKey; after a lack of memory with SetUnknownHandles and by
+// updates) and did not take back (GpuTableCompute::ForgetKeys). It may know any
+// part of the table's index, or nothing, and never anything else. Keys that it
+// knows are found there; the others come down and are found, and admitted, here.
 //
 // The result is a function of the batch alone, but for which keys are unknown:
 // distinct keys come in order of first occurrence, occurrences of a key in the
@@ -85,12 +85,18 @@ class DeviceDistinct {
   // is known of the batch.
   virtual Status Wait() = 0;
   // Of a step: ids that the device does not know, of all its tables. Waits;
-  // none where Wait gives an error.
+  // none where Wait gives an error. Of a step that knew all keys: without
+  // waiting, and none before a table was settled.
   virtual int64_t num_unknown_of_step() { return 0; }
 
   // After Wait, for as long as this lives. U distinct keys, of which the device
   // did not know K: those, in their order.
   virtual int64_t num_unique() const = 0;
+  // No: of a step that knew all keys (rows/gpu_step.h). Its unknown keys, none
+  // of which has a row, are there still: K is 0 until Settle has returned, which
+  // waits until they are here. Settle is called once at a time.
+  virtual bool is_settled() const { return true; }
+  virtual Status Settle() { return Status::OK(); }
   virtual int64_t num_unknown() const = 0;
   virtual const int64_t* unknown_keys() const = 0;  // [K]
 

@@ -339,11 +339,13 @@ TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// What a device knows.
+// What a device knows that had no memory for a key: it is told keys as they are
+// met.
 class KnownKeysTest : public DeviceDistinctTest {
  protected:
   void SetUp() override {
     DeviceDistinctTest::SetUp();
+    rows_->MissKey();
     for (RowHandle handle = 0; handle < kRows; ++handle) {
       ASSERT_OK(rows_->NewRow(handle, 0));
     }
@@ -488,6 +490,46 @@ TEST_F(KnownKeysTest, TablesLookedUpByManyAtOnce) {
     });
   }
   for (std::thread& caller : callers) caller.join();
+}
+
+// What it knows otherwise: all.
+class NewKeysTest : public KnownKeysTest {
+ protected:
+  void SetUp() override { DeviceDistinctTest::SetUp(); }
+  // Keys that get the next rows, and are told.
+  void MakeRows(const std::vector<int64_t>& keys) {
+    for (int64_t key : keys) {
+      ASSERT_OK(rows_->NewRow(next_, 0));
+      rows_->NewKey(key, next_);
+      Insert({key});
+    }
+  }
+};
+
+TEST_F(NewKeysTest, KeysAreKnownFromTheirRowsOn) {
+  std::vector<int64_t> keys = {std::numeric_limits<int64_t>::min(),
+                               std::numeric_limits<int64_t>::min() + 1,
+                               std::numeric_limits<int64_t>::max(), 0, -1};
+  for (int64_t i = 1; i < 1000; ++i) keys.push_back(i << 33);
+  for (size_t begin = 0; begin < keys.size(); begin += 250) {
+    const std::vector<int64_t> some(
+        keys.begin() + begin,
+        keys.begin() + std::min(begin + 250, keys.size()));
+    MakeRows(some);
+    ASSERT_OK(rows_->Flush());
+    EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(some)) << begin;
+  }
+  EXPECT_EQ((std::vector<int64_t>{-2, 1}), UnknownAmong({-2, keys[7], 1}));
+  EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(keys));
+}
+
+TEST_F(NewKeysTest, KeysThatAreQueuedAreForgottenToo) {
+  MakeRows({5, 6, 7});
+  Forget({6});
+  EXPECT_EQ(std::vector<int64_t>{6}, UnknownAmong({5, 6, 7}));
+  MakeRows({6});
+  ASSERT_OK(rows_->Flush());
+  EXPECT_EQ(std::vector<int64_t>(), UnknownAmong({5, 6, 7}));
 }
 
 // The row of each key is trained, that of the others is not there.

@@ -3,15 +3,21 @@
 //
 // One lookup of many tables whose rows are all in one GPU's memory, and its
 // update: all tables in the same launches, whatever their number. Outputs and
-// gradients are in the GPU's memory, and nothing is waited for there but the
-// ids that the GPU does not know.
+// gradients are in the GPU's memory.
+//
+// Where the GPU KNOWS ALL keys of all tables (GpuTableCompute::NewKey), as it
+// does unless it was short of memory, a key that it does not know has no row:
+// the GPU reads the key's default row, and the processor waits for nothing. The
+// keys without a row are brought here when the update asks for them (Settle of
+// the table's DeviceDistinct).
 //
 //   Put, Start         of each table's DeviceDistinct: ids and samples go up.
 //                      With the last table's Start the GPU looks for all ids.
-//   Wait               of each: its unknown keys are here, none in the steady
-//                      state.
+//   Wait               of each: its unknown keys are here; none where the GPU
+//                      knows all.
 //   SetUnknownHandles  of each: which rows they have, or read.
 //   Pool               is begun for all tables together.
+//   Settle             of each that is updated: its keys without a row are here.
 //   Update             is begun for some or all tables together.
 //
 // The GPU makes no id distinct for that: an id is found as often as it occurs.
@@ -57,7 +63,8 @@ struct GpuStepTable {
   int64_t num_ids = 0, num_samples = 0;  // N, B; >= 1
   bool is_narrow = false;                // ids are int32
   Combiner combiner = Combiner::kSum;
-  // [N], which the GPU may read until Wait has returned. on_device: in its
+  // [N], which the GPU may read until Wait has returned, or while ids_owner
+  // lives. on_device: in its
   // memory, as the stream of StartStep has it, and so is one of splits [B + 1]
   // and indices [N, 2]; elsewhere those are null.
   const void* ids = nullptr;
@@ -67,6 +74,12 @@ struct GpuStepTable {
   // The first table of the step that has the same samples; -1 where none before
   // it has. Of others Start is called without samples.
   int samples_of = -1;
+  // A key without a row reads default row floormod(key, num_defaults); 0: that is
+  // not said, and the step asks for each.
+  int64_t num_defaults = 0;
+  // Keeps the ids for as long as it lives, so that the GPU may read them after
+  // Wait; null: nothing does.
+  std::shared_ptr<const void> ids_owner;
 };
 
 // One table of an update by the gradients of its pooled samples.
@@ -87,7 +100,7 @@ class GpuStep {
   // alive, and may outlive the rows.
   virtual std::unique_ptr<DeviceDistinct> Distinct(int t) = 0;
 
-  // After Wait of table t's ids: handles [K] of its unknown keys, as
+  // After Wait of table t's ids: handles [K] of its unknown keys then, as
   // DevicePooling::rows. The GPU knows those of rows from Pool on, as far as it
   // has memory for that. By any thread, once.
   virtual void SetUnknownHandles(int t, Span<const RowHandle> handles) = 0;

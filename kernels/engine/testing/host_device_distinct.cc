@@ -52,6 +52,17 @@ void HostKnownKeys::Clear() {
   std::lock_guard<std::mutex> lock(mu_);
   rows_.clear();
   keys_.clear();
+  knows_all_ = true;
+}
+
+bool HostKnownKeys::KnowsAll() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return knows_all_;
+}
+
+void HostKnownKeys::Miss() {
+  std::lock_guard<std::mutex> lock(mu_);
+  knows_all_ = false;
 }
 
 void HostKnownKeys::CheckUnnamed(RowHandle handle) const {

@@ -39,6 +39,9 @@ class HostKnownKeys {
   void Put(int64_t key, RowHandle handle);
   void Erase(Span<const int64_t> keys);
   void Clear();
+  // Whether every key that was to be put since the last Clear is here.
+  bool KnowsAll() const;
+  void Miss();
   // Ends the process if any key is known by this row.
   void CheckUnnamed(RowHandle handle) const;
 
@@ -46,6 +49,7 @@ class HostKnownKeys {
   mutable std::mutex mu_;
   std::unordered_map<int64_t, RowHandle> rows_;
   std::unordered_map<RowHandle, int64_t> keys_;
+  bool knows_all_ = true;
 };
 
 class HostDeviceDistinct : public DeviceDistinct {

@@ -131,6 +131,19 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
+  void NewKey(int64_t key, RowHandle handle) override {
+    const Call call(this);
+    std::lock_guard<std::mutex> lock(mu_);
+    Check(rows_.count(handle) == 1, "a new key has no row", key);
+    if (learns) {
+      new_keys_.emplace_back(key, handle);
+    } else {
+      known_->Miss();
+    }
+  }
+
+  void MissKey() override { known_->Miss(); }
+
   Status Flush() override {
     const Call call(this);
     FillQueued();
@@ -211,7 +224,10 @@ class HostDeviceRows : public GpuRowHome {
     if (no_distinct) return ResourceExhausted("no memory for a step");
     std::vector<std::shared_ptr<HostKnownKeys>> known;
     for (const GpuStepTable& table : tables) {
-      known.push_back(static_cast<HostDeviceRows*>(table.table)->known_);
+      auto* const rows = static_cast<HostDeviceRows*>(table.table);
+      // The caller is in the gates until the step has looked for the ids.
+      rows->FillQueued();
+      known.push_back(rows->known_);
     }
     *step = MakeHostDeviceStep(tables, stream, known, learns);
     return Status::OK();
@@ -465,6 +481,7 @@ class HostDeviceRows : public GpuRowHome {
 
   void ForgetKeys(Span<const int64_t> keys) override {
     const Call call(this, /*alone=*/true);
+    FillQueued();
     known_->Erase(keys);
   }
 
@@ -483,6 +500,7 @@ class HostDeviceRows : public GpuRowHome {
     live -= static_cast<int64_t>(rows_.size());
     rows_.clear();
     queue_.clear();
+    new_keys_.clear();
     known_->Clear();
   }
 
@@ -530,7 +548,7 @@ class HostDeviceRows : public GpuRowHome {
   // As a device that has just enough memory for it.
   void Learn(const HostDeviceDistinct& distinct,
              Span<const RowHandle> handles) {
-    if (!learns) return;
+    if (!learns || known_->KnowsAll()) return;
     for (size_t k = 0; k < handles.size(); ++k) {
       known_->Put(distinct.unknown_keys()[k], handles[k]);
     }
@@ -663,6 +681,8 @@ class HostDeviceRows : public GpuRowHome {
       }
     }
     queue_.clear();
+    for (const auto& key : new_keys_) known_->Put(key.first, key.second);
+    new_keys_.clear();
   }
 
   const int64_t dim_;
@@ -673,6 +693,7 @@ class HostDeviceRows : public GpuRowHome {
   mutable std::mutex mu_;
   std::unordered_map<RowHandle, Row> rows_;
   std::vector<RowHandle> queue_;
+  std::vector<std::pair<int64_t, RowHandle>> new_keys_;
 };
 
 const bool kRegistered = RegisterGpuRowHome(&HostDeviceRows::Make);

@@ -521,6 +521,8 @@ TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
   ASSERT_OK(rows->NewRow(7, 0));
   ASSERT_OK(rows->SetUnknownHandles(seven, distinct.get()));
   EXPECT_DEATH(rows->SetUnknownHandles(seven, distinct.get()), "named twice");
+  EXPECT_DEATH(rows->NewKey(70, 8), "a new key has no row");
+  rows->NewKey(70, 7);
   EXPECT_DEATH(rows->Forget(seven), "forgotten before its key");
 }
 

@@ -35,6 +35,7 @@ struct Table {
   std::unordered_map<int64_t, size_t> unknown_of;
   bool is_set = false;
   bool is_waited_for = false;
+  bool is_settled = true;
 
   bool is_there() const { return given.on_device; }
 };
@@ -102,6 +103,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   Status Wait(int t) {
     Check(IsDone(), "a step is waited for before all tables are started", t);
     EV_RETURN_IF_ERROR(ReadAll());
+    const bool knows_all = KnowsAll();
     Table* const table = tables_[t].get();
     if (table->given.samples_of >= 0) {
       table->offsets = tables_[table->given.samples_of]->offsets;
@@ -110,16 +112,26 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     table->is_waited_for = true;
     for (int64_t id : table->ids) {
       table->handles.push_back(table->known->Find(id));
-      if (table->handles.back() == kNoRow &&
-          table->unknown_of.emplace(id, table->unknown.size()).second) {
+      if (table->handles.back() != kNoRow) continue;
+      if (table->unknown_of.emplace(id, table->unknown.size()).second) {
         table->unknown.push_back(id);
       }
+      if (knows_all) {
+        const int64_t n = table->given.num_defaults;
+        table->handles.back() = AbsentAs((id % n + n) % n);
+      }
     }
+    table->is_settled = !knows_all;
+    return Status::OK();
+  }
+  Status Settle(int t) {
+    Check(is_pooled_, "keys without a row are wanted before the pooling", t);
+    tables_[t]->is_settled = true;
     return Status::OK();
   }
   const Table& table(int t) const { return *tables_[t]; }
   int64_t num_unknown() {
-    if (!ReadAll().ok()) return 0;
+    if (KnowsAll() || !ReadAll().ok()) return 0;
     int64_t ids = 0;
     for (const auto& table : tables_) {
       for (int64_t id : table->ids) ids += table->known->Find(id) == kNoRow;
@@ -132,7 +144,9 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     Check(!table->is_set, "unknown keys get handles twice", t);
     table->is_set = true;
     ++num_set_;
-    Set(table, handles);
+    if (table->is_settled) Set(table, handles);
+    Check(table->is_settled || handles.empty(),
+          "keys get handles that were not asked for", t);
   }
 
   Status Pool(Span<float* const> outputs, const DeviceStream& stream) override {
@@ -173,6 +187,11 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     ++num_updates;
     for (const GpuStepUpdate& update : updates) {
       Table* const table = tables_[update.number].get();
+      Check(table->is_settled, "an update does not ask for keys without a row",
+            update.number);
+      Check(!update.unknown_handles.empty() || !was_all_known_ ||
+                table->unknown.empty(),
+            "keys without a row get none", update.number);
       if (!update.unknown_handles.empty()) Set(table, update.unknown_handles);
       // Occurrences by row, in order; rows in order of first occurrence.
       std::unordered_map<RowHandle, size_t> number;
@@ -225,6 +244,18 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
  private:
   static int NumSlots(const std::string& rule, Span<const float> hyper);
 
+  // Of all tables, when they are looked for: the same answer from then on.
+  bool KnowsAll() {
+    std::lock_guard<std::mutex> lock(read_mutex_);
+    if (is_asked_) return was_all_known_;
+    is_asked_ = true;
+    was_all_known_ = true;
+    for (const auto& table : tables_) {
+      was_all_known_ &= table->given.num_defaults > 0 && table->known->KnowsAll();
+    }
+    return was_all_known_;
+  }
+
   // Of all tables, as the kernels of a device do it, and once: threads wait for
   // different tables at the same time.
   Status ReadAll() {
@@ -275,7 +306,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
         table->handles[i] = handles[found->second];
       }
     }
-    if (!learns_) return;
+    if (!learns_ || was_all_known_) return;
     for (size_t k = 0; k < handles.size(); ++k) {
       table->known->Put(table->unknown[k], handles[k]);
     }
@@ -287,6 +318,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   std::atomic<int> num_started_{0}, num_set_{0};
   bool is_pooled_ = false;
   std::mutex read_mutex_;  // Of what follows, and of what is read.
+  bool is_asked_ = false, was_all_known_ = false;
   bool is_read_ = false;
   Status read_status_;
 };
@@ -315,8 +347,10 @@ class StepDistinct : public DeviceDistinct {
     return made_ == nullptr ? step_->table(t_).given.num_ids
                             : made_->num_unique();
   }
+  bool is_settled() const override { return step_->table(t_).is_settled; }
+  Status Settle() override { return step_->Settle(t_); }
   int64_t num_unknown() const override {
-    return step_->table(t_).unknown.size();
+    return is_settled() ? step_->table(t_).unknown.size() : 0;
   }
   const int64_t* unknown_keys() const override {
     return step_->table(t_).unknown.data();

@@ -180,6 +180,10 @@ class LookupSparseOp : public OpKernel {
                                   in));
     // Those of a combiner that selects are ones, beside another's table.
     if (ev::Selects(in->combiner)) in->weights = nullptr;
+    if (on_gpu_ && !kIdsOnGpu) {
+      in->ids_owner =
+          std::make_shared<const Tensor>(context->input(num_tables_ + t));
+    }
     return Status::OK();
   }
 

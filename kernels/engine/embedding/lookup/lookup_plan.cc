@@ -3,6 +3,8 @@
 
 #include "kernels/engine/embedding/lookup/lookup_plan.h"
 
+#include <algorithm>
+
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/table_impl.h"
@@ -30,11 +32,31 @@ bool LookupPlan::sums_on_cpu(int t) const {
   return Selects(tables_[t]->combiner);
 }
 
+Status LookupPlan::SettleLocked(PlannedTable* planned) const {
+  if (planned->distinct->is_settled()) return Status::OK();
+  EV_RETURN_IF_ERROR(
+      planned->table->impl()->WithName(planned->distinct->Settle()));
+  planned->TakeUnknown();
+  // None of them has a row.
+  const int64_t num_absent = planned->distinct->num_unknown();
+  std::fill_n(planned->unknown_handles, num_absent, kNoRow);
+  planned->num_absent = num_absent;
+  return Status::OK();
+}
+
+Status LookupPlan::Settle(int t) const {
+  PlannedTable* const planned = tables_[t].get();
+  if (planned->distinct == nullptr) return Status::OK();
+  std::lock_guard<std::mutex> lock(planned->fetch);
+  return SettleLocked(planned);
+}
+
 Status LookupPlan::Fetch(int t) const {
   PlannedTable* const planned = tables_[t].get();
   if (planned->distinct == nullptr) return Status::OK();
   std::lock_guard<std::mutex> lock(planned->fetch);
   if (planned->is_fetched) return Status::OK();
+  EV_RETURN_IF_ERROR(SettleLocked(planned));
   EV_RETURN_IF_ERROR(
       planned->table->impl()->WithName(planned->distinct->Fetch()));
   if (!planned->has_offsets) {

@@ -43,6 +43,9 @@ class LookupPlan {
   // are summed: its combiner selects (combiner.h).
   bool sums_on_cpu(int t) const;
 
+  // Of a step that knew all keys (rows/gpu_step.h): those of table t without a
+  // row are here afterwards. At once elsewhere. Thread-safe.
+  Status Settle(int t) const;
   // Brings here what stayed on a device of table t; at once where nothing did,
   // or not any more. Thread-safe. Needs 16 bytes of the link per distinct id.
   Status Fetch(int t) const;
@@ -67,6 +70,9 @@ class LookupPlan {
   void GiveBack();
 
  private:
+  // REQUIRES the table's lock.
+  Status SettleLocked(PlannedTable* planned) const;
+
   int num_tables_ = 0;
   std::vector<std::unique_ptr<PlannedTable>> tables_;  // >= num_tables_
 };

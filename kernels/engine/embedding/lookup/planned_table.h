@@ -28,7 +28,8 @@ struct PlannedTable : PooledIds {
   // are the device's arrays, null until LookupPlan::Fetch.
   //
   // [K], of the keys that the device did not know: the handles of those that
-  // have a row, at the forward, else kNoRow.
+  // have a row, at the forward, else kNoRow. Of a step that knew all keys
+  // num_absent and this are right after LookupPlan::Settle or Fetch.
   RowHandle* unknown_handles = nullptr;
 
   RowHandle* handles = nullptr;  // [U]
@@ -68,6 +69,10 @@ struct PlannedTable : PooledIds {
     unique = nullptr;
     counts = nullptr;
     handles = nullptr;
+    TakeUnknown();
+  }
+  // The same when it was settled.
+  void TakeUnknown() {
     unknown_handles = key_arrays.ReserveOf<RowHandle>(distinct->num_unknown());
     device_rows =
         device_row_memory.ReserveOf<RowHandle>(distinct->num_unknown());

@@ -47,6 +47,8 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     table.ids = table.is_narrow ? static_cast<const void*>(in.ids32)
                                 : static_cast<const void*>(in.ids64);
     table.on_device = in.on_device;
+    table.num_defaults = in.table->impl()->num_defaults;
+    table.ids_owner = in.ids_owner;
     if (in.on_device) {
       table.splits = in.row_splits;
       table.indices = in.coo_indices;

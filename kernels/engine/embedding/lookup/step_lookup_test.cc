@@ -18,6 +18,7 @@
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/stream_under_test.h"
@@ -155,6 +156,7 @@ class StepLookupTest : public ::testing::Test {
   std::vector<PooledInput> Inputs(const std::vector<Batch>& batches,
                                   const std::vector<Table>& tables,
                                   bool on_device) {
+    calls_ += on_device;
     std::vector<PooledInput> inputs;
     for (size_t t = 0; t < tables.size(); ++t) {
       inputs.push_back(batches[t].Input(tables[t].get(), Shapes()[t].combiner));
@@ -176,8 +178,13 @@ class StepLookupTest : public ::testing::Test {
     const size_t bytes = in->num_ids * (wide ? 8 : 4);
     void* block = AllocateTransferMemory(bytes);
     if (block == nullptr) return;  // a stand-in has none
-    pinned_.push_back(block);
     std::memcpy(block, ids, bytes);
+    // In one call all have an owner, in the next none has.
+    if (calls_ % 2 == 0) {
+      pinned_.push_back(block);
+    } else {
+      in->ids_owner.reset(block, FreeTransferMemory);
+    }
     if (wide) {
       in->ids64 = static_cast<const int64_t*>(block);
     } else {
@@ -320,6 +327,7 @@ class StepLookupTest : public ::testing::Test {
   enum class Ids { kHere, kPinned, kThere };
   Ids ids_ = Ids::kHere;
   std::vector<void*> pinned_;
+  int calls_ = 0;
   std::list<std::vector<float>> sent_;  // which the stream may still read
   std::unique_ptr<StreamUnderTest> stream_;
   DeviceStream on_;
@@ -329,19 +337,26 @@ class StepLookupTest : public ::testing::Test {
   }
 };
 
-// The same with ids in CPU memory, pinned or not, and in the device's.
+// The same with ids in CPU memory, pinned or not, and in the device's, where the
+// device knows all keys, and where it had no memory for one.
 class StepIdsTest : public StepLookupTest,
                     public ::testing::WithParamInterface<int> {
  protected:
   void SetUp() override {
     StepLookupTest::SetUp();
-    if (static_cast<Ids>(GetParam()) == Ids::kThere && !TakesIdsThere()) {
+    const Ids ids = static_cast<Ids>(GetParam() % 3);
+    if (ids == Ids::kThere && !TakesIdsThere()) {
       GTEST_SKIP() << "no step takes so few ids here";
     }
-    ids_ = static_cast<Ids>(GetParam());
+    ids_ = ids;
+    if (GetParam() < 3) return;
+    for (const Table& table : there_) {
+      GpuTableCompute* const gpu = table->impl()->home->gpu_table();
+      if (gpu != nullptr) gpu->MissKey();
+    }
   }
 };
-INSTANTIATE_TEST_SUITE_P(HerePinnedThere, StepIdsTest, ::testing::Range(0, 3));
+INSTANTIATE_TEST_SUITE_P(HerePinnedThere, StepIdsTest, ::testing::Range(0, 6));
 
 TEST_P(StepIdsTest, StepsGiveTheBitsOfThoseInCpuMemory) {
   for (int step = 0; step < 5; ++step) Train(Adagrad(), step);

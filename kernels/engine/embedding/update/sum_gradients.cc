@@ -17,6 +17,9 @@ namespace {
 // Floats of a row whose gradients are summed on the device that has
 // deduplicated, however few the rows are.
 constexpr int64_t kShortRow = 32;
+// Ids without a row of a step that one thread makes distinct, at some 30 ns
+// each.
+constexpr int64_t kSettledAlone = 2048;
 
 // Whether the gradients of the samples go to a device as they are: with fewer
 // than half as many rows as samples their sums are so much shorter that forming
@@ -150,7 +153,7 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
 Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
                     std::vector<Update>* updates, Parallel* parallel) {
   // In the steady state of tables on a device there are none.
-  std::vector<size_t> fetched;
+  std::vector<size_t> fetched, settled;
   for (size_t i = 0; i < inputs.size(); ++i) {
     Update& update = (*updates)[i];
     if (update.planned == nullptr) continue;
@@ -159,11 +162,28 @@ Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
       fetched.push_back(i);
       continue;
     }
+    settled.push_back(i);
+  }
+  const auto settle = [&](int64_t k) {
+    const size_t i = settled[k];
+    Update& update = (*updates)[i];
+    EV_RETURN_IF_ERROR(inputs[i].plan->Settle(inputs[i].plan_table));
     const DeviceDistinct& distinct = *update.planned->distinct;
     update.keys =
         Span<const int64_t>(distinct.unknown_keys(), distinct.num_unknown());
     update.counts = nullptr;
+    return Status::OK();
+  };
+  // The first waits for what a step found out. Few are not worth other threads.
+  size_t done = 0;
+  int64_t left = 0;
+  for (; done < settled.size() && left <= kSettledAlone; ++done) {
+    EV_RETURN_IF_ERROR(settle(done));
+    left = (*updates)[settled[done]].planned->distinct->num_unknown_of_step();
   }
+  EV_RETURN_IF_ERROR(RunTasksWithStatus(
+      parallel, static_cast<int64_t>(settled.size() - done),
+      [&](int64_t k) { return settle(done + k); }));
   return RunTasksWithStatus(
       parallel, static_cast<int64_t>(fetched.size()), [&](int64_t k) {
         const size_t i = fetched[k];

@@ -67,6 +67,12 @@ void GpuRows::BeginAfter(std::shared_ptr<DeviceEvent> event) {
   after_ = std::move(event);
 }
 
+std::shared_ptr<DeviceEvent> GpuRows::last_keys() {
+  std::lock_guard<std::mutex> lock(after_mu_);
+  if (keys_ != nullptr && keys_->has_passed()) keys_.reset();
+  return keys_;
+}
+
 void GpuRows::WaitForSteps() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
   std::lock_guard<std::mutex> lock(after_mu_);
@@ -119,12 +125,17 @@ Status GpuRows::WithLane(const std::function<Status(TransferLane*)>& body) {
 }
 
 Status GpuRows::NewRow(RowHandle handle, int64_t default_row) {
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  EV_RETURN_IF_ERROR(pieces_->Reserve(handle));
+  const size_t piece = handle >> pieces_->rows_log2();
   try {
-    std::lock_guard<std::mutex> lock(queue_mu_);
-    queue_.push_back(Queued{handle, default_row});
-    const size_t piece = handle >> pieces_->rows_log2();
+    std::unique_lock<std::mutex> lock(queue_mu_);
+    // A piece has its memory for as long as rows of it live.
+    if (live_.size() <= piece || live_[piece] == 0) {
+      lock.unlock();
+      EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+      EV_RETURN_IF_ERROR(pieces_->Reserve(handle));
+      lock.lock();
+    }
+    queue_.rows.push_back(Queued{handle, default_row});
     if (live_.size() <= piece) live_.resize(piece + 1, 0);
     ++live_[piece];
     has_queued_.store(true, std::memory_order_release);
@@ -137,7 +148,7 @@ Status GpuRows::NewRow(RowHandle handle, int64_t default_row) {
 Status GpuRows::RenewRow(RowHandle handle, int64_t default_row) {
   try {
     std::lock_guard<std::mutex> lock(queue_mu_);
-    queue_.push_back(Queued{handle, default_row});
+    queue_.rows.push_back(Queued{handle, default_row});
     has_queued_.store(true, std::memory_order_release);
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("no memory to remember a new row");
@@ -145,28 +156,85 @@ Status GpuRows::RenewRow(RowHandle handle, int64_t default_row) {
   return Status::OK();
 }
 
-Status GpuRows::Flush() {
-  if (!has_queued_.load(std::memory_order_acquire)) return Status::OK();
-  std::lock_guard<std::mutex> flush(flush_mu_);
-  std::vector<Queued> rows;
-  {
+void GpuRows::NewKey(int64_t key, RowHandle handle) {
+  try {
     std::lock_guard<std::mutex> lock(queue_mu_);
-    rows.swap(queue_);
+    queue_.keys.push_back(Key{key, handle});
+    has_queued_.store(true, std::memory_order_release);
+  } catch (const std::bad_alloc&) {
+    known_->Miss();
   }
-  if (rows.empty()) return Status::OK();
-  const Status status =
-      WithDevice([&](TransferLane* lane) { return WriteQueued(rows, lane); });
+}
+
+void GpuRows::MissKey() { known_->Miss(); }
+
+std::unique_lock<std::mutex> GpuRows::Take(Queue* queue) {
+  std::unique_lock<std::mutex> flush(flush_mu_);
   std::lock_guard<std::mutex> lock(queue_mu_);
+  std::swap(*queue, queue_);
+  return flush;
+}
+
+void GpuRows::Done(std::shared_ptr<DeviceEvent> event) {
+  if (event != nullptr) {
+    std::lock_guard<std::mutex> lock(after_mu_);
+    after_ = keys_ = std::move(event);
+  }
+  std::lock_guard<std::mutex> lock(queue_mu_);
+  if (queue_.rows.empty() && queue_.keys.empty()) {
+    has_queued_.store(false, std::memory_order_release);
+  }
+}
+
+void GpuRows::GiveBack(const Queue& queue) {
+  std::lock_guard<std::mutex> lock(queue_mu_);
+  queue_.rows.insert(queue_.rows.end(), queue.rows.begin(), queue.rows.end());
+  queue_.keys.insert(queue_.keys.end(), queue.keys.begin(), queue.keys.end());
+}
+
+Status GpuRows::Flush() {
+  if (!has_queued()) return Status::OK();
+  Queue queue;
+  const std::unique_lock<std::mutex> lock = Take(&queue);
+  if (queue.rows.empty() && queue.keys.empty()) return Status::OK();
+  const Status status =
+      WithDevice([&](TransferLane* lane) { return WriteQueued(queue, lane); });
   if (!status.ok()) {
-    queue_.insert(queue_.end(), rows.begin(), rows.end());
+    GiveBack(queue);
     return status;
   }
-  if (queue_.empty()) has_queued_.store(false, std::memory_order_release);
+  Done(nullptr);
   return Status::OK();
 }
 
-Status GpuRows::WriteQueued(const std::vector<Queued>& rows,
-                            TransferLane* lane) {
+Status GpuRows::WriteQueued(const Queue& queue, TransferLane* lane) {
+  const std::vector<Queued>& rows = queue.rows;
+  const std::vector<Key>& keys = queue.keys;
+  known_->Expect(keys.size(), lane->stream());
+  const int64_t keys_per_turn =
+      (kTurnBytes - kAlign) / (sizeof(RowHandle) + sizeof(int64_t));
+  const int64_t num_keys = known_->KnowsAll() ? keys.size() : 0;
+  for (int64_t begin = 0; begin < num_keys; begin += keys_per_turn) {
+    const int64_t n = std::min(keys_per_turn, num_keys - begin);
+    TransferLane::Turn* turn = nullptr;
+    EV_RETURN_IF_ERROR(lane->Next(&turn));
+    const size_t handles_at = Aligned(n * sizeof(int64_t));
+    int64_t* const these = reinterpret_cast<int64_t*>(turn->host);
+    RowHandle* const handles =
+        reinterpret_cast<RowHandle*>(turn->host + handles_at);
+    for (int64_t i = 0; i < n; ++i) {
+      these[i] = keys[begin + i].key;
+      handles[i] = keys[begin + i].handle;
+    }
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        turn->device, turn->host, handles_at + n * sizeof(RowHandle),
+        cudaMemcpyHostToDevice, lane->stream()));
+    EV_RETURN_IF_ERROR(known_->Put(
+        reinterpret_cast<const int64_t*>(turn->device),
+        reinterpret_cast<const RowHandle*>(turn->device + handles_at), n,
+        lane->stream()));
+    EV_RETURN_IF_ERROR(lane->End(turn));
+  }
   const int64_t total = rows.size();
   const int64_t per_turn =
       (kTurnBytes - kAlign) / (sizeof(RowHandle) + sizeof(int64_t));
@@ -444,6 +512,17 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
 }
 
 void GpuRows::ForgetKeys(Span<const int64_t> keys) {
+  if (!Flush().ok()) {
+    // Some of them may be queued: none is put, and none is known.
+    {
+      std::lock_guard<std::mutex> lock(queue_mu_);
+      queue_.keys.clear();
+    }
+    WaitForSteps();
+    known_->Clear();
+    known_->Miss();
+    return;
+  }
   WaitForSteps();
   known_->Erase(keys);
 }
@@ -464,7 +543,7 @@ void GpuRows::Clear() {
   known_->Clear();
   {
     std::lock_guard<std::mutex> lock(queue_mu_);
-    queue_.clear();
+    queue_ = Queue();
     live_.clear();
     has_queued_ = false;
   }

@@ -42,6 +42,8 @@ class GpuRows : public GpuRowHome {
   ~GpuRows() override;
 
   Status NewRow(RowHandle handle, int64_t default_row) override;
+  void NewKey(int64_t key, RowHandle handle) override;
+  void MissKey() override;
   Status Flush() override;
   Status RenewRow(RowHandle handle, int64_t default_row) override;
   Status Read(Span<const RowHandle> handles, int column, float* out) override;
@@ -90,11 +92,38 @@ class GpuRows : public GpuRowHome {
   // What is begun from now on comes after the event.
   void BeginAfter(std::shared_ptr<DeviceEvent> event);
 
- private:
+  // New rows and keys that are queued, taken by a step that writes them. From
+  // Take to Done or GiveBack nothing else writes new ones, and calls on the rows
+  // wait. REQUIRES that several rows' are taken in the order of their
+  // addresses.
   struct Queued {
     RowHandle handle;
     int64_t default_row;
   };
+  struct Key {
+    int64_t key;
+    RowHandle handle;
+  };
+  struct Queue {
+    std::vector<Queued> rows;
+    std::vector<Key> keys;
+  };
+  bool has_queued() const {
+    return has_queued_.load(std::memory_order_acquire);
+  }
+  std::unique_lock<std::mutex> Take(Queue* queue);
+  // REQUIRE the lock of Take. Written behind what 'event' is behind; null: and
+  // waited for.
+  void Done(std::shared_ptr<DeviceEvent> event);
+  void GiveBack(const Queue& queue);
+  int64_t num_slots() const { return num_slots_; }
+  const float* initial_values() const { return initial_values_.as<float>(); }
+  // Behind the last keys that steps put; null: nothing. What looks for keys
+  // comes after it, where it takes a key that is not known for one without a
+  // row.
+  std::shared_ptr<DeviceEvent> last_keys();
+
+ private:
 
   GpuRows(int device, int64_t dim);
   Status Create(Span<const float> default_rows);
@@ -103,7 +132,7 @@ class GpuRows : public GpuRowHome {
   // nothing is under way on the lane.
   Status WithLane(const std::function<Status(TransferLane*)>& body);
   Status WithDevice(const std::function<Status(TransferLane*)>& body);
-  Status WriteQueued(const std::vector<Queued>& rows, TransferLane* lane);
+  Status WriteQueued(const Queue& queue, TransferLane* lane);
   Status UploadInitialValues(Span<const float> values, TransferLane* lane);
   // Sends stretches of handles up; work(batch, out on the device) makes
   // bytes_per_row of each row, which come down; take(begin, n, bytes) finds
@@ -139,13 +168,14 @@ class GpuRows : public GpuRowHome {
 
   std::mutex after_mu_;
   std::shared_ptr<DeviceEvent> after_;  // of the last step; null: none
+  std::shared_ptr<DeviceEvent> keys_;   // of the last keys; null: none
 
   std::mutex flush_mu_;
   std::mutex queue_mu_;
-  std::vector<Queued> queue_;
+  Queue queue_;
   std::vector<int64_t>
       live_;  // rows of each piece; without any it is given back
-  // Whether queued rows may be unwritten, also while Flush writes them.
+  // Whether what was queued may be unwritten, also while it is being written.
   std::atomic<bool> has_queued_{false};
 };
 

@@ -65,6 +65,14 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
+    PutKernel(KnownKeysView known, const int64_t* keys,
+              const RowHandle* handles, int64_t num_keys) {
+  for (int64_t i = FirstIndex(); i < num_keys; i += IndexStep()) {
+    PutKnown(known, keys[i], handles[i]);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
     CopyKernel(KnownKeysView from, int64_t slots, KnownKeysView to) {
   for (int64_t s = FirstIndex(); s < slots + kOwnSlots; s += IndexStep()) {
     const RowHandle handle = __ldcg(from.handles + s);
@@ -103,10 +111,42 @@ Status KnownKeys::Launch(
   return launch(view_);
 }
 
+bool KnownKeys::KnowsAll() const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return knows_all_;
+}
+
+void KnownKeys::Miss() {
+  std::lock_guard<std::mutex> lock(mu_);
+  knows_all_ = false;
+}
+
+void KnownKeys::Expect(int64_t num_keys, StreamView stream) {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (knows_all_) knows_all_ = MakeRoom(num_keys, stream);
+}
+
+Status KnownKeys::Put(const int64_t* keys, const RowHandle* handles,
+                      int64_t num_keys, StreamView stream) {
+  if (num_keys == 0) return Status::OK();
+  std::lock_guard<std::mutex> lock(mu_);
+  if (!MakeRoom(num_keys, stream)) {
+    knows_all_ = false;
+    return Status::OK();
+  }
+  PutKernel<<<BlocksFor(num_keys), kThreads, 0, stream.get()>>>(
+      view_, keys, handles, num_keys);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("PutKernel");
+  used_ += num_keys;
+  known_ += num_keys;
+  return Status::OK();
+}
+
 Status KnownKeys::Name(const NamedKeys& named, StreamView stream) {
   if (named.num_named == 0) return Status::OK();
   std::lock_guard<std::mutex> lock(mu_);
-  const bool puts = named.num_rows > 0 && MakeRoom(named.num_rows, stream);
+  const bool puts =
+      !knows_all_ && named.num_rows > 0 && MakeRoom(named.num_rows, stream);
   NameKernel<<<BlocksFor(named.num_named), kThreads, 0, stream.get()>>>(
       view_, named, puts);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("NameKernel");
@@ -180,6 +220,7 @@ void KnownKeys::Erase(Span<const int64_t> keys) {
   if (view_.num_buckets == 0 || keys.empty()) return;
   const Status status = EraseThem(keys);
   if (status.ok()) return;
+  knows_all_ = false;
   view_ = KnownKeysView();
   used_ = known_ = 0;
   memory_.Free();
@@ -210,6 +251,7 @@ void KnownKeys::Clear() {
   std::lock_guard<std::mutex> lock(mu_);
   view_ = KnownKeysView();
   used_ = known_ = 0;
+  knows_all_ = true;
   refusals_ = 0;
   memory_.Free();
 }

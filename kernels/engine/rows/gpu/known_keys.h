@@ -1,10 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which keys of a table have which rows, as far as the device was told: a copy
-// of a part of the table's index, so that a batch's keys are found where the
-// batch is. What it does not know is looked for in the index, so it may forget
-// any key at any time but must never know a wrong row.
+// Which keys of a table have which rows: the table's index as the device has
+// it, so that a batch's keys are found where the batch is. Every key is put when
+// its row is made (GpuRows::NewKey), and a key that is not here has no row, for
+// as long as KnowsAll. Without memory for a key that ends, and what is not here
+// is looked for in the index in CPU memory, from which keys are then put as they
+// are met. A key must never have a wrong row here.
 //
 // LAYOUT. Slots by fours in a bucket, 32 bytes of keys, and a handle for each
 // slot in an array beside them. A key is in the first bucket of its walk that
@@ -17,7 +19,7 @@
 // GROWTH. When three quarters of the slots were used all keys are copied, on
 // the device, to slots of which at most three eighths are used: 16 to 32 bytes
 // per key, and both arrays for the time of the copy, for which the device is
-// waited for. Without memory to grow, what is new stays unknown.
+// waited for.
 //
 // MEMORY. Nothing until the first key is put, 12 KiB at least from then on.
 
@@ -81,14 +83,28 @@ class KnownKeys {
     return std::unique_lock<std::mutex>(mu_);
   }
   const KnownKeysView& view() const { return view_; }
+  bool KnowsAllLocked() const { return knows_all_; }
 
-  // Writes the names; keys with rows are known from then on, as far as there is
-  // memory. Enqueues one kernel; waits when it has to grow.
+  // Whether every key that was to be put since the last Clear is here.
+  bool KnowsAll() const;
+  // A key is not put.
+  void Miss();
+  // So many keys will be put: grows now, once, if need be.
+  void Expect(int64_t num_keys, StreamView stream);
+  // Puts keys [K] with rows handles [K], both in device memory, or in pinned
+  // memory that the device reads. Without memory KnowsAll ends. Enqueues one
+  // kernel; waits when it has to grow.
+  Status Put(const int64_t* keys, const RowHandle* handles, int64_t num_keys,
+             StreamView stream);
+
+  // Writes the names; unless KnowsAll, keys with rows are known from then on, as
+  // far as there is memory. Enqueues one kernel; waits when it has to grow.
   Status Name(const NamedKeys& named, StreamView stream);
 
   // --- Alone, with nothing under way that was enqueued by the others ---
 
-  // These are known no more. Whatever goes wrong: then none is. Waits.
+  // These are known no more. Whatever goes wrong: then none is, and KnowsAll
+  // ends. Waits.
   void Erase(Span<const int64_t> keys);
   // None is known any more, and the memory is given back.
   void Clear();
@@ -109,6 +125,7 @@ class KnownKeys {
   // At least what was used, and of it was known; exact when the counters were
   // read and nothing was put since.
   int64_t used_ = 0, known_ = 0;
+  bool knows_all_ = true;
   // Calls that find no memory before it is asked for again.
   int64_t refusals_ = 0;
 };

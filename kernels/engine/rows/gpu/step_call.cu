@@ -14,6 +14,7 @@
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/ids/unique_pool.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
+#include "kernels/engine/rows/gpu/row_kernels.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 
 namespace ev {
@@ -52,11 +53,13 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.num_samples = given.num_samples;
     table.combiner = given.combiner;
     table.is_narrow = given.is_narrow;
+    table.num_defaults = given.num_defaults;
     table.given = given.ids;
     table.splits = given.splits;
     table.indices = given.indices;
     if (!given.on_device && IsPinned(given.ids)) {
       table.where = IdsAre::kPinned;
+      table.ids_owner = given.ids_owner;
       are_pinned_ = true;
     }
     if (given.on_device) {
@@ -250,6 +253,7 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
           PoolKind(fits ? ClassOfDim(to.dim) : kClasses - 1, one_id_each);
     } else {
       to.known = table.known->view();
+      to.num_defaults = knows_all_ ? table.num_defaults : 0;
     }
     described[t] = to;
     tiles[t] = blocks;
@@ -298,9 +302,26 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
   return Status::OK();
 }
 
+bool StepCall::CanKnowAll() const {
+  for (const Table& table : tables_) {
+    if (table.num_defaults == 0 || !table.known->KnowsAllLocked() ||
+        (table.where == IdsAre::kPinned && table.ids_owner == nullptr)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Status StepCall::LaunchFind() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const cudaStream_t stream = lane_->stream();
+  std::vector<GpuRows*> rows;
+  for (const Table& table : tables_) rows.push_back(table.rows);
+  EV_RETURN_IF_ERROR(WriteNew(rows, stream));
+  std::vector<std::shared_ptr<DeviceEvent>> followed;
+  for (GpuRows* of : rows) {
+    EV_RETURN_IF_ERROR(FollowOnce(of->last_keys(), stream, &followed));
+  }
   if (has_lists_) {
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         lane_->device() + there_.offsets, lane_->host() + here_.offsets,
@@ -314,6 +335,7 @@ Status StepCall::LaunchFind() {
     std::sort(all.begin(), all.end());
     std::vector<std::unique_lock<std::mutex>> locks;
     for (KnownKeys* known : all) locks.push_back(known->Lock());
+    knows_all_ = CanKnowAll();
     EV_RETURN_IF_ERROR(SendDescription(false, {}, nullptr, nullptr));
     if (are_there_) EV_RETURN_IF_ERROR(lane_->Follow(given_));
     EV_RETURN_IF_ERROR(LaunchFindNames(LookupView(), find_blocks_, stream));
@@ -336,18 +358,33 @@ Status StepCall::FindSamples() {
 }
 
 bool StepCall::IsDone() const {
+  if (!is_launched_.load(std::memory_order_acquire)) return false;
   // The call that waits gets the error.
-  return is_launched_.load(std::memory_order_acquire) &&
+  return (knows_all_ && !are_there_) ||
          cudaStreamQuery(lane_->stream()) != cudaErrorNotReady;
 }
 
 Status StepCall::Wait(int t) {
+  if (knows_all_) return are_there_ ? TakeOnce() : Status::OK();
   EV_RETURN_IF_ERROR(TakeOnce());
   return FindKeysOfUnknown(&tables_[t]);
 }
 
 int64_t StepCall::num_unknown() {
+  if (knows_all_) {
+    std::lock_guard<std::mutex> lock(mu_);
+    return is_taken_ ? static_cast<int64_t>(unknown_.size()) : 0;
+  }
   return TakeOnce().ok() ? static_cast<int64_t>(unknown_.size()) : 0;
+}
+
+Status StepCall::Settle(int t) {
+  Table* const table = &tables_[t];
+  if (is_settled(t)) return Status::OK();
+  EV_RETURN_IF_ERROR(TakeOnce());
+  EV_RETURN_IF_ERROR(FindKeysOfUnknown(table));
+  table->is_settled = true;
+  return Status::OK();
 }
 
 Status StepCall::TakeOnce() {
@@ -417,8 +454,11 @@ Status StepCall::TakeUnknown() {
         cudaMemcpyDeviceToHost, lane_->stream()));
     EV_RETURN_IF_ERROR(lane_->Wait());
     unknown_.reserve(count);
+    // Of no row, or of a default row where all keys are known.
     for (int64_t i = 0; i < num_ids_; ++i) {
-      if (names[i] == ev::kNoRow) unknown_.push_back(static_cast<uint32_t>(i));
+      if (names[i] >= kFirstReservedHandle) {
+        unknown_.push_back(static_cast<uint32_t>(i));
+      }
     }
   }
   auto at = unknown_.begin();
@@ -525,19 +565,114 @@ Status StepCall::SetNames(const std::vector<NewNames>& all, StreamView stream) {
   return Status::OK();
 }
 
+Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
+  all.erase(std::remove_if(
+                all.begin(), all.end(),
+                [](const GpuRows* rows) { return !rows->has_queued(); }),
+            all.end());
+  if (all.empty()) return Status::OK();
+  std::sort(all.begin(), all.end());
+  std::vector<GpuRows::Queue> queues(all.size());
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (size_t k = 0; k < all.size(); ++k) {
+    locks.push_back(all[k]->Take(&queues[k]));
+  }
+  std::shared_ptr<DeviceEvent> written;
+  Status status = WriteQueues(all, queues, stream);
+  if (status.ok()) status = DeviceEvent::Record(stream, &written);
+  // Its memory is used until then, even if nothing else comes of the step.
+  if (status.ok()) status = written->Before(lanes_.back()->stream());
+  for (size_t k = 0; k < all.size(); ++k) {
+    if (status.ok()) {
+      all[k]->Done(written);
+    } else {
+      all[k]->GiveBack(queues[k]);
+    }
+  }
+  return status;
+}
+
+// All in one piece of memory, and two launches for a table.
+Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
+                             const std::vector<GpuRows::Queue>& queues,
+                             StreamView stream) {
+  size_t num_rows = 0, num_keys = 0;
+  for (const GpuRows::Queue& queue : queues) {
+    num_rows += queue.rows.size();
+    num_keys += queue.keys.size();
+  }
+  Parts both;
+  const size_t defaults_at = both.AddBytes(num_rows * sizeof(int64_t));
+  const size_t keys_at = both.AddBytes(num_keys * sizeof(int64_t));
+  const size_t rows_at = both.AddBytes(num_rows * sizeof(RowHandle));
+  const size_t handles_at = both.AddBytes(num_keys * sizeof(RowHandle));
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(both.bytes(), both.bytes(), &lane));
+  char* const here = lane->host();
+  char* const there = lane->device();
+  lanes_.push_back(std::move(lane));
+  int64_t* defaults = reinterpret_cast<int64_t*>(here + defaults_at);
+  int64_t* keys = reinterpret_cast<int64_t*>(here + keys_at);
+  RowHandle* rows = reinterpret_cast<RowHandle*>(here + rows_at);
+  RowHandle* handles = reinterpret_cast<RowHandle*>(here + handles_at);
+  for (const GpuRows::Queue& queue : queues) {
+    for (const GpuRows::Queued& row : queue.rows) {
+      *rows++ = row.handle;
+      *defaults++ = row.default_row;
+    }
+    for (const GpuRows::Key& key : queue.keys) {
+      *keys++ = key.key;
+      *handles++ = key.handle;
+    }
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
+  size_t row = 0, key = 0;
+  for (size_t k = 0; k < all.size(); ++k) {
+    EV_RETURN_IF_ERROR(all[k]->Follow(stream));
+    RowBatch batch;
+    batch.rows = all[k]->pieces();
+    batch.handles = reinterpret_cast<const RowHandle*>(there + rows_at) + row;
+    batch.num_rows = queues[k].rows.size();
+    batch.dim = all[k]->dim();
+    if (batch.num_rows != 0) {
+      EV_RETURN_IF_ERROR(LaunchNewRows(
+          batch, reinterpret_cast<const int64_t*>(there + defaults_at) + row,
+          all[k]->default_rows(), all[k]->initial_values(),
+          all[k]->num_slots(), stream));
+    }
+    if (all[k]->known()->KnowsAll()) {
+      EV_RETURN_IF_ERROR(all[k]->known()->Put(
+          reinterpret_cast<const int64_t*>(there + keys_at) + key,
+          reinterpret_cast<const RowHandle*>(there + handles_at) + key,
+          queues[k].keys.size(), stream));
+    }
+    row += queues[k].rows.size();
+    key += queues[k].keys.size();
+  }
+  return Status::OK();
+}
+
+// The same event comes with many tables: those of one model were all in the
+// same step before.
+Status StepCall::FollowOnce(
+    std::shared_ptr<DeviceEvent> event, StreamView stream,
+    std::vector<std::shared_ptr<DeviceEvent>>* followed) {
+  if (event == nullptr || std::find(followed->begin(), followed->end(),
+                                    event) != followed->end()) {
+    return Status::OK();
+  }
+  EV_RETURN_IF_ERROR(event->Before(stream));
+  followed->push_back(std::move(event));
+  return Status::OK();
+}
+
 Status StepCall::FollowRows(const std::vector<GpuRows*>& all,
                             StreamView stream) {
-  // Tables of one model were all in the same step before.
+  EV_RETURN_IF_ERROR(WriteNew(all, stream));
   std::vector<std::shared_ptr<DeviceEvent>> followed;
   for (GpuRows* rows : all) {
-    EV_RETURN_IF_ERROR(rows->Flush());
-    std::shared_ptr<DeviceEvent> last = rows->last_step();
-    if (last == nullptr ||
-        std::find(followed.begin(), followed.end(), last) != followed.end()) {
-      continue;
-    }
-    EV_RETURN_IF_ERROR(last->Before(stream));
-    followed.push_back(std::move(last));
+    EV_RETURN_IF_ERROR(FollowOnce(rows->last_step(), stream, &followed));
   }
   return Status::OK();
 }

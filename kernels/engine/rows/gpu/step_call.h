@@ -3,10 +3,10 @@
 //
 // GpuStep on a GPU. Ids of all tables go up as one block through pinned memory,
 // or straight from where they are if that is pinned; a kernel finds them
-// (step_lookup.h), and what is unknown comes down. Ids that are in the GPU's
-// memory are found where they are, and kept there. The
-// update groups occurrences by row and applies the rule with the kernels of
-// gpu_resident/step.
+// (step_lookup.h). What is unknown comes down: where all keys are known, behind
+// the work, for the update; else the pooling waits for it. Ids that are in the
+// GPU's memory are found where they are, and kept there. The update groups
+// occurrences by row and applies the rule with the kernels of gpu_step/.
 //
 // MEMORY. From Make until it is destroyed: 16 bytes per id (8 of int32 ids) and
 // 4 per sample on the device, 4 more per id and sample where samples have
@@ -68,7 +68,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     Combiner combiner = Combiner::kSum;
     bool is_narrow = false;
     IdsAre where = IdsAre::kHere;
-    // As the caller has them, while Wait has not returned.
+    int64_t num_defaults = 0;  // as GpuStepTable
+    std::shared_ptr<const void> ids_owner;
+    // As the caller has them, while Wait has not returned or the owner lives.
     const void* given = nullptr;
     const int64_t* splits = nullptr;
     const int64_t* indices = nullptr;
@@ -87,6 +89,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     std::vector<int64_t> keys;
     std::vector<int32_t> key_of;
     std::vector<RowHandle> names;
+    bool is_settled = false;
 
     size_t id_bytes() const {
       return num_ids * (is_narrow ? sizeof(int32_t) : sizeof(int64_t));
@@ -106,6 +109,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool IsDone() const;
   int64_t num_unknown();
   Status Wait(int t);
+  bool is_settled(int t) const {
+    return !knows_all_ || tables_[t].is_settled;
+  }
+  Status Settle(int t);
   const int64_t* keys(int t) const { return tables_[t].keys.data(); }
   // The table's ids, brought down where they were not put.
   Status Ids(int t, std::vector<char>* ids) const;
@@ -117,6 +124,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Whether the ids of all tables are in the lane's pinned memory.
   bool all_put() const { return !are_there_ && !are_pinned_; }
   Status SendPinned();
+  bool CanKnowAll() const;
   Status LaunchFind();
   Status FindSamples();
   Status TakeOnce();
@@ -129,8 +137,15 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   }
   // Writes names on the device; the GPU knows them from then on.
   Status SetNames(const std::vector<NewNames>& all, StreamView stream);
-  // New rows are written, and the stream comes after what was begun on the
-  // rows.
+  // What is queued of new rows and keys is written, on the stream.
+  Status WriteNew(std::vector<GpuRows*> all, StreamView stream);
+  Status WriteQueues(const std::vector<GpuRows*>& all,
+                     const std::vector<GpuRows::Queue>& queues,
+                     StreamView stream);
+  static Status FollowOnce(
+      std::shared_ptr<DeviceEvent> event, StreamView stream,
+      std::vector<std::shared_ptr<DeviceEvent>>* followed);
+  // The same, and the stream comes after what was begun on the rows.
   Status FollowRows(const std::vector<GpuRows*>& all, StreamView stream);
   Status End(StreamView work, const DeviceStream& outside);
   StepLookup LookupView() const;
@@ -168,6 +183,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::unique_ptr<StagedUpload> upload_;
   std::atomic<int> num_started_{0};
   std::atomic<bool> is_launched_{false};
+  // Whether ids without a name read their default rows. Written before
+  // is_launched_.
+  bool knows_all_ = false;
 
   std::mutex mu_;
   bool is_taken_ = false;  // what is unknown is here

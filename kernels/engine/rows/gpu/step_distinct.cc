@@ -47,6 +47,8 @@ class StepDistinct : public DeviceDistinct {
   int64_t num_unique() const override {
     return made_ == nullptr ? table().num_ids : made_->num_unique();
   }
+  bool is_settled() const override { return step_->is_settled(t_); }
+  Status Settle() override { return step_->Settle(t_); }
   int64_t num_unknown() const override { return table().keys.size(); }
   const int64_t* unknown_keys() const override { return step_->keys(t_); }
 

@@ -44,14 +44,20 @@ __global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
       static_cast<int64_t>(blockIdx.x - __ldg(lookup.find_tiles + t)) * kBlock +
       threadIdx.x;
   const bool mine = local < table.num_ids;
-  RowHandle name = 0;
+  bool unknown = false;
   const int64_t i = table.id_begin + local;
   int64_t key = 0;
   if (mine) {
     key = table.is_narrow
               ? __ldcs(static_cast<const int32_t*>(table.ids) + local)
               : __ldcs(static_cast<const long long*>(table.ids) + local);
-    name = FindKnown(table.known, key);
+    RowHandle name = FindKnown(table.known, key);
+    unknown = name == ev::kNoRow;
+    if (unknown && table.num_defaults != 0) {
+      const int64_t rest = key % table.num_defaults;
+      name = kFirstReservedHandle +
+             static_cast<RowHandle>(rest < 0 ? rest + table.num_defaults : rest);
+    }
     lookup.names[i] = name;
     if (table.kept != nullptr) {
       if (table.is_narrow) {
@@ -61,7 +67,6 @@ __global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
       }
     }
   }
-  const bool unknown = mine && name == ev::kNoRow;
   const unsigned mask = __ballot_sync(kAll, unknown);
   if (mask == 0) return;
   const int lane = threadIdx.x % 32;

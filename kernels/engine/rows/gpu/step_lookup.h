@@ -48,6 +48,9 @@ struct StepLookupTable {
   int32_t dim = 0;
   int32_t combiner = 0;  // ev::Combiner
   bool is_narrow = false;
+  // For LaunchFindNames. Not 0: an unknown id is called after its default row,
+  // AbsentAs(floormod(id, num_defaults)).
+  int64_t num_defaults = 0;
 };
 
 struct StepLookup {
@@ -62,7 +65,7 @@ struct StepLookup {
   uint32_t* samples = nullptr;  // of each id, within its table; null: unwanted
   float* factors = nullptr;     // of each sample, what its gradient is times;
                                 // null: unwanted
-  uint32_t* unknown = nullptr;  // ids without a name, in any order
+  uint32_t* unknown = nullptr;  // ids that are not known, in any order
   int64_t* unknown_keys = nullptr;  // their keys; null: unwanted
   uint32_t* num_unknown = nullptr;  // zero at first
   uint32_t* found = nullptr;        // [T] bits of SampleBits, zero at first
