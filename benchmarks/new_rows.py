@@ -1,13 +1,16 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Measures a training step whose rows are all born in it, beside present rows.
+"""Measures a training step whose rows are born in it, beside present rows.
 
-Every id of every batch is another random 60-bit number. The first time a batch comes, the
-update inserts its keys, makes their rows and slots, and the tables grow; the second time
-the same rows are there. One line for each variant, in turn, each in a process of its own:
+Every id of every batch is another random 60-bit number, or with --new_part so many of
+them; the others are then, in every batch, ids drawn by Zipf's law. The first time a batch
+comes, the update inserts its keys, makes their rows and slots, and the tables grow; the
+second time the same rows are there. One line for each variant, in turn, each in a process
+of its own:
 
   python benchmarks/new_rows.py
   python benchmarks/new_rows.py --variant=ev_sok --dim=64 --rounds=1
+  python benchmarks/new_rows.py --variant=ev_sok --batch=65536 --new_part=0.02
 
 Memory is touched and given back before the clock starts: on a virtual machine the first
 touch of a page costs the host more than everything that is measured here.
@@ -33,6 +36,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 flags.DEFINE_integer("steps", 60, "Batches, each of new ids.", lower_bound=8)
 flags.DEFINE_integer("rounds", 3, "Processes for each variant, in turn.", lower_bound=1)
+flags.DEFINE_float("new_part", 1.0, "The part of the ids that are new.", lower_bound=0.0,
+                   upper_bound=1.0)
 flags.DEFINE_float("touch_gb", 3.0, "Memory to touch beforehand, GB.")
 
 # Steps of a pass that are not counted.
@@ -43,7 +48,14 @@ def new_ids(steps, workload):
   """Returns int64 [steps, tables, batch * hotness]; hardly two ids are the same."""
   shape = [steps, workload.tables, workload.batch * workload.hotness]
   result = id_lib.aligned(shape, np.int64)
-  result[:] = np.random.RandomState(3).randint(1 << 40, 1 << 60, size=shape)
+  rng = np.random.RandomState(3)
+  result[:] = rng.randint(1 << 40, 1 << 60, size=shape)
+  if FLAGS.new_part < 1.0:
+    old = id_lib.draw(rng, "zipf", FLAGS.rows or defaults.ZIPF_ROWS, shape[1:],
+                      defaults.ZIPF_EXPONENT)
+    for batch in result:
+      is_old = rng.random_sample(shape[1:]) >= FLAGS.new_part
+      batch[is_old] = old[is_old]
   return result
 
 
@@ -69,7 +81,7 @@ def measure(variant, workload, steps):
   batches = new_ids(steps, workload)
   with tf.Graph().as_default():
     graph = stock_vs_ev.StepGraph(variant, workload, steps)
-    with tf.compat.v1.Session() as session:
+    with tf.compat.v1.Session(config=stock_vs_ev.session_config()) as session:
       session.run(tf.compat.v1.global_variables_initializer())
       session.run(graph.load_batches.op, {graph.batches_in: batches})
       call = session.make_callable([graph.train_op, graph.loss])
@@ -79,9 +91,9 @@ def measure(variant, workload, steps):
 def line(variant, workload, result):
   """Returns the printed form of `measure`'s result."""
   born, present = result["born"], result["present"]
-  return ("%-8s dim %3d, %2d ids per sample: rows born %6.2f ms (user %6.2f, system "
+  return ("%-8s dim %3d, %2d ids per sample, %g new: rows born %6.2f ms (user %6.2f, system "
           "%6.2f), present %6.2f ms (user %6.2f, system %6.2f), ratio %.2f" % (
-              (variant, workload.dim, workload.hotness) + born + present +
+              (variant, workload.dim, workload.hotness, FLAGS.new_part) + born + present +
               (born[0] / present[0],)))
 
 

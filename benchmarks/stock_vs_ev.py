@@ -290,6 +290,15 @@ def summary(seconds, cpu_seconds):
           "steps": len(seconds)}
 
 
+def session_config(threads=0):
+  """Returns the ConfigProto of --device and --pinned; 0 threads: as many as cores."""
+  config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=threads,
+                                    allow_soft_placement=bool(FLAGS.device))
+  config.gpu_options.allow_growth = True
+  config.gpu_options.force_gpu_compatible = FLAGS.pinned
+  return config
+
+
 def measure(variant, workload, num_batches, seed, threads, warmup_steps,
             min_steps, min_seconds, timeline_path=""):
   """Measures one variant of one workload.
@@ -304,11 +313,7 @@ def measure(variant, workload, num_batches, seed, threads, warmup_steps,
   with tf.Graph().as_default():
     tf.compat.v1.set_random_seed(seed)
     graph = StepGraph(variant, workload, num_batches)
-    config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=threads,
-                                      allow_soft_placement=bool(FLAGS.device))
-    config.gpu_options.allow_growth = True
-    config.gpu_options.force_gpu_compatible = FLAGS.pinned
-    with tf.compat.v1.Session(config=config) as session:
+    with tf.compat.v1.Session(config=session_config(threads)) as session:
       prepare_start = time.perf_counter()
       graph.prepare(session, batches)
       prepare_seconds = time.perf_counter() - prepare_start

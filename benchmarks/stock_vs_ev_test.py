@@ -59,6 +59,15 @@ class StockVsEvTest(parameterized.TestCase):
     self.assertGreater(min(result["born"][0], result["present"][0]), 0)
     self.assertIn("rows born", new_rows.line(variant, workload, result))
 
+  @flagsaver.flagsaver(new_part=0.25)
+  def test_a_part_of_the_rows_is_new(self):
+    workload = defaults.Workload("uniform", 1, 5, tables=2, batch=4000)
+    first, second = new_rows.new_ids(2, workload)
+    self.assertAlmostEqual(0.25, np.mean(first >= 1 << 40), delta=0.03)
+    both_old = (first < 1 << 40) & (second < 1 << 40)
+    self.assertGreater(np.sum(both_old), 4000)
+    self.assertTrue(np.all(first[both_old] == second[both_old]))
+
   def test_unique_ids(self):
     result = self._measure(defaults.STOCK, "uniform")
     workload = defaults.Workload("uniform", 3, 5, tables=2, batch=8, rows=40)
