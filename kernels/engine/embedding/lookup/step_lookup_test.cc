@@ -394,6 +394,26 @@ TEST_P(StepIdsTest, PartsOfACallAreUpdatedByRulesOfTheirOwn) {
   }
 }
 
+// Ids are on their way for longer than the processor needs for the rest.
+TEST_P(StepIdsTest, ManyIdsAreOnTheirWayWhenTheCallReturns) {
+  for (int step = 0; step < 2; ++step) {
+    std::vector<Batch> batches = Batches(step);
+    const Shape many{1, Combiner::kSum, 1500000, 0, false};
+    batches[7] = Batch(many, 5);
+    Plan plan_here, plan_there;
+    std::vector<std::vector<float>> out_here;
+    std::vector<float*> out_there;
+    LookUpHere(batches, &plan_here, &out_here);
+    LookUpThere(batches, &plan_there, &out_there);
+    ExpectSameOutputs(out_here, out_there);
+    const int n = static_cast<int>(batches.size());
+    ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
+    ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
+    stream_->Wait();
+  }
+  ExpectSameTables({"Adagrad"});
+}
+
 // As of features that come from one ragged tensor.
 TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
   for (int step = 0; step < 3; ++step) {

@@ -169,17 +169,20 @@ bool KnownKeys::MakeRoom(int64_t num_keys, StreamView stream) {
   }
   Status status = Status::OK();
   if (view_.num_buckets != 0) {
-    status = ReadCounters(stream);
+    // What other streams put is counted too.
+    status = [&]() -> Status {
+      EV_CUDA_RETURN_IF_ERROR(cudaDeviceSynchronize());
+      return ReadCounters(stream);
+    }();
     if (status.ok() && fits()) return true;
   }
-  if (status.ok()) status = Grow(num_keys, stream);
+  if (status.ok()) status = Rebuild(num_keys, stream);
   if (!status.ok()) refusals_ = kCallsWithoutMemory;
   return status.ok();
 }
 
 Status KnownKeys::ReadCounters(StreamView stream) {
   uint32_t counters[kNumCounters];
-  EV_CUDA_RETURN_IF_ERROR(cudaDeviceSynchronize());
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemcpyAsync(counters, view_.counters, sizeof(counters),
                       cudaMemcpyDeviceToHost, stream.get()));
@@ -189,7 +192,7 @@ Status KnownKeys::ReadCounters(StreamView stream) {
   return Status::OK();
 }
 
-Status KnownKeys::Grow(int64_t num_keys, StreamView stream) {
+Status KnownKeys::Rebuild(int64_t num_keys, StreamView stream) {
   const int64_t before = static_cast<int64_t>(view_.num_buckets) * kKnownBucket;
   int64_t slots = kMinSlots;
   while (2 * (known_ + num_keys) > MostUsed(slots)) slots *= 2;
@@ -243,8 +246,18 @@ Status KnownKeys::EraseThem(Span<const int64_t> keys) {
     EV_CUDA_RETURN_IF_LAUNCH_FAILED("EraseKernel");
     EV_RETURN_IF_ERROR(lane->Wait());
   }
+  EV_RETURN_IF_ERROR(ReadCounters(lane->stream()));
+  Shrink(lane->stream());
   WorkLane::Release(std::move(lane));
   return Status::OK();
+}
+
+void KnownKeys::Shrink(StreamView stream) {
+  const int64_t slots = static_cast<int64_t>(view_.num_buckets) * kKnownBucket;
+  if (slots == kMinSlots || 8 * known_ > MostUsed(slots)) return;
+  // Without memory for the copy all stays as it is.
+  const Status status = Rebuild(0, stream);
+  (void)status;
 }
 
 void KnownKeys::Clear() {

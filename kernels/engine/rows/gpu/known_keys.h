@@ -19,7 +19,8 @@
 // GROWTH. When three quarters of the slots were used all keys are copied, on
 // the device, to slots of which at most three eighths are used: 16 to 32 bytes
 // per key, and both arrays for the time of the copy, for which the device is
-// waited for.
+// waited for. When keys were erased and three thirty-seconds of the slots are
+// left or fewer, they are copied to as few.
 //
 // MEMORY. Nothing until the first key is put, 12 KiB at least from then on.
 
@@ -114,9 +115,11 @@ class KnownKeys {
  private:
   // REQUIRE mu_.
   bool MakeRoom(int64_t num_keys, StreamView stream);
-  Status Grow(int64_t num_keys, StreamView stream);
+  // All keys go to slots for that many more.
+  Status Rebuild(int64_t num_keys, StreamView stream);
   Status ReadCounters(StreamView stream);
   Status EraseThem(Span<const int64_t> keys);
+  void Shrink(StreamView stream);
 
   const int device_;
   mutable std::mutex mu_;

@@ -114,6 +114,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
       here.AddBytes(all_put() ? 0 : num_ids_ * sizeof(int64_t));
   here_.offsets = here.AddBytes(num_offsets_ * sizeof(int32_t));
   here_.tables = here.AddBytes(sent_bytes);
+  here_.pool_tables = here.AddBytes(table_bytes_);
   here_.counter = here.AddBytes(counter_bytes);
   here_.bytes = here.bytes();
   there_.ids = there.AddBytes(id_bytes_);
@@ -216,7 +217,9 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
                                  std::vector<int>* kind_begin,
                                  std::vector<int>* block_begin) {
   const size_t n = tables_.size();
-  StepLookupTable* const described = OnHost<StepLookupTable>(here_.tables);
+  // The first may still be on its way when the second is made.
+  StepLookupTable* const described =
+      OnHost<StepLookupTable>(pools ? here_.pool_tables : here_.tables);
   int32_t* const tiles = reinterpret_cast<int32_t*>(described + n);
   std::vector<int> kinds(n);
   int32_t blocks = 0;

@@ -164,7 +164,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
 
   struct Layout {
     size_t ids, names, samples, factors, offsets, unknown, unknown_keys,
-        counter, tables, bytes;
+        counter, tables, pool_tables, bytes;
   };
 
   const int device_;
