@@ -433,16 +433,8 @@ Status StepCall::TakeUnknown() {
   }
   const uint32_t* const sent = OnHost<uint32_t>(here_.unknown);
   if (count <= num_ids_ / 8) {
-    unknown_.assign(sent, sent + count);
-    if (!all_put()) {
-      std::vector<int64_t> order(count);
-      std::iota(order.begin(), order.end(), 0);
-      std::sort(order.begin(), order.end(),
-                [sent](int64_t a, int64_t b) { return sent[a] < sent[b]; });
-      const int64_t* const keys = OnHost<int64_t>(here_.unknown_keys);
-      for (int64_t k : order) unknown_keys_.push_back(keys[k]);
-    }
-    std::sort(unknown_.begin(), unknown_.end());
+    PutInOrder(Span<const uint32_t>(sent, count),
+               all_put() ? nullptr : OnHost<int64_t>(here_.unknown_keys));
   } else {
     if (!all_put()) {
       // So do all ids; those that were put come to where they are.
@@ -479,6 +471,32 @@ Status StepCall::TakeUnknown() {
   return Status::OK();
 }
 
+// A bit for each id, and how many are set before each word: a position's rank
+// is two touches of a small array, where sorting takes a tenth of a us.
+void StepCall::PutInOrder(Span<const uint32_t> positions, const int64_t* keys) {
+  if (positions.empty()) return;
+  const size_t num_words = (num_ids_ + 63) / 64;
+  std::vector<uint64_t> words(num_words);
+  for (uint32_t at : positions) words[at / 64] |= uint64_t{1} << at % 64;
+  std::vector<uint32_t> before(num_words);
+  unknown_.reserve(positions.size());
+  for (size_t w = 0; w < num_words; ++w) {
+    before[w] = static_cast<uint32_t>(unknown_.size());
+    for (uint64_t left = words[w]; left != 0; left &= left - 1) {
+      unknown_.push_back(
+          static_cast<uint32_t>(64 * w + __builtin_ctzll(left)));
+    }
+  }
+  if (keys == nullptr) return;
+  unknown_keys_.resize(positions.size());
+  for (size_t k = 0; k < positions.size(); ++k) {
+    const uint32_t at = positions[k];
+    const uint64_t lower = (uint64_t{1} << at % 64) - 1;
+    unknown_keys_[before[at / 64] +
+                  __builtin_popcountll(words[at / 64] & lower)] = keys[k];
+  }
+}
+
 Status StepCall::FindKeysOfUnknown(Table* table) {
   const size_t n = table->unknown.size();
   if (n == 0) return Status::OK();
@@ -512,7 +530,7 @@ Status StepCall::SetNames(const std::vector<NewNames>& all, StreamView stream) {
   int64_t num_ids = 0, num_keys = 0;
   for (const NewNames& one : all) {
     num_ids += one.table->unknown.size();
-    num_keys += one.table->keys.size();
+    if (!knows_all_) num_keys += one.table->keys.size();
   }
   if (num_ids == 0) return Status::OK();
   Parts both;
@@ -540,6 +558,7 @@ Status StepCall::SetNames(const std::vector<NewNames>& all, StreamView stream) {
       ids[id] = table.unknown[k];
       given[id] = one.names[table.key_of[k]];
     }
+    if (knows_all_) continue;
     for (size_t k = 0; k < table.keys.size(); ++k, ++key) {
       keys[key] = table.keys[k];
       names[key] = one.names[k];
@@ -554,6 +573,7 @@ Status StepCall::SetNames(const std::vector<NewNames>& all, StreamView stream) {
                      num_ids, OnDevice<RowHandle>(there_.names), stream));
   key = 0;
   for (const NewNames& one : all) {
+    if (knows_all_) break;
     NamedKeys named;
     named.num_named = one.table->keys.size();
     named.num_rows = NumNamesOfRows(one.names);

@@ -131,11 +131,14 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status Take();
   Status TakeSamples();
   Status TakeUnknown();
+  // Fills unknown_, and unknown_keys_ where keys [count] came.
+  void PutInOrder(Span<const uint32_t> positions, const int64_t* keys);
   Status FindKeysOfUnknown(Table* table);
   bool OneIdEach(const Table& table) const {
     return tables_[table.first].one_id_each;
   }
-  // Writes names on the device; the GPU knows them from then on.
+  // Writes names on the device; the GPU knows them from then on, if it did not
+  // know all keys anyway.
   Status SetNames(const std::vector<NewNames>& all, StreamView stream);
   // What is queued of new rows and keys is written, on the stream.
   Status WriteNew(std::vector<GpuRows*> all, StreamView stream);
