@@ -207,6 +207,16 @@ class GpuStorageTest(parameterized.TestCase):
     model.session.run(model.prefetch, feed)
     np.testing.assert_array_equal(model.session.run(model.tier, feed), np.zeros(20))
 
+  def test_which_way_was_taken(self):
+    model = _Model(_HBM, dict(_OPTIMIZERS)["adagrad"]).start()
+    model.run(3, seed=1)
+    rows, _, _, by_gpu, by_cpu, _ = stats = model.session.run(model.stats)
+    self.assertEqual(rows, model.session.run(model.count)[0])
+    self.assertEqual([0, 0, 0], [stats[1], stats[2], stats[5]])
+    # Three lookups of 60 ids a step, and their updates, so few that no GPU is asked.
+    self.assertEqual(by_gpu, 0)
+    self.assertGreaterEqual(by_cpu, 3 * 3 * 60)
+
   def test_a_budget_of_nothing(self):
     with tf.Graph().as_default(), tf.Session() as session:
       option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(

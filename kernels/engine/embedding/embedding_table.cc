@@ -150,9 +150,16 @@ TableStats EmbeddingTable::stats() const {
 
 TierStats EmbeddingTable::tier_stats() const {
   SharedGate shared(&impl_->gate);
-  const RowTiers* const tiers =
-      impl_->home == nullptr ? nullptr : impl_->home->tiers();
-  return tiers == nullptr ? TierStats() : tiers->tier_stats();
+  TierStats stats;
+  if (impl_->home == nullptr) return stats;
+  if (impl_->home->tiers() != nullptr)
+    return impl_->home->tiers()->tier_stats();
+  if (impl_->home->gpu_table() != nullptr) {
+    stats.memory_rows = impl_->index.size();
+    stats.hits = impl_->ids_by_gpu.load(std::memory_order_relaxed);
+    stats.misses = impl_->ids_by_cpu.load(std::memory_order_relaxed);
+  }
+  return stats;
 }
 
 std::vector<SlotSpec> EmbeddingTable::slots() const {

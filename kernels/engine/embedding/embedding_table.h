@@ -153,7 +153,7 @@ class EmbeddingTable {
   // InvalidArgument unless all are keys of the table's type.
   Status CheckKeys(Span<const int64_t> keys) const;
   TableStats stats() const;
-  TierStats tier_stats() const;  // zeros where all rows are in one place
+  TierStats tier_stats() const;  // zeros where all rows are in CPU memory
   // Names and initial values by column.
   std::vector<SlotSpec> slots() const;
   // What Initialize got, [R, dim]; empty before.

@@ -143,6 +143,13 @@ class EmbeddingTable::Impl : public RowSource {
     return options.record_frequency || options.record_version ||
            changes != nullptr;
   }
+  // So many ids were looked up or updated, by a GPU that has the rows or not.
+  void CountIds(int64_t ids, bool by_gpu) const {
+    if (home->gpu_table() == nullptr) return;
+    (by_gpu ? ids_by_gpu : ids_by_cpu)
+        .fetch_add(ids, std::memory_order_relaxed);
+  }
+
   // An update changed the row.
   void AddToMeta(RowHandle handle, int64_t occurrences, const UpdateCall& call);
   // Another change of the row.
@@ -196,6 +203,7 @@ class EmbeddingTable::Impl : public RowSource {
   UpdateLock update_lock;
   std::atomic<bool> initialized{false};
   std::atomic<int64_t> inserted_rows{0};
+  mutable std::atomic<int64_t> ids_by_gpu{0}, ids_by_cpu{0};  // of CountIds
   std::atomic<uint32_t> calls{0};  // that have updated rows, but for 0
   uint32_t last_import = 0;        // of ImportCall
 

@@ -106,6 +106,7 @@ Status EmbeddingTable::Gather(Span<const int64_t> keys, float* out,
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     const int64_t dim = impl_->dim();
     const int64_t at_once = impl_->home->costs().rows_per_copy;
+    impl_->CountIds(keys.size(), /*by_gpu=*/false);
     return ForRangesWithStatus(
         parallel, keys.size(), std::max(kKeysPerTask, at_once),
         [&](int64_t begin, int64_t end) {

@@ -9,7 +9,8 @@
 // GpuTableCompute::NewKey; after a lack of memory with SetUnknownHandles and by
 // updates) and did not take back (GpuTableCompute::ForgetKeys). It may know any
 // part of the table's index, or nothing, and never anything else. Keys that it
-// knows are found there; the others come down and are found, and admitted, here.
+// knows are found there; the others come down and are found, and admitted,
+// here.
 //
 // The result is a function of the batch alone, but for which keys are unknown:
 // distinct keys come in order of first occurrence, occurrences of a key in the
@@ -93,8 +94,8 @@ class DeviceDistinct {
   // did not know K: those, in their order.
   virtual int64_t num_unique() const = 0;
   // No: of a step that knew all keys (rows/gpu_step.h). Its unknown keys, none
-  // of which has a row, are there still: K is 0 until Settle has returned, which
-  // waits until they are here. Settle is called once at a time.
+  // of which has a row, are there still: K is 0 until Settle has returned,
+  // which waits until they are here. Settle is called once at a time.
   virtual bool is_settled() const { return true; }
   virtual Status Settle() { return Status::OK(); }
   virtual int64_t num_unknown() const = 0;

@@ -17,8 +17,8 @@
 //                      knows all.
 //   SetUnknownHandles  of each: which rows they have, or read.
 //   Pool               is begun for all tables together.
-//   Settle             of each that is updated: its keys without a row are here.
-//   Update             is begun for some or all tables together.
+//   Settle             of each that is updated: its keys without a row are
+//   here. Update             is begun for some or all tables together.
 //
 // The GPU makes no id distinct for that: an id is found as often as it occurs.
 // A caller that wants distinct keys after all calls Fetch of the table's
@@ -74,8 +74,8 @@ struct GpuStepTable {
   // The first table of the step that has the same samples; -1 where none before
   // it has. Of others Start is called without samples.
   int samples_of = -1;
-  // A key without a row reads default row floormod(key, num_defaults); 0: that is
-  // not said, and the step asks for each.
+  // A key without a row reads default row floormod(key, num_defaults); 0: that
+  // is not said, and the step asks for each.
   int64_t num_defaults = 0;
   // Keeps the ids for as long as it lives, so that the GPU may read them after
   // Wait; null: nothing does.

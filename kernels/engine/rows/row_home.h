@@ -76,6 +76,9 @@ struct RowHomeCosts {
 };
 
 // Where the rows of a home with two memories are, or with a memory and an SSD.
+// Of a table whose rows are all in a GPU's memory: memory_rows are those, and
+// 'hits' and 'misses' are ids of lookups and updates, of which the GPU found
+// the keys by itself, and for which the processors had to.
 struct TierStats {
   int64_t memory_rows = 0, stored_rows = 0, stored_bytes = 0;
   // Since creation: rows used that were in the faster tier, that were not,

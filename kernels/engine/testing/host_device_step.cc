@@ -251,7 +251,8 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     is_asked_ = true;
     was_all_known_ = true;
     for (const auto& table : tables_) {
-      was_all_known_ &= table->given.num_defaults > 0 && table->known->KnowsAll();
+      was_all_known_ &=
+          table->given.num_defaults > 0 && table->known->KnowsAll();
     }
     return was_all_known_;
   }

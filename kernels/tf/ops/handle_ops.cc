@@ -185,12 +185,15 @@ REGISTER_OP("EvTierStats")
     })
     .Doc(R"doc(
 Tells where the rows are of a table that keeps some in a file, or some in the GPU's
-memory and some in the CPU's; zeros for others.
+memory and some in the CPU's, and which way was taken to rows that are all in the
+GPU's; zeros for others.
 
 resource: The handle.
 stats: [rows in memory, rows in the file, bytes of the file, rows used so far that were
   in memory, rows used so far that were not, bytes written so far]; of two memories the
-  GPU's stands for memory and the CPU's for the file.
+  GPU's stands for memory and the CPU's for the file. Of rows that are all in a GPU's
+  memory: [rows, 0, 0, ids of lookups and updates so far whose keys the GPU found, ids
+  of those for which the CPU was asked, 0].
 )doc");
 
 REGISTER_OP("EvEvict")

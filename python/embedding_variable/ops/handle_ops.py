@@ -150,7 +150,9 @@ def tier_stats(resource, name=None):
   With "dram_ssd" they are the rows in memory, the rows in the file, the file's bytes,
   and of the session so far the rows used that were in memory, those used that were
   not, and the bytes written. With "hbm_dram" the same of the GPU's memory and the
-  CPU's. Else zeros.
+  CPU's. With "hbm" they are the rows, 0, 0, and of the session so far the ids of
+  lookups and updates whose keys the GPU found by itself, the ids of those for which
+  keys were looked for on the CPU, and 0. Else zeros.
   """
   return _gen.ev_tier_stats(resource, name=name)
 

@@ -423,7 +423,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       return handle_ops.policy_stats(self._handle)
 
   def tier_stats(self):
-    """Returns int64 `[6]`: rows in the faster place, in the slower one, and more
+    """Returns int64 `[6]`: rows in the faster place, in the slower one, and more; of
+    rows that are all in a GPU's memory which way was taken to them
     (`handle_ops.tier_stats`)."""
     with ops.device(self._handle.device):
       return handle_ops.tier_stats(self._handle)

@@ -297,6 +297,10 @@ Status PooledForward(Span<const PooledInput> inputs,
     });
     EV_RETURN_IF_ERROR(WaitForAll(tables, parallel));
     tables.clear();  // while the gates are held
+    for (int t = 0; t < num_tables; ++t) {
+      impls[t]->CountIds(inputs[t].num_ids,
+                         made->planned(t).distinct != nullptr);
+    }
     *plan = made;
     return Status::OK();
   });

@@ -36,8 +36,8 @@ struct PooledInput : IdsInput {
   // tables that take device tensors (embedding_table.h), without weights and
   // with a combiner that does not select.
   const DeviceStream* stream = nullptr;
-  // Keeps the array of ids for as long as it lives: the call may return before a
-  // device has read them. Null: it does not.
+  // Keeps the array of ids for as long as it lives: the call may return before
+  // a device has read them. Null: it does not.
   std::shared_ptr<const void> ids_owner;
 };
 

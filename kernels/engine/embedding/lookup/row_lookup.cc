@@ -250,6 +250,11 @@ Status Lookup(Span<const RowsInput> inputs,
                   piece.end);
     });
     EV_RETURN_IF_ERROR(steps.finish(*made));
+    for (int t = 0; t < num_tables; ++t) {
+      const PlannedTable& planned = made->planned(t);
+      inputs[t].table->impl()->CountIds(planned.num_ids,
+                                        planned.distinct != nullptr);
+    }
     *plan = made;
     return Status::OK();
   });

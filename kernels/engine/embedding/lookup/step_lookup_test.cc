@@ -337,8 +337,8 @@ class StepLookupTest : public ::testing::Test {
   }
 };
 
-// The same with ids in CPU memory, pinned or not, and in the device's, where the
-// device knows all keys, and where it had no memory for one.
+// The same with ids in CPU memory, pinned or not, and in the device's, where
+// the device knows all keys, and where it had no memory for one.
 class StepIdsTest : public StepLookupTest,
                     public ::testing::WithParamInterface<int> {
  protected:
@@ -471,6 +471,46 @@ TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
     stream_->Wait();
   }
   ExpectSameTables({"Adagrad"});
+}
+
+// Which way was taken is counted.
+TEST_P(StepIdsTest, IdsAreCountedByTheWayTheyTook) {
+  std::vector<int64_t> counted;
+  for (const Table& table : there_) {
+    const TierStats stats = table->tier_stats();
+    counted.push_back(stats.hits + stats.misses);
+  }
+  Train(Adagrad(), 1);
+  const std::vector<Batch> batches = Batches(1);
+  for (size_t t = 0; t < there_.size(); ++t) {
+    const int64_t ids = batches[t].ids.size();
+    const TierStats on_cpu = here_[t]->tier_stats();
+    EXPECT_EQ(0, on_cpu.memory_rows + on_cpu.hits + on_cpu.misses);
+    const TierStats before = there_[t]->tier_stats();
+    EXPECT_EQ(there_[t]->size(), before.memory_rows);
+    EXPECT_EQ(counted[t] + 2 * ids, before.hits + before.misses) << t;
+    std::vector<float> row(Shapes()[t].dim);
+    ASSERT_OK(there_[t]->Gather(std::vector<int64_t>{7}, row.data(), nullptr));
+    EXPECT_EQ(before.misses + 1, there_[t]->tier_stats().misses);
+  }
+  // No step takes a table with a rule that it has no kernels for, or whose keys
+  // are wanted here.
+  Plan plan;
+  std::vector<float*> outputs;
+  LookUpThere(batches, &plan, &outputs);
+  const TierStats before = there_[1]->tier_stats();
+  ASSERT_OK(plan->Fetch(1));
+  const std::vector<float> grads(plan->num_unique(1) * Shapes()[1].dim);
+  UpdateInput update;
+  update.table = there_[1].get();
+  update.plan = plan.get();
+  update.plan_table = 1;
+  update.keys = plan->unique_keys(1);
+  update.grads = grads.data();
+  ASSERT_OK(ApplyRule("Adagrad", Adagrad().hyper, {&update, 1},
+                      {&Adagrad().slots, 1}, 0, &pool_));
+  EXPECT_EQ(before.misses + static_cast<int64_t>(batches[1].ids.size()),
+            there_[1]->tier_stats().misses);
 }
 
 // What clipped gradients need: distinct keys and their sums.

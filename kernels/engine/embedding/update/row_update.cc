@@ -166,7 +166,12 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         }
         rows_change = true;
         for (size_t i = 0; i < updates.size(); ++i) {
-          updates[i].table->ForgetAdmitted(journals[i]);
+          const Update& update = updates[i];
+          update.table->ForgetAdmitted(journals[i]);
+          update.table->CountIds(update.planned == nullptr
+                                     ? static_cast<int64_t>(update.keys.size())
+                                     : update.planned->num_ids,
+                                 update.keys_stay_on_device);
         }
         for (int round = 0; round < num_rounds; ++round) {
           EV_RETURN_IF_ERROR(ApplyRound(*rule, updates, round, parallel));

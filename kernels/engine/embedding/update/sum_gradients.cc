@@ -181,9 +181,9 @@ Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
     EV_RETURN_IF_ERROR(settle(done));
     left = (*updates)[settled[done]].planned->distinct->num_unknown_of_step();
   }
-  EV_RETURN_IF_ERROR(RunTasksWithStatus(
-      parallel, static_cast<int64_t>(settled.size() - done),
-      [&](int64_t k) { return settle(done + k); }));
+  EV_RETURN_IF_ERROR(
+      RunTasksWithStatus(parallel, static_cast<int64_t>(settled.size() - done),
+                         [&](int64_t k) { return settle(done + k); }));
   return RunTasksWithStatus(
       parallel, static_cast<int64_t>(fetched.size()), [&](int64_t k) {
         const size_t i = fetched[k];

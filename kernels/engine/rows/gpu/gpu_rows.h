@@ -93,8 +93,8 @@ class GpuRows : public GpuRowHome {
   void BeginAfter(std::shared_ptr<DeviceEvent> event);
 
   // New rows and keys that are queued, taken by a step that writes them. From
-  // Take to Done or GiveBack nothing else writes new ones, and calls on the rows
-  // wait. REQUIRES that several rows' are taken in the order of their
+  // Take to Done or GiveBack nothing else writes new ones, and calls on the
+  // rows wait. REQUIRES that several rows' are taken in the order of their
   // addresses.
   struct Queued {
     RowHandle handle;
@@ -124,7 +124,6 @@ class GpuRows : public GpuRowHome {
   std::shared_ptr<DeviceEvent> last_keys();
 
  private:
-
   GpuRows(int device, int64_t dim);
   Status Create(Span<const float> default_rows);
 

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which keys of a table have which rows: the table's index as the device has
-// it, so that a batch's keys are found where the batch is. Every key is put when
-// its row is made (GpuRows::NewKey), and a key that is not here has no row, for
-// as long as KnowsAll. Without memory for a key that ends, and what is not here
-// is looked for in the index in CPU memory, from which keys are then put as they
-// are met. A key must never have a wrong row here.
+// it, so that a batch's keys are found where the batch is. Every key is put
+// when its row is made (GpuRows::NewKey), and a key that is not here has no
+// row, for as long as KnowsAll. Without memory for a key that ends, and what is
+// not here is looked for in the index in CPU memory, from which keys are then
+// put as they are met. A key must never have a wrong row here.
 //
 // LAYOUT. Slots by fours in a bucket, 32 bytes of keys, and a handle for each
 // slot in an array beside them. A key is in the first bucket of its walk that
@@ -98,8 +98,8 @@ class KnownKeys {
   Status Put(const int64_t* keys, const RowHandle* handles, int64_t num_keys,
              StreamView stream);
 
-  // Writes the names; unless KnowsAll, keys with rows are known from then on, as
-  // far as there is memory. Enqueues one kernel; waits when it has to grow.
+  // Writes the names; unless KnowsAll, keys with rows are known from then on,
+  // as far as there is memory. Enqueues one kernel; waits when it has to grow.
   Status Name(const NamedKeys& named, StreamView stream);
 
   // --- Alone, with nothing under way that was enqueued by the others ---

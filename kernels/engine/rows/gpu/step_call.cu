@@ -483,8 +483,7 @@ void StepCall::PutInOrder(Span<const uint32_t> positions, const int64_t* keys) {
   for (size_t w = 0; w < num_words; ++w) {
     before[w] = static_cast<uint32_t>(unknown_.size());
     for (uint64_t left = words[w]; left != 0; left &= left - 1) {
-      unknown_.push_back(
-          static_cast<uint32_t>(64 * w + __builtin_ctzll(left)));
+      unknown_.push_back(static_cast<uint32_t>(64 * w + __builtin_ctzll(left)));
     }
   }
   if (keys == nullptr) return;
@@ -589,10 +588,10 @@ Status StepCall::SetNames(const std::vector<NewNames>& all, StreamView stream) {
 }
 
 Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
-  all.erase(std::remove_if(
-                all.begin(), all.end(),
-                [](const GpuRows* rows) { return !rows->has_queued(); }),
-            all.end());
+  all.erase(
+      std::remove_if(all.begin(), all.end(),
+                     [](const GpuRows* rows) { return !rows->has_queued(); }),
+      all.end());
   if (all.empty()) return Status::OK();
   std::sort(all.begin(), all.end());
   std::vector<GpuRows::Queue> queues(all.size());
@@ -661,8 +660,8 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
     if (batch.num_rows != 0) {
       EV_RETURN_IF_ERROR(LaunchNewRows(
           batch, reinterpret_cast<const int64_t*>(there + defaults_at) + row,
-          all[k]->default_rows(), all[k]->initial_values(),
-          all[k]->num_slots(), stream));
+          all[k]->default_rows(), all[k]->initial_values(), all[k]->num_slots(),
+          stream));
     }
     if (all[k]->known()->KnowsAll()) {
       EV_RETURN_IF_ERROR(all[k]->known()->Put(
@@ -681,8 +680,8 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
 Status StepCall::FollowOnce(
     std::shared_ptr<DeviceEvent> event, StreamView stream,
     std::vector<std::shared_ptr<DeviceEvent>>* followed) {
-  if (event == nullptr || std::find(followed->begin(), followed->end(),
-                                    event) != followed->end()) {
+  if (event == nullptr ||
+      std::find(followed->begin(), followed->end(), event) != followed->end()) {
     return Status::OK();
   }
   EV_RETURN_IF_ERROR(event->Before(stream));

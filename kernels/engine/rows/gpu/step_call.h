@@ -109,9 +109,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool IsDone() const;
   int64_t num_unknown();
   Status Wait(int t);
-  bool is_settled(int t) const {
-    return !knows_all_ || tables_[t].is_settled;
-  }
+  bool is_settled(int t) const { return !knows_all_ || tables_[t].is_settled; }
   Status Settle(int t);
   const int64_t* keys(int t) const { return tables_[t].keys.data(); }
   // The table's ids, brought down where they were not put.
@@ -145,9 +143,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status WriteQueues(const std::vector<GpuRows*>& all,
                      const std::vector<GpuRows::Queue>& queues,
                      StreamView stream);
-  static Status FollowOnce(
-      std::shared_ptr<DeviceEvent> event, StreamView stream,
-      std::vector<std::shared_ptr<DeviceEvent>>* followed);
+  static Status FollowOnce(std::shared_ptr<DeviceEvent> event,
+                           StreamView stream,
+                           std::vector<std::shared_ptr<DeviceEvent>>* followed);
   // The same, and the stream comes after what was begun on the rows.
   Status FollowRows(const std::vector<GpuRows*>& all, StreamView stream);
   Status End(StreamView work, const DeviceStream& outside);

@@ -55,8 +55,9 @@ __global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
     unknown = name == ev::kNoRow;
     if (unknown && table.num_defaults != 0) {
       const int64_t rest = key % table.num_defaults;
-      name = kFirstReservedHandle +
-             static_cast<RowHandle>(rest < 0 ? rest + table.num_defaults : rest);
+      name =
+          kFirstReservedHandle +
+          static_cast<RowHandle>(rest < 0 ? rest + table.num_defaults : rest);
     }
     lookup.names[i] = name;
     if (table.kept != nullptr) {
