@@ -213,9 +213,9 @@ class GpuStorageTest(parameterized.TestCase):
     rows, _, _, by_gpu, by_cpu, _ = stats = model.session.run(model.stats)
     self.assertEqual(rows, model.session.run(model.count)[0])
     self.assertEqual([0, 0, 0], [stats[1], stats[2], stats[5]])
-    # Three lookups of 60 ids a step, and their updates, so few that no GPU is asked.
+    # Three lookups of 60 ids a step, so few that no GPU is asked.
     self.assertEqual(by_gpu, 0)
-    self.assertGreaterEqual(by_cpu, 3 * 3 * 60)
+    self.assertGreaterEqual(by_cpu, 3 * 60)
 
   def test_a_budget_of_nothing(self):
     with tf.Graph().as_default(), tf.Session() as session:

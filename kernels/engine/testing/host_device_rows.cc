@@ -19,6 +19,7 @@
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/host_device_distinct.h"
+#include "kernels/engine/testing/host_device_gradients.h"
 #include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/host_device_step.h"
 
@@ -319,40 +320,11 @@ class HostDeviceRows : public GpuRowHome {
     bool is_done_ = false;
   };
 
-  // Rows of floats that come in pieces.
-  class Gradients : public DeviceGradients {
-   public:
-    Gradients(int64_t dim, int64_t num_samples)
-        : dim_(dim), floats_(dim * num_samples), was_put_(num_samples) {}
-    Status Put(int64_t begin, Span<const float> grads) override {
-      Check(begin >= 0 && grads.size() % dim_ == 0 &&
-                begin * dim_ + grads.size() <= floats_.size(),
-            "gradients are beyond the batch", begin);
-      for (size_t i = 0; i < grads.size() / dim_; ++i) {
-        Check(!was_put_[begin + i].exchange(true), "a gradient comes twice",
-              begin + i);
-      }
-      std::copy(grads.begin(), grads.end(), floats_.data() + begin * dim_);
-      return Status::OK();
-    }
-    const float* all() const {
-      for (const auto& was_put : was_put_) {
-        Check(was_put, "a gradient never came", 0);
-      }
-      return floats_.data();
-    }
-
-   private:
-    const int64_t dim_;
-    std::vector<float> floats_;
-    std::vector<std::atomic<bool>> was_put_;
-  };
-
   Status StartGradients(const float* grads, int64_t num_samples,
                         std::unique_ptr<DeviceGradients>* put) override {
     Check(Reach(grads) == nullptr, "gradients that are there are to be put",
           num_samples);
-    put->reset(new Gradients(dim_, num_samples));
+    put->reset(new HostDeviceGradients(dim_, num_samples));
     return Status::OK();
   }
 
@@ -583,7 +555,7 @@ class HostDeviceRows : public GpuRowHome {
     std::vector<float> sums(num_rows * dim_);
     const float* const grads =
         update.put_grads != nullptr
-            ? static_cast<const Gradients*>(update.put_grads)->all()
+            ? static_cast<const HostDeviceGradients*>(update.put_grads)->all()
             : Find(update.grads, update.num_samples * dim_, update.stream);
     SumOccurrences(occurrences,
                    update.factors.empty() ? nullptr : update.factors.data(),

@@ -12,9 +12,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
-#include "kernels/engine/ids/unique_pool.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
-#include "kernels/engine/rows/gpu/row_kernels.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 
 namespace ev {
@@ -381,15 +379,6 @@ int64_t StepCall::num_unknown() {
   return TakeOnce().ok() ? static_cast<int64_t>(unknown_.size()) : 0;
 }
 
-Status StepCall::Settle(int t) {
-  Table* const table = &tables_[t];
-  if (is_settled(t)) return Status::OK();
-  EV_RETURN_IF_ERROR(TakeOnce());
-  EV_RETURN_IF_ERROR(FindKeysOfUnknown(table));
-  table->is_settled = true;
-  return Status::OK();
-}
-
 Status StepCall::TakeOnce() {
   std::lock_guard<std::mutex> lock(mu_);
   if (is_taken_) return taken_;
@@ -421,103 +410,6 @@ Status StepCall::TakeSamples() {
     tables_[t].one_id_each = (found[t] & kNotOneIdEach) == 0;
     if (!tables_[t].one_id_each) has_lists_ = true;
   }
-  return Status::OK();
-}
-
-// Positions of unknown ids, ascending.
-Status StepCall::TakeUnknown() {
-  const int64_t count = *OnHost<uint32_t>(here_.counter);
-  if (count > num_ids_) {
-    return Internal("the GPU did not know " + std::to_string(count) +
-                    " ids of " + std::to_string(num_ids_));
-  }
-  const uint32_t* const sent = OnHost<uint32_t>(here_.unknown);
-  if (count <= num_ids_ / 8) {
-    PutInOrder(Span<const uint32_t>(sent, count),
-               all_put() ? nullptr : OnHost<int64_t>(here_.unknown_keys));
-  } else {
-    if (!all_put()) {
-      // So do all ids; those that were put come to where they are.
-      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-          lane_->host() + here_.ids, lane_->device() + there_.ids, id_bytes_,
-          cudaMemcpyDeviceToHost, lane_->stream()));
-    }
-    // All names come down: going through them costs less than sorting.
-    RowHandle* const names = OnHost<RowHandle>(here_.unknown);
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        names, lane_->device() + there_.names, num_ids_ * sizeof(RowHandle),
-        cudaMemcpyDeviceToHost, lane_->stream()));
-    EV_RETURN_IF_ERROR(lane_->Wait());
-    unknown_.reserve(count);
-    // Of no row, or of a default row where all keys are known.
-    for (int64_t i = 0; i < num_ids_; ++i) {
-      if (names[i] >= kFirstReservedHandle) {
-        unknown_.push_back(static_cast<uint32_t>(i));
-      }
-    }
-  }
-  auto at = unknown_.begin();
-  for (Table& table : tables_) {
-    const auto end =
-        std::lower_bound(at, unknown_.end(),
-                         static_cast<uint64_t>(table.id_begin + table.num_ids));
-    table.unknown = Span<const uint32_t>(
-        unknown_.data() + (at - unknown_.begin()), end - at);
-    if (!unknown_keys_.empty()) {
-      table.unknown_keys = unknown_keys_.data() + (at - unknown_.begin());
-    }
-    at = end;
-  }
-  return Status::OK();
-}
-
-// A bit for each id, and how many are set before each word: a position's rank
-// is two touches of a small array, where sorting takes a tenth of a us.
-void StepCall::PutInOrder(Span<const uint32_t> positions, const int64_t* keys) {
-  if (positions.empty()) return;
-  const size_t num_words = (num_ids_ + 63) / 64;
-  std::vector<uint64_t> words(num_words);
-  for (uint32_t at : positions) words[at / 64] |= uint64_t{1} << at % 64;
-  std::vector<uint32_t> before(num_words);
-  unknown_.reserve(positions.size());
-  for (size_t w = 0; w < num_words; ++w) {
-    before[w] = static_cast<uint32_t>(unknown_.size());
-    for (uint64_t left = words[w]; left != 0; left &= left - 1) {
-      unknown_.push_back(static_cast<uint32_t>(64 * w + __builtin_ctzll(left)));
-    }
-  }
-  if (keys == nullptr) return;
-  unknown_keys_.resize(positions.size());
-  for (size_t k = 0; k < positions.size(); ++k) {
-    const uint32_t at = positions[k];
-    const uint64_t lower = (uint64_t{1} << at % 64) - 1;
-    unknown_keys_[before[at / 64] +
-                  __builtin_popcountll(words[at / 64] & lower)] = keys[k];
-  }
-}
-
-Status StepCall::FindKeysOfUnknown(Table* table) {
-  const size_t n = table->unknown.size();
-  if (n == 0) return Status::OK();
-  const char* const ids = lane_->host() + here_.ids + table->ids_at;
-  std::vector<int64_t> keys(n);
-  for (size_t k = 0; k < n; ++k) {
-    if (table->unknown_keys != nullptr) {
-      keys[k] = table->unknown_keys[k];
-      continue;
-    }
-    const int64_t i = table->unknown[k] - table->id_begin;
-    keys[k] = table->is_narrow ? reinterpret_cast<const int32_t*>(ids)[i]
-                               : reinterpret_cast<const int64_t*>(ids)[i];
-  }
-  table->keys.resize(n);
-  table->key_of.resize(n);
-  std::vector<int32_t> counts(n);
-  int64_t num_keys = 0;
-  EV_RETURN_IF_ERROR(UniquePool().Acquire()->Run(
-      Span<const int64_t>(keys), table->keys.data(), table->key_of.data(),
-      counts.data(), &num_keys));
-  table->keys.resize(num_keys);
   return Status::OK();
 }
 
@@ -583,118 +475,6 @@ Status StepCall::SetNames(const std::vector<NewNames>& all, StreamView stream) {
     key += named.num_named;
     if (named.num_rows == 0) continue;
     EV_RETURN_IF_ERROR(one.table->known->Name(named, stream));
-  }
-  return Status::OK();
-}
-
-Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
-  all.erase(
-      std::remove_if(all.begin(), all.end(),
-                     [](const GpuRows* rows) { return !rows->has_queued(); }),
-      all.end());
-  if (all.empty()) return Status::OK();
-  std::sort(all.begin(), all.end());
-  std::vector<GpuRows::Queue> queues(all.size());
-  std::vector<std::unique_lock<std::mutex>> locks;
-  for (size_t k = 0; k < all.size(); ++k) {
-    locks.push_back(all[k]->Take(&queues[k]));
-  }
-  std::shared_ptr<DeviceEvent> written;
-  Status status = WriteQueues(all, queues, stream);
-  if (status.ok()) status = DeviceEvent::Record(stream, &written);
-  // Its memory is used until then, even if nothing else comes of the step.
-  if (status.ok()) status = written->Before(lanes_.back()->stream());
-  for (size_t k = 0; k < all.size(); ++k) {
-    if (status.ok()) {
-      all[k]->Done(written);
-    } else {
-      all[k]->GiveBack(queues[k]);
-    }
-  }
-  return status;
-}
-
-// All in one piece of memory, and two launches for a table.
-Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
-                             const std::vector<GpuRows::Queue>& queues,
-                             StreamView stream) {
-  size_t num_rows = 0, num_keys = 0;
-  for (const GpuRows::Queue& queue : queues) {
-    num_rows += queue.rows.size();
-    num_keys += queue.keys.size();
-  }
-  Parts both;
-  const size_t defaults_at = both.AddBytes(num_rows * sizeof(int64_t));
-  const size_t keys_at = both.AddBytes(num_keys * sizeof(int64_t));
-  const size_t rows_at = both.AddBytes(num_rows * sizeof(RowHandle));
-  const size_t handles_at = both.AddBytes(num_keys * sizeof(RowHandle));
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(both.bytes(), both.bytes(), &lane));
-  char* const here = lane->host();
-  char* const there = lane->device();
-  lanes_.push_back(std::move(lane));
-  int64_t* defaults = reinterpret_cast<int64_t*>(here + defaults_at);
-  int64_t* keys = reinterpret_cast<int64_t*>(here + keys_at);
-  RowHandle* rows = reinterpret_cast<RowHandle*>(here + rows_at);
-  RowHandle* handles = reinterpret_cast<RowHandle*>(here + handles_at);
-  for (const GpuRows::Queue& queue : queues) {
-    for (const GpuRows::Queued& row : queue.rows) {
-      *rows++ = row.handle;
-      *defaults++ = row.default_row;
-    }
-    for (const GpuRows::Key& key : queue.keys) {
-      *keys++ = key.key;
-      *handles++ = key.handle;
-    }
-  }
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
-  size_t row = 0, key = 0;
-  for (size_t k = 0; k < all.size(); ++k) {
-    EV_RETURN_IF_ERROR(all[k]->Follow(stream));
-    RowBatch batch;
-    batch.rows = all[k]->pieces();
-    batch.handles = reinterpret_cast<const RowHandle*>(there + rows_at) + row;
-    batch.num_rows = queues[k].rows.size();
-    batch.dim = all[k]->dim();
-    if (batch.num_rows != 0) {
-      EV_RETURN_IF_ERROR(LaunchNewRows(
-          batch, reinterpret_cast<const int64_t*>(there + defaults_at) + row,
-          all[k]->default_rows(), all[k]->initial_values(), all[k]->num_slots(),
-          stream));
-    }
-    if (all[k]->known()->KnowsAll()) {
-      EV_RETURN_IF_ERROR(all[k]->known()->Put(
-          reinterpret_cast<const int64_t*>(there + keys_at) + key,
-          reinterpret_cast<const RowHandle*>(there + handles_at) + key,
-          queues[k].keys.size(), stream));
-    }
-    row += queues[k].rows.size();
-    key += queues[k].keys.size();
-  }
-  return Status::OK();
-}
-
-// The same event comes with many tables: those of one model were all in the
-// same step before.
-Status StepCall::FollowOnce(
-    std::shared_ptr<DeviceEvent> event, StreamView stream,
-    std::vector<std::shared_ptr<DeviceEvent>>* followed) {
-  if (event == nullptr ||
-      std::find(followed->begin(), followed->end(), event) != followed->end()) {
-    return Status::OK();
-  }
-  EV_RETURN_IF_ERROR(event->Before(stream));
-  followed->push_back(std::move(event));
-  return Status::OK();
-}
-
-Status StepCall::FollowRows(const std::vector<GpuRows*>& all,
-                            StreamView stream) {
-  EV_RETURN_IF_ERROR(WriteNew(all, stream));
-  std::vector<std::shared_ptr<DeviceEvent>> followed;
-  for (GpuRows* rows : all) {
-    EV_RETURN_IF_ERROR(FollowOnce(rows->last_step(), stream, &followed));
   }
   return Status::OK();
 }

@@ -1,0 +1,341 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nine tables that a GPU takes together, beside the same tables in CPU memory,
+// and batches for them.
+
+#ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_UNDER_TEST_H_
+#define KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_UNDER_TEST_H_
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/base/transfer_memory.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/testing/storage_under_test.h"
+#include "kernels/engine/testing/stream_under_test.h"
+#include "kernels/engine/testing/thread_pool.h"
+
+namespace ev {
+
+using testing::StreamUnderTest;
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+using Table = std::shared_ptr<EmbeddingTable>;
+
+struct Shape {
+  int64_t dim;
+  Combiner combiner;
+  int64_t samples;
+  int most_ids;  // of a sample; 0: exactly one
+  bool narrow;
+};
+
+// All groups of lanes, widths that 4 does not divide, one id and several.
+inline const std::vector<Shape>& Shapes() {
+  static const std::vector<Shape>* const shapes = new std::vector<Shape>{
+      {4, Combiner::kSum, 700, 0, false},   {16, Combiner::kMean, 700, 4, true},
+      {6, Combiner::kSqrtN, 300, 3, false}, {32, Combiner::kMean, 700, 0, true},
+      {33, Combiner::kSum, 200, 2, false},  {64, Combiner::kSum, 700, 3, false},
+      {128, Combiner::kMean, 500, 2, true}, {1, Combiner::kSum, 700, 0, false},
+      {160, Combiner::kSum, 90, 5, false},
+  };
+  return *shapes;
+}
+
+inline Table MakeTable(int t, int64_t dim, RowStorage storage) {
+  TableOptions options;
+  options.name = "table " + std::to_string(t);
+  options.dim = dim;
+  options.storage = storage;
+  auto table = std::make_shared<EmbeddingTable>(options);
+  std::vector<float> rows(3 * dim);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = 0.25f * (i % 9) - 1.0f;
+  const Status status = table->Initialize(rows, 3);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return table;
+}
+
+// One table's batch. A tenth of the ids is one key, so that its gradients are
+// summed by a whole block; most others are of few keys; some are new.
+struct Batch {
+  std::vector<int64_t> ids, splits{0};
+  std::vector<int32_t> narrow_ids;
+  std::vector<float> grads;
+  bool narrow;
+
+  Batch(const Shape& shape, int seed) : narrow(shape.narrow) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> unit;
+    std::normal_distribution<float> normal;
+    for (int64_t s = 0; s < shape.samples; ++s) {
+      const int n = shape.most_ids == 0
+                        ? 1
+                        : static_cast<int>(random() % (shape.most_ids + 1));
+      for (int i = 0; i < n; ++i) {
+        const double u = unit(random);
+        int64_t id = static_cast<int64_t>(u * u * u * 2000) * 7919 - 100;
+        if (unit(random) < 0.45) id = narrow ? -2147483647 : INT64_MIN;
+        if (unit(random) < 0.02) id = 900000000 + seed * 1000 + s;
+        ids.push_back(id);
+      }
+      splits.push_back(ids.size());
+      for (int64_t c = 0; c < shape.dim; ++c) grads.push_back(normal(random));
+    }
+    narrow_ids.assign(ids.begin(), ids.end());
+  }
+
+  PooledInput Input(EmbeddingTable* table, Combiner combiner) const {
+    PooledInput in;
+    in.table = table;
+    in.combiner = combiner;
+    in.batch_size = splits.size() - 1;
+    in.num_ids = ids.size();
+    if (narrow) {
+      in.ids32 = narrow_ids.data();
+    } else {
+      in.ids64 = ids.data();
+    }
+    in.row_splits = splits.data();
+    return in;
+  }
+};
+
+struct Rule {
+  std::string name;
+  std::vector<float> hyper;
+  std::vector<SlotSpec> slots;
+};
+inline const Rule& Adagrad() {
+  static const Rule* const rule =
+      new Rule{"Adagrad", {0.5f}, {{"Adagrad", 0.1f}}};
+  return *rule;
+}
+inline const Rule& Momentum() {
+  static const Rule* const rule =
+      new Rule{"Momentum", {0.25f, 0.5f, 0.0f}, {{"Momentum", 0.0f}}};
+  return *rule;
+}
+
+class StepLookupTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (size_t t = 0; t < Shapes().size(); ++t) {
+      const int64_t dim = Shapes()[t].dim;
+      there_.push_back(MakeTable(t, dim, testing::StorageUnderTest()));
+      here_.push_back(MakeTable(t, dim, RowStorage::kDram));
+    }
+    stream_ = StreamUnderTest::Make();
+    on_ = stream_->stream();
+  }
+
+  using Plan = std::shared_ptr<const LookupPlan>;
+
+  std::vector<Batch> Batches(int seed) const {
+    std::vector<Batch> batches;
+    for (size_t t = 0; t < Shapes().size(); ++t) {
+      batches.emplace_back(Shapes()[t], seed * 100 + static_cast<int>(t));
+    }
+    return batches;
+  }
+
+  std::vector<PooledInput> Inputs(const std::vector<Batch>& batches,
+                                  const std::vector<Table>& tables,
+                                  bool on_device) {
+    calls_ += on_device;
+    std::vector<PooledInput> inputs;
+    for (size_t t = 0; t < tables.size(); ++t) {
+      inputs.push_back(batches[t].Input(tables[t].get(), Shapes()[t].combiner));
+      if (on_device) inputs.back().stream = &on_;
+      if (on_device && ids_ == Ids::kThere) {
+        MoveThere(t % 2 == 0, &inputs.back());
+      }
+      // Tables beside each other are of both kinds.
+      if (on_device && ids_ == Ids::kPinned && t % 3 != 0) Pin(&inputs.back());
+    }
+    return inputs;
+  }
+
+  // Ids go to memory that a GPU reads by itself.
+  void Pin(PooledInput* in) {
+    const bool wide = in->ids64 != nullptr;
+    const void* const ids = wide ? static_cast<const void*>(in->ids64)
+                                 : static_cast<const void*>(in->ids32);
+    const size_t bytes = in->num_ids * (wide ? 8 : 4);
+    void* block = AllocateTransferMemory(bytes);
+    if (block == nullptr) return;  // a stand-in has none
+    std::memcpy(block, ids, bytes);
+    // In one call all have an owner, in the next none has.
+    if (calls_ % 2 == 0) {
+      pinned_.push_back(block);
+    } else {
+      in->ids_owner.reset(block, FreeTransferMemory);
+    }
+    if (wide) {
+      in->ids64 = static_cast<const int64_t*>(block);
+    } else {
+      in->ids32 = static_cast<const int32_t*>(block);
+    }
+  }
+
+  // Ids and samples go to the device's memory, late.
+  void MoveThere(bool as_indices, PooledInput* in) {
+    if (in->ids64 != nullptr) {
+      in->ids64 = Put(in->ids64, in->num_ids);
+    } else {
+      in->ids32 = Put(in->ids32, in->num_ids);
+    }
+    if (as_indices) {
+      std::vector<int64_t> indices;
+      for (int64_t s = 0; s < in->batch_size; ++s) {
+        for (int64_t i = in->row_splits[s]; i < in->row_splits[s + 1]; ++i) {
+          indices.push_back(s);
+          indices.push_back(i - in->row_splits[s]);
+        }
+      }
+      in->row_splits = nullptr;
+      in->coo_indices = Put(indices.data(), indices.size());
+    } else {
+      in->row_splits = Put(in->row_splits, in->batch_size + 1);
+    }
+    in->on_device = true;
+  }
+
+  // Whether a step takes as many ids as the tests have.
+  bool TakesIdsThere() {
+    const std::vector<Batch> batches = Batches(99);
+    std::vector<PooledInput> inputs = Inputs(batches, there_, true);
+    std::vector<float*> outputs;
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      MoveThere(false, &inputs[t]);
+      outputs.push_back(stream_->Allocate(batches[t].grads.size()));
+    }
+    Plan plan;
+    const Status status = PooledForward(inputs, there_, outputs, &pool_, &plan);
+    stream_->Wait();
+    return status.ok();
+  }
+
+  template <typename T>
+  const T* Put(const T* from, int64_t n) {
+    sent_.emplace_back((n * sizeof(T) + sizeof(float) - 1) / sizeof(float));
+    std::memcpy(sent_.back().data(), from, n * sizeof(T));
+    float* const there = stream_->Allocate(sent_.back().size());
+    stream_->Fill(sent_.back(), there);
+    return reinterpret_cast<const T*>(there);
+  }
+
+  void LookUpThere(const std::vector<Batch>& batches, Plan* plan,
+                   std::vector<float*>* outputs) {
+    outputs->clear();
+    for (const Batch& batch : batches) {
+      const int64_t n = batch.grads.size();
+      outputs->push_back(stream_->Allocate(n));
+      // What the framework did with the memory before.
+      stream_->Fill(std::vector<float>(n, 77.0f), outputs->back());
+    }
+    stream_->Wait();
+    ASSERT_OK(PooledForward(Inputs(batches, there_, true), there_, *outputs,
+                            &pool_, plan));
+  }
+
+  void LookUpHere(const std::vector<Batch>& batches, Plan* plan,
+                  std::vector<std::vector<float>>* outputs) {
+    std::vector<float*> pointers;
+    outputs->clear();
+    for (const Batch& batch : batches) {
+      outputs->emplace_back(batch.grads.size());
+    }
+    for (auto& output : *outputs) pointers.push_back(output.data());
+    ASSERT_OK(PooledForward(Inputs(batches, here_, false), here_, pointers,
+                            &pool_, plan));
+  }
+
+  void ExpectSameOutputs(const std::vector<std::vector<float>>& here,
+                         const std::vector<float*>& there) {
+    for (size_t t = 0; t < here.size(); ++t) {
+      EXPECT_EQ(here[t], stream_->Read(there[t], here[t].size())) << t;
+    }
+  }
+
+  // Of tables [begin, end).
+  Status Update(const Rule& rule, const std::vector<Batch>& batches,
+                const std::vector<Table>& tables, const LookupPlan& plan,
+                bool on_device, int begin, int end) {
+    std::vector<UpdateInput> updates;
+    std::vector<std::vector<SlotSpec>> slots;
+    for (int t = begin; t < end; ++t) {
+      UpdateInput update;
+      update.table = tables[t].get();
+      update.plan = &plan;
+      update.plan_table = t;
+      update.pooled_grads = batches[t].grads.data();
+      if (on_device) {
+        float* const grads = stream_->Allocate(batches[t].grads.size());
+        stream_->Fill(batches[t].grads, grads);
+        update.pooled_grads = grads;
+        update.stream = &on_;
+      }
+      updates.push_back(update);
+      slots.push_back(rule.slots);
+    }
+    return ApplyRule(rule.name, rule.hyper, updates, slots, 0, &pool_);
+  }
+
+  void Train(const Rule& rule, int seed) {
+    const std::vector<Batch> batches = Batches(seed);
+    Plan plan_here, plan_there;
+    std::vector<std::vector<float>> out_here;
+    std::vector<float*> out_there;
+    LookUpHere(batches, &plan_here, &out_here);
+    LookUpThere(batches, &plan_there, &out_there);
+    ExpectSameOutputs(out_here, out_there);
+    const int n = static_cast<int>(batches.size());
+    ASSERT_OK(Update(rule, batches, here_, *plan_here, false, 0, n));
+    ASSERT_OK(Update(rule, batches, there_, *plan_there, true, 0, n));
+    stream_->Wait();  // the gradients are read until then
+  }
+
+  void ExpectSameTables(const std::vector<std::string>& slots) {
+    for (size_t t = 0; t < here_.size(); ++t) {
+      TableSnapshot a, b;
+      ASSERT_OK(here_[t]->Export(slots, &a));
+      ASSERT_OK(there_[t]->Export(slots, &b));
+      ASSERT_GT(a.keys.size(), 0u);
+      EXPECT_EQ(a.keys, b.keys) << t;
+      EXPECT_EQ(a.values, b.values) << t;
+      EXPECT_EQ(a.slots, b.slots) << t;
+    }
+  }
+
+  std::vector<Table> there_, here_;
+  testing::ThreadPool pool_{3};
+  enum class Ids { kHere, kPinned, kThere };
+  Ids ids_ = Ids::kHere;
+  std::vector<void*> pinned_;
+  int calls_ = 0;
+  std::list<std::vector<float>> sent_;  // which the stream may still read
+  std::unique_ptr<StreamUnderTest> stream_;
+  DeviceStream on_;
+
+  ~StepLookupTest() override {
+    for (void* block : pinned_) FreeTransferMemory(block);
+  }
+};
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_UNDER_TEST_H_
