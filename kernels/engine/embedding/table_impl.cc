@@ -200,10 +200,11 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
   EV_RETURN_IF_ERROR(rows->Allocate(handle));
   MarkChanged(*handle);
   for (FrozenRows* frozen : frozen_rows) frozen->AddNew(*handle);
-  const Status status = home->NewRow(*handle, FloorMod(key, num_defaults));
-  if (status.ok() && home->gpu_table() != nullptr) {
-    home->gpu_table()->NewKey(key, *handle);
-  }
+  const int64_t default_row = FloorMod(key, num_defaults);
+  GpuTableCompute* const gpu = home->gpu_table();
+  const Status status = gpu != nullptr
+                            ? gpu->NewKeyedRow(key, *handle, default_row)
+                            : home->NewRow(*handle, default_row);
   if (!status.ok()) {
     // Giving it back needs the gate alone.
     std::lock_guard<std::mutex> lock(unused_handles_mu);

@@ -6,11 +6,11 @@
 // for the update.
 //
 // A device KNOWS keys: which have which row, as far as the table told it (with
-// GpuTableCompute::NewKey; after a lack of memory with SetUnknownHandles and by
-// updates) and did not take back (GpuTableCompute::ForgetKeys). It may know any
-// part of the table's index, or nothing, and never anything else. Keys that it
-// knows are found there; the others come down and are found, and admitted,
-// here.
+// GpuTableCompute::NewKeyedRow; after a lack of memory with SetUnknownHandles
+// and by updates) and did not take back (GpuTableCompute::ForgetKeys). It may
+// know any part of the table's index, or nothing, and never anything else. Keys
+// that it knows are found there; the others come down and are found, and
+// admitted, here.
 //
 // The result is a function of the batch alone, but for which keys are unknown:
 // distinct keys come in order of first occurrence, occurrences of a key in the

@@ -499,8 +499,7 @@ class NewKeysTest : public KnownKeysTest {
   // Keys that get the next rows, and are told.
   void MakeRows(const std::vector<int64_t>& keys) {
     for (int64_t key : keys) {
-      ASSERT_OK(rows_->NewRow(next_, 0));
-      rows_->NewKey(key, next_);
+      ASSERT_OK(rows_->NewKeyedRow(key, next_, 0));
       Insert({key});
     }
   }

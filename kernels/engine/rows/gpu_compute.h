@@ -158,9 +158,10 @@ class GpuTableCompute : public GpuRowCompute {
   // memory for that. Read when it returns; the device need not be done.
   virtual Status SetUnknownHandles(Span<const RowHandle> handles,
                                    DeviceDistinct* distinct) = 0;
-  // The row that NewRow has just made is this key's, which the device knows
-  // when it is asked for keys the next time, as far as it has memory for that.
-  virtual void NewKey(int64_t key, RowHandle handle) = 0;
+  // As RowHome::NewRow. The row is this key's, which the device knows when it
+  // is asked for keys the next time, as far as it has memory for that.
+  virtual Status NewKeyedRow(int64_t key, RowHandle handle,
+                             int64_t default_row) = 0;
   // From here on the device is one that had no memory for a key. For tests.
   virtual void MissKey() = 0;
   // These keys have no rows any more, or others. Before their rows are

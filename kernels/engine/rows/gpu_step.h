@@ -5,11 +5,11 @@
 // update: all tables in the same launches, whatever their number. Outputs and
 // gradients are in the GPU's memory.
 //
-// Where the GPU KNOWS ALL keys of all tables (GpuTableCompute::NewKey), as it
-// does unless it was short of memory, a key that it does not know has no row:
-// the GPU reads the key's default row, and the processor waits for nothing. The
-// keys without a row are brought here when the update asks for them (Settle of
-// the table's DeviceDistinct).
+// Where the GPU KNOWS ALL keys of all tables (GpuTableCompute::NewKeyedRow), as
+// it does unless it was short of memory, a key that it does not know has no
+// row: the GPU reads the key's default row, and the processor waits for
+// nothing. The keys without a row are brought here when the update asks for
+// them (Settle of the table's DeviceDistinct).
 //
 //   Put, Start         of each table's DeviceDistinct: ids and samples go up.
 //                      With the last table's Start the GPU looks for all ids.

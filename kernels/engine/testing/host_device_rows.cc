@@ -132,15 +132,17 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
-  void NewKey(int64_t key, RowHandle handle) override {
+  Status NewKeyedRow(int64_t key, RowHandle handle,
+                     int64_t default_row) override {
+    EV_RETURN_IF_ERROR(NewRow(handle, default_row));
     const Call call(this);
     std::lock_guard<std::mutex> lock(mu_);
-    Check(rows_.count(handle) == 1, "a new key has no row", key);
     if (learns) {
       new_keys_.emplace_back(key, handle);
     } else {
       known_->Miss();
     }
+    return Status::OK();
   }
 
   void MissKey() override { known_->Miss(); }

@@ -521,9 +521,9 @@ TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
   ASSERT_OK(rows->NewRow(7, 0));
   ASSERT_OK(rows->SetUnknownHandles(seven, distinct.get()));
   EXPECT_DEATH(rows->SetUnknownHandles(seven, distinct.get()), "named twice");
-  EXPECT_DEATH(rows->NewKey(70, 8), "a new key has no row");
-  rows->NewKey(70, 7);
-  EXPECT_DEATH(rows->Forget(seven), "forgotten before its key");
+  ASSERT_OK(rows->NewKeyedRow(80, 8, 0));
+  const std::vector<RowHandle> eight = {8};
+  EXPECT_DEATH(rows->Forget(eight), "forgotten before its key");
 }
 
 TEST(HostDeviceRowsDeathTest, NoticesBrokenPromises) {

@@ -12,10 +12,12 @@ namespace ev {
 namespace {
 
 constexpr int64_t kKeysPerTask = 2048;
-// Keys of one table that are found or inserted by one task: two threads that
-// insert in one small table wait for each other's lock, and for the other's
-// line of memory, at every key.
+// Keys of one table that are found or inserted by one task, at least: threads
+// that insert in one table wait for each other's lock, and for the other's line
+// of memory, at every key. With many tables each is left to one task, which
+// is the rule that a task has no less than a part of all keys.
 constexpr int64_t kInsertsPerTask = 16384;
+constexpr int64_t kMostTasks = 16;
 
 // Where keys [begin, end) were last seen: in the plan, if there is one and it
 // is still right, else in the index.
@@ -57,6 +59,12 @@ Status FindAllHandles(std::vector<Update>* updates, int round,
                       std::vector<Recycler<LineBuffer>::Handle>* buffers,
                       Parallel* parallel) {
   TaskList count(kKeysPerTask), find(kKeysPerTask);
+  int64_t num_keys = 0;
+  for (const Update& update : *updates) {
+    if (update.round == round) num_keys += update.keys.size();
+  }
+  const int64_t inserts_per_task =
+      std::max(kInsertsPerTask, num_keys / kMostTasks);
   std::vector<RowHandle*> own(updates->size(), nullptr);
   for (size_t i = 0; i < updates->size(); ++i) {
     Update& update = (*updates)[i];
@@ -72,7 +80,7 @@ Status FindAllHandles(std::vector<Update>* updates, int round,
     own[i] = buffers->back()->ReserveOf<RowHandle>(n);
     update.handles = own[i];
     if (n > kKeysPerTask) {
-      find.AddAlone(static_cast<int>(i), n, kInsertsPerTask);
+      find.AddAlone(static_cast<int>(i), n, inserts_per_task);
     } else {
       find.Add(static_cast<int>(i), n, 1);
     }

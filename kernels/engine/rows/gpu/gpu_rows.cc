@@ -125,6 +125,16 @@ Status GpuRows::WithLane(const std::function<Status(TransferLane*)>& body) {
 }
 
 Status GpuRows::NewRow(RowHandle handle, int64_t default_row) {
+  return QueueNew(nullptr, handle, default_row);
+}
+
+Status GpuRows::NewKeyedRow(int64_t key, RowHandle handle,
+                            int64_t default_row) {
+  return QueueNew(&key, handle, default_row);
+}
+
+Status GpuRows::QueueNew(const int64_t* key, RowHandle handle,
+                         int64_t default_row) {
   const size_t piece = handle >> pieces_->rows_log2();
   try {
     std::unique_lock<std::mutex> lock(queue_mu_);
@@ -135,9 +145,10 @@ Status GpuRows::NewRow(RowHandle handle, int64_t default_row) {
       EV_RETURN_IF_ERROR(pieces_->Reserve(handle));
       lock.lock();
     }
-    queue_.rows.push_back(Queued{handle, default_row});
     if (live_.size() <= piece) live_.resize(piece + 1, 0);
+    queue_.rows.push_back(Queued{handle, default_row});
     ++live_[piece];
+    if (key != nullptr) QueueKey(*key, handle);
     has_queued_.store(true, std::memory_order_release);
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("no memory to remember a new row");
@@ -156,11 +167,11 @@ Status GpuRows::RenewRow(RowHandle handle, int64_t default_row) {
   return Status::OK();
 }
 
-void GpuRows::NewKey(int64_t key, RowHandle handle) {
+// Without memory the row is there, and its key is looked for in the index from
+// then on.
+void GpuRows::QueueKey(int64_t key, RowHandle handle) {
   try {
-    std::lock_guard<std::mutex> lock(queue_mu_);
     queue_.keys.push_back(Key{key, handle});
-    has_queued_.store(true, std::memory_order_release);
   } catch (const std::bad_alloc&) {
     known_->Miss();
   }

@@ -42,7 +42,8 @@ class GpuRows : public GpuRowHome {
   ~GpuRows() override;
 
   Status NewRow(RowHandle handle, int64_t default_row) override;
-  void NewKey(int64_t key, RowHandle handle) override;
+  Status NewKeyedRow(int64_t key, RowHandle handle,
+                     int64_t default_row) override;
   void MissKey() override;
   Status Flush() override;
   Status RenewRow(RowHandle handle, int64_t default_row) override;
@@ -125,6 +126,9 @@ class GpuRows : public GpuRowHome {
 
  private:
   GpuRows(int device, int64_t dim);
+  // key: null, or the row's.
+  Status QueueNew(const int64_t* key, RowHandle handle, int64_t default_row);
+  void QueueKey(int64_t key, RowHandle handle);  // REQUIRES queue_mu_
   Status Create(Span<const float> default_rows);
 
   // Runs body(lane) with the device current and new rows written; afterwards

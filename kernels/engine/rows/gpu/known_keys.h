@@ -3,10 +3,10 @@
 //
 // Which keys of a table have which rows: the table's index as the device has
 // it, so that a batch's keys are found where the batch is. Every key is put
-// when its row is made (GpuRows::NewKey), and a key that is not here has no
-// row, for as long as KnowsAll. Without memory for a key that ends, and what is
-// not here is looked for in the index in CPU memory, from which keys are then
-// put as they are met. A key must never have a wrong row here.
+// when its row is made (GpuRows::NewKeyedRow), and a key that is not here has
+// no row, for as long as KnowsAll. Without memory for a key that ends, and what
+// is not here is looked for in the index in CPU memory, from which keys are
+// then put as they are met. A key must never have a wrong row here.
 //
 // LAYOUT. Slots by fours in a bucket, 32 bytes of keys, and a handle for each
 // slot in an array beside them. A key is in the first bucket of its walk that
