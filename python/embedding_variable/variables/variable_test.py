@@ -148,11 +148,12 @@ class VariableTest(parameterized.TestCase):
     rows = tf.nn.embedding_lookup(v, ids)
     pooled = tf.nn.embedding_lookup_sparse(v, samples, None)
     loss = tf.reduce_sum(rows) + tf.reduce_sum(pooled)
-    ops = [rows, pooled, tf.train.AdagradOptimizer(.1).minimize(loss), v.erase(ids),
+    ops = [v.erase(ids), rows, pooled, tf.train.AdagradOptimizer(.1).minimize(loss),
            v.get_version(ids), v.prefetch(ids)]
     with tf.Session() as session:
       session.run(tf.global_variables_initializer())
-      session.run(ops, {ids: [1, -2**31]})
+      for op in ops:
+        session.run(op, {ids: [1, -2**31]})
       for op in ops:
         for wide in (2**40 + 1, 2**31, -2**31 - 1):
           with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
