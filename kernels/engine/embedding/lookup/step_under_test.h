@@ -8,6 +8,7 @@
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_UNDER_TEST_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <list>
 #include <memory>
@@ -326,7 +327,7 @@ class StepLookupTest : public ::testing::Test {
   enum class Ids { kHere, kPinned, kThere };
   Ids ids_ = Ids::kHere;
   std::vector<void*> pinned_;
-  int calls_ = 0;
+  std::atomic<int> calls_{0};
   std::list<std::vector<float>> sent_;  // which the stream may still read
   std::unique_ptr<StreamUnderTest> stream_;
   DeviceStream on_;
