@@ -69,7 +69,8 @@ struct TieredRowsOptions {
   bool compacts_in_thread = true;
 };
 
-// Since creation, but for the first three.
+// Since creation, but for the first three. A row that is just being stored may
+// be counted as one in memory and one of the file.
 struct TieredRowsStats {
   int64_t memory_rows = 0, file_rows = 0, file_bytes = 0;
   int64_t hits = 0, misses = 0;  // rows held that were, and were not, in memory
