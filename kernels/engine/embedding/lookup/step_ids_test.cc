@@ -94,6 +94,33 @@ TEST_P(StepIdsTest, ManyIdsAreOnTheirWayWhenTheCallReturns) {
   ExpectSameTables({"Adagrad"});
 }
 
+// Of ids that went up as int32 until then.
+TEST_P(StepIdsTest, OneIdAmongManyMayBeWide) {
+  for (int step = 0; step < 4; ++step) {
+    std::vector<Batch> batches = Batches(step);
+    const Shape many{64, Combiner::kSum, 60000, 0, false};
+    batches[5] = Batch(many, 5);
+    if (step == 1) batches[5].ids[41234] = (int64_t{1} << 40) + 3;
+    if (step == 2) batches[5].ids[59999] = INT32_MIN - int64_t{1};
+    Plan plan_here, plan_there;
+    std::vector<std::vector<float>> out_here;
+    std::vector<float*> out_there;
+    LookUpHere(batches, &plan_here, &out_here);
+    LookUpThere(batches, &plan_there, &out_there);
+    ExpectSameOutputs(out_here, out_there);
+    if (step == 1) {
+      // What is made of the ids later.
+      EXPECT_EQ(plan_here->unique_keys(5).size(),
+                plan_there->unique_keys(5).size());
+    }
+    const int n = static_cast<int>(batches.size());
+    ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
+    ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
+    stream_->Wait();
+  }
+  ExpectSameTables({"Adagrad"});
+}
+
 // As of features that come from one ragged tensor.
 TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
   for (int step = 0; step < 3; ++step) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <list>
 #include <memory>
@@ -70,8 +71,10 @@ inline Table MakeTable(int t, int64_t dim, RowStorage storage) {
   return table;
 }
 
-// One table's batch. A tenth of the ids is one key, so that its gradients are
-// summed by a whole block; most others are of few keys; some are new.
+// One table's batch, of table seed % 100 and step seed / 100. Half of the ids
+// are one key, so that its gradients are summed by a whole block; most others
+// are of few keys; some are new. That key is narrow in int32 ids; in others it
+// has 64 bits from the first step on, from step 2 on, or never.
 struct Batch {
   std::vector<int64_t> ids, splits{0};
   std::vector<int32_t> narrow_ids;
@@ -82,6 +85,8 @@ struct Batch {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<double> unit;
     std::normal_distribution<float> normal;
+    const int kind = seed % 100 % 3;
+    const bool is_wide = !narrow && (kind == 0 || (kind == 1 && seed >= 200));
     for (int64_t s = 0; s < shape.samples; ++s) {
       const int n = shape.most_ids == 0
                         ? 1
@@ -89,7 +94,7 @@ struct Batch {
       for (int i = 0; i < n; ++i) {
         const double u = unit(random);
         int64_t id = static_cast<int64_t>(u * u * u * 2000) * 7919 - 100;
-        if (unit(random) < 0.45) id = narrow ? -2147483647 : INT64_MIN;
+        if (unit(random) < 0.45) id = is_wide ? INT64_MIN : INT32_MIN;
         if (unit(random) < 0.02) id = 900000000 + seed * 1000 + s;
         ids.push_back(id);
       }

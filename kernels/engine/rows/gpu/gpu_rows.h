@@ -119,6 +119,12 @@ class GpuRows : public GpuRowHome {
   void GiveBack(const Queue& queue);
   int64_t num_slots() const { return num_slots_; }
   const float* initial_values() const { return initial_values_.as<float>(); }
+  // Whether an id was met that 32 bits do not hold. Steps send the ids of a
+  // table as int32 until then.
+  bool has_wide_ids() const {
+    return has_wide_ids_.load(std::memory_order_relaxed);
+  }
+  void MeetWideIds() { has_wide_ids_.store(true, std::memory_order_relaxed); }
   // Behind the last keys that steps put; null: nothing. What looks for keys
   // comes after it, where it takes a key that is not known for one without a
   // row.
@@ -180,6 +186,7 @@ class GpuRows : public GpuRowHome {
       live_;  // rows of each piece; without any it is given back
   // Whether what was queued may be unwritten, also while it is being written.
   std::atomic<bool> has_queued_{false};
+  std::atomic<bool> has_wide_ids_{false};
 };
 
 }  // namespace gpu

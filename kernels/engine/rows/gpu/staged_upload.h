@@ -30,8 +30,17 @@ class StagedUpload {
   // once. REQUIRES that each byte is put once, and always the same total.
   Status Put(size_t at, const void* from, size_t bytes, size_t total,
              char* host, char* device, WorkLane* lane);
+  // The same of ids that are sent as int32, 'at' and 'total' being bytes of
+  // those. *fit: false where one is too wide, of which a caller makes what it
+  // can; what was sent is of no use then.
+  Status PutNarrowed(size_t at, const int64_t* ids, size_t count, size_t total,
+                     char* host, char* device, WorkLane* lane, bool* fit);
 
  private:
+  // Bytes [at, at + bytes) are staged: sends the parts that are whole now.
+  Status Send(size_t at, size_t bytes, size_t total, char* host, char* device,
+              WorkLane* lane);
+
   std::vector<std::atomic<size_t>> staged_;  // bytes of each part
 };
 

@@ -59,6 +59,8 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
       table.where = IdsAre::kPinned;
       table.ids_owner = given.ids_owner;
       are_pinned_ = true;
+    } else if (!given.on_device && !given.is_narrow) {
+      table.narrows = table.is_narrow = !table.rows->has_wide_ids();
     }
     if (given.on_device) {
       table.where = IdsAre::kThere;
@@ -124,19 +126,9 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   there_.counter = there_.tables + table_bytes_;
   there_.bytes = there.bytes();
   upload_.reset(new StagedUpload(put_bytes_));
+  misfits_ = std::vector<std::atomic<bool>>(n);
   EV_RETURN_IF_ERROR(WorkLane::Acquire(here_.bytes, there_.bytes, &lane_));
   return are_pinned_ ? SendPinned() : Status::OK();
-}
-
-// Before anything else: the link is what a lookup of many ids waits for.
-Status StepCall::SendPinned() {
-  for (const Table& table : tables_) {
-    if (table.where != IdsAre::kPinned) continue;
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        lane_->device() + there_.ids + table.ids_at, table.given,
-        table.id_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
-  }
-  return Status::OK();
 }
 
 StepCall::~StepCall() {
@@ -144,6 +136,10 @@ StepCall::~StepCall() {
   if (lane_ != nullptr) {
     // The caller's ids may still be read.
     if (!all_put() && !is_taken_) has_failed_ |= !lane_->Wait().ok();
+    // Its work may read the others.
+    if (end_ == nullptr && !lanes_.empty()) {
+      has_failed_ |= !DeviceEvent::Record(lane_->stream(), &end_).ok();
+    }
     lanes_.push_back(std::move(lane_));
   }
   for (std::unique_ptr<WorkLane>& lane : lanes_) {
@@ -160,17 +156,11 @@ std::unique_ptr<DeviceDistinct> StepCall::Distinct(int t) {
   return MakeStepDistinct(shared_from_this(), t);
 }
 
-Status StepCall::Put(int t, int64_t begin, const void* ids, size_t count,
-                     size_t width) {
-  if (count == 0) return Status::OK();
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  return upload_->Put(tables_[t].ids_at + begin * width, ids, count * width,
-                      put_bytes_, lane_->host() + here_.ids,
-                      lane_->device() + there_.ids, lane_.get());
-}
-
 Status StepCall::Start(int t, Span<const int32_t> offsets) {
   Table* const table = &tables_[t];
+  if (misfits_[t].load(std::memory_order_relaxed)) {
+    EV_RETURN_IF_ERROR(PutWide(table));
+  }
   if (!offsets.empty()) {
     table->one_id_each = false;
     has_lists_.store(true, std::memory_order_relaxed);
@@ -224,7 +214,7 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
   for (size_t t = 0; t < n; ++t) {
     const Table& table = tables_[t];
     StepLookupTable to;
-    char* const kept = lane_->device() + there_.ids + table.ids_at;
+    char* const kept = DeviceIds(table);
     to.ids = kept;
     if (!pools && table.where == IdsAre::kThere) {
       to.ids = table.given;
@@ -512,18 +502,6 @@ Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
   EV_RETURN_IF_ERROR(End(lane_->stream(), stream));
   for (const Table& table : tables_) table.rows->BeginAfter(end_);
   has_failed_ = false;
-  return Status::OK();
-}
-
-Status StepCall::Ids(int t, std::vector<char>* ids) const {
-  const Table& table = tables_[t];
-  ids->resize(table.id_bytes());
-  if (table.where != IdsAre::kHere) {
-    return lane_->BringDown(there_.ids + table.ids_at, ids->size(),
-                            ids->data());
-  }
-  std::memcpy(ids->data(), lane_->host() + here_.ids + table.ids_at,
-              ids->size());
   return Status::OK();
 }
 

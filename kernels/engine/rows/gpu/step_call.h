@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GpuStep on a GPU. Ids of all tables go up as one block through pinned memory,
-// or straight from where they are if that is pinned; a kernel finds them
+// int64 ids as int32 until a table has met one that is wider (step_ids.cc), or
+// straight from where they are if that is pinned; a kernel finds them
 // (step_lookup.h). What is unknown comes down: where all keys are known, behind
 // the work, for the update; else the pooling waits for it. Ids that are in the
 // GPU's memory are found where they are, and kept there. The update groups
 // occurrences by row and applies the rule with the kernels of gpu_step/.
 //
-// MEMORY. From Make until it is destroyed: 16 bytes per id (8 of int32 ids) and
-// 4 per sample on the device, 4 more per id and sample where samples have
-// several ids; 12 bytes per id and 4 per sample pinned, 8 more per id where
-// some were not put. From the update on 40 bytes per id on the device. All of
-// it is lanes' (base/gpu/work_lane.h).
+// MEMORY. From Make until it is destroyed: 16 bytes per id and 4 per sample on
+// the device, 4 more per id and sample where samples have several ids; 12 bytes
+// per id and 4 per sample pinned, 8 more per id where some were not put. Ids
+// that go up as int32 take 4 bytes less of each. From the update on 40 bytes
+// per id on the device. All of it is lanes' (base/gpu/work_lane.h).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
@@ -66,7 +67,11 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int64_t num_ids = 0, num_samples = 0;
     int64_t dim = 0;
     Combiner combiner = Combiner::kSum;
-    bool is_narrow = false;
+    bool is_narrow = false;  // the ids of the block
+    // Whether the caller's int64 ids are int32 in the block, and where they are
+    // instead if one does not fit.
+    bool narrows = false;
+    WorkLane* wide = nullptr;
     IdsAre where = IdsAre::kHere;
     int64_t num_defaults = 0;  // as GpuStepTable
     std::shared_ptr<const void> ids_owner;
@@ -104,7 +109,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status Create(Span<const GpuStepTable> tables);
 
   // Of table t: what its DeviceDistinct does.
-  Status Put(int t, int64_t begin, const void* ids, size_t count, size_t width);
+  Status Put(int t, int64_t begin, Span<const int64_t> ids);
+  Status Put(int t, int64_t begin, Span<const int32_t> ids);
   Status Start(int t, Span<const int32_t> offsets);
   bool IsDone() const;
   int64_t num_unknown();
@@ -121,6 +127,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
 
   // Whether the ids of all tables are in the lane's pinned memory.
   bool all_put() const { return !are_there_ && !are_pinned_; }
+  const char* HostIds(const Table& table) const;
+  char* DeviceIds(const Table& table) const;
+  // Sends ids of which one did not fit again, as they are.
+  Status PutWide(Table* table);
   Status SendPinned();
   bool CanKnowAll() const;
   Status LaunchFind();
@@ -182,6 +192,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Layout here_, there_;                 // on the host, on the device
   std::unique_ptr<WorkLane> lane_;
   std::unique_ptr<StagedUpload> upload_;
+  std::vector<std::atomic<bool>> misfits_;  // of a table that narrows
   std::atomic<int> num_started_{0};
   std::atomic<bool> is_launched_{false};
   // Whether ids without a name read their default rows. Written before

@@ -32,10 +32,10 @@ class StepDistinct : public DeviceDistinct {
   }
 
   Status Put(int64_t begin, Span<const int64_t> ids) override {
-    return step_->Put(t_, begin, ids.data(), ids.size(), sizeof(int64_t));
+    return step_->Put(t_, begin, ids);
   }
   Status Put(int64_t begin, Span<const int32_t> ids) override {
-    return step_->Put(t_, begin, ids.data(), ids.size(), sizeof(int32_t));
+    return step_->Put(t_, begin, ids);
   }
   Status Start(Span<const int32_t> offsets) override {
     return step_->Start(t_, offsets);

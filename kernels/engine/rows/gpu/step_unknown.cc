@@ -91,7 +91,7 @@ void StepCall::PutInOrder(Span<const uint32_t> positions, const int64_t* keys) {
 Status StepCall::FindKeysOfUnknown(Table* table) {
   const size_t n = table->unknown.size();
   if (n == 0) return Status::OK();
-  const char* const ids = lane_->host() + here_.ids + table->ids_at;
+  const char* const ids = HostIds(*table);
   std::vector<int64_t> keys(n);
   for (size_t k = 0; k < n; ++k) {
     if (table->unknown_keys != nullptr) {
