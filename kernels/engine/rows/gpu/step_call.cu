@@ -136,10 +136,6 @@ StepCall::~StepCall() {
   if (lane_ != nullptr) {
     // The caller's ids may still be read.
     if (!all_put() && !is_taken_) has_failed_ |= !lane_->Wait().ok();
-    // Its work may read the others.
-    if (end_ == nullptr && !lanes_.empty()) {
-      has_failed_ |= !DeviceEvent::Record(lane_->stream(), &end_).ok();
-    }
     lanes_.push_back(std::move(lane_));
   }
   for (std::unique_ptr<WorkLane>& lane : lanes_) {

@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/rows/gpu/gpu_rows.h"
@@ -61,6 +62,11 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     kPinned,  // read by the GPU where the caller has them
     kThere,   // in the GPU's memory
   };
+  // Not a lane's: a table needs it once.
+  struct WideIds {
+    std::vector<int64_t> here;
+    DeviceBuffer there;
+  };
   struct Table {
     GpuRows* rows = nullptr;  // while the caller's gates are held
     std::shared_ptr<KnownKeys> known;
@@ -71,7 +77,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     // Whether the caller's int64 ids are int32 in the block, and where they are
     // instead if one does not fit.
     bool narrows = false;
-    WorkLane* wide = nullptr;
+    std::unique_ptr<WideIds> wide;
     IdsAre where = IdsAre::kHere;
     int64_t num_defaults = 0;  // as GpuStepTable
     std::shared_ptr<const void> ids_owner;

@@ -12,7 +12,6 @@
 
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -54,29 +53,28 @@ Status StepCall::Put(int t, int64_t begin, Span<const int32_t> ids) {
 Status StepCall::PutWide(Table* table) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   table->rows->MeetWideIds();
+  const int64_t* const ids = static_cast<const int64_t*>(table->given);
+  std::unique_ptr<WideIds> wide(new WideIds);
+  wide->here.assign(ids, ids + table->num_ids);
   const size_t bytes = table->num_ids * sizeof(int64_t);
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, bytes, &lane));
-  std::memcpy(lane->host(), table->given, bytes);
-  table->wide = lane.get();
+  EV_RETURN_IF_ERROR(wide->there.Allocate(bytes, "ids of 64 bits"));
+  // Both live as long as this, and giving device memory back waits.
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(wide->there.data(), wide->here.data(),
+                                          bytes, cudaMemcpyHostToDevice,
+                                          lane_->stream()));
+  table->wide = std::move(wide);
   table->is_narrow = table->narrows = false;
-  {
-    std::lock_guard<std::mutex> lock(mu_);
-    lanes_.push_back(std::move(lane));
-  }
-  EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(table->wide->device(), table->wide->host(), bytes,
-                      cudaMemcpyHostToDevice, lane_->stream()));
   return Status::OK();
 }
 
 const char* StepCall::HostIds(const Table& table) const {
-  return table.wide != nullptr ? table.wide->host()
-                               : lane_->host() + here_.ids + table.ids_at;
+  return table.wide != nullptr
+             ? reinterpret_cast<const char*>(table.wide->here.data())
+             : lane_->host() + here_.ids + table.ids_at;
 }
 
 char* StepCall::DeviceIds(const Table& table) const {
-  return table.wide != nullptr ? table.wide->device()
+  return table.wide != nullptr ? table.wide->there.as<char>()
                                : lane_->device() + there_.ids + table.ids_at;
 }
 
