@@ -152,7 +152,8 @@ class SessionTest(parameterized.TestCase, tf.test.TestCase):
         sess.run(write)
       gc.collect()
       resident.append(_resident_bytes() // 1000000)
-    # Twelve tables of 51 MB. What the allocator keeps of what is free differs by two.
+    # Twelve tables of 51 MB would be left. The memory that the allocator keeps free was
+    # seen to differ by two of them.
     self.assertLess(resident[-1] - resident[1], 300, resident)
 
   def test_nothing_is_folded_or_merged(self):

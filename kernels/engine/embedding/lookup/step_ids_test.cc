@@ -80,16 +80,7 @@ TEST_P(StepIdsTest, ManyIdsAreOnTheirWayWhenTheCallReturns) {
     std::vector<Batch> batches = Batches(step);
     const Shape many{1, Combiner::kSum, 1500000, 0, false};
     batches[7] = Batch(many, 5);
-    Plan plan_here, plan_there;
-    std::vector<std::vector<float>> out_here;
-    std::vector<float*> out_there;
-    LookUpHere(batches, &plan_here, &out_here);
-    LookUpThere(batches, &plan_there, &out_there);
-    ExpectSameOutputs(out_here, out_there);
-    const int n = static_cast<int>(batches.size());
-    ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
-    ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
-    stream_->Wait();
+    Train(Adagrad(), batches);
   }
   ExpectSameTables({"Adagrad"});
 }
@@ -103,20 +94,13 @@ TEST_P(StepIdsTest, OneIdAmongManyMayBeWide) {
     if (step == 1) batches[5].ids[41234] = (int64_t{1} << 40) + 3;
     if (step == 2) batches[5].ids[59999] = INT32_MIN - int64_t{1};
     Plan plan_here, plan_there;
-    std::vector<std::vector<float>> out_here;
-    std::vector<float*> out_there;
-    LookUpHere(batches, &plan_here, &out_here);
-    LookUpThere(batches, &plan_there, &out_there);
-    ExpectSameOutputs(out_here, out_there);
+    LookUpBoth(batches, &plan_here, &plan_there);
     if (step == 1) {
       // What is made of the ids later.
       EXPECT_EQ(plan_here->unique_keys(5).size(),
                 plan_there->unique_keys(5).size());
     }
-    const int n = static_cast<int>(batches.size());
-    ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
-    ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
-    stream_->Wait();
+    UpdateBoth(Adagrad(), batches, *plan_here, *plan_there);
   }
   ExpectSameTables({"Adagrad"});
 }
@@ -172,10 +156,7 @@ TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
       EXPECT_EQ(plan_here->unique_keys(7).size(),
                 plan_there->unique_keys(7).size());
     }
-    const int n = static_cast<int>(batches.size());
-    ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
-    ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
-    stream_->Wait();
+    UpdateBoth(Adagrad(), batches, *plan_here, *plan_there);
   }
   ExpectSameTables({"Adagrad"});
 }

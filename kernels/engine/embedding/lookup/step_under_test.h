@@ -301,19 +301,31 @@ class StepLookupTest : public ::testing::Test {
     return ApplyRule(rule.name, rule.hyper, updates, slots, 0, &pool_);
   }
 
-  void Train(const Rule& rule, int seed) {
-    const std::vector<Batch> batches = Batches(seed);
-    Plan plan_here, plan_there;
+  // Looks up in both memories, and expects the same outputs.
+  void LookUpBoth(const std::vector<Batch>& batches, Plan* plan_here,
+                  Plan* plan_there) {
     std::vector<std::vector<float>> out_here;
     std::vector<float*> out_there;
-    LookUpHere(batches, &plan_here, &out_here);
-    LookUpThere(batches, &plan_there, &out_there);
+    LookUpHere(batches, plan_here, &out_here);
+    LookUpThere(batches, plan_there, &out_there);
     ExpectSameOutputs(out_here, out_there);
+  }
+
+  // Updates all tables in both memories.
+  void UpdateBoth(const Rule& rule, const std::vector<Batch>& batches,
+                  const LookupPlan& plan_here, const LookupPlan& plan_there) {
     const int n = static_cast<int>(batches.size());
-    ASSERT_OK(Update(rule, batches, here_, *plan_here, false, 0, n));
-    ASSERT_OK(Update(rule, batches, there_, *plan_there, true, 0, n));
+    ASSERT_OK(Update(rule, batches, here_, plan_here, false, 0, n));
+    ASSERT_OK(Update(rule, batches, there_, plan_there, true, 0, n));
     stream_->Wait();  // the gradients are read until then
   }
+
+  void Train(const Rule& rule, const std::vector<Batch>& batches) {
+    Plan plan_here, plan_there;
+    LookUpBoth(batches, &plan_here, &plan_there);
+    UpdateBoth(rule, batches, *plan_here, *plan_there);
+  }
+  void Train(const Rule& rule, int seed) { Train(rule, Batches(seed)); }
 
   void ExpectSameTables(const std::vector<std::string>& slots) {
     for (size_t t = 0; t < here_.size(); ++t) {

@@ -13,7 +13,8 @@
 // the device, 4 more per id and sample where samples have several ids; 12 bytes
 // per id and 4 per sample pinned, 8 more per id where some were not put. Ids
 // that go up as int32 take 4 bytes less of each. From the update on 40 bytes
-// per id on the device. All of it is lanes' (base/gpu/work_lane.h).
+// per id on the device. All of it is lanes' (base/gpu/work_lane.h), but for 16
+// bytes per id of a table that meets its first wide id, 8 of them pageable.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
@@ -62,7 +63,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     kPinned,  // read by the GPU where the caller has them
     kThere,   // in the GPU's memory
   };
-  // Not a lane's: a table needs it once.
+  // Memory of its own, since a table needs it in one step only. 'there' is
+  // freed first, which waits for the copy that reads 'here'.
   struct WideIds {
     std::vector<int64_t> here;
     DeviceBuffer there;

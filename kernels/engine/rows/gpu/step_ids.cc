@@ -58,7 +58,7 @@ Status StepCall::PutWide(Table* table) {
   wide->here.assign(ids, ids + table->num_ids);
   const size_t bytes = table->num_ids * sizeof(int64_t);
   EV_RETURN_IF_ERROR(wide->there.Allocate(bytes, "ids of 64 bits"));
-  // Both live as long as this, and giving device memory back waits.
+  // 'wide' lives as long as the step.
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(wide->there.data(), wide->here.data(),
                                           bytes, cudaMemcpyHostToDevice,
                                           lane_->stream()));
