@@ -77,6 +77,9 @@ struct GpuStepTable {
   // A key without a row reads default row floormod(key, num_defaults); 0: that
   // is not said, and the step asks for each.
   int64_t num_defaults = 0;
+  // [B, dim], in the GPU's memory: what Pool will be given, where the caller
+  // knows it already; null: it does not. Rows may be pooled before Pool then.
+  float* out = nullptr;
   // Keeps the ids for as long as it lives, so that the GPU may read them after
   // Wait; null: nothing does.
   std::shared_ptr<const void> ids_owner;

@@ -58,6 +58,8 @@ RowStorage StorageUnderTest() {
 namespace {
 #ifdef EV_TEST_DEDUP
 const bool kDeduplicates = setenv("TF_EV_GPU_DEDUP_MIN_IDS", "1", 1) == 0;
+// Steps of several waves too.
+const bool kHasWaves = setenv("TF_EV_GPU_WAVE_IDS", "300", 1) == 0;
 #endif
 const bool kSkips = [] {
   ::testing::UnitTest::GetInstance()->listeners().Append(new SkipWithoutGpu);

@@ -49,6 +49,7 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     table.on_device = in.on_device;
     table.num_defaults = in.table->impl()->num_defaults;
     table.ids_owner = in.ids_owner;
+    table.out = outputs[t];
     if (in.on_device) {
       table.splits = in.row_splits;
       table.indices = in.coo_indices;

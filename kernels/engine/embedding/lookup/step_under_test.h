@@ -290,7 +290,9 @@ class StepLookupTest : public ::testing::Test {
       update.plan_table = t;
       update.pooled_grads = batches[t].grads.data();
       if (on_device) {
-        float* const grads = stream_->Allocate(batches[t].grads.size());
+        float* const grads =
+            stream_->Allocate(grads_offset_ + batches[t].grads.size()) +
+            grads_offset_;
         stream_->Fill(batches[t].grads, grads);
         update.pooled_grads = grads;
         update.stream = &on_;
@@ -345,6 +347,7 @@ class StepLookupTest : public ::testing::Test {
   Ids ids_ = Ids::kHere;
   std::vector<void*> pinned_;
   std::atomic<int> calls_{0};
+  int grads_offset_ = 0;                // floats, from where memory is aligned
   std::list<std::vector<float>> sent_;  // which the stream may still read
   std::unique_ptr<StreamUnderTest> stream_;
   DeviceStream on_;

@@ -144,7 +144,7 @@ Status GpuDistinct::PutBytes(int64_t begin, const void* ids, size_t count,
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   return ids_.Put(begin * width, ids, count * width, num_ids_ * width,
                   lane_->host() + here_.ids, lane_->device() + there_.ids,
-                  lane_.get());
+                  lane_->stream());
 }
 
 Status GpuDistinct::Put(int64_t begin, Span<const int64_t> ids) {

@@ -49,7 +49,7 @@ class GpuGradients : public DeviceGradients {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     return upload_.Put(begin * row_bytes_, grads.data(),
                        grads.size() * sizeof(float), bytes_, lane_->host(),
-                       lane_->device(), lane_.get());
+                       lane_->device(), lane_->stream());
   }
 
   const float* there() const {

@@ -51,20 +51,33 @@ GpuRows::GpuRows(int device, int64_t dim)
 
 GpuRows::~GpuRows() { WaitForSteps(); }
 
-std::shared_ptr<DeviceEvent> GpuRows::last_step() {
+BegunEvents GpuRows::begun() {
   std::lock_guard<std::mutex> lock(after_mu_);
   return after_;
 }
 
 Status GpuRows::Follow(StreamView stream) {
   std::lock_guard<std::mutex> lock(after_mu_);
-  if (after_ != nullptr && after_->has_passed()) after_.reset();
-  return after_ == nullptr ? Status::OK() : after_->Before(stream);
+  for (size_t i = 0; i < after_.size();) {
+    if (after_[i]->has_passed()) {
+      after_.erase(after_.begin() + i);
+      continue;
+    }
+    EV_RETURN_IF_ERROR(after_[i++]->Before(stream));
+  }
+  return Status::OK();
 }
 
-void GpuRows::BeginAfter(std::shared_ptr<DeviceEvent> event) {
+void GpuRows::BeginAfter(std::shared_ptr<DeviceEvent> event,
+                         const BegunEvents& behind) {
   std::lock_guard<std::mutex> lock(after_mu_);
-  after_ = std::move(event);
+  try {
+    AddBegun(event, behind, &after_);
+  } catch (const std::bad_alloc&) {
+    // What has passed need not be remembered.
+    const Status status = event->Wait();
+    (void)status;  // as in WaitForSteps
+  }
 }
 
 std::shared_ptr<DeviceEvent> GpuRows::last_keys() {
@@ -76,11 +89,12 @@ std::shared_ptr<DeviceEvent> GpuRows::last_keys() {
 void GpuRows::WaitForSteps() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
   std::lock_guard<std::mutex> lock(after_mu_);
-  if (after_ == nullptr) return;
-  const Status status = after_->Wait();
-  // The next call fails the same way, and can say so.
-  (void)status;
-  after_.reset();
+  for (const std::shared_ptr<DeviceEvent>& begun : after_) {
+    const Status status = begun->Wait();
+    // The next call fails the same way, and can say so.
+    (void)status;
+  }
+  after_.clear();
 }
 
 Status GpuRows::StartStep(Span<const GpuStepTable> tables,
@@ -186,10 +200,12 @@ std::unique_lock<std::mutex> GpuRows::Take(Queue* queue) {
   return flush;
 }
 
-void GpuRows::Done(std::shared_ptr<DeviceEvent> event) {
+void GpuRows::Done(std::shared_ptr<DeviceEvent> event,
+                   const BegunEvents& behind) {
   if (event != nullptr) {
+    BeginAfter(event, behind);
     std::lock_guard<std::mutex> lock(after_mu_);
-    after_ = keys_ = std::move(event);
+    keys_ = std::move(event);
   }
   std::lock_guard<std::mutex> lock(queue_mu_);
   if (queue_.rows.empty() && queue_.keys.empty()) {
@@ -214,7 +230,7 @@ Status GpuRows::Flush() {
     GiveBack(queue);
     return status;
   }
-  Done(nullptr);
+  Done(nullptr, {});
   return Status::OK();
 }
 

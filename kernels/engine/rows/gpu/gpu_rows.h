@@ -25,6 +25,7 @@
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/transfer_lane.h"
+#include "kernels/engine/rows/gpu/begun_events.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 
@@ -86,12 +87,15 @@ class GpuRows : public GpuRowHome {
   PiecesView pieces() const { return pieces_->view(); }
   const float* default_rows() const { return defaults_.as<float>(); }
   const std::shared_ptr<KnownKeys>& known() const { return known_; }
-  // Behind what steps began on the rows; null: nothing. What a stream is given
-  // for these rows comes after it.
-  std::shared_ptr<DeviceEvent> last_step();
+  // What steps began on the rows: what a stream is given for these rows comes
+  // after all of it.
+  BegunEvents begun();
   Status Follow(StreamView stream);  // the stream comes after it
-  // What is begun from now on comes after the event.
-  void BeginAfter(std::shared_ptr<DeviceEvent> event);
+  // What is begun from now on comes after the event too. Of what was begun
+  // before only 'behind', which the event comes after, is forgotten: another
+  // thread may have begun something since then.
+  void BeginAfter(std::shared_ptr<DeviceEvent> event,
+                  const BegunEvents& behind);
 
   // New rows and keys that are queued, taken by a step that writes them. From
   // Take to Done or GiveBack nothing else writes new ones, and calls on the
@@ -113,9 +117,9 @@ class GpuRows : public GpuRowHome {
     return has_queued_.load(std::memory_order_acquire);
   }
   std::unique_lock<std::mutex> Take(Queue* queue);
-  // REQUIRE the lock of Take. Written behind what 'event' is behind; null: and
-  // waited for.
-  void Done(std::shared_ptr<DeviceEvent> event);
+  // REQUIRE the lock of Take. Written behind what 'event' is behind, as are
+  // 'behind'; null: and waited for.
+  void Done(std::shared_ptr<DeviceEvent> event, const BegunEvents& behind);
   void GiveBack(const Queue& queue);
   int64_t num_slots() const { return num_slots_; }
   const float* initial_values() const { return initial_values_.as<float>(); }
@@ -125,6 +129,14 @@ class GpuRows : public GpuRowHome {
     return has_wide_ids_.load(std::memory_order_relaxed);
   }
   void MeetWideIds() { has_wide_ids_.store(true, std::memory_order_relaxed); }
+  // Whether a step's occurrences are grouped as soon as its rows are pooled,
+  // for an update that is expected (step_groups.h).
+  bool groups_early() const {
+    return groups_early_.load(std::memory_order_relaxed);
+  }
+  void set_groups_early(bool early) {
+    groups_early_.store(early, std::memory_order_relaxed);
+  }
   // Behind the last keys that steps put; null: nothing. What looks for keys
   // comes after it, where it takes a key that is not known for one without a
   // row.
@@ -176,8 +188,8 @@ class GpuRows : public GpuRowHome {
   Status broken_;
 
   std::mutex after_mu_;
-  std::shared_ptr<DeviceEvent> after_;  // of the last step; null: none
-  std::shared_ptr<DeviceEvent> keys_;   // of the last keys; null: none
+  BegunEvents after_;                  // of steps, in any order
+  std::shared_ptr<DeviceEvent> keys_;  // of the last keys; null: none
 
   std::mutex flush_mu_;
   std::mutex queue_mu_;
@@ -187,6 +199,7 @@ class GpuRows : public GpuRowHome {
   // Whether what was queued may be unwritten, also while it is being written.
   std::atomic<bool> has_queued_{false};
   std::atomic<bool> has_wide_ids_{false};
+  std::atomic<bool> groups_early_{false};
 };
 
 }  // namespace gpu

@@ -30,20 +30,20 @@ StagedUpload::StagedUpload(size_t most_bytes) : staged_(NumParts(most_bytes)) {
 
 Status StagedUpload::Put(size_t at, const void* from, size_t bytes,
                          size_t total, char* host, char* device,
-                         WorkLane* lane) {
+                         StreamView stream) {
   CopyPastCaches(from, bytes, host + at);
-  return Send(at, bytes, total, host, device, lane);
+  return Send(at, bytes, total, host, device, stream);
 }
 
 Status StagedUpload::PutNarrowed(size_t at, const int64_t* ids, size_t count,
                                  size_t total, char* host, char* device,
-                                 WorkLane* lane, bool* fit) {
+                                 StreamView stream, bool* fit) {
   *fit = NarrowPastCaches(ids, count, reinterpret_cast<int32_t*>(host + at));
-  return Send(at, count * sizeof(int32_t), total, host, device, lane);
+  return Send(at, count * sizeof(int32_t), total, host, device, stream);
 }
 
 Status StagedUpload::Send(size_t at, size_t bytes, size_t total, char* host,
-                          char* device, WorkLane* lane) {
+                          char* device, StreamView stream) {
   // Parts of one length, but the last.
   const size_t length = (total + NumParts(total) - 1) / NumParts(total);
   for (const size_t end = at + bytes; at < end;) {
@@ -55,7 +55,7 @@ Status StagedUpload::Send(size_t at, size_t bytes, size_t total, char* host,
         part_bytes) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaMemcpyAsync(device + part * length, host + part * length,
-                          part_bytes, cudaMemcpyHostToDevice, lane->stream()));
+                          part_bytes, cudaMemcpyHostToDevice, stream.get()));
     }
     at += here;
   }

@@ -13,7 +13,9 @@
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/rows/gpu/lane_work.h"
+#include "kernels/engine/rows/gpu/side_streams.h"
 #include "kernels/engine/rows/gpu/step_call.h"
+#include "kernels/engine/rows/gpu/step_groups.h"
 
 namespace ev {
 namespace gpu {
@@ -23,6 +25,15 @@ int BlocksOf(int64_t n, int64_t tile) {
   return static_cast<int>((n + tile - 1) / tile);
 }
 
+// Of n tables: them, and four arrays of tiles. A multiple of what each of them
+// is aligned to.
+size_t DescriptionBytes(size_t n) {
+  const size_t bytes =
+      n * sizeof(StepLookupTable) + 4 * (n + 1) * sizeof(int32_t);
+  static_assert(sizeof(StepLookupTable) % 8 == 0, "pointers are aligned");
+  return (bytes + 7) / 8 * 8;
+}
+
 int64_t NumNamesOfRows(Span<const RowHandle> names) {
   return std::count_if(names.begin(), names.end(), [](RowHandle name) {
     return name < kFirstReservedHandle;
@@ -30,6 +41,8 @@ int64_t NumNamesOfRows(Span<const RowHandle> names) {
 }
 
 }  // namespace
+
+StepCall::StepCall(int device) : device_(device) {}
 
 Status StepCall::Make(int device, Span<const GpuStepTable> tables,
                       const DeviceStream& stream,
@@ -52,6 +65,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.combiner = given.combiner;
     table.is_narrow = given.is_narrow;
     table.num_defaults = given.num_defaults;
+    table.out = given.out;
     table.given = given.ids;
     table.splits = given.splits;
     table.indices = given.indices;
@@ -82,30 +96,29 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.offsets_at =
         table.first == number ? num_offsets_ : tables_[table.first].offsets_at;
     if (table.first == number) num_offsets_ += given.num_samples + 1;
-    find_blocks_ += BlocksOf(given.num_ids, kFindTile);
     divides_ |= Divides(given.combiner);
     tables_.push_back(std::move(table));
   }
-  // Those that are put first, as one array. Wide ids before narrow ones: they
-  // are aligned then, without gaps.
-  for (bool put : {true, false}) {
-    for (bool narrow : {false, true}) {
-      for (Table& table : tables_) {
-        if (table.is_narrow != narrow || (table.where == IdsAre::kHere) != put)
-          continue;
-        table.ids_at = id_bytes_;
-        id_bytes_ += table.id_bytes();
-      }
-    }
-    if (put) put_bytes_ = id_bytes_;
-    id_bytes_ =
-        (id_bytes_ + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
-  }
+  EV_RETURN_IF_ERROR(CutIntoWaves());
+  PlaceIds();
   const size_t n = tables_.size();
   const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
-  table_bytes_ = n * sizeof(StepLookupTable) + 4 * (n + 1) * sizeof(int32_t);
+  table_bytes_ = DescriptionBytes(n);
   // Zeros for the counter behind it.
   const size_t sent_bytes = table_bytes_ + counter_bytes;
+  // The descriptions of waves, of which several may be on their way, and behind
+  // them that of all.
+  size_t wave_bytes = 0;
+  for (size_t w = 0; w < waves_.size() && waves_.size() > 1; ++w) {
+    Wave* const wave = waves_[w].get();
+    wave->tables_at = wave_bytes;
+    wave_bytes += DescriptionBytes(wave->end - wave->begin);
+    for (int t = wave->begin; t < wave->end; ++t) {
+      if (tables_[t].first != t) continue;
+      if (wave->num_offsets == 0) wave->offsets_at = tables_[t].offsets_at;
+      wave->num_offsets += tables_[t].num_samples + 1;
+    }
+  }
   Parts here, there;
   here_ = there_ = Layout();
   here_.ids = here.AddBytes(id_bytes_);
@@ -113,6 +126,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   here_.unknown_keys =
       here.AddBytes(all_put() ? 0 : num_ids_ * sizeof(int64_t));
   here_.offsets = here.AddBytes(num_offsets_ * sizeof(int32_t));
+  here_.waves = here.AddBytes(wave_bytes);
   here_.tables = here.AddBytes(sent_bytes);
   here_.pool_tables = here.AddBytes(table_bytes_);
   here_.counter = here.AddBytes(counter_bytes);
@@ -125,7 +139,6 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   there_.tables = there.AddBytes(sent_bytes);
   there_.counter = there_.tables + table_bytes_;
   there_.bytes = there.bytes();
-  upload_.reset(new StagedUpload(put_bytes_));
   misfits_ = std::vector<std::atomic<bool>>(n);
   EV_RETURN_IF_ERROR(WorkLane::Acquire(here_.bytes, there_.bytes, &lane_));
   return are_pinned_ ? SendPinned() : Status::OK();
@@ -136,7 +149,15 @@ StepCall::~StepCall() {
   if (lane_ != nullptr) {
     // The caller's ids may still be read.
     if (!all_put() && !is_taken_) has_failed_ |= !lane_->Wait().ok();
+    if (groups_ != nullptr) has_failed_ |= !groups_->End(lane_.get()).ok();
+    // Ids of waves that were not launched may be on their way.
+    if (uploads_ != nullptr) {
+      has_failed_ |= !uploads_->Join(lane_->stream()).ok();
+    }
     lanes_.push_back(std::move(lane_));
+  }
+  if (uploads_ != nullptr) {
+    SideStreams::Get()->Release(device_, std::move(uploads_));
   }
   for (std::unique_ptr<WorkLane>& lane : lanes_) {
     // A lane of which nothing is known is destroyed, which waits.
@@ -163,19 +184,15 @@ Status StepCall::Start(int t, Span<const int32_t> offsets) {
     std::copy(offsets.begin(), offsets.end(),
               OnHost<int32_t>(here_.offsets) + table->offsets_at);
   }
-  const int n = static_cast<int>(tables_.size());
-  if (num_started_.fetch_add(1, std::memory_order_acq_rel) + 1 < n) {
+  Wave* const wave = waves_[table->wave].get();
+  if (wave->num_started.fetch_add(1) + 1 < wave->end - wave->begin) {
     return Status::OK();
   }
-  has_failed_ = true;
-  EV_RETURN_IF_ERROR(LaunchFind());
-  has_failed_ = false;
-  is_launched_.store(true, std::memory_order_release);
-  return Status::OK();
+  return LaunchWhole();
 }
 
-StepLookup StepCall::LookupView() const {
-  const size_t n = tables_.size();
+StepLookup StepCall::LookupView(int num_tables) const {
+  const size_t n = num_tables;
   StepLookup view;
   view.tables = OnDevice<StepLookupTable>(there_.tables);
   view.num_tables = static_cast<int>(n);
@@ -194,25 +211,22 @@ StepLookup StepCall::LookupView() const {
   return view;
 }
 
-// The tables as the kernels see them. Before the pooling the rows are not
-// known. pools: also fills, for each kind, where it begins in pool_order and in
-// blocks.
-Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
-                                 std::vector<int>* kind_begin,
-                                 std::vector<int>* block_begin) {
-  const size_t n = tables_.size();
-  // The first may still be on its way when the second is made.
-  StepLookupTable* const described =
-      OnHost<StepLookupTable>(pools ? here_.pool_tables : here_.tables);
+// Before the pooling the rows are not known.
+Status StepCall::SendDescription(const Described& what,
+                                 Span<float* const> outputs,
+                                 Launches* launches) {
+  const size_t n = what.end - what.begin;
+  StepLookupTable* const described = OnHost<StepLookupTable>(what.here);
   int32_t* const tiles = reinterpret_cast<int32_t*>(described + n);
   std::vector<int> kinds(n);
   int32_t blocks = 0;
-  for (size_t t = 0; t < n; ++t) {
+  for (size_t k = 0; k < n; ++k) {
+    const int t = what.begin + static_cast<int>(k);
     const Table& table = tables_[t];
     StepLookupTable to;
     char* const kept = DeviceIds(table);
     to.ids = kept;
-    if (!pools && table.where == IdsAre::kThere) {
+    if (!what.pools && table.where == IdsAre::kThere) {
       to.ids = table.given;
       to.kept = kept;
       to.splits = table.splits;
@@ -230,57 +244,58 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
     to.dim = static_cast<int32_t>(table.dim);
     to.combiner = static_cast<int32_t>(table.combiner);
     to.is_narrow = table.is_narrow;
-    if (pools) {
+    if (what.pools) {
       to.rows = table.rows->pieces();
       to.defaults = table.rows->default_rows();
       to.out = outputs[t];
       const bool fits =
           reinterpret_cast<uintptr_t>(to.out) % sizeof(float4) == 0;
-      kinds[t] =
+      kinds[k] =
           PoolKind(fits ? ClassOfDim(to.dim) : kClasses - 1, one_id_each);
-    } else {
-      to.known = table.known->view();
-      to.num_defaults = knows_all_ ? table.num_defaults : 0;
     }
-    described[t] = to;
-    tiles[t] = blocks;
+    if (what.finds) {
+      to.known = table.known->view();
+      to.num_defaults = what.knows_all ? table.num_defaults : 0;
+    }
+    described[k] = to;
+    tiles[k] = blocks;
     blocks += BlocksOf(table.num_ids, kFindTile);
   }
-  tiles[n] = blocks;
+  tiles[n] = launches->find_blocks = blocks;
   int32_t* const sample_tiles = tiles + 3 * (n + 1);
   sample_tiles[0] = 0;
-  for (size_t t = 0; t < n; ++t) {
+  for (size_t k = 0; k < n; ++k) {
+    const int t = what.begin + static_cast<int>(k);
     const Table& table = tables_[t];
     const int64_t threads = std::max(table.num_ids, table.num_samples) + 1;
-    sample_tiles[t + 1] =
-        sample_tiles[t] +
-        (table.where == IdsAre::kThere && table.first == static_cast<int>(t)
-             ? BlocksOf(threads, kFindTile)
-             : 0);
+    sample_tiles[k + 1] =
+        sample_tiles[k] + (table.where == IdsAre::kThere && table.first == t
+                               ? BlocksOf(threads, kFindTile)
+                               : 0);
   }
-  if (pools) {
+  if (what.pools) {
     int32_t* const pool_tiles = tiles + (n + 1);
     int32_t* const order = tiles + 2 * (n + 1);
     int at = 0;
     blocks = 0;
     for (int kind = 0; kind < kPoolKinds; ++kind) {
-      kind_begin->push_back(at);
-      block_begin->push_back(blocks);
-      for (size_t t = 0; t < n; ++t) {
-        if (kinds[t] != kind) continue;
+      launches->kind_begin.push_back(at);
+      launches->block_begin.push_back(blocks);
+      for (size_t k = 0; k < n; ++k) {
+        if (kinds[k] != kind) continue;
         pool_tiles[at] = blocks;
-        order[at++] = static_cast<int32_t>(t);
-        blocks += BlocksOf(tables_[t].num_samples, kPoolTile);
+        order[at++] = static_cast<int32_t>(k);
+        blocks += BlocksOf(tables_[what.begin + k].num_samples, kPoolTile);
       }
     }
     pool_tiles[n] = blocks;
-    kind_begin->push_back(at);
-    block_begin->push_back(blocks);
+    launches->kind_begin.push_back(at);
+    launches->block_begin.push_back(blocks);
   }
-  size_t bytes = table_bytes_;
-  if (!pools) {
+  size_t bytes = DescriptionBytes(n);
+  if (!what.pools) {  // of all tables
     const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
-    std::memset(OnHost<char>(here_.tables) + bytes, 0, counter_bytes);
+    std::memset(OnHost<char>(what.here) + bytes, 0, counter_bytes);
     bytes += counter_bytes;
   }
   EV_CUDA_RETURN_IF_ERROR(
@@ -289,8 +304,9 @@ Status StepCall::SendDescription(bool pools, Span<float* const> outputs,
   return Status::OK();
 }
 
-bool StepCall::CanKnowAll() const {
-  for (const Table& table : tables_) {
+bool StepCall::CanKnowAll(int begin, int end) const {
+  for (int t = begin; t < end; ++t) {
+    const Table& table = tables_[t];
     if (table.num_defaults == 0 || !table.known->KnowsAllLocked() ||
         (table.where == IdsAre::kPinned && table.ids_owner == nullptr)) {
       return false;
@@ -299,45 +315,56 @@ bool StepCall::CanKnowAll() const {
   return true;
 }
 
+StepCall::KnownLocks StepCall::LockKnown(int begin, int end) const {
+  std::vector<KnownKeys*> all;
+  for (int t = begin; t < end; ++t) all.push_back(tables_[t].known.get());
+  std::sort(all.begin(), all.end());
+  KnownLocks locks;
+  for (KnownKeys* known : all) locks.push_back(known->Lock());
+  return locks;
+}
+
 Status StepCall::LaunchFind() {
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const cudaStream_t stream = lane_->stream();
+  const int n = static_cast<int>(tables_.size());
   std::vector<GpuRows*> rows;
   for (const Table& table : tables_) rows.push_back(table.rows);
   EV_RETURN_IF_ERROR(WriteNew(rows, stream));
-  std::vector<std::shared_ptr<DeviceEvent>> followed;
-  for (GpuRows* of : rows) {
-    EV_RETURN_IF_ERROR(FollowOnce(of->last_keys(), stream, &followed));
-  }
+  EV_RETURN_IF_ERROR(FollowKeys(rows, stream));
   if (has_lists_) {
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         lane_->device() + there_.offsets, lane_->host() + here_.offsets,
         num_offsets_ * sizeof(int32_t), cudaMemcpyHostToDevice, stream));
   }
   {
-    // Held so that what is enqueued comes before memory is given back. In one
-    // order for all steps.
-    std::vector<KnownKeys*> all;
-    for (const Table& table : tables_) all.push_back(table.known.get());
-    std::sort(all.begin(), all.end());
-    std::vector<std::unique_lock<std::mutex>> locks;
-    for (KnownKeys* known : all) locks.push_back(known->Lock());
-    knows_all_ = CanKnowAll();
-    EV_RETURN_IF_ERROR(SendDescription(false, {}, nullptr, nullptr));
+    const KnownLocks locks = LockKnown(0, n);
+    knows_all_ = CanKnowAll(0, n);
+    Described described;
+    described.end = n;
+    described.finds = true;
+    described.knows_all = knows_all_;
+    described.here = here_.tables;
+    Launches launches;
+    EV_RETURN_IF_ERROR(SendDescription(described, {}, &launches));
     if (are_there_) EV_RETURN_IF_ERROR(lane_->Follow(given_));
-    EV_RETURN_IF_ERROR(LaunchFindNames(LookupView(), find_blocks_, stream));
+    EV_RETURN_IF_ERROR(
+        LaunchFindNames(LookupView(n), launches.find_blocks, stream));
   }
   if (are_there_) EV_RETURN_IF_ERROR(FindSamples());
+  return BringCounter();
+}
+
+Status StepCall::BringCounter() {
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       lane_->host() + here_.counter, lane_->device() + there_.counter,
       (are_there_ ? 1 + tables_.size() : 1) * sizeof(uint32_t),
-      cudaMemcpyDeviceToHost, stream));
+      cudaMemcpyDeviceToHost, lane_->stream()));
   return Status::OK();
 }
 
 Status StepCall::FindSamples() {
   const size_t n = tables_.size();
-  const StepLookup view = LookupView();
+  const StepLookup view = LookupView(static_cast<int>(n));
   const int32_t* const on_host = reinterpret_cast<const int32_t*>(
       OnHost<StepLookupTable>(here_.tables) + n);
   return LaunchFindSamples(view, view.find_tiles + 3 * (n + 1),
@@ -470,33 +497,52 @@ Status StepCall::End(StreamView work, const DeviceStream& outside) {
   return end_->Before(static_cast<cudaStream_t>(outside.native));
 }
 
-Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    EV_RETURN_IF_ERROR(tables_[t].rows->CheckUsable());
-    EV_RETURN_IF_ERROR(CheckIsOn(device_, outputs[t], "the output"));
+Status StepCall::LaunchPools(int num_tables, const Launches& launches) {
+  const std::vector<int>& kinds = launches.kind_begin;
+  const std::vector<int>& blocks = launches.block_begin;
+  for (int kind = 0; kind < kPoolKinds; ++kind) {
+    EV_RETURN_IF_ERROR(LaunchPoolNames(
+        LookupView(num_tables), kind, kinds[kind], kinds[kind + 1],
+        blocks[kind], blocks[kind + 1] - blocks[kind], lane_->stream()));
   }
-  has_failed_ = true;
+  return Status::OK();
+}
+
+Status StepCall::PoolAll(Span<float* const> outputs,
+                         const DeviceStream& stream) {
   std::vector<GpuRows*> rows;
   for (const Table& table : tables_) rows.push_back(table.rows);
-  EV_RETURN_IF_ERROR(FollowRows(rows, lane_->stream()));
+  EV_RETURN_IF_ERROR(FollowRows(rows, lane_->stream(), &followed_));
   std::vector<NewNames> names;
   for (const Table& table : tables_) {
     if (table.keys.empty()) continue;
     names.push_back({&table, table.names});
   }
   EV_RETURN_IF_ERROR(SetNames(names, lane_->stream()));
-  std::vector<int> kind_begin, block_begin;
-  EV_RETURN_IF_ERROR(SendDescription(true, outputs, &kind_begin, &block_begin));
+  Described described;
+  described.end = static_cast<int>(tables_.size());
+  described.pools = true;
+  described.here = here_.pool_tables;  // the other may be on its way
+  Launches launches;
+  EV_RETURN_IF_ERROR(SendDescription(described, outputs, &launches));
   EV_RETURN_IF_ERROR(lane_->Follow(stream));
-  for (int kind = 0; kind < kPoolKinds; ++kind) {
-    EV_RETURN_IF_ERROR(LaunchPoolNames(
-        LookupView(), kind, kind_begin[kind], kind_begin[kind + 1],
-        block_begin[kind], block_begin[kind + 1] - block_begin[kind],
-        lane_->stream()));
+  return LaunchPools(described.end, launches);
+}
+
+Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    EV_RETURN_IF_ERROR(tables_[t].rows->CheckUsable());
+    EV_RETURN_IF_ERROR(CheckIsOn(device_, outputs[t], "the output"));
+    if (is_pooled_ && outputs[t] != tables_[t].out) {
+      return Internal("a step was told of another output than it is given");
+    }
   }
+  has_failed_ = true;
+  if (!is_pooled_) EV_RETURN_IF_ERROR(PoolAll(outputs, stream));
   EV_RETURN_IF_ERROR(End(lane_->stream(), stream));
-  for (const Table& table : tables_) table.rows->BeginAfter(end_);
+  for (const Table& table : tables_) table.rows->BeginAfter(end_, followed_);
+  EV_RETURN_IF_ERROR(GroupEarly());
   has_failed_ = false;
   return Status::OK();
 }

@@ -2,19 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GpuStep on a GPU. Ids of all tables go up as one block through pinned memory,
+// or as a block for each of several waves of tables (step_waves.cu),
 // int64 ids as int32 until a table has met one that is wider (step_ids.cc), or
 // straight from where they are if that is pinned; a kernel finds them
 // (step_lookup.h). What is unknown comes down: where all keys are known, behind
 // the work, for the update; else the pooling waits for it. Ids that are in the
-// GPU's memory are found where they are, and kept there. The update groups
-// occurrences by row and applies the rule with the kernels of gpu_step/.
+// GPU's memory are found where they are, and kept there. The update applies the
+// rule to occurrences grouped by row (step_groups.h), with the kernels of
+// gpu_step/.
 //
 // MEMORY. From Make until it is destroyed: 16 bytes per id and 4 per sample on
 // the device, 4 more per id and sample where samples have several ids; 12 bytes
 // per id and 4 per sample pinned, 8 more per id where some were not put. Ids
-// that go up as int32 take 4 bytes less of each. From the update on 40 bytes
-// per id on the device. All of it is lanes' (base/gpu/work_lane.h), but for 16
-// bytes per id of a table that meets its first wide id, 8 of them pageable.
+// that go up as int32 take 4 bytes less of each. From the update on, or the
+// pooling where an update is expected, 40 bytes per id on the device. All of it
+// is lanes' (base/gpu/work_lane.h), but for 16 bytes per id of a table that
+// meets its first wide id, 8 of them pageable.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
@@ -37,6 +40,10 @@
 
 namespace ev {
 namespace gpu {
+
+class SideStream;  // gpu_step/side_stream.h
+class StepGroups;  // step_groups.h
+struct StepTable;  // gpu_step/step_plan.cuh
 
 class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
  public:
@@ -75,6 +82,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int64_t num_ids = 0, num_samples = 0;
     int64_t dim = 0;
     Combiner combiner = Combiner::kSum;
+    float* out = nullptr;  // as GpuStepTable
+    int wave = 0;
     bool is_narrow = false;  // the ids of the block
     // Whether the caller's int64 ids are int32 in the block, and where they are
     // instead if one does not fit.
@@ -108,12 +117,24 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
       return num_ids * (is_narrow ? sizeof(int32_t) : sizeof(int64_t));
     }
   };
+  // Tables [begin, end), worked on together as soon as their ids, and those of
+  // earlier waves, have been put (step_waves.cu).
+  struct Wave {
+    int begin = 0, end = 0;
+    // Of their ids that are put, in the block of ids.
+    size_t put_at = 0, put_bytes = 0;
+    std::unique_ptr<StagedUpload> upload;
+    // Of their samples, in the offsets of all.
+    int64_t offsets_at = 0, num_offsets = 0;
+    size_t tables_at = 0;  // bytes, in the pinned descriptions
+    std::atomic<int> num_started{0};
+  };
   struct NewNames {  // of a table's unknown keys
     const Table* table;
     Span<const RowHandle> names;
   };
 
-  explicit StepCall(int device) : device_(device) {}
+  explicit StepCall(int device);
   Status Create(Span<const GpuStepTable> tables);
 
   // Of table t: what its DeviceDistinct does.
@@ -140,9 +161,23 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Sends ids of which one did not fit again, as they are.
   Status PutWide(Table* table);
   Status SendPinned();
-  bool CanKnowAll() const;
+  // Of tables [begin, end), while KnownLocks are held, so that what is enqueued
+  // comes before memory is given back. In one order for all steps.
+  bool CanKnowAll(int begin, int end) const;
+  using KnownLocks = std::vector<std::unique_lock<std::mutex>>;
+  KnownLocks LockKnown(int begin, int end) const;
+  Status CutIntoWaves();
+  void PlaceIds();
+  StreamView upload_stream() const;
+  bool IsWhole(size_t w) const;
+  // Launches waves that are whole, if no other thread does.
+  Status LaunchWhole();
+  Status Launch(const Wave& wave);
+  Status LaunchWave(const Wave& wave);
+  // All tables at once.
   Status LaunchFind();
   Status FindSamples();
+  Status BringCounter();
   Status TakeOnce();
   Status Take();
   Status TakeSamples();
@@ -160,17 +195,40 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status WriteNew(std::vector<GpuRows*> all, StreamView stream);
   Status WriteQueues(const std::vector<GpuRows*>& all,
                      const std::vector<GpuRows::Queue>& queues,
-                     StreamView stream);
-  static Status FollowOnce(std::shared_ptr<DeviceEvent> event,
-                           StreamView stream,
-                           std::vector<std::shared_ptr<DeviceEvent>>* followed);
-  // The same, and the stream comes after what was begun on the rows.
-  Status FollowRows(const std::vector<GpuRows*>& all, StreamView stream);
+                     StreamView stream, BegunEvents* followed);
+  // The stream comes after the events, but for those in 'followed', which it
+  // comes after and to which they are added.
+  static Status FollowAll(const BegunEvents& events, StreamView stream,
+                          BegunEvents* followed);
+  // As WriteNew, and the stream comes after what was begun on the rows.
+  Status FollowRows(const std::vector<GpuRows*>& all, StreamView stream,
+                    BegunEvents* followed);
+  // The stream comes after the last keys that were put.
+  static Status FollowKeys(const std::vector<GpuRows*>& all, StreamView stream);
+  // Groups occurrences for the update, if one is expected and there is memory.
+  Status GroupEarly();
+  static StepTable TableOf(const Table& of, bool fits);
+  Status LaunchGroups(StepGroups* groups) const;
   Status End(StreamView work, const DeviceStream& outside);
-  StepLookup LookupView() const;
-  Status SendDescription(bool pools, Span<float* const> outputs,
-                         std::vector<int>* kind_begin,
-                         std::vector<int>* block_begin);
+  // Of so many tables, as described last.
+  StepLookup LookupView(int num_tables) const;
+  // Tables [begin, end) for the kernels that find, that pool, or both.
+  struct Described {
+    int begin = 0, end = 0;
+    bool finds = false, pools = false;
+    bool knows_all = false;  // an unknown id reads its default row
+    size_t here = 0;         // where it is put, in pinned memory
+  };
+  struct Launches {
+    int find_blocks = 0;
+    // Where each kind begins in pool_order and in blocks.
+    std::vector<int> kind_begin, block_begin;
+  };
+  // outputs: of all tables, where it is for pooling.
+  Status SendDescription(const Described& described, Span<float* const> outputs,
+                         Launches* launches);
+  Status LaunchPools(int num_tables, const Launches& launches);
+  Status PoolAll(Span<float* const> outputs, const DeviceStream& stream);
 
   template <typename T>
   T* OnDevice(size_t at) const {
@@ -183,15 +241,14 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
 
   struct Layout {
     size_t ids, names, samples, factors, offsets, unknown, unknown_keys,
-        counter, tables, pool_tables, bytes;
+        counter, waves, tables, pool_tables, bytes;
   };
 
   const int device_;
   std::vector<Table> tables_;
   int64_t num_ids_ = 0, num_samples_ = 0;
   int64_t num_offsets_ = 0;  // of all samples, each once, with their ends
-  int find_blocks_ = 0;
-  size_t id_bytes_ = 0, put_bytes_ = 0, table_bytes_ = 0;
+  size_t id_bytes_ = 0, table_bytes_ = 0;
   bool divides_ = false;
   // Of some tables.
   bool are_there_ = false, are_pinned_ = false;
@@ -199,9 +256,15 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::atomic<bool> has_lists_{false};  // samples of other than one id
   Layout here_, there_;                 // on the host, on the device
   std::unique_ptr<WorkLane> lane_;
-  std::unique_ptr<StagedUpload> upload_;
+  std::vector<std::unique_ptr<Wave>> waves_;
+  std::unique_ptr<SideStream> uploads_;  // null: ids go up on the lane's stream
   std::vector<std::atomic<bool>> misfits_;  // of a table that narrows
-  std::atomic<int> num_started_{0};
+  std::atomic<bool> is_launching_{false};
+  // Of the thread that launches.
+  size_t next_wave_ = 0;
+  bool finds_again_ = false;  // what waves found is of no use
+  bool is_pooled_ = false;    // by waves
+  BegunEvents followed_;      // by them
   std::atomic<bool> is_launched_{false};
   // Whether ids without a name read their default rows. Written before
   // is_launched_.
@@ -214,6 +277,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::vector<int64_t> unknown_keys_;  // of those, unless all were put
   // Memory of work that may be under way.
   std::vector<std::unique_ptr<WorkLane>> lanes_;
+  // Launched behind the pooling, for the update; null: none.
+  std::unique_ptr<StepGroups> groups_;
   std::shared_ptr<DeviceEvent> end_;  // of what was begun last
   bool has_failed_ = false;           // nothing is known of what is under way
 };

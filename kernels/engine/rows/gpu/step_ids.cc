@@ -21,21 +21,54 @@
 namespace ev {
 namespace gpu {
 
+// Those that are put first, wave by wave, each as one array. Wide ids before
+// narrow ones: they are aligned then, without gaps.
+void StepCall::PlaceIds() {
+  const auto place = [this](int begin, int end, bool put) {
+    for (bool narrow : {false, true}) {
+      for (int t = begin; t < end; ++t) {
+        Table* const table = &tables_[t];
+        if (table->is_narrow != narrow ||
+            (table->where == IdsAre::kHere) != put) {
+          continue;
+        }
+        table->ids_at = id_bytes_;
+        id_bytes_ += table->id_bytes();
+      }
+    }
+  };
+  const auto align = [this] {
+    id_bytes_ =
+        (id_bytes_ + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+  };
+  for (auto& wave : waves_) {
+    wave->put_at = id_bytes_;
+    place(wave->begin, wave->end, /*put=*/true);
+    wave->put_bytes = id_bytes_ - wave->put_at;
+    wave->upload.reset(new StagedUpload(wave->put_bytes));
+    align();
+  }
+  place(0, static_cast<int>(tables_.size()), /*put=*/false);
+  align();
+}
+
 Status StepCall::Put(int t, int64_t begin, Span<const int64_t> ids) {
   if (ids.empty()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const Table& table = tables_[t];
-  char* const here = lane_->host() + here_.ids;
-  char* const there = lane_->device() + there_.ids;
+  Wave* const wave = waves_[table.wave].get();
+  const size_t at = table.ids_at - wave->put_at;
+  char* const here = lane_->host() + here_.ids + wave->put_at;
+  char* const there = lane_->device() + there_.ids + wave->put_at;
   if (!table.narrows) {
-    return upload_->Put(table.ids_at + begin * sizeof(int64_t), ids.data(),
-                        ids.size() * sizeof(int64_t), put_bytes_, here, there,
-                        lane_.get());
+    return wave->upload->Put(at + begin * sizeof(int64_t), ids.data(),
+                             ids.size() * sizeof(int64_t), wave->put_bytes,
+                             here, there, upload_stream());
   }
   bool fit = false;
-  EV_RETURN_IF_ERROR(upload_->PutNarrowed(
-      table.ids_at + begin * sizeof(int32_t), ids.data(), ids.size(),
-      put_bytes_, here, there, lane_.get(), &fit));
+  EV_RETURN_IF_ERROR(wave->upload->PutNarrowed(
+      at + begin * sizeof(int32_t), ids.data(), ids.size(), wave->put_bytes,
+      here, there, upload_stream(), &fit));
   // Start of this table comes after it.
   if (!fit) misfits_[t].store(true, std::memory_order_relaxed);
   return Status::OK();
@@ -44,10 +77,12 @@ Status StepCall::Put(int t, int64_t begin, Span<const int64_t> ids) {
 Status StepCall::Put(int t, int64_t begin, Span<const int32_t> ids) {
   if (ids.empty()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  return upload_->Put(tables_[t].ids_at + begin * sizeof(int32_t), ids.data(),
-                      ids.size() * sizeof(int32_t), put_bytes_,
-                      lane_->host() + here_.ids, lane_->device() + there_.ids,
-                      lane_.get());
+  Wave* const wave = waves_[tables_[t].wave].get();
+  return wave->upload->Put(
+      tables_[t].ids_at - wave->put_at + begin * sizeof(int32_t), ids.data(),
+      ids.size() * sizeof(int32_t), wave->put_bytes,
+      lane_->host() + here_.ids + wave->put_at,
+      lane_->device() + there_.ids + wave->put_at, upload_stream());
 }
 
 Status StepCall::PutWide(Table* table) {

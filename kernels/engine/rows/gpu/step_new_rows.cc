@@ -33,13 +33,14 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
     locks.push_back(all[k]->Take(&queues[k]));
   }
   std::shared_ptr<DeviceEvent> written;
-  Status status = WriteQueues(all, queues, stream);
+  BegunEvents followed;
+  Status status = WriteQueues(all, queues, stream, &followed);
   if (status.ok()) status = DeviceEvent::Record(stream, &written);
   // Its memory is used until then, even if nothing else comes of the step.
   if (status.ok()) status = written->Before(lanes_.back()->stream());
   for (size_t k = 0; k < all.size(); ++k) {
     if (status.ok()) {
-      all[k]->Done(written);
+      all[k]->Done(written, followed);
     } else {
       all[k]->GiveBack(queues[k]);
     }
@@ -50,7 +51,7 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
 // All in one piece of memory, and two launches for a table.
 Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
                              const std::vector<GpuRows::Queue>& queues,
-                             StreamView stream) {
+                             StreamView stream, BegunEvents* followed) {
   size_t num_rows = 0, num_keys = 0;
   for (const GpuRows::Queue& queue : queues) {
     num_rows += queue.rows.size();
@@ -84,7 +85,7 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
       there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
   size_t row = 0, key = 0;
   for (size_t k = 0; k < all.size(); ++k) {
-    EV_RETURN_IF_ERROR(all[k]->Follow(stream));
+    EV_RETURN_IF_ERROR(FollowAll(all[k]->begun(), stream, followed));
     RowBatch batch;
     batch.rows = all[k]->pieces();
     batch.handles = reinterpret_cast<const RowHandle*>(there + rows_at) + row;
@@ -110,24 +111,35 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
 
 // The same event comes with many tables: those of one model were all in the
 // same step before.
-Status StepCall::FollowOnce(
-    std::shared_ptr<DeviceEvent> event, StreamView stream,
-    std::vector<std::shared_ptr<DeviceEvent>>* followed) {
-  if (event == nullptr ||
-      std::find(followed->begin(), followed->end(), event) != followed->end()) {
-    return Status::OK();
+Status StepCall::FollowAll(const BegunEvents& events, StreamView stream,
+                           BegunEvents* followed) {
+  for (const std::shared_ptr<DeviceEvent>& event : events) {
+    if (std::find(followed->begin(), followed->end(), event) !=
+        followed->end()) {
+      continue;
+    }
+    EV_RETURN_IF_ERROR(event->Before(stream));
+    followed->push_back(event);
   }
-  EV_RETURN_IF_ERROR(event->Before(stream));
-  followed->push_back(std::move(event));
   return Status::OK();
 }
 
-Status StepCall::FollowRows(const std::vector<GpuRows*>& all,
+Status StepCall::FollowKeys(const std::vector<GpuRows*>& all,
                             StreamView stream) {
-  EV_RETURN_IF_ERROR(WriteNew(all, stream));
-  std::vector<std::shared_ptr<DeviceEvent>> followed;
+  BegunEvents followed;
   for (GpuRows* rows : all) {
-    EV_RETURN_IF_ERROR(FollowOnce(rows->last_step(), stream, &followed));
+    const std::shared_ptr<DeviceEvent> keys = rows->last_keys();
+    if (keys == nullptr) continue;
+    EV_RETURN_IF_ERROR(FollowAll({keys}, stream, &followed));
+  }
+  return Status::OK();
+}
+
+Status StepCall::FollowRows(const std::vector<GpuRows*>& all, StreamView stream,
+                            BegunEvents* followed) {
+  EV_RETURN_IF_ERROR(WriteNew(all, stream));
+  for (GpuRows* rows : all) {
+    EV_RETURN_IF_ERROR(FollowAll(rows->begun(), stream, followed));
   }
   return Status::OK();
 }

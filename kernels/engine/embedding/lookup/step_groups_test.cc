@@ -1,0 +1,112 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps whose occurrences are grouped before their update is made, because the
+// last update found a row for every key: what comes then may be another update,
+// or none. Against tables in CPU memory, bit by bit.
+
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/lookup/step_under_test.h"
+
+namespace ev {
+namespace {
+
+class StepGroupsTest : public StepLookupTest {
+ protected:
+  // Until a step's update is expected: the second time every key has a row.
+  void TrainTwice(const std::vector<Batch>& batches) {
+    Train(Adagrad(), batches);
+    Train(Adagrad(), batches);
+  }
+};
+
+TEST_F(StepGroupsTest, KeysMayBeNewAfterStepsWithoutAny) {
+  TrainTwice(Batches(0));
+  Train(Adagrad(), Batches(0));
+  Train(Adagrad(), Batches(1));
+  TrainTwice(Batches(1));
+  Train(Adagrad(), Batches(0));
+  ExpectSameTables({"Adagrad"});
+}
+
+TEST_F(StepGroupsTest, LookupsMayComeWithoutUpdates) {
+  const std::vector<Batch> batches = Batches(0), others = Batches(1);
+  TrainTwice(others);
+  TrainTwice(batches);
+  for (int round = 0; round < 3; ++round) {
+    Plan plan_here, plan_there;
+    LookUpBoth(round == 1 ? others : batches, &plan_here, &plan_there);
+  }
+  // Of two lookups that are under way the first is updated last.
+  TrainTwice(batches);
+  Plan first_here, first_there, second_here, second_there;
+  LookUpBoth(batches, &first_here, &first_there);
+  LookUpBoth(others, &second_here, &second_there);
+  UpdateBoth(Adagrad(), others, *second_here, *second_there);
+  UpdateBoth(Adagrad(), batches, *first_here, *first_there);
+  ExpectSameTables({"Adagrad"});
+}
+
+TEST_F(StepGroupsTest, OnlySomeTablesMayBeUpdated) {
+  const std::vector<Batch> batches = Batches(0);
+  const int n = static_cast<int>(batches.size());
+  for (int round = 0; round < 2; ++round) {
+    TrainTwice(batches);
+    Plan plan_here, plan_there;
+    LookUpBoth(batches, &plan_here, &plan_there);
+    for (bool there : {false, true}) {
+      const std::vector<Table>& tables = there ? there_ : here_;
+      const LookupPlan& plan = there ? *plan_there : *plan_here;
+      ASSERT_OK(Update(Adagrad(), batches, tables, plan, there, n / 2, n));
+      // The second time the others are left as they are.
+      if (round == 1) continue;
+      ASSERT_OK(Update(Adagrad(), batches, tables, plan, there, 0, n / 2));
+    }
+    stream_->Wait();
+  }
+  ExpectSameTables({"Adagrad"});
+}
+
+// Rows of four floats are worked on by other kernels then.
+TEST_F(StepGroupsTest, GradientsMayBeUnaligned) {
+  const std::vector<Batch> batches = Batches(0);
+  TrainTwice(batches);
+  grads_offset_ = 1;
+  Train(Adagrad(), batches);
+  Train(Adagrad(), batches);
+  grads_offset_ = 0;
+  Train(Adagrad(), batches);
+  ExpectSameTables({"Adagrad"});
+}
+
+// Of every length that is summed in its own way, those of very many among them.
+TEST_F(StepGroupsTest, KeysMayOccurSeldomOrOften) {
+  std::vector<Batch> batches = Batches(0);
+  for (int t : {0, 3, 7}) {
+    const Shape many{Shapes()[t].dim, Shapes()[t].combiner, 200000, 0,
+                     Shapes()[t].narrow};
+    batches[t] = Batch(many, t);
+    // 1, 2, 4 up to 65,536 times, and a little more and less.
+    size_t at = 0;
+    for (int64_t count = 1, key = 5000000; count < 100000; count *= 2) {
+      for (int64_t n : {count - 1, count, count + 1}) {
+        for (; n > 0 && at < 199999; --n, at += 1) {
+          // Spread over the batch.
+          const size_t place = at * 7919 % 199999;
+          batches[t].ids[place] = key;
+        }
+        ++key;
+      }
+    }
+    batches[t].narrow_ids.assign(batches[t].ids.begin(), batches[t].ids.end());
+  }
+  TrainTwice(batches);
+  Train(Adagrad(), batches);
+  ExpectSameTables({"Adagrad"});
+}
+
+}  // namespace
+}  // namespace ev

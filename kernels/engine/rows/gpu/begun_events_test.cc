@@ -1,0 +1,42 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/gpu/begun_events.h"
+
+#include <memory>
+
+#include "gtest/gtest.h"
+
+namespace ev {
+namespace gpu {
+
+class DeviceEvent {};  // instead of the GPU's
+
+namespace {
+
+TEST(BegunEventsTest, WhatWasFollowedIsForgotten) {
+  BegunEvents begun;
+  const auto lookup = std::make_shared<DeviceEvent>();
+  const auto update = std::make_shared<DeviceEvent>();
+  AddBegun(lookup, {}, &begun);
+  AddBegun(update, BegunEvents(begun), &begun);
+  EXPECT_EQ(BegunEvents{update}, begun);
+}
+
+// Two calls begin at once: each followed what it saw, neither is behind the
+// other, and what comes next must follow both.
+TEST(BegunEventsTest, WhatAnotherThreadBeganStays) {
+  BegunEvents begun;
+  const auto before = std::make_shared<DeviceEvent>();
+  const auto lookup = std::make_shared<DeviceEvent>();
+  const auto update = std::make_shared<DeviceEvent>();
+  AddBegun(before, {}, &begun);
+  const BegunEvents seen_by_both = begun;
+  AddBegun(update, seen_by_both, &begun);
+  AddBegun(lookup, seen_by_both, &begun);
+  EXPECT_EQ((BegunEvents{update, lookup}), begun);
+}
+
+}  // namespace
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,56 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams for work beside a lane's own, used again.
+
+#ifndef KERNELS_ENGINE_ROWS_GPU_SIDE_STREAMS_H_
+#define KERNELS_ENGINE_ROWS_GPU_SIDE_STREAMS_H_
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/gpu_step/side_stream.h"
+
+namespace ev {
+namespace gpu {
+
+// Of this process. Thread-safe. Never destroyed: the driver may be gone when a
+// process ends.
+class SideStreams {
+ public:
+  static SideStreams* Get() {
+    static SideStreams* const streams = new SideStreams;
+    return streams;
+  }
+  // One of the device, which is current.
+  Status Acquire(int device, std::unique_ptr<SideStream>* stream) {
+    {
+      std::lock_guard<std::mutex> lock(mu_);
+      for (size_t i = 0; i < idle_.size(); ++i) {
+        if (idle_[i].first != device) continue;
+        *stream = std::move(idle_[i].second);
+        idle_.erase(idle_.begin() + i);
+        return Status::OK();
+      }
+    }
+    stream->reset(new SideStream);
+    return (*stream)->Create();
+  }
+  // What is under way on it need not have ended.
+  void Release(int device, std::unique_ptr<SideStream> stream) {
+    std::lock_guard<std::mutex> lock(mu_);
+    idle_.emplace_back(device, std::move(stream));
+  }
+
+ private:
+  std::mutex mu_;
+  std::vector<std::pair<int, std::unique_ptr<SideStream>>> idle_;
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_GPU_SIDE_STREAMS_H_
