@@ -184,11 +184,8 @@ Status StepCall::Start(int t, Span<const int32_t> offsets) {
     std::copy(offsets.begin(), offsets.end(),
               OnHost<int32_t>(here_.offsets) + table->offsets_at);
   }
-  Wave* const wave = waves_[table->wave].get();
-  if (wave->num_started.fetch_add(1) + 1 < wave->end - wave->begin) {
-    return Status::OK();
-  }
-  return LaunchWhole();
+  return queue_->Arrive(table->wave,
+                        [this](size_t w) { return Launch(*waves_[w]); });
 }
 
 StepLookup StepCall::LookupView(int num_tables) const {

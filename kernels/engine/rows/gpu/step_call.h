@@ -36,6 +36,7 @@
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/staged_upload.h"
 #include "kernels/engine/rows/gpu/step_lookup.h"
+#include "kernels/engine/rows/gpu/wave_queue.h"
 #include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
@@ -127,7 +128,6 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     // Of their samples, in the offsets of all.
     int64_t offsets_at = 0, num_offsets = 0;
     size_t tables_at = 0;  // bytes, in the pinned descriptions
-    std::atomic<int> num_started{0};
   };
   struct NewNames {  // of a table's unknown keys
     const Table* table;
@@ -169,9 +169,6 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status CutIntoWaves();
   void PlaceIds();
   StreamView upload_stream() const;
-  bool IsWhole(size_t w) const;
-  // Launches waves that are whole, if no other thread does.
-  Status LaunchWhole();
   Status Launch(const Wave& wave);
   Status LaunchWave(const Wave& wave);
   // All tables at once.
@@ -259,9 +256,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::vector<std::unique_ptr<Wave>> waves_;
   std::unique_ptr<SideStream> uploads_;  // null: ids go up on the lane's stream
   std::vector<std::atomic<bool>> misfits_;  // of a table that narrows
-  std::atomic<bool> is_launching_{false};
+  std::unique_ptr<WaveQueue> queue_;
   // Of the thread that launches.
-  size_t next_wave_ = 0;
   bool finds_again_ = false;  // what waves found is of no use
   bool is_pooled_ = false;    // by waves
   BegunEvents followed_;      // by them

@@ -6,9 +6,7 @@
 // those of the next are on their way. That needs what a call of one wave is
 // told later: where outputs go, and that the GPU knows all keys. If it turns
 // out that it does not, all ids are found again, when they are there.
-//
-// Waves are launched in their order by whichever thread finds one that is
-// whole. A thread that brings ids does not wait for another that launches.
+// Which thread launches a wave: wave_queue.h.
 
 #include <cuda_runtime_api.h>
 
@@ -61,6 +59,9 @@ Status StepCall::CutIntoWaves() {
     waves_.back()->end = static_cast<int>(t) + 1;
     ids += tables_[t].num_ids;
   }
+  std::vector<int> sizes;
+  for (const auto& wave : waves_) sizes.push_back(wave->end - wave->begin);
+  queue_.reset(new WaveQueue(sizes));
   if (waves_.size() < 2) return Status::OK();
   // Of each id, even where samples of this wave are of one id each: those of a
   // later wave may not be.
@@ -73,30 +74,8 @@ StreamView StepCall::upload_stream() const {
                              : StreamView(lane_->stream());
 }
 
-bool StepCall::IsWhole(size_t w) const {
-  return w < waves_.size() &&
-         waves_[w]->num_started.load() == waves_[w]->end - waves_[w]->begin;
-}
-
-// A thread whose table makes a wave whole while another thread launches leaves
-// it to that, which looks again after it has said that it launches no more.
-Status StepCall::LaunchWhole() {
-  do {
-    if (is_launching_.exchange(true)) return Status::OK();
-    while (IsWhole(next_wave_)) {
-      has_failed_ = true;
-      // Nothing is launched after an error: is_launching_ stays.
-      EV_RETURN_IF_ERROR(Launch(*waves_[next_wave_]));
-      has_failed_ = false;
-      ++next_wave_;
-    }
-    const size_t next = next_wave_;
-    is_launching_.store(false);
-    if (!IsWhole(next)) return Status::OK();
-  } while (true);
-}
-
 Status StepCall::Launch(const Wave& wave) {
+  has_failed_ = true;
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const bool is_last = wave.end == static_cast<int>(tables_.size());
   if (waves_.size() == 1) {
@@ -110,6 +89,7 @@ Status StepCall::Launch(const Wave& wave) {
       EV_RETURN_IF_ERROR(BringCounter());
     }
   }
+  has_failed_ = false;
   if (is_last) is_launched_.store(true, std::memory_order_release);
   return Status::OK();
 }
