@@ -92,7 +92,8 @@ TEST_P(StepIdsTest, OneIdAmongManyMayBeWide) {
     const Shape many{64, Combiner::kSum, 60000, 0, false};
     batches[5] = Batch(many, 5);
     if (step == 1) batches[5].ids[41234] = (int64_t{1} << 40) + 3;
-    if (step == 2) batches[5].ids[59999] = INT32_MIN - int64_t{1};
+    // The first of its table that is wide, and the one next to int32.
+    if (step == 2) batches[2].ids[17] = INT32_MIN - int64_t{1};
     Plan plan_here, plan_there;
     LookUpBoth(batches, &plan_here, &plan_there);
     if (step == 1) {
