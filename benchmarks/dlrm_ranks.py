@@ -113,8 +113,12 @@ def _lookup(variables, batch_of):
   with tf.device("/cpu:0" if FLAGS.ids == "here" else FLAGS.device):
     kept = _data("ids", all_ids)
     # A slice of the first dimension, and what it is cut into, are not copied.
-    ids = tf.unstack(tf.slice(kept, begin, [1, FLAGS.tables, FLAGS.batch])[0],
-                     num=FLAGS.tables)
+    batch = tf.slice(kept, begin, [1, FLAGS.tables, FLAGS.batch])[0]
+    if FLAGS.ids == "here":
+      ids = tf.unstack(batch, num=FLAGS.tables)
+    else:
+      # TensorFlow 1.15 unstacks int64 in CPU memory only.
+      ids = [batch[t] for t in range(FLAGS.tables)]
     splits = tf.constant(np.arange(FLAGS.batch + 1), tf.int64)
   if FLAGS.ids == "fetched":
     with tf.device("/cpu:0"):

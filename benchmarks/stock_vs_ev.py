@@ -184,7 +184,12 @@ class StepGraph(object):
       # What is fed lies in NumPy's memory; what an op has made, in TensorFlow's.
       made = tf.concat([self.batches_in[:1], self.batches_in[1:]], axis=0)
       self.load_batches = self._batches.assign(made)
-      flat_ids = tf.unstack(tf.slice(self._batches, begin, size)[0])
+      batch = tf.slice(self._batches, begin, size)[0]
+      if "gpu" in FLAGS.ids_device.lower():
+        # TensorFlow 1.15 unstacks int64 in CPU memory only.
+        flat_ids = [batch[t] for t in range(shape[1])]
+      else:
+        flat_ids = tf.unstack(batch)
       # One element of each: fetching a group would let TensorFlow prune the rest.
       firsts = [ids[0] for ids in flat_ids]
     with tf.device("/cpu:0"):
