@@ -10,6 +10,7 @@
 
 #include "addons/sparse_operation_kit/exchange/gpu/sum_kernels.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/rows/gpu/gpu_distinct.h"
 #include "kernels/engine/rows/gpu/long_sums.h"
@@ -20,6 +21,7 @@ namespace {
 
 using ev::Span;
 using ev::Status;
+using ev::gpu::DeviceEvent;
 using ev::gpu::GpuDistinct;
 using ev::gpu::Parts;
 using ev::gpu::WorkLane;
@@ -212,11 +214,14 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
                          Span<const int64_t> chunk_starts, WireType wire,
                          size_t begin, size_t end, char* message) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  // Before TensorFlow gives its stream more, which gradients do not need.
+  std::shared_ptr<DeviceEvent> made;
+  EV_RETURN_IF_ERROR(
+      DeviceEvent::Record(static_cast<cudaStream_t>(stream.native), &made));
   const int num_ranks = plan_->num_ranks();
   const size_t num_grads = tables.size(), n = end - begin;
   const size_t table_numbers = (2 * num_ranks + 1) * sizeof(int64_t);
   SummedTables all;
-  all.num_tables = n;
   Parts parts;
   const size_t tables_at = parts.AddBytes(n * sizeof(SummedTable));
   const size_t numbers_at = parts.AddBytes(n * table_numbers);
@@ -235,10 +240,11 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
     }
     sums_at[k] =
         parts.AddBytes(ev::gpu::LongSumBytes(table.num_ids, table.dim));
-    all.num_ids += table.num_ids;
-    all.num_keys += table.num_unique;
-    all.most_ids = std::max(all.most_ids, table.num_ids);
-    all.most_sums = std::max(all.most_sums, table.num_unique * table.dim);
+    SummedTable counted;
+    counted.num_ids = table.num_ids;
+    counted.num_keys = table.num_unique;
+    counted.dim = table.dim;
+    AddTable(counted, &all);
   }
   if (all.num_ids == 0) return Status::OK();
   GroupScratch scratch;
@@ -282,7 +288,7 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
                    lane.get());
       summed.factors = reinterpret_cast<const float*>(device + factors_at[k]);
     }
-    summed.long_sums = reinterpret_cast<const float*>(device + sums_at[k]);
+    summed.long_sums = reinterpret_cast<float*>(device + sums_at[k]);
     summed.first_id = first_id;
     summed.first_key = first_key;
     summed.num_ids = table.num_ids;
@@ -307,18 +313,7 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
   EV_RETURN_IF_ERROR(
       LaunchGroupRoute(all, scratch, ends, samples, lane->stream()));
   // Only now: all before goes on beside what makes the gradients.
-  EV_RETURN_IF_ERROR(lane->Follow(stream));
-  for (size_t k = 0; k < n; ++k) {
-    const SummedTable& table = described[k];
-    ev::gpu::PooledGradients gradients;
-    gradients.ends = ends + table.first_key;
-    gradients.samples = samples + table.first_id;
-    gradients.factors = table.factors;
-    gradients.grads = table.grads;
-    EV_RETURN_IF_ERROR(LaunchLongSums(
-        gradients, table.num_keys, table.num_ids, table.dim,
-        reinterpret_cast<float*>(device + sums_at[k]), lane->stream()));
-  }
+  EV_RETURN_IF_ERROR(made->Before(lane->stream()));
   EV_RETURN_IF_ERROR(
       LaunchSumRoute(all, ends, samples, wire, message, lane->stream()));
   EV_RETURN_IF_ERROR(lane->Wait());

@@ -4,16 +4,19 @@
 // A stable radix sort by key of all ids of a call, tables one after the other;
 // then a thread has one number of a sum, or four that lie together. Sums are
 // formed as SumOccurrences of combine/pooling_gradient.h forms them, bit for
-// bit. Those of keys that occur very often are there already (long_sums.h).
+// bit. Those of keys that occur very often are formed before (long_sums.cuh),
+// those of all tables beside each other: the hottest key of a table takes as
+// long as all others of it.
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
 
 #include "addons/sparse_operation_kit/exchange/gpu/sum_kernels.h"
 #include "addons/sparse_operation_kit/exchange/gpu/wire_pack.cuh"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/rows/gpu/long_sums.h"
+#include "kernels/engine/rows/gpu/long_sums.cuh"
 
 namespace sok {
 namespace gpu {
@@ -126,6 +129,29 @@ __device__ __forceinline__ void SumTable(
   }
 }
 
+// blockIdx.y: the table.
+__global__ void __launch_bounds__(ev::gpu::kSumThreads, 2)
+    LongSumsKernel(const SummedTable* tables, const int32_t* ends,
+                   const int32_t* samples) {
+  __shared__ ev::gpu::LongSumsShared shared;
+  const SummedTable& table = tables[blockIdx.y];
+  ev::gpu::PooledGradients gradients;
+  gradients.ends = ends + table.first_key;
+  gradients.samples = samples + table.first_id;
+  gradients.factors = table.factors;
+  gradients.grads = table.grads;
+  const bool is_aligned =
+      table.dim % 4 == 0 &&
+      reinterpret_cast<uintptr_t>(table.grads) % sizeof(float4) == 0;
+  if (is_aligned) {
+    ev::gpu::SumLongKeys<float4>(gradients, table.num_keys, table.num_ids,
+                                 table.dim, table.long_sums, &shared);
+  } else {
+    ev::gpu::SumLongKeys<float>(gradients, table.num_keys, table.num_ids,
+                                table.dim, table.long_sums, &shared);
+  }
+}
+
 template <WireType kWire>
 __global__ void __launch_bounds__(kThreads)
     SumKernel(const SummedTable* tables, const int32_t* ends,
@@ -154,6 +180,16 @@ struct SumLaunch {
 };
 
 }  // namespace
+
+void AddTable(const SummedTable& table, SummedTables* all) {
+  ++all->num_tables;
+  all->num_ids += table.num_ids;
+  all->num_keys += table.num_keys;
+  all->most_ids = std::max(all->most_ids, table.num_ids);
+  all->most_sums = std::max(all->most_sums, table.num_keys * table.dim);
+  all->most_long_blocks = std::max(
+      all->most_long_blocks, ev::gpu::LongSumBlocks(table.num_ids, table.dim));
+}
 
 Status SortScratchBytes(int64_t num_ids, int64_t num_keys, size_t* bytes) {
   *bytes = 0;
@@ -185,6 +221,14 @@ Status LaunchSumRoute(const SummedTables& all, const int32_t* ends,
                       const int32_t* samples, WireType wire, char* message,
                       ev::gpu::StreamView stream) {
   if (all.most_sums == 0) return Status::OK();
+  if (all.most_long_blocks > 0) {
+    const dim3 grid(
+        static_cast<unsigned>(std::min(kMaxBlocks, all.most_long_blocks)),
+        static_cast<unsigned>(all.num_tables));
+    LongSumsKernel<<<grid, ev::gpu::kSumThreads, 0, stream.get()>>>(
+        all.tables, ends, samples);
+    EV_CUDA_RETURN_IF_LAUNCH_FAILED("LongSumsKernel");
+  }
   SumLaunch launch;
   launch.tables = all.tables;
   launch.ends = ends;

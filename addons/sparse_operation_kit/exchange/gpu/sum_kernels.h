@@ -27,7 +27,7 @@ struct SummedTable {
   const int64_t* chunks = nullptr;   // [W]: the sums' place, in numbers
   const float* grads = nullptr;      // [B, dim]
   const float* factors = nullptr;    // [B], or null: ones
-  const float* long_sums = nullptr;  // of LaunchLongSums
+  float* long_sums = nullptr;        // ev::gpu::LongSumBytes, scratch
   int64_t first_id = 0;              // of all ids of the call
   int64_t first_key = 0;             // of all keys of the call
   int64_t num_ids = 0;
@@ -46,7 +46,10 @@ struct SummedTables {
   int64_t most_sums = 0;   // numbers
   int64_t num_ids = 0;     // at most 2^30
   int64_t num_keys = 0;
+  int64_t most_long_blocks = 0;  // of keys that occur very often
 };
+// Counts a table with its num_ids, num_keys and dim.
+void AddTable(const SummedTable& table, SummedTables* all);
 
 // What grouping works in, besides the result.
 struct GroupScratch {
@@ -66,7 +69,7 @@ ev::Status LaunchGroupRoute(const SummedTables& all,
                             int32_t* samples, ev::gpu::StreamView stream);
 
 // The sum of every key, formed in the order of its occurrences, as 'wire' into
-// the message. One kernel.
+// the message. Two kernels.
 ev::Status LaunchSumRoute(const SummedTables& all, const int32_t* ends,
                           const int32_t* samples, WireType wire, char* message,
                           ev::gpu::StreamView stream);
