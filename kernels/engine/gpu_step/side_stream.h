@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/urgent_stream.h"
 #include "kernels/engine/base/status.h"
 
 namespace ev {
@@ -22,11 +23,7 @@ class SideStream {
     if (stream_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
   }
   Status Create() {
-    int least = 0, greatest = 0;
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    EV_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithPriority(
-        &stream_, cudaStreamNonBlocking, greatest));
+    EV_RETURN_IF_ERROR(CreateUrgentStream(/*most=*/true, &stream_));
     EV_CUDA_RETURN_IF_ERROR(
         cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming));
     EV_CUDA_RETURN_IF_ERROR(

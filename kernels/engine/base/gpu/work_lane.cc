@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/urgent_stream.h"
 
 namespace ev {
 namespace gpu {
@@ -52,9 +53,7 @@ WorkLane::~WorkLane() {
 
 Status WorkLane::Create() {
   EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device_number_));
-  EV_CUDA_RETURN_IF_ERROR(
-      cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-  return Status::OK();
+  return CreateUrgentStream(/*most=*/false, &stream_);
 }
 
 Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,

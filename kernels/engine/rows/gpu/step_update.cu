@@ -88,6 +88,10 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
                         Span<const GpuStepUpdate> updates,
                         const DeviceStream& stream) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  // Before the stream is given more, which gradients do not need.
+  std::shared_ptr<DeviceEvent> made;
+  EV_RETURN_IF_ERROR(
+      DeviceEvent::Record(static_cast<cudaStream_t>(stream.native), &made));
   // In the order of the step: gradients come in any.
   std::vector<GpuStepUpdate> ordered(updates.begin(), updates.end());
   std::sort(ordered.begin(), ordered.end(),
@@ -154,7 +158,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   }
   EV_RETURN_IF_ERROR(groups->Describe(tables));
   // All before goes on beside what makes the gradients.
-  EV_RETURN_IF_ERROR(groups->lane()->Follow(stream));
+  EV_RETURN_IF_ERROR(made->Before(s));
   EV_RETURN_IF_ERROR(groups->side()->Fork(s));
   const float* const grads = nullptr;  // see pooled_begin
   Status status;

@@ -40,6 +40,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/base/gpu/urgent_stream.h"
 
 namespace sok {
 namespace {
@@ -156,8 +157,8 @@ class NcclCarrier : public Carrier {
     const NcclLibrary* nccl = nullptr;
     EV_RETURN_IF_ERROR(NcclLibrary::Get(&nccl));
     std::unique_ptr<NcclCarrier> made(new NcclCarrier(nccl, device, options));
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaStreamCreateWithFlags(&made->stream_, cudaStreamNonBlocking));
+    EV_RETURN_IF_ERROR(
+        ev::gpu::CreateUrgentStream(/*most=*/true, &made->stream_));
     for (cudaEvent_t& event : made->came_) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
