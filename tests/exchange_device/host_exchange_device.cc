@@ -269,6 +269,11 @@ class HostExchangeDevice : public ExchangeDevice {
   }
 
   ev::DeviceStream stream() override { return stream_.stream(); }
+  Status KeepUntilDone(std::shared_ptr<char> memory) override {
+    There(memory.get());
+    HostStream::Wait(stream());
+    return Status::OK();
+  }
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {
     if (bytes > 0) std::memcpy(Here(to), There(from), bytes);

@@ -64,8 +64,12 @@ class ExchangeDevice : public DistinctDevice {
   // Memory of the device, not initialised, aligned to 256 bytes; kept for the
   // next caller that needs so much. Not null. ResourceExhausted.
   virtual ev::Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) = 0;
-  // A stream with nothing to do, for calls that want one.
+  // A stream with nothing to do of its own, for calls that want one: what they
+  // begin may go on after them.
   virtual ev::DeviceStream stream() = 0;
+  // Keeps the memory until the device is through with what that stream has been
+  // given so far. Does not wait.
+  virtual ev::Status KeepUntilDone(std::shared_ptr<char> memory) = 0;
   virtual ev::Status CopyDown(const char* from, int64_t bytes, char* to) = 0;
 
   // As ToWire and FromWire of wire_type.h, both ends on the device; FromWire's

@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/device_serve.h"
@@ -117,7 +118,11 @@ class ApplyServedOp : public embedding_variable::RuleOp {
       (*inputs)[k].pooled_grads = served.grads[numbers_[k]];
       (*inputs)[k].stream = &stream;
     }
-    return ev::ApplyRule(rule_, hyper, *inputs, slots_, step, parallel);
+    const ev::Status applied =
+        ev::ApplyRule(rule_, hyper, *inputs, slots_, step, parallel);
+    // Also after an error: some tables' updates may have begun.
+    const ev::Status kept = device->KeepUntilDone(std::move(served.memory));
+    return applied.ok() ? kept : applied;
   }
 
   ev::Status ApplyHere(const sok::MessageLayout& layout,

@@ -42,6 +42,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/row_handle.h"
@@ -56,6 +57,12 @@ class GpuTableCompute;  // gpu_compute.h
 
 // Ids of all tables of a step together, at most.
 constexpr int64_t kMaxStepIds = (int64_t{1} << 31) - 1;
+
+// Samples [begin, begin + count) of a table, and where their rows go.
+struct GpuStepPiece {
+  int64_t begin = 0, count = 0;
+  float* out = nullptr;  // [count, dim], in the GPU's memory
+};
 
 // One table of a lookup, without weights. Each table comes once.
 struct GpuStepTable {
@@ -80,6 +87,8 @@ struct GpuStepTable {
   // [B, dim], in the GPU's memory: what Pool will be given, where the caller
   // knows it already; null: it does not. Rows may be pooled before Pool then.
   float* out = nullptr;
+  // Instead, of samples of one id each: all of them, in order, in pieces.
+  std::vector<GpuStepPiece> pieces;
   // Keeps the ids for as long as it lives, so that the GPU may read them after
   // Wait; null: nothing does.
   std::shared_ptr<const void> ids_owner;
@@ -109,10 +118,13 @@ class GpuStep {
   virtual void SetUnknownHandles(int t, Span<const RowHandle> handles) = 0;
 
   // When all tables' keys have handles: begins to write outputs[t] [B, dim], in
-  // the GPU's memory, as PoolSamples gives them, bit for bit.
-  // InvalidArgument: an output is in another GPU's memory.
+  // the GPU's memory, as PoolSamples gives them, bit for bit; of a table with
+  // pieces null, and those. InvalidArgument: an output is in another GPU's
+  // memory.
   virtual Status Pool(Span<float* const> outputs,
                       const DeviceStream& stream) = 0;
+  // After Pool: waits until the outputs are written.
+  virtual Status WaitForOutputs() = 0;
 
   // Whether Update knows the rule, and rows with its slots in these columns.
   virtual bool CanUpdate(const std::string& rule,

@@ -162,12 +162,21 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       pooling.offsets = table.offsets;
       pooling.combiner = table.given.combiner;
       pooling.stream = &stream;
+      if (!table.given.pieces.empty()) {
+        Check(outputs[t] == nullptr, "a table with pieces has an output", t);
+        EV_RETURN_IF_ERROR(PoolPieces(table, pooling));
+        continue;
+      }
       std::unique_ptr<DeviceWork> work;
       EV_RETURN_IF_ERROR(
           table.given.table->StartPool(pooling, outputs[t], &work));
       EV_RETURN_IF_ERROR(work->Wait());
     }
     is_pooled_ = true;
+    return Status::OK();
+  }
+  Status WaitForOutputs() override {
+    Check(is_pooled_, "outputs are waited for before the pooling", 0);
     return Status::OK();
   }
 
@@ -268,6 +277,28 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       if (!read_status_.ok()) break;
     }
     return read_status_;
+  }
+
+  // Samples of one id each, whose outputs are in pieces.
+  static Status PoolPieces(const Table& table, const DevicePooling& whole) {
+    int64_t at = 0;
+    for (const GpuStepPiece& piece : table.given.pieces) {
+      Check(piece.begin == at, "pieces do not follow each other", at);
+      at += piece.count;
+      if (piece.count == 0) continue;
+      std::vector<int32_t> numbers(piece.count + 1);
+      std::iota(numbers.begin(), numbers.end(), 0);
+      DevicePooling pooling = whole;
+      pooling.rows = whole.rows.subspan(piece.begin, piece.count);
+      pooling.inverse = Span<const int32_t>(numbers.data(), piece.count);
+      pooling.offsets = numbers;
+      std::unique_ptr<DeviceWork> work;
+      EV_RETURN_IF_ERROR(
+          table.given.table->StartPool(pooling, piece.out, &work));
+      EV_RETURN_IF_ERROR(work->Wait());
+    }
+    Check(at == table.given.num_samples, "samples are in no piece", at);
+    return Status::OK();
   }
 
   // Ids and samples that are in the device's memory.

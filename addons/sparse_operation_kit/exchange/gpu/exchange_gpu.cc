@@ -18,6 +18,7 @@
 #include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/base/gpu/work_lane.h"
@@ -31,6 +32,7 @@ namespace {
 using ev::Span;
 using ev::Status;
 using ev::gpu::DeviceBuffer;
+using ev::gpu::DeviceEvent;
 using ev::gpu::GpuDistinct;
 using ev::gpu::KnownKeys;
 using ev::gpu::WorkLane;
@@ -104,6 +106,7 @@ class ExchangeGpu : public ExchangeDevice {
 
   Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) override {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    GiveUpKept();
     std::unique_ptr<DeviceBuffer> block;
     EV_RETURN_IF_ERROR(blocks_.Take(bytes, &block));
     DeviceBuffer* const taken = block.release();
@@ -136,6 +139,20 @@ class ExchangeGpu : public ExchangeDevice {
   }
 
   ev::DeviceStream stream() override { return ev::DeviceStream{idle_}; }
+
+  Status KeepUntilDone(std::shared_ptr<char> memory) override {
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    Kept kept;
+    kept.memory = std::move(memory);
+    const Status status = DeviceEvent::Record(idle_, &kept.done);
+    if (!status.ok()) {
+      EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(idle_));
+      return status;
+    }
+    std::lock_guard<std::mutex> lock(kept_mu_);
+    kept_.push_back(std::move(kept));
+    return Status::OK();
+  }
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {
     if (bytes == 0) return Status::OK();
@@ -200,9 +217,25 @@ class ExchangeGpu : public ExchangeDevice {
     return Status::OK();
   }
 
+  struct Kept {
+    std::shared_ptr<DeviceEvent> done;
+    std::shared_ptr<char> memory;
+  };
+  // What nothing reads any more.
+  void GiveUpKept() {
+    std::vector<Kept> done;
+    std::lock_guard<std::mutex> lock(kept_mu_);
+    while (!kept_.empty() && kept_.front().done->has_passed()) {
+      done.push_back(std::move(kept_.front()));
+      kept_.pop_front();
+    }
+  }
+
   const int device_;
   cudaStream_t idle_ = nullptr;
   Blocks blocks_;
+  std::mutex kept_mu_;
+  std::deque<Kept> kept_;  // in the order of the stream
 };
 
 const bool kRegistered = RegisterExchangeDevice(&ExchangeGpu::Make);

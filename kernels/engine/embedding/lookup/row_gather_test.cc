@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/lookup/row_lookup.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
@@ -246,6 +247,38 @@ TEST_F(RowGatherTest, StepsGiveTheBitsOfThoseInCpuMemory) {
     }
     ExpectSameTables();
   }
+}
+
+TEST_F(RowGatherTest, PlainTablesAreOneStepOfTheDevice) {
+  const Batch batch(here_, 60000, 5, 31);
+  for (int64_t step = 0; step < 3; ++step) {
+    const std::vector<float> here = StepHere(batch, step);
+    EXPECT_EQ(here, StepThere(batch, step, [&](const LookupPlan& plan) {
+                const DeviceDistinct* const first =
+                    plan.planned(0).distinct.get();
+                ASSERT_NE(nullptr, first);
+                ASSERT_NE(nullptr, first->step());
+                for (int t = 1; t < plan.num_tables(); ++t) {
+                  EXPECT_EQ(first->step(), plan.planned(t).distinct->step());
+                }
+              }));
+  }
+  ExpectSameTables();
+}
+
+TEST_F(RowGatherTest, KeysThatComeWhileAStepIsUnderWayAreFound) {
+  // A second lookup of the same keys before the first one's update, and after.
+  const Batch batch(here_, 900, 4, 37);
+  const std::vector<float> here = StepHere(batch, 0);
+  std::vector<float> between;
+  EXPECT_EQ(here, StepThere(batch, 0, [&](const LookupPlan&) {
+              between = StepThere(batch, 0);
+            }));
+  EXPECT_EQ(here, between);
+  StepHere(batch, 0);  // as the first was applied after the second
+  ExpectSameTables();
+  EXPECT_EQ(StepHere(batch, 1), StepThere(batch, 1));
+  ExpectSameTables();
 }
 
 TEST_F(RowGatherTest, KeysThatAreErasedBeforeTheUpdateGetRowsAgain) {

@@ -17,6 +17,7 @@
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
+#include "kernels/engine/embedding/lookup/step_lookup.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/rows/gpu_compute.h"
 
@@ -43,13 +44,28 @@ void SumCounts(const RowsInput& in, PlannedTable* planned) {
   }
 }
 
-PooledInput AsPooled(const RowsInput& in) {
+PooledInput AsPooled(const RowsInput& in, const DeviceStream* stream) {
   PooledInput pooled;
+  pooled.stream = stream;
   pooled.table = in.table;
   pooled.combiner = Combiner::kSum;
   pooled.batch_size = pooled.num_ids = in.keys.size();
   pooled.ids64 = in.keys.data();
   return pooled;
+}
+
+std::vector<StepLookup::Pieces> PiecesOf(Span<const RowPlaces> places) {
+  std::vector<StepLookup::Pieces> all(places.size());
+  for (size_t t = 0; t < places.size(); ++t) {
+    for (size_t p = 0; p < places[t].pieces.size(); ++p) {
+      GpuStepPiece piece;
+      piece.begin = places[t].starts[p];
+      piece.count = places[t].starts[p + 1] - piece.begin;
+      piece.out = places[t].pieces[p];
+      all[t].push_back(piece);
+    }
+  }
+  return all;
 }
 
 void VisitRows(const PlannedTable& planned, int t, int64_t begin, int64_t end,
@@ -146,6 +162,10 @@ struct Steps {
   // Whether devices may deduplicate. Their tables are not visited: they are
   // there, with names for all keys, when 'finish' is called.
   bool devices_deduplicate = false;
+  // Then: where the rows of each table go, on this stream's device. Those of
+  // tables that a device takes together (rows/gpu_step.h) are there by then.
+  const DeviceStream* stream = nullptr;
+  Span<const RowPlaces> places;
   // Whether the table will do; its gate is held.
   std::function<Status(const EmbeddingTable::Impl& table)> check;
   // Whether 'visit' reads the rows. Else it gets their handles only.
@@ -189,7 +209,7 @@ Status Lookup(Span<const RowsInput> inputs,
         return InvalidArgument("a lookup takes fewer than 2^31 - 1 keys, got " +
                                std::to_string(n) + ", " + table.QuotedName());
       }
-      lookups.push_back(AsPooled(inputs[t]));
+      lookups.push_back(AsPooled(inputs[t], steps.stream));
     }
     const std::shared_ptr<LookupPlan> made = LookupPlan::Make(num_tables);
     for (int t = 0; t < num_tables && !owners.empty(); ++t) {
@@ -208,8 +228,11 @@ Status Lookup(Span<const RowsInput> inputs,
       FindHandles(planned, begin, end);
       return Status::OK();
     };
-    DeviceLookup devices(made.get(), /*step=*/nullptr,
-                         [](int) { return Status::OK(); });
+    StepLookup step;
+    if (devices_deduplicate) {
+      EV_RETURN_IF_ERROR(step.Start(lookups, PiecesOf(steps.places)));
+    }
+    DeviceLookup devices(made.get(), &step, [](int) { return Status::OK(); });
     EV_RETURN_IF_ERROR(PlanLookup(
         lookups, Samples::kOneIdEach, made.get(),
         devices_deduplicate ? &devices : nullptr, parallel, [&](int t) {
@@ -250,6 +273,7 @@ Status Lookup(Span<const RowsInput> inputs,
                   piece.end);
     });
     EV_RETURN_IF_ERROR(steps.finish(*made));
+    EV_RETURN_IF_ERROR(step.WaitForOutputs());
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = made->planned(t);
       inputs[t].table->impl()->CountIds(planned.num_ids,
@@ -275,12 +299,15 @@ void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
 }
 
 // names: of all keys, table by table; not looked at where a device has them.
+// Tables of a step are not gathered.
 Status Gather(const LookupPlan& plan, Span<const RowPlaces> places,
               const DeviceStream& stream, const RowHandle* names) {
   std::vector<DeviceGather> parts;
   for (int t = 0; t < plan.num_tables(); ++t) {
     const PlannedTable& planned = plan.planned(t);
-    for (size_t p = 0; p < places[t].pieces.size(); ++p) {
+    const bool is_in_step =
+        planned.distinct != nullptr && planned.distinct->step() != nullptr;
+    for (size_t p = 0; p < places[t].pieces.size() && !is_in_step; ++p) {
       const int64_t first = places[t].starts[p];
       const int64_t n = places[t].starts[p + 1] - first;
       DeviceGather part;
@@ -350,6 +377,8 @@ Status GatherRows(Span<const RowsInput> inputs,
       NameRows(planned, begin, end, names + begins[t]);
     };
     steps.devices_deduplicate = true;
+    steps.stream = &stream;
+    steps.places = places;
     steps.finish = [&](const LookupPlan& found) {
       return Gather(found, places, stream, names);
     };

@@ -27,6 +27,18 @@ bool Fits(const PooledInput& in) {
 
 Status StepLookup::Start(Span<const PooledInput> inputs,
                          Span<float* const> outputs) {
+  return Start(inputs, outputs, {});
+}
+
+Status StepLookup::Start(Span<const PooledInput> inputs,
+                         Span<const Pieces> pieces) {
+  const std::vector<float*> none(inputs.size(), nullptr);
+  return Start(inputs, none, pieces);
+}
+
+Status StepLookup::Start(Span<const PooledInput> inputs,
+                         Span<float* const> outputs,
+                         Span<const Pieces> pieces) {
   number_.assign(inputs.size(), -1);
   std::vector<const EmbeddingTable*> seen;
   std::vector<const PooledInput*> firsts;  // null: not the first of its samples
@@ -50,6 +62,7 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     table.num_defaults = in.table->impl()->num_defaults;
     table.ids_owner = in.ids_owner;
     table.out = outputs[t];
+    if (!pieces.empty()) table.pieces = pieces[t];
     if (in.on_device) {
       table.splits = in.row_splits;
       table.indices = in.coo_indices;

@@ -35,6 +35,9 @@ class StepLookup {
   // Begins a step, if there are tables for one and memory. REQUIRES the tables'
   // gates until it is destroyed. Throws std::bad_alloc.
   Status Start(Span<const PooledInput> inputs, Span<float* const> outputs);
+  // The same of inputs whose samples are one id each: where those of each go.
+  using Pieces = std::vector<GpuStepPiece>;
+  Status Start(Span<const PooledInput> inputs, Span<const Pieces> pieces);
 
   bool Has(int t) const { return step_ != nullptr && number_[t] >= 0; }
   // For tables that it has.
@@ -44,8 +47,15 @@ class StepLookup {
   // handles [K]: as GpuStep::SetUnknownHandles. The last table's call begins
   // the pooling. By any thread.
   Status SetUnknown(int t, Span<const RowHandle> handles);
+  // After that: waits until the outputs of its tables are written.
+  Status WaitForOutputs() const {
+    return step_ == nullptr ? Status::OK() : step_->WaitForOutputs();
+  }
 
  private:
+  Status Start(Span<const PooledInput> inputs, Span<float* const> outputs,
+               Span<const Pieces> pieces);
+
   std::shared_ptr<GpuStep> step_;
   std::vector<int> number_;  // of the call's tables in the step, or -1
   std::vector<float*> outputs_;

@@ -66,6 +66,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.is_narrow = given.is_narrow;
     table.num_defaults = given.num_defaults;
     table.out = given.out;
+    table.pieces = given.pieces;
     table.given = given.ids;
     table.splits = given.splits;
     table.indices = given.indices;
@@ -103,7 +104,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   PlaceIds();
   const size_t n = tables_.size();
   const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
-  table_bytes_ = DescriptionBytes(n);
+  table_bytes_ = DescriptionBytes(NumEntries(0, static_cast<int>(n)));
   // Zeros for the counter behind it.
   const size_t sent_bytes = table_bytes_ + counter_bytes;
   // The descriptions of waves, of which several may be on their way, and behind
@@ -112,7 +113,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   for (size_t w = 0; w < waves_.size() && waves_.size() > 1; ++w) {
     Wave* const wave = waves_[w].get();
     wave->tables_at = wave_bytes;
-    wave_bytes += DescriptionBytes(wave->end - wave->begin);
+    wave_bytes += DescriptionBytes(NumEntries(wave->begin, wave->end));
     for (int t = wave->begin; t < wave->end; ++t) {
       if (tables_[t].first != t) continue;
       if (wave->num_offsets == 0) wave->offsets_at = tables_[t].offsets_at;
@@ -188,8 +189,52 @@ Status StepCall::Start(int t, Span<const int32_t> offsets) {
                         [this](size_t w) { return Launch(*waves_[w]); });
 }
 
-StepLookup StepCall::LookupView(int num_tables) const {
-  const size_t n = num_tables;
+size_t StepCall::NumEntries(int begin, int end) const {
+  size_t count = 0;
+  for (int t = begin; t < end; ++t) {
+    count += std::max<size_t>(1, tables_[t].pieces.size());
+  }
+  return count;
+}
+
+std::vector<StepCall::Entry> StepCall::EntriesOf(
+    const Described& what, Span<float* const> outputs) const {
+  std::vector<Entry> entries;
+  for (int t = what.begin; t < what.end; ++t) {
+    const Table& table = tables_[t];
+    Entry entry;
+    entry.t = t;
+    if (!what.pools || table.pieces.empty()) {
+      entry.num_ids = table.num_ids;
+      entry.num_samples = table.num_samples;
+      if (what.pools) entry.out = outputs[t];
+      entries.push_back(entry);
+      continue;
+    }
+    for (const GpuStepPiece& piece : table.pieces) {
+      if (piece.count == 0) continue;
+      entry.begin = piece.begin;
+      entry.num_ids = entry.num_samples = piece.count;
+      entry.out = piece.out;
+      entries.push_back(entry);
+    }
+  }
+  return entries;
+}
+
+Status StepCall::CheckOutput(int t, const float* output) const {
+  if (tables_[t].pieces.empty()) {
+    return CheckIsOn(device_, output, "the output");
+  }
+  for (const GpuStepPiece& piece : tables_[t].pieces) {
+    if (piece.count == 0) continue;
+    EV_RETURN_IF_ERROR(CheckIsOn(device_, piece.out, "the output"));
+  }
+  return Status::OK();
+}
+
+StepLookup StepCall::LookupView(int num_entries) const {
+  const size_t n = num_entries;
   StepLookup view;
   view.tables = OnDevice<StepLookupTable>(there_.tables);
   view.num_tables = static_cast<int>(n);
@@ -212,16 +257,18 @@ StepLookup StepCall::LookupView(int num_tables) const {
 Status StepCall::SendDescription(const Described& what,
                                  Span<float* const> outputs,
                                  Launches* launches) {
-  const size_t n = what.end - what.begin;
+  const std::vector<Entry> entries = EntriesOf(what, outputs);
+  const size_t n = entries.size();
+  launches->num_entries = static_cast<int>(n);
   StepLookupTable* const described = OnHost<StepLookupTable>(what.here);
   int32_t* const tiles = reinterpret_cast<int32_t*>(described + n);
   std::vector<int> kinds(n);
   int32_t blocks = 0;
   for (size_t k = 0; k < n; ++k) {
-    const int t = what.begin + static_cast<int>(k);
-    const Table& table = tables_[t];
+    const Entry& entry = entries[k];
+    const Table& table = tables_[entry.t];
     StepLookupTable to;
-    char* const kept = DeviceIds(table);
+    char* const kept = DeviceIds(table) + entry.begin * table.id_width();
     to.ids = kept;
     if (!what.pools && table.where == IdsAre::kThere) {
       to.ids = table.given;
@@ -231,20 +278,23 @@ Status StepCall::SendDescription(const Described& what,
       to.made = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
     }
     const bool one_id_each = OneIdEach(table);
+    if (!one_id_each && !table.pieces.empty()) {
+      return Internal("a sample whose output is in a piece is not one id");
+    }
     if (!one_id_each) {
       to.offsets = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
     }
-    to.id_begin = table.id_begin;
-    to.num_ids = table.num_ids;
-    to.sample_begin = table.sample_begin;
-    to.num_samples = table.num_samples;
+    to.id_begin = table.id_begin + entry.begin;
+    to.num_ids = entry.num_ids;
+    to.sample_begin = table.sample_begin + entry.begin;
+    to.num_samples = entry.num_samples;
     to.dim = static_cast<int32_t>(table.dim);
     to.combiner = static_cast<int32_t>(table.combiner);
     to.is_narrow = table.is_narrow;
     if (what.pools) {
       to.rows = table.rows->pieces();
       to.defaults = table.rows->default_rows();
-      to.out = outputs[t];
+      to.out = entry.out;
       const bool fits =
           reinterpret_cast<uintptr_t>(to.out) % sizeof(float4) == 0;
       kinds[k] =
@@ -256,13 +306,13 @@ Status StepCall::SendDescription(const Described& what,
     }
     described[k] = to;
     tiles[k] = blocks;
-    blocks += BlocksOf(table.num_ids, kFindTile);
+    blocks += BlocksOf(entry.num_ids, kFindTile);
   }
   tiles[n] = launches->find_blocks = blocks;
   int32_t* const sample_tiles = tiles + 3 * (n + 1);
   sample_tiles[0] = 0;
   for (size_t k = 0; k < n; ++k) {
-    const int t = what.begin + static_cast<int>(k);
+    const int t = entries[k].t;
     const Table& table = tables_[t];
     const int64_t threads = std::max(table.num_ids, table.num_samples) + 1;
     sample_tiles[k + 1] =
@@ -282,7 +332,7 @@ Status StepCall::SendDescription(const Described& what,
         if (kinds[k] != kind) continue;
         pool_tiles[at] = blocks;
         order[at++] = static_cast<int32_t>(k);
-        blocks += BlocksOf(tables_[what.begin + k].num_samples, kPoolTile);
+        blocks += BlocksOf(entries[k].num_samples, kPoolTile);
       }
     }
     pool_tiles[n] = blocks;
@@ -291,6 +341,7 @@ Status StepCall::SendDescription(const Described& what,
   }
   size_t bytes = DescriptionBytes(n);
   if (!what.pools) {  // of all tables
+    bytes = table_bytes_;
     const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
     std::memset(OnHost<char>(what.here) + bytes, 0, counter_bytes);
     bytes += counter_bytes;
@@ -494,12 +545,12 @@ Status StepCall::End(StreamView work, const DeviceStream& outside) {
   return end_->Before(static_cast<cudaStream_t>(outside.native));
 }
 
-Status StepCall::LaunchPools(int num_tables, const Launches& launches) {
+Status StepCall::LaunchPools(const Launches& launches) {
   const std::vector<int>& kinds = launches.kind_begin;
   const std::vector<int>& blocks = launches.block_begin;
   for (int kind = 0; kind < kPoolKinds; ++kind) {
     EV_RETURN_IF_ERROR(LaunchPoolNames(
-        LookupView(num_tables), kind, kinds[kind], kinds[kind + 1],
+        LookupView(launches.num_entries), kind, kinds[kind], kinds[kind + 1],
         blocks[kind], blocks[kind + 1] - blocks[kind], lane_->stream()));
   }
   return Status::OK();
@@ -523,14 +574,14 @@ Status StepCall::PoolAll(Span<float* const> outputs,
   Launches launches;
   EV_RETURN_IF_ERROR(SendDescription(described, outputs, &launches));
   EV_RETURN_IF_ERROR(lane_->Follow(stream));
-  return LaunchPools(described.end, launches);
+  return LaunchPools(launches);
 }
 
 Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   for (size_t t = 0; t < tables_.size(); ++t) {
     EV_RETURN_IF_ERROR(tables_[t].rows->CheckUsable());
-    EV_RETURN_IF_ERROR(CheckIsOn(device_, outputs[t], "the output"));
+    EV_RETURN_IF_ERROR(CheckOutput(static_cast<int>(t), outputs[t]));
     if (is_pooled_ && outputs[t] != tables_[t].out) {
       return Internal("a step was told of another output than it is given");
     }
@@ -542,6 +593,11 @@ Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
   EV_RETURN_IF_ERROR(GroupEarly());
   has_failed_ = false;
   return Status::OK();
+}
+
+Status StepCall::WaitForOutputs() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  return lane_->Wait();
 }
 
 Status StepCall::Offsets(int t, int32_t* offsets) const {

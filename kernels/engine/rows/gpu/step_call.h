@@ -57,6 +57,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::unique_ptr<DeviceDistinct> Distinct(int t) override;
   void SetUnknownHandles(int t, Span<const RowHandle> handles) override;
   Status Pool(Span<float* const> outputs, const DeviceStream& stream) override;
+  Status WaitForOutputs() override;
   bool CanUpdate(const std::string& rule,
                  Span<const int> slot_columns) const override;
   Status Update(const std::string& rule, Span<const float> hyper,
@@ -84,6 +85,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int64_t dim = 0;
     Combiner combiner = Combiner::kSum;
     float* out = nullptr;  // as GpuStepTable
+    std::vector<GpuStepPiece> pieces;
     int wave = 0;
     bool is_narrow = false;  // the ids of the block
     // Whether the caller's int64 ids are int32 in the block, and where they are
@@ -114,9 +116,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     std::vector<RowHandle> names;
     bool is_settled = false;
 
-    size_t id_bytes() const {
-      return num_ids * (is_narrow ? sizeof(int32_t) : sizeof(int64_t));
+    size_t id_width() const {
+      return is_narrow ? sizeof(int32_t) : sizeof(int64_t);
     }
+    size_t id_bytes() const { return num_ids * id_width(); }
   };
   // Tables [begin, end), worked on together as soon as their ids, and those of
   // earlier waves, have been put (step_waves.cu).
@@ -207,8 +210,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   static StepTable TableOf(const Table& of, bool fits);
   Status LaunchGroups(StepGroups* groups) const;
   Status End(StreamView work, const DeviceStream& outside);
-  // Of so many tables, as described last.
-  StepLookup LookupView(int num_tables) const;
+  // Of so many entries, as described last.
+  StepLookup LookupView(int num_entries) const;
   // Tables [begin, end) for the kernels that find, that pool, or both.
   struct Described {
     int begin = 0, end = 0;
@@ -216,7 +219,22 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     bool knows_all = false;  // an unknown id reads its default row
     size_t here = 0;         // where it is put, in pinned memory
   };
+  // Ids and samples that a block of those kernels works on: of a table, or of
+  // a piece.
+  struct Entry {
+    int t = 0;
+    int64_t begin = 0;  // id and sample
+    int64_t num_ids = 0, num_samples = 0;
+    float* out = nullptr;
+  };
+  std::vector<Entry> EntriesOf(const Described& described,
+                               Span<float* const> outputs) const;
+  // How many EntriesOf gives at most, of tables [begin, end).
+  size_t NumEntries(int begin, int end) const;
+  // InvalidArgument: table t's is in another GPU's memory.
+  Status CheckOutput(int t, const float* output) const;
   struct Launches {
+    int num_entries = 0;
     int find_blocks = 0;
     // Where each kind begins in pool_order and in blocks.
     std::vector<int> kind_begin, block_begin;
@@ -224,7 +242,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // outputs: of all tables, where it is for pooling.
   Status SendDescription(const Described& described, Span<float* const> outputs,
                          Launches* launches);
-  Status LaunchPools(int num_tables, const Launches& launches);
+  Status LaunchPools(const Launches& launches);
   Status PoolAll(Span<float* const> outputs, const DeviceStream& stream);
 
   template <typename T>

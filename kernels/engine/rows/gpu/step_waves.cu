@@ -44,9 +44,10 @@ Status StepCall::CutIntoWaves() {
   bool can_pool_early = num_ids_ >= 2 * MinIdsOfWave();
   for (const Table& table : tables_) {
     if (!can_pool_early) break;
-    can_pool_early = table.where == IdsAre::kHere && table.out != nullptr &&
-                     table.num_defaults != 0 &&
-                     CheckIsOn(device_, table.out, "the output").ok();
+    const int t = static_cast<int>(&table - tables_.data());
+    can_pool_early = table.where == IdsAre::kHere &&
+                     (table.out != nullptr || !table.pieces.empty()) &&
+                     table.num_defaults != 0 && CheckOutput(t, table.out).ok();
   }
   int64_t ids = 0;
   for (size_t t = 0; t < tables_.size(); ++t) {
@@ -127,7 +128,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
     described.finds = described.pools = described.knows_all = true;
     described.here = here_.waves + wave.tables_at;
     EV_RETURN_IF_ERROR(SendDescription(described, outputs, &launches));
-    EV_RETURN_IF_ERROR(LaunchFindNames(LookupView(wave.end - wave.begin),
+    EV_RETURN_IF_ERROR(LaunchFindNames(LookupView(launches.num_entries),
                                        launches.find_blocks, stream));
   }
   for (GpuRows* of : rows) {
@@ -135,7 +136,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
   }
   // The outputs are the caller's from there on.
   if (wave.begin == 0) EV_RETURN_IF_ERROR(lane_->Follow(given_));
-  return LaunchPools(wave.end - wave.begin, launches);
+  return LaunchPools(launches);
 }
 
 }  // namespace gpu
