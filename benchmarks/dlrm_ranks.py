@@ -20,6 +20,7 @@ prints one line of JSON for each graph: medians over steps, on the slowest rank.
 
 import json
 import os
+import sys
 import time
 import warnings
 
@@ -43,6 +44,10 @@ from sparse_operation_kit import experiment as sok
 
 import defaults
 import ids as id_lib
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
+                             "examples"))
+from models import dlrm as dlrm_model  # pylint: disable=wrong-import-position
 
 FLAGS = flags.FLAGS
 
@@ -84,12 +89,7 @@ def dlrm(numbers, vectors):
   """Returns the logits `[B]` of `[B, 13]` and a list of `[B, D]`."""
   dim = vectors[0].shape.as_list()[1]
   bottom = _mlp(numbers, [int(w) for w in FLAGS.bottom] + [dim], "bottom")
-  stacked = tf.stack([bottom] + vectors, axis=1)
-  count = len(vectors) + 1
-  dots = tf.matmul(stacked, stacked, transpose_b=True)
-  # Each pair once. A mask, whose gradient is one product, where a gather's is many adds.
-  mask = np.tril(np.ones([count, count], np.float32), -1)
-  dots = tf.reshape(dots * mask, [-1, count * count])
+  dots = dlrm_model.pairwise_dots(tf.stack([bottom] + vectors, axis=1))
   top = _mlp(tf.concat([bottom, dots], axis=1), [int(w) for w in FLAGS.top] + [1], "top",
              last_is_linear=True)
   return tf.reshape(top, [-1])

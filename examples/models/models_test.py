@@ -35,11 +35,18 @@ class ModelsTest(parameterized.TestCase):
 
   def test_pairwise_dots(self):
     vectors = np.random.RandomState(0).normal(size=[2, 4, 3])
+    factors = np.random.RandomState(1).normal(size=[2, 6])
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-      got = session.run(dlrm.pairwise_dots(tf.constant(vectors)))
+      x = tf.constant(vectors)
+      dots = dlrm.pairwise_dots(x)
+      plain = [tf.reduce_sum(x[:, i] * x[:, j], axis=1) for i in range(4) for j in range(i)]
+      got, grad, expected_grad = session.run([
+          dots, tf.gradients(dots, x, tf.constant(factors))[0],
+          tf.gradients(tf.stack(plain, axis=1), x, tf.constant(factors))[0]])
     expected = [[np.dot(sample[i], sample[j]) for i in range(4) for j in range(i)]
                 for sample in vectors]
     np.testing.assert_allclose(got, expected)
+    np.testing.assert_allclose(grad, expected_grad)
 
   @parameterized.parameters(None, 3)
   def test_cross(self, rank):
