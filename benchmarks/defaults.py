@@ -33,7 +33,9 @@ ALL_VARIANTS = (STOCK, RESOURCE, EV_SOK, EV_NN)
 
 # The dense part behind the lookups.
 SUM_TOWER = "sum"          # loss = 2 * sum of all outputs: hardly any dense work
+TOTAL_TOWER = "total"      # the same number of the outputs' total: a few ops for all
 DLRM_TOWER = "dlrm"        # pairwise dot products and a 256-128-1 MLP
+TOWERS = (SUM_TOWER, TOTAL_TOWER, DLRM_TOWER)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Workload:
     distribution: "zipf" or "uniform", of the ids over a table's rows.
     hotness: ids per sample and table.
     dim: floats per row.
-    tower: SUM_TOWER or DLRM_TOWER.
+    tower: one of TOWERS.
     tables, batch: number of tables, samples per step.
     rows: rows per table; 0 takes the default of the distribution and dim.
   """

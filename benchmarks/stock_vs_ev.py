@@ -45,8 +45,7 @@ flags.DEFINE_integer("dim", 16, "Floats per row.")
 flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
 flags.DEFINE_integer("batch", defaults.BATCH, "Samples per step.")
 flags.DEFINE_integer("rows", 0, "Rows per table; 0 takes the shared default.")
-flags.DEFINE_enum("tower", defaults.SUM_TOWER,
-                  (defaults.SUM_TOWER, defaults.DLRM_TOWER), "Dense part.")
+flags.DEFINE_enum("tower", defaults.SUM_TOWER, defaults.TOWERS, "Dense part.")
 flags.DEFINE_integer("warmup_steps", 10, "Steps before the clock starts.")
 flags.DEFINE_integer("min_steps", 20, "Least number of measured steps.")
 flags.DEFINE_float("min_seconds", 5.0, "Measures at least this long.")
@@ -207,6 +206,8 @@ class StepGraph(object):
     outputs = self.tables.lookup(sp_ids)
     if workload.tower == defaults.DLRM_TOWER:
       self.loss = dlrm_tower(outputs, workload.batch)
+    elif workload.tower == defaults.TOTAL_TOWER:
+      self.loss = 2.0 * tf.reduce_sum(tf.add_n(outputs))
     else:
       self.loss = 2.0 * tf.add_n([tf.reduce_sum(o) for o in outputs])
     optimizer = tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE)

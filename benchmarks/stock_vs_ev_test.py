@@ -37,6 +37,12 @@ class StockVsEvTest(parameterized.TestCase):
       self.assertLess(result["last_loss"], result["first_loss"])
       self.assertEqual(result["step"]["steps"], 4)
 
+  def test_the_total_is_the_same_loss(self):
+    each = self._measure(defaults.EV_SOK, "zipf")
+    total = self._measure(defaults.EV_SOK, "zipf", tower=defaults.TOTAL_TOWER)
+    self.assertEqual(total["first_loss"], each["first_loss"])
+    self.assertEqual(total["last_loss"], each["last_loss"])
+
   def test_rows_on_an_ssd_compute_the_same(self):
     in_memory = self._measure(defaults.EV_SOK, "zipf")
     with flagsaver.flagsaver(storage="ssd", memory_part=0.1,
