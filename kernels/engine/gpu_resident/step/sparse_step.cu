@@ -15,7 +15,7 @@
 #include "kernels/engine/gpu_resident/step/sparse_step.h"
 #include "kernels/engine/gpu_resident/table/bucket.h"
 #include "kernels/engine/gpu_step/group.h"
-#include "kernels/engine/gpu_step/side_stream.h"
+#include "kernels/engine/base/gpu/side_stream.h"
 #include "kernels/engine/gpu_step/sort_long.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/gpu_step/update.h"

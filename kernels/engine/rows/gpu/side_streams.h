@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/gpu_step/side_stream.h"
+#include "kernels/engine/base/gpu/side_stream.h"
 
 namespace ev {
 namespace gpu {

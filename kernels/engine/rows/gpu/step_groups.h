@@ -17,7 +17,7 @@
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/gpu_step/side_stream.h"
+#include "kernels/engine/base/gpu/side_stream.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 
 namespace ev {

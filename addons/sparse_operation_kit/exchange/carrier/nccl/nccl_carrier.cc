@@ -40,6 +40,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/base/gpu/side_stream.h"
 #include "kernels/engine/base/gpu/urgent_stream.h"
 
 namespace sok {
@@ -159,6 +160,7 @@ class NcclCarrier : public Carrier {
     std::unique_ptr<NcclCarrier> made(new NcclCarrier(nccl, device, options));
     EV_RETURN_IF_ERROR(
         ev::gpu::CreateUrgentStream(/*most=*/true, &made->stream_));
+    EV_RETURN_IF_ERROR(made->own_.Create());
     for (cudaEvent_t& event : made->came_) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -296,16 +298,17 @@ class NcclCarrier : public Carrier {
 
   ev::Status Exchange(const char* from, ev::Span<const int64_t> send_bytes,
                       char* to, ev::Span<const int64_t> received_bytes) {
+    EV_RETURN_IF_ERROR(CopyOwn(from, send_bytes, to, received_bytes));
     EV_RETURN_IF_ERROR(nccl_->Check(nccl_->group_start(), "ncclGroupStart"));
     ev::Status status;
     for (int r = 0; r < num_ranks_ && status.ok(); ++r) {
-      if (send_bytes[r] > 0) {
+      if (r != rank_ && send_bytes[r] > 0) {
         status =
             nccl_->Check(nccl_->send(from, send_bytes[r], NcclLibrary::kInt8, r,
                                      communicator_, stream_),
                          "ncclSend");
       }
-      if (status.ok() && received_bytes[r] > 0) {
+      if (r != rank_ && status.ok() && received_bytes[r] > 0) {
         status =
             nccl_->Check(nccl_->recv(to, received_bytes[r], NcclLibrary::kInt8,
                                      r, communicator_, stream_),
@@ -315,7 +318,26 @@ class NcclCarrier : public Carrier {
       to += received_bytes[r];
     }
     const ev::Status ended = nccl_->Check(nccl_->group_end(), "ncclGroupEnd");
-    return status.ok() ? ended : status;
+    EV_RETURN_IF_ERROR(status.ok() ? ended : status);
+    return own_.Join(stream_);
+  }
+
+  // What this rank sends to itself is copied beside NCCL, whose few blocks have
+  // the others' bytes to move.
+  ev::Status CopyOwn(const char* from, ev::Span<const int64_t> send_bytes,
+                     char* to, ev::Span<const int64_t> received_bytes) {
+    if (send_bytes[rank_] != received_bytes[rank_]) {
+      return ev::Internal(
+          "a rank sends itself " + std::to_string(send_bytes[rank_]) +
+          " bytes and expects " + std::to_string(received_bytes[rank_]));
+    }
+    EV_RETURN_IF_ERROR(own_.Fork(stream_));
+    if (send_bytes[rank_] == 0) return ev::Status::OK();
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        to + TotalOf(received_bytes.subspan(0, rank_)),
+        from + TotalOf(send_bytes.subspan(0, rank_)), send_bytes[rank_],
+        cudaMemcpyDeviceToDevice, own_.get()));
+    return ev::Status::OK();
   }
 
   ev::Status BringDown(char* out, int64_t bytes) {
@@ -460,6 +482,7 @@ class NcclCarrier : public Carrier {
     EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
     nccl_->comm_abort(communicator_);
     communicator_ = nullptr;
+    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(own_.get()));
     EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
   }
 
@@ -467,6 +490,7 @@ class NcclCarrier : public Carrier {
   const int device_, rank_, num_ranks_;
   std::atomic<bool> aborted_{false};
   cudaStream_t stream_ = nullptr;
+  ev::gpu::SideStream own_;  // of what a rank sends to itself
   cudaEvent_t came_[2] = {nullptr, nullptr};
   NcclLibrary::Communicator* communicator_ = nullptr;
   std::unique_ptr<Carrier> control_;  // or null

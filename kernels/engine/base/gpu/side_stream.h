@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef KERNELS_ENGINE_GPU_STEP_SIDE_STREAM_H_
-#define KERNELS_ENGINE_GPU_STEP_SIDE_STREAM_H_
+#ifndef KERNELS_ENGINE_BASE_GPU_SIDE_STREAM_H_
+#define KERNELS_ENGINE_BASE_GPU_SIDE_STREAM_H_
 
 #include <cuda_runtime_api.h>
 
@@ -51,4 +51,4 @@ class SideStream {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_STEP_SIDE_STREAM_H_
+#endif  // KERNELS_ENGINE_BASE_GPU_SIDE_STREAM_H_
