@@ -17,6 +17,7 @@ from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import op_parts
 from embedding_variable.lookup import partition
 from embedding_variable.ops import lookup_sparse_ops
+from embedding_variable.ops import pack_ops
 from embedding_variable.variables import variable as ev
 
 
@@ -216,6 +217,25 @@ def batch_size_on_cpu(request):
     return splits - 1
 
 
+def op_inputs(requests, ids, device, ids_on_gpu):
+  """Returns lists of ids, rows and batch sizes as an op on a device takes them.
+
+  Args:
+    requests: list of `Request`.
+    ids: list of their ids, maybe of another type.
+    device: string.
+    ids_on_gpu: bool, whether the op takes ids and rows from the device's memory.
+  """
+  rows = [r.rows for r in requests]
+  if ids_on_gpu:
+    return ids, rows, [batch_size_on_cpu(r) for r in requests]
+  with ops.device(pack_ops.cpu_of(device)):
+    batch_sizes = [math_ops.cast(r.batch_size, dtypes.int64) for r in requests]
+  there = pack_ops.to_device(ids + rows + batch_sizes, device)
+  n = len(requests)
+  return there[:n], there[n:2 * n], there[2 * n:]
+
+
 def _lookup(requests, device, ids_on_gpu=False):
   """One op for requests of whole tables on one device."""
   weights = None
@@ -224,14 +244,14 @@ def _lookup(requests, device, ids_on_gpu=False):
         array_ops.ones_like(r.ids, dtypes.float32) if r.weights is None else
         r.weights for r in requests
     ]
+  ids, rows, batch_sizes = op_inputs(requests, [r.ids for r in requests], device,
+                                     ids_on_gpu)
   with ops.colocate_with(None, ignore_existing=True), ops.device(device):
     outputs, _ = lookup_sparse_ops.lookup_sparse(
         [r.parts[0].handle for r in requests],
-        [r.ids for r in requests],
-        [r.rows for r in requests], [
-            batch_size_on_cpu(r) if ids_on_gpu else math_ops.cast(
-                r.batch_size, dtypes.int64) for r in requests
-        ],
+        ids,
+        rows,
+        batch_sizes,
         [r.combiner for r in requests],
         [r.dim for r in requests],
         weights=weights,

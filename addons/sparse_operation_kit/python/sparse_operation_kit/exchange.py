@@ -246,15 +246,13 @@ def _lookup(requests, call, on_device, device):
         array_ops.ones_like(r.ids, dtypes.float32) if r.weights is None else
         r.weights for r in requests
     ]
-  batch_sizes = [
-      pooled.batch_size_on_cpu(r) if ids_on_gpu else math_ops.cast(
-          r.batch_size, dtypes.int64) for r in requests
-  ]
+  ids, rows, batch_sizes = pooled.op_inputs(requests, ids, device, ids_on_gpu)
   handles = [t.handle for t in tables]
   labels = {"SokRoute": lookup_sparse_ops.IDS_ON_GPU} if ids_on_gpu else {}
   with ops.device(device), ops.get_default_graph()._kernel_label_map(labels):  # pylint: disable=protected-access
     message, splits, route = _gen.sok_route(
-        ids, [r.rows for r in requests],
+        ids,
+        rows,
         batch_sizes,
         weights,
         names=names,
@@ -270,11 +268,11 @@ def _lookup(requests, call, on_device, device):
         on_device=on_device,
         name="route")
     keys, key_splits = alltoall(message, splits, "keys")
-    rows, row_splits, served = _gen.sok_serve(
+    to_send, row_splits, served = _gen.sok_serve(
         handles, keys, key_splits,
         Twire=wire_type, wire=wire, with_occurrences=with_occurrences,
         fingerprint=fingerprint, name="serve")
-    received, _ = alltoall(rows, row_splits, "rows")
+    received, _ = alltoall(to_send, row_splits, "rows")
     outputs = _gen.sok_pool(
         handles, weights, route, received, served, keys, key_splits,
         dims=dims, wire=wire, num_ranks=num_ranks,

@@ -1,0 +1,49 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several tensors as one, on their way from one device of a process to another.
+
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace embedding_variable {
+namespace {
+
+using tensorflow::Status;
+using tensorflow::shape_inference::InferenceContext;
+
+// Stateful: TensorFlow would fold a pack of constants into a constant, for
+// which a variant needs a serialized form.
+REGISTER_OP("EvPack")
+    .Input("tensors: T")
+    .Output("packed: variant")
+    .Attr("T: list(type) >= 1")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+Tensors in CPU memory as one, without a copy.
+
+tensors: Any.
+packed: Scalar. It cannot leave the process.
+)doc");
+
+REGISTER_OP("EvUnpack")
+    .Input("packed: variant")
+    .Output("tensors: T")
+    .Attr("T: list(type) >= 1")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      for (int i = 0; i < c->num_outputs(); ++i) {
+        c->set_output(i, c->UnknownShape());
+      }
+      return Status::OK();
+    })
+    .Doc(R"doc(
+The tensors that EvPack was given, in CPU memory on every device.
+
+packed: Of EvPack.
+tensors: As many, of the same types.
+)doc");
+
+}  // namespace
+}  // namespace embedding_variable

@@ -1,0 +1,84 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of pack_ops."""
+
+from absl.testing import absltest
+import numpy as np
+import tensorflow as tf
+
+from embedding_variable import _lib
+from embedding_variable.ops import pack_ops
+from embedding_variable.ops import testing
+
+_gen = _lib.load()
+
+
+class PackOpsTest(absltest.TestCase):
+
+  def setUp(self):
+    super(PackOpsTest, self).setUp()
+    tf.compat.v1.reset_default_graph()
+
+  def _ops(self, op_type):
+    return [op for op in tf.compat.v1.get_default_graph().get_operations()
+            if op.type == op_type]
+
+  def test_what_was_packed_comes_out(self):
+    fed = [tf.compat.v1.placeholder(t, s) for t, s in
+           [(tf.int64, [None]), (tf.int32, []), (tf.string, [2]), (tf.float32, [0, 3])]]
+    out = _gen.ev_unpack(_gen.ev_pack(fed), T=[t.dtype for t in fed])
+    values = [np.arange(5), np.int32(7), np.array([b"a", b"bc"], object), np.zeros([0, 3])]
+    with testing.session() as session:
+      for got, expected in zip(session.run(out, dict(zip(fed, values))), values):
+        np.testing.assert_array_equal(got, expected)
+
+  def test_a_graph_that_only_packs_constants(self):
+    # TensorFlow would fold what has no state.
+    out = _gen.ev_unpack(_gen.ev_pack([tf.constant([1, 2]), tf.constant(3.)]),
+                         T=[tf.int32, tf.float32])
+    with testing.session() as session:
+      for _ in range(2):
+        numbers, number = session.run(out)
+        self.assertEqual(numbers.tolist(), [1, 2])
+        self.assertEqual(number, 3.)
+
+  def test_other_numbers_and_types_are_refused(self):
+    packed = _gen.ev_pack([tf.constant([1, 2]), tf.constant(3.)])
+    with testing.session() as session:
+      for types, message in [
+          ([tf.int32], "expected a pack of 1 tensors, got a pack of 2 tensors"),
+          ([tf.int32, tf.int32], "expected tensor 1 of a pack as int32, got float")]:
+        with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message):
+          session.run(_gen.ev_unpack(packed, T=types))
+
+  def test_tensors_for_a_gpu_go_as_one(self):
+    many = [tf.compat.v1.placeholder(tf.int64, [n + 1]) for n in range(9)]
+    constant = tf.constant([4], tf.int64)
+    given = many + [constant, many[0]]
+    there = pack_ops.to_device(given, "/gpu:0")
+    self.assertLen(self._ops("EvPack"), 1)
+    self.assertLen(self._ops("EvPack")[0].inputs, 9)
+    self.assertEqual(self._ops("EvPack")[0].device, "/device:CPU:0")
+    self.assertEqual(self._ops("EvUnpack")[0].device, "/device:GPU:0")
+    self.assertIs(there[9], constant)
+    self.assertIs(there[10], there[0])
+    for tensor, other in zip(there, given):
+      self.assertEqual(tensor.shape.as_list(), other.shape.as_list())
+      self.assertEqual(tensor.dtype, other.dtype)
+
+  def test_few_tensors_and_other_devices_are_left_alone(self):
+    many = [tf.compat.v1.placeholder(tf.int64, [1]) for _ in range(20)]
+    for tensors, device in [(many[:3], "/gpu:0"), (many, "/cpu:0"), (many, ""),
+                            (many, "/job:ps/task:1"), ([many[0]] * 20, "/gpu:0")]:
+      self.assertEqual(pack_ops.to_device(tensors, device), tensors)
+    self.assertEmpty(self._ops("EvPack"))
+
+  def test_the_cpu_beside_a_gpu(self):
+    for device, expected in [("/gpu:1", "/device:CPU:0"), ("/cpu:0", "/cpu:0"), ("", ""),
+                             ("/job:ps/task:2/device:GPU:3", "/job:ps/task:2/device:CPU:0"),
+                             ("/job:ps/task:2", "/job:ps/task:2")]:
+      self.assertEqual(pack_ops.cpu_of(device), expected)
+
+
+if __name__ == "__main__":
+  absltest.main()
