@@ -26,7 +26,8 @@ counts: Exchanges out of its memory, routes pooled, gradients spread, blocks tha
   batches that the device of the rows deduplicated, and of which their keys were fetched;
   tables deduplicated in routes; calls that summed gradients in its memory, and in CPU
   memory; routes whose outputs, and whose gradients, are in its memory; of the tables
-  deduplicated in routes, those whose ids were in its memory.
+  deduplicated in routes, those whose ids were in its memory; routes whose tables found
+  no memory to be deduplicated in.
 )doc");
 
 class CountsOp : public tensorflow::OpKernel {
@@ -36,7 +37,7 @@ class CountsOp : public tensorflow::OpKernel {
   void Compute(tensorflow::OpKernelContext* context) override {
     tensorflow::Tensor* out = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
-                                0, tensorflow::TensorShape({12}), &out));
+                                0, tensorflow::TensorShape({13}), &out));
     const sok::testing::HostExchangeCounts counts =
         sok::testing::GetHostExchangeCounts();
     out->vec<tensorflow::int64>()(0) = counts.sent_from_there;
@@ -51,6 +52,7 @@ class CountsOp : public tensorflow::OpKernel {
     out->vec<tensorflow::int64>()(9) = counts.pooled_there;
     out->vec<tensorflow::int64>()(10) = counts.summed_there;
     out->vec<tensorflow::int64>()(11) = counts.ids_there;
+    out->vec<tensorflow::int64>()(12) = counts.without_room;
   }
 };
 

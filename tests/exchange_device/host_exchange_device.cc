@@ -36,12 +36,13 @@ using ev::testing::HostStream;
 using ev::testing::Reach;
 
 constexpr int64_t kMinDistinctIds = 10;
-// Batches of a multiple of so many ids find no memory.
+// Tables that come together find no memory where one has a multiple of so many
+// ids.
 constexpr int64_t kNoRoomFor = 11;
 
 std::atomic<int64_t> sent_from_there{0}, pooled_routes{0}, spread_gradients{0},
     live_blocks{0}, deduplicated{0}, sums_there{0}, sums_here{0},
-    pooled_there{0}, summed_there{0}, ids_there{0};
+    pooled_there{0}, summed_there{0}, ids_there{0}, without_room{0};
 
 void Check(bool holds, const char* promise) {
   if (holds) return;
@@ -239,32 +240,29 @@ class HostExchangeDevice : public ExchangeDevice {
     return ev::MinIdsToDeduplicate(kMinDistinctIds);
   }
 
-  Status StartDistinct(int64_t num_ids, int64_t num_samples,
-                       bool /*brings_inverse*/,
-                       std::unique_ptr<ev::DeviceDistinct>* distinct) override {
-    Check(num_ids > 0 && num_ids >= min_ids_to_deduplicate() &&
-              num_ids <= ev::kMaxDistinctIds,
-          "so many ids are not for a device");
-    if (num_ids % kNoRoomFor == 0) return ev::ResourceExhausted("no memory");
-    ++deduplicated;
-    distinct->reset(new HostDeviceDistinct(
-        num_ids, num_samples, std::make_shared<const HostKnownKeys>()));
-    return Status::OK();
-  }
-
-  Status StartDistinctThere(
-      const ev::IdsOnDevice& ids,
-      std::unique_ptr<ev::DeviceDistinct>* distinct) override {
-    Check(ids.num_ids >= std::max<int64_t>(1, min_ids_to_deduplicate()) &&
-              ids.num_ids <= ev::kMaxDistinctIds,
-          "so many ids are not for a device");
-    if (ids.num_ids % kNoRoomFor == 0) {
+  Status StartDistincts(
+      Span<const ev::DistinctRequest> requests,
+      std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) override {
+    Check(!requests.empty(), "no table is to be deduplicated");
+    for (const ev::DistinctRequest& request : requests) {
+      Check(request.num_ids >= std::max<int64_t>(1, min_ids_to_deduplicate()) &&
+                request.num_ids <= ev::kMaxDistinctIds,
+            "so many ids are not for a device");
+    }
+    for (const ev::DistinctRequest& request : requests) {
+      if (request.num_ids % kNoRoomFor != 0) continue;
+      ++without_room;
       return ev::ResourceExhausted("no memory");
     }
-    ++deduplicated;
-    ++ids_there;
-    distinct->reset(
-        new HostDeviceDistinct(ids, std::make_shared<const HostKnownKeys>()));
+    const auto unstarted =
+        std::make_shared<std::atomic<int64_t>>(requests.size());
+    distincts->clear();
+    for (const ev::DistinctRequest& request : requests) {
+      ++deduplicated;
+      if (request.is_there) ++ids_there;
+      distincts->emplace_back(new HostDeviceDistinct(
+          request, std::make_shared<const HostKnownKeys>(), unstarted));
+    }
     return Status::OK();
   }
 
@@ -416,6 +414,7 @@ HostExchangeCounts GetHostExchangeCounts() {
   counts.pooled_there = pooled_there;
   counts.summed_there = summed_there;
   counts.ids_there = ids_there;
+  counts.without_room = without_room;
   return counts;
 }
 

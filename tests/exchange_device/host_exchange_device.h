@@ -32,6 +32,7 @@ struct HostExchangeCounts {
   int64_t pooled_there = 0;  // routes whose outputs are in its memory
   int64_t summed_there = 0;  // routes whose gradients are
   int64_t ids_there = 0;     // of 'deduplicated', those of ids in its memory
+  int64_t without_room = 0;  // routes whose tables found no memory
 };
 HostExchangeCounts GetHostExchangeCounts();
 

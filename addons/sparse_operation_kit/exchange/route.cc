@@ -78,41 +78,28 @@ Status NotThere(const RouteInput& in, const std::string& why) {
   return NamedAfter(in.name, Status(ev::StatusCode::kUnimplemented, why));
 }
 
-Status StartDistinctThere(const RouteInput& in, const RouteOptions& options,
-                          std::unique_ptr<ev::DeviceDistinct>* distinct) {
-  if (!IsForDevice(in, options)) {
-    return NotThere(in, "these ids are not for the device that has them");
+ev::DistinctRequest RequestOf(const RouteInput& in,
+                              const RouteOptions& options) {
+  ev::DistinctRequest request;
+  request.name = in.name;
+  request.num_ids = in.num_ids;
+  request.num_samples = in.batch_size;
+  request.is_there = in.on_device;
+  if (in.on_device) {
+    request.there.ids64 = in.ids64;
+    request.there.ids32 = in.ids32;
+    request.there.row_splits = in.row_splits;
+    request.there.coo_indices = in.coo_indices;
+    request.there.stream = *in.stream;
   }
-  ev::IdsOnDevice ids;
-  ids.num_ids = in.num_ids;
-  ids.num_samples = in.batch_size;
-  ids.ids64 = in.ids64;
-  ids.ids32 = in.ids32;
-  ids.row_splits = in.row_splits;
-  ids.coo_indices = in.coo_indices;
-  ids.stream = *in.stream;
-  if (options.num_ranks <= ev::kMaxKeyOwners) {
-    ids.owners = in.placement->ranks();
-    ids.num_owners = options.num_ranks;
+  request.brings_inverse = options.brings_inverse && !in.on_device;
+  // Where inverses are read in CPU memory the keys' places would have to come
+  // down for them, so the processors sort.
+  if (!request.brings_inverse && options.num_ranks <= ev::kMaxKeyOwners) {
+    request.owners = in.placement->ranks();
+    request.num_owners = options.num_ranks;
   }
-  const Status status = options.device->StartDistinctThere(ids, distinct);
-  if (status.code() == ev::StatusCode::kResourceExhausted) {
-    return NotThere(in, status.message());
-  }
-  return NamedAfter(in.name, status);
-}
-
-// Whether a device deduplicates this table: *distinct is set then. Without
-// memory there the processors do it.
-Status StartDistinct(const RouteInput& in, const RouteOptions& options,
-                     std::unique_ptr<ev::DeviceDistinct>* distinct) {
-  distinct->reset();
-  if (in.on_device) return StartDistinctThere(in, options, distinct);
-  if (!IsForDevice(in, options)) return Status::OK();
-  const Status status = options.device->StartDistinct(
-      in.num_ids, in.batch_size, options.brings_inverse, distinct);
-  if (status.code() == ev::StatusCode::kResourceExhausted) return Status::OK();
-  return NamedAfter(in.name, status);
+  return request;
 }
 
 // Samples that a device has made the offsets of come here.
@@ -136,7 +123,10 @@ class RouteBuilder {
 
  private:
   int num_tables() const { return static_cast<int>(inputs_.size()); }
-  Status Prepare(int t);
+  // Which tables a device deduplicates: their 'distinct' is set. Without memory
+  // there the processors do it.
+  Status StartDistincts();
+  void Prepare(int t);
   void FindFactors(int t);
   void SortByOwner(int t, const int64_t* keys, const int32_t* counts,
                    int32_t* places, ev::Parallel* parallel);
@@ -157,10 +147,39 @@ class RouteBuilder {
   std::vector<Recycler<Unsorted>::Handle> unsorted_;
 };
 
-Status RouteBuilder::Prepare(int t) {
+Status RouteBuilder::StartDistincts() {
+  std::vector<ev::DistinctRequest> requests;
+  std::vector<int> tables;
+  const RouteInput* first_there = nullptr;
+  for (int t = 0; t < num_tables(); ++t) {
+    const RouteInput& in = inputs_[t];
+    plan_->mutable_routed(t)->distinct.reset();
+    const bool is_for_device = IsForDevice(in, options_);
+    if (in.on_device && !is_for_device) {
+      return NotThere(in, "these ids are not for the device that has them");
+    }
+    if (!is_for_device) continue;
+    if (in.on_device && first_there == nullptr) first_there = &in;
+    requests.push_back(RequestOf(in, options_));
+    tables.push_back(t);
+  }
+  if (requests.empty()) return Status::OK();
+  std::vector<std::unique_ptr<ev::DeviceDistinct>> distincts;
+  const Status status = options_.device->StartDistincts(requests, &distincts);
+  if (status.code() == ev::StatusCode::kResourceExhausted) {
+    return first_there == nullptr ? Status::OK()
+                                  : NotThere(*first_there, status.message());
+  }
+  EV_RETURN_IF_ERROR(status);
+  for (size_t k = 0; k < tables.size(); ++k) {
+    plan_->mutable_routed(tables[k])->distinct = std::move(distincts[k]);
+  }
+  return Status::OK();
+}
+
+void RouteBuilder::Prepare(int t) {
   const RouteInput& in = inputs_[t];
   RoutedTable* const table = plan_->mutable_routed(t);
-  EV_RETURN_IF_ERROR(StartDistinct(in, options_, &table->distinct));
   table->Begin(in, in.name);
   table->combiner = in.combiner;
   table->dim = in.dim;
@@ -170,7 +189,6 @@ Status RouteBuilder::Prepare(int t) {
     unsorted_[t]->Reserve(in.num_ids);
     SwapKeys(t);  // until SortKeys
   }
-  return Status::OK();
 }
 
 void RouteBuilder::FindFactors(int t) {
@@ -261,8 +279,9 @@ void RouteBuilder::RouteIds(int t, int64_t begin, int64_t end) {
 Status RouteBuilder::Build() {
   std::vector<const ev::IdsInput*> given;
   std::vector<ev::TableIds*> tables;
+  EV_RETURN_IF_ERROR(StartDistincts());
   for (int t = 0; t < num_tables(); ++t) {
-    EV_RETURN_IF_ERROR(Prepare(t));
+    Prepare(t);
     given.push_back(&inputs_[t]);
     tables.push_back(plan_->mutable_routed(t));
   }

@@ -46,18 +46,14 @@ class DistinctDevice {
   virtual ~DistinctDevice() {}
   // From how many ids of a table on.
   virtual int64_t min_ids_to_deduplicate() const = 0;
-  // As GpuTableCompute::StartDistinct of rows/gpu_compute.h; it knows no key.
-  // Not called for batches with fewer ids than that, none, or more than
-  // ev::kMaxDistinctIds. brings_inverse: FetchInverse will be called.
-  // ResourceExhausted: the processors do it.
-  virtual ev::Status StartDistinct(
-      int64_t num_ids, int64_t num_samples, bool brings_inverse,
-      std::unique_ptr<ev::DeviceDistinct>* distinct) = 0;
-  // The same of a batch that is in its memory already; where it names owners
-  // the keys are sorted.
-  virtual ev::Status StartDistinctThere(
-      const ev::IdsOnDevice& ids,
-      std::unique_ptr<ev::DeviceDistinct>* distinct) = 0;
+  // As GpuTableCompute::StartDistinct of rows/gpu_compute.h, for all tables of
+  // a route that it takes: one for each request, in their order. It knows no
+  // key. At least one request; none of a batch with fewer ids than that, none,
+  // or more than ev::kMaxDistinctIds. Errors that are of one table have its
+  // name. ResourceExhausted: the processors do it.
+  virtual ev::Status StartDistincts(
+      ev::Span<const ev::DistinctRequest> requests,
+      std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) = 0;
 };
 
 struct RouteOptions {

@@ -60,23 +60,19 @@ std::atomic<bool> TestDistinct::places_fail{false};
 class TestDevice : public DistinctDevice {
  public:
   int64_t min_ids_to_deduplicate() const override { return kMinIds; }
-  Status StartDistinct(int64_t num_ids, int64_t num_samples,
-                       bool /*brings_inverse*/,
-                       std::unique_ptr<ev::DeviceDistinct>* distinct) override {
-    ++num_put;
-    distinct->reset(new HostDeviceDistinct(
-        num_ids, num_samples, std::make_shared<const HostKnownKeys>()));
-    return Status::OK();
-  }
-  Status StartDistinctThere(
-      const ev::IdsOnDevice& ids,
-      std::unique_ptr<ev::DeviceDistinct>* distinct) override {
-    EXPECT_GE(ids.num_ids, kMinIds);
+  Status StartDistincts(
+      ev::Span<const ev::DistinctRequest> requests,
+      std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) override {
     if (fails == "memory") return ev::ResourceExhausted("no memory");
     if (fails == "begin") return ev::Internal("a bad begin");
-    ++num_there;
-    distinct->reset(
-        new TestDistinct(ids, std::make_shared<const HostKnownKeys>()));
+    const auto unstarted =
+        std::make_shared<std::atomic<int64_t>>(requests.size());
+    for (const ev::DistinctRequest& request : requests) {
+      EXPECT_GE(request.num_ids, kMinIds);
+      ++(request.is_there ? num_there : num_put);
+      distincts->emplace_back(new TestDistinct(
+          request, std::make_shared<const HostKnownKeys>(), unstarted));
+    }
     return Status::OK();
   }
   std::string fails;
@@ -389,7 +385,37 @@ TEST_F(RouteOfIdsThereErrors, WhatIsNotForADevice) {
   std::shared_ptr<const RoutePlan> plan;
   const Status status = Route({&in, 1}, options_, nullptr, &plan);
   EXPECT_EQ(status.code(), StatusCode::kInternal);
-  EXPECT_EQ(status.message(), "a bad begin, table 'item'");
+  EXPECT_EQ(status.message(), "a bad begin");
+}
+
+// Some ids are there, those of others are put.
+TEST_P(RouteOfIdsThere, BesideOthersThatArePut) {
+  const std::vector<Batch> batches = Batches(5);
+  SetTables(batches);
+  options_.format.with_occurrences = GetParam();
+  std::vector<RouteInput> here, mixed = Inputs(batches);
+  for (const Batch& batch : batches) here.push_back(batch.Here());
+  mixed[1] = here[1];
+  mixed[3] = here[3];
+  for (bool brings_inverse : {false, true}) {
+    options_.brings_inverse = brings_inverse;
+    device_.num_there = device_.num_put = 0;
+    std::vector<int64_t> messages[2];
+    std::shared_ptr<const RoutePlan> plans[2];
+    for (int there = 0; there < 2; ++there) {
+      options_.device = there == 0 ? nullptr : &device_;
+      ASSERT_TRUE(
+          Route(there == 0 ? here : mixed, options_, nullptr, &plans[there])
+              .ok());
+      messages[there].resize(plans[there]->message_size());
+      WriteMessage(*plans[there], nullptr, messages[there].data());
+    }
+    EXPECT_EQ(device_.num_there, 2);
+    EXPECT_EQ(device_.num_put, 2);
+    EXPECT_TRUE(messages[0] == messages[1]);
+    EXPECT_EQ(plans[1]->routed(1).is_sorted_there, !brings_inverse);
+    EXPECT_TRUE(plans[1]->routed(2).is_sorted_there);
+  }
 }
 
 TEST_F(RouteOfIdsThereErrors, SamplesThatDoNotCome) {

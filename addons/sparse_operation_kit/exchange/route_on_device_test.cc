@@ -32,9 +32,10 @@ constexpr int64_t kMinIds = 100;
 // Fails where it is told to.
 class TestDistinct : public HostDeviceDistinct {
  public:
-  TestDistinct(int64_t num_ids, int64_t num_samples,
-               std::shared_ptr<const HostKnownKeys> known, std::string fails)
-      : HostDeviceDistinct(num_ids, num_samples, std::move(known)),
+  TestDistinct(const ev::DistinctRequest& request,
+               std::shared_ptr<const HostKnownKeys> known,
+               ev::testing::UnstartedTables unstarted, std::string fails)
+      : HostDeviceDistinct(request, std::move(known), std::move(unstarted)),
         fails_(std::move(fails)) {}
   ev::Status Put(int64_t begin, ev::Span<const int64_t> ids) override {
     if (fails_ == "put") return ev::Internal("a bad put");
@@ -64,23 +65,30 @@ std::atomic<int> TestDistinct::num_fetched{0};
 class TestDevice : public DistinctDevice {
  public:
   int64_t min_ids_to_deduplicate() const override { return kMinIds; }
-  ev::Status StartDistinct(
-      int64_t num_ids, int64_t num_samples, bool brings_inverse,
-      std::unique_ptr<ev::DeviceDistinct>* distinct) override {
-    EXPECT_GE(num_ids, kMinIds);
-    EXPECT_TRUE(brings_inverse);
+  ev::Status StartDistincts(
+      ev::Span<const ev::DistinctRequest> requests,
+      std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) override {
+    ++num_calls;
+    EXPECT_FALSE(requests.empty());
     if (fails == "memory") return ev::ResourceExhausted("no memory");
     if (fails == "begin") return ev::Internal("a bad begin");
-    ++num_started;
-    distinct->reset(new TestDistinct(num_ids, num_samples, known, fails));
+    const auto unstarted =
+        std::make_shared<std::atomic<int64_t>>(requests.size());
+    for (const ev::DistinctRequest& request : requests) {
+      EXPECT_GE(request.num_ids, kMinIds);
+      EXPECT_FALSE(request.is_there);
+      // Those whose inverse comes down are sorted by the processors.
+      EXPECT_EQ(request.brings_inverse, request.owners.empty());
+      ++num_started;
+      distincts->emplace_back(new TestDistinct(
+          request, known, unstarted,
+          fails_in.empty() || fails_in == request.name ? fails : ""));
+    }
     return ev::Status::OK();
   }
-  ev::Status StartDistinctThere(const ev::IdsOnDevice&,
-                                std::unique_ptr<ev::DeviceDistinct>*) override {
-    return ev::Internal("ids are in CPU memory here");
-  }
+  std::string fails_in;  // which table; empty: all
   std::string fails;
-  std::atomic<int> num_started{0};
+  std::atomic<int> num_started{0}, num_calls{0};
   const std::shared_ptr<HostKnownKeys> known =
       std::make_shared<HostKnownKeys>();
 };
@@ -170,12 +178,13 @@ TEST_P(RouteOnDeviceTest, SameRouteAndBits) {
     LoopbackJob by_processors(options, Tables(3), {0.5f, -1.25f, 3.0f});
     options.device = &device_;
     LoopbackJob by_device(options, Tables(3), {0.5f, -1.25f, 3.0f});
-    device_.num_started = 0;
+    device_.num_started = device_.num_calls = 0;
     TestDistinct::num_fetched = 0;
     const Trained expected = Train(&by_processors, 3);
     const Trained got = Train(&by_device, 3);
-    // The long tables of two ranks.
+    // The long tables of two ranks, those of a rank by one call.
     EXPECT_EQ(device_.num_started, 6);
+    EXPECT_EQ(device_.num_calls, 2);
     // By pooling; grouping finds it there.
     EXPECT_EQ(TestDistinct::num_fetched, 6);
     EXPECT_TRUE(expected.outputs == got.outputs);
@@ -187,6 +196,7 @@ TEST_P(RouteOnDeviceTest, SameRouteAndBits) {
         const RoutedTable& one = by_processors.route(r).routed(t);
         const RoutedTable& other = plan.routed(t);
         EXPECT_EQ(r != 1 && t != 1 && t != 3, other.distinct != nullptr);
+        EXPECT_FALSE(other.is_sorted_there);
         EXPECT_EQ(one.starts, other.starts);
         ASSERT_EQ(one.num_unique, other.num_unique);
         for (int64_t u = 0; u < one.num_unique; ++u) {
@@ -223,6 +233,134 @@ TEST_P(RouteOnDeviceTest, SameMessages) {
   EXPECT_TRUE(messages[0] == messages[1]);
 }
 
+// One table's batch, and the table.
+struct OfTable {
+  std::string name;
+  Placement placement;
+  std::vector<int64_t> ids, splits;
+  std::vector<int32_t> narrow;
+  RouteInput input;
+};
+
+// Tables of very different sizes whose ids a GPU's ops put: the device sorts
+// their keys by owner. One id a sample, or up to four.
+std::vector<OfTable> ManyTables(int num_tables, int num_ranks) {
+  std::mt19937 rng(11);
+  std::vector<OfTable> tables;
+  for (int t = 0; t < num_tables; ++t) {
+    std::vector<int32_t> ranks = AllRanks(num_ranks);
+    if (t % 3 == 1) ranks = {0, num_ranks - 1, 0};
+    tables.push_back(
+        {"t" + std::to_string(t), Placement(ranks), {}, {}, {}, {}});
+    OfTable& table = tables.back();
+    const int64_t batch = t % 8 == 0 ? 30000 : kMinIds + rng() % (1 << t % 12);
+    const int most = t % 5 == 0 ? 1 : 4;
+    const int64_t vocabulary = 1 + rng() % (1 << t % 17);
+    for (int64_t s = 0; s < batch; ++s) {
+      table.splits.push_back(table.ids.size());
+      const int64_t n = most == 1 || s < kMinIds ? 1 : rng() % (most + 1);
+      for (int64_t i = 0; i < n; ++i) {
+        table.ids.push_back(static_cast<int64_t>(rng() % vocabulary) -
+                            vocabulary / 2);
+        table.narrow.push_back(static_cast<int32_t>(table.ids.back()));
+      }
+    }
+    table.splits.push_back(table.ids.size());
+  }
+  for (int t = 0; t < num_tables; ++t) {
+    OfTable& table = tables[t];
+    table.input.name = table.name;
+    table.input.dim = 4;
+    table.input.combiner = t % 2 == 0 ? Combiner::kSum : Combiner::kMean;
+    table.input.placement = &table.placement;
+    table.input.batch_size = table.splits.size() - 1;
+    table.input.num_ids = table.ids.size();
+    if (t % 4 == 1) {
+      table.input.ids32 = table.narrow.data();
+    } else {
+      table.input.ids64 = table.ids.data();
+    }
+    table.input.row_splits = table.splits.data();
+  }
+  return tables;
+}
+
+TEST_P(RouteOnDeviceTest, ManyTablesSortedThere) {
+  ev::testing::ThreadPool pool(4);
+  const int num_tables = 40, num_ranks = 3;
+  const std::vector<OfTable> tables = ManyTables(num_tables, num_ranks);
+  std::vector<RouteInput> inputs;
+  std::vector<int> all;
+  for (int t = 0; t < num_tables; ++t) {
+    inputs.push_back(tables[t].input);
+    all.push_back(t);
+  }
+  RouteOptions options;
+  options.num_ranks = num_ranks;
+  options.format.num_tables = num_tables;
+  options.format.with_occurrences = GetParam();
+  options.brings_inverse = false;
+  std::shared_ptr<const RoutePlan> expected;
+  ASSERT_TRUE(Route(inputs, options, &pool, &expected).ok());
+  std::vector<int64_t> message(expected->message_size());
+  WriteMessage(*expected, &pool, message.data());
+  options.device = &device_;
+  for (ev::Parallel* parallel : {static_cast<ev::Parallel*>(nullptr),
+                                 static_cast<ev::Parallel*>(&pool)}) {
+    device_.num_started = device_.num_calls = 0;
+    std::shared_ptr<const RoutePlan> plan;
+    ASSERT_TRUE(Route(inputs, options, parallel, &plan).ok());
+    EXPECT_EQ(device_.num_calls, 1);
+    EXPECT_EQ(device_.num_started, num_tables);
+    std::vector<int64_t> other(plan->message_size());
+    WriteMessage(*plan, parallel, other.data());
+    EXPECT_TRUE(message == other);
+    // Nothing has to go up for a device that pools.
+    for (int t = 0; t < num_tables; ++t) {
+      EXPECT_TRUE(plan->routed(t).is_sorted_there);
+      EXPECT_EQ(plan->routed(t).for_pooling_bytes(), 0u);
+    }
+    ASSERT_TRUE(FetchInverse(*plan, all, parallel).ok());
+    for (int t = 0; t < num_tables; ++t) {
+      const RoutedTable& one = expected->routed(t);
+      const RoutedTable& other = plan->routed(t);
+      ASSERT_EQ(one.starts, other.starts);
+      for (int64_t u = 0; u < one.num_unique; ++u) {
+        ASSERT_EQ(one.counts[u], other.counts[u]);
+      }
+      for (int64_t i = 0; i < one.num_ids; ++i) {
+        ASSERT_EQ(one.inverse[i], other.inverse[i]);
+      }
+    }
+  }
+}
+
+// Beyond what a device sorts by, the processors do.
+TEST_P(RouteOnDeviceTest, ManyRanks) {
+  for (int num_ranks : {1, ev::kMaxKeyOwners, ev::kMaxKeyOwners + 1}) {
+    const std::vector<OfTable> tables = ManyTables(3, num_ranks);
+    std::vector<RouteInput> inputs;
+    for (const OfTable& table : tables) inputs.push_back(table.input);
+    RouteOptions options;
+    options.num_ranks = num_ranks;
+    options.format.num_tables = static_cast<int>(tables.size());
+    options.format.with_occurrences = GetParam();
+    std::vector<int64_t> messages[2];
+    std::shared_ptr<const RoutePlan> plans[2];
+    // The stand-in wants owners of all that bring no inverse.
+    options.brings_inverse = num_ranks > ev::kMaxKeyOwners;
+    for (int there = 0; there < 2; ++there) {
+      options.device = there == 0 ? nullptr : &device_;
+      ASSERT_TRUE(Route(inputs, options, nullptr, &plans[there]).ok());
+      messages[there].resize(plans[there]->message_size());
+      WriteMessage(*plans[there], nullptr, messages[there].data());
+    }
+    EXPECT_TRUE(messages[0] == messages[1]) << num_ranks;
+    EXPECT_EQ(plans[1]->routed(0).is_sorted_there,
+              num_ranks <= ev::kMaxKeyOwners);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Occurrences, RouteOnDeviceTest, ::testing::Bool());
 
 class RouteOnDeviceErrors : public ::testing::Test {
@@ -248,12 +386,14 @@ class RouteOnDeviceErrors : public ::testing::Test {
     return Route(ev::Span<const RouteInput>(&in_, 1), options_, nullptr,
                  &plan_);
   }
+  // The table's name is not in what a device says of all of them.
   void ExpectFails(const std::string& words) {
     const ev::Status status = Run();
     EXPECT_EQ(plan_, nullptr);
     EXPECT_NE(status.message().find(words), std::string::npos)
         << status.message();
-    EXPECT_NE(status.message().find("item"), std::string::npos)
+    EXPECT_NE(device_.fails == "begin",
+              status.message().find("item") != std::string::npos)
         << status.message();
   }
   bool IsOnDevice() const { return plan_->routed(0).distinct != nullptr; }
@@ -271,6 +411,42 @@ TEST_F(RouteOnDeviceErrors, EveryCall) {
   for (const char* call : {"begin", "put", "start", "wait"}) {
     device_.fails = call;
     ExpectFails(std::string("a bad ") + call);
+  }
+}
+
+// Others were put and started, some of which a thread may be asking about.
+TEST_F(RouteOnDeviceErrors, EveryCallForOneOfManyTables) {
+  ev::testing::ThreadPool pool(4);
+  const std::vector<OfTable> tables = ManyTables(9, 2);
+  std::vector<RouteInput> inputs;
+  for (const OfTable& table : tables) inputs.push_back(table.input);
+  options_.format.num_tables = 9;
+  for (bool brings_inverse : {false, true}) {
+    options_.brings_inverse = brings_inverse;
+    for (const char* call : {"put", "start", "wait"}) {
+      device_.fails = call;
+      device_.fails_in = "t4";
+      const ev::Status status = Route(inputs, options_, &pool, &plan_);
+      EXPECT_EQ(status.message(),
+                std::string("a bad ") + call + ", table 't4'");
+      EXPECT_EQ(plan_, nullptr);
+    }
+    device_.fails = "";
+    std::shared_ptr<const RoutePlan> plan;
+    EXPECT_TRUE(Route(inputs, options_, &pool, &plan).ok());
+  }
+}
+
+TEST_F(RouteOnDeviceErrors, WithoutMemoryForOneThereIsNoneForAll) {
+  const std::vector<OfTable> tables = ManyTables(9, 2);
+  std::vector<RouteInput> inputs;
+  for (const OfTable& table : tables) inputs.push_back(table.input);
+  options_.format.num_tables = 9;
+  device_.fails = "memory";
+  ASSERT_TRUE(Route(inputs, options_, nullptr, &plan_).ok());
+  EXPECT_EQ(device_.num_calls, 1);
+  for (int t = 0; t < 9; ++t) {
+    EXPECT_EQ(plan_->routed(t).distinct, nullptr);
   }
 }
 

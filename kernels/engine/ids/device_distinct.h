@@ -20,6 +20,7 @@
 #define KERNELS_ENGINE_IDS_DEVICE_DISTINCT_H_
 
 #include <cstdint>
+#include <string>
 
 #include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/row_handle.h"
@@ -33,17 +34,29 @@ namespace ev {
 constexpr int64_t kMaxDistinctIds = int64_t{1} << 30;
 constexpr int kMaxKeyOwners = 64;
 
-// A batch that is in the device's memory, where it may be read when the device
-// is through with what the stream has; until Wait has returned. Arrays as in
-// IdsInput (ids/table_ids.h).
+// Ids and samples that are in the device's memory, where they may be read when
+// the device is through with what the stream has; until Wait has returned.
+// Arrays as in IdsInput (ids/table_ids.h).
 struct IdsOnDevice {
-  int64_t num_ids = 0;      // N, at least 1
-  int64_t num_samples = 0;  // B
   const int64_t* ids64 = nullptr;
   const int32_t* ids32 = nullptr;
   const int64_t* row_splits = nullptr;
   const int64_t* coo_indices = nullptr;
   DeviceStream stream;
+};
+
+// One table's batch, of those that a device deduplicates together: it begins
+// when all of them have been started, so Wait is called after that.
+struct DistinctRequest {
+  std::string name;         // of the table, for messages
+  int64_t num_ids = 0;      // N, at least 1
+  int64_t num_samples = 0;  // B
+  // Whether 'there' has the batch; else ids are put, and samples come by Start.
+  bool is_there = false;
+  IdsOnDevice there;
+  // The inverse comes down with the keys, so that Inverse has no device to wait
+  // for. Not of a batch that is there.
+  bool brings_inverse = false;
   // Not empty: keys are sorted by owner. That of key k is owners[floormod(k,
   // owners.size())], in [0, num_owners). In CPU memory, read when
   // the call that takes this returns.
@@ -55,7 +68,8 @@ struct IdsOnDevice {
 // no key then, so all come down. Calls are made in the order of their
 // declaration, from any thread; only Put, IsDone, and what comes after Wait,
 // may be made at once. It needs nothing of the rows that made it and may
-// outlive them. Destroying it waits for what is under way.
+// outlive them. Destroying it, and all that are deduplicated together with it,
+// waits for what is under way.
 class GpuStep;  // rows/gpu_step.h
 
 class DeviceDistinct {
@@ -70,7 +84,8 @@ class DeviceDistinct {
   // What the calls of rows/gpu_compute.h take: this, or what Fetch has made.
   virtual const DeviceDistinct* made() const { return this; }
 
-  // No, where it reads the ids where they are: of a step, or of IdsOnDevice.
+  // No, where it reads the ids where they are: of a step, or of a batch that is
+  // there.
   virtual bool needs_put() const { return true; }
   // Ids [begin, begin + ids.size()) of the batch, which have been read when it
   // returns. REQUIRES that each id is put once, all as one type.
@@ -101,7 +116,7 @@ class DeviceDistinct {
   virtual int64_t num_unknown() const = 0;
   virtual const int64_t* unknown_keys() const = 0;  // [K]
 
-  // Null, or of IdsOnDevice with owners: unknown_keys() are sorted by owner,
+  // Null, or of a request with owners: unknown_keys() are sorted by owner,
   // those of an owner in their order, and those of owner o are at [starts[o],
   // starts[o + 1]). [num_owners + 1]. REQUIRES that all keys are unknown.
   virtual const int32_t* owner_starts() const { return nullptr; }
@@ -122,9 +137,9 @@ class DeviceDistinct {
   // occurs. Null: not wanted. 4 bytes of the link for each number.
   virtual Status Inverse(int32_t* inverse, int32_t* counts) const = 0;
 
-  // Of a step, or of IdsOnDevice: where its samples begin, [B + 1]. 4 bytes of
-  // the link for each where Start was not given them and a sample is not one
-  // id.
+  // Of a step, or of a batch that is there: where its samples begin, [B + 1]. 4
+  // bytes of the link for each where Start was not given them and a sample is
+  // not one id.
   virtual Status Samples(int32_t* offsets) const;
 
   // samples [N]: of each occurrence, those of the first key first. Costs the

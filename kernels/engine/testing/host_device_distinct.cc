@@ -107,7 +107,9 @@ Status HostDeviceDistinct::Start(Span<const int32_t> offsets) {
   Check(state_ == State::kPutting, "it is started twice", 0);
   if (is_there_) {
     Check(offsets.empty(), "samples that are there come again", 0);
+    Check(!brings_inverse_, "the inverse of ids that are there is brought", 0);
     state_ = State::kStarted;
+    --*unstarted_;
     return Status::OK();
   }
   for (char width : was_put_) {
@@ -121,12 +123,13 @@ Status HostDeviceDistinct::Start(Span<const int32_t> offsets) {
         "offsets are not those of the samples", offsets.size());
   offsets_.assign(offsets.begin(), offsets.end());
   state_ = State::kStarted;
+  --*unstarted_;
   return Status::OK();
 }
 
 bool HostDeviceDistinct::IsDone() const {
   Check(state_ != State::kPutting, "what is asked about was not started", 0);
-  return times_asked_.fetch_add(1) % 2 == 1 && !is_late_;
+  return *unstarted_ == 0 && times_asked_.fetch_add(1) % 2 == 1 && !is_late_;
 }
 
 // Ids and samples that are in the device's memory.
@@ -155,6 +158,8 @@ Status HostDeviceDistinct::Read() {
 
 Status HostDeviceDistinct::Wait() {
   Check(state_ == State::kStarted, "what is waited for was not started", 0);
+  Check(*unstarted_ == 0, "tables that come together were not started",
+        *unstarted_);
   if (is_there_) EV_RETURN_IF_ERROR(Read());
   std::unordered_map<int64_t, int32_t> number;
   for (int64_t id : ids_) {
@@ -186,14 +191,14 @@ Status HostDeviceDistinct::Wait() {
 
 void HostDeviceDistinct::SortByOwner() {
   const int64_t n = static_cast<int64_t>(owners_.size());
-  Check(there_.num_owners >= 1 && there_.num_owners <= kMaxKeyOwners,
-        "so many owners are not for a device", there_.num_owners);
+  Check(num_owners_ >= 1 && num_owners_ <= kMaxKeyOwners,
+        "so many owners are not for a device", num_owners_);
   Check(unknown_keys_.size() == keys_.size(),
         "keys are sorted of which some are known", keys_.size());
-  std::vector<std::vector<int32_t>> of_owner(there_.num_owners);
+  std::vector<std::vector<int32_t>> of_owner(num_owners_);
   for (size_t u = 0; u < keys_.size(); ++u) {
     const int32_t owner = owners_[(keys_[u] % n + n) % n];
-    Check(owner >= 0 && owner < there_.num_owners, "no such owner", owner);
+    Check(owner >= 0 && owner < num_owners_, "no such owner", owner);
     of_owner[owner].push_back(static_cast<int32_t>(u));
   }
   places_.resize(keys_.size());

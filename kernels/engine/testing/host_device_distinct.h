@@ -52,30 +52,38 @@ class HostKnownKeys {
   bool knows_all_ = true;
 };
 
+// How many of the tables that are deduplicated together were not started.
+using UnstartedTables = std::shared_ptr<std::atomic<int64_t>>;
+
 class HostDeviceDistinct : public DeviceDistinct {
  public:
+  // Alone. Ids are put.
   HostDeviceDistinct(int64_t num_ids, int64_t num_samples,
                      std::shared_ptr<const HostKnownKeys> known)
-      : num_samples_(num_samples),
+      : HostDeviceDistinct(RequestOf(num_ids, num_samples), std::move(known),
+                           std::make_shared<std::atomic<int64_t>>(1)) {}
+  // A batch that is there is in the memory of host_device_memory.h, and is read
+  // by Wait.
+  HostDeviceDistinct(const DistinctRequest& request,
+                     std::shared_ptr<const HostKnownKeys> known,
+                     UnstartedTables unstarted)
+      : num_samples_(request.num_samples),
         known_(std::move(known)),
-        ids_(num_ids),
-        was_put_(num_ids) {}
-  // Of a batch in the memory of host_device_memory.h, which is read by Wait.
-  HostDeviceDistinct(const IdsOnDevice& there,
-                     std::shared_ptr<const HostKnownKeys> known)
-      : num_samples_(there.num_samples),
-        known_(std::move(known)),
-        is_there_(true),
-        there_(there),
-        owners_(there.owners.begin(), there.owners.end()),
-        ids_(there.num_ids) {}
+        unstarted_(std::move(unstarted)),
+        is_there_(request.is_there),
+        brings_inverse_(request.brings_inverse),
+        there_(request.there),
+        owners_(request.owners.begin(), request.owners.end()),
+        num_owners_(request.num_owners),
+        ids_(request.num_ids),
+        was_put_(request.is_there ? 0 : request.num_ids) {}
 
   bool needs_put() const override { return !is_there_; }
 
   Status Put(int64_t begin, Span<const int64_t> ids) override;
   Status Put(int64_t begin, Span<const int32_t> ids) override;
   Status Start(Span<const int32_t> offsets) override;
-  // True at every second call, unless it is late.
+  // True at every second call, unless it is late or another was not started.
   bool IsDone() const override;
   void BeLate() { is_late_ = true; }
   // Does all of it: a caller that forgets to wait is noticed.
@@ -109,6 +117,12 @@ class HostDeviceDistinct : public DeviceDistinct {
 
  private:
   enum class State { kPutting, kStarted, kDone };
+  static DistinctRequest RequestOf(int64_t num_ids, int64_t num_samples) {
+    DistinctRequest request;
+    request.num_ids = num_ids;
+    request.num_samples = num_samples;
+    return request;
+  }
   template <typename Id>
   Status PutTyped(int64_t begin, Span<const Id> ids);
   Status Read();
@@ -118,9 +132,11 @@ class HostDeviceDistinct : public DeviceDistinct {
 
   const int64_t num_samples_;
   const std::shared_ptr<const HostKnownKeys> known_;
-  const bool is_there_ = false;
+  const UnstartedTables unstarted_;
+  const bool is_there_, brings_inverse_;
   const IdsOnDevice there_;
   const std::vector<int32_t> owners_;
+  const int num_owners_;
   std::atomic<State> state_{State::kPutting};
   mutable std::atomic<int> times_asked_{0};
   bool is_late_ = false;

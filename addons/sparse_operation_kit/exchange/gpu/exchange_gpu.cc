@@ -121,21 +121,12 @@ class ExchangeGpu : public ExchangeDevice {
     return ev::MinIdsToDeduplicate(ev::gpu::kMinDistinctIds);
   }
 
-  Status StartDistinct(int64_t num_ids, int64_t num_samples,
-                       bool brings_inverse,
-                       std::unique_ptr<ev::DeviceDistinct>* distinct) override {
+  Status StartDistincts(
+      Span<const ev::DistinctRequest> requests,
+      std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) override {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    return GpuDistinct::Make(device_, num_ids, num_samples,
-                             std::make_shared<KnownKeys>(device_),
-                             brings_inverse, distinct);
-  }
-
-  Status StartDistinctThere(
-      const ev::IdsOnDevice& ids,
-      std::unique_ptr<ev::DeviceDistinct>* distinct) override {
-    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    return GpuDistinct::MakeOfIdsThere(
-        device_, ids, std::make_shared<KnownKeys>(device_), distinct);
+    return GpuDistinct::Make(device_, requests,
+                             std::make_shared<KnownKeys>(device_), distincts);
   }
 
   ev::DeviceStream stream() override { return ev::DeviceStream{idle_}; }

@@ -4,10 +4,13 @@
 // What the GPU does for a lookup over ranks, beside what the processors do: the
 // same messages, the same bits.
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "addons/sparse_operation_kit/exchange/wire_type.h"
 #include "gtest/gtest.h"
 #include "kernels/engine/base/transfer_scratch.h"
+#include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 // As in <cuda_runtime_api.h>; kind 1: to the device.
@@ -340,14 +344,249 @@ TEST_P(ExchangeGpuTest, SortsKeysByOwner) {
     }
     options_.num_ranks = num_ranks;
     const std::shared_ptr<const RoutePlan> expected = MakeRoute(kHere);
-    const std::shared_ptr<const RoutePlan> plan = MakeRoute(kThere);
+    for (Way way : {kThere, kPut}) {
+      const std::shared_ptr<const RoutePlan> plan =
+          MakeRoute(way, /*brings_inverse=*/false);
+      ASSERT_EQ(plan->message_size(), expected->message_size());
+      std::vector<int64_t> one(plan->message_size()), other(one.size());
+      WriteMessage(*expected, &pool_, one.data());
+      WriteMessage(*plan, &pool_, other.data());
+      EXPECT_TRUE(one == other) << num_ranks;
+      for (int t = 0; t < plan->num_tables(); ++t) {
+        EXPECT_EQ(expected->routed(t).starts, plan->routed(t).starts);
+        EXPECT_EQ(plan->routed(t).distinct != nullptr &&
+                      num_ranks <= ev::kMaxKeyOwners,
+                  plan->routed(t).is_sorted_there);
+      }
+    }
+  }
+}
+
+// More tables than one launch takes, of several lengths.
+TEST_P(ExchangeGpuTest, ManyTablesInOneRoute) {
+  const Placement some({2, 0, 0});
+  std::vector<RouteInput> inputs;
+  std::vector<int> all;
+  for (int t = 0; t < 40; ++t) {
+    const int like = t % 4 == 3 ? 1 : 2 * (t % 4);  // 0, 2, 4 and the short one
+    RouteInput in = inputs_[like];
+    in.name = "t" + std::to_string(t);
+    if (t % 5 == 0) in.placement = &some;
+    if (like != 1) in.batch_size -= 300 * t;
+    in.num_ids = splits_[like][in.batch_size];
+    inputs.push_back(in);
+    all.push_back(t);
+  }
+  RouteOptions options = options_;
+  options.format.num_tables = 40;
+  options.brings_inverse = false;
+  std::shared_ptr<const RoutePlan> expected;
+  ASSERT_OK(Route(inputs, options, &pool_, &expected));
+  std::vector<int64_t> message(expected->message_size());
+  WriteMessage(*expected, &pool_, message.data());
+  options.device = device_;
+  for (bool brings_inverse : {false, true}) {
+    options.brings_inverse = brings_inverse;
+    std::shared_ptr<const RoutePlan> plan;
+    ASSERT_OK(Route(inputs, options, &pool_, &plan));
     ASSERT_EQ(plan->message_size(), expected->message_size());
-    std::vector<int64_t> one(plan->message_size()), other(one.size());
-    WriteMessage(*expected, &pool_, one.data());
+    std::vector<int64_t> other(plan->message_size());
     WriteMessage(*plan, &pool_, other.data());
-    EXPECT_TRUE(one == other) << num_ranks;
-    for (int t = 0; t < plan->num_tables(); ++t) {
-      EXPECT_EQ(expected->routed(t).starts, plan->routed(t).starts);
+    EXPECT_TRUE(message == other);
+    ASSERT_OK(FetchInverse(*plan, all, &pool_));
+    int num_there = 0;
+    for (int t = 0; t < 40; ++t) {
+      const RoutedTable& one = expected->routed(t);
+      const RoutedTable& two = plan->routed(t);
+      num_there += two.distinct != nullptr;
+      ASSERT_EQ(one.starts, two.starts);
+      const size_t bytes = one.num_ids * sizeof(int32_t);
+      EXPECT_EQ(0, std::memcmp(one.inverse, two.inverse, bytes)) << t;
+      EXPECT_EQ(0, std::memcmp(one.counts, two.counts,
+                               one.num_unique * sizeof(int32_t)))
+          << t;
+    }
+    EXPECT_GT(num_there, 26);
+  }
+}
+
+// One table's batch for the device alone, and what is to come of it.
+struct GroupedBatch {
+  std::vector<int64_t> ids, splits, indices;
+  std::vector<int32_t> narrow, offsets, owners;
+  std::vector<int64_t> keys, sorted;
+  std::vector<int32_t> counts, inverse, places, owner_starts;
+
+  void Draw(int64_t num_ids, int64_t range, std::mt19937_64* random) {
+    offsets.push_back(0);
+    while (offsets.back() < num_ids) {
+      const int64_t end = offsets.back() + (*random)() % 4;
+      offsets.push_back(std::min(end, num_ids));
+    }
+    splits.assign(offsets.begin(), offsets.end());
+    for (size_t s = 0; s + 1 < offsets.size(); ++s) {
+      for (int32_t i = offsets[s]; i < offsets[s + 1]; ++i) {
+        indices.push_back(s);
+        indices.push_back(i - offsets[s]);
+      }
+    }
+    for (int64_t i = 0; i < num_ids; ++i) {
+      ids.push_back((*random)() % 10 == 0
+                        ? 3
+                        : static_cast<int64_t>((*random)() % range) -
+                              range / 2);
+      narrow.push_back(static_cast<int32_t>(ids.back()));
+    }
+    std::unordered_map<int64_t, int32_t> number;
+    for (int64_t id : ids) {
+      const int32_t next = static_cast<int32_t>(keys.size());
+      const int32_t u = number.emplace(id, next).first->second;
+      if (u == next) {
+        keys.push_back(id);
+        counts.push_back(0);
+      }
+      ++counts[u];
+      inverse.push_back(u);
+    }
+  }
+  void SortBy(int num_owners, int num_residues, std::mt19937_64* random) {
+    for (int k = 0; k < num_residues; ++k) {
+      owners.push_back(static_cast<int32_t>((*random)() % num_owners));
+    }
+    places.resize(keys.size());
+    for (int o = 0; o < num_owners; ++o) {
+      owner_starts.push_back(static_cast<int32_t>(sorted.size()));
+      for (size_t u = 0; u < keys.size(); ++u) {
+        const int64_t residue =
+            (keys[u] % num_residues + num_residues) % num_residues;
+        if (owners[residue] != o) continue;
+        places[u] = static_cast<int32_t>(sorted.size());
+        sorted.push_back(keys[u]);
+      }
+    }
+    owner_starts.push_back(static_cast<int32_t>(sorted.size()));
+  }
+};
+
+// One id beside many, int32 beside int64, put beside there, sorted beside not:
+// each table has its own result.
+TEST_P(ExchangeGpuTest, TablesThatComeTogether) {
+  const int64_t sizes[] = {1,    300001, 2,    1024, 40000, 33,
+                           1025, 5000,   1023, 1,    2049};
+  std::mt19937_64 random(4);
+  for (size_t num_tables : {1, 25, 26, 27, 60}) {
+    stream_ = device_->stream();
+    std::vector<GroupedBatch> batches(num_tables);
+    std::vector<ev::DistinctRequest> requests(num_tables);
+    for (size_t t = 0; t < num_tables; ++t) {
+      GroupedBatch& batch = batches[t];
+      ev::DistinctRequest& request = requests[t];
+      const bool is_narrow = t % 3 == 1;
+      batch.Draw(sizes[t % 11], t % 7 == 0 ? 1 << 30 : 1 + 100 * t, &random);
+      request.name = "t" + std::to_string(t);
+      request.num_ids = batch.ids.size();
+      request.num_samples = batch.offsets.size() - 1;
+      request.is_there = t % 4 >= 2;
+      request.brings_inverse = !request.is_there && t % 8 == 0;
+      if (!request.brings_inverse && t % 5 != 4) {
+        request.num_owners = 1 + t % 7;
+        batch.SortBy(request.num_owners, 1 + t % 13, &random);
+        request.owners = batch.owners;
+      }
+      if (!request.is_there) continue;
+      request.there.stream = stream_;
+      if (is_narrow) {
+        request.there.ids32 = CopyThere(batch.narrow);
+      } else {
+        request.there.ids64 = CopyThere(batch.ids);
+      }
+      if (t % 4 == 2) {
+        request.there.row_splits = CopyThere(batch.splits);
+      } else {
+        request.there.coo_indices = CopyThere(batch.indices);
+      }
+    }
+    // Memory that is used again, too; and tables that are never started.
+    for (int round = 0; round < 3; ++round) {
+      std::vector<std::unique_ptr<ev::DeviceDistinct>> distincts, dropped;
+      ASSERT_OK(device_->StartDistincts(requests, &dropped));
+      ASSERT_OK(device_->StartDistincts(requests, &distincts));
+      ASSERT_EQ(distincts.size(), num_tables);
+      const auto start = [&](size_t t, ev::DeviceDistinct* distinct) {
+        const GroupedBatch& batch = batches[t];
+        if (!distinct->needs_put()) {
+          ASSERT_OK(distinct->Start(Span<const int32_t>()));
+          return;
+        }
+        const size_t n = batch.ids.size(), half = n / 2;
+        if (t % 3 == 1) {
+          const Span<const int32_t> ids(batch.narrow);
+          ASSERT_OK(distinct->Put(half, ids.subspan(half, n - half)));
+          ASSERT_OK(distinct->Put(0, ids.subspan(0, half)));
+        } else {
+          const Span<const int64_t> ids(batch.ids);
+          ASSERT_OK(distinct->Put(half, ids.subspan(half, n - half)));
+          ASSERT_OK(distinct->Put(0, ids.subspan(0, half)));
+        }
+        ASSERT_OK(distinct->Start(batch.offsets));
+      };
+      for (size_t t = 1; t < num_tables; t += 2) start(t, dropped[t].get());
+      EXPECT_FALSE(dropped[0]->IsDone());
+      EXPECT_FALSE(dropped[0]->Wait().ok());
+      dropped.clear();
+      std::vector<std::thread> callers;
+      for (size_t c = 0; c < 4; ++c) {
+        callers.emplace_back([&, c] {
+          for (size_t t = 1 + c; t < num_tables; t += 4) {
+            start(t, distincts[t].get());
+          }
+        });
+      }
+      for (std::thread& caller : callers) caller.join();
+      callers.clear();
+      if (num_tables > 1) {
+        EXPECT_FALSE(distincts[1]->IsDone());
+      }
+      start(0, distincts[0].get());
+      for (size_t c = 0; c < 4; ++c) {
+        callers.emplace_back([&, c] {
+          for (size_t t = c; t < num_tables; t += 4) {
+            ASSERT_OK(distincts[t]->Wait());
+          }
+        });
+      }
+      for (std::thread& caller : callers) caller.join();
+      for (size_t t = 0; t < num_tables; ++t) {
+        const GroupedBatch& batch = batches[t];
+        const ev::DeviceDistinct& distinct = *distincts[t];
+        EXPECT_TRUE(distinct.IsDone());
+        const int64_t n = batch.keys.size();
+        ASSERT_EQ(n, distinct.num_unique()) << t << " of " << num_tables;
+        ASSERT_EQ(n, distinct.num_unknown());
+        const std::vector<int64_t> keys(distinct.unknown_keys(),
+                                        distinct.unknown_keys() + n);
+        EXPECT_TRUE(keys == (batch.owners.empty() ? batch.keys : batch.sorted))
+            << t << " of " << num_tables;
+        std::vector<int32_t> inverse(batch.ids.size()), counts(n), places(n);
+        ASSERT_OK(distinct.Inverse(inverse.data(), counts.data()));
+        EXPECT_TRUE(inverse == batch.inverse) << t << " of " << num_tables;
+        EXPECT_TRUE(counts == batch.counts) << t << " of " << num_tables;
+        if (requests[t].is_there) {
+          std::vector<int32_t> offsets(batch.offsets.size());
+          ASSERT_OK(distinct.Samples(offsets.data()));
+          EXPECT_TRUE(offsets == batch.offsets) << t << " of " << num_tables;
+        }
+        if (batch.owners.empty()) {
+          EXPECT_EQ(distinct.owner_starts(), nullptr);
+          continue;
+        }
+        const std::vector<int32_t> owner_starts(
+            distinct.owner_starts(),
+            distinct.owner_starts() + requests[t].num_owners + 1);
+        EXPECT_EQ(owner_starts, batch.owner_starts);
+        ASSERT_OK(distinct.Places(places.data()));
+        EXPECT_TRUE(places == batch.places) << t << " of " << num_tables;
+      }
     }
   }
 }

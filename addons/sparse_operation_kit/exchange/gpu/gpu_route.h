@@ -4,9 +4,9 @@
 // What the GPU knows of a route. Offsets and inverse go up as soon as the route
 // is made, beside the exchange of its keys, out of pinned memory; where the GPU
 // has deduplicated they are there, and only the keys' places in the exchange go
-// up. When rows have come a kernel pools all tables, to where the outputs are
-// wanted. When the outputs' gradients are there they are grouped and summed by
-// key, as they are sent.
+// up, or nothing where it has sorted the keys as well. When rows have come a
+// kernel pools all tables, to where the outputs are wanted. When the outputs'
+// gradients are there they are grouped and summed by key, as they are sent.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_ROUTE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_ROUTE_H_

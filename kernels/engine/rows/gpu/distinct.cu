@@ -10,8 +10,8 @@
 //
 //   insert  each id finds its key's entry and lowers its head
 //   heads   each id learns its key's head; a tile counts its heads, and the
-//           last block sums the tiles up: how many keys there are, and where
-//           each tile's numbers begin
+//           table's last block sums the tiles up: how many keys there are, and
+//           where each tile's numbers begin
 //   number  each head gets its number, writes its key there and looks it up
 //           among the known keys; a tile counts the unknown, summed up likewise
 //   assign  each id learns its key's number, and adds to its count
@@ -22,6 +22,9 @@
 // Samples that are in the GPU's memory are looked at before; what is found goes
 // down with the counts.
 //
+// Tables that come together have each launch in common: a block finds its
+// table, and counts with that table's blocks alone.
+//
 // Equal keys in a warp speak with one voice: a hot key costs one probe, and one
 // addition, per warp that has it; where all blocks add, one per block.
 
@@ -30,6 +33,7 @@
 #include <algorithm>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/rows/gpu/distinct.h"
 #include "kernels/engine/rows/gpu/known_keys.cuh"
 #include "kernels/engine/rows/gpu/samples_there.cuh"
@@ -43,14 +47,26 @@ namespace {
 // all have counted: the hot ones come early, and additions to one place follow
 // each other.
 constexpr uint32_t kEarly = 1024;
-constexpr int kMaxAssignBlocks = 1024;
+constexpr unsigned kMaxAssignBlocks = 1024;  // of a table
 constexpr unsigned long long kNobody = ~0ULL;
 // In heads, of a head whose number is there. Ids are fewer than 2^30.
 constexpr uint32_t kNumbered = 0x80000000u;
 
+// Parameters of a kernel.
+struct Batches {
+  KeyedHash hash;
+  KnownKeysView known;
+  TableBlocks blocks;
+  DistinctBatch of[kMostTables];
+};
+static_assert(sizeof(Batches) <= kMostParameterBytes, "more tables");
+
 // Clears what it finds in done[2], which was set to all ones.
-__global__ void __launch_bounds__(kBlock) SamplesKernel(DistinctBatch batch) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+__global__ void __launch_bounds__(kBlock)
+    SamplesKernel(const __grid_constant__ Batches batches) {
+  const TableBlock block = FindBlock(batches.blocks);
+  const DistinctBatch& batch = batches.of[block.table];
+  const int64_t i = static_cast<int64_t>(block.index) * kBlock + threadIdx.x;
   const uint32_t bits = __reduce_or_sync(
       kAll, FindSample(batch.splits, batch.indices, batch.num_ids,
                        batch.num_samples, i, batch.offsets));
@@ -66,18 +82,18 @@ __device__ __forceinline__ void LoadTwo(const unsigned long long* from,
                : "memory");
 }
 
-template <typename Id>
 __device__ __forceinline__ int64_t KeyAt(const DistinctBatch& batch,
                                          uint32_t i) {
-  return __ldg(static_cast<const Id*>(batch.ids) + i);
+  return batch.is_narrow ? __ldg(static_cast<const int32_t*>(batch.ids) + i)
+                         : __ldg(static_cast<const int64_t*>(batch.ids) + i);
 }
 
 // The entry of id i's key, which is made if there is none; its head is at most
 // i afterwards.
-template <typename Id>
-__device__ uint32_t FindEntry(const DistinctBatch& batch, uint32_t buckets,
-                              int64_t key, uint32_t i) {
-  const uint64_t hash = batch.hash(key);
+__device__ __forceinline__ uint32_t FindEntry(const DistinctBatch& batch,
+                                              uint64_t hash, int64_t key,
+                                              uint32_t i) {
+  const uint32_t buckets = (batch.num_ids + 1) / 2;  // NumDistinctEntries / 4
   // The lower half, which the bucket does not tell: good enough to spare most
   // comparisons.
   const unsigned long long tag = hash << 32;
@@ -95,7 +111,7 @@ __device__ uint32_t FindEntry(const DistinctBatch& batch, uint32_t buckets,
       if (seen[k] == kNobody) {
         free = k;
       } else if (((seen[k] ^ tag) >> 32) == 0 &&
-                 KeyAt<Id>(batch, static_cast<uint32_t>(seen[k])) == key) {
+                 KeyAt(batch, static_cast<uint32_t>(seen[k])) == key) {
         at = k;
         was = seen[k];
       }
@@ -107,9 +123,8 @@ __device__ uint32_t FindEntry(const DistinctBatch& batch, uint32_t buckets,
       }
       // Entries are taken in order, so an equal key meets this one here.
       was = atomicCAS(four + free, kNobody, tag | i);
-      if (was != kNobody &&
-          (((was ^ tag) >> 32) != 0 ||
-           KeyAt<Id>(batch, static_cast<uint32_t>(was)) != key)) {
+      if (was != kNobody && (((was ^ tag) >> 32) != 0 ||
+                             KeyAt(batch, static_cast<uint32_t>(was)) != key)) {
         continue;
       }
       at = free;
@@ -120,32 +135,36 @@ __device__ uint32_t FindEntry(const DistinctBatch& batch, uint32_t buckets,
   }
 }
 
-template <typename Id>
 __global__ void __launch_bounds__(kBlock)
-    InsertKernel(DistinctBatch batch, uint32_t num_ids, uint32_t buckets) {
-  const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
+    InsertKernel(const __grid_constant__ Batches batches) {
+  const TableBlock block = FindBlock(batches.blocks);
+  const DistinctBatch& batch = batches.of[block.table];
+  const uint32_t i = block.index * kBlock + threadIdx.x;
   const int lane = threadIdx.x % kLanes;
-  const bool mine = i < num_ids;
-  const int64_t key = mine ? KeyAt<Id>(batch, i) : 0;
+  const bool mine = i < batch.num_ids;
+  const int64_t key = mine ? KeyAt(batch, i) : 0;
   const unsigned active = __ballot_sync(kAll, mine);
   // The leader has the lowest i.
   int leader = lane;
   if (mine) leader = __ffs(__match_any_sync(active, key)) - 1;
   uint32_t entry = 0;
-  if (mine && leader == lane) entry = FindEntry<Id>(batch, buckets, key, i);
+  if (mine && leader == lane)
+    entry = FindEntry(batch, batches.hash(key), key, i);
   __syncwarp();
   entry = __shfl_sync(kAll, entry, leader);
   if (mine) batch.heads[i] = entry;
 }
 
 __global__ void __launch_bounds__(kBlock)
-    HeadsKernel(DistinctBatch batch, uint32_t num_ids) {
+    HeadsKernel(const __grid_constant__ Batches batches) {
+  const TableBlock tile = FindBlock(batches.blocks);
+  const DistinctBatch& batch = batches.of[tile.table];
   int count = 0;
   for (int j = 0; j < kRounds; ++j) {
-    const uint32_t i = blockIdx.x * static_cast<uint32_t>(kDistinctTile) +
+    const uint32_t i = tile.index * static_cast<uint32_t>(kDistinctTile) +
                        j * kBlock + threadIdx.x;
     bool is_head = false;
-    if (i < num_ids) {
+    if (i < batch.num_ids) {
       const uint32_t head =
           static_cast<uint32_t>(__ldg(batch.entries + batch.heads[i]));
       batch.heads[i] = head;
@@ -153,9 +172,9 @@ __global__ void __launch_bounds__(kBlock)
     }
     count += __syncthreads_count(is_head);
   }
-  if (threadIdx.x == 0) batch.tiles[blockIdx.x] = count;
-  if (IsLastBlock(batch.done)) {
-    ScanTiles(batch.tiles, gridDim.x, batch.counted);
+  if (threadIdx.x == 0) batch.tiles[tile.index] = count;
+  if (IsLastBlock(batch.done, tile.count)) {
+    ScanTiles(batch.tiles, tile.count, batch.counted);
   }
 }
 
@@ -177,21 +196,22 @@ __device__ __forceinline__ void CountBefore(const unsigned* masks,
   __syncthreads();
 }
 
-template <typename Id>
 __global__ void __launch_bounds__(kBlock)
-    NumberKernel(DistinctBatch batch, uint32_t num_ids) {
+    NumberKernel(const __grid_constant__ Batches batches) {
   __shared__ uint32_t before[kLanes];
+  const TableBlock tile = FindBlock(batches.blocks);
+  const DistinctBatch& batch = batches.of[tile.table];
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   const uint32_t begin =
-      blockIdx.x * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
+      tile.index * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
   unsigned masks[kRounds];
 #pragma unroll
   for (int j = 0; j < kRounds; ++j) {
     const uint32_t i = begin + j * kBlock;
-    masks[j] = __ballot_sync(kAll, i < num_ids && batch.heads[i] == i);
+    masks[j] = __ballot_sync(kAll, i < batch.num_ids && batch.heads[i] == i);
   }
   CountBefore(masks, before);
-  const uint32_t first = batch.tiles[blockIdx.x];
+  const uint32_t first = batch.tiles[tile.index];
   int unknown = 0;
 #pragma unroll
   for (int j = 0; j < kRounds; ++j) {
@@ -200,8 +220,8 @@ __global__ void __launch_bounds__(kBlock)
       const uint32_t i = begin + j * kBlock;
       const uint32_t u = first + before[j * kWarps + warp] +
                          __popc(masks[j] & ((1u << lane) - 1));
-      const int64_t key = KeyAt<Id>(batch, i);
-      const RowHandle name = FindKnown(batch.known, key);
+      const int64_t key = KeyAt(batch, i);
+      const RowHandle name = FindKnown(batches.known, key);
       batch.keys[u] = key;
       batch.names[u] = name;
       batch.counts[u] = 0;
@@ -210,19 +230,22 @@ __global__ void __launch_bounds__(kBlock)
     }
     unknown += __syncthreads_count(is_unknown);
   }
-  if (threadIdx.x == 0) batch.unknown_tiles[blockIdx.x] = unknown;
-  if (IsLastBlock(batch.done + 1)) {
-    ScanTiles(batch.unknown_tiles, gridDim.x, batch.counted + 1);
+  if (threadIdx.x == 0) batch.unknown_tiles[tile.index] = unknown;
+  if (IsLastBlock(batch.done + 1, tile.count)) {
+    ScanTiles(batch.unknown_tiles, tile.count, batch.counted + 1);
   }
 }
 
 __global__ void __launch_bounds__(kBlock)
-    AssignKernel(DistinctBatch batch, uint32_t num_ids) {
+    AssignKernel(const __grid_constant__ Batches batches) {
   __shared__ int32_t early[kEarly];
+  const TableBlock block = FindBlock(batches.blocks);
+  const DistinctBatch& batch = batches.of[block.table];
+  const uint32_t num_ids = batch.num_ids;
   for (uint32_t k = threadIdx.x; k < kEarly; k += kBlock) early[k] = 0;
   __syncthreads();
-  for (uint32_t begin = blockIdx.x * kBlock; begin < num_ids;
-       begin += gridDim.x * kBlock) {
+  for (uint32_t begin = block.index * kBlock; begin < num_ids;
+       begin += block.count * kBlock) {
     const uint32_t i = begin + threadIdx.x;
     const bool mine = i < num_ids;
     const unsigned active = __ballot_sync(kAll, mine);
@@ -247,11 +270,15 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// A block for each tile of the ids, whose heads' keys lie together.
-__global__ void __launch_bounds__(kBlock) SendKernel(DistinctBatch batch) {
+// A block for each tile of the ids, whose heads' keys lie together; one for a
+// table whose keys are unwanted.
+__global__ void __launch_bounds__(kBlock)
+    SendKernel(const __grid_constant__ Batches batches) {
   __shared__ uint32_t before[kLanes];
-  const uint32_t tile = blockIdx.x;
-  const bool is_last = tile + 1 == gridDim.x;
+  const TableBlock block = FindBlock(batches.blocks);
+  const DistinctBatch& batch = batches.of[block.table];
+  const uint32_t tile = block.index;
+  const bool is_last = tile + 1 == block.count;
   if (tile == 0 && threadIdx.x == 0) {
     batch.sent.counts->num_unique = batch.counted[0];
     batch.sent.counts->num_unknown = batch.counted[1];
@@ -283,45 +310,65 @@ __global__ void __launch_bounds__(kBlock) SendKernel(DistinctBatch batch) {
   }
 }
 
-template <typename Id>
-Status Launch(const DistinctBatch& batch, cudaStream_t stream) {
-  const int64_t n = batch.num_ids;
-  const uint32_t num_ids = static_cast<uint32_t>(n);
-  const uint32_t buckets = static_cast<uint32_t>(NumDistinctEntries(n) / 4);
-  const unsigned blocks = static_cast<unsigned>((n + kBlock - 1) / kBlock);
-  const unsigned tiles = static_cast<unsigned>(NumDistinctTiles(n));
-  // The entries, and 'done' behind them.
-  EV_CUDA_RETURN_IF_ERROR(
-      cudaMemsetAsync(batch.entries, 0xFF,
-                      reinterpret_cast<char*>(batch.done + kDistinctDone) -
-                          reinterpret_cast<char*>(batch.entries),
-                      stream));
-  if (batch.splits != nullptr || batch.indices != nullptr) {
-    const int64_t threads = std::max(n, batch.num_samples) + 1;
-    SamplesKernel<<<static_cast<unsigned>((threads + kBlock - 1) / kBlock),
-                    kBlock, 0, stream>>>(batch);
+unsigned NumBlocks(int64_t threads) {
+  return static_cast<unsigned>((threads + kBlock - 1) / kBlock);
+}
+
+// Up to kMostTables.
+Status Launch(Span<const DistinctBatch> some, const KnownKeysView& known,
+              cudaStream_t stream) {
+  Batches batches;
+  batches.hash = KeyedHash::OfProcess();
+  batches.known = known;
+  std::copy(some.begin(), some.end(), batches.of);
+  const auto lay_out = [&](const auto& count) {
+    batches.blocks =
+        TableBlocks::Of(some.size(), [&](size_t t) { return count(some[t]); });
+    return batches.blocks.all();
+  };
+  const unsigned samples = lay_out([](const DistinctBatch& batch) {
+    if (batch.splits == nullptr && batch.indices == nullptr) return 0u;
+    return NumBlocks(std::max<int64_t>(batch.num_ids, batch.num_samples) + 1);
+  });
+  if (samples != 0) {
+    SamplesKernel<<<samples, kBlock, 0, stream>>>(batches);
     EV_CUDA_RETURN_IF_LAUNCH_FAILED("SamplesKernel");
   }
-  InsertKernel<Id><<<blocks, kBlock, 0, stream>>>(batch, num_ids, buckets);
+  const unsigned ids = lay_out(
+      [](const DistinctBatch& batch) { return NumBlocks(batch.num_ids); });
+  InsertKernel<<<ids, kBlock, 0, stream>>>(batches);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("InsertKernel");
-  HeadsKernel<<<tiles, kBlock, 0, stream>>>(batch, num_ids);
+  const unsigned tiles = lay_out([](const DistinctBatch& batch) {
+    return static_cast<unsigned>(NumDistinctTiles(batch.num_ids));
+  });
+  HeadsKernel<<<tiles, kBlock, 0, stream>>>(batches);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("HeadsKernel");
-  NumberKernel<Id><<<tiles, kBlock, 0, stream>>>(batch, num_ids);
+  NumberKernel<<<tiles, kBlock, 0, stream>>>(batches);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("NumberKernel");
-  AssignKernel<<<std::min<unsigned>(blocks, kMaxAssignBlocks), kBlock, 0,
-                 stream>>>(batch, num_ids);
+  const unsigned assigning = lay_out([](const DistinctBatch& batch) {
+    return std::min(NumBlocks(batch.num_ids), kMaxAssignBlocks);
+  });
+  AssignKernel<<<assigning, kBlock, 0, stream>>>(batches);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("AssignKernel");
-  SendKernel<<<batch.sent.keys == nullptr ? 1 : tiles, kBlock, 0, stream>>>(
-      batch);
+  const unsigned sending = lay_out([](const DistinctBatch& batch) {
+    if (batch.sent.keys == nullptr) return 1u;
+    return static_cast<unsigned>(NumDistinctTiles(batch.num_ids));
+  });
+  SendKernel<<<sending, kBlock, 0, stream>>>(batches);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("SendKernel");
   return Status::OK();
 }
 
 }  // namespace
 
-Status LaunchDistinct(const DistinctBatch& batch, StreamView stream) {
-  return batch.is_narrow ? Launch<int32_t>(batch, stream.get())
-                         : Launch<int64_t>(batch, stream.get());
+Status LaunchDistinct(Span<const DistinctBatch> batches,
+                      const KnownKeysView& known, StreamView stream) {
+  for (size_t begin = 0; begin < batches.size(); begin += kMostTables) {
+    const size_t count = std::min<size_t>(kMostTables, batches.size() - begin);
+    EV_RETURN_IF_ERROR(
+        Launch(batches.subspan(begin, count), known, stream.get()));
+  }
+  return Status::OK();
 }
 
 }  // namespace gpu

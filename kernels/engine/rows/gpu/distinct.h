@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Distinct ids of one batch in order of first occurrence, where each id went,
-// and what the device knows of their rows, for GpuDistinct.
+// Distinct ids of batches in order of first occurrence, where each id went, and
+// what the device knows of their rows, for DistinctGroup.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_DISTINCT_H_
 #define KERNELS_ENGINE_ROWS_GPU_DISTINCT_H_
@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "kernels/engine/base/gpu/stream.h"
-#include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 
@@ -38,21 +38,19 @@ struct DistinctCounts {
   uint32_t samples;  // SampleBits, where the GPU has looked at samples
 };
 
-// Arrays in device memory, each aligned to 16 bytes, but those of 'sent':
-// pinned memory that the device writes.
+// One table's. Arrays in device memory, each aligned to 16 bytes, but those of
+// 'sent': pinned memory that the device writes.
 struct DistinctBatch {
-  KeyedHash hash;
   const void* ids = nullptr;  // [N], int64, or int32 when narrow
+  uint32_t num_ids = 0;       // N, 1 to 2^30
   bool is_narrow = false;
-  int64_t num_ids = 0;                    // N, 1 to 2^30
+  // All ones at first.
   unsigned long long* entries = nullptr;  // [NumDistinctEntries(N)] scratch
-  // [kDistinctDone] scratch, right behind entries
-  uint32_t* done = nullptr;
-  uint32_t* tiles = nullptr;          // [NumDistinctTiles(N)] scratch
-  uint32_t* unknown_tiles = nullptr;  // the same
-  uint32_t* counted = nullptr;        // [2] scratch
-  uint32_t* heads = nullptr;          // [N] scratch, then 'unknown'
-  KnownKeysView known;
+  uint32_t* done = nullptr;               // [kDistinctDone] scratch
+  uint32_t* tiles = nullptr;              // [NumDistinctTiles(N)] scratch
+  uint32_t* unknown_tiles = nullptr;      // the same
+  uint32_t* counted = nullptr;            // [2] scratch
+  uint32_t* heads = nullptr;              // [N] scratch, then 'unknown'
   // Samples that are in the GPU's memory, of one form: looked at, and their
   // offsets made.
   const int64_t* splits = nullptr;   // [B + 1]
@@ -70,8 +68,10 @@ struct DistinctBatch {
   } sent;
 };
 
-// Fills all of it. Six launches, and one for samples.
-Status LaunchDistinct(const DistinctBatch& batch, StreamView stream);
+// Fills all of them. Some two dozen tables have five launches together, and one
+// more where samples are looked at.
+Status LaunchDistinct(Span<const DistinctBatch> batches,
+                      const KnownKeysView& known, StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev

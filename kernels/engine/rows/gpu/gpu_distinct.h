@@ -3,12 +3,15 @@
 //
 // DeviceDistinct on a GPU: ids go up through pinned memory piece by piece as
 // they are put; keys that the GPU does not know come down into the same memory,
-// and their names go up; all else stays until it is fetched.
+// and their names go up; all else stays until it is fetched. Tables that were
+// made together are deduplicated together (distinct_group.h).
 //
-// MEMORY, until it is destroyed: per id 48 bytes on the device (44 where ids
-// are there already and keys are sorted) and 16 pinned, and 4 per sample of
-// both; per distinct key 16 pinned bytes when it is fetched. It is a lane's
-// (base/gpu/work_lane.h) and is used again.
+// MEMORY, until all that were made together are destroyed: per id 48 bytes on
+// the device, 8 less where ids are there already, 4 more where keys are sorted,
+// and 12 pinned, 4 more where the inverse is brought; 4 per sample of both (on
+// the device alone where samples are there); per distinct key 16 pinned bytes
+// when it is fetched. It is a lane's (base/gpu/work_lane.h), one for all that
+// were made together, and is used again.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GPU_DISTINCT_H_
 #define KERNELS_ENGINE_ROWS_GPU_GPU_DISTINCT_H_
@@ -18,9 +21,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/ids/device_distinct.h"
+#include "kernels/engine/rows/gpu/distinct_group.h"
 #include "kernels/engine/rows/gpu/group_ids.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/staged_upload.h"
@@ -33,20 +38,20 @@ constexpr int64_t kMinDistinctIds = 32768;
 
 class GpuDistinct : public DeviceDistinct {
  public:
-  // known: where keys are looked up, until it has been waited for.
-  // brings_inverse: the inverse comes down with the keys, into 4 pinned bytes
-  // per id more, so that Inverse has no device to wait for. REQUIRES that the
-  // device is current. ResourceExhausted.
+  // One for each request, which are deduplicated together.
+  // known: where keys are looked up, until they have been waited for. REQUIRES
+  // that the device is current. InvalidArgument, with the table's name: a batch
+  // that is there is in another device's memory; ResourceExhausted.
+  static Status Make(int device, Span<const DistinctRequest> requests,
+                     std::shared_ptr<KnownKeys> known,
+                     std::vector<std::unique_ptr<DeviceDistinct>>* distincts);
+  // The same of one table whose ids are put.
   static Status Make(int device, int64_t num_ids, int64_t num_samples,
                      std::shared_ptr<KnownKeys> known, bool brings_inverse,
                      std::unique_ptr<DeviceDistinct>* distinct);
-  // Of ids and samples in this device's memory. InvalidArgument: in another's.
-  static Status MakeOfIdsThere(int device, const IdsOnDevice& ids,
-                               std::shared_ptr<KnownKeys> known,
-                               std::unique_ptr<DeviceDistinct>* distinct);
   ~GpuDistinct() override;
 
-  bool needs_put() const override { return !are_there_; }
+  bool needs_put() const override { return !table_.is_there; }
 
   Status Put(int64_t begin, Span<const int64_t> ids) override;
   Status Put(int64_t begin, Span<const int32_t> ids) override;
@@ -86,45 +91,23 @@ class GpuDistinct : public DeviceDistinct {
                 RowHandle* all_names, StreamView stream) const;
 
  private:
-  // Where arrays are in one kind of memory.
-  struct Layout {
-    size_t ids, entries, done, heads, tiles, unknown_tiles, inverse, keys,
-        counts, names, offsets, counted, owners, owner_tiles, places, bytes;
-  };
-
-  // there: null, or ids and samples in the device's memory.
-  GpuDistinct(int device, int64_t num_ids, int64_t num_samples,
-              const IdsOnDevice* there, std::shared_ptr<KnownKeys> known,
-              bool brings_inverse);
-  Status SendOffsets(Span<const int32_t> offsets);
-  Status SortByOwner();
+  GpuDistinct(int device, std::shared_ptr<DistinctGroup> group, size_t t);
   Status PutBytes(int64_t begin, const void* ids, size_t count, size_t width);
   NamedKeys UnknownKeys() const;
   Status NameThem(Span<const RowHandle> names, int64_t num_rows,
                   KnownKeys* known);
-  template <typename T>
-  T* OnDevice(size_t at) const {
-    return reinterpret_cast<T*>(lane_->device() + at);
-  }
-  template <typename T>
-  T* OnHost(size_t at) const {
-    return reinterpret_cast<T*>(lane_->host() + at);
-  }
+  // [at] of the lane's device memory, for WorkLane::BringDown.
+  size_t AtOf(const void* array) const;
+  const DistinctBatch& there() const { return group_->batch(t_); }
 
   const int device_;
-  const int64_t num_ids_, num_samples_;
-  const bool brings_inverse_;
-  const bool are_there_;
-  const IdsOnDevice given_;           // with are_there_, until Wait
-  const int64_t num_residues_;        // of owners; 0: keys are not sorted
-  bool one_id_each_ = false;          // samples that are there
-  std::shared_ptr<KnownKeys> known_;  // until Wait
-  Layout here_, there_;               // on the host, on the device
-  std::unique_ptr<WorkLane> lane_;
+  const std::shared_ptr<DistinctGroup> group_;
+  const size_t t_;
+  const DistinctGroup::Table& table_;  // the group's
   StagedUpload ids_;
   std::atomic<bool> is_narrow_{false};
-  bool has_failed_ = false;  // nothing is known of the lane
-  bool is_named_ = false;    // names may be on their way
+  bool one_id_each_ = false;  // samples that are there
+  bool is_named_ = false;     // names may be on their way
   int64_t num_unique_ = 0, num_unknown_ = 0;
 
   mutable std::mutex fetch_mu_;

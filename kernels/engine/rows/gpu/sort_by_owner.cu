@@ -1,14 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-//   count   a tile counts its keys of each owner; the last block sums up, owner
-//           by owner: where each tile's keys of each owner begin
+//   count   a tile counts its keys of each owner; the table's last block sums
+//           up, owner by owner: where each tile's keys of each owner begin
 //   place   a key's place is where its tile's begin, and how many of its owner
 //           come before it in the tile: in other warps and rounds, in its warp
 //
 // So keys of an owner keep their order, whatever the order of threads.
 
 #include <cuda_runtime.h>
+
+#include <algorithm>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/ids/device_distinct.h"
@@ -19,46 +21,59 @@ namespace ev {
 namespace gpu {
 namespace {
 
+// Parameters of a kernel.
+struct OwnedTables {
+  TableBlocks blocks;
+  OwnedKeys of[kMostTables];
+};
+static_assert(sizeof(OwnedTables) <= kMostParameterBytes, "more tables");
+
 __device__ __forceinline__ int OwnerOf(const OwnedKeys& keys, int64_t key) {
   int64_t residue = key % keys.num_residues;
   if (residue < 0) residue += keys.num_residues;
   return __ldg(keys.owners + residue);
 }
 
-__global__ void __launch_bounds__(kBlock) CountOwnersKernel(OwnedKeys keys) {
+__global__ void __launch_bounds__(kBlock)
+    CountOwnersKernel(const __grid_constant__ OwnedTables tables) {
   __shared__ uint32_t counts[kMaxKeyOwners];
+  const TableBlock tile = FindBlock(tables.blocks);
+  const OwnedKeys& keys = tables.of[tile.table];
   const uint32_t num_keys = *keys.num_keys;
   for (int o = threadIdx.x; o < keys.num_owners; o += kBlock) counts[o] = 0;
   __syncthreads();
 #pragma unroll
   for (int j = 0; j < kRounds; ++j) {
-    const uint32_t u = blockIdx.x * static_cast<uint32_t>(kDistinctTile) +
+    const uint32_t u = tile.index * static_cast<uint32_t>(kDistinctTile) +
                        j * kBlock + threadIdx.x;
     if (u < num_keys) atomicAdd(counts + OwnerOf(keys, keys.keys[u]), 1u);
   }
   __syncthreads();
   for (int o = threadIdx.x; o < keys.num_owners; o += kBlock) {
-    keys.tiles[static_cast<size_t>(o) * gridDim.x + blockIdx.x] = counts[o];
+    keys.tiles[static_cast<size_t>(o) * tile.count + tile.index] = counts[o];
   }
-  if (!IsLastBlock(keys.done)) return;
-  ScanTiles(keys.tiles, keys.num_owners * gridDim.x, keys.total);
+  if (!IsLastBlock(keys.done, tile.count)) return;
+  ScanTiles(keys.tiles, keys.num_owners * tile.count, keys.total);
   __syncthreads();
   for (int o = threadIdx.x; o < keys.num_owners; o += kBlock) {
     keys.starts[o] = static_cast<int32_t>(
-        __ldcg(keys.tiles + static_cast<size_t>(o) * gridDim.x));
+        __ldcg(keys.tiles + static_cast<size_t>(o) * tile.count));
   }
   if (threadIdx.x == 0) {
     keys.starts[keys.num_owners] = static_cast<int32_t>(num_keys);
   }
 }
 
-__global__ void __launch_bounds__(kBlock) PlaceKernel(OwnedKeys keys) {
+__global__ void __launch_bounds__(kBlock)
+    PlaceKernel(const __grid_constant__ OwnedTables tables) {
   // Of each round and warp of the tile, and each owner: its keys there, then
   // those before.
   __shared__ uint32_t before[kLanes * kMaxKeyOwners];
+  const TableBlock tile = FindBlock(tables.blocks);
+  const OwnedKeys& keys = tables.of[tile.table];
   const uint32_t num_keys = *keys.num_keys;
   const uint32_t begin =
-      blockIdx.x * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
+      tile.index * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
   if (begin - threadIdx.x >= num_keys) return;
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   const int num_owners = keys.num_owners;
@@ -80,7 +95,7 @@ __global__ void __launch_bounds__(kBlock) PlaceKernel(OwnedKeys keys) {
   }
   __syncthreads();
   for (int o = threadIdx.x; o < num_owners; o += kBlock) {
-    uint32_t sum = keys.tiles[static_cast<size_t>(o) * gridDim.x + blockIdx.x];
+    uint32_t sum = keys.tiles[static_cast<size_t>(o) * tile.count + tile.index];
     for (int k = 0; k < kLanes; ++k) {
       const uint32_t own = before[k * num_owners + o];
       before[k * num_owners + o] = sum;
@@ -100,13 +115,20 @@ __global__ void __launch_bounds__(kBlock) PlaceKernel(OwnedKeys keys) {
 
 }  // namespace
 
-Status LaunchSortByOwner(const OwnedKeys& keys, StreamView stream) {
-  const unsigned tiles =
-      static_cast<unsigned>(NumDistinctTiles(keys.most_keys));
-  CountOwnersKernel<<<tiles, kBlock, 0, stream.get()>>>(keys);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("CountOwnersKernel");
-  PlaceKernel<<<tiles, kBlock, 0, stream.get()>>>(keys);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("PlaceKernel");
+Status LaunchSortByOwner(Span<const OwnedKeys> tables, StreamView stream) {
+  for (size_t begin = 0; begin < tables.size(); begin += kMostTables) {
+    const size_t count = std::min<size_t>(kMostTables, tables.size() - begin);
+    const Span<const OwnedKeys> some = tables.subspan(begin, count);
+    OwnedTables launch;
+    std::copy(some.begin(), some.end(), launch.of);
+    launch.blocks = TableBlocks::Of(
+        count, [&](size_t t) { return NumDistinctTiles(some[t].most_keys); });
+    const unsigned tiles = launch.blocks.all();
+    CountOwnersKernel<<<tiles, kBlock, 0, stream.get()>>>(launch);
+    EV_CUDA_RETURN_IF_LAUNCH_FAILED("CountOwnersKernel");
+    PlaceKernel<<<tiles, kBlock, 0, stream.get()>>>(launch);
+    EV_CUDA_RETURN_IF_LAUNCH_FAILED("PlaceKernel");
+  }
   return Status::OK();
 }
 

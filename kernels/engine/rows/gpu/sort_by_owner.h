@@ -10,13 +10,14 @@
 #include <cstdint>
 
 #include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 
 namespace ev {
 namespace gpu {
 
-// In device memory, but for starts and sorted: pinned memory that the device
-// writes.
+// One table's. In device memory, but for starts and sorted: pinned memory that
+// the device writes.
 struct OwnedKeys {
   const int64_t* keys = nullptr;       // [U]
   const uint32_t* num_keys = nullptr;  // U
@@ -33,8 +34,8 @@ struct OwnedKeys {
   int64_t* sorted = nullptr;  // [U]
 };
 
-// Two launches.
-Status LaunchSortByOwner(const OwnedKeys& keys, StreamView stream);
+// Some two dozen tables have two launches together.
+Status LaunchSortByOwner(Span<const OwnedKeys> tables, StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev
