@@ -465,6 +465,14 @@ class LookupsTest(model.DistributedTestCase):
       session.run(train, made.feed(batches))
       self.assertEqual(session.run(copied)[1], 0)
       self.assertEqual((_counts() - before)[11], len(tables))
+      # Without memory for all tables together the ids of all come down, for which the
+      # device is asked again.
+      batches[0].splits = np.minimum(np.arange(17, dtype=np.int64), 13)
+      batches[0].rows = np.arange(13) % 7
+      before = _counts()
+      session.run(train, made.feed(batches))
+      self.assertEqual(list((_counts() - before)[11:]), [0, 2])
+      self.assertGreater(session.run(copied)[1], 13)
       # The table with few ids alone comes down: a value, and two indices for it.
       batches[0].splits = np.minimum(np.arange(17, dtype=np.int64), 1)
       batches[0].rows = np.arange(1)

@@ -36,8 +36,8 @@ using ev::testing::HostStream;
 using ev::testing::Reach;
 
 constexpr int64_t kMinDistinctIds = 10;
-// Tables that come together find no memory where one has a multiple of so many
-// ids.
+// Tables that come together find no memory where they have a multiple of so
+// many ids, all together.
 constexpr int64_t kNoRoomFor = 11;
 
 std::atomic<int64_t> sent_from_there{0}, pooled_routes{0}, spread_gradients{0},
@@ -244,13 +244,14 @@ class HostExchangeDevice : public ExchangeDevice {
       Span<const ev::DistinctRequest> requests,
       std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) override {
     Check(!requests.empty(), "no table is to be deduplicated");
+    int64_t num_ids = 0;
     for (const ev::DistinctRequest& request : requests) {
       Check(request.num_ids >= std::max<int64_t>(1, min_ids_to_deduplicate()) &&
                 request.num_ids <= ev::kMaxDistinctIds,
             "so many ids are not for a device");
+      num_ids += request.num_ids;
     }
-    for (const ev::DistinctRequest& request : requests) {
-      if (request.num_ids % kNoRoomFor != 0) continue;
+    if (num_ids % kNoRoomFor == 0) {
       ++without_room;
       return ev::ResourceExhausted("no memory");
     }
