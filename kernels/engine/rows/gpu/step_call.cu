@@ -288,6 +288,7 @@ Status StepCall::SendDescription(const Described& what,
     to.num_ids = entry.num_ids;
     to.sample_begin = table.sample_begin + entry.begin;
     to.num_samples = entry.num_samples;
+    to.samples_before = entry.begin;
     to.dim = static_cast<int32_t>(table.dim);
     to.combiner = static_cast<int32_t>(table.combiner);
     to.is_narrow = table.is_narrow;

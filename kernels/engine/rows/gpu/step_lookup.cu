@@ -142,7 +142,8 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
     const int64_t i = table.id_begin + first + lane;
     my_row = RowOfName(table, lookup.names[i]);
     if (lookup.samples != nullptr) {
-      lookup.samples[i] = static_cast<uint32_t>(first + lane);
+      lookup.samples[i] =
+          static_cast<uint32_t>(table.samples_before + first + lane);
     }
     if (lookup.factors != nullptr) {
       lookup.factors[table.sample_begin + first + lane] = 1.0f;

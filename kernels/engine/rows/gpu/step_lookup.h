@@ -41,6 +41,8 @@ struct StepLookupTable {
   int32_t* made = nullptr;            // [B + 1], the offsets
   int64_t id_begin = 0, num_ids = 0;  // in the arrays of the batch
   int64_t sample_begin = 0, num_samples = 0;
+  // Of a piece of a table: how many of the table's samples come before it.
+  int64_t samples_before = 0;
   // For LaunchPoolNames.
   PiecesView rows;
   const float* defaults = nullptr;
