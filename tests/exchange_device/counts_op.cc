@@ -4,6 +4,7 @@
 // TestExchangeCounts: what the stand-in did.
 
 #include "kernels/engine/testing/host_device_rows.h"
+#include "kernels/engine/testing/host_device_step.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -27,7 +28,7 @@ counts: Exchanges out of its memory, routes pooled, gradients spread, blocks tha
   tables deduplicated in routes; calls that summed gradients in its memory, and in CPU
   memory; routes whose outputs, and whose gradients, are in its memory; of the tables
   deduplicated in routes, those whose ids were in its memory; routes whose tables found
-  no memory to be deduplicated in.
+  no memory to be deduplicated in; steps of the device of the rows.
 )doc");
 
 class CountsOp : public tensorflow::OpKernel {
@@ -37,7 +38,7 @@ class CountsOp : public tensorflow::OpKernel {
   void Compute(tensorflow::OpKernelContext* context) override {
     tensorflow::Tensor* out = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
-                                0, tensorflow::TensorShape({13}), &out));
+                                0, tensorflow::TensorShape({14}), &out));
     const sok::testing::HostExchangeCounts counts =
         sok::testing::GetHostExchangeCounts();
     out->vec<tensorflow::int64>()(0) = counts.sent_from_there;
@@ -53,6 +54,7 @@ class CountsOp : public tensorflow::OpKernel {
     out->vec<tensorflow::int64>()(10) = counts.summed_there;
     out->vec<tensorflow::int64>()(11) = counts.ids_there;
     out->vec<tensorflow::int64>()(12) = counts.without_room;
+    out->vec<tensorflow::int64>()(13) = ev::testing::HostDeviceSteps();
   }
 };
 

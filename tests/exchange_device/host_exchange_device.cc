@@ -246,11 +246,16 @@ class HostExchangeDevice : public ExchangeDevice {
     Check(!requests.empty(), "no table is to be deduplicated");
     int64_t num_ids = 0;
     for (const ev::DistinctRequest& request : requests) {
-      Check(request.num_ids >= std::max<int64_t>(1, min_ids_to_deduplicate()) &&
+      const int64_t least = request.brings_inverse ? min_ids_to_deduplicate()
+                                                   : min_ids_to_deduplicate() /
+                                                         ev::kDistinctShares;
+      Check(request.num_ids >= std::max<int64_t>(1, least) &&
                 request.num_ids <= ev::kMaxDistinctIds,
             "so many ids are not for a device");
       num_ids += request.num_ids;
     }
+    Check(num_ids >= min_ids_to_deduplicate(),
+          "tables that are few ids together are not for a device");
     if (num_ids % kNoRoomFor == 0) {
       ++without_room;
       return ev::ResourceExhausted("no memory");

@@ -151,14 +151,14 @@ Status RouteBuilder::StartDistincts() {
   std::vector<ev::DistinctRequest> requests;
   std::vector<int> tables;
   const RouteInput* first_there = nullptr;
+  const std::vector<bool> are_for_device = AreForDevice(inputs_, options_);
   for (int t = 0; t < num_tables(); ++t) {
     const RouteInput& in = inputs_[t];
     plan_->mutable_routed(t)->distinct.reset();
-    const bool is_for_device = IsForDevice(in, options_);
-    if (in.on_device && !is_for_device) {
+    if (in.on_device && !are_for_device[t]) {
       return NotThere(in, "these ids are not for the device that has them");
     }
-    if (!is_for_device) continue;
+    if (!are_for_device[t]) continue;
     if (in.on_device && first_there == nullptr) first_there = &in;
     requests.push_back(RequestOf(in, options_));
     tables.push_back(t);
@@ -388,12 +388,25 @@ std::shared_ptr<RoutePlan> RoutePlan::Make(const RouteOptions& options) {
   return plan;
 }
 
-bool IsForDevice(const RouteInput& in, const RouteOptions& options) {
-  return options.device != nullptr && options.dedup && in.weights == nullptr &&
-         !ev::Selects(in.combiner) &&
-         in.num_ids >=
-             std::max<int64_t>(1, options.device->min_ids_to_deduplicate()) &&
-         in.num_ids <= ev::kMaxDistinctIds;
+std::vector<bool> AreForDevice(Span<const RouteInput> inputs,
+                               const RouteOptions& options) {
+  std::vector<bool> are(inputs.size(), false);
+  if (options.device == nullptr || !options.dedup) return are;
+  int64_t together = 0;
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    const RouteInput& in = inputs[t];
+    are[t] = in.weights == nullptr && !ev::Selects(in.combiner) &&
+             in.num_ids > 0 && in.num_ids <= ev::kMaxDistinctIds;
+    if (are[t]) together += in.num_ids;
+  }
+  // A table's inverse that comes down has to be worth it by itself.
+  const int64_t least = options.device->min_ids_to_deduplicate();
+  const int64_t of_a_table =
+      options.brings_inverse ? least : least / ev::kDistinctShares;
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    are[t] = are[t] && together >= least && inputs[t].num_ids >= of_a_table;
+  }
+  return are;
 }
 
 Status Route(Span<const RouteInput> inputs, const RouteOptions& options,

@@ -44,13 +44,15 @@ struct RouteInput : ev::IdsInput {
 class DistinctDevice {
  public:
   virtual ~DistinctDevice() {}
-  // From how many ids of a table on.
+  // From how many ids on. Where no inverse is brought all tables of a route
+  // count together, and a table has one of ev::kDistinctShares parts of that by
+  // itself.
   virtual int64_t min_ids_to_deduplicate() const = 0;
   // As GpuTableCompute::StartDistinct of rows/gpu_compute.h, for all tables of
   // a route that it takes: one for each request, in their order. It knows no
-  // key. At least one request; none of a batch with fewer ids than that, none,
-  // or more than ev::kMaxDistinctIds. Errors that are of one table have its
-  // name. ResourceExhausted: the processors do it.
+  // key. At least one request; none of a batch with fewer ids than that part,
+  // none, or more than ev::kMaxDistinctIds. Errors that are of one table have
+  // its name. ResourceExhausted: the processors do it.
   virtual ev::Status StartDistincts(
       ev::Span<const ev::DistinctRequest> requests,
       std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) = 0;
@@ -109,9 +111,10 @@ class RoutePlan {
   std::vector<std::unique_ptr<RoutedTable>> tables_;  // >= num_tables
 };
 
-// Whether the device of the options is asked to deduplicate this table's ids:
+// Whether the device of the options is asked to deduplicate each table's ids:
 // then they, and the samples, may be on_device. Reads no array.
-bool IsForDevice(const RouteInput& in, const RouteOptions& options);
+std::vector<bool> AreForDevice(ev::Span<const RouteInput> inputs,
+                               const RouteOptions& options);
 
 // Makes the plan of a lookup of format.num_tables tables. The plan copies what
 // it needs. InvalidArgument, with the table's name: what ev::PooledForward

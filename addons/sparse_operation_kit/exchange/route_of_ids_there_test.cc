@@ -68,7 +68,7 @@ class TestDevice : public DistinctDevice {
     const auto unstarted =
         std::make_shared<std::atomic<int64_t>>(requests.size());
     for (const ev::DistinctRequest& request : requests) {
-      EXPECT_GE(request.num_ids, kMinIds);
+      EXPECT_GE(request.num_ids, kMinIds / ev::kDistinctShares);
       ++(request.is_there ? num_there : num_put);
       distincts->emplace_back(new TestDistinct(
           request, std::make_shared<const HostKnownKeys>(), unstarted));
@@ -186,7 +186,7 @@ std::vector<Batch> Batches(uint32_t seed) {
   batches[1].Draw(&rng, 400, 6, 100000);
   batches[2].Draw(&rng, 350, 1, 90);
   batches[3].Draw(&rng, 9000, 9, 3000);
-  batches[4].Draw(&rng, 20, 2, 9);
+  batches[4].Draw(&rng, 9, 1, 9);
   batches[5].Draw(&rng, 20, 0, 9);
   return batches;
 }
@@ -207,11 +207,12 @@ class RouteOfIdsThere : public ::testing::TestWithParam<bool> {
   // Of tables that are for the device the inputs are there.
   std::vector<RouteInput> Inputs(const std::vector<Batch>& batches) {
     options_.device = &device_;
-    std::vector<RouteInput> inputs;
-    for (const Batch& batch : batches) {
-      inputs.push_back(IsForDevice(batch.Sizes(), options_)
-                           ? batch.There(&tensors_, &stream_)
-                           : batch.Here());
+    std::vector<RouteInput> sizes, inputs;
+    for (const Batch& batch : batches) sizes.push_back(batch.Sizes());
+    const std::vector<bool> are_there = AreForDevice(sizes, options_);
+    for (size_t t = 0; t < batches.size(); ++t) {
+      inputs.push_back(are_there[t] ? batches[t].There(&tensors_, &stream_)
+                                    : batches[t].Here());
     }
     return inputs;
   }

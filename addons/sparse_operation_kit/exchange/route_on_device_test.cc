@@ -75,7 +75,7 @@ class TestDevice : public DistinctDevice {
     const auto unstarted =
         std::make_shared<std::atomic<int64_t>>(requests.size());
     for (const ev::DistinctRequest& request : requests) {
-      EXPECT_GE(request.num_ids, kMinIds);
+      EXPECT_GE(request.num_ids, kMinIds / ev::kDistinctShares);
       EXPECT_FALSE(request.is_there);
       // Those whose inverse comes down are sorted by the processors.
       EXPECT_EQ(request.brings_inverse, request.owners.empty());
@@ -491,6 +491,28 @@ TEST_F(RouteOnDeviceErrors, WhatIsNotForADevice) {
   in_.num_ids = in_.batch_size = kMinIds - 1;
   ASSERT_TRUE(Run().ok());
   EXPECT_FALSE(IsOnDevice());
+}
+
+TEST_F(RouteOnDeviceErrors, ShortTablesCountTogether) {
+  const auto are_for_device = [&](std::vector<int64_t> num_ids) {
+    std::vector<RouteInput> inputs(num_ids.size(), in_);
+    for (size_t t = 0; t < num_ids.size(); ++t) inputs[t].num_ids = num_ids[t];
+    options_.device = &device_;
+    return AreForDevice(inputs, options_);
+  };
+  constexpr int64_t kShare = kMinIds / ev::kDistinctShares;
+  options_.brings_inverse = false;
+  EXPECT_EQ((std::vector<bool>{true, true, true}),
+            are_for_device({kMinIds / 2, kMinIds / 2, kShare}));
+  EXPECT_EQ((std::vector<bool>{true, false, false}),
+            are_for_device({kMinIds, kShare - 1, 0}));
+  EXPECT_EQ((std::vector<bool>{false, false}),
+            are_for_device({kMinIds / 2, kMinIds / 2 - 1}));
+  options_.brings_inverse = true;
+  EXPECT_EQ((std::vector<bool>{true, false}),
+            are_for_device({kMinIds, kMinIds - 1}));
+  options_.dedup = false;
+  EXPECT_EQ((std::vector<bool>{false}), are_for_device({kMinIds}));
 }
 
 TEST_F(RouteOnDeviceErrors, NarrowIds) {

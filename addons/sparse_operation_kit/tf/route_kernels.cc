@@ -102,10 +102,12 @@ class RouteOp : public OpKernel {
     if (kIdsOnGpu && on_gpu_) {
       OP_REQUIRES_OK(context,
                      embedding_variable::GetDeviceStream(context, &stream));
+      const std::vector<bool> are_for_device =
+          sok::AreForDevice(inputs, options);
       for (int t = 0; t < num_tables(); ++t) {
         inputs[t].on_device = true;
         inputs[t].stream = &stream;
-        if (!sok::IsForDevice(inputs[t], options)) {
+        if (!are_for_device[t]) {
           AddTo(&not_for_device, context, t, &inputs[t]);
         }
       }

@@ -143,9 +143,10 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
     std::vector<RouteInput> inputs = inputs_;
     RouteOptions options = options_;
     options.device = device_;
+    const std::vector<bool> are_there = AreForDevice(inputs, options);
     for (size_t t = 0; t < inputs.size(); ++t) {
       RouteInput& in = inputs[t];
-      if (!IsForDevice(in, options)) continue;
+      if (!are_there[t]) continue;
       in.on_device = true;
       in.stream = &stream_;
       if (in.ids32 != nullptr) {
