@@ -8,6 +8,7 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/side_stream.h"
 #include "kernels/engine/gpu_resident/step/insert_absent.h"
 #include "kernels/engine/gpu_resident/step/move_rows.h"
 #include "kernels/engine/gpu_resident/step/pool.h"
@@ -15,7 +16,6 @@
 #include "kernels/engine/gpu_resident/step/sparse_step.h"
 #include "kernels/engine/gpu_resident/table/bucket.h"
 #include "kernels/engine/gpu_step/group.h"
-#include "kernels/engine/base/gpu/side_stream.h"
 #include "kernels/engine/gpu_step/sort_long.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/gpu_step/update.h"

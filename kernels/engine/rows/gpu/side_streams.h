@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/engine/base/status.h"
 #include "kernels/engine/base/gpu/side_stream.h"
+#include "kernels/engine/base/status.h"
 
 namespace ev {
 namespace gpu {
