@@ -12,6 +12,8 @@ import random
 
 from absl.testing import absltest
 from absl.testing import parameterized
+# On a new machine it makes a list of fonts, and says so: before the errors are looked at.
+from matplotlib import font_manager  # pylint: disable=unused-import
 
 from hugectr.commands import main
 
