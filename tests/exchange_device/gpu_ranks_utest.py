@@ -473,12 +473,18 @@ class LookupsTest(model.DistributedTestCase):
       session.run(train, made.feed(batches))
       self.assertEqual(list((_counts() - before)[11:13]), [0, 2])
       self.assertGreater(session.run(copied)[1], 13)
-      # The table with few ids alone comes down: a value, and two indices for it.
+      # A table with few ids counts with the others.
       batches[0].splits = np.minimum(np.arange(17, dtype=np.int64), 1)
       batches[0].rows = np.arange(1)
       session.run(copied)
       session.run(train, made.feed(batches))
-      self.assertEqual(session.run(copied)[1], 3)
+      self.assertEqual(session.run(copied)[1], 0)
+      # One without any comes down alone.
+      batches[0].splits = np.zeros(17, np.int64)
+      batches[0].rows = np.arange(0)
+      before = _counts()
+      session.run(train, made.feed(batches))
+      self.assertEqual((_counts() - before)[11], len(tables) - 1)
 
   def test_errors_of_ids_that_are_there_are_those_of_ids_here(self):
     tables = _tables()

@@ -30,6 +30,7 @@ namespace {
 std::atomic<int64_t> limit{-1};
 std::atomic<int64_t> live{0};
 std::atomic<bool> no_distinct{false};
+std::atomic<bool> no_steps{false};
 std::atomic<bool> next_is_late{false};
 std::atomic<int64_t> num_distinct{0};
 std::atomic<int64_t> num_unknown{0};
@@ -224,7 +225,9 @@ class HostDeviceRows : public GpuRowHome {
 
   Status StartStep(Span<const GpuStepTable> tables, const DeviceStream& stream,
                    std::shared_ptr<GpuStep>* step) override {
-    if (no_distinct) return ResourceExhausted("no memory for a step");
+    if (no_distinct || no_steps) {
+      return ResourceExhausted("no memory for a step");
+    }
     std::vector<std::shared_ptr<HostKnownKeys>> known;
     for (const GpuStepTable& table : tables) {
       auto* const rows = static_cast<HostDeviceRows*>(table.table);
@@ -680,6 +683,7 @@ void LimitHostDeviceRows(int64_t rows) {
 }
 
 void RefuseHostDeviceDistinct(bool refuse) { no_distinct = refuse; }
+void RefuseHostDeviceSteps(bool refuse) { no_steps = refuse; }
 void DelayNextHostDeviceDistinct() { next_is_late = true; }
 
 int64_t HostDeviceDistincts() { return num_distinct; }

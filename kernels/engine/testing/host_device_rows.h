@@ -26,8 +26,9 @@ namespace testing {
 // as at first: no limit.
 void LimitHostDeviceRows(int64_t rows);
 
-// Whether StartDistinct is ResourceExhausted.
+// Whether StartDistinct and StartStep are ResourceExhausted; StartStep alone.
 void RefuseHostDeviceDistinct(bool refuse);
+void RefuseHostDeviceSteps(bool refuse);
 // The next batch is not deduplicated before it is waited for.
 void DelayNextHostDeviceDistinct();
 

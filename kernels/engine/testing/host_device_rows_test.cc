@@ -24,6 +24,7 @@
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/host_device_memory.h"
+#include "kernels/engine/testing/host_device_step.h"
 
 namespace ev {
 namespace testing {
@@ -143,7 +144,30 @@ class ServedTables {
   std::shared_ptr<const LookupPlan> plan_;
 };
 
+TEST(HostDeviceRowsTest, TablesThatAreServedTogetherAreOneStep) {
+  // 100 ids are worth it.
+  for (const auto& sizes_and_steps :
+       std::vector<std::pair<std::vector<int64_t>, int>>{
+           {{60, 39, 0}, 0}, {{60, 40, 0}, 1}, {{1, 98, 1}, 1}}) {
+    ServedTables served(3);
+    const int64_t before = HostDeviceSteps();
+    ASSERT_OK(served.Serve(sizes_and_steps.first));
+    EXPECT_EQ(sizes_and_steps.second, HostDeviceSteps() - before);
+    const int64_t updates = HostDeviceStepUpdates();
+    ASSERT_OK(served.Update());
+    EXPECT_EQ(sizes_and_steps.second, HostDeviceStepUpdates() - updates);
+  }
+}
+
+// What has no memory for a step goes table by table.
+class WithoutSteps {
+ public:
+  WithoutSteps() { RefuseHostDeviceSteps(true); }
+  ~WithoutSteps() { RefuseHostDeviceSteps(false); }
+};
+
 TEST(HostDeviceRowsTest, TablesThatAreServedTogetherAreDeduplicatedTogether) {
+  const WithoutSteps without_steps;
   // 100 ids are worth it, or of one table an eighth of them.
   for (const auto& sizes_and_batches :
        std::vector<std::pair<std::vector<int64_t>, int>>{{{60, 39, 0}, 0},
@@ -167,6 +191,7 @@ TEST(HostDeviceRowsTest, TablesThatAreServedTogetherAreDeduplicatedTogether) {
 }
 
 TEST(HostDeviceRowsTest, WhatIsServedAgainIsNeitherAskedForNorFetched) {
+  const WithoutSteps without_steps;
   ServedTables served(2);
   const int64_t fetches = HostDeviceFetches();
   int64_t asked = HostDeviceUnknownKeys();
@@ -188,7 +213,7 @@ TEST(HostDeviceRowsTest, WhatIsServedAgainIsNeitherAskedForNorFetched) {
   EXPECT_EQ((std::vector<float>{-3, -3, 3, 3}), values);
 }
 
-TEST(HostDeviceRowsTest, SumsOfServedKeysThatCannotBeFetchedAreAnError) {
+void ExpectSumsThatFailOnce() {
   ServedTables served(1);
   ASSERT_OK(served.Serve({200}));
   const std::vector<float> ones(400, 1.0f);
@@ -206,6 +231,12 @@ TEST(HostDeviceRowsTest, SumsOfServedKeysThatCannotBeFetchedAreAnError) {
   EXPECT_NE(std::string::npos, status.message().find("table 'user'"));
   ASSERT_OK(sum());
   EXPECT_EQ(std::vector<float>(200, 2.0f), sums);
+}
+
+TEST(HostDeviceRowsTest, SumsOfServedKeysThatCannotBeFetchedAreAnError) {
+  ExpectSumsThatFailOnce();
+  const WithoutSteps without_steps;
+  ExpectSumsThatFailOnce();
 }
 
 TEST(HostDeviceRowsTest, RowsThatGoLeaveTheDevice) {

@@ -96,6 +96,10 @@ void AddRow(const float* from, int64_t dim, float* to) {
   for (; c < dim; ++c) to[c] += from[c];
 }
 
+bool IsInStep(const PlannedTable& planned) {
+  return planned.distinct != nullptr && planned.distinct->step() != nullptr;
+}
+
 // The gradient of key i.
 const float* GradientOf(const PlannedTable& planned, const RowGradients& grads,
                         int64_t i) {
@@ -305,8 +309,7 @@ Status Gather(const LookupPlan& plan, Span<const RowPlaces> places,
   std::vector<DeviceGather> parts;
   for (int t = 0; t < plan.num_tables(); ++t) {
     const PlannedTable& planned = plan.planned(t);
-    const bool is_in_step =
-        planned.distinct != nullptr && planned.distinct->step() != nullptr;
+    const bool is_in_step = IsInStep(planned);
     for (size_t p = 0; p < places[t].pieces.size() && !is_in_step; ++p) {
       const int64_t first = places[t].starts[p];
       const int64_t n = places[t].starts[p + 1] - first;
@@ -400,6 +403,17 @@ Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
     std::vector<Grouped*> grouped(num_tables, nullptr);
     std::vector<int> fetched;
     TaskList group(kIdsPerTask), sum(kFloatsPerTask);
+    // Keys of a step are made distinct when they are fetched.
+    std::vector<int> of_steps;
+    for (size_t k = 0; k < num_tables; ++k) {
+      const int t = static_cast<int>(k);
+      if (unique_grads[k] != nullptr && IsInStep(plan.planned(t))) {
+        of_steps.push_back(t);
+      }
+    }
+    EV_RETURN_IF_ERROR(
+        RunTasksWithStatus(parallel, static_cast<int64_t>(of_steps.size()),
+                           [&](int64_t i) { return plan.Fetch(of_steps[i]); }));
     for (size_t k = 0; k < num_tables; ++k) {
       if (unique_grads[k] == nullptr) continue;
       const int t = static_cast<int>(k);
