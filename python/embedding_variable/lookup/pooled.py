@@ -204,16 +204,31 @@ def ids_are_on_gpu(request):
           _gpu_of(request.ids.device) == gpu and _gpu_of(request.rows.device) == gpu)
 
 
-def batch_size_on_cpu(request):
-  """Returns B as int64, for rows in a GPU's memory, of which nothing else comes down."""
-  with ops.device("/cpu:0"):
-    if request.static_batch is not None:
-      return constant_op.constant(request.static_batch, dtypes.int64)
-    if request.rows.shape.ndims != 1:
+def _batch_size(request, cpu, constants):
+  """Returns B as int64, made on a CPU device: an op on a GPU takes it from CPU memory.
+
+  What the caller's scopes put on the GPU would have to be brought here in every step,
+  before the lookup, also a constant.
+
+  Args:
+    request: a `Request`.
+    cpu: string, the device.
+    constants: dict that keeps the tensor of each size that is known.
+  """
+  size = request.static_batch
+  with ops.device(cpu):
+    if size is not None:
+      if size not in constants:
+        constants[size] = constant_op.constant(size, dtypes.int64)
+      return constants[size]
+    if request.dense_shape is not None:
       return math_ops.cast(request.dense_shape, dtypes.int64)[0]
-  with ops.device(request.rows.device):
+    if request.rows.shape.ndims != 1:  # of a part of a table
+      return math_ops.cast(request.batch_size, dtypes.int64)
+  # Of splits in a GPU's memory nothing else comes down.
+  with ops.device(request.rows.device or cpu):
     splits = array_ops.size(request.rows, out_type=dtypes.int64)
-  with ops.device("/cpu:0"):
+  with ops.device(cpu):
     return splits - 1
 
 
@@ -227,10 +242,14 @@ def op_inputs(requests, ids, device, ids_on_gpu):
     ids_on_gpu: bool, whether the op takes ids and rows from the device's memory.
   """
   rows = [r.rows for r in requests]
+  cpu = pack_ops.cpu_of(device)
+  if cpu == device:
+    with ops.device(device):
+      return ids, rows, [math_ops.cast(r.batch_size, dtypes.int64) for r in requests]
+  constants = {}
+  batch_sizes = [_batch_size(r, cpu, constants) for r in requests]
   if ids_on_gpu:
-    return ids, rows, [batch_size_on_cpu(r) for r in requests]
-  with ops.device(pack_ops.cpu_of(device)):
-    batch_sizes = [math_ops.cast(r.batch_size, dtypes.int64) for r in requests]
+    return ids, rows, batch_sizes
   there = pack_ops.to_device(ids + rows + batch_sizes, device)
   n = len(requests)
   return there[:n], there[n:2 * n], there[2 * n:]
@@ -288,6 +307,7 @@ class _SubRequest(object):
     self.parts = [part]
     self.dim = part.dim
     self.combiner = combiner
+    self.dense_shape = None
     self.ids = ids
     self.rows = array_ops.stack([samples, array_ops.zeros_like(samples)], axis=1)
     self.weights = weights

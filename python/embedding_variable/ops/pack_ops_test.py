@@ -5,6 +5,7 @@
 from absl.testing import absltest
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework import tensor_util
 
 from embedding_variable import _lib
 from embedding_variable.ops import pack_ops
@@ -72,6 +73,31 @@ class PackOpsTest(absltest.TestCase):
                             (many, "/job:ps/task:1"), ([many[0]] * 20, "/gpu:0")]:
       self.assertEqual(pack_ops.to_device(tensors, device), tensors)
     self.assertEmpty(self._ops("EvPack"))
+
+  def test_constants_of_a_gpu_are_made_on_the_cpu(self):
+    # TensorFlow would bring them here in every step.
+    with tf.device("/gpu:0"):
+      splits, step = tf.constant([0, 1, 2], tf.int64), tf.constant(3, tf.int64)
+      rate = tf.constant(.1, tf.float64)
+    fed = tf.compat.v1.placeholder(tf.float32, [])
+    made = pack_ops.to_device([splits, fed, splits], "/gpu:0")
+    self.assertIs(made[0], made[2])
+    self.assertIs(made[1], fed)
+    rates = pack_ops.scalars_to_device([rate, 2, .5, fed], tf.float32, "/gpu:0")
+    steps = pack_ops.scalars_to_device([step], tf.int64, "/gpu:0")
+    self.assertIs(rates[3], fed)
+    for tensor, value, dtype in [(made[0], [0, 1, 2], tf.int64), (steps[0], 3, tf.int64),
+                                 (rates[0], np.float32(.1), tf.float32),
+                                 (rates[1], 2., tf.float32), (rates[2], .5, tf.float32)]:
+      self.assertEqual(tensor.op.type, "Const")
+      self.assertEqual(tensor.device, "/device:CPU:0")
+      self.assertEqual(tensor.dtype, dtype)
+      np.testing.assert_array_equal(tensor_util.constant_value(tensor), value)
+
+  def test_scalars_of_other_devices_are_left_alone(self):
+    scalars = [tf.constant(1.), 2., tf.compat.v1.placeholder(tf.float32, [])]
+    for device in "/cpu:0", "", "/job:ps/task:1":
+      self.assertEqual(pack_ops.scalars_to_device(scalars, tf.float32, device), scalars)
 
   def test_the_cpu_beside_a_gpu(self):
     for device, expected in [("/gpu:1", "/device:CPU:0"), ("/cpu:0", "/cpu:0"), ("", ""),

@@ -8,6 +8,7 @@ from tensorflow.python.ops import math_ops
 
 from embedding_variable.ops import apply_ops
 from embedding_variable.ops import lookup_sparse_ops
+from embedding_variable.ops import pack_ops
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import occurrences
 from embedding_variable.variables import storages
@@ -43,7 +44,9 @@ def update(optimizer, rule, grad, var, **kwargs):
     counts = None if found is None else [found]
   rule_name = rule.rule_of(optimizer)
   handles = [v.handle for _, v, _ in group]
-  hyper = rule.hyper(optimizer, var, kwargs)
+  hyper = pack_ops.scalars_to_device(rule.hyper(optimizer, var, kwargs), dtypes.float32,
+                                     var.device)
+  step, = pack_ops.scalars_to_device([step], dtypes.int64, var.device)
   slot_names = [[s.column for s in views] for views in slots]
   slot_inits = [[s.initial for s in views] for views in slots]
   plan_tables = None if plan is None else [t for _, _, t in group]

@@ -186,6 +186,30 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertEqual(gpu.session.run(gpu.copied).tolist(),
                      [0, 3 * _SAMPLES * _DIM])
 
+  @parameterized.parameters(None, _made_there, _ragged_and_made_there)
+  def test_numbers_for_the_processors_are_made_there(self, ids):
+    # A GPU's constant would be brought down in every step.
+    with tf.Graph().as_default() as graph:
+      step = tf.train.get_or_create_global_step()
+      given = [tf.sparse_placeholder(tf.int64), tf.sparse_placeholder(tf.int64, [5, 9])]
+      with tf.device("/gpu:0"):
+        variables = [_variable("a", _HBM), _variable("bb", _HBM)]
+        outputs = tf.nn.group_embedding_lookup_sparse(
+            variables, [ids(x) if ids else x for x in given], ["sum"] * 2)
+        tf.train.AdagradOptimizer(.1).minimize(tf.add_n([tf.reduce_sum(x) for x in outputs]),
+                                               global_step=step, var_list=variables)
+      seen = set()
+      for op in graph.get_operations():
+        if op.type not in ("EvLookupSparse", "EvApplyPooled"):
+          continue
+        seen.add(op.type)
+        scalars = [x for x in op.inputs if x.shape.ndims == 0 and
+                   x.dtype in (tf.int64, tf.float32) and x.op.type != "Identity"]
+        self.assertLen(scalars, 2 if op.type == "EvLookupSparse" else 1)
+        for x in scalars:
+          self.assertEqual(tf.DeviceSpec.from_string(x.device).device_type, "CPU", x)
+    self.assertLen(seen, 2)
+
   @parameterized.parameters(([_DRAM, _DRAM],), ([_HBM, _DRAM, _HBM],),
                             ([_HBM_DRAM, _HBM],), (["auto"],))
   def test_rows_elsewhere(self, storages):
