@@ -15,11 +15,19 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// What is sent at a time: 75 us of the link.
+// What is sent at a time, at most: 75 us of the link.
 constexpr size_t kPartBytes = 4 << 20;
+// Of a short array, which is sent in so many parts, at least: the link has the
+// first while others are staged, and a short one is left for the end.
+constexpr size_t kShortPartBytes = 1 << 20;
+constexpr size_t kParts = 6;
 
 size_t NumParts(size_t bytes) {
-  return std::max<size_t>(1, (bytes + kPartBytes - 1) / kPartBytes);
+  const auto parts_of = [bytes](size_t most) {
+    return std::max<size_t>(1, (bytes + most - 1) / most);
+  };
+  return std::max(parts_of(kPartBytes),
+                  std::min(kParts, parts_of(kShortPartBytes)));
 }
 
 }  // namespace

@@ -110,10 +110,11 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   // The descriptions of waves, of which several may be on their way, and behind
   // them that of all.
   size_t wave_bytes = 0;
-  for (size_t w = 0; w < waves_.size() && waves_.size() > 1; ++w) {
-    Wave* const wave = waves_[w].get();
-    wave->tables_at = wave_bytes;
-    wave_bytes += DescriptionBytes(NumEntries(wave->begin, wave->end));
+  for (const auto& wave : waves_) {
+    if (waves_.size() > 1) {
+      wave->tables_at = wave_bytes;
+      wave_bytes += DescriptionBytes(NumEntries(wave->begin, wave->end));
+    }
     for (int t = wave->begin; t < wave->end; ++t) {
       if (tables_[t].first != t) continue;
       if (wave->num_offsets == 0) wave->offsets_at = tables_[t].offsets_at;
@@ -148,8 +149,10 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
 StepCall::~StepCall() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
   if (lane_ != nullptr) {
-    // The caller's ids may still be read.
-    if (!all_put() && !is_taken_) has_failed_ |= !lane_->Wait().ok();
+    // The caller's ids may still be read: those that are there by what comes
+    // before 'end_', after which the caller's stream goes on.
+    const bool may_be_read = are_pinned_ || (are_there_ && end_ == nullptr);
+    if (may_be_read && !is_taken_) has_failed_ |= !lane_->Wait().ok();
     if (groups_ != nullptr) has_failed_ |= !groups_->End(lane_.get()).ok();
     // Ids of waves that were not launched may be on their way.
     if (uploads_ != nullptr) {
@@ -341,9 +344,11 @@ Status StepCall::SendDescription(const Described& what,
     launches->block_begin.push_back(blocks);
   }
   size_t bytes = DescriptionBytes(n);
-  if (!what.pools) {  // of all tables
+  const bool are_all =
+      what.begin == 0 && what.end == static_cast<int>(tables_.size());
+  if (what.finds && are_all) {
     bytes = table_bytes_;
-    const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
+    const size_t counter_bytes = (1 + tables_.size()) * sizeof(uint32_t);
     std::memset(OnHost<char>(what.here) + bytes, 0, counter_bytes);
     bytes += counter_bytes;
   }
@@ -395,19 +400,21 @@ Status StepCall::LaunchFind() {
     described.here = here_.tables;
     Launches launches;
     EV_RETURN_IF_ERROR(SendDescription(described, {}, &launches));
-    if (are_there_) EV_RETURN_IF_ERROR(lane_->Follow(given_));
+    if (are_there_) {
+      EV_RETURN_IF_ERROR(lane_->Follow(given_));
+      // First: the processor waits for what they are.
+      EV_RETURN_IF_ERROR(FindSamples());
+    }
     EV_RETURN_IF_ERROR(
         LaunchFindNames(LookupView(n), launches.find_blocks, stream));
   }
-  if (are_there_) EV_RETURN_IF_ERROR(FindSamples());
   return BringCounter();
 }
 
 Status StepCall::BringCounter() {
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       lane_->host() + here_.counter, lane_->device() + there_.counter,
-      (are_there_ ? 1 + tables_.size() : 1) * sizeof(uint32_t),
-      cudaMemcpyDeviceToHost, lane_->stream()));
+      sizeof(uint32_t), cudaMemcpyDeviceToHost, lane_->stream()));
   return Status::OK();
 }
 
@@ -416,19 +423,24 @@ Status StepCall::FindSamples() {
   const StepLookup view = LookupView(static_cast<int>(n));
   const int32_t* const on_host = reinterpret_cast<const int32_t*>(
       OnHost<StepLookupTable>(here_.tables) + n);
-  return LaunchFindSamples(view, view.find_tiles + 3 * (n + 1),
-                           on_host[4 * n + 3], lane_->stream());
+  EV_RETURN_IF_ERROR(LaunchFindSamples(view, view.find_tiles + 3 * (n + 1),
+                                       on_host[4 * n + 3], lane_->stream()));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      lane_->host() + here_.counter + sizeof(uint32_t),
+      lane_->device() + there_.counter + sizeof(uint32_t), n * sizeof(uint32_t),
+      cudaMemcpyDeviceToHost, lane_->stream()));
+  return DeviceEvent::Record(lane_->stream(), &samples_are_here_);
 }
 
 bool StepCall::IsDone() const {
   if (!is_launched_.load(std::memory_order_acquire)) return false;
   // The call that waits gets the error.
-  return (knows_all_ && !are_there_) ||
-         cudaStreamQuery(lane_->stream()) != cudaErrorNotReady;
+  if (!knows_all_) return cudaStreamQuery(lane_->stream()) != cudaErrorNotReady;
+  return !are_there_ || samples_are_here_->has_passed();
 }
 
 Status StepCall::Wait(int t) {
-  if (knows_all_) return are_there_ ? TakeOnce() : Status::OK();
+  if (knows_all_) return are_there_ ? TakeSamplesOnce() : Status::OK();
   EV_RETURN_IF_ERROR(TakeOnce());
   return FindKeysOfUnknown(&tables_[t]);
 }
@@ -454,8 +466,18 @@ Status StepCall::TakeOnce() {
 Status StepCall::Take() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   EV_RETURN_IF_ERROR(lane_->Wait());
-  if (are_there_) EV_RETURN_IF_ERROR(TakeSamples());
+  if (are_there_ && !knows_all_) EV_RETURN_IF_ERROR(TakeSamples());
   return TakeUnknown();
+}
+
+Status StepCall::TakeSamplesOnce() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (samples_taken_) return samples_status_;
+  samples_taken_ = true;
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  samples_status_ = samples_are_here_->Wait();
+  if (samples_status_.ok()) samples_status_ = TakeSamples();
+  return samples_status_;
 }
 
 Status StepCall::TakeSamples() {
@@ -582,8 +604,9 @@ Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   for (size_t t = 0; t < tables_.size(); ++t) {
     EV_RETURN_IF_ERROR(tables_[t].rows->CheckUsable());
+    if (is_pooled_ && outputs[t] == tables_[t].out) continue;  // was checked
     EV_RETURN_IF_ERROR(CheckOutput(static_cast<int>(t), outputs[t]));
-    if (is_pooled_ && outputs[t] != tables_[t].out) {
+    if (is_pooled_) {
       return Internal("a step was told of another output than it is given");
     }
   }

@@ -180,6 +180,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status BringCounter();
   Status TakeOnce();
   Status Take();
+  Status TakeSamplesOnce();  // where the GPU knows all keys; else Take does
   Status TakeSamples();
   Status TakeUnknown();
   // Fills unknown_, and unknown_keys_ where keys [count] came.
@@ -276,9 +277,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::vector<std::atomic<bool>> misfits_;  // of a table that narrows
   std::unique_ptr<WaveQueue> queue_;
   // Of the thread that launches.
-  bool finds_again_ = false;  // what waves found is of no use
-  bool is_pooled_ = false;    // by waves
-  BegunEvents followed_;      // by them
+  bool pools_early_ = false;  // with the finding, until that proves impossible
+  bool is_pooled_ = false;    // that was done
+  BegunEvents followed_;      // by it
   std::atomic<bool> is_launched_{false};
   // Whether ids without a name read their default rows. Written before
   // is_launched_.
@@ -287,6 +288,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::mutex mu_;
   bool is_taken_ = false;  // what is unknown is here
   Status taken_;
+  std::shared_ptr<DeviceEvent> samples_are_here_;  // of ids that are there
+  bool samples_taken_ = false;
+  Status samples_status_;
   std::vector<uint32_t> unknown_;
   std::vector<int64_t> unknown_keys_;  // of those, unless all were put
   // Memory of work that may be under way.

@@ -1,12 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCall: the tables of a call of many ids in waves, so that the GPU is not
+// StepCall: rows are pooled behind the finding, without a word from the caller
+// in between, where it has said where outputs go and the GPU knows all keys. If
+// it turns out that it does not, all ids are found again, when they are there.
+//
+// The tables of a call of many ids go in waves then, so that the GPU is not
 // idle while ids go up: the ids of a wave are found, and its rows pooled, while
-// those of the next are on their way. That needs what a call of one wave is
-// told later: where outputs go, and that the GPU knows all keys. If it turns
-// out that it does not, all ids are found again, when they are there.
-// Which thread launches a wave: wave_queue.h.
+// those of the next are on their way. Which thread launches a wave:
+// wave_queue.h.
 
 #include <cuda_runtime_api.h>
 
@@ -41,17 +43,22 @@ int64_t MinIdsOfWave() {
 }  // namespace
 
 Status StepCall::CutIntoWaves() {
-  bool can_pool_early = num_ids_ >= 2 * MinIdsOfWave();
-  for (const Table& table : tables_) {
-    if (!can_pool_early) break;
-    const int t = static_cast<int>(&table - tables_.data());
-    can_pool_early = table.where == IdsAre::kHere &&
-                     (table.out != nullptr || !table.pieces.empty()) &&
-                     table.num_defaults != 0 && CheckOutput(t, table.out).ok();
+  pools_early_ = true;
+  bool are_put = true;
+  for (size_t t = 0; t < tables_.size() && pools_early_; ++t) {
+    const Table& table = tables_[t];
+    are_put = are_put && table.where == IdsAre::kHere;
+    // Of ids that are there, samples are not known yet.
+    pools_early_ = table.where != IdsAre::kThere &&
+                   (table.out != nullptr || !table.pieces.empty()) &&
+                   table.num_defaults != 0 &&
+                   CheckOutput(static_cast<int>(t), table.out).ok();
   }
+  const bool in_waves =
+      pools_early_ && are_put && num_ids_ >= 2 * MinIdsOfWave();
   int64_t ids = 0;
   for (size_t t = 0; t < tables_.size(); ++t) {
-    if (t == 0 || (can_pool_early && ids >= MinIdsOfWave())) {
+    if (t == 0 || (in_waves && ids >= MinIdsOfWave())) {
       waves_.emplace_back(new Wave);
       waves_.back()->begin = static_cast<int>(t);
       ids = 0;
@@ -78,17 +85,14 @@ StreamView StepCall::upload_stream() const {
 Status StepCall::Launch(const Wave& wave) {
   has_failed_ = true;
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  if (uploads_ != nullptr) EV_RETURN_IF_ERROR(uploads_->Join(lane_->stream()));
+  if (pools_early_) EV_RETURN_IF_ERROR(LaunchWave(wave));
   const bool is_last = wave.end == static_cast<int>(tables_.size());
-  if (waves_.size() == 1) {
+  if (is_last && pools_early_) {
+    knows_all_ = is_pooled_ = true;
+    EV_RETURN_IF_ERROR(BringCounter());
+  } else if (is_last) {
     EV_RETURN_IF_ERROR(LaunchFind());
-  } else {
-    EV_RETURN_IF_ERROR(uploads_->Join(lane_->stream()));
-    if (!finds_again_) EV_RETURN_IF_ERROR(LaunchWave(wave));
-    if (is_last && finds_again_) EV_RETURN_IF_ERROR(LaunchFind());
-    if (is_last && !finds_again_) {
-      knows_all_ = is_pooled_ = true;
-      EV_RETURN_IF_ERROR(BringCounter());
-    }
   }
   has_failed_ = false;
   if (is_last) is_launched_.store(true, std::memory_order_release);
@@ -97,7 +101,8 @@ Status StepCall::Launch(const Wave& wave) {
 
 Status StepCall::LaunchWave(const Wave& wave) {
   const cudaStream_t stream = lane_->stream();
-  if (wave.begin == 0) {
+  const bool is_only = waves_.size() == 1;
+  if (wave.begin == 0 && !is_only) {
     EV_CUDA_RETURN_IF_ERROR(
         cudaMemsetAsync(lane_->device() + there_.counter, 0,
                         (1 + tables_.size()) * sizeof(uint32_t), stream));
@@ -106,7 +111,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
   for (int t = wave.begin; t < wave.end; ++t) rows.push_back(tables_[t].rows);
   EV_RETURN_IF_ERROR(WriteNew(rows, stream));
   EV_RETURN_IF_ERROR(FollowKeys(rows, stream));
-  if (wave.num_offsets > 0) {
+  if (wave.num_offsets > 0 && has_lists_) {
     const size_t at = wave.offsets_at * sizeof(int32_t);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         lane_->device() + there_.offsets + at,
@@ -117,7 +122,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
   {
     const KnownLocks locks = LockKnown(wave.begin, wave.end);
     if (!CanKnowAll(wave.begin, wave.end)) {
-      finds_again_ = true;
+      pools_early_ = false;
       return Status::OK();
     }
     std::vector<float*> outputs;
@@ -126,7 +131,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
     described.begin = wave.begin;
     described.end = wave.end;
     described.finds = described.pools = described.knows_all = true;
-    described.here = here_.waves + wave.tables_at;
+    described.here = is_only ? here_.tables : here_.waves + wave.tables_at;
     EV_RETURN_IF_ERROR(SendDescription(described, outputs, &launches));
     EV_RETURN_IF_ERROR(LaunchFindNames(LookupView(launches.num_entries),
                                        launches.find_blocks, stream));
