@@ -3,7 +3,7 @@
 //
 // The seam between DLRM's interaction and a framework's device: pair_dots.h
 // where vectors, slopes and results are in the device's memory. A program that
-// links gpu/gpu_interaction.h has one.
+// links interaction/gpu:gpu_interaction has one.
 
 #ifndef KERNELS_ENGINE_INTERACTION_INTERACTION_DEVICE_H_
 #define KERNELS_ENGINE_INTERACTION_INTERACTION_DEVICE_H_

@@ -21,8 +21,9 @@ def dot_interaction(vectors, name=None):
 
   Each vector is read once where it is: nothing is stacked, and no matrix of all
   products is made. So it goes with the gradient, which is differentiable too. On a
-  GPU of TensorFlow's both are one launch, and all tensors are in its memory; up to
-  224 vectors of up to some 40,000 floats together are fast, more are slower.
+  GPU of TensorFlow's both are one launch each, and all tensors are in its memory. Up to
+  128 vectors with N (D + N) up to 24,000 floats are read once there; larger samples are
+  read in parts, several times.
 
   Args:
     vectors: list of N >= 2 float32 tensors `[B, D]`; or one, `[B, N, D]` with a static
