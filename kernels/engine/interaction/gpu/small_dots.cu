@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kThreads, 3)
     const int j = (tile - PairsBefore(high)) * kTile;
     const float* const of_sample = rows + sample * n * in.stride;
     float sum[kSums] = {};
-    // Rows behind the last read the last; nobody takes their sums.
+    // Rows behind the last read the last; their sums are not taken.
     int tall[kTile], wide[kTile];
 #pragma unroll
     for (int t = 0; t < kTile; ++t) {
