@@ -20,7 +20,6 @@ prints one line of JSON for each graph: medians over steps, on the slowest rank.
 
 import json
 import os
-import sys
 import time
 import warnings
 
@@ -38,16 +37,12 @@ warnings.simplefilter("ignore", FutureWarning)
 import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
 import tensorflow as tf
 
-import embedding_variable  # pylint: disable=unused-import
+import embedding_variable
 from embedding_variable.variables import config_pb2
 from sparse_operation_kit import experiment as sok
 
 import defaults
 import ids as id_lib
-
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
-                             "examples"))
-from models import dlrm as dlrm_model  # pylint: disable=wrong-import-position
 
 FLAGS = flags.FLAGS
 
@@ -68,6 +63,8 @@ flags.DEFINE_integer("warmup_steps", 15, "Steps before the clock starts.")
 flags.DEFINE_integer("threads", 0, "That one op may use; 0: TensorFlow's default.")
 flags.DEFINE_list("bottom", ["512", "256"], "Widths of the bottom MLP, before D.")
 flags.DEFINE_list("top", ["1024", "1024", "512", "256"], "Widths of the top MLP, before 1.")
+flags.DEFINE_enum("interaction", "ours", ["ours", "matmul"], "What makes dot products of "
+                  "pairs: embedding_variable.dot_interaction, or TensorFlow's matmul.")
 flags.DEFINE_string("trace", "", "File for a Chrome trace of one step of the last graph.")
 
 _NUMBERS = 13
@@ -85,11 +82,43 @@ def _mlp(x, widths, name, last_is_linear=False):
   return x
 
 
+def matmul_dots(vectors):
+  """The dot products of dot_interaction by TensorFlow's ops: `[B, n, D]` to pairs.
+
+  Two matrix products in all: the gradients of pairs are gathered into symmetric matrices
+  and multiplied by the vectors once. TensorFlow's own gradient multiplies twice.
+  """
+  count = vectors.shape.as_list()[1]
+  pairs = [(i, j) for i in range(count) for j in range(i)]
+  lower = [i * count + j for i, j in pairs]
+  # Of each entry of a matrix: which pair it is; the one behind the last on the diagonal.
+  number = np.full([count, count], len(pairs), np.int32)
+  for k, (i, j) in enumerate(pairs):
+    number[i, j] = number[j, i] = k
+
+  @tf.custom_gradient
+  def dots_of(x):
+    dots = tf.matmul(x, x, transpose_b=True)
+
+    def grad(dy):
+      padded = tf.pad(dy, [[0, 0], [0, 1]])
+      matrices = tf.reshape(tf.gather(padded, number.ravel(), axis=1), [-1, count, count])
+      return tf.matmul(matrices, x)
+
+    return tf.gather(tf.reshape(dots, [-1, count * count]), lower, axis=1), grad
+
+  return dots_of(vectors)
+
+
 def dlrm(numbers, vectors):
   """Returns the logits `[B]` of `[B, 13]` and a list of `[B, D]`."""
   dim = vectors[0].shape.as_list()[1]
   bottom = _mlp(numbers, [int(w) for w in FLAGS.bottom] + [dim], "bottom")
-  dots = dlrm_model.pairwise_dots(tf.stack([bottom] + vectors, axis=1))
+  vectors = [bottom] + vectors
+  if FLAGS.interaction == "ours":
+    dots = embedding_variable.dot_interaction(vectors)
+  else:
+    dots = matmul_dots(tf.stack(vectors, axis=1))
   top = _mlp(tf.concat([bottom, dots], axis=1), [int(w) for w in FLAGS.top] + [1], "top",
              last_is_linear=True)
   return tf.reshape(top, [-1])
@@ -202,7 +231,8 @@ def measure(graph_name):
         _trace(session, train, {batch_of: 0})
   ms = _slowest(float(np.median(times[FLAGS.warmup_steps:])))
   return {"graph": graph_name, "ranks": hvd.size(), "batch": FLAGS.batch,
-          "exchange": FLAGS.exchange, "ids": FLAGS.ids, "step_ms": round(ms, 3),
+          "exchange": FLAGS.exchange, "ids": FLAGS.ids,
+          "interaction": FLAGS.interaction, "step_ms": round(ms, 3),
           "samples_per_second": round(FLAGS.batch * hvd.size() / ms * 1000.),
           "loss": [float(first), float(last)]}
 

@@ -55,6 +55,15 @@ class DlrmRanksTest(absltest.TestCase):
     said, = dlrm_ranks_table.losses(lines[:2] + [json.dumps(other)])
     self.assertIn("losses DIFFER: fetched [", said)
 
+  def test_both_interactions(self):
+    ours, matmul = [
+        json.loads(self._run(1, "--graphs=dense", "--interaction=" + interaction)[0])
+        for interaction in ("ours", "matmul")]
+    self.assertEqual(matmul["interaction"], "matmul")
+    # Not the same: initial values depend on how many ops a graph has.
+    for one, other in zip(ours["loss"], matmul["loss"]):
+      self.assertAlmostEqual(one, other, delta=.03)
+
   def test_table(self):
     def line(graph, ranks, ms):
       return json.dumps({"graph": graph, "ranks": ranks, "batch": 8, "exchange": "nccl",

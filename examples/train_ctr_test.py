@@ -109,7 +109,8 @@ class TrainCtrTest(parameterized.TestCase):
 
   @parameterized.parameters(("adagrad", 0.03), ("ftrl", 0.05), ("sgd", 0.1))
   def test_other_optimizers(self, optimizer, learning_rate):
-    result = self._run(optimizer=optimizer, learning_rate=learning_rate)
+    # FTRL soon forgets the initial values: the first loss has to be above log(2).
+    result = self._run(optimizer=optimizer, learning_rate=learning_rate, seed=2)
     self.assertLess(result.last_loss, result.first_loss)
     self.assertTrue(result.same_bits)
 

@@ -12,7 +12,8 @@
 # share of the processors, when all GPUs have one). $BATCHES (default "16384 65536") are
 # samples per rank, $DIM (128) floats a row, $EXCHANGES (nccl) carry lookups. $IDS says
 # where ids are (here, in CPU memory; "here fetched there": in turn, and the last lines say
-# whether the losses agree; dlrm_ranks.py has what the words mean). With TF32=1
+# whether the losses agree; dlrm_ranks.py has what the words mean). $FLAGS are more of its
+# flags: FLAGS=--interaction=matmul has TensorFlow make the dot products. With TF32=1
 # products of float32 may be taken in TF32. "scaling" is one rank's time over this one's.
 # "sparse" and "dense" are steps of lookups alone, and of the model with pooled rows
 # replaced by constants; together they may take longer than the whole, where they run

@@ -1,6 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 
+from unittest import mock
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -33,20 +35,27 @@ class ModelsTest(parameterized.TestCase):
       for gradient in session.run(gradients):
         self.assertTrue(np.any(gradient != 0))
 
-  def test_pairwise_dots(self):
-    vectors = np.random.RandomState(0).normal(size=[2, 4, 3])
-    factors = np.random.RandomState(1).normal(size=[2, 6])
+  def test_dlrm_is_that_of_tensorflows_own_products(self):
+
+    def plain(vectors):
+      return tf.stack([tf.reduce_sum(vectors[i] * vectors[j], axis=1)
+                       for i in range(len(vectors)) for j in range(i)], axis=1)
+
+    rng = np.random.RandomState(0)
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-      x = tf.constant(vectors)
-      dots = dlrm.pairwise_dots(x)
-      plain = [tf.reduce_sum(x[:, i] * x[:, j], axis=1) for i in range(4) for j in range(i)]
-      got, grad, expected_grad = session.run([
-          dots, tf.gradients(dots, x, tf.constant(factors))[0],
-          tf.gradients(tf.stack(plain, axis=1), x, tf.constant(factors))[0]])
-    expected = [[np.dot(sample[i], sample[j]) for i in range(4) for j in range(i)]
-                for sample in vectors]
-    np.testing.assert_allclose(got, expected)
-    np.testing.assert_allclose(grad, expected_grad)
+      numeric = tf.constant(rng.normal(size=[7, 13]), tf.float32)
+      vectors = [tf.constant(rng.normal(size=[7, 8]), tf.float32) for _ in range(26)]
+      results = []
+      for dots in dlrm.embedding_variable.dot_interaction, plain:
+        with mock.patch.object(dlrm.embedding_variable, "dot_interaction", dots), \
+            tf.compat.v1.variable_scope("model", reuse=tf.compat.v1.AUTO_REUSE):
+          logits = dlrm.logits(numeric, {"embedding": vectors})
+        results.append([logits] + tf.gradients(
+            logits, [numeric] + vectors + tf.compat.v1.trainable_variables()))
+      session.run(tf.compat.v1.global_variables_initializer())
+      for ours, theirs in zip(*session.run(results)):
+        self.assertTrue(np.any(theirs != 0))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
   @parameterized.parameters(None, 3)
   def test_cross(self, rank):

@@ -19,6 +19,7 @@ from embedding_variable.checkpoint.export_since import prepare_export
 from embedding_variable.checkpoint.incremental import save_incremental
 from embedding_variable.integration.install import install
 from embedding_variable.lookup.pooled import lookup_sparse
+from embedding_variable.ops.interaction_ops import dot_interaction
 from embedding_variable.optimizers.group_ftrl import GroupFtrlOptimizer
 from embedding_variable.summaries import summaries
 from embedding_variable.variables.creation import get_embedding_variable

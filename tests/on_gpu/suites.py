@@ -28,7 +28,7 @@ SUITES = tuple(
         ("tests/on_gpu/", ("own",), ("whole_models",)),
         (_PACKAGE + "ops/", _BOTH, (
             "apply_ops", "checkpoint_ops", "delta_ops", "gather_ops", "handle_ops",
-            "lookup_sparse_ops", "presence_ops", "row_ops", "session")),
+            "interaction_ops", "lookup_sparse_ops", "presence_ops", "row_ops", "session")),
         (_PACKAGE + "optimizers/", _BOTH, ("slot_view",)),
         (_PACKAGE + "variables/", _BOTH, ("creation", "options", "variable")),
         (_SOK, _BOTH, (

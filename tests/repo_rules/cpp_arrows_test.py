@@ -30,6 +30,8 @@ MAY_USE = {
     "kernels/engine/gpu_step": [
         _ENGINE + room for room in ("base", "combine", "optimizer")
     ],
+    # Dot products of a sample's vectors: no table, no rows.
+    "kernels/engine/interaction": ["kernels/engine/base"],
     # Where rows live: whole, behind one interface.
     "kernels/engine/rows": [
         _ENGINE + room
@@ -47,7 +49,9 @@ MAY_USE = {
     "kernels/engine/gpu_resident": [
         _ENGINE + room for room in ("base", "combine", "optimizer", "gpu_step")
     ],
-    "kernels/engine/testing": [_ENGINE + room for room in _ENGINE_ROOMS],
+    "kernels/engine/testing": [_ENGINE + "interaction"] + [
+        _ENGINE + room for room in _ENGINE_ROOMS
+    ],
     # CUDA 10.0's libraries for TensorFlow's GPU build: no part of the op library.
     "kernels/cuda10": [],
     "kernels/tf/bridge": ["tensorflow", "kernels/engine/base"],
@@ -57,7 +61,8 @@ MAY_USE = {
         "tensorflow", "kernels/tf/bridge"
     ] + [_ENGINE + room for room in _ENGINE_ROOMS],
     "kernels/tf/op_kernels": [
-        "tensorflow", "kernels/tf/bridge", "kernels/tf/resources"
+        "tensorflow", "kernels/tf/bridge", "kernels/tf/resources",
+        _ENGINE + "interaction"
     ] + [_ENGINE + room for room in _ENGINE_ROOMS],
     # Readers of files: of the engine, its Status alone.
     "addons/hugectr/reader": ["kernels/engine/base"],

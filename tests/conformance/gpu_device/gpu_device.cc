@@ -133,7 +133,8 @@ class TestGpu : public tensorflow::LocalDevice {
   void Compute(OpKernel* kernel, OpKernelContext* context) override {
     const std::string& op = kernel->type_string();
     const bool cheap = op == "EvHandle" || op == "EvIsInitialized" ||
-                       op == "EvShape" || op == "EvPack" || op == "EvUnpack";
+                       op == "EvShape" || op == "EvPack" || op == "EvUnpack" ||
+                       op == "EvDotInteraction" || op == "EvDotInteractionGrad";
     if (op.substr(0, 2) == "Ev" && kernel->IsExpensive() == cheap) {
       context->SetStatus(tensorflow::errors::Internal(
           op, " is scheduled as if it were ",

@@ -328,6 +328,40 @@ class GpuDeviceTest(parameterized.TestCase):
                 if op.type in ("Min", "Max", "Assert")}
     self.assertEqual(checks, dict.fromkeys(["Min", "Max", "Assert"], "/device:CPU:0"))
 
+  @parameterized.parameters((_SAMPLES, 5, 3), (40, 27, 16), (0, 3, 4))
+  def test_an_interaction_gives_the_bits_of_the_cpu(self, samples, count, dim):
+    random = np.random.RandomState(1)
+    values = [random.randn(samples, dim).astype(np.float32) for _ in range(count)]
+    factors = random.randn(samples, count * (count - 1) // 2).astype(np.float32)
+    results = []
+    for device in "/gpu:0", "":
+      with tf.Graph().as_default():
+        fed = [tf.placeholder(tf.float32, v.shape) for v in values + [factors]]
+        with tf.device(device):
+          # Made there, later.
+          there = [_test.test_dense(x=x) for x in fed]
+          dots = ev.dot_interaction(there[:-1])
+          grads = tf.gradients(dots, there[:-1], there[-1])
+        metadata = tf.RunMetadata()
+        with tf.Session(config=tf.ConfigProto(
+            device_count={"GPU": 1 if device else 0})) as session:
+          results.append(session.run(
+              [dots] + grads, dict(zip(fed, values + [factors])), run_metadata=metadata,
+              options=tf.RunOptions(output_partition_graphs=True)))
+        ran = {node.op: tf.DeviceSpec.from_string(node.device).device_type
+               for graph in metadata.partition_graphs for node in graph.node}
+        for op in "EvDotInteraction", "EvDotInteractionGrad":
+          self.assertEqual(ran[op], "GPU" if device else "CPU")
+    self._check_same([results[0]], [results[1]])
+
+  def test_an_interaction_says_on_the_gpu_what_is_wrong(self):
+    with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
+      fed = [tf.placeholder(tf.float32) for _ in range(2)]
+      dots = ev.dot_interaction([_test.test_dense(x=x) for x in fed])
+      with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
+                                  r"vector 1 must have.*\[3,2\], got \[3,4\]"):
+        session.run(dots, dict(zip(fed, [np.ones([3, 2]), np.ones([3, 4])])))
+
   def test_errors_name_the_variable(self):
     gpu = _Model("/gpu:0", [_HBM])
     with self.assertRaisesRegex(tf.errors.FailedPreconditionError, "'a'.*initial"):
@@ -357,13 +391,15 @@ class KernelsTest(absltest.TestCase):
   def test_every_op_runs_on_gpus(self):
     on_gpus = {"EvLookupSparse": {"outputs"}, "EvApplyPooled": {"grads"},
                "EvGather": {"rows"}, "SokAllReduce": {"values", "sums"},
-               "SokPool": {"outputs"}, "SokPoolGrad": {"grads"}}
+               "SokPool": {"outputs"}, "SokPoolGrad": {"grads"},
+               "EvDotInteraction": {"vectors", "dots"},
+               "EvDotInteractionGrad": {"vectors", "slopes", "grads"}}
     # What their kernels for ids in a GPU's memory have in CPU memory.
     ids_on_gpu = {
         "EvLookupSparse": {"resources", "batch_sizes", "weights", "plan"},
         "SokRoute": {"batch_sizes", "weights", "message", "splits", "plan"}}
     # Without handles: TensorFlow prefers a GPU for them.
-    no_handles = {"SokAllReduce"}
+    no_handles = {"SokAllReduce", "EvDotInteraction", "EvDotInteractionGrad"}
     ours = [op for op in _test.OP_LIST.op if op.name.startswith(("Ev", "Sok"))]
     self.assertGreater(len(ours), 40)
     for op in ours:

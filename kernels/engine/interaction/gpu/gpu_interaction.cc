@@ -1,0 +1,53 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The interaction of NVIDIA GPUs. All calls launch on the framework's stream
+// and wait for nothing.
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/interaction/gpu/large_samples.h"
+#include "kernels/engine/interaction/gpu/small_samples.h"
+#include "kernels/engine/interaction/interaction_device.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+class GpuInteraction : public InteractionDevice {
+ public:
+  int64_t WorkspaceBytes(const VectorBatch& batch) const override {
+    return IsSmall(batch) ? 0 : LargeWorkspaceBytes(batch.num_vectors());
+  }
+
+  Status StartDots(const VectorBatch& batch, float* dots, void* workspace,
+                   const DeviceStream& stream) override {
+    if (batch.num_samples == 0) return Status::OK();
+    if (batch.dim == 0) {
+      EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
+          dots, 0, batch.num_samples * batch.num_pairs() * sizeof(float),
+          static_cast<cudaStream_t>(stream.native)));
+      return Status::OK();
+    }
+    const StreamView view(static_cast<cudaStream_t>(stream.native));
+    return IsSmall(batch) ? LaunchSmallDots(batch, dots, view)
+                          : LaunchLargeDots(batch, dots, workspace, view);
+  }
+
+  Status StartGradient(const VectorBatch& batch, const float* slopes,
+                       Span<float* const> grads, void* workspace,
+                       const DeviceStream& stream) override {
+    if (batch.num_samples == 0 || batch.dim == 0) return Status::OK();
+    const StreamView view(static_cast<cudaStream_t>(stream.native));
+    return IsSmall(batch)
+               ? LaunchSmallGradient(batch, slopes, grads, view)
+               : LaunchLargeGradient(batch, slopes, grads, workspace, view);
+  }
+};
+
+const bool kRegistered = RegisterInteractionDevice(new GpuInteraction);
+
+}  // namespace
+}  // namespace gpu
+}  // namespace ev

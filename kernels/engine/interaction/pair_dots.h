@@ -1,0 +1,49 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLRM's interaction: the dot products of all pairs of a sample's vectors, and
+// their gradient, in CPU memory. (Naumov et al., Deep Learning Recommendation
+// Model for Personalization and Recommendation Systems, 2019.)
+//
+// Pairs (i, j), i > j, are in the order (1, 0), (2, 0), (2, 1), (3, 0), ...
+// Sums are of float32, in an order that the shape alone decides: the same bits
+// whatever the number of threads. Where a value is infinite or no number, so
+// may be each result of its sample.
+
+#ifndef KERNELS_ENGINE_INTERACTION_PAIR_DOTS_H_
+#define KERNELS_ENGINE_INTERACTION_PAIR_DOTS_H_
+
+#include <cstdint>
+
+#include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+
+inline int64_t NumPairs(int64_t num_vectors) {
+  return num_vectors * (num_vectors - 1) / 2;
+}
+
+// The vectors of all samples of a batch; vectors[v] is [num_samples, dim].
+struct VectorBatch {
+  Span<const float* const> vectors;
+  int64_t num_samples = 0;
+  int64_t dim = 0;
+
+  int64_t num_vectors() const { return static_cast<int64_t>(vectors.size()); }
+  int64_t num_pairs() const { return NumPairs(num_vectors()); }
+};
+
+// dots [num_samples, pairs]. ResourceExhausted.
+Status PairDots(const VectorBatch& batch, float* dots, Parallel* parallel);
+
+// grads[i], [num_samples, dim], becomes the sum over j != i, in the order of j,
+// of slopes[pair of i and j] * vectors[j]; slopes [num_samples, pairs].
+// ResourceExhausted.
+Status PairDotsGradient(const VectorBatch& batch, const float* slopes,
+                        Span<float* const> grads, Parallel* parallel);
+
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_INTERACTION_PAIR_DOTS_H_

@@ -1,0 +1,84 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLRM's interaction, and its gradient.
+
+#include <string>
+
+#include "kernels/tf/ops/shape_helpers.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace embedding_variable {
+namespace {
+
+using tensorflow::Status;
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+// The shape that the first num_vectors inputs have in common.
+Status ShapeOfVectors(InferenceContext* c, int num_vectors, ShapeHandle* all) {
+  TF_RETURN_IF_ERROR(InputOfRank(c, 0, 2, "vector 0", all));
+  for (int v = 1; v < num_vectors; ++v) {
+    const std::string what = "vector " + std::to_string(v);
+    ShapeHandle shape;
+    TF_RETURN_IF_ERROR(InputOfRank(c, v, 2, what, &shape));
+    ShapeHandle merged;
+    if (!c->Merge(shape, *all, &merged).ok()) {
+      return tensorflow::errors::InvalidArgument(
+          what, " must have the shape of those before it, ",
+          c->DebugString(*all), ", got ", c->DebugString(shape));
+    }
+    *all = merged;
+  }
+  return Status::OK();
+}
+
+DimensionHandle NumPairs(InferenceContext* c, tensorflow::int64 num_vectors) {
+  return c->MakeDim(num_vectors * (num_vectors - 1) / 2);
+}
+
+REGISTER_OP("EvDotInteraction")
+    .Input("vectors: N * float")
+    .Output("dots: float")
+    .Attr("N: int >= 2")
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle shape;
+      TF_RETURN_IF_ERROR(ShapeOfVectors(c, c->num_inputs(), &shape));
+      c->set_output(0,
+                    c->Matrix(c->Dim(shape, 0), NumPairs(c, c->num_inputs())));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Dot products of all pairs of a sample's vectors.
+
+vectors: Each `[B, D]`, one row per sample.
+dots: `[B, N (N - 1) / 2]`, of pairs (1, 0), (2, 0), (2, 1), (3, 0), ...
+)doc");
+
+REGISTER_OP("EvDotInteractionGrad")
+    .Input("vectors: N * float")
+    .Input("slopes: float")
+    .Output("grads: N * float")
+    .Attr("N: int >= 2")
+    .SetShapeFn([](InferenceContext* c) {
+      const int n = c->num_inputs() - 1;
+      ShapeHandle shape;
+      TF_RETURN_IF_ERROR(ShapeOfVectors(c, n, &shape));
+      TF_RETURN_IF_ERROR(
+          InputMatrix(c, n, c->Dim(shape, 0), NumPairs(c, n), "slopes"));
+      for (int v = 0; v < n; ++v) c->set_output(v, shape);
+      return Status::OK();
+    })
+    .Doc(R"doc(
+The gradient of EvDotInteraction.
+
+vectors: Those of EvDotInteraction.
+slopes: The gradient of its dots, `[B, N (N - 1) / 2]`.
+grads: Of each vector, `[B, D]`: the sum over all others, in their order, of the
+  slope of the pair times the other.
+)doc");
+
+}  // namespace
+}  // namespace embedding_variable

@@ -1,0 +1,81 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""DLRM's interaction: dot products of all pairs of a sample's vectors."""
+
+import numpy as np
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
+
+from embedding_variable import _lib
+
+_gen = _lib.load()
+
+
+def dot_interaction(vectors, name=None):
+  """Returns the dot products of all pairs of a sample's vectors.
+
+  The interaction of DLRM (Naumov et al., Deep Learning Recommendation Model for
+  Personalization and Recommendation Systems, 2019, arXiv:1906.00091).
+
+  Each vector is read once where it is: nothing is stacked, and no matrix of all
+  products is made. So it goes with the gradient, which is differentiable too. On a
+  GPU of TensorFlow's both are one launch each, and all tensors are in its memory. Up to
+  128 vectors with N (D + N) up to 24,000 floats are read once there; larger samples are
+  read in parts, several times.
+
+  Args:
+    vectors: list of N >= 2 float32 tensors `[B, D]`; or one, `[B, N, D]` with a static
+      N, which is taken apart first.
+    name: name of the op.
+
+  Returns:
+    float32 `[B, N (N - 1) / 2]`. The pairs i > j are in the order (1, 0), (2, 0),
+    (2, 1), (3, 0), ...
+
+  Raises:
+    TypeError: a vector is not float32.
+    ValueError: there are fewer than two vectors, N is not known, or static shapes differ.
+      Shapes that are known in a step only are an InvalidArgumentError there.
+  """
+  with ops.name_scope(name, "DotInteraction") as scope:
+    if isinstance(vectors, (list, tuple)):
+      vectors = [ops.convert_to_tensor(v, name="vector") for v in vectors]
+    else:
+      stacked = _float32(ops.convert_to_tensor(vectors, name="vectors"), "vectors")
+      if stacked.shape.ndims is not None and stacked.shape.ndims != 3:
+        raise ValueError("vectors must be a list of [B, D] or have shape [B, N, D], got "
+                         "shape %s" % stacked.shape)
+      if stacked.shape.ndims is None or stacked.shape.dims[1].value is None:
+        raise ValueError("the number of vectors must be known: N of [B, N, D], got shape "
+                         "%s" % stacked.shape)
+      vectors = array_ops.unstack(stacked, axis=1)
+    if len(vectors) < 2:
+      raise ValueError("pairs need at least 2 vectors, got %d" % len(vectors))
+    vectors = [_float32(v, "vector %d" % i) for i, v in enumerate(vectors)]
+    return _gen.ev_dot_interaction(vectors, name=scope)
+
+
+def _float32(tensor, what):
+  if tensor.dtype.base_dtype != dtypes.float32:
+    raise TypeError("%s must be float32, got %s" % (what, tensor.dtype.name))
+  return tensor
+
+
+@ops.RegisterGradient("EvDotInteraction")
+def _dot_interaction_grad(op, grad):
+  return _gen.ev_dot_interaction_grad(list(op.inputs), grad)
+
+
+@ops.RegisterGradient("EvDotInteractionGrad")
+def _dot_interaction_grad_grad(op, *grads):
+  """By vectors, the same sums of `grads`; by slopes, of each pair both products."""
+  vectors, slopes = list(op.inputs[:-1]), op.inputs[-1]
+  n = len(vectors)
+  products = math_ops.matmul(array_ops.stack(list(grads), axis=1),
+                             array_ops.stack(vectors, axis=1), transpose_b=True)
+  products += array_ops.transpose(products, [0, 2, 1])
+  lower = np.array([i * n + j for i in range(n) for j in range(i)], np.int32)
+  by_slopes = array_ops.gather(array_ops.reshape(products, [-1, n * n]), lower, axis=1)
+  return list(_gen.ev_dot_interaction_grad(list(grads), slopes)) + [by_slopes]
