@@ -39,36 +39,32 @@ def to_device(tensors, device):
     device: string, where the op is. Not a GPU: nothing is done.
 
   Returns:
-    A list of tensors with the same values and shapes: constants on the CPU; others as
-    they came where they are few, else by way of one tensor.
+    A list of tensors with the same values and shapes: constants, and all where they are
+    few, as they came; the others by way of one tensor.
   """
-  cpu = cpu_of(device)
-  if cpu == device:
+  if cpu_of(device) == device:
     return list(tensors)
-  packed, there = [], {}
+  packed = []
+  for tensor in tensors:
+    # Asking for a constant's value would keep sessions from feeding over it.
+    if tensor.op.type != "Const" and not any(tensor is other for other in packed):
+      packed.append(tensor)
+  if len(packed) < _FEWEST:
+    return list(tensors)
   with ops.colocate_with(None, ignore_existing=True):
-    for tensor in tensors:
-      if id(tensor) in there or any(tensor is other for other in packed):
-        continue
-      value = tensor_util.constant_value(tensor)
-      if value is None:
-        packed.append(tensor)
-      elif cpu_of(tensor.device) != tensor.device:
-        with ops.device(cpu):
-          there[id(tensor)] = constant_op.constant(value, tensor.dtype.base_dtype)
     # In the process of the op, which a pack cannot leave.
-    if len(packed) >= _FEWEST:
-      with ops.device(cpu):
-        one = _gen.ev_pack(packed)
-      with ops.device(device):
-        unpacked = _gen.ev_unpack(one, T=[t.dtype.base_dtype for t in packed])
-      for given, tensor in zip(packed, unpacked):
-        tensor.set_shape(given.shape)
-        there[id(given)] = tensor
+    with ops.device(cpu_of(device)):
+      one = _gen.ev_pack(packed)
+    with ops.device(device):
+      unpacked = _gen.ev_unpack(one, T=[t.dtype.base_dtype for t in packed])
+  there = {}
+  for given, tensor in zip(packed, unpacked):
+    tensor.set_shape(given.shape)
+    there[id(given)] = tensor
   return [there.get(id(t), t) for t in tensors]
 
 
-def scalars_to_device(scalars, dtype, device):
+def scalars_to_device(scalars, dtype, device, ours):
   """Returns scalars as an op on a device takes them from CPU memory.
 
   TensorFlow keeps float and int64 constants of a GPU in the GPU's memory, and would
@@ -78,10 +74,12 @@ def scalars_to_device(scalars, dtype, device):
     scalars: list of scalar tensors or numbers.
     dtype: DType that constants get.
     device: string, where the op is. Not a GPU: nothing is done.
+    ours: function that says of a tensor whether it was made for this op alone. Another
+      may be fed over, constant or not, and stays as it is.
 
   Returns:
-    A list of the same, in which constants are on the CPU beside the GPU. What is no
-    constant stays as it is.
+    A list of the same, in which numbers, and constants that are ours, are on the CPU
+    beside the GPU.
   """
   cpu = cpu_of(device)
   if cpu == device:
@@ -91,7 +89,7 @@ def scalars_to_device(scalars, dtype, device):
     for scalar in scalars:
       value = scalar
       if isinstance(scalar, ops.Tensor):
-        value = tensor_util.constant_value(scalar)
+        value = tensor_util.constant_value(scalar) if ours(scalar) else None
       elif not isinstance(scalar, numbers.Number):
         value = None
       made.append(scalar if value is None else

@@ -77,16 +77,13 @@ class PackOpsTest(absltest.TestCase):
   def test_constants_of_a_gpu_are_made_on_the_cpu(self):
     # TensorFlow would bring them here in every step.
     with tf.device("/gpu:0"):
-      splits, step = tf.constant([0, 1, 2], tf.int64), tf.constant(3, tf.int64)
-      rate = tf.constant(.1, tf.float64)
+      step, rate = tf.constant(3, tf.int64), tf.constant(.1, tf.float64)
     fed = tf.compat.v1.placeholder(tf.float32, [])
-    made = pack_ops.to_device([splits, fed, splits], "/gpu:0")
-    self.assertIs(made[0], made[2])
-    self.assertIs(made[1], fed)
-    rates = pack_ops.scalars_to_device([rate, 2, .5, fed], tf.float32, "/gpu:0")
-    steps = pack_ops.scalars_to_device([step], tf.int64, "/gpu:0")
+    ours = lambda tensor: True
+    rates = pack_ops.scalars_to_device([rate, 2, .5, fed], tf.float32, "/gpu:0", ours)
+    steps = pack_ops.scalars_to_device([step], tf.int64, "/gpu:0", ours)
     self.assertIs(rates[3], fed)
-    for tensor, value, dtype in [(made[0], [0, 1, 2], tf.int64), (steps[0], 3, tf.int64),
+    for tensor, value, dtype in [(steps[0], 3, tf.int64),
                                  (rates[0], np.float32(.1), tf.float32),
                                  (rates[1], 2., tf.float32), (rates[2], .5, tf.float32)]:
       self.assertEqual(tensor.op.type, "Const")
@@ -94,10 +91,22 @@ class PackOpsTest(absltest.TestCase):
       self.assertEqual(tensor.dtype, dtype)
       np.testing.assert_array_equal(tensor_util.constant_value(tensor), value)
 
+  def test_constants_of_the_script_are_left_alone(self):
+    # It may feed over them.
+    with tf.device("/gpu:0"):
+      theirs, ours = tf.constant(.1), tf.constant(.2)
+      given = [tf.constant([0, 1, 2], tf.int64) for _ in range(20)]
+    made = pack_ops.scalars_to_device([theirs, ours], tf.float32, "/gpu:0",
+                                      lambda tensor: tensor is ours)
+    self.assertIs(made[0], theirs)
+    self.assertIsNot(made[1], ours)
+    self.assertEqual(pack_ops.to_device(given, "/gpu:0"), given)
+
   def test_scalars_of_other_devices_are_left_alone(self):
     scalars = [tf.constant(1.), 2., tf.compat.v1.placeholder(tf.float32, [])]
     for device in "/cpu:0", "", "/job:ps/task:1":
-      self.assertEqual(pack_ops.scalars_to_device(scalars, tf.float32, device), scalars)
+      self.assertEqual(pack_ops.scalars_to_device(scalars, tf.float32, device,
+                                                  lambda tensor: True), scalars)
 
   def test_the_cpu_beside_a_gpu(self):
     for device, expected in [("/gpu:1", "/device:CPU:0"), ("/cpu:0", "/cpu:0"), ("", ""),

@@ -34,6 +34,16 @@ class ApplyScope(object):
     self.optimizer = optimizer
     self.pairs = pairs
     self.cache = {}
+    self._graph = ops.get_default_graph()
+    self._last_id = self._graph._last_id  # pylint: disable=protected-access
+
+  def made(self, tensor):
+    """Whether this call made the tensor: a script that only gave a number has none.
+
+    What was there before the call is the script's own; a session may feed over it.
+    """
+    op = tensor.op
+    return op.graph is self._graph and op._id > self._last_id  # pylint: disable=protected-access
 
   def step(self):
     """Returns int64 scalar: the global step before its increment.

@@ -45,8 +45,8 @@ def update(optimizer, rule, grad, var, **kwargs):
   rule_name = rule.rule_of(optimizer)
   handles = [v.handle for _, v, _ in group]
   hyper = pack_ops.scalars_to_device(rule.hyper(optimizer, var, kwargs), dtypes.float32,
-                                     var.device)
-  step, = pack_ops.scalars_to_device([step], dtypes.int64, var.device)
+                                     var.device, scope.made)
+  step, = pack_ops.scalars_to_device([step], dtypes.int64, var.device, scope.made)
   slot_names = [[s.column for s in views] for views in slots]
   slot_inits = [[s.initial for s in views] for views in slots]
   plan_tables = None if plan is None else [t for _, _, t in group]

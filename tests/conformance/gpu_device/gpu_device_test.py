@@ -362,6 +362,39 @@ class GpuDeviceTest(parameterized.TestCase):
                                   r"vector 1 must have.*\[3,2\], got \[3,4\]"):
         session.run(dots, dict(zip(fed, [np.ones([3, 2]), np.ones([3, 4])])))
 
+  def test_constants_are_fed_over(self):
+    # The script's own are not made anew for the processors.
+    tables = []
+    for device in "/gpu:0", "":
+      with tf.Graph().as_default(), tf.device(device):
+        var = _variable("a", _HBM)
+        rate = tf.constant(.1)
+        with tf.device("/cpu:0"):
+          given = [tf.constant([[3, -4, 3]] * 2, tf.int64), tf.constant([0, 1, 3], tf.int64)]
+          values, splits = [given[0][i] for i in range(2)], given[1]
+        outputs = tf.nn.group_embedding_lookup_sparse(
+            [var] * 2, [tf.RaggedTensor.from_row_splits(v, splits, validate=False)
+                        for v in values], ["sum"] * 2)
+        train = tf.train.AdagradOptimizer(rate).minimize(
+            tf.add_n([tf.reduce_sum(x) for x in outputs]), var_list=[var])
+        export = var.export()
+        init = tf.global_variables_initializer()
+        with tf.Session(config=tf.ConfigProto(
+            device_count={"GPU": 1 if device else 0},
+            allow_soft_placement=True)) as session:
+          session.run(init)
+          for feed in ({}, {rate: .7}, {given[0]: [[5, -4, -4], [5, 7, 7]]},
+                       {given[1]: [0, 0, 3]}):
+            session.run(train, feed)
+            tables.append(session.run(export))
+    self._check_same(tables[:4], tables[4:])
+    rows = [dict(zip(keys.tolist(), values)) for keys, values in [t[:2] for t in tables[:4]]]
+    # Adagrad of a key that came twice in each step: from .1 + 2 * 2 on.
+    np.testing.assert_allclose(rows[1][-4] - rows[0][-4],
+                               np.full(_DIM, -.7 * 2 / np.sqrt(8.1)), rtol=1e-4)
+    self.assertNotIn(7, rows[1])
+    self.assertIn(7, rows[2])
+
   def test_errors_name_the_variable(self):
     gpu = _Model("/gpu:0", [_HBM])
     with self.assertRaisesRegex(tf.errors.FailedPreconditionError, "'a'.*initial"):
