@@ -126,9 +126,16 @@ class MainTest(absltest.TestCase):
     self.assertEqual(status, 0)
     said = subprocess.check_output(
         ["bash", "-c", out + 'printf "%s\\n" "$LD_LIBRARY_PATH" "$CUDA_CACHE_PATH" '
-         '"$CUDA_CACHE_MAXSIZE" "$CUDA_CACHE_DISABLE"'], universal_newlines=True)
+         '"$CUDA_CACHE_MAXSIZE" "$CUDA_CACHE_DISABLE" "$TF_SYNC_ON_FINISH"'], universal_newlines=True)
     self.assertEqual(said.splitlines(), [
-        self.directory + "/lib:/a b", self.directory + "/cache", "4294967296", "0"])
+        self.directory + "/lib:/a b", self.directory + "/cache", "4294967296", "0",
+        "false"])
+
+  def test_a_program_that_wants_to_wait_for_the_gpu_does(self):
+    self.setup_well()
+    with absltest.mock.patch.dict(os.environ, {"TF_SYNC_ON_FINISH": "true"}):
+      self.assertIn("export TF_SYNC_ON_FINISH=true\n",
+                    self.run_main("env", self.directory)[1])
 
   def test_run_takes_the_processs_place(self):
     self.setup_well()

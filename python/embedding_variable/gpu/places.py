@@ -13,6 +13,11 @@ CACHE_LIMIT_BYTES = 4 << 30
 
 _DIRECTORY_VARIABLE = "TF_EV_GPU_DIR"
 
+# Whether TensorFlow waits for the GPU at the end of a session's run, as it does unless
+# told, so that the processors stand still until the update is done, and then the GPU
+# until the next step's ids have come. What is fetched is waited for anyway.
+_SYNC_VARIABLE = "TF_SYNC_ON_FINISH"
+
 
 def default_directory(environ=None):
   """Returns the folder that is meant where none is named."""
@@ -43,7 +48,8 @@ def variables(places, environ=None):
 
   Args:
     places: Places.
-    environ: os.environ unless given; only its LD_LIBRARY_PATH is read.
+    environ: os.environ unless given; its LD_LIBRARY_PATH is read, and
+      TF_SYNC_ON_FINISH, which is kept if it says something.
 
   Returns:
     OrderedDict from names to values.
@@ -56,6 +62,7 @@ def variables(places, environ=None):
       ("CUDA_CACHE_PATH", places.cache),
       ("CUDA_CACHE_MAXSIZE", str(CACHE_LIMIT_BYTES)),
       ("CUDA_CACHE_DISABLE", "0"),
+      (_SYNC_VARIABLE, environ.get(_SYNC_VARIABLE) or "false"),
   ])
 
 

@@ -56,13 +56,16 @@ class PlacesTest(parameterized.TestCase):
     self.assertEqual(places_lib.default_directory(environ), folder)
 
   @parameterized.parameters(
-      (None, "/d/lib"), ("", "/d/lib"), ("/x:/y", "/d/lib:/x:/y"),
-      ("/x:/d/lib::/y", "/d/lib:/x:/y"))
-  def test_the_variables(self, before, after):
+      (None, "/d/lib", None), ("", "/d/lib", None), ("/x:/y", "/d/lib:/x:/y", "true"),
+      ("/x:/d/lib::/y", "/d/lib:/x:/y", ""))
+  def test_the_variables(self, before, after, waits):
     environ = {} if before is None else {"LD_LIBRARY_PATH": before}
+    if waits is not None:
+      environ["TF_SYNC_ON_FINISH"] = waits
     self.assertEqual(list(places_lib.variables(places_lib.Places("/d"), environ).items()), [
         ("LD_LIBRARY_PATH", after), ("CUDA_CACHE_PATH", "/d/cache"),
-        ("CUDA_CACHE_MAXSIZE", "4294967296"), ("CUDA_CACHE_DISABLE", "0")])
+        ("CUDA_CACHE_MAXSIZE", "4294967296"), ("CUDA_CACHE_DISABLE", "0"),
+        ("TF_SYNC_ON_FINISH", waits or "false")])
 
   def test_counts_the_cache(self):
     places = places_lib.Places(self.create_tempdir().full_path)

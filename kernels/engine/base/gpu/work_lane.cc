@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -24,13 +25,29 @@ constexpr size_t kTurnBytes = 1 << 20;
 
 struct Idle {
   std::mutex mu;
+  // In the order in which they were given back.
   std::vector<std::unique_ptr<WorkLane>> lanes;
+  std::map<int, size_t> most_under_way;  // bytes, by device
 };
 
 // Never destroyed: the driver may be gone when a process ends.
 Idle* IdleLanes() {
   static Idle* const idle = new Idle;
   return idle;
+}
+
+// A program that does not wait for the GPU at the end of its steps
+// (TF_SYNC_ON_FINISH=false) would make lanes for as many steps as the driver
+// queues, which is dozens. REQUIRES: the device is current, and 'mu' held.
+Status MostUnderWay(int device, Idle* idle, size_t* bytes) {
+  size_t& most = idle->most_under_way[device];
+  if (most == 0) {
+    size_t free = 0, total = 0;
+    EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free, &total));
+    most = std::max<size_t>(total / WorkLane::kShareUnderWay, 1);
+  }
+  *bytes = most;
+  return Status::OK();
 }
 
 // A quarter more, so that batches that vary do not allocate for ever.
@@ -61,10 +78,13 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
   int device = 0;
   EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
   std::unique_ptr<WorkLane> found;
+  bool must_wait = false;
   {
     Idle* const idle = IdleLanes();
     std::lock_guard<std::mutex> lock(idle->mu);
     size_t best = idle->lanes.size();
+    // Of a call like this one, under way for longest.
+    size_t like = best, bytes_under_way = 0;
     const auto fits = [&](const WorkLane& it) {
       return it.host_bytes_ >= host_bytes &&
              it.memory_.size_bytes() >= device_bytes;
@@ -73,7 +93,14 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
       WorkLane& it = *idle->lanes[i];
       if (it.device_number_ != device) continue;
       if (it.may_be_busy_) {
-        if (cudaStreamQuery(it.stream_) == cudaErrorNotReady) continue;
+        if (cudaStreamQuery(it.stream_) == cudaErrorNotReady) {
+          bytes_under_way += it.memory_.size_bytes();
+          if (like == idle->lanes.size() && fits(it) &&
+              it.memory_.size_bytes() / 2 <= device_bytes) {
+            like = i;
+          }
+          continue;
+        }
         it.may_be_busy_ = false;
       }
       if (best == idle->lanes.size()) {
@@ -87,6 +114,13 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
         best = i;
       }
     }
+    if (like < idle->lanes.size() &&
+        (best == idle->lanes.size() || !fits(*idle->lanes[best]))) {
+      size_t most = 0;
+      EV_RETURN_IF_ERROR(MostUnderWay(device, idle, &most));
+      must_wait = bytes_under_way + device_bytes > most;
+      if (must_wait) best = like;
+    }
     if (best < idle->lanes.size()) {
       found = std::move(idle->lanes[best]);
       idle->lanes.erase(idle->lanes.begin() + best);
@@ -95,6 +129,10 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
   if (found == nullptr) {
     found.reset(new WorkLane);
     EV_RETURN_IF_ERROR(found->Create());
+  }
+  if (must_wait) {
+    EV_RETURN_IF_ERROR(found->Wait());
+    found->may_be_busy_ = false;
   }
   EV_RETURN_IF_ERROR(found->Reserve(host_bytes, device_bytes));
   *lane = std::move(found);

@@ -28,9 +28,14 @@ class WorkLane {
   WorkLane(const WorkLane&) = delete;
   WorkLane& operator=(const WorkLane&) = delete;
 
+  static constexpr size_t kShareUnderWay = 32;
+
   // A lane of the current device with memory of at least that many bytes,
   // aligned to 256: of the idle ones the smallest that has it, else the
-  // largest, which grows, else a new one. ResourceExhausted.
+  // largest, which grows, else a new one. Where lanes that were given back busy
+  // have more than 1/kShareUnderWay of the device's memory with it, it waits
+  // for the oldest that has as much, and up to twice, if there is one.
+  // ResourceExhausted.
   static Status Acquire(size_t host_bytes, size_t device_bytes,
                         std::unique_ptr<WorkLane>* lane);
   // Gives it back; REQUIRES that nothing is under way on it. A lane on which a

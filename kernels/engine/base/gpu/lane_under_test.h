@@ -1,0 +1,43 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A WorkLane for a test that has no header of CUDA's.
+
+#ifndef KERNELS_ENGINE_BASE_GPU_LANE_UNDER_TEST_H_
+#define KERNELS_ENGINE_BASE_GPU_LANE_UNDER_TEST_H_
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+namespace gpu {
+
+class WorkLane;
+
+class LaneUnderTest {
+ public:
+  LaneUnderTest();
+  ~LaneUnderTest();
+
+  // Bytes on the device that may be under way (work_lane.h). FailedPrecondition
+  // without a GPU.
+  static Status MostUnderWay(size_t* bytes);
+
+  Status Acquire(size_t device_bytes);
+  // Its stream is busy until the flag is set.
+  Status HoldUntil(const std::atomic<bool>* flag);
+  void Release();
+  void ReleaseBusy();
+  const void* memory() const;
+
+ private:
+  std::unique_ptr<WorkLane> lane_;
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_BASE_GPU_LANE_UNDER_TEST_H_

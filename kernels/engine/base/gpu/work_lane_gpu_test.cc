@@ -1,0 +1,78 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much memory lanes under way may have.
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/base/gpu/lane_under_test.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+class WorkLaneTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Status status = LaneUnderTest::MostUnderWay(&most_);
+    if (status.code() == StatusCode::kFailedPrecondition) {
+      GTEST_SKIP() << status.message();
+    }
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+
+  // A lane with memory for 'bytes' is under way until the flag is set.
+  const void* Begin(size_t bytes, const std::atomic<bool>* flag) {
+    LaneUnderTest lane;
+    EXPECT_TRUE(lane.Acquire(bytes).ok());
+    EXPECT_TRUE(lane.HoldUntil(flag).ok());
+    const void* const memory = lane.memory();
+    lane.ReleaseBusy();
+    return memory;
+  }
+
+  size_t most_ = 0;
+};
+
+TEST_F(WorkLaneTest, ACallWaitsForAnOlderOneBeforeThereAreTooMany) {
+  std::atomic<bool> first_ends{false}, second_ends{false};
+  const size_t bytes = most_ * 2 / 5;  // a lane takes a quarter more
+  const void* const first = Begin(bytes, &first_ends);
+  const void* const second = Begin(bytes, &second_ends);
+  EXPECT_NE(first, second);
+  // What is small goes on.
+  LaneUnderTest small;
+  ASSERT_TRUE(small.Acquire(1024).ok());
+  small.Release();
+  ASSERT_FALSE(first_ends.load());
+
+  std::thread ends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    first_ends = true;
+  });
+  LaneUnderTest third;
+  ASSERT_TRUE(third.Acquire(bytes).ok());
+  EXPECT_TRUE(first_ends.load());
+  EXPECT_EQ(third.memory(), first);
+  ends.join();
+  second_ends = true;
+  third.Release();
+}
+
+TEST_F(WorkLaneTest, UpToThatACallTakesALaneOfItsOwn) {
+  std::atomic<bool> ends{false};
+  const size_t bytes = most_ / 8;
+  const void* const first = Begin(bytes, &ends);
+  LaneUnderTest second;
+  ASSERT_TRUE(second.Acquire(bytes).ok());  // or it waits for ever
+  EXPECT_NE(second.memory(), first);
+  ends = true;
+  second.Release();
+}
+
+}  // namespace
+}  // namespace gpu
+}  // namespace ev
