@@ -26,6 +26,10 @@ class Parallel {
   // same bits whatever num_threads() is.
   virtual void For(int64_t num_tasks,
                    const std::function<void(int64_t)>& body) = 0;
+
+  // Calls work() once, by any thread, before it returns or later; nobody waits
+  // for it. Work must not throw, and must hold what it needs.
+  virtual void Later(std::function<void()> work) { work(); }
 };
 
 // Runs everything on the calling thread.

@@ -40,6 +40,7 @@
 #define KERNELS_ENGINE_ROWS_GPU_STEP_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -125,6 +126,12 @@ class GpuStep {
                       const DeviceStream& stream) = 0;
   // After Pool: waits until the outputs are written.
   virtual Status WaitForOutputs() = 0;
+
+  // After Pool, at most once: what the step could do towards its update by
+  // then, which takes a processor some 50 us. To be called by any thread, or
+  // dropped: an update that comes before does it itself. null: nothing. It
+  // keeps the step alive.
+  virtual std::function<void()> TakeRest() { return nullptr; }
 
   // Whether Update knows the rule, and rows with its slots in these columns.
   virtual bool CanUpdate(const std::string& rule,

@@ -180,6 +180,16 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     return Status::OK();
   }
 
+  std::function<void()> TakeRest() override {
+    Check(is_pooled_, "the rest is asked for before the pooling", 0);
+    Check(!is_rest_taken_, "the rest is asked for twice", 0);
+    is_rest_taken_ = true;
+    const std::shared_ptr<Step> self = shared_from_this();
+    return [self] {
+      Check(!self->is_rest_done_.exchange(true), "the rest is done twice", 0);
+    };
+  }
+
   bool CanUpdate(const std::string& rule,
                  Span<const int> slot_columns) const override {
     for (size_t k = 0; k < slot_columns.size(); ++k) {
@@ -348,7 +358,8 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   const DeviceStream stream_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::atomic<int> num_started_{0}, num_set_{0};
-  bool is_pooled_ = false;
+  bool is_pooled_ = false, is_rest_taken_ = false;
+  std::atomic<bool> is_rest_done_{false};
   std::mutex read_mutex_;  // Of what follows, and of what is read.
   bool is_asked_ = false, was_all_known_ = false;
   bool is_read_ = false;

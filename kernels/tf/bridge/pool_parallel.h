@@ -28,6 +28,7 @@ class PoolParallel : public ev::Parallel {
   int num_threads() const override { return num_threads_; }
   void For(int64_t num_tasks,
            const std::function<void(int64_t)>& body) override;
+  void Later(std::function<void()> work) override;
 
  private:
   tensorflow::thread::ThreadPool* const pool_;

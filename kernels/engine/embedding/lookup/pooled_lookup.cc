@@ -288,6 +288,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       find.Add(t, planned.num_unique, tables[t]->keys_at_once());
     }
     EV_RETURN_IF_ERROR(devices.Finish(parallel));
+    step.DoRestLater(parallel);
     EV_RETURN_IF_ERROR(
         RunPieces(parallel, find.list(), [&](const Piece& piece) {
           return tables[piece.item]->Find(piece.begin, piece.end);

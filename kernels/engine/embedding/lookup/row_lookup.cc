@@ -262,6 +262,7 @@ Status Lookup(Span<const RowsInput> inputs,
       if (inputs[t].occurrences != nullptr) counted.push_back(t);
     }
     EV_RETURN_IF_ERROR(devices.Finish(parallel));
+    step.DoRestLater(parallel);
     EV_RETURN_IF_ERROR(RunTasksWithStatus(
         parallel, static_cast<int64_t>(counted.size()), [&](int64_t k) {
           SumCounts(inputs[counted[k]], made->mutable_planned(counted[k]));

@@ -6,6 +6,7 @@
 // or none. Against tables in CPU memory, bit by bit.
 
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -47,6 +48,36 @@ TEST_F(StepGroupsTest, LookupsMayComeWithoutUpdates) {
   LookUpBoth(others, &second_here, &second_there);
   UpdateBoth(Adagrad(), others, *second_here, *second_there);
   UpdateBoth(Adagrad(), batches, *first_here, *first_there);
+  ExpectSameTables({"Adagrad"});
+}
+
+// Grouping is left to a thread that nobody waits for.
+TEST_F(StepGroupsTest, GroupingMayComeLateOrNever) {
+  const std::vector<Batch> batches = Batches(0);
+  TrainTwice(batches);
+  pool_.keeps = true;
+  Train(Adagrad(), batches);
+  if (pool_.kept.empty()) GTEST_SKIP() << "no step takes so few ids here";
+  pool_.kept[0]();  // after the update
+  pool_.kept.clear();
+  Train(Adagrad(), batches);
+  ASSERT_EQ(1u, pool_.kept.size());
+  pool_.kept.clear();
+  // Beside the update, or before, and when the plan is gone.
+  for (int round = 0; round < 5; ++round) {
+    std::thread rest;
+    {
+      Plan plan_here, plan_there;
+      LookUpBoth(batches, &plan_here, &plan_there);
+      ASSERT_EQ(1u, pool_.kept.size());
+      rest = std::thread(pool_.kept[0]);
+      pool_.kept.clear();
+      if (round != 4) UpdateBoth(Adagrad(), batches, *plan_here, *plan_there);
+    }
+    rest.join();
+  }
+  pool_.keeps = false;
+  Train(Adagrad(), batches);
   ExpectSameTables({"Adagrad"});
 }
 

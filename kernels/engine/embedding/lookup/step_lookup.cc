@@ -4,6 +4,8 @@
 #include "kernels/engine/embedding/lookup/step_lookup.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/embedding/table_impl.h"
@@ -95,6 +97,14 @@ Status StepLookup::SetUnknown(int t, Span<const RowHandle> handles) {
   step_->SetUnknownHandles(number_[t], handles);
   if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return Status::OK();
   return step_->Pool(outputs_, *stream_);
+}
+
+void StepLookup::DoRestLater(Parallel* parallel) const {
+  if (step_ == nullptr) return;
+  std::function<void()> rest = step_->TakeRest();
+  if (rest == nullptr) return;
+  if (parallel == nullptr) return rest();
+  parallel->Later(std::move(rest));
 }
 
 }  // namespace ev

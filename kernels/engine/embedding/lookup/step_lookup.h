@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -47,7 +48,9 @@ class StepLookup {
   // handles [K]: as GpuStep::SetUnknownHandles. The last table's call begins
   // the pooling. By any thread.
   Status SetUnknown(int t, Span<const RowHandle> handles);
-  // After that: waits until the outputs of its tables are written.
+  // After that: has another thread do what can be done towards the update.
+  void DoRestLater(Parallel* parallel) const;
+  // After SetUnknown of all: waits until the outputs of its tables are written.
   Status WaitForOutputs() const {
     return step_ == nullptr ? Status::OK() : step_->WaitForOutputs();
   }

@@ -11,13 +11,16 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
@@ -135,6 +138,26 @@ inline const Rule& Momentum() {
       new Rule{"Momentum", {0.25f, 0.5f, 0.0f}, {{"Momentum", 0.0f}}};
   return *rule;
 }
+
+// A thread pool that can leave undone what it is to do later.
+class KeepingPool : public Parallel {
+ public:
+  int num_threads() const override { return pool_.num_threads(); }
+  void For(int64_t num_tasks,
+           const std::function<void(int64_t)>& body) override {
+    pool_.For(num_tasks, body);
+  }
+  void Later(std::function<void()> work) override {
+    if (!keeps) return work();
+    kept.push_back(std::move(work));
+  }
+
+  bool keeps = false;
+  std::vector<std::function<void()>> kept;
+
+ private:
+  testing::ThreadPool pool_{3};
+};
 
 class StepLookupTest : public ::testing::Test {
  protected:
@@ -342,7 +365,7 @@ class StepLookupTest : public ::testing::Test {
   }
 
   std::vector<Table> there_, here_;
-  testing::ThreadPool pool_{3};
+  KeepingPool pool_;
   enum class Ids { kHere, kPinned, kThere };
   Ids ids_ = Ids::kHere;
   std::vector<void*> pinned_;

@@ -614,8 +614,10 @@ Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
   if (!is_pooled_) EV_RETURN_IF_ERROR(PoolAll(outputs, stream));
   EV_RETURN_IF_ERROR(End(lane_->stream(), stream));
   for (const Table& table : tables_) table.rows->BeginAfter(end_, followed_);
-  EV_RETURN_IF_ERROR(GroupEarly());
   has_failed_ = false;
+  const bool expects_update = ExpectsUpdate();
+  std::lock_guard<std::mutex> lock(mu_);
+  groups_early_ = expects_update;
   return Status::OK();
 }
 

@@ -24,6 +24,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -58,6 +59,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   void SetUnknownHandles(int t, Span<const RowHandle> handles) override;
   Status Pool(Span<float* const> outputs, const DeviceStream& stream) override;
   Status WaitForOutputs() override;
+  std::function<void()> TakeRest() override;
   bool CanUpdate(const std::string& rule,
                  Span<const int> slot_columns) const override;
   Status Update(const std::string& rule, Span<const float> hyper,
@@ -206,8 +208,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
                     BegunEvents* followed);
   // The stream comes after the last keys that were put.
   static Status FollowKeys(const std::vector<GpuRows*>& all, StreamView stream);
-  // Groups occurrences for the update, if one is expected and there is memory.
-  Status GroupEarly();
+  // Whether an update is expected, of all tables. Once.
+  bool ExpectsUpdate() const;
+  // Groups occurrences for it, if there is memory, and if it has not come.
+  void GroupEarly();
   static StepTable TableOf(const Table& of, bool fits);
   Status LaunchGroups(StepGroups* groups) const;
   Status End(StreamView work, const DeviceStream& outside);
@@ -295,6 +299,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::vector<int64_t> unknown_keys_;  // of those, unless all were put
   // Memory of work that may be under way.
   std::vector<std::unique_ptr<WorkLane>> lanes_;
+  bool groups_early_ = false;  // what TakeRest gives is not done
   // Launched behind the pooling, for the update; null: none.
   std::unique_ptr<StepGroups> groups_;
   std::shared_ptr<DeviceEvent> end_;  // of what was begun last

@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -61,27 +62,44 @@ Status StepCall::LaunchGroups(StepGroups* groups) const {
   return groups->Launch(source);
 }
 
-Status StepCall::GroupEarly() {
-  if (!knows_all_) return Status::OK();
+bool StepCall::ExpectsUpdate() const {
+  if (!knows_all_) return false;
+  for (const Table& table : tables_) {
+    if (!table.rows->groups_early()) return false;
+  }
+  // Until an update finds use for it, which there may be none of.
+  for (const Table& table : tables_) table.rows->set_groups_early(false);
+  return true;
+}
+
+std::function<void()> StepCall::TakeRest() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (!groups_early_) return nullptr;
+  const std::shared_ptr<StepCall> self = shared_from_this();
+  return [self] { self->GroupEarly(); };
+}
+
+// After the call that pooled, so that a table's rows may be gone. If it fails,
+// the update does it, or says what is missing.
+void StepCall::GroupEarly() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (!groups_early_) return;
+  groups_early_ = false;
   std::vector<int> numbers;
   std::vector<StepTable> tables;
   for (const Table& table : tables_) {
-    if (!table.rows->groups_early()) return Status::OK();
     numbers.push_back(static_cast<int>(numbers.size()));
     tables.push_back(TableOf(table, /*fits=*/true));
   }
   std::unique_ptr<StepGroups> groups;
-  const Status made =
-      StepGroups::Make(device_, std::move(numbers), std::move(tables), &groups);
-  // The update groups them then, or says what is missing.
-  if (made.code() == StatusCode::kResourceExhausted) return Status::OK();
-  EV_RETURN_IF_ERROR(made);
-  // Until an update finds use for it, which there may be none of.
-  for (const Table& table : tables_) table.rows->set_groups_early(false);
-  EV_RETURN_IF_ERROR(groups->lane()->Follow(DeviceStream{lane_->stream()}));
-  EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
+  if (cudaSetDevice(device_) != cudaSuccess ||
+      !StepGroups::Make(device_, std::move(numbers), std::move(tables), &groups)
+           .ok() ||
+      !groups->lane()->Follow(DeviceStream{lane_->stream()}).ok() ||
+      !LaunchGroups(groups.get()).ok()) {
+    return;
+  }
   groups_ = std::move(groups);
-  return Status::OK();
 }
 
 Status StepCall::Update(const std::string& rule, Span<const float> hyper,
@@ -126,6 +144,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   }
 
   std::lock_guard<std::mutex> lock(mu_);
+  groups_early_ = false;  // it is done here, unless it is done
   std::unique_ptr<StepGroups> groups = std::move(groups_);
   bool is_grouped = groups != nullptr;
   if (is_grouped && (!names.empty() || !groups->AreOf(numbers, tables))) {
