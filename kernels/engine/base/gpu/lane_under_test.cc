@@ -38,6 +38,10 @@ Status LaneUnderTest::MostUnderWay(size_t* bytes) {
   return Status::OK();
 }
 
+void LaneUnderTest::WaitForAll() {
+  EV_CUDA_LOG_IF_ERROR(cudaDeviceSynchronize());
+}
+
 Status LaneUnderTest::Acquire(size_t device_bytes) {
   return WorkLane::Acquire(0, device_bytes, &lane_);
 }

@@ -25,6 +25,8 @@ class LaneUnderTest {
   // Bytes on the device that may be under way (work_lane.h). FailedPrecondition
   // without a GPU.
   static Status MostUnderWay(size_t* bytes);
+  // For what is under way on the device.
+  static void WaitForAll();
 
   Status Acquire(size_t device_bytes);
   // Its stream is busy until the flag is set.

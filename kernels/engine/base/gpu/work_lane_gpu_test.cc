@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/engine/base/gpu/lane_under_test.h"
@@ -24,6 +25,16 @@ class WorkLaneTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
+  // Idle lanes of such sizes, so that nothing is allocated or freed while
+  // others are held: the driver would wait for those.
+  static void Make(const std::vector<size_t>& sizes) {
+    std::vector<LaneUnderTest> lanes(sizes.size());
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      ASSERT_TRUE(lanes[i].Acquire(sizes[i]).ok());
+    }
+    for (LaneUnderTest& lane : lanes) lane.Release();
+  }
+
   // A lane with memory for 'bytes' is under way until the flag is set.
   const void* Begin(size_t bytes, const std::atomic<bool>* flag) {
     LaneUnderTest lane;
@@ -40,6 +51,7 @@ class WorkLaneTest : public ::testing::Test {
 TEST_F(WorkLaneTest, ACallWaitsForAnOlderOneBeforeThereAreTooMany) {
   std::atomic<bool> first_ends{false}, second_ends{false};
   const size_t bytes = most_ * 2 / 5;  // a lane takes a quarter more
+  Make({1024, bytes, bytes});
   const void* const first = Begin(bytes, &first_ends);
   const void* const second = Begin(bytes, &second_ends);
   EXPECT_NE(first, second);
@@ -60,17 +72,20 @@ TEST_F(WorkLaneTest, ACallWaitsForAnOlderOneBeforeThereAreTooMany) {
   ends.join();
   second_ends = true;
   third.Release();
+  LaneUnderTest::WaitForAll();
 }
 
 TEST_F(WorkLaneTest, UpToThatACallTakesALaneOfItsOwn) {
   std::atomic<bool> ends{false};
   const size_t bytes = most_ / 8;
+  Make({bytes, bytes});
   const void* const first = Begin(bytes, &ends);
   LaneUnderTest second;
   ASSERT_TRUE(second.Acquire(bytes).ok());  // or it waits for ever
   EXPECT_NE(second.memory(), first);
   ends = true;
   second.Release();
+  LaneUnderTest::WaitForAll();
 }
 
 }  // namespace
