@@ -68,6 +68,7 @@ def utest_on_ranks(
             ),
             tags = tags,
             deps = [
+                ":nvidia_driver",
                 ":ranks",
                 utests,
             ] + ([_TEST_DEVICE + ":utests"] if on_test_device or on_test_gpu else []),

@@ -5,7 +5,6 @@
   utest_on_ranks.py --ranks=2 --utest=addons/.../distributed_lookup_utest.py
 """
 
-import ctypes
 import os
 import re
 
@@ -13,6 +12,7 @@ from absl import flags
 from absl.testing import absltest
 
 import horovod_job
+import nvidia_driver
 import ranks
 
 FLAGS = flags.FLAGS
@@ -26,23 +26,11 @@ flags.DEFINE_bool("needs_gpu", False, "Whether it is skipped where there is no G
 flags.mark_flag_as_required("utest")
 
 
-def why_no_gpu():
-  """Returns why this machine has no GPU that programs can use, or None."""
-  try:
-    driver = ctypes.CDLL("libcuda.so.1")
-  except OSError:
-    return "this machine has no NVIDIA driver"
-  count = ctypes.c_int()
-  if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
-    return "the NVIDIA driver does not start"
-  return None if count.value else "the NVIDIA driver sees no GPU"
-
-
 class UtestOnRanks(absltest.TestCase):
 
   def test_every_rank_passes(self):
     # Told here, once, and not by every rank.
-    why = why_no_gpu() if FLAGS.needs_gpu else None
+    why = nvidia_driver.why_no_gpu() if FLAGS.needs_gpu else None
     if why:
       self.skipTest(why)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -193,7 +193,8 @@ def gpu_shared_library(name, srcs):
 def gpu_program_test(name, srcs, deps = [], **kwargs):
     """Test program compiled by nvcc that runs without a test library.
 
-    It exits 0 when all is well and 77 without a GPU, which counts as skipped.
+    It exits 0 when all is well and 77 without a GPU, which counts as skipped
+    (kernels/engine/testing/exit_without_gpu.h).
 
     Args:
       name: stem_test; the program is name_program.

@@ -22,29 +22,36 @@ class HostInteraction : public InteractionDevice {
   }
   Status StartDots(const VectorBatch& batch, float* dots, void* workspace,
                    const DeviceStream& stream) override {
-    HostStream::Wait(stream);
-    if (Reach(static_cast<char*>(workspace)) == nullptr) return NoWorkspace();
-    const std::vector<const float*> vectors = ReachAll(batch.vectors);
-    VectorBatch reached = batch;
-    reached.vectors = vectors;
-    Serial serial;
-    return PairDots(reached, Reach(dots), &serial);
+    return WithReached(batch, workspace, stream,
+                       [&](const VectorBatch& reached, Parallel* parallel) {
+                         return PairDots(reached, Reach(dots), parallel);
+                       });
   }
   Status StartGradient(const VectorBatch& batch, const float* slopes,
                        Span<float* const> grads, void* workspace,
                        const DeviceStream& stream) override {
+    return WithReached(batch, workspace, stream,
+                       [&](const VectorBatch& reached, Parallel* parallel) {
+                         return PairDotsGradient(reached, Reach(slopes),
+                                                 ReachAll(grads), parallel);
+                       });
+  }
+
+ private:
+  // Calls body with the vectors where the device works, when the stream has
+  // done what it had.
+  template <typename Body>
+  static Status WithReached(const VectorBatch& batch, void* workspace,
+                            const DeviceStream& stream, const Body& body) {
     HostStream::Wait(stream);
-    if (Reach(static_cast<char*>(workspace)) == nullptr) return NoWorkspace();
+    if (Reach(static_cast<char*>(workspace)) == nullptr) {
+      return Internal("the workspace is not in the device's memory");
+    }
     const std::vector<const float*> vectors = ReachAll(batch.vectors);
     VectorBatch reached = batch;
     reached.vectors = vectors;
     Serial serial;
-    return PairDotsGradient(reached, Reach(slopes), ReachAll(grads), &serial);
-  }
-
- private:
-  static Status NoWorkspace() {
-    return Internal("the workspace is not in the device's memory");
+    return body(reached, &serial);
   }
   template <typename T>
   static std::vector<T*> ReachAll(Span<T* const> memory) {

@@ -9,6 +9,7 @@
 #define KERNELS_ENGINE_TESTING_STREAM_UNDER_TEST_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -36,6 +37,10 @@ class StreamUnderTest {
     return Peek(from, n);
   }
 };
+
+// Any stream of that device, also of another owner's, does the work in its
+// order, long after this has returned. The work uses no device.
+void GiveLate(const DeviceStream& stream, std::function<void()> work);
 
 }  // namespace testing
 }  // namespace ev

@@ -6,7 +6,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "kernels/engine/testing/stream_under_test.h"
 
@@ -22,6 +25,13 @@ void Must(cudaError_t error, const char* what) {
 
 void CUDART_CB Dawdle(void*) {
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
+}
+
+void CUDART_CB DoLate(void* given) {
+  const std::unique_ptr<std::function<void()>> work(
+      static_cast<std::function<void()>*>(given));
+  Dawdle(nullptr);
+  (*work)();
 }
 
 // On the device that is current, the one of the rows that were made last.
@@ -74,6 +84,12 @@ class GpuStreamUnderTest : public StreamUnderTest {
 
 std::unique_ptr<StreamUnderTest> StreamUnderTest::Make() {
   return std::unique_ptr<StreamUnderTest>(new GpuStreamUnderTest);
+}
+
+void GiveLate(const DeviceStream& stream, std::function<void()> work) {
+  Must(cudaLaunchHostFunc(static_cast<cudaStream_t>(stream.native), &DoLate,
+                          new std::function<void()>(std::move(work))),
+       "a host's function");
 }
 
 }  // namespace testing

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/stream_under_test.h"
@@ -41,6 +42,10 @@ class HostStreamUnderTest : public StreamUnderTest {
 
 std::unique_ptr<StreamUnderTest> StreamUnderTest::Make() {
   return std::unique_ptr<StreamUnderTest>(new HostStreamUnderTest);
+}
+
+void GiveLate(const DeviceStream& stream, std::function<void()> work) {
+  static_cast<HostStream*>(stream.native)->Give(std::move(work));
 }
 
 }  // namespace testing

@@ -121,6 +121,10 @@ ev::Status CheckDeviceRunsCache() {
       cudaFuncGetAttributes(&attributes, CountClearedKernel);
   if (error == cudaSuccess) return ev::Status::OK();
   cudaGetLastError();  // This one is told here.
+  const ev::Status failed =
+      ev::gpu::CudaStatus(error, "cudaFuncGetAttributes", __FILE__, __LINE__);
+  // A device that fails is not one of another kind.
+  if (failed.code() != ev::StatusCode::kFailedPrecondition) return failed;
   return ev::FailedPrecondition(
       "the GPU does not run this library's code for a cache, which is for "
       "compute capability 8.0 and higher (" +

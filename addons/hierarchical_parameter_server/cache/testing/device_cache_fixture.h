@@ -18,6 +18,7 @@
 #include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
 #include "gtest/gtest.h"
 #include "kernels/engine/base/parallel.h"
+#include "kernels/engine/testing/skip_without_gpu.h"
 
 namespace hps {
 
@@ -57,13 +58,7 @@ struct Below {
 
 class DeviceCacheTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const ev::Status status = MakeDeviceCache(&cache_);
-    if (status.code() == ev::StatusCode::kFailedPrecondition) {
-      GTEST_SKIP() << status.message();
-    }
-    ASSERT_TRUE(status.ok()) << status.message();
-  }
+  void SetUp() override { EV_SKIP_WITHOUT_GPU(MakeDeviceCache(&cache_)); }
   std::shared_ptr<CacheTable> Open(int width, int64_t capacity,
                                    bool evicts = true,
                                    const std::string& tag = "hps_et.m.t",

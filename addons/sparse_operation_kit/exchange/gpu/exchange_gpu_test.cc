@@ -23,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/base/transfer_scratch.h"
 #include "kernels/engine/ids/device_distinct.h"
+#include "kernels/engine/testing/skip_without_gpu.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 // As in <cuda_runtime_api.h>; kind 1: to the device.
@@ -68,11 +69,7 @@ std::vector<Table> Tables() {
 class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
  protected:
   void SetUp() override {
-    const ev::Status status = ExchangeDevice::Get(&device_);
-    if (status.code() == ev::StatusCode::kFailedPrecondition) {
-      GTEST_SKIP() << status.message();
-    }
-    ASSERT_OK(status);
+    EV_SKIP_WITHOUT_GPU(ExchangeDevice::Get(&device_));
     std::mt19937_64 random(7);
     const size_t n = tables_.size();
     ids_.resize(n);

@@ -18,6 +18,7 @@
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
+#include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
 

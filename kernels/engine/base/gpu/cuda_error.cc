@@ -31,7 +31,12 @@ Status CudaStatus(cudaError_t error, const char* call, const char* file,
       return ResourceExhausted(std::move(message));
     case cudaErrorNoDevice:
     case cudaErrorInsufficientDriver:
+    // No code for the device, or what it would be made of is not compiled.
     case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorJitCompilerNotFound:
+    case cudaErrorJitCompilationDisabled:
       return FailedPrecondition(std::move(message));
     default:
       return Internal(std::move(message));

@@ -46,7 +46,8 @@ Status ProcessDevice(const std::string& who_needs, int* device) {
         who_needs +
         " a GPU, and this process sees none (is CUDA_VISIBLE_DEVICES set?)");
   }
-  EV_CUDA_RETURN_IF_ERROR(error);
+  EV_RETURN_IF_ERROR(
+      CudaStatus(error, "cudaGetDeviceCount", __FILE__, __LINE__));
   *device = LocalRank() % count;
   return Status::OK();
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/side_stream.h"
@@ -24,23 +25,6 @@
 namespace ev {
 namespace gpu {
 namespace {
-
-// Carves arrays out of one block; with a null base it only counts.
-class Carver {
- public:
-  explicit Carver(char* base) : base_(base) {}
-  template <typename T>
-  T* Take(int64_t n) {
-    T* p = reinterpret_cast<T*>(base_ + at_);
-    at_ += (static_cast<size_t>(n) * sizeof(T) + 255) / 256 * 256;
-    return p;
-  }
-  size_t bytes() const { return at_; }
-
- private:
-  char* base_;
-  size_t at_ = 0;
-};
 
 // Descriptions of batches on their way up. Two take turns: one may still be
 // read by the copy engine while the next is written.

@@ -24,6 +24,7 @@
 #include "kernels/engine/gpu_resident/step/sparse_step.h"
 #include "kernels/engine/gpu_resident/table/bucket.h"
 #include "kernels/engine/optimizer/rule_list.h"
+#include "kernels/engine/testing/exit_without_gpu.h"
 
 namespace ev {
 namespace gpu {
@@ -634,11 +635,7 @@ void KeysWithoutRoomAreLeftOut() {
 }
 
 int Main(int argc, char** argv) {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::printf("SKIPPED sparse_step_test: no GPU\n");
-    return 77;
-  }
+  if (const int status = testing::ExitWithoutGpu()) return status;
   std::string only;
   for (int i = 1; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--small")) {

@@ -16,6 +16,7 @@
 
 #include "kernels/engine/gpu_resident/table/table_fixture.h"
 #include "kernels/engine/gpu_resident/table/table_set.h"
+#include "kernels/engine/testing/exit_without_gpu.h"
 
 namespace ev {
 namespace gpu {
@@ -323,7 +324,10 @@ const Test kTests[] = {
     TEST(GrowsBeyond31Bits),
 };
 
-int Main(int argc, char** argv) { return RunTests(kTests, argc, argv); }
+int Main(int argc, char** argv) {
+  if (const int status = testing::ExitWithoutGpu()) return status;
+  return RunTests(kTests, argc, argv);
+}
 
 }  // namespace
 }  // namespace gpu

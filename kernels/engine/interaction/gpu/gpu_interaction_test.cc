@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/interaction/interaction_device.h"
+#include "kernels/engine/testing/skip_without_gpu.h"
 #include "kernels/engine/testing/stream_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 #include "kernels/engine/testing/vectors_under_test.h"
@@ -87,8 +88,7 @@ class GpuInteractionTest : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     int device = 0;
-    const Status status = gpu::ProcessDevice("this test needs", &device);
-    if (!status.ok()) GTEST_SKIP() << status.message();
+    EV_SKIP_WITHOUT_GPU(gpu::ProcessDevice("this test needs", &device));
     ASSERT_TRUE(InteractionDevice::Get(&device_).ok());
   }
 

@@ -8,34 +8,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
-#include "kernels/engine/rows/gpu/lane_work.h"
 
 namespace ev {
 namespace gpu {
 namespace {
-
-// Takes arrays off a memory, one after the other; where the memory is null it
-// only counts.
-class Cutter {
- public:
-  explicit Cutter(char* memory) : memory_(memory) {}
-  template <typename T>
-  T* Take(size_t count) {
-    const size_t at = parts_.AddBytes(count * sizeof(T));
-    return memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + at);
-  }
-  // Where the next array begins.
-  char* here() const {
-    return memory_ == nullptr ? nullptr : memory_ + parts_.bytes();
-  }
-  size_t bytes() const { return parts_.bytes(); }
-
- private:
-  char* const memory_;
-  Parts parts_;
-};
 
 // A batch that is there is in this device's memory.
 Status CheckIsThere(int device, const DistinctRequest& request) {
@@ -92,7 +71,7 @@ Status DistinctGroup::Make(int device, Span<const DistinctRequest> requests,
 void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
                            char* device, size_t* host_bytes,
                            size_t* device_bytes) {
-  Cutter here(host), there(device);
+  Carver here(host), there(device);
   // Those that are copied as they lie are cut in the same order on both sides.
   const auto begin = [&](Stretch* stretch) {
     *stretch = {here.here(), there.here(), there.bytes()};

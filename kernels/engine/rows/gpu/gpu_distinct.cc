@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/rows/gpu/lane_work.h"
 #include "kernels/engine/rows/gpu/samples_there.h"
 
 namespace ev {

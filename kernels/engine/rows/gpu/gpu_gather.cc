@@ -12,6 +12,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/work_lane.h"

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceWork on a lane (base/gpu/work_lane.h), and how its arrays are laid out.
+// DeviceWork on a lane (base/gpu/work_lane.h).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_LANE_WORK_H_
 #define KERNELS_ENGINE_ROWS_GPU_LANE_WORK_H_
@@ -19,25 +19,6 @@
 
 namespace ev {
 namespace gpu {
-
-// Parts of a block, one after the other.
-class Parts {
- public:
-  template <typename T>
-  size_t Add(Span<const T> part) {
-    return AddBytes(part.size() * sizeof(T));
-  }
-  size_t AddBytes(size_t bytes) {
-    const size_t at = bytes_;
-    bytes_ += (bytes + kAlign - 1) / kAlign * kAlign;
-    return at;
-  }
-  size_t bytes() const { return bytes_; }
-
- private:
-  static constexpr size_t kAlign = 256;
-  size_t bytes_ = 0;
-};
 
 class LaneWork : public DeviceWork {
  public:

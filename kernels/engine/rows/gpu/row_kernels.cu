@@ -130,6 +130,10 @@ Status CheckDeviceRunsKernels() {
   const cudaError_t error = cudaFuncGetAttributes(&attributes, NewKernel);
   if (error == cudaSuccess) return Status::OK();
   cudaGetLastError();  // this one is told here
+  const Status failed =
+      CudaStatus(error, "cudaFuncGetAttributes", __FILE__, __LINE__);
+  // A device that fails is not one of another kind.
+  if (failed.code() != StatusCode::kFailedPrecondition) return failed;
   int device = 0;
   cudaDeviceProp properties;
   EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));

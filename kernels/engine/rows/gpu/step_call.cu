@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
-#include "kernels/engine/rows/gpu/lane_work.h"
 #include "kernels/engine/rows/gpu/side_streams.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 #include "kernels/engine/rows/gpu/step_groups.h"

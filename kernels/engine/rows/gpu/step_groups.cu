@@ -7,10 +7,10 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/gpu_step/group.h"
 #include "kernels/engine/gpu_step/sort_long.h"
-#include "kernels/engine/rows/gpu/lane_work.h"
 #include "kernels/engine/rows/gpu/side_streams.h"
 #include "kernels/engine/rows/gpu/step_groups.h"
 
@@ -19,21 +19,6 @@ namespace gpu {
 namespace {
 
 int64_t TilesOf(int64_t n, int64_t tile) { return (n + tile - 1) / tile; }
-
-// Arrays of a block, after a first pass that counts its bytes.
-class Carver {
- public:
-  explicit Carver(char* base) : base_(base) {}
-  template <typename T>
-  T* Take(int64_t n) {
-    return reinterpret_cast<T*>(base_ + parts_.AddBytes(n * sizeof(T)));
-  }
-  size_t bytes() const { return parts_.bytes(); }
-
- private:
-  char* const base_;
-  Parts parts_;
-};
 
 }  // namespace
 

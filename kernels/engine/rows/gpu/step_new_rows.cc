@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/rows/gpu/lane_work.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 

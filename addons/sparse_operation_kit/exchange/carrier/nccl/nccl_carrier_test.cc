@@ -23,6 +23,8 @@
 #include "addons/sparse_operation_kit/exchange/testing/exchange_once.h"
 #include "addons/sparse_operation_kit/exchange/testing/rank_processes.h"
 #include "gtest/gtest.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/testing/skip_without_gpu.h"
 
 // As in <cuda_runtime_api.h>, whose result is an enumeration: 0 is success.
 extern "C" int cudaGetDeviceCount(int* count);
@@ -32,42 +34,51 @@ extern "C" int cudaMemcpy(void* to, const void* from, size_t bytes, int kind);
 namespace sok {
 namespace {
 
-// How many GPUs a process here sees, and in *why what keeps them from use.
-// Asked in another process: one that has called CUDA must not fork.
-int CountGpus(std::string* why) {
+// How many GPUs a process here sees; errors as of CheckCarrier. Asked in
+// another process: one that has called CUDA must not fork.
+ev::Status CountGpus(int* gpus) {
+  struct Answer {
+    ev::StatusCode code;
+    int gpus;
+    char message[1000];
+  };
   int pipe_ends[2];
-  if (pipe(pipe_ends) != 0) return 0;
+  if (pipe(pipe_ends) != 0) return ev::Internal("there is no pipe");
   const pid_t child = fork();
   if (child == 0) {
-    const ev::Status status = CheckCarrier("nccl");
-    std::string text = status.message();
-    text.resize(1000, ' ');
-    if (write(pipe_ends[1], text.data(), text.size()) < 0) _exit(0);
-    int gpus = 0;
-    if (status.ok() && cudaGetDeviceCount(&gpus) != 0) gpus = 0;
-    _exit(gpus);
+    Answer answer = {};
+    ev::Status status = CheckCarrier("nccl");
+    if (status.ok() && cudaGetDeviceCount(&answer.gpus) != 0) {
+      status = ev::Internal("cudaGetDeviceCount failed");
+    }
+    answer.code = status.code();
+    status.message().copy(answer.message, sizeof(answer.message) - 1);
+    const bool told =
+        write(pipe_ends[1], &answer, sizeof(answer)) == sizeof(answer);
+    _exit(told ? 0 : 1);
   }
-  int how = 0;
-  waitpid(child, &how, 0);
-  char text[1000] = {0};
-  const bool told = read(pipe_ends[0], text, sizeof(text)) == sizeof(text);
-  close(pipe_ends[0]);
+  // Else a child that dies would be waited for.
   close(pipe_ends[1]);
-  *why = told ? std::string(text, sizeof(text)) : "the check ended early";
-  why->erase(why->find_last_not_of(' ') + 1);
-  const int gpus = WIFEXITED(how) ? WEXITSTATUS(how) : 0;
-  if (gpus == 0) return 0;
-  *why = "an exchange by NCCL needs two GPUs, and there is " +
-         std::to_string(gpus) + " that this process sees";
-  return gpus;
+  Answer answer = {};
+  const bool told =
+      read(pipe_ends[0], &answer, sizeof(answer)) == sizeof(answer);
+  close(pipe_ends[0]);
+  waitpid(child, nullptr, 0);
+  if (!told) return ev::Internal("the process that counts GPUs ended early");
+  *gpus = answer.gpus;
+  return ev::Status(answer.code, answer.message);
 }
 
 class NcclCarrierTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string why;
-    num_ranks_ = std::min(4, CountGpus(&why));
-    if (num_ranks_ < 2) GTEST_SKIP() << why;
+    int gpus = 0;
+    EV_SKIP_WITHOUT_GPU(CountGpus(&gpus));
+    if (gpus < 2) {
+      GTEST_SKIP() << "an exchange by NCCL needs two GPUs, and there is "
+                   << gpus << " that this process sees";
+    }
+    num_ranks_ = std::min(4, gpus);
   }
   int num_ranks_ = 0;
 };

@@ -1,0 +1,75 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every ExchangeDevice promises of memory that it is given to keep: the
+// GPU, and the one in CPU memory.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "addons/sparse_operation_kit/exchange/exchange_device.h"
+#include "gtest/gtest.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/testing/skip_without_gpu.h"
+#include "kernels/engine/testing/stream_under_test.h"
+
+namespace sok {
+namespace {
+
+constexpr int kNotFreed = -1;
+
+class DeviceMemoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override { EV_SKIP_WITHOUT_GPU(ExchangeDevice::Get(&device_)); }
+
+  ExchangeDevice* device_ = nullptr;
+};
+
+// Three times a piece of work, which is late, and memory that it may read.
+TEST_F(DeviceMemoryTest, IsKeptUntilTheStreamIsDone) {
+  // Of the works; and of each memory how many of them were, when it was freed.
+  // They may outlive a test that fails.
+  const auto done = std::make_shared<std::atomic<int>>(0);
+  std::vector<std::shared_ptr<std::atomic<int>>> done_when_freed;
+  for (int k = 0; k < 3; ++k) {
+    std::shared_ptr<char> memory;
+    const ev::Status status = device_->Allocate(1000, &memory);
+    ASSERT_TRUE(status.ok()) << status.message();
+    const auto freed = std::make_shared<std::atomic<int>>(kNotFreed);
+    done_when_freed.push_back(freed);
+    std::shared_ptr<char> noted(memory.get(), [=](char*) mutable {
+      *freed = done->load();
+      memory.reset();
+    });
+    ev::testing::GiveLate(device_->stream(), [done] { ++*done; });
+    const ev::Status kept = device_->KeepUntilDone(std::move(noted));
+    ASSERT_TRUE(kept.ok()) << kept.message();
+  }
+  // Memory that is through goes, at the latest, when other is wanted.
+  const auto all_are_freed = [&] {
+    return std::none_of(done_when_freed.begin(), done_when_freed.end(),
+                        [](const std::shared_ptr<std::atomic<int>>& freed) {
+                          return *freed == kNotFreed;
+                        });
+  };
+  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!all_are_freed() && std::chrono::steady_clock::now() < last) {
+    std::shared_ptr<char> other;
+    const ev::Status status = device_->Allocate(1000, &other);
+    ASSERT_TRUE(status.ok()) << status.message();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  for (int k = 0; k < 3; ++k) {
+    ASSERT_NE(kNotFreed, *done_when_freed[k]) << "memory " << k << " stays";
+    EXPECT_GT(*done_when_freed[k], k)
+        << "memory " << k << " went before its work was done";
+  }
+}
+
+}  // namespace
+}  // namespace sok
