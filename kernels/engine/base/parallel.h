@@ -27,8 +27,8 @@ class Parallel {
   virtual void For(int64_t num_tasks,
                    const std::function<void(int64_t)>& body) = 0;
 
-  // Calls work() once, by any thread, before it returns or later; nobody waits
-  // for it. Work must not throw, and must hold what it needs.
+  // Calls work() once, by any thread, before it returns or later; the caller
+  // does not wait for it. Work must not throw, and must hold what it needs.
   virtual void Later(std::function<void()> work) { work(); }
 };
 

@@ -126,7 +126,8 @@ class MainTest(absltest.TestCase):
     self.assertEqual(status, 0)
     said = subprocess.check_output(
         ["bash", "-c", out + 'printf "%s\\n" "$LD_LIBRARY_PATH" "$CUDA_CACHE_PATH" '
-         '"$CUDA_CACHE_MAXSIZE" "$CUDA_CACHE_DISABLE" "$TF_SYNC_ON_FINISH"'], universal_newlines=True)
+         '"$CUDA_CACHE_MAXSIZE" "$CUDA_CACHE_DISABLE" "$TF_SYNC_ON_FINISH"'],
+        universal_newlines=True)
     self.assertEqual(said.splitlines(), [
         self.directory + "/lib:/a b", self.directory + "/cache", "4294967296", "0",
         "false"])

@@ -51,7 +51,7 @@ TEST_F(StepGroupsTest, LookupsMayComeWithoutUpdates) {
   ExpectSameTables({"Adagrad"});
 }
 
-// Grouping is left to a thread that nobody waits for.
+// Grouping is left to a thread that is not waited for.
 TEST_F(StepGroupsTest, GroupingMayComeLateOrNever) {
   const std::vector<Batch> batches = Batches(0);
   TrainTwice(batches);

@@ -83,7 +83,10 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
       for (const void* array :
            {given.ids, static_cast<const void*>(given.splits),
             static_cast<const void*>(given.indices)}) {
-        if (array == nullptr) continue;
+        // Samples of several tables are the same tensor.
+        if (array == nullptr || (array != given.ids && given.samples_of >= 0)) {
+          continue;
+        }
         EV_RETURN_IF_ERROR(
             CheckIsOn(device_, array, "a tensor of ids or samples"));
       }

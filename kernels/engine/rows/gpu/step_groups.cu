@@ -62,9 +62,10 @@ Status StepGroups::Create() {
     first_long += plan_.class_ids[c] / (kSmallCount + 1) + 1;
   }
   Parts description;
+  // Those of the grouping behind each other: one copy.
   grouped_at_ = description.AddBytes(n * sizeof(StepTable));
-  updated_at_ = description.AddBytes(n * sizeof(StepTable));
   tiles_at_ = description.AddBytes(tiles_.size() * sizeof(int32_t));
+  updated_at_ = description.AddBytes(n * sizeof(StepTable));
   char* base = nullptr;
   for (int pass = 0; pass < 2; ++pass) {
     Carver carve(base);
@@ -120,11 +121,11 @@ bool StepGroups::AreOf(const std::vector<int>& numbers,
   return true;
 }
 
-Status StepGroups::SendTables(size_t at) {
-  const size_t bytes = tables_.size() * sizeof(StepTable);
-  std::memcpy(lane_->host() + at, tables_.data(), bytes);
+Status StepGroups::SendTables(size_t at, size_t end) {
+  std::memcpy(lane_->host() + at, tables_.data(),
+              tables_.size() * sizeof(StepTable));
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(lane_->device() + at, lane_->host() + at, bytes,
+      cudaMemcpyAsync(lane_->device() + at, lane_->host() + at, end - at,
                       cudaMemcpyHostToDevice, lane_->stream()));
   return Status::OK();
 }
@@ -132,12 +133,9 @@ Status StepGroups::SendTables(size_t at) {
 Status StepGroups::Launch(const Source& source) {
   has_failed_ = true;
   const cudaStream_t stream = lane_->stream();
-  EV_RETURN_IF_ERROR(SendTables(grouped_at_));
   const size_t bytes = tiles_.size() * sizeof(int32_t);
   std::memcpy(lane_->host() + tiles_at_, tiles_.data(), bytes);
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane_->device() + tiles_at_,
-                                          lane_->host() + tiles_at_, bytes,
-                                          cudaMemcpyHostToDevice, stream));
+  EV_RETURN_IF_ERROR(SendTables(grouped_at_, tiles_at_ + bytes));
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemsetAsync(plan_.counts, 0, zero_bytes_, stream));
   plan_.rows = const_cast<RowHandle*>(source.names);
@@ -160,7 +158,8 @@ Status StepGroups::Describe(const std::vector<StepTable>& tables) {
     described.num_bins = tables_[k].num_bins;
     tables_[k] = described;
   }
-  EV_RETURN_IF_ERROR(SendTables(updated_at_));
+  EV_RETURN_IF_ERROR(
+      SendTables(updated_at_, updated_at_ + tables.size() * sizeof(StepTable)));
   plan_.tables =
       reinterpret_cast<const StepTable*>(lane_->device() + updated_at_);
   return Status::OK();

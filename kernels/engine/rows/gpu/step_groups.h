@@ -64,8 +64,8 @@ class StepGroups {
  private:
   explicit StepGroups(int device) : device_(device) {}
   Status Create();
-  // At this place of the lane's two.
-  Status SendTables(size_t at);
+  // Sends them, to be at 'at', and what has been put behind them up to 'end'.
+  Status SendTables(size_t at, size_t end);
 
   const int device_;
   std::vector<int> numbers_;
