@@ -17,6 +17,8 @@ _DIRECTORY_VARIABLE = "TF_EV_GPU_DIR"
 # told, so that the processors stand still until the update is done, and then the GPU
 # until the next step's ids have come. What is fetched is waited for anyway.
 _SYNC_VARIABLE = "TF_SYNC_ON_FINISH"
+# Says that it was set here, and not by the job: sok.init takes it back over several ranks.
+_SYNC_IS_OURS = "TF_EV_GPU_SET_SYNC"
 
 
 def default_directory(environ=None):
@@ -49,7 +51,7 @@ def variables(places, environ=None):
   Args:
     places: Places.
     environ: os.environ unless given; its LD_LIBRARY_PATH is read, and
-      TF_SYNC_ON_FINISH, which is kept if it says something.
+      TF_SYNC_ON_FINISH, which is left alone if it says something.
 
   Returns:
     OrderedDict from names to values.
@@ -57,13 +59,15 @@ def variables(places, environ=None):
   environ = os.environ if environ is None else environ
   paths = [p for p in environ.get("LD_LIBRARY_PATH", "").split(":")
            if p and p != places.libraries]
-  return collections.OrderedDict([
+  found = collections.OrderedDict([
       ("LD_LIBRARY_PATH", ":".join([places.libraries] + paths)),
       ("CUDA_CACHE_PATH", places.cache),
       ("CUDA_CACHE_MAXSIZE", str(CACHE_LIMIT_BYTES)),
       ("CUDA_CACHE_DISABLE", "0"),
-      (_SYNC_VARIABLE, environ.get(_SYNC_VARIABLE) or "false"),
   ])
+  if not environ.get(_SYNC_VARIABLE):
+    found.update([(_SYNC_VARIABLE, "false"), (_SYNC_IS_OURS, "1")])
+  return found
 
 
 def cache_bytes(places):
