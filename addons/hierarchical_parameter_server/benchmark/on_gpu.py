@@ -101,6 +101,8 @@ def run(folder, config, sizes, flags, measure):
       allow_soft_placement=flags.soft_placement,
       intra_op_parallelism_threads=flags.threads)
   session_config.gpu_options.allow_growth = True
+  # Rows are not fetched, and a lookup has ended when they are there.
+  os.environ["TF_SYNC_ON_FINISH"] = "true"
   with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config) as session:
     names = [d.name for d in session.list_devices() if d.device_type == "GPU"]
     if not names:

@@ -7,6 +7,8 @@ the learning rate already), Adagrad (epsilon outside the root), RMSprop without 
 (likewise), Adam with amsgrad.
 """
 
+import numbers
+
 from tensorflow.python.keras.optimizer_v2 import adadelta
 from tensorflow.python.keras.optimizer_v2 import adam
 from tensorflow.python.keras.optimizer_v2 import ftrl
@@ -29,7 +31,11 @@ def _hyper(*names):
   """Returns a function that picks prepared tensors by name."""
 
   def pick(opt, var, kwargs):
-    coefficients = _coefficients(opt, var, kwargs)
+    coefficients = dict(_coefficients(opt, var, kwargs))
+    # The prepared constant of a number is in the memory of the variable's GPU, and would
+    # be brought to the processors in every step.
+    if isinstance(getattr(opt, "epsilon", None), numbers.Number):
+      coefficients["epsilon"] = opt.epsilon
     return [coefficients[name] for name in names]
 
   return pick

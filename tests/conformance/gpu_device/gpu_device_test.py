@@ -362,6 +362,18 @@ class GpuDeviceTest(parameterized.TestCase):
                                   r"vector 1 must have.*\[3,2\], got \[3,4\]"):
         session.run(dots, dict(zip(fed, [np.ones([3, 2]), np.ones([3, 4])])))
 
+  def test_numbers_of_keras_are_made_there(self):
+    with tf.Graph().as_default() as graph, tf.device("/gpu:0"):
+      var = _variable("a", _HBM)
+      outputs, = tf.nn.group_embedding_lookup_sparse(
+          [var], [tf.sparse_placeholder(tf.int64)], ["sum"])
+      grads = tf.gradients(tf.reduce_sum(outputs), [var.handle])
+      tf.keras.optimizers.Adam(.1, epsilon=1e-3).apply_gradients([(grads[0], var)])
+      constants = [x for op in graph.get_operations() if op.type == "EvApplyPooled"
+                   for x in op.inputs if x.op.type == "Const" and x.dtype == tf.float32]
+    self.assertLen(constants, 1)
+    self.assertEqual(tf.DeviceSpec.from_string(constants[0].device).device_type, "CPU")
+
   def test_constants_are_fed_over(self):
     # The script's own are not made anew for the processors.
     tables = []

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <new>
 #include <utility>
 
 #include "kernels/engine/combine/combiner.h"
@@ -101,10 +102,14 @@ Status StepLookup::SetUnknown(int t, Span<const RowHandle> handles) {
 
 void StepLookup::DoRestLater(Parallel* parallel) const {
   if (step_ == nullptr) return;
-  std::function<void()> rest = step_->TakeRest();
-  if (rest == nullptr) return;
-  if (parallel == nullptr) return rest();
-  parallel->Later(std::move(rest));
+  try {
+    std::function<void()> rest = step_->TakeRest();
+    if (rest == nullptr) return;
+    if (parallel == nullptr) return rest();
+    parallel->Later(std::move(rest));
+  } catch (const std::bad_alloc&) {
+    // Rows are on their way, and the update does it.
+  }
 }
 
 }  // namespace ev

@@ -212,6 +212,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool ExpectsUpdate() const;
   // Groups occurrences for it, if there is memory, and if it has not come.
   void GroupEarly();
+  void LaunchGroupsEarly();
   static StepTable TableOf(const Table& of, bool fits);
   Status LaunchGroups(StepGroups* groups) const;
   Status End(StreamView work, const DeviceStream& outside);

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,12 +80,20 @@ std::function<void()> StepCall::TakeRest() {
   return [self] { self->GroupEarly(); };
 }
 
-// After the call that pooled, so that a table's rows may be gone. If it fails,
-// the update does it, or says what is missing.
+// By a thread of the caller's pool, which nothing may leave by an exception. If
+// it fails, the update does it, or says what is missing.
 void StepCall::GroupEarly() {
   std::lock_guard<std::mutex> lock(mu_);
   if (!groups_early_) return;
   groups_early_ = false;
+  try {
+    LaunchGroupsEarly();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+// After the call that pooled, so that a table's rows may be gone.
+void StepCall::LaunchGroupsEarly() {
   std::vector<int> numbers;
   std::vector<StepTable> tables;
   for (const Table& table : tables_) {
