@@ -53,11 +53,12 @@ TEST_F(StepGroupsTest, LookupsMayComeWithoutUpdates) {
 
 // Grouping is left to a thread that is not waited for.
 TEST_F(StepGroupsTest, GroupingMayComeLateOrNever) {
+  if (!TakesIdsThere()) GTEST_SKIP() << "no step takes so few ids here";
   const std::vector<Batch> batches = Batches(0);
   TrainTwice(batches);
   pool_.keeps = true;
   Train(Adagrad(), batches);
-  if (pool_.kept.empty()) GTEST_SKIP() << "no step takes so few ids here";
+  ASSERT_EQ(1u, pool_.kept.size());
   pool_.kept[0]();  // after the update
   pool_.kept.clear();
   Train(Adagrad(), batches);
