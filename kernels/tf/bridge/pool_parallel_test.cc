@@ -131,6 +131,22 @@ TEST_P(PoolParallelTest, WorksInsideEveryWorkerAtOnce) {
   EXPECT_EQ(2 * GetParam() * 3 * 1225, sum);
 }
 
+TEST_P(PoolParallelTest, DoesLaterWhatTheCallerDoesNotWaitFor) {
+  PoolParallel parallel(workers_);
+  tensorflow::BlockingCounter caller_goes_on(1), done(1);
+  std::atomic<int> times{0};
+  // Would wait for ever in the caller's thread.
+  parallel.Later([&] {
+    caller_goes_on.Wait();
+    ++times;
+    done.DecrementCount();
+  });
+  EXPECT_EQ(0, times);
+  caller_goes_on.DecrementCount();
+  done.Wait();
+  EXPECT_EQ(1, times);
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, PoolParallelTest, ::testing::Values(1, 2, 8));
 
 }  // namespace
