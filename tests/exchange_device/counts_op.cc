@@ -17,7 +17,7 @@ REGISTER_OP("TestExchangeCounts")
     .Output("counts: int64")
     .SetIsStateful()
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* c) {
-      c->set_output(0, c->Vector(11));
+      c->set_output(0, c->Vector(15));
       return tensorflow::Status::OK();
     })
     .Doc(R"doc(
@@ -28,7 +28,8 @@ counts: Exchanges out of its memory, routes pooled, gradients spread, blocks tha
   tables deduplicated in routes; calls that summed gradients in its memory, and in CPU
   memory; routes whose outputs, and whose gradients, are in its memory; of the tables
   deduplicated in routes, those whose ids were in its memory; routes whose tables found
-  no memory to be deduplicated in; steps of the device of the rows.
+  no memory to be deduplicated in; steps of the device of the rows; exchanges that ended
+  before all had come.
 )doc");
 
 class CountsOp : public tensorflow::OpKernel {
@@ -38,7 +39,7 @@ class CountsOp : public tensorflow::OpKernel {
   void Compute(tensorflow::OpKernelContext* context) override {
     tensorflow::Tensor* out = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
-                                0, tensorflow::TensorShape({14}), &out));
+                                0, tensorflow::TensorShape({15}), &out));
     const sok::testing::HostExchangeCounts counts =
         sok::testing::GetHostExchangeCounts();
     out->vec<tensorflow::int64>()(0) = counts.sent_from_there;
@@ -55,6 +56,7 @@ class CountsOp : public tensorflow::OpKernel {
     out->vec<tensorflow::int64>()(11) = counts.ids_there;
     out->vec<tensorflow::int64>()(12) = counts.without_room;
     out->vec<tensorflow::int64>()(13) = ev::testing::HostDeviceSteps();
+    out->vec<tensorflow::int64>()(14) = counts.started;
   }
 };
 

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,10 +41,12 @@ constexpr int64_t kMinDistinctIds = 10;
 // Tables that come together find no memory where they have a multiple of so
 // many ids, all together.
 constexpr int64_t kNoRoomFor = 11;
+// For memory that is still kept, a millisecond each.
+constexpr int kMostLooks = 1000;
 
 std::atomic<int64_t> sent_from_there{0}, pooled_routes{0}, spread_gradients{0},
     live_blocks{0}, deduplicated{0}, sums_there{0}, sums_here{0},
-    pooled_there{0}, summed_there{0}, ids_there{0}, without_room{0};
+    pooled_there{0}, summed_there{0}, ids_there{0}, without_room{0}, started{0};
 
 void Check(bool holds, const char* promise) {
   if (holds) return;
@@ -63,6 +67,35 @@ T* Here(T* memory) {
   return memory;
 }
 
+// A stream is late: it has done its work when the mark is looked at a second
+// time, or when it is waited for.
+class HostMark : public StreamMark {
+ public:
+  explicit HostMark(std::shared_ptr<HostStream::Point> point)
+      : point_(std::move(point)) {}
+  static std::shared_ptr<StreamMark> At(const ev::DeviceStream& stream) {
+    return std::make_shared<HostMark>(HostStream::Of(stream)->Here());
+  }
+  bool IsReached() override {
+    if (!is_looked_at_.exchange(true)) return false;
+    point_->Reach();
+    return true;
+  }
+  Status Before(const ev::DeviceStream& stream) override {
+    const std::shared_ptr<HostStream::Point> point = point_;
+    HostStream::Of(stream)->Give([point] { point->Reach(); });
+    return Status::OK();
+  }
+  Status Wait() override {
+    point_->Reach();
+    return Status::OK();
+  }
+
+ private:
+  const std::shared_ptr<HostStream::Point> point_;
+  std::atomic<bool> is_looked_at_{false};
+};
+
 class HostRoute : public DeviceRoute {
  public:
   explicit HostRoute(std::shared_ptr<const RoutePlan> plan)
@@ -80,41 +113,82 @@ class HostRoute : public DeviceRoute {
     }
   }
 
+  ~HostRoute() override {
+    for (const auto& one : marks_) {
+      Check(one.expired(), "a route is not kept as long as it is used");
+    }
+  }
+
   // Does nothing before it is waited for: a caller that forgets to is noticed.
   Status StartPool(const char* rows, WireType wire,
+                   const std::shared_ptr<StreamMark>& there,
                    Span<const int64_t> chunk_starts, Span<float* const> outputs,
-                   const ev::DeviceStream* stream) override {
+                   const ev::DeviceStream* stream,
+                   std::shared_ptr<StreamMark>* done) override {
     Check(!is_pooled_, "a route is pooled twice");
     is_pooled_ = true;
+    if (there != nullptr) {
+      EV_RETURN_IF_ERROR(there->Before(stream_.stream()));
+    }
     const std::vector<int64_t> starts(chunk_starts.begin(), chunk_starts.end());
     const std::vector<float*> out(outputs.begin(), outputs.end());
     if (stream == nullptr) {
-      pool_ = [=] { Pool(rows, wire, starts, out, false); };
-    } else {
-      ++pooled_there;
-      const ev::DeviceStream before = *stream;
-      pool_ = [=] {
-        HostStream::Wait(before);
-        Pool(rows, wire, starts, out, true);
-      };
+      stream_.Give([=] { Pool(rows, wire, starts, out, false); });
+      return Status::OK();
     }
-    return Status::OK();
+    ++pooled_there;
+    const std::shared_ptr<HostStream::Point> before =
+        HostStream::Of(*stream)->Here();
+    const auto used = Use();
+    stream_.Give([=] {
+      before->Reach();
+      Pool(rows, wire, starts, out, true);
+      *used = nullptr;
+    });
+    *done = HostMark::At(stream_.stream());
+    return (*done)->Before(*stream);
   }
 
   Status Wait() override {
-    if (pool_) pool_();
-    pool_ = nullptr;
+    stream_.Wait();
     return Status::OK();
   }
 
   Status SumGradients(Span<const int> tables, Span<const float* const> grads,
                       const ev::DeviceStream& stream,
                       Span<const int64_t> chunk_starts, WireType wire,
-                      char* message) override {
-    Check(is_pooled_ && !pool_, "gradients come before rows are pooled");
+                      char* message,
+                      std::shared_ptr<StreamMark>* done) override {
+    Check(is_pooled_, "gradients come before rows are pooled");
     ++summed_there;
-    HostStream::Wait(stream);
-    message = There(message);
+    const std::shared_ptr<HostStream::Point> before =
+        HostStream::Of(stream)->Here();
+    const std::vector<int> numbers(tables.begin(), tables.end());
+    const std::vector<const float*> given(grads.begin(), grads.end());
+    const std::vector<int64_t> starts(chunk_starts.begin(), chunk_starts.end());
+    const auto used = Use();
+    stream_.Give([=] {
+      before->Reach();
+      Sum(numbers, given, starts, wire, There(message));
+      *used = nullptr;
+    });
+    *done = HostMark::At(stream_.stream());
+    return Status::OK();
+  }
+
+ private:
+  // Until *use is null, the route has to be kept.
+  std::shared_ptr<std::shared_ptr<int>> Use() {
+    const auto use = std::make_shared<int>(0);
+    std::lock_guard<std::mutex> lock(mu_);
+    marks_.push_back(use);
+    return std::make_shared<std::shared_ptr<int>>(use);
+  }
+
+  void Sum(const std::vector<int>& tables,
+           const std::vector<const float*>& grads,
+           const std::vector<int64_t>& chunk_starts, WireType wire,
+           char* message) {
     for (size_t k = 0; k < tables.size(); ++k) {
       const RoutedTable& table = plan_->routed(tables[k]);
       const std::vector<float> sums = SumsOf(table, grads[k]);
@@ -125,10 +199,8 @@ class HostRoute : public DeviceRoute {
             message + chunk_starts[r * tables.size() + k] * WireBytes(wire));
       }
     }
-    return Status::OK();
   }
 
- private:
   // One occurrence after the other, in the order of the batch.
   std::vector<float> SumsOf(const RoutedTable& table, const float* grads) {
     const Samples samples = SamplesOf(table);
@@ -213,18 +285,38 @@ class HostRoute : public DeviceRoute {
 
   const std::shared_ptr<const RoutePlan> plan_;
   std::vector<std::string> told_;
-  std::function<void()> pool_;
-  bool is_pooled_ = false;
+  HostStream stream_;
+  std::atomic<bool> is_pooled_{false};
+  std::mutex mu_;
+  std::vector<std::weak_ptr<int>> marks_;
 };
 
 class HostExchangeDevice : public ExchangeDevice {
  public:
   static Status Make(ExchangeDevice** device) {
-    *device = new HostExchangeDevice;
+    *device = the_device = new HostExchangeDevice;
     return Status::OK();
   }
 
+  // That of the process; null: none is made yet.
+  static HostExchangeDevice* the_device;
+
+  // What has been kept, and need not be any more, goes.
+  void GiveUpKept() {
+    std::vector<Kept> all, left;
+    {
+      std::lock_guard<std::mutex> lock(mu_);
+      all.swap(kept_);
+    }
+    for (Kept& kept : all) {
+      if (!kept.mark->IsReached()) left.push_back(std::move(kept));
+    }
+    std::lock_guard<std::mutex> lock(mu_);
+    for (Kept& kept : left) kept_.push_back(std::move(kept));
+  }
+
   Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) override {
+    GiveUpKept();
     void* const made = ev::testing::AllocateHostDeviceMemory(bytes);
     if (made == nullptr) return ev::ResourceExhausted("no memory");
     ++live_blocks;
@@ -273,10 +365,16 @@ class HostExchangeDevice : public ExchangeDevice {
   }
 
   ev::DeviceStream stream() override { return stream_.stream(); }
-  Status KeepUntilDone(std::shared_ptr<char> memory) override {
-    There(memory.get());
-    HostStream::Wait(stream());
+  Status Mark(const ev::DeviceStream& stream,
+              std::shared_ptr<StreamMark>* mark) override {
+    *mark = HostMark::At(stream);
     return Status::OK();
+  }
+  void KeepUntil(std::shared_ptr<StreamMark> mark,
+                 std::shared_ptr<const void> what) override {
+    if (mark == nullptr) return;
+    std::lock_guard<std::mutex> lock(mu_);
+    kept_.push_back(Kept{std::move(mark), std::move(what)});
   }
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {
@@ -286,20 +384,28 @@ class HostExchangeDevice : public ExchangeDevice {
 
   Status ToWire(const float* from, int64_t count, WireType wire,
                 char* to) override {
-    if (count > 0) sok::ToWire(There(from), count, wire, There(to));
+    stream_.Give([=] {
+      if (count > 0) sok::ToWire(There(from), count, wire, There(to));
+    });
     return Status::OK();
   }
 
-  Status FromWire(const char* from, WireType wire, Span<const WireChunk> chunks,
-                  float scale, float* to) override {
+  Status FromWire(const char* from, WireType wire,
+                  const std::shared_ptr<StreamMark>& there,
+                  Span<const WireChunk> chunks, float scale,
+                  float* to) override {
     ++spread_gradients;
-    for (const WireChunk& chunk : chunks) {
-      Check(chunk.count > 0, "a chunk is empty");
-      float* const out = There(to) + chunk.to;
-      sok::FromWire(There(from) + chunk.from * WireBytes(wire), chunk.count,
-                    wire, out);
-      for (int64_t i = 0; i < chunk.count; ++i) out[i] *= scale;
-    }
+    if (there != nullptr) EV_RETURN_IF_ERROR(there->Before(stream()));
+    const std::vector<WireChunk> given(chunks.begin(), chunks.end());
+    stream_.Give([=] {
+      for (const WireChunk& chunk : given) {
+        Check(chunk.count > 0, "a chunk is empty");
+        float* const out = There(to) + chunk.to;
+        sok::FromWire(There(from) + chunk.from * WireBytes(wire), chunk.count,
+                      wire, out);
+        for (int64_t i = 0; i < chunk.count; ++i) out[i] *= scale;
+      }
+    });
     return Status::OK();
   }
 
@@ -310,27 +416,19 @@ class HostExchangeDevice : public ExchangeDevice {
   }
 
  private:
+  struct Kept {
+    std::shared_ptr<StreamMark> mark;
+    std::shared_ptr<const void> what;
+  };
   HostStream stream_;
+  std::mutex mu_;
+  std::vector<Kept> kept_;
 };
 
-// A stream is late: it has done its work when the mark is looked at a second
-// time, or when the sums are wanted.
-class LateMark : public StreamMark {
- public:
-  explicit LateMark(const ev::DeviceStream& stream) : stream_(stream) {}
-  bool IsReached() override {
-    if (!is_looked_at_.exchange(true)) return false;
-    HostStream::Wait(stream_);
-    return true;
-  }
-  void Wait() const { HostStream::Wait(stream_); }
+HostExchangeDevice* HostExchangeDevice::the_device = nullptr;
 
- private:
-  const ev::DeviceStream stream_;
-  std::atomic<bool> is_looked_at_{false};
-};
-
-// Carries between memory of the device, or other, of each rank.
+// Carries between memory of the device, or other, of each rank. What is started
+// arrives late.
 class DeviceCarrier : public Carrier {
  public:
   explicit DeviceCarrier(std::unique_ptr<Carrier> memory)
@@ -362,12 +460,39 @@ class DeviceCarrier : public Carrier {
                              received == nullptr ? out : received,
                              received_bytes);
   }
-  Status AllReduce(const Reduction& reduction) override {
-    Reduction here = reduction;
-    if (reduction.after != nullptr) {
-      static_cast<const LateMark&>(*reduction.after).Wait();
+  Status StartAllToAll(const char* send, Span<const int64_t> send_bytes,
+                       const std::shared_ptr<StreamMark>& after, char* out,
+                       Span<const int64_t> received_bytes, int when_failed,
+                       std::shared_ptr<StreamMark>* there) override {
+    (void)when_failed;
+    there->reset();
+    if (after != nullptr) EV_RETURN_IF_ERROR(after->Wait());
+    char* const received = Reach(out);
+    if (received == nullptr) {
+      return AllToAll(send, send_bytes, out, received_bytes);
     }
+    int64_t bytes = 0;
+    for (int64_t n : received_bytes) bytes += n;
+    const auto arrived = std::make_shared<std::string>(bytes, '\0');
+    EV_RETURN_IF_ERROR(
+        AllToAll(send, send_bytes, &(*arrived)[0], received_bytes));
+    stream_.Give([=] {
+      Check(Reach(out) == received, "memory goes before what is sent to it");
+      std::copy(arrived->begin(), arrived->end(), received);
+    });
+    *there = HostMark::At(stream_.stream());
+    ++started;
+    return Status::OK();
+  }
+  Status AllReduce(const Reduction& reduction,
+                   std::shared_ptr<StreamMark>* there) override {
+    there->reset();
+    Reduction here = reduction;
+    if (reduction.after != nullptr) EV_RETURN_IF_ERROR(reduction.after->Wait());
+    std::vector<std::string> sums(here.pieces.size());
+    size_t k = 0;
     for (ReducedPiece& piece : here.pieces) {
+      std::string* const sum = &sums[k++];
       if (piece.count == 0) continue;
       if (reduction.after == nullptr) {
         Here(piece.from);
@@ -375,14 +500,28 @@ class DeviceCarrier : public Carrier {
         continue;
       }
       piece.from = There(piece.from);
-      piece.to = There(piece.to);
+      sum->resize(piece.count * ReducedBytes(reduction.type));
+      piece.to = &(*sum)[0];
     }
     (reduction.after == nullptr ? sums_here : sums_there)++;
-    return SumOverRanks(memory_.get(), here);
+    EV_RETURN_IF_ERROR(SumOverRanks(memory_.get(), here));
+    if (reduction.after == nullptr) return Status::OK();
+    std::vector<char*> places;
+    for (const ReducedPiece& piece : reduction.pieces) {
+      places.push_back(piece.count == 0 ? nullptr : There(piece.to));
+    }
+    stream_.Give([=] {
+      for (size_t p = 0; p < places.size(); ++p) {
+        std::copy(sums[p].begin(), sums[p].end(), places[p]);
+      }
+    });
+    *there = HostMark::At(stream_.stream());
+    ++started;
+    return Status::OK();
   }
   Status Mark(const ev::DeviceStream& stream,
               std::shared_ptr<StreamMark>* mark) override {
-    *mark = std::make_shared<LateMark>(stream);
+    *mark = HostMark::At(stream);
     return Status::OK();
   }
   Status Tell(const char* send, Span<const int64_t> send_bytes, char* out,
@@ -397,6 +536,7 @@ class DeviceCarrier : public Carrier {
  private:
   const std::unique_ptr<Carrier> memory_;
   std::unique_ptr<Carrier> control_;
+  HostStream stream_;
 };
 
 const bool kRegistered =
@@ -409,6 +549,12 @@ const bool kRegistered =
 
 HostExchangeCounts GetHostExchangeCounts() {
   (void)kRegistered;
+  HostExchangeDevice* const device = HostExchangeDevice::the_device;
+  for (int looks = 0; device != nullptr && live_blocks > 0; ++looks) {
+    device->GiveUpKept();
+    if (looks == kMostLooks) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   HostExchangeCounts counts;
   counts.sent_from_there = sent_from_there;
   counts.pooled_routes = pooled_routes;
@@ -421,6 +567,7 @@ HostExchangeCounts GetHostExchangeCounts() {
   counts.summed_there = summed_there;
   counts.ids_there = ids_there;
   counts.without_room = without_room;
+  counts.started = started;
   return counts;
 }
 

@@ -33,7 +33,9 @@ struct HostExchangeCounts {
   int64_t summed_there = 0;  // routes whose gradients are
   int64_t ids_there = 0;     // of 'deduplicated', those of ids in its memory
   int64_t without_room = 0;  // routes whose tables found no memory
+  int64_t started = 0;       // exchanges that ended before all had come
 };
+// Waits a while for memory that is kept.
 HostExchangeCounts GetHostExchangeCounts();
 
 }  // namespace testing

@@ -47,8 +47,10 @@ TEST_F(DeviceMemoryTest, IsKeptUntilTheStreamIsDone) {
       memory.reset();
     });
     ev::testing::GiveLate(device_->stream(), [done] { ++*done; });
-    const ev::Status kept = device_->KeepUntilDone(std::move(noted));
-    ASSERT_TRUE(kept.ok()) << kept.message();
+    std::shared_ptr<StreamMark> mark;
+    const ev::Status marked = device_->Mark(device_->stream(), &mark);
+    ASSERT_TRUE(marked.ok()) << marked.message();
+    device_->KeepUntil(mark, std::move(noted));
   }
   // Memory that is through goes, at the latest, when other is wanted.
   const auto all_are_freed = [&] {

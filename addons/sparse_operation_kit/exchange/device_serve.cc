@@ -15,6 +15,14 @@ namespace {
 using ev::Span;
 using ev::Status;
 
+// Behind what the device's stream has, until when it keeps the buffer's memory;
+// which is there then.
+Status MarkAndKeep(ExchangeDevice* device, WireBuffer* buffer) {
+  EV_RETURN_IF_ERROR(device->Mark(device->stream(), &buffer->there));
+  device->KeepUntil(buffer->there, buffer->memory);
+  return Status::OK();
+}
+
 }  // namespace
 
 Status ServeRows(const MessageLayout& layout, const int64_t* message,
@@ -53,22 +61,31 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
       for (int64_t chunk : table.chunk) place.pieces.push_back(base + chunk);
       places.push_back(place);
     }
-    EV_RETURN_IF_ERROR(ev::GatherRows(keys.inputs(), tables, places,
-                                      device->stream(), parallel, plan));
+    const Status gathered = ev::GatherRows(keys.inputs(), tables, places,
+                                           device->stream(), parallel, plan);
+    // Also after an error: some rows may be under way.
+    const Status kept = MarkAndKeep(device, &floats);
+    EV_RETURN_IF_ERROR(gathered);
+    EV_RETURN_IF_ERROR(kept);
     if (wire == WireType::kFloat32) {
       *rows = floats;
       return Status::OK();
     }
     EV_RETURN_IF_ERROR(
         WireBuffer::OnDevice(device, wire, keys.num_floats(), rows));
-    return device->ToWire(base, floats.count, wire, rows->data());
+    const Status begun =
+        device->ToWire(base, floats.count, wire, rows->data());
+    EV_RETURN_IF_ERROR(MarkAndKeep(device, rows));
+    device->KeepUntil(rows->there, floats.memory);
+    return begun;
   });
 }
 
 Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
                 const WireBuffer& rows, Span<float* const> outputs,
                 const ev::DeviceStream* stream, ev::Parallel* parallel,
-                std::shared_ptr<const RouteOccurrences>* occurrences) {
+                std::shared_ptr<const RouteOccurrences>* occurrences,
+                std::shared_ptr<StreamMark>* done) {
   if (!rows.on_device) {
     if (stream != nullptr) {
       return ev::InvalidArgument(
@@ -85,12 +102,16 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
           "lookup over ranks: rows came to a device that knows no route of "
           "them");
     }
-    EV_RETURN_IF_ERROR(
-        route->StartPool(rows.data(), rows.wire, starts, outputs, stream));
+    EV_RETURN_IF_ERROR(route->StartPool(rows.data(), rows.wire, rows.there,
+                                        starts, outputs, stream, done));
     const Status grouped = occurrences == nullptr
                                ? Status::OK()
                                : GroupRoute(plan, parallel, occurrences);
-    EV_RETURN_IF_ERROR(route->Wait());
+    if (stream == nullptr) {
+      EV_RETURN_IF_ERROR(route->Wait());
+      // Whether they were what other ranks sent.
+      if (rows.there != nullptr) EV_RETURN_IF_ERROR(rows.there->Wait());
+    }
     return grouped;
   });
 }
@@ -108,8 +129,10 @@ Status PoolGradientThere(const RoutePlan& plan, DeviceRoute* route,
     const std::vector<int64_t> starts = ChunkStarts(plan, tables);
     EV_RETURN_IF_ERROR(
         WireBuffer::OnDevice(device, wire, starts.back(), message));
-    return route->SumGradients(tables, grads, stream, starts, wire,
-                               message->data());
+    EV_RETURN_IF_ERROR(route->SumGradients(tables, grads, stream, starts, wire,
+                                           message->data(), &message->there));
+    device->KeepUntil(message->there, message->memory);
+    return Status::OK();
   });
 }
 
@@ -138,8 +161,14 @@ Status SpreadGradients(const MessageLayout& layout, const ev::LookupPlan& plan,
         if (chunk.count > 0) chunks.push_back(chunk);
       }
     }
-    return device->FromWire(gradients.data(), gradients.wire, chunks, scale,
-                            base);
+    const Status begun =
+        device->FromWire(gradients.data(), gradients.wire, gradients.there,
+                         chunks, scale, base);
+    std::shared_ptr<StreamMark> done;
+    EV_RETURN_IF_ERROR(device->Mark(device->stream(), &done));
+    device->KeepUntil(done, gradients.memory);
+    device->KeepUntil(done, served->memory);
+    return begun;
   });
 }
 

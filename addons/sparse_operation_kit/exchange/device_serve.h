@@ -3,7 +3,8 @@
 //
 // serve.h and pool.h with rows and gradients that stay on the device: the same
 // bits. What is on which side is decided rank by rank and call by call; ranks
-// need not agree.
+// need not agree. What is on the device is waited for by the device alone:
+// buffers say when they are there.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_DEVICE_SERVE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_DEVICE_SERVE_H_
@@ -35,16 +36,19 @@ ev::Status ServeRows(
 
 // PoolReceived, wherever the rows are. route: of the plan; used once where they
 // are on the device. stream: outputs are on the device, which then has to have
-// the rows (DeviceRoute::StartPool); null: they are in CPU memory. Not null:
+// the rows (DeviceRoute::StartPool), and *done says until when rows, outputs
+// and the route stay; null: they are in CPU memory, and written. Not null:
 // *occurrences is set (pool.h) where the device pools, by processors that would
 // wait for it otherwise.
 ev::Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
                     const WireBuffer& rows, ev::Span<float* const> outputs,
                     const ev::DeviceStream* stream, ev::Parallel* parallel,
-                    std::shared_ptr<const RouteOccurrences>* occurrences);
+                    std::shared_ptr<const RouteOccurrences>* occurrences,
+                    std::shared_ptr<StreamMark>* done);
 
 // PoolGradient of gradients that are on the device, as the stream has them;
-// *message is there, too. route: of the plan, whose rows have been pooled.
+// *message is there, too. route: of the plan, whose rows have been pooled; it
+// and the gradients stay until the message is there.
 ev::Status PoolGradientThere(const RoutePlan& plan, DeviceRoute* route,
                              ev::Span<const int> tables,
                              ev::Span<const float* const> grads,
@@ -59,7 +63,7 @@ struct ServedGradients {
   std::vector<const float*> grads;
 };
 // gradients: on the device; otherwise as for ServeGradient. Each comes out
-// times 'scale'.
+// times 'scale', there for what stream() of the device is given afterwards.
 ev::Status SpreadGradients(const MessageLayout& layout,
                            const ev::LookupPlan& plan,
                            ev::Span<const int> tables,

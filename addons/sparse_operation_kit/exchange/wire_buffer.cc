@@ -37,13 +37,14 @@ ev::Status WireBuffer::OnDevice(ExchangeDevice* device, WireType wire,
   return ev::Status::OK();
 }
 
-ev::Status WireBuffer::ToHost(ExchangeDevice* device, WireBuffer* there) const {
+ev::Status WireBuffer::ToHost(ExchangeDevice* device, WireBuffer* copy) const {
   if (!on_device) {
-    *there = *this;
+    *copy = *this;
     return ev::Status::OK();
   }
-  EV_RETURN_IF_ERROR(OnHost(wire, count, there));
-  return device->CopyDown(data(), bytes(), there->data());
+  EV_RETURN_IF_ERROR(OnHost(wire, count, copy));
+  if (there != nullptr) EV_RETURN_IF_ERROR(there->Wait());
+  return device->CopyDown(data(), bytes(), copy->data());
 }
 
 }  // namespace sok

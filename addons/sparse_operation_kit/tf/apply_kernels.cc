@@ -121,8 +121,10 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     const ev::Status applied =
         ev::ApplyRule(rule_, hyper, *inputs, slots_, step, parallel);
     // Also after an error: some tables' updates may have begun.
-    const ev::Status kept = device->KeepUntilDone(std::move(served.memory));
-    return applied.ok() ? kept : applied;
+    std::shared_ptr<sok::StreamMark> done;
+    EV_RETURN_IF_ERROR(device->Mark(stream, &done));
+    device->KeepUntil(done, served.memory);
+    return applied;
   }
 
   ev::Status ApplyHere(const sok::MessageLayout& layout,

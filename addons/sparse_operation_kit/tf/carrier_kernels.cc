@@ -3,6 +3,7 @@
 //
 // SokCarry, SokCarrierId, SokStartCarrier, SokStopCarrier.
 
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <string>
@@ -36,6 +37,7 @@ class CarryOp : public AsyncOpKernel {
  public:
   explicit CarryOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("exchange_name", &name_));
+    OP_REQUIRES_OK(context, context->GetAttr("are_gradients", &are_gradients_));
   }
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
@@ -61,14 +63,25 @@ class CarryOp : public AsyncOpKernel {
     sok::Transfer transfer;
     transfer.name = name_;
     int64_t size, count;
-    // The input's tensor keeps what it holds.
-    sok::WireBuffer sent;
+    // What a device is sent, and gets, is kept while it is under way; of other
+    // values the input's tensor keeps what it holds.
+    struct Ends {
+      sok::WireBuffer sent, received;
+    };
+    const auto ends = std::make_shared<Ends>();
+    sok::WireBuffer& sent = ends->sent;
     if (is_wire) {
       OP_REQUIRES_OK_ASYNC(context, GetWireInput(context, 0, &sent), done);
       size = sok::WireBytes(sent.wire);
       count = sent.count;
       transfer.send = sent.data();
+      transfer.after = sent.there;
+      transfer.keeps = ends;
+      // Zeros change no row that they are added to; rows that never came are
+      // not to be taken for rows: as floats of any width these bytes are NaN.
+      transfer.when_failed = are_gradients_ ? 0 : 0xff;
     } else {
+      transfer.in_cpu_memory = values.dtype() == tensorflow::DT_INT64;
       size = DataTypeSize(values.dtype());
       count = values.NumElements();
       transfer.send = values.tensor_data().data();
@@ -87,16 +100,23 @@ class CarryOp : public AsyncOpKernel {
                         " values"),
         done);
     const sok::WireType wire = sent.wire;
+    sok::WireBuffer* const arriving = &ends->received;
     transfer.allocate = [=](ev::Span<const int64_t> received, char** out) {
       int64_t total = 0;
       EV_RETURN_IF_ERROR(AllocateSplits(context, size, received, &total));
-      return is_wire ? AllocateWire(context, wire, total, out)
+      return is_wire ? AllocateWire(wire, total, arriving, out)
                      : Allocate(context, total, out);
     };
-    transfer.done = [context, done, this](const ev::Status& status) {
+    transfer.done = [context, done, is_wire, ends, this](
+                        const ev::Status& status,
+                        const std::shared_ptr<sok::StreamMark>& there) {
       if (!status.ok()) {
         context->SetStatus(tensorflow::errors::Internal(
             name_, ": the exchange between ranks failed: ", status.message()));
+      } else if (is_wire) {
+        sok::WireBuffer received = ends->received;
+        received.there = there;
+        context->SetStatus(SetWireOutput(context, 0, std::move(received)));
       }
       done();
     };
@@ -141,18 +161,18 @@ class CarryOp : public AsyncOpKernel {
   }
 
   // On the device, wherever it was sent from.
-  static ev::Status AllocateWire(OpKernelContext* context, sok::WireType wire,
-                                 int64_t total, char** out) {
+  static ev::Status AllocateWire(sok::WireType wire, int64_t total,
+                                 sok::WireBuffer* received, char** out) {
     sok::ExchangeDevice* device = nullptr;
     EV_RETURN_IF_ERROR(sok::ExchangeDevice::Get(&device));
-    sok::WireBuffer received;
     EV_RETURN_IF_ERROR(
-        sok::WireBuffer::OnDevice(device, wire, total, &received));
-    *out = received.data();
-    return ToEngine(SetWireOutput(context, 0, std::move(received)));
+        sok::WireBuffer::OnDevice(device, wire, total, received));
+    *out = received->data();
+    return ev::Status::OK();
   }
 
   std::string name_;
+  bool are_gradients_ = false;
 };
 
 class CarrierIdOp : public OpKernel {
@@ -220,6 +240,21 @@ class StopCarrierOp : public OpKernel {
   std::string why_;
 };
 
+class DrainCarrierOp : public OpKernel {
+ public:
+  explicit DrainCarrierOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("seconds", &seconds_));
+  }
+
+  void Compute(OpKernelContext*) override {
+    sok::CarrierQueue* const queue = sok::CarrierQueue::Global();
+    if (queue != nullptr) queue->Drain(std::chrono::seconds(seconds_));
+  }
+
+ private:
+  int seconds_ = 0;
+};
+
 const embedding_variable::RegisterKernel<CarryOp> kCarry(
     "SokCarry", {"values", "splits", "received", "received_splits"});
 const embedding_variable::RegisterKernel<CarrierIdOp> kCarrierId("SokCarrierId",
@@ -228,6 +263,8 @@ const embedding_variable::RegisterKernel<StartCarrierOp> kStartCarrier(
     "SokStartCarrier", {"id"});
 const embedding_variable::RegisterKernel<StopCarrierOp> kStopCarrier(
     "SokStopCarrier", {});
+const embedding_variable::RegisterKernel<DrainCarrierOp> kDrainCarrier(
+    "SokDrainCarrier", {});
 
 }  // namespace
 }  // namespace sparse_operation_kit

@@ -402,6 +402,7 @@ REGISTER_OP("SokCarry")
     .Output("received_splits: int32")
     .Attr("T: {int64, float, half, variant}")
     .Attr("exchange_name: string")
+    .Attr("are_gradients: bool = false")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle values, splits;
@@ -423,6 +424,8 @@ splits: How many go to each rank [W].
 received: What has come from rank 0, 1, ...
 received_splits: How many from each rank [W].
 exchange_name: The same on all ranks for what belongs together.
+are_gradients: Says what stands in a device's memory, in place of what a rank
+  that is gone did not send: zeros. Otherwise NaN.
 )doc");
 
 REGISTER_OP("SokAllReduce")
@@ -486,6 +489,16 @@ REGISTER_OP("SokStopCarrier")
 Ends this process's part of an exchange, if there is one: all SokCarry fail.
 
 why: What their errors say.
+)doc");
+
+REGISTER_OP("SokDrainCarrier")
+    .Attr("seconds: int >= 0")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
+    .Doc(R"doc(
+Waits until what this process has begun to exchange is through.
+
+seconds: So long at most.
 )doc");
 
 REGISTER_OP("SokLongestWait")

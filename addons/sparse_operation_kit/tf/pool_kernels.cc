@@ -132,6 +132,8 @@ class PoolOp : public OpKernel {
       OP_REQUIRES_OK(context, staged.Make(context, t, shape, &outputs[t]));
       copies.emplace_back(staged[t], output);
     }
+    const bool is_trained = CallsWithGradients::Global().Has(call_);
+    if (is_trained) route->ExpectGradient();
     PoolParallel parallel(context);
     if (!IsWireVariant(rows.dtype())) {
       OP_REQUIRES_OK(context, ToTf(sok::PoolReceived(*plan, WireData(rows),
@@ -147,12 +149,20 @@ class PoolOp : public OpKernel {
                      embedding_variable::GetDeviceStream(context, &stream));
     }
     // Gradients in the GPU's memory are grouped there.
-    const bool groups = !on_gpu_ && CallsWithGradients::Global().Has(call_);
+    const bool groups = !on_gpu_ && is_trained;
     std::shared_ptr<const sok::RouteOccurrences> occurrences;
+    std::shared_ptr<sok::StreamMark> done;
     OP_REQUIRES_OK(
-        context, ToTf(sok::PoolRows(*plan, route->on_device(), buffer, outputs,
-                                    there ? &stream : nullptr, &parallel,
-                                    groups ? &occurrences : nullptr)));
+        context,
+        ToTf(sok::PoolRows(*plan, route->on_device().get(), buffer, outputs,
+                           there ? &stream : nullptr, &parallel,
+                           groups ? &occurrences : nullptr, &done)));
+    if (done != nullptr) {
+      sok::ExchangeDevice* device = nullptr;
+      OP_REQUIRES_OK(context, GetExchangeDevice(&device));
+      device->KeepUntil(done, buffer.memory);
+      device->KeepUntil(done, route->on_device());
+    }
     OP_REQUIRES_OK(context, embedding_variable::CopyToGpu(context, copies));
     route->set_occurrences(std::move(occurrences));
   }
@@ -267,10 +277,17 @@ class PoolGradOp : public OpKernel {
     TF_RETURN_IF_ERROR(embedding_variable::GetDeviceStream(context, &stream));
     sok::ExchangeDevice* device = nullptr;
     TF_RETURN_IF_ERROR(GetExchangeDevice(&device));
+    // Made first: when something is under way it must not fail.
+    const auto inputs = std::make_shared<std::vector<Tensor>>();
+    for (size_t k = 0; k < tables_.size(); ++k) {
+      inputs->push_back(context->input(1 + k));
+    }
     sok::WireBuffer message;
-    TF_RETURN_IF_ERROR(
-        ToTf(sok::PoolGradientThere(route->plan(), route->on_device(), tables_,
-                                    grads, stream, wire_, device, &message)));
+    TF_RETURN_IF_ERROR(ToTf(sok::PoolGradientThere(
+        route->plan(), route->on_device().get(), tables_, grads, stream, wire_,
+        device, &message)));
+    device->KeepUntil(message.there, inputs);
+    device->KeepUntil(message.there, route->on_device());
     return SetWireOutput(context, 0, std::move(message));
   }
 

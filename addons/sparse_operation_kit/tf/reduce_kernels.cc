@@ -81,15 +81,22 @@ class AllReduceOp : public AsyncOpKernel {
       piece.to = const_cast<char*>(sum->tensor_data().data());
       transfer.reduction->pieces.push_back(piece);
     }
+    ev::DeviceStream stream;
     if (on_gpu_) {
       // After the allocations: the memory may still be in use before.
-      ev::DeviceStream stream;
       OP_REQUIRES_OK_ASYNC(
           context, embedding_variable::GetDeviceStream(context, &stream), done);
       OP_REQUIRES_OK_ASYNC(
           context, ToTf(queue->Mark(stream, &transfer.reduction->after)), done);
     }
-    transfer.done = [context, done, this](const ev::Status& status) {
+    transfer.done = [context, done, stream, this](
+                        const ev::Status& ended,
+                        const std::shared_ptr<sok::StreamMark>& there) {
+      // TensorFlow's stream has the sums before what it is given from now on,
+      // and with it what uses the gradients' memory again.
+      const ev::Status status = ended.ok() && there != nullptr
+                                    ? there->Before(stream)
+                                    : ended;
       if (!status.ok()) {
         context->SetStatus(tensorflow::errors::Internal(
             name_, ": summing ", what_,

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "addons/sparse_operation_kit/exchange/pool.h"
 #include "addons/sparse_operation_kit/exchange/route.h"
@@ -35,7 +36,9 @@ class RouteState {
 
   // What a device knows of the route; null: no device has a part of it. Set
   // before any other op has the state.
-  sok::DeviceRoute* on_device() const { return on_device_.get(); }
+  const std::shared_ptr<sok::DeviceRoute>& on_device() const {
+    return on_device_;
+  }
   void set_on_device(std::unique_ptr<sok::DeviceRoute> route) {
     on_device_ = std::move(route);
   }
@@ -55,17 +58,25 @@ class RouteState {
     std::lock_guard<std::mutex> lock(mu_);
     wait_.Begin(what);
   }
+  // What was awaited has come; a gradient that was expected, too.
   void EndWait() {
     std::lock_guard<std::mutex> lock(mu_);
     wait_.End();
+    expected_.reset();
+  }
+  // The lookup's gradient is expected to be exchanged in this step.
+  void ExpectGradient() {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (expected_ == nullptr) expected_.reset(new sok::ExpectedGradient);
   }
 
  private:
   const std::shared_ptr<const sok::RoutePlan> plan_;
-  std::unique_ptr<sok::DeviceRoute> on_device_;
+  std::shared_ptr<sok::DeviceRoute> on_device_;
   std::mutex mu_;
   std::shared_ptr<const sok::RouteOccurrences> occurrences_;
   sok::Wait wait_;
+  std::unique_ptr<sok::ExpectedGradient> expected_;
 };
 
 class RouteVariant {

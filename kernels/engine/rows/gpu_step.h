@@ -124,8 +124,6 @@ class GpuStep {
   // memory.
   virtual Status Pool(Span<float* const> outputs,
                       const DeviceStream& stream) = 0;
-  // After Pool: waits until the outputs are written.
-  virtual Status WaitForOutputs() = 0;
 
   // After Pool, at most once: what the step could do towards its update by
   // then, which takes a processor some 50 us. To be called by any thread, or

@@ -79,19 +79,30 @@ void* ReachHostDeviceMemory(const void* memory) {
                                       : nullptr;
 }
 
+void HostStream::Point::Reach() {
+  std::call_once(once_, [this] {
+    if (before_ != nullptr) before_->Reach();
+    before_.reset();
+    for (const std::function<void()>& work : works_) work();
+    works_.clear();
+    is_reached_ = true;
+  });
+}
+
 void HostStream::Give(std::function<void()> work) {
   std::lock_guard<std::mutex> lock(mu_);
   works_.push_back(std::move(work));
 }
 
-void HostStream::Wait() {
-  std::lock_guard<std::mutex> doing(doing_);
-  std::vector<std::function<void()>> works;
-  {
-    std::lock_guard<std::mutex> lock(mu_);
-    works.swap(works_);
+std::shared_ptr<HostStream::Point> HostStream::Here() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (last_ == nullptr || !works_.empty()) {
+    const auto here = std::make_shared<Point>();
+    if (last_ != nullptr && !last_->is_reached()) here->before_ = last_;
+    here->works_.swap(works_);
+    last_ = here;
   }
-  for (const std::function<void()>& work : works) work();
+  return last_;
 }
 
 }  // namespace testing

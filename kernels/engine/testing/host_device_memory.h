@@ -16,8 +16,10 @@
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_MEMORY_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_MEMORY_H_
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -39,19 +41,37 @@ T* Reach(T* memory) {
 
 class HostStream {
  public:
+  // What a stream was given before it, which may reach other streams' points.
+  class Point {
+   public:
+    // Does what is left to do; another thread's call waits for this one's.
+    void Reach();
+    bool is_reached() const { return is_reached_; }
+
+   private:
+    friend class HostStream;
+    std::once_flag once_;
+    std::atomic<bool> is_reached_{false};
+    std::shared_ptr<Point> before_;
+    std::vector<std::function<void()>> works_;
+  };
+
   void Give(std::function<void()> work);
+  // Behind all that it has been given.
+  std::shared_ptr<Point> Here();
   // Does all that it has been given.
-  void Wait();
+  void Wait() { Here()->Reach(); }
   // To pass it on.
   DeviceStream stream() { return DeviceStream{this}; }
-  static void Wait(const DeviceStream& stream) {
-    static_cast<HostStream*>(stream.native)->Wait();
+  static HostStream* Of(const DeviceStream& stream) {
+    return static_cast<HostStream*>(stream.native);
   }
+  static void Wait(const DeviceStream& stream) { Of(stream)->Wait(); }
 
  private:
-  std::mutex doing_;  // taken first
   std::mutex mu_;
-  std::vector<std::function<void()>> works_;
+  std::shared_ptr<Point> last_;  // null, or not known to be reached
+  std::vector<std::function<void()>> works_;  // given after it
 };
 
 }  // namespace testing

@@ -38,6 +38,28 @@ TEST(HostStreamTest, WorksWhenItIsWaitedForInOrder) {
   EXPECT_EQ(15, x);
 }
 
+TEST(HostStreamTest, APointIsBehindWhatWasGivenBeforeAlone) {
+  HostStream stream, other;
+  int x = 1;
+  stream.Give([&] { x += 2; });
+  const auto here = stream.Here();
+  EXPECT_EQ(here, stream.Here());
+  // The streams wait for each other, at points that were before.
+  other.Give([&, here] {
+    here->Reach();
+    x *= 5;
+  });
+  const auto there = other.Here();
+  stream.Give([there] { there->Reach(); });
+  stream.Give([&] { x += 1; });
+  EXPECT_FALSE(here->is_reached());
+  here->Reach();
+  EXPECT_TRUE(here->is_reached());
+  EXPECT_EQ(3, x);
+  stream.Wait();
+  EXPECT_EQ(16, x);
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace ev

@@ -175,10 +175,6 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     is_pooled_ = true;
     return Status::OK();
   }
-  Status WaitForOutputs() override {
-    Check(is_pooled_, "outputs are waited for before the pooling", 0);
-    return Status::OK();
-  }
 
   std::function<void()> TakeRest() override {
     Check(is_pooled_, "the rest is asked for before the pooling", 0);

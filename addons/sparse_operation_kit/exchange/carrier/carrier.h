@@ -41,22 +41,45 @@ class Carrier {
                               ev::Span<const int64_t> send_bytes, char* out,
                               ev::Span<const int64_t> received_bytes) = 0;
 
-  // As AllToAll, of a few bytes in CPU memory.
+  // As AllToAll of what is in the device's memory, or will be when 'after' is
+  // reached; it may return when it has begun. *there is reached when all has
+  // come, and all that this rank sends has gone; till then both stay. Where it
+  // has to wait, it is AllToAll, and *there null. After Abort 'out' is filled
+  // with the byte 'when_failed' before *there is reached.
+  virtual ev::Status StartAllToAll(const char* send,
+                                   ev::Span<const int64_t> send_bytes,
+                                   const std::shared_ptr<StreamMark>& after,
+                                   char* out,
+                                   ev::Span<const int64_t> received_bytes,
+                                   int when_failed,
+                                   std::shared_ptr<StreamMark>* there) {
+    (void)when_failed;
+    there->reset();
+    if (after != nullptr) EV_RETURN_IF_ERROR(after->Wait());
+    return AllToAll(send, send_bytes, out, received_bytes);
+  }
+
+  // As AllToAll, of what is in CPU memory, and not behind what was started.
   virtual ev::Status Tell(const char* send, ev::Span<const int64_t> send_bytes,
                           char* out, ev::Span<const int64_t> received_bytes) {
     return AllToAll(send, send_bytes, out, received_bytes);
   }
 
-  // Sums numbers over all ranks; the sums are there when it returns. The same
-  // bits on all ranks. Collective and one call at a time, as AllToAll; every
-  // rank gives as many pieces of the same sizes, type and scale. Unimplemented:
-  // this kind of carrier sums nothing.
-  virtual ev::Status AllReduce(const Reduction& reduction) {
+  // Begins to sum numbers over all ranks. The sums are there when *there is
+  // reached, or when it returns (null). The same bits on all ranks. Collective
+  // and one call at a time, as AllToAll; every rank gives as many pieces of the
+  // same sizes, type and scale. Unimplemented: this kind of carrier sums
+  // nothing. After Abort sums that had begun are zero.
+  virtual ev::Status AllReduce(const Reduction& reduction,
+                               std::shared_ptr<StreamMark>* there) {
     (void)reduction;
+    (void)there;
     return ev::Unimplemented("this exchange sums no gradients");
   }
-  // The point that a stream of the rank's device has been given so far, for a
-  // Reduction of what is in the device's memory. From any thread.
+  // Whether what was started keeps Tell waiting, which says what comes next.
+  virtual bool TellWaitsForStarted() const { return false; }
+  // The point that a stream of the rank's device has been given so far, for
+  // what is in the device's memory. From any thread.
   virtual ev::Status Mark(const ev::DeviceStream& stream,
                           std::shared_ptr<StreamMark>* mark) {
     (void)stream;
@@ -70,6 +93,9 @@ class Carrier {
 
   // Makes the call that is under way and all later ones fail. From any thread.
   virtual void Abort() = 0;
+  // After Abort, by the thread that makes the calls: ends what was started, and
+  // waits for it.
+  virtual void End() {}
 };
 
 struct CarrierOptions {

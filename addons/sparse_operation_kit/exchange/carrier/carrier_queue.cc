@@ -17,11 +17,16 @@ namespace {
 
 // Between two looks at what a device has to do before a transfer is ready.
 constexpr auto kLook = std::chrono::microseconds(20);
+// Between two at what was started: only who waits too long hangs on it, and
+// memory that goes back.
+constexpr auto kLookAtStarted = std::chrono::microseconds(200);
+// And so many looks between two at whether all ranks live, some 50 ms.
+constexpr int kLooksForTheDead = 200;
+// A rank may have done its part, and ended, just now.
+constexpr auto kLastWords = std::chrono::milliseconds(50);
 
-bool IsReady(const Transfer& transfer) {
-  return transfer.reduction == nullptr ||
-         transfer.reduction->after == nullptr ||
-         transfer.reduction->after->IsReached();
+bool IsReached(const std::shared_ptr<StreamMark>& mark) {
+  return mark == nullptr || mark->IsReached();
 }
 
 // FNV-1a: the same in every process, which std::hash need not be.
@@ -44,12 +49,20 @@ std::atomic<CarrierQueue*> global{nullptr};
 
 }  // namespace
 
+std::atomic<int64_t>& ExpectedGradient::count() {
+  static std::atomic<int64_t> count{0};
+  return count;
+}
+
 CarrierQueue::CarrierQueue(std::unique_ptr<Carrier> carrier)
-    : carrier_(std::move(carrier)), thread_(&CarrierQueue::Run, this) {}
+    : carrier_(std::move(carrier)),
+      thread_(&CarrierQueue::Run, this),
+      watcher_(&CarrierQueue::Watch, this) {}
 
 CarrierQueue::~CarrierQueue() {
   Fail(ev::Internal("the exchange was closed"));
   thread_.join();
+  watcher_.join();
 }
 
 CarrierQueue* CarrierQueue::Global() { return global.load(); }
@@ -81,7 +94,7 @@ void CarrierQueue::Add(Transfer transfer) {
     }
   }
   wake_.notify_all();
-  if (!failed.ok()) End(std::move(pending), failed);
+  if (!failed.ok()) End(std::move(pending), failed, nullptr);
 }
 
 void CarrierQueue::Fail(const ev::Status& status) {
@@ -93,9 +106,64 @@ void CarrierQueue::Fail(const ev::Status& status) {
   wake_.notify_all();
 }
 
-void CarrierQueue::End(Pending pending, const ev::Status& status) {
-  WaitRegistry::Global().End(pending.wait);
-  pending.transfer.done(status);
+void CarrierQueue::End(Pending pending, const ev::Status& status,
+                       std::shared_ptr<StreamMark> there) {
+  if (there == nullptr) {
+    WaitRegistry::Global().End(pending.wait);
+  } else {
+    try {
+      std::lock_guard<std::mutex> lock(mu_);
+      started_.push_back(Started{pending.wait, there, pending.transfer.keeps});
+    } catch (const std::bad_alloc&) {
+      // What it keeps has to stay: it is waited for here.
+      static_cast<void>(there->Wait());
+      WaitRegistry::Global().End(pending.wait);
+    }
+    wake_.notify_all();
+  }
+  pending.transfer.done(status, there);
+}
+
+void CarrierQueue::Drain(std::chrono::milliseconds limit) {
+  const auto last = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    {
+      std::lock_guard<std::mutex> lock(mu_);
+      if (pending_.empty() && started_.empty() && !is_carrying_) return;
+    }
+    if (std::chrono::steady_clock::now() > last) return;
+    std::this_thread::sleep_for(kLookAtStarted);
+  }
+}
+
+void CarrierQueue::Watch() {
+  for (int looks = 1;; ++looks) {
+    std::shared_ptr<StreamMark> there;
+    {
+      std::unique_lock<std::mutex> lock(mu_);
+      wake_.wait(lock, [this] { return !started_.empty() || has_ended_; });
+      if (started_.empty()) return;
+      there = started_.front().there;
+    }
+    if (!there->IsReached()) {
+      std::this_thread::sleep_for(kLookAtStarted);
+      if (looks % kLooksForTheDead != 0) continue;
+      const ev::Status alive = carrier_->CheckRanks();
+      if (alive.ok()) continue;
+      std::this_thread::sleep_for(kLastWords);
+      if (!there->IsReached()) Fail(alive);
+      continue;
+    }
+    Started through;
+    {
+      std::lock_guard<std::mutex> lock(mu_);
+      through = std::move(started_.front());
+    }
+    WaitRegistry::Global().End(through.wait);
+    through.keeps.reset();
+    std::lock_guard<std::mutex> lock(mu_);
+    started_.pop_front();  // only now: Drain looks at it
+  }
 }
 
 ev::Status CarrierQueue::Next(Pending* pending) {
@@ -133,7 +201,16 @@ ev::Status CarrierQueue::Next(Pending* pending) {
   EV_RETURN_IF_ERROR(failed_);
   *pending = std::move(*found);
   pending_.erase(found);
+  is_carrying_ = true;
   return ev::Status::OK();
+}
+
+bool CarrierQueue::IsReady(const Transfer& transfer) const {
+  if (transfer.reduction != nullptr) {
+    return (!ExpectedGradient::IsAny() && !carrier_->TellWaitsForStarted()) ||
+           IsReached(transfer.reduction->after);
+  }
+  return !carrier_->TellWaitsForStarted() || IsReached(transfer.after);
 }
 
 uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
@@ -150,7 +227,8 @@ uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
   }
 }
 
-ev::Status CarrierQueue::Reduce(const Reduction& reduction) {
+ev::Status CarrierQueue::Reduce(const Reduction& reduction,
+                                std::shared_ptr<StreamMark>* there) {
   const int num_ranks = carrier_->num_ranks();
   const std::vector<int64_t> mine(num_ranks, SignatureOf(reduction));
   const std::vector<int64_t> bytes(num_ranks, sizeof(int64_t));
@@ -164,11 +242,12 @@ ev::Status CarrierQueue::Reduce(const Reduction& reduction) {
         std::to_string(carrier_->rank()) +
         ": another number of them, other shapes, another type or scale");
   }
-  return carrier_->AllReduce(reduction);
+  return carrier_->AllReduce(reduction, there);
 }
 
-ev::Status CarrierQueue::Carry(const Transfer& transfer) {
-  if (transfer.reduction != nullptr) return Reduce(*transfer.reduction);
+ev::Status CarrierQueue::Carry(const Transfer& transfer,
+                               std::shared_ptr<StreamMark>* there) {
+  if (transfer.reduction != nullptr) return Reduce(*transfer.reduction, there);
   const int num_ranks = carrier_->num_ranks();
   std::vector<int64_t> received(num_ranks);
   const std::vector<int64_t> size_bytes(num_ranks, sizeof(int64_t));
@@ -177,7 +256,12 @@ ev::Status CarrierQueue::Carry(const Transfer& transfer) {
                                     size_bytes));
   char* out = nullptr;
   EV_RETURN_IF_ERROR(transfer.allocate(received, &out));
-  return carrier_->AllToAll(transfer.send, transfer.send_bytes, out, received);
+  if (transfer.in_cpu_memory) {
+    return carrier_->Tell(transfer.send, transfer.send_bytes, out, received);
+  }
+  return carrier_->StartAllToAll(transfer.send, transfer.send_bytes,
+                                 transfer.after, out, received,
+                                 transfer.when_failed, there);
 }
 
 void CarrierQueue::Run() {
@@ -185,7 +269,9 @@ void CarrierQueue::Run() {
     Pending pending;
     ev::Status status = ev::CatchBadAlloc([&] { return Next(&pending); });
     if (status.ok()) {
-      status = ev::CatchBadAlloc([&] { return Carry(pending.transfer); });
+      std::shared_ptr<StreamMark> there;
+      status =
+          ev::CatchBadAlloc([&] { return Carry(pending.transfer, &there); });
       if (!status.ok()) {
         // The others wait for what this rank does not take part in any more.
         Fail(status);
@@ -193,18 +279,24 @@ void CarrierQueue::Run() {
         // says about it.
         std::lock_guard<std::mutex> lock(mu_);
         status = failed_;
+        there.reset();
       }
-      End(std::move(pending), status);
+      End(std::move(pending), status, std::move(there));
+      std::lock_guard<std::mutex> lock(mu_);
+      is_carrying_ = false;
       continue;
     }
     Fail(status);
+    carrier_->End();
     std::deque<Pending> left;
     {
       std::lock_guard<std::mutex> lock(mu_);
       left.swap(pending_);
       status = failed_;
+      has_ended_ = true;
     }
-    for (Pending& p : left) End(std::move(p), status);
+    wake_.notify_all();
+    for (Pending& p : left) End(std::move(p), status, nullptr);
     return;
   }
 }

@@ -14,13 +14,20 @@
 // Per transfer, three exchanges: the name from rank 0 (8 bytes, a hash), the
 // sizes (8 bytes per pair of ranks), the bytes themselves. A reduction of
 // gradients is a transfer, too: its signature goes instead of sizes, and its
-// sums are the third. On rank 0 a reduction waits for its turn until the device
-// is through with what makes its numbers: a lookup's transfer that is ready
-// goes before.
+// sums are the third.
+//
+// What is in a device's memory is STARTED: it may be neither there nor gone when
+// done is called, which gets a mark to be followed. A second thread looks when
+// marks are reached, and whether all ranks live meanwhile. What is started goes
+// in order, on rank 0 in that of the calls of Add, with one exception: sums of
+// gradients, which are ready late, wait for the gradients of lookups that are
+// expected (ExpectedGradient), unless their own numbers are there before.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -45,17 +52,43 @@ struct Transfer {
   // What is coming, one size per rank; says where it goes.
   std::function<ev::Status(ev::Span<const int64_t> received, char** out)>
       allocate;
-  std::function<void(const ev::Status&)> done;
-  // Not null: sums over ranks, and no bytes; only name and done are used
+  // there: reached when it has come; null: it has. Of an error null.
+  std::function<void(const ev::Status&,
+                     const std::shared_ptr<StreamMark>& there)>
+      done;
+  // Whether both ends are in CPU memory, on all ranks: then nothing that is
+  // started keeps it waiting, where ranks are on one host.
+  bool in_cpu_memory = false;
+  // When it may be sent; null: now.
+  std::shared_ptr<StreamMark> after;
+  // What is to stay until 'there' is reached.
+  std::shared_ptr<void> keeps;
+  // Carrier::StartAllToAll has it.
+  int when_failed = 0;
+  // Not null: sums over ranks, and no bytes; only name, done and keeps are used
   // besides.
   std::unique_ptr<Reduction> reduction;
+};
+
+// As long as one lives, a lookup's gradients are expected in this process.
+class ExpectedGradient {
+ public:
+  ExpectedGradient() { ++count(); }
+  ~ExpectedGradient() { --count(); }
+  ExpectedGradient(const ExpectedGradient&) = delete;
+  ExpectedGradient& operator=(const ExpectedGradient&) = delete;
+
+  static bool IsAny() { return count() > 0; }
+
+ private:
+  static std::atomic<int64_t>& count();
 };
 
 // All calls are thread-safe.
 class CarrierQueue {
  public:
   explicit CarrierQueue(std::unique_ptr<Carrier> carrier);
-  // Fails what is left, and waits for the thread.
+  // Fails what is left, and waits for the threads.
   ~CarrierQueue();
   CarrierQueue(const CarrierQueue&) = delete;
   CarrierQueue& operator=(const CarrierQueue&) = delete;
@@ -80,6 +113,9 @@ class CarrierQueue {
   // Ends all transfers, those to come too, with this status. The first counts.
   void Fail(const ev::Status& status);
 
+  // Waits until nothing is under way that was added before, or so long.
+  void Drain(std::chrono::milliseconds limit);
+
  private:
   struct Pending {
     uint64_t name_hash;
@@ -87,22 +123,38 @@ class CarrierQueue {
     Transfer transfer;
   };
 
+  // A transfer that was started.
+  struct Started {
+    uint64_t wait;
+    std::shared_ptr<StreamMark> there;
+    std::shared_ptr<void> keeps;
+  };
+
   void Run();
+  // Looks at what was started.
+  void Watch();
   // The next transfer, of rank 0's choice. Not OK at the end.
   ev::Status Next(Pending* pending);
   // The name of the transfer that rank 0 takes next; waits until one is ready.
   // REQUIRES that 'lock' holds mu_ and that there are transfers.
   uint64_t Choose(std::unique_lock<std::mutex>* lock);
-  ev::Status Carry(const Transfer& transfer);
-  ev::Status Reduce(const Reduction& reduction);
-  void End(Pending pending, const ev::Status& status);
+  bool IsReady(const Transfer& transfer) const;
+  ev::Status Carry(const Transfer& transfer,
+                   std::shared_ptr<StreamMark>* there);
+  ev::Status Reduce(const Reduction& reduction,
+                    std::shared_ptr<StreamMark>* there);
+  void End(Pending pending, const ev::Status& status,
+           std::shared_ptr<StreamMark> there);
 
   const std::unique_ptr<Carrier> carrier_;
   std::mutex mu_;
   std::condition_variable wake_;
   std::deque<Pending> pending_;
+  std::deque<Started> started_;  // in order
+  bool is_carrying_ = false;
+  bool has_ended_ = false;  // Run has
   ev::Status failed_;
-  std::thread thread_;
+  std::thread thread_, watcher_;
 };
 
 }  // namespace sok

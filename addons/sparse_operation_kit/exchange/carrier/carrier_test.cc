@@ -18,12 +18,14 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
 #include "addons/sparse_operation_kit/exchange/carrier/control_carrier.h"
 #include "addons/sparse_operation_kit/exchange/testing/exchange_once.h"
 #include "addons/sparse_operation_kit/exchange/testing/sum_over_ranks.h"
+#include "addons/sparse_operation_kit/exchange/wait_registry.h"
 #include "gtest/gtest.h"
 
 namespace sok {
@@ -272,16 +274,32 @@ struct Count {
   }
 };
 
+// A point that is reached when the test says so.
+class TestMark : public StreamMark {
+ public:
+  bool IsReached() override { return is_reached; }
+  ev::Status Before(const ev::DeviceStream&) override {
+    return ev::Status::OK();
+  }
+  ev::Status Wait() override {
+    while (!is_reached) std::this_thread::yield();
+    return ev::Status::OK();
+  }
+  std::atomic<bool> is_reached{false};
+};
+
 struct Sent {
   std::string send, out;
   std::vector<int64_t> received;
   ev::Status status;
+  std::shared_ptr<StreamMark> there;
 };
 
 // Sends 'what' to each rank; *sent stays until it is done.
 void AddTo(CarrierQueue* queue, const std::string& name, char what, Sent* sent,
-           Count* count) {
+           Count* count, std::shared_ptr<void> keeps = nullptr) {
   Transfer transfer;
+  transfer.keeps = std::move(keeps);
   const int64_t each = 1 + what % 5;
   sent->send.assign(each * queue->num_ranks(), what);
   transfer.name = name;
@@ -295,7 +313,9 @@ void AddTo(CarrierQueue* queue, const std::string& name, char what, Sent* sent,
     *out = &sent->out[0];
     return ev::Status::OK();
   };
-  transfer.done = [sent, count](const ev::Status& status) {
+  transfer.done = [sent, count](const ev::Status& status,
+                                const std::shared_ptr<StreamMark>& there) {
+    sent->there = there;
     sent->status = status;
     count->Add();
   };
@@ -392,7 +412,8 @@ TEST(CarrierQueueTest, ARankThatCannotTakeItEndsItForAll) {
       *to = out;
       return rank == 0 ? ev::Status::OK() : ev::ResourceExhausted("no room");
     };
-    transfer.done = [&](const ev::Status& status) {
+    transfer.done = [&](const ev::Status& status,
+                        const std::shared_ptr<StreamMark>&) {
       ended = status;
       count.Add();
     };
@@ -437,13 +458,6 @@ TEST(ControlCarrierTest, ARankThatIsGoneWhileItIsMadeIsAnError) {
   });
 }
 
-// A point that is reached when the test says so.
-class TestMark : public StreamMark {
- public:
-  bool IsReached() override { return is_reached; }
-  std::atomic<bool> is_reached{false};
-};
-
 // Sums 'numbers' over ranks in place; they stay until it is done.
 template <typename Number>
 void AddSum(CarrierQueue* queue, const std::string& name, ReducedType type,
@@ -458,7 +472,8 @@ void AddSum(CarrierQueue* queue, const std::string& name, ReducedType type,
   char* const data = reinterpret_cast<char*>(numbers->data());
   transfer.reduction->pieces.push_back(
       {data, data, static_cast<int64_t>(numbers->size())});
-  transfer.done = [sent, count](const ev::Status& status) {
+  transfer.done = [sent, count](const ev::Status& status,
+                                const std::shared_ptr<StreamMark>&) {
     sent->status = status;
     count->Add();
   };
@@ -515,9 +530,10 @@ TEST(CarrierQueueTest, AHalfIsSummedAsAFloat) {
   });
 }
 
-TEST(CarrierQueueTest, WhatIsReadyGoesBeforeASumThatIsNot) {
+TEST(CarrierQueueTest, AnExpectedGradientGoesBeforeASumThatIsNotReady) {
   OnRanks(2, [](int rank, std::unique_ptr<Carrier> carrier) {
     const auto queue = SummingQueue(std::move(carrier));
+    const ExpectedGradient expected;
     Count sums, transfers;
     Sent summed, moved;
     std::vector<float> floats = {1.0f};
@@ -539,9 +555,118 @@ TEST(CarrierQueueTest, WhatIsReadyGoesBeforeASumThatIsNot) {
   });
 }
 
+TEST(CarrierQueueTest, WhereNoGradientIsExpectedASumBegins) {
+  OnRanks(2, [](int, std::unique_ptr<Carrier> carrier) {
+    const auto queue = SummingQueue(std::move(carrier));
+    Count count;
+    Sent summed;
+    std::vector<float> floats = {1.0f};
+    AddSum(queue.get(), "sum", ReducedType::kFloat32, 1., &floats, &summed,
+           &count, std::make_shared<TestMark>());
+    count.WaitFor(1);
+    ASSERT_OK(summed.status);
+    EXPECT_EQ(2.0f, floats[0]);
+  });
+}
+
+// Moves bytes at once, and says that they are there when the test does.
+class StartingCarrier : public Carrier {
+ public:
+  explicit StartingCarrier(std::unique_ptr<Carrier> carrier)
+      : carrier_(std::move(carrier)) {}
+  int rank() const override { return carrier_->rank(); }
+  int num_ranks() const override { return carrier_->num_ranks(); }
+  ev::Status AllToAll(const char* send, ev::Span<const int64_t> send_bytes,
+                      char* out,
+                      ev::Span<const int64_t> received_bytes) override {
+    return carrier_->AllToAll(send, send_bytes, out, received_bytes);
+  }
+  ev::Status StartAllToAll(const char* send, ev::Span<const int64_t> send_bytes,
+                           const std::shared_ptr<StreamMark>&, char* out,
+                           ev::Span<const int64_t> received_bytes, int,
+                           std::shared_ptr<StreamMark>* there) override {
+    *there = mark;
+    return AllToAll(send, send_bytes, out, received_bytes);
+  }
+  ev::Status CheckRanks() override {
+    return one_is_gone ? ev::Internal("rank 7 is gone") : ev::Status::OK();
+  }
+  void Abort() override { carrier_->Abort(); }
+  void End() override { mark->is_reached = true; }
+
+  const std::shared_ptr<TestMark> mark = std::make_shared<TestMark>();
+  std::atomic<bool> one_is_gone{false};
+
+ private:
+  const std::unique_ptr<Carrier> carrier_;
+};
+
+// What is started is the queue's to look after when its op has ended.
+TEST(CarrierQueueTest, LooksAfterWhatWasStarted) {
+  OnRanks(1, [](int, std::unique_ptr<Carrier> made) {
+    auto* const carrier = new StartingCarrier(std::move(made));
+    CarrierQueue queue((std::unique_ptr<Carrier>(carrier)));
+    Count count;
+    Sent sent;
+    const auto kept = std::make_shared<int>(1);
+    AddTo(&queue, "bytes", 'b', &sent, &count, kept);
+    count.WaitFor(1);
+    ASSERT_OK(sent.status);
+    EXPECT_EQ(carrier->mark, sent.there);
+    std::string what;
+    WaitRegistry::Global().Longest(&what);
+    EXPECT_EQ("bytes", what);
+    // A later one is not kept waiting.
+    Sent next;
+    AddTo(&queue, "next", 'n', &next, &count);
+    count.WaitFor(2);
+    ASSERT_OK(next.status);
+    EXPECT_GT(kept.use_count(), 1);
+    carrier->mark->is_reached = true;
+    queue.Drain(std::chrono::seconds(20));
+    WaitRegistry::Global().Longest(&what);
+    EXPECT_EQ("", what);
+    EXPECT_EQ(1, kept.use_count());
+  });
+}
+
+TEST(CarrierQueueTest, DrainIsOverInTime) {
+  OnRanks(1, [](int, std::unique_ptr<Carrier> made) {
+    CarrierQueue queue(
+        std::unique_ptr<Carrier>(new StartingCarrier(std::move(made))));
+    Count count;
+    Sent sent;
+    AddTo(&queue, "bytes", 'b', &sent, &count);
+    count.WaitFor(1);
+    const auto begin = std::chrono::steady_clock::now();
+    queue.Drain(std::chrono::milliseconds(30));
+    const auto took = std::chrono::steady_clock::now() - begin;
+    EXPECT_GE(took, std::chrono::milliseconds(30));
+    EXPECT_LT(took, std::chrono::seconds(10));
+  });
+}
+
+TEST(CarrierQueueTest, ARankThatGoesWhileSomethingIsStartedEndsAll) {
+  OnRanks(1, [](int, std::unique_ptr<Carrier> made) {
+    auto* const carrier = new StartingCarrier(std::move(made));
+    CarrierQueue queue((std::unique_ptr<Carrier>(carrier)));
+    Count count;
+    Sent sent, next;
+    AddTo(&queue, "bytes", 'b', &sent, &count);
+    count.WaitFor(1);
+    ASSERT_OK(sent.status);
+    carrier->one_is_gone = true;
+    ASSERT_OK(sent.there->Wait());  // the carrier has been ended
+    AddTo(&queue, "next", 'n', &next, &count);
+    count.WaitFor(2);
+    EXPECT_EQ("rank 7 is gone", next.status.message());
+  });
+}
+
 TEST(CarrierQueueTest, AFailureEndsTheWaitForASumThatIsNotReady) {
   OnRanks(1, [](int, std::unique_ptr<Carrier> carrier) {
     const auto queue = SummingQueue(std::move(carrier));
+    const ExpectedGradient expected;
     Count count;
     Sent sent;
     std::vector<float> floats = {1.0f};

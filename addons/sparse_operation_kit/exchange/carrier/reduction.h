@@ -10,16 +10,9 @@
 #include <memory>
 #include <vector>
 
-namespace sok {
+#include "addons/sparse_operation_kit/exchange/stream_mark.h"
 
-// A point of a device's stream.
-class StreamMark {
- public:
-  virtual ~StreamMark() {}
-  // Whether the device is through with what came before, or has failed: what
-  // uses the mark then says so. From any thread.
-  virtual bool IsReached() = 0;
-};
+namespace sok {
 
 enum class ReducedType { kFloat16, kFloat32, kFloat64 };
 inline int64_t ReducedBytes(ReducedType type) {

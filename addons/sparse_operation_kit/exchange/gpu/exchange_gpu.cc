@@ -10,10 +10,12 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
+#include "addons/sparse_operation_kit/exchange/gpu/gpu_mark.h"
 #include "addons/sparse_operation_kit/exchange/gpu/gpu_route.h"
 #include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
@@ -131,18 +133,21 @@ class ExchangeGpu : public ExchangeDevice {
 
   ev::DeviceStream stream() override { return ev::DeviceStream{idle_}; }
 
-  Status KeepUntilDone(std::shared_ptr<char> memory) override {
-    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    Kept kept;
-    kept.memory = std::move(memory);
-    const Status status = DeviceEvent::Record(idle_, &kept.done);
-    if (!status.ok()) {
-      EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(idle_));
-      return status;
+  Status Mark(const ev::DeviceStream& stream,
+              std::shared_ptr<StreamMark>* mark) override {
+    return GpuMark::Make(device_, static_cast<cudaStream_t>(stream.native),
+                         mark);
+  }
+
+  void KeepUntil(std::shared_ptr<StreamMark> mark,
+                 std::shared_ptr<const void> what) override {
+    if (mark == nullptr) return;
+    try {
+      std::lock_guard<std::mutex> lock(kept_mu_);
+      kept_.push_back(Kept{mark, what});
+    } catch (const std::bad_alloc&) {
+      static_cast<void>(mark->Wait());
     }
-    std::lock_guard<std::mutex> lock(kept_mu_);
-    kept_.push_back(std::move(kept));
-    return Status::OK();
   }
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {
@@ -150,20 +155,21 @@ class ExchangeGpu : public ExchangeDevice {
     return OnLane(0, 0, [&](WorkLane* lane) {
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
           to, from, bytes, cudaMemcpyDeviceToHost, lane->stream()));
-      return Status::OK();
+      return lane->Wait();
     });
   }
 
   Status ToWire(const float* from, int64_t count, WireType wire,
                 char* to) override {
     if (count == 0) return Status::OK();
-    return OnLane(0, 0, [&](WorkLane* lane) {
-      return LaunchToWire(from, count, wire, to, lane->stream());
-    });
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    return LaunchToWire(from, count, wire, to, idle_);
   }
 
-  Status FromWire(const char* from, WireType wire, Span<const WireChunk> chunks,
-                  float scale, float* to) override {
+  Status FromWire(const char* from, WireType wire,
+                  const std::shared_ptr<StreamMark>& there,
+                  Span<const WireChunk> chunks, float scale,
+                  float* to) override {
     if (chunks.empty()) return Status::OK();
     const size_t bytes = chunks.size() * sizeof(WireChunk);
     int64_t most = 0;
@@ -173,6 +179,10 @@ class ExchangeGpu : public ExchangeDevice {
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device(), lane->host(),
                                               bytes, cudaMemcpyHostToDevice,
                                               lane->stream()));
+      EV_RETURN_IF_ERROR(lane->Follow(stream()));
+      if (there != nullptr) {
+        EV_RETURN_IF_ERROR(there->Before(ev::DeviceStream{lane->stream()}));
+      }
       const int64_t n = chunks.size();
       for (int64_t c = 0; c < n; c += kMostOfOneLaunch) {
         EV_RETURN_IF_ERROR(LaunchFromWire(
@@ -180,7 +190,9 @@ class ExchangeGpu : public ExchangeDevice {
             std::min(kMostOfOneLaunch, n - c), most, scale, to,
             lane->stream()));
       }
-      return Status::OK();
+      std::shared_ptr<DeviceEvent> end;
+      EV_RETURN_IF_ERROR(DeviceEvent::Record(lane->stream(), &end));
+      return end->Before(idle_);
     });
   }
 
@@ -196,29 +208,32 @@ class ExchangeGpu : public ExchangeDevice {
  private:
   explicit ExchangeGpu(int device) : device_(device) {}
 
-  // Runs body(lane) and waits for what it has begun.
+  // Runs body(lane). What it has begun may go on.
   template <typename Body>
   Status OnLane(size_t host_bytes, size_t device_bytes, const Body& body) {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     std::unique_ptr<WorkLane> lane;
     EV_RETURN_IF_ERROR(WorkLane::Acquire(host_bytes, device_bytes, &lane));
     EV_RETURN_IF_ERROR(body(lane.get()));
-    EV_RETURN_IF_ERROR(lane->Wait());
-    WorkLane::Release(std::move(lane));
+    WorkLane::ReleaseBusy(std::move(lane));
     return Status::OK();
   }
 
   struct Kept {
-    std::shared_ptr<DeviceEvent> done;
-    std::shared_ptr<char> memory;
+    std::shared_ptr<StreamMark> mark;
+    std::shared_ptr<const void> what;
   };
-  // What nothing reads any more.
+  // What nothing uses any more.
   void GiveUpKept() {
-    std::vector<Kept> done;
+    std::vector<Kept> done;  // ends, and is given back, after the lock
     std::lock_guard<std::mutex> lock(kept_mu_);
-    while (!kept_.empty() && kept_.front().done->has_passed()) {
-      done.push_back(std::move(kept_.front()));
-      kept_.pop_front();
+    for (size_t k = 0; k < kept_.size();) {
+      if (!kept_[k].mark->IsReached()) {
+        ++k;
+        continue;
+      }
+      done.push_back(std::move(kept_[k]));
+      kept_.erase(kept_.begin() + k);
     }
   }
 
@@ -226,7 +241,7 @@ class ExchangeGpu : public ExchangeDevice {
   cudaStream_t idle_ = nullptr;
   Blocks blocks_;
   std::mutex kept_mu_;
-  std::deque<Kept> kept_;  // in the order of the stream
+  std::vector<Kept> kept_;
 };
 
 const bool kRegistered = RegisterExchangeDevice(&ExchangeGpu::Make);

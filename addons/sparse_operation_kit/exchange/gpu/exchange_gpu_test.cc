@@ -243,8 +243,8 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
       ASSERT_OK(device_->StartRoute(plan, &route));
       std::vector<float*> there;
       const std::vector<std::vector<float>> pooled = MakeOutputs(&there);
-      ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), starts,
-                                 there, nullptr));
+      ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), nullptr,
+                                 starts, there, nullptr, nullptr));
       ASSERT_OK(route->Wait());
       for (size_t t = 0; t < pooled.size(); ++t) {
         EXPECT_TRUE(SameBits(outputs[t], pooled[t])) << tables_[t].name;
@@ -301,9 +301,12 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
         there.push_back(reinterpret_cast<float*>(memory[t].get()));
       }
       const ev::DeviceStream stream = device_->stream();
-      ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), starts,
-                                 there, &stream));
-      ASSERT_OK(route->Wait());
+      std::shared_ptr<StreamMark> done;
+      ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), nullptr,
+                                 starts, there, &stream, &done));
+      ASSERT_NE(nullptr, done);
+      ASSERT_OK(done->Wait());
+      EXPECT_TRUE(done->IsReached());
       for (size_t t = 0; t < outputs.size(); ++t) {
         std::vector<float> pooled(outputs[t].size());
         ASSERT_OK(device_->CopyDown(memory[t].get(),
@@ -321,7 +324,9 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
       }
       ASSERT_OK(device_->Allocate(bytes, &memory.back()));
       ASSERT_OK(route->SumGradients(tables, grads_there, stream, message_starts,
-                                    GetParam(), memory.back().get()));
+                                    GetParam(), memory.back().get(), &done));
+      ASSERT_NE(nullptr, done);
+      ASSERT_OK(done->Wait());
       std::string summed(bytes, 'y');
       ASSERT_OK(device_->CopyDown(memory.back().get(), bytes, &summed[0]));
       EXPECT_TRUE(message == summed) << way;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "addons/sparse_operation_kit/exchange/gpu/gpu_mark.h"
 #include "addons/sparse_operation_kit/exchange/gpu/sum_kernels.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_event.h"
@@ -72,9 +73,11 @@ Status GpuRoute::Start() {
 }
 
 Status GpuRoute::StartPool(const char* rows, WireType wire,
+                           const std::shared_ptr<StreamMark>& rows_there,
                            Span<const int64_t> chunk_starts,
                            Span<float* const> outputs,
-                           const ev::DeviceStream* stream) {
+                           const ev::DeviceStream* stream,
+                           std::shared_ptr<StreamMark>* done) {
   if (is_pooled_) return ev::Internal("a route is pooled twice");
   is_pooled_ = true;
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
@@ -112,13 +115,23 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
       cudaMemcpyAsync(device, lane_->host(), numbers_at_ + NumbersBytes(),
                       cudaMemcpyHostToDevice, lane_->stream()));
   if (stream != nullptr) EV_RETURN_IF_ERROR(lane_->Follow(*stream));
+  if (rows_there != nullptr) {
+    EV_RETURN_IF_ERROR(rows_there->Before(ev::DeviceStream{lane_->stream()}));
+  }
   for (int64_t t = 0; t < num_pooled; t += kMostOfOneLaunch) {
     EV_RETURN_IF_ERROR(LaunchPoolReceived(
         reinterpret_cast<const PooledTable*>(device + tables_at_) + t,
         std::min(kMostOfOneLaunch, num_pooled - t), most, rows, wire,
         lane_->stream()));
   }
-  if (stream != nullptr) return Status::OK();
+  if (stream != nullptr) {
+    std::shared_ptr<DeviceEvent> end;
+    EV_RETURN_IF_ERROR(DeviceEvent::Record(lane_->stream(), &end));
+    EV_RETURN_IF_ERROR(
+        end->Before(static_cast<cudaStream_t>(stream->native)));
+    *done = std::make_shared<GpuMark>(device_, std::move(end));
+    return Status::OK();
+  }
   for (int t = 0; t < num_tables; ++t) {
     const RoutedTable& table = plan_->routed(t);
     const size_t bytes = table.batch_size * table.dim * sizeof(float);
@@ -193,7 +206,9 @@ Status GpuRoute::SumGradients(Span<const int> tables,
                               Span<const float* const> grads,
                               const ev::DeviceStream& stream,
                               Span<const int64_t> chunk_starts, WireType wire,
-                              char* message) {
+                              char* message,
+                              std::shared_ptr<StreamMark>* done) {
+  done->reset();
   for (size_t begin = 0; begin < tables.size();) {
     int64_t num_ids = plan_->num_ids(tables[begin]);
     size_t end = begin + 1;
@@ -202,8 +217,13 @@ Status GpuRoute::SumGradients(Span<const int> tables,
            num_ids + plan_->num_ids(tables[end]) <= kMostIds) {
       num_ids += plan_->num_ids(tables[end++]);
     }
-    EV_RETURN_IF_ERROR(SumSome(tables, grads, stream, chunk_starts, wire, begin,
-                               end, message));
+    const Status begun = SumSome(tables, grads, stream, chunk_starts, wire,
+                                 begin, end, message, done);
+    if (!begun.ok()) {
+      // The caller keeps nothing then.
+      if (*done != nullptr) static_cast<void>((*done)->Wait());
+      return begun;
+    }
     begin = end;
   }
   return Status::OK();
@@ -212,7 +232,8 @@ Status GpuRoute::SumGradients(Span<const int> tables,
 Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
                          const ev::DeviceStream& stream,
                          Span<const int64_t> chunk_starts, WireType wire,
-                         size_t begin, size_t end, char* message) {
+                         size_t begin, size_t end, char* message,
+                         std::shared_ptr<StreamMark>* done) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   // Before TensorFlow gives its stream more, which gradients do not need.
   std::shared_ptr<DeviceEvent> made;
@@ -316,8 +337,11 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
   EV_RETURN_IF_ERROR(made->Before(lane->stream()));
   EV_RETURN_IF_ERROR(
       LaunchSumRoute(all, ends, samples, wire, message, lane->stream()));
-  EV_RETURN_IF_ERROR(lane->Wait());
-  WorkLane::Release(std::move(lane));
+  if (*done != nullptr) {
+    EV_RETURN_IF_ERROR((*done)->Before(ev::DeviceStream{lane->stream()}));
+  }
+  EV_RETURN_IF_ERROR(GpuMark::Make(device_, lane->stream(), done));
+  WorkLane::ReleaseBusy(std::move(lane));
   return Status::OK();
 }
 

@@ -35,15 +35,18 @@ class GpuRoute : public DeviceRoute {
 
   ev::Status Start();
   ev::Status StartPool(const char* rows, WireType wire,
+                       const std::shared_ptr<StreamMark>& there,
                        ev::Span<const int64_t> chunk_starts,
                        ev::Span<float* const> outputs,
-                       const ev::DeviceStream* stream) override;
+                       const ev::DeviceStream* stream,
+                       std::shared_ptr<StreamMark>* done) override;
   ev::Status Wait() override;
   ev::Status SumGradients(ev::Span<const int> tables,
                           ev::Span<const float* const> grads,
                           const ev::DeviceStream& stream,
                           ev::Span<const int64_t> chunk_starts, WireType wire,
-                          char* message) override;
+                          char* message,
+                          std::shared_ptr<StreamMark>* done) override;
 
  private:
   struct Samples {
@@ -55,12 +58,14 @@ class GpuRoute : public DeviceRoute {
   Samples SamplesOf(int t) const;
   size_t NumbersBytes() const;
   PooledTable Describe(int t, ev::Span<const int64_t> chunk_starts, float* out);
-  // SumGradients of tables [begin, end) of these.
+  // SumGradients of tables [begin, end) of these, behind what *done was, which
+  // is set anew.
   ev::Status SumSome(ev::Span<const int> tables,
                      ev::Span<const float* const> grads,
                      const ev::DeviceStream& stream,
                      ev::Span<const int64_t> chunk_starts, WireType wire,
-                     size_t begin, size_t end, char* message);
+                     size_t begin, size_t end, char* message,
+                     std::shared_ptr<StreamMark>* done);
 
   const int device_;
   ExchangeDevice* const memory_;

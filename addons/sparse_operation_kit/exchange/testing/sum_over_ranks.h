@@ -97,7 +97,8 @@ class SummingCarrier : public Carrier {
                       ev::Span<const int64_t> received_bytes) override {
     return carrier_->AllToAll(send, send_bytes, out, received_bytes);
   }
-  ev::Status AllReduce(const Reduction& reduction) override {
+  ev::Status AllReduce(const Reduction& reduction,
+                       std::shared_ptr<StreamMark>*) override {
     return SumOverRanks(carrier_.get(), reduction);
   }
   void Abort() override { carrier_->Abort(); }

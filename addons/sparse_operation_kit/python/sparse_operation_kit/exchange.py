@@ -130,12 +130,13 @@ def fingerprint_of(wire, *facts):
   return number & ~3 | _WIRE_NUMBERS[wire]
 
 
-def alltoall(tensor, splits, name):
+def alltoall(tensor, splits, name, are_gradients=False):
   """Sends `splits[r]` numbers to rank r; returns (received, received splits)."""
   if settings.exchange_carrier() != communication.HOROVOD:
     # The name of the op, as Horovod makes one of it, too.
     full_name = ops.get_default_graph().unique_name(name, mark_as_used=False)
-    return _gen.sok_carry(tensor, splits, exchange_name=full_name, name=name)
+    return _gen.sok_carry(tensor, splits, exchange_name=full_name,
+                          are_gradients=are_gradients, name=name)
   received, received_splits = communication.horovod().alltoall(
       tensor, splits=splits, name=name)
   # SokCarry begins its errors so, too.
@@ -310,7 +311,7 @@ def _sok_pool_grad(op, *grads):
         route, dense, [rows] if op.get_attr("gradient_needs_rows") else [],
         tables=tables, num_ranks=op.get_attr("num_ranks"),
         Twire=rows.dtype, wire=wire, call=call, name="pool_grad")
-    received, _ = alltoall(message, splits, "gradients")
+    received, _ = alltoall(message, splits, "gradients", are_gradients=True)
     unique, values = _gen.sok_serve_grad(
         served, keys, key_splits, received, route,
         num_grads=len(tables),

@@ -24,6 +24,9 @@ from sparse_operation_kit import settings
 
 _PERIOD_SECONDS = 1.
 
+# How long a process that ends waits for what it has begun, at most.
+_DRAIN_SECONDS = 30
+
 # What the names of calls begin with that sum dense gradients.
 GRADIENTS = "sok_gradients"
 
@@ -49,11 +52,23 @@ def start():
 def _end():
   _stop.set()
   _thread.join(5.)
+  if not _ends_horovod.is_set():
+    _drain()
   if _ends_horovod.is_set():
     # Horovod's own handler is next, and must find it done: of two that shut Horovod down
     # at once one never returns. It takes as long as Horovod waits for a rank that is
     # frozen.
     _thread.join()
+
+
+def _drain():
+  """Waits for what runs have begun between GPUs, and other ranks wait for."""
+  if not settings.exchange_on_device():
+    return
+  session, drain = sessions.on_cpu(
+      lambda: _lib.load().sok_drain_carrier(seconds=_DRAIN_SECONDS))
+  with session:
+    session.run(drain)
 
 
 def message(what, seconds):

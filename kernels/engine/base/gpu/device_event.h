@@ -46,6 +46,14 @@ class DeviceEvent {
     return Status::OK();
   }
   bool has_passed() const { return cudaEventQuery(event_) == cudaSuccess; }
+  // Also true where an error has ended what the stream was given.
+  bool IsThroughOrFailed() const {
+    if (cudaEventQuery(event_) != cudaErrorNotReady) return true;
+    // Such an answer may stay the thread's last error, for which a later launch
+    // would be blamed.
+    cudaGetLastError();
+    return false;
+  }
 
  private:
   DeviceEvent() {}

@@ -278,7 +278,6 @@ Status Lookup(Span<const RowsInput> inputs,
                   piece.end);
     });
     EV_RETURN_IF_ERROR(steps.finish(*made));
-    EV_RETURN_IF_ERROR(step.WaitForOutputs());
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = made->planned(t);
       inputs[t].table->impl()->CountIds(planned.num_ids,

@@ -58,8 +58,9 @@ struct RowPlaces {
 };
 
 // LookupRows of tables that take device tensors (embedding_table.h): their rows
-// are copied on the device, and are there when it returns. Keys are
-// deduplicated and found there too, and stay there, when they are enough
+// are copied on the device, and are there when it is through with what 'stream'
+// has been given by then, also after an error. Keys are deduplicated and found
+// there too, and stay there, when they are enough
 // (GpuTableCompute::min_ids_to_deduplicate) and no input has occurrences.
 // places: one per input; 'stream' as in base/device_stream.h. Moreover
 // InvalidArgument: places that are not of the keys, or in no memory of the

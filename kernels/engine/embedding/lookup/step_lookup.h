@@ -50,10 +50,6 @@ class StepLookup {
   Status SetUnknown(int t, Span<const RowHandle> handles);
   // After that: has another thread do what can be done towards the update.
   void DoRestLater(Parallel* parallel) const;
-  // After SetUnknown of all: waits until the outputs of its tables are written.
-  Status WaitForOutputs() const {
-    return step_ == nullptr ? Status::OK() : step_->WaitForOutputs();
-  }
 
  private:
   Status Start(Span<const PooledInput> inputs, Span<float* const> outputs,

@@ -624,11 +624,6 @@ Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
   return Status::OK();
 }
 
-Status StepCall::WaitForOutputs() {
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  return lane_->Wait();
-}
-
 Status StepCall::Offsets(int t, int32_t* offsets) const {
   const Table& table = tables_[t];
   const size_t count = table.num_samples + 1;

@@ -58,7 +58,6 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::unique_ptr<DeviceDistinct> Distinct(int t) override;
   void SetUnknownHandles(int t, Span<const RowHandle> handles) override;
   Status Pool(Span<float* const> outputs, const DeviceStream& stream) override;
-  Status WaitForOutputs() override;
   std::function<void()> TakeRest() override;
   bool CanUpdate(const std::string& rule,
                  Span<const int> slot_columns) const override;

@@ -17,10 +17,17 @@
 // NCCL's own words on order: all ranks must call in the same order, which
 // CarrierQueue sees to; there is one communicator and one stream for its calls.
 //
+// What stays on the GPU from end to end is started: the processor waits neither
+// for what it is made of nor for its end. All is in one stream, in the order in
+// which all ranks make the calls, so what a kernel of NCCL's waits for is what
+// the other rank has started, or will, whatever waits for this rank's device.
+//
 // ENDINGS. A rank that dies leaves the others' kernels waiting. They are looked
-// at, not waited for, so Abort ends them. Ranks of one host notice a death by
-// the memory that they share; else the time limit of the exchange calls Abort,
-// or the launcher ends all ranks.
+// at, not waited for, so that End can end them. Ranks of one host notice a
+// death by the memory that they share; else the time limit of the exchange
+// calls Abort, or the launcher ends all ranks. What kernels that were ended
+// have left is not taken for what ranks sent: a flag, which is set before, has
+// it overwritten.
 
 #include <cuda_runtime_api.h>
 
@@ -37,14 +44,18 @@
 #include "addons/sparse_operation_kit/exchange/carrier/control_carrier.h"
 #include "addons/sparse_operation_kit/exchange/carrier/nccl/nccl_library.h"
 #include "addons/sparse_operation_kit/exchange/carrier/nccl/reduce_kernels.h"
+#include "addons/sparse_operation_kit/exchange/gpu/gpu_mark.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/base/gpu/side_stream.h"
 #include "kernels/engine/base/gpu/urgent_stream.h"
 
 namespace sok {
 namespace {
+
+using gpu::GpuMark;
 
 // Looks at a stream before the thread begins to nap.
 constexpr int kLooksAtOnce = 20000;
@@ -81,6 +92,10 @@ ev::Status MakeId(int num_ranks, std::string* id) {
   return ev::Status::OK();
 }
 
+ev::Status Ended() {
+  return ev::Internal("the exchange by NCCL was ended");
+}
+
 // Such an answer may stay the thread's last error, for which a later launch
 // would be blamed.
 bool IsNotReady(cudaError_t error) {
@@ -89,27 +104,24 @@ bool IsNotReady(cudaError_t error) {
   return true;
 }
 
-class EventMark : public StreamMark {
+// Reached when what a carrier has started is through.
+class StartedMark : public StreamMark {
  public:
-  static ev::Status Make(int device, const ev::DeviceStream& stream,
-                         std::shared_ptr<StreamMark>* mark) {
-    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
-    const auto made = std::make_shared<EventMark>();
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaEventCreateWithFlags(&made->event_, cudaEventDisableTiming));
-    EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(
-        made->event_, static_cast<cudaStream_t>(stream.native)));
-    *mark = made;
-    return ev::Status::OK();
+  StartedMark(int device, std::shared_ptr<ev::gpu::DeviceEvent> event,
+              std::shared_ptr<const std::atomic<bool>> aborted)
+      : mark_(device, std::move(event)), aborted_(std::move(aborted)) {}
+  bool IsReached() override { return mark_.IsReached(); }
+  ev::Status Before(const ev::DeviceStream& stream) override {
+    return mark_.Before(stream);
   }
-  ~EventMark() override {
-    if (event_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(event_));
+  ev::Status Wait() override {
+    EV_RETURN_IF_ERROR(mark_.Wait());
+    return *aborted_ ? Ended() : ev::Status::OK();
   }
-  bool IsReached() override { return !IsNotReady(cudaEventQuery(event_)); }
-  cudaEvent_t event() const { return event_; }
 
  private:
-  cudaEvent_t event_ = nullptr;
+  GpuMark mark_;
+  const std::shared_ptr<const std::atomic<bool>> aborted_;
 };
 
 int NcclTypeOf(ReducedType type) {
@@ -123,6 +135,17 @@ int NcclTypeOf(ReducedType type) {
   }
   return NcclLibrary::kFloat32;
 }
+
+// What stays as it is until the GPU has read it.
+struct ToldPieces {
+  char* here = nullptr;  // pinned
+  int64_t bytes = 0;
+  ev::gpu::DeviceBuffer there;
+  std::shared_ptr<ev::gpu::DeviceEvent> read;  // null: never used
+  ~ToldPieces() {
+    if (here != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(here));
+  }
+};
 
 class NcclCarrier : public Carrier {
  public:
@@ -140,6 +163,7 @@ class NcclCarrier : public Carrier {
       if (event != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(event));
     }
     if (stream_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
+    if (is_ended_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(is_ended_));
   }
 
   static ev::Status Make(const CarrierOptions& options,
@@ -161,6 +185,14 @@ class NcclCarrier : public Carrier {
     EV_RETURN_IF_ERROR(
         ev::gpu::CreateUrgentStream(/*most=*/true, &made->stream_));
     EV_RETURN_IF_ERROR(made->own_.Create());
+    void* flag = nullptr;
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaHostAlloc(&flag, sizeof(int32_t), cudaHostAllocMapped));
+    made->is_ended_ = static_cast<int32_t*>(flag);
+    *made->is_ended_ = 0;
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaHostGetDevicePointer(&flag, flag, /*flags=*/0));
+    made->is_ended_there_ = static_cast<const int32_t*>(flag);
     for (cudaEvent_t& event : made->came_) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -178,8 +210,14 @@ class NcclCarrier : public Carrier {
   int rank() const override { return rank_; }
   int num_ranks() const override { return num_ranks_; }
   void Abort() override {
-    aborted_.store(true);
+    // Before NCCL's kernels are ended: those behind them look at it.
+    SayEnded();
+    aborted_->store(true);
     if (control_ != nullptr) control_->Abort();
+  }
+  bool TellWaitsForStarted() const override { return control_ == nullptr; }
+  ev::Status CheckRanks() override {
+    return control_ == nullptr ? ev::Status::OK() : control_->CheckRanks();
   }
 
   ev::Status Tell(const char* send, ev::Span<const int64_t> send_bytes,
@@ -187,7 +225,7 @@ class NcclCarrier : public Carrier {
     if (control_ == nullptr) {
       return AllToAll(send, send_bytes, out, received_bytes);
     }
-    if (aborted_) return Ended();
+    if (*aborted_) return Ended();
     return control_->AllToAll(send, send_bytes, out, received_bytes);
   }
 
@@ -200,18 +238,49 @@ class NcclCarrier : public Carrier {
     return status;
   }
 
-  ev::Status AllReduce(const Reduction& reduction) override {
-    const ev::Status status = Sum(reduction);
+  ev::Status StartAllToAll(const char* send, ev::Span<const int64_t> send_bytes,
+                           const std::shared_ptr<StreamMark>& after, char* out,
+                           ev::Span<const int64_t> received_bytes,
+                           int when_failed,
+                           std::shared_ptr<StreamMark>* there) override {
+    there->reset();
+    const ev::Status status = Start(send, send_bytes, after, out,
+                                    received_bytes, when_failed, there);
+    if (!status.ok()) End();
+    return status;
+  }
+
+  ev::Status AllReduce(const Reduction& reduction,
+                       std::shared_ptr<StreamMark>* there) override {
+    there->reset();
+    const ev::Status status = Sum(reduction, there);
     if (!status.ok()) End();
     return status;
   }
 
   ev::Status Mark(const ev::DeviceStream& stream,
                   std::shared_ptr<StreamMark>* mark) override {
-    return EventMark::Make(device_, stream, mark);
+    return GpuMark::Make(device_, static_cast<cudaStream_t>(stream.native),
+                         mark);
+  }
+
+  // Ends NCCL's kernels and waits for them.
+  void End() override {
+    if (communicator_ == nullptr) return;
+    // What is behind them must not be taken for what ranks sent.
+    SayEnded();
+    EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+    nccl_->comm_abort(communicator_);
+    communicator_ = nullptr;
+    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(own_.get()));
+    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
   }
 
  private:
+  void SayEnded() {
+    if (is_ended_ != nullptr) *static_cast<volatile int32_t*>(is_ended_) = 1;
+  }
+
   // Pinned memory for callers that have none; grows.
   struct Staging {
     char* data = nullptr;
@@ -257,13 +326,9 @@ class NcclCarrier : public Carrier {
     return TypeOf(memory) == cudaMemoryTypeDevice;
   }
 
-  static ev::Status Ended() {
-    return ev::Internal("the exchange by NCCL was ended");
-  }
-
   ev::Status Carry(const char* send, ev::Span<const int64_t> send_bytes,
                    char* out, ev::Span<const int64_t> received_bytes) {
-    if (communicator_ == nullptr || aborted_) return Ended();
+    if (communicator_ == nullptr || *aborted_) return Ended();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     const int64_t up = TotalOf(send_bytes), down = TotalOf(received_bytes);
     const char* from = send;
@@ -277,6 +342,34 @@ class NcclCarrier : public Carrier {
     EV_RETURN_IF_ERROR(Exchange(
         from, send_bytes, stays ? out : received_.as<char>(), received_bytes));
     return stays ? Wait() : BringDown(out, down);
+  }
+
+  // What stays on the GPU from end to end is not waited for.
+  ev::Status Start(const char* send, ev::Span<const int64_t> send_bytes,
+                   const std::shared_ptr<StreamMark>& after, char* out,
+                   ev::Span<const int64_t> received_bytes, int when_failed,
+                   std::shared_ptr<StreamMark>* there) {
+    if (communicator_ == nullptr || *aborted_) return Ended();
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    if (after != nullptr) {
+      EV_RETURN_IF_ERROR(after->Before(ev::DeviceStream{stream_}));
+    }
+    const int64_t up = TotalOf(send_bytes), down = TotalOf(received_bytes);
+    if ((up > 0 && !IsOnDevice(send)) || (down > 0 && !IsOnDevice(out))) {
+      return Carry(send, send_bytes, out, received_bytes);
+    }
+    EV_RETURN_IF_ERROR(Exchange(send, send_bytes, out, received_bytes));
+    EV_RETURN_IF_ERROR(
+        LaunchFillIf(is_ended_there_, out, down, when_failed, stream_));
+    return MarkStarted(there);
+  }
+
+  ev::Status MarkStarted(std::shared_ptr<StreamMark>* there) {
+    std::shared_ptr<ev::gpu::DeviceEvent> event;
+    EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &event));
+    *there =
+        std::make_shared<StartedMark>(device_, std::move(event), aborted_);
+    return ev::Status::OK();
   }
 
   ev::Status BringUp(const char* send, int64_t bytes) {
@@ -368,8 +461,9 @@ class NcclCarrier : public Carrier {
     return ev::Status::OK();
   }
 
-  ev::Status Sum(const Reduction& reduction) {
-    if (communicator_ == nullptr || aborted_) return Ended();
+  ev::Status Sum(const Reduction& reduction,
+                 std::shared_ptr<StreamMark>* there) {
+    if (communicator_ == nullptr || *aborted_) return Ended();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     const int64_t size = ReducedBytes(reduction.type);
     std::vector<FusedPiece> pieces;
@@ -394,11 +488,11 @@ class NcclCarrier : public Carrier {
       block.num_pieces = 1;
       block.most = bytes;
     } else {
-      const auto& mark = static_cast<const EventMark&>(*reduction.after);
-      EV_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(stream_, mark.event(), 0));
+      EV_RETURN_IF_ERROR(reduction.after->Before(ev::DeviceStream{stream_}));
     }
-    EV_RETURN_IF_ERROR(TellPieces(pieces));
-    block.pieces = told_.as<FusedPiece>();
+    ToldPieces* told = nullptr;
+    EV_RETURN_IF_ERROR(TellPieces(pieces, &told));
+    block.pieces = told->there.as<FusedPiece>();
     if (!is_here) {
       EV_RETURN_IF_ERROR(LaunchFuse(block, sums_.as<char>(), stream_));
     }
@@ -407,11 +501,14 @@ class NcclCarrier : public Carrier {
                           NcclTypeOf(reduction.type), NcclLibrary::kSum,
                           communicator_, stream_),
         "ncclAllReduce"));
+    EV_RETURN_IF_ERROR(
+        LaunchFillIf(is_ended_there_, sums_.as<char>(), bytes, 0, stream_));
     if (!is_here || reduction.scale != 1.0) {
       EV_RETURN_IF_ERROR(LaunchSpread(block, sums_.as<char>(), reduction.type,
                                       reduction.scale, stream_));
     }
-    if (!is_here) return Wait();
+    EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &told->read));
+    if (!is_here) return MarkStarted(there);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(up_.data, sums_.data(), bytes,
                                             cudaMemcpyDeviceToHost, stream_));
     EV_RETURN_IF_ERROR(Wait());
@@ -436,14 +533,32 @@ class NcclCarrier : public Carrier {
     return ev::Status::OK();
   }
 
-  // The list of pieces, for kernels.
-  ev::Status TellPieces(const std::vector<FusedPiece>& pieces) {
+  // The list of pieces, for kernels; *told is used again when told->read has
+  // passed.
+  ev::Status TellPieces(const std::vector<FusedPiece>& pieces,
+                        ToldPieces** told) {
     const int64_t bytes = pieces.size() * sizeof(FusedPiece);
-    EV_RETURN_IF_ERROR(tell_.Reserve(bytes));
-    EV_RETURN_IF_ERROR(Reserve(bytes, &told_));
-    std::memcpy(tell_.data, pieces.data(), bytes);
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(told_.data(), tell_.data, bytes,
-                                            cudaMemcpyHostToDevice, stream_));
+    *told = nullptr;
+    for (const auto& one : told_) {
+      if (one->bytes >= bytes && one->read != nullptr &&
+          one->read->IsThroughOrFailed()) {
+        *told = one.get();
+      }
+    }
+    if (*told == nullptr) {
+      std::unique_ptr<ToldPieces> made(new ToldPieces);
+      void* here = nullptr;
+      EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&here, WithRoom(bytes)));
+      made->here = static_cast<char*>(here);
+      made->bytes = WithRoom(bytes);
+      EV_RETURN_IF_ERROR(Reserve(bytes, &made->there));
+      told_.push_back(std::move(made));
+      *told = told_.back().get();
+    }
+    std::memcpy((*told)->here, pieces.data(), bytes);
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync((*told)->there.data(), (*told)->here, bytes,
+                        cudaMemcpyHostToDevice, stream_));
     return ev::Status::OK();
   }
 
@@ -457,7 +572,7 @@ class NcclCarrier : public Carrier {
       const cudaError_t error = query();
       if (error == cudaSuccess) return ev::Status::OK();
       if (!IsNotReady(error)) EV_CUDA_RETURN_IF_ERROR(error);
-      if (aborted_) return Ended();
+      if (*aborted_) return Ended();
       if (looks < kLooksAtOnce) continue;
       if (control_ != nullptr && looks % kLooksForTheDead == 0) {
         const ev::Status alive = control_->CheckRanks();
@@ -476,26 +591,23 @@ class NcclCarrier : public Carrier {
     }
   }
 
-  // Ends NCCL's kernels and waits for them.
-  void End() {
-    if (communicator_ == nullptr) return;
-    EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-    nccl_->comm_abort(communicator_);
-    communicator_ = nullptr;
-    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(own_.get()));
-    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
-  }
-
   const NcclLibrary* const nccl_;
   const int device_, rank_, num_ranks_;
-  std::atomic<bool> aborted_{false};
+  // Marks that are handed out may outlive the carrier.
+  const std::shared_ptr<std::atomic<bool>> aborted_ =
+      std::make_shared<std::atomic<bool>>(false);
+  // Not 0 once NCCL's kernels may have been ended; pinned, and where the GPU
+  // reads it.
+  int32_t* is_ended_ = nullptr;
+  const int32_t* is_ended_there_ = nullptr;
   cudaStream_t stream_ = nullptr;
   ev::gpu::SideStream own_;  // of what a rank sends to itself
   cudaEvent_t came_[2] = {nullptr, nullptr};
   NcclLibrary::Communicator* communicator_ = nullptr;
   std::unique_ptr<Carrier> control_;  // or null
-  ev::gpu::DeviceBuffer sent_, received_, sums_, told_;
-  Staging up_, down_, tell_;
+  ev::gpu::DeviceBuffer sent_, received_, sums_;
+  Staging up_, down_;
+  std::vector<std::unique_ptr<ToldPieces>> told_;
 };
 
 const bool kRegistered =

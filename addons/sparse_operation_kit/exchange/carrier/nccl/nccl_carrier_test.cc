@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -25,11 +26,14 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/testing/skip_without_gpu.h"
+#include "kernels/engine/testing/stream_under_test.h"
 
 // As in <cuda_runtime_api.h>, whose result is an enumeration: 0 is success.
 extern "C" int cudaGetDeviceCount(int* count);
 // kind: 1, to the device; 2, from it.
 extern "C" int cudaMemcpy(void* to, const void* from, size_t bytes, int kind);
+extern "C" int cudaMemcpyAsync(void* to, const void* from, size_t bytes,
+                               int kind, void* stream);
 
 namespace sok {
 namespace {
@@ -189,7 +193,8 @@ TEST_F(NcclCarrierTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
             *to = &out[which][0];
             return ev::Status::OK();
           };
-          transfer.done = [&](const ev::Status& status) {
+          transfer.done = [&](const ev::Status& status,
+                              const std::shared_ptr<StreamMark>&) {
             std::lock_guard<std::mutex> lock(mu);
             all &= status.ok();
             ++done;
@@ -206,9 +211,61 @@ TEST_F(NcclCarrierTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
       }));
 }
 
+// Looks until a mark is reached; where the carrier is aborted meanwhile, it is
+// ended. Returns whether the mark says that all has come.
+bool Arrives(Carrier* carrier, StreamMark* there,
+             const std::atomic<bool>* aborted) {
+  while (!there->IsReached()) {
+    if (aborted != nullptr && *aborted) carrier->End();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return there->Wait().ok();
+}
+
+// Bytes from GPU to GPU, which the processor does not wait for, behind what it
+// has not waited for either. Of a failure all are 'when_failed'.
+bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
+                        const std::atomic<bool>* aborted = nullptr) {
+  constexpr int kWhenFailed = 0xff;
+  const int rank = carrier->rank(), n = carrier->num_ranks();
+  std::vector<int64_t> to(n), from(n);
+  std::string sent, expected;
+  for (int r = 0; r < n; ++r) {
+    to[r] = SizeOf(round, rank, r, kMost);
+    from[r] = SizeOf(round, r, rank, kMost);
+    for (int64_t i = 0; i < to[r]; ++i) sent += ByteOf(round, rank, r, i);
+    for (int64_t i = 0; i < from[r]; ++i) {
+      expected += ByteOf(round, r, rank, i);
+    }
+  }
+  std::shared_ptr<char> source, target;
+  std::string got(expected.size(), ' ');
+  std::shared_ptr<StreamMark> after, there;
+  if (!device->Allocate(sent.size() + 1, &source).ok() ||
+      !device->Allocate(got.size() + 1, &target).ok()) {
+    return false;
+  }
+  ev::testing::GiveLate(device->stream(), [] {});
+  if (cudaMemcpyAsync(source.get(), sent.data(), sent.size(), 1,
+                      device->stream().native) != 0 ||
+      !device->Mark(device->stream(), &after).ok()) {
+    return false;
+  }
+  const ev::Status started =
+      carrier->StartAllToAll(source.get(), to, after, target.get(), from,
+                             kWhenFailed, &there);
+  if (!started.ok() || there == nullptr) return false;
+  const bool all = Arrives(carrier, there.get(), aborted);
+  if (!device->CopyDown(target.get(), got.size(), &got[0]).ok()) return false;
+  if (all) return got == expected;
+  const std::string failed(got.size(), static_cast<char>(kWhenFailed));
+  if (got != failed) std::fprintf(stderr, "bytes that never came are shown\n");
+  return false;
+}
+
 // Sums tensors of these sizes, where they are in one memory or the other.
 bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
-                int round) {
+                int round, const std::atomic<bool>* aborted = nullptr) {
   const int rank = carrier->rank(), n = carrier->num_ranks();
   const std::vector<int64_t> counts = {1, 0, 5, 1 << 20, 3 + round};
   Reduction reduction;
@@ -237,12 +294,15 @@ bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
   }
   ev::Status status;
   if (on_device) status = carrier->Mark(device->stream(), &reduction.after);
-  if (status.ok()) status = carrier->AllReduce(reduction);
+  std::shared_ptr<StreamMark> summed;
+  if (status.ok()) status = carrier->AllReduce(reduction, &summed);
   if (!status.ok()) {
     std::fprintf(stderr, "%s\n", status.message().c_str());
     return false;
   }
-  bool all = true;
+  if ((summed != nullptr) != on_device) return false;
+  bool all = summed == nullptr || Arrives(carrier, summed.get(), aborted);
+  const bool has_failed = !all;
   for (size_t k = 0; k < counts.size(); ++k) {
     if (on_device) {
       all &= cudaMemcpy(numbers[k].data(), places[k], counts[k] * sizeof(float),
@@ -254,9 +314,47 @@ bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
         sum += static_cast<float>(i % 1000 + r * (round + 1));
       }
       all &= numbers[k][i] == sum / 8;
+      if (has_failed && numbers[k][i] != 0.0f) {
+        std::fprintf(stderr, "a sum that failed is not zero\n");
+        std::abort();
+      }
     }
   }
   return all;
+}
+
+TEST_F(NcclCarrierTest, WhatIsStartedArrives) {
+  EXPECT_TRUE(
+      OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
+        ExchangeDevice* device = nullptr;
+        bool all = ExchangeDevice::Get(&device).ok();
+        for (int round = 0; all && round < 12; ++round) {
+          all &= StartedBytesArrive(carrier.get(), device, round);
+        }
+        return all;
+      }));
+}
+
+TEST_F(NcclCarrierTest, WhatIsStartedEndsWhenARankIsGone) {
+  EXPECT_TRUE(
+      OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
+        ExchangeDevice* device = nullptr;
+        if (!ExchangeDevice::Get(&device).ok() ||
+            !StartedBytesArrive(carrier.get(), device, 0)) {
+          return false;
+        }
+        if (carrier->rank() == 1) return true;
+        std::atomic<bool> aborted{false};
+        std::thread later([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          carrier->Abort();
+          aborted = true;
+        });
+        const bool arrived =
+            StartedBytesArrive(carrier.get(), device, 1, &aborted);
+        later.join();
+        return !arrived && !StartedBytesArrive(carrier.get(), device, 2);
+      }));
 }
 
 TEST_F(NcclCarrierTest, SumsTensorsInEitherMemory) {
@@ -278,11 +376,14 @@ TEST_F(NcclCarrierTest, AbortEndsTheWaitForSumsOfARankThatIsGone) {
         if (!ExchangeDevice::Get(&device).ok()) return false;
         if (!SumsArrive(carrier.get(), device, true, 0)) return false;
         if (carrier->rank() == 1) return true;
+        std::atomic<bool> aborted{false};
         std::thread later([&] {
           std::this_thread::sleep_for(std::chrono::milliseconds(300));
           carrier->Abort();
+          aborted = true;
         });
-        const bool arrived = SumsArrive(carrier.get(), device, true, 1);
+        const bool arrived =
+            SumsArrive(carrier.get(), device, true, 1, &aborted);
         later.join();
         return !arrived && !SumsArrive(carrier.get(), device, true, 2);
       }));

@@ -19,6 +19,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kMaxBlocks = 512;
 constexpr int64_t kMaxPieces = 65535;
+constexpr int kFillBlocks = 16;
 
 __device__ __forceinline__ float Scaled(float x, double scale) {
   return x * static_cast<float>(scale);
@@ -89,6 +90,19 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+__global__ void __launch_bounds__(kThreads)
+    FillIfKernel(const int32_t* flag, char* to, int64_t bytes, char byte) {
+  __shared__ int32_t is_set;
+  if (threadIdx.x == 0) is_set = *const_cast<const volatile int32_t*>(flag);
+  __syncthreads();
+  if (is_set == 0) return;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+       i < bytes; i += step) {
+    to[i] = byte;
+  }
+}
+
 dim3 GridOf(const FusedBlock& block) {
   const int64_t lines = block.most / 16 + 1;
   return dim3(static_cast<unsigned>(
@@ -124,6 +138,15 @@ ev::Status LaunchSpread(const FusedBlock& block, const char* fused,
       break;
   }
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("SpreadKernel");
+  return ev::Status::OK();
+}
+
+ev::Status LaunchFillIf(const int32_t* flag, char* to, int64_t bytes, int byte,
+                        ev::gpu::StreamView stream) {
+  if (bytes == 0) return ev::Status::OK();
+  FillIfKernel<<<kFillBlocks, kThreads, 0, stream.get()>>>(
+      flag, to, bytes, static_cast<char>(byte));
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FillIfKernel");
   return ev::Status::OK();
 }
 

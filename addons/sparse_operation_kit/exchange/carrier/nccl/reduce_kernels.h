@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors into one block of device memory, and sums out of it. Every call
-// enqueues one kernel.
+// Tensors into one block of device memory, and sums out of it; and what comes
+// into the place of bytes that never came. Every call enqueues one kernel.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_NCCL_REDUCE_KERNELS_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_NCCL_REDUCE_KERNELS_H_
@@ -39,6 +39,11 @@ ev::Status LaunchFuse(const FusedBlock& block, char* fused,
 // bits is scaled as float32.
 ev::Status LaunchSpread(const FusedBlock& block, const char* fused,
                         ReducedType type, double scale,
+                        ev::gpu::StreamView stream);
+
+// Fills the bytes where *flag is not 0 when the kernel runs. flag: pinned, as
+// the GPU reads it, so it is read a few times only.
+ev::Status LaunchFillIf(const int32_t* flag, char* to, int64_t bytes, int byte,
                         ev::gpu::StreamView stream);
 
 }  // namespace sok

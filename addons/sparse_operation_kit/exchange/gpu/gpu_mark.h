@@ -1,0 +1,51 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_MARK_H_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_MARK_H_
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <utility>
+
+#include "addons/sparse_operation_kit/exchange/stream_mark.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/device_event.h"
+
+namespace sok {
+namespace gpu {
+
+// An event of a GPU as a StreamMark.
+class GpuMark : public StreamMark {
+ public:
+  static ev::Status Make(int device, ev::gpu::StreamView stream,
+                         std::shared_ptr<StreamMark>* mark) {
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
+    std::shared_ptr<ev::gpu::DeviceEvent> event;
+    EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream, &event));
+    *mark = std::make_shared<GpuMark>(device, std::move(event));
+    return ev::Status::OK();
+  }
+  GpuMark(int device, std::shared_ptr<ev::gpu::DeviceEvent> event)
+      : device_(device), event_(std::move(event)) {}
+
+  bool IsReached() override { return event_->IsThroughOrFailed(); }
+  ev::Status Before(const ev::DeviceStream& stream) override {
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    return event_->Before(static_cast<cudaStream_t>(stream.native));
+  }
+  ev::Status Wait() override {
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    return event_->Wait();
+  }
+
+ private:
+  const int device_;
+  const std::shared_ptr<ev::gpu::DeviceEvent> event_;
+};
+
+}  // namespace gpu
+}  // namespace sok
+
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_MARK_H_
