@@ -6,11 +6,14 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -40,6 +43,7 @@ using ev::gpu::KnownKeys;
 using ev::gpu::WorkLane;
 
 constexpr size_t kMaxIdleBytes = size_t{2} << 30;
+constexpr auto kLookAtKept = std::chrono::microseconds(300);
 
 // Blocks of device memory that wait to be used again.
 class Blocks {
@@ -108,7 +112,6 @@ class ExchangeGpu : public ExchangeDevice {
 
   Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) override {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    GiveUpKept();
     std::unique_ptr<DeviceBuffer> block;
     EV_RETURN_IF_ERROR(blocks_.Take(bytes, &block));
     DeviceBuffer* const taken = block.release();
@@ -147,7 +150,9 @@ class ExchangeGpu : public ExchangeDevice {
       kept_.push_back(Kept{mark, what});
     } catch (const std::bad_alloc&) {
       static_cast<void>(mark->Wait());
+      return;
     }
+    is_kept_.notify_one();
   }
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {
@@ -206,7 +211,10 @@ class ExchangeGpu : public ExchangeDevice {
   }
 
  private:
-  explicit ExchangeGpu(int device) : device_(device) {}
+  explicit ExchangeGpu(int device) : device_(device) {
+    // It is never destroyed, and neither is the thread.
+    std::thread(&ExchangeGpu::GiveUpKept, this).detach();
+  }
 
   // Runs body(lane). What it has begun may go on.
   template <typename Body>
@@ -223,17 +231,24 @@ class ExchangeGpu : public ExchangeDevice {
     std::shared_ptr<StreamMark> mark;
     std::shared_ptr<const void> what;
   };
-  // What nothing uses any more.
+  // A thread that gives back what nothing uses any more: some 100 us a step,
+  // which the ops' threads do not have.
   void GiveUpKept() {
-    std::vector<Kept> done;  // ends, and is given back, after the lock
-    std::lock_guard<std::mutex> lock(kept_mu_);
-    for (size_t k = 0; k < kept_.size();) {
-      if (!kept_[k].mark->IsReached()) {
-        ++k;
-        continue;
+    EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+    std::vector<Kept> looked_at;
+    for (;;) {
+      {
+        std::unique_lock<std::mutex> lock(kept_mu_);
+        is_kept_.wait(lock,
+                      [&] { return !kept_.empty() || !looked_at.empty(); });
+        for (Kept& kept : kept_) looked_at.push_back(std::move(kept));
+        kept_.clear();
       }
-      done.push_back(std::move(kept_[k]));
-      kept_.erase(kept_.begin() + k);
+      looked_at.erase(
+          std::remove_if(looked_at.begin(), looked_at.end(),
+                         [](const Kept& k) { return k.mark->IsReached(); }),
+          looked_at.end());
+      std::this_thread::sleep_for(kLookAtKept);
     }
   }
 
@@ -241,6 +256,7 @@ class ExchangeGpu : public ExchangeDevice {
   cudaStream_t idle_ = nullptr;
   Blocks blocks_;
   std::mutex kept_mu_;
+  std::condition_variable is_kept_;
   std::vector<Kept> kept_;
 };
 

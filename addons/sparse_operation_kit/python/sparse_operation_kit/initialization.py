@@ -2,23 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.init: says how ranks talk to each other."""
 
-import os
-
 import tensorflow as tf
 
 from sparse_operation_kit import carriers
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings
-
-
-def _wait_for_gpus():
-  """Has sessions wait for the GPU at the end of a run, unless the job says otherwise.
-
-  `python -m embedding_variable.gpu run` has them not wait. Where ranks exchange through
-  their GPUs, what that gains or costs was not measured in turn.
-  """
-  if os.environ.get("TF_EV_GPU_SET_SYNC") == "1":
-    os.environ.pop("TF_SYNC_ON_FINISH", None)
 
 
 def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dtype=None,
@@ -90,8 +78,6 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
     tf.compat.v1.logging.info(
         "sok.init: Horovod is not initialized; training in a single process.")
     return
-  if communication.num_ranks() > 1:
-    _wait_for_gpus()  # before the first session, which asks
   carrier = carriers.start(wanted)
   settings.set_exchange_carrier(carrier)
   ranks = communication.num_ranks()

@@ -65,15 +65,6 @@ class InitTest(parameterized.TestCase):
       sok.init()
       self.assertEqual(info.call_args[0][1:], (0, 2, "horovod"))
 
-  def test_several_ranks_wait_for_the_gpu_unless_the_job_says_otherwise(self):
-    for environ, ranks, expected in [
-        ({"TF_EV_GPU_SET_SYNC": "1"}, 2, None), ({"TF_EV_GPU_SET_SYNC": "1"}, 1, "false"),
-        ({}, 2, "false")]:
-      environ = dict(environ, TF_SYNC_ON_FINISH="false")
-      with _horovod(ranks), mock.patch.dict(os.environ, environ):
-        sok.init()
-        self.assertEqual(os.environ.get("TF_SYNC_ON_FINISH"), expected)
-
   def test_the_exchange_is_what_the_environment_says_unless_told(self):
     self.assertEqual(settings.wanted_exchange(None, carriers.KINDS), "horovod")
     with mock.patch.dict(os.environ, SOK_EXCHANGE="memory"):

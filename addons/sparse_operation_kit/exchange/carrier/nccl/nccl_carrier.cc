@@ -163,7 +163,7 @@ class NcclCarrier : public Carrier {
       if (event != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(event));
     }
     if (stream_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
-    if (is_ended_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(is_ended_));
+    if (ending_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(ending_));
   }
 
   static ev::Status Make(const CarrierOptions& options,
@@ -185,14 +185,12 @@ class NcclCarrier : public Carrier {
     EV_RETURN_IF_ERROR(
         ev::gpu::CreateUrgentStream(/*most=*/true, &made->stream_));
     EV_RETURN_IF_ERROR(made->own_.Create());
-    void* flag = nullptr;
     EV_CUDA_RETURN_IF_ERROR(
-        cudaHostAlloc(&flag, sizeof(int32_t), cudaHostAllocMapped));
-    made->is_ended_ = static_cast<int32_t*>(flag);
-    *made->is_ended_ = 0;
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaHostGetDevicePointer(&flag, flag, /*flags=*/0));
-    made->is_ended_there_ = static_cast<const int32_t*>(flag);
+        cudaStreamCreateWithFlags(&made->ending_, cudaStreamNonBlocking));
+    EV_RETURN_IF_ERROR(
+        made->is_ended_.Allocate(sizeof(int32_t), "an exchange by NCCL"));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
+        made->is_ended_.data(), 0, sizeof(int32_t), made->stream_));
     for (cudaEvent_t& event : made->came_) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -210,8 +208,6 @@ class NcclCarrier : public Carrier {
   int rank() const override { return rank_; }
   int num_ranks() const override { return num_ranks_; }
   void Abort() override {
-    // Before NCCL's kernels are ended: those behind them look at it.
-    SayEnded();
     aborted_->store(true);
     if (control_ != nullptr) control_->Abort();
   }
@@ -267,9 +263,12 @@ class NcclCarrier : public Carrier {
   // Ends NCCL's kernels and waits for them.
   void End() override {
     if (communicator_ == nullptr) return;
-    // What is behind them must not be taken for what ranks sent.
-    SayEnded();
     EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+    // Before they are ended: what is behind them looks at it. A stream of its
+    // own, since theirs is theirs until then.
+    EV_CUDA_LOG_IF_ERROR(
+        cudaMemsetAsync(is_ended_.data(), 1, sizeof(int32_t), ending_));
+    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(ending_));
     nccl_->comm_abort(communicator_);
     communicator_ = nullptr;
     EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(own_.get()));
@@ -277,10 +276,6 @@ class NcclCarrier : public Carrier {
   }
 
  private:
-  void SayEnded() {
-    if (is_ended_ != nullptr) *static_cast<volatile int32_t*>(is_ended_) = 1;
-  }
-
   // Pinned memory for callers that have none; grows.
   struct Staging {
     char* data = nullptr;
@@ -360,7 +355,7 @@ class NcclCarrier : public Carrier {
     }
     EV_RETURN_IF_ERROR(Exchange(send, send_bytes, out, received_bytes));
     EV_RETURN_IF_ERROR(
-        LaunchFillIf(is_ended_there_, out, down, when_failed, stream_));
+        LaunchFillIf(is_ended_.as<int32_t>(), out, down, when_failed, stream_));
     return MarkStarted(there);
   }
 
@@ -502,7 +497,8 @@ class NcclCarrier : public Carrier {
                           communicator_, stream_),
         "ncclAllReduce"));
     EV_RETURN_IF_ERROR(
-        LaunchFillIf(is_ended_there_, sums_.as<char>(), bytes, 0, stream_));
+        LaunchFillIf(is_ended_.as<int32_t>(), sums_.as<char>(), bytes, 0,
+                     stream_));
     if (!is_here || reduction.scale != 1.0) {
       EV_RETURN_IF_ERROR(LaunchSpread(block, sums_.as<char>(), reduction.type,
                                       reduction.scale, stream_));
@@ -596,10 +592,9 @@ class NcclCarrier : public Carrier {
   // Marks that are handed out may outlive the carrier.
   const std::shared_ptr<std::atomic<bool>> aborted_ =
       std::make_shared<std::atomic<bool>>(false);
-  // Not 0 once NCCL's kernels may have been ended; pinned, and where the GPU
-  // reads it.
-  int32_t* is_ended_ = nullptr;
-  const int32_t* is_ended_there_ = nullptr;
+  // A number that is not 0 once NCCL's kernels may have been ended.
+  ev::gpu::DeviceBuffer is_ended_;
+  cudaStream_t ending_ = nullptr;
   cudaStream_t stream_ = nullptr;
   ev::gpu::SideStream own_;  // of what a rank sends to itself
   cudaEvent_t came_[2] = {nullptr, nullptr};

@@ -41,8 +41,7 @@ ev::Status LaunchSpread(const FusedBlock& block, const char* fused,
                         ReducedType type, double scale,
                         ev::gpu::StreamView stream);
 
-// Fills the bytes where *flag is not 0 when the kernel runs. flag: pinned, as
-// the GPU reads it, so it is read a few times only.
+// Fills the bytes where *flag, in device memory, is not 0 when the kernel runs.
 ev::Status LaunchFillIf(const int32_t* flag, char* to, int64_t bytes, int byte,
                         ev::gpu::StreamView stream);
 
