@@ -73,8 +73,7 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
     }
     EV_RETURN_IF_ERROR(
         WireBuffer::OnDevice(device, wire, keys.num_floats(), rows));
-    const Status begun =
-        device->ToWire(base, floats.count, wire, rows->data());
+    const Status begun = device->ToWire(base, floats.count, wire, rows->data());
     EV_RETURN_IF_ERROR(MarkAndKeep(device, rows));
     device->KeepUntil(rows->there, floats.memory);
     return begun;
@@ -161,9 +160,8 @@ Status SpreadGradients(const MessageLayout& layout, const ev::LookupPlan& plan,
         if (chunk.count > 0) chunks.push_back(chunk);
       }
     }
-    const Status begun =
-        device->FromWire(gradients.data(), gradients.wire, gradients.there,
-                         chunks, scale, base);
+    const Status begun = device->FromWire(gradients.data(), gradients.wire,
+                                          gradients.there, chunks, scale, base);
     std::shared_ptr<StreamMark> done;
     EV_RETURN_IF_ERROR(device->Mark(device->stream(), &done));
     device->KeepUntil(done, gradients.memory);

@@ -152,11 +152,10 @@ class PoolOp : public OpKernel {
     const bool groups = !on_gpu_ && is_trained;
     std::shared_ptr<const sok::RouteOccurrences> occurrences;
     std::shared_ptr<sok::StreamMark> done;
-    OP_REQUIRES_OK(
-        context,
-        ToTf(sok::PoolRows(*plan, route->on_device().get(), buffer, outputs,
-                           there ? &stream : nullptr, &parallel,
-                           groups ? &occurrences : nullptr, &done)));
+    OP_REQUIRES_OK(context, ToTf(sok::PoolRows(
+                                *plan, route->on_device().get(), buffer,
+                                outputs, there ? &stream : nullptr, &parallel,
+                                groups ? &occurrences : nullptr, &done)));
     if (done != nullptr) {
       sok::ExchangeDevice* device = nullptr;
       OP_REQUIRES_OK(context, GetExchangeDevice(&device));
@@ -283,9 +282,9 @@ class PoolGradOp : public OpKernel {
       inputs->push_back(context->input(1 + k));
     }
     sok::WireBuffer message;
-    TF_RETURN_IF_ERROR(ToTf(sok::PoolGradientThere(
-        route->plan(), route->on_device().get(), tables_, grads, stream, wire_,
-        device, &message)));
+    TF_RETURN_IF_ERROR(ToTf(
+        sok::PoolGradientThere(route->plan(), route->on_device().get(), tables_,
+                               grads, stream, wire_, device, &message)));
     device->KeepUntil(message.there, inputs);
     device->KeepUntil(message.there, route->on_device());
     return SetWireOutput(context, 0, std::move(message));

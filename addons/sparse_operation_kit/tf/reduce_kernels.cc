@@ -94,9 +94,8 @@ class AllReduceOp : public AsyncOpKernel {
                         const std::shared_ptr<sok::StreamMark>& there) {
       // TensorFlow's stream has the sums before what it is given from now on,
       // and with it what uses the gradients' memory again.
-      const ev::Status status = ended.ok() && there != nullptr
-                                    ? there->Before(stream)
-                                    : ended;
+      const ev::Status status =
+          ended.ok() && there != nullptr ? there->Before(stream) : ended;
       if (!status.ok()) {
         context->SetStatus(tensorflow::errors::Internal(
             name_, ": summing ", what_,

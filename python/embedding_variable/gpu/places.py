@@ -17,8 +17,6 @@ _DIRECTORY_VARIABLE = "TF_EV_GPU_DIR"
 # told, so that the processors stand still until the update is done, and then the GPU
 # until the next step's ids have come. What is fetched is waited for anyway.
 _SYNC_VARIABLE = "TF_SYNC_ON_FINISH"
-# Says that it was set here, and not by the job: sok.init takes it back over several ranks.
-_SYNC_IS_OURS = "TF_EV_GPU_SET_SYNC"
 
 
 def default_directory(environ=None):
@@ -66,7 +64,7 @@ def variables(places, environ=None):
       ("CUDA_CACHE_DISABLE", "0"),
   ])
   if not environ.get(_SYNC_VARIABLE):
-    found.update([(_SYNC_VARIABLE, "false"), (_SYNC_IS_OURS, "1")])
+    found[_SYNC_VARIABLE] = "false"
   return found
 
 

@@ -65,7 +65,7 @@ class PlacesTest(parameterized.TestCase):
     self.assertEqual(list(places_lib.variables(places_lib.Places("/d"), environ).items()), [
         ("LD_LIBRARY_PATH", after), ("CUDA_CACHE_PATH", "/d/cache"),
         ("CUDA_CACHE_MAXSIZE", "4294967296"), ("CUDA_CACHE_DISABLE", "0"),
-    ] + ([] if waits else [("TF_SYNC_ON_FINISH", "false"), ("TF_EV_GPU_SET_SYNC", "1")]))
+    ] + ([] if waits else [("TF_SYNC_ON_FINISH", "false")]))
 
   def test_counts_the_cache(self):
     places = places_lib.Places(self.create_tempdir().full_path)

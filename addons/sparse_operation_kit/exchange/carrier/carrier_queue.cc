@@ -17,8 +17,8 @@ namespace {
 
 // Between two looks at what a device has to do before a transfer is ready.
 constexpr auto kLook = std::chrono::microseconds(20);
-// Between two at what was started: only who waits too long hangs on it, and
-// memory that goes back.
+// Between two at what was started: the time limit hangs on it, and memory that
+// goes back.
 constexpr auto kLookAtStarted = std::chrono::microseconds(200);
 // And so many looks between two at whether all ranks live, some 50 ms.
 constexpr int kLooksForTheDead = 200;

@@ -16,12 +16,13 @@
 // gradients is a transfer, too: its signature goes instead of sizes, and its
 // sums are the third.
 //
-// What is in a device's memory is STARTED: it may be neither there nor gone when
-// done is called, which gets a mark to be followed. A second thread looks when
-// marks are reached, and whether all ranks live meanwhile. What is started goes
-// in order, on rank 0 in that of the calls of Add, with one exception: sums of
-// gradients, which are ready late, wait for the gradients of lookups that are
-// expected (ExpectedGradient), unless their own numbers are there before.
+// What is in a device's memory is STARTED: it may be neither there nor gone
+// when done is called, which gets a mark to be followed. A second thread looks
+// when marks are reached, and whether all ranks live meanwhile. What is started
+// goes in order, on rank 0 in that of the calls of Add, with one exception:
+// sums of gradients, which are ready late, wait for the gradients of lookups
+// that are expected (ExpectedGradient), unless their own numbers are there
+// before.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_

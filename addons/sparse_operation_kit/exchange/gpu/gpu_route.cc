@@ -127,8 +127,7 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
   if (stream != nullptr) {
     std::shared_ptr<DeviceEvent> end;
     EV_RETURN_IF_ERROR(DeviceEvent::Record(lane_->stream(), &end));
-    EV_RETURN_IF_ERROR(
-        end->Before(static_cast<cudaStream_t>(stream->native)));
+    EV_RETURN_IF_ERROR(end->Before(static_cast<cudaStream_t>(stream->native)));
     *done = std::make_shared<GpuMark>(device_, std::move(end));
     return Status::OK();
   }

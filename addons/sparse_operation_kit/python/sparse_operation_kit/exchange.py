@@ -54,8 +54,8 @@ Exchange = collections.namedtuple(
 
 _DEVICE = "/device:CPU:0"
 
-# Into how many parts a call between GPUs is cut, at most. Fewer tables than so many are
-# not worth an exchange of their own.
+# Into how many parts a call between GPUs is cut, at most, where its outputs are in CPU
+# memory. Fewer tables than so many are not worth an exchange of their own.
 _MAX_PARTS = 2
 _TABLES_PER_PART = 4
 
@@ -182,7 +182,9 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
   on_device = (settings.exchange_on_device() and
                all(r.weights is None and not _selects(r) for r in requests))
   outputs = []
-  for part in _parts(requests) if on_device else [requests]:
+  # Outputs in the GPU's memory take no link that another part could use meanwhile.
+  is_cut = on_device and _device_of(requests) == _DEVICE
+  for part in _parts(requests) if is_cut else [requests]:
     # At the top of the graph, whatever scope the caller is in: the name must be the same
     # on all ranks, and unique.
     with ops.name_scope(None), ops.name_scope("sok_exchange") as scope, \
@@ -209,7 +211,7 @@ def _selects(request):
 
 
 def _parts(requests):
-  """Cuts a call between GPUs into parts that are exchanged beside each other.
+  """Cuts a call into parts that are exchanged beside each other.
 
   While the link brings one part's rows down, or another rank is waited for, the
   processors have another part's keys to do.

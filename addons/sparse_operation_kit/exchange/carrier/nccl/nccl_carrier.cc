@@ -92,9 +92,7 @@ ev::Status MakeId(int num_ranks, std::string* id) {
   return ev::Status::OK();
 }
 
-ev::Status Ended() {
-  return ev::Internal("the exchange by NCCL was ended");
-}
+ev::Status Ended() { return ev::Internal("the exchange by NCCL was ended"); }
 
 // Such an answer may stay the thread's last error, for which a later launch
 // would be blamed.
@@ -189,8 +187,8 @@ class NcclCarrier : public Carrier {
         cudaStreamCreateWithFlags(&made->ending_, cudaStreamNonBlocking));
     EV_RETURN_IF_ERROR(
         made->is_ended_.Allocate(sizeof(int32_t), "an exchange by NCCL"));
-    EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
-        made->is_ended_.data(), 0, sizeof(int32_t), made->stream_));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(made->is_ended_.data(), 0,
+                                            sizeof(int32_t), made->stream_));
     for (cudaEvent_t& event : made->came_) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -240,8 +238,8 @@ class NcclCarrier : public Carrier {
                            int when_failed,
                            std::shared_ptr<StreamMark>* there) override {
     there->reset();
-    const ev::Status status = Start(send, send_bytes, after, out,
-                                    received_bytes, when_failed, there);
+    const ev::Status status =
+        Start(send, send_bytes, after, out, received_bytes, when_failed, there);
     if (!status.ok()) End();
     return status;
   }
@@ -362,8 +360,7 @@ class NcclCarrier : public Carrier {
   ev::Status MarkStarted(std::shared_ptr<StreamMark>* there) {
     std::shared_ptr<ev::gpu::DeviceEvent> event;
     EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &event));
-    *there =
-        std::make_shared<StartedMark>(device_, std::move(event), aborted_);
+    *there = std::make_shared<StartedMark>(device_, std::move(event), aborted_);
     return ev::Status::OK();
   }
 
@@ -496,9 +493,8 @@ class NcclCarrier : public Carrier {
                           NcclTypeOf(reduction.type), NcclLibrary::kSum,
                           communicator_, stream_),
         "ncclAllReduce"));
-    EV_RETURN_IF_ERROR(
-        LaunchFillIf(is_ended_.as<int32_t>(), sums_.as<char>(), bytes, 0,
-                     stream_));
+    EV_RETURN_IF_ERROR(LaunchFillIf(is_ended_.as<int32_t>(), sums_.as<char>(),
+                                    bytes, 0, stream_));
     if (!is_here || reduction.scale != 1.0) {
       EV_RETURN_IF_ERROR(LaunchSpread(block, sums_.as<char>(), reduction.type,
                                       reduction.scale, stream_));
@@ -552,9 +548,9 @@ class NcclCarrier : public Carrier {
       *told = told_.back().get();
     }
     std::memcpy((*told)->here, pieces.data(), bytes);
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync((*told)->there.data(), (*told)->here, bytes,
-                        cudaMemcpyHostToDevice, stream_));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync((*told)->there.data(),
+                                            (*told)->here, bytes,
+                                            cudaMemcpyHostToDevice, stream_));
     return ev::Status::OK();
   }
 

@@ -251,9 +251,8 @@ bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
       !device->Mark(device->stream(), &after).ok()) {
     return false;
   }
-  const ev::Status started =
-      carrier->StartAllToAll(source.get(), to, after, target.get(), from,
-                             kWhenFailed, &there);
+  const ev::Status started = carrier->StartAllToAll(
+      source.get(), to, after, target.get(), from, kWhenFailed, &there);
   if (!started.ok() || there == nullptr) return false;
   const bool all = Arrives(carrier, there.get(), aborted);
   if (!device->CopyDown(target.get(), got.size(), &got[0]).ok()) return false;
