@@ -37,7 +37,7 @@ class CarryOp : public AsyncOpKernel {
  public:
   explicit CarryOp(OpKernelConstruction* context) : AsyncOpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("exchange_name", &name_));
-    OP_REQUIRES_OK(context, context->GetAttr("are_gradients", &are_gradients_));
+    OP_REQUIRES_OK(context, context->GetAttr("nan_if_lost", &nan_if_lost_));
   }
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
@@ -76,10 +76,8 @@ class CarryOp : public AsyncOpKernel {
       count = sent.count;
       transfer.send = sent.data();
       transfer.after = sent.there;
-      transfer.keeps = ends;
-      // Zeros change no row that they are added to; rows that never came are
-      // not to be taken for rows: as floats of any width these bytes are NaN.
-      transfer.when_failed = are_gradients_ ? 0 : 0xff;
+      // As floats of any width these bytes are NaN.
+      transfer.when_failed = nan_if_lost_ ? 0xff : 0;
     } else {
       transfer.in_cpu_memory = values.dtype() == tensorflow::DT_INT64;
       size = DataTypeSize(values.dtype());
@@ -116,6 +114,10 @@ class CarryOp : public AsyncOpKernel {
       } else if (is_wire) {
         sok::WireBuffer received = ends->received;
         received.there = there;
+        sok::ExchangeDevice* device = nullptr;
+        if (there != nullptr && sok::ExchangeDevice::Get(&device).ok()) {
+          device->KeepUntil(there, ends);
+        }
         context->SetStatus(SetWireOutput(context, 0, std::move(received)));
       }
       done();
@@ -172,7 +174,7 @@ class CarryOp : public AsyncOpKernel {
   }
 
   std::string name_;
-  bool are_gradients_ = false;
+  bool nan_if_lost_ = false;
 };
 
 class CarrierIdOp : public OpKernel {
@@ -246,9 +248,14 @@ class DrainCarrierOp : public OpKernel {
     OP_REQUIRES_OK(context, context->GetAttr("seconds", &seconds_));
   }
 
-  void Compute(OpKernelContext*) override {
+  void Compute(OpKernelContext* context) override {
     sok::CarrierQueue* const queue = sok::CarrierQueue::Global();
-    if (queue != nullptr) queue->Drain(std::chrono::seconds(seconds_));
+    if (queue == nullptr) return;
+    const ev::Status status = queue->Drain(std::chrono::seconds(seconds_));
+    if (!status.ok()) {
+      context->SetStatus(tensorflow::errors::Internal(
+          "the exchange between ranks has failed: ", status.message()));
+    }
   }
 
  private:

@@ -402,7 +402,7 @@ REGISTER_OP("SokCarry")
     .Output("received_splits: int32")
     .Attr("T: {int64, float, half, variant}")
     .Attr("exchange_name: string")
-    .Attr("are_gradients: bool = false")
+    .Attr("nan_if_lost: bool = false")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle values, splits;
@@ -424,8 +424,8 @@ splits: How many go to each rank [W].
 received: What has come from rank 0, 1, ...
 received_splits: How many from each rank [W].
 exchange_name: The same on all ranks for what belongs together.
-are_gradients: Says what stands in a device's memory, in place of what a rank
-  that is gone did not send: zeros. Otherwise NaN.
+nan_if_lost: Whether NaN stands in a device's memory in place of what a rank that
+  is gone did not send. Otherwise zeros, which as gradients change no row.
 )doc");
 
 REGISTER_OP("SokAllReduce")
@@ -496,7 +496,9 @@ REGISTER_OP("SokDrainCarrier")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
     .Doc(R"doc(
-Waits until what this process has begun to exchange is through.
+Waits until what this process has begun to exchange is through, here and on the
+ranks of this host that run this, too. Nothing is exchanged afterwards. Internal: the
+exchange has failed.
 
 seconds: So long at most.
 )doc");

@@ -13,6 +13,7 @@
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -87,9 +88,13 @@ class Carrier {
     return ev::Unimplemented("this exchange has no device");
   }
 
-  // Internal when another rank is known to be gone, or to have ended. Some
-  // system calls.
+  // Internal when another rank is known to be gone, or to have ended, or the
+  // carrier has failed. Some system calls, and none that waits for a device.
   virtual ev::Status CheckRanks() { return ev::Status::OK(); }
+  // Says that this rank has nothing under way and makes no more calls, and
+  // waits until all have said so, or one is gone that has not, or so long. What
+  // CheckRanks then finds gone is not missed. By any thread.
+  virtual void Leave(std::chrono::milliseconds limit) { (void)limit; }
 
   // Makes the call that is under way and all later ones fail. From any thread.
   virtual void Abort() = 0;

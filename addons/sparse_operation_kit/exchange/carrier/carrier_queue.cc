@@ -22,8 +22,6 @@ constexpr auto kLook = std::chrono::microseconds(20);
 constexpr auto kLookAtStarted = std::chrono::microseconds(200);
 // And so many looks between two at whether all ranks live, some 50 ms.
 constexpr int kLooksForTheDead = 200;
-// A rank may have done its part, and ended, just now.
-constexpr auto kLastWords = std::chrono::milliseconds(50);
 
 bool IsReached(const std::shared_ptr<StreamMark>& mark) {
   return mark == nullptr || mark->IsReached();
@@ -113,9 +111,10 @@ void CarrierQueue::End(Pending pending, const ev::Status& status,
   } else {
     try {
       std::lock_guard<std::mutex> lock(mu_);
-      started_.push_back(Started{pending.wait, there, pending.transfer.keeps});
+      started_.push_back(Started{pending.wait, there});
+      has_started_ = true;
     } catch (const std::bad_alloc&) {
-      // What it keeps has to stay: it is waited for here.
+      // There is no room to remember it.
       static_cast<void>(there->Wait());
       WaitRegistry::Global().End(pending.wait);
     }
@@ -124,16 +123,23 @@ void CarrierQueue::End(Pending pending, const ev::Status& status,
   pending.transfer.done(status, there);
 }
 
-void CarrierQueue::Drain(std::chrono::milliseconds limit) {
+ev::Status CarrierQueue::Drain(std::chrono::milliseconds limit) {
   const auto last = std::chrono::steady_clock::now() + limit;
   for (;;) {
     {
       std::lock_guard<std::mutex> lock(mu_);
-      if (pending_.empty() && started_.empty() && !is_carrying_) return;
+      EV_RETURN_IF_ERROR(failed_);
+      if (!has_started_) return ev::Status::OK();
+      if (started_.empty() && !is_carrying_) break;
     }
-    if (std::chrono::steady_clock::now() > last) return;
+    if (std::chrono::steady_clock::now() > last) return ev::Status::OK();
     std::this_thread::sleep_for(kLookAtStarted);
   }
+  // What this rank has sent may be under way on another, whose GPU is behind.
+  carrier_->Leave(std::chrono::duration_cast<std::chrono::milliseconds>(
+      last - std::chrono::steady_clock::now()));
+  std::lock_guard<std::mutex> lock(mu_);
+  return failed_;
 }
 
 void CarrierQueue::Watch() {
@@ -145,22 +151,22 @@ void CarrierQueue::Watch() {
       if (started_.empty()) return;
       there = started_.front().there;
     }
+    // Before the mark: a call that looks at a device may be kept waiting by
+    // what the missing rank keeps waiting.
+    if (looks % kLooksForTheDead == 0) {
+      const ev::Status alive = carrier_->CheckRanks();
+      if (!alive.ok()) Fail(alive);
+    }
     if (!there->IsReached()) {
       std::this_thread::sleep_for(kLookAtStarted);
-      if (looks % kLooksForTheDead != 0) continue;
-      const ev::Status alive = carrier_->CheckRanks();
-      if (alive.ok()) continue;
-      std::this_thread::sleep_for(kLastWords);
-      if (!there->IsReached()) Fail(alive);
       continue;
     }
-    Started through;
+    uint64_t wait;
     {
       std::lock_guard<std::mutex> lock(mu_);
-      through = std::move(started_.front());
+      wait = started_.front().wait;
     }
-    WaitRegistry::Global().End(through.wait);
-    through.keeps.reset();
+    WaitRegistry::Global().End(wait);
     std::lock_guard<std::mutex> lock(mu_);
     started_.pop_front();  // only now: Drain looks at it
   }
@@ -205,25 +211,37 @@ ev::Status CarrierQueue::Next(Pending* pending) {
   return ev::Status::OK();
 }
 
-bool CarrierQueue::IsReady(const Transfer& transfer) const {
-  if (transfer.reduction != nullptr) {
-    return (!ExpectedGradient::IsAny() && !carrier_->TellWaitsForStarted()) ||
-           IsReached(transfer.reduction->after);
-  }
-  return !carrier_->TellWaitsForStarted() || IsReached(transfer.after);
-}
-
 uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
+  struct Candidate {
+    uint64_t name_hash;
+    std::shared_ptr<StreamMark> after;  // null: it is ready
+  };
+  std::vector<Candidate> candidates;
   for (;;) {
+    candidates.clear();
     for (const Pending& pending : pending_) {
-      if (IsReady(pending.transfer)) return pending.name_hash;
+      const Transfer& transfer = pending.transfer;
+      const bool is_sum = transfer.reduction != nullptr;
+      Candidate candidate;
+      candidate.name_hash = pending.name_hash;
+      if (carrier_->TellWaitsForStarted() ||
+          (is_sum && ExpectedGradient::IsAny())) {
+        candidate.after = is_sum ? transfer.reduction->after : transfer.after;
+      }
+      candidates.push_back(std::move(candidate));
     }
+    // Without the lock: Fail has to get through whatever keeps a device's
+    // answer waiting.
+    lock->unlock();
+    const auto ready =
+        std::find_if(candidates.begin(), candidates.end(),
+                     [](const Candidate& c) { return IsReached(c.after); });
     // Not wait_for: its pthread_cond_clockwait came with glibc 2.30, and the
     // wheel is to run with 2.17.
-    lock->unlock();
-    std::this_thread::sleep_for(kLook);
+    if (ready == candidates.end()) std::this_thread::sleep_for(kLook);
     lock->lock();
     if (!failed_.ok()) return 0;
+    if (ready != candidates.end()) return ready->name_hash;
   }
 }
 
@@ -275,6 +293,8 @@ void CarrierQueue::Run() {
       if (!status.ok()) {
         // The others wait for what this rank does not take part in any more.
         Fail(status);
+        // Nothing may be under way on memory that done gives back.
+        carrier_->End();
         // If this rank was told to end, that is why, and not what the carrier
         // says about it.
         std::lock_guard<std::mutex> lock(mu_);

@@ -62,11 +62,9 @@ struct Transfer {
   bool in_cpu_memory = false;
   // When it may be sent; null: now.
   std::shared_ptr<StreamMark> after;
-  // What is to stay until 'there' is reached.
-  std::shared_ptr<void> keeps;
   // Carrier::StartAllToAll has it.
   int when_failed = 0;
-  // Not null: sums over ranks, and no bytes; only name, done and keeps are used
+  // Not null: sums over ranks, and no bytes; only name and done are used
   // besides.
   std::unique_ptr<Reduction> reduction;
 };
@@ -114,8 +112,10 @@ class CarrierQueue {
   // Ends all transfers, those to come too, with this status. The first counts.
   void Fail(const ev::Status& status);
 
-  // Waits until nothing is under way that was added before, or so long.
-  void Drain(std::chrono::milliseconds limit);
+  // For the end of the process: waits until what was started is through, on
+  // this rank and on those that come here too, or so long. The failure, if
+  // there was one.
+  ev::Status Drain(std::chrono::milliseconds limit);
 
  private:
   struct Pending {
@@ -128,7 +128,6 @@ class CarrierQueue {
   struct Started {
     uint64_t wait;
     std::shared_ptr<StreamMark> there;
-    std::shared_ptr<void> keeps;
   };
 
   void Run();
@@ -139,7 +138,6 @@ class CarrierQueue {
   // The name of the transfer that rank 0 takes next; waits until one is ready.
   // REQUIRES that 'lock' holds mu_ and that there are transfers.
   uint64_t Choose(std::unique_lock<std::mutex>* lock);
-  bool IsReady(const Transfer& transfer) const;
   ev::Status Carry(const Transfer& transfer,
                    std::shared_ptr<StreamMark>* there);
   ev::Status Reduce(const Reduction& reduction,
@@ -153,6 +151,7 @@ class CarrierQueue {
   std::deque<Pending> pending_;
   std::deque<Started> started_;  // in order
   bool is_carrying_ = false;
+  bool has_started_ = false;
   bool has_ended_ = false;  // Run has
   ev::Status failed_;
   std::thread thread_, watcher_;

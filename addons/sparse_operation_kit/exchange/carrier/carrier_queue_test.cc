@@ -74,9 +74,8 @@ struct Sent {
 
 // Sends 'what' to each rank; *sent stays until it is done.
 void AddTo(CarrierQueue* queue, const std::string& name, char what, Sent* sent,
-           Count* count, std::shared_ptr<void> keeps = nullptr) {
+           Count* count) {
   Transfer transfer;
-  transfer.keeps = std::move(keeps);
   const int64_t each = 1 + what % 5;
   sent->send.assign(each * queue->num_ranks(), what);
   transfer.name = name;
@@ -340,11 +339,12 @@ class StartingCarrier : public Carrier {
   ev::Status CheckRanks() override {
     return one_is_gone ? ev::Internal("rank 7 is gone") : ev::Status::OK();
   }
+  void Leave(std::chrono::milliseconds) override { has_left = true; }
   void Abort() override { carrier_->Abort(); }
   void End() override { mark->is_reached = true; }
 
   const std::shared_ptr<TestMark> mark = std::make_shared<TestMark>();
-  std::atomic<bool> one_is_gone{false};
+  std::atomic<bool> one_is_gone{false}, has_left{false};
 
  private:
   const std::unique_ptr<Carrier> carrier_;
@@ -357,8 +357,7 @@ TEST(CarrierQueueTest, LooksAfterWhatWasStarted) {
     CarrierQueue queue((std::unique_ptr<Carrier>(carrier)));
     Count count;
     Sent sent;
-    const auto kept = std::make_shared<int>(1);
-    AddTo(&queue, "bytes", 'b', &sent, &count, kept);
+    AddTo(&queue, "bytes", 'b', &sent, &count);
     count.WaitFor(1);
     ASSERT_OK(sent.status);
     EXPECT_EQ(carrier->mark, sent.there);
@@ -370,12 +369,12 @@ TEST(CarrierQueueTest, LooksAfterWhatWasStarted) {
     AddTo(&queue, "next", 'n', &next, &count);
     count.WaitFor(2);
     ASSERT_OK(next.status);
-    EXPECT_GT(kept.use_count(), 1);
     carrier->mark->is_reached = true;
-    queue.Drain(std::chrono::seconds(20));
+    EXPECT_FALSE(carrier->has_left);
+    ASSERT_OK(queue.Drain(std::chrono::seconds(20)));
+    EXPECT_TRUE(carrier->has_left);
     WaitRegistry::Global().Longest(&what);
     EXPECT_EQ("", what);
-    EXPECT_EQ(1, kept.use_count());
   });
 }
 
@@ -388,7 +387,7 @@ TEST(CarrierQueueTest, DrainIsOverInTime) {
     AddTo(&queue, "bytes", 'b', &sent, &count);
     count.WaitFor(1);
     const auto begin = std::chrono::steady_clock::now();
-    queue.Drain(std::chrono::milliseconds(30));
+    ASSERT_OK(queue.Drain(std::chrono::milliseconds(30)));
     const auto took = std::chrono::steady_clock::now() - begin;
     EXPECT_GE(took, std::chrono::milliseconds(30));
     EXPECT_LT(took, std::chrono::seconds(10));
@@ -409,6 +408,8 @@ TEST(CarrierQueueTest, ARankThatGoesWhileSomethingIsStartedEndsAll) {
     AddTo(&queue, "next", 'n', &next, &count);
     count.WaitFor(2);
     EXPECT_EQ("rank 7 is gone", next.status.message());
+    EXPECT_EQ("rank 7 is gone",
+              queue.Drain(std::chrono::seconds(20)).message());
   });
 }
 

@@ -103,6 +103,35 @@ TEST(MemoryCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
   });
 }
 
+// A rank that has said that it is through may go; those that wait for it to say
+// so do that until then, or until it is gone.
+TEST(MemoryCarrierTest, ARankThatHasLeftIsNotMissed) {
+  std::atomic<bool> has_left{false}, may_go{false};
+  OnRanks(3, [&](int rank, std::unique_ptr<Carrier> carrier) {
+    if (rank == 2) {
+      // The others have not left by then.
+      carrier->Leave(std::chrono::milliseconds(1));
+      has_left = true;
+      return;
+    }
+    while (!has_left) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_OK(carrier->CheckRanks());
+    const auto begin = std::chrono::steady_clock::now();
+    if (rank == 1) {
+      carrier->Leave(std::chrono::milliseconds(100));
+      EXPECT_GE(std::chrono::steady_clock::now() - begin,
+                std::chrono::milliseconds(100));
+      may_go = true;
+      return;
+    }
+    while (!may_go) std::this_thread::yield();
+    carrier->Leave(std::chrono::seconds(20));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin,
+              std::chrono::seconds(10));
+  });
+}
+
 TEST(MemoryCarrierTest, ARankThatGoesIsSeenByThoseThatLook) {
   OnRanks(2, [](int rank, std::unique_ptr<Carrier> carrier) {
     ASSERT_OK(ExchangeOnce(carrier.get(), 0, kMost));

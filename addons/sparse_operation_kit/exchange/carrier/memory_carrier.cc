@@ -64,15 +64,20 @@ constexpr int kMostThreads = 4;  // of a rank
 constexpr int64_t kLongBytes = 1 << 20;
 constexpr int kLooksAtOnce = 2000;
 constexpr auto kLookForTheDead = std::chrono::milliseconds(50);
+constexpr auto kLookForLeavers = std::chrono::milliseconds(1);
 
 struct alignas(64) Ring {
   std::atomic<uint64_t> written;
   alignas(64) std::atomic<uint64_t> read;
 };
 
+// A host has no more ranks; those beyond just go.
+constexpr int kLeaversWords = 16;
+
 struct alignas(64) Header {
-  std::atomic<uint32_t> attached;  // ranks that have opened it
-  std::atomic<uint32_t> failed;    // 1 + the rank that failed first
+  std::atomic<uint32_t> attached;             // ranks that have opened it
+  std::atomic<uint32_t> failed;               // 1 + the rank that failed first
+  std::atomic<uint64_t> left[kLeaversWords];  // bits of ranks that did so
 };
 
 // Where there are more ranks, there are more rings for the threads anyway.
@@ -328,9 +333,21 @@ class MemoryCarrier : public Carrier {
     const uint32_t failed = header()->failed.load();
     if (failed != 0) return Ended(static_cast<int>(failed) - 1);
     for (int other = 0; other < num_ranks_; ++other) {
-      if (other != rank_) EV_RETURN_IF_ERROR(CheckRank(other));
+      if (other == rank_ || HasLeft(other)) continue;
+      EV_RETURN_IF_ERROR(CheckRank(other));
     }
     return ev::Status::OK();
+  }
+
+  void Leave(std::chrono::milliseconds limit) override {
+    if (rank_ / 64 < kLeaversWords) {
+      header()->left[rank_ / 64].fetch_or(uint64_t{1} << rank_ % 64);
+    }
+    const auto last = std::chrono::steady_clock::now() + limit;
+    while (!AllHaveLeft() && CheckRanks().ok() &&
+           std::chrono::steady_clock::now() < last) {
+      std::this_thread::sleep_for(kLookForLeavers);
+    }
   }
 
   void Abort() override {
@@ -475,6 +492,17 @@ class MemoryCarrier : public Carrier {
     if (!IsGone(other)) return ev::Status::OK();
     Abort();
     return ev::Internal("rank " + std::to_string(other) + " is gone");
+  }
+
+  bool HasLeft(int other) const {
+    return other / 64 < kLeaversWords &&
+           (header()->left[other / 64].load() >> other % 64 & 1) != 0;
+  }
+  bool AllHaveLeft() const {
+    for (int r = 0; r < num_ranks_; ++r) {
+      if (!HasLeft(r)) return false;
+    }
+    return true;
   }
 
   // Whether a rank that was there is not any more.

@@ -30,7 +30,11 @@ class GpuMark : public StreamMark {
   GpuMark(int device, std::shared_ptr<ev::gpu::DeviceEvent> event)
       : device_(device), event_(std::move(event)) {}
 
-  bool IsReached() override { return event_->IsThroughOrFailed(); }
+  bool IsReached() override {
+    // A thread that has not chosen one would get the first GPU's.
+    EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+    return event_->IsThroughOrFailed();
+  }
   ev::Status Before(const ev::DeviceStream& stream) override {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     return event_->Before(static_cast<cudaStream_t>(stream.native));

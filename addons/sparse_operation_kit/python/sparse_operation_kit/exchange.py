@@ -25,6 +25,7 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
+from tensorflow.python.platform import test
 
 from embedding_variable import _lib
 from embedding_variable.lookup import combiners as combiners_lib
@@ -54,9 +55,11 @@ Exchange = collections.namedtuple(
 
 _DEVICE = "/device:CPU:0"
 
-# Into how many parts a call between GPUs is cut, at most, where its outputs are in CPU
-# memory. Fewer tables than so many are not worth an exchange of their own.
-_MAX_PARTS = 2
+# Into how many parts a call between GPUs is cut, at most. Outputs in the memory of a GPU
+# of TensorFlow's take no link that another part could use meanwhile. The same on all
+# ranks, whatever devices their variables are on: so the wheel decides. Fewer tables than
+# so many are not worth an exchange of their own.
+_MAX_PARTS = 1 if test.is_built_with_cuda() else 2
 _TABLES_PER_PART = 4
 
 
@@ -130,13 +133,13 @@ def fingerprint_of(wire, *facts):
   return number & ~3 | _WIRE_NUMBERS[wire]
 
 
-def alltoall(tensor, splits, name, are_gradients=False):
+def alltoall(tensor, splits, name, nan_if_lost=False):
   """Sends `splits[r]` numbers to rank r; returns (received, received splits)."""
   if settings.exchange_carrier() != communication.HOROVOD:
     # The name of the op, as Horovod makes one of it, too.
     full_name = ops.get_default_graph().unique_name(name, mark_as_used=False)
     return _gen.sok_carry(tensor, splits, exchange_name=full_name,
-                          are_gradients=are_gradients, name=name)
+                          nan_if_lost=nan_if_lost, name=name)
   received, received_splits = communication.horovod().alltoall(
       tensor, splits=splits, name=name)
   # SokCarry begins its errors so, too.
@@ -182,9 +185,7 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
   on_device = (settings.exchange_on_device() and
                all(r.weights is None and not _selects(r) for r in requests))
   outputs = []
-  # Outputs in the GPU's memory take no link that another part could use meanwhile.
-  is_cut = on_device and _device_of(requests) == _DEVICE
-  for part in _parts(requests) if is_cut else [requests]:
+  for part in _parts(requests) if on_device else [requests]:
     # At the top of the graph, whatever scope the caller is in: the name must be the same
     # on all ranks, and unique.
     with ops.name_scope(None), ops.name_scope("sok_exchange") as scope, \
@@ -275,7 +276,7 @@ def _lookup(requests, call, on_device, device):
         handles, keys, key_splits,
         Twire=wire_type, wire=wire, with_occurrences=with_occurrences,
         fingerprint=fingerprint, name="serve")
-    received, _ = alltoall(to_send, row_splits, "rows")
+    received, _ = alltoall(to_send, row_splits, "rows", nan_if_lost=True)
     outputs = _gen.sok_pool(
         handles, weights, route, received, served, keys, key_splits,
         dims=dims, wire=wire, num_ranks=num_ranks,
@@ -313,7 +314,7 @@ def _sok_pool_grad(op, *grads):
         route, dense, [rows] if op.get_attr("gradient_needs_rows") else [],
         tables=tables, num_ranks=op.get_attr("num_ranks"),
         Twire=rows.dtype, wire=wire, call=call, name="pool_grad")
-    received, _ = alltoall(message, splits, "gradients", are_gradients=True)
+    received, _ = alltoall(message, splits, "gradients")
     unique, values = _gen.sok_serve_grad(
         served, keys, key_splits, received, route,
         num_grads=len(tables),

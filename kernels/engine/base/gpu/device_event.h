@@ -48,7 +48,10 @@ class DeviceEvent {
   bool has_passed() const { return cudaEventQuery(event_) == cudaSuccess; }
   // Also true where an error has ended what the stream was given.
   bool IsThroughOrFailed() const {
-    if (cudaEventQuery(event_) != cudaErrorNotReady) return true;
+    const cudaError_t error = cudaEventQuery(event_);
+    // When the process ends nothing is to be done any more.
+    if (error == cudaErrorCudartUnloading) return false;
+    if (error != cudaErrorNotReady) return true;
     // Such an answer may stay the thread's last error, for which a later launch
     // would be blamed.
     cudaGetLastError();

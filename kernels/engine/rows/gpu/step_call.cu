@@ -151,6 +151,8 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
 
 StepCall::~StepCall() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  // Rows may be on their way to outputs that no stream follows.
+  has_failed_ |= is_pooled_ && end_ == nullptr;
   if (lane_ != nullptr) {
     // The caller's ids may still be read: those that are there by what comes
     // before 'end_', after which the caller's stream goes on.

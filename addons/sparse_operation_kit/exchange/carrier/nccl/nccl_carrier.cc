@@ -36,8 +36,10 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
@@ -161,7 +163,7 @@ class NcclCarrier : public Carrier {
       if (event != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(event));
     }
     if (stream_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
-    if (ending_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(ending_));
+    if (is_ended_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(is_ended_));
   }
 
   static ev::Status Make(const CarrierOptions& options,
@@ -183,12 +185,12 @@ class NcclCarrier : public Carrier {
     EV_RETURN_IF_ERROR(
         ev::gpu::CreateUrgentStream(/*most=*/true, &made->stream_));
     EV_RETURN_IF_ERROR(made->own_.Create());
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaStreamCreateWithFlags(&made->ending_, cudaStreamNonBlocking));
+    void* flag = nullptr;
+    EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&flag, sizeof(int32_t)));
+    made->is_ended_ = static_cast<int32_t*>(flag);
+    *made->is_ended_ = 0;
     EV_RETURN_IF_ERROR(
-        made->is_ended_.Allocate(sizeof(int32_t), "an exchange by NCCL"));
-    EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(made->is_ended_.data(), 0,
-                                            sizeof(int32_t), made->stream_));
+        made->is_ended_there_.Allocate(sizeof(int32_t), "an exchange by NCCL"));
     for (cudaEvent_t& event : made->came_) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -211,7 +213,20 @@ class NcclCarrier : public Carrier {
   }
   bool TellWaitsForStarted() const override { return control_ == nullptr; }
   ev::Status CheckRanks() override {
-    return control_ == nullptr ? ev::Status::OK() : control_->CheckRanks();
+    if (control_ != nullptr) EV_RETURN_IF_ERROR(control_->CheckRanks());
+    // Not End's, which may be under way, and then there is nothing to say.
+    std::unique_lock<std::mutex> lock(communicator_mu_, std::try_to_lock);
+    if (!lock.owns_lock() || communicator_ == nullptr) return ev::Status::OK();
+    int result = NcclLibrary::kSuccess;
+    EV_RETURN_IF_ERROR(
+        nccl_->Check(nccl_->comm_get_async_error(communicator_, &result),
+                     "ncclCommGetAsyncError"));
+    return result == NcclLibrary::kInProgress
+               ? ev::Status::OK()
+               : nccl_->Check(result, "an exchange by NCCL");
+  }
+  void Leave(std::chrono::milliseconds limit) override {
+    if (control_ != nullptr) control_->Leave(limit);
   }
 
   ev::Status Tell(const char* send, ev::Span<const int64_t> send_bytes,
@@ -260,48 +275,66 @@ class NcclCarrier : public Carrier {
 
   // Ends NCCL's kernels and waits for them.
   void End() override {
+    std::lock_guard<std::mutex> lock(communicator_mu_);
     if (communicator_ == nullptr) return;
-    EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-    // Before they are ended: what is behind them looks at it. A stream of its
-    // own, since theirs is theirs until then.
-    EV_CUDA_LOG_IF_ERROR(
-        cudaMemsetAsync(is_ended_.data(), 1, sizeof(int32_t), ending_));
-    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(ending_));
+    // Before they are ended: what is behind them looks at it, and readers of
+    // marks at the other. No call of CUDA's comes before NCCL's: some wait for
+    // the device, which waits for what ends here.
+    aborted_->store(true);
+    *static_cast<volatile int32_t*>(is_ended_) = 1;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     nccl_->comm_abort(communicator_);
     communicator_ = nullptr;
+    EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
     EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(own_.get()));
     EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
   }
 
  private:
-  // Pinned memory for callers that have none; grows.
+  // Pinned memory for callers that have none.
   struct Staging {
     char* data = nullptr;
     int64_t bytes = 0;
+    Staging() {}
+    Staging(Staging&& other) { *this = std::move(other); }
+    Staging& operator=(Staging&& other) {
+      std::swap(data, other.data);
+      std::swap(bytes, other.bytes);
+      return *this;
+    }
     ~Staging() {
       if (data != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(data));
-    }
-    ev::Status Reserve(int64_t wanted) {
-      if (wanted <= bytes) return ev::Status::OK();
-      if (data != nullptr) EV_CUDA_RETURN_IF_ERROR(cudaFreeHost(data));
-      data = nullptr;
-      bytes = 0;
-      void* made = nullptr;
-      EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&made, WithRoom(wanted)));
-      data = static_cast<char*>(made);
-      bytes = WithRoom(wanted);
-      return ev::Status::OK();
     }
   };
 
   // Batches differ a little from step to step.
   static int64_t WithRoom(int64_t bytes) { return bytes + bytes / 4 + 4096; }
 
-  static ev::Status Reserve(int64_t bytes, ev::gpu::DeviceBuffer* buffer) {
-    if (bytes <= static_cast<int64_t>(buffer->size_bytes())) {
+  // What has become too small stays with the carrier, which has at most four
+  // times as much of it as it uses: CUDA frees memory when the device is
+  // through with all it has, which may be a call that this thread has to end.
+  ev::Status Reserve(int64_t bytes, Staging* staging) {
+    if (bytes <= staging->bytes) return ev::Status::OK();
+    Staging made;
+    void* data = nullptr;
+    EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&data, WithRoom(bytes)));
+    made.data = static_cast<char*>(data);
+    made.bytes = WithRoom(bytes);
+    if (staging->data != nullptr) outgrown_here_.push_back(std::move(*staging));
+    *staging = std::move(made);
+    return ev::Status::OK();
+  }
+  ev::Status Reserve(int64_t bytes,
+                     std::unique_ptr<ev::gpu::DeviceBuffer>* buffer) {
+    if (*buffer != nullptr &&
+        bytes <= static_cast<int64_t>((*buffer)->size_bytes())) {
       return ev::Status::OK();
     }
-    return buffer->Allocate(WithRoom(bytes), "an exchange by NCCL");
+    std::unique_ptr<ev::gpu::DeviceBuffer> made(new ev::gpu::DeviceBuffer);
+    EV_RETURN_IF_ERROR(made->Allocate(WithRoom(bytes), "an exchange by NCCL"));
+    if (*buffer != nullptr) outgrown_.push_back(std::move(*buffer));
+    *buffer = std::move(made);
+    return ev::Status::OK();
   }
 
   static cudaMemoryType TypeOf(const void* memory) {
@@ -328,12 +361,12 @@ class NcclCarrier : public Carrier {
     if (up > 0 && !IsOnDevice(send)) {
       EV_RETURN_IF_ERROR(Reserve(up, &sent_));
       EV_RETURN_IF_ERROR(BringUp(send, up));
-      from = sent_.as<char>();
+      from = sent_->as<char>();
     }
     const bool stays = down > 0 && IsOnDevice(out);
     if (!stays) EV_RETURN_IF_ERROR(Reserve(down, &received_));
     EV_RETURN_IF_ERROR(Exchange(
-        from, send_bytes, stays ? out : received_.as<char>(), received_bytes));
+        from, send_bytes, stays ? out : received_->as<char>(), received_bytes));
     return stays ? Wait() : BringDown(out, down);
   }
 
@@ -352,9 +385,19 @@ class NcclCarrier : public Carrier {
       return Carry(send, send_bytes, out, received_bytes);
     }
     EV_RETURN_IF_ERROR(Exchange(send, send_bytes, out, received_bytes));
-    EV_RETURN_IF_ERROR(
-        LaunchFillIf(is_ended_.as<int32_t>(), out, down, when_failed, stream_));
+    EV_RETURN_IF_ERROR(FillIfEnded(out, down, when_failed));
     return MarkStarted(there);
+  }
+
+  // Whether NCCL's kernels were ended is copied when they are through: 1 us. A
+  // kernel that reads the processor's memory itself takes 18.
+  ev::Status FillIfEnded(char* to, int64_t bytes, int byte) {
+    if (bytes == 0) return ev::Status::OK();
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(is_ended_there_.data(), is_ended_,
+                                            sizeof(int32_t),
+                                            cudaMemcpyHostToDevice, stream_));
+    return LaunchFillIf(is_ended_there_.as<int32_t>(), to, bytes, byte,
+                        stream_);
   }
 
   ev::Status MarkStarted(std::shared_ptr<StreamMark>* there) {
@@ -366,7 +409,7 @@ class NcclCarrier : public Carrier {
 
   ev::Status BringUp(const char* send, int64_t bytes) {
     const bool is_pinned = IsPinned(send);
-    if (!is_pinned) EV_RETURN_IF_ERROR(up_.Reserve(bytes));
+    if (!is_pinned) EV_RETURN_IF_ERROR(Reserve(bytes, &up_));
     const int64_t step = is_pinned ? bytes : kPieceBytes;
     for (int64_t at = 0; at < bytes; at += step) {
       const int64_t n = std::min(step, bytes - at);
@@ -375,7 +418,7 @@ class NcclCarrier : public Carrier {
         std::memcpy(up_.data + at, from, n);
         from = up_.data + at;
       }
-      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(sent_.as<char>() + at, from, n,
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(sent_->as<char>() + at, from, n,
                                               cudaMemcpyHostToDevice, stream_));
     }
     return ev::Status::OK();
@@ -428,17 +471,17 @@ class NcclCarrier : public Carrier {
   ev::Status BringDown(char* out, int64_t bytes) {
     if (bytes == 0) return Wait();
     if (IsPinned(out)) {
-      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(out, received_.data(), bytes,
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(out, received_->data(), bytes,
                                               cudaMemcpyDeviceToHost, stream_));
       return Wait();
     }
-    EV_RETURN_IF_ERROR(down_.Reserve(bytes));
+    EV_RETURN_IF_ERROR(Reserve(bytes, &down_));
     // The copy to the caller's memory follows the link by one piece.
     int64_t copied = 0;
     for (int64_t at = 0; at < bytes; at += kPieceBytes) {
       const int64_t n = std::min(kPieceBytes, bytes - at);
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(down_.data + at,
-                                              received_.as<char>() + at, n,
+                                              received_->as<char>() + at, n,
                                               cudaMemcpyDeviceToHost, stream_));
       EV_CUDA_RETURN_IF_ERROR(
           cudaEventRecord(came_[at / kPieceBytes % 2], stream_));
@@ -476,7 +519,7 @@ class NcclCarrier : public Carrier {
     if (is_here) {
       EV_RETURN_IF_ERROR(BringPiecesUp(pieces, bytes));
       // The sums are scaled where they lie.
-      pieces.assign(1, FusedPiece{nullptr, sums_.as<char>(), 0, bytes});
+      pieces.assign(1, FusedPiece{nullptr, sums_->as<char>(), 0, bytes});
       block.num_pieces = 1;
       block.most = bytes;
     } else {
@@ -486,22 +529,21 @@ class NcclCarrier : public Carrier {
     EV_RETURN_IF_ERROR(TellPieces(pieces, &told));
     block.pieces = told->there.as<FusedPiece>();
     if (!is_here) {
-      EV_RETURN_IF_ERROR(LaunchFuse(block, sums_.as<char>(), stream_));
+      EV_RETURN_IF_ERROR(LaunchFuse(block, sums_->as<char>(), stream_));
     }
     EV_RETURN_IF_ERROR(nccl_->Check(
-        nccl_->all_reduce(sums_.data(), sums_.data(), bytes / size,
+        nccl_->all_reduce(sums_->data(), sums_->data(), bytes / size,
                           NcclTypeOf(reduction.type), NcclLibrary::kSum,
                           communicator_, stream_),
         "ncclAllReduce"));
-    EV_RETURN_IF_ERROR(LaunchFillIf(is_ended_.as<int32_t>(), sums_.as<char>(),
-                                    bytes, 0, stream_));
+    EV_RETURN_IF_ERROR(FillIfEnded(sums_->as<char>(), bytes, 0));
     if (!is_here || reduction.scale != 1.0) {
-      EV_RETURN_IF_ERROR(LaunchSpread(block, sums_.as<char>(), reduction.type,
+      EV_RETURN_IF_ERROR(LaunchSpread(block, sums_->as<char>(), reduction.type,
                                       reduction.scale, stream_));
     }
     EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &told->read));
     if (!is_here) return MarkStarted(there);
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(up_.data, sums_.data(), bytes,
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(up_.data, sums_->data(), bytes,
                                             cudaMemcpyDeviceToHost, stream_));
     EV_RETURN_IF_ERROR(Wait());
     int64_t at = 0;
@@ -516,11 +558,11 @@ class NcclCarrier : public Carrier {
   // Out of CPU memory, through up_.
   ev::Status BringPiecesUp(const std::vector<FusedPiece>& pieces,
                            int64_t bytes) {
-    EV_RETURN_IF_ERROR(up_.Reserve(bytes));
+    EV_RETURN_IF_ERROR(Reserve(bytes, &up_));
     for (const FusedPiece& piece : pieces) {
       std::memcpy(up_.data + piece.at, piece.from, piece.bytes);
     }
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(sums_.data(), up_.data, bytes,
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(sums_->data(), up_.data, bytes,
                                             cudaMemcpyHostToDevice, stream_));
     return ev::Status::OK();
   }
@@ -543,7 +585,8 @@ class NcclCarrier : public Carrier {
       EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&here, WithRoom(bytes)));
       made->here = static_cast<char*>(here);
       made->bytes = WithRoom(bytes);
-      EV_RETURN_IF_ERROR(Reserve(bytes, &made->there));
+      EV_RETURN_IF_ERROR(
+          made->there.Allocate(WithRoom(bytes), "an exchange by NCCL"));
       told_.push_back(std::move(made));
       *told = told_.back().get();
     }
@@ -588,16 +631,20 @@ class NcclCarrier : public Carrier {
   // Marks that are handed out may outlive the carrier.
   const std::shared_ptr<std::atomic<bool>> aborted_ =
       std::make_shared<std::atomic<bool>>(false);
-  // A number that is not 0 once NCCL's kernels may have been ended.
-  ev::gpu::DeviceBuffer is_ended_;
-  cudaStream_t ending_ = nullptr;
+  // A number that is not 0 once NCCL's kernels may have been ended; pinned, and
+  // what the GPU saw of it last.
+  int32_t* is_ended_ = nullptr;
+  ev::gpu::DeviceBuffer is_ended_there_;
   cudaStream_t stream_ = nullptr;
   ev::gpu::SideStream own_;  // of what a rank sends to itself
   cudaEvent_t came_[2] = {nullptr, nullptr};
+  std::mutex communicator_mu_;  // of End beside CheckRanks
   NcclLibrary::Communicator* communicator_ = nullptr;
   std::unique_ptr<Carrier> control_;  // or null
-  ev::gpu::DeviceBuffer sent_, received_, sums_;
+  std::unique_ptr<ev::gpu::DeviceBuffer> sent_, received_, sums_;
   Staging up_, down_;
+  std::vector<std::unique_ptr<ev::gpu::DeviceBuffer>> outgrown_;
+  std::vector<Staging> outgrown_here_;
   std::vector<std::unique_ptr<ToldPieces>> told_;
 };
 
