@@ -71,7 +71,8 @@ class ExchangeDevice : public DistinctDevice {
 
   // Memory of the device, not initialised, aligned to 256 bytes; kept for the
   // next caller that needs so much: nothing may be under way on it when it is
-  // given back. Not null. ResourceExhausted.
+  // given back. Not null. Where there is none it waits a while for what is kept
+  // (KeepUntil); ResourceExhausted.
   virtual ev::Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) = 0;
   // A stream with nothing to do of its own, for calls that want one: what they
   // begin may go on after them.

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -44,6 +45,8 @@ using ev::gpu::WorkLane;
 
 constexpr size_t kMaxIdleBytes = size_t{2} << 30;
 constexpr auto kLookAtKept = std::chrono::microseconds(300);
+// For memory that comes back; a rank that is gone may have it.
+constexpr auto kLongestWait = std::chrono::seconds(10);
 
 // Blocks of device memory that wait to be used again.
 class Blocks {
@@ -113,7 +116,15 @@ class ExchangeGpu : public ExchangeDevice {
   Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) override {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     std::unique_ptr<DeviceBuffer> block;
-    EV_RETURN_IF_ERROR(blocks_.Take(bytes, &block));
+    Status status = blocks_.Take(bytes, &block);
+    // What steps before still use comes back soon.
+    const auto last = std::chrono::steady_clock::now() + kLongestWait;
+    while (status.code() == ev::StatusCode::kResourceExhausted &&
+           num_kept_ > 0 && std::chrono::steady_clock::now() < last) {
+      std::this_thread::sleep_for(kLookAtKept);
+      status = blocks_.Take(bytes, &block);
+    }
+    EV_RETURN_IF_ERROR(status);
     DeviceBuffer* const taken = block.release();
     *memory = std::shared_ptr<char>(taken->as<char>(), [this, taken](char*) {
       EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
@@ -148,6 +159,7 @@ class ExchangeGpu : public ExchangeDevice {
     try {
       std::lock_guard<std::mutex> lock(kept_mu_);
       kept_.push_back(Kept{mark, what});
+      ++num_kept_;
     } catch (const std::bad_alloc&) {
       static_cast<void>(mark->Wait());
       return;
@@ -248,6 +260,10 @@ class ExchangeGpu : public ExchangeDevice {
           std::remove_if(looked_at.begin(), looked_at.end(),
                          [](const Kept& k) { return k.mark->IsReached(); }),
           looked_at.end());
+      {
+        std::lock_guard<std::mutex> lock(kept_mu_);
+        num_kept_ = kept_.size() + looked_at.size();
+      }
       std::this_thread::sleep_for(kLookAtKept);
     }
   }
@@ -257,7 +273,8 @@ class ExchangeGpu : public ExchangeDevice {
   Blocks blocks_;
   std::mutex kept_mu_;
   std::condition_variable is_kept_;
-  std::vector<Kept> kept_;
+  std::vector<Kept> kept_;  // that the thread has not looked at
+  std::atomic<size_t> num_kept_{0};
 };
 
 const bool kRegistered = RegisterExchangeDevice(&ExchangeGpu::Make);

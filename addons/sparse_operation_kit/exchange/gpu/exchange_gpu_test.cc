@@ -24,10 +24,12 @@
 #include "kernels/engine/base/transfer_scratch.h"
 #include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/testing/skip_without_gpu.h"
+#include "kernels/engine/testing/stream_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 // As in <cuda_runtime_api.h>; kind 1: to the device.
 extern "C" int cudaMemcpy(void* to, const void* from, size_t bytes, int kind);
+extern "C" int cudaMemGetInfo(size_t* free_bytes, size_t* all_bytes);
 
 namespace sok {
 namespace {
@@ -637,6 +639,21 @@ TEST_P(ExchangeGpuTest, SamplesOfOneIdThatAreThere) {
   EXPECT_FALSE(plan->routed(0).has_factors);
   EXPECT_EQ(plan->routed(0).offsets[50000], 50000);
   EXPECT_EQ(plan->routed(0).num_unique, 777);
+}
+
+// Two such blocks do not fit; the first is kept by work that is late.
+TEST_P(ExchangeGpuTest, MemoryThatIsKeptIsWaitedFor) {
+  size_t free_bytes = 0, all_bytes = 0;
+  ASSERT_EQ(0, cudaMemGetInfo(&free_bytes, &all_bytes));
+  const int64_t bytes = static_cast<int64_t>(free_bytes / 10 * 6);
+  std::shared_ptr<char> first, second;
+  ASSERT_OK(device_->Allocate(bytes, &first));
+  ev::testing::GiveLate(device_->stream(), [] {});
+  std::shared_ptr<StreamMark> mark;
+  ASSERT_OK(device_->Mark(device_->stream(), &mark));
+  device_->KeepUntil(mark, std::move(first));
+  ASSERT_OK(device_->Allocate(bytes, &second));
+  EXPECT_TRUE(mark->IsReached());
 }
 
 INSTANTIATE_TEST_SUITE_P(Wires, ExchangeGpuTest,
