@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training of dense layers on GPUs of which the last rank goes wrong.
 
-  failing_gradients_job.py wait|less|other_shape [LIMIT]
+  failing_gradients_job.py wait|less|raise|other_shape [LIMIT]
 
 LIMIT: the exchange timeout, in seconds, after some steps.
 """
@@ -40,6 +40,8 @@ def main(mode, limit=None):
         print("trained", flush=True)
         if wrong and mode == "less":
           time.sleep(1000)
+        if wrong and mode == "raise":
+          raise ArithmeticError("a bug in this rank's input")
       time.sleep(.05)
 
 

@@ -148,6 +148,15 @@ class FaultsTest(absltest.TestCase):
       self._ends_with_an_error(
           job, rank, words="summing the gradients of 'layer' over ranks failed")
 
+  def test_raises_while_gradients_are_summed_by_nccl(self):
+    # It leaves as one that is through would, which must not keep the others waiting.
+    job = self._start_gradients("raise", 2)
+    self.assertTrue(job.wait_for(1, "trained", 150), job.output(1))
+    begin = time.time()
+    self._ends_with_an_error(job, 0, words="over ranks failed: rank 1 is gone")
+    self._ends_with_an_error(job, 1, words="a bug in this rank's input")
+    self.assertLess(time.time() - begin, 20.)
+
   def test_waits_elsewhere_while_gradients_are_summed_by_nccl(self):
     job = self._start_gradients("less", 2, str(_LIMIT))
     self.assertTrue(job.wait_for(0, "trained", 150), job.output(0))

@@ -528,6 +528,12 @@ class DeviceCarrier : public Carrier {
               Span<const int64_t> received_bytes) override {
     return control_->AllToAll(send, send_bytes, out, received_bytes);
   }
+  Status CheckRanks(int64_t call) override {
+    return control_->CheckRanks(call);
+  }
+  void Leave(int64_t calls, std::chrono::milliseconds limit) override {
+    control_->Leave(calls, limit);
+  }
   void Abort() override {
     memory_->Abort();
     control_->Abort();

@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,8 @@ namespace sok {
 
 class Carrier {
  public:
+  static constexpr int64_t kEveryCall = std::numeric_limits<int64_t>::max();
+
   virtual ~Carrier() {}
 
   virtual int rank() const = 0;
@@ -90,11 +93,18 @@ class Carrier {
 
   // Internal when another rank is known to be gone, or to have ended, or the
   // carrier has failed. Some system calls, and none that waits for a device.
-  virtual ev::Status CheckRanks() { return ev::Status::OK(); }
-  // Says that this rank has nothing under way and makes no more calls, and
-  // waits until all have said so, or one is gone that has not, or so long. What
-  // CheckRanks then finds gone is not missed. By any thread.
-  virtual void Leave(std::chrono::milliseconds limit) { (void)limit; }
+  // call: the number of the call that waits, as the caller counts them: ranks
+  // that have left after it are not missed.
+  virtual ev::Status CheckRanks(int64_t call = kEveryCall) {
+    (void)call;
+    return ev::Status::OK();
+  }
+  // Says that this rank has done so many calls and makes no more, and waits
+  // until all have said so, or one is missed, or so long. By any thread.
+  virtual void Leave(int64_t calls, std::chrono::milliseconds limit) {
+    (void)calls;
+    (void)limit;
+  }
 
   // Makes the call that is under way and all later ones fail. From any thread.
   virtual void Abort() = 0;

@@ -111,7 +111,7 @@ void CarrierQueue::End(Pending pending, const ev::Status& status,
   } else {
     try {
       std::lock_guard<std::mutex> lock(mu_);
-      started_.push_back(Started{pending.wait, there});
+      started_.push_back(Started{pending.wait, num_transfers_ - 1, there});
       has_started_ = true;
     } catch (const std::bad_alloc&) {
       // There is no room to remember it.
@@ -136,37 +136,37 @@ ev::Status CarrierQueue::Drain(std::chrono::milliseconds limit) {
     std::this_thread::sleep_for(kLookAtStarted);
   }
   // What this rank has sent may be under way on another, whose GPU is behind.
-  carrier_->Leave(std::chrono::duration_cast<std::chrono::milliseconds>(
-      last - std::chrono::steady_clock::now()));
+  int64_t calls;
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    calls = num_transfers_;
+  }
+  carrier_->Leave(calls, std::chrono::duration_cast<std::chrono::milliseconds>(
+                             last - std::chrono::steady_clock::now()));
   std::lock_guard<std::mutex> lock(mu_);
   return failed_;
 }
 
 void CarrierQueue::Watch() {
   for (int looks = 1;; ++looks) {
-    std::shared_ptr<StreamMark> there;
+    Started first;
     {
       std::unique_lock<std::mutex> lock(mu_);
       wake_.wait(lock, [this] { return !started_.empty() || has_ended_; });
       if (started_.empty()) return;
-      there = started_.front().there;
+      first = started_.front();
     }
     // Before the mark: a call that looks at a device may be kept waiting by
     // what the missing rank keeps waiting.
     if (looks % kLooksForTheDead == 0) {
-      const ev::Status alive = carrier_->CheckRanks();
+      const ev::Status alive = carrier_->CheckRanks(first.number);
       if (!alive.ok()) Fail(alive);
     }
-    if (!there->IsReached()) {
+    if (!first.there->IsReached()) {
       std::this_thread::sleep_for(kLookAtStarted);
       continue;
     }
-    uint64_t wait;
-    {
-      std::lock_guard<std::mutex> lock(mu_);
-      wait = started_.front().wait;
-    }
-    WaitRegistry::Global().End(wait);
+    WaitRegistry::Global().End(first.wait);
     std::lock_guard<std::mutex> lock(mu_);
     started_.pop_front();  // only now: Drain looks at it
   }
@@ -208,6 +208,7 @@ ev::Status CarrierQueue::Next(Pending* pending) {
   *pending = std::move(*found);
   pending_.erase(found);
   is_carrying_ = true;
+  ++num_transfers_;
   return ev::Status::OK();
 }
 

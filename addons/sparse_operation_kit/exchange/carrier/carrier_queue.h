@@ -127,6 +127,7 @@ class CarrierQueue {
   // A transfer that was started.
   struct Started {
     uint64_t wait;
+    int64_t number;  // of the transfers before it
     std::shared_ptr<StreamMark> there;
   };
 
@@ -150,6 +151,8 @@ class CarrierQueue {
   std::condition_variable wake_;
   std::deque<Pending> pending_;
   std::deque<Started> started_;  // in order
+  // Transfers whose turn has come, the same ones on all ranks.
+  int64_t num_transfers_ = 0;
   bool is_carrying_ = false;
   bool has_started_ = false;
   bool has_ended_ = false;  // Run has

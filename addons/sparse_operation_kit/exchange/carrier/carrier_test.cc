@@ -103,32 +103,41 @@ TEST(MemoryCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
   });
 }
 
-// A rank that has said that it is through may go; those that wait for it to say
-// so do that until then, or until it is gone.
-TEST(MemoryCarrierTest, ARankThatHasLeftIsNotMissed) {
-  std::atomic<bool> has_left{false}, may_go{false};
+// A rank that has left is missed by later calls alone, whether it is still
+// there or not; and those that leave wait for the others.
+TEST(MemoryCarrierTest, ARankThatHasLeftIsMissedByLaterCallsAlone) {
+  std::atomic<int> left{0};
   OnRanks(3, [&](int rank, std::unique_ptr<Carrier> carrier) {
-    if (rank == 2) {
-      // The others have not left by then.
-      carrier->Leave(std::chrono::milliseconds(1));
-      has_left = true;
-      return;
-    }
-    while (!has_left) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    ASSERT_OK(carrier->CheckRanks());
     const auto begin = std::chrono::steady_clock::now();
-    if (rank == 1) {
-      carrier->Leave(std::chrono::milliseconds(100));
-      EXPECT_GE(std::chrono::steady_clock::now() - begin,
-                std::chrono::milliseconds(100));
-      may_go = true;
+    const auto took = [&] { return std::chrono::steady_clock::now() - begin; };
+    if (rank > 0) {
+      carrier->Leave(5, std::chrono::milliseconds(50 * rank));
+      EXPECT_GE(took(), std::chrono::milliseconds(50 * rank));
+      if (rank == 1) carrier.reset();
+      ++left;
+      while (left < 3) std::this_thread::yield();
       return;
     }
-    while (!may_go) std::this_thread::yield();
-    carrier->Leave(std::chrono::seconds(20));
-    EXPECT_LT(std::chrono::steady_clock::now() - begin,
-              std::chrono::seconds(10));
+    while (left < 2) std::this_thread::yield();
+    ASSERT_OK(carrier->CheckRanks(4));
+    carrier->Leave(5, std::chrono::seconds(20));
+    EXPECT_LT(took(), std::chrono::seconds(10));
+    EXPECT_EQ("rank 1 is gone", carrier->CheckRanks(5).message());
+    ++left;
+  });
+}
+
+TEST(MemoryCarrierTest, ACallEndsWhenARankHasLeft) {
+  std::atomic<bool> has_ended{false};
+  OnRanks(2, [&](int rank, std::unique_ptr<Carrier> carrier) {
+    if (rank == 1) {
+      carrier->Leave(0, std::chrono::milliseconds(1));
+      while (!has_ended) std::this_thread::yield();
+      return;
+    }
+    EXPECT_EQ("rank 1 is gone",
+              ExchangeOnce(carrier.get(), 5, kMost).message());
+    has_ended = true;
   });
 }
 

@@ -71,13 +71,14 @@ struct alignas(64) Ring {
   alignas(64) std::atomic<uint64_t> read;
 };
 
-// A host has no more ranks; those beyond just go.
-constexpr int kLeaversWords = 16;
+// Of the first ranks it is known that they have left; others are gone then.
+constexpr int kMostLeavers = 256;
 
 struct alignas(64) Header {
-  std::atomic<uint32_t> attached;             // ranks that have opened it
-  std::atomic<uint32_t> failed;               // 1 + the rank that failed first
-  std::atomic<uint64_t> left[kLeaversWords];  // bits of ranks that did so
+  std::atomic<uint32_t> attached;  // ranks that have opened it
+  std::atomic<uint32_t> failed;    // 1 + the rank that failed first
+  // 0: the rank has not left; 1 + its calls.
+  std::atomic<uint64_t> left[kMostLeavers];
 };
 
 // Where there are more ranks, there are more rings for the threads anyway.
@@ -329,22 +330,20 @@ class MemoryCarrier : public Carrier {
                               : MoveByThreads(streams);
   }
 
-  ev::Status CheckRanks() override {
+  ev::Status CheckRanks(int64_t call) override {
     const uint32_t failed = header()->failed.load();
     if (failed != 0) return Ended(static_cast<int>(failed) - 1);
     for (int other = 0; other < num_ranks_; ++other) {
-      if (other == rank_ || HasLeft(other)) continue;
+      if (other == rank_ || CallsOf(other) > call) continue;
       EV_RETURN_IF_ERROR(CheckRank(other));
     }
     return ev::Status::OK();
   }
 
-  void Leave(std::chrono::milliseconds limit) override {
-    if (rank_ / 64 < kLeaversWords) {
-      header()->left[rank_ / 64].fetch_or(uint64_t{1} << rank_ % 64);
-    }
+  void Leave(int64_t calls, std::chrono::milliseconds limit) override {
+    if (rank_ < kMostLeavers) header()->left[rank_] = 1 + calls;
     const auto last = std::chrono::steady_clock::now() + limit;
-    while (!AllHaveLeft() && CheckRanks().ok() &&
+    while (!AllHaveLeft() && CheckRanks(-1).ok() &&
            std::chrono::steady_clock::now() < last) {
       std::this_thread::sleep_for(kLookForLeavers);
     }
@@ -488,19 +487,22 @@ class MemoryCarrier : public Carrier {
   }
 
   // Not OK when it is gone.
+  // Of a rank that something is awaited from: one that has left sends nothing.
   ev::Status CheckRank(int other) {
-    if (!IsGone(other)) return ev::Status::OK();
+    if (CallsOf(other) < 0 && !IsGone(other)) return ev::Status::OK();
     Abort();
     return ev::Internal("rank " + std::to_string(other) + " is gone");
   }
 
-  bool HasLeft(int other) const {
-    return other / 64 < kLeaversWords &&
-           (header()->left[other / 64].load() >> other % 64 & 1) != 0;
+  // How many calls a rank had made when it left; -1: it has not left.
+  int64_t CallsOf(int other) const {
+    return other < kMostLeavers
+               ? static_cast<int64_t>(header()->left[other].load()) - 1
+               : -1;
   }
   bool AllHaveLeft() const {
     for (int r = 0; r < num_ranks_; ++r) {
-      if (!HasLeft(r)) return false;
+      if (CallsOf(r) < 0) return false;
     }
     return true;
   }

@@ -212,8 +212,8 @@ class NcclCarrier : public Carrier {
     if (control_ != nullptr) control_->Abort();
   }
   bool TellWaitsForStarted() const override { return control_ == nullptr; }
-  ev::Status CheckRanks() override {
-    if (control_ != nullptr) EV_RETURN_IF_ERROR(control_->CheckRanks());
+  ev::Status CheckRanks(int64_t call) override {
+    if (control_ != nullptr) EV_RETURN_IF_ERROR(control_->CheckRanks(call));
     // Not End's, which may be under way, and then there is nothing to say.
     std::unique_lock<std::mutex> lock(communicator_mu_, std::try_to_lock);
     if (!lock.owns_lock() || communicator_ == nullptr) return ev::Status::OK();
@@ -225,8 +225,8 @@ class NcclCarrier : public Carrier {
                ? ev::Status::OK()
                : nccl_->Check(result, "an exchange by NCCL");
   }
-  void Leave(std::chrono::milliseconds limit) override {
-    if (control_ != nullptr) control_->Leave(limit);
+  void Leave(int64_t calls, std::chrono::milliseconds limit) override {
+    if (control_ != nullptr) control_->Leave(calls, limit);
   }
 
   ev::Status Tell(const char* send, ev::Span<const int64_t> send_bytes,
