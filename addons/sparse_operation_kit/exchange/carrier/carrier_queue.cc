@@ -125,24 +125,26 @@ void CarrierQueue::End(Pending pending, const ev::Status& status,
 
 ev::Status CarrierQueue::Drain(std::chrono::milliseconds limit) {
   const auto last = std::chrono::steady_clock::now() + limit;
+  int64_t calls;
+  bool has_started;
   for (;;) {
     {
       std::lock_guard<std::mutex> lock(mu_);
       EV_RETURN_IF_ERROR(failed_);
-      if (!has_started_) return ev::Status::OK();
+      calls = num_transfers_;
+      has_started = has_started_;
       if (started_.empty() && !is_carrying_) break;
     }
     if (std::chrono::steady_clock::now() > last) return ev::Status::OK();
     std::this_thread::sleep_for(kLookAtStarted);
   }
   // What this rank has sent may be under way on another, whose GPU is behind.
-  int64_t calls;
-  {
-    std::lock_guard<std::mutex> lock(mu_);
-    calls = num_transfers_;
-  }
-  carrier_->Leave(calls, std::chrono::duration_cast<std::chrono::milliseconds>(
-                             last - std::chrono::steady_clock::now()));
+  // One that never started anything waits for all that it sends.
+  carrier_->Leave(calls,
+                  has_started
+                      ? std::chrono::duration_cast<std::chrono::milliseconds>(
+                            last - std::chrono::steady_clock::now())
+                      : std::chrono::milliseconds(0));
   std::lock_guard<std::mutex> lock(mu_);
   return failed_;
 }

@@ -415,6 +415,7 @@ class MemoryCarrier : public Carrier {
 
   ev::Status MoveAll(std::vector<Stream> streams) {
     Patience patience(this);
+    ev::Status lost;
     while (!streams.empty()) {
       bool moved = false;
       for (size_t i = 0; i < streams.size();) {
@@ -428,9 +429,12 @@ class MemoryCarrier : public Carrier {
       }
       if (moved) {
         patience.Renew();
-      } else {
-        EV_RETURN_IF_ERROR(patience.Lose(streams));
+        lost = ev::Status::OK();
+        continue;
       }
+      // Only the second time: what a rank wrote before it left came first.
+      EV_RETURN_IF_ERROR(lost);
+      lost = patience.Lose(streams);
     }
     return ev::Status::OK();
   }

@@ -64,38 +64,54 @@ class Blocks {
       }
     }
     std::unique_ptr<DeviceBuffer> made(new DeviceBuffer);
-    Status status = made->Allocate(wanted, "an exchange between ranks");
-    if (status.code() == ev::StatusCode::kResourceExhausted) {
-      std::deque<std::unique_ptr<DeviceBuffer>> given_up;
-      {
-        std::lock_guard<std::mutex> lock(mu_);
-        given_up.swap(idle_);
-        idle_bytes_ = 0;
-      }
-      given_up.clear();
-      status = made->Allocate(wanted, "an exchange between ranks");
+    const Status status = made->Allocate(wanted, "an exchange between ranks");
+    if (status.ok()) {
+      *block = std::move(made);
+      return status;
     }
-    EV_RETURN_IF_ERROR(status);
-    *block = std::move(made);
-    return Status::OK();
+    std::lock_guard<std::mutex> lock(mu_);
+    while (!idle_.empty()) GiveUpFirst();
+    return status;
   }
 
   void GiveBack(std::unique_ptr<DeviceBuffer> block) {
-    std::deque<std::unique_ptr<DeviceBuffer>> surplus;
     std::lock_guard<std::mutex> lock(mu_);
     idle_bytes_ += block->size_bytes();
     idle_.push_back(std::move(block));
-    while (idle_bytes_ > kMaxIdleBytes) {
-      idle_bytes_ -= idle_.front()->size_bytes();
-      surplus.push_back(std::move(idle_.front()));
-      idle_.pop_front();
+    while (idle_bytes_ > kMaxIdleBytes) GiveUpFirst();
+  }
+
+  // Frees what is given up, which waits for the device, and so may wait for
+  // what only the caller's thread can end: not by threads of ops or carriers.
+  void FreeGivenUp() {
+    std::deque<std::unique_ptr<DeviceBuffer>> freed;
+    {
+      std::lock_guard<std::mutex> lock(mu_);
+      freed.swap(given_up_);
+      is_freeing_ = true;
     }
+    freed.clear();
+    std::lock_guard<std::mutex> lock(mu_);
+    is_freeing_ = false;
+  }
+  bool HasGivenUp() {
+    std::lock_guard<std::mutex> lock(mu_);
+    return is_freeing_ || !given_up_.empty();
   }
 
  private:
+  // REQUIRES mu_.
+  void GiveUpFirst() {
+    idle_bytes_ -= idle_.front()->size_bytes();
+    given_up_.push_back(std::move(idle_.front()));
+    idle_.pop_front();
+  }
+
   std::mutex mu_;
   std::deque<std::unique_ptr<DeviceBuffer>> idle_;  // given back first: first
   size_t idle_bytes_ = 0;
+  std::deque<std::unique_ptr<DeviceBuffer>> given_up_;
+  bool is_freeing_ = false;
 };
 
 class ExchangeGpu : public ExchangeDevice {
@@ -116,19 +132,25 @@ class ExchangeGpu : public ExchangeDevice {
   Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) override {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     std::unique_ptr<DeviceBuffer> block;
-    Status status = blocks_.Take(bytes, &block);
-    // What steps before still use comes back soon.
+    // What steps before still use comes back soon, and so does what was idle.
     const auto last = std::chrono::steady_clock::now() + kLongestWait;
-    while (status.code() == ev::StatusCode::kResourceExhausted &&
-           num_kept_ > 0 && std::chrono::steady_clock::now() < last) {
+    for (;;) {
+      bool comes_back = num_kept_ > 0 || blocks_.HasGivenUp();
+      const Status status = blocks_.Take(bytes, &block);
+      if (status.ok()) break;
+      comes_back |= blocks_.HasGivenUp();
+      if (status.code() != ev::StatusCode::kResourceExhausted || !comes_back ||
+          std::chrono::steady_clock::now() > last) {
+        return status;
+      }
+      WakeKeeper();
       std::this_thread::sleep_for(kLookAtKept);
-      status = blocks_.Take(bytes, &block);
     }
-    EV_RETURN_IF_ERROR(status);
     DeviceBuffer* const taken = block.release();
     *memory = std::shared_ptr<char>(taken->as<char>(), [this, taken](char*) {
       EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
       blocks_.GiveBack(std::unique_ptr<DeviceBuffer>(taken));
+      if (blocks_.HasGivenUp()) WakeKeeper();
     });
     return Status::OK();
   }
@@ -243,23 +265,36 @@ class ExchangeGpu : public ExchangeDevice {
     std::shared_ptr<StreamMark> mark;
     std::shared_ptr<const void> what;
   };
+  void WakeKeeper() {
+    // It is before its look at what there is, or waits.
+    { std::lock_guard<std::mutex> lock(kept_mu_); }
+    is_kept_.notify_one();
+  }
+
   // A thread that gives back what nothing uses any more: some 100 us a step,
   // which the ops' threads do not have.
   void GiveUpKept() {
     EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-    std::vector<Kept> looked_at;
+    std::deque<Kept> looked_at;
     for (;;) {
       {
         std::unique_lock<std::mutex> lock(kept_mu_);
-        is_kept_.wait(lock,
-                      [&] { return !kept_.empty() || !looked_at.empty(); });
-        for (Kept& kept : kept_) looked_at.push_back(std::move(kept));
-        kept_.clear();
+        is_kept_.wait(lock, [&] {
+          return !kept_.empty() || !looked_at.empty() || blocks_.HasGivenUp();
+        });
+        try {
+          for (; !kept_.empty(); kept_.pop_front()) {
+            looked_at.push_back(kept_.front());
+          }
+        } catch (const std::bad_alloc&) {
+          // The others the next time.
+        }
       }
       looked_at.erase(
           std::remove_if(looked_at.begin(), looked_at.end(),
                          [](const Kept& k) { return k.mark->IsReached(); }),
           looked_at.end());
+      blocks_.FreeGivenUp();
       {
         std::lock_guard<std::mutex> lock(kept_mu_);
         num_kept_ = kept_.size() + looked_at.size();
@@ -273,7 +308,7 @@ class ExchangeGpu : public ExchangeDevice {
   Blocks blocks_;
   std::mutex kept_mu_;
   std::condition_variable is_kept_;
-  std::vector<Kept> kept_;  // that the thread has not looked at
+  std::deque<Kept> kept_;  // that the thread has not looked at
   std::atomic<size_t> num_kept_{0};
 };
 

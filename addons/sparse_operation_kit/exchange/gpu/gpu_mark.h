@@ -31,8 +31,9 @@ class GpuMark : public StreamMark {
       : device_(device), event_(std::move(event)) {}
 
   bool IsReached() override {
-    // A thread that has not chosen one would get the first GPU's.
-    EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+    // A thread that has not chosen one would get the first GPU's. When the
+    // process ends nothing is to be done any more.
+    if (cudaSetDevice(device_) == cudaErrorCudartUnloading) return false;
     return event_->IsThroughOrFailed();
   }
   ev::Status Before(const ev::DeviceStream& stream) override {

@@ -11,6 +11,8 @@ fail.
 """
 
 import atexit
+import os
+import sys
 import threading
 import time
 
@@ -24,24 +26,28 @@ from sparse_operation_kit import settings
 
 _PERIOD_SECONDS = 1.
 
-# How long a process that ends waits for what it has begun, at most.
+# How long a process that ends waits for what it has begun, at most; and one that ends
+# because it raised, which others may wait for elsewhere.
 _DRAIN_SECONDS = 30
+_DRAIN_SECONDS_AFTER_ERROR = 2
 
 # What the names of calls begin with that sum dense gradients.
 GRADIENTS = "sok_gradients"
 
 _lock = threading.Lock()
 _thread = None
+_pid = None
 _stop = threading.Event()
 _ends_horovod = threading.Event()
 
 
 def start():
   """Starts the thread, once."""
-  global _thread
+  global _thread, _pid
   with _lock:
     if _thread is not None:
       return
+    _pid = os.getpid()
     _thread = threading.Thread(target=_watch, name="sok_watch")
     _thread.daemon = True
     _thread.start()
@@ -50,6 +56,8 @@ def start():
 
 
 def _end():
+  if os.getpid() != _pid:
+    return  # a child's end is not the rank's
   _stop.set()
   _thread.join(5.)
   if not _ends_horovod.is_set():
@@ -65,8 +73,10 @@ def _drain():
   """Waits for what runs have begun between GPUs, and other ranks wait for."""
   if not settings.exchange_on_device():
     return
-  session, drain = sessions.on_cpu(
-      lambda: _lib.load().sok_drain_carrier(seconds=_DRAIN_SECONDS))
+  # What Python sets for an exception that ends the program.
+  has_raised = hasattr(sys, "last_value")
+  seconds = _DRAIN_SECONDS_AFTER_ERROR if has_raised else _DRAIN_SECONDS
+  session, drain = sessions.on_cpu(lambda: _lib.load().sok_drain_carrier(seconds=seconds))
   with session:
     try:
       session.run(drain)

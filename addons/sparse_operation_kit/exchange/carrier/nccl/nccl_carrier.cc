@@ -65,6 +65,8 @@ constexpr auto kNap = std::chrono::microseconds(20);
 // Naps, some 50 to 100 ms, after which it looks whether all ranks live.
 constexpr int kLooksForTheDead = 1000;
 constexpr auto kLastWords = std::chrono::milliseconds(50);
+// For the ranks of a host to notice that one has failed: they look every 50 ms.
+constexpr auto kUntilAllKnow = std::chrono::milliseconds(200);
 
 // What the processor copies at a time, beside the link.
 constexpr int64_t kPieceBytes = 2 << 20;
@@ -208,6 +210,9 @@ class NcclCarrier : public Carrier {
   int rank() const override { return rank_; }
   int num_ranks() const override { return num_ranks_; }
   void Abort() override {
+    // What is behind NCCL's kernels looks at the one, readers of marks at the
+    // other. No call of CUDA's: some wait for the device.
+    if (is_ended_ != nullptr) *static_cast<volatile int32_t*>(is_ended_) = 1;
     aborted_->store(true);
     if (control_ != nullptr) control_->Abort();
   }
@@ -277,12 +282,11 @@ class NcclCarrier : public Carrier {
   void End() override {
     std::lock_guard<std::mutex> lock(communicator_mu_);
     if (communicator_ == nullptr) return;
-    // Before they are ended: what is behind them looks at it, and readers of
-    // marks at the other. No call of CUDA's comes before NCCL's: some wait for
-    // the device, which waits for what ends here.
-    aborted_->store(true);
-    *static_cast<volatile int32_t*>(is_ended_) = 1;
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // A kernel that is ended may let another rank's go on with what it has not
+    // sent: so all ranks of the host are told, and have the time to set their
+    // flags, before the first one is ended.
+    Abort();
+    std::this_thread::sleep_for(kUntilAllKnow);
     nccl_->comm_abort(communicator_);
     communicator_ = nullptr;
     EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
@@ -610,7 +614,8 @@ class NcclCarrier : public Carrier {
       if (*aborted_) return Ended();
       if (looks < kLooksAtOnce) continue;
       if (control_ != nullptr && looks % kLooksForTheDead == 0) {
-        const ev::Status alive = control_->CheckRanks();
+        // Of what all have begun none that has left is missed.
+        const ev::Status alive = control_->CheckRanks(/*call=*/-1);
         if (!alive.ok()) {
           // A rank may have done its part, and ended, just now.
           std::this_thread::sleep_for(kLastWords);
