@@ -43,7 +43,8 @@ using ev::gpu::GpuDistinct;
 using ev::gpu::KnownKeys;
 using ev::gpu::WorkLane;
 
-constexpr size_t kMaxIdleBytes = size_t{2} << 30;
+// Of two steps, since one is given out while the other is under way.
+constexpr size_t kMaxIdleBytes = size_t{4} << 30;
 constexpr auto kLookAtKept = std::chrono::microseconds(300);
 // For memory that comes back; a rank that is gone may have it.
 constexpr auto kLongestWait = std::chrono::seconds(10);
