@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -67,18 +68,27 @@ T* Here(T* memory) {
   return memory;
 }
 
-// A stream is late: it has done its work when the mark is looked at a second
-// time, or when it is waited for.
+// A stream is late: it has done its work when the mark has been looked at some
+// times, or when it is waited for.
 class HostMark : public StreamMark {
  public:
-  explicit HostMark(std::shared_ptr<HostStream::Point> point)
-      : point_(std::move(point)) {}
-  static std::shared_ptr<StreamMark> At(const ev::DeviceStream& stream) {
-    return std::make_shared<HostMark>(HostStream::Of(stream)->Here());
+  // use: of what has to stay; it ends when a look says that the mark is
+  // reached, and not when another stream, or a carrier, waits: they would go on
+  // with work that a GPU has still to do.
+  HostMark(std::shared_ptr<HostStream::Point> point, std::shared_ptr<int> use)
+      : point_(std::move(point)),
+        use_(new std::shared_ptr<int>(std::move(use))) {}
+  static std::shared_ptr<StreamMark> At(const ev::DeviceStream& stream,
+                                        std::shared_ptr<int> use = nullptr) {
+    return std::make_shared<HostMark>(HostStream::Of(stream)->Here(),
+                                      std::move(use));
   }
   bool IsReached() override {
-    if (!is_looked_at_.exchange(true)) return false;
+    if (++looks_ < kLooks) return false;
     point_->Reach();
+    std::lock_guard<std::mutex> lock(mu_);
+    delete use_;
+    use_ = nullptr;
     return true;
   }
   Status Before(const ev::DeviceStream& stream) override {
@@ -92,8 +102,13 @@ class HostMark : public StreamMark {
   }
 
  private:
+  static constexpr int kLooks = 3;
+
   const std::shared_ptr<HostStream::Point> point_;
-  std::atomic<bool> is_looked_at_{false};
+  std::atomic<int> looks_{0};
+  std::mutex mu_;
+  // Goes with no mark that is dropped: what it is of is in use then.
+  std::shared_ptr<int>* use_;
 };
 
 class HostRoute : public DeviceRoute {
@@ -114,7 +129,7 @@ class HostRoute : public DeviceRoute {
   }
 
   ~HostRoute() override {
-    for (const auto& one : marks_) {
+    for (const auto& one : uses_) {
       Check(one.expired(), "a route is not kept as long as it is used");
     }
   }
@@ -139,13 +154,11 @@ class HostRoute : public DeviceRoute {
     ++pooled_there;
     const std::shared_ptr<HostStream::Point> before =
         HostStream::Of(*stream)->Here();
-    const auto used = Use();
     stream_.Give([=] {
       before->Reach();
       Pool(rows, wire, starts, out, true);
-      *used = nullptr;
     });
-    *done = HostMark::At(stream_.stream());
+    *done = HostMark::At(stream_.stream(), Use());
     return (*done)->Before(*stream);
   }
 
@@ -166,23 +179,21 @@ class HostRoute : public DeviceRoute {
     const std::vector<int> numbers(tables.begin(), tables.end());
     const std::vector<const float*> given(grads.begin(), grads.end());
     const std::vector<int64_t> starts(chunk_starts.begin(), chunk_starts.end());
-    const auto used = Use();
     stream_.Give([=] {
       before->Reach();
       Sum(numbers, given, starts, wire, There(message));
-      *used = nullptr;
     });
-    *done = HostMark::At(stream_.stream());
+    *done = HostMark::At(stream_.stream(), Use());
     return Status::OK();
   }
 
  private:
-  // Until *use is null, the route has to be kept.
-  std::shared_ptr<std::shared_ptr<int>> Use() {
+  // As long as it lives, the route has to be kept.
+  std::shared_ptr<int> Use() {
     const auto use = std::make_shared<int>(0);
     std::lock_guard<std::mutex> lock(mu_);
-    marks_.push_back(use);
-    return std::make_shared<std::shared_ptr<int>>(use);
+    uses_.push_back(use);
+    return use;
   }
 
   void Sum(const std::vector<int>& tables,
@@ -288,7 +299,7 @@ class HostRoute : public DeviceRoute {
   HostStream stream_;
   std::atomic<bool> is_pooled_{false};
   std::mutex mu_;
-  std::vector<std::weak_ptr<int>> marks_;
+  std::vector<std::weak_ptr<int>> uses_;
 };
 
 class HostExchangeDevice : public ExchangeDevice {
@@ -308,8 +319,12 @@ class HostExchangeDevice : public ExchangeDevice {
       std::lock_guard<std::mutex> lock(mu_);
       all.swap(kept_);
     }
+    // Each mark once, however much it keeps.
+    std::map<StreamMark*, bool> reached;
     for (Kept& kept : all) {
-      if (!kept.mark->IsReached()) left.push_back(std::move(kept));
+      const auto one = reached.emplace(kept.mark.get(), false);
+      if (one.second) one.first->second = kept.mark->IsReached();
+      if (!one.first->second) left.push_back(std::move(kept));
     }
     std::lock_guard<std::mutex> lock(mu_);
     for (Kept& kept : left) kept_.push_back(std::move(kept));
@@ -476,8 +491,10 @@ class DeviceCarrier : public Carrier {
     const auto arrived = std::make_shared<std::string>(bytes, '\0');
     EV_RETURN_IF_ERROR(
         AllToAll(send, send_bytes, &(*arrived)[0], received_bytes));
+    const char* const sent = Reach(send);
     stream_.Give([=] {
       Check(Reach(out) == received, "memory goes before what is sent to it");
+      Check(Reach(send) == sent, "memory goes before it is sent");
       std::copy(arrived->begin(), arrived->end(), received);
     });
     *there = HostMark::At(stream_.stream());
