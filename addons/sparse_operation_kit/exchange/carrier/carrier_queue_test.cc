@@ -318,17 +318,9 @@ TEST(CarrierQueueTest, WhereNoGradientIsExpectedASumBegins) {
 }
 
 // Moves bytes at once, and says that they are there when the test does.
-class StartingCarrier : public Carrier {
+class StartingCarrier : public CarrierOver {
  public:
-  explicit StartingCarrier(std::unique_ptr<Carrier> carrier)
-      : carrier_(std::move(carrier)) {}
-  int rank() const override { return carrier_->rank(); }
-  int num_ranks() const override { return carrier_->num_ranks(); }
-  ev::Status AllToAll(const char* send, ev::Span<const int64_t> send_bytes,
-                      char* out,
-                      ev::Span<const int64_t> received_bytes) override {
-    return carrier_->AllToAll(send, send_bytes, out, received_bytes);
-  }
+  using CarrierOver::CarrierOver;
   ev::Status StartAllToAll(const char* send, ev::Span<const int64_t> send_bytes,
                            const std::shared_ptr<StreamMark>&, char* out,
                            ev::Span<const int64_t> received_bytes, int,
@@ -342,15 +334,11 @@ class StartingCarrier : public Carrier {
   void Leave(int64_t calls, std::chrono::milliseconds) override {
     left_after = calls;
   }
-  void Abort() override { carrier_->Abort(); }
   void End() override { mark->is_reached = true; }
 
   const std::shared_ptr<TestMark> mark = std::make_shared<TestMark>();
   std::atomic<bool> one_is_gone{false};
   std::atomic<int64_t> left_after{-1};
-
- private:
-  const std::unique_ptr<Carrier> carrier_;
 };
 
 // What is started is the queue's to look after when its op has ended.

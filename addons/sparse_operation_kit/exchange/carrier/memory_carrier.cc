@@ -490,8 +490,8 @@ class MemoryCarrier : public Carrier {
            RingNumber(s) * ring_bytes_;
   }
 
-  // Not OK when it is gone.
-  // Of a rank that something is awaited from: one that has left sends nothing.
+  // Of a rank that something is awaited from. Not OK when it is gone, or has
+  // left: then it sends nothing any more.
   ev::Status CheckRank(int other) {
     if (CallsOf(other) < 0 && !IsGone(other)) return ev::Status::OK();
     Abort();

@@ -85,10 +85,10 @@ inline ev::Status SumOverRanks(Carrier* carrier, const Reduction& reduction) {
   return ev::Status::OK();
 }
 
-// Any carrier, with sums.
-class SummingCarrier : public Carrier {
+// Any carrier, of which something is to be different.
+class CarrierOver : public Carrier {
  public:
-  explicit SummingCarrier(std::unique_ptr<Carrier> carrier)
+  explicit CarrierOver(std::unique_ptr<Carrier> carrier)
       : carrier_(std::move(carrier)) {}
   int rank() const override { return carrier_->rank(); }
   int num_ranks() const override { return carrier_->num_ranks(); }
@@ -97,14 +97,20 @@ class SummingCarrier : public Carrier {
                       ev::Span<const int64_t> received_bytes) override {
     return carrier_->AllToAll(send, send_bytes, out, received_bytes);
   }
+  void Abort() override { carrier_->Abort(); }
+
+ protected:
+  const std::unique_ptr<Carrier> carrier_;
+};
+
+// Any carrier, with sums.
+class SummingCarrier : public CarrierOver {
+ public:
+  using CarrierOver::CarrierOver;
   ev::Status AllReduce(const Reduction& reduction,
                        std::shared_ptr<StreamMark>*) override {
     return SumOverRanks(carrier_.get(), reduction);
   }
-  void Abort() override { carrier_->Abort(); }
-
- private:
-  const std::unique_ptr<Carrier> carrier_;
 };
 
 }  // namespace sok

@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -144,18 +145,33 @@ TEST_F(NcclCarrierTest, CarriesBetweenMemoryOfGpusAndOther) {
       }));
 }
 
+using Arrival =
+    std::function<bool(int round, const std::atomic<bool>* aborted)>;
+
+// Whether something arrives while all ranks are there, and not when rank 1 is
+// gone and the carrier is aborted meanwhile, nor ever after. *aborted is true
+// then.
+bool EndsWhenAborted(Carrier* carrier, const Arrival& arrives) {
+  if (!arrives(0, nullptr)) return false;
+  if (carrier->rank() == 1) return true;
+  std::atomic<bool> aborted{false};
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    carrier->Abort();
+    aborted = true;
+  });
+  const bool arrived = arrives(1, &aborted);
+  later.join();
+  return !arrived && !arrives(2, nullptr);
+}
+
 TEST_F(NcclCarrierTest, AbortEndsTheWaitForARankThatIsGone) {
   EXPECT_TRUE(
       OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
-        if (!ExchangesOnce(carrier.get(), 0)) return false;
-        if (carrier->rank() == 1) return true;
-        std::thread later([&] {
-          std::this_thread::sleep_for(std::chrono::milliseconds(300));
-          carrier->Abort();
-        });
-        const bool arrived = ExchangesOnce(carrier.get(), 1);
-        later.join();
-        return !arrived && !ExchangesOnce(carrier.get(), 2);
+        return EndsWhenAborted(carrier.get(),
+                               [&](int round, const std::atomic<bool>*) {
+                                 return ExchangesOnce(carrier.get(), round);
+                               });
       }));
 }
 
@@ -258,7 +274,10 @@ bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
   if (!device->CopyDown(target.get(), got.size(), &got[0]).ok()) return false;
   if (all) return got == expected;
   const std::string failed(got.size(), static_cast<char>(kWhenFailed));
-  if (got != failed) std::fprintf(stderr, "bytes that never came are shown\n");
+  if (got != failed) {
+    std::fprintf(stderr, "bytes that never came are taken for those\n");
+    std::abort();
+  }
   return false;
 }
 
@@ -338,21 +357,13 @@ TEST_F(NcclCarrierTest, WhatIsStartedEndsWhenARankIsGone) {
   EXPECT_TRUE(
       OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
         ExchangeDevice* device = nullptr;
-        if (!ExchangeDevice::Get(&device).ok() ||
-            !StartedBytesArrive(carrier.get(), device, 0)) {
-          return false;
-        }
-        if (carrier->rank() == 1) return true;
-        std::atomic<bool> aborted{false};
-        std::thread later([&] {
-          std::this_thread::sleep_for(std::chrono::milliseconds(300));
-          carrier->Abort();
-          aborted = true;
-        });
-        const bool arrived =
-            StartedBytesArrive(carrier.get(), device, 1, &aborted);
-        later.join();
-        return !arrived && !StartedBytesArrive(carrier.get(), device, 2);
+        return ExchangeDevice::Get(&device).ok() &&
+               EndsWhenAborted(
+                   carrier.get(),
+                   [&](int round, const std::atomic<bool>* aborted) {
+                     return StartedBytesArrive(carrier.get(), device, round,
+                                               aborted);
+                   });
       }));
 }
 
@@ -372,19 +383,13 @@ TEST_F(NcclCarrierTest, AbortEndsTheWaitForSumsOfARankThatIsGone) {
   EXPECT_TRUE(
       OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
         ExchangeDevice* device = nullptr;
-        if (!ExchangeDevice::Get(&device).ok()) return false;
-        if (!SumsArrive(carrier.get(), device, true, 0)) return false;
-        if (carrier->rank() == 1) return true;
-        std::atomic<bool> aborted{false};
-        std::thread later([&] {
-          std::this_thread::sleep_for(std::chrono::milliseconds(300));
-          carrier->Abort();
-          aborted = true;
-        });
-        const bool arrived =
-            SumsArrive(carrier.get(), device, true, 1, &aborted);
-        later.join();
-        return !arrived && !SumsArrive(carrier.get(), device, true, 2);
+        return ExchangeDevice::Get(&device).ok() &&
+               EndsWhenAborted(
+                   carrier.get(),
+                   [&](int round, const std::atomic<bool>* aborted) {
+                     return SumsArrive(carrier.get(), device, true, round,
+                                       aborted);
+                   });
       }));
 }
 
