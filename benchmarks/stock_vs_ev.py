@@ -63,6 +63,10 @@ flags.DEFINE_string("storage_path", "", "Directory of the rows' files, with "
                     "--storage=ssd: one directory in it per table.")
 flags.DEFINE_float("memory_part", 0.1, "With --storage=ssd: the part of the rows "
                    "that memory has room for.")
+flags.DEFINE_enum("policy", "none", ("none", "counter", "step_evict"),
+                  "What the tables note of their rows: nothing, how often each "
+                  "occurs (CounterFilter, which admits a key the second time), or "
+                  "when it was updated last (GlobalStepEvict).")
 flags.DEFINE_string("timeline", "", "Writes one step's Chrome trace here.")
 
 _FILL_ROWS = 50 * 1000
@@ -85,6 +89,17 @@ def storage_option(name, workload):
       cache_strategy=config_pb2.CacheStrategy.LFU)
 
 
+def table_option(name, workload):
+  """What the flags say of one table."""
+  filters = evicts = None
+  if FLAGS.policy == "counter":
+    filters = tf.CounterFilter(filter_freq=2)
+  elif FLAGS.policy == "step_evict":
+    evicts = tf.GlobalStepEvict(steps_to_live=1000000)
+  return tf.EmbeddingVariableOption(storage_option=storage_option(name, workload),
+                                    filter_option=filters, evict_option=evicts)
+
+
 class Tables(object):
   """The tables of one variant and their lookup."""
 
@@ -99,8 +114,7 @@ class Tables(object):
         import sparse_operation_kit  # pylint: disable=unused-import
         variable = tf.get_embedding_variable(
             name, embedding_dim=workload.dim, initializer=initializer,
-            ev_option=tf.EmbeddingVariableOption(
-                storage_option=storage_option(name, workload)))
+            ev_option=table_option(name, workload))
       else:
         variable = tf.compat.v1.get_variable(
             name, [workload.rows_per_table, workload.dim],

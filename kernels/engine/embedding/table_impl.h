@@ -150,6 +150,12 @@ class EmbeddingTable::Impl : public RowSource {
         .fetch_add(ids, std::memory_order_relaxed);
   }
 
+  // Asks for the memory that AddToMeta writes.
+  void PrefetchMeta(RowHandle handle) const {
+    const RowMeta* const meta = rows->Meta(handle);
+    if (meta != nullptr) __builtin_prefetch(meta, /*rw=*/1);
+    if (changes != nullptr) changes->PrefetchMark(handle);
+  }
   // An update changed the row.
   void AddToMeta(RowHandle handle, int64_t occurrences, const UpdateCall& call);
   // Another change of the row.

@@ -64,6 +64,10 @@ struct StepTable {
   int32_t rows_log2;
   uint32_t bin_begin;
   uint32_t num_bins;
+  // The kernels here do not read them: what the table is called, and whether
+  // its rows are wanted elsewhere.
+  int32_t number;
+  int32_t notes_rows;
 };
 
 // A row: its slot, maybe with kFreshRow.
@@ -99,6 +103,7 @@ struct StepCounts {
   unsigned huge;
   unsigned heavy;
   unsigned pairs;
+  unsigned noted;  // rows of tables with notes_rows
 };
 
 struct StepPlan {

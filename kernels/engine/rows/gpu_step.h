@@ -18,7 +18,9 @@
 //   SetUnknownHandles  of each: which rows they have, or read.
 //   Pool               is begun for all tables together.
 //   Settle             of each that is updated: its keys without a row are
-//   here. Update             is begun for some or all tables together.
+//                      here.
+//   Update             is begun for some or all tables together.
+//   UpdatedRows        of those that note something about their rows.
 //
 // The GPU makes no id distinct for that: an id is found as often as it occurs.
 // A caller that wants distinct keys after all calls Fetch of the table's
@@ -82,9 +84,9 @@ struct GpuStepTable {
   // The first table of the step that has the same samples; -1 where none before
   // it has. Of others Start is called without samples.
   int samples_of = -1;
-  // A key without a row reads default row floormod(key, num_defaults); 0: that
-  // is not said, and the step asks for each.
-  int64_t num_defaults = 0;
+  // A key without a row reads default row first_default + floormod(key,
+  // num_defaults); 0: that is not said, and the step asks for each.
+  int64_t first_default = 0, num_defaults = 0;
   // [B, dim], in the GPU's memory: what Pool will be given, where the caller
   // knows it already; null: it does not. Rows may be pooled before Pool then.
   float* out = nullptr;
@@ -103,6 +105,15 @@ struct GpuStepUpdate {
   // were set.
   Span<const RowHandle> unknown_handles;
   const float* grads = nullptr;  // [B, dim], in the GPU's memory
+  bool notes_rows = false;       // UpdatedRows has the table's
+};
+
+// Rows that an update changes, each once, in any order: the number of the table
+// in the step, the row, and how often its key occurs. [R] each.
+struct GpuStepRows {
+  Span<const int32_t> numbers;
+  Span<const RowHandle> rows;
+  Span<const uint32_t> counts;
 };
 
 class GpuStep {
@@ -140,6 +151,10 @@ class GpuStep {
   virtual Status Update(const std::string& rule, Span<const float> hyper,
                         Span<const GpuStepUpdate> updates,
                         const DeviceStream& stream) = 0;
+  // The rows of the last update's tables that have said so. Waits until the GPU
+  // has grouped the occurrences, not for gradients. They stay until the next
+  // update, or as long as the step.
+  virtual Status UpdatedRows(GpuStepRows* rows) = 0;
 };
 
 }  // namespace ev

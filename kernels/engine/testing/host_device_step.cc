@@ -31,6 +31,7 @@ struct Table {
   std::vector<int32_t> offsets;
   bool is_started = false;
   std::vector<int64_t> unknown;    // distinct, in order of first occurrence
+  std::vector<int32_t> counts;     // of those
   std::vector<RowHandle> handles;  // of each id; unknown ones from SetUnknown
   std::unordered_map<int64_t, size_t> unknown_of;
   bool is_set = false;
@@ -113,12 +114,16 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     for (int64_t id : table->ids) {
       table->handles.push_back(table->known->Find(id));
       if (table->handles.back() != kNoRow) continue;
-      if (table->unknown_of.emplace(id, table->unknown.size()).second) {
+      const auto first = table->unknown_of.emplace(id, table->unknown.size());
+      if (first.second) {
         table->unknown.push_back(id);
+        table->counts.push_back(0);
       }
+      ++table->counts[first.first->second];
       if (knows_all) {
         const int64_t n = table->given.num_defaults;
-        table->handles.back() = AbsentAs((id % n + n) % n);
+        table->handles.back() =
+            AbsentAs(table->given.first_default + (id % n + n) % n);
       }
     }
     table->is_settled = !knows_all;
@@ -200,6 +205,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
                 const DeviceStream& stream) override {
     Check(is_pooled_, "an update begins before the pooling", 0);
     ++num_updates;
+    noted_ = Noted();
     for (const GpuStepUpdate& update : updates) {
       Table* const table = tables_[update.number].get();
       Check(table->is_settled, "an update does not ask for keys without a row",
@@ -222,6 +228,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
           samples_of[number[handle]].push_back(static_cast<int32_t>(s));
         }
       }
+      if (update.notes_rows) noted_.Add(update.number, handles, samples_of);
       std::vector<int32_t> ends, samples;
       for (const auto& of : samples_of) {
         samples.insert(samples.end(), of.begin(), of.end());
@@ -253,10 +260,37 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       EV_RETURN_IF_ERROR(update.table->StartPooledUpdate(to_do, &work));
       EV_RETURN_IF_ERROR(work->Wait());
     }
+    is_updated_ = true;
+    return Status::OK();
+  }
+
+  Status UpdatedRows(GpuStepRows* rows) override {
+    Check(is_updated_, "rows are asked for before an update", 0);
+    rows->numbers = noted_.numbers;
+    rows->rows = noted_.rows;
+    rows->counts = noted_.counts;
     return Status::OK();
   }
 
  private:
+  // What UpdatedRows gives.
+  struct Noted {
+    std::vector<int32_t> numbers;
+    std::vector<RowHandle> rows;
+    std::vector<uint32_t> counts;
+
+    void Add(int number, const std::vector<RowHandle>& handles,
+             const std::vector<std::vector<int32_t>>& samples_of) {
+      // The last first: a device gives them in no order.
+      for (size_t k = handles.size(); k > 0; --k) {
+        if (handles[k - 1] >= kFirstReservedHandle) continue;
+        numbers.push_back(number);
+        rows.push_back(handles[k - 1]);
+        counts.push_back(samples_of[k - 1].size());
+      }
+    }
+  };
+
   static int NumSlots(const std::string& rule, Span<const float> hyper);
 
   // Of all tables, when they are looked for: the same answer from then on.
@@ -354,7 +388,8 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   const DeviceStream stream_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::atomic<int> num_started_{0}, num_set_{0};
-  bool is_pooled_ = false, is_rest_taken_ = false;
+  bool is_pooled_ = false, is_rest_taken_ = false, is_updated_ = false;
+  Noted noted_;
   std::atomic<bool> is_rest_done_{false};
   std::mutex read_mutex_;  // Of what follows, and of what is read.
   bool is_asked_ = false, was_all_known_ = false;
@@ -393,6 +428,9 @@ class StepDistinct : public DeviceDistinct {
   }
   const int64_t* unknown_keys() const override {
     return step_->table(t_).unknown.data();
+  }
+  const int32_t* unknown_counts() const override {
+    return step_->table(t_).counts.data();
   }
   Status Fetch() const override {
     EV_RETURN_IF_ERROR(Make());

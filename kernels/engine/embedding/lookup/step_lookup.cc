@@ -22,8 +22,7 @@ bool Fits(const PooledInput& in) {
     return false;
   }
   return in.stream != nullptr && in.weights == nullptr && in.num_ids > 0 &&
-         table.home->gpu_table() != nullptr && !Selects(in.combiner) &&
-         table.filter == nullptr && !table.notes_updates();
+         table.home->gpu_table() != nullptr && !Selects(in.combiner);
 }
 
 }  // namespace
@@ -53,8 +52,9 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     seen.push_back(in.table);
     num_ids += in.num_ids;
     number_[t] = static_cast<int>(tables.size());
+    const EmbeddingTable::Impl& impl = *in.table->impl();
     GpuStepTable table;
-    table.table = in.table->impl()->home->gpu_table();
+    table.table = impl.home->gpu_table();
     table.num_ids = in.num_ids;
     table.num_samples = in.batch_size;
     table.is_narrow = in.ids32 != nullptr;
@@ -62,7 +62,12 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     table.ids = table.is_narrow ? static_cast<const void*>(in.ids32)
                                 : static_cast<const void*>(in.ids64);
     table.on_device = in.on_device;
-    table.num_defaults = in.table->impl()->num_defaults;
+    if (impl.filter == nullptr) {
+      table.num_defaults = impl.num_defaults;
+    } else {  // one row for all, behind the others
+      table.first_default = impl.num_defaults;
+      table.num_defaults = 1;
+    }
     table.ids_owner = in.ids_owner;
     table.out = outputs[t];
     if (!pieces.empty()) table.pieces = pieces[t];

@@ -21,12 +21,10 @@
 
 namespace ev {
 
-// A table is in it when its output is in the GPU's memory, its rows are all
-// there, and no update has anything to note about its rows: no filter, no
-// frequency, version or recorded change. Without weights, with a combiner that
-// adds, and once in the call; ids on the GPU are of the table's type. All such
-// tables together have as many ids as one
-// that a GPU deduplicates.
+// A table is in it when its output is in the GPU's memory and its rows are all
+// there. Without weights, with a combiner that adds, and once in the call; ids
+// on the GPU are of the table's type. All such tables together have as many ids
+// as one that a GPU deduplicates.
 class StepLookup {
  public:
   StepLookup() {}

@@ -61,10 +61,9 @@ inline const std::vector<Shape>& Shapes() {
   return *shapes;
 }
 
-inline Table MakeTable(int t, int64_t dim, RowStorage storage) {
-  TableOptions options;
+inline Table MakeTable(int t, TableOptions options, RowStorage storage) {
+  const int64_t dim = options.dim;
   options.name = "table " + std::to_string(t);
-  options.dim = dim;
   options.storage = storage;
   auto table = std::make_shared<EmbeddingTable>(options);
   std::vector<float> rows(3 * dim);
@@ -163,13 +162,18 @@ class StepLookupTest : public ::testing::Test {
  protected:
   void SetUp() override {
     for (size_t t = 0; t < Shapes().size(); ++t) {
-      const int64_t dim = Shapes()[t].dim;
-      there_.push_back(MakeTable(t, dim, testing::StorageUnderTest()));
-      here_.push_back(MakeTable(t, dim, RowStorage::kDram));
+      TableOptions options;
+      options.dim = Shapes()[t].dim;
+      Choose(static_cast<int>(t), &options);
+      there_.push_back(MakeTable(t, options, testing::StorageUnderTest()));
+      here_.push_back(MakeTable(t, options, RowStorage::kDram));
     }
     stream_ = StreamUnderTest::Make();
     on_ = stream_->stream();
   }
+
+  // What else table t is made with.
+  virtual void Choose(int /*t*/, TableOptions* /*options*/) {}
 
   using Plan = std::shared_ptr<const LookupPlan>;
 
@@ -323,7 +327,7 @@ class StepLookupTest : public ::testing::Test {
       updates.push_back(update);
       slots.push_back(rule.slots);
     }
-    return ApplyRule(rule.name, rule.hyper, updates, slots, 0, &pool_);
+    return ApplyRule(rule.name, rule.hyper, updates, slots, step_, &pool_);
   }
 
   // Looks up in both memories, and expects the same outputs.
@@ -370,6 +374,7 @@ class StepLookupTest : public ::testing::Test {
   Ids ids_ = Ids::kHere;
   std::vector<void*> pinned_;
   std::atomic<int> calls_{0};
+  int64_t step_ = 0;                    // of an update
   int grads_offset_ = 0;                // floats, from where memory is aligned
   std::list<std::vector<float>> sent_;  // which the stream may still read
   std::unique_ptr<StreamUnderTest> stream_;

@@ -16,21 +16,11 @@ namespace {
 
 // Floats of gradient in one task of step 3, at most: homes want fewer.
 constexpr int64_t kMostFloatsPerTask = 1 << 18;
-constexpr int64_t kKeysPerTask = 2048;
 
 // The first row in [begin, end) that is updated, or end.
 int64_t SkipKeptOut(const Update& update, int64_t begin, int64_t end) {
   while (begin < end && update.handles[begin] >= kFirstReservedHandle) ++begin;
   return begin;
-}
-
-void StampRows(const Update& update, int64_t begin, int64_t end) {
-  for (int64_t i = SkipKeptOut(update, begin, end); i < end;
-       i = SkipKeptOut(update, i + 1, end)) {
-    update.table->AddToMeta(update.handles[i],
-                            update.counts == nullptr ? 1 : update.counts[i],
-                            update.call);
-  }
 }
 
 // Step 3 for rows [begin, end), which no other call updates now.
@@ -51,7 +41,7 @@ Status ApplyAlone(const RowRule& rule, const Update& update, int64_t begin,
     EV_RETURN_IF_ERROR(table->WithName(table->home->Apply(
         rule, Span<const RowHandle>(update.handles + i, last - i),
         update.slot_columns, update.grads + i * table->dim())));
-    if (with_meta) StampRows(update, i, last);
+    if (with_meta) NoteRows(update, i, last);
   }
   return Status::OK();
 }
@@ -81,7 +71,7 @@ Status ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
     std::lock_guard<std::mutex> lock(*table->update_lock.stripe(handles[0]));
     EV_RETURN_IF_ERROR(table->WithName(
         table->home->Apply(rule, handles, update.slot_columns, grads.data())));
-    for (int64_t i : rows) StampRows(update, i, i + 1);
+    for (int64_t i : rows) NoteRows(update, i, i + 1);
   }
   return Status::OK();
 }
@@ -133,21 +123,7 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
   }
   EV_RETURN_IF_ERROR(
       ApplyPooledOnDevices(rule.name(), rule.hyper(), pooled, parallel));
-  TaskList stamp(kKeysPerTask);
-  for (size_t i = 0; i < updates.size(); ++i) {
-    if (updates[i].round == round && updates[i].pooled_grads != nullptr &&
-        updates[i].table->notes_updates()) {
-      stamp.Add(static_cast<int>(i), updates[i].keys.size(), 1);
-    }
-  }
-  RunPieces(parallel, stamp, [&](const Piece& piece) {
-    const Update& update = updates[piece.item];
-    std::unique_lock<std::mutex> lock;
-    if (!update.solo) {
-      lock = std::unique_lock<std::mutex>(*update.table->update_lock.stripe(0));
-    }
-    StampRows(update, piece.begin, piece.end);
-  });
+  EV_RETURN_IF_ERROR(NotePooledRows(updates, round, parallel));
   return RunPieces(parallel, apply, [&](const Piece& piece) {
     return ApplyRows(rule, updates[piece.item], piece.begin, piece.end);
   });

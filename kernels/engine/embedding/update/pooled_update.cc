@@ -74,6 +74,7 @@ Status UpdateStep(const std::string& rule, Span<const float> hyper,
                                                   distinct.num_unknown());
     }
     one.grads = update->grads;
+    one.notes_rows = update->table->notes_updates();
     to_do.push_back(one);
     if (!update->is_solo) shared.push_back(update->table);
   }

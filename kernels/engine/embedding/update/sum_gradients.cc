@@ -37,22 +37,23 @@ bool SumsOnDevice(const EmbeddingTable::Impl& table,
          (planned.num_ids > 2 * planned.batch_size || planned.dim <= kShortRow);
 }
 
-// Whether an update by gradients that are summed on a device needs nothing of
-// its rows here: no handle that is another by now, none to be kept for a save,
-// nothing to be noted about a row, no filter to be asked whether a key gets
-// one. And of a step, whether it can update so.
+// Whether an update by gradients that are summed on a device needs the handles
+// of its rows nowhere else: none is another by now, none is to be kept for a
+// save. A step has to know the rule, and says which rows it has changed and how
+// often a key occurs; of other tables nothing is to be noted about a row, and
+// no filter is to be asked whether a key gets one.
 bool KeysStayOnDevice(const RowRule& rule, const Update& update) {
   const EmbeddingTable::Impl& table = *update.table;
   if (update.pooled_grads == nullptr || update.planned->distinct == nullptr) {
     return false;
   }
   const GpuStep* const step = update.planned->distinct->step();
-  return (step == nullptr ||
-          (update.stream != nullptr &&
-           step->CanUpdate(rule.name(), update.slot_columns))) &&
-         update.planned->generation == table.generation &&
-         table.frozen_rows.empty() && table.filter == nullptr &&
-         !table.notes_updates();
+  const bool can_update =
+      step == nullptr ? table.filter == nullptr && !table.notes_updates()
+                      : update.stream != nullptr &&
+                            step->CanUpdate(rule.name(), update.slot_columns);
+  return can_update && update.planned->generation == table.generation &&
+         table.frozen_rows.empty();
 }
 
 }  // namespace
@@ -171,7 +172,7 @@ Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
     const DeviceDistinct& distinct = *update.planned->distinct;
     update.keys =
         Span<const int64_t>(distinct.unknown_keys(), distinct.num_unknown());
-    update.counts = nullptr;
+    update.counts = distinct.unknown_counts();
     return Status::OK();
   };
   // The first waits for what a step found out. Few are not worth other threads.

@@ -55,7 +55,8 @@ struct Update {
   const PlannedTable* planned = nullptr;
   int64_t num_keys = 0;
   // Keys, counts and handles are the device's and stay there: only those of
-  // keys that it did not know at the forward are here, if some had no row.
+  // keys that it did not know at the forward are here, if some had no row. What
+  // is to be noted about rows a step tells when it has begun (note_rows.cc).
   bool keys_stay_on_device = false;
 
   // After step 1.
@@ -120,11 +121,18 @@ Status FindAllHandles(std::vector<Update>* updates, int round,
                       std::vector<Recycler<LineBuffer>::Handle>* buffers,
                       Parallel* parallel);
 
-// --- Step 3 (apply_rows.cc) ---
+// --- Step 3 (apply_rows.cc, note_rows.cc) ---
 
 // Step 3 of the updates of one round, whose tables are distinct.
 Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
                   int round, Parallel* parallel);
+
+// What rows [begin, end) of an update, which are here, count about themselves.
+void NoteRows(const Update& update, int64_t begin, int64_t end);
+
+// The same of a round's updates that devices have summed.
+Status NotePooledRows(const std::vector<Update>& updates, int round,
+                      Parallel* parallel);
 
 }  // namespace ev
 

@@ -16,6 +16,7 @@
 #include "kernels/engine/rows/gpu/side_streams.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 #include "kernels/engine/rows/gpu/step_groups.h"
+#include "kernels/engine/rows/gpu/step_rows.h"
 
 namespace ev {
 namespace gpu {
@@ -64,6 +65,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.num_samples = given.num_samples;
     table.combiner = given.combiner;
     table.is_narrow = given.is_narrow;
+    table.first_default = given.first_default;
     table.num_defaults = given.num_defaults;
     table.out = given.out;
     table.pieces = given.pieces;
@@ -168,6 +170,7 @@ StepCall::~StepCall() {
   if (uploads_ != nullptr) {
     SideStreams::Get()->Release(device_, std::move(uploads_));
   }
+  if (rows_ != nullptr) lanes_.push_back(rows_->TakeLane());
   for (std::unique_ptr<WorkLane>& lane : lanes_) {
     // A lane of which nothing is known is destroyed, which waits.
     if (has_failed_ ||
@@ -311,6 +314,7 @@ Status StepCall::SendDescription(const Described& what,
     }
     if (what.finds) {
       to.known = table.known->view();
+      to.first_default = table.first_default;
       to.num_defaults = what.knows_all ? table.num_defaults : 0;
     }
     described[k] = to;

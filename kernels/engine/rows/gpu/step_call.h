@@ -45,6 +45,7 @@ namespace gpu {
 
 class SideStream;  // gpu_step/side_stream.h
 class StepGroups;  // step_groups.h
+class StepRows;    // step_rows.h
 struct StepTable;  // gpu_step/step_plan.cuh
 
 class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
@@ -64,6 +65,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status Update(const std::string& rule, Span<const float> hyper,
                 Span<const GpuStepUpdate> updates,
                 const DeviceStream& stream) override;
+  Status UpdatedRows(GpuStepRows* rows) override;
 
  private:
   friend class StepDistinct;  // step_distinct.cc
@@ -94,7 +96,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     bool narrows = false;
     std::unique_ptr<WideIds> wide;
     IdsAre where = IdsAre::kHere;
-    int64_t num_defaults = 0;  // as GpuStepTable
+    int64_t first_default = 0, num_defaults = 0;  // as GpuStepTable
     std::shared_ptr<const void> ids_owner;
     // As the caller has them, while Wait has not returned or the owner lives.
     const void* given = nullptr;
@@ -109,11 +111,12 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int64_t offsets_at = 0;
     size_t ids_at = 0;  // bytes, in the block of ids
     // The ids that the GPU did not know: positions in the batch, ascending,
-    // which of 'keys' each is, the distinct keys and what they are called.
+    // which of 'keys' each is, the distinct keys, how often each occurs, and
+    // what they are called.
     Span<const uint32_t> unknown;
     const int64_t* unknown_keys = nullptr;  // of those; null: read the ids
     std::vector<int64_t> keys;
-    std::vector<int32_t> key_of;
+    std::vector<int32_t> key_of, counts;
     std::vector<RowHandle> names;
     bool is_settled = false;
 
@@ -151,6 +154,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool is_settled(int t) const { return !knows_all_ || tables_[t].is_settled; }
   Status Settle(int t);
   const int64_t* keys(int t) const { return tables_[t].keys.data(); }
+  const int32_t* counts(int t) const { return tables_[t].counts.data(); }
   // The table's ids, brought down where they were not put.
   Status Ids(int t, std::vector<char>* ids) const;
   // Where the table's samples begin.
@@ -302,6 +306,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool groups_early_ = false;  // what TakeRest gives is not done
   // Launched behind the pooling, for the update; null: none.
   std::unique_ptr<StepGroups> groups_;
+  std::unique_ptr<StepRows> rows_;    // of the last update; null: none notes
   std::shared_ptr<DeviceEvent> end_;  // of what was begun last
   bool has_failed_ = false;           // nothing is known of what is under way
 };

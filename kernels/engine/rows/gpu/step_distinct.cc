@@ -51,6 +51,7 @@ class StepDistinct : public DeviceDistinct {
   Status Settle() override { return step_->Settle(t_); }
   int64_t num_unknown() const override { return table().keys.size(); }
   const int64_t* unknown_keys() const override { return step_->keys(t_); }
+  const int32_t* unknown_counts() const override { return step_->counts(t_); }
 
   Status Fetch() const override {
     EV_RETURN_IF_ERROR(Make());

@@ -57,7 +57,8 @@ __global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
       const int64_t rest = key % table.num_defaults;
       name =
           kFirstReservedHandle +
-          static_cast<RowHandle>(rest < 0 ? rest + table.num_defaults : rest);
+          static_cast<RowHandle>(table.first_default +
+                                 (rest < 0 ? rest + table.num_defaults : rest));
     }
     lookup.names[i] = name;
     if (table.kept != nullptr) {

@@ -51,8 +51,8 @@ struct StepLookupTable {
   int32_t combiner = 0;  // ev::Combiner
   bool is_narrow = false;
   // For LaunchFindNames. Not 0: an unknown id is called after its default row,
-  // AbsentAs(floormod(id, num_defaults)).
-  int64_t num_defaults = 0;
+  // AbsentAs(first_default + floormod(id, num_defaults)).
+  int64_t first_default = 0, num_defaults = 0;
 };
 
 struct StepLookup {

@@ -104,12 +104,13 @@ Status StepCall::FindKeysOfUnknown(Table* table) {
   }
   table->keys.resize(n);
   table->key_of.resize(n);
-  std::vector<int32_t> counts(n);
+  table->counts.resize(n);
   int64_t num_keys = 0;
   EV_RETURN_IF_ERROR(UniquePool().Acquire()->Run(
       Span<const int64_t>(keys), table->keys.data(), table->key_of.data(),
-      counts.data(), &num_keys));
+      table->counts.data(), &num_keys));
   table->keys.resize(num_keys);
+  table->counts.resize(num_keys);
   return Status::OK();
 }
 

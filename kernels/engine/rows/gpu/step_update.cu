@@ -24,6 +24,7 @@
 #include "kernels/engine/optimizer/rule_list.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 #include "kernels/engine/rows/gpu/step_groups.h"
+#include "kernels/engine/rows/gpu/step_rows.h"
 
 namespace ev {
 namespace gpu {
@@ -131,6 +132,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   std::vector<GpuRows*> all_rows;
   std::vector<NewNames> names;
   std::vector<std::vector<RowHandle>> rows_only(n);
+  int64_t num_noted = 0;  // ids of tables that note their rows
   for (size_t k = 0; k < n; ++k) {
     const GpuStepUpdate& update = ordered[k];
     const Table& of = tables_[update.number];
@@ -142,6 +144,9 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     tables.push_back(TableOf(of, grads % sizeof(float4) == 0));
     // From address 0: the gradients are not one array.
     tables[k].pooled_begin = static_cast<int64_t>(grads / sizeof(float));
+    tables[k].number = update.number;
+    tables[k].notes_rows = update.notes_rows;
+    if (update.notes_rows) num_noted += of.num_ids;
     all_rows.push_back(rows);
     if (update.unknown_handles.empty()) continue;
     rows_only[k].assign(update.unknown_handles.begin(),
@@ -166,6 +171,10 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   if (!is_grouped) {
     EV_RETURN_IF_ERROR(StepGroups::Make(device_, numbers, tables, &groups));
   }
+  if (rows_ != nullptr) lanes_.push_back(rows_->TakeLane());
+  rows_.reset();
+  std::unique_ptr<StepRows> noted;
+  if (num_noted > 0) EV_RETURN_IF_ERROR(StepRows::Make(num_noted, &noted));
   // From here on something may be under way.
   has_failed_ = true;
   const cudaStream_t s = groups->lane()->stream();
@@ -185,6 +194,10 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
   }
   EV_RETURN_IF_ERROR(groups->Describe(tables));
+  if (noted != nullptr) {
+    EV_RETURN_IF_ERROR(
+        noted->Launch(groups->plan(), groups->num_processors(), s));
+  }
   // All before goes on beside what makes the gradients.
   EV_RETURN_IF_ERROR(made->Before(s));
   EV_RETURN_IF_ERROR(groups->side()->Fork(s));
@@ -210,6 +223,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   }));
   EV_RETURN_IF_ERROR(groups->side()->Join(s));
   EV_RETURN_IF_ERROR(status);
+  if (noted != nullptr) EV_RETURN_IF_ERROR(noted->Before(s));
   EV_RETURN_IF_ERROR(End(s, stream));
   const bool expects_more = names.empty() && n == tables_.size();
   for (GpuRows* rows : all_rows) {
@@ -217,8 +231,17 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     rows->set_groups_early(expects_more);
   }
   lanes_.push_back(groups->TakeLane());
+  rows_ = std::move(noted);
   has_failed_ = false;
   return Status::OK();
+}
+
+Status StepCall::UpdatedRows(GpuStepRows* rows) {
+  std::lock_guard<std::mutex> lock(mu_);
+  *rows = GpuStepRows();
+  if (rows_ == nullptr) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  return rows_->Wait(rows);
 }
 
 }  // namespace gpu

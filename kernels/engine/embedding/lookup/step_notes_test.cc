@@ -1,0 +1,241 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps of tables that note something about their rows, or ask a filter whether
+// a key gets one: beside tables in CPU memory, number by number and key by key.
+
+#include <atomic>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/lookup/step_under_test.h"
+
+namespace ev {
+namespace {
+
+class StepNotesTest : public StepLookupTest {
+ protected:
+  // Each kind once, and a plain table between them.
+  void Choose(int t, TableOptions* options) override {
+    switch (t) {
+      case 0:
+        options->record_frequency = true;
+        break;
+      case 1:
+        options->record_version = true;
+        break;
+      case 2:
+      case 6:
+        options->admission.filter = AdmissionOptions::Filter::kCounter;
+        options->admission.threshold = 3;
+        options->admission.no_permission = 0.75f;
+        options->record_version = t == 6;
+        break;
+      case 3:
+        options->admission.filter = AdmissionOptions::Filter::kBloom;
+        options->admission.threshold = 4;
+        options->admission.no_permission = -2.0f;
+        options->admission.max_keys = 5000;
+        options->admission.false_positive = 0.01;
+        break;
+      case 4:
+        options->capacity.max_rows = 60;
+        options->capacity.strategy = CacheStrategy::kLru;
+        break;
+      case 5:
+        options->capacity.max_rows = 300;
+        options->capacity.strategy = CacheStrategy::kLfu;
+        break;
+    }
+    *options = options->Completed();
+  }
+
+  void SetUp() override {
+    StepLookupTest::SetUp();
+    // The last table's changes are recorded.
+    int64_t cut_here = 0;
+    ASSERT_OK(here_.back()->CutChanges(&cut_here));
+    ASSERT_OK(there_.back()->CutChanges(&cut_));
+    ASSERT_EQ(cut_here, cut_);
+  }
+
+  void TrainStep(int seed) {
+    step_ = seed + 10;
+    Train(Adagrad(), seed);
+  }
+
+  static void ExpectSame(const TableSnapshot& a, const TableSnapshot& b,
+                         size_t t) {
+    EXPECT_EQ(a.keys, b.keys) << t;
+    EXPECT_EQ(a.values, b.values) << t;
+    EXPECT_EQ(a.slots, b.slots) << t;
+    EXPECT_EQ(a.versions, b.versions) << t;
+    EXPECT_EQ(a.frequencies, b.frequencies) << t;
+    EXPECT_EQ(a.filtered_keys, b.filtered_keys) << t;
+    EXPECT_EQ(a.filtered_versions, b.filtered_versions) << t;
+    EXPECT_EQ(a.filtered_frequencies, b.filtered_frequencies) << t;
+  }
+
+  void ExpectSameNumbers() {
+    for (size_t t = 0; t < here_.size(); ++t) {
+      TableSnapshot a, b;
+      ASSERT_OK(here_[t]->Export(Slots(), &a));
+      ASSERT_OK(there_[t]->Export(Slots(), &b));
+      ASSERT_GT(a.keys.size(), 0u);
+      ExpectSame(a, b, t);
+    }
+    TableDelta a, b;
+    ASSERT_OK(here_.back()->ExportChanges(cut_, Slots(), &a));
+    ASSERT_OK(there_.back()->ExportChanges(cut_, Slots(), &b));
+    ASSERT_GT(a.changed.keys.size(), 0u);
+    EXPECT_EQ(a.erased, b.erased);
+    ExpectSame(a.changed, b.changed, here_.size());
+    cut_ = a.cut;
+    EXPECT_EQ(a.cut, b.cut);
+  }
+
+  // Ids of updates and lookups of all tables whose keys the device found by
+  // itself.
+  int64_t IdsByDevice() const {
+    int64_t ids = 0;
+    for (const Table& table : there_) ids += table->tier_stats().hits;
+    return ids;
+  }
+
+  static std::vector<std::string> Slots() { return {"Adagrad"}; }
+
+  int64_t cut_ = 0;
+};
+
+TEST_F(StepNotesTest, RowsCountWhatTheyCountInCpuMemory) {
+  // Keys are new, are admitted, have all rows, and are evicted.
+  for (int seed : {0, 1, 2, 2, 2, 3, 0, 4}) {
+    TrainStep(seed);
+    ExpectSameNumbers();
+  }
+  for (size_t t = 0; t < 4; ++t) EXPECT_GT(here_[t]->size(), 0) << t;
+  EXPECT_GT(here_[2]->stats().filtered_keys, 0);
+  EXPECT_GT(here_[4]->stats().evicted_rows, 0);
+  EXPECT_GT(here_[5]->stats().evicted_rows, 0);
+}
+
+TEST_F(StepNotesTest, IdsOnTheDeviceCountAsMuch) {
+  if (!TakesIdsThere()) GTEST_SKIP() << "no step takes so few ids here";
+  ids_ = Ids::kThere;
+  for (int seed : {0, 1, 1, 2}) TrainStep(seed);
+  ExpectSameNumbers();
+}
+
+TEST_F(StepNotesTest, TheirUpdatesStayOnTheDevice) {
+  if (!TakesIdsThere()) GTEST_SKIP() << "no step takes so few ids here";
+  TrainStep(0);
+  const std::vector<Batch> batches = Batches(1);
+  int64_t num_ids = 0;
+  for (const Batch& batch : batches) num_ids += batch.ids.size();
+  Plan plan_here, plan_there;
+  LookUpBoth(batches, &plan_here, &plan_there);
+  const int64_t before = IdsByDevice();
+  UpdateBoth(Adagrad(), batches, *plan_here, *plan_there);
+  EXPECT_EQ(before + num_ids, IdsByDevice());
+}
+
+// What the plan found may be another row by now, so handles come here.
+TEST_F(StepNotesTest, KeysMayBeErasedBeforeTheirUpdate) {
+  for (int seed : {0, 1, 1}) TrainStep(seed);
+  const std::vector<Batch> batches = Batches(1);
+  Plan plan_here, plan_there;
+  LookUpBoth(batches, &plan_here, &plan_there);
+  for (size_t t = 0; t < batches.size(); ++t) {
+    const std::vector<int64_t> gone(batches[t].ids.begin(),
+                                    batches[t].ids.begin() + 20);
+    EXPECT_EQ(here_[t]->Erase(gone), there_[t]->Erase(gone)) << t;
+  }
+  UpdateBoth(Adagrad(), batches, *plan_here, *plan_there);
+  TrainStep(1);
+  ExpectSameNumbers();
+}
+
+// While a snapshot is read handles come here, and go the other way.
+TEST_F(StepNotesTest, RowsCountOnWhileTablesAreSaved) {
+  for (int seed : {0, 1, 1}) TrainStep(seed);
+  std::atomic<bool> ends{false};
+  std::thread saves([&] {
+    while (!ends) {
+      for (const Table& table : there_) {
+        TableSnapshot saved;
+        ASSERT_OK(table->Export(Slots(), &saved));
+      }
+    }
+  });
+  for (int seed : {1, 2, 2, 3, 1, 4}) TrainStep(seed);
+  ends = true;
+  saves.join();
+  ExpectSameNumbers();
+}
+
+TEST_F(StepNotesTest, RowsThatAreEvictedByWhatTheyCountAreTheSame) {
+  for (int seed : {0, 1, 2, 3}) TrainStep(seed);
+  for (size_t t : {1, 4, 6}) {  // with versions
+    int64_t here = 0, there = 0;
+    ASSERT_OK(here_[t]->EvictStale(14, 1, &here));
+    ASSERT_OK(there_[t]->EvictStale(14, 1, &there));
+    EXPECT_EQ(here, there) << t;
+  }
+  TrainStep(1);
+  ExpectSameNumbers();
+}
+
+// Several threads train the same tables: no count is lost.
+TEST_F(StepNotesTest, UpdatesMadeAtOnceAllCount) {
+  TrainStep(0);
+  TableSnapshot before;
+  ASSERT_OK(there_[0]->Export(Slots(), &before));
+  constexpr int kThreads = 3, kSteps = 6;
+  std::vector<std::thread> threads;
+  for (int k = 0; k < kThreads; ++k) {
+    threads.emplace_back([this] {
+      testing::ThreadPool pool(2);
+      const auto stream = StreamUnderTest::Make();
+      const DeviceStream on = stream->stream();
+      const std::vector<Batch> batches = Batches(0);  // keys have rows
+      for (int step = 0; step < kSteps; ++step) {
+        std::vector<PooledInput> inputs = Inputs(batches, there_, true);
+        std::vector<float*> outputs;
+        for (size_t t = 0; t < inputs.size(); ++t) {
+          inputs[t].stream = &on;
+          outputs.push_back(stream->Allocate(batches[t].grads.size()));
+        }
+        Plan plan;
+        ASSERT_OK(PooledForward(inputs, there_, outputs, &pool, &plan));
+        std::vector<UpdateInput> updates(inputs.size());
+        const std::vector<std::vector<SlotSpec>> slots(inputs.size(),
+                                                       Adagrad().slots);
+        for (size_t t = 0; t < inputs.size(); ++t) {
+          updates[t].table = there_[t].get();
+          updates[t].plan = plan.get();
+          updates[t].plan_table = static_cast<int>(t);
+          updates[t].pooled_grads = outputs[t];
+          updates[t].stream = &on;
+        }
+        ASSERT_OK(
+            ApplyRule("Adagrad", Adagrad().hyper, updates, slots, 50, &pool));
+      }
+      stream->Wait();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  TableSnapshot after;
+  ASSERT_OK(there_[0]->Export(Slots(), &after));
+  const auto sum = [](const std::vector<int64_t>& numbers) {
+    return std::accumulate(numbers.begin(), numbers.end(), int64_t{0});
+  };
+  const int64_t ids = Batches(0)[0].ids.size();
+  EXPECT_EQ(sum(before.frequencies) + kThreads * kSteps * ids,
+            sum(after.frequencies));
+}
+
+}  // namespace
+}  // namespace ev

@@ -1,0 +1,127 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel goes through the lists of distinct keys and writes those of tables
+// that want it to pinned memory, a warp's at once: how many they are is not
+// known here before, so a copy would have to wait for that.
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "kernels/engine/base/gpu/block_parts.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/device_event.h"
+#include "kernels/engine/base/gpu/warp.cuh"
+#include "kernels/engine/rows/gpu/step_rows.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+constexpr int kBlocksEach = 4;  // of a processor
+
+struct Lists {  // [most], in pinned memory
+  int32_t* numbers;
+  RowHandle* rows;
+  uint32_t* counts;
+};
+
+// All lanes of a warp, of which 'has' says that they have one.
+__device__ __forceinline__ void Append(const Lists& to, unsigned* num_rows,
+                                       bool has, int32_t number, uint32_t row,
+                                       uint32_t count) {
+  const unsigned mask = __ballot_sync(kAllLanes, has);
+  if (mask == 0) return;
+  const int lane = threadIdx.x & (kWarp - 1);
+  unsigned at = 0;
+  if (lane == 0) at = atomicAdd(num_rows, __popc(mask));
+  at = __shfl_sync(kAllLanes, at, 0) + __popc(mask & ((1u << lane) - 1));
+  if (!has) return;
+  to.numbers[at] = number;
+  to.rows[at] = row;
+  to.counts[at] = count;
+}
+
+__global__ void __launch_bounds__(kStepBlock)
+    BringRowsKernel(StepPlan plan, Lists to) {
+  const unsigned first = blockIdx.x * kStepBlock + threadIdx.x;
+  const unsigned stride = gridDim.x * kStepBlock;
+  const unsigned lane = threadIdx.x & (kWarp - 1);
+  unsigned* const num_rows = &plan.counts->noted;
+  for (int c = 0; c < kClasses; ++c) {
+    const SmallKey* const small = plan.small + plan.id_base[c];
+    const unsigned num_small = plan.counts->of[c].small;
+    for (unsigned k = first; k - lane < num_small; k += stride) {
+      const SmallKey key = k < num_small ? small[k] : SmallKey{};
+      const StepTable& table = plan.tables[key.table_and_count >> 8];
+      Append(to, num_rows, k < num_small && table.notes_rows != 0, table.number,
+             key.row, key.table_and_count & 0xFF);
+    }
+    const LongKey* const longs = plan.longs + plan.long_base[c];
+    const unsigned num_long = plan.counts->of[c].longs;
+    for (unsigned k = first; k - lane < num_long; k += stride) {
+      const LongKey key = k < num_long ? longs[k] : LongKey{};
+      const StepTable& table = plan.tables[key.table];
+      Append(to, num_rows, k < num_long && table.notes_rows != 0, table.number,
+             key.row, key.count);
+    }
+  }
+}
+
+}  // namespace
+
+Status StepRows::Make(int64_t num_ids, std::unique_ptr<StepRows>* rows) {
+  std::unique_ptr<StepRows> made(new StepRows);
+  made->most_ = num_ids;
+  char* base = nullptr;
+  for (int pass = 0; pass < 2; ++pass) {
+    Carver carve(base);
+    made->count_ = carve.Take<uint32_t>(1);
+    made->numbers_ = carve.Take<int32_t>(num_ids);
+    made->rows_ = carve.Take<RowHandle>(num_ids);
+    made->counts_ = carve.Take<uint32_t>(num_ids);
+    if (pass == 0) {
+      EV_RETURN_IF_ERROR(
+          WorkLane::Acquire(carve.bytes(), /*device_bytes=*/0, &made->lane_));
+      base = made->lane_->host();
+    }
+  }
+  *rows = std::move(made);
+  return Status::OK();
+}
+
+Status StepRows::Launch(const StepPlan& plan, int num_processors,
+                        StreamView stream) {
+  EV_RETURN_IF_ERROR(lane_->Follow(DeviceStream{stream.get()}));
+  const cudaStream_t s = lane_->stream();
+  BringRowsKernel<<<kBlocksEach * num_processors, kStepBlock, 0, s>>>(
+      plan, Lists{numbers_, rows_, counts_});
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("BringRowsKernel");
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(count_, &plan.counts->noted,
+                                          sizeof(uint32_t),
+                                          cudaMemcpyDeviceToHost, s));
+  return Status::OK();
+}
+
+Status StepRows::Before(StreamView stream) const {
+  std::shared_ptr<DeviceEvent> end;
+  EV_RETURN_IF_ERROR(DeviceEvent::Record(lane_->stream(), &end));
+  return end->Before(stream);
+}
+
+Status StepRows::Wait(GpuStepRows* rows) {
+  EV_RETURN_IF_ERROR(lane_->Wait());
+  const int64_t n = *count_;
+  if (n > most_) {
+    return Internal("the GPU has grouped " + std::to_string(most_) +
+                    " ids into " + std::to_string(n) + " rows");
+  }
+  rows->numbers = Span<const int32_t>(numbers_, n);
+  rows->rows = Span<const RowHandle>(rows_, n);
+  rows->counts = Span<const uint32_t>(counts_, n);
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev
