@@ -55,6 +55,18 @@ class StockVsEvTest(parameterized.TestCase):
       with self.assertRaisesRegex(app.UsageError, "storage_path"):
         self._measure(defaults.EV_SOK, "zipf")
 
+  def test_policies_note_rows_and_change_no_loss(self):
+    plain = self._measure(defaults.EV_SOK, "zipf")
+    with flagsaver.flagsaver(policy="step_evict"):
+      versions = self._measure(defaults.EV_SOK, "zipf")
+    with flagsaver.flagsaver(policy="counter"):
+      counted = self._measure(defaults.EV_SOK, "zipf")
+    self.assertEqual(versions["first_loss"], plain["first_loss"])
+    self.assertEqual(versions["last_loss"], plain["last_loss"])
+    # Before the first step each key has come once, and none has a row.
+    self.assertEqual(counted["first_loss"], 0)
+    self.assertGreater(counted["last_loss"], 0)
+
   @parameterized.parameters(defaults.EV_SOK, defaults.EV_NN)
   def test_new_rows_are_new_once(self, variant):
     workload = defaults.Workload("uniform", 3, 5, tables=2, batch=8)

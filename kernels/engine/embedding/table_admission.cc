@@ -176,7 +176,9 @@ Status EmbeddingTable::Admit(Span<const int64_t> keys, const int64_t* counts,
         EV_RETURN_IF_ERROR(impl_->AdmitAbsent(keys, occurrences.data(), step,
                                               handles.data(), writer.part()));
       }
-      impl_->ForgetAdmitted(journal);
+      for (const JournalPart& part : journal.parts()) {
+        impl_->ForgetAdmitted(part.admitted);
+      }
       for (size_t i = 0; i < keys.size(); ++i) {
         if (handles[i] < kFirstReservedHandle) {
           result.push_back(static_cast<int32_t>(i));

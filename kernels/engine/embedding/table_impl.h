@@ -118,8 +118,8 @@ class EmbeddingTable::Impl : public RowSource {
   Status AdmitAbsent(Span<const int64_t> keys, const int32_t* counts,
                      int64_t step, RowHandle* handles, JournalPart* part);
   // When a call is sure to succeed: what the filter counted of keys that it has
-  // admitted.
-  void ForgetAdmitted(const TableJournal& journal);
+  // admitted, of one part of the journal.
+  void ForgetAdmitted(Span<const int64_t> keys);
   // What the filter counted of keys that have a row now.
   void ForgetCounted(Span<const int64_t> keys);
 

@@ -110,12 +110,10 @@ void RestoreCounters(const JournalPart& part, EmbeddingTable::Impl* table) {
 
 }  // namespace
 
-void EmbeddingTable::Impl::ForgetAdmitted(const TableJournal& journal) {
-  for (const JournalPart& part : journal.parts()) {
-    for (const int64_t key : part.admitted) {
-      std::lock_guard<std::mutex> lock(*filter->stripe(key));
-      filter->Forget(key);
-    }
+void EmbeddingTable::Impl::ForgetAdmitted(Span<const int64_t> keys) {
+  for (const int64_t key : keys) {
+    std::lock_guard<std::mutex> lock(*filter->stripe(key));
+    filter->Forget(key);
   }
 }
 

@@ -20,7 +20,6 @@
 //   Settle             of each that is updated: its keys without a row are
 //                      here.
 //   Update             is begun for some or all tables together.
-//   UpdatedRows        of those that note something about their rows.
 //
 // The GPU makes no id distinct for that: an id is found as often as it occurs.
 // A caller that wants distinct keys after all calls Fetch of the table's
@@ -105,7 +104,7 @@ struct GpuStepUpdate {
   // were set.
   Span<const RowHandle> unknown_handles;
   const float* grads = nullptr;  // [B, dim], in the GPU's memory
-  bool notes_rows = false;       // UpdatedRows has the table's
+  bool notes_rows = false;       // GpuStepNotes has the table's
 };
 
 // Rows that an update changes, each once, in any order: the number of the table
@@ -114,6 +113,17 @@ struct GpuStepRows {
   Span<const int32_t> numbers;
   Span<const RowHandle> rows;
   Span<const uint32_t> counts;
+};
+
+// What an update of a step tells of the tables that have said so. It may
+// outlive the step.
+class GpuStepNotes {
+ public:
+  virtual ~GpuStepNotes() {}  // waits
+  // Waits until the GPU has grouped the occurrences, which needs no gradients
+  // but those of earlier updates of the same rows. The rows stay as long as
+  // this.
+  virtual Status Wait(GpuStepRows* rows) = 0;
 };
 
 class GpuStep {
@@ -146,15 +156,13 @@ class GpuStep {
   virtual bool CanUpdate(const std::string& rule,
                          Span<const int> slot_columns) const = 0;
   // Begins an update, after Pool. Gradients are summed per key in the order of
-  // its occurrences. Keys that have no row are passed over. InvalidArgument: as
-  // Pool.
+  // its occurrences. Keys that have no row are passed over. *notes: null where
+  // no table of the update notes its rows. InvalidArgument: as Pool. Updates of
+  // different tables may be begun at once.
   virtual Status Update(const std::string& rule, Span<const float> hyper,
                         Span<const GpuStepUpdate> updates,
-                        const DeviceStream& stream) = 0;
-  // The rows of the last update's tables that have said so. Waits until the GPU
-  // has grouped the occurrences, not for gradients. They stay until the next
-  // update, or as long as the step.
-  virtual Status UpdatedRows(GpuStepRows* rows) = 0;
+                        const DeviceStream& stream,
+                        std::unique_ptr<GpuStepNotes>* notes) = 0;
 };
 
 }  // namespace ev

@@ -201,11 +201,11 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   }
 
   Status Update(const std::string& rule, Span<const float> hyper,
-                Span<const GpuStepUpdate> updates,
-                const DeviceStream& stream) override {
+                Span<const GpuStepUpdate> updates, const DeviceStream& stream,
+                std::unique_ptr<GpuStepNotes>* notes) override {
     Check(is_pooled_, "an update begins before the pooling", 0);
     ++num_updates;
-    noted_ = Noted();
+    std::unique_ptr<Notes> noted(new Notes);
     for (const GpuStepUpdate& update : updates) {
       Table* const table = tables_[update.number].get();
       Check(table->is_settled, "an update does not ask for keys without a row",
@@ -228,7 +228,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
           samples_of[number[handle]].push_back(static_cast<int32_t>(s));
         }
       }
-      if (update.notes_rows) noted_.Add(update.number, handles, samples_of);
+      if (update.notes_rows) noted->Add(update.number, handles, samples_of);
       std::vector<int32_t> ends, samples;
       for (const auto& of : samples_of) {
         samples.insert(samples.end(), of.begin(), of.end());
@@ -260,27 +260,31 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       EV_RETURN_IF_ERROR(update.table->StartPooledUpdate(to_do, &work));
       EV_RETURN_IF_ERROR(work->Wait());
     }
-    is_updated_ = true;
-    return Status::OK();
-  }
-
-  Status UpdatedRows(GpuStepRows* rows) override {
-    Check(is_updated_, "rows are asked for before an update", 0);
-    rows->numbers = noted_.numbers;
-    rows->rows = noted_.rows;
-    rows->counts = noted_.counts;
+    if (noted->is_wanted) *notes = std::move(noted);
     return Status::OK();
   }
 
  private:
-  // What UpdatedRows gives.
-  struct Noted {
+  // It ends the process where it is not asked.
+  struct Notes : GpuStepNotes {
+    bool is_wanted = false, is_asked = false;
     std::vector<int32_t> numbers;
     std::vector<RowHandle> rows;
     std::vector<uint32_t> counts;
 
+    ~Notes() override {
+      Check(is_asked || !is_wanted, "a step is not asked for its rows", 0);
+    }
+    Status Wait(GpuStepRows* told) override {
+      is_asked = true;
+      told->numbers = numbers;
+      told->rows = rows;
+      told->counts = counts;
+      return Status::OK();
+    }
     void Add(int number, const std::vector<RowHandle>& handles,
              const std::vector<std::vector<int32_t>>& samples_of) {
+      is_wanted = true;
       // The last first: a device gives them in no order.
       for (size_t k = handles.size(); k > 0; --k) {
         if (handles[k - 1] >= kFirstReservedHandle) continue;
@@ -388,8 +392,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   const DeviceStream stream_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::atomic<int> num_started_{0}, num_set_{0};
-  bool is_pooled_ = false, is_rest_taken_ = false, is_updated_ = false;
-  Noted noted_;
+  bool is_pooled_ = false, is_rest_taken_ = false;
   std::atomic<bool> is_rest_done_{false};
   std::mutex read_mutex_;  // Of what follows, and of what is read.
   bool is_asked_ = false, was_all_known_ = false;

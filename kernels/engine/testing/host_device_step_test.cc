@@ -117,6 +117,27 @@ TEST_F(StepTest, TablesThatNoteUpdatesAreTaken) {
   EXPECT_EQ((Numbers{1, 1}), Made(table, Input(table.get())));
 }
 
+TEST_F(StepTest, ATableThatComesTwiceLeavesTheOthersTheirStep) {
+  const Table twice = MakeTable(/*records=*/true), once = MakeTable();
+  float* const more =
+      static_cast<float*>(AllocateHostDeviceMemory(4 * kIds * sizeof(float)));
+  const auto steps_of = [&](const std::vector<Table>& tables) {
+    std::vector<PooledInput> inputs;
+    std::vector<float*> outputs{memory_, more, more + 2 * kIds};
+    for (const Table& table : tables) inputs.push_back(Input(table.get()));
+    outputs.resize(inputs.size());
+    const int64_t before = HostDeviceSteps();
+    std::shared_ptr<const LookupPlan> plan;
+    const Status status =
+        PooledForward(inputs, tables, outputs, nullptr, &plan);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return HostDeviceSteps() - before;
+  };
+  EXPECT_EQ(1, steps_of({twice, once, twice}));
+  EXPECT_EQ(0, steps_of({twice, twice}));
+  FreeHostDeviceMemory(more);
+}
+
 TEST_F(StepTest, OutputsInCpuMemoryAreNotTaken) {
   const Table table = MakeTable();
   PooledInput in = Input(table.get());

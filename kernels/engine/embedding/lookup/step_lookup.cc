@@ -25,6 +25,18 @@ bool Fits(const PooledInput& in) {
          table.home->gpu_table() != nullptr && !Selects(in.combiner);
 }
 
+// In order.
+std::vector<const EmbeddingTable*> TablesThatComeTwice(
+    Span<const PooledInput> inputs) {
+  std::vector<const EmbeddingTable*> all, twice;
+  for (const PooledInput& in : inputs) all.push_back(in.table);
+  std::sort(all.begin(), all.end());
+  for (size_t i = 1; i < all.size(); ++i) {
+    if (all[i] == all[i - 1]) twice.push_back(all[i]);
+  }
+  return twice;
+}
+
 }  // namespace
 
 Status StepLookup::Start(Span<const PooledInput> inputs,
@@ -42,14 +54,15 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
                          Span<float* const> outputs,
                          Span<const Pieces> pieces) {
   number_.assign(inputs.size(), -1);
-  std::vector<const EmbeddingTable*> seen;
+  const std::vector<const EmbeddingTable*> twice = TablesThatComeTwice(inputs);
   std::vector<const PooledInput*> firsts;  // null: not the first of its samples
   std::vector<GpuStepTable> tables;
   int64_t num_ids = 0;
   for (size_t t = 0; t < inputs.size(); ++t) {
     const PooledInput& in = inputs[t];
-    if (!Fits(in)) continue;
-    seen.push_back(in.table);
+    if (!Fits(in) || std::binary_search(twice.begin(), twice.end(), in.table)) {
+      continue;
+    }
     num_ids += in.num_ids;
     number_[t] = static_cast<int>(tables.size());
     const EmbeddingTable::Impl& impl = *in.table->impl();
@@ -86,9 +99,7 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     stream_ = in.stream;
   }
   if (tables.empty()) return Status::OK();
-  std::sort(seen.begin(), seen.end());
-  if (std::adjacent_find(seen.begin(), seen.end()) != seen.end() ||
-      num_ids > kMaxStepIds ||
+  if (num_ids > kMaxStepIds ||
       num_ids < tables[0].table->min_ids_to_deduplicate()) {
     return Status::OK();
   }

@@ -105,9 +105,24 @@ class StepNotesTest : public StepLookupTest {
     return ids;
   }
 
+  // Of table t alone.
+  std::vector<UpdateInput> UpdatesThere(const std::vector<Batch>& batches,
+                                        const LookupPlan& plan, int t) {
+    float* const grads = stream_->Allocate(batches[t].grads.size());
+    stream_->Fill(batches[t].grads, grads);
+    UpdateInput update;
+    update.table = there_[t].get();
+    update.plan = &plan;
+    update.plan_table = t;
+    update.pooled_grads = grads;
+    update.stream = &on_;
+    return {update};
+  }
+
   static std::vector<std::string> Slots() { return {"Adagrad"}; }
 
   int64_t cut_ = 0;
+  std::vector<std::vector<UpdateInput>> updates_;
 };
 
 TEST_F(StepNotesTest, RowsCountWhatTheyCountInCpuMemory) {
@@ -185,6 +200,39 @@ TEST_F(StepNotesTest, RowsThatAreEvictedByWhatTheyCountAreTheSame) {
     EXPECT_EQ(here, there) << t;
   }
   TrainStep(1);
+  ExpectSameNumbers();
+}
+
+// As of tables whose optimizers have an op for each: what one update tells is
+// no other's, nor is it lost where another has nothing to tell.
+TEST_F(StepNotesTest, UpdatesOfOnePlanMayBeMadeAtOnce) {
+  TrainStep(0);
+  const int n = static_cast<int>(there_.size());
+  for (int seed : {1, 2, 3, 1, 2, 3}) {
+    step_ = seed + 10;
+    const std::vector<Batch> batches = Batches(seed);
+    Plan plan_here, plan_there;
+    LookUpBoth(batches, &plan_here, &plan_there);
+    for (int t = 0; t < n; ++t) {
+      ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, t, t + 1));
+    }
+    std::vector<std::thread> threads;
+    for (int t = 0; t < n; ++t) {
+      // What the stream is given is not for several threads at once.
+      updates_.push_back(UpdatesThere(batches, *plan_there, t));
+    }
+    for (int t = 0; t < n; ++t) {
+      threads.emplace_back([this, t] {
+        testing::ThreadPool pool(2);
+        const std::vector<std::vector<SlotSpec>> slots{Adagrad().slots};
+        ASSERT_OK(ApplyRule("Adagrad", Adagrad().hyper, updates_[t], slots,
+                            step_, &pool));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    updates_.clear();
+    stream_->Wait();
+  }
   ExpectSameNumbers();
 }
 

@@ -121,12 +121,20 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
               updates[i].table->dim() *
                   (kMostFloatsPerTask / costs.floats_per_update));
   }
-  EV_RETURN_IF_ERROR(
-      ApplyPooledOnDevices(rule.name(), rule.hyper(), pooled, parallel));
-  EV_RETURN_IF_ERROR(NotePooledRows(updates, round, parallel));
-  return RunPieces(parallel, apply, [&](const Piece& piece) {
-    return ApplyRows(rule, updates[piece.item], piece.begin, piece.end);
-  });
+  std::vector<StepNotes> notes;
+  const auto apply_all = [&] {
+    EV_RETURN_IF_ERROR(ApplyPooledOnDevices(rule.name(), rule.hyper(), pooled,
+                                            parallel, &notes));
+    EV_RETURN_IF_ERROR(NotePooledRows(updates, round, parallel));
+    return RunPieces(parallel, apply, [&](const Piece& piece) {
+      return ApplyRows(rule, updates[piece.item], piece.begin, piece.end);
+    });
+  };
+  const Status status = apply_all();
+  // Last, since a device is waited for, and after an error too: what was begun
+  // changes rows.
+  const Status noted = NoteRowsOfSteps(updates, round, notes, parallel);
+  return status.ok() ? noted : status;
 }
 
 }  // namespace ev

@@ -20,38 +20,38 @@ constexpr int64_t kRowsPerTask = 2048;
 // What a row counts lies anywhere in memory.
 constexpr int64_t kAhead = 16;
 
-// One step's updates of a round that have something to note.
-struct StepNotes {
-  GpuStep* step = nullptr;
+// What a step tells, and whose rows they are.
+struct ToldRows {
   std::vector<const Update*> updates;  // by the table's number in the step
   GpuStepRows rows;
 };
 
-// Of tables that note their rows.
-std::vector<StepNotes> NotesOf(const std::vector<const Update*>& updates) {
-  std::vector<StepNotes> all;
-  for (const Update* update : updates) {
-    GpuStep* const step = update->planned->distinct->step();
-    size_t i = 0;
-    while (i < all.size() && all[i].step != step) ++i;
-    if (i == all.size()) {
-      all.emplace_back();
-      all[i].step = step;
+// The round's updates of one step that note their rows.
+std::vector<const Update*> UpdatesOf(const GpuStep* step,
+                                     const std::vector<Update>& updates,
+                                     int round) {
+  std::vector<const Update*> by_number;
+  for (const Update& update : updates) {
+    if (update.round != round || !update.keys_stay_on_device ||
+        !update.table->notes_updates()) {
+      continue;
     }
-    const size_t number = update->planned->distinct->step_table();
-    if (all[i].updates.size() <= number) all[i].updates.resize(number + 1);
-    all[i].updates[number] = update;
+    const DeviceDistinct& distinct = *update.planned->distinct;
+    if (distinct.step() != step) continue;
+    const size_t number = distinct.step_table();
+    if (by_number.size() <= number) by_number.resize(number + 1);
+    by_number[number] = &update;
   }
-  return all;
+  return by_number;
 }
 
-// Rows [begin, end) of what the step has given.
-void NoteStepRows(const StepNotes& notes, int64_t begin, int64_t end) {
-  const GpuStepRows& rows = notes.rows;
+// Rows [begin, end) of those.
+void NoteToldRows(const ToldRows& told, int64_t begin, int64_t end) {
+  const GpuStepRows& rows = told.rows;
   while (begin < end) {
     // Those of a table lie together in stretches of some hundred.
     const int32_t number = rows.numbers[begin];
-    const Update& update = *notes.updates[number];
+    const Update& update = *told.updates[number];
     std::unique_lock<std::mutex> lock;
     if (!update.solo) {
       lock = std::unique_lock<std::mutex>(*update.table->update_lock.stripe(0));
@@ -80,21 +80,15 @@ void NoteRows(const Update& update, int64_t begin, int64_t end) {
 
 Status NotePooledRows(const std::vector<Update>& updates, int round,
                       Parallel* parallel) {
-  TaskList here(kRowsPerTask), told(kRowsPerTask);
-  std::vector<const Update*> of_steps;
+  TaskList here(kRowsPerTask);
   for (size_t i = 0; i < updates.size(); ++i) {
     const Update& update = updates[i];
-    if (update.round != round || update.pooled_grads == nullptr ||
-        !update.table->notes_updates()) {
-      continue;
-    }
-    if (update.keys_stay_on_device) {
-      of_steps.push_back(&update);
-    } else {
+    if (update.round == round && update.pooled_grads != nullptr &&
+        !update.keys_stay_on_device && update.table->notes_updates()) {
       here.Add(static_cast<int>(i), update.keys.size(), 1);
     }
   }
-  EV_RETURN_IF_ERROR(RunPieces(parallel, here, [&](const Piece& piece) {
+  return RunPieces(parallel, here, [&](const Piece& piece) {
     const Update& update = updates[piece.item];
     std::unique_lock<std::mutex> lock;
     if (!update.solo) {
@@ -102,15 +96,23 @@ Status NotePooledRows(const std::vector<Update>& updates, int round,
     }
     NoteRows(update, piece.begin, piece.end);
     return Status::OK();
-  }));
-  std::vector<StepNotes> steps = NotesOf(of_steps);
-  for (size_t k = 0; k < steps.size(); ++k) {
-    EV_RETURN_IF_ERROR(of_steps[0]->table->WithName(
-        steps[k].step->UpdatedRows(&steps[k].rows)));
-    told.Add(static_cast<int>(k), steps[k].rows.rows.size(), 1);
+  });
+}
+
+Status NoteRowsOfSteps(const std::vector<Update>& updates, int round,
+                       const std::vector<StepNotes>& notes,
+                       Parallel* parallel) {
+  TaskList tasks(kRowsPerTask);
+  std::vector<ToldRows> all(notes.size());
+  for (size_t k = 0; k < notes.size(); ++k) {
+    if (notes[k].notes == nullptr) continue;  // its update failed
+    ToldRows& told = all[k];
+    told.updates = UpdatesOf(notes[k].step, updates, round);
+    EV_RETURN_IF_ERROR(notes[k].notes->Wait(&told.rows));
+    tasks.Add(static_cast<int>(k), told.rows.rows.size(), 1);
   }
-  return RunPieces(parallel, told, [&](const Piece& piece) {
-    NoteStepRows(steps[piece.item], piece.begin, piece.end);
+  return RunPieces(parallel, tasks, [&](const Piece& piece) {
+    NoteToldRows(all[piece.item], piece.begin, piece.end);
     return Status::OK();
   });
 }

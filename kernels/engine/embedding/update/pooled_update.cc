@@ -61,7 +61,8 @@ Status Start(const std::string& rule, Span<const float> hyper,
 
 // The updates of one step's tables, in the same launches.
 Status UpdateStep(const std::string& rule, Span<const float> hyper,
-                  const std::vector<const PooledUpdate*>& updates) {
+                  const std::vector<const PooledUpdate*>& updates,
+                  std::vector<StepNotes>* notes) {
   std::vector<GpuStepUpdate> to_do;
   std::vector<EmbeddingTable::Impl*> shared;
   for (const PooledUpdate* update : updates) {
@@ -90,8 +91,13 @@ Status UpdateStep(const std::string& rule, Span<const float> hyper,
     locks.emplace_back(*table->update_lock.stripe(0));
   }
   const PooledUpdate& first = *updates[0];
-  return first.table->WithName(first.planned->distinct->step()->Update(
-      rule, hyper, to_do, *first.stream));
+  GpuStep* const step = first.planned->distinct->step();
+  notes->emplace_back();
+  notes->back().step = step;
+  EV_RETURN_IF_ERROR(first.table->WithName(
+      step->Update(rule, hyper, to_do, *first.stream, &notes->back().notes)));
+  if (notes->back().notes == nullptr) notes->pop_back();
+  return Status::OK();
 }
 
 Status ApplyPooledWithoutSteps(const std::string& rule, Span<const float> hyper,
@@ -174,7 +180,7 @@ Status ApplyPooledWithoutSteps(const std::string& rule, Span<const float> hyper,
 
 Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
                             const std::vector<PooledUpdate>& updates,
-                            Parallel* parallel) {
+                            Parallel* parallel, std::vector<StepNotes>* notes) {
   std::vector<PooledUpdate> others;
   std::map<GpuStep*, std::vector<const PooledUpdate*>> by_step;
   std::vector<GpuStep*> steps;  // in the order of their first tables
@@ -191,7 +197,7 @@ Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
     of->push_back(&update);
   }
   for (GpuStep* step : steps) {
-    EV_RETURN_IF_ERROR(UpdateStep(rule, hyper, by_step[step]));
+    EV_RETURN_IF_ERROR(UpdateStep(rule, hyper, by_step[step], notes));
   }
   return ApplyPooledWithoutSteps(rule, hyper, others, parallel);
 }

@@ -9,6 +9,7 @@
 #define KERNELS_ENGINE_EMBEDDING_UPDATE_POOLED_UPDATE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
 
@@ -35,12 +37,19 @@ struct PooledUpdate {
   bool is_solo = false;                  // the table has no other updater
 };
 
+// What the updates of one step tell of their rows.
+struct StepNotes {
+  const GpuStep* step = nullptr;
+  std::unique_ptr<GpuStepNotes> notes;
+};
+
 // Groups the occurrences of all tables and has their devices update the rows.
-// REQUIRES: distinct tables on devices, whose gates and update locks are held.
-// Throws std::bad_alloc.
+// notes: gets those of the steps in which a table notes its rows, also after an
+// error. REQUIRES: distinct tables on devices, whose gates and update locks are
+// held. Throws std::bad_alloc.
 Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
                             const std::vector<PooledUpdate>& updates,
-                            Parallel* parallel);
+                            Parallel* parallel, std::vector<StepNotes>* notes);
 
 }  // namespace ev
 

@@ -15,6 +15,8 @@
 namespace ev {
 namespace {
 
+constexpr int64_t kForgottenPerTask = 256;
+
 Status CheckInput(const UpdateInput& in, const RowRule& rule,
                   const std::vector<SlotSpec>& slots, size_t i) {
   if (in.table == nullptr) {
@@ -72,6 +74,37 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   }
   return Status::OK();
 }
+
+// What filters counted of keys that they have admitted. A touch of memory for
+// each, or two, which one thread alone would wait for.
+class AdmittedKeys {
+ public:
+  explicit AdmittedKeys(const std::vector<Update>& updates) {
+    for (const Update& update : updates) {
+      for (const JournalPart& part : update.journal->parts()) {
+        if (part.admitted.empty()) continue;
+        tasks_.Add(static_cast<int>(parts_.size()), part.admitted.size(), 1);
+        parts_.push_back({update.table, part.admitted});
+      }
+    }
+  }
+  Status Forget(Parallel* parallel) const {
+    return RunPieces(parallel, tasks_, [this](const Piece& piece) {
+      const Part& part = parts_[piece.item];
+      part.table->ForgetAdmitted(
+          part.keys.subspan(piece.begin, piece.end - piece.begin));
+      return Status::OK();
+    });
+  }
+
+ private:
+  struct Part {
+    EmbeddingTable::Impl* table;
+    Span<const int64_t> keys;
+  };
+  std::vector<Part> parts_;
+  TaskList tasks_{kForgottenPerTask};
+};
 
 }  // namespace
 
@@ -164,15 +197,16 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
           EV_RETURN_IF_ERROR(
               rooms[i].Reserve(updates[i].table, updates[i].num_keys));
         }
+        const AdmittedKeys admitted(updates);
         rows_change = true;
         for (size_t i = 0; i < updates.size(); ++i) {
           const Update& update = updates[i];
-          update.table->ForgetAdmitted(journals[i]);
           update.table->CountIds(update.planned == nullptr
                                      ? static_cast<int64_t>(update.keys.size())
                                      : update.planned->num_ids,
                                  update.keys_stay_on_device);
         }
+        EV_RETURN_IF_ERROR(admitted.Forget(parallel));
         for (int round = 0; round < num_rounds; ++round) {
           EV_RETURN_IF_ERROR(ApplyRound(*rule, updates, round, parallel));
         }

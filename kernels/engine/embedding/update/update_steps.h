@@ -38,6 +38,7 @@
 #include "kernels/engine/embedding/lookup/lookup_plan.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/embedding/update/pooled_update.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/optimizer/row_rule.h"
 
@@ -130,9 +131,12 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
 // What rows [begin, end) of an update, which are here, count about themselves.
 void NoteRows(const Update& update, int64_t begin, int64_t end);
 
-// The same of a round's updates that devices have summed.
+// The same of a round's updates that devices have summed: of rows that are
+// here, and of those that steps tell of.
 Status NotePooledRows(const std::vector<Update>& updates, int round,
                       Parallel* parallel);
+Status NoteRowsOfSteps(const std::vector<Update>& updates, int round,
+                       const std::vector<StepNotes>& notes, Parallel* parallel);
 
 }  // namespace ev
 

@@ -16,7 +16,6 @@
 #include "kernels/engine/rows/gpu/side_streams.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 #include "kernels/engine/rows/gpu/step_groups.h"
-#include "kernels/engine/rows/gpu/step_rows.h"
 
 namespace ev {
 namespace gpu {
@@ -170,7 +169,6 @@ StepCall::~StepCall() {
   if (uploads_ != nullptr) {
     SideStreams::Get()->Release(device_, std::move(uploads_));
   }
-  if (rows_ != nullptr) lanes_.push_back(rows_->TakeLane());
   for (std::unique_ptr<WorkLane>& lane : lanes_) {
     // A lane of which nothing is known is destroyed, which waits.
     if (has_failed_ ||

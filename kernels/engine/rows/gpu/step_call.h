@@ -15,7 +15,8 @@
 // the device, 4 more per id and sample where samples have several ids; 12 bytes
 // per id and 4 per sample pinned, 8 more per id where some were not put. Ids
 // that go up as int32 take 4 bytes less of each. From the update on, or the
-// pooling where an update is expected, 40 bytes per id on the device. All of it
+// pooling where an update is expected, 40 bytes per id on the device; for
+// tables that note their rows 12 per id pinned (step_rows.h). All of it
 // is lanes' (base/gpu/work_lane.h), but for 16 bytes per id of a table that
 // meets its first wide id, 8 of them pageable.
 
@@ -45,7 +46,6 @@ namespace gpu {
 
 class SideStream;  // gpu_step/side_stream.h
 class StepGroups;  // step_groups.h
-class StepRows;    // step_rows.h
 struct StepTable;  // gpu_step/step_plan.cuh
 
 class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
@@ -63,9 +63,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool CanUpdate(const std::string& rule,
                  Span<const int> slot_columns) const override;
   Status Update(const std::string& rule, Span<const float> hyper,
-                Span<const GpuStepUpdate> updates,
-                const DeviceStream& stream) override;
-  Status UpdatedRows(GpuStepRows* rows) override;
+                Span<const GpuStepUpdate> updates, const DeviceStream& stream,
+                std::unique_ptr<GpuStepNotes>* notes) override;
 
  private:
   friend class StepDistinct;  // step_distinct.cc
@@ -306,7 +305,6 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool groups_early_ = false;  // what TakeRest gives is not done
   // Launched behind the pooling, for the update; null: none.
   std::unique_ptr<StepGroups> groups_;
-  std::unique_ptr<StepRows> rows_;    // of the last update; null: none notes
   std::shared_ptr<DeviceEvent> end_;  // of what was begun last
   bool has_failed_ = false;           // nothing is known of what is under way
 };

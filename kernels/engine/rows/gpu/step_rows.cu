@@ -71,8 +71,15 @@ __global__ void __launch_bounds__(kStepBlock)
 
 }  // namespace
 
-Status StepRows::Make(int64_t num_ids, std::unique_ptr<StepRows>* rows) {
-  std::unique_ptr<StepRows> made(new StepRows);
+StepRows::~StepRows() {
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  // A lane of which nothing is known is destroyed, which waits.
+  if (is_done_) WorkLane::Release(std::move(lane_));
+}
+
+Status StepRows::Make(int device, int64_t num_ids,
+                      std::unique_ptr<StepRows>* rows) {
+  std::unique_ptr<StepRows> made(new StepRows(device));
   made->most_ = num_ids;
   char* base = nullptr;
   for (int pass = 0; pass < 2; ++pass) {
@@ -111,7 +118,9 @@ Status StepRows::Before(StreamView stream) const {
 }
 
 Status StepRows::Wait(GpuStepRows* rows) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   EV_RETURN_IF_ERROR(lane_->Wait());
+  is_done_ = true;
   const int64_t n = *count_;
   if (n > most_) {
     return Internal("the GPU has grouped " + std::to_string(most_) +

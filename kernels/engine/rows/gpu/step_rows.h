@@ -22,10 +22,13 @@
 namespace ev {
 namespace gpu {
 
-class StepRows {
+class StepRows : public GpuStepNotes {
  public:
-  // Of tables with so many ids together, at least 1. ResourceExhausted.
-  static Status Make(int64_t num_ids, std::unique_ptr<StepRows>* rows);
+  // Of tables with so many ids together, at least 1. The device is current.
+  // ResourceExhausted.
+  static Status Make(int device, int64_t num_ids,
+                     std::unique_ptr<StepRows>* rows);
+  ~StepRows() override;
 
   // Begins, behind what the stream was given so far: the plan's grouping. Once
   // for a grouping.
@@ -33,14 +36,13 @@ class StepRows {
   // What the stream is given from now on comes after it, so that the plan may
   // go.
   Status Before(StreamView stream) const;
-  // Waits. What it gives stays as long as this, or the lane that it took.
-  Status Wait(GpuStepRows* rows);
-
-  std::unique_ptr<WorkLane> TakeLane() { return std::move(lane_); }
+  Status Wait(GpuStepRows* rows) override;
 
  private:
-  StepRows() {}
+  explicit StepRows(int device) : device_(device) {}
 
+  const int device_;
+  bool is_done_ = false;
   int64_t most_ = 0;
   uint32_t* count_ = nullptr;   // [1], and so on, pinned
   int32_t* numbers_ = nullptr;  // [most]

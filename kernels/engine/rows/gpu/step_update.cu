@@ -114,7 +114,9 @@ void StepCall::LaunchGroupsEarly() {
 
 Status StepCall::Update(const std::string& rule, Span<const float> hyper,
                         Span<const GpuStepUpdate> updates,
-                        const DeviceStream& stream) {
+                        const DeviceStream& stream,
+                        std::unique_ptr<GpuStepNotes>* notes) {
+  notes->reset();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   // Before the stream is given more, which gradients do not need.
   std::shared_ptr<DeviceEvent> made;
@@ -157,6 +159,11 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     names.push_back({&of, rows_only[k]});
   }
 
+  std::unique_ptr<StepRows> noted;
+  if (num_noted > 0) {
+    EV_RETURN_IF_ERROR(StepRows::Make(device_, num_noted, &noted));
+  }
+
   std::lock_guard<std::mutex> lock(mu_);
   groups_early_ = false;  // it is done here, unless it is done
   std::unique_ptr<StepGroups> groups = std::move(groups_);
@@ -171,10 +178,6 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   if (!is_grouped) {
     EV_RETURN_IF_ERROR(StepGroups::Make(device_, numbers, tables, &groups));
   }
-  if (rows_ != nullptr) lanes_.push_back(rows_->TakeLane());
-  rows_.reset();
-  std::unique_ptr<StepRows> noted;
-  if (num_noted > 0) EV_RETURN_IF_ERROR(StepRows::Make(num_noted, &noted));
   // From here on something may be under way.
   has_failed_ = true;
   const cudaStream_t s = groups->lane()->stream();
@@ -186,9 +189,9 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     tables[k].rows_log2 = pieces.rows_log2;
     tables[k].stride = pieces.stride;
   }
-  // What the lookup found, and what an earlier update made of it.
+  // What the lookup found. An earlier update of the same tables is followed
+  // with their rows, and one of others has changed nothing that is read here.
   EV_RETURN_IF_ERROR(groups->lane()->Follow(DeviceStream{lane_->stream()}));
-  if (end_ != nullptr) EV_RETURN_IF_ERROR(end_->Before(s));
   if (!is_grouped) {
     EV_RETURN_IF_ERROR(SetNames(names, s));
     EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
@@ -198,6 +201,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     EV_RETURN_IF_ERROR(
         noted->Launch(groups->plan(), groups->num_processors(), s));
   }
+  // One end stands for all that was begun.
+  if (end_ != nullptr) EV_RETURN_IF_ERROR(end_->Before(s));
   // All before goes on beside what makes the gradients.
   EV_RETURN_IF_ERROR(made->Before(s));
   EV_RETURN_IF_ERROR(groups->side()->Fork(s));
@@ -231,17 +236,9 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     rows->set_groups_early(expects_more);
   }
   lanes_.push_back(groups->TakeLane());
-  rows_ = std::move(noted);
   has_failed_ = false;
+  *notes = std::move(noted);
   return Status::OK();
-}
-
-Status StepCall::UpdatedRows(GpuStepRows* rows) {
-  std::lock_guard<std::mutex> lock(mu_);
-  *rows = GpuStepRows();
-  if (rows_ == nullptr) return Status::OK();
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  return rows_->Wait(rows);
 }
 
 }  // namespace gpu
