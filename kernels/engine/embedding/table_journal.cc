@@ -15,6 +15,8 @@ namespace ev {
 namespace {
 
 constexpr size_t kKeysAtOnce = 1024;
+// Whose lines of memory the cache has room for.
+constexpr size_t kKeysWarm = 64;
 
 bool IsFilledWith(const float* row, int64_t dim, float value) {
   for (int64_t c = 0; c < dim; ++c) {
@@ -111,9 +113,14 @@ void RestoreCounters(const JournalPart& part, EmbeddingTable::Impl* table) {
 }  // namespace
 
 void EmbeddingTable::Impl::ForgetAdmitted(Span<const int64_t> keys) {
-  for (const int64_t key : keys) {
-    std::lock_guard<std::mutex> lock(*filter->stripe(key));
-    filter->Forget(key);
+  for (size_t i = 0; i < keys.size(); i += kKeysWarm) {
+    const Span<const int64_t> some =
+        keys.subspan(i, std::min(kKeysWarm, keys.size() - i));
+    filter->Warm(some);
+    for (const int64_t key : some) {
+      std::lock_guard<std::mutex> lock(*filter->stripe(key));
+      filter->Forget(key);
+    }
   }
 }
 

@@ -15,7 +15,8 @@
 namespace ev {
 namespace {
 
-constexpr int64_t kForgottenPerTask = 256;
+// Keys of one task, unless a part has more.
+constexpr int64_t kForgottenPerTask = 1024;
 
 Status CheckInput(const UpdateInput& in, const RowRule& rule,
                   const std::vector<SlotSpec>& slots, size_t i) {
@@ -75,24 +76,24 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   return Status::OK();
 }
 
-// What filters counted of keys that they have admitted. A touch of memory for
-// each, or two, which one thread alone would wait for.
+// What filters counted of keys that they have admitted: a touch of memory for
+// each, or two, which one thread alone would wait for. A part of a journal is
+// left to one task, since threads that erase in one index wait for each other
+// at every key.
 class AdmittedKeys {
  public:
   explicit AdmittedKeys(const std::vector<Update>& updates) {
     for (const Update& update : updates) {
       for (const JournalPart& part : update.journal->parts()) {
         if (part.admitted.empty()) continue;
-        tasks_.Add(static_cast<int>(parts_.size()), part.admitted.size(), 1);
+        tasks_.AddWhole(static_cast<int>(parts_.size()), part.admitted.size());
         parts_.push_back({update.table, part.admitted});
       }
     }
   }
   Status Forget(Parallel* parallel) const {
     return RunPieces(parallel, tasks_, [this](const Piece& piece) {
-      const Part& part = parts_[piece.item];
-      part.table->ForgetAdmitted(
-          part.keys.subspan(piece.begin, piece.end - piece.begin));
+      parts_[piece.item].table->ForgetAdmitted(parts_[piece.item].keys);
       return Status::OK();
     });
   }
