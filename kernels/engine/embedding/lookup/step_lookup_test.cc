@@ -65,29 +65,8 @@ TEST_F(StepLookupTest, CallsMadeAtOnceDoNotMeet) {
     threads.emplace_back([this, k] {
       testing::ThreadPool pool(2);
       const auto stream = StreamUnderTest::Make();
-      const DeviceStream on = stream->stream();
       for (int step = 0; step < 4; ++step) {
-        const std::vector<Batch> batches = Batches(50 + 10 * k + step);
-        std::vector<PooledInput> inputs = Inputs(batches, there_, true);
-        std::vector<float*> outputs;
-        for (size_t t = 0; t < inputs.size(); ++t) {
-          inputs[t].stream = &on;
-          outputs.push_back(stream->Allocate(batches[t].grads.size()));
-        }
-        Plan plan;
-        ASSERT_OK(PooledForward(inputs, there_, outputs, &pool, &plan));
-        std::vector<UpdateInput> updates(inputs.size());
-        std::vector<std::vector<SlotSpec>> slots(inputs.size(),
-                                                 Adagrad().slots);
-        for (size_t t = 0; t < inputs.size(); ++t) {
-          updates[t].table = there_[t].get();
-          updates[t].plan = plan.get();
-          updates[t].plan_table = static_cast<int>(t);
-          updates[t].pooled_grads = outputs[t];
-          updates[t].stream = &on;
-        }
-        ASSERT_OK(
-            ApplyRule("Adagrad", Adagrad().hyper, updates, slots, 0, &pool));
+        TrainThere(Batches(50 + 10 * k + step), 0, stream.get(), &pool);
       }
       stream->Wait();
     });

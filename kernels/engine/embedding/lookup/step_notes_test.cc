@@ -247,29 +247,8 @@ TEST_F(StepNotesTest, UpdatesMadeAtOnceAllCount) {
     threads.emplace_back([this] {
       testing::ThreadPool pool(2);
       const auto stream = StreamUnderTest::Make();
-      const DeviceStream on = stream->stream();
-      const std::vector<Batch> batches = Batches(0);  // keys have rows
       for (int step = 0; step < kSteps; ++step) {
-        std::vector<PooledInput> inputs = Inputs(batches, there_, true);
-        std::vector<float*> outputs;
-        for (size_t t = 0; t < inputs.size(); ++t) {
-          inputs[t].stream = &on;
-          outputs.push_back(stream->Allocate(batches[t].grads.size()));
-        }
-        Plan plan;
-        ASSERT_OK(PooledForward(inputs, there_, outputs, &pool, &plan));
-        std::vector<UpdateInput> updates(inputs.size());
-        const std::vector<std::vector<SlotSpec>> slots(inputs.size(),
-                                                       Adagrad().slots);
-        for (size_t t = 0; t < inputs.size(); ++t) {
-          updates[t].table = there_[t].get();
-          updates[t].plan = plan.get();
-          updates[t].plan_table = static_cast<int>(t);
-          updates[t].pooled_grads = outputs[t];
-          updates[t].stream = &on;
-        }
-        ASSERT_OK(
-            ApplyRule("Adagrad", Adagrad().hyper, updates, slots, 50, &pool));
+        TrainThere(Batches(0), 50, stream.get(), &pool);  // keys have rows
       }
       stream->Wait();
     });

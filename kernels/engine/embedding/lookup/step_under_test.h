@@ -356,6 +356,33 @@ class StepLookupTest : public ::testing::Test {
   }
   void Train(const Rule& rule, int seed) { Train(rule, Batches(seed)); }
 
+  // One step of the tables on the device, with a stream and threads of its own:
+  // for several at once. Gradients are what was looked up.
+  void TrainThere(const std::vector<Batch>& batches, int64_t step,
+                  StreamUnderTest* stream, Parallel* pool) {
+    const DeviceStream on = stream->stream();
+    std::vector<PooledInput> inputs = Inputs(batches, there_, true);
+    std::vector<float*> outputs;
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      inputs[t].stream = &on;
+      outputs.push_back(stream->Allocate(batches[t].grads.size()));
+    }
+    Plan plan;
+    ASSERT_OK(PooledForward(inputs, there_, outputs, pool, &plan));
+    std::vector<UpdateInput> updates(inputs.size());
+    const std::vector<std::vector<SlotSpec>> slots(inputs.size(),
+                                                   Adagrad().slots);
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      updates[t].table = there_[t].get();
+      updates[t].plan = plan.get();
+      updates[t].plan_table = static_cast<int>(t);
+      updates[t].pooled_grads = outputs[t];
+      updates[t].stream = &on;
+    }
+    ASSERT_OK(
+        ApplyRule("Adagrad", Adagrad().hyper, updates, slots, step, pool));
+  }
+
   void ExpectSameTables(const std::vector<std::string>& slots) {
     for (size_t t = 0; t < here_.size(); ++t) {
       TableSnapshot a, b;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <list>
 #include <memory>
 
 #include "kernels/engine/base/tasks.h"
@@ -14,9 +15,6 @@
 
 namespace ev {
 namespace {
-
-// Keys of one task, unless a part has more.
-constexpr int64_t kForgottenPerTask = 1024;
 
 Status CheckInput(const UpdateInput& in, const RowRule& rule,
                   const std::vector<SlotSpec>& slots, size_t i) {
@@ -77,35 +75,34 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
 }
 
 // What filters counted of keys that they have admitted: a touch of memory for
-// each, or two, which one thread alone would wait for. A part of a journal is
-// left to one task, since threads that erase in one index wait for each other
-// at every key.
-class AdmittedKeys {
- public:
-  explicit AdmittedKeys(const std::vector<Update>& updates) {
-    for (const Update& update : updates) {
-      for (const JournalPart& part : update.journal->parts()) {
-        if (part.admitted.empty()) continue;
-        tasks_.AddWhole(static_cast<int>(parts_.size()), part.admitted.size());
-        parts_.push_back({update.table, part.admitted});
-      }
+// each, or two. A table is left to one task, since threads that erase in one
+// index get into each other's way at every key.
+Status ForgetAdmitted(const std::vector<Update>& updates,
+                      const std::vector<size_t>& admitting,
+                      Parallel* parallel) {
+  return RunTasksWithStatus(
+      parallel, static_cast<int64_t>(admitting.size()), [&](int64_t k) {
+        const Update& update = updates[admitting[k]];
+        for (const JournalPart& part : update.journal->parts()) {
+          update.table->ForgetAdmitted(part.admitted);
+        }
+        return Status::OK();
+      });
+}
+
+// The updates in which a filter has admitted keys.
+std::vector<size_t> AdmittingUpdates(const std::vector<Update>& updates) {
+  std::vector<size_t> all;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    const std::list<JournalPart>& parts = updates[i].journal->parts();
+    if (std::any_of(parts.begin(), parts.end(), [](const JournalPart& part) {
+          return !part.admitted.empty();
+        })) {
+      all.push_back(i);
     }
   }
-  Status Forget(Parallel* parallel) const {
-    return RunPieces(parallel, tasks_, [this](const Piece& piece) {
-      parts_[piece.item].table->ForgetAdmitted(parts_[piece.item].keys);
-      return Status::OK();
-    });
-  }
-
- private:
-  struct Part {
-    EmbeddingTable::Impl* table;
-    Span<const int64_t> keys;
-  };
-  std::vector<Part> parts_;
-  TaskList tasks_{kForgottenPerTask};
-};
+  return all;
+}
 
 }  // namespace
 
@@ -198,7 +195,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
           EV_RETURN_IF_ERROR(
               rooms[i].Reserve(updates[i].table, updates[i].num_keys));
         }
-        const AdmittedKeys admitted(updates);
+        const std::vector<size_t> admitting = AdmittingUpdates(updates);
         rows_change = true;
         for (size_t i = 0; i < updates.size(); ++i) {
           const Update& update = updates[i];
@@ -207,7 +204,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
                                      : update.planned->num_ids,
                                  update.keys_stay_on_device);
         }
-        EV_RETURN_IF_ERROR(admitted.Forget(parallel));
+        EV_RETURN_IF_ERROR(ForgetAdmitted(updates, admitting, parallel));
         for (int round = 0; round < num_rounds; ++round) {
           EV_RETURN_IF_ERROR(ApplyRound(*rule, updates, round, parallel));
         }
