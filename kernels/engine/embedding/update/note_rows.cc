@@ -108,7 +108,10 @@ Status NoteRowsOfSteps(const std::vector<Update>& updates, int round,
     if (notes[k].notes == nullptr) continue;  // its update failed
     ToldRows& told = all[k];
     told.updates = UpdatesOf(notes[k].step, updates, round);
-    EV_RETURN_IF_ERROR(notes[k].notes->Wait(&told.rows));
+    const Update* const one =
+        *std::find_if(told.updates.begin(), told.updates.end(),
+                      [](const Update* update) { return update != nullptr; });
+    EV_RETURN_IF_ERROR(one->table->WithName(notes[k].notes->Wait(&told.rows)));
     tasks.Add(static_cast<int>(k), told.rows.rows.size(), 1);
   }
   return RunPieces(parallel, tasks, [&](const Piece& piece) {

@@ -159,6 +159,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     names.push_back({&of, rows_only[k]});
   }
 
+  std::unique_ptr<StepGroups> groups;
+  // After an error it waits before the groups go, which it reads.
   std::unique_ptr<StepRows> noted;
   if (num_noted > 0) {
     EV_RETURN_IF_ERROR(StepRows::Make(device_, num_noted, &noted));
@@ -166,7 +168,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
 
   std::lock_guard<std::mutex> lock(mu_);
   groups_early_ = false;  // it is done here, unless it is done
-  std::unique_ptr<StepGroups> groups = std::move(groups_);
+  groups = std::move(groups_);
   bool is_grouped = groups != nullptr;
   if (is_grouped && (!names.empty() || !groups->AreOf(numbers, tables))) {
     has_failed_ = true;
