@@ -260,20 +260,22 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       EV_RETURN_IF_ERROR(update.table->StartPooledUpdate(to_do, &work));
       EV_RETURN_IF_ERROR(work->Wait());
     }
-    if (noted->is_wanted) *notes = std::move(noted);
+    if (!noted->is_of_a_table) return Status::OK();
+    noted->is_handed_out = true;
+    *notes = std::move(noted);
     return Status::OK();
   }
 
  private:
   // It ends the process where it is not asked.
   struct Notes : GpuStepNotes {
-    bool is_wanted = false, is_asked = false;
+    bool is_of_a_table = false, is_handed_out = false, is_asked = false;
     std::vector<int32_t> numbers;
     std::vector<RowHandle> rows;
     std::vector<uint32_t> counts;
 
     ~Notes() override {
-      Check(is_asked || !is_wanted, "a step is not asked for its rows", 0);
+      Check(is_asked || !is_handed_out, "a step is not asked for its rows", 0);
     }
     Status Wait(GpuStepRows* told) override {
       is_asked = true;
@@ -284,7 +286,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     }
     void Add(int number, const std::vector<RowHandle>& handles,
              const std::vector<std::vector<int32_t>>& samples_of) {
-      is_wanted = true;
+      is_of_a_table = true;
       // The last first: a device gives them in no order.
       for (size_t k = handles.size(); k > 0; --k) {
         if (handles[k - 1] >= kFirstReservedHandle) continue;

@@ -99,6 +99,10 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     stream_ = in.stream;
   }
   if (tables.empty()) return Status::OK();
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    // Its ids have to come down, and with them those of the call.
+    if (inputs[t].on_device && number_[t] < 0) return Status::OK();
+  }
   if (num_ids > kMaxStepIds ||
       num_ids < tables[0].table->min_ids_to_deduplicate()) {
     return Status::OK();

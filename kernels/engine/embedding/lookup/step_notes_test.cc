@@ -236,6 +236,39 @@ TEST_F(StepNotesTest, UpdatesOfOnePlanMayBeMadeAtOnce) {
   ExpectSameNumbers();
 }
 
+// Two lookups, and one call that updates the tables by both.
+TEST_F(StepNotesTest, TablesMayBeUpdatedTwiceInOneCall) {
+  TrainStep(0);
+  for (int seed : {1, 3, 1}) {
+    step_ = seed + 10;
+    const std::vector<Batch> first = Batches(seed), second = Batches(seed + 1);
+    Plan first_here, first_there, second_here, second_there;
+    LookUpBoth(first, &first_here, &first_there);
+    LookUpBoth(second, &second_here, &second_there);
+    std::vector<UpdateInput> here, there;
+    for (const bool is_first : {true, false}) {
+      const std::vector<Batch>& batches = is_first ? first : second;
+      for (int t = 0; t < static_cast<int>(there_.size()); ++t) {
+        there.push_back(UpdatesThere(
+            batches, is_first ? *first_there : *second_there, t)[0]);
+        here.push_back(there.back());
+        here.back().table = here_[t].get();
+        here.back().plan = is_first ? first_here.get() : second_here.get();
+        here.back().pooled_grads = batches[t].grads.data();
+        here.back().stream = nullptr;
+      }
+    }
+    const std::vector<std::vector<SlotSpec>> slots(here.size(),
+                                                   Adagrad().slots);
+    ASSERT_OK(
+        ApplyRule("Adagrad", Adagrad().hyper, here, slots, step_, &pool_));
+    ASSERT_OK(
+        ApplyRule("Adagrad", Adagrad().hyper, there, slots, step_, &pool_));
+    stream_->Wait();
+    ExpectSameNumbers();
+  }
+}
+
 // Several threads train the same tables: no count is lost.
 TEST_F(StepNotesTest, UpdatesMadeAtOnceAllCount) {
   TrainStep(0);

@@ -130,7 +130,7 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
       return ApplyRows(rule, updates[piece.item], piece.begin, piece.end);
     });
   };
-  const Status status = apply_all();
+  const Status status = CatchBadAlloc(apply_all);
   // Last, since a device is waited for, and after an error too: what was begun
   // changes rows.
   const Status noted = NoteRowsOfSteps(updates, round, notes, parallel);

@@ -104,6 +104,7 @@ Status NoteRowsOfSteps(const std::vector<Update>& updates, int round,
                        Parallel* parallel) {
   TaskList tasks(kRowsPerTask);
   std::vector<ToldRows> all(notes.size());
+  Status first_error;
   for (size_t k = 0; k < notes.size(); ++k) {
     if (notes[k].notes == nullptr) continue;  // its update failed
     ToldRows& told = all[k];
@@ -111,13 +112,17 @@ Status NoteRowsOfSteps(const std::vector<Update>& updates, int round,
     const Update* const one =
         *std::find_if(told.updates.begin(), told.updates.end(),
                       [](const Update* update) { return update != nullptr; });
-    EV_RETURN_IF_ERROR(one->table->WithName(notes[k].notes->Wait(&told.rows)));
+    const Status status =
+        one->table->WithName(notes[k].notes->Wait(&told.rows));
+    if (first_error.ok()) first_error = status;
+    if (!status.ok()) continue;
     tasks.Add(static_cast<int>(k), told.rows.rows.size(), 1);
   }
-  return RunPieces(parallel, tasks, [&](const Piece& piece) {
+  const Status status = RunPieces(parallel, tasks, [&](const Piece& piece) {
     NoteToldRows(all[piece.item], piece.begin, piece.end);
     return Status::OK();
   });
+  return first_error.ok() ? status : first_error;
 }
 
 }  // namespace ev

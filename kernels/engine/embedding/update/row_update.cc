@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <list>
+#include <map>
 #include <memory>
 
 #include "kernels/engine/base/tasks.h"
@@ -74,34 +75,36 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   return Status::OK();
 }
 
-// What filters counted of keys that they have admitted: a touch of memory for
-// each, or two. A table is left to one task, since threads that erase in one
-// index get into each other's way at every key.
-Status ForgetAdmitted(const std::vector<Update>& updates,
-                      const std::vector<size_t>& admitting,
-                      Parallel* parallel) {
-  return RunTasksWithStatus(
-      parallel, static_cast<int64_t>(admitting.size()), [&](int64_t k) {
-        const Update& update = updates[admitting[k]];
-        for (const JournalPart& part : update.journal->parts()) {
-          update.table->ForgetAdmitted(part.admitted);
-        }
-        return Status::OK();
-      });
-}
-
-// The updates in which a filter has admitted keys.
-std::vector<size_t> AdmittingUpdates(const std::vector<Update>& updates) {
-  std::vector<size_t> all;
-  for (size_t i = 0; i < updates.size(); ++i) {
-    const std::list<JournalPart>& parts = updates[i].journal->parts();
+// Which updates have keys that filters have admitted, by table: threads that
+// erase in one index get into each other's way at every key.
+using AdmittingUpdates =
+    std::map<EmbeddingTable::Impl*, std::vector<const Update*>>;
+AdmittingUpdates FindAdmitting(const std::vector<Update>& updates) {
+  AdmittingUpdates all;
+  for (const Update& update : updates) {
+    const std::list<JournalPart>& parts = update.journal->parts();
     if (std::any_of(parts.begin(), parts.end(), [](const JournalPart& part) {
           return !part.admitted.empty();
         })) {
-      all.push_back(i);
+      all[update.table].push_back(&update);
     }
   }
   return all;
+}
+
+// What filters counted of those keys: a touch of memory for each, or two.
+Status ForgetAdmitted(const AdmittingUpdates& admitting, Parallel* parallel) {
+  std::vector<const AdmittingUpdates::value_type*> tables;
+  for (const auto& one : admitting) tables.push_back(&one);
+  return RunTasksWithStatus(
+      parallel, static_cast<int64_t>(tables.size()), [&](int64_t k) {
+        for (const Update* update : tables[k]->second) {
+          for (const JournalPart& part : update->journal->parts()) {
+            tables[k]->first->ForgetAdmitted(part.admitted);
+          }
+        }
+        return Status::OK();
+      });
 }
 
 }  // namespace
@@ -195,7 +198,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
           EV_RETURN_IF_ERROR(
               rooms[i].Reserve(updates[i].table, updates[i].num_keys));
         }
-        const std::vector<size_t> admitting = AdmittingUpdates(updates);
+        const AdmittingUpdates admitting = FindAdmitting(updates);
         rows_change = true;
         for (size_t i = 0; i < updates.size(); ++i) {
           const Update& update = updates[i];
@@ -204,7 +207,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
                                      : update.planned->num_ids,
                                  update.keys_stay_on_device);
         }
-        EV_RETURN_IF_ERROR(ForgetAdmitted(updates, admitting, parallel));
+        EV_RETURN_IF_ERROR(ForgetAdmitted(admitting, parallel));
         for (int round = 0; round < num_rounds; ++round) {
           EV_RETURN_IF_ERROR(ApplyRound(*rule, updates, round, parallel));
         }

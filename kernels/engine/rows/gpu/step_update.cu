@@ -180,6 +180,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   if (!is_grouped) {
     EV_RETURN_IF_ERROR(StepGroups::Make(device_, numbers, tables, &groups));
   }
+  lanes_.reserve(lanes_.size() + 2);  // of the names and of the groups
   // From here on something may be under way.
   has_failed_ = true;
   const cudaStream_t s = groups->lane()->stream();
@@ -232,6 +233,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   EV_RETURN_IF_ERROR(status);
   if (noted != nullptr) EV_RETURN_IF_ERROR(noted->Before(s));
   EV_RETURN_IF_ERROR(End(s, stream));
+  *notes = std::move(noted);
   const bool expects_more = names.empty() && n == tables_.size();
   for (GpuRows* rows : all_rows) {
     rows->BeginAfter(end_, followed);
@@ -239,7 +241,6 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   }
   lanes_.push_back(groups->TakeLane());
   has_failed_ = false;
-  *notes = std::move(noted);
   return Status::OK();
 }
 
