@@ -159,7 +159,8 @@ TEST_F(StepLookupTest, IdsOnTheDeviceThatNoStepTakesAreSaid) {
 }
 
 TEST_F(StepLookupTest, ATableThatComesTwiceIsNoPartOfAStep) {
-  std::vector<Batch> batches = Batches(3);
+  Train(Adagrad(), 2);
+  const std::vector<Batch> batches = Batches(3);
   Plan plan;
   std::vector<PooledInput> inputs = Inputs(batches, there_, true);
   inputs.push_back(inputs[0]);
@@ -173,6 +174,11 @@ TEST_F(StepLookupTest, ATableThatComesTwiceIsNoPartOfAStep) {
   ASSERT_OK(PooledForward(inputs, owners, outputs, &pool_, &plan));
   const int64_t n = batches[0].grads.size();
   EXPECT_EQ(stream_->Read(outputs[0], n), stream_->Read(outputs.back(), n));
+  Plan plan_here;
+  std::vector<std::vector<float>> expected;
+  LookUpHere(batches, &plan_here, &expected);
+  outputs.pop_back();
+  ExpectSameOutputs(expected, outputs);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 // Steps of tables that note something about their rows, or ask a filter whether
 // a key gets one: beside tables in CPU memory, number by number and key by key.
 
-#include <atomic>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -12,13 +12,14 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/lookup/step_under_test.h"
+#include "kernels/engine/embedding/table_reader.h"
 
 namespace ev {
 namespace {
 
 class StepNotesTest : public StepLookupTest {
  protected:
-  // Each kind once, and a plain table between them.
+  // All kinds of notes and filters; table 7 is plain.
   void Choose(int t, TableOptions* options) override {
     switch (t) {
       case 0:
@@ -173,21 +174,49 @@ TEST_F(StepNotesTest, KeysMayBeErasedBeforeTheirUpdate) {
   ExpectSameNumbers();
 }
 
-// While a snapshot is read handles come here, and go the other way.
+// While a snapshot is open handles come here, and updates keep what rows were.
 TEST_F(StepNotesTest, RowsCountOnWhileTablesAreSaved) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
-  std::atomic<bool> ends{false};
-  std::thread saves([&] {
-    while (!ends) {
-      for (const Table& table : there_) {
-        TableSnapshot saved;
-        ASSERT_OK(table->Export(Slots(), &saved));
-      }
+  std::vector<TableSnapshot> before(there_.size());
+  std::vector<std::unique_ptr<TableReader>> readers(there_.size());
+  // The others evict, or have a filter, whose counts are read first: those
+  // wait.
+  for (size_t t : {0, 1, 7, 8}) {
+    ASSERT_OK(there_[t]->Export(Slots(), &before[t]));
+    ASSERT_OK(TableReader::Open(*there_[t], Slots(), &readers[t]));
+  }
+  // A thread that reads calls nothing else on the table.
+  std::thread([this] {
+    const std::vector<Batch> batches = Batches(1);
+    step_ = 20;
+    Plan plan_here, plan_there;
+    LookUpBoth(batches, &plan_here, &plan_there);
+    for (int t : {0, 1, 7, 8}) {
+      ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, t, t + 1));
+      ASSERT_OK(
+          Update(Adagrad(), batches, there_, *plan_there, true, t, t + 1));
     }
-  });
-  for (int seed : {1, 2, 2, 3, 1, 4}) TrainStep(seed);
-  ends = true;
-  saves.join();
+    stream_->Wait();
+  }).join();
+  for (size_t t = 0; t < there_.size(); ++t) {
+    if (readers[t] == nullptr) continue;
+    TableSnapshot read;
+    ASSERT_OK(readers[t]->Rows([&read](const RowPiece& piece) {
+      const auto add = [](const auto& from, auto* to) {
+        to->insert(to->end(), from.begin(), from.end());
+      };
+      add(piece.keys, &read.keys);
+      add(piece.columns[0], &read.values);
+      add(piece.numbers[kVersion], &read.versions);
+      add(piece.numbers[kFrequency], &read.frequencies);
+      return Status::OK();
+    }));
+    EXPECT_EQ(before[t].keys, read.keys) << t;
+    EXPECT_EQ(before[t].values, read.values) << t;
+    EXPECT_EQ(before[t].versions, read.versions) << t;
+    EXPECT_EQ(before[t].frequencies, read.frequencies) << t;
+  }
+  readers.clear();
   ExpectSameNumbers();
 }
 

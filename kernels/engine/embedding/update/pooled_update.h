@@ -37,7 +37,7 @@ struct PooledUpdate {
   bool is_solo = false;                  // the table has no other updater
 };
 
-// What the updates of one step tell of their rows.
+// What the updates of one step tell of their rows; null: they failed.
 struct StepNotes {
   const GpuStep* step = nullptr;
   std::unique_ptr<GpuStepNotes> notes;
