@@ -43,6 +43,7 @@ from sparse_operation_kit import experiment as sok
 
 import defaults
 import ids as id_lib
+import policies
 
 FLAGS = flags.FLAGS
 
@@ -160,7 +161,8 @@ def _lookup(variables, batch_of):
 
 def _tables():
   option = tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
-      storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper())))
+      storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper())),
+                                      **policies.options())
   return [
       tf.get_embedding_variable("table_%02d" % t, embedding_dim=FLAGS.dim,
                                 initializer=tf.ones_initializer(), ev_option=option)
@@ -232,7 +234,7 @@ def measure(graph_name):
         _trace(session, train, {batch_of: 0})
   ms = _slowest(float(np.median(times[FLAGS.warmup_steps:])))
   return {"graph": graph_name, "ranks": hvd.size(), "batch": FLAGS.batch,
-          "exchange": FLAGS.exchange, "ids": FLAGS.ids,
+          "exchange": FLAGS.exchange, "ids": FLAGS.ids, "policy": FLAGS.policy,
           "interaction": FLAGS.interaction, "step_ms": round(ms, 3),
           "samples_per_second": round(FLAGS.batch * hvd.size() / ms * 1000.),
           "loss": [float(first), float(last)]}

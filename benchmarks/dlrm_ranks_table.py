@@ -19,17 +19,19 @@ def table(lines):
   steps = collections.OrderedDict()
   for line in lines:
     result = json.loads(line)
-    key = (result["batch"], result["ranks"], result["exchange"], _ids(result))
+    key = (result["batch"], result["ranks"], result["exchange"], _ids(result),
+           result.get("policy", "none"))
     steps.setdefault(key, {})[result["graph"]] = result
-  one = {(batch, ids): graphs for (batch, ranks, _, ids), graphs in steps.items()
-         if ranks == 1}
+  one = {(batch, ids, policy): graphs
+         for (batch, ranks, _, ids, policy), graphs in steps.items() if ranks == 1}
   rows = ["| samples a GPU | GPUs | carried by | whole ms | M samples/s | scaling | "
           "sparse ms | scaling | dense ms | scaling |", "|" + " --- |" * 10]
-  for (batch, ranks, exchange, ids), graphs in steps.items():
+  for (batch, ranks, exchange, ids, policy), graphs in steps.items():
     cells = ["%d" % batch, "%d" % ranks, (exchange if ranks > 1 else "–") +
-             ("" if ids == "here" else ", ids " + ids)]
+             ("" if ids == "here" else ", ids " + ids) +
+             ("" if policy == "none" else ", " + policy)]
     for graph in ("whole", "sparse", "dense"):
-      result, alone = graphs.get(graph), one.get((batch, ids), {}).get(graph)
+      result, alone = graphs.get(graph), one.get((batch, ids, policy), {}).get(graph)
       cells.append("%.2f" % result["step_ms"] if result else "–")
       if graph == "whole":
         cells.append("%.2f" % (result["samples_per_second"] / 1e6) if result else "–")
@@ -54,10 +56,11 @@ def losses(lines):
   found = collections.OrderedDict()
   for line in lines:
     result = json.loads(line)
-    key = (result["graph"], result["batch"], result["ranks"], result["exchange"])
+    key = (result["graph"], result["batch"], result["ranks"], result["exchange"],
+           result.get("policy", "none"))
     found.setdefault(key, {})[_ids(result)] = result.get("loss")
   said = []
-  for (graph, batch, ranks, exchange), by_ids in found.items():
+  for (graph, batch, ranks, exchange, _), by_ids in found.items():
     if len(by_ids) < 2:
       continue
     same = len({repr(loss) for loss in by_ids.values()}) == 1

@@ -55,6 +55,14 @@ class DlrmRanksTest(absltest.TestCase):
     said, = dlrm_ranks_table.losses(lines[:2] + [json.dumps(other)])
     self.assertIn("losses DIFFER: fetched [", said)
 
+  def test_policies(self):
+    lines = sum([self._run(ranks, "--graphs=sparse", "--policy=" + policy)
+                 for policy in ("counter", "step_evict") for ranks in (1, 2)], [])
+    page = dlrm_ranks_table.table(lines)
+    self.assertRegex(page, r"\| 32 \| 1 \| –, counter \|")
+    # Beside one rank with the same policy.
+    self.assertRegex(page, r"\| 32 \| 2 \| horovod, step_evict .* \d+ % \|")
+
   def test_both_interactions(self):
     ours, matmul = [
         json.loads(self._run(1, "--graphs=dense", "--interaction=" + interaction)[0])

@@ -33,6 +33,7 @@ import tensorflow as tf  # pylint: disable=g-import-not-at-top
 
 import defaults
 import ids as id_lib
+import policies
 
 FLAGS = flags.FLAGS
 
@@ -63,10 +64,6 @@ flags.DEFINE_string("storage_path", "", "Directory of the rows' files, with "
                     "--storage=ssd: one directory in it per table.")
 flags.DEFINE_float("memory_part", 0.1, "With --storage=ssd: the part of the rows "
                    "that memory has room for.")
-flags.DEFINE_enum("policy", "none", ("none", "counter", "step_evict"),
-                  "What the tables note of their rows: nothing, how often each "
-                  "occurs (CounterFilter, which admits a key the second time), or "
-                  "when it was updated last (GlobalStepEvict).")
 flags.DEFINE_string("timeline", "", "Writes one step's Chrome trace here.")
 
 _FILL_ROWS = 50 * 1000
@@ -91,13 +88,8 @@ def storage_option(name, workload):
 
 def table_option(name, workload):
   """What the flags say of one table."""
-  filters = evicts = None
-  if FLAGS.policy == "counter":
-    filters = tf.CounterFilter(filter_freq=2)
-  elif FLAGS.policy == "step_evict":
-    evicts = tf.GlobalStepEvict(steps_to_live=1000000)
   return tf.EmbeddingVariableOption(storage_option=storage_option(name, workload),
-                                    filter_option=filters, evict_option=evicts)
+                                    **policies.options())
 
 
 class Tables(object):

@@ -12,8 +12,9 @@
 # share of the processors, when all GPUs have one). $BATCHES (default "16384 65536") are
 # samples per rank, $DIM (128) floats a row, $EXCHANGES (nccl) carry lookups. $IDS says
 # where ids are (here, in CPU memory; "here fetched there": in turn, and the last lines say
-# whether the losses agree; dlrm_ranks.py has what the words mean). $FLAGS are more of its
-# flags: FLAGS=--interaction=matmul has TensorFlow make the dot products. With TF32=1
+# whether the losses agree; dlrm_ranks.py has what the words mean). $POLICIES ("none
+# counter step_evict": in turn) say what tables note of their rows (policies.py). $FLAGS are
+# more flags: FLAGS=--interaction=matmul has TensorFlow make the dot products. With TF32=1
 # products of float32 may be taken in TF32. "scaling" is one rank's time over this one's.
 # "sparse" and "dense" are steps of lookups alone, and of the model with pooled rows
 # replaced by constants; together they may take longer than the whole, where they run
@@ -36,17 +37,19 @@ for batch in ${BATCHES:-16384 65536}; do
     fi
     for exchange in ${EXCHANGES:-nccl}; do
       for ids in ${IDS:-here}; do
-        timeout "${LIMIT_S:-200}" $python -m horovod.runner.launch -np "$ranks" \
-          -H "localhost:$ranks" $python benchmarks/dlrm_ranks.py --batch="$batch" \
-          --dim="${DIM:-128}" --exchange="$exchange" --threads="$threads" \
-          --ids="$ids" --steps="${STEPS:-30}" ${FLAGS:-} \
-          >"$out/stdout.txt" 2>"$out/stderr.txt" || {
-            echo "failed: $ranks ranks, batch $batch, $exchange, ids $ids"
-            grep -h "Error" "$out/stdout.txt" "$out/stderr.txt" | tail -5
-            tail -5 "$out/stderr.txt"
-          }
-        sed 's/^\[[0-9]*\]<stdout>://' "$out/stdout.txt" | grep '^{' \
-          >>"$out/gpu_dlrm.json"
+        for policy in ${POLICIES:-none}; do
+          timeout "${LIMIT_S:-200}" $python -m horovod.runner.launch -np "$ranks" \
+            -H "localhost:$ranks" $python benchmarks/dlrm_ranks.py --batch="$batch" \
+            --dim="${DIM:-128}" --exchange="$exchange" --threads="$threads" \
+            --ids="$ids" --policy="$policy" --steps="${STEPS:-30}" ${FLAGS:-} \
+            >"$out/stdout.txt" 2>"$out/stderr.txt" || {
+              echo "failed: $ranks ranks, batch $batch, $exchange, ids $ids, $policy"
+              grep -h "Error" "$out/stdout.txt" "$out/stderr.txt" | tail -5
+              tail -5 "$out/stderr.txt"
+            }
+          sed 's/^\[[0-9]*\]<stdout>://' "$out/stdout.txt" | grep '^{' \
+            >>"$out/gpu_dlrm.json"
+        done
       done
       # One rank exchanges nothing.
       if ((ranks == 1)); then break; fi

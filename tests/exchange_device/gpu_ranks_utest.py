@@ -294,12 +294,14 @@ class LookupsTest(model.DistributedTestCase):
       self.assertEqual(a.tobytes(), b.tobytes())
 
   def _run_both(self, storages, make_optimizer, wrap=lambda o: o, clip=None, parts=1,
-                steps=4, other_way=None, lookup=sok.lookup_sparse, key_dtype=tf.int64):
+                steps=4, other_way=None, lookup=sok.lookup_sparse, key_dtype=tf.int64,
+                options=None):
     """Trains a model on a GPU and one through Horovod on the CPU: the same bits.
 
     other_way: lookups whose gradients need rows in CPU memory; None: all stay on the
       GPU.
     lookup: of the model on the GPU.
+    options: as of model.Model.
 
     Returns:
       What the device did meanwhile, as `_counts`.
@@ -318,7 +320,7 @@ class LookupsTest(model.DistributedTestCase):
           made = model.Model(
               carrier, tables, lookup if carrier == "nccl" else sok.lookup_sparse,
               initial, key_dtype, storages=storages if carrier == "nccl" else
-              [_DRAM] * len(tables))
+              [_DRAM] * len(tables), options=options)
         optimizer = wrap(make_optimizer())
         if clip is None:
           train = model.minimize(optimizer, made.loss, made.variables)
@@ -350,6 +352,9 @@ class LookupsTest(model.DistributedTestCase):
         np.testing.assert_array_equal(keys[order], other_keys[other])
         for a, b in zip(columns, other_columns):
           self._check_same(a[order], b[other])
+      for there, here in zip(*session.run([m.numbers() for m in models])):
+        for a, b in zip(there, here):
+          np.testing.assert_array_equal(a, b)
     counts = _counts()
     self.assertEqual(counts[3], 0)  # All memory has come back.
     return counts - before
@@ -409,6 +414,28 @@ class LookupsTest(model.DistributedTestCase):
                             lookup=_lookup_of_ids_there, **options)
     if not _ON_GPU:
       self.assertEqual(counts[11] > 0, kind != "dedup")
+
+  @parameterized.parameters("frequency", "counter", "bloom", "evict", "of_all_kinds")
+  def test_tables_that_note_something_of_rows_take_steps(self, kind):
+    kinds = {
+        "plain": {},
+        "frequency": {},
+        "counter": {"filter_option": tf.CounterFilter(filter_freq=4)},
+        "bloom": {"filter_option": tf.CBFFilter(
+            filter_freq=3, max_element_size=1000, false_positive_probability=.01)},
+        "evict": {"evict_option": tf.GlobalStepEvict(steps_to_live=1000)},
+    }
+    options = [kinds[kind]] * 5 if kind in kinds else list(kinds.values())
+    if kind in ("frequency", "of_all_kinds"):
+      os.environ["TF_RECORD_FREQ"] = "1"
+      self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
+    # Enough for keys to be new, to be counted, and to be admitted.
+    counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], steps=7, options=options)
+    self._expect(counts, 7, 7, 7)
+    if not _ON_GPU:
+      # Of all ranks, since one may own no key: steps, and keys that were fetched.
+      self.assertGreater(sum(self.gather(counts[13])), 0)
+      self.assertEqual(sum(self.gather(counts[5])), 0)
 
   def test_ids_that_are_there_with_weights_come_down(self):
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],

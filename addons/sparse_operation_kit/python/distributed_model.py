@@ -119,8 +119,11 @@ class Model(object):
   """
 
   def __init__(self, prefix, tables, lookup, initial, key_dtype=tf.int64,
-               storages=None):
-    """`storages`: one StorageType per table; None: as --storage says."""
+               storages=None, options=None):
+    """`storages`: one StorageType per table; None: as --storage says.
+
+    `options`: for each table more arguments of EmbeddingVariableOption; None: none.
+    """
     is_under_test = lookup is not local_lookup
     self._tables = tables
     self._key_dtype = key_dtype
@@ -132,7 +135,8 @@ class Model(object):
               default_value_dim=ROWS),
           storage_option=tf.StorageOption(
               storage_type=storages[i] if storages is not None else
-              storage_of(i) if is_under_test else None))
+              storage_of(i) if is_under_test else None),
+          **(options[i] if options is not None else {}))
       self.variables.append(tf.get_embedding_variable(
           "%s_%d" % (prefix, i), embedding_dim=table.dim, key_dtype=key_dtype,
           ev_option=option))
@@ -181,6 +185,17 @@ class Model(object):
       exported = checkpoint_ops.export_table(
           variable.handle, list(variable.slot_columns))
       result.append((exported.keys, [exported.values] + exported.slots))
+    return result
+
+
+  def numbers(self):
+    """Returns per variable what is known of rows and of keys without one, to fetch."""
+    result = []
+    for variable in self.variables:
+      exported = checkpoint_ops.export_table(variable.handle)
+      filtered = exported.filtered
+      result.append([exported.keys, exported.versions, exported.frequencies,
+                     filtered.keys, filtered.versions, filtered.frequencies])
     return result
 
 

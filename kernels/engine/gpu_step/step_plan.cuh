@@ -64,10 +64,12 @@ struct StepTable {
   int32_t rows_log2;
   uint32_t bin_begin;
   uint32_t num_bins;
-  // The kernels here do not read them: what the table is called, and whether
-  // its rows are wanted elsewhere.
+  // The kernels here do not read them: what the table is called, whether its
+  // rows are wanted elsewhere, and how many occurrences each of its ids stands
+  // for there [num_ids], or null: 1.
   int32_t number;
   int32_t notes_rows;
+  const int32_t* occurrences;
 };
 
 // A row: its slot, maybe with kFreshRow.

@@ -115,9 +115,12 @@ class DeviceDistinct {
   virtual Status Settle() { return Status::OK(); }
   virtual int64_t num_unknown() const = 0;
   virtual const int64_t* unknown_keys() const = 0;  // [K]
-  // How often each of those occurs, [K]; null where that is not said: of all
-  // but a step's.
+  // How often each of those occurs, [K], by what its ids stand for; null where
+  // that is not said: of all but a step's.
   virtual const int32_t* unknown_counts() const { return nullptr; }
+  // How many occurrences each id stands for, [N]; null: 1 each, as of all but a
+  // step's. What else is called an occurrence here, and counts(), is ids.
+  virtual const int32_t* occurrences_of_ids() const { return nullptr; }
 
   // Null, or of a request with owners: unknown_keys() are sorted by owner,
   // those of an owner in their order, and those of owner o are at [starts[o],

@@ -91,6 +91,10 @@ struct GpuStepTable {
   float* out = nullptr;
   // Instead, of samples of one id each: all of them, in order, in pieces.
   std::vector<GpuStepPiece> pieces;
+  // [N] how many occurrences each id stands for, of samples of one id each, for
+  // the counts of GpuStepRows and of unknown keys; null: 1 each. Read when the
+  // table's Start returns. What is not in [0, 2^31) is the nearest of those.
+  const int64_t* occurrences = nullptr;
   // Keeps the ids for as long as it lives, so that the GPU may read them after
   // Wait; null: nothing does.
   std::shared_ptr<const void> ids_owner;
@@ -108,7 +112,8 @@ struct GpuStepUpdate {
 };
 
 // Rows that an update changes, each once, in any order: the number of the table
-// in the step, the row, and how often its key occurs. [R] each.
+// in the step, the row, and how often its key occurs: what its ids stand for,
+// at most 2^31 - 1. [R] each.
 struct GpuStepRows {
   Span<const int32_t> numbers;
   Span<const RowHandle> rows;

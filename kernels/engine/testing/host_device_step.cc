@@ -32,6 +32,7 @@ struct Table {
   bool is_started = false;
   std::vector<int64_t> unknown;    // distinct, in order of first occurrence
   std::vector<int32_t> counts;     // of those
+  std::vector<int32_t> of_ids;     // what they stand for; none: 1 each
   std::vector<RowHandle> handles;  // of each id; unknown ones from SetUnknown
   std::unordered_map<int64_t, size_t> unknown_of;
   bool is_set = false;
@@ -40,6 +41,13 @@ struct Table {
 
   bool is_there() const { return given.on_device; }
 };
+
+// Adds what id i stands for.
+template <typename Number>
+void Count(const Table& table, size_t i, Number* count) {
+  const int64_t more = table.of_ids.empty() ? 1 : table.of_ids[i];
+  *count = static_cast<Number>(std::min<int64_t>(INT32_MAX, *count + more));
+}
 
 class Step : public GpuStep, public std::enable_shared_from_this<Step> {
  public:
@@ -94,6 +102,15 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
             "a sample is not one id, and the samples did not come", t);
       std::iota(table->offsets.begin(), table->offsets.end(), 0);
     }
+    if (const int64_t* const of_ids = table->given.occurrences) {
+      Check(table->given.num_ids == table->given.num_samples,
+            "ids stand for several, and a sample is not one id", t);
+      for (int64_t i = 0; i < table->given.num_ids; ++i) {
+        table->of_ids.push_back(static_cast<int32_t>(
+            std::min<int64_t>(INT32_MAX, std::max<int64_t>(0, of_ids[i]))));
+      }
+      table->given.occurrences = nullptr;
+    }
     table->is_started = true;
     ++num_started_;
     return Status::OK();
@@ -111,7 +128,8 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     }
     if (table->is_waited_for) return Status::OK();
     table->is_waited_for = true;
-    for (int64_t id : table->ids) {
+    for (size_t i = 0; i < table->ids.size(); ++i) {
+      const int64_t id = table->ids[i];
       table->handles.push_back(table->known->Find(id));
       if (table->handles.back() != kNoRow) continue;
       const auto first = table->unknown_of.emplace(id, table->unknown.size());
@@ -119,7 +137,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
         table->unknown.push_back(id);
         table->counts.push_back(0);
       }
-      ++table->counts[first.first->second];
+      Count(*table, i, &table->counts[first.first->second]);
       if (knows_all) {
         const int64_t n = table->given.num_defaults;
         table->handles.back() =
@@ -218,17 +236,20 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       std::unordered_map<RowHandle, size_t> number;
       std::vector<RowHandle> handles;
       std::vector<std::vector<int32_t>> samples_of;
+      std::vector<uint32_t> counts;
       for (int64_t s = 0; s < table->given.num_samples; ++s) {
         for (int32_t i = table->offsets[s]; i < table->offsets[s + 1]; ++i) {
           const RowHandle handle = table->handles[i];
           if (number.emplace(handle, handles.size()).second) {
             handles.push_back(handle);
             samples_of.emplace_back();
+            counts.push_back(0);
           }
+          Count(*table, i, &counts[number[handle]]);
           samples_of[number[handle]].push_back(static_cast<int32_t>(s));
         }
       }
-      if (update.notes_rows) noted->Add(update.number, handles, samples_of);
+      if (update.notes_rows) noted->Add(update.number, handles, counts);
       std::vector<int32_t> ends, samples;
       for (const auto& of : samples_of) {
         samples.insert(samples.end(), of.begin(), of.end());
@@ -285,14 +306,14 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       return Status::OK();
     }
     void Add(int number, const std::vector<RowHandle>& handles,
-             const std::vector<std::vector<int32_t>>& samples_of) {
+             const std::vector<uint32_t>& counts_of) {
       is_of_a_table = true;
       // The last first: a device gives them in no order.
       for (size_t k = handles.size(); k > 0; --k) {
         if (handles[k - 1] >= kFirstReservedHandle) continue;
         numbers.push_back(number);
         rows.push_back(handles[k - 1]);
-        counts.push_back(samples_of[k - 1].size());
+        counts.push_back(counts_of[k - 1]);
       }
     }
   };
@@ -436,6 +457,10 @@ class StepDistinct : public DeviceDistinct {
   }
   const int32_t* unknown_counts() const override {
     return step_->table(t_).counts.data();
+  }
+  const int32_t* occurrences_of_ids() const override {
+    const std::vector<int32_t>& of_ids = step_->table(t_).of_ids;
+    return of_ids.empty() ? nullptr : of_ids.data();
   }
   Status Fetch() const override {
     EV_RETURN_IF_ERROR(Make());

@@ -70,6 +70,12 @@ Status LookupPlan::Fetch(int t) const {
     planned->has_factors.store(true, std::memory_order_relaxed);
   }
   planned->TakeFetched();
+  if (const int32_t* const of_ids = planned->distinct->occurrences_of_ids()) {
+    std::vector<int32_t> inverse(planned->num_ids);
+    EV_RETURN_IF_ERROR(planned->table->impl()->WithName(
+        planned->distinct->Inverse(inverse.data(), nullptr)));
+    planned->SumOccurrences(of_ids, inverse.data());
+  }
   planned->is_fetched = true;
   return Status::OK();
 }

@@ -12,11 +12,12 @@
 namespace ev {
 namespace {
 
-// Whether a device could deduplicate, for a batch that is long enough.
+// Whether a device could deduplicate, for a batch that is long enough. It
+// counts ids, not what they stand for.
 bool CanDeduplicate(const PooledInput& in) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   return table.home->gpu_table() != nullptr && in.weights == nullptr &&
-         !Selects(in.combiner) && in.num_ids > 0 &&
+         in.occurrences == nullptr && !Selects(in.combiner) && in.num_ids > 0 &&
          in.num_ids <= kMaxDistinctIds;
 }
 

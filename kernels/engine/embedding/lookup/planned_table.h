@@ -6,8 +6,10 @@
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_PLANNED_TABLE_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_PLANNED_TABLE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 
@@ -83,6 +85,21 @@ struct PlannedTable : PooledIds {
     unique = distinct->keys();
     counts = distinct->counts();
     handles = distinct->names();
+  }
+
+  // Sets occurrences: of each distinct key, summed over its ids, which stand
+  // for of_ids [N] each; at most 2^31 - 1. inverse [N]. Throws std::bad_alloc.
+  template <typename Count>
+  void SumOccurrences(const Count* of_ids, const int32_t* inverse) {
+    occurrences = occurrence_counts.ReserveOf<int32_t>(num_unique);
+    std::fill_n(occurrences, num_unique, 0);
+    constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+    for (int64_t i = 0; i < num_ids; ++i) {
+      int32_t* const count = &occurrences[inverse[i]];
+      const int64_t more =
+          std::min(kMax, std::max<int64_t>(0, static_cast<int64_t>(of_ids[i])));
+      *count = static_cast<int32_t>(std::min(kMax, *count + more));
+    }
   }
 
   // [U, dim], the same each time. By any thread, when the distinct ids are

@@ -32,6 +32,9 @@ namespace ev {
 struct PooledInput : IdsInput {
   EmbeddingTable* table = nullptr;
   Combiner combiner = Combiner::kMean;
+  // [N] how many occurrences each id stands for; null: 1 each. Samples are one
+  // id each then (row_lookup.h).
+  const int64_t* occurrences = nullptr;
   // Not null: the output is in the memory of the device that has the rows. Of
   // tables that take device tensors (embedding_table.h), without weights and
   // with a combiner that does not select.

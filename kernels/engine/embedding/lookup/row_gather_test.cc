@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GatherRows, and the update by gradients of its keys that are on the device,
-// against the same in CPU memory. Where nothing is counted, batches that are
-// long enough are deduplicated on the device.
+// against the same in CPU memory. The tables of batches that are long enough
+// are one step of the device.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -34,15 +35,48 @@ using testing::StreamUnderTest;
 
 using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
 
+// What the tables note about their rows: nothing, how often keys occur, or each
+// something else, some with a filter.
+enum class Notes { kNone, kFrequency, kOfAllKinds };
+
+void Choose(Notes notes, size_t t, TableOptions* options) {
+  options->record_frequency = notes == Notes::kFrequency;
+  if (notes != Notes::kOfAllKinds) return;
+  AdmissionOptions* const admission = &options->admission;
+  switch (t) {
+    case 0:
+      options->record_frequency = true;
+      break;
+    case 1:
+      admission->filter = AdmissionOptions::Filter::kCounter;
+      admission->threshold = 7;
+      admission->no_permission = 0.75f;
+      options->record_version = true;
+      break;
+    case 2:
+      admission->filter = AdmissionOptions::Filter::kBloom;
+      admission->threshold = 9;
+      admission->no_permission = -2.0f;
+      admission->max_keys = 200000;
+      admission->false_positive = 0.01;
+      break;
+    case 3:
+      options->capacity.max_rows = 700;
+      options->capacity.strategy = CacheStrategy::kLfu;
+      break;
+  }
+  *options = options->Completed();
+}
+
 Tables MakeTables(RowStorage storage, const std::vector<int64_t>& dims,
-                  bool counts) {
+                  Notes notes) {
   Tables tables;
   for (int64_t dim : dims) {
     TableOptions options;
     options.name = "dim" + std::to_string(dim);
     options.dim = dim;
     options.storage = storage;
-    options.record_frequency = counts;
+    Choose(notes, tables.size(), &options);
     tables.push_back(std::make_shared<EmbeddingTable>(options));
     std::vector<float> rows(3 * dim);
     for (size_t i = 0; i < rows.size(); ++i) rows[i] = 0.5f + i % 7;
@@ -75,7 +109,10 @@ struct Batch {
       }
       keys.push_back(of_table);
       starts.push_back(first);
-      occurrences.emplace_back(of_table.size(), 1 + seed % 3);
+      occurrences.emplace_back();
+      for (size_t i = 0; i < of_table.size(); ++i) {
+        occurrences.back().push_back(1 + (i * 7 + seed) % 5);
+      }
       grads.emplace_back(of_table.size() * table->options().dim);
       for (float& g : grads.back()) g = normal(random);
     }
@@ -119,15 +156,16 @@ class RowGatherTest : public ::testing::Test {
   void SetUp() override {
     stream_ = StreamUnderTest::Make();
     on_ = stream_->stream();
-    Renew(/*counts=*/false);
+    Renew(Notes::kNone);
   }
 
-  void Renew(bool counts) {
-    there_ = MakeTables(testing::StorageUnderTest(), dims_, counts);
-    here_ = MakeTables(RowStorage::kDram, dims_, counts);
+  void Renew(Notes notes) {
+    there_ = MakeTables(testing::StorageUnderTest(), dims_, notes);
+    here_ = MakeTables(RowStorage::kDram, dims_, notes);
   }
 
-  // Both have the same keys, rows and slots, and frequencies if any.
+  // Both have the same keys, rows and slots, and numbers of rows and of keys
+  // that a filter keeps out, if any.
   void ExpectSameTables() {
     for (size_t t = 0; t < here_.size(); ++t) {
       TableSnapshot a, b;
@@ -137,8 +175,19 @@ class RowGatherTest : public ::testing::Test {
       EXPECT_EQ(a.keys, b.keys);
       EXPECT_EQ(a.values, b.values);
       EXPECT_EQ(a.slots, b.slots);
-      EXPECT_EQ(a.frequencies, b.frequencies);
+      EXPECT_EQ(a.frequencies, b.frequencies) << t;
+      EXPECT_EQ(a.versions, b.versions) << t;
+      EXPECT_EQ(a.filtered_keys, b.filtered_keys) << t;
+      EXPECT_EQ(a.filtered_frequencies, b.filtered_frequencies) << t;
     }
+  }
+
+  // Ids of updates and lookups of all tables whose keys the device found by
+  // itself.
+  int64_t IdsByDevice() const {
+    int64_t ids = 0;
+    for (const auto& table : there_) ids += table->tier_stats().hits;
+    return ids;
   }
 
   // A step of the tables in CPU memory; gives all rows, and leaves distinct
@@ -233,8 +282,9 @@ class RowGatherTest : public ::testing::Test {
 };
 
 TEST_F(RowGatherTest, StepsGiveTheBitsOfThoseInCpuMemory) {
-  for (bool counts : {false, true}) {
-    Renew(counts);
+  for (Notes notes : {Notes::kNone, Notes::kFrequency, Notes::kOfAllKinds}) {
+    Renew(notes);
+    const bool counts = notes != Notes::kNone;
     int64_t step = 0;
     // Few keys, none of some; many; more than one task deduplicates.
     for (int64_t most : {3, 40, 900, 60000}) {
@@ -249,17 +299,70 @@ TEST_F(RowGatherTest, StepsGiveTheBitsOfThoseInCpuMemory) {
   }
 }
 
-TEST_F(RowGatherTest, PlainTablesAreOneStepOfTheDevice) {
-  const Batch batch(here_, 60000, 5, 31);
+TEST_F(RowGatherTest, TablesAreOneStepOfTheDevice) {
+  for (Notes notes : {Notes::kNone, Notes::kOfAllKinds}) {
+    Renew(notes);
+    const Batch batch(here_, 60000, 5, 31, notes != Notes::kNone);
+    int64_t num_keys = 0;
+    for (const auto& keys : batch.keys) num_keys += keys.size();
+    for (int64_t step = 0; step < 3; ++step) {
+      const std::vector<float> here = StepHere(batch, step);
+      int64_t before = 0;
+      EXPECT_EQ(here, StepThere(batch, step, [&](const LookupPlan& plan) {
+                  const DeviceDistinct* const first =
+                      plan.planned(0).distinct.get();
+                  ASSERT_NE(nullptr, first);
+                  ASSERT_NE(nullptr, first->step());
+                  for (int t = 1; t < plan.num_tables(); ++t) {
+                    EXPECT_EQ(first->step(), plan.planned(t).distinct->step());
+                  }
+                  before = IdsByDevice();
+                }));
+      EXPECT_EQ(before + num_keys, IdsByDevice());  // so is the update
+    }
+    ExpectSameTables();
+  }
+}
+
+// A key of more ranks than one thread sums, and counts that are no numbers of
+// occurrences.
+TEST_F(RowGatherTest, KeysOfManyRanksCountWhatTheyStandFor) {
+  Renew(Notes::kOfAllKinds);
+  for (int64_t step = 0; step < 4; ++step) {
+    Batch batch(here_, 3000, 20, 41, /*counts=*/true);
+    for (auto& occurrences : batch.occurrences) {
+      for (size_t i = 0; i < occurrences.size(); i += 97) occurrences[i] = -3;
+      for (size_t i = 0; i < occurrences.size(); i += 101) {
+        occurrences[i] = int64_t{1} << (i % 2 == 0 ? 40 : 30);
+      }
+    }
+    const std::vector<float> here = StepHere(batch, step);
+    EXPECT_EQ(here, StepThere(batch, step)) << step;
+    ExpectSameTables();
+  }
+}
+
+// What optimizers of other code ask for: distinct keys and what they stand for.
+TEST_F(RowGatherTest, CountsMayComeHere) {
+  Renew(Notes::kOfAllKinds);
   for (int64_t step = 0; step < 3; ++step) {
+    const Batch batch(here_, 900, 6, 43, /*counts=*/true);
+    std::vector<std::map<int64_t, int64_t>> counts(here_.size());
+    for (size_t t = 0; t < here_.size(); ++t) {
+      for (size_t i = 0; i < batch.keys[t].size(); ++i) {
+        counts[t][batch.keys[t][i]] += batch.occurrences[t][i];
+      }
+    }
     const std::vector<float> here = StepHere(batch, step);
     EXPECT_EQ(here, StepThere(batch, step, [&](const LookupPlan& plan) {
-                const DeviceDistinct* const first =
-                    plan.planned(0).distinct.get();
-                ASSERT_NE(nullptr, first);
-                ASSERT_NE(nullptr, first->step());
-                for (int t = 1; t < plan.num_tables(); ++t) {
-                  EXPECT_EQ(first->step(), plan.planned(t).distinct->step());
+                for (size_t t = 0; t < there_.size(); ++t) {
+                  const int number = static_cast<int>(t);
+                  const auto keys = plan.unique_keys(number);
+                  std::map<int64_t, int64_t> found;
+                  for (size_t u = 0; u < keys.size(); ++u) {
+                    found[keys[u]] = plan.counts(number)[u];
+                  }
+                  EXPECT_EQ(counts[t], found) << t;
                 }
               }));
   }

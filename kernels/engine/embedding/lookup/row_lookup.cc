@@ -30,20 +30,6 @@ constexpr int64_t kRowsAtOnce = 256;
 // Floats that one task sums.
 constexpr int64_t kFloatsPerTask = 65536;
 
-// Occurrences of each distinct key, summed over its places; saturates.
-void SumCounts(const RowsInput& in, PlannedTable* planned) {
-  planned->occurrences =
-      planned->occurrence_counts.ReserveOf<int32_t>(planned->num_unique);
-  std::fill_n(planned->occurrences, planned->num_unique, 0);
-  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
-  for (int64_t i = 0; i < planned->num_ids; ++i) {
-    int32_t* count = &planned->occurrences[planned->inverse[i]];
-    const int64_t more =
-        std::min(kMax, std::max<int64_t>(0, in.occurrences[i]));
-    *count = static_cast<int32_t>(std::min(kMax, *count + more));
-  }
-}
-
 PooledInput AsPooled(const RowsInput& in, const DeviceStream* stream) {
   PooledInput pooled;
   pooled.stream = stream;
@@ -51,6 +37,7 @@ PooledInput AsPooled(const RowsInput& in, const DeviceStream* stream) {
   pooled.combiner = Combiner::kSum;
   pooled.batch_size = pooled.num_ids = in.keys.size();
   pooled.ids64 = in.keys.data();
+  pooled.occurrences = in.occurrences;
   return pooled;
 }
 
@@ -219,12 +206,6 @@ Status Lookup(Span<const RowsInput> inputs,
     for (int t = 0; t < num_tables && !owners.empty(); ++t) {
       made->mutable_planned(t)->owner = owners[t];
     }
-    // A device counts keys, not what they stand for.
-    const bool devices_deduplicate =
-        steps.devices_deduplicate &&
-        std::all_of(inputs.begin(), inputs.end(), [](const RowsInput& in) {
-          return in.occurrences == nullptr;
-        });
     RowHolds holds;
     const auto find_some = [&](PlannedTable* planned, int64_t begin,
                                int64_t end) {
@@ -233,15 +214,17 @@ Status Lookup(Span<const RowsInput> inputs,
       return Status::OK();
     };
     StepLookup step;
-    if (devices_deduplicate) {
+    if (steps.devices_deduplicate) {
       EV_RETURN_IF_ERROR(step.Start(lookups, PiecesOf(steps.places)));
     }
     DeviceLookup devices(made.get(), &step, [](int) { return Status::OK(); });
     EV_RETURN_IF_ERROR(PlanLookup(
         lookups, Samples::kOneIdEach, made.get(),
-        devices_deduplicate ? &devices : nullptr, parallel, [&](int t) {
+        steps.devices_deduplicate ? &devices : nullptr, parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
-          if (inputs[t].occurrences != nullptr) SumCounts(inputs[t], planned);
+          if (inputs[t].occurrences != nullptr) {
+            planned->SumOccurrences(inputs[t].occurrences, planned->inverse);
+          }
           EV_RETURN_IF_ERROR(find_some(planned, 0, planned->num_unique));
           steps.visit(*planned, t, 0, planned->num_ids);
           return Status::OK();
@@ -265,7 +248,9 @@ Status Lookup(Span<const RowsInput> inputs,
     step.DoRestLater(parallel);
     EV_RETURN_IF_ERROR(RunTasksWithStatus(
         parallel, static_cast<int64_t>(counted.size()), [&](int64_t k) {
-          SumCounts(inputs[counted[k]], made->mutable_planned(counted[k]));
+          PlannedTable* const planned = made->mutable_planned(counted[k]);
+          planned->SumOccurrences(inputs[counted[k]].occurrences,
+                                  planned->inverse);
           return Status::OK();
         }));
     EV_RETURN_IF_ERROR(

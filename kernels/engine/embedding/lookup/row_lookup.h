@@ -61,7 +61,8 @@ struct RowPlaces {
 // are copied on the device, and are there when it is through with what 'stream'
 // has been given by then, also after an error. Keys are deduplicated and found
 // there too, and stay there, when they are enough
-// (GpuTableCompute::min_ids_to_deduplicate) and no input has occurrences.
+// (GpuTableCompute::min_ids_to_deduplicate); of an input with occurrences, if
+// its table is one of those that a device takes together (step_lookup.h).
 // places: one per input; 'stream' as in base/device_stream.h. Moreover
 // InvalidArgument: places that are not of the keys, or in no memory of the
 // device; FailedPrecondition: a table takes none.

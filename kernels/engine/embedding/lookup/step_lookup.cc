@@ -81,6 +81,7 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
       table.first_default = impl.num_defaults;
       table.num_defaults = 1;
     }
+    table.occurrences = in.occurrences;
     table.ids_owner = in.ids_owner;
     table.out = outputs[t];
     if (!pieces.empty()) table.pieces = pieces[t];

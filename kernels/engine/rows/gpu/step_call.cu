@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -68,6 +69,9 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.num_defaults = given.num_defaults;
     table.out = given.out;
     table.pieces = given.pieces;
+    table.occurrences = given.occurrences;
+    table.has_occurrences = given.occurrences != nullptr;
+    have_occurrences_ |= table.has_occurrences;
     table.given = given.ids;
     table.splits = given.splits;
     table.indices = given.indices;
@@ -132,6 +136,9 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   here_.unknown_keys =
       here.AddBytes(all_put() ? 0 : num_ids_ * sizeof(int64_t));
   here_.offsets = here.AddBytes(num_offsets_ * sizeof(int32_t));
+  const size_t occurrence_bytes =
+      have_occurrences_ ? num_ids_ * sizeof(int32_t) : 0;
+  here_.occurrences = here.AddBytes(occurrence_bytes);
   here_.waves = here.AddBytes(wave_bytes);
   here_.tables = here.AddBytes(sent_bytes);
   here_.pool_tables = here.AddBytes(table_bytes_);
@@ -142,6 +149,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   there_.samples = there.AddBytes(num_ids_ * sizeof(uint32_t));
   there_.factors = there.AddBytes(divides_ ? num_samples_ * sizeof(float) : 0);
   there_.offsets = there.AddBytes(num_offsets_ * sizeof(int32_t));
+  there_.occurrences = there.AddBytes(occurrence_bytes);
   there_.tables = there.AddBytes(sent_bytes);
   there_.counter = there_.tables + table_bytes_;
   there_.bytes = there.bytes();
@@ -193,6 +201,15 @@ Status StepCall::Start(int t, Span<const int32_t> offsets) {
     has_lists_.store(true, std::memory_order_relaxed);
     std::copy(offsets.begin(), offsets.end(),
               OnHost<int32_t>(here_.offsets) + table->offsets_at);
+  }
+  if (table->has_occurrences) {
+    int32_t* const to = OnHost<int32_t>(here_.occurrences) + table->id_begin;
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    for (int64_t i = 0; i < table->num_ids; ++i) {
+      const int64_t count = std::max<int64_t>(0, table->occurrences[i]);
+      to[i] = static_cast<int32_t>(std::min(kMost, count));
+    }
+    table->occurrences = nullptr;
   }
   return queue_->Arrive(table->wave,
                         [this](size_t w) { return Launch(*waves_[w]); });

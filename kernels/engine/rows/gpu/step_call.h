@@ -14,7 +14,8 @@
 // MEMORY. From Make until it is destroyed: 16 bytes per id and 4 per sample on
 // the device, 4 more per id and sample where samples have several ids; 12 bytes
 // per id and 4 per sample pinned, 8 more per id where some were not put. Ids
-// that go up as int32 take 4 bytes less of each. From the update on, or the
+// that go up as int32 take 4 bytes less of each; where ids of a table stand for
+// several occurrences each id takes 4 more. From the update on, or the
 // pooling where an update is expected, 40 bytes per id on the device; for
 // tables that note their rows 12 per id pinned (step_rows.h). All of it
 // is lanes' (base/gpu/work_lane.h), but for 16 bytes per id of a table that
@@ -97,6 +98,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     IdsAre where = IdsAre::kHere;
     int64_t first_default = 0, num_defaults = 0;  // as GpuStepTable
     std::shared_ptr<const void> ids_owner;
+    const int64_t* occurrences = nullptr;  // as GpuStepTable, until Start
+    bool has_occurrences = false;
     // As the caller has them, while Wait has not returned or the owner lives.
     const void* given = nullptr;
     const int64_t* splits = nullptr;
@@ -154,6 +157,17 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status Settle(int t);
   const int64_t* keys(int t) const { return tables_[t].keys.data(); }
   const int32_t* counts(int t) const { return tables_[t].counts.data(); }
+  // Of the table's ids, [N]; null: 1 each.
+  const int32_t* OccurrencesHere(const Table& table) const {
+    return table.has_occurrences
+               ? OnHost<int32_t>(here_.occurrences) + table.id_begin
+               : nullptr;
+  }
+  const int32_t* OccurrencesThere(const Table& table) const {
+    return table.has_occurrences
+               ? OnDevice<int32_t>(there_.occurrences) + table.id_begin
+               : nullptr;
+  }
   // The table's ids, brought down where they were not put.
   Status Ids(int t, std::vector<char>* ids) const;
   // Where the table's samples begin.
@@ -263,8 +277,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   }
 
   struct Layout {
-    size_t ids, names, samples, factors, offsets, unknown, unknown_keys,
-        counter, waves, tables, pool_tables, bytes;
+    size_t ids, names, samples, factors, offsets, occurrences, unknown,
+        unknown_keys, counter, waves, tables, pool_tables, bytes;
   };
 
   const int device_;
@@ -274,7 +288,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   size_t id_bytes_ = 0, table_bytes_ = 0;
   bool divides_ = false;
   // Of some tables.
-  bool are_there_ = false, are_pinned_ = false;
+  bool are_there_ = false, are_pinned_ = false, have_occurrences_ = false;
   DeviceStream given_;                  // the stream that has them
   std::atomic<bool> has_lists_{false};  // samples of other than one id
   Layout here_, there_;                 // on the host, on the device

@@ -52,6 +52,9 @@ class StepDistinct : public DeviceDistinct {
   int64_t num_unknown() const override { return table().keys.size(); }
   const int64_t* unknown_keys() const override { return step_->keys(t_); }
   const int32_t* unknown_counts() const override { return step_->counts(t_); }
+  const int32_t* occurrences_of_ids() const override {
+    return step_->OccurrencesHere(table());
+  }
 
   Status Fetch() const override {
     EV_RETURN_IF_ERROR(Make());

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,15 @@ Status StepCall::FindKeysOfUnknown(Table* table) {
       table->counts.data(), &num_keys));
   table->keys.resize(num_keys);
   table->counts.resize(num_keys);
+  const int32_t* const of_ids = OccurrencesHere(*table);
+  if (of_ids == nullptr) return Status::OK();
+  std::fill(table->counts.begin(), table->counts.end(), 0);
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  for (size_t k = 0; k < n; ++k) {
+    int32_t* const count = &table->counts[table->key_of[k]];
+    const int64_t more = of_ids[table->unknown[k] - table->id_begin];
+    *count = static_cast<int32_t>(std::min(kMost, *count + more));
+  }
   return Status::OK();
 }
 

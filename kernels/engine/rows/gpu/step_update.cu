@@ -61,6 +61,12 @@ Status StepCall::LaunchGroups(StepGroups* groups) const {
   source.names = OnDevice<RowHandle>(there_.names);
   if (has_lists_) source.samples = OnDevice<uint32_t>(there_.samples);
   if (divides_) source.factors = OnDevice<float>(there_.factors);
+  if (have_occurrences_) {  // for what an update tells
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane_->device() + there_.occurrences, lane_->host() + here_.occurrences,
+        num_ids_ * sizeof(int32_t), cudaMemcpyHostToDevice,
+        groups->lane()->stream()));
+  }
   return groups->Launch(source);
 }
 
@@ -148,6 +154,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     tables[k].pooled_begin = static_cast<int64_t>(grads / sizeof(float));
     tables[k].number = update.number;
     tables[k].notes_rows = update.notes_rows;
+    tables[k].occurrences = OccurrencesThere(of);
     if (update.notes_rows) num_noted += of.num_ids;
     all_rows.push_back(rows);
     if (update.unknown_handles.empty()) continue;

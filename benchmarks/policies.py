@@ -1,0 +1,22 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a benchmark's tables note of their rows, as --policy says."""
+
+from absl import flags
+import tensorflow as tf
+
+FLAGS = flags.FLAGS
+
+flags.DEFINE_enum("policy", "none", ("none", "counter", "step_evict"),
+                  "What the tables note of their rows: nothing, how often each "
+                  "occurs (CounterFilter, which admits a key the second time), or "
+                  "when it was updated last (GlobalStepEvict).")
+
+
+def options():
+  """Returns arguments of `tf.EmbeddingVariableOption`."""
+  if FLAGS.policy == "counter":
+    return {"filter_option": tf.CounterFilter(filter_freq=2)}
+  if FLAGS.policy == "step_evict":
+    return {"evict_option": tf.GlobalStepEvict(steps_to_live=1000000)}
+  return {}
