@@ -60,12 +60,13 @@ def losses(lines):
            result.get("policy", "none"))
     found.setdefault(key, {})[_ids(result)] = result.get("loss")
   said = []
-  for (graph, batch, ranks, exchange, _), by_ids in found.items():
+  for (graph, batch, ranks, exchange, policy), by_ids in found.items():
     if len(by_ids) < 2:
       continue
     same = len({repr(loss) for loss in by_ids.values()}) == 1
-    said.append("%s, %d samples, %d GPUs, %s: losses %s%s" % (
-        graph, batch, ranks, exchange, "are the same: " if same else "DIFFER: ",
+    said.append("%s, %d samples, %d GPUs, %s%s: losses %s%s" % (
+        graph, batch, ranks, exchange,
+        "" if policy == "none" else ", " + policy, "are the same: " if same else "DIFFER: ",
         ", ".join("%s %r" % one for one in sorted(by_ids.items()))))
   return said
 

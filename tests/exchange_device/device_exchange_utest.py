@@ -194,8 +194,9 @@ class DeviceExchangeTest(model.DistributedTestCase):
     self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
     counts = self.run_both([_HBM] * 5)
     if not _ON_GPU:
-      # A key stands for several occurrences, which a step takes alone. It makes keys
-      # distinct only where it is asked for them: this TensorFlow updates elsewhere.
+      # A key stands for several occurrences, which a step takes alone.
+      self.assertEqual(counts[4], 0)
+      self.assertEqual(counts[5], 0)
       self.assertGreater(sum(self.gather(counts[13])), 0)
 
   def test_weights_take_the_other_way(self):

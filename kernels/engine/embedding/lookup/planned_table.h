@@ -44,7 +44,7 @@ struct PlannedTable : PooledIds {
   // know. Used during the forward only.
   RowHandle* device_rows = nullptr;
   // [U], when each id stands for a number of occurrences of its own
-  // (row_lookup.h); null: counts says it.
+  // (row_lookup.h); null: counts says it. Of a step from LookupPlan::Fetch on.
   int32_t* occurrences = nullptr;
 
   // Whether the gradient of the weights, or of a combiner that selects, needs

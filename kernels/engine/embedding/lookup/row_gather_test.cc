@@ -17,7 +17,9 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/lookup/row_lookup.h"
+#include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/stream_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
@@ -38,6 +40,8 @@ using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
 // What the tables note about their rows: nothing, how often keys occur, or each
 // something else, some with a filter.
 enum class Notes { kNone, kFrequency, kOfAllKinds };
+
+constexpr size_t kNotTold = 5;
 
 void Choose(Notes notes, size_t t, TableOptions* options) {
   options->record_frequency = notes == Notes::kFrequency;
@@ -63,6 +67,11 @@ void Choose(Notes notes, size_t t, TableOptions* options) {
     case 3:
       options->capacity.max_rows = 700;
       options->capacity.strategy = CacheStrategy::kLfu;
+      break;
+    case 4:  // does not count, and is told what keys stand for
+      options->record_version = true;
+      break;
+    default:  // plain, and is not told
       break;
   }
   *options = options->Completed();
@@ -123,13 +132,20 @@ struct Batch {
     for (size_t t = 0; t < tables.size(); ++t) {
       inputs[t].table = tables[t].get();
       inputs[t].keys = keys[t];
-      if (counts) inputs[t].occurrences = occurrences[t].data();
+      if (counts && t != kNotTold)
+        inputs[t].occurrences = occurrences[t].data();
     }
     return inputs;
   }
 };
 
-Status Apply(const Tables& tables, const LookupPlan& plan,
+struct Rule {
+  std::string name;
+  std::vector<float> hyper;
+  std::vector<SlotSpec> slots;
+};
+
+Status Apply(const Rule& rule, const Tables& tables, const LookupPlan& plan,
              const std::vector<const float*>& grads, const DeviceStream* stream,
              int64_t step, Parallel* parallel) {
   std::vector<UpdateInput> updates(tables.size());
@@ -145,10 +161,8 @@ Status Apply(const Tables& tables, const LookupPlan& plan,
       updates[t].stream = stream;
     }
   }
-  const std::vector<std::vector<SlotSpec>> slots(tables.size(),
-                                                 {{"Adagrad", 0.1f}});
-  return ApplyRule("Adagrad", std::vector<float>{0.5f}, updates, slots, step,
-                   parallel);
+  const std::vector<std::vector<SlotSpec>> slots(tables.size(), rule.slots);
+  return ApplyRule(rule.name, rule.hyper, updates, slots, step, parallel);
 }
 
 class RowGatherTest : public ::testing::Test {
@@ -167,10 +181,12 @@ class RowGatherTest : public ::testing::Test {
   // Both have the same keys, rows and slots, and numbers of rows and of keys
   // that a filter keeps out, if any.
   void ExpectSameTables() {
+    std::vector<std::string> slots;
+    for (const SlotSpec& slot : rule_.slots) slots.push_back(slot.name);
     for (size_t t = 0; t < here_.size(); ++t) {
       TableSnapshot a, b;
-      ASSERT_OK(here_[t]->Export(std::vector<std::string>{"Adagrad"}, &a));
-      ASSERT_OK(there_[t]->Export(std::vector<std::string>{"Adagrad"}, &b));
+      ASSERT_OK(here_[t]->Export(slots, &a));
+      ASSERT_OK(there_[t]->Export(slots, &b));
       ASSERT_GT(a.keys.size(), 0u);
       EXPECT_EQ(a.keys, b.keys);
       EXPECT_EQ(a.values, b.values);
@@ -179,6 +195,7 @@ class RowGatherTest : public ::testing::Test {
       EXPECT_EQ(a.versions, b.versions) << t;
       EXPECT_EQ(a.filtered_keys, b.filtered_keys) << t;
       EXPECT_EQ(a.filtered_frequencies, b.filtered_frequencies) << t;
+      EXPECT_EQ(a.filtered_versions, b.filtered_versions) << t;
     }
   }
 
@@ -228,7 +245,7 @@ class RowGatherTest : public ::testing::Test {
     status = SumRowGradients(*plan, grads, out, &pool_);
     EXPECT_TRUE(status.ok()) << status.message();
     if (between) between();
-    status = Apply(here_, *plan, in, nullptr, step, &pool_);
+    status = Apply(rule_, here_, *plan, in, nullptr, step, &pool_);
     EXPECT_TRUE(status.ok()) << status.message();
     return all;
   }
@@ -247,6 +264,8 @@ class RowGatherTest : public ::testing::Test {
             (batch.starts[t][p] - batch.starts[t][p - 1]) * dims_[t];
         sizes[t].push_back(n);
         places[t].pieces.push_back(stream_->Allocate(n));
+        // Late (stream_under_test.h), which one of a table shows.
+        if (p > 1) continue;
         stream_->Fill(std::vector<float>(n, 77.0f), places[t].pieces.back());
       }
     }
@@ -256,6 +275,7 @@ class RowGatherTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
     std::vector<float> all;
     std::vector<const float*> grads;
+    stream_->Wait();
     for (size_t t = 0; t < there_.size(); ++t) {
       for (size_t p = 0; p < sizes[t].size(); ++p) {
         const std::vector<float> rows =
@@ -267,13 +287,31 @@ class RowGatherTest : public ::testing::Test {
       grads.push_back(grad);
     }
     if (between) between(*plan);
-    status = Apply(there_, *plan, grads, &on_, step, &pool_);
+    status = Apply(rule_, there_, *plan, grads, &on_, step, &pool_);
     EXPECT_TRUE(status.ok()) << status.message();
     return all;
   }
 
-  const std::vector<int64_t> dims_ = {4, 3, 16, 1};
+  // Keys whose tables a device takes together.
+  bool AreEnough(const Batch& batch) const {
+    size_t num_keys = 0;
+    for (const auto& keys : batch.keys) num_keys += keys.size();
+    return static_cast<int64_t>(num_keys) >=
+           there_[0]->impl()->home->gpu_table()->min_ids_to_deduplicate();
+  }
+  static void ExpectAStep(const LookupPlan& plan) {
+    const DeviceDistinct* const first = plan.planned(0).distinct.get();
+    ASSERT_NE(nullptr, first);
+    ASSERT_NE(nullptr, first->step());
+    for (int t = 1; t < plan.num_tables(); ++t) {
+      ASSERT_NE(nullptr, plan.planned(t).distinct);
+      EXPECT_EQ(first->step(), plan.planned(t).distinct->step());
+    }
+  }
+
+  std::vector<int64_t> dims_ = {4, 3, 16, 1, 8, 5};
   Tables there_, here_;
+  Rule rule_ = {"Adagrad", {0.5f}, {{"Adagrad", 0.1f}}};
   std::vector<std::vector<int64_t>> unique_;
   std::vector<std::vector<float>> sums_;
   testing::ThreadPool pool_{3};
@@ -309,13 +347,7 @@ TEST_F(RowGatherTest, TablesAreOneStepOfTheDevice) {
       const std::vector<float> here = StepHere(batch, step);
       int64_t before = 0;
       EXPECT_EQ(here, StepThere(batch, step, [&](const LookupPlan& plan) {
-                  const DeviceDistinct* const first =
-                      plan.planned(0).distinct.get();
-                  ASSERT_NE(nullptr, first);
-                  ASSERT_NE(nullptr, first->step());
-                  for (int t = 1; t < plan.num_tables(); ++t) {
-                    EXPECT_EQ(first->step(), plan.planned(t).distinct->step());
-                  }
+                  ExpectAStep(plan);
                   before = IdsByDevice();
                 }));
       EXPECT_EQ(before + num_keys, IdsByDevice());  // so is the update
@@ -337,9 +369,68 @@ TEST_F(RowGatherTest, KeysOfManyRanksCountWhatTheyStandFor) {
       }
     }
     const std::vector<float> here = StepHere(batch, step);
-    EXPECT_EQ(here, StepThere(batch, step)) << step;
+    EXPECT_EQ(here, StepThere(batch, step, ExpectAStep)) << step;
     ExpectSameTables();
   }
+}
+
+// Where all keys have rows occurrences are grouped before the update, and once
+// more where a key turns out to be new.
+TEST_F(RowGatherTest, KeysThatAreKnownCountWhatTheyStandFor) {
+  for (Notes notes : {Notes::kFrequency, Notes::kOfAllKinds}) {
+    Renew(notes);
+    const Batch known(here_, 900, 6, 47, /*counts=*/true);
+    const Batch other(here_, 1100, 6, 48, /*counts=*/true);
+    int64_t step = 0;
+    for (const Batch* batch :
+         {&known, &known, &known, &known, &other, &known, &other, &other}) {
+      const std::vector<float> here = StepHere(*batch, step);
+      EXPECT_EQ(here, StepThere(*batch, step)) << step;
+      ExpectSameTables();
+      ++step;
+    }
+  }
+}
+
+// Those go by themselves, and the others together.
+TEST_F(RowGatherTest, TablesThatComeTwiceCountTheirKeysTwice) {
+  for (Notes notes : {Notes::kNone, Notes::kOfAllKinds}) {
+    Renew(notes);
+    for (Tables* tables : {&here_, &there_}) {
+      tables->push_back((*tables)[1]);
+    }
+    dims_.push_back(dims_[1]);
+    const Batch batch(here_, 900, 6, 53, notes != Notes::kNone);
+    for (int64_t step = 0; step < 4; ++step) {
+      const std::vector<float> here = StepHere(batch, step);
+      EXPECT_EQ(here, StepThere(batch, step, [&](const LookupPlan& plan) {
+                  if (!AreEnough(batch)) return;
+                  const DeviceDistinct* const other =
+                      plan.planned(0).distinct.get();
+                  ASSERT_NE(nullptr, other);
+                  EXPECT_NE(nullptr, other->step());
+                  for (int t : {1, 6}) {
+                    const auto& twice = plan.planned(t).distinct;
+                    EXPECT_TRUE(twice == nullptr || twice->step() == nullptr);
+                  }
+                }));
+    }
+    ExpectSameTables();
+    dims_.pop_back();
+  }
+}
+
+// One that steps have no kernels for.
+TEST_F(RowGatherTest, OtherRulesCountToo) {
+  Renew(Notes::kOfAllKinds);
+  rule_ = {
+      "Adadelta", {0.5f, 0.9f, 1e-6f}, {{"accum", 0.0f}, {"update", 0.0f}}};
+  for (int64_t step = 0; step < 4; ++step) {
+    const Batch batch(here_, 900, 6, 59 + step / 2, /*counts=*/true);
+    const std::vector<float> here = StepHere(batch, step);
+    EXPECT_EQ(here, StepThere(batch, step)) << step;
+  }
+  ExpectSameTables();
 }
 
 // What optimizers of other code ask for: distinct keys and what they stand for.
@@ -350,11 +441,13 @@ TEST_F(RowGatherTest, CountsMayComeHere) {
     std::vector<std::map<int64_t, int64_t>> counts(here_.size());
     for (size_t t = 0; t < here_.size(); ++t) {
       for (size_t i = 0; i < batch.keys[t].size(); ++i) {
-        counts[t][batch.keys[t][i]] += batch.occurrences[t][i];
+        counts[t][batch.keys[t][i]] +=
+            t == kNotTold ? 1 : batch.occurrences[t][i];
       }
     }
     const std::vector<float> here = StepHere(batch, step);
     EXPECT_EQ(here, StepThere(batch, step, [&](const LookupPlan& plan) {
+                if (AreEnough(batch)) ExpectAStep(plan);
                 for (size_t t = 0; t < there_.size(); ++t) {
                   const int number = static_cast<int>(t);
                   const auto keys = plan.unique_keys(number);
@@ -371,34 +464,40 @@ TEST_F(RowGatherTest, CountsMayComeHere) {
 
 TEST_F(RowGatherTest, KeysThatComeWhileAStepIsUnderWayAreFound) {
   // A second lookup of the same keys before the first one's update, and after.
-  const Batch batch(here_, 900, 4, 37);
-  const std::vector<float> here = StepHere(batch, 0);
-  std::vector<float> between;
-  EXPECT_EQ(here, StepThere(batch, 0, [&](const LookupPlan&) {
-              between = StepThere(batch, 0);
-            }));
-  EXPECT_EQ(here, between);
-  StepHere(batch, 0);  // as the first was applied after the second
-  ExpectSameTables();
-  EXPECT_EQ(StepHere(batch, 1), StepThere(batch, 1));
-  ExpectSameTables();
+  for (Notes notes : {Notes::kNone, Notes::kFrequency}) {
+    Renew(notes);
+    const Batch batch(here_, 900, 4, 37, notes != Notes::kNone);
+    const std::vector<float> here = StepHere(batch, 0);
+    std::vector<float> between;
+    EXPECT_EQ(here, StepThere(batch, 0, [&](const LookupPlan&) {
+                between = StepThere(batch, 0);
+              }));
+    EXPECT_EQ(here, between);
+    StepHere(batch, 0);  // as the first was applied after the second
+    ExpectSameTables();
+    EXPECT_EQ(StepHere(batch, 1), StepThere(batch, 1));
+    ExpectSameTables();
+  }
 }
 
 TEST_F(RowGatherTest, KeysThatAreErasedBeforeTheUpdateGetRowsAgain) {
-  for (int64_t step = 0; step < 3; ++step) {
-    const Batch batch(here_, 900, 3, 17);
-    const auto erase = [&](const Tables& tables) {
-      for (size_t t = 0; t < tables.size(); ++t) {
-        const Span<const int64_t> keys(batch.keys[t]);
-        tables[t]->Erase(keys.subspan(0, keys.size() / 3));
-      }
-    };
-    const std::vector<float> here =
-        StepHere(batch, step, [&] { erase(here_); });
-    EXPECT_EQ(here, StepThere(batch, step,
-                              [&](const LookupPlan&) { erase(there_); }));
+  for (Notes notes : {Notes::kNone, Notes::kFrequency, Notes::kOfAllKinds}) {
+    Renew(notes);
+    for (int64_t step = 0; step < 3; ++step) {
+      const Batch batch(here_, 900, 3, 17, notes != Notes::kNone);
+      const auto erase = [&](const Tables& tables) {
+        for (size_t t = 0; t < tables.size(); ++t) {
+          const Span<const int64_t> keys(batch.keys[t]);
+          tables[t]->Erase(keys.subspan(0, keys.size() / 3));
+        }
+      };
+      const std::vector<float> here =
+          StepHere(batch, step, [&] { erase(here_); });
+      EXPECT_EQ(here, StepThere(batch, step,
+                                [&](const LookupPlan&) { erase(there_); }));
+    }
+    ExpectSameTables();
   }
-  ExpectSameTables();
 }
 
 TEST_F(RowGatherTest, SumsAreFormedHereToo) {
@@ -435,7 +534,7 @@ TEST_F(RowGatherTest, NothingIsAsked) {
   for (size_t t = 0; t < inputs.size(); ++t) inputs[t].table = there_[t].get();
   std::shared_ptr<const LookupPlan> plan;
   ASSERT_OK(GatherRows(inputs, there_, places, on_, &pool_, &plan));
-  EXPECT_EQ(4, plan->num_tables());
+  EXPECT_EQ(static_cast<int>(there_.size()), plan->num_tables());
 }
 
 TEST_F(RowGatherTest, BadPlacesAreRefused) {

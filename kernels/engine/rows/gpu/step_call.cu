@@ -71,6 +71,9 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.pieces = given.pieces;
     table.occurrences = given.occurrences;
     table.has_occurrences = given.occurrences != nullptr;
+    if (table.has_occurrences && given.num_ids != given.num_samples) {
+      return Internal("ids that stand for several are not one for each sample");
+    }
     have_occurrences_ |= table.has_occurrences;
     table.given = given.ids;
     table.splits = given.splits;
@@ -197,6 +200,9 @@ Status StepCall::Start(int t, Span<const int32_t> offsets) {
     EV_RETURN_IF_ERROR(PutWide(table));
   }
   if (!offsets.empty()) {
+    if (table->has_occurrences) {
+      return Internal("a sample with ids that stand for several is not one id");
+    }
     table->one_id_each = false;
     has_lists_.store(true, std::memory_order_relaxed);
     std::copy(offsets.begin(), offsets.end(),
@@ -637,6 +643,11 @@ Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
   has_failed_ = true;
   if (!is_pooled_) EV_RETURN_IF_ERROR(PoolAll(outputs, stream));
   EV_RETURN_IF_ERROR(End(lane_->stream(), stream));
+  if (have_occurrences_) {  // for what an update tells: outputs are not later
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane_->device() + there_.occurrences, lane_->host() + here_.occurrences,
+        num_ids_ * sizeof(int32_t), cudaMemcpyHostToDevice, lane_->stream()));
+  }
   for (const Table& table : tables_) table.rows->BeginAfter(end_, followed_);
   has_failed_ = false;
   const bool expects_update = ExpectsUpdate();

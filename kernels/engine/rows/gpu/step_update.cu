@@ -61,12 +61,6 @@ Status StepCall::LaunchGroups(StepGroups* groups) const {
   source.names = OnDevice<RowHandle>(there_.names);
   if (has_lists_) source.samples = OnDevice<uint32_t>(there_.samples);
   if (divides_) source.factors = OnDevice<float>(there_.factors);
-  if (have_occurrences_) {  // for what an update tells
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        lane_->device() + there_.occurrences, lane_->host() + here_.occurrences,
-        num_ids_ * sizeof(int32_t), cudaMemcpyHostToDevice,
-        groups->lane()->stream()));
-  }
   return groups->Launch(source);
 }
 
