@@ -40,6 +40,7 @@
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -59,6 +60,18 @@ class GpuTableCompute;  // gpu_compute.h
 
 // Ids of all tables of a step together, at most.
 constexpr int64_t kMaxStepIds = (int64_t{1} << 31) - 1;
+
+// What a table that goes by itself costs a processor, in ids that it finds in
+// that time: some 40 us of the driver's calls, at 25 ns an id.
+constexpr int64_t kIdsForATable = 1600;
+
+// Whether a step of so many tables, with so many ids together, costs less than
+// the tables one by one. min_ids: GpuTableCompute::min_ids_to_deduplicate, of
+// which a table stands for a twentieth at most.
+inline bool IsWorthAStep(int64_t num_tables, int64_t num_ids, int64_t min_ids) {
+  return num_ids + num_tables * std::min(kIdsForATable, min_ids / 20) >=
+         min_ids;
+}
 
 // Samples [begin, begin + count) of a table, and where their rows go.
 struct GpuStepPiece {

@@ -145,10 +145,10 @@ class ServedTables {
 };
 
 TEST(HostDeviceRowsTest, TablesThatAreServedTogetherAreOneStep) {
-  // 100 ids are worth it.
+  // 100 ids are worth it, and a table that has any counts as 5.
   for (const auto& sizes_and_steps :
        std::vector<std::pair<std::vector<int64_t>, int>>{
-           {{60, 39, 0}, 0}, {{60, 40, 0}, 1}, {{1, 98, 1}, 1}}) {
+           {{60, 29, 0}, 0}, {{60, 30, 0}, 1}, {{1, 83, 1}, 1}}) {
     ServedTables served(3);
     const int64_t before = HostDeviceSteps();
     ASSERT_OK(served.Serve(sizes_and_steps.first));

@@ -14,6 +14,7 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/rows/gpu_step.h"
 #include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/host_device_rows.h"
 
@@ -150,6 +151,31 @@ TEST_F(StepTest, FewIdsAreNotTaken) {
   PooledInput in = Input(table.get());
   in.batch_size = in.num_ids = 60;
   EXPECT_EQ((Numbers{0, 0}), Made(table, in));
+}
+
+// What their own calls of a device cost is as much as many ids do.
+TEST_F(StepTest, FewIdsOfManyTablesAreTaken) {
+  EXPECT_TRUE(IsWorthAStep(1, 32768 - 1600, 32768));
+  EXPECT_FALSE(IsWorthAStep(1, 32767 - 1600, 32768));
+  EXPECT_TRUE(IsWorthAStep(26, 26, 32768));
+  EXPECT_FALSE(IsWorthAStep(20, 20, 32768));
+  EXPECT_FALSE(IsWorthAStep(1000, 1000, int64_t{1} << 40));
+  // Of the stand-in's 100 ids a table is worth 5.
+  for (const bool are_enough : {false, true}) {
+    std::vector<Table> tables;
+    std::vector<PooledInput> inputs;
+    std::vector<float*> outputs;
+    for (int t = 0; t < (are_enough ? 17 : 16); ++t) {
+      tables.push_back(MakeTable());
+      inputs.push_back(Input(tables.back().get()));
+      inputs.back().batch_size = inputs.back().num_ids = 1;
+      outputs.push_back(memory_ + 2 * t);
+    }
+    const int64_t steps = HostDeviceSteps();
+    std::shared_ptr<const LookupPlan> plan;
+    ASSERT_TRUE(PooledForward(inputs, tables, outputs, nullptr, &plan).ok());
+    EXPECT_EQ(are_enough, HostDeviceSteps() - steps);
+  }
 }
 
 TEST_F(StepTest, WithoutMemoryForAStepThereIsNone) {

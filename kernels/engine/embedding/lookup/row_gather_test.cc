@@ -296,8 +296,9 @@ class RowGatherTest : public ::testing::Test {
   bool AreEnough(const Batch& batch) const {
     size_t num_keys = 0;
     for (const auto& keys : batch.keys) num_keys += keys.size();
-    return static_cast<int64_t>(num_keys) >=
-           there_[0]->impl()->home->gpu_table()->min_ids_to_deduplicate();
+    return IsWorthAStep(
+        there_.size(), num_keys,
+        there_[0]->impl()->home->gpu_table()->min_ids_to_deduplicate());
   }
   static void ExpectAStep(const LookupPlan& plan) {
     const DeviceDistinct* const first = plan.planned(0).distinct.get();

@@ -105,7 +105,8 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     if (inputs[t].on_device && number_[t] < 0) return Status::OK();
   }
   if (num_ids > kMaxStepIds ||
-      num_ids < tables[0].table->min_ids_to_deduplicate()) {
+      !IsWorthAStep(tables.size(), num_ids,
+                    tables[0].table->min_ids_to_deduplicate())) {
     return Status::OK();
   }
   left_ = static_cast<int>(tables.size());

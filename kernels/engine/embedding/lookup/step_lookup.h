@@ -23,9 +23,9 @@ namespace ev {
 
 // A table is in it when its output is in the GPU's memory and its rows are all
 // there. Without weights, with a combiner that adds, and once in the call; ids
-// on the GPU are of the table's type. All such tables together have as many ids
-// as one that a GPU deduplicates. There is none of a call with a table whose
-// ids are on the GPU and that cannot be in it.
+// on the GPU are of the table's type. All such tables together are worth it
+// (IsWorthAStep). There is none of a call with a table whose ids are on the GPU
+// and that cannot be in it.
 class StepLookup {
  public:
   StepLookup() {}

@@ -255,7 +255,7 @@ class StepLookupTest : public ::testing::Test {
     size_t num_ids = 0;
     for (const Batch& batch : Batches(99)) num_ids += batch.ids.size();
     const GpuTableCompute* const rows = there_[0]->impl()->home->gpu_table();
-    return static_cast<int64_t>(num_ids) >= rows->min_ids_to_deduplicate();
+    return IsWorthAStep(there_.size(), num_ids, rows->min_ids_to_deduplicate());
   }
 
   template <typename T>

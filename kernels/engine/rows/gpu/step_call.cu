@@ -487,9 +487,11 @@ Status StepCall::TakeOnce() {
   std::lock_guard<std::mutex> lock(mu_);
   if (is_taken_) return taken_;
   is_taken_ = true;
+  const bool had_failed = has_failed_;  // of what began before, for ever
   has_failed_ = true;
   taken_ = Take();
-  has_failed_ = !taken_.ok() && taken_.code() != StatusCode::kUnimplemented;
+  has_failed_ = had_failed ||
+                (!taken_.ok() && taken_.code() != StatusCode::kUnimplemented);
   return taken_;
 }
 

@@ -168,13 +168,14 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   }
 
   std::lock_guard<std::mutex> lock(mu_);
-  groups_early_ = false;  // it is done here, unless it is done
+  const bool had_failed = has_failed_;  // of what began before, for ever
+  groups_early_ = false;                // it is done here, unless it is done
   groups = std::move(groups_);
   bool is_grouped = groups != nullptr;
   if (is_grouped && (!names.empty() || !groups->AreOf(numbers, tables))) {
     has_failed_ = true;
     EV_RETURN_IF_ERROR(groups->End(lane_.get()));
-    has_failed_ = false;
+    has_failed_ = had_failed;
     groups.reset();
     is_grouped = false;
   }
@@ -241,7 +242,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     rows->set_groups_early(expects_more);
   }
   lanes_.push_back(groups->TakeLane());
-  has_failed_ = false;
+  has_failed_ = had_failed;
   return Status::OK();
 }
 
