@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/ids/occurrences.h"
 #include "kernels/engine/ids/sample_offsets.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/testing/host_device_memory.h"
@@ -43,10 +44,8 @@ struct Table {
 };
 
 // Adds what id i stands for.
-template <typename Number>
-void Count(const Table& table, size_t i, Number* count) {
-  const int64_t more = table.of_ids.empty() ? 1 : table.of_ids[i];
-  *count = static_cast<Number>(std::min<int64_t>(INT32_MAX, *count + more));
+void Count(const Table& table, size_t i, int32_t* count) {
+  AddOccurrences(table.of_ids.empty() ? 1 : table.of_ids[i], count);
 }
 
 class Step : public GpuStep, public std::enable_shared_from_this<Step> {
@@ -106,8 +105,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       Check(table->given.num_ids == table->given.num_samples,
             "ids stand for several, and a sample is not one id", t);
       for (int64_t i = 0; i < table->given.num_ids; ++i) {
-        table->of_ids.push_back(static_cast<int32_t>(
-            std::min<int64_t>(INT32_MAX, std::max<int64_t>(0, of_ids[i]))));
+        table->of_ids.push_back(ToOccurrences(of_ids[i]));
       }
       table->given.occurrences = nullptr;
     }
@@ -236,7 +234,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       std::unordered_map<RowHandle, size_t> number;
       std::vector<RowHandle> handles;
       std::vector<std::vector<int32_t>> samples_of;
-      std::vector<uint32_t> counts;
+      std::vector<int32_t> counts;
       for (int64_t s = 0; s < table->given.num_samples; ++s) {
         for (int32_t i = table->offsets[s]; i < table->offsets[s + 1]; ++i) {
           const RowHandle handle = table->handles[i];
@@ -306,7 +304,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       return Status::OK();
     }
     void Add(int number, const std::vector<RowHandle>& handles,
-             const std::vector<uint32_t>& counts_of) {
+             const std::vector<int32_t>& counts_of) {
       is_of_a_table = true;
       // The last first: a device gives them in no order.
       for (size_t k = handles.size(); k > 0; --k) {

@@ -153,7 +153,7 @@ TEST_F(StepTest, FewIdsAreNotTaken) {
   EXPECT_EQ((Numbers{0, 0}), Made(table, in));
 }
 
-// What their own calls of a device cost is as much as many ids do.
+// A table counts as the ids that its own calls of the device cost.
 TEST_F(StepTest, FewIdsOfManyTablesAreTaken) {
   EXPECT_TRUE(IsWorthAStep(1, 32768 - 1600, 32768));
   EXPECT_FALSE(IsWorthAStep(1, 32767 - 1600, 32768));

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 
@@ -18,6 +17,7 @@
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_ids.h"
+#include "kernels/engine/ids/occurrences.h"
 
 namespace ev {
 
@@ -93,12 +93,8 @@ struct PlannedTable : PooledIds {
   void SumOccurrences(const Count* of_ids, const int32_t* inverse) {
     occurrences = occurrence_counts.ReserveOf<int32_t>(num_unique);
     std::fill_n(occurrences, num_unique, 0);
-    constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
     for (int64_t i = 0; i < num_ids; ++i) {
-      int32_t* const count = &occurrences[inverse[i]];
-      const int64_t more =
-          std::min(kMax, std::max<int64_t>(0, static_cast<int64_t>(of_ids[i])));
-      *count = static_cast<int32_t>(std::min(kMax, *count + more));
+      AddOccurrences(of_ids[i], &occurrences[inverse[i]]);
     }
   }
 

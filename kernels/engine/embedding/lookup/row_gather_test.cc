@@ -41,6 +41,7 @@ using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
 // something else, some with a filter.
 enum class Notes { kNone, kFrequency, kOfAllKinds };
 
+// The table whose input does not say how many occurrences a key stands for.
 constexpr size_t kNotTold = 5;
 
 void Choose(Notes notes, size_t t, TableOptions* options) {
@@ -264,7 +265,8 @@ class RowGatherTest : public ::testing::Test {
             (batch.starts[t][p] - batch.starts[t][p - 1]) * dims_[t];
         sizes[t].push_back(n);
         places[t].pieces.push_back(stream_->Allocate(n));
-        // Late (stream_under_test.h), which one of a table shows.
+        // The stream writes late (stream_under_test.h), so rows that came
+        // before it would be lost. One such write a table, since each waits.
         if (p > 1) continue;
         stream_->Fill(std::vector<float>(n, 77.0f), places[t].pieces.back());
       }
@@ -292,7 +294,7 @@ class RowGatherTest : public ::testing::Test {
     return all;
   }
 
-  // Keys whose tables a device takes together.
+  // Whether a device takes the tables of so many keys together.
   bool AreEnough(const Batch& batch) const {
     size_t num_keys = 0;
     for (const auto& keys : batch.keys) num_keys += keys.size();
@@ -357,8 +359,8 @@ TEST_F(RowGatherTest, TablesAreOneStepOfTheDevice) {
   }
 }
 
-// A key of more ranks than one thread sums, and counts that are no numbers of
-// occurrences.
+// Keys that 20 ranks send, which a GPU lists apart from those of up to 16, and
+// counts that are negative or above 2^31 - 1.
 TEST_F(RowGatherTest, KeysOfManyRanksCountWhatTheyStandFor) {
   Renew(Notes::kOfAllKinds);
   for (int64_t step = 0; step < 4; ++step) {
@@ -393,7 +395,7 @@ TEST_F(RowGatherTest, KeysThatAreKnownCountWhatTheyStandFor) {
   }
 }
 
-// Those go by themselves, and the others together.
+// A table that comes twice goes by itself, the others are a step.
 TEST_F(RowGatherTest, TablesThatComeTwiceCountTheirKeysTwice) {
   for (Notes notes : {Notes::kNone, Notes::kOfAllKinds}) {
     Renew(notes);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
+#include "kernels/engine/ids/occurrences.h"
 #include "kernels/engine/rows/gpu/side_streams.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 #include "kernels/engine/rows/gpu/step_groups.h"
@@ -209,12 +209,9 @@ Status StepCall::Start(int t, Span<const int32_t> offsets) {
               OnHost<int32_t>(here_.offsets) + table->offsets_at);
   }
   if (table->has_occurrences) {
-    int32_t* const to = OnHost<int32_t>(here_.occurrences) + table->id_begin;
-    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-    for (int64_t i = 0; i < table->num_ids; ++i) {
-      const int64_t count = std::max<int64_t>(0, table->occurrences[i]);
-      to[i] = static_cast<int32_t>(std::min(kMost, count));
-    }
+    std::transform(table->occurrences, table->occurrences + table->num_ids,
+                   OnHost<int32_t>(here_.occurrences) + table->id_begin,
+                   ToOccurrences);
     table->occurrences = nullptr;
   }
   return queue_->Arrive(table->wave,
@@ -487,7 +484,7 @@ Status StepCall::TakeOnce() {
   std::lock_guard<std::mutex> lock(mu_);
   if (is_taken_) return taken_;
   is_taken_ = true;
-  const bool had_failed = has_failed_;  // of what began before, for ever
+  const bool had_failed = has_failed_;  // stays known
   has_failed_ = true;
   taken_ = Take();
   has_failed_ = had_failed ||

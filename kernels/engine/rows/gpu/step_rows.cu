@@ -13,6 +13,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/warp.cuh"
+#include "kernels/engine/ids/occurrences.h"
 #include "kernels/engine/rows/gpu/step_rows.h"
 
 namespace ev {
@@ -20,7 +21,6 @@ namespace gpu {
 namespace {
 
 constexpr int kBlocksEach = 4;  // of a processor
-constexpr int64_t kMostOccurrences = (int64_t{1} << 31) - 1;
 
 struct Lists {  // [most], in pinned memory
   int32_t* numbers;

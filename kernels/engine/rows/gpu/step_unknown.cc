@@ -6,11 +6,11 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/ids/occurrences.h"
 #include "kernels/engine/ids/unique_pool.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 
@@ -115,11 +115,9 @@ Status StepCall::FindKeysOfUnknown(Table* table) {
   const int32_t* const of_ids = OccurrencesHere(*table);
   if (of_ids == nullptr) return Status::OK();
   std::fill(table->counts.begin(), table->counts.end(), 0);
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   for (size_t k = 0; k < n; ++k) {
-    int32_t* const count = &table->counts[table->key_of[k]];
-    const int64_t more = of_ids[table->unknown[k] - table->id_begin];
-    *count = static_cast<int32_t>(std::min(kMost, *count + more));
+    AddOccurrences(of_ids[table->unknown[k] - table->id_begin],
+                   &table->counts[table->key_of[k]]);
   }
   return Status::OK();
 }

@@ -168,7 +168,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   }
 
   std::lock_guard<std::mutex> lock(mu_);
-  const bool had_failed = has_failed_;  // of what began before, for ever
+  const bool had_failed = has_failed_;  // stays known
   groups_early_ = false;                // it is done here, unless it is done
   groups = std::move(groups_);
   bool is_grouped = groups != nullptr;
