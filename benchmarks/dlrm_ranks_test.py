@@ -60,6 +60,9 @@ class DlrmRanksTest(absltest.TestCase):
                  for policy in ("counter", "step_evict") for ranks in (1, 2)], [])
     page = dlrm_ranks_table.table(lines)
     self.assertRegex(page, r"\| 32 \| 1 \| –, counter \|")
+    # Before the first step keys have come once, and the filter has admitted none.
+    self.assertEqual([json.loads(line)["loss"][0] == 0 for line in lines],
+                     [True, True, False, False])
     # Beside one rank with the same policy.
     self.assertRegex(page, r"\| 32 \| 2 \| horovod, step_evict .* \d+ % \|")
 

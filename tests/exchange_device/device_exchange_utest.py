@@ -194,7 +194,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
     self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
     counts = self.run_both([_HBM] * 5)
     if not _ON_GPU:
-      # A key stands for several occurrences, which a step takes alone.
+      # Keys stand for several occurrences: only a step takes such.
       self.assertEqual(counts[4], 0)
       self.assertEqual(counts[5], 0)
       self.assertGreater(sum(self.gather(counts[13])), 0)

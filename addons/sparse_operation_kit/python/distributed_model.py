@@ -187,9 +187,11 @@ class Model(object):
       result.append((exported.keys, [exported.values] + exported.slots))
     return result
 
-
   def numbers(self):
-    """Returns per variable what is known of rows and of keys without one, to fetch."""
+    """Returns per variable keys, versions and frequencies to fetch.
+
+    Those of rows, then those of keys that a filter counts and has not admitted.
+    """
     result = []
     for variable in self.variables:
       exported = checkpoint_ops.export_table(variable.handle)
