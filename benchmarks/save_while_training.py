@@ -5,7 +5,8 @@
   bazel run //benchmarks:save_while_training
 
 One table with Adagrad, steps of Zipf-distributed ids on one thread, `Saver.save` on
-another. Prints one line per round.
+another. Prints one line per round. `--storage=hbm --device=/gpu:0 --policy=counter` for one
+on a GPU that counts what its rows count there, until a save reads it.
 """
 
 import os
@@ -20,6 +21,8 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable  # pylint: disable=unused-import
+from embedding_variable.variables import config_pb2
+import policies
 
 FLAGS = flags.FLAGS
 
@@ -27,6 +30,8 @@ flags.DEFINE_integer("rows", 3000000, "Rows of the table.")
 flags.DEFINE_integer("dim", 32, "Floats per row.")
 flags.DEFINE_integer("batch", 8192, "Ids per step.")
 flags.DEFINE_float("zipf", 1.05, "Exponent of the ids' distribution.")
+flags.DEFINE_enum("storage", "dram", ("dram", "hbm"), "Where the rows are.")
+flags.DEFINE_string("device", "/cpu:0", "TensorFlow's device of the table.")
 flags.DEFINE_integer("rounds", 5, "Saves alone, and as many while the table is trained.")
 flags.DEFINE_string("directory", None, "Where to save; by default a temporary folder.")
 
@@ -35,9 +40,21 @@ class _Model(object):
   """A table of `rows` rows, and batches of ids."""
 
   def __init__(self):
-    variable = tf.get_embedding_variable("v", FLAGS.dim)
+    storage = tf.StorageOption(
+        storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper()))
+    with tf.device(FLAGS.device):
+      variable = tf.get_embedding_variable(
+          "v", FLAGS.dim, ev_option=tf.EmbeddingVariableOption(
+              storage_option=storage, **policies.options()))
     self._ids = tf.placeholder(tf.int64, [None])
-    loss = tf.reduce_sum(tf.nn.embedding_lookup(variable, self._ids))
+    if FLAGS.storage == "hbm":
+      # Rows in a GPU's memory are meant to be looked up so.
+      import sparse_operation_kit as sok  # pylint: disable=g-import-not-at-top
+      sok.init()
+      one_each = tf.RaggedTensor.from_row_lengths(self._ids, tf.ones_like(self._ids))
+      loss = tf.reduce_sum(sok.lookup_sparse(variable, one_each, "sum"))
+    else:
+      loss = tf.reduce_sum(tf.nn.embedding_lookup(variable, self._ids))
     self._train = tf.train.AdagradOptimizer(.1).minimize(loss)
     self.saver = tf.train.Saver(max_to_keep=1)
     self.session = tf.Session()

@@ -84,6 +84,11 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     options.default_rows = defaults;
     options.with_meta =
         impl_->options.record_frequency || impl_->options.record_version;
+    // What is evicted while training goes on is chosen by what rows count, and
+    // a first call is none that is added to.
+    options.keeps_tally = options.with_meta &&
+                          !impl_->options.capacity.bounded() &&
+                          !KeepsFirstCall(impl_->options.capacity.strategy);
     TableRows made;
     EV_RETURN_IF_ERROR(impl_->WithName(MakeRowHome(options, &made)));
     std::unique_ptr<AdmissionFilter> filter;
@@ -218,6 +223,9 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
 int64_t EmbeddingTable::Erase(Span<const int64_t> keys) {
   ExclusiveGate alone(&impl_->gate);
   if (impl_->rows == nullptr) return 0;
+  // What fails here fails again in the next call, which can say so.
+  const Status status = impl_->TakeTally();
+  (void)status;
   if (impl_->filter != nullptr) {
     impl_->filter->Erase(keys);
     if (impl_->changes != nullptr) {

@@ -113,6 +113,7 @@ Status EmbeddingTable::CutChanges(int64_t* cut) {
   return NoThrow(*impl_, [&] {
     ExclusiveGate alone(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    EV_RETURN_IF_ERROR(impl_->TakeTally());
     if (impl_->changes == nullptr) impl_->changes.reset(new TableChanges);
     *cut = impl_->changes->Cut();
     return Status::OK();
@@ -126,6 +127,7 @@ Status EmbeddingTable::ExportChanges(int64_t since,
     std::lock_guard<std::mutex> one(impl_->export_changes);
     FrozenGate frozen(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    EV_RETURN_IF_ERROR(impl_->TakeTally());
     TableChanges* changes = impl_->changes.get();
     if (changes == nullptr) {
       return FailedPrecondition("changes are not recorded yet, " +
@@ -179,6 +181,7 @@ Status EmbeddingTable::ExportNewer(int64_t version,
           "rows are exported by version only where versions are recorded, " +
           impl_->QuotedName());
     }
+    EV_RETURN_IF_ERROR(impl_->TakeTally());
     TableSnapshot out;
     EV_RETURN_IF_ERROR(
         CopyOut(impl_.get(),

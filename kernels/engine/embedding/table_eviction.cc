@@ -144,6 +144,7 @@ Status EmbeddingTable::ReadAndEvict(Span<const int64_t> keys, int64_t step,
     const UpdateCall call = table->BeginCall(step);
     ExclusiveGate alone(&table->gate);
     EV_RETURN_IF_ERROR(table->CheckInitialized());
+    EV_RETURN_IF_ERROR(table->TakeTally());
     const auto read = [&](Span<const RowHandle> of, float* to) {
       return table->WithName(table->home->Read(of, 0, to));
     };
@@ -197,6 +198,7 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
     }
     ExclusiveGate alone(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    EV_RETURN_IF_ERROR(impl_->TakeTally());
     const uint64_t now = RowMeta::PlusOne(step);
     std::vector<int64_t> stale;
     std::vector<RowHandle> unversioned;
@@ -266,6 +268,7 @@ Status EmbeddingTable::EvictWeak(float threshold, int64_t* evicted_rows) {
   return NoThrow(*impl_, [&] {
     ExclusiveGate alone(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    EV_RETURN_IF_ERROR(impl_->TakeTally());
     std::vector<int64_t> weak;
     EV_RETURN_IF_ERROR(impl_->FindWeak(threshold, &weak));
     std::sort(weak.begin(), weak.end());  // as above

@@ -241,6 +241,31 @@ void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,
                    __ATOMIC_RELAXED);
 }
 
+Status EmbeddingTable::Impl::TakeTally() {
+  if (home == nullptr || !keeps_tally()) return Status::OK();
+  const uint32_t now = calls.load(std::memory_order_relaxed);
+  return WithName(home->gpu_table()->TakeTally(
+      [this, now](RowHandle handle, const RowMeta& tally) {
+        AddTally(handle, tally, now);
+      }));
+}
+
+void EmbeddingTable::Impl::AddTally(RowHandle handle, const RowMeta& tally,
+                                    uint32_t now) {
+  const RowMeta& meta = *rows->Meta(handle);
+  const uint32_t call = __atomic_load_n(&meta.call, __ATOMIC_RELAXED);
+  UpdateCall last;
+  // An update that was no step's may have come after the last that was. Calls
+  // are told by how far back they are, since their numbers wrap.
+  const bool was_last = call == 0 || now - tally.call <= now - call;
+  last.call = was_last ? tally.call : call;
+  last.step = static_cast<int64_t>(
+      (was_last ? tally.version_plus1
+                : __atomic_load_n(&meta.version_plus1, __ATOMIC_RELAXED)) -
+      1);
+  AddToMeta(handle, tally.frequency, last);
+}
+
 void EmbeddingTable::Impl::FreeRows(Span<const RowHandle> handles) {
   home->Forget(handles);
   rows->Free(handles);

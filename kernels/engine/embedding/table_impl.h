@@ -143,6 +143,13 @@ class EmbeddingTable::Impl : public RowSource {
     return options.record_frequency || options.record_version ||
            changes != nullptr;
   }
+  // Whether the GPU keeps a tally of what updates of steps count.
+  bool keeps_tally() const {
+    const GpuTableCompute* const gpu = home->gpu_table();
+    return gpu != nullptr && gpu->keeps_tally();
+  }
+  // Whether an update of a step has to tell what it notes.
+  bool hears_of_updates() const { return notes_updates() && !keeps_tally(); }
   // So many ids were looked up or updated, by a GPU that has the rows or not.
   void CountIds(int64_t ids, bool by_gpu) const {
     if (home->gpu_table() == nullptr) return;
@@ -158,6 +165,13 @@ class EmbeddingTable::Impl : public RowSource {
   }
   // An update changed the row.
   void AddToMeta(RowHandle handle, int64_t occurrences, const UpdateCall& call);
+  // Rows count what the GPU has tallied, as if they had counted it at once.
+  // Before anything reads or overwrites what rows count, or which have changed,
+  // and before rows go. REQUIRES the gate frozen or alone. The table's name is
+  // in an error.
+  Status TakeTally();
+  // Of one row, which all updates up to call 'now' may have changed.
+  void AddTally(RowHandle handle, const RowMeta& tally, uint32_t now);
   // Another change of the row.
   void MarkChanged(RowHandle handle) {
     if (changes != nullptr) changes->Mark(handle);

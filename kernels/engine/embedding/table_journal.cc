@@ -151,7 +151,8 @@ void EmbeddingTable::Impl::TakeBack(const TableJournal& journal) {
     if (is_empty && unused_handles.empty()) return;
   }
   ExclusiveGate alone(&gate);
-  TakeBackAlone(journal);
+  // A row that others have updated meanwhile is seen by what it counts.
+  if (TakeTally().ok()) TakeBackAlone(journal);
 }
 
 }  // namespace ev

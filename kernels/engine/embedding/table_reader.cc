@@ -49,6 +49,7 @@ Status TableReader::Start() {
   table_->gate.EnterFrozen();
   in_ = In::kFrozen;
   EV_RETURN_IF_ERROR(table_->CheckInitialized());
+  EV_RETURN_IF_ERROR(table_->TakeTally());
   columns_.push_back(0);
   for (const std::string& slot : slots_) {
     const int column = table_->FindSlot(slot);

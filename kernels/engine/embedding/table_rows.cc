@@ -164,6 +164,16 @@ Status EmbeddingTable::GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                                int64_t* versions) const {
   return NoThrow(*impl_, [&] {
     EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
+    bool has_tally;
+    {
+      SharedGate shared(&impl_->gate);
+      EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+      has_tally = impl_->keeps_tally();
+    }
+    if (has_tally) {
+      FrozenGate frozen(&impl_->gate);
+      EV_RETURN_IF_ERROR(impl_->TakeTally());
+    }
     SharedGate shared(&impl_->gate);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     RowHandle handles[kKeysAtOnce];

@@ -214,6 +214,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
       ExclusiveGate alone(&impl_->gate);
       std::vector<int> columns;
       if (!impl_->FindSlots(slots, &columns)) continue;
+      EV_RETURN_IF_ERROR(impl_->TakeTally());
       // Which column gets which input; -1: its initial value.
       std::vector<int> source(impl_->slots.size(), -1);
       for (size_t s = 0; s < slots.size(); ++s) {

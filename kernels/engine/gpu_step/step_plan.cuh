@@ -70,6 +70,11 @@ struct StepTable {
   int32_t number;
   int32_t notes_rows;
   const int32_t* occurrences;
+  // Nor these: pieces of 16 bytes for each row, as 'pieces' has the rows, or
+  // null, and what goes there besides a count (rows/gpu/step_tally.h).
+  float* const* tallies;
+  uint64_t tally_version_plus1;
+  uint32_t tally_call;
 };
 
 // A row: its slot, maybe with kFreshRow.

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,7 @@
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/rows/gpu_step.h"
+#include "kernels/engine/storage/dram/row_meta.h"
 
 namespace ev {
 
@@ -167,6 +169,16 @@ class GpuTableCompute : public GpuRowCompute {
   // These keys have no rows any more, or others. Before their rows are
   // forgotten. Alone.
   virtual void ForgetKeys(Span<const int64_t> keys) = 0;
+
+  // The TALLY of a table that keeps one: what updates of steps have counted
+  // about rows and TakeTally has not taken. A row's is what those updates would
+  // have left in a RowMeta of zeros.
+  virtual bool keeps_tally() const = 0;
+  // take() of each row that has one, once; all are zero then. Calls without an
+  // update in between cost nothing, others read 16 bytes of every row that
+  // there is. REQUIRES that no update is under way.
+  using TakeRowTally = std::function<void(RowHandle, const RowMeta&)>;
+  virtual Status TakeTally(const TakeRowTally& take) = 0;
 
   // A lookup of several tables, all of the kind of this one and on its device.
   // Leaves *step null where that is not worth it. stream: as of DevicePooling,

@@ -60,6 +60,7 @@ struct GpuRowHomeOptions {
   // [R, dim], R below 2^31; copied. Rows that no key is made of may be among
   // them.
   Span<const float> default_rows;
+  bool keeps_tally = false;  // gpu_compute.h; 16 bytes more for each row
 };
 
 using GpuRowHomeFactory = Status (*)(const GpuRowHomeOptions& options,

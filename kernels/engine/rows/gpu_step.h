@@ -53,6 +53,7 @@
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/ids/device_distinct.h"
+#include "kernels/engine/storage/dram/row_meta.h"
 
 namespace ev {
 
@@ -122,6 +123,9 @@ struct GpuStepUpdate {
   Span<const RowHandle> unknown_handles;
   const float* grads = nullptr;  // [B, dim], in the GPU's memory
   bool notes_rows = false;       // GpuStepNotes has the table's
+  // Not null: instead, the table's tally (gpu_compute.h) gets the update's
+  // version_plus1 and call in each of its rows, and how often its key occurs.
+  const RowMeta* tally = nullptr;
 };
 
 // Rows that an update changes, each once, in any order: the number of the table

@@ -26,6 +26,8 @@ struct RowHomeOptions : RowStorageOptions {
   // home.
   Span<const float> default_rows;
   bool with_meta = false;  // the handles have a RowMeta each
+  // Rows in a GPU's memory alone have a tally there (gpu_compute.h).
+  bool keeps_tally = false;
 };
 
 // Where the rows of one table are, and what names them.

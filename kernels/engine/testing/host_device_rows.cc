@@ -22,6 +22,7 @@
 #include "kernels/engine/testing/host_device_gradients.h"
 #include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/host_device_step.h"
+#include "kernels/engine/testing/host_device_tally.h"
 
 namespace ev {
 namespace testing {
@@ -91,7 +92,8 @@ class HostDeviceRows : public GpuRowHome {
  public:
   explicit HostDeviceRows(const GpuRowHomeOptions& options)
       : dim_(options.dim),
-        defaults_(options.default_rows.begin(), options.default_rows.end()) {}
+        defaults_(options.default_rows.begin(), options.default_rows.end()),
+        tally_(options.keeps_tally ? new HostTally : nullptr) {}
   ~HostDeviceRows() override { Clear(); }
 
   static Status Make(const GpuRowHomeOptions& options,
@@ -229,13 +231,15 @@ class HostDeviceRows : public GpuRowHome {
       return ResourceExhausted("no memory for a step");
     }
     std::vector<std::shared_ptr<HostKnownKeys>> known;
+    std::vector<std::shared_ptr<HostTally>> tallies;
     for (const GpuStepTable& table : tables) {
       auto* const rows = static_cast<HostDeviceRows*>(table.table);
       // The caller is in the gates until the step has looked for the ids.
       rows->FillQueued();
       known.push_back(rows->known_);
+      tallies.push_back(rows->tally_);
     }
-    *step = MakeHostDeviceStep(tables, stream, known, learns);
+    *step = MakeHostDeviceStep(tables, stream, known, tallies, learns);
     return Status::OK();
   }
 
@@ -456,6 +460,13 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
+  bool keeps_tally() const override { return tally_ != nullptr; }
+  Status TakeTally(const TakeRowTally& take) override {
+    const Call call(this);
+    if (tally_ != nullptr) tally_->TakeAll(take);
+    return Status::OK();
+  }
+
   void ForgetKeys(Span<const int64_t> keys) override {
     const Call call(this, /*alone=*/true);
     FillQueued();
@@ -467,6 +478,7 @@ class HostDeviceRows : public GpuRowHome {
     FillQueued();
     for (RowHandle handle : handles) {
       known_->CheckUnnamed(handle);
+      if (tally_ != nullptr) tally_->CheckHasNone(handle);
       Check(rows_.erase(handle) == 1, "what is forgotten is no row", handle);
     }
     live -= static_cast<int64_t>(handles.size());
@@ -479,6 +491,7 @@ class HostDeviceRows : public GpuRowHome {
     queue_.clear();
     new_keys_.clear();
     known_->Clear();
+    if (tally_ != nullptr) tally_->Clear();
   }
 
   int64_t bytes() const override {
@@ -665,7 +678,8 @@ class HostDeviceRows : public GpuRowHome {
   const int64_t dim_;
   const std::vector<float> defaults_;
   const std::shared_ptr<HostKnownKeys> known_{new HostKnownKeys};
-  std::vector<float> initial_;  // of each slot; changed alone
+  const std::shared_ptr<HostTally> tally_;  // null: it keeps none
+  std::vector<float> initial_;              // of each slot; changed alone
   std::atomic<int> calls_{0};
   mutable std::mutex mu_;
   std::unordered_map<RowHandle, Row> rows_;

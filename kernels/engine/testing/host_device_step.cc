@@ -27,6 +27,7 @@ std::atomic<int64_t> num_updates{0};
 struct Table {
   GpuStepTable given;
   std::shared_ptr<HostKnownKeys> known;
+  std::shared_ptr<HostTally> tally;
   std::vector<int64_t> ids;
   std::vector<std::atomic<bool>> was_put;
   std::vector<int32_t> offsets;
@@ -51,7 +52,8 @@ void Count(const Table& table, size_t i, int32_t* count) {
 class Step : public GpuStep, public std::enable_shared_from_this<Step> {
  public:
   Step(Span<const GpuStepTable> tables, const DeviceStream& stream,
-       std::vector<std::shared_ptr<HostKnownKeys>> known, bool learns)
+       std::vector<std::shared_ptr<HostKnownKeys>> known,
+       std::vector<std::shared_ptr<HostTally>> tallies, bool learns)
       : learns_(learns), stream_(stream) {
     for (size_t t = 0; t < tables.size(); ++t) {
       Check(tables[t].num_ids > 0 && tables[t].num_samples > 0,
@@ -62,6 +64,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       std::unique_ptr<Table> table(new Table);
       table->given = tables[t];
       table->known = known[t];
+      table->tally = tallies[t];
       table->ids.resize(tables[t].num_ids);
       table->was_put = std::vector<std::atomic<bool>>(tables[t].num_ids);
       tables_.push_back(std::move(table));
@@ -247,7 +250,14 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
           samples_of[number[handle]].push_back(static_cast<int32_t>(s));
         }
       }
+      Check((update.tally != nullptr) == (table->tally != nullptr) &&
+                !(update.tally != nullptr && update.notes_rows),
+            "an update's tally is not where the table's is", update.number);
       if (update.notes_rows) noted->Add(update.number, handles, counts);
+      for (size_t k = 0; update.tally != nullptr && k < handles.size(); ++k) {
+        if (handles[k] >= kFirstReservedHandle) continue;
+        table->tally->Add(handles[k], *update.tally, counts[k]);
+      }
       std::vector<int32_t> ends, samples;
       for (const auto& of : samples_of) {
         samples.insert(samples.end(), of.begin(), of.end());
@@ -523,8 +533,10 @@ int Step::NumSlots(const std::string& rule, Span<const float> hyper) {
 
 std::shared_ptr<GpuStep> MakeHostDeviceStep(
     Span<const GpuStepTable> tables, const DeviceStream& stream,
-    std::vector<std::shared_ptr<HostKnownKeys>> known, bool learns) {
-  return std::make_shared<Step>(tables, stream, std::move(known), learns);
+    std::vector<std::shared_ptr<HostKnownKeys>> known,
+    std::vector<std::shared_ptr<HostTally>> tallies, bool learns) {
+  return std::make_shared<Step>(tables, stream, std::move(known),
+                                std::move(tallies), learns);
 }
 
 int64_t HostDeviceSteps() { return num_steps; }

@@ -17,14 +17,17 @@
 #include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/rows/gpu_step.h"
 #include "kernels/engine/testing/host_device_distinct.h"
+#include "kernels/engine/testing/host_device_tally.h"
 
 namespace ev {
 namespace testing {
 
-// known: of each table. learns: whether tables come to know unknown keys.
+// known, tallies: of each table; a null tally: it keeps none. learns: whether
+// tables come to know unknown keys.
 std::shared_ptr<GpuStep> MakeHostDeviceStep(
     Span<const GpuStepTable> tables, const DeviceStream& stream,
-    std::vector<std::shared_ptr<HostKnownKeys>> known, bool learns);
+    std::vector<std::shared_ptr<HostKnownKeys>> known,
+    std::vector<std::shared_ptr<HostTally>> tallies, bool learns);
 
 // Steps that were made so far, and updates that they did.
 int64_t HostDeviceSteps();

@@ -4,6 +4,8 @@
 // Steps of tables that note something about their rows, or ask a filter whether
 // a key gets one: beside tables in CPU memory, number by number and key by key.
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -56,11 +58,19 @@ class StepNotesTest : public StepLookupTest {
 
   void SetUp() override {
     StepLookupTest::SetUp();
-    // The last table's changes are recorded.
-    int64_t cut_here = 0;
-    ASSERT_OK(here_.back()->CutChanges(&cut_here));
-    ASSERT_OK(there_.back()->CutChanges(&cut_));
-    ASSERT_EQ(cut_here, cut_);
+    Cut();
+  }
+
+  // Changes are recorded of a table whose rows count, and of one whose do not.
+  static constexpr size_t kRecorded[] = {0, 8};
+
+  void Cut() {
+    for (size_t t : kRecorded) {
+      int64_t cut_here = 0;
+      ASSERT_OK(here_[t]->CutChanges(&cut_here));
+      ASSERT_OK(there_[t]->CutChanges(&cuts_[t]));
+      ASSERT_EQ(cut_here, cuts_[t]);
+    }
   }
 
   void TrainStep(int seed) {
@@ -88,14 +98,21 @@ class StepNotesTest : public StepLookupTest {
       ASSERT_GT(a.keys.size(), 0u);
       ExpectSame(a, b, t);
     }
-    TableDelta a, b;
-    ASSERT_OK(here_.back()->ExportChanges(cut_, Slots(), &a));
-    ASSERT_OK(there_.back()->ExportChanges(cut_, Slots(), &b));
-    ASSERT_GT(a.changed.keys.size(), 0u);
-    EXPECT_EQ(a.erased, b.erased);
-    ExpectSame(a.changed, b.changed, here_.size());
-    cut_ = a.cut;
-    EXPECT_EQ(a.cut, b.cut);
+    ExpectSameChanges();
+  }
+
+  void ExpectSameChanges() {
+    for (size_t t : kRecorded) {
+      TableDelta a, b;
+      ASSERT_OK(here_[t]->ExportChanges(cuts_[t], Slots(), &a));
+      ASSERT_OK(there_[t]->ExportChanges(cuts_[t], Slots(), &b));
+      ASSERT_GT(a.changed.keys.size(), 0u);
+      EXPECT_EQ(a.replaces, b.replaces) << t;
+      EXPECT_EQ(a.erased, b.erased) << t;
+      ExpectSame(a.changed, b.changed, t);
+      EXPECT_EQ(a.cut, b.cut) << t;
+      cuts_[t] = a.cut;
+    }
   }
 
   // Ids of updates and lookups of all tables whose keys the device found by
@@ -122,9 +139,26 @@ class StepNotesTest : public StepLookupTest {
 
   static std::vector<std::string> Slots() { return {"Adagrad"}; }
 
-  int64_t cut_ = 0;
+  std::map<size_t, int64_t> cuts_;
   std::vector<std::vector<UpdateInput>> updates_;
 };
+
+constexpr size_t StepNotesTest::kRecorded[];
+
+// Those of tables that evict by capacity are wanted after every update.
+TEST_F(StepNotesTest, OnlySomeNumbersAreNeededAtOnce) {
+  if (there_[0]->impl()->home->gpu_table() == nullptr) GTEST_SKIP();
+  for (size_t t : {0, 1, 2, 3, 6}) {
+    EXPECT_TRUE(there_[t]->impl()->keeps_tally()) << t;
+    EXPECT_FALSE(there_[t]->impl()->hears_of_updates()) << t;
+  }
+  for (size_t t : {4, 5, 8}) {
+    EXPECT_FALSE(there_[t]->impl()->keeps_tally()) << t;
+    EXPECT_TRUE(there_[t]->impl()->hears_of_updates()) << t;
+  }
+  EXPECT_FALSE(there_[7]->impl()->keeps_tally());
+  EXPECT_FALSE(there_[7]->impl()->hears_of_updates());
+}
 
 TEST_F(StepNotesTest, RowsCountWhatTheyCountInCpuMemory) {
   // Keys are new, are admitted, have all rows, and are evicted.
@@ -230,6 +264,155 @@ TEST_F(StepNotesTest, RowsThatAreEvictedByWhatTheyCountAreTheSame) {
   }
   TrainStep(1);
   ExpectSameNumbers();
+}
+
+// Steps leave it to the device to count, other updates do not: which of them a
+// row was changed by last is told by their order, not by their steps.
+TEST_F(StepNotesTest, OtherUpdatesCountBesideSteps) {
+  for (int seed : {0, 1, 1}) TrainStep(seed);
+  const std::vector<Batch> batches = Batches(1);
+  for (const int64_t step : {30, 3}) {
+    for (size_t t : {0, 1, 2, 6}) {
+      std::vector<int64_t> keys;
+      for (int64_t id : batches[t].ids) {
+        if (keys.size() < 30 &&
+            std::find(keys.begin(), keys.end(), id) == keys.end()) {
+          keys.push_back(id);
+        }
+      }
+      const std::vector<float> values(keys.size() * Shapes()[t].dim, 0.5f);
+      for (const Table& table : {here_[t], there_[t]}) {
+        ASSERT_OK(table->WriteRows(keys, {}, values.data(), {}, nullptr, step,
+                                   &pool_));
+      }
+    }
+    if (step == 30)
+      TrainStep(2);  // has the rest of the rows, and some of those
+  }
+  ExpectSameNumbers();
+  TrainStep(1);
+  ExpectSameNumbers();
+}
+
+TEST_F(StepNotesTest, NumbersOfAKeyAreReadWhileTheDeviceHasThem) {
+  for (int seed : {0, 1, 1}) {
+    TrainStep(seed);
+    const std::vector<Batch> batches = Batches(1);
+    for (size_t t = 0; t < there_.size(); ++t) {
+      const std::vector<int64_t>& keys = batches[t].ids;
+      const size_t n = keys.size();
+      std::vector<int64_t> of_here(2 * n), of_there(2 * n);
+      ASSERT_OK(here_[t]->GetMeta(keys, &of_here[0], &of_here[n]));
+      ASSERT_OK(there_[t]->GetMeta(keys, &of_there[0], &of_there[n]));
+      EXPECT_EQ(of_here, of_there) << t;
+    }
+  }
+}
+
+// Nothing but Erase comes between a row's updates and another key's row in its
+// place.
+TEST_F(StepNotesTest, ARowIsCountedForItsOwnKey) {
+  for (int seed : {0, 1, 1}) TrainStep(seed);
+  const std::vector<Batch> batches = Batches(1);
+  for (size_t t = 0; t < batches.size(); ++t) {
+    EXPECT_EQ(here_[t]->Erase(batches[t].ids), there_[t]->Erase(batches[t].ids))
+        << t;
+  }
+  for (int seed : {5, 6, 6}) TrainStep(seed);
+  ExpectSameNumbers();
+}
+
+// What is restored is not added to what was counted before.
+TEST_F(StepNotesTest, RestoredRowsBeginWithTheirNumbers) {
+  for (int seed : {0, 1, 1}) TrainStep(seed);
+  std::vector<TableSnapshot> saved(there_.size());
+  for (size_t t = 0; t < there_.size(); ++t) {
+    ASSERT_OK(here_[t]->Export(Slots(), &saved[t]));
+  }
+  TrainStep(1);
+  for (size_t t = 0; t < there_.size(); ++t) {
+    const TableSnapshot& from = saved[t];
+    const std::vector<const float*> slots(1, from.slots[0].data());
+    for (const Table& table : {here_[t], there_[t]}) {
+      ASSERT_OK(table->Import(from.keys, from.values.data(), Adagrad().slots,
+                              slots, from.versions, from.frequencies, 0, 1));
+    }
+  }
+  ExpectSameNumbers();
+  TrainStep(1);
+  ExpectSameNumbers();
+}
+
+TEST_F(StepNotesTest, ChangesAreOfTheTimeInWhichTheyWereMade) {
+  for (int seed : {0, 1, 1}) TrainStep(seed);
+  Cut();
+  TrainStep(2);
+  ExpectSameChanges();
+  TrainStep(1);
+  for (size_t t : kRecorded) {
+    int64_t here = 0, there = 0;
+    ASSERT_OK(here_[t]->EvictWeak(1.5f, &here));
+    ASSERT_OK(there_[t]->EvictWeak(1.5f, &there));
+    EXPECT_EQ(here, there) << t;
+    if (t == 0) {
+      EXPECT_GT(here, 0);
+    }
+  }
+  TrainStep(3);
+  ExpectSameNumbers();
+}
+
+TEST_F(StepNotesTest, RowsAreExportedByTheirLastUpdate) {
+  for (int seed : {0, 1, 2}) TrainStep(seed);
+  for (size_t t : {1, 6}) {
+    TableSnapshot a, b;
+    ASSERT_OK(here_[t]->ExportNewer(12, Slots(), &a));
+    ASSERT_OK(there_[t]->ExportNewer(12, Slots(), &b));
+    ASSERT_GT(a.keys.size(), 0u);
+    EXPECT_LT(a.keys.size(), static_cast<size_t>(here_[t]->size()));
+    ExpectSame(a, b, t);
+  }
+}
+
+// Slots are added while the device has counts.
+TEST_F(StepNotesTest, RowsMayBecomeWider) {
+  for (int seed : {0, 1, 1}) TrainStep(seed);
+  const SlotSpec more{"more", 1.0f};
+  for (size_t t = 0; t < there_.size(); ++t) {
+    ASSERT_OK(here_[t]->EnsureSlots(Span<const SlotSpec>(&more, 1), nullptr));
+    ASSERT_OK(there_[t]->EnsureSlots(Span<const SlotSpec>(&more, 1), nullptr));
+  }
+  TrainStep(1);
+  ExpectSameNumbers();
+}
+
+TEST_F(StepNotesTest, CallsAreToldByTheirOrderWhenTheirNumbersWrap) {
+  TrainStep(0);
+  EmbeddingTable::Impl* const table = there_[1]->impl();
+  ASSERT_OK(table->TakeTally());
+  RowHandle row = 0;
+  const std::vector<int64_t> key(1, Batches(0)[1].ids[0]);
+  table->index.Find(key, &row);
+  ASSERT_LT(row, kFirstReservedHandle);
+  struct Case {
+    uint32_t here, tally, now;
+    bool is_last;
+  };
+  for (const Case& of :
+       std::vector<Case>{{0, 7, 9, true},
+                         {5, 7, 9, true},
+                         {8, 7, 9, false},
+                         {0xFFFFFFFE, 3, 9, true},
+                         {3, 0xFFFFFFFE, 9, false},
+                         {0x10, 0x80000020, 0x80000021, true},
+                         {0x10, 0xF0000020, 0xF0000021, true}}) {
+    RowMeta* const meta = table->rows->Meta(row);
+    *meta = RowMeta{100, 4, of.here};
+    table->AddTally(row, RowMeta{50, 3, of.tally}, of.now);
+    EXPECT_EQ(7u, meta->frequency);
+    EXPECT_EQ(of.is_last ? 50u : 100u, meta->version_plus1) << of.now;
+    EXPECT_EQ(of.is_last ? of.tally : of.here, meta->call) << of.now;
+  }
 }
 
 // As of tables whose optimizers have an op for each: what one update tells is

@@ -101,6 +101,7 @@ PooledUpdate PooledUpdateOf(const Update& update) {
   pooled.grads = update.pooled_grads;
   pooled.stream = update.stream;
   pooled.is_solo = update.solo;
+  pooled.call = update.call;
   return pooled;
 }
 

@@ -33,7 +33,7 @@ std::vector<const Update*> UpdatesOf(const GpuStep* step,
   std::vector<const Update*> by_number;
   for (const Update& update : updates) {
     if (update.round != round || !update.keys_stay_on_device ||
-        !update.table->notes_updates()) {
+        !update.table->hears_of_updates()) {
       continue;
     }
     const DeviceDistinct& distinct = *update.planned->distinct;

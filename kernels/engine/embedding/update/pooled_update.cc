@@ -64,6 +64,7 @@ Status UpdateStep(const std::string& rule, Span<const float> hyper,
                   const std::vector<const PooledUpdate*>& updates,
                   std::vector<StepNotes>* notes) {
   std::vector<GpuStepUpdate> to_do;
+  std::vector<RowMeta> tallies(updates.size());
   std::vector<EmbeddingTable::Impl*> shared;
   for (const PooledUpdate* update : updates) {
     const DeviceDistinct& distinct = *update->planned->distinct;
@@ -75,7 +76,13 @@ Status UpdateStep(const std::string& rule, Span<const float> hyper,
                                                   distinct.num_unknown());
     }
     one.grads = update->grads;
-    one.notes_rows = update->table->notes_updates();
+    one.notes_rows = update->table->hears_of_updates();
+    if (update->table->keeps_tally()) {
+      RowMeta* const tally = &tallies[to_do.size()];
+      tally->version_plus1 = RowMeta::PlusOne(update->call.step);
+      tally->call = update->call.call;
+      one.tally = tally;
+    }
     to_do.push_back(one);
     if (!update->is_solo) shared.push_back(update->table);
   }

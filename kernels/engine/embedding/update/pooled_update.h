@@ -35,6 +35,7 @@ struct PooledUpdate {
   const float* grads = nullptr;          // [B, dim]
   const DeviceStream* stream = nullptr;  // not null: they are on the device
   bool is_solo = false;                  // the table has no other updater
+  UpdateCall call;
 };
 
 // What the updates of one step tell of their rows; null: they failed.

@@ -40,7 +40,7 @@ Status GpuRows::Make(const GpuRowHomeOptions& options,
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
   EV_RETURN_IF_ERROR(CheckDeviceRunsKernels());
   std::unique_ptr<GpuRows> made(new GpuRows(device, options.dim));
-  EV_RETURN_IF_ERROR(made->Create(options.default_rows));
+  EV_RETURN_IF_ERROR(made->Create(options));
   OfferPinnedMemory(device);
   *rows = std::move(made);
   return Status::OK();
@@ -107,8 +107,10 @@ Status GpuRows::StartStep(Span<const GpuStepTable> tables,
   return StepCall::Make(device_, tables, stream, step);
 }
 
-Status GpuRows::Create(Span<const float> default_rows) {
+Status GpuRows::Create(const GpuRowHomeOptions& options) {
+  const Span<const float> default_rows = options.default_rows;
   pieces_.reset(new RowPieces(dim_));
+  if (options.keeps_tally) tally_.reset(new RowTally(pieces_->rows_log2()));
   const size_t bytes = default_rows.size() * sizeof(float);
   EV_RETURN_IF_ERROR(defaults_.Allocate(bytes, "default rows"));
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(defaults_.data(), default_rows.data(),
@@ -157,6 +159,7 @@ Status GpuRows::QueueNew(const int64_t* key, RowHandle handle,
       lock.unlock();
       EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
       EV_RETURN_IF_ERROR(pieces_->Reserve(handle));
+      if (tally_ != nullptr) EV_RETURN_IF_ERROR(tally_->Reserve(handle));
       lock.lock();
     }
     if (live_.size() <= piece) live_.resize(piece + 1, 0);
@@ -531,11 +534,21 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
       }
       pieces_->Free(p);
     }
-    if (!has_rows) live_.clear();
+    if (!has_rows) {
+      live_.clear();
+      if (tally_ != nullptr) tally_.reset(new RowTally(fresh->rows_log2()));
+    }
     pieces_ = std::move(fresh);
     num_slots_ = static_cast<int>(initial_values.size());
     return Status::OK();
   });
+}
+
+Status GpuRows::TakeTally(const TakeRowTally& take) {
+  if (tally_ == nullptr || !tally_->has_any()) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  WaitForSteps();
+  return tally_->Take(take);
 }
 
 void GpuRows::ForgetKeys(Span<const int64_t> keys) {
@@ -561,7 +574,9 @@ void GpuRows::Forget(Span<const RowHandle> handles) {
   WaitForSteps();
   for (RowHandle handle : handles) {
     const size_t piece = handle >> pieces_->rows_log2();
-    if (--live_[piece] == 0) pieces_->Free(piece);
+    if (--live_[piece] != 0) continue;
+    pieces_->Free(piece);
+    if (tally_ != nullptr) tally_->Free(piece);
   }
 }
 
@@ -575,6 +590,7 @@ void GpuRows::Clear() {
     has_queued_ = false;
   }
   pieces_->Clear();
+  if (tally_ != nullptr) tally_->Clear();
   broken_ = Status::OK();
 }
 
@@ -584,6 +600,7 @@ int64_t GpuRows::min_ids_to_deduplicate() const {
 
 int64_t GpuRows::bytes() const {
   return pieces_->bytes() + known_->bytes() +
+         (tally_ == nullptr ? 0 : tally_->bytes()) +
          static_cast<int64_t>(defaults_.size_bytes() +
                               initial_values_.size_bytes());
 }

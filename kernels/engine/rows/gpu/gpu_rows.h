@@ -8,8 +8,8 @@
 //
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row in pieces of up to
 // 8 MiB, the default rows, 4 MiB per call under way, what lookups and updates
-// hold (gpu_distinct.h, gpu_pooling.cc, gpu_pooled_update.cc), and the keys
-// that are known (known_keys.h).
+// hold (gpu_distinct.h, gpu_pooling.cc, gpu_pooled_update.cc), the keys that
+// are known (known_keys.h), and the tally (row_tally.h).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
 #define KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
@@ -27,6 +27,7 @@
 #include "kernels/engine/base/gpu/transfer_lane.h"
 #include "kernels/engine/rows/gpu/begun_events.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
+#include "kernels/engine/rows/gpu/row_tally.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 
 namespace ev {
@@ -75,6 +76,8 @@ class GpuRows : public GpuRowHome {
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads) override;
   Status Relayout(Span<const float> initial_values) override;
+  bool keeps_tally() const override { return tally_ != nullptr; }
+  Status TakeTally(const TakeRowTally& take) override;
   void ForgetKeys(Span<const int64_t> keys) override;
   void Forget(Span<const RowHandle> handles) override;
   void Clear() override;
@@ -85,6 +88,7 @@ class GpuRows : public GpuRowHome {
   Status CheckUsable() const { return broken_; }
   int64_t dim() const { return dim_; }
   PiecesView pieces() const { return pieces_->view(); }
+  RowTally* tally() const { return tally_.get(); }  // null: it keeps none
   const float* default_rows() const { return defaults_.as<float>(); }
   const std::shared_ptr<KnownKeys>& known() const { return known_; }
   // What steps began on the rows: what a stream is given for these rows comes
@@ -147,7 +151,7 @@ class GpuRows : public GpuRowHome {
   // key: null, or the row's.
   Status QueueNew(const int64_t* key, RowHandle handle, int64_t default_row);
   void QueueKey(int64_t key, RowHandle handle);  // REQUIRES queue_mu_
-  Status Create(Span<const float> default_rows);
+  Status Create(const GpuRowHomeOptions& options);
 
   // Runs body(lane) with the device current and new rows written; afterwards
   // nothing is under way on the lane.
@@ -183,6 +187,7 @@ class GpuRows : public GpuRowHome {
   DeviceBuffer defaults_;
   DeviceBuffer initial_values_;
   std::unique_ptr<RowPieces> pieces_;
+  std::unique_ptr<RowTally> tally_;         // of as many rows to a piece
   const std::shared_ptr<KnownKeys> known_;  // batches under way have it too
   // Not OK when a failed call left rows of which nothing is known.
   Status broken_;

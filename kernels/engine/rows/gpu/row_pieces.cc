@@ -23,9 +23,10 @@ int RowsLog2(int64_t stride) {
 
 }  // namespace
 
-RowPieces::RowPieces(int64_t stride, int rows_log2)
+RowPieces::RowPieces(int64_t stride, int rows_log2, bool are_zeros)
     : stride_(stride),
-      rows_log2_(rows_log2 >= 0 ? rows_log2 : RowsLog2(stride)) {}
+      rows_log2_(rows_log2 >= 0 ? rows_log2 : RowsLog2(stride)),
+      are_zeros_(are_zeros) {}
 
 Status RowPieces::Reserve(RowHandle handle) {
   const size_t piece = handle >> rows_log2_;
@@ -56,6 +57,9 @@ Status RowPieces::Grow(size_t piece) {
     bytes_ += table.size_bytes();
     tables_.push_back(std::move(table));
     table_size_ = size;
+  }
+  if (are_zeros_) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemset(memory.data(), 0, memory.size_bytes()));
   }
   float* const address = memory.as<float>();
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables_.back().as<float*>() + piece,

@@ -36,12 +36,13 @@ class RowPieces {
 
   // Rows of that many floats; as many to a piece as fit kPieceBytes, at least
   // one, unless rows_log2 says how many. Allocates nothing.
-  explicit RowPieces(int64_t stride, int rows_log2 = -1);
+  explicit RowPieces(int64_t stride, int rows_log2 = -1,
+                     bool are_zeros = false);
   RowPieces(const RowPieces&) = delete;
   RowPieces& operator=(const RowPieces&) = delete;
 
-  // Has memory for the row of that handle, not initialised. ResourceExhausted
-  // names what is needed and free.
+  // Has memory for the row of that handle: zeros, if they are to be, or not
+  // initialised. ResourceExhausted names what is needed and free.
   Status Reserve(RowHandle handle);
   // Good for every handle that was reserved before, until Clear.
   PiecesView view() const;
@@ -63,6 +64,7 @@ class RowPieces {
 
   const int64_t stride_;
   const int rows_log2_;
+  const bool are_zeros_;
   mutable std::mutex mu_;
   std::vector<DeviceBuffer> pieces_;
   // The last is in use; kernels under way may read an earlier one, each half as

@@ -13,7 +13,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/warp.cuh"
-#include "kernels/engine/ids/occurrences.h"
+#include "kernels/engine/rows/gpu/step_keys.cuh"
 #include "kernels/engine/rows/gpu/step_rows.h"
 
 namespace ev {
@@ -44,59 +44,15 @@ __device__ __forceinline__ void Append(const Lists& to, unsigned* num_rows,
   to.counts[at] = count;
 }
 
-// How often a key of few ids occurs. Its ids are samples of one id each where
-// they stand for several occurrences.
-__device__ __forceinline__ uint32_t OccurrencesOf(const StepPlan& plan,
-                                                  const StepTable& table,
-                                                  const SmallKey& key) {
-  const uint32_t num_ids = key.table_and_count & 0xFF;
-  const int32_t* const of_ids = table.occurrences;
-  if (of_ids == nullptr || num_ids == 0) return num_ids;
-  int64_t sum = of_ids[num_ids <= 2 ? key.a : plan.sorted[key.a]];
-  if (num_ids == 2) sum += of_ids[key.b];
-  for (uint32_t k = 1; k < num_ids && num_ids > 2; ++k) {
-    sum += of_ids[plan.sorted[key.a + k]];
-  }
-  return static_cast<uint32_t>(min(sum, kMostOccurrences));
-}
-// The same of one of many.
-__device__ __forceinline__ uint32_t OccurrencesOf(const StepPlan& plan,
-                                                  const StepTable& table,
-                                                  const LongKey& key) {
-  if (table.occurrences == nullptr) return key.count;
-  int64_t sum = 0;
-  for (uint32_t k = 0; k < key.count; ++k) {
-    sum += table.occurrences[plan.order[key.start + k]];
-  }
-  return static_cast<uint32_t>(min(sum, kMostOccurrences));
-}
-
 __global__ void __launch_bounds__(kStepBlock)
     BringRowsKernel(StepPlan plan, Lists to) {
-  const unsigned first = blockIdx.x * kStepBlock + threadIdx.x;
-  const unsigned stride = gridDim.x * kStepBlock;
-  const unsigned lane = threadIdx.x & (kWarp - 1);
   unsigned* const num_rows = &plan.counts->noted;
-  for (int c = 0; c < kClasses; ++c) {
-    const SmallKey* const small = plan.small + plan.id_base[c];
-    const unsigned num_small = plan.counts->of[c].small;
-    for (unsigned k = first; k - lane < num_small; k += stride) {
-      const SmallKey key = k < num_small ? small[k] : SmallKey{};
-      const StepTable& table = plan.tables[key.table_and_count >> 8];
-      const bool has = k < num_small && table.notes_rows != 0;
-      Append(to, num_rows, has, table.number, key.row,
-             has ? OccurrencesOf(plan, table, key) : 0);
-    }
-    const LongKey* const longs = plan.longs + plan.long_base[c];
-    const unsigned num_long = plan.counts->of[c].longs;
-    for (unsigned k = first; k - lane < num_long; k += stride) {
-      const LongKey key = k < num_long ? longs[k] : LongKey{};
-      const StepTable& table = plan.tables[key.table];
-      const bool has = k < num_long && table.notes_rows != 0;
-      Append(to, num_rows, has, table.number, key.row,
-             has ? OccurrencesOf(plan, table, key) : 0);
-    }
-  }
+  VisitKeys(
+      plan, [](const StepTable& table) { return table.notes_rows != 0; },
+      [&](const StepTable& table, uint32_t row, uint32_t occurrences,
+          bool has) {
+        Append(to, num_rows, has, table.number, row, occurrences);
+      });
 }
 
 }  // namespace

@@ -25,6 +25,7 @@
 #include "kernels/engine/rows/gpu/step_call.h"
 #include "kernels/engine/rows/gpu/step_groups.h"
 #include "kernels/engine/rows/gpu/step_rows.h"
+#include "kernels/engine/rows/gpu/step_tally.h"
 
 namespace ev {
 namespace gpu {
@@ -135,6 +136,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   std::vector<NewNames> names;
   std::vector<std::vector<RowHandle>> rows_only(n);
   int64_t num_noted = 0;  // ids of tables that note their rows
+  bool have_tallies = false;
   for (size_t k = 0; k < n; ++k) {
     const GpuStepUpdate& update = ordered[k];
     const Table& of = tables_[update.number];
@@ -150,6 +152,11 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     tables[k].notes_rows = update.notes_rows;
     tables[k].occurrences = OccurrencesThere(of);
     if (update.notes_rows) num_noted += of.num_ids;
+    if (update.tally != nullptr) {
+      have_tallies = true;
+      tables[k].tally_version_plus1 = update.tally->version_plus1;
+      tables[k].tally_call = update.tally->call;
+    }
     all_rows.push_back(rows);
     if (update.unknown_handles.empty()) continue;
     rows_only[k].assign(update.unknown_handles.begin(),
@@ -193,6 +200,10 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     tables[k].pieces = pieces.pieces;
     tables[k].rows_log2 = pieces.rows_log2;
     tables[k].stride = pieces.stride;
+    if (ordered[k].tally != nullptr) {
+      tables[k].tallies = all_rows[k]->tally()->pieces();
+      all_rows[k]->tally()->WillHave();
+    }
   }
   // What the lookup found. An earlier update of the same tables is followed
   // with their rows, and one of others has changed nothing that is read here.
@@ -205,6 +216,10 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   if (noted != nullptr) {
     EV_RETURN_IF_ERROR(
         noted->Launch(groups->plan(), groups->num_processors(), s));
+  }
+  if (have_tallies) {
+    EV_RETURN_IF_ERROR(
+        LaunchTally(groups->plan(), groups->num_processors(), s));
   }
   // One end stands for all that was begun.
   if (end_ != nullptr) EV_RETURN_IF_ERROR(end_->Before(s));

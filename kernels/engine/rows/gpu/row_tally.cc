@@ -1,0 +1,75 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/gpu/row_tally.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+static_assert(sizeof(RowMeta) == 16, "what kernels take for one");
+constexpr int64_t kFloatsEach = sizeof(RowMeta) / sizeof(float);
+constexpr int64_t kRowsAtOnce = 16384;
+
+bool IsZero(const RowMeta& meta) {
+  return (meta.version_plus1 | meta.frequency | meta.call) == 0;
+}
+
+}  // namespace
+
+RowTally::RowTally(int rows_log2)
+    : pieces_(kFloatsEach, rows_log2, /*are_zeros=*/true),
+      here_(new RowMeta[kRowsAtOnce]) {}
+
+void RowTally::Clear() {
+  pieces_.Clear();
+  has_any_.store(false);
+}
+
+Status RowTally::Take(
+    const std::function<void(RowHandle, const RowMeta&)>& take) {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (!has_any()) return Status::OK();
+  const int64_t rows = pieces_.rows_per_piece();
+  const std::vector<float*> pieces = pieces_.pieces();
+  for (size_t p = 0; p < pieces.size(); ++p) {
+    if (pieces[p] == nullptr) continue;
+    for (int64_t i = 0; i < rows; i += kRowsAtOnce) {
+      EV_RETURN_IF_ERROR(
+          TakeSome(static_cast<RowHandle>(p * rows + i),
+                   reinterpret_cast<RowMeta*>(pieces[p] + i * kFloatsEach),
+                   std::min(kRowsAtOnce, rows - i), take));
+    }
+  }
+  // The zeros are seen by every stream from here on.
+  EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
+  has_any_.store(false);
+  return Status::OK();
+}
+
+Status RowTally::TakeSome(
+    RowHandle first, RowMeta* there, int64_t count,
+    const std::function<void(RowHandle, const RowMeta&)>& take) {
+  const size_t bytes = count * sizeof(RowMeta);
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpy(here_.get(), there, bytes, cudaMemcpyDeviceToHost));
+  if (std::all_of(here_.get(), here_.get() + count, IsZero)) {
+    return Status::OK();
+  }
+  // Before they are taken: nothing is counted twice.
+  EV_CUDA_RETURN_IF_ERROR(cudaMemset(there, 0, bytes));
+  for (int64_t i = 0; i < count; ++i) {
+    if (!IsZero(here_[i])) take(first + static_cast<RowHandle>(i), here_[i]);
+  }
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

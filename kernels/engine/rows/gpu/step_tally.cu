@@ -1,0 +1,66 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each row is one thread's, so nothing here is atomic: 16 bytes of a row are
+// read and written, anywhere in memory.
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/rows/gpu/step_keys.cuh"
+#include "kernels/engine/rows/gpu/step_tally.h"
+#include "kernels/engine/storage/dram/row_meta.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+constexpr int kBlocksEach = 8;  // of a processor
+
+// A RowMeta, read and written whole.
+struct alignas(16) Tally {
+  uint64_t version_plus1;
+  uint32_t frequency;
+  uint32_t call;
+};
+static_assert(sizeof(Tally) == sizeof(RowMeta), "it is one");
+
+__device__ __forceinline__ Tally* TallyOf(const StepTable& table,
+                                          uint32_t row) {
+  const uint32_t within = row & ((1u << table.rows_log2) - 1);
+  return reinterpret_cast<Tally*>(table.tallies[row >> table.rows_log2]) +
+         within;
+}
+
+__global__ void __launch_bounds__(kStepBlock) TallyKernel(StepPlan plan) {
+  VisitKeys(
+      plan, [](const StepTable& table) { return table.tallies != nullptr; },
+      [](const StepTable& table, uint32_t row, uint32_t occurrences, bool has) {
+        if (!has) return;
+        Tally* const at = TallyOf(table, row);
+        const uint32_t before = at->frequency;
+        Tally after;
+        after.version_plus1 = table.tally_version_plus1;
+        // As AddToMeta: it saturates.
+        after.frequency = before > UINT32_MAX - occurrences
+                              ? UINT32_MAX
+                              : before + occurrences;
+        after.call = table.tally_call;
+        *at = after;
+      });
+}
+
+}  // namespace
+
+Status LaunchTally(const StepPlan& plan, int num_processors,
+                   StreamView stream) {
+  TallyKernel<<<kBlocksEach * num_processors, kStepBlock, 0, stream.get()>>>(
+      plan);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("TallyKernel");
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

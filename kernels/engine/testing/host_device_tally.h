@@ -1,0 +1,57 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tally (rows/gpu_compute.h) of one table of host_device_rows.h. It ends
+// the process where rows go that have one.
+
+#ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
+#define KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
+
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/storage/dram/row_meta.h"
+#include "kernels/engine/testing/host_device_memory.h"
+
+namespace ev {
+namespace testing {
+
+class HostTally {
+ public:
+  void Add(RowHandle row, const RowMeta& update, uint32_t occurrences) {
+    std::lock_guard<std::mutex> lock(mu_);
+    RowMeta& meta = of_[row];
+    const uint32_t most = std::numeric_limits<uint32_t>::max();
+    meta.frequency += std::min(occurrences, most - meta.frequency);
+    meta.version_plus1 = update.version_plus1;
+    meta.call = update.call;
+  }
+  // take(row, meta) of each row.
+  template <typename Take>
+  void TakeAll(const Take& take) {
+    std::lock_guard<std::mutex> lock(mu_);
+    for (const auto& row : of_) take(row.first, row.second);
+    of_.clear();
+  }
+  void CheckHasNone(RowHandle row) {
+    std::lock_guard<std::mutex> lock(mu_);
+    Check(of_.count(row) == 0, "a row goes whose tally was not taken", row);
+  }
+  void Clear() {
+    std::lock_guard<std::mutex> lock(mu_);
+    of_.clear();
+  }
+
+ private:
+  std::mutex mu_;
+  std::unordered_map<RowHandle, RowMeta> of_{};
+};
+
+}  // namespace testing
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
