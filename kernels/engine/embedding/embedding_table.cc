@@ -85,8 +85,8 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     options.with_meta =
         impl_->options.record_frequency || impl_->options.record_version;
     // What is evicted while training goes on is chosen by what rows count, and
-    // a first call is none that is added to.
-    options.keeps_tally = options.with_meta &&
+    // a tally does not say which call was a row's first.
+    options.keeps_tally = impl_->options.tallies_on_gpu && options.with_meta &&
                           !impl_->options.capacity.bounded() &&
                           !KeepsFirstCall(impl_->options.capacity.strategy);
     TableRows made;
@@ -224,8 +224,8 @@ int64_t EmbeddingTable::Erase(Span<const int64_t> keys) {
   ExclusiveGate alone(&impl_->gate);
   if (impl_->rows == nullptr) return 0;
   // What fails here fails again in the next call, which can say so.
-  const Status status = impl_->TakeTally();
-  (void)status;
+  const Status status = NoThrow(*impl_, [&] { return impl_->TakeTally(); });
+  if (!status.ok()) return 0;
   if (impl_->filter != nullptr) {
     impl_->filter->Erase(keys);
     if (impl_->changes != nullptr) {

@@ -66,6 +66,10 @@ struct TableOptions : RowStorageOptions {
   // Steps that updates are stamped with are no steps but times: several calls
   // may have one. Which of them was the later one decides what is evicted.
   bool versions_are_times = false;
+  // Updates are expected to be steps of a GPU that has the rows (rows/
+  // gpu_step.h): it tallies what they count, in 16 bytes for each row, instead
+  // of telling it to the CPU each time. Of a table without a capacity.
+  bool tallies_on_gpu = false;
   AdmissionOptions admission;
   CapacityOptions capacity;
 

@@ -148,6 +148,10 @@ class EmbeddingTable::Impl : public RowSource {
     const GpuTableCompute* const gpu = home->gpu_table();
     return gpu != nullptr && gpu->keeps_tally();
   }
+  // Whether TakeTally has something to take.
+  bool has_tally() const {
+    return keeps_tally() && home->gpu_table()->has_tally();
+  }
   // Whether an update of a step has to tell what it notes.
   bool hears_of_updates() const { return notes_updates() && !keeps_tally(); }
   // So many ids were looked up or updated, by a GPU that has the rows or not.
@@ -170,7 +174,7 @@ class EmbeddingTable::Impl : public RowSource {
   // and before rows go. REQUIRES the gate frozen or alone. The table's name is
   // in an error.
   Status TakeTally();
-  // Of one row, which all updates up to call 'now' may have changed.
+  // Of one row. now: the number of the last call that has begun.
   void AddTally(RowHandle handle, const RowMeta& tally, uint32_t now);
   // Another change of the row.
   void MarkChanged(RowHandle handle) {

@@ -127,10 +127,12 @@ void EmbeddingTable::Impl::ForgetAdmitted(Span<const int64_t> keys) {
 void EmbeddingTable::Impl::TakeBackAlone(const TableJournal& journal) {
   if (rows == nullptr) return;
   try {
+    // A row that others have updated meanwhile is seen by what it counts.
+    const bool is_known = TakeTally().ok();
     // The last part first: a table may have been updated several times.
     const std::list<JournalPart>& parts = journal.parts();
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-      EraseInserted(*part, this);
+      if (is_known) EraseInserted(*part, this);
       RestoreCounters(*part, this);
     }
     if (!unused_handles.empty()) rows->Free(unused_handles);
@@ -151,8 +153,7 @@ void EmbeddingTable::Impl::TakeBack(const TableJournal& journal) {
     if (is_empty && unused_handles.empty()) return;
   }
   ExclusiveGate alone(&gate);
-  // A row that others have updated meanwhile is seen by what it counts.
-  if (TakeTally().ok()) TakeBackAlone(journal);
+  TakeBackAlone(journal);
 }
 
 }  // namespace ev

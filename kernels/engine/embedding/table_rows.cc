@@ -168,7 +168,7 @@ Status EmbeddingTable::GetMeta(Span<const int64_t> keys, int64_t* frequencies,
     {
       SharedGate shared(&impl_->gate);
       EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-      has_tally = impl_->keeps_tally();
+      has_tally = impl_->has_tally();
     }
     if (has_tally) {
       FrozenGate frozen(&impl_->gate);

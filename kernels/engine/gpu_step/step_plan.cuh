@@ -70,8 +70,8 @@ struct StepTable {
   int32_t number;
   int32_t notes_rows;
   const int32_t* occurrences;
-  // Nor these: pieces of 16 bytes for each row, as 'pieces' has the rows, or
-  // null, and what goes there besides a count (rows/gpu/step_tally.h).
+  // Nor these: where the rows' tallies are (rows/gpu/row_tally.h), or null, and
+  // what goes there besides a count.
   float* const* tallies;
   uint64_t tally_version_plus1;
   uint32_t tally_call;

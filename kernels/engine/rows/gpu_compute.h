@@ -20,12 +20,12 @@
 
 #include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/row_meta.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/rows/gpu_step.h"
-#include "kernels/engine/storage/dram/row_meta.h"
 
 namespace ev {
 
@@ -174,9 +174,12 @@ class GpuTableCompute : public GpuRowCompute {
   // about rows and TakeTally has not taken. A row's is what those updates would
   // have left in a RowMeta of zeros.
   virtual bool keeps_tally() const = 0;
-  // take() of each row that has one, once; all are zero then. Calls without an
-  // update in between cost nothing, others read 16 bytes of every row that
-  // there is. REQUIRES that no update is under way.
+  // Whether a row may have one.
+  virtual bool has_tally() const = 0;
+  // take() of each row that has one, once; all are zero then. After an error
+  // some have been taken. Costs nothing where has_tally is false, else 16 bytes
+  // are read of every row that there is or was. REQUIRES that no update is
+  // under way; lookups may be. Throws std::bad_alloc, with nothing taken.
   using TakeRowTally = std::function<void(RowHandle, const RowMeta&)>;
   virtual Status TakeTally(const TakeRowTally& take) = 0;
 

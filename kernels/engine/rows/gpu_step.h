@@ -49,11 +49,11 @@
 
 #include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/row_meta.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/ids/device_distinct.h"
-#include "kernels/engine/storage/dram/row_meta.h"
 
 namespace ev {
 
@@ -62,16 +62,15 @@ class GpuTableCompute;  // gpu_compute.h
 // Ids of all tables of a step together, at most.
 constexpr int64_t kMaxStepIds = (int64_t{1} << 31) - 1;
 
-// What a table that goes by itself costs a processor, in ids that it finds in
-// that time: some 40 us of the driver's calls, at 25 ns an id.
-constexpr int64_t kIdsForATable = 1600;
+// What a table counts as, in ids: four tables were faster as a step with any
+// number of ids (docs/design/0021-steps-on-a-gpu.md).
+constexpr int64_t kIdsForATable = 8192;
 
 // Whether a step of so many tables, with so many ids together, costs less than
 // the tables one by one. min_ids: GpuTableCompute::min_ids_to_deduplicate, of
-// which a table stands for a twentieth at most.
+// which a table stands for a quarter at most.
 inline bool IsWorthAStep(int64_t num_tables, int64_t num_ids, int64_t min_ids) {
-  return num_ids + num_tables * std::min(kIdsForATable, min_ids / 20) >=
-         min_ids;
+  return num_ids + num_tables * std::min(kIdsForATable, min_ids / 4) >= min_ids;
 }
 
 // Samples [begin, begin + count) of a table, and where their rows go.
@@ -123,8 +122,9 @@ struct GpuStepUpdate {
   Span<const RowHandle> unknown_handles;
   const float* grads = nullptr;  // [B, dim], in the GPU's memory
   bool notes_rows = false;       // GpuStepNotes has the table's
-  // Not null: instead, the table's tally (gpu_compute.h) gets the update's
-  // version_plus1 and call in each of its rows, and how often its key occurs.
+  // Not null, instead of notes_rows: in the table's tally (gpu_compute.h) each
+  // row that is updated gets this version_plus1 and call, and how often its key
+  // occurs is added to its frequency.
   const RowMeta* tally = nullptr;
 };
 

@@ -23,6 +23,7 @@
 #include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/host_device_step.h"
 #include "kernels/engine/testing/host_device_tally.h"
+#include "kernels/engine/testing/host_device_update.h"
 
 namespace ev {
 namespace testing {
@@ -461,6 +462,9 @@ class HostDeviceRows : public GpuRowHome {
   }
 
   bool keeps_tally() const override { return tally_ != nullptr; }
+  bool has_tally() const override {
+    return tally_ != nullptr && tally_->has_any();
+  }
   Status TakeTally(const TakeRowTally& take) override {
     const Call call(this);
     if (tally_ != nullptr) tally_->TakeAll(take);
@@ -512,27 +516,6 @@ class HostDeviceRows : public GpuRowHome {
                : static_cast<const HostDeviceDistinct*>(
                      pooling.distinct->made())
                      ->num_samples();
-  }
-
-  // The handles of an update, wherever they come from.
-  static std::vector<RowHandle> HandlesOf(const DevicePooledUpdate& update) {
-    if (update.distinct == nullptr || !update.handles.empty()) {
-      Check(update.unknown_handles.empty(), "handles come twice",
-            update.handles.size());
-      return {update.handles.begin(), update.handles.end()};
-    }
-    const auto& distinct =
-        static_cast<const HostDeviceDistinct&>(*update.distinct->made());
-    std::vector<RowHandle> handles(distinct.all_names().begin(),
-                                   distinct.all_names().end());
-    const Span<const RowHandle> unknown = update.unknown_handles;
-    if (unknown.empty()) return handles;
-    Check(static_cast<int64_t>(unknown.size()) == distinct.num_unknown(),
-          "handles are not those of the unknown keys", unknown.size());
-    for (size_t k = 0; k < unknown.size(); ++k) {
-      handles[distinct.unknown_numbers()[k]] = unknown[k];
-    }
-    return handles;
   }
 
   // As a device that has just enough memory for it.

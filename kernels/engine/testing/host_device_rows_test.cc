@@ -145,10 +145,10 @@ class ServedTables {
 };
 
 TEST(HostDeviceRowsTest, TablesThatAreServedTogetherAreOneStep) {
-  // 100 ids are worth it, and a table that has any counts as 5.
+  // 100 ids are worth it, and a table that has any counts as 25.
   for (const auto& sizes_and_steps :
        std::vector<std::pair<std::vector<int64_t>, int>>{
-           {{60, 29, 0}, 0}, {{60, 30, 0}, 1}, {{1, 83, 1}, 1}}) {
+           {{25, 24, 0}, 0}, {{25, 25, 0}, 1}, {{1, 23, 1}, 1}}) {
     ServedTables served(3);
     const int64_t before = HostDeviceSteps();
     ASSERT_OK(served.Serve(sizes_and_steps.first));

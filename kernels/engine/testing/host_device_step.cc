@@ -254,6 +254,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
                 !(update.tally != nullptr && update.notes_rows),
             "an update's tally is not where the table's is", update.number);
       if (update.notes_rows) noted->Add(update.number, handles, counts);
+      if (update.tally != nullptr) table->tally->Begin();
       for (size_t k = 0; update.tally != nullptr && k < handles.size(); ++k) {
         if (handles[k] >= kFirstReservedHandle) continue;
         table->tally->Add(handles[k], *update.tally, counts[k]);
@@ -288,6 +289,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       std::unique_ptr<DeviceWork> work;
       EV_RETURN_IF_ERROR(update.table->StartPooledUpdate(to_do, &work));
       EV_RETURN_IF_ERROR(work->Wait());
+      if (update.tally != nullptr) table->tally->End();
     }
     if (!noted->is_of_a_table) return Status::OK();
     noted->is_handed_out = true;

@@ -153,19 +153,19 @@ TEST_F(StepTest, FewIdsAreNotTaken) {
   EXPECT_EQ((Numbers{0, 0}), Made(table, in));
 }
 
-// A table counts as the ids that its own calls of the device cost.
+// A table counts as ids besides its own.
 TEST_F(StepTest, FewIdsOfManyTablesAreTaken) {
-  EXPECT_TRUE(IsWorthAStep(1, 32768 - 1600, 32768));
-  EXPECT_FALSE(IsWorthAStep(1, 32767 - 1600, 32768));
-  EXPECT_TRUE(IsWorthAStep(26, 26, 32768));
-  EXPECT_FALSE(IsWorthAStep(20, 20, 32768));
+  EXPECT_TRUE(IsWorthAStep(1, 32768 - 8192, 32768));
+  EXPECT_FALSE(IsWorthAStep(1, 32767 - 8192, 32768));
+  EXPECT_TRUE(IsWorthAStep(4, 4, 32768));
+  EXPECT_FALSE(IsWorthAStep(3, 3, 32768));
   EXPECT_FALSE(IsWorthAStep(1000, 1000, int64_t{1} << 40));
-  // Of the stand-in's 100 ids a table is worth 5.
+  // Of the stand-in's 100 ids a table is worth 25.
   for (const bool are_enough : {false, true}) {
     std::vector<Table> tables;
     std::vector<PooledInput> inputs;
     std::vector<float*> outputs;
-    for (int t = 0; t < (are_enough ? 17 : 16); ++t) {
+    for (int t = 0; t < (are_enough ? 4 : 3); ++t) {
       tables.push_back(MakeTable());
       inputs.push_back(Input(tables.back().get()));
       inputs.back().batch_size = inputs.back().num_ids = 1;

@@ -2,19 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tally (rows/gpu_compute.h) of one table of host_device_rows.h. It ends
-// the process where rows go that have one.
+// the process where rows go that have one, and where it is taken during an
+// update.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <mutex>
 #include <unordered_map>
 
 #include "kernels/engine/base/row_handle.h"
-#include "kernels/engine/storage/dram/row_meta.h"
+#include "kernels/engine/base/row_meta.h"
 #include "kernels/engine/testing/host_device_memory.h"
 
 namespace ev {
@@ -22,6 +24,9 @@ namespace testing {
 
 class HostTally {
  public:
+  // Around an update of a step.
+  void Begin() { ++updates_; }
+  void End() { --updates_; }
   void Add(RowHandle row, const RowMeta& update, uint32_t occurrences) {
     std::lock_guard<std::mutex> lock(mu_);
     RowMeta& meta = of_[row];
@@ -34,8 +39,13 @@ class HostTally {
   template <typename Take>
   void TakeAll(const Take& take) {
     std::lock_guard<std::mutex> lock(mu_);
+    Check(updates_ == 0, "a tally is taken during an update", updates_);
     for (const auto& row : of_) take(row.first, row.second);
     of_.clear();
+  }
+  bool has_any() const {
+    std::lock_guard<std::mutex> lock(mu_);
+    return !of_.empty();
   }
   void CheckHasNone(RowHandle row) {
     std::lock_guard<std::mutex> lock(mu_);
@@ -47,8 +57,9 @@ class HostTally {
   }
 
  private:
-  std::mutex mu_;
-  std::unordered_map<RowHandle, RowMeta> of_{};
+  std::atomic<int> updates_{0};
+  mutable std::mutex mu_;
+  std::unordered_map<RowHandle, RowMeta> of_;
 };
 
 }  // namespace testing

@@ -6,6 +6,7 @@
 // EvEvict.
 
 #include "kernels/engine/policy/cache_strategy.h"
+#include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
@@ -62,6 +63,7 @@ class HandleOp : public OpKernel {
     OP_REQUIRES_OK(context, GetPolicies(context));
     options_.ssd.strategy = options_.capacity.strategy;
     options_.hbm_dram.strategy = options_.capacity.strategy;
+    options_.tallies_on_gpu = IsOnGpu(*context);
     options_ = options_.Completed();
   }
 

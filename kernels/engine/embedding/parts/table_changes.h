@@ -81,9 +81,9 @@ class HandleEpochs {
 };
 
 // Thread-safe as the table's gate says: Mark and MarkCounter by any number of
-// updating threads, Erased and Emptied by a thread that is alone. The others by
-// one thread at a time that is alone or keeps the table frozen; bytes by any
-// thread in the gate.
+// updating threads, or by one that has shut updates out, Erased and Emptied by
+// a thread that is alone. The others by one thread at a time that is alone or
+// keeps the table frozen; bytes by any thread in the gate.
 class TableChanges {
  public:
   void Mark(RowHandle handle) {

@@ -6,7 +6,8 @@
 // TableGate: five ways in.
 //   shared    lookups and whatever else only reads
 //   updating  what writes or inserts rows, and leaves the others where they are
-//   frozen    reads that need the table to stay as it is (a delta)
+//   frozen    reads that need the table to stay as it is (a delta), and the
+//             taking of what a device has counted for it, before them
 //   snapshot  reads of the table as it was when updates were let in again,
 //             which keep what they need of it (a save; frozen_rows.h)
 //   alone     what moves or removes rows (Initialize, widening, Erase, Import)

@@ -110,7 +110,7 @@ Status GpuRows::StartStep(Span<const GpuStepTable> tables,
 Status GpuRows::Create(const GpuRowHomeOptions& options) {
   const Span<const float> default_rows = options.default_rows;
   pieces_.reset(new RowPieces(dim_));
-  if (options.keeps_tally) tally_.reset(new RowTally(pieces_->rows_log2()));
+  if (options.keeps_tally) tally_.reset(new RowTally);
   const size_t bytes = default_rows.size() * sizeof(float);
   EV_RETURN_IF_ERROR(defaults_.Allocate(bytes, "default rows"));
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(defaults_.data(), default_rows.data(),
@@ -152,6 +152,10 @@ Status GpuRows::NewKeyedRow(int64_t key, RowHandle handle,
 Status GpuRows::QueueNew(const int64_t* key, RowHandle handle,
                          int64_t default_row) {
   const size_t piece = handle >> pieces_->rows_log2();
+  if (tally_ != nullptr && !tally_->Has(handle)) {
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    EV_RETURN_IF_ERROR(tally_->Reserve(handle));
+  }
   try {
     std::unique_lock<std::mutex> lock(queue_mu_);
     // A piece has its memory for as long as rows of it live.
@@ -159,7 +163,6 @@ Status GpuRows::QueueNew(const int64_t* key, RowHandle handle,
       lock.unlock();
       EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
       EV_RETURN_IF_ERROR(pieces_->Reserve(handle));
-      if (tally_ != nullptr) EV_RETURN_IF_ERROR(tally_->Reserve(handle));
       lock.lock();
     }
     if (live_.size() <= piece) live_.resize(piece + 1, 0);
@@ -534,10 +537,7 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
       }
       pieces_->Free(p);
     }
-    if (!has_rows) {
-      live_.clear();
-      if (tally_ != nullptr) tally_.reset(new RowTally(fresh->rows_log2()));
-    }
+    if (!has_rows) live_.clear();
     pieces_ = std::move(fresh);
     num_slots_ = static_cast<int>(initial_values.size());
     return Status::OK();
@@ -545,9 +545,12 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
 }
 
 Status GpuRows::TakeTally(const TakeRowTally& take) {
-  if (tally_ == nullptr || !tally_->has_any()) return Status::OK();
+  if (!has_tally()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  WaitForSteps();
+  // Lookups go on meanwhile.
+  for (const std::shared_ptr<DeviceEvent>& event : begun()) {
+    EV_RETURN_IF_ERROR(event->Wait());
+  }
   return tally_->Take(take);
 }
 
@@ -574,9 +577,7 @@ void GpuRows::Forget(Span<const RowHandle> handles) {
   WaitForSteps();
   for (RowHandle handle : handles) {
     const size_t piece = handle >> pieces_->rows_log2();
-    if (--live_[piece] != 0) continue;
-    pieces_->Free(piece);
-    if (tally_ != nullptr) tally_->Free(piece);
+    if (--live_[piece] == 0) pieces_->Free(piece);
   }
 }
 

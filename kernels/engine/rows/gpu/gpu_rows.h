@@ -77,6 +77,9 @@ class GpuRows : public GpuRowHome {
                Span<const int> slot_columns, const float* grads) override;
   Status Relayout(Span<const float> initial_values) override;
   bool keeps_tally() const override { return tally_ != nullptr; }
+  bool has_tally() const override {
+    return tally_ != nullptr && tally_->has_any();
+  }
   Status TakeTally(const TakeRowTally& take) override;
   void ForgetKeys(Span<const int64_t> keys) override;
   void Forget(Span<const RowHandle> handles) override;
@@ -187,7 +190,7 @@ class GpuRows : public GpuRowHome {
   DeviceBuffer defaults_;
   DeviceBuffer initial_values_;
   std::unique_ptr<RowPieces> pieces_;
-  std::unique_ptr<RowTally> tally_;         // of as many rows to a piece
+  std::unique_ptr<RowTally> tally_;         // null: it keeps none
   const std::shared_ptr<KnownKeys> known_;  // batches under way have it too
   // Not OK when a failed call left rows of which nothing is known.
   Status broken_;

@@ -28,20 +28,24 @@ RowPieces::RowPieces(int64_t stride, int rows_log2, bool are_zeros)
       rows_log2_(rows_log2 >= 0 ? rows_log2 : RowsLog2(stride)),
       are_zeros_(are_zeros) {}
 
+bool RowPieces::Has(RowHandle handle) const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return HasPiece(handle >> rows_log2_);
+}
+
 Status RowPieces::Reserve(RowHandle handle) {
   const size_t piece = handle >> rows_log2_;
   std::lock_guard<std::mutex> lock(mu_);
-  if (piece < pieces_.size() && pieces_[piece].data() != nullptr) {
-    return Status::OK();
-  }
-  return Grow(piece);
+  return HasPiece(piece) ? Status::OK() : Grow(piece);
 }
 
 Status RowPieces::Grow(size_t piece) {
   DeviceBuffer memory;
   EV_RETURN_IF_ERROR(memory.Allocate(
-      piece_bytes(), "another piece of rows, beside the " +
-                         std::to_string(bytes_) + " bytes there are,"));
+      piece_bytes(), std::string("another piece of ") +
+                         (are_zeros_ ? "what rows count" : "rows") +
+                         ", beside the " + std::to_string(bytes_) +
+                         " bytes there are,"));
   if (piece >= table_size_) {
     const size_t size =
         std::max<size_t>(64, std::max(2 * table_size_, piece + 1));

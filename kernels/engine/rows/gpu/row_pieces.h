@@ -41,6 +41,7 @@ class RowPieces {
   RowPieces(const RowPieces&) = delete;
   RowPieces& operator=(const RowPieces&) = delete;
 
+  bool Has(RowHandle handle) const;
   // Has memory for the row of that handle: zeros, if they are to be, or not
   // initialised. ResourceExhausted names what is needed and free.
   Status Reserve(RowHandle handle);
@@ -60,6 +61,10 @@ class RowPieces {
   void Clear();
 
  private:
+  // REQUIRE mu_.
+  bool HasPiece(size_t piece) const {
+    return piece < pieces_.size() && pieces_[piece].data() != nullptr;
+  }
   Status Grow(size_t piece);
 
   const int64_t stride_;

@@ -16,7 +16,9 @@ namespace {
 
 static_assert(sizeof(RowMeta) == 16, "what kernels take for one");
 constexpr int64_t kFloatsEach = sizeof(RowMeta) / sizeof(float);
-constexpr int64_t kRowsAtOnce = 16384;
+constexpr int64_t kRowsAtOnce = 4096;
+constexpr size_t kBytesAtOnce = kRowsAtOnce * sizeof(RowMeta);
+static_assert((1 << kTallyRowsLog2) % kRowsAtOnce == 0, "of a piece");
 
 bool IsZero(const RowMeta& meta) {
   return (meta.version_plus1 | meta.frequency | meta.call) == 0;
@@ -24,8 +26,8 @@ bool IsZero(const RowMeta& meta) {
 
 }  // namespace
 
-RowTally::RowTally(int rows_log2)
-    : pieces_(kFloatsEach, rows_log2, /*are_zeros=*/true),
+RowTally::RowTally()
+    : pieces_(kFloatsEach, kTallyRowsLog2, /*are_zeros=*/true),
       here_(new RowMeta[kRowsAtOnce]) {}
 
 void RowTally::Clear() {
@@ -42,10 +44,9 @@ Status RowTally::Take(
   for (size_t p = 0; p < pieces.size(); ++p) {
     if (pieces[p] == nullptr) continue;
     for (int64_t i = 0; i < rows; i += kRowsAtOnce) {
-      EV_RETURN_IF_ERROR(
-          TakeSome(static_cast<RowHandle>(p * rows + i),
-                   reinterpret_cast<RowMeta*>(pieces[p] + i * kFloatsEach),
-                   std::min(kRowsAtOnce, rows - i), take));
+      EV_RETURN_IF_ERROR(TakeSome(
+          static_cast<RowHandle>(p * rows + i),
+          reinterpret_cast<RowMeta*>(pieces[p] + i * kFloatsEach), take));
     }
   }
   // The zeros are seen by every stream from here on.
@@ -55,17 +56,16 @@ Status RowTally::Take(
 }
 
 Status RowTally::TakeSome(
-    RowHandle first, RowMeta* there, int64_t count,
+    RowHandle first, RowMeta* there,
     const std::function<void(RowHandle, const RowMeta&)>& take) {
-  const size_t bytes = count * sizeof(RowMeta);
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpy(here_.get(), there, bytes, cudaMemcpyDeviceToHost));
-  if (std::all_of(here_.get(), here_.get() + count, IsZero)) {
+      cudaMemcpy(here_.get(), there, kBytesAtOnce, cudaMemcpyDeviceToHost));
+  if (std::all_of(here_.get(), here_.get() + kRowsAtOnce, IsZero)) {
     return Status::OK();
   }
   // Before they are taken: nothing is counted twice.
-  EV_CUDA_RETURN_IF_ERROR(cudaMemset(there, 0, bytes));
-  for (int64_t i = 0; i < count; ++i) {
+  EV_CUDA_RETURN_IF_ERROR(cudaMemset(there, 0, kBytesAtOnce));
+  for (int64_t i = 0; i < kRowsAtOnce; ++i) {
     if (!IsZero(here_[i])) take(first + static_cast<RowHandle>(i), here_[i]);
   }
   return Status::OK();

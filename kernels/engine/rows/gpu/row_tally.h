@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A table's tally in the memory of its GPU (rows/gpu_compute.h): a RowMeta for
-// each row, in pieces beside those of the rows. Steps add to it
-// (step_tally.h), on streams that come after each other.
+// each row, in pieces of their own. Steps add to it (step_tally.h), on streams
+// that come after each other.
 //
-// MEMORY: 16 bytes for each row that a piece has room for, and 256 KiB in CPU
+// MEMORY: 16 bytes for each handle, in pieces of 1 MiB that stay until the
+// table is emptied, since handles are given out again; and 64 KiB in CPU
 // memory.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_TALLY_H_
@@ -18,40 +19,41 @@
 #include <mutex>
 
 #include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/row_meta.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
-#include "kernels/engine/storage/dram/row_meta.h"
 
 namespace ev {
 namespace gpu {
 
-// Thread-safe, but for Free and Clear. The device is current in every call.
+// Of a piece.
+constexpr int kTallyRowsLog2 = 16;
+
+// Thread-safe, but for Clear. The device is current in every call.
 class RowTally {
  public:
-  // 2^rows_log2 rows to a piece. Allocates nothing on the device. Throws
-  // std::bad_alloc.
-  explicit RowTally(int rows_log2);
+  // Allocates nothing on the device. Throws std::bad_alloc.
+  RowTally();
 
-  // As of RowPieces; a row's tally is zeros at first. What Free and Clear give
-  // back is forgotten.
+  // As of RowPieces; a row's tally is zeros at first.
+  bool Has(RowHandle handle) const { return pieces_.Has(handle); }
   Status Reserve(RowHandle handle) { return pieces_.Reserve(handle); }
-  void Free(size_t piece) { pieces_.Free(piece); }
-  void Clear();
+  void Clear();  // forgets all
   int64_t bytes() const { return pieces_.bytes(); }
 
-  // For kernels: row h's is at pieces[h >> rows_log2] + 16 * (the rest of h)
-  // bytes, rows_log2 that of the rows.
+  // For kernels: that of row h is the (h modulo 2^kTallyRowsLog2)-th RowMeta at
+  // pieces[h >> kTallyRowsLog2]. Good for the rows that have room by now.
   float* const* pieces() const { return pieces_.view().pieces; }
 
   // To be called before something is added to the tally.
   void WillHave() { has_any_.store(true); }
   bool has_any() const { return has_any_.load(); }
   // As GpuTableCompute::TakeTally. REQUIRES that the device is through with
-  // what has been added. After an error some of the rows have been taken.
+  // what has been added.
   Status Take(const std::function<void(RowHandle, const RowMeta&)>& take);
 
  private:
-  Status TakeSome(RowHandle first, RowMeta* there, int64_t count,
+  Status TakeSome(RowHandle first, RowMeta* there,
                   const std::function<void(RowHandle, const RowMeta&)>& take);
 
   RowPieces pieces_;

@@ -9,9 +9,10 @@
 #include <cstdint>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/row_meta.h"
+#include "kernels/engine/rows/gpu/row_tally.h"
 #include "kernels/engine/rows/gpu/step_keys.cuh"
 #include "kernels/engine/rows/gpu/step_tally.h"
-#include "kernels/engine/storage/dram/row_meta.h"
 
 namespace ev {
 namespace gpu {
@@ -29,8 +30,8 @@ static_assert(sizeof(Tally) == sizeof(RowMeta), "it is one");
 
 __device__ __forceinline__ Tally* TallyOf(const StepTable& table,
                                           uint32_t row) {
-  const uint32_t within = row & ((1u << table.rows_log2) - 1);
-  return reinterpret_cast<Tally*>(table.tallies[row >> table.rows_log2]) +
+  const uint32_t within = row & ((1u << kTallyRowsLog2) - 1);
+  return reinterpret_cast<Tally*>(table.tallies[row >> kTallyRowsLog2]) +
          within;
 }
 

@@ -30,6 +30,27 @@
 namespace ev {
 namespace gpu {
 
+namespace {
+
+// After an error: what was given to the stream is through before the tally is
+// taken. An update that succeeds has its event for that.
+class WaitsUnlessKept {
+ public:
+  explicit WaitsUnlessKept(cudaStream_t stream) : stream_(stream) {}
+  ~WaitsUnlessKept() {
+    if (waits) EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
+  }
+  WaitsUnlessKept(const WaitsUnlessKept&) = delete;
+  WaitsUnlessKept& operator=(const WaitsUnlessKept&) = delete;
+
+  bool waits = false;
+
+ private:
+  const cudaStream_t stream_;
+};
+
+}  // namespace
+
 bool StepCall::CanUpdate(const std::string& rule,
                          Span<const int> slot_columns) const {
   for (size_t k = 0; k < slot_columns.size(); ++k) {
@@ -193,6 +214,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   // From here on something may be under way.
   has_failed_ = true;
   const cudaStream_t s = groups->lane()->stream();
+  WaitsUnlessKept tallied(s);
   BegunEvents followed;
   EV_RETURN_IF_ERROR(FollowRows(all_rows, s, &followed));
   for (size_t k = 0; k < n; ++k) {
@@ -218,6 +240,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
         noted->Launch(groups->plan(), groups->num_processors(), s));
   }
   if (have_tallies) {
+    tallied.waits = true;
     EV_RETURN_IF_ERROR(
         LaunchTally(groups->plan(), groups->num_processors(), s));
   }
@@ -256,6 +279,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     rows->BeginAfter(end_, followed);
     rows->set_groups_early(expects_more);
   }
+  tallied.waits = false;
   lanes_.push_back(groups->TakeLane());
   has_failed_ = had_failed;
   return Status::OK();

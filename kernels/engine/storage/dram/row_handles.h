@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/row_meta.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/storage/dram/row_meta.h"
 #include "kernels/engine/storage/dram/slab_array.h"
 
 namespace ev {

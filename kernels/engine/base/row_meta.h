@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef KERNELS_ENGINE_STORAGE_DRAM_ROW_META_H_
-#define KERNELS_ENGINE_STORAGE_DRAM_ROW_META_H_
+#ifndef KERNELS_ENGINE_BASE_ROW_META_H_
+#define KERNELS_ENGINE_BASE_ROW_META_H_
 
 #include <cstdint>
 
@@ -30,4 +30,4 @@ struct RowMeta {
 
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_STORAGE_DRAM_ROW_META_H_
+#endif  // KERNELS_ENGINE_BASE_ROW_META_H_
