@@ -136,7 +136,7 @@ def violations(path, text, read):
     if not {name, re.sub("_program$", "", name)} & (targets(build) | {"all"}):
       found.append("%s: there is no target //%s:%s" % (path, package, name))
     elif re.search(r"--\w", text):
-      for source in ("%s/%s.py" % (package, name), "%s/%s.cc" % (package, name)):
+      for source in ["%s/%s.%s" % (package, name, kind) for kind in ("py", "cc", "cu")]:
         try:
           sources.append(read(source))
         except OSError:
