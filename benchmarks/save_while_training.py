@@ -5,8 +5,9 @@
   bazel run //benchmarks:save_while_training
 
 One table with Adagrad, steps of Zipf-distributed ids on one thread, `Saver.save` on
-another. Prints one line per round. `--storage=hbm --device=/gpu:0 --policy=counter` for one
-on a GPU that counts what its rows count there, until a save reads it.
+another. Prints one line per round. With `--storage=hbm
+--device=/gpu:0 --policy=counter` the table is on a GPU, which counts how often its keys
+occur until a save takes that.
 """
 
 import os

@@ -8,8 +8,9 @@
 
 namespace ev {
 
-// What a row counts about itself, kept beside the rows, 16 bytes, only when the
-// table records it.
+// What a row counts about itself, 16 bytes, kept with the table's handles in
+// CPU memory, only when the table records it. A GPU's tally
+// (rows/gpu_compute.h) has the same form.
 struct RowMeta {
   // Global step of the last update + 1; 0: none yet. Steps may be times, in
   // milliseconds or finer.

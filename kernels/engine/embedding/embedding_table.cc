@@ -223,7 +223,7 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
 int64_t EmbeddingTable::Erase(Span<const int64_t> keys) {
   ExclusiveGate alone(&impl_->gate);
   if (impl_->rows == nullptr) return 0;
-  // What fails here fails again in the next call, which can say so.
+  // Rows would go whose tally stays.
   const Status status = NoThrow(*impl_, [&] { return impl_->TakeTally(); });
   if (!status.ok()) return 0;
   if (impl_->filter != nullptr) {

@@ -2,18 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One embedding variable: index, rows and meta under one façade. Index and meta
-// are in CPU memory, rows there, in the memory of a GPU, in both, or partly on
-// an SSD.
+// are in CPU memory (a GPU may have counted what the meta has not taken yet,
+// rows/gpu_compute.h), rows there, in the memory of a GPU, in both, or partly
+// on an SSD.
 //
 // Every member may be called by any number of threads at once. A table-wide
 // gate (table_gate.h) orders them: lookups, updates, inserts and counters run
 // at once; Initialize, EnsureSlots that changes something, Erase, Clear and
 // Import are alone. Export, and a TableReader (table_reader.h) for as long as
 // it lives, give one frozen snapshot of keys, values, slots and meta while all
-// calls go on that need not be alone; a delta keeps updates and inserts out. A
-// call on several tables enters their gates in one global order. Two updates of
-// the same row at once each apply whole, in some order; a reader may see a row
-// between the writes of two elements, never between two bytes of one element.
+// calls go on that need not be alone; a delta keeps updates and inserts out,
+// and so do an export, a reader's beginning and GetMeta while they take what a
+// GPU has counted. A call on several tables enters their gates in one global
+// order. Two updates of the same row at once each apply whole, in some order; a
+// reader may see a row between the writes of two elements, never between two
+// bytes of one element.
 //
 // Any int64 is a key, or any int32. A key is in the table once it has been
 // updated, written or imported; until then it reads its default row,
@@ -68,7 +71,8 @@ struct TableOptions : RowStorageOptions {
   bool versions_are_times = false;
   // Updates are expected to be steps of a GPU that has the rows (rows/
   // gpu_step.h): it tallies what they count, in 16 bytes for each row, instead
-  // of telling it to the CPU each time. Of a table without a capacity.
+  // of telling it to the CPU each time. Of a table without a capacity whose
+  // strategy keeps no first call.
   bool tallies_on_gpu = false;
   AdmissionOptions admission;
   CapacityOptions capacity;
@@ -181,7 +185,8 @@ class EmbeddingTable {
                         float* out, Parallel* parallel) const;
 
   // frequency 0 and version -1 for a key that is absent or when not recorded.
-  // For a key that the filter keeps out, what the filter counted.
+  // For a key that the filter keeps out, what the filter counted. Where a GPU
+  // has counted since the last call, 16 bytes of every row are read there.
   Status GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                  int64_t* versions) const;
 
@@ -216,7 +221,8 @@ class EmbeddingTable {
                       std::vector<int64_t>* evicted_keys,
                       std::vector<float>* evicted_values);
 
-  // Forgets these keys, also what a filter counted; returns how many had a row.
+  // Forgets these keys, also what a filter counted; returns how many had a row:
+  // 0, and nothing is forgotten, if what a GPU has counted cannot be read.
   // Keys of another type than the table's have none.
   // Their memory is given back.
   int64_t Erase(Span<const int64_t> keys);

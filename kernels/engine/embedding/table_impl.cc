@@ -255,8 +255,9 @@ void EmbeddingTable::Impl::AddTally(RowHandle handle, const RowMeta& tally,
   const RowMeta& meta = *rows->Meta(handle);
   const uint32_t call = __atomic_load_n(&meta.call, __ATOMIC_RELAXED);
   UpdateCall last;
-  // An update that was no step's may have come after the last that was. Calls
-  // are told by how far back they are, since their numbers wrap.
+  // The row may have been updated outside a step after the tally's last update.
+  // The later of the two calls is the one that is fewer calls back from 'now':
+  // their numbers wrap.
   const bool was_last = call == 0 || now - tally.call <= now - call;
   last.call = was_last ? tally.call : call;
   last.step = static_cast<int64_t>(

@@ -127,7 +127,8 @@ void EmbeddingTable::Impl::ForgetAdmitted(Span<const int64_t> keys) {
 void EmbeddingTable::Impl::TakeBackAlone(const TableJournal& journal) {
   if (rows == nullptr) return;
   try {
-    // A row that others have updated meanwhile is seen by what it counts.
+    // Whether another call has updated a row since is told by what it counts;
+    // where that is not known the inserted keys stay.
     const bool is_known = TakeTally().ok();
     // The last part first: a table may have been updated several times.
     const std::list<JournalPart>& parts = journal.parts();

@@ -62,8 +62,9 @@ class GpuTableCompute;  // gpu_compute.h
 // Ids of all tables of a step together, at most.
 constexpr int64_t kMaxStepIds = (int64_t{1} << 31) - 1;
 
-// What a table counts as, in ids: four tables were faster as a step with any
-// number of ids (docs/design/0021-steps-on-a-gpu.md).
+// What a table counts as, in ids, so that four tables are a step with any
+// number of ids: with 256 samples each that was faster, with 64 as fast
+// (docs/design/0021-steps-on-a-gpu.md).
 constexpr int64_t kIdsForATable = 8192;
 
 // Whether a step of so many tables, with so many ids together, costs less than
@@ -105,8 +106,9 @@ struct GpuStepTable {
   // Instead, of samples of one id each: all of them, in order, in pieces.
   std::vector<GpuStepPiece> pieces;
   // [N] how many occurrences each id stands for, of samples of one id each, for
-  // the counts of GpuStepRows and of unknown keys; null: 1 each. Read when the
-  // table's Start returns. What is not in [0, 2^31) is the nearest of those.
+  // tallies and the counts of GpuStepRows and of unknown keys; null: 1 each.
+  // Read when the table's Start returns. What is not in [0, 2^31) is the
+  // nearest of those.
   const int64_t* occurrences = nullptr;
   // Keeps the ids for as long as it lives, so that the GPU may read them after
   // Wait; null: nothing does.

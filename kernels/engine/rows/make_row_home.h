@@ -26,7 +26,7 @@ struct RowHomeOptions : RowStorageOptions {
   // home.
   Span<const float> default_rows;
   bool with_meta = false;  // the handles have a RowMeta each
-  // Rows in a GPU's memory alone have a tally there (gpu_compute.h).
+  // Of kHbm: a tally is kept (gpu_compute.h). Other homes keep none.
   bool keeps_tally = false;
 };
 

@@ -10,7 +10,8 @@
 //   hbm_dram/  the hot rows in a GPU's memory, the others in CPU memory
 //
 // The table keeps its index, its handles and what rows count about themselves
-// (RowMeta: frequency, version). A home keeps the floats. A handle, which the
+// (RowMeta: frequency, version). A home keeps the floats, and a GPU's may keep
+// a tally of what rows have counted since (gpu_compute.h). A handle, which the
 // table gives out, names a row in both. make_row_home.h makes homes.
 //
 // A row has columns: column 0 is the value, column 1 + k is slot k, each of dim

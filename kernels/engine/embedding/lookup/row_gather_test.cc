@@ -46,6 +46,7 @@ constexpr size_t kNotTold = 5;
 
 void Choose(Notes notes, size_t t, TableOptions* options) {
   options->record_frequency = notes == Notes::kFrequency;
+  options->tallies_on_gpu = t % 2 == 0;
   if (notes != Notes::kOfAllKinds) return;
   AdmissionOptions* const admission = &options->admission;
   switch (t) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -147,7 +149,8 @@ class StepNotesTest : public StepLookupTest {
 
 constexpr size_t StepNotesTest::kRecorded[];
 
-// Those of tables that evict by capacity are needed after every update.
+// Tables with a capacity hear of each update; so do one whose options say so
+// (3) and one of which only changes are recorded (8).
 TEST_F(StepNotesTest, OnlySomeNumbersAreNeededAtOnce) {
   if (there_[0]->impl()->home->gpu_table() == nullptr) GTEST_SKIP();
   for (size_t t : {0, 1, 2, 6}) {
@@ -268,8 +271,9 @@ TEST_F(StepNotesTest, RowsThatAreEvictedByWhatTheyCountAreTheSame) {
   ExpectSameNumbers();
 }
 
-// Steps leave it to the device to count, other updates do not: which of them a
-// row was changed by last is told by their order, not by their steps.
+// Steps leave counting to the device, other updates count in CPU memory. Which
+// of the two changed a row last is decided by the order of the calls, not by
+// their global steps.
 TEST_F(StepNotesTest, OtherUpdatesCountBesideSteps) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const std::vector<Batch> batches = Batches(1);
@@ -412,8 +416,10 @@ TEST_F(StepNotesTest, CallsAreToldByTheirOrderWhenTheirNumbersWrap) {
     *meta = RowMeta{100, 4, of.here};
     table->AddTally(row, RowMeta{50, 3, of.tally}, of.now);
     EXPECT_EQ(7u, meta->frequency);
-    EXPECT_EQ(of.is_last ? 50u : 100u, meta->version_plus1) << of.now;
-    EXPECT_EQ(of.is_last ? of.tally : of.here, meta->call) << of.now;
+    EXPECT_EQ(of.is_last ? 50u : 100u, meta->version_plus1)
+        << of.here << ' ' << of.tally;
+    EXPECT_EQ(of.is_last ? of.tally : of.here, meta->call)
+        << of.here << ' ' << of.tally;
   }
 }
 
@@ -483,48 +489,73 @@ TEST_F(StepNotesTest, TablesMayBeUpdatedTwiceInOneCall) {
   }
 }
 
-// Several threads train the same tables: no count is lost.
-TEST_F(StepNotesTest, UpdatesMadeAtOnceAllCount) {
-  TrainStep(0);
-  TableSnapshot before;
-  ASSERT_OK(there_[0]->Export(Slots(), &before));
-  constexpr int kThreads = 3, kSteps = 6;
-  std::vector<std::thread> threads;
-  for (int k = 0; k < kThreads; ++k) {
-    threads.emplace_back([this] {
-      testing::ThreadPool pool(2);
-      const auto stream = StreamUnderTest::Make();
-      for (int step = 0; step < kSteps; ++step) {
-        TrainThere(Batches(0), 50, stream.get(), &pool);  // keys have rows
-      }
-      stream->Wait();
-    });
-  }
-  // What the device has counted is read meanwhile.
-  std::atomic<bool> is_through{false};
-  std::thread reads([&] {
-    const std::vector<int64_t> keys(1, Batches(0)[0].ids[0]);
-    int64_t last = 0;
-    while (!is_through) {
-      int64_t frequency = 0, version = 0;
-      ASSERT_OK(there_[0]->GetMeta(keys, &frequency, &version));
-      EXPECT_LE(last, frequency);
-      last = frequency;
-      TableSnapshot between;
-      ASSERT_OK(there_[0]->Export(Slots(), &between));
+// Several threads train the same tables, and another reads what rows count: no
+// count is lost.
+class StepNotesAtOnceTest : public StepNotesTest {
+ protected:
+  // Reads again and again what rows of table 0 count.
+  void Train(const std::function<void()>& read) {
+    TableSnapshot before;
+    ASSERT_OK(there_[0]->Export(Slots(), &before));
+    std::vector<std::thread> threads;
+    for (int k = 0; k < kThreads; ++k) {
+      threads.emplace_back([this] {
+        testing::ThreadPool pool(2);
+        const auto stream = StreamUnderTest::Make();
+        for (int step = 0; step < kSteps; ++step) {
+          TrainThere(Batches(0), 50, stream.get(), &pool);  // keys have rows
+        }
+        stream->Wait();
+      });
     }
+    std::atomic<bool> is_through{false};
+    std::thread reads([&] {
+      while (!is_through) {
+        read();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    for (std::thread& thread : threads) thread.join();
+    is_through = true;
+    reads.join();
+    TableSnapshot after;
+    ASSERT_OK(there_[0]->Export(Slots(), &after));
+    const auto sum = [](const std::vector<int64_t>& numbers) {
+      return std::accumulate(numbers.begin(), numbers.end(), int64_t{0});
+    };
+    const int64_t ids = Batches(0)[0].ids.size();
+    EXPECT_EQ(sum(before.frequencies) + kThreads * kSteps * ids,
+              sum(after.frequencies));
+  }
+
+  static constexpr int kThreads = 3, kSteps = 5;
+};
+constexpr int StepNotesAtOnceTest::kThreads, StepNotesAtOnceTest::kSteps;
+
+TEST_F(StepNotesAtOnceTest, ByKey) {
+  TrainStep(0);
+  const int64_t ids = there_[0]->tier_stats().hits;
+  const std::vector<int64_t> keys(1, Batches(0)[0].ids[0]);
+  int64_t last = 0;
+  Train([&] {
+    int64_t frequency = 0, version = 0;
+    ASSERT_OK(there_[0]->GetMeta(keys, &frequency, &version));
+    EXPECT_LE(last, frequency);
+    last = frequency;
   });
-  for (std::thread& thread : threads) thread.join();
-  is_through = true;
-  reads.join();
-  TableSnapshot after;
-  ASSERT_OK(there_[0]->Export(Slots(), &after));
-  const auto sum = [](const std::vector<int64_t>& numbers) {
-    return std::accumulate(numbers.begin(), numbers.end(), int64_t{0});
-  };
-  const int64_t ids = Batches(0)[0].ids.size();
-  EXPECT_EQ(sum(before.frequencies) + kThreads * kSteps * ids,
-            sum(after.frequencies));
+  // All were steps: of lookups and of updates.
+  EXPECT_EQ(ids + 2 * kThreads * kSteps *
+                      static_cast<int64_t>(Batches(0)[0].ids.size()),
+            there_[0]->tier_stats().hits);
+}
+
+// While a table is being read its updates are counted in CPU memory.
+TEST_F(StepNotesAtOnceTest, AllOfThem) {
+  TrainStep(0);
+  Train([&] {
+    TableSnapshot between;
+    ASSERT_OK(there_[0]->Export(Slots(), &between));
+  });
 }
 
 }  // namespace

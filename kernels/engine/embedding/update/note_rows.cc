@@ -3,8 +3,8 @@
 //
 // Step 3, its end: what rows count about themselves, and which have changed.
 // Where the updates of a step stayed on the device, it says which rows those
-// were; a table that others update too is noted under its first stripe, which
-// stands for all.
+// were, unless it tallies them; a table that others update too is noted under
+// its first stripe, which stands for all.
 
 #include <algorithm>
 #include <mutex>

@@ -39,9 +39,9 @@ bool SumsOnDevice(const EmbeddingTable::Impl& table,
 
 // Whether an update by gradients that are summed on a device needs the handles
 // of its rows nowhere else: none is another by now, none is to be kept for a
-// save. A step has to know the rule, and says which rows it has changed and how
-// often a key occurs; of other tables nothing is to be noted about a row, and
-// no filter is to be asked whether a key gets one.
+// save. A step has to know the rule; it tallies what rows count, or says which
+// rows it has changed and how often a key occurs. Of other tables nothing is to
+// be noted about a row, and no filter is to be asked whether a key gets one.
 bool KeysStayOnDevice(const RowRule& rule, const Update& update) {
   const EmbeddingTable::Impl& table = *update.table;
   if (update.pooled_grads == nullptr || update.planned->distinct == nullptr) {

@@ -35,7 +35,8 @@ class RowPieces {
   static constexpr int64_t kPieceBytes = 8 << 20;
 
   // Rows of that many floats; as many to a piece as fit kPieceBytes, at least
-  // one, unless rows_log2 says how many. Allocates nothing.
+  // one, unless rows_log2 says how many. are_zeros: a new piece is zeroed.
+  // Allocates nothing.
   explicit RowPieces(int64_t stride, int rows_log2 = -1,
                      bool are_zeros = false);
   RowPieces(const RowPieces&) = delete;

@@ -26,7 +26,7 @@
 namespace ev {
 namespace gpu {
 
-// Of a piece.
+// Log2 of the rows of a piece.
 constexpr int kTallyRowsLog2 = 16;
 
 // Thread-safe, but for Clear. The device is current in every call.

@@ -17,9 +17,9 @@
 // that go up as int32 take 4 bytes less of each; where ids of a table stand for
 // several occurrences each id takes 4 more. From the update on, or the
 // pooling where an update is expected, 40 bytes per id on the device; for
-// tables that note their rows 12 per id pinned (step_rows.h). All of it
-// is lanes' (base/gpu/work_lane.h), but for 16 bytes per id of a table that
-// meets its first wide id, 8 of them pageable.
+// tables that note their rows in CPU memory 12 per id pinned (step_rows.h). All
+// of it is lanes' (base/gpu/work_lane.h), but for 16 bytes per id of a table
+// that meets its first wide id, 8 of them pageable.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_

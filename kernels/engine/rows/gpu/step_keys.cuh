@@ -16,8 +16,8 @@
 namespace ev {
 namespace gpu {
 
-// Of a key of few ids. They are samples of one id each where they stand for
-// several occurrences.
+// How many occurrences a key of few ids has. Where ids stand for several each,
+// each is a sample by itself.
 __device__ __forceinline__ uint32_t OccurrencesOf(const StepPlan& plan,
                                                   const StepTable& table,
                                                   const SmallKey& key) {
@@ -31,7 +31,7 @@ __device__ __forceinline__ uint32_t OccurrencesOf(const StepPlan& plan,
   }
   return static_cast<uint32_t>(min(sum, kMostOccurrences));
 }
-// The same of one of many.
+// The same of a key of many ids.
 __device__ __forceinline__ uint32_t OccurrencesOf(const StepPlan& plan,
                                                   const StepTable& table,
                                                   const LongKey& key) {
@@ -43,9 +43,10 @@ __device__ __forceinline__ uint32_t OccurrencesOf(const StepPlan& plan,
   return static_cast<uint32_t>(min(sum, kMostOccurrences));
 }
 
-// visit(table, row, occurrences, has) by all lanes of a warp at once, of whose
-// keys 'has' says that there is one, of a table that wants(table) is true of.
-// By a grid of blocks of kStepBlock.
+// Calls visit(table, row, occurrences, has) for each key of the tables that
+// wants(table) is true of. All lanes of a warp call it together; 'has' is false
+// in lanes without such a key, whose other arguments mean nothing. For a grid
+// of blocks of kStepBlock threads.
 template <typename Wants, typename Visit>
 __device__ __forceinline__ void VisitKeys(const StepPlan& plan,
                                           const Wants& wants,

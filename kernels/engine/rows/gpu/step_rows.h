@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows that an update changes, and how often each one's key occurs, on
-// their way to CPU memory: of tables that note something about their rows.
+// their way to CPU memory: of tables that note it there (GpuStepUpdate::
+// notes_rows).
 //
 // MEMORY: a lane of 12 bytes pinned per id of those tables.
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each row is one thread's, so nothing here is atomic: 16 bytes of a row are
-// read and written, anywhere in memory.
+// Each row is one thread's, so nothing here is atomic: of a row's tally 4 bytes
+// are read and 16 written, anywhere in memory.
 
 #include <cuda_runtime_api.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kBlocksEach = 8;  // of a processor
 
-// A RowMeta, read and written whole.
+// A RowMeta, written whole.
 struct alignas(16) Tally {
   uint64_t version_plus1;
   uint32_t frequency;

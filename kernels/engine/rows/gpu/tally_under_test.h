@@ -23,7 +23,7 @@ class TallyUnderTest {
   static constexpr RowHandle kFew = 5, kMany = 3 << kTallyRowsLog2;
 
   // This process's GPU is current, and the rows have room for their tallies.
-  // FailedPrecondition: there is none.
+  // FailedPrecondition: this process has no GPU.
   Status Make(RowTally* tally);
   // kMany's tally is this.
   Status Set(const RowMeta& meta);
