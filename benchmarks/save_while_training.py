@@ -5,9 +5,8 @@
   bazel run //benchmarks:save_while_training
 
 One table with Adagrad, steps of Zipf-distributed ids on one thread, `Saver.save` on
-another. Prints one line per round. With `--storage=hbm
---device=/gpu:0 --policy=counter` the table is on a GPU, which counts how often its keys
-occur until a save takes that.
+another. Prints one line per round. With `--storage=hbm --device=/gpu:0 --policy=counter`
+the table is on a GPU, which counts how often its keys occur until a save takes that.
 """
 
 import os

@@ -47,8 +47,7 @@ Status RemoveReplaced(const std::vector<StoredDelta>& stored,
       all &= gone;
     }));
     if (!all) {
-      table->Erase(keys);
-      return Status::OK();
+      return table->Erase(keys);
     }
   }
   // Nothing stays, so keys to come can start as where the table was.

@@ -155,10 +155,10 @@ void StoredDelta::Keep(const std::function<bool(int64_t)>& wants) {
 }
 
 Status StoredDelta::Apply(EmbeddingTable* table) const {
-  table->Erase(erased_);
+  EV_RETURN_IF_ERROR(table->Erase(erased_));
   // They have no row where they come from; here a lower threshold may have
   // given them one.
-  table->Erase(filtered_keys_);
+  EV_RETURN_IF_ERROR(table->Erase(filtered_keys_));
   std::vector<const float*> slot_values;
   for (const std::vector<float>& values : slot_values_) {
     slot_values.push_back(values.data());

@@ -20,6 +20,7 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
@@ -439,7 +440,7 @@ TEST_P(AdmissionTest, AnotherThresholdAtImport) {
 TEST(CounterFilterTest, EraseAndClearForgetWhatWasCounted) {
   const auto table = MakeTable(Options(Filter::kCounter, 3));
   Train(table, {1, 1, 2, 2, 9, 9, 9}, 0);
-  EXPECT_EQ(table->Erase(Keys{1, 9}), 1);
+  EXPECT_EQ(testing::Erased(table.get(), Keys{1, 9}), 1);
   EXPECT_EQ(table->stats().filtered_keys, 1);
   Train(table, {1, 2}, 1);
   EXPECT_EQ(Look(*table, {1, 2}),

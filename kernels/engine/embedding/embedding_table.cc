@@ -220,19 +220,23 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
   });
 }
 
-int64_t EmbeddingTable::Erase(Span<const int64_t> keys) {
-  ExclusiveGate alone(&impl_->gate);
-  if (impl_->rows == nullptr) return 0;
-  // Rows would go whose tally stays.
-  const Status status = NoThrow(*impl_, [&] { return impl_->TakeTally(); });
-  if (!status.ok()) return 0;
-  if (impl_->filter != nullptr) {
-    impl_->filter->Erase(keys);
-    if (impl_->changes != nullptr) {
-      impl_->changes->Erased(keys, impl_->index.size());
+Status EmbeddingTable::Erase(Span<const int64_t> keys, int64_t* erased_rows) {
+  return NoThrow(*impl_, [&] {
+    ExclusiveGate alone(&impl_->gate);
+    int64_t erased = 0;
+    if (impl_->rows != nullptr) {
+      EV_RETURN_IF_ERROR(impl_->TakeTally());
+      if (impl_->filter != nullptr) {
+        impl_->filter->Erase(keys);
+        if (impl_->changes != nullptr) {
+          impl_->changes->Erased(keys, impl_->index.size());
+        }
+      }
+      erased = impl_->EraseRows(keys);
     }
-  }
-  return impl_->EraseRows(keys);
+    if (erased_rows != nullptr) *erased_rows = erased;
+    return Status::OK();
+  });
 }
 
 void EmbeddingTable::Uninitialize() {

@@ -186,7 +186,7 @@ class EmbeddingTable {
 
   // frequency 0 and version -1 for a key that is absent or when not recorded.
   // For a key that the filter keeps out, what the filter counted. Where a GPU
-  // has counted since the last call, 16 bytes of every row are read there.
+  // has counted what was not taken yet, 16 bytes of every row are read there.
   Status GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                  int64_t* versions) const;
 
@@ -221,11 +221,11 @@ class EmbeddingTable {
                       std::vector<int64_t>* evicted_keys,
                       std::vector<float>* evicted_values);
 
-  // Forgets these keys, also what a filter counted; returns how many had a row:
-  // 0, and nothing is forgotten, if what a GPU has counted cannot be read.
-  // Keys of another type than the table's have none.
-  // Their memory is given back.
-  int64_t Erase(Span<const int64_t> keys);
+  // Forgets these keys, also what a filter counted, and gives their memory
+  // back. *erased_rows, unless null: how many had a row. Keys of another type
+  // than the table's have none. Of a table that is not initialized nothing is
+  // there.
+  Status Erase(Span<const int64_t> keys, int64_t* erased_rows = nullptr);
 
   // Evicts rows, and keys that the filter counts, that no update touched for
   // more than steps_to_live steps before 'step'. A row that was never updated

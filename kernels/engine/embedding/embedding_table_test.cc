@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
@@ -95,7 +96,7 @@ TEST_F(EmbeddingTableTest, EveryInt64IsAKey) {
   EXPECT_OK(Write(keys, values));
   EXPECT_EQ(values, Read(keys));
   EXPECT_EQ(7, table_.size());
-  EXPECT_EQ(7, table_.Erase(keys));
+  EXPECT_EQ(7, testing::Erased(&table_, keys));
   EXPECT_EQ(0, table_.size());
   EXPECT_EQ(1.5f, Read({kMin})[0]);
 }
@@ -230,8 +231,8 @@ TEST_F(EmbeddingTableTest, EraseForgetsAndGivesMemoryBack) {
   const TableStats before = table_.stats();
   EXPECT_EQ(300000, before.rows);
   EXPECT_EQ(300000, before.inserted_rows);
-  EXPECT_EQ(300000, table_.Erase(keys));
-  EXPECT_EQ(0, table_.Erase(keys));
+  EXPECT_EQ(300000, testing::Erased(&table_, keys));
+  EXPECT_EQ(0, testing::Erased(&table_, keys));
   const TableStats after = table_.stats();
   EXPECT_EQ(0, after.rows);
   EXPECT_LT(after.row_bytes, before.row_bytes / 4);
@@ -294,7 +295,7 @@ TEST(EmbeddingTableUninitializedTest, EveryCallSaysSo) {
   expect(table.Export({}, &snapshot));
   expect(table.Import(keys, row, {}, {}, {}, {}, 0, 1));
   expect(table.Clear());
-  EXPECT_EQ(0, table.Erase(keys));
+  EXPECT_EQ(0, testing::Erased(&table, keys));
 }
 
 // --- Export and import ---
@@ -522,7 +523,7 @@ TEST(Int32KeysTest, NoOtherKeyComesInAnyWay) {
     expect_refused(table.ReadAndEvict(keys, 1, out.data(), &gone, &values));
     expect_refused(table.Import(keys, ones.data(), {}, {}, {}, {}, 0, 1));
     expect_refused(table.ImportFiltered(keys, {}, {}, 0, 1));
-    EXPECT_EQ(0, table.Erase(std::vector<int64_t>{bad}));
+    EXPECT_EQ(0, testing::Erased(&table, std::vector<int64_t>{bad}));
     EXPECT_EQ(4, table.size()) << "nothing was inserted";
     EXPECT_EQ(0, table.stats().filtered_keys);
   }
@@ -537,7 +538,7 @@ TEST(Int32KeysTest, NoOtherKeyComesInAnyWay) {
 TEST_F(EmbeddingTableTest, NoKeysIsNoWork) {
   EXPECT_OK(Write({}, {}));
   EXPECT_TRUE(Read({}).empty());
-  EXPECT_EQ(0, table_.Erase({}));
+  EXPECT_EQ(0, testing::Erased(&table_, {}));
   EXPECT_OK(table_.Import({}, nullptr, {}, {}, {}, {}, 0, 1));
 }
 

@@ -45,6 +45,7 @@ def _cases(name, srcs, deps):
         srcs = srcs,
         alwayslink = True,
         deps = deps + [
+            _TESTING + "erased",
             _TESTING + "storage_under_test",
             _TESTING + "thread_pool",
         ],

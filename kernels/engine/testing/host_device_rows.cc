@@ -34,6 +34,7 @@ std::atomic<int64_t> live{0};
 std::atomic<bool> no_distinct{false};
 std::atomic<bool> no_steps{false};
 std::atomic<bool> next_is_late{false};
+std::atomic<bool> next_tally_fails{false};
 std::atomic<int64_t> num_distinct{0};
 std::atomic<int64_t> num_unknown{0};
 std::atomic<bool> learns{true};
@@ -467,6 +468,7 @@ class HostDeviceRows : public GpuRowHome {
   }
   Status TakeTally(const TakeRowTally& take) override {
     const Call call(this);
+    if (next_tally_fails.exchange(false)) return Internal("a tally is lost");
     if (tally_ != nullptr) tally_->TakeAll(take);
     return Status::OK();
   }
@@ -682,6 +684,7 @@ void LimitHostDeviceRows(int64_t rows) {
 void RefuseHostDeviceDistinct(bool refuse) { no_distinct = refuse; }
 void RefuseHostDeviceSteps(bool refuse) { no_steps = refuse; }
 void DelayNextHostDeviceDistinct() { next_is_late = true; }
+void FailNextHostDeviceTally() { next_tally_fails = true; }
 
 int64_t HostDeviceDistincts() { return num_distinct; }
 int64_t HostDeviceUnknownKeys() { return num_unknown; }

@@ -40,6 +40,8 @@ int64_t HostDeviceUnknownKeys();
 // How many batches were fetched so far, and whether the next is an error.
 int64_t HostDeviceFetches();
 void FailNextHostDeviceFetch();
+// The next tally is not taken: an error.
+void FailNextHostDeviceTally();
 // From here on devices know nothing new, as without memory, or do again. A
 // table that gets a key meanwhile does not know all keys from then on.
 void LetHostDevicesLearn(bool learn);

@@ -23,6 +23,7 @@
 #include "kernels/engine/embedding/lookup/row_lookup.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/rows/gpu_row_home.h"
+#include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/host_device_step.h"
 
@@ -249,7 +250,7 @@ TEST(HostDeviceRowsTest, RowsThatGoLeaveTheDevice) {
     ASSERT_OK(Train(&table, {1, 2, 3, 4, 5, 6, 7}));
     EXPECT_EQ(4, LiveHostDeviceRows() - before);
     const std::vector<int64_t> all = {1, 2, 3, 4, 5, 6, 7};
-    EXPECT_EQ(4, table.Erase(all));
+    EXPECT_EQ(4, Erased(&table, all));
     EXPECT_EQ(0, LiveHostDeviceRows() - before);
     ASSERT_OK(Train(&table, {8}));
   }

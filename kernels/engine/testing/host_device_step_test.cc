@@ -6,6 +6,7 @@
 
 #include "kernels/engine/testing/host_device_step.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/rows/gpu_step.h"
 #include "kernels/engine/testing/host_device_memory.h"
@@ -28,12 +30,13 @@ class StepTest : public ::testing::Test {
  protected:
   using Table = std::shared_ptr<EmbeddingTable>;
 
-  static Table MakeTable(bool records = false) {
+  static Table MakeTable(bool records = false, bool tallies = false) {
     TableOptions options;
     options.name = "user";
     options.dim = 2;
     options.storage = RowStorage::kHbm;
     options.record_frequency = records;
+    options.tallies_on_gpu = tallies;
     auto table = std::make_shared<EmbeddingTable>(options);
     EXPECT_TRUE(table->Initialize(std::vector<float>{1.0f, 2.0f}, 1).ok());
     return table;
@@ -116,6 +119,48 @@ TEST_F(StepTest, TablesThatNoteUpdatesAreTaken) {
   const Table table = MakeTable(/*records=*/true);
   EXPECT_EQ((Numbers{1, 1}), Made(table, Input(table.get())));
   EXPECT_EQ((Numbers{1, 1}), Made(table, Input(table.get())));
+}
+
+TEST_F(StepTest, ATallyThatCannotBeTakenIsAnErrorThatChangesNothing) {
+  const Table table = MakeTable(/*records=*/true, /*tallies=*/true);
+  EXPECT_EQ((Numbers{1, 1}), Made(table, Input(table.get())));
+  const std::vector<int64_t> key(1, ids_[0]);
+  int64_t number = 0, other = 0;
+  TableSnapshot snapshot;
+  const std::vector<std::function<Status()>> calls = {
+      [&] { return table->Erase(key); },
+      [&] { return table->EvictWeak(1e9f, &number); },
+      [&] { return table->CutChanges(&number); },
+      [&] { return table->GetMeta(key, &number, &other); },
+      [&] { return table->Export({}, &snapshot); },
+  };
+  for (size_t i = 0; i < calls.size(); ++i) {
+    FailNextHostDeviceTally();
+    const Status status = calls[i]();
+    EXPECT_EQ(StatusCode::kInternal, status.code()) << i;
+    EXPECT_NE(std::string::npos, status.message().find("table 'user'")) << i;
+    EXPECT_EQ(50, table->size()) << i;
+  }
+  ASSERT_TRUE(table->Export({}, &snapshot).ok());
+  EXPECT_EQ(std::vector<int64_t>(50, kIds / 50), snapshot.frequencies);
+}
+
+// A row whose floats are as they were made, but that a step has updated since
+// the call that inserted its key, and that failed.
+TEST_F(StepTest, ARowThatWasTalliedIsNotTakenBack) {
+  const Table table = MakeTable(/*records=*/true, /*tallies=*/true);
+  EXPECT_EQ((Numbers{1, 1}),
+            Made(table, Input(table.get()), "SGD", {0.0f}, {}));
+  TableJournal journal;
+  {
+    TableJournal::Writer writer(&journal);
+    writer.part()->inserted.push_back(ids_[0]);
+  }
+  for (const bool is_known : {false, true}) {
+    if (!is_known) FailNextHostDeviceTally();
+    table->impl()->TakeBack(journal);
+    EXPECT_EQ(50, table->size()) << is_known;
+  }
 }
 
 TEST_F(StepTest, ATableThatComesTwiceLeavesTheOthersTheirStep) {

@@ -225,8 +225,11 @@ class EraseOp : public OpKernel {
     Tensor* erased = nullptr;
     OP_REQUIRES_OK(context,
                    context->allocate_output(0, TensorShape({}), &erased));
-    erased->scalar<tensorflow::int64>()() =
-        resource->table()->Erase(SpanOf<int64_t>(context->input(1)));
+    int64_t erased_rows = 0;
+    OP_REQUIRES_OK(context,
+                   ToTf(resource->table()->Erase(
+                       SpanOf<int64_t>(context->input(1)), &erased_rows)));
+    erased->scalar<tensorflow::int64>()() = erased_rows;
   }
 };
 

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/lookup/step_under_test.h"
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/testing/erased.h"
 
 namespace ev {
 namespace {
@@ -255,8 +256,8 @@ TEST_P(StepIdsTest, KeysThatAreErasedInBetweenComeBack) {
     for (int t = 0; t < n; ++t) {
       const std::vector<int64_t> gone(batches[t].ids.begin(),
                                       batches[t].ids.begin() + 20);
-      const int64_t erased = here_[t]->Erase(gone);
-      EXPECT_EQ(erased, there_[t]->Erase(gone));
+      const int64_t erased = testing::Erased(here_[t].get(), gone);
+      EXPECT_EQ(erased, testing::Erased(there_[t].get(), gone));
     }
     ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
     ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));

@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/lookup/step_under_test.h"
+#include "kernels/engine/testing/erased.h"
 
 namespace ev {
 namespace {
@@ -41,8 +42,8 @@ TEST_F(StepLookupTest, CallsThatFollowComeAfterWhatIsUnderWay) {
       EXPECT_EQ(a, b) << t;
       const std::vector<int64_t> gone(batches[t].ids.begin() + 30,
                                       batches[t].ids.begin() + 40);
-      const int64_t erased = here_[t]->Erase(gone);
-      EXPECT_EQ(erased, there_[t]->Erase(gone));
+      const int64_t erased = testing::Erased(here_[t].get(), gone);
+      EXPECT_EQ(erased, testing::Erased(there_[t].get(), gone));
     }
     if (round == 1) {
       for (int t = 0; t < n; ++t) {

@@ -7,11 +7,11 @@
 // Time is counted in epochs. A cut ends one and begins the next; a saver
 // remembers the cut it saved at and asks for what changed since. A changed row
 // is stamped with the epoch it changed in (what a device has tallied is stamped
-// before the epoch ends), four bytes per row that an update
-// writes beside the row; erased keys go to a log. So nothing is taken away by
-// looking: a save that fails has lost nothing, the next one asks since the same
-// cut again. The log is shortened by the next question, which tells that what
-// was before is safe.
+// before the epoch ends), four bytes per row that an update writes beside the
+// row; erased keys go to a log. So nothing is taken away by looking: a save
+// that fails has lost nothing, the next one asks since the same cut again. The
+// log is shortened by the next question, which tells that what was before is
+// safe.
 //
 // Questions that the record cannot answer (from before it began or the table
 // was emptied; the log grew longer than the table; no memory for stamps) are

@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/base/pages.h"
+#include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
@@ -227,7 +228,8 @@ TEST_F(RowUpdateTest, APlanFromBeforeAnEraseFindsRowsAnew) {
   const std::vector<int64_t> keys(unique.begin(), unique.end());
   // Erased rows are given to other keys before the update comes.
   std::vector<int64_t> erased(keys.begin(), keys.begin() + keys.size() / 2);
-  EXPECT_EQ(static_cast<int64_t>(erased.size()), table->Erase(erased));
+  EXPECT_EQ(static_cast<int64_t>(erased.size()),
+            testing::Erased(table.get(), erased));
   for (int64_t key : erased) model.Erase(key);
   std::vector<int64_t> others;
   for (int64_t k = 0; k < 1000; ++k) others.push_back(1000000 + k);

@@ -32,16 +32,17 @@ namespace gpu {
 
 namespace {
 
-// After an error: what was given to the stream is through before the tally is
-// taken. An update that succeeds has its event for that.
-class WaitsUnlessKept {
+// What an update that fails has given to the stream is through when this goes,
+// so that a tally is not taken beside it. For an update that succeeds its event
+// stands.
+class WaitsAfterFailure {
  public:
-  explicit WaitsUnlessKept(cudaStream_t stream) : stream_(stream) {}
-  ~WaitsUnlessKept() {
+  explicit WaitsAfterFailure(cudaStream_t stream) : stream_(stream) {}
+  ~WaitsAfterFailure() {
     if (waits) EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
   }
-  WaitsUnlessKept(const WaitsUnlessKept&) = delete;
-  WaitsUnlessKept& operator=(const WaitsUnlessKept&) = delete;
+  WaitsAfterFailure(const WaitsAfterFailure&) = delete;
+  WaitsAfterFailure& operator=(const WaitsAfterFailure&) = delete;
 
   bool waits = false;
 
@@ -214,7 +215,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   // From here on something may be under way.
   has_failed_ = true;
   const cudaStream_t s = groups->lane()->stream();
-  WaitsUnlessKept tallied(s);
+  WaitsAfterFailure tallied(s);
   BegunEvents followed;
   EV_RETURN_IF_ERROR(FollowRows(all_rows, s, &followed));
   for (size_t k = 0; k < n; ++k) {

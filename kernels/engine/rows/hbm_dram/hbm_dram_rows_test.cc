@@ -19,6 +19,7 @@
 #include "kernels/engine/embedding/lookup/presence.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/rows/gpu_row_home.h"
+#include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
@@ -183,7 +184,8 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
         ASSERT_OK(Both({here, in_memory}, rule, step, ids));
         if (step == 8) {
           const std::vector<int64_t> some(ids.begin(), ids.begin() + 500);
-          EXPECT_EQ(here->Erase(some), in_memory->Erase(some));
+          EXPECT_EQ(testing::Erased(here.get(), some),
+                    testing::Erased(in_memory.get(), some));
         }
       }
       ExpectSame(*here, *in_memory, rule.slots);
@@ -373,12 +375,12 @@ TEST_F(HbmDramRowsTest, EvictedRowsLeaveBothMemories) {
   const int64_t full = table->stats().row_bytes;
   EXPECT_GT(full - empty, 199000 * RowBytes(1));
   keys.resize(199990);
-  EXPECT_EQ(table->Erase(keys), 199990);
+  EXPECT_EQ(testing::Erased(table.get(), keys), 199990);
   EXPECT_EQ(table->tier_stats().memory_rows + table->tier_stats().stored_rows,
             10);
   const std::vector<int64_t> rest = {199990, 199991, 199992, 199993, 199994,
                                      199995, 199996, 199997, 199998, 199999};
-  EXPECT_EQ(table->Erase(rest), 10);
+  EXPECT_EQ(testing::Erased(table.get(), rest), 10);
   EXPECT_EQ(table->tier_stats().memory_rows, 0);
   EXPECT_EQ(table->tier_stats().stored_rows, 0);
   EXPECT_LT(table->stats().row_bytes - empty, (full - empty) / 4);

@@ -24,6 +24,7 @@
 #include "kernels/engine/embedding/lookup/presence.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/storage/ssd/row_file.h"
+#include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace ev {
@@ -182,7 +183,8 @@ TEST_F(SsdRowsTest, EveryRuleTrainsToTheSameBits) {
       }
       if (step == 8) {
         const std::vector<int64_t> some(ids.begin(), ids.begin() + 500);
-        EXPECT_EQ(on_ssd->Erase(some), in_memory->Erase(some));
+        EXPECT_EQ(testing::Erased(on_ssd.get(), some),
+                  testing::Erased(in_memory.get(), some));
       }
     }
     ExpectSame(*on_ssd, *in_memory, rule.slots);
