@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the GPU's results beside their goals and peers, from the results' own pages.
+"""Draws the GPU hash table's results beside their goals and HierarchicalKV's.
 
   python benchmarks/gpu_chart.py
 
-Reads gpu_table.md and gpu_step.md of benchmarks/results and writes gpu.png there.
+Reads gpu_table.md of benchmarks/results and writes gpu.png there.
 """
 
 import collections
@@ -18,7 +18,7 @@ FLAGS = flags.FLAGS
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 flags.DEFINE_string("results", os.path.join(_HERE, "results"),
-                    "Folder of the pages and of the chart.")
+                    "Folder of the page and of the chart.")
 
 # value, goal, peer: floats, the last two None where there is none.
 Bar = collections.namedtuple("Bar", ["label", "value", "goal", "peer"])
@@ -71,16 +71,6 @@ def table_bars(page):
   ]
 
 
-def step_bars(page):
-  """Bars of gpu_step.md: a step's time as a share of FBGEMM's."""
-  bars = []
-  for r in rows(page, "dim", "hot", "ids", "step ms", "goal", "FBGEMM TBE"):
-    peer = float(r["FBGEMM TBE"])
-    bars.append(Bar("dim %s, hot %s, %s" % (r["dim"], r["hot"], r["ids"]),
-                    float(r["step ms"]) / peer, float(r["goal"]) / peer, 1.))
-  return bars
-
-
 def _draw(axes, bars, title, unit, peer):
   places = range(len(bars), 0, -1)
   axes.barh(places, [bar.value for bar in bars], 0.7, label="this library")
@@ -97,19 +87,16 @@ def _draw(axes, bars, title, unit, peer):
   axes.legend(loc="lower right", fontsize=8)
 
 
-def chart(table, step, path):
-  """Draws both lists of bars as a PNG."""
+def chart(bars, path):
+  """Draws the bars as a PNG."""
   # pylint: disable=g-import-not-at-top
   import matplotlib
   matplotlib.use("Agg")
   from matplotlib import pyplot
 
-  figure, (left, right) = pyplot.subplots(
-      1, 2, figsize=(15, 1.5 + 0.22 * max(len(table), len(step))))
-  _draw(left, table, "Hash table, 128 Mi slots: more is better", "G keys/s",
+  figure, axes = pyplot.subplots(figsize=(8, 1.5 + 0.22 * len(bars)))
+  _draw(axes, bars, "Hash table, 128 Mi slots: more is better", "G keys/s",
         "HierarchicalKV")
-  _draw(right, step, "Sparse step, 26 x 65,536 samples: less is better",
-        "time / FBGEMM TBE's time", "FBGEMM TBE")
   figure.tight_layout()
   figure.savefig(path, dpi=110)
   pyplot.close(figure)
@@ -124,7 +111,7 @@ def main(argv):
   if len(argv) > 1:
     raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
   path = os.path.join(FLAGS.results, "gpu.png")
-  chart(table_bars(_read("gpu_table.md")), step_bars(_read("gpu_step.md")), path)
+  chart(table_bars(_read("gpu_table.md")), path)
   print("wrote " + path)
 
 

@@ -24,13 +24,6 @@ _TABLE = """
 | another table | 1 | 1 | 1 |
 """
 
-_STEP = """
-| dim | hot | ids | step ms | goal | FBGEMM TBE |
-| --- | --- | --- | --- | --- | --- |
-| 16 | 1 | Zipf | .5 | .6 | 1.0 |
-| 64 | 10 | uniform | 9.0 | 7.0 | 10.0 |
-"""
-
 
 class GpuChartTest(absltest.TestCase):
 
@@ -39,27 +32,20 @@ class GpuChartTest(absltest.TestCase):
         gpu_chart.table_bars(_TABLE),
         [("find", 27.04, 15., 7.3), ("evict", 2.13, 2.2, None)])
 
-  def test_steps_beside_their_peer(self):
-    self.assertEqual(
-        gpu_chart.step_bars(_STEP),
-        [("dim 16, hot 1, Zipf", .5, .6, 1.), ("dim 64, hot 10, uniform", .9, .7, 1.)])
-
   def test_a_page_without_the_table(self):
-    with self.assertRaisesRegex(ValueError, "no table with the columns dim, hot"):
-      gpu_chart.step_bars(_TABLE)
+    with self.assertRaisesRegex(ValueError, "no table with the columns what, G keys/s"):
+      gpu_chart.table_bars("| what | goal |\n| --- | --- |\n| find | 1 |\n")
 
   def test_chart_is_a_png(self):
     path = os.path.join(tempfile.mkdtemp(), "chart.png")
-    gpu_chart.chart(gpu_chart.table_bars(_TABLE), gpu_chart.step_bars(_STEP), path)
+    gpu_chart.chart(gpu_chart.table_bars(_TABLE), path)
     with open(path, "rb") as f:
       self.assertEqual(f.read(4), b"\x89PNG")
 
-  def test_the_pages_are_read(self):
+  def test_the_page_is_read(self):
     results = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
     with open(os.path.join(results, "gpu_table.md")) as f:
       self.assertGreater(len(gpu_chart.table_bars(f.read())), 20)
-    with open(os.path.join(results, "gpu_step.md")) as f:
-      self.assertLen(gpu_chart.step_bars(f.read()), 12)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ if has build; then
   build_programs "$build" //benchmarks/gpu:table_find \
     //benchmarks/gpu:table_find_copy //benchmarks/gpu:table_find_or_insert \
     //benchmarks/gpu:table_insert_and_evict //benchmarks/gpu:table_grow \
-    //kernels/engine/gpu_resident/table:growth_test_program \
-    //kernels/engine/gpu_resident/table:table_set_test_program || exit 1
+    //kernels/engine/table/gpu:growth_test_program \
+    //kernels/engine/table/gpu:table_set_test_program || exit 1
 fi
 if [[ $steps != build ]]; then
   need_programs "$build" $tests $benches || exit 1

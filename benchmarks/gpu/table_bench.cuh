@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/gpu_resident/table/table_set.h"
+#include "kernels/engine/table/gpu/table_set.h"
 
 namespace ev {
 namespace gpu {

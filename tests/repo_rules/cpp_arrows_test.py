@@ -21,6 +21,9 @@ MAY_USE = {
     "tools/build_defs": [],
     "kernels/engine/base": [],
     "kernels/engine/ids": ["kernels/engine/base"],
+    # The hash table of the parameter server's cache. Variables index their keys in
+    # host memory and do not use it.
+    "kernels/engine/table/gpu": ["kernels/engine/base"],
     "kernels/engine/table": ["kernels/engine/base"],
     "kernels/engine/policy": ["kernels/engine/base"],
     "kernels/engine/storage": ["kernels/engine/base", "kernels/engine/policy"],
@@ -44,10 +47,6 @@ MAY_USE = {
     # Tables into files and back: reads and fills a table through its public face.
     "kernels/engine/checkpoint": [
         _ENGINE + room for room in ("base", "ids", "embedding")
-    ],
-    # Stands apart: no variable uses it yet. The cache of served tables does.
-    "kernels/engine/gpu_resident": [
-        _ENGINE + room for room in ("base", "combine", "optimizer", "gpu_step")
     ],
     "kernels/engine/testing": [_ENGINE + "interaction"] + [
         _ENGINE + room for room in _ENGINE_ROOMS
@@ -90,7 +89,7 @@ MAY_USE.update({
     # The cache of the tests' device, and what every cache does.
     _HPS + "cache/testing": [_HPS + "cache", _ENGINE + "testing"] + _HPS_ENGINE,
     # Rows on a device, above the databases, in the engine's hash table there.
-    _HPS + "cache": [_ENGINE + "gpu_resident"] + _HPS_ENGINE,
+    _HPS + "cache": [_ENGINE + "table/gpu"] + _HPS_ENGINE,
     _HPS + "server": [
         _HPS + room for room in ("database", "files", "config", "source", "cache")
     ] + _HPS_ENGINE,
@@ -201,8 +200,8 @@ class ArrowsTest(parameterized.TestCase):
       ("kernels/tf/op_kernels/a.cc", "addons/sparse_operation_kit/exchange/route.h"),
       ("kernels/engine/rows/gpu/a.cc", "kernels/engine/embedding/table_impl.h"),
       ("kernels/engine/rows/a.cc", "kernels/engine/table/cpu/hash_index.h"),
-      ("kernels/engine/embedding/a.cc", "kernels/engine/gpu_resident/table/table_set.h"),
-      ("kernels/engine/gpu_resident/step/a.cu", "kernels/engine/embedding/table_impl.h"),
+      ("kernels/engine/embedding/a.cc", "kernels/engine/table/gpu/table_set.h"),
+      ("kernels/engine/table/gpu/a.cu", "kernels/engine/embedding/table_impl.h"),
       ("kernels/engine/embedding/a.cc", "kernels/engine/checkpoint/tensor_names.h"),
       ("kernels/engine/checkpoint/a.cc", "kernels/engine/rows/row_home.h"),
       ("kernels/engine/checkpoint/a.cc", "kernels/tf/bridge/checkpoint_reader.h"),
@@ -217,7 +216,7 @@ class ArrowsTest(parameterized.TestCase):
       (_HPS + "database/a.cc", _HPS + "server/server.h"),
       (_HPS + "database/a.cc", _HPS + "database/testing/database_contract.h"),
       (_HPS + "server/a.cc", "tensorflow/core/framework/op.h"),
-      (_HPS + "server/a.cc", "kernels/engine/gpu_resident/table/table_set.h"),
+      (_HPS + "server/a.cc", "kernels/engine/table/gpu/table_set.h"),
       (_HPS + "server/a.cc", _HPS + "cache/testing/host_device_cache.h"),
       ("kernels/engine/base/a.cc", "kernels/cuda10/errors.h"),
   )

@@ -70,7 +70,7 @@ class VisibilityTest(parameterized.TestCase):
   @parameterized.parameters(
       ("kernels/engine/ids/BUILD", "//visibility:public"),
       ("kernels/engine/embedding/BUILD", "//kernels/engine/ids:__subpackages__"),
-      ("kernels/engine/gpu_resident/step/BUILD", "//kernels/engine/rows:__subpackages__"),
+      ("kernels/engine/table/gpu/BUILD", "//kernels/engine/rows:__subpackages__"),
       ("addons/sparse_operation_kit/exchange/BUILD", "//kernels/tf/bridge:__pkg__"),
       ("kernels/tf/op_kernels/BUILD", "//kernels/engine/embedding:__pkg__"),
       ("kernels/engine/rows/BUILD",

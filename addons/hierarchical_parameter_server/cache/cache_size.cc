@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/engine/gpu_resident/table/table_size.h"
+#include "kernels/engine/table/gpu/table_size.h"
 
 namespace hps {
 

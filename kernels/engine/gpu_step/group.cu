@@ -36,7 +36,7 @@ __device__ __forceinline__ T WarpSum(T v, int lane) {
 __device__ __forceinline__ uint32_t BinInTable(const StepTable& table,
                                                uint32_t row) {
   // Of other bits than FirstEntry and Part look at.
-  uint32_t h = (row & ~kFreshRow) * 0xC2B2AE35u;
+  uint32_t h = row * 0xC2B2AE35u;
   h = (h ^ (h >> 15)) * 0x27D4EB2Fu;
   return __umulhi(h ^ (h >> 13), table.num_bins);
 }
@@ -217,9 +217,9 @@ __device__ __forceinline__ void ListLong(const StepPlan& plan, int dim_class,
 
 // Hashing with linear probing.
 struct GroupShared {
-  uint32_t rows[kEntries];    // kNoRow: free
-  uint32_t counts[kEntries];  // maybe with kFreshRow
-  uint32_t ends[kEntries];    // of the key's list; of what is there so far
+  uint32_t rows[kEntries];  // kNoRow: free
+  uint32_t counts[kEntries];
+  uint32_t ends[kEntries];  // of the key's list; of what is there so far
   uint32_t list[kListHere];
   uint16_t owners[kListHere];  // of list: the entry, or kEntries when not there
   unsigned long long warp_sums[kStepBlock / kWarp];
@@ -322,8 +322,8 @@ __device__ __forceinline__ SmallKey MakeSmall(const StepPlan& plan,
 template <bool kHeavy>
 __device__ __forceinline__ void CountPair(const Part& part, uint32_t row,
                                           GroupShared* shared) {
-  const bool has = row != kNoRow && part.Has(row & ~kFreshRow);
-  const uint32_t plain = has ? row & ~kFreshRow : kNoRow;
+  const bool has = row != kNoRow && part.Has(row);
+  const uint32_t plain = has ? row : kNoRow;
   uint32_t e = kEntries;
   if (kHeavy) {
     const unsigned same = __match_any_sync(kAllLanes, plain);
@@ -338,19 +338,15 @@ __device__ __forceinline__ void CountPair(const Part& part, uint32_t row,
     if (e != kEntries) atomicAdd(shared->counts + e, 1u);
   }
   if (!has) return;
-  if (e == kEntries) {
-    atomicExch(&shared->overflow, 1u);
-  } else if (row & kFreshRow) {
-    atomicOr(shared->counts + e, kFreshRow);
-  }
+  if (e == kEntries) atomicExch(&shared->overflow, 1u);
 }
 template <bool kHeavy>
 __device__ __forceinline__ void PlacePair(const StepPlan& plan,
                                           const Part& part, uint2 pair,
                                           uint32_t first, bool list_here,
                                           GroupShared* shared) {
-  const bool has = pair.x != kNoRow && part.Has(pair.x & ~kFreshRow);
-  const uint32_t plain = has ? pair.x & ~kFreshRow : kNoRow;
+  const bool has = pair.x != kNoRow && part.Has(pair.x);
+  const uint32_t plain = has ? pair.x : kNoRow;
   uint32_t e = 0, at = 0;
   if (kHeavy) {
     const int lane = threadIdx.x & (kWarp - 1);
@@ -367,7 +363,7 @@ __device__ __forceinline__ void PlacePair(const StepPlan& plan,
     at = atomicAdd(shared->ends + e, 1u);
   }
   if (!has) return;
-  const bool is_small = (shared->counts[e] & ~kFreshRow) <= kSmallCount;
+  const bool is_small = shared->counts[e] <= kSmallCount;
   if (list_here) shared->owners[at] = is_small ? e : kEntries;
   if (list_here && is_small) {
     shared->list[at] = pair.y;
@@ -417,8 +413,7 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
     uint32_t mine_long = 0;
 #pragma unroll
     for (int j = 0; j < kEntriesEach; ++j) {
-      const uint32_t count =
-          shared->counts[j * kStepBlock + threadIdx.x] & ~kFreshRow;
+      const uint32_t count = shared->counts[j * kStepBlock + threadIdx.x];
       mine += static_cast<unsigned long long>(count) << 32;
       if (count > kSmallCount) {
         ++mine_long;
@@ -460,7 +455,7 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
     for (int j = 0; j < kEntriesEach; ++j) {
       const int e = j * kStepBlock + threadIdx.x;
       shared->ends[e] = at;
-      at += shared->counts[e] & ~kFreshRow;
+      at += shared->counts[e];
     }
     __syncthreads();
     for (uint32_t base = 0; base < size; base += kAhead * kStepBlock) {
@@ -482,7 +477,7 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
       for (uint32_t p = threadIdx.x; p < placed; p += kStepBlock) {
         const uint32_t e = shared->owners[p];
         if (e == kEntries) continue;
-        const uint32_t count = shared->counts[e] & ~kFreshRow;
+        const uint32_t count = shared->counts[e];
         const uint32_t start = shared->ends[e] - count;
         if (IsListed(count, weighted)) {
           Rank(plan, table, shared->list + start, first + start, count,
@@ -502,9 +497,8 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
 #pragma unroll 1
     for (int j = 0; j < kEntriesEach; ++j) {
       const int e = j * kStepBlock + threadIdx.x;
-      const uint32_t marked = shared->counts[e];
-      const uint32_t count = marked & ~kFreshRow;
-      const uint32_t row = shared->rows[e] | (marked & kFreshRow);
+      const uint32_t count = shared->counts[e];
+      const uint32_t row = shared->rows[e];
       const uint32_t start = shared->ends[e] - count;
       if (count != 0 && count <= kSmallCount) {
         const uint32_t* const list =

@@ -17,8 +17,7 @@ struct StepPlan;
 
 // Fills the lists small, longs and huge, order for the long keys and
 // sorted for the others. tiles: blocks of kScatterTile ids, none across tables.
-// REQUIRES: rows filled; counts, but for absent, and bin_counts zero. Four
-// launches.
+// REQUIRES: rows is filled; counts and bin_counts are zero. Four launches.
 Status LaunchGroup(const StepPlan& plan, int num_tiles, int num_bins,
                    int num_processors, StreamView stream);
 

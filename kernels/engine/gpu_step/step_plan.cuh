@@ -19,15 +19,12 @@
 namespace ev {
 namespace gpu {
 
-struct TableView;  // gpu_resident/table/bucket.h
-
 constexpr int kStepBlock = 256;
 
 // Tables are worked on by groups of lanes fit for the row: classes 0 to 3 have
 // 4, 8, 16 and 32 lanes of four floats, class 4 32 lanes of one float, for dims
 // that 4 does not divide.
 constexpr int kClasses = 5;
-constexpr int kMaxSlots = 3;
 
 // Keys of up to kSmallCount occurrences are summed where they are updated;
 // those of more are sorted first. Up to kWarpSort a warp sorts, and a group of
@@ -52,11 +49,6 @@ struct StepTable {
   // then slots.
   float* const* pieces;
   int64_t stride;
-  // Of rows that hold nothing yet: their keys, and what they begin with.
-  const int64_t* row_keys;
-  const float* defaults;  // [num_defaults, slot_stride]
-  int64_t num_defaults;
-  float slot_init[kMaxSlots];
   int32_t slot_stride;  // floats from value to slot, from slot to slot
   int32_t dim;
   int32_t combiner;  // ev::Combiner
@@ -77,10 +69,7 @@ struct StepTable {
   uint32_t tally_call;
 };
 
-// A row: its slot, maybe with kFreshRow.
-constexpr int64_t kMaxRows = (int64_t{1} << 31) - 64;  // of a table
-constexpr size_t kMaxTables = size_t{1} << 24;
-constexpr uint32_t kFreshRow = 0x80000000u;  // the row holds nothing yet
+// Number of a row of an occurrence whose gradient no row takes.
 constexpr uint32_t kNoRow = 0xFFFFFFFFu;
 
 // A key of up to kSmallCount occurrences.
@@ -106,7 +95,6 @@ struct ClassCounts {
 
 struct StepCounts {
   ClassCounts of[kClasses];
-  unsigned absent;
   unsigned huge;
   unsigned heavy;
   unsigned pairs;
@@ -115,24 +103,16 @@ struct StepCounts {
 
 struct StepPlan {
   const StepTable* tables;  // [num_tables]
-  // [num_tables], of tables that are probed there; the kernels here do not read
-  // them.
-  const TableView* views;
   int num_tables;
-  // [num_tables + 1] first block, or bin, of each table. pool_tiles: of the
-  // pool_order-th table, and the tables of a class are neighbours there.
-  const int32_t* find_tiles;
+  // [num_tables + 1] first block, or bin, of each table.
   const int32_t* scatter_tiles;
   const int32_t* bins;
-  const int32_t* pool_tiles;
-  const int32_t* pool_order;
 
   const int64_t* ids;     // [n]
   const int64_t* splits;  // per table num_samples + 1; null: an id a sample
   const float* weights;   // [n] or null
 
   uint32_t* rows;     // [n] of the ids, or kNoRow
-  uint2* absent;      // [n] occurrence, table
   uint32_t* samples;  // [n] of the table; unless splits is null
   float* factors;     // [samples] what a sample's gradient is times
   // [n] bin after bin: row, and what tells and orders a key's occurrences: the
@@ -175,13 +155,6 @@ __device__ __forceinline__ int TableOfBlock(const int32_t* begin, int low,
 __device__ __forceinline__ float* RowOf(const StepTable& table, uint32_t row) {
   const uint32_t within = row & ((1u << table.rows_log2) - 1);
   return table.pieces[row >> table.rows_log2] + within * table.stride;
-}
-
-__device__ __forceinline__ const float* DefaultRow(const StepTable& table,
-                                                   int64_t key) {
-  int64_t r = key % table.num_defaults;
-  if (r < 0) r += table.num_defaults;
-  return table.defaults + r * table.slot_stride;
 }
 
 // The sample of occurrence i, within its table.

@@ -54,26 +54,15 @@ __device__ __forceinline__ void ApplyRule(const Rule& rule, const Pack<W>& grad,
   }
 }
 
-// defaults: the row's default value when it is fresh, else null.
 template <int W, int NS>
 __device__ __forceinline__ RowPiece<W, NS> LoadRow(const float* row,
-                                                   const float* defaults,
                                                    const StepTable& table,
                                                    int c) {
   RowPiece<W, NS> piece;
-  if (defaults == nullptr) {
-    piece.value = LoadPack<W>(row + c);
+  piece.value = LoadPack<W>(row + c);
 #pragma unroll
-    for (int k = 0; k < NS; ++k) {
-      piece.slots[k] = LoadPack<W>(row + (k + 1) * table.slot_stride + c);
-    }
-  } else {
-    piece.value = LoadPack<W>(defaults + c);
-#pragma unroll
-    for (int k = 0; k < NS; ++k) {
-#pragma unroll
-      for (int x = 0; x < W; ++x) piece.slots[k].x[x] = table.slot_init[k];
-    }
+  for (int k = 0; k < NS; ++k) {
+    piece.slots[k] = LoadPack<W>(row + (k + 1) * table.slot_stride + c);
   }
   return piece;
 }
@@ -143,23 +132,6 @@ __device__ __forceinline__ Pack<W> SumList(
   return sum;
 }
 
-// Where a key's row is. defaults: its default row when it holds nothing yet,
-// else null.
-struct RowAddress {
-  float* row;
-  const float* defaults;
-};
-__device__ __forceinline__ RowAddress AddressOf(const StepPlan& plan,
-                                                const StepTable& table,
-                                                uint32_t t, uint32_t row) {
-  const uint32_t slot = row & ~kFreshRow;
-  RowAddress address = {RowOf(table, slot), nullptr};
-  if (row & kFreshRow) {
-    address.defaults = DefaultRow(table, table.row_keys[slot]);
-  }
-  return address;
-}
-
 // How many samples a small key has in a and b; 0: they are in sorted.
 __device__ __forceinline__ int InlineSamples(uint32_t count, bool weighted) {
   return count == 1 ? 1 : count == 2 && !weighted ? 2 : 0;
@@ -175,11 +147,11 @@ __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
   const uint32_t t = key.table_and_count >> 8;
   const uint32_t count = key.table_and_count & 0xFF;
   const StepTable& table = plan.tables[t];
-  const RowAddress at = AddressOf(plan, table, t, key.row);
+  float* const row = RowOf(table, key.row);
   const bool weighted = plan.weights != nullptr;
   const bool factors = Divides(static_cast<Combiner>(table.combiner));
   for (int c = sub * W; c < table.dim; c += G * W) {
-    RowPiece<W, NS> piece = LoadRow<W, NS>(at.row, at.defaults, table, c);
+    RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
     Pack<W> sum = NoSum<W>();
     if (InlineSamples(count, weighted) == 0) {
       sum = SumList<W, 2>(plan, table, grads, plan.sorted + key.a,
@@ -195,12 +167,12 @@ __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
       }
     }
     ApplyRule<Rule, W, NS>(rule, sum, &piece);
-    StoreRow<W, NS>(at.row, table, c, piece);
+    StoreRow<W, NS>(row, table, c, piece);
   }
 }
 
-// Keys of few occurrences. A warp's keys are nearly always of one table and
-// have rows; mostly they have one occurrence each, and then kSingleRows of each
+// Keys of few occurrences. A warp's keys are nearly always of one table; mostly
+// they have one occurrence each, and then kSingleRows of each
 // group are in flight.
 template <typename Rule, int W, int G>
 __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
@@ -223,8 +195,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
     key = *reinterpret_cast<const SmallKey*>(&raw);
   }
   const uint32_t t = __shfl_sync(kAll, key.table_and_count >> 8, 0);
-  if (!__all_sync(kAll, lane >= left || (key.table_and_count >> 8 == t &&
-                                         !(key.row & kFreshRow)))) {
+  if (!__all_sync(kAll, lane >= left || key.table_and_count >> 8 == t)) {
     for (int r = 0; r * kGroups < left; ++r) {
       const int from = r * kGroups + group;
       SmallKey one;
@@ -263,7 +234,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
           rows[u] = RowOf(table, __shfl_sync(kAll, key.row, from));
           const uint32_t sample = __shfl_sync(kAll, key.a, from);
           if (from >= left || c >= dim) continue;
-          piece[u] = LoadRow<W, NS>(rows[u], nullptr, table, c);
+          piece[u] = LoadRow<W, NS>(rows[u], table, c);
           grad[u] =
               LoadPack<W>(first_grad + static_cast<int64_t>(sample) * dim + c);
         }
@@ -292,7 +263,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
     if (count == 0) continue;
     const int samples = InlineSamples(count, weighted);
     for (int c = sub * W; c < dim; c += G * W) {
-      RowPiece<W, NS> piece = LoadRow<W, NS>(row, nullptr, table, c);
+      RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
       Pack<W> sum = NoSum<W>();
       if (samples > 0) {
         const Pack<W> v =
@@ -329,15 +300,15 @@ __global__ void __launch_bounds__(kStepBlock, 3)
     const LongKey key = longs[k];
     if (key.count > kWarpSort) continue;
     const StepTable& table = plan.tables[key.table];
-    const RowAddress a = AddressOf(plan, table, key.table, key.row);
+    float* const row = RowOf(table, key.row);
     for (int c = sub * W; c < table.dim; c += G * W) {
       const Pack<W> sum = SumList<W, 6>(
           plan, table, grads, plan.sorted + key.start,
           plan.weights != nullptr ? plan.sorted_weights + key.start : nullptr,
           key.count, c);
-      RowPiece<W, NS> piece = LoadRow<W, NS>(a.row, a.defaults, table, c);
+      RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
       ApplyRule<Rule, W, NS>(rule, sum, &piece);
-      StoreRow<W, NS>(a.row, table, c, piece);
+      StoreRow<W, NS>(row, table, c, piece);
     }
   }
 }
@@ -376,13 +347,13 @@ __global__ void __launch_bounds__(kSumThreads, 2)
                                   : SumByBlock<float>(sum, &stages);
     const int lane = static_cast<int>(threadIdx.x) - kSumLoaders;
     if (lane >= 0 && lane < sum.columns) {
-      const RowAddress a = AddressOf(plan, table, key.table, key.row);
+      float* const row = RowOf(table, key.row);
       const int c = static_cast<int>(sum.first) + lane;
-      RowPiece<1, NS> piece = LoadRow<1, NS>(a.row, a.defaults, table, c);
+      RowPiece<1, NS> piece = LoadRow<1, NS>(row, table, c);
       Pack<1> total;
       total.x[0] = grad;
       ApplyRule<Rule, 1, NS>(rule, total, &piece);
-      StoreRow<1, NS>(a.row, table, c, piece);
+      StoreRow<1, NS>(row, table, c, piece);
     }
     __syncthreads();  // the stages are used again
   }

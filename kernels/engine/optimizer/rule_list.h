@@ -69,6 +69,17 @@ Status Visit(Span<const float> hyper, Visitor&& visitor) {
 
 }  // namespace rule_list_internal
 
+// Whether VisitRule has a rule of that name.
+inline bool IsRule(const std::string& name) {
+#define EV_RETURN_IF_NAMED(Rule) \
+  if (name == Rule::kName) return true;
+#define EV_RETURN_IF_ONE_OF_TWO(Rule, condition) EV_RETURN_IF_NAMED(Rule<true>)
+  EV_ROW_RULES(EV_RETURN_IF_NAMED, EV_RETURN_IF_ONE_OF_TWO)
+#undef EV_RETURN_IF_NAMED
+#undef EV_RETURN_IF_ONE_OF_TWO
+  return false;
+}
+
 // Calls visitor(rule) with the rule of that name, made from hyper (the
 // rule's header says of what). InvalidArgument, without a call: no such rule, a
 // wrong number of hyperparameters, or values that the rule cannot work with.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One table of a GPU's cache: a hash table of the engine's
-// (gpu_resident/table/table_set.h), a row for each of its slots, and the order
+// (table/gpu/table_set.h), a row for each of its slots, and the order
 // in which streams use the two.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_TABLE_H_
@@ -20,7 +20,7 @@
 #include "addons/hierarchical_parameter_server/cache/key_changes.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/work_lane.h"
-#include "kernels/engine/gpu_resident/table/table_set.h"
+#include "kernels/engine/table/gpu/table_set.h"
 
 namespace hps {
 

@@ -57,11 +57,7 @@ bool StepCall::CanUpdate(const std::string& rule,
   for (size_t k = 0; k < slot_columns.size(); ++k) {
     if (slot_columns[k] != static_cast<int>(k)) return false;
   }
-#define EV_RETURN_IF_NAMED(Rule) \
-  if (rule == Rule::kName) return true;
-  EV_STEP_RULES(EV_RETURN_IF_NAMED)
-#undef EV_RETURN_IF_NAMED
-  return false;
+  return IsRule(rule);
 }
 
 // What the update's kernels have to know of the table, but for its rows and
@@ -254,20 +250,16 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   Status status;
   EV_RETURN_IF_ERROR(VisitRule(rule, hyper, [&](const auto& r) {
     using Rule = typename std::decay<decltype(r)>::type;
-    if constexpr (!HasStepKernels<Rule>::value) {
-      status = Internal("a step has no kernels for rule " + rule);
-    } else {
-      const StepPlan& plan = groups->plan();
-      const StreamView hot = groups->side()->get();
-      for (int c = 0; c < kClasses && status.ok(); ++c) {
-        if (plan.class_ids[c] == 0) continue;
-        status = LaunchUpdate<Rule>(plan, c, grads, r, groups->num_processors(),
-                                    s, hot);
-      }
-      if (status.ok()) {
-        status = LaunchHuge<Rule>(plan, groups->max_dim(), grads, r,
-                                  groups->num_processors(), hot);
-      }
+    const StepPlan& plan = groups->plan();
+    const StreamView hot = groups->side()->get();
+    for (int c = 0; c < kClasses && status.ok(); ++c) {
+      if (plan.class_ids[c] == 0) continue;
+      status = LaunchUpdate<Rule>(plan, c, grads, r, groups->num_processors(),
+                                  s, hot);
+    }
+    if (status.ok()) {
+      status = LaunchHuge<Rule>(plan, groups->max_dim(), grads, r,
+                                groups->num_processors(), hot);
     }
   }));
   EV_RETURN_IF_ERROR(groups->side()->Join(s));

@@ -4,7 +4,7 @@
 // Erasing keys, emptying a table, listing its keys, marking what is empty.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_resident/table/launch.cuh"
+#include "kernels/engine/table/gpu/launch.cuh"
 
 namespace ev {
 namespace gpu {

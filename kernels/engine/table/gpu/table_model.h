@@ -5,8 +5,8 @@
 // oracle of table_set_test. It places keys in an order shuffled by a seed of
 // its own, so a result that depended on the order would not match the device's.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_MODEL_H_
-#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_MODEL_H_
+#ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_MODEL_H_
+#define KERNELS_ENGINE_TABLE_GPU_TABLE_MODEL_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/engine/gpu_resident/table/bucket.h"
-#include "kernels/engine/gpu_resident/table/table_set.h"
+#include "kernels/engine/table/gpu/bucket.h"
+#include "kernels/engine/table/gpu/table_set.h"
 
 namespace ev {
 namespace gpu {
@@ -271,4 +271,4 @@ class EvictingModel {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_MODEL_H_
+#endif  // KERNELS_ENGINE_TABLE_GPU_TABLE_MODEL_H_

@@ -4,8 +4,8 @@
 // Finding or inserting keys in tables that never evict: one kernel, no lock.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_resident/table/claim.cuh"
-#include "kernels/engine/gpu_resident/table/launch.cuh"
+#include "kernels/engine/table/gpu/claim.cuh"
+#include "kernels/engine/table/gpu/launch.cuh"
 
 namespace ev {
 namespace gpu {

@@ -8,7 +8,7 @@
 #include <cooperative_groups.h>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_resident/table/evict.cuh"
+#include "kernels/engine/table/gpu/evict.cuh"
 
 namespace ev {
 namespace gpu {

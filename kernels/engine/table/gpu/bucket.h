@@ -5,8 +5,8 @@
 // slots, and what growth does to them. Shared by the kernels and by the host
 // code that tests them. The essay in table_set.h explains why it is so.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_BUCKET_H_
-#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_BUCKET_H_
+#ifndef KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
+#define KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
 
 #include <cstdint>
 
@@ -180,4 +180,4 @@ constexpr int kLruCallShift = 2;
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_BUCKET_H_
+#endif  // KERNELS_ENGINE_TABLE_GPU_BUCKET_H_

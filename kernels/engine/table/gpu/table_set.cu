@@ -8,9 +8,9 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/growing_buffer.h"
-#include "kernels/engine/gpu_resident/table/launch.cuh"
-#include "kernels/engine/gpu_resident/table/table_set.h"
-#include "kernels/engine/gpu_resident/table/table_size.h"
+#include "kernels/engine/table/gpu/launch.cuh"
+#include "kernels/engine/table/gpu/table_set.h"
+#include "kernels/engine/table/gpu/table_size.h"
 
 namespace ev {
 namespace gpu {

@@ -4,7 +4,7 @@
 // Finding keys, and finding and copying their rows.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_resident/table/launch.cuh"
+#include "kernels/engine/table/gpu/launch.cuh"
 
 namespace ev {
 namespace gpu {

@@ -38,8 +38,8 @@
 // the highest one.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_resident/table/claim.cuh"
-#include "kernels/engine/gpu_resident/table/evict.cuh"
+#include "kernels/engine/table/gpu/claim.cuh"
+#include "kernels/engine/table/gpu/evict.cuh"
 
 namespace ev {
 namespace gpu {

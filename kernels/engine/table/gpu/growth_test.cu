@@ -14,8 +14,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "kernels/engine/gpu_resident/table/table_fixture.h"
-#include "kernels/engine/gpu_resident/table/table_set.h"
+#include "kernels/engine/table/gpu/table_fixture.h"
+#include "kernels/engine/table/gpu/table_set.h"
 #include "kernels/engine/testing/exit_without_gpu.h"
 
 namespace ev {

@@ -3,15 +3,15 @@
 //
 // The kernels' launchers: what table_set.cu calls. All of them only enqueue.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_LAUNCH_CUH_
-#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_LAUNCH_CUH_
+#ifndef KERNELS_ENGINE_TABLE_GPU_LAUNCH_CUH_
+#define KERNELS_ENGINE_TABLE_GPU_LAUNCH_CUH_
 
 #include <cuda_runtime.h>
 
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/gpu_resident/table/table_set.h"
-#include "kernels/engine/gpu_resident/table/table_size.h"
-#include "kernels/engine/gpu_resident/table/warp_probe.cuh"
+#include "kernels/engine/table/gpu/table_set.h"
+#include "kernels/engine/table/gpu/table_size.h"
+#include "kernels/engine/table/gpu/warp_probe.cuh"
 
 namespace ev {
 namespace gpu {
@@ -133,4 +133,4 @@ Status LaunchExport(const TableView& view, int64_t first_slot,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_LAUNCH_CUH_
+#endif  // KERNELS_ENGINE_TABLE_GPU_LAUNCH_CUH_

@@ -5,14 +5,14 @@
 // kernels over slots and marks as they lie in memory. It tests bucket.h where
 // there is no GPU.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_HOST_TABLE_H_
-#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_HOST_TABLE_H_
+#ifndef KERNELS_ENGINE_TABLE_GPU_HOST_TABLE_H_
+#define KERNELS_ENGINE_TABLE_GPU_HOST_TABLE_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "kernels/engine/gpu_resident/table/bucket.h"
+#include "kernels/engine/table/gpu/bucket.h"
 
 namespace ev {
 namespace gpu {
@@ -143,4 +143,4 @@ class HostTable {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_HOST_TABLE_H_
+#endif  // KERNELS_ENGINE_TABLE_GPU_HOST_TABLE_H_

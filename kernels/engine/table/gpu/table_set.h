@@ -115,8 +115,8 @@
 // tables that grow; with eviction also up to 13 MB of marks and locks per set
 // and 73 bytes per key of the largest call.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_SET_H_
-#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_SET_H_
+#ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
+#define KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
 
 #include <cstdint>
 #include <memory>
@@ -320,4 +320,4 @@ class TableSet {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_SET_H_
+#endif  // KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_

@@ -3,12 +3,12 @@
 //
 // Taking a free slot for a key, without a lock.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_CLAIM_CUH_
-#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_CLAIM_CUH_
+#ifndef KERNELS_ENGINE_TABLE_GPU_CLAIM_CUH_
+#define KERNELS_ENGINE_TABLE_GPU_CLAIM_CUH_
 
 #include <cstdint>
 
-#include "kernels/engine/gpu_resident/table/warp_probe.cuh"
+#include "kernels/engine/table/gpu/warp_probe.cuh"
 
 namespace ev {
 namespace gpu {
@@ -52,4 +52,4 @@ __device__ __forceinline__ int ClaimSlot(int64_t* bucket, int64_t key,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_CLAIM_CUH_
+#endif  // KERNELS_ENGINE_TABLE_GPU_CLAIM_CUH_

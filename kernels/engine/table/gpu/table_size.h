@@ -4,12 +4,12 @@
 // How many slots a table has, and what device memory a set takes: written once,
 // for the set that allocates and for code that plans without a GPU.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_SIZE_H_
-#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_SIZE_H_
+#ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_SIZE_H_
+#define KERNELS_ENGINE_TABLE_GPU_TABLE_SIZE_H_
 
 #include <cstdint>
 
-#include "kernels/engine/gpu_resident/table/bucket.h"
+#include "kernels/engine/table/gpu/bucket.h"
 
 namespace ev {
 namespace gpu {
@@ -76,4 +76,4 @@ inline int64_t IndexBytesFor(int64_t capacity, bool evicts, int64_t max_keys) {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_SIZE_H_
+#endif  // KERNELS_ENGINE_TABLE_GPU_TABLE_SIZE_H_

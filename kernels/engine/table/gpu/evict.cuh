@@ -4,17 +4,17 @@
 // What the kernels of one evicting call share: its lists and marks in device
 // memory, and what a score means. evict.cu tells how the kernels work together.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_EVICT_CUH_
-#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_EVICT_CUH_
+#ifndef KERNELS_ENGINE_TABLE_GPU_EVICT_CUH_
+#define KERNELS_ENGINE_TABLE_GPU_EVICT_CUH_
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/gpu_resident/table/launch.cuh"
-#include "kernels/engine/gpu_resident/table/table_set.h"
-#include "kernels/engine/gpu_resident/table/warp_probe.cuh"
+#include "kernels/engine/table/gpu/launch.cuh"
+#include "kernels/engine/table/gpu/table_set.h"
+#include "kernels/engine/table/gpu/warp_probe.cuh"
 
 namespace ev {
 namespace gpu {
@@ -131,4 +131,4 @@ Status LaunchContest(const Batch& batch, Eviction eviction,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_EVICT_CUH_
+#endif  // KERNELS_ENGINE_TABLE_GPU_EVICT_CUH_

@@ -4,8 +4,8 @@
 // What table_set_test is written in: a table set that takes and gives host
 // vectors, keys to feed it, and expectations that need no test library.
 
-#ifndef KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_FIXTURE_H_
-#define KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_FIXTURE_H_
+#ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_FIXTURE_H_
+#define KERNELS_ENGINE_TABLE_GPU_TABLE_FIXTURE_H_
 
 #include <cuda_runtime.h>
 
@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/gpu_resident/table/bucket.h"
-#include "kernels/engine/gpu_resident/table/table_set.h"
+#include "kernels/engine/table/gpu/bucket.h"
+#include "kernels/engine/table/gpu/table_set.h"
 
 namespace ev {
 namespace gpu {
@@ -297,4 +297,4 @@ int RunTests(const Test (&tests)[n], int argc, char** argv) {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_RESIDENT_TABLE_TABLE_FIXTURE_H_
+#endif  // KERNELS_ENGINE_TABLE_GPU_TABLE_FIXTURE_H_
