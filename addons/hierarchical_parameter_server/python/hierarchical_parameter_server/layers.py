@@ -41,6 +41,9 @@ def _positive(value, what):
 class _TableLayer(tf.keras.layers.Layer):
   """What both layers are: the name of a table."""
 
+  # The name of call()'s first argument.
+  _IDS = None
+
   def __init__(self, model_name, table_id, emb_vec_size, emb_vec_dtype=tf.float32,
                ps_config_file="", global_batch_size=1, **kwargs):
     kwargs.setdefault("trainable", False)
@@ -60,6 +63,12 @@ class _TableLayer(tf.keras.layers.Layer):
     self.emb_vec_dtype = tf.float32
     self.ps_config_file = ps_config_file
     self.global_batch_size = _positive(global_batch_size, "global_batch_size")
+
+  def __call__(self, *args, **kwargs):
+    """As of tf.keras.layers.Layer; the ids may also be given by call()'s name for them."""
+    if not args and "inputs" not in kwargs and self._IDS in kwargs:
+      args = (kwargs.pop(self._IDS),)
+    return super(_TableLayer, self).__call__(*args, **kwargs)
 
   def _rows(self, ids, max_norm):
     """Returns ids.shape + [emb_vec_size] of a tensor of ids."""
@@ -108,6 +117,8 @@ class LookupLayer(_TableLayer):
     TypeError, ValueError: an argument is wrong; the message names it.
   """
 
+  _IDS = "ids"
+
   def call(self, ids, max_norm=None):
     """Returns the rows of ids.
 
@@ -144,7 +155,9 @@ class SparseLookupLayer(_TableLayer):
   Arguments are those of LookupLayer.
   """
 
-  def call(self, sp_ids, sp_weights, name=None, combiner=None, max_norm=None):
+  _IDS = "sp_ids"
+
+  def call(self, sp_ids, sp_weights=None, name=None, combiner=None, max_norm=None):
     """Returns the combined rows of each sample.
 
     Args:

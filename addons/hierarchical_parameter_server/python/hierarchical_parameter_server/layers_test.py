@@ -113,6 +113,39 @@ class LayersTest(parameterized.TestCase):
         np.testing.assert_array_equal(ours[:len(stock)], stock)
       np.testing.assert_array_equal(ours[len(stock):], 0.)
 
+  def test_ids_may_be_given_by_name(self):
+    layer = self.layer(hps.SparseLookupLayer)
+    ids, weights = self.sparse([[3, 5, 3], [], [7]])
+
+    def build():
+      sp_ids, sp_weights = [tf.SparseTensor(*v) for v in (ids, weights)]
+      keras_ids = tf.keras.Input([None], dtype=tf.int64, sparse=True)
+      keras_rows = layer(sp_ids=keras_ids, sp_weights=None, combiner="sum")
+      return {
+          "expected": layer(sp_ids, None, combiner="sum"),
+          "by name": layer(sp_ids=sp_ids, sp_weights=None, combiner="sum"),
+          "without weights": layer(sp_ids=sp_ids, combiner="sum"),
+          "keras": layer(inputs=sp_ids, combiner="sum"),
+          "model": tf.keras.Model(keras_ids, keras_rows)(sp_ids),
+          "weighted expected": layer(sp_ids, sp_weights, combiner="mean"),
+          "weighted": layer(sp_ids=sp_ids, sp_weights=sp_weights, combiner="mean"),
+          "dense expected": self.layer()(tf.constant([4, 1], tf.int64)),
+          "dense": self.layer()(ids=tf.constant([4, 1], tf.int64), max_norm=None),
+      }, None
+
+    found = self.run_graph(build)
+    for name in ("by name", "without weights", "keras", "model"):
+      np.testing.assert_array_equal(found[name], found["expected"], name)
+    np.testing.assert_array_equal(found["weighted"], found["weighted expected"])
+    np.testing.assert_array_equal(found["dense"], found["dense expected"])
+    self.assertTrue(found["expected"].any())
+    with tf.Graph().as_default():
+      with self.assertRaisesRegex(TypeError, "missing 1 required positional argument"):
+        layer(sp_weights=None)
+      one = tf.SparseTensor(*ids)
+      with self.assertRaisesRegex(TypeError, "multiple values for argument 'sp_ids'"):
+        layer(one, sp_ids=one)
+
   def test_acceptance_03_unknown_and_extreme_keys(self):
     limits = np.iinfo(np.int64)
     keys = np.array([limits.max, limits.min, -1, 0], np.int64)
