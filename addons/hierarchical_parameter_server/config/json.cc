@@ -10,31 +10,91 @@
 #include <locale>
 #include <sstream>
 
+#include "kernels/engine/base/printable.h"
+
 namespace hps {
 namespace {
 
 constexpr int kMaxDepth = 64;
+constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
+
+// Characters that stand where JSON's punctuation or a blank was meant. An
+// invisible one is not shown.
+struct Lookalike {
+  uint32_t code;
+  bool is_visible;
+  const char* name;
+};
+constexpr Lookalike kLookalikes[] = {
+    {0x00A0, false, "a no-break space"},
+    {0x00AB, true, "a typographic quote"},
+    {0x00BB, true, "a typographic quote"},
+    {0x200B, false, "a zero-width space"},
+    {0x2013, true, "a dash"},
+    {0x2014, true, "a dash"},
+    {0x2018, true, "a typographic quote"},
+    {0x2019, true, "a typographic quote"},
+    {0x201C, true, "a typographic quote"},
+    {0x201D, true, "a typographic quote"},
+    {0x201E, true, "a typographic quote"},
+    {0x2028, false, "a line separator"},
+    {0x2212, true, "a minus sign"},
+    {0x3000, false, "an ideographic space"},
+    {0x3001, true, "an ideographic comma"},
+    {0xFEFF, false, "a byte-order mark"},
+    {0xFF02, true, "a full-width quote"},
+    {0xFF0C, true, "a full-width comma"},
+    {0xFF1A, true, "a full-width colon"},
+    {0xFF3B, true, "a full-width bracket"},
+    {0xFF3D, true, "a full-width bracket"},
+    {0xFF5B, true, "a full-width brace"},
+    {0xFF5D, true, "a full-width brace"},
+};
+
+// "'x'", "'\uFF0C' (U+FF0C, a full-width comma)".
+std::string CharacterAt(const std::string& text, size_t at) {
+  uint32_t code = 0;
+  const size_t length = ev::Utf8CharacterAt(text, at, &code);
+  const std::string shown =
+      ev::PrintableUtf8(text.substr(at, length == 0 ? 1 : length));
+  if (length == 0) {
+    return "the byte " + shown +
+           ", which is not UTF-8; save the file in the encoding UTF-8";
+  }
+  if (code < 0x80) return "'" + shown + "'";
+  char buffer[16];
+  std::snprintf(buffer, sizeof(buffer), "U+%04X", static_cast<unsigned>(code));
+  const std::string number = buffer;
+  for (const Lookalike& one : kLookalikes) {
+    if (one.code != code) continue;
+    return one.is_visible ? "'" + shown + "' (" + number + ", " + one.name + ")"
+                          : number + ", " + one.name;
+  }
+  return "'" + shown + "' (" + number + ")";
+}
 
 class Reader {
  public:
   Reader(const std::string& text, const std::string& where)
-      : text_(text), where_(where) {}
+      : text_(text), where_(where) {
+    if (text.compare(0, 3, kByteOrderMark) == 0) at_ = begin_ = 3;
+  }
 
   ev::Status Document(Json* json) {
     EV_RETURN_IF_ERROR(Value(json, 0));
     EV_RETURN_IF_ERROR(Space());
-    if (at_ < text_.size()) return Wrong("want the end, got more text");
+    if (at_ < text_.size()) return Wrong("want the end, got " + Shown());
     return ev::Status::OK();
   }
 
  private:
   ev::Status Wrong(const std::string& what) const {
     int line = 1, column = 1;
-    for (size_t i = 0; i < at_ && i < text_.size(); ++i) {
+    for (size_t i = begin_; i < at_ && i < text_.size(); ++i) {
       if (text_[i] == '\n') {
         ++line;
         column = 1;
-      } else {
+      } else if ((text_[i] & 0xC0) != 0x80) {  // The first byte of a character.
         ++column;
       }
     }
@@ -45,7 +105,7 @@ class Reader {
   bool More() const { return at_ < text_.size(); }
   char Here() const { return More() ? text_[at_] : '\0'; }
   std::string Shown() const {
-    return More() ? "'" + std::string(1, Here()) + "'" : "the end of the text";
+    return More() ? CharacterAt(text_, at_) : "the end of the text";
   }
   bool Take(const char* word) {
     const std::string expected = word;
@@ -256,6 +316,7 @@ class Reader {
 
   const std::string& text_;
   const std::string& where_;
+  size_t begin_ = 0;  // behind a byte-order mark
   size_t at_ = 0;
 };
 
@@ -287,7 +348,7 @@ ev::Status ParseJson(const std::string& text, const std::string& where,
 
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
-  for (const char c : text) {
+  for (const char c : ev::PrintableUtf8(text)) {
     if (c == '"' || c == '\\') {
       quoted += '\\';
       quoted += c;

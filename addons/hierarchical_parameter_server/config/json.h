@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A small reader of JSON. Besides JSON it takes // and /* */ comments and a
-// comma before a closing bracket, since upstream's samples have them. A key
-// that stands twice in an object is an error. Nesting is limited.
+// comma before a closing bracket, since upstream's samples have them, and a
+// byte-order mark at the beginning, which editors write. A key that stands
+// twice in an object is an error. Nesting is limited.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CONFIG_JSON_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CONFIG_JSON_H_
@@ -42,11 +43,13 @@ struct Json {
   std::string Describe() const;
 };
 
-// InvalidArgument: "<where>, line 3, column 7: ...".
+// InvalidArgument: "<where>, line 3, column 7: ...". Columns count characters.
 ev::Status ParseJson(const std::string& text, const std::string& where,
                      Json* json);
 
-// A string as JSON writes it, quotes included.
+// A string as JSON writes it, quotes included. Bytes that are not UTF-8, and
+// control characters except tab and line feed, are shown as \xNN: for messages
+// and reports, not for text that is read back.
 std::string Quoted(const std::string& text);
 
 }  // namespace hps

@@ -13,6 +13,7 @@
 #include "addons/hugectr/reader/columns.h"
 #include "addons/hugectr/reader/norm_source.h"
 #include "addons/hugectr/reader/raw_source.h"
+#include "kernels/engine/base/printable.h"
 
 namespace hugectr {
 namespace {
@@ -87,7 +88,11 @@ int64_t TileOf(const hugectr_options& options) {
 using hugectr::BatchPool;
 using hugectr::BatchReader;
 
-const char* hugectr_error() { return hugectr::Error().c_str(); }
+const char* hugectr_error() {
+  std::string& error = hugectr::Error();
+  error = ev::PrintableUtf8(error);
+  return error.c_str();
+}
 
 void* hugectr_open_norm(const hugectr_options* options,
                         const char* const* paths, int64_t num_paths,

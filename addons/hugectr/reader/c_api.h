@@ -77,7 +77,7 @@ struct hugectr_piece {
   const int64_t* added;
 };
 
-// The last error of this thread; valid until its next call.
+// The last error of this thread in printable UTF-8; valid until its next call.
 HUGECTR_EXPORT const char* hugectr_error();
 
 // A reader, or null. key_bytes: 4 or 8.

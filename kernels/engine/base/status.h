@@ -26,6 +26,7 @@ enum class StatusCode {
   kUnimplemented,
   kDataLoss,
   kInternal,
+  kUnavailable,  // not reached in time; another attempt may succeed
 };
 
 class Status {
@@ -73,6 +74,9 @@ inline Status Unimplemented(std::string message) {
 }
 inline Status Internal(std::string message) {
   return Status(StatusCode::kInternal, std::move(message));
+}
+inline Status Unavailable(std::string message) {
+  return Status(StatusCode::kUnavailable, std::move(message));
 }
 
 }  // namespace ev

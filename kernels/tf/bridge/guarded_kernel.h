@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// No exception leaves a kernel: TensorFlow's threads know none, and the process
-// would end. Want of memory is an error of one step.
+// Kernels whose errors do not end the process. An exception becomes the error
+// of one step, since TensorFlow's threads catch none. Each error's message is
+// made printable UTF-8, also of one that a kernel built itself.
 
 #ifndef KERNELS_TF_BRIDGE_GUARDED_KERNEL_H_
 #define KERNELS_TF_BRIDGE_GUARDED_KERNEL_H_
@@ -16,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/tf/bridge/status.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/lib/core/errors.h"
@@ -54,6 +56,16 @@ inline std::string NameOf(const tensorflow::OpKernel& kernel,
   return name;
 }
 
+// Makes the message of an error of an OpKernelContext or OpKernelConstruction
+// printable. Neither class can replace its status, so this writes to the object
+// behind the const reference, which is a member that is not const.
+template <typename Context>
+void MakeErrorPrintable(Context* context) {
+  if (context->status().ok()) return;
+  const_cast<tensorflow::Status&>(context->status()) =
+      Printable(context->status());
+}
+
 // Kernel, with an error where it throws.
 template <typename Kernel,
           bool = std::is_base_of<tensorflow::AsyncOpKernel, Kernel>::value>
@@ -70,6 +82,7 @@ class GuardedKernel : public Kernel {
                           return tensorflow::Status::OK();
                         });
     if (!status.ok()) context->SetStatus(status);
+    MakeErrorPrintable(context);
   }
 };
 
@@ -81,7 +94,11 @@ class GuardedKernel<Kernel, true> : public Kernel {
       : Kernel(construction) {}
 
   void ComputeAsync(tensorflow::OpKernelContext* context,
-                    tensorflow::AsyncOpKernel::DoneCallback done) override {
+                    tensorflow::AsyncOpKernel::DoneCallback ended) override {
+    const auto done = [context, ended = std::move(ended)] {
+      MakeErrorPrintable(context);
+      ended();
+    };
     const tensorflow::Status status =
         CatchExceptions([&] { return NameOf(*this, context); },
                         [&] {
@@ -107,6 +124,7 @@ tensorflow::OpKernel* MakeGuarded(
                         return tensorflow::Status::OK();
                       });
   if (!status.ok()) construction->SetStatus(status);
+  MakeErrorPrintable(construction);
   return made;
 }
 

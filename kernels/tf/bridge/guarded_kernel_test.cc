@@ -25,6 +25,9 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
+// An error with a byte that is not UTF-8, which no ToTf has seen.
+Status RawError() { return tensorflow::errors::NotFound("caf\xE9"); }
+
 // Throws what 'what' says.
 void Throw(const std::string& what) {
   if (what == "bad_alloc") throw std::bad_alloc();
@@ -38,9 +41,13 @@ class ThrowOp : public OpKernel {
     std::string in_constructor;
     OP_REQUIRES_OK(context, context->GetAttr("what", &what_));
     OP_REQUIRES_OK(context, context->GetAttr("constructor", &in_constructor));
+    OP_REQUIRES(context, in_constructor != "raw_error", RawError());
     Throw(in_constructor);
   }
-  void Compute(OpKernelContext*) override { Throw(what_); }
+  void Compute(OpKernelContext* context) override {
+    OP_REQUIRES(context, what_ != "raw_error", RawError());
+    Throw(what_);
+  }
 
  private:
   std::string what_;
@@ -52,7 +59,8 @@ class ThrowAsyncOp : public AsyncOpKernel {
       : AsyncOpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("what", &what_));
   }
-  void ComputeAsync(OpKernelContext*, DoneCallback done) override {
+  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
+    OP_REQUIRES_ASYNC(context, what_ != "raw_error", RawError(), done);
     Throw(what_);
     done();
   }
@@ -158,6 +166,19 @@ TEST_F(GuardedKernelTest, WhatAConstructorThrowsIsAnErrorToo) {
   EXPECT_EQ(nullptr, kernel_);
   EXPECT_NE(std::string::npos,
             status.error_message().find("op 'lookup': out of memory"))
+      << status;
+}
+
+TEST_F(GuardedKernelTest, MessagesOfErrorsArePrintable) {
+  for (const char* op : {"EvTestThrow", "EvTestThrowAsync"}) {
+    const Status status = Run(op, "raw_error");
+    EXPECT_EQ(tensorflow::error::NOT_FOUND, status.code());
+    EXPECT_EQ("caf\\xe9", status.error_message());
+  }
+  const Status status = Make("EvTestThrow", "nothing", "raw_error");
+  EXPECT_EQ(tensorflow::error::NOT_FOUND, status.code());
+  EXPECT_EQ(nullptr, kernel_);
+  EXPECT_NE(std::string::npos, status.error_message().find("caf\\xe9"))
       << status;
 }
 

@@ -4,12 +4,23 @@
 #ifndef KERNELS_TF_BRIDGE_STATUS_H_
 #define KERNELS_TF_BRIDGE_STATUS_H_
 
+#include "kernels/engine/base/printable.h"
 #include "kernels/engine/base/status.h"
 #include "tensorflow/core/lib/core/status.h"
 
 namespace embedding_variable {
 
-// The engine's status as TensorFlow's, with the code of the same name.
+// The status with a message of printable UTF-8: TensorFlow 1.15's Python ends
+// the process on other bytes. GuardedKernel applies it to every error of a
+// kernel.
+inline tensorflow::Status Printable(const tensorflow::Status& status) {
+  if (status.ok()) return status;
+  return tensorflow::Status(status.code(),
+                            ev::PrintableUtf8(status.error_message()));
+}
+
+// The engine's status as TensorFlow's, with the code of the same name and a
+// message of printable UTF-8.
 inline tensorflow::Status ToTf(const ev::Status& status) {
   using tensorflow::error::Code;
   if (status.ok()) return tensorflow::Status::OK();
@@ -43,14 +54,17 @@ inline tensorflow::Status ToTf(const ev::Status& status) {
     case ev::StatusCode::kDataLoss:
       code = tensorflow::error::DATA_LOSS;
       break;
+    case ev::StatusCode::kUnavailable:
+      code = tensorflow::error::UNAVAILABLE;
+      break;
     case ev::StatusCode::kInternal:
       break;
   }
-  return tensorflow::Status(code, status.message());
+  return Printable(tensorflow::Status(code, status.message()));
 }
 
 // TensorFlow's status as the engine's, with the code of the same name. A code
-// that the engine does not have (PERMISSION_DENIED, UNAVAILABLE, ...) becomes
+// that the engine does not have (PERMISSION_DENIED, ABORTED, ...) becomes
 // Internal.
 inline ev::Status FromTf(const tensorflow::Status& status) {
   using ev::StatusCode;
@@ -80,6 +94,9 @@ inline ev::Status FromTf(const tensorflow::Status& status) {
       break;
     case tensorflow::error::DATA_LOSS:
       code = StatusCode::kDataLoss;
+      break;
+    case tensorflow::error::UNAVAILABLE:
+      code = StatusCode::kUnavailable;
       break;
     default:
       break;

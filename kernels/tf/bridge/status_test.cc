@@ -23,6 +23,7 @@ TEST(StatusTest, KeepsCodeAndMessage) {
   EXPECT_EQ(tensorflow::error::UNIMPLEMENTED,
             ToTf(ev::Unimplemented("x")).code());
   EXPECT_EQ(tensorflow::error::INTERNAL, ToTf(ev::Internal("x")).code());
+  EXPECT_EQ(tensorflow::error::UNAVAILABLE, ToTf(ev::Unavailable("x")).code());
   EXPECT_EQ(tensorflow::error::DATA_LOSS,
             ToTf(ev::Status(ev::StatusCode::kDataLoss, "x")).code());
 }
@@ -34,13 +35,22 @@ TEST(StatusTest, ComesBackFromTheEngineAsItWas) {
         tensorflow::error::ALREADY_EXISTS,
         tensorflow::error::FAILED_PRECONDITION,
         tensorflow::error::RESOURCE_EXHAUSTED, tensorflow::error::UNIMPLEMENTED,
-        tensorflow::error::DATA_LOSS, tensorflow::error::INTERNAL}) {
+        tensorflow::error::DATA_LOSS, tensorflow::error::UNAVAILABLE,
+        tensorflow::error::INTERNAL}) {
     const tensorflow::Status status(code, "no file");
     EXPECT_EQ(status, ToTf(FromTf(status)));
   }
-  EXPECT_EQ(
-      ev::StatusCode::kInternal,
-      FromTf(tensorflow::Status(tensorflow::error::UNAVAILABLE, "x")).code());
+  EXPECT_EQ(ev::StatusCode::kInternal,
+            FromTf(tensorflow::Status(tensorflow::error::ABORTED, "x")).code());
+}
+
+TEST(StatusTest, MessagesArePrintableUtf8) {
+  EXPECT_EQ("no file caf\\xe9",
+            ToTf(ev::NotFound("no file caf\xE9")).error_message());
+  const tensorflow::Status raw(tensorflow::error::ABORTED, "\xFF\xC3\xA9");
+  EXPECT_EQ(tensorflow::error::ABORTED, Printable(raw).code());
+  EXPECT_EQ("\\xff\xC3\xA9", Printable(raw).error_message());
+  EXPECT_TRUE(Printable(tensorflow::Status::OK()).ok());
 }
 
 TEST(StatusTest, NeverSaysTheInputHasEnded) {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hps.Init: starts the parameter server of this process."""
 
+import os
 import sys
 
 import tensorflow as tf
@@ -53,9 +54,12 @@ def init_op(ps_config_file, global_batch_size, name=None):
     raise TypeError("global_batch_size: want an int, got %r" % (global_batch_size,))
   if global_batch_size < 1:
     raise ValueError("global_batch_size: want at least 1, got %d" % global_batch_size)
-  if not isinstance(ps_config_file, (str, tf.Tensor)):
+  if not isinstance(ps_config_file, (str, bytes, os.PathLike, tf.Tensor)):
     raise TypeError("ps_config_file: want a path or a string tensor, got %r" %
                     (ps_config_file,))
+  if not isinstance(ps_config_file, tf.Tensor):
+    # The file system's own bytes, which may be no UTF-8.
+    ps_config_file = os.fsencode(ps_config_file)
   return _lib.load().hps_init(
       ps_config_file=ps_config_file, num_replicas=num_replicas(),
       global_batch_size=global_batch_size, name=name)

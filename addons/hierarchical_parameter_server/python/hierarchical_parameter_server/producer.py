@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends rows that training has changed to the servers that serve them."""
 
+import os
+
 import numpy as np
 import tensorflow as tf
 
@@ -45,7 +47,7 @@ class Producer:
     ops = _lib.load()
     self._number = None
     with tf.Graph().as_default() as graph:
-      opened = ops.hps_open_producer(type=type, target=str(given[wanted]))
+      opened = ops.hps_open_producer(type=type, target=os.fsencode(given[wanted]))
       self._fed_number = tf.compat.v1.placeholder(tf.int64, [])
       self._tag = tf.compat.v1.placeholder(tf.string, [])
       self._keys = tf.compat.v1.placeholder(tf.int64, [None])

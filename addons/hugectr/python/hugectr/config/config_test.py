@@ -208,7 +208,9 @@ class ConfigTest(parameterized.TestCase):
       ("", "line 1, column 1: not JSON"), ("{\n \"a\": }", "line 2, column 7: not JSON"),
       ('{"a": 1, "a": 2}', "the key 'a' is there twice"), ("[NaN]", "NaN is not a number"),
       ("[" * 100000, "nested too deeply"), ("[1]", "configuration: expected an object"),
-      ("\xff", "line 1, column 1: not JSON"))
+      ("\xff", r"line 1, column 1: not JSON: .*, got '\xff' \(U\+00FF, "),
+      ('{"a": 1\uff0c "b": 2}',
+       r"line 1, column 8: not JSON: .*, got '\uff0c' \(U\+FF0C, FULLWIDTH COMMA\)"))
   def test_files_that_are_no_configuration(self, text, expected):
     path = self.create_tempfile(content=text).full_path
     with self.assertRaisesRegex(errors.ConfigError, expected) as caught:
@@ -218,9 +220,14 @@ class ConfigTest(parameterized.TestCase):
   def test_a_file_that_is_not_there_or_no_text(self):
     with self.assertRaisesRegex(errors.ConfigError, "no.json: cannot be read"):
       model.read("no.json")
-    path = self.create_tempfile(content=b"\xff\xfe", mode="wb").full_path
-    with self.assertRaisesRegex(errors.ConfigError, "cannot be read"):
+    path = self.create_tempfile(content=b'{\n"caf\xe9": 1}', mode="wb").full_path
+    with self.assertRaisesRegex(errors.ConfigError, r"line 2: the byte \\xe9 is not UTF-8"):
       model.read(path)
+
+  def test_a_byte_order_mark_is_skipped(self):
+    text = json.dumps(_examples()["dcn"]).encode("utf-8")
+    path = self.create_tempfile(content=b"\xef\xbb\xbf" + text, mode="wb").full_path
+    self.assertEqual(loading.read_json(path), _examples()["dcn"])
 
   def test_damaged_configurations_never_end_in_another_error(self):
     rng = random.Random(5)

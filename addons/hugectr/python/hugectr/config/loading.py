@@ -3,6 +3,7 @@
 """Reads a configuration file."""
 
 import json
+import unicodedata
 
 from hugectr.config import errors
 from hugectr.config import schema_check
@@ -38,8 +39,19 @@ def _check_text(value, path):
       _check_text(item, path)
 
 
+def _came(text, at):
+  """Returns ", got '\uff0c' (U+FF0C, FULLWIDTH COMMA)" of a character that is not ASCII.
+
+  It may look like the punctuation that JSON wants.
+  """
+  if at >= len(text) or ord(text[at]) < 128:
+    return ""
+  return ", got '%s' (U+%04X, %s)" % (text[at], ord(text[at]),
+                                      unicodedata.name(text[at], "without a name"))
+
+
 def read_json(path):
-  """Returns what a JSON file holds.
+  """Returns what a JSON file holds, in UTF-8 with or without a byte-order mark.
 
   Args:
     path: string.
@@ -48,10 +60,16 @@ def read_json(path):
     ConfigError: the file cannot be read, or is not JSON; the text names line and column.
   """
   try:
-    with open(path, encoding="utf-8") as f:
-      text = f.read()
-  except (OSError, UnicodeDecodeError) as e:
+    with open(path, "rb") as f:
+      read = f.read()
+    text = read.decode("utf-8-sig")
+  except OSError as e:
     raise errors.ConfigError("%s: cannot be read: %s" % (path, e))
+  except UnicodeDecodeError as e:
+    # e.object: what the decoder was given, which has no byte-order mark any more.
+    raise errors.ConfigError(
+        "%s: line %d: the byte \\x%02x is not UTF-8; save the file in the encoding UTF-8" %
+        (path, e.object.count(b"\n", 0, e.start) + 1, e.object[e.start]))
   try:
     found = json.loads(text, object_pairs_hook=_no_duplicates,
                        parse_constant=_no_constant)
@@ -60,8 +78,8 @@ def read_json(path):
   except errors.ConfigError:
     raise
   except json.JSONDecodeError as e:
-    raise errors.ConfigError("%s: line %d, column %d: not JSON: %s" %
-                             (path, e.lineno, e.colno, e.msg))
+    raise errors.ConfigError("%s: line %d, column %d: not JSON: %s%s" %
+                             (path, e.lineno, e.colno, e.msg, _came(text, e.pos)))
   except ValueError as e:
     raise errors.ConfigError("%s: not JSON: %s" % (path, e))
   except RecursionError:

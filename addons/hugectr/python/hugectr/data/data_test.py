@@ -253,7 +253,14 @@ class DataTest(parameterized.TestCase):
       files.write_metadata()
       with self.assertRaisesRegex(errors.DataError, expected):
         files.source()
-    os.remove(os.path.join(files.folder, "_metadata.json"))
+    files = self.files()
+    path = os.path.join(files.folder, "_metadata.json")
+    with open(path, "rb") as f:
+      read = f.read()
+    with open(path, "wb") as f:
+      f.write(b"\xef\xbb\xbf" + read)
+    files.source()  # A byte-order mark is no part of it.
+    os.remove(path)
     with self.assertRaisesRegex(errors.DataError, "_metadata.json: cannot be read"):
       files.source()
 

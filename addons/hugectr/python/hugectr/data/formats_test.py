@@ -197,6 +197,15 @@ class NormTest(parameterized.TestCase):
 
 class RawTest(parameterized.TestCase):
 
+  def test_errors_name_files_in_any_encoding(self):
+    path = os.path.join(self.create_tempdir().full_path, os.fsdecode(b"caf\xe9\xef\xbc\x8c"))
+    with self.assertRaises(errors.DataError) as caught:
+      raw.Source(path, _data(2), 4, 2, None, 1).reader(
+          [batches.InputLayout(0, 2, False)], repeat=False)
+    self.assertIn("caf\\xe9\uff0c: cannot be read", str(caught.exception))
+    self.assertEqual(str(errors.DataError(path + "\ud800")),
+                     os.path.dirname(path) + "/caf\\udce9\uff0c\\ud800")
+
   def file(self, rows, kind="<i4"):
     path = self.create_tempfile().full_path
     np.array(rows).astype(kind).tofile(path)

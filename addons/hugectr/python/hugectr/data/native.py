@@ -242,7 +242,7 @@ class Joiner(object):
     batch, keys = _Batch(), (_Keys * len(self._shape.layouts))()
     if self._library.hugectr_join(self._pool, pieces, len(pieces), global_size, batch,
                                   keys) != 1:
-      raise MemoryError(os.fsdecode(self._library.hugectr_error()))
+      raise MemoryError(self._library.hugectr_error().decode("utf-8"))
     return _batch_of(self._shape, batch, keys)
 
   def __del__(self):
@@ -278,7 +278,7 @@ class Reader(object):
       self._fail()
 
   def _fail(self):
-    raise errors.DataError(os.fsdecode(self._library.hugectr_error()))
+    raise errors.DataError(self._library.hugectr_error().decode("utf-8"))
 
   def next(self):
     """Returns the next batches.Batch, waiting for it; None at the end of the data.

@@ -44,7 +44,7 @@ def read_metadata(folder):
   """
   path = os.path.join(folder, "_metadata.json")
   try:
-    with open(path, encoding="utf-8") as f:
+    with open(path, encoding="utf-8-sig") as f:
       found = json.load(f)
     lists = []
     for key in ("labels", "conts", "cats"):

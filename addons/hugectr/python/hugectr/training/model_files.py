@@ -52,7 +52,7 @@ def _read_floats(path, variables, times=1):
 
 def _read_json(path):
   try:
-    with open(path) as f:
+    with open(path, encoding="utf-8-sig") as f:
       return json.load(f)
   except ValueError as e:
     raise ValueError("%s: not JSON: %s" % (path, e))
