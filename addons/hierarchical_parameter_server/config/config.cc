@@ -24,6 +24,9 @@ namespace {
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostKeys = int64_t{1} << 31;
 constexpr double kMostSeconds = 1e8;  // three years
+constexpr int64_t kMostMs = 3600000;  // an hour
+// Of a lookup in Redis: a server that is killed must not hold up a service.
+constexpr int64_t kLookupTimeoutMs = 500;
 
 bool IsName(const std::string& name) {
   if (name.empty() || name.size() > 120) return false;
@@ -286,6 +289,24 @@ void CheckFilters(const std::vector<std::string>& filters,
   }
 }
 
+// Keys of a tier that may be away; others of these types have no effect.
+// *outage: lookup_timeout_ms is the default.
+void ReadOutage(bool may_be_away, const std::string& type, ObjectReader* reader,
+                OutageConfig* outage) {
+  reader->Integer("lookup_timeout_ms", 0, kMostMs, &outage->lookup_timeout_ms);
+  reader->Choice("on_unavailable", {{"error"}, {"skip"}},
+                 &outage->on_unavailable);
+  reader->Integer("breaker_failures", 1, 1000000, &outage->breaker_failures);
+  reader->Integer("breaker_pause_ms", 0, kMostMs, &outage->breaker_pause_ms);
+  if (may_be_away) return;
+  for (const char* key : {"lookup_timeout_ms", "on_unavailable",
+                          "breaker_failures", "breaker_pause_ms"}) {
+    if (reader->Has(key)) {
+      reader->Note(key, "no effect with type \"" + type + "\"");
+    }
+  }
+}
+
 void ReadVolatile(const Json& json, Findings* findings,
                   VolatileConfig* config) {
   ObjectReader reader(json, "volatile_db", findings);
@@ -358,7 +379,20 @@ void ReadVolatile(const Json& json, Findings* findings,
                  "want one of password, password_file and password_env");
   }
   reader.Integer("num_node_connections", 1, 1024, &to.num_node_connections);
-  reader.Integer("timeout_ms", 1, 3600000, &to.timeout_ms);
+  reader.Integer("timeout_ms", 1, kMostMs, &to.timeout_ms);
+  OutageConfig& outage = config->outage;
+  if (redis) {
+    outage.lookup_timeout_ms = std::min(kLookupTimeoutMs, to.timeout_ms);
+  }
+  ReadOutage(redis, config->type, &reader, &outage);
+  if (redis && outage.lookup_timeout_ms == 0) {
+    outage.lookup_timeout_ms = to.timeout_ms;
+  }
+  if (redis && outage.lookup_timeout_ms > to.timeout_ms) {
+    reader.Wrong("lookup_timeout_ms",
+                 "want at most timeout_ms, " + std::to_string(to.timeout_ms) +
+                     ", got " + std::to_string(outage.lookup_timeout_ms));
+  }
   reader.Bool("enable_tls", &to.enable_tls);
   reader.String("tls_ca_certificate", &to.tls_ca_certificate);
   reader.String("tls_client_certificate", &to.tls_client_certificate);
@@ -395,6 +429,8 @@ void ReadPersistent(const Json& json, Findings* findings,
     reader.Wrong("path",
                  "is required with type \"rocks_db\": the store's folder");
   }
+  ReadOutage(config->type == "rocks_db", config->type, &reader,
+             &config->outage);
   reader.Integer("num_threads", 1, 1024, &config->num_threads);
   reader.Bool("read_only", &config->read_only);
   reader.Integer("max_batch_size", 1, 1 << 20, &config->max_batch_size);
@@ -563,6 +599,7 @@ ev::Status ParseConfig(const std::string& text, const std::string& where,
     NoteFilters(*config, &findings);
   }
   config->notes = findings.notes;
+  config->errors = findings.errors;
   if (findings.errors.empty()) return ev::Status::OK();
   std::string message = where + ": ";
   for (size_t i = 0; i < findings.errors.size(); ++i) {

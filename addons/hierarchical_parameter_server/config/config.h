@@ -68,6 +68,20 @@ struct RedisConfig {
   std::string tls_server_name_identification = "redis.localhost";
 };
 
+// What lookups do while a tier that another process or a disk has does not
+// answer (all ours): of redis_cluster, redis and rocks_db.
+struct OutageConfig {
+  // The longest that a lookup waits for the tier; 0: without a limit.
+  int64_t lookup_timeout_ms = 0;
+  // "error": the lookup is Unavailable. "skip": it goes on with the other
+  // tiers.
+  std::string on_unavailable = "error";
+  // So many lookups in a row that end as Unavailable make lookups skip the tier
+  // for breaker_pause_ms; then one tries it again. 0 ms: each one tries it.
+  int64_t breaker_failures = 3;
+  int64_t breaker_pause_ms = 1000;
+};
+
 struct VolatileConfig {
   // "disabled", "hash_map", "parallel_hash_map", "multi_process_hash_map",
   // "redis_cluster", "redis" (ours: one server, without a cluster).
@@ -83,6 +97,7 @@ struct VolatileConfig {
   bool initialize_after_startup = true;
   std::vector<std::string> update_filters = {".+"};
   RedisConfig redis;
+  OutageConfig outage;
 };
 
 struct PersistentConfig {
@@ -94,6 +109,7 @@ struct PersistentConfig {
   int64_t max_batch_size = 65536;
   bool initialize_after_startup = true;
   std::vector<std::string> update_filters = {".+"};
+  OutageConfig outage;
 };
 
 struct UpdateSourceConfig {
@@ -118,11 +134,13 @@ struct Config {
   UpdateSourceConfig update_source;
   // What the file says that has no effect, or another one than upstream's.
   std::vector<std::string> notes;
+  // Each mistake of a file that is JSON; all are in the message of the status.
+  std::vector<std::string> errors;
 };
 
 // A relative path of a table's folder is taken from `folder` if it is there,
 // otherwise from the process's working folder. `where` begins the errors.
-// InvalidArgument; config is then not to be used, but for its notes.
+// InvalidArgument; of config only notes and errors are then valid.
 ev::Status ParseConfig(const std::string& text, const std::string& where,
                        const std::string& folder, Config* config);
 

@@ -58,6 +58,25 @@ TEST(JsonTest, SaysWhereTheTextIsWrong) {
       {"\"\\ud800\"", "second half"},
       {std::string(100, '['), "nested more than 64 deep"},
       {"nul", "want a value"},
+      {"{\"a\": 1\xEF\xBC\x8C \"b\": 2}",
+       "column 8: want ',' or '}', got '\xEF\xBC\x8C' (U+FF0C, a full-width "
+       "comma)"},
+      {"{\"a\"\xEF\xBC\x9A 1}",
+       "want ':', got '\xEF\xBC\x9A' (U+FF1A, a full-width colon)"},
+      {"{\xE2\x80\x9C"
+       "a\xE2\x80\x9D: 1}",
+       "want a key in quotes, got '\xE2\x80\x9C' (U+201C, a typographic "
+       "quote)"},
+      {"[1,\xC2\xA0"
+       "2]",
+       "want a value, got U+00A0, a no-break space"},
+      {"{\"\xC3\xA9\": \xC3\xA9}",
+       "column 7: want a value, got '\xC3\xA9' (U+00E9)"},
+      {"{} \xEF\xBB\xBF", "want the end, got U+FEFF, a byte-order mark"},
+      {"[\xE9]",
+       "column 2: want a value, got the byte \\xe9, which is not UTF-8"},
+      {"\xFF\xFE{\0", "line 1, column 1: want a value, got the byte \\xff"},
+      {"\xEF\xBB\xBF{\"a\" 1}", "line 1, column 6: want ':', got '1'"},
   };
   for (const auto& one : cases) {
     Json json;
@@ -67,6 +86,63 @@ TEST(JsonTest, SaysWhereTheTextIsWrong) {
         << status.message();
     EXPECT_EQ(status.message().find("f.json, line"), 0u);
   }
+}
+
+TEST(JsonTest, SkipsAByteOrderMark) {
+  Json json;
+  ASSERT_TRUE(ParseJson("\xEF\xBB\xBF{\"a\": 1}", "x", &json).ok());
+  EXPECT_EQ(json.Find("a")->integer, 1);
+}
+
+TEST(JsonTest, QuotesTextThatIsNotUtf8) {
+  EXPECT_EQ(Quoted("a\"\\\n\xC3\xA9\xE9"),
+            "\"a\\\"\\\\\\u000a\xC3\xA9\\\\xe9\"");
+}
+
+TEST(ConfigTest, WhatLookupsDoWhileATierIsAway) {
+  Config config;
+  ASSERT_TRUE(Parse(WithTop("\"volatile_db\": {\"type\": \"redis\"}, "
+                            "\"persistent_db\": {\"type\": \"rocks_db\", "
+                            "\"path\": \"s\"}"),
+                    &config)
+                  .ok());
+  EXPECT_EQ(config.volatile_db.outage.lookup_timeout_ms, 500);
+  EXPECT_EQ(config.persistent_db.outage.lookup_timeout_ms, 0);
+  for (const OutageConfig& outage :
+       {config.volatile_db.outage, config.persistent_db.outage}) {
+    EXPECT_EQ(outage.on_unavailable, "error");
+    EXPECT_EQ(outage.breaker_failures, 3);
+    EXPECT_EQ(outage.breaker_pause_ms, 1000);
+  }
+  const auto redis = [&](const std::string& more) {
+    return Parse(
+        WithTop("\"volatile_db\": {\"type\": \"redis\", " + more + "}"),
+        &config);
+  };
+  ASSERT_TRUE(redis("\"timeout_ms\": 100").ok());
+  EXPECT_EQ(config.volatile_db.outage.lookup_timeout_ms, 100);
+  ASSERT_TRUE(redis("\"lookup_timeout_ms\": 0").ok());
+  EXPECT_EQ(config.volatile_db.outage.lookup_timeout_ms, 5000);
+  ASSERT_TRUE(redis("\"lookup_timeout_ms\": 50, \"on_unavailable\": \"skip\", "
+                    "\"breaker_failures\": 1, \"breaker_pause_ms\": 0")
+                  .ok());
+  EXPECT_EQ(config.volatile_db.outage.on_unavailable, "skip");
+  const ev::Status status =
+      redis("\"lookup_timeout_ms\": 6000, \"on_unavailable\": \"ignore\"");
+  for (const char* words :
+       {"lookup_timeout_ms: want at most timeout_ms, 5000, got 6000",
+        "on_unavailable: want one of \"error\", \"skip\", got \"ignore\""}) {
+    EXPECT_NE(status.message().find(words), std::string::npos)
+        << status.message();
+  }
+  EXPECT_EQ(config.errors.size(), 2u);
+  ASSERT_TRUE(Parse(WithTop("\"volatile_db\": {\"type\": \"hash_map\", "
+                            "\"breaker_failures\": 1}"),
+                    &config)
+                  .ok());
+  ASSERT_EQ(config.notes.size(), 1u);
+  EXPECT_EQ(config.notes[0],
+            "volatile_db.breaker_failures: no effect with type \"hash_map\"");
 }
 
 TEST(ConfigTest, TheDocumentedDefaults) {

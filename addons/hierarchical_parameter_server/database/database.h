@@ -13,9 +13,10 @@
 // gives the old row or the new one, never a mixture. Nothing is promised about
 // two rows.
 //
-// ERRORS. A call that fails names the database and the tag. A failed Fetch says
-// nothing about rows and missing: the caller must not use them. A failed Insert
-// may have stored some of its rows, each of them whole.
+// ERRORS. A call that fails names the database and the tag. Unavailable: what
+// has the rows was not reached in time; a later call may reach it. A failed
+// Fetch says nothing about rows and missing: the caller must not use them. A
+// failed Insert may have stored some of its rows, each of them whole.
 //
 // WAITING. No call waits without a bound: a database that is not reached in
 // time is an error.
@@ -138,6 +139,9 @@ class Database {
   // "hash_map", "redis_cluster", ...: the type of the configuration.
   virtual const std::string& name() const = 0;
   virtual Capabilities capabilities() const = 0;
+
+  // Whether what has the rows answers now. Unavailable: it does not.
+  virtual ev::Status Reach() { return ev::Status::OK(); }
 
   // The table of that tag, which is created when there is none.
   // InvalidArgument: the tag or the width is none, or there is a table with

@@ -3,10 +3,13 @@
 
 #include "addons/hierarchical_parameter_server/server/api.h"
 
+#include <chrono>
 #include <utility>
 
 #include "addons/hierarchical_parameter_server/config/json.h"
+#include "addons/hierarchical_parameter_server/server/databases.h"
 #include "addons/hierarchical_parameter_server/server/registry.h"
+#include "addons/hierarchical_parameter_server/server/warnings.h"
 
 namespace hps {
 namespace {
@@ -54,14 +57,48 @@ std::string CheckJson(const std::string& path) {
   std::string plan = "null";
   if (status.ok()) {
     plan = PlanJson(config, &problems);
-  } else {
+  } else if (config.errors.empty()) {
     problems.push_back(status.message());
+  }
+  for (const std::string& error : config.errors) {
+    problems.push_back(config.where + ": " + error);
   }
   return "{\"errors\": " + ListJson(problems) +
          ", \"notes\": " + ListJson(config.notes) + ", \"plan\": " + plan + "}";
 }
 
+ev::Status ConnectJson(const std::string& path, std::string* json) {
+  Config config;
+  EV_RETURN_IF_ERROR(ReadConfig(path, &config, nullptr));
+  *json = "[";
+  const auto tried = [&](const char* tier, const auto& reach) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point begin = Clock::now();
+    std::string what;
+    const ev::Status status = reach(&what);
+    if (what.empty()) return;
+    const int64_t milliseconds =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
+                                                              begin)
+            .count();
+    *json += std::string(json->size() == 1 ? "" : ", ") +
+             "{\"tier\": " + Quoted(tier) + ", \"what\": " + Quoted(what) +
+             ", \"milliseconds\": " + std::to_string(milliseconds) +
+             ", \"error\": " + Quoted(status.message()) + "}";
+  };
+  tried("volatile_db", [&](std::string* what) {
+    return ReachVolatile(config.volatile_db, what);
+  });
+  tried("persistent_db", [&](std::string* what) {
+    return ReachPersistent(config.persistent_db, what);
+  });
+  *json += "]";
+  return ev::Status::OK();
+}
+
 }  // namespace
+
+std::vector<std::string> TakeLogLines() { return TakeWarnings(); }
 
 struct Starter::Accepted {
   uint64_t epoch;
@@ -194,6 +231,7 @@ ev::Status RunCommand(const std::string& command, const std::string& argument,
     *answer = CheckJson(argument);
     return ev::Status::OK();
   }
+  if (command == "connect") return ConnectJson(argument, answer);
   if (command == "loaded_rows") {
     *answer = std::to_string(LoadedRows());
     return ev::Status::OK();
@@ -211,6 +249,8 @@ ev::Status RunCommand(const std::string& command, const std::string& argument,
   EV_RETURN_IF_ERROR(GetRunningServer(&server));
   if (command == "metrics") {
     *answer = server->MetricsJson();
+  } else if (command == "health") {
+    *answer = server->HealthJson();
   } else if (command == "notes") {
     *answer = ListJson(AllNotes(*server));
   } else if (command == "reload_model") {

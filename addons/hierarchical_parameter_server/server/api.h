@@ -79,6 +79,9 @@ class LayerTable {
 
 // Commands for the running server. *answer: text, JSON where so said.
 //   metrics                 JSON
+//   health                  JSON: "volatile" and "persistent", each null or
+//   what
+//                           is known about a tier that may be away
 //   notes                   JSON, a list of strings
 //   stop                    ends the server; no error when none runs
 //   add_models PATH         all models of a configuration file, or none
@@ -86,8 +89,17 @@ class LayerTable {
 //   remove_model NAME
 //   loaded_rows             a number: rows that were loaded so far
 //   check PATH              JSON: errors, notes, plan; runs without a server
+//   connect PATH            JSON: a list of tiers that were tried to be
+//   reached,
+//                           each with "tier", "what", "milliseconds" and
+//                           "error"
+//                           ("" where it was reached); runs without a server
 ev::Status RunCommand(const std::string& command, const std::string& argument,
                       ev::Parallel* parallel, std::string* answer);
+
+// Warnings for the process's log since the last call, the oldest first. Costs a
+// load of one atomic where there are none. Thread-safe.
+std::vector<std::string> TakeLogLines();
 
 // Rows from outside, into both tiers.
 ev::Status PushRows(const std::string& tag, int64_t width,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -72,9 +73,14 @@ ev::Status LookUpThroughCache(const CacheBatch& batch,
     EV_RETURN_IF_ERROR(tiers->Read(keys.subspan(begin, count), room,
                                    missing.data(), &counts->found, parallel));
     nowhere += counts->found.nowhere;
+    int64_t unknown = counts->found.nowhere;
+    if (counts->found.skipped) {
+      // A tier that was skipped may have other rows: none is kept.
+      unknown = count;
+      std::iota(missing.begin(), missing.end(), int64_t{0});
+    }
     EV_RETURN_IF_ERROR(lookup->Fill(
-        count, ev::Span<const int64_t>(missing.data(), counts->found.nowhere),
-        parallel));
+        count, ev::Span<const int64_t>(missing.data(), unknown), parallel));
     begin += count;
   }
   counts->found.nowhere = nowhere;
@@ -94,8 +100,8 @@ ev::Status BringUp(ev::Span<const int64_t> keys, CacheTable* cache,
     missing.resize(count);
     Tiers::Found found;
     const int64_t seen = cache->changes();
-    EV_RETURN_IF_ERROR(
-        tiers->Read(part, rows.data(), missing.data(), &found, parallel));
+    EV_RETURN_IF_ERROR(tiers->Read(part, rows.data(), missing.data(), &found,
+                                   parallel, Tiers::Purpose::kBringUp));
     found_keys.clear();
     int64_t next = 0;
     for (int64_t i = 0; i < count; ++i) {

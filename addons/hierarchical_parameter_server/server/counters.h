@@ -26,8 +26,10 @@ struct Served {
   int64_t from_volatile = 0;
   int64_t from_persistent = 0;
   int64_t defaults = 0;  // ids that no tier had
-  int64_t late = 0;      // ids that no tier was asked for: hit_rate_threshold
-  int64_t failed = 0;    // calls that gave an error
+  // Ids that were answered with the default value because a tier was away.
+  int64_t unavailable = 0;
+  int64_t late = 0;    // ids that no tier was asked for: hit_rate_threshold
+  int64_t failed = 0;  // calls that gave an error
   int64_t nanoseconds = 0;
   // latency[i]: calls of less than 2^i microseconds that [i - 1] has not.
   static constexpr int kLatencies = 24;
@@ -89,6 +91,7 @@ class Counters {
     add(&stripe.values[6], served.nanoseconds);
     add(&stripe.values[7], served.from_cache);
     add(&stripe.values[8], served.late);
+    add(&stripe.values[9], served.unavailable);
     int bin = 0;
     while (bin + 1 < Served::kLatencies &&
            served.nanoseconds >= (int64_t{1000} << bin)) {
@@ -111,6 +114,7 @@ class Counters {
       sum.nanoseconds += get(6);
       sum.from_cache += get(7);
       sum.late += get(8);
+      sum.unavailable += get(9);
       for (int bin = 0; bin < Served::kLatencies; ++bin) {
         sum.latency[bin] += get(kFields + bin);
       }
@@ -119,7 +123,7 @@ class Counters {
   }
 
  private:
-  static constexpr int kStripes = 16, kFields = 9;
+  static constexpr int kStripes = 16, kFields = 10;
   struct alignas(64) Stripe {
     std::atomic<int64_t> values[kFields + Served::kLatencies] = {};
   };

@@ -11,6 +11,7 @@
 #include "addons/hierarchical_parameter_server/database/hash_map/hash_map.h"
 #include "addons/hierarchical_parameter_server/database/redis/redis_database.h"
 #include "addons/hierarchical_parameter_server/database/rocksdb/rocksdb_database.h"
+#include "addons/hierarchical_parameter_server/database/rocksdb/rocksdb_store.h"
 
 namespace hps {
 namespace {
@@ -54,6 +55,7 @@ ev::Status MakeRedis(const VolatileConfig& config, bool all_rows_are_below,
   options.password_env = redis.password_env;
   options.num_node_connections = static_cast<int>(redis.num_node_connections);
   options.timeout_ms = redis.timeout_ms;
+  options.fetch_timeout_ms = config.outage.lookup_timeout_ms;
   options.tls.enabled = redis.enable_tls;
   options.tls.ca_certificate = redis.tls_ca_certificate;
   options.tls.server_name = redis.tls_server_name_identification;
@@ -83,7 +85,13 @@ ev::Status MakeRedis(const VolatileConfig& config, bool all_rows_are_below,
   std::unique_ptr<Database> database;
   EV_RETURN_IF_ERROR(RedisDatabase::Open(options, &database));
   made->database = std::move(database);
+  made->breaker = std::make_shared<Breaker>("volatile_db " + config.type,
+                                            config.type, config.outage);
   return ev::Status::OK();
+}
+
+bool IsRedis(const VolatileConfig& config) {
+  return config.type == "redis_cluster" || config.type == "redis";
 }
 
 }  // namespace
@@ -117,9 +125,7 @@ ev::Status MakeVolatile(const VolatileConfig& config, bool all_rows_are_below,
     made->database = std::move(database);
     return ev::Status::OK();
   }
-  if (config.type == "redis_cluster" || config.type == "redis") {
-    return MakeRedis(config, all_rows_are_below, made);
-  }
+  if (IsRedis(config)) return MakeRedis(config, all_rows_are_below, made);
   return NotThere("volatile_db", config.type);
 }
 
@@ -136,12 +142,31 @@ ev::Status MakePersistent(const PersistentConfig& config, MadeDatabase* made) {
     options.num_threads = static_cast<int>(config.num_threads);
     options.read_only = config.read_only;
     options.max_batch_size = config.max_batch_size;
+    options.fetch_timeout_ms = config.outage.lookup_timeout_ms;
     std::unique_ptr<Database> database;
     EV_RETURN_IF_ERROR(RocksDbDatabase::Open(options, &database));
     made->database = std::move(database);
+    made->breaker = std::make_shared<Breaker>("persistent_db rocks_db",
+                                              config.type, config.outage);
     return ev::Status::OK();
   }
   return NotThere("persistent_db", config.type);
+}
+
+ev::Status ReachVolatile(const VolatileConfig& config, std::string* what) {
+  what->clear();
+  if (!IsRedis(config)) return ev::Status::OK();
+  *what = config.type + " " + config.redis.address;
+  MadeDatabase made;
+  EV_RETURN_IF_ERROR(MakeRedis(config, false, &made));
+  return made.database->Reach();
+}
+
+ev::Status ReachPersistent(const PersistentConfig& config, std::string* what) {
+  what->clear();
+  if (config.type != "rocks_db") return ev::Status::OK();
+  *what = config.type + " " + config.path;
+  return RocksDbStore::Reach(config.path, config.read_only);
 }
 
 }  // namespace hps

@@ -171,9 +171,9 @@ ev::Status ParameterServer::LoadTable(
     EV_RETURN_IF_ERROR(
         memory.database->OpenTable(tag, config.width, &above_table));
   }
-  auto tiers =
-      std::make_shared<Tiers>(config.width, config.default_value, above_table,
-                              below_table, above_table ? elevator_ : nullptr);
+  auto tiers = std::make_shared<Tiers>(
+      config.width, config.default_value, above_table, below_table,
+      above_table ? elevator_ : nullptr, memory.breaker, below.breaker);
   *table = std::make_shared<ServedTable>(
       model, config, tag, std::move(tiers),
       model.hit_rate_threshold < 1.0 ? caches_.background() : nullptr);

@@ -66,8 +66,10 @@ class ParameterServer {
                     ev::Span<const int64_t> keys, const float* rows,
                     bool to_volatile, bool to_persistent);
 
-  // What is served, as JSON.
+  // What is served, as JSON. Waits for a database no longer than a lookup does.
   std::string MetricsJson() const;
+  // Whether each tier that may be away is, as JSON. Asks no database.
+  std::string HealthJson() const;
   // What loading found worth telling, after the configuration's own notes.
   std::vector<std::string> notes() const;
 

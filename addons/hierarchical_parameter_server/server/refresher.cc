@@ -41,7 +41,8 @@ ev::Status RefreshPart(ServedTable* table, CacheReview* review, int64_t* rows) {
   Tiers::Found found;
   ev::Serial serial;
   EV_RETURN_IF_ERROR(table->tiers()->Read(keys, read.data(), gone.data(),
-                                          &found, &serial, false));
+                                          &found, &serial,
+                                          Tiers::Purpose::kRefresh));
   EV_RETURN_IF_ERROR(review->Renew(
       read.data(), ev::Span<const int64_t>(gone.data(), found.nowhere)));
   *rows = count;

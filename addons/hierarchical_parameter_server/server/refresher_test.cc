@@ -302,5 +302,41 @@ TEST_F(RefresherTest, ASharedDatabaseIsNoted) {
             std::string::npos);
 }
 
+// Rows of the tier below are answered meanwhile, and not kept: the tier that is
+// away has newer ones.
+TEST_F(RefresherTest, NoRowIsCachedWhileATierIsSkipped) {
+  const std::string reason = NoRedisReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  RedisServer redis({"--appendonly", "yes", "--appendfsync", "always"});
+  ASSERT_TRUE(redis.Start());
+  server_ =
+      Serve(", \"gpucacheper\": 0.5, \"refresh_interval\": 0.01",
+            ", \"persistent_db\": {\"type\": \"mapped_files\"}, "
+            "\"volatile_db\": {\"type\": \"redis\", \"address\": \"" +
+                redis.address() +
+                "\", \"lookup_timeout_ms\": 100, \"breaker_failures\": 1, "
+                "\"breaker_pause_ms\": 200, \"on_unavailable\": \"skip\"}");
+  const std::shared_ptr<ServedTable> table = TableOf(server_.get());
+  const std::vector<int64_t> keys = KeysFrom(0, 200),
+                             others = KeysFrom(200, 300);
+  Store(table->above().get(), KeysFrom(0, 300), 1);
+  EXPECT_TRUE(Soon([&] { return NumOther(table.get(), keys, 1) == 0; }));
+  redis.Kill();
+  // Also of the refreshing, which must not take the rows below for new ones.
+  const int64_t before = table->refreshed().failures;
+  EXPECT_TRUE(Soon([&] { return table->refreshed().failures > before + 2; }));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(NumOther(table.get(), keys, 1), 0);    // The cache has them.
+    EXPECT_EQ(NumOther(table.get(), others, 0), 0);  // It has not.
+    EXPECT_EQ(NumOther(table.get(), {5000}, -1), 0);
+  }
+  EXPECT_EQ(table->served().unavailable, 3);
+  CacheStatistics statistics;
+  ASSERT_TRUE(table->cache()->Statistics(&statistics).ok());
+  EXPECT_EQ(statistics.rows, 200);
+  ASSERT_TRUE(redis.Start());  // With its rows.
+  EXPECT_TRUE(Soon([&] { return NumOther(table.get(), others, 1) == 0; }));
+}
+
 }  // namespace
 }  // namespace hps

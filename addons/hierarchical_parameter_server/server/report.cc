@@ -22,8 +22,27 @@ std::string Field(const char* name, const std::string& value) {
   return "\"" + std::string(name) + "\": " + Quoted(value);
 }
 
-std::string TierJson(const std::shared_ptr<Table>& table) {
+std::string FlagField(const char* name, bool value) {
+  return "\"" + std::string(name) + "\": " + (value ? "true" : "false");
+}
+
+// Counts of a tier that may be away, which all tables have in common.
+std::string OutageJson(const Breaker& breaker, const BreakerCounts& counts) {
+  return "{" + Field("type", breaker.type()) + ", " +
+         FlagField("away", counts.is_away) + ", " +
+         FlagField("skips", breaker.skips()) + ", " +
+         Field("failures", counts.failures) + ", " +
+         Field("skipped", counts.skipped) + ", " +
+         Field("last_error", counts.last_error) + "}";
+}
+
+std::string TierJson(const std::shared_ptr<Table>& table,
+                     const Breaker* breaker) {
   if (table == nullptr) return "null";
+  // A tier that is away would keep every report waiting.
+  const BreakerCounts counts =
+      breaker == nullptr ? BreakerCounts() : breaker->Counts();
+  if (counts.is_away) return "{" + Field("error", counts.last_error) + "}";
   TableStatistics statistics;
   const ev::Status status = table->Statistics(&statistics);
   if (!status.ok()) return "{" + Field("error", status.message()) + "}";
@@ -77,19 +96,32 @@ std::string TableJson(const ServedTable& table, double refresh_interval) {
       ", " + Field("from_cache", served.from_cache) + ", " +
       Field("from_volatile", served.from_volatile) + ", " +
       Field("from_persistent", served.from_persistent) + ", " +
-      Field("defaults", served.defaults) + ", " + Field("late", served.late) +
-      ", " + Field("failed", served.failed) + ", " +
-      Field("nanoseconds", served.nanoseconds) + ", \"latency\": [";
+      Field("defaults", served.defaults) + ", " +
+      Field("unavailable", served.unavailable) + ", " +
+      Field("late", served.late) + ", " + Field("failed", served.failed) +
+      ", " + Field("nanoseconds", served.nanoseconds) + ", \"latency\": [";
   for (int bin = 0; bin < Served::kLatencies; ++bin) {
     json += (bin == 0 ? "" : ", ") + std::to_string(served.latency[bin]);
   }
   return json + "], \"cache\": " + CacheJson(table.cache()) +
          ", \"refresh\": " + RefreshJson(table, refresh_interval) +
-         ", \"volatile\": " + TierJson(table.above()) +
-         ", \"persistent\": " + TierJson(table.below()) + "}";
+         ", \"volatile\": " +
+         TierJson(table.above(), table.tiers()->above_breaker()) +
+         ", \"persistent\": " +
+         TierJson(table.below(), table.tiers()->below_breaker()) + "}";
 }
 
 }  // namespace
+
+std::string ParameterServer::HealthJson() const {
+  const auto tier = [](const MadeDatabase& made) {
+    return made.breaker == nullptr
+               ? std::string("null")
+               : OutageJson(*made.breaker, made.breaker->Counts());
+  };
+  return "{\"volatile\": " + tier(shared_memory_) +
+         ", \"persistent\": " + tier(shared_below_) + "}";
+}
 
 std::string ParameterServer::MetricsJson() const {
   std::vector<std::shared_ptr<Model>> models;
@@ -108,7 +140,7 @@ std::string ParameterServer::MetricsJson() const {
     }
     json += "]}";
   }
-  json += "], \"updates\": [";
+  json += "], \"tiers\": " + HealthJson() + ", \"updates\": [";
   if (updates_ != nullptr) json += updates_->Json();
   return json + "]}";
 }

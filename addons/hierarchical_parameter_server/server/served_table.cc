@@ -21,7 +21,8 @@ int64_t NowNs() {
 void Count(const Tiers::Found& found, Served* served) {
   served->from_volatile = found.above;
   served->from_persistent = found.below;
-  served->defaults = found.nowhere;
+  served->defaults = found.nowhere - found.unavailable;
+  served->unavailable = found.unavailable;
 }
 
 CacheBatch HostBatch(const void* ids, size_t count, bool long_ids,

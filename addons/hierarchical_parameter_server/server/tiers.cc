@@ -10,41 +10,76 @@
 namespace hps {
 
 Tiers::Tiers(int width, float default_value, std::shared_ptr<Table> above,
-             std::shared_ptr<Table> below, std::shared_ptr<Elevator> elevator)
+             std::shared_ptr<Table> below, std::shared_ptr<Elevator> elevator,
+             std::shared_ptr<Breaker> above_breaker,
+             std::shared_ptr<Breaker> below_breaker)
     : width_(width),
       default_value_(default_value),
       above_(std::move(above)),
       below_(std::move(below)),
       elevator_(std::move(elevator)),
+      above_breaker_(std::move(above_breaker)),
+      below_breaker_(std::move(below_breaker)),
       updates_mutex_(std::make_shared<std::mutex>()),
       updates_(std::make_shared<int64_t>(0)) {}
 
+ev::Status Tiers::FetchFrom(Table* table, Breaker* breaker, Purpose purpose,
+                            ev::Span<const int64_t> keys, Positions wanted,
+                            float* rows, int64_t* missing, int64_t* count,
+                            bool* is_skipped, ev::Parallel* parallel) {
+  *is_skipped = false;
+  if (breaker == nullptr) {
+    return table->Fetch(keys, wanted, rows, missing, count, parallel);
+  }
+  ev::Status status = breaker->Begin();
+  if (status.ok()) {
+    int64_t left = 0;
+    status = table->Fetch(keys, wanted, rows, missing, &left, parallel);
+    breaker->End(status);
+    if (status.ok()) *count = left;
+  }
+  *is_skipped = status.code() == ev::StatusCode::kUnavailable &&
+                purpose == Purpose::kLookup && breaker->skips();
+  return *is_skipped ? ev::Status::OK() : status;
+}
+
 ev::Status Tiers::Read(ev::Span<const int64_t> keys, float* rows,
                        int64_t* missing, Found* found, ev::Parallel* parallel,
-                       bool elevates) {
-  elevates = elevates && elevator_ != nullptr;
+                       Purpose purpose) {
   const int64_t width = width_;
+  found->skipped = false;
   Positions wanted = Positions::All(static_cast<int64_t>(keys.size()));
   int64_t count = wanted.size();
   if (above_ != nullptr) {
-    EV_RETURN_IF_ERROR(
-        above_->Fetch(keys, wanted, rows, missing, &count, parallel));
-    found->above += wanted.size() - count;
-    wanted = Positions::Of(missing, count);
+    EV_RETURN_IF_ERROR(FetchFrom(above_.get(), above_breaker_.get(), purpose,
+                                 keys, wanted, rows, missing, &count,
+                                 &found->skipped, parallel));
+    if (!found->skipped) {
+      found->above += wanted.size() - count;
+      wanted = Positions::Of(missing, count);
+    }
   }
+  // Which must outlive `wanted` where the persistent tier is skipped.
+  std::vector<int64_t> before;
   if (below_ != nullptr && count > 0) {
     const int64_t asked = count;
-    std::vector<int64_t> before;
+    const bool elevates =
+        elevator_ != nullptr && !found->skipped && purpose != Purpose::kRefresh;
     int64_t seen = 0;
-    if (elevates) {
+    if (elevates || (below_breaker_ != nullptr && below_breaker_->skips())) {
       for (int64_t i = 0; i < asked; ++i) before.push_back(wanted[i]);
+    }
+    if (elevates) {
       std::lock_guard<std::mutex> lock(*updates_mutex_);
       seen = *updates_;
     }
-    EV_RETURN_IF_ERROR(
-        below_->Fetch(keys, wanted, rows, missing, &count, parallel));
+    bool is_skipped = false;
+    EV_RETURN_IF_ERROR(FetchFrom(below_.get(), below_breaker_.get(), purpose,
+                                 keys, wanted, rows, missing, &count,
+                                 &is_skipped, parallel));
+    found->skipped = found->skipped || is_skipped;
     found->below += asked - count;
-    wanted = Positions::Of(missing, count);
+    wanted = is_skipped ? Positions::Of(before) : Positions::Of(missing, count);
     if (elevates && asked > count) {
       std::vector<int64_t> found_keys;
       std::vector<float> found_rows;
@@ -63,6 +98,7 @@ ev::Status Tiers::Read(ev::Span<const int64_t> keys, float* rows,
     }
   }
   found->nowhere = count;
+  if (found->skipped) found->unavailable += count;
   for (int64_t i = 0; i < count; ++i) {
     missing[i] = wanted[i];
     float* const row = rows + missing[i] * width;

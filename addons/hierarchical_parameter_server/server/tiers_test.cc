@@ -18,6 +18,7 @@
 #include "addons/hierarchical_parameter_server/database/testing/child_process.h"
 #include "addons/hierarchical_parameter_server/database/testing/redis_server.h"
 #include "addons/hierarchical_parameter_server/server/parameter_server.h"
+#include "addons/hierarchical_parameter_server/server/warnings.h"
 #include "addons/hierarchical_parameter_server/source/directory/directory_source.h"
 #include "addons/hierarchical_parameter_server/source/kafka/kafka_producer.h"
 #include "addons/hierarchical_parameter_server/source/testing/kafka_mock.h"
@@ -70,6 +71,11 @@ class TiersTest : public ::testing::Test {
   void Serve(const std::string& more) {
     const ev::Status status = TryServe(more);
     ASSERT_TRUE(status.ok()) << status.message();
+  }
+  ev::Status LookUp(const std::vector<int64_t>& keys, float* rows) {
+    std::shared_ptr<ServedTable> table;
+    EV_RETURN_IF_ERROR(server_->Find("m", 0, kWidth, &table));
+    return table->Lookup(ev::Span<const int64_t>(keys), rows, &serial_);
   }
   // Keys that have not the row of this version.
   int64_t NumOther(const std::vector<int64_t>& keys, int version) {
@@ -173,6 +179,116 @@ TEST_F(TiersTest, RedisAboveRocksDbMayLoseItsRows) {
   server_->elevator()->Drain();
   EXPECT_GT(redis_->Call({"DBSIZE"}).number, 0);
   EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+}
+
+// Two lookups find out that Redis is gone; later ones do not ask it.
+TEST_F(TiersTest, ATierThatIsAwayIsAnErrorAtOnce) {
+  const std::string reason = NoRedisReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  StartRedis();
+  Serve(
+      Redis(", \"lookup_timeout_ms\": 100, \"breaker_failures\": 2, "
+            "\"breaker_pause_ms\": 3600000"));
+  EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+  redis_->Kill();
+  TakeWarnings();
+  std::vector<float> rows(kWidth);
+  std::string message;
+  for (int i = 0; i < 50; ++i) {
+    const ev::Status status = LookUp({1}, rows.data());
+    EXPECT_EQ(status.code(), ev::StatusCode::kUnavailable);
+    message = status.message();
+  }
+  for (const std::string& word :
+       {std::string("volatile_db redis_cluster is away"), redis_->address()}) {
+    EXPECT_NE(message.find(word), std::string::npos) << message;
+  }
+  EXPECT_EQ(TakeWarnings().size(), 1u);
+  const std::string metrics = server_->MetricsJson();
+  for (const char* part :
+       {"\"failed\": 50,", "\"unavailable\": 0,", "\"away\": true",
+        "\"failures\": 2,", "\"skipped\": 48,", "\"volatile\": {\"error\": "}) {
+    EXPECT_NE(metrics.find(part), std::string::npos) << part << metrics;
+  }
+}
+
+TEST_F(TiersTest, ATierThatIsAwayIsSkippedAndTriedAgain) {
+  const std::string reason = NoRedisReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  redis_ = std::make_unique<RedisServer>(std::vector<std::string>{
+      "--appendonly", "yes", "--appendfsync", "always"});
+  ASSERT_TRUE(redis_->Start());
+  Serve(
+      Redis(", \"lookup_timeout_ms\": 100, \"breaker_failures\": 1, "
+            "\"breaker_pause_ms\": 200, \"on_unavailable\": \"skip\""));
+  redis_->Kill();
+  std::vector<float> rows(3 * kWidth);
+  for (int i = 0; i < 10; ++i) {
+    const ev::Status status = LookUp({1, 5000, 2}, rows.data());
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(rows, std::vector<float>(3 * kWidth, -1.0f));
+  }
+  std::shared_ptr<ServedTable> table;
+  ASSERT_TRUE(server_->Find("m", 0, kWidth, &table).ok());
+  EXPECT_EQ(table->served().unavailable, 30);
+  EXPECT_EQ(table->served().defaults, 0);
+  EXPECT_EQ(table->served().failed, 0);
+  ASSERT_TRUE(redis_->Start());  // With its rows.
+  ExpectSoon(KeysFrom(0, 1000), 0);
+  EXPECT_NE(server_->HealthJson().find("\"away\": false"), std::string::npos);
+}
+
+// Rows of the persistent tier, of which some are newer above.
+TEST_F(TiersTest, ATierThatIsAwayLeavesTheOneBelow) {
+  const std::string reason = NoRedisReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  StartRedis();
+  Serve(Redis(", \"lookup_timeout_ms\": 100, \"on_unavailable\": \"skip\", "
+              "\"cache_missed_embeddings\": true") +
+        ", \"persistent_db\": {\"type\": \"mapped_files\"}");
+  redis_->Kill();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
+  std::vector<float> row(kWidth);
+  ASSERT_TRUE(LookUp({5000}, row.data()).ok());
+  std::shared_ptr<ServedTable> table;
+  ASSERT_TRUE(server_->Find("m", 0, kWidth, &table).ok());
+  EXPECT_EQ(table->served().from_persistent, 5000);
+  EXPECT_EQ(table->served().unavailable, 1);
+}
+
+TEST_F(TiersTest, TiersAreReachedWithoutAServer) {
+  VolatileConfig memory;
+  std::string what = "x";
+  EXPECT_TRUE(ReachVolatile(memory, &what).ok());
+  EXPECT_EQ(what, "");
+  PersistentConfig files;
+  files.type = "mapped_files";
+  EXPECT_TRUE(ReachPersistent(files, &what).ok());
+  EXPECT_EQ(what, "");
+  if (NoRocksDbReason().empty()) {
+    PersistentConfig store;
+    store.type = "rocks_db";
+    store.path = folder_.path() + "/store";
+    EXPECT_TRUE(ReachPersistent(store, &what).ok());  // It can be made.
+    EXPECT_EQ(what, "rocks_db " + store.path);
+    store.read_only = true;
+    EXPECT_EQ(ReachPersistent(store, &what).code(), ev::StatusCode::kNotFound);
+    Serve("\"volatile_db\": {\"type\": \"disabled\"}, " + RocksDb());
+    EXPECT_TRUE(ReachPersistent(store, &what).ok());  // Beside the server.
+    store.path = folder_.path() + "/none/store";
+    store.read_only = false;
+    EXPECT_EQ(ReachPersistent(store, &what).code(),
+              ev::StatusCode::kFailedPrecondition);
+  }
+  if (!NoRedisReason().empty()) return;
+  StartRedis();
+  memory.type = "redis";
+  memory.redis.address = redis_->address();
+  memory.redis.timeout_ms = 300;
+  EXPECT_TRUE(ReachVolatile(memory, &what).ok());
+  EXPECT_EQ(what, "redis " + redis_->address());
+  redis_->Kill();
+  EXPECT_EQ(ReachVolatile(memory, &what).code(), ev::StatusCode::kUnavailable);
 }
 
 TEST_F(TiersTest, RocksDbIsServedReadOnlyWithoutBeingFilled) {

@@ -123,6 +123,13 @@ bool HasDeviceWay() {
   return has;
 }
 
+// The server's log lines, in the log of the program that looks up.
+void LogLines() {
+  for (const std::string& line : TakeLogLines()) {
+    LOG(WARNING) << "hierarchical_parameter_server: " << line;
+  }
+}
+
 // The server has one GPU, a process's first; other replicas' rows are copied.
 bool IsFirstGpu(OpKernelContext* context) {
   return static_cast<tensorflow::Device*>(context->device())
@@ -211,6 +218,7 @@ class LookupOp : public OpKernel {
         table_(attrs.model, attrs.table_id, attrs.width) {}
 
   Status Named(const ev::Status& status) const {
+    LogLines();
     if (status.ok()) return Status::OK();
     return ToTf(
         ev::Status(status.code(), "op '" + name() + "': " + status.message()));

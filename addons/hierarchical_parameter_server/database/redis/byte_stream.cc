@@ -88,7 +88,7 @@ class Socket : public ByteStream {
 
  private:
   ev::Status Error(const std::string& what) const {
-    return ev::Internal(address_ + ": " + what);
+    return ev::Unavailable(address_ + ": " + what);
   }
 
   ev::Status WaitFor(short event, const char* doing, const Deadline& deadline) {
@@ -167,10 +167,10 @@ ev::Status OpenSocket(const std::string& address, const Deadline& deadline,
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
   if (error != 0) {
-    return ev::Internal(address +
-                        ": the host is not found: " + gai_strerror(error));
+    return ev::Unavailable(address +
+                           ": the host is not found: " + gai_strerror(error));
   }
-  ev::Status status = ev::Internal(address + ": the host has no address");
+  ev::Status status = ev::Unavailable(address + ": the host has no address");
   for (addrinfo* one = found; one != nullptr; one = one->ai_next) {
     auto socket = std::make_unique<Socket>(address);
     status = socket->Connect(one->ai_addr, one->ai_addrlen, one->ai_family,

@@ -30,7 +30,7 @@ class ByteStream {
 };
 
 // Connects to "host:port", "[IPv6 address]:port" or "unix:/path".
-// InvalidArgument for an address of another form; Internal, with the address
+// InvalidArgument for an address of another form; Unavailable, with the address
 // and the system's words, when there is no connection before the deadline. The
 // look-up of a host's name has the system's own bound.
 ev::Status OpenSocket(const std::string& address, const Deadline& deadline,

@@ -53,8 +53,11 @@ ev::Status Connection::Open(const std::string& address,
                             std::unique_ptr<Connection>* connection) {
   std::string password;
   EV_RETURN_IF_ERROR(PasswordOf(options, &password));
+  // A server that hangs leaves time to ask the others where its slots went.
+  const int64_t most = std::max(deadline.limit_ms() / 2, int64_t{1});
   const Deadline soon =
-      Deadline::InMs(options.connect_timeout_ms).OrEarlier(deadline);
+      Deadline::InMs(std::min(options.connect_timeout_ms, most))
+          .OrEarlier(deadline);
   std::unique_ptr<ByteStream> stream;
   EV_RETURN_IF_ERROR(OpenSocket(address, soon, &stream));
   if (tls != nullptr) {
@@ -75,7 +78,7 @@ ev::Status Connection::Open(const std::string& address,
                                   "' is refused: " + reply.text;
       // A server that is still reading its files says so to AUTH too.
       return reply.text.compare(0, 7, "LOADING") == 0
-                 ? ev::Internal(message)
+                 ? ev::Unavailable(message)
                  : ev::FailedPrecondition(message);
     }
   }
@@ -102,9 +105,10 @@ ev::Status ConnectionPool::Take(const Deadline& deadline,
     while (idle_.empty() && num_lent_ >= options_->num_node_connections) {
       const int64_t left = deadline.LeftMs();
       if (left == 0) {
-        return ev::Internal(address_ + ": out of time while all " +
-                            std::to_string(options_->num_node_connections) +
-                            " connections (num_node_connections) are in use");
+        return ev::Unavailable(
+            address_ + ": out of time while all " +
+            std::to_string(options_->num_node_connections) +
+            " connections (num_node_connections) are in use");
       }
       // By the clock of the day, which every system can wait by; in short
       // pieces, so that setting that clock matters little.

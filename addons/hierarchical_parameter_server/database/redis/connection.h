@@ -23,8 +23,9 @@ namespace hps {
 // One thread at a time.
 class Connection {
  public:
-  // Connects and says user and password. Internal: another attempt may succeed;
-  // every other code: it would not.
+  // Connects and says user and password. Unavailable, and Internal where the
+  // reply breaks Redis's protocol: another attempt may succeed; every other
+  // code: it would not.
   static ev::Status Open(const std::string& address,
                          const RedisOptions& options, TlsContext* tls,
                          const Deadline& deadline,

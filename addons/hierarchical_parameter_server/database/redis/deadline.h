@@ -6,7 +6,6 @@
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_DEADLINE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_DEADLINE_H_
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -15,12 +14,14 @@ namespace hps {
 class Deadline {
  public:
   static Deadline InMs(int64_t ms) {
-    return Deadline(Clock::now() + std::chrono::milliseconds(ms));
+    return Deadline(Clock::now() + std::chrono::milliseconds(ms), ms);
   }
   // The earlier of this one and another.
   Deadline OrEarlier(const Deadline& other) const {
-    return Deadline(std::min(at_, other.at_));
+    return at_ <= other.at_ ? *this : other;
   }
+  // What it was made with, for messages.
+  int64_t limit_ms() const { return limit_ms_; }
   // Milliseconds until then, rounded up; 0 when the moment has come.
   int64_t LeftMs() const {
     const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -32,9 +33,11 @@ class Deadline {
 
  private:
   using Clock = std::chrono::steady_clock;
-  explicit Deadline(Clock::time_point at) : at_(at) {}
+  Deadline(Clock::time_point at, int64_t limit_ms)
+      : at_(at), limit_ms_(limit_ms) {}
 
   Clock::time_point at_;
+  int64_t limit_ms_;
 };
 
 }  // namespace hps

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -16,9 +17,17 @@ namespace {
 constexpr size_t kMostBytesAhead = 1 << 20;
 constexpr int64_t kFirstPauseMs = 10;
 constexpr int64_t kLongestPauseMs = 250;
+constexpr int64_t kRefreshPollMs = 2;
 
 bool StartsWith(const std::string& text, const char* prefix) {
   return text.compare(0, std::char_traits<char>::length(prefix), prefix) == 0;
+}
+
+// Whether another attempt may succeed: the server was not reached or not ready,
+// or its reply broke Redis's protocol.
+bool MayPass(const ev::Status& status) {
+  return status.code() == ev::StatusCode::kUnavailable ||
+         status.code() == ev::StatusCode::kInternal;
 }
 
 // What a server says while it cannot, and later can.
@@ -66,9 +75,7 @@ ev::Status RedisClient::Open(const RedisOptions& options,
   for (int attempts = 0;; ++attempts) {
     const ev::Status status = made->Refresh(0, deadline);
     if (status.ok()) break;
-    if (status.code() != ev::StatusCode::kInternal || deadline.HasCome()) {
-      return status;
-    }
+    if (!MayPass(status) || deadline.HasCome()) return status;
     Pause(attempts, deadline);
   }
   *client = std::move(made);
@@ -107,7 +114,9 @@ ev::Status RedisClient::Learn(const std::string& address,
   lease.Done();
   *is_cluster = reply.type != RespHead::kError;
   if (*is_cluster) return ParseTopology(reply, address, topology);
-  if (IsPassing(reply.text)) return ev::Internal(address + ": " + reply.text);
+  if (IsPassing(reply.text)) {
+    return ev::Unavailable(address + ": " + reply.text);
+  }
   if (reply.text.find("cluster support disabled") == std::string::npos) {
     return ev::FailedPrecondition(address + ": CLUSTER SLOTS: " + reply.text);
   }
@@ -121,10 +130,37 @@ ev::Status RedisClient::Learn(const std::string& address,
   return ev::Status::OK();
 }
 
+ev::Status RedisClient::Reach() {
+  const Deadline deadline = Deadline::InMs(options_.timeout_ms);
+  int64_t number = 0;
+  const auto topology = CurrentTopology(&number);
+  for (const std::string& node : topology->nodes) {
+    Lease lease;
+    EV_RETURN_IF_ERROR(lease.Take(PoolOf(node), deadline));
+    RespReply reply;
+    EV_RETURN_IF_ERROR(lease->Call({"PING"}, deadline, &reply));
+    lease.Done();
+    if (reply.type != RespHead::kError) continue;
+    const std::string message = node + ": PING: " + reply.text;
+    return IsPassing(reply.text) ? ev::Unavailable(message)
+                                 : ev::FailedPrecondition(message);
+  }
+  return ev::Status::OK();
+}
+
 ev::Status RedisClient::Refresh(int64_t seen, const Deadline& deadline) {
-  // One asks; the others wait, no longer than that one's deadline, and then
-  // have its answer.
-  std::lock_guard<std::mutex> refresh(refresh_mutex_);
+  // One asks; the others wait for its answer, each no longer than its own
+  // deadline.
+  std::unique_lock<std::mutex> refresh(refresh_mutex_, std::try_to_lock);
+  while (!refresh.owns_lock()) {
+    if (deadline.HasCome()) {
+      return ev::Unavailable(
+          options_.addresses[0] +
+          ": out of time while another call asks for the nodes");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(kRefreshPollMs));
+    refresh.try_lock();
+  }
   int64_t number = 0;
   const auto known = CurrentTopology(&number);
   if (number > seen) return ev::Status::OK();
@@ -138,10 +174,15 @@ ev::Status RedisClient::Refresh(int64_t seen, const Deadline& deadline) {
     }
   }
   ev::Status status;
-  for (const std::string& address : addresses) {
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    // A server that hangs leaves time for those behind it.
+    const int64_t left = static_cast<int64_t>(addresses.size() - i);
+    const Deadline share =
+        Deadline::InMs(std::max(deadline.LeftMs() / left, int64_t{1}))
+            .OrEarlier(deadline);
     Topology topology;
     bool is_cluster = false;
-    status = Learn(address, deadline, &topology, &is_cluster);
+    status = Learn(addresses[i], share, &topology, &is_cluster);
     if (status.ok()) {
       std::lock_guard<std::mutex> lock(mutex_);
       topology_ = std::make_shared<const Topology>(std::move(topology));
@@ -149,7 +190,7 @@ ev::Status RedisClient::Refresh(int64_t seen, const Deadline& deadline) {
       ++topology_number_;
       return status;
     }
-    if (status.code() != ev::StatusCode::kInternal) return status;
+    if (!MayPass(status)) return status;
     if (deadline.HasCome()) return status;
   }
   return status;
@@ -160,7 +201,7 @@ ev::Status RedisClient::OnError(const std::string& error,
                                 Attempt* attempt) {
   const Redirection to = ParseRedirection(error, address);
   if (to.kind != Redirection::kNone || IsPassing(error)) {
-    attempt->why = ev::Internal(address + ": " + error);
+    attempt->why = ev::Unavailable(address + ": " + error);
     if (to.kind == Redirection::kAsk) {
       work->ask = to.address;
     } else {
@@ -199,8 +240,8 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
     }
     const int node = topology.node_of_slot[work.request->slot()];
     if (node < 0) {
-      attempt->why = ev::Internal("no node of the cluster has slot " +
-                                  std::to_string(work.request->slot()));
+      attempt->why = ev::Unavailable("no node of the cluster has slot " +
+                                     std::to_string(work.request->slot()));
       attempt->is_moved = attempt->is_broken = true;
       left.push_back(work);
       continue;
@@ -217,7 +258,7 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
       left.push_back({node->work[i]->request, ""});
     }
     node->lease.Drop();
-    if (status.code() != ev::StatusCode::kInternal) refused = status;
+    if (!MayPass(status)) refused = status;
   };
   std::string buffer;
   const auto send = [&](NodeWork* node) {
@@ -316,10 +357,11 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
 }
 
 ev::Status RedisClient::OutOfTime(const Attempt& attempt, int attempts,
-                                  int64_t timeout_ms) {
-  return ev::Internal(attempt.why.message() + " (attempt " +
-                      std::to_string(attempts) + " in " +
-                      std::to_string(timeout_ms) + " ms)");
+                                  const Deadline& deadline) {
+  return ev::Status(attempt.why.code(),
+                    attempt.why.message() + " (attempt " +
+                        std::to_string(attempts) + " in " +
+                        std::to_string(deadline.limit_ms()) + " ms)");
 }
 
 ev::Status RedisClient::RunOnKnown(ev::Span<RedisRequest* const> requests,
@@ -336,12 +378,16 @@ ev::Status RedisClient::RunOnKnown(ev::Span<RedisRequest* const> requests,
   *is_done = pending.empty();
   // Another attempt would have no time left either.
   return !*is_done && attempt.is_broken && deadline.HasCome()
-             ? OutOfTime(attempt, 1, options_.timeout_ms)
+             ? OutOfTime(attempt, 1, deadline)
              : ev::Status::OK();
 }
 
 ev::Status RedisClient::Run(ev::Span<RedisRequest* const> requests) {
-  const Deadline deadline = Deadline::InMs(options_.timeout_ms);
+  return Run(requests, Deadline::InMs(options_.timeout_ms));
+}
+
+ev::Status RedisClient::Run(ev::Span<RedisRequest* const> requests,
+                            const Deadline& deadline) {
   std::vector<Work> pending;
   pending.reserve(requests.size());
   for (RedisRequest* request : requests) pending.push_back({request, ""});
@@ -352,15 +398,13 @@ ev::Status RedisClient::Run(ev::Span<RedisRequest* const> requests) {
     EV_RETURN_IF_ERROR(TryOnce(*topology, deadline, false, &pending, &attempt));
     if (pending.empty()) break;
     if (deadline.HasCome()) {
-      return OutOfTime(attempt, attempts, options_.timeout_ms);
+      return OutOfTime(attempt, attempts, deadline);
     }
     // A connection that had lain idle may just be old.
     if (attempt.is_broken && attempts > 1) Pause(attempts - 2, deadline);
     if (attempt.is_moved) {
       const ev::Status status = Refresh(number, deadline);
-      if (!status.ok() && status.code() != ev::StatusCode::kInternal) {
-        return status;
-      }
+      if (!status.ok() && !MayPass(status)) return status;
     }
   }
   return ev::Status::OK();

@@ -81,11 +81,15 @@ class RedisClient {
   RedisClient(const RedisClient&) = delete;
 
   // Does all requests; those of one slot in their order. On an error some may
-  // have been done. Internal: a server was not reached, or not ready, in time;
-  // the message names it and what came of the last attempt. FailedPrecondition:
-  // a server refuses the user, the certificate or the command.
-  // ResourceExhausted: it is out of memory.
+  // have been done. Unavailable: a server was not reached, or not ready, in
+  // time; the message names it and what came of the last attempt. Internal: its
+  // replies break Redis's protocol. FailedPrecondition: a server refuses the
+  // user, the certificate or the command. ResourceExhausted: it is out of
+  // memory.
   ev::Status Run(ev::Span<RedisRequest* const> requests);
+  // The same with another end than timeout_ms from now.
+  ev::Status Run(ev::Span<RedisRequest* const> requests,
+                 const Deadline& deadline);
   // Does them only if each one's connection is among those that the request
   // knows, and tries once: what is sent goes to a server that has not been
   // started anew since. *is_done: whether all were done; if not, some may have
@@ -94,6 +98,9 @@ class RedisClient {
   ev::Status Run(RedisRequest* request) {
     return Run(ev::Span<RedisRequest* const>(&request, 1));
   }
+
+  // Whether every node that has rows answers. Errors as of Run; tries once.
+  ev::Status Reach();
 
   // Whether the server is a cluster.
   bool is_cluster();
@@ -117,7 +124,7 @@ class RedisClient {
                      bool only_known, std::vector<Work>* pending,
                      Attempt* attempt);
   static ev::Status OutOfTime(const Attempt& attempt, int attempts,
-                              int64_t timeout_ms);
+                              const Deadline& deadline);
   ev::Status OnError(const std::string& error, const std::string& address,
                      Work* work, Attempt* attempt);
 

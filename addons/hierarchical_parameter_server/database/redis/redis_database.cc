@@ -52,6 +52,8 @@ ev::Status RedisDatabase::Open(const RedisOptions& options,
       Check("num_node_connections", options.num_node_connections, 1, 1024));
   EV_RETURN_IF_ERROR(Check("timeout_ms", options.timeout_ms, 1, 3600000));
   EV_RETURN_IF_ERROR(
+      Check("fetch_timeout_ms", options.fetch_timeout_ms, 0, 3600000));
+  EV_RETURN_IF_ERROR(
       Check("connect_timeout_ms", options.connect_timeout_ms, 1, 3600000));
   if (options.overflow_margin == 0 ||
       !(options.overflow_resolution_target > 0.0 &&
@@ -70,6 +72,13 @@ ev::Status RedisDatabase::Open(const RedisOptions& options,
   }
   database->reset(new RedisDatabase(std::move(client)));
   return ev::Status::OK();
+}
+
+ev::Status RedisDatabase::Reach() {
+  const ev::Status status = client_->Reach();
+  if (status.ok()) return status;
+  return ev::Status(status.code(),
+                    "database redis_cluster: " + status.message());
 }
 
 Capabilities RedisDatabase::capabilities() const {

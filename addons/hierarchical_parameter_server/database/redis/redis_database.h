@@ -26,6 +26,8 @@ class RedisDatabase : public Database {
 
   const std::string& name() const override { return name_; }
   Capabilities capabilities() const override;
+  // Each node of a cluster that has rows. Errors as RedisClient::Run's.
+  ev::Status Reach() override;
   // InvalidArgument also: the table was stored with another number of
   // partitions. DataLoss: the server has lost a part of it.
   ev::Status OpenTable(const std::string& tag, int width,

@@ -96,7 +96,7 @@ TEST_F(RedisFailureTest, NoServerIsAnErrorInTime) {
   options_.timeout_ms = 300;
   const Clock::time_point start = Clock::now();
   const ev::Status status = RedisDatabase::Open(options_, &database_);
-  EXPECT_EQ(status.code(), ev::StatusCode::kInternal);
+  EXPECT_EQ(status.code(), ev::StatusCode::kUnavailable);
   EXPECT_NE(status.message().find(options_.addresses[0]), std::string::npos);
   EXPECT_NE(status.message().find("refused"), std::string::npos)
       << status.message();
@@ -113,7 +113,7 @@ TEST_F(RedisFailureTest, AKilledServerIsAnErrorInTimeThatNamesIt) {
   const Clock::time_point start = Clock::now();
   int64_t num_missing = 0;
   const ev::Status status = Fetch(Keys(0, 100), 1, &num_missing);
-  EXPECT_EQ(status.code(), ev::StatusCode::kInternal);
+  EXPECT_EQ(status.code(), ev::StatusCode::kUnavailable);
   for (const std::string& word :
        {server.address(), std::string("hps_et.m.t"), std::string("500 ms")}) {
     EXPECT_NE(status.message().find(word), std::string::npos)
@@ -121,6 +121,50 @@ TEST_F(RedisFailureTest, AKilledServerIsAnErrorInTimeThatNamesIt) {
   }
   EXPECT_GE(MsSince(start), 400);
   EXPECT_LT(MsSince(start), 5000);
+}
+
+TEST_F(RedisFailureTest, AFetchMayEndSoonerThanOtherCalls) {
+  RedisServer server;
+  ASSERT_TRUE(server.Start());
+  options_.timeout_ms = 60000;
+  options_.fetch_timeout_ms = 300;
+  Open({server.address()});
+  ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
+  ExpectAll(Keys(0, 100), 1);
+  EXPECT_TRUE(database_->Reach().ok());
+  const auto expect_late = [&](const std::string& words) {
+    const Clock::time_point start = Clock::now();
+    int64_t num_missing = 0;
+    const ev::Status status = Fetch(Keys(0, 100), 1, &num_missing);
+    EXPECT_EQ(status.code(), ev::StatusCode::kUnavailable);
+    for (const std::string& word : {server.address(), words}) {
+      EXPECT_NE(status.message().find(word), std::string::npos)
+          << status.message();
+    }
+    TableStatistics statistics;
+    EXPECT_EQ(table_->Statistics(&statistics).code(),
+              ev::StatusCode::kUnavailable);
+    EXPECT_LT(MsSince(start), 20000);
+  };
+  server.process()->Stop();
+  expect_late("out of time");
+  server.process()->Continue();
+  ExpectAll(Keys(0, 100), 1);
+  server.Kill();
+  expect_late("in 300 ms");
+}
+
+TEST_F(RedisFailureTest, AServerThatIsGoneIsNotReached) {
+  RedisServer server;
+  ASSERT_TRUE(server.Start());
+  options_.timeout_ms = 300;
+  Open({server.address()});
+  EXPECT_TRUE(database_->Reach().ok());
+  server.Kill();
+  const ev::Status status = database_->Reach();
+  EXPECT_EQ(status.code(), ev::StatusCode::kUnavailable);
+  EXPECT_NE(status.message().find(server.address()), std::string::npos)
+      << status.message();
 }
 
 TEST_F(RedisFailureTest, AServerThatHangsIsAnErrorInTime) {
@@ -138,7 +182,7 @@ TEST_F(RedisFailureTest, AServerThatHangsIsAnErrorInTime) {
     threads.emplace_back([&] {
       int64_t num_missing = 0;
       const ev::Status status = Fetch(Keys(0, 100), 1, &num_missing);
-      if (status.code() == ev::StatusCode::kInternal &&
+      if (status.code() == ev::StatusCode::kUnavailable &&
           status.message().find("out of time") != std::string::npos) {
         ++errors;
       }
@@ -383,7 +427,7 @@ TEST_F(RedisFailureTest, KilledAndStartedUnderLoadNoRowIsWrong) {
   std::atomic<int64_t> good{0};
   const auto note = [&](const ev::Status& status) {
     ++errors;
-    if (status.code() != ev::StatusCode::kInternal ||
+    if (status.code() != ev::StatusCode::kUnavailable ||
         status.message().find(server.address()) == std::string::npos) {
       ++unnamed;
     }
@@ -464,7 +508,7 @@ TEST_F(RedisFailureTest, ANodeOfAClusterThatIsKilledAndComesBack) {
   cluster.node(1)->Kill();
   int64_t num_missing = 0;
   const ev::Status status = Fetch(Keys(0, 1000), 1, &num_missing);
-  EXPECT_EQ(status.code(), ev::StatusCode::kInternal);
+  EXPECT_EQ(status.code(), ev::StatusCode::kUnavailable);
   EXPECT_NE(status.message().find("127.0.0.1:"), std::string::npos)
       << status.message();
   ASSERT_TRUE(cluster.node(1)->Start());

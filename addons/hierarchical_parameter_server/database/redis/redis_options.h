@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Redis database is told; keys of `volatile_db` of the same names.
+// Options of a Redis database; keys of `volatile_db` of the same names, except
+// fetch_timeout_ms, which is lookup_timeout_ms.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_OPTIONS_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_OPTIONS_H_
@@ -54,9 +55,10 @@ struct RedisOptions {
   double overflow_resolution_target = 0.8;
   RedisLoss loss = RedisLoss::kIsAnError;
 
-  // The longest that a call may take, repeated attempts included, and the
-  // longest that one connection may take.
+  // The longest that a call may take, repeated attempts included; that a Fetch
+  // may take, 0: as every call; and that one connection may take.
   int64_t timeout_ms = 5000;
+  int64_t fetch_timeout_ms = 0;
   int64_t connect_timeout_ms = 1000;
 };
 

@@ -81,7 +81,21 @@ ev::Status RedisTable::Named(const ev::Status& status) const {
 }
 
 ev::Status RedisTable::RunAll(const Requests& requests) {
-  return Named(client_->Run(ListOf(requests)));
+  return RunAll(requests, CallDeadline());
+}
+
+ev::Status RedisTable::RunAll(const Requests& requests,
+                              const Deadline& deadline) {
+  return Named(client_->Run(ListOf(requests), deadline));
+}
+
+Deadline RedisTable::CallDeadline() const {
+  return Deadline::InMs(client_->options().timeout_ms);
+}
+
+Deadline RedisTable::FetchDeadline() const {
+  const int64_t ms = client_->options().fetch_timeout_ms;
+  return ms > 0 ? Deadline::InMs(ms) : CallDeadline();
 }
 
 ev::Status RedisTable::Open(bool is_new) {
@@ -158,7 +172,7 @@ void RedisTable::Sort(ev::Span<const int64_t> keys, Positions wanted,
 
 ev::Status RedisTable::CheckChanges(Partition* partition, int64_t seen,
                                     int64_t changes, int64_t connection,
-                                    bool* is_lost) {
+                                    const Deadline& deadline, bool* is_lost) {
   *is_lost = false;
   if (changes >= seen && Second(changes) == Second(seen)) {
     Raise(&partition->seen, changes);
@@ -191,7 +205,7 @@ ev::Status RedisTable::CheckChanges(Partition* partition, int64_t seen,
   RedisCall get({"HGET", partition->values, kChangesField});
   const std::vector<RedisRequest*> requests = {&unlink, &unlink_uses, &make,
                                                &get};
-  EV_RETURN_IF_ERROR(Named(client_->Run(requests)));
+  EV_RETURN_IF_ERROR(Named(client_->Run(requests, deadline)));
   Raise(&partition->seen, IntegerOf(get.reply(), first));
   return ev::Status::OK();
 }
@@ -205,8 +219,8 @@ ev::Status RedisTable::CheckInsert(Partition* partition, int64_t seen,
     RedisCall unlink({"UNLINK", partition->values});
     EV_RETURN_IF_ERROR(Named(client_->Run(&unlink)));
   }
-  const ev::Status status =
-      CheckChanges(partition, seen + 1, n, changes.connection(), is_lost);
+  const ev::Status status = CheckChanges(
+      partition, seen + 1, n, changes.connection(), CallDeadline(), is_lost);
   if (status.code() == ev::StatusCode::kDataLoss && Second(n) == Second(seen)) {
     // Or the next ones would count up to what was seen, and hide the loss.
     RedisCall back({"HINCRBY", partition->values, kChangesField, "-1"});
@@ -264,15 +278,16 @@ ev::Status RedisTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
                           keys.data(), positions, width_, rows, seen)});
     }
   }
-  EV_RETURN_IF_ERROR(RunAll(requests));
+  const Deadline deadline = FetchDeadline();
+  EV_RETURN_IF_ERROR(RunAll(requests, deadline));
 
   std::vector<uint8_t> is_found(wanted.size(), 0);
   Requests uses;
   for (const Part& part : parts) {
     bool is_lost = false;
-    EV_RETURN_IF_ERROR(CheckChanges(part.partition, part.seen,
-                                    part.request->changes(),
-                                    part.request->connection(), &is_lost));
+    EV_RETURN_IF_ERROR(
+        CheckChanges(part.partition, part.seen, part.request->changes(),
+                     part.request->connection(), deadline, &is_lost));
     EV_RETURN_IF_ERROR(Named(part.request->error()));
     if (is_lost) continue;
     const std::vector<uint8_t>& found = part.request->found();
@@ -284,7 +299,7 @@ ev::Status RedisTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
     }
     AddUses(part.partition, std::move(used), &uses);
   }
-  if (!uses.empty()) EV_RETURN_IF_ERROR(RunAll(uses));
+  if (!uses.empty()) EV_RETURN_IF_ERROR(RunAll(uses, deadline));
   int64_t count = 0;
   for (int64_t i = 0; i < wanted.size(); ++i) {
     if (is_found[i] == 0) missing[count++] = wanted[i];
@@ -311,9 +326,9 @@ ev::Status RedisTable::CheckPartitions(const Sorted& sorted) {
   EV_RETURN_IF_ERROR(RunAll(requests));
   for (const Part& part : parts) {
     bool is_lost = false;
-    EV_RETURN_IF_ERROR(CheckChanges(part.partition, part.seen,
-                                    IntegerOf(part.changes->reply(), -1),
-                                    part.changes->connection(), &is_lost));
+    EV_RETURN_IF_ERROR(CheckChanges(
+        part.partition, part.seen, IntegerOf(part.changes->reply(), -1),
+        part.changes->connection(), CallDeadline(), &is_lost));
   }
   return ev::Status::OK();
 }
@@ -440,13 +455,17 @@ ev::Status RedisTable::Remove(ev::Span<const int64_t> keys, int64_t* removed) {
 }
 
 ev::Status RedisTable::Count(int64_t* rows) {
+  return CountUntil(CallDeadline(), rows);
+}
+
+ev::Status RedisTable::CountUntil(const Deadline& deadline, int64_t* rows) {
   Requests requests;
   std::vector<RedisCall*> lengths;
   for (const auto& partition : partitions_) {
     lengths.push_back(
         Add<RedisCall>(&requests, Words{"HLEN", partition->values}));
   }
-  EV_RETURN_IF_ERROR(RunAll(requests));
+  EV_RETURN_IF_ERROR(RunAll(requests, deadline));
   *rows = 0;
   for (const RedisCall* length : lengths) {
     // Less the field n.
@@ -501,7 +520,8 @@ ev::Status RedisTable::ForEach(const Visit& visit) {
 
 ev::Status RedisTable::Statistics(TableStatistics* statistics) {
   TableStatistics made;
-  EV_RETURN_IF_ERROR(Count(&made.rows));
+  // A report waits no longer than a lookup.
+  EV_RETURN_IF_ERROR(CountUntil(FetchDeadline(), &made.rows));
   made.inserted = inserted_.load();
   made.evicted = evicted_.load();
   *statistics = made;

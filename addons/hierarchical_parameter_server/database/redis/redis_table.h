@@ -87,7 +87,8 @@ class RedisTable : public Table {
   // Compares n with what was seen before; *is_lost: the partition was emptied.
   // connection: by which n came.
   ev::Status CheckChanges(Partition* partition, int64_t seen, int64_t changes,
-                          int64_t connection, bool* is_lost);
+                          int64_t connection, const Deadline& deadline,
+                          bool* is_lost);
   // After rows were stored and n counted up; *is_lost: the rows are gone.
   ev::Status CheckInsert(Partition* partition, int64_t seen,
                          const RedisCall& changes, bool* is_lost);
@@ -97,6 +98,12 @@ class RedisTable : public Table {
                std::vector<std::unique_ptr<RedisRequest>>* requests) const;
   bool CountsUses() const;
   ev::Status RunAll(const std::vector<std::unique_ptr<RedisRequest>>& requests);
+  ev::Status RunAll(const std::vector<std::unique_ptr<RedisRequest>>& requests,
+                    const Deadline& deadline);
+  // The ends of a call that begins now: of a Fetch, and of any other.
+  Deadline FetchDeadline() const;
+  Deadline CallDeadline() const;
+  ev::Status CountUntil(const Deadline& deadline, int64_t* rows);
   // In redis_eviction.cc.
   ev::Status Evict(Partition* partition, int64_t rows);
   ev::Status LeastUsed(Partition* partition, int64_t count,

@@ -118,13 +118,13 @@ class TlsStream : public ByteStream {
 
  private:
   ev::Status Error(const std::string& what) const {
-    return ev::Internal(address_ + ": TLS: " + what);
+    return ev::Unavailable(address_ + ": TLS: " + what);
   }
 
   ev::Status HandshakeError() const {
     const long check = library_->get_verify_result(session_);
     if (check != 0) {
-      // Not Internal: another attempt would end the same.
+      // Not Unavailable: another attempt would end the same.
       return ev::FailedPrecondition(
           address_ + ": TLS: the server's certificate is not accepted (" +
           library_->verify_error_string(check) +

@@ -232,5 +232,30 @@ TEST_F(RocksDbDatabaseTest, OptionsOutOfRangeAreErrors) {
             ev::StatusCode::kInvalidArgument);
 }
 
+TEST_F(RocksDbDatabaseTest, AFetchEndsInTime) {
+  Open();
+  ASSERT_TRUE(OpenTable(32).ok());
+  std::vector<int64_t> keys;
+  for (int64_t key = 0; key < 200000; ++key) keys.push_back(key);
+  ASSERT_TRUE(Insert(keys, 1).ok());
+  options_.fetch_timeout_ms = 1;
+  Open();  // The rows are in files, and none of them in memory.
+  ASSERT_TRUE(OpenTable(32).ok());
+  ev::Serial serial;
+  std::vector<float> rows(keys.size() * 32);
+  std::vector<int64_t> missing(keys.size());
+  int64_t num_missing = 0;
+  const ev::Status status =
+      table_->Fetch(keys, Positions::All(keys.size()), rows.data(),
+                    missing.data(), &num_missing, &serial);
+  EXPECT_EQ(status.code(), ev::StatusCode::kUnavailable) << status.message();
+  EXPECT_NE(status.message().find("lookup_timeout_ms is 1"), std::string::npos)
+      << status.message();
+  options_.fetch_timeout_ms = 60000;
+  Open();
+  ASSERT_TRUE(OpenTable(32).ok());
+  ExpectRows(keys, 1);
+}
+
 }  // namespace
 }  // namespace hps

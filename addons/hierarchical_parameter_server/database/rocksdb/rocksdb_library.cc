@@ -67,6 +67,8 @@ Loaded Load() {
   file.Find("rocksdb_property_int_cf", &r->property);
   file.Find("rocksdb_readoptions_create", &r->read_options_create);
   file.Find("rocksdb_readoptions_destroy", &r->read_options_destroy);
+  file.FindIfThere("rocksdb_readoptions_set_deadline",
+                   &r->read_options_deadline);
   file.Find("rocksdb_writeoptions_create", &r->write_options_create);
   file.Find("rocksdb_writeoptions_destroy", &r->write_options_destroy);
   file.Find("rocksdb_get_cf", &r->get);

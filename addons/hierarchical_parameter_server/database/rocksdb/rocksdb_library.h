@@ -65,6 +65,8 @@ struct RocksDbLibrary {
 
   ReadOptions* (*read_options_create)();
   void (*read_options_destroy)(ReadOptions* options);
+  // Microseconds since 1970; may be null.
+  void (*read_options_deadline)(ReadOptions* options, uint64_t microseconds);
   WriteOptions* (*write_options_create)();
   void (*write_options_destroy)(WriteOptions* options);
   char* (*get)(Db* db, const ReadOptions* options, Family* family,

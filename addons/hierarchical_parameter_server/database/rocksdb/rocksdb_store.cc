@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -17,13 +19,51 @@ constexpr char kDefault[] = "default";
 constexpr char kWidths[] = "hps_width/";
 constexpr double kFilterBits = 10;  // one absent key in a hundred is looked for
 constexpr int kNoCompression = 0;   // floats hardly shrink
+constexpr char kTimedOut[] = "Operation timed out";
+
+ev::Status NoStore(const std::string& path) {
+  return ev::NotFound(path +
+                      ": there is no RocksDB, and with read_only none is made");
+}
 
 }  // namespace
 
 ev::Status RocksDbStore::Take(char* error) const {
   if (error == nullptr) return ev::Status::OK();
-  const ev::Status status = ev::Internal(options_.path + ": " + error);
+  const std::string text = error;
   library_->free(error);
+  const std::string message = options_.path + ": " + text;
+  return text.compare(0, sizeof(kTimedOut) - 1, kTimedOut) == 0
+             ? ev::Unavailable(message + " (lookup_timeout_ms is " +
+                               std::to_string(options_.fetch_timeout_ms) + ")")
+             : ev::Internal(message);
+}
+
+ev::Status RocksDbStore::Reach(const std::string& path, bool read_only) {
+  const RocksDbLibrary* r = nullptr;
+  EV_RETURN_IF_ERROR(RocksDbLibrary::Get(&r));
+  if (access((path + "/CURRENT").c_str(), F_OK) != 0) {
+    if (read_only) return NoStore(path);
+    // RocksDB makes the last folder of the path.
+    const size_t slash = path.find_last_of('/');
+    const std::string above = slash == std::string::npos ? "."
+                              : slash == 0               ? "/"
+                                           : path.substr(0, slash);
+    const std::string& folder = access(path.c_str(), F_OK) == 0 ? path : above;
+    if (access(folder.c_str(), W_OK | X_OK) == 0) return ev::Status::OK();
+    return ev::FailedPrecondition(
+        path + ": the folder " + folder +
+        " cannot be written: " + std::strerror(errno));
+  }
+  RocksDbLibrary::Options* const options = r->options_create();
+  char* error = nullptr;
+  size_t count = 0;
+  char** const list = r->list_families(options, path.c_str(), &count, &error);
+  if (error == nullptr) r->list_destroy(list, count);
+  r->options_destroy(options);
+  if (error == nullptr) return ev::Status::OK();
+  const ev::Status status = ev::Unavailable(path + ": " + error);
+  r->free(error);
   return status;
 }
 
@@ -39,6 +79,13 @@ ev::Status RocksDbStore::Open(const RocksDbOptions& options,
 
 ev::Status RocksDbStore::Open() {
   const RocksDbLibrary& r = *library_;
+  if (options_.fetch_timeout_ms > 0 && r.read_options_deadline == nullptr) {
+    return ev::FailedPrecondition(
+        options_.path +
+        ": lookup_timeout_ms: this RocksDB library is older than deadlines; "
+        "want 0 (no limit) or a newer library, got " +
+        std::to_string(options_.fetch_timeout_ms));
+  }
   rocks_options_ = r.options_create();
   r.options_create_if_missing(rocks_options_, options_.read_only ? 0 : 1);
   r.options_increase_parallelism(rocks_options_, options_.num_threads);
@@ -65,9 +112,7 @@ ev::Status RocksDbStore::Open() {
     names.assign(list, list + count);
     r.list_destroy(list, count);
   } else if (options_.read_only) {
-    return ev::NotFound(options_.path +
-                        ": there is no RocksDB, and with read_only none is "
-                        "made");
+    return NoStore(options_.path);
   }
   std::vector<const char*> texts;
   for (const std::string& name : names) texts.push_back(name.c_str());

@@ -27,6 +27,9 @@ struct RocksDbOptions {
   int64_t max_batch_size = 65536;
   // Memory for blocks of files, of all tables.
   int64_t block_cache_bytes = int64_t{64} << 20;
+  // The longest that a Fetch may take; RocksDB looks at the clock before each
+  // read of a file. 0: without a limit.
+  int64_t fetch_timeout_ms = 0;
 };
 
 // Any thread. Closed when the database and all its tables are gone.
@@ -36,6 +39,9 @@ class RocksDbStore {
                          std::shared_ptr<RocksDbStore>* store);
   ~RocksDbStore();
   RocksDbStore(const RocksDbStore&) = delete;
+  // Whether the store of a folder can be read, or made where there is none and
+  // read_only is false. Makes and locks nothing.
+  static ev::Status Reach(const std::string& path, bool read_only);
 
   using Family = RocksDbLibrary::Family;
   // Families that were there when the store was opened, the default one not
@@ -57,7 +63,7 @@ class RocksDbStore {
   const RocksDbLibrary::ReadOptions* reads() const { return reads_; }
   const RocksDbLibrary::WriteOptions* writes() const { return writes_; }
   const RocksDbOptions& options() const { return options_; }
-  // OK of null; otherwise frees the error.
+  // OK of null; otherwise frees the error. Unavailable: a deadline has passed.
   ev::Status Take(char* error) const;
 
  private:
@@ -104,7 +110,8 @@ class RocksDbTable : public Table {
   ev::Status Named(const ev::Status& status) const;
   ev::Status CheckWritable(const char* what) const;
   ev::Status CheckThere() const;
-  ev::Status FetchPart(ev::Span<const int64_t> keys, Positions wanted,
+  ev::Status FetchPart(const RocksDbLibrary::ReadOptions* reads,
+                       ev::Span<const int64_t> keys, Positions wanted,
                        int64_t begin, int64_t end, float* rows,
                        uint8_t* is_found) const;
   ev::Status Walk(

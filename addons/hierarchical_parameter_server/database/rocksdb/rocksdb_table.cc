@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <unordered_set>
 #include <utility>
@@ -22,6 +24,12 @@ constexpr int64_t kKeysOfAFetch = 2048;
 
 const char* BytesOf(const int64_t& key) {
   return reinterpret_cast<const char*>(&key);
+}
+
+uint64_t NowUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 ev::Status DataLoss(const std::string& message) {
@@ -60,7 +68,8 @@ ev::Status RocksDbTable::CheckWritable(const char* what) const {
 }
 
 // Reads the wanted positions with the numbers [begin, end).
-ev::Status RocksDbTable::FetchPart(ev::Span<const int64_t> keys,
+ev::Status RocksDbTable::FetchPart(const RocksDbLibrary::ReadOptions* reads,
+                                   ev::Span<const int64_t> keys,
                                    Positions wanted, int64_t begin, int64_t end,
                                    float* rows, uint8_t* is_found) const {
   const RocksDbLibrary& r = store_->library();
@@ -91,9 +100,8 @@ ev::Status RocksDbTable::FetchPart(ev::Span<const int64_t> keys,
   };
   if (r.batched_multi_get != nullptr) {
     std::vector<RocksDbLibrary::Pinned*> values(count, nullptr);
-    r.batched_multi_get(store_->db(), store_->reads(), family_, count,
-                        texts.data(), sizes.data(), values.data(),
-                        errors.data(), false);
+    r.batched_multi_get(store_->db(), reads, family_, count, texts.data(),
+                        sizes.data(), values.data(), errors.data(), false);
     for (size_t i = 0; i < count; ++i) {
       size_t bytes = 0;
       const char* const value =
@@ -106,9 +114,8 @@ ev::Status RocksDbTable::FetchPart(ev::Span<const int64_t> keys,
   const std::vector<const RocksDbLibrary::Family*> families(count, family_);
   std::vector<char*> values(count, nullptr);
   std::vector<size_t> bytes(count, 0);
-  r.multi_get(store_->db(), store_->reads(), families.data(), count,
-              texts.data(), sizes.data(), values.data(), bytes.data(),
-              errors.data());
+  r.multi_get(store_->db(), reads, families.data(), count, texts.data(),
+              sizes.data(), values.data(), bytes.data(), errors.data());
   for (size_t i = 0; i < count; ++i) {
     take(i, values[i], bytes[i]);
     if (values[i] != nullptr) r.free(values[i]);
@@ -127,12 +134,23 @@ ev::Status RocksDbTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
                                 store_->options().max_batch_size);
   const int64_t tasks = (count + most - 1) / most;
   std::vector<uint8_t> is_found(count, 0);
+  const RocksDbLibrary& r = store_->library();
+  const int64_t limit_ms = store_->options().fetch_timeout_ms;
+  const std::unique_ptr<RocksDbLibrary::ReadOptions,
+                        void (*)(RocksDbLibrary::ReadOptions*)>
+      limited(limit_ms > 0 ? r.read_options_create() : nullptr,
+              r.read_options_destroy);
+  if (limited != nullptr) {
+    r.read_options_deadline(limited.get(), NowUs() + 1000 * limit_ms);
+  }
+  const RocksDbLibrary::ReadOptions* const reads =
+      limited != nullptr ? limited.get() : store_->reads();
   std::mutex mutex;
   ev::Status failed;
   const auto one = [&](int64_t task) {
     const ev::Status status =
-        FetchPart(keys, wanted, task * most, std::min(count, (task + 1) * most),
-                  rows, is_found.data());
+        FetchPart(reads, keys, wanted, task * most,
+                  std::min(count, (task + 1) * most), rows, is_found.data());
     if (status.ok()) return;
     std::lock_guard<std::mutex> lock(mutex);
     failed = status;

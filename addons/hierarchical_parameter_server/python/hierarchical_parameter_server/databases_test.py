@@ -8,6 +8,8 @@ import shutil
 import socket
 import subprocess
 import time
+import urllib.error
+import urllib.request
 
 from absl.testing import absltest
 import numpy as np
@@ -94,7 +96,12 @@ class DatabasesTest(absltest.TestCase):
         break
       except OSError:
         time.sleep(.02)
+    self.server = server
     return {"type": "redis_cluster", "address": "127.0.0.1:%d" % port}
+
+  def kill_redis(self):
+    self.server.kill()
+    self.server.wait()
 
   def test_redis_alone(self):
     self.start(volatile_db=self.redis())
@@ -108,13 +115,79 @@ class DatabasesTest(absltest.TestCase):
       self.assert_served()
 
   def test_a_server_that_is_not_there_is_named(self):
-    with self.assertRaisesRegex(tf.errors.InternalError, "127.0.0.1:1: connect"):
+    with self.assertRaisesRegex(tf.errors.UnavailableError, "127.0.0.1:1: connect"):
       self.start(
           volatile_db={
               "type": "redis_cluster",
               "address": "127.0.0.1:1",
               "timeout_ms": 200
           })
+
+  def http(self, path):
+    """Returns (code, text) of the server's metrics and health."""
+    server = hps.serve_metrics(0)
+    try:
+      answer = urllib.request.urlopen("http://127.0.0.1:%d%s" % (server.server_port, path))
+      return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as e:
+      return e.code, e.read().decode()
+    finally:
+      server.shutdown()
+      server.server_close()
+
+  def lookup(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      layer = hps.LookupLayer("m", 0, 8, tf.float32)
+      return session.run(layer(tf.constant([0, 3, 1], tf.int64)))
+
+  def test_a_redis_that_is_killed_is_unavailable(self):
+    redis = dict(self.redis(), lookup_timeout_ms=200, breaker_failures=1,
+                 breaker_pause_ms=3600000)
+    self.start(volatile_db=redis)
+    self.assert_served()
+    self.assertEqual(self.http("/healthz"), (200, "ok\n"))
+    self.kill_redis()
+    with self.assertRaisesRegex(tf.errors.UnavailableError, "in 200 ms"):
+      self.lookup()
+    begin = time.time()
+    for _ in range(3):
+      with self.assertRaisesRegex(tf.errors.UnavailableError, "redis_cluster is away"):
+        self.lookup()
+    self.assertLess(time.time() - begin, 20)
+    code, text = self.http("/healthz")
+    self.assertEqual(code, 503)
+    self.assertRegex(text, "the volatile tier, redis_cluster, is away, and lookups fail: ")
+    tier = hps.metrics()["tiers"]["volatile"]
+    self.assertEqual((tier["away"], tier["failures"], tier["skipped"]), (True, 1, 3))
+    self.assertIsNone(hps.metrics()["tiers"]["persistent"])
+    self.assertIn('hps_tier_away{tier="volatile",type="redis_cluster"} 1',
+                  self.http("/metrics")[1])
+
+  def test_lookups_may_go_on_without_redis(self):
+    self.start(volatile_db=dict(self.redis(), lookup_timeout_ms=200, breaker_failures=1,
+                                on_unavailable="skip"))
+    self.assert_served()
+    self.kill_redis()
+    for _ in range(2):
+      np.testing.assert_array_equal(self.lookup(), np.full([3, 8], -1.))
+    code, text = self.http("/healthz")
+    self.assertEqual(code, 200)
+    self.assertRegex(text, "is away, and lookups go on without it: ")
+    self.assertIn('hps_unavailable_rows_total{model="m",table="table0"} 6',
+                  self.http("/metrics")[1])
+
+  def test_check_reaches_the_tiers(self):
+    config = testing.write_config(
+        os.path.join(self.folder, "ps.json"), [testing.model("m", ["t"], [8])],
+        volatile_db=dict(self.redis(), timeout_ms=300),
+        persistent_db={"type": "mapped_files"})
+    self.assertIsNone(hps.check(config)["tiers"])
+    tier, = hps.check(config, connect=True)["tiers"]
+    self.assertEqual((tier["tier"], tier["error"]), ("volatile_db", ""))
+    self.kill_redis()
+    tier, = hps.check(config, connect=True)["tiers"]
+    self.assertRegex(tier["what"], r"^redis_cluster 127\.0\.0\.1:\d+$")
+    self.assertIn("refused", tier["error"])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,10 @@
 """The server's metrics as Prometheus reads them, and a server of them."""
 
 import http.server
+import socket
 import threading
+
+import tensorflow as tf
 
 from hierarchical_parameter_server import serving
 
@@ -14,6 +17,8 @@ _COUNTERS = (
     ("from_persistent", "hps_persistent_hits_total",
      "Ids whose row the persistent tier had."),
     ("defaults", "hps_default_rows_total", "Ids that no tier had."),
+    ("unavailable", "hps_unavailable_rows_total",
+     "Ids that were answered with the default value because a tier was away."),
     ("late", "hps_late_rows_total",
      "Ids that were answered with the default value before a tier was asked."),
     ("failed", "hps_failed_lookups_total", "Lookups that ended in an error."),
@@ -40,6 +45,13 @@ _REFRESH_VALUES = (
     ("rows", "hps_cache_refresh_rows_total", "counter", "Rows that were read so."),
     ("failures", "hps_cache_refresh_failures_total", "counter",
      "Times that a tier or the cache ended this."),
+)
+_OUTAGE_VALUES = (
+    ("away", "hps_tier_away", "gauge", "1 while lookups skip the tier, otherwise 0."),
+    ("failures", "hps_tier_failures_total", "counter",
+     "Lookups that did not reach the tier in time."),
+    ("skipped", "hps_tier_skipped_lookups_total", "counter",
+     "Lookups that did not ask the tier because it was away."),
 )
 _UPDATE_VALUES = (
     ("received_rows", "hps_update_received_rows_total", "counter",
@@ -115,6 +127,12 @@ def text(metrics):
     for labels, table in _tables(metrics):
       if table["refresh"] is not None:
         lines.append("%s{%s} %d" % (name, labels, table["refresh"][field]))
+  for field, name, kind, what in _OUTAGE_VALUES:
+    head(name, kind, what)
+    for tier, found in metrics["tiers"].items():
+      if found is not None:
+        lines.append('%s{tier="%s",type="%s"} %d' %
+                     (name, tier, _label(found["type"]), found[field]))
   for field, name, kind, what in _UPDATE_VALUES:
     head(name, kind, what)
     for reader in metrics["updates"]:
@@ -124,20 +142,47 @@ def text(metrics):
   return "\n".join(lines) + "\n"
 
 
+def health(tiers):
+  """Returns (is_healthy, text): whether lookups are answered, and a line for each problem.
+
+  Args:
+    tiers: serving.health().
+  """
+  is_healthy, lines = True, []
+  for tier, found in tiers.items():
+    if found is None or not found["away"]:
+      continue
+    is_healthy = is_healthy and found["skips"]
+    lines.append("the %s tier, %s, is away, and lookups %s: %s" %
+                 (tier, found["type"], "go on without it" if found["skips"] else "fail",
+                  found["last_error"]))
+  return is_healthy, "\n".join(lines or ["ok"]) + "\n"
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
-  """Answers /metrics."""
+  """Answers /metrics and /healthz."""
+
+  # Seconds that a client may take to send its request.
+  timeout = 10
 
   def do_GET(self):  # pylint: disable=invalid-name
-    if self.path.split("?")[0] not in ("/", "/metrics"):
+    path = self.path.split("?")[0]
+    if path not in ("/", "/metrics", "/healthz"):
       self.send_error(404)
       return
     try:
-      body = text(serving.metrics()).encode("utf-8")
-    except Exception as e:  # pylint: disable=broad-except
-      self.send_error(503, str(e).splitlines()[0])
-      return
-    self.send_response(200)
-    self.send_header("Content-Type", "text/plain; version=0.0.4")
+      if path == "/healthz":
+        is_healthy, body = health(serving.health())
+        self._answer(200 if is_healthy else 503, "text/plain; charset=utf-8", body)
+      else:
+        self._answer(200, "text/plain; version=0.0.4", text(serving.metrics()))
+    except tf.errors.OpError as e:
+      self._answer(503, "text/plain; charset=utf-8", e.message.split("\n\t [[")[0] + "\n")
+
+  def _answer(self, code, kind, body):
+    body = body.encode("utf-8")
+    self.send_response(code)
+    self.send_header("Content-Type", kind)
     self.send_header("Content-Length", str(len(body)))
     self.end_headers()
     self.wfile.write(body)
@@ -146,20 +191,37 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     pass
 
 
+class _Server(http.server.ThreadingHTTPServer):
+  """A thread for each request: a slow client holds up no other one."""
+
+  daemon_threads = True
+
+  def __init__(self, port, address):
+    if ":" in address:
+      self.address_family = socket.AF_INET6
+    super().__init__((address, port), _Handler)
+
+
 def serve_metrics(port, address="127.0.0.1"):
-  """Serves /metrics of this process's server over HTTP, in a thread of its own.
+  """Serves metrics and health of this process's parameter server over HTTP.
+
+  /metrics (and /) is Prometheus' text. /healthz is 200 while lookups are answered, and 503
+  if no parameter server runs or a tier is away without which lookups fail
+  (`on_unavailable` "error"); its text says why, also where lookups go on without the tier.
+  There is no authentication: an address other than the default one is for a network whose
+  members may read this.
 
   Args:
     port: int; 0 takes one that is free.
-    address: the interface.
+    address: string, the interface to listen on; "0.0.0.0" is all of IPv4, "::" all of IPv6.
 
   Returns:
     An http.server.HTTPServer: `server_port` is the port, `shutdown()` ends it.
 
   Raises:
-    OSError: the port is taken.
+    OSError: the port is taken, or the address is none of this machine's.
   """
-  server = http.server.HTTPServer((address, port), _Handler)
+  server = _Server(port, address)
   thread = threading.Thread(target=server.serve_forever, daemon=True)
   thread.start()
   return server

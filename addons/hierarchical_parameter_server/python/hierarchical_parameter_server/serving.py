@@ -7,6 +7,7 @@ server of this process, whichever graph started it.
 """
 
 import json
+import os
 
 import numpy as np
 import tensorflow as tf
@@ -49,7 +50,7 @@ def add_models(ps_config_file):
     tf.errors.AlreadyExistsError: there is a model of one of the names.
     tf.errors.OpError: as hps.Init.
   """
-  _command("add_models", ps_config_file)
+  _command("add_models", os.fsencode(ps_config_file))
 
 
 def reload_model(model_name):
@@ -105,9 +106,14 @@ def metrics():
 
   `models`: a list with `model` and `tables`; a table has, since it was loaded: `lookups`
   (calls), `keys` (ids), `from_volatile`, `from_persistent`, `defaults` (ids by where their
-  row came from), `failed` (calls), `nanoseconds` (in lookups), `latency` (calls of less than
+  row came from), `unavailable` (ids that have the default row because a tier was away),
+  `failed` (calls), `nanoseconds` (in lookups), `latency` (calls of less than
   1, 2, 4, ... microseconds, each without those before), and of each tier `rows`,
   `host_bytes`, `inserted`, `evicted`.
+
+  `tiers`: for `volatile` and `persistent` None, or of a Redis or RocksDB `away` (whether
+  lookups skip it at present), `failures` and `skipped` (lookups that did not reach it, and
+  that did not try), `skips` (`on_unavailable` is "skip") and `last_error`.
 
   `updates`: of each reader of the update source `group`, `received_rows`, `delivered_rows`
   (stored), `rejected_rows` and `rejected` (rows and batches that no table takes),
@@ -126,15 +132,37 @@ def notes():
   return json.loads(_command("notes"))
 
 
-def check(ps_config_file):
+def health():
+  """Returns `tiers` of metrics(), without asking any database.
+
+  Raises:
+    tf.errors.FailedPreconditionError: no server runs.
+  """
+  return json.loads(_command("health"))
+
+
+def check(ps_config_file, connect=False):
   """Returns what is wrong with a configuration, without starting a server.
+
+  Args:
+    ps_config_file: path of the configuration.
+    connect: bool, whether to try to reach its Redis and its RocksDB. It changes nothing
+      there and takes at most `timeout_ms`.
 
   Returns:
     dict: `errors`, a list of strings (of the file, and of the tables' files); `notes`, a list
     of strings; `plan`, None or a dict with `tables` (of each: rows, width, file_bytes,
-    host_bytes, lookup_bytes) and `host_bytes`.
+    host_bytes, lookup_bytes) and `host_bytes`; `tiers`, None or with `connect` a list of
+    dicts: `tier`, `what` (type and address), `milliseconds`, `error` ("" where it was
+    reached).
   """
-  return json.loads(_command("check", ps_config_file))
+  path = os.fsencode(ps_config_file)
+  found = json.loads(_command("check", path))
+  found["tiers"] = None
+  # Without a plan the file has mistakes, and does not say what to reach.
+  if connect and found["plan"] is not None:
+    found["tiers"] = json.loads(_command("connect", path))
+  return found
 
 
 def loaded_rows():

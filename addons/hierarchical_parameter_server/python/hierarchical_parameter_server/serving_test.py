@@ -4,12 +4,14 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import time
 import types
 from unittest import mock
+import urllib.error
 import urllib.request
 
 from absl.testing import absltest
@@ -326,6 +328,32 @@ class ServingTest(parameterized.TestCase):
     shutil.rmtree(os.path.join(self.folder, "b"))
     self.assertIn("'table1'", hps.check(path)["errors"][0])
     self.assertIn("cannot read", hps.check("none.json")["errors"][0])
+
+  def test_metrics_and_health_over_http(self):
+    hps.start(self.config())
+    server = hps.serve_metrics(0, address="0.0.0.0")
+    self.addCleanup(server.server_close)
+    self.addCleanup(server.shutdown)
+    self.assertEqual(server.server_address[0], "0.0.0.0")
+
+    def get(path):
+      try:
+        url = "http://127.0.0.1:%d%s" % (server.server_port, path)
+        answer = urllib.request.urlopen(url, timeout=30)
+        return answer.status, answer.read().decode()
+      except urllib.error.HTTPError as e:
+        return e.code, e.read().decode()
+
+    # A client that says nothing holds up no other one.
+    with socket.create_connection(("127.0.0.1", server.server_port)):
+      self.assertEqual(get("/healthz"), (200, "ok\n"))
+      self.assertIn("hps_rows{", get("/metrics")[1])
+    self.assertEqual(get("/other")[0], 404)
+    hps.stop()
+    for path in ("/healthz", "/metrics"):
+      code, text = get(path)
+      self.assertEqual(code, 503)
+      self.assertIn("no parameter server", text)
 
   def test_version(self):
     self.assertRegex(hps.__version__, r"^\d+\.\d+\.\d+$")

@@ -14,10 +14,30 @@ def amount(count):
   return "%.1f TiB" % count
 
 
+def counted(number, what):
+  """Returns "1 error", "2 errors"."""
+  return "%d %s%s" % (number, what, "" if number == 1 else "s")
+
+
+def _reach(tiers, out):
+  """Prints whether each tier was reached; returns how many were not."""
+  if not tiers:
+    print("no tier of this configuration is another program's", file=out)
+  for tier in tiers:
+    if not tier["error"]:
+      print("%s: %s was reached in %d ms" %
+            (tier["tier"], tier["what"], tier["milliseconds"]), file=out)
+  missed = [tier for tier in tiers if tier["error"]]
+  for tier in missed:
+    print("error: %s: %s was not reached in %d ms: %s" %
+          (tier["tier"], tier["what"], tier["milliseconds"], tier["error"]), file=out)
+  return len(missed)
+
+
 def check(args, out, err):
   """Prints errors, notes and the plan; returns whether there are no errors."""
   del err
-  found = serving.check(args.config)
+  found = serving.check(args.config, connect=args.connect)
   for error in found["errors"]:
     print("error: " + error, file=out)
   for note in found["notes"]:
@@ -39,5 +59,9 @@ def check(args, out, err):
     print("host memory in all: " + amount(plan["host_bytes"]), file=out)
     print("GPU memory in all, where there is a GPU: " + amount(plan["device_bytes"]),
           file=out)
-  print("%d errors, %d notes" % (len(found["errors"]), len(found["notes"])), file=out)
-  return not found["errors"]
+  errors = len(found["errors"])
+  if found["tiers"] is not None:
+    errors += _reach(found["tiers"], out)
+  print("%s, %s" % (counted(errors, "error"), counted(len(found["notes"]), "note")),
+        file=out)
+  return not errors

@@ -8,15 +8,13 @@ import io
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
 from unittest import mock
-import urllib.request
 from xml.etree import ElementTree
 
 from absl.testing import absltest
 import numpy as np
+import tensorflow as tf
 
 import hierarchical_parameter_server as hps
 from hierarchical_parameter_server import testing
@@ -50,12 +48,19 @@ class CommandsTest(absltest.TestCase):
         os.path.join(self.folder, name),
         [testing.model("m", ["t"], [4], [-1.], **more)])
 
+  def rewrite(self, config, **parts):
+    with open(config) as f:
+      read = json.load(f)
+    read.update(parts)
+    with open(config, "w") as f:
+      json.dump(read, f)
+
   def test_check(self):
     code, out, _ = run("check", self.config(hit_rate_threshold=0.9))
     self.assertEqual(code, 0)
     self.assertIn("note: models[0].hit_rate_threshold", out)
     self.assertRegex(out, r"m +table0 +4 +500 +11\.7 KiB")
-    self.assertIn("0 errors, 1 notes", out)
+    self.assertIn("0 errors, 1 note\n", out)
     _, out, _ = run("check", self.config(gpucacheper=.5))
     self.assertNotIn("lfu", out)
     code, out, _ = run("check", self.config(gpucacheper=.5, embedding_cache_policy="lfu"))
@@ -195,20 +200,83 @@ class CommandsTest(absltest.TestCase):
     self.assertEqual(code, 2)
     self.assertIn("cannot be read as a checkpoint", err)
 
-  def test_serve_metrics_as_a_program(self):
-    program = subprocess.Popen(
-        [sys.executable, "-m", "hierarchical_parameter_server", "serve-metrics",
-         self.config(), "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        universal_newlines=True)
-    try:
-      lines = [program.stdout.readline() for _ in range(2)]
-      self.assertRegex(lines[0], r"^loaded in ")
-      text = urllib.request.urlopen(lines[1].strip()).read().decode()
-      self.assertIn('hps_rows{model="m",table="table0",tier="volatile"} 500', text)
-    finally:
-      program.send_signal(signal.SIGINT)
-      self.assertEqual(program.wait(), 0)
-      program.stdout.close()
+  def test_check_tries_the_tiers(self):
+    config = self.config()
+    code, out, _ = run("check", config, "--connect")
+    self.assertEqual(code, 0)
+    self.assertIn("no tier of this configuration is another program's", out)
+    self.rewrite(config, volatile_db={"type": "redis", "address": "127.0.0.1:1",
+                                      "timeout_ms": 200})
+    code, out, _ = run("check", config)
+    self.assertEqual(code, 0)
+    code, out, _ = run("check", config, "--connect")
+    self.assertEqual(code, 1)
+    self.assertRegex(out, r"error: volatile_db: redis 127\.0\.0\.1:1 was not reached in \d+ "
+                     r"ms: .*Connection refused")
+    self.assertIn("1 error, 0 notes", out)
+
+  def test_check_counts_mistakes(self):
+    config = self.config()
+    self.rewrite(config, volatile_db={"type": "hash", "num_partitions": 0},
+                 persistent_db={"type": "rocks_db"}, models=[])
+    code, out, _ = run("check", config)
+    self.assertEqual(code, 1)
+    self.assertEqual(out.count("error: " + config + ": "), 3)
+    self.assertIn("3 errors, 0 notes", out)
+
+  def test_a_file_that_is_not_json_is_an_error_that_says_where(self):
+    path = os.path.join(self.folder, "ps.json")
+    for read, message in (
+        (b'{"models": []\xef\xbc\x8c}',
+         "line 1, column 14: want ',' or '}', got '\uff0c' (U+FF0C, a full-width comma)"),
+        (b'{\n\xe9}', "line 2, column 1: want a key in quotes, got the byte \\xe9, which is not "
+         "UTF-8"),
+        (b'\xef\xbb\xbf{\n"models": [}', "line 2, column 12: want a value, got '}'")):
+      with open(path, "wb") as f:
+        f.write(read)
+      code, out, _ = run("check", path)
+      self.assertEqual(code, 1)
+      self.assertIn("error: %s, %s" % (path, message), out)
+      with self.assertRaises(tf.errors.InvalidArgumentError) as raised:
+        hps.start(path)
+      self.assertIn(message, raised.exception.message)
+
+  def test_a_byte_order_mark_is_skipped(self):
+    config = self.config()
+    with open(config, "rb") as f:
+      read = f.read()
+    with open(config, "wb") as f:
+      f.write(b"\xef\xbb\xbf" + read)
+    self.assertEqual(run("check", config)[0], 0)
+    hps.start(config)
+
+  def test_names_in_any_encoding(self):
+    name = os.fsdecode(b"caf\xe9.json")
+    code, out, _ = run("check", self.config(name))
+    self.assertEqual(code, 0, out)
+    hps.start(os.path.join(self.folder, name))
+    hps.stop()
+    none = os.path.join(self.folder, os.fsdecode(b"none\xff"))
+    code, out, _ = run("check", none)
+    self.assertEqual(code, 1)
+    self.assertIn("none\\xff': No such file", out)
+    with self.assertRaisesRegex(tf.errors.NotFoundError, r"none\\xff': No such file"):
+      hps.start(none)
+    # A table's folder, too.
+    config = self.config()
+    with open(config, "rb") as f:
+      read = f.read()
+    with open(config, "wb") as f:
+      f.write(read.replace(b'"t"', b'"t\xff"'))
+    code, out, _ = run("check", config)
+    self.assertEqual(code, 1)
+    self.assertIn("t\\xff/", out)
+    # Of a terminal that does not know the character.
+    ascii_out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    with contextlib.redirect_stdout(ascii_out):
+      self.assertEqual(main.main(["check", os.path.join(self.folder, "\uff0c")]), 1)
+    ascii_out.flush()
+    self.assertIn(b"\\uff0c", ascii_out.buffer.getvalue())
 
 
 if __name__ == "__main__":

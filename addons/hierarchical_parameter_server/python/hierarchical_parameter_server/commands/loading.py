@@ -1,11 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""load, serve-metrics: start a server from a configuration."""
+"""load: starts a server from a configuration."""
 
 import threading
 import time
 
-from hierarchical_parameter_server import prometheus
 from hierarchical_parameter_server import serving
 from hierarchical_parameter_server.commands import checking
 
@@ -49,22 +48,11 @@ def load(args, out, err):
     for table in model["tables"]:
       for tier in ("volatile", "persistent"):
         found = table[tier]
-        if found is not None:
-          print("%s: %s tier: %d rows, %s of memory" %
-                (table["tag"], tier, found["rows"], checking.amount(found["host_bytes"])),
-                file=out)
-  return True
-
-
-def serve_metrics(args, out, err):
-  """Loads, and answers /metrics until interrupted."""
-  _start(args.config, out, err)
-  server = prometheus.serve_metrics(args.port, args.address)
-  print("http://%s:%d/metrics" % (args.address, server.server_port), file=out)
-  out.flush()
-  try:
-    while True:
-      time.sleep(3600)
-  except KeyboardInterrupt:
-    server.shutdown()
+        if found is None:
+          continue
+        if "error" in found:
+          raise ValueError("%s: %s tier: %s" % (table["tag"], tier, found["error"]))
+        print("%s: %s tier: %d rows, %s of memory" %
+              (table["tag"], tier, found["rows"], checking.amount(found["host_bytes"])),
+              file=out)
   return True

@@ -38,6 +38,9 @@ def _parser():
                 "Say which keys of a configuration are unknown, without effect or at odds "
                 "with the files, and how much memory each table takes.")
   sub.add_argument("config", metavar="CONFIG")
+  sub.add_argument("--connect", action="store_true",
+                   help="also try to reach Redis and RocksDB; one that is not reached is an "
+                   "error")
 
   sub = command("lookup", looking_up.lookup, "Print the rows of keys.")
   sub.add_argument("config", metavar="CONFIG")
@@ -80,19 +83,16 @@ def _parser():
   sub.add_argument("--chart", action="store_true", help="draw the latencies as text")
   sub.add_argument("--chart_file", metavar="FILE",
                    help="draw them into a file: .svg, or .png where matplotlib is installed")
-
-  sub = command("serve-metrics", loading.serve_metrics,
-                "Load a configuration, and serve its metrics over HTTP as Prometheus "
-                "reads them, until the program is interrupted.")
-  sub.add_argument("config", metavar="CONFIG")
-  sub.add_argument("--port", type=int, default=9400)
-  sub.add_argument("--address", default="127.0.0.1")
   return parser
 
 
 def main(argv=None):
   """Runs a command; returns the program's exit code."""
   args = _parser().parse_args(argv)
+  for stream in (sys.stdout, sys.stderr):
+    if hasattr(stream, "reconfigure"):
+      # A path or message may have characters that the terminal's encoding lacks.
+      stream.reconfigure(errors="backslashreplace")
   try:
     return 0 if args.function(args, sys.stdout, sys.stderr) else _FOUND
   except (ValueError, OSError) as e:

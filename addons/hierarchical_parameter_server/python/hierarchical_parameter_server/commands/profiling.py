@@ -135,6 +135,9 @@ def _report(stream, rows, measured, args, out):
         (number / measured.total, asked / measured.total,
          asked * width * 4e-9 / measured.total), file=out)
   print("rows from  " + "  ".join("%s %.2f %%" % s for s in measured.shares()), file=out)
+  unavailable = measured.gained("unavailable")
+  if unavailable:
+    print("%d ids have the default row because a tier was away" % unavailable, file=out)
 
 
 def _table(found, out):
