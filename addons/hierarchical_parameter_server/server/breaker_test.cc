@@ -4,10 +4,13 @@
 #include "addons/hierarchical_parameter_server/server/breaker.h"
 
 #include <atomic>
+#include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/server/tiers.h"
 #include "addons/hierarchical_parameter_server/server/warnings.h"
 #include "gtest/gtest.h"
 
@@ -131,6 +134,96 @@ TEST_F(BreakerTest, ManyThreads) {
   while (!breaker.Begin().ok()) std::this_thread::yield();
   breaker.End(ok_);
   EXPECT_FALSE(breaker.Counts().is_away);
+}
+
+// Has the keys of a set, with rows of one float, the key; or is not reached,
+// and leaves other things where rows and missing positions would be.
+class FakeTable : public Table {
+ public:
+  FakeTable(std::set<int64_t> keys, bool is_reached)
+      : keys_(std::move(keys)), is_reached_(is_reached) {}
+  const std::string& tag() const override { return tag_; }
+  int width() const override { return 1; }
+  ev::Status Fetch(ev::Span<const int64_t> keys, Positions wanted, float* rows,
+                   int64_t* missing, int64_t* num_missing,
+                   ev::Parallel*) override {
+    ++fetches_;
+    int64_t count = 0;
+    for (int64_t i = 0; i < wanted.size(); ++i) {
+      const int64_t p = wanted[i];
+      if (!is_reached_) {
+        rows[p] = -7.0f;
+        missing[i] = -7;
+      } else if (keys_.count(keys[p]) > 0) {
+        rows[p] = static_cast<float>(keys[p]);
+      } else {
+        missing[count++] = p;
+      }
+    }
+    *num_missing = is_reached_ ? count : -7;
+    return is_reached_ ? ev::Status::OK() : ev::Unavailable("not reached");
+  }
+  ev::Status Insert(ev::Span<const int64_t>, const float*,
+                    ev::Parallel*) override {
+    return ev::Status::OK();
+  }
+  ev::Status Remove(ev::Span<const int64_t>, int64_t*) override {
+    return ev::Status::OK();
+  }
+  ev::Status Count(int64_t*) override { return ev::Status::OK(); }
+  ev::Status ForEach(const Visit&) override { return ev::Status::OK(); }
+  ev::Status Statistics(TableStatistics*) override { return ev::Status::OK(); }
+  int fetches() const { return fetches_; }
+
+ private:
+  const std::string tag_ = "hps_et.m.t";
+  const std::set<int64_t> keys_;
+  const bool is_reached_;
+  int fetches_ = 0;
+};
+
+TEST_F(BreakerTest, ALookupGoesOnWithoutEitherTier) {
+  config_.breaker_failures = 1;
+  config_.breaker_pause_ms = 3600000;
+  const std::vector<int64_t> keys = {1, 2, 3, 4};
+  for (const bool is_above : {true, false}) {
+    for (const char* on_unavailable : {"skip", "error"}) {
+      config_.on_unavailable = on_unavailable;
+      auto away = std::make_shared<FakeTable>(std::set<int64_t>{}, false);
+      auto there = std::make_shared<FakeTable>(std::set<int64_t>{1, 3}, true);
+      auto breaker = std::make_shared<Breaker>("a tier", "fake", config_);
+      Tiers tiers(1, -1.0f, is_above ? away : there, is_above ? there : away,
+                  nullptr, is_above ? breaker : nullptr,
+                  is_above ? nullptr : breaker);
+      ev::Serial serial;
+      Tiers::Found found, others;
+      for (int i = 1; i <= 3; ++i) {
+        std::vector<float> rows(4, -9.0f);
+        std::vector<int64_t> missing(4);
+        const ev::Status status =
+            tiers.Read(keys, rows.data(), missing.data(), &found, &serial);
+        if (!breaker->skips()) {
+          EXPECT_EQ(status.code(), ev::StatusCode::kUnavailable);
+          continue;
+        }
+        ASSERT_TRUE(status.ok()) << status.message();
+        EXPECT_EQ(rows, std::vector<float>({1.0f, -1.0f, 3.0f, -1.0f}));
+        EXPECT_EQ(found.nowhere, 2);
+        EXPECT_EQ(missing[0], 1);
+        EXPECT_EQ(missing[1], 3);
+        EXPECT_EQ(found.above, is_above ? 0 : 2 * i);
+        EXPECT_EQ(found.below, is_above ? 2 * i : 0);
+        EXPECT_EQ(found.unavailable, 2 * i);
+        EXPECT_TRUE(found.skipped);
+        EXPECT_EQ(tiers
+                      .Read(keys, rows.data(), missing.data(), &others, &serial,
+                            Tiers::Purpose::kBringUp)
+                      .code(),
+                  ev::StatusCode::kUnavailable);
+      }
+      EXPECT_EQ(away->fetches(), 1);
+    }
+  }
 }
 
 TEST_F(BreakerTest, TheLogKeepsTheLastLines) {
