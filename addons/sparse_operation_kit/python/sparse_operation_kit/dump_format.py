@@ -142,7 +142,11 @@ def read_header(path, kind):
     raise ValueError("sok.load: %s ends within a number: %d bytes of %s" %
                      (path, size - HEADER_BYTES, dtype.name))
   at = _NAME_BYTES + _NUMBER.size
-  slot = data[at:at + _SLOT_BYTES].decode("utf-8").strip()
+  try:
+    slot = data[at:at + _SLOT_BYTES].decode("utf-8").strip()
+  except UnicodeDecodeError as e:
+    raise ValueError("sok.load: %s: the name of its slot, at byte %d, is not UTF-8" %
+                     (path, at + e.start))
   return Header(found, slot, dtype, (size - HEADER_BYTES) // dtype.itemsize)
 
 

@@ -94,6 +94,10 @@ class DumpFormatTest(parameterized.TestCase):
       f.write(b" " * 256 + b"\0\0\0\1" + b" " * 32 + b"\0\0\0\7")
     with self.assertRaisesRegex(ValueError, "dtype index 7"):
       dump_format.open_array(path, dump_format.ROWS)
+    with open(path, "wb") as f:
+      f.write(b" " * 256 + b"\0\0\0\1" + b" " * 30 + b"a\xe9" + b"\0\0\0\0")
+    with self.assertRaisesRegex(ValueError, path + ": the name of its slot, at byte 291, is"):
+      dump_format.open_array(path, dump_format.ROWS)
 
 
 if __name__ == "__main__":
