@@ -106,7 +106,7 @@ class ProducerTest(absltest.TestCase):
     self.assertIn("# TYPE hps_update_delivered_rows_total counter", lines)
     # Not known is not 0.
     reader.update(waiting=-1, received_rows=50, group='a"b')
-    text = prometheus.text({"models": [], "updates": [reader]})
+    text = prometheus.text({"models": [], "tiers": {}, "updates": [reader]})
     self.assertNotIn("hps_update_waiting{", text)
     self.assertIn('hps_update_pending_rows{group="a\\"b"} 11', text)
 
