@@ -17,6 +17,13 @@ _LOADER = _EV + "_lib.py"
 _HPS = "addons/hierarchical_parameter_server/"
 _HPS_LOADER = _HPS + "python/hierarchical_parameter_server/_lib.py"
 
+# The modules that import pyarrow, after pyarrow_hotfix: a Parquet file could run code
+# otherwise.
+_ARROW = (_HUGECTR + "python/hugectr/data/arrow.py", _EV + "tools/arrow.py")
+
+# Functions of pandas that read files by pyarrow.
+_PANDAS_READERS = ("read_feather", "read_orc", "read_parquet")
+
 # Modules of packages that an addon uses from outside.
 _INNER = ("embedding_variable.", "sparse_operation_kit.", "tensorflow.python")
 
@@ -94,10 +101,34 @@ def patches(module):
   return lines
 
 
+def _imports_of(module, package):
+  """Returns the line numbers where a package or a module of it is imported."""
+  return [node.lineno for node in ast.walk(module)
+          if isinstance(node, (ast.Import, ast.ImportFrom)) and
+          any(_is(name, package) for name in imported(node))]
+
+
+def unsafe_readers(path, module):
+  """Returns a line for each way to read Parquet files without pyarrow_hotfix."""
+  found, lines = [], _imports_of(module, "pyarrow")
+  if path in _ARROW:
+    safe = _imports_of(module, "pyarrow_hotfix")
+    if not safe or not lines or min(safe) > min(lines):
+      found.append("%s: imports pyarrow_hotfix before pyarrow" % path)
+  else:
+    found += ["%s:%d: imports pyarrow, which runs code of a crafted file: take it from %s" %
+              (path, line, " or ".join(_ARROW)) for line in lines]
+  return found + [
+      "%s:%d: %s reads by a pyarrow that runs code of a crafted file: take pyarrow from %s" %
+      (path, node.lineno, node.attr, " or ".join(_ARROW)) for node in ast.walk(module)
+      if isinstance(node, ast.Attribute) and node.attr in _PANDAS_READERS]
+
+
 def violations(path, text):
   """Returns a line for each rule that a module breaks."""
   module = ast.parse(text, path)
   found = []
+  found += unsafe_readers(path, module)
   names = set(imported(module))
   if any(_is(name, "tensorflow_core") for name in names):
     found.append("%s: imports tensorflow_core, a second copy of TensorFlow's modules: "
@@ -169,6 +200,12 @@ class PythonArrowsTest(parameterized.TestCase):
       (_HUGECTR + "a.py", "import tensorflow as tf\ntf.gather = None"),
       (_SOK + "python/a.py", "import hugectr"),
       ("tools/a.py", "from hugectr import data"),
+      ("tests/a_test.py", "import pyarrow as pa"),
+      ("examples/a.py", "def f():\n  from pyarrow import parquet"),
+      ("benchmarks/a.py", "import pyarrow_hotfix\nimport pyarrow.parquet as pq"),
+      ("examples/a.py", "import pandas as pd\npd.read_parquet('a')"),
+      (_ARROW[0], "import pyarrow\nimport pyarrow_hotfix"),
+      (_ARROW[1], "import pyarrow.parquet"),
   )
   def test_refuses_of_an_addon(self, path, text):
     self.assertNotEmpty(violations(path, text))
@@ -180,6 +217,9 @@ class PythonArrowsTest(parameterized.TestCase):
       (_LOADER, "import tensorflow as tf\ntf.load_op_library('a.so')"),
       (_SOK + "python/a.py", "import sparse_operation_kit"),
       ("examples/a.py", "import sparse_operation_kit"),
+      ("examples/a.py", "from hugectr.data import arrow\narrow.pq.read_table('a')"),
+      (_ARROW[0], "import pyarrow_hotfix\nimport pyarrow as pa"),
+      (_ARROW[1], "def f():\n  import pyarrow_hotfix\n  import pyarrow.parquet"),
       (_EV + "a.py", "import sys\nsys.modules[__name__ + '.b'] = 1"),
       (_EV + "a.py", "import tensorflow as tf\nx = tf.gather\nx.y = 1"),
       (_EV + "a_test.py", "import tensorflow as tf\ntf.gather = None"),

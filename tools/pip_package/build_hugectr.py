@@ -44,6 +44,8 @@ def fields(version):
       ("Requires-Dist", "numpy"),
       # The last one for Python 3.7.
       ("Requires-Dist", "pyarrow<=12.0.1,>=6"),
+      # Below 14.0.1 pyarrow runs code that a file holds.
+      ("Requires-Dist", "pyarrow-hotfix>=0.7"),
       # What it calls is of the same version.
       ("Requires-Dist", "sparse-operation-kit==%s" % version),
       ("Provides-Extra", "horovod"),

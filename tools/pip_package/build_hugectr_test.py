@@ -95,6 +95,7 @@ class BuildHugectrTest(absltest.TestCase):
     for line in ("Name: sparse-operation-kit-hugectr", "Version: " + version,
                  "Requires-Dist: sparse-operation-kit==" + version,
                  "Requires-Dist: numpy", "Requires-Dist: pyarrow<=12.0.1,>=6",
+                 "Requires-Dist: pyarrow-hotfix>=0.7",
                  "Requires-Python: >=3.7,<3.8"):
       self.assertIn("\n%s\n" % line, "\n" + metadata)
     wheel, = [text.decode() for name, text in self.files.items()

@@ -30,10 +30,10 @@ import time
 from absl import app
 from absl import flags
 import numpy as np
-import pyarrow.parquet as pq
 
 import hugectr
 from hugectr.config import model as models
+from hugectr.data import arrow
 from hugectr.data import batches
 from hugectr.data import sources
 from hugectr.data import synthetic
@@ -153,7 +153,7 @@ def measure_readers(data, layouts, folder):
     if kind == "Parquet":
       def alone():
         for path in paths:  # pylint: disable=cell-var-from-loop
-          pq.read_table(path, use_threads=FLAGS.threads > 1)
+          arrow.pq.read_table(path, use_threads=FLAGS.threads > 1)
 
       mine, theirs = _best([read, lambda: _taken(alone)])
       text = "pyarrow alone %.2f wall, %.2f processor" % tuple(

@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.tools import arrow
 from embedding_variable.tools import errors
 from embedding_variable.tools import progress
 
@@ -58,12 +59,9 @@ def export(table, file_format, path, with_slots=False, overwrite=False):
 
 def _pyarrow():
   try:
-    import pyarrow  # pylint: disable=g-import-not-at-top
-    import pyarrow.parquet  # pylint: disable=g-import-not-at-top
-    return pyarrow
+    return arrow.load()
   except ImportError as e:
-    raise errors.ToolError("--to parquet needs pyarrow, which cannot be imported (%s). "
-                           "Remedy: pip install pyarrow, or --to npz" % e)
+    raise errors.ToolError("--to parquet: %s, or --to npz" % e)
 
 
 def _read(table, with_slots):

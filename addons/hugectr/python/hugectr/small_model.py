@@ -5,9 +5,9 @@
 import os
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from hugectr import testing
+from hugectr.data import arrow
 
 SLOTS, SIZE, FLOATS, DENSE = 3, 6, 2, 2
 PLANTED = testing.Planted([SIZE] * SLOTS, DENSE)
@@ -142,7 +142,7 @@ def samples(folder):
   parts = []
   for name in sorted(os.listdir(folder)):
     if name.endswith(".parquet"):
-      columns = pq.read_table(os.path.join(folder, name)).to_pydict()
+      columns = arrow.pq.read_table(os.path.join(folder, name)).to_pydict()
       parts.append(np.array(list(columns.values()), np.float64).T)
   rows = np.concatenate(parts)
   keys = rows[:, 1 + DENSE:].astype(np.int64)

@@ -4,8 +4,10 @@
 
 import json
 import os
+import pickle
 
 from hugectr.config import model
+from hugectr.data import arrow
 from hugectr.data import synthetic
 from hugectr.data import writing
 
@@ -26,6 +28,26 @@ def write_data(path, planted, files, rows, seed, kind="Parquet", key_type="I32",
 def write_parquet(folder, planted, files, rows, seed):
   """As write_data, in a folder."""
   return write_data(os.path.join(folder, "_file_list.txt"), planted, files, rows, seed)
+
+
+class _Code(object):
+  """A pickle of it makes a file where it is read."""
+
+  def __init__(self, path):
+    self._path = path
+
+  def __reduce__(self):
+    return open, (self._path, "w")
+
+
+def write_with_code(path, column, marker):
+  """Gives a column of a Parquet file a type whose description makes the file `marker`."""
+  table = arrow.pq.read_table(path)
+  at = table.schema.get_field_index(column)
+  field = table.schema.field(at).with_metadata({
+      "ARROW:extension:name": "arrow.py_extension_type",
+      "ARROW:extension:metadata": pickle.dumps(_Code(marker), 0)})
+  arrow.pq.write_table(table.cast(table.schema.set(at, field)), path)
 
 
 def write_json(path, value):

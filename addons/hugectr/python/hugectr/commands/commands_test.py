@@ -18,6 +18,7 @@ from matplotlib import image
 import numpy as np
 import tensorflow as tf
 
+from hugectr import testing
 from hugectr.commands import checking
 from hugectr.commands import converting
 from hugectr.commands import main
@@ -239,6 +240,20 @@ class CommandsTest(parameterized.TestCase):
                             "parquet", "--to", "norm")
     self.assertEqual(status, 2)
     self.assertIn("source and target must not be one", error)
+
+  @parameterized.parameters("convert", "train")
+  def test_a_parquet_file_cannot_run_code(self, command):
+    path, folder = self.configuration()
+    _run("generate", path, "--samples", 20, "--eval_samples", 1, "--files", 1)
+    marker = folder + "/marker"
+    testing.write_with_code(folder + "/train/0.parquet", "C3", marker)
+    more = ([folder + "/train/_file_list.txt", folder + "/norm/list.txt", "--from",
+             "parquet", "--to", "norm"] if command == "convert" else [])
+    status, _, error = _run(command, path, *more)
+    self.assertEqual(status, 2)
+    self.assertRegex(error, "error: .*/0.parquet: not a Parquet file that can be read: a "
+                     "column has the extension type 'arrow.py_extension_type'")
+    self.assertFalse(os.path.exists(marker))
 
   def test_convert_criteos_text(self):
     path, folder = self.configuration()

@@ -3,9 +3,8 @@
 """Criteo's text files: label, 13 integers, 26 hexadecimal numbers, separated by tabs."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pc
 
+from hugectr.data.arrow import csv, pa
 from hugectr.data import batches
 from hugectr.data import errors
 
@@ -55,10 +54,10 @@ def chunks(path, data):
   kinds["label"] = pa.float32()
   first = 0
   try:
-    reader = pc.open_csv(
-        path, read_options=pc.ReadOptions(column_names=_NAMES, block_size=1 << 24),
-        parse_options=pc.ParseOptions(delimiter="\t", quote_char=False),
-        convert_options=pc.ConvertOptions(column_types=kinds, null_values=[""],
+    reader = csv.open_csv(
+        path, read_options=csv.ReadOptions(column_names=_NAMES, block_size=1 << 24),
+        parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+        convert_options=csv.ConvertOptions(column_types=kinds, null_values=[""],
                                           strings_can_be_null=False))
     for batch in reader:
       columns = [batch.column(k) for k in range(len(_NAMES))]

@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches and Parquet files against plain loops over samples."""
 
+import importlib
 import json
 import os
+import sys
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from hugectr import testing
 from hugectr.config import model as models
+from hugectr.data import arrow
+from hugectr.data.arrow import pa, pq
 from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import file_list
@@ -182,6 +186,12 @@ class DataTest(parameterized.TestCase):
        "1.parquet: column 'C1', row 4: a null"),
       (lambda c: c.update(C2=pa.array([[1], [], [], [2, None], []], pa.list_(pa.int64()))),
        "1.parquet: column 'C2', row 3: a null in a list"),
+      (lambda c: c.update(C2=pa.array([[1, 2], [3, 4], None, [5, 6], [7, 8]],
+                                      pa.list_(pa.int64(), 2))),
+       "1.parquet: row group 0 cannot be read: Expected all lists to be of size=2"),
+      (lambda c: c.update(C2=pa.array([[1, 2], [3, 4], [5, 6], [7, 8], [9, None]],
+                                      pa.list_(pa.int64(), 2))),
+       "1.parquet: column 'C2', row 4: a null in a list"),
       (lambda c: c.update(C1=pa.array(["a"] * 5)),
        "1.parquet: column 'C1': expected integers, or lists of them, got string"),
       (lambda c: c.update(I1=pa.array(["a"] * 5)),
@@ -226,6 +236,25 @@ class DataTest(parameterized.TestCase):
         slot = found.keys("a", 0, None, None)
         self.assertEqual((slot.keys.tolist(), slot.offsets.tolist()), ([2, 3, 4], [0, 2, 3]))
 
+  def test_lists_of_a_fixed_size(self):
+
+    def change(columns):
+      columns["I1"] = pa.array([[float(k)] for k in range(5)], pa.list_(pa.float32(), 1))
+      columns["C2"] = pa.array([[k, 2 * k] for k in range(5)], pa.list_(pa.int64(), 2))
+
+    # Row groups of 3 rows: the second one's arrays do not begin at the first element.
+    chunks = list(self.files(sizes=(1, 5), change=change).source().chunks())[1:]
+    self.assertLen(chunks, 2)
+    self.assertEqual([x for c in chunks for x in c.dense[:, 0].tolist()],
+                     [0., 1., 2., 3., 4.])
+    self.assertEqual([k for c in chunks for k in c.slots[1].keys.tolist()],
+                     [0, 0, 1, 2, 2, 4, 3, 6, 4, 8])
+    self.assertEqual([c.slots[1].offsets.tolist() for c in chunks], [[0, 2, 4, 6], [0, 2, 4]])
+    whole = pa.array([[k, k] for k in range(5)], pa.list_(pa.int32(), 2))
+    found = parquet_columns.Columns("f", pa.table({"a": whole.slice(2, 2)}), 0)
+    self.assertEqual(found.keys("a", 0, None, None).keys.tolist(), [2, 2, 3, 3])
+    self.assertEqual(found.floats("a").tolist(), [[2., 2.], [3., 3.]])
+
   def test_keys_of_32_bits(self):
     files = self.files(change=lambda c: c.update(
         C1=pa.array([1, 2, 2 ** 32, 4, 5], pa.int64())))
@@ -255,11 +284,9 @@ class DataTest(parameterized.TestCase):
         files.source()
     files = self.files()
     path = os.path.join(files.folder, "_metadata.json")
-    with open(path, "rb") as f:
-      read = f.read()
-    with open(path, "wb") as f:
-      f.write(b"\xef\xbb\xbf" + read)
-    files.source()  # A byte-order mark is no part of it.
+    with open(path, "w", encoding="utf-8-sig") as f:
+      json.dump(files.metadata, f)
+    self.assertLen(list(files.source().chunks()), 5)
     os.remove(path)
     with self.assertRaisesRegex(errors.DataError, "_metadata.json: cannot be read"):
       files.source()
@@ -277,9 +304,10 @@ class DataTest(parameterized.TestCase):
     with self.assertRaisesRegex(errors.DataError, "cannot be read"):
       file_list.read(path + ".no")
 
-  def test_a_path_beside_the_list(self):
+  @parameterized.parameters("utf-8", "utf-8-sig")
+  def test_a_path_beside_the_list(self, encoding):
     files = self.files()
-    with open(files.list, "w") as f:
+    with open(files.list, "w", encoding=encoding) as f:
       f.write("2\n0.parquet\n1.parquet\n")
     self.assertEqual(file_list.read(files.list),
                      [os.path.join(files.folder, "%d.parquet" % k) for k in range(2)])
@@ -306,6 +334,23 @@ class DataTest(parameterized.TestCase):
         raised += 1
         self.assertIn("1.parquet", str(e))
     self.assertGreater(raised, 30)
+
+  @parameterized.parameters("click", "I1", "C1", "C2")
+  def test_a_file_cannot_run_code(self, column):
+    marker = os.path.join(self.create_tempdir().full_path, "marker")
+    files = self.files()
+    path = os.path.join(files.folder, "1.parquet")
+    testing.write_with_code(path, column, marker)
+    with self.assertRaisesRegex(
+        errors.DataError, "1.parquet: .*a column has the extension type "
+        "'arrow.py_extension_type'.*Write the column again"):
+      list(files.source().chunks())
+    self.assertFalse(os.path.exists(marker))
+
+  def test_pyarrow_without_its_protection_is_refused(self):
+    with mock.patch.dict(sys.modules, {"pyarrow_hotfix": None}):
+      with self.assertRaisesRegex(ImportError, "pip install pyarrow-hotfix"):
+        importlib.reload(arrow)
 
   def test_closing_a_reader_does_not_hang(self):
     for taken in (0, 1, 5):

@@ -21,7 +21,8 @@ def read(path):
       not the number of paths; or a file is not there.
   """
   try:
-    with open(path, encoding="utf-8") as f:
+    # utf-8-sig skips the byte-order mark that some editors write.
+    with open(path, encoding="utf-8-sig") as f:
       lines = [line.strip() for line in f]
   except (OSError, UnicodeDecodeError) as e:
     raise errors.DataError("file list %s: cannot be read: %s" % (path, e))

@@ -10,9 +10,9 @@ import os
 import threading
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from hugectr.data import ahead
+from hugectr.data import arrow
 from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import file_list
@@ -44,7 +44,7 @@ def read_metadata(folder):
   """
   path = os.path.join(folder, "_metadata.json")
   try:
-    with open(path, encoding="utf-8-sig") as f:
+    with open(path, encoding="utf-8-sig") as f:  # It may begin with a byte-order mark.
       found = json.load(f)
     lists = []
     for key in ("labels", "conts", "cats"):
@@ -130,10 +130,11 @@ class Source(object):
 
   def _open(self, path):
     try:
-      return pq.ParquetFile(path, buffer_size=_BUFFER)
+      return arrow.pq.ParquetFile(path, buffer_size=_BUFFER)
     except Exception as e:  # pylint: disable=broad-except
       # What pyarrow raises for a damaged file is not of one class.
-      raise errors.DataError("%s: not a Parquet file that can be read: %s" % (path, e))
+      raise errors.DataError("%s: not a Parquet file that can be read: %s" %
+                             (path, arrow.cause(e)))
 
   def _read(self, opened, path, group, names):
     """Returns (path, rows, columns) of some columns of a row group: Slots, or float32
@@ -152,7 +153,8 @@ class Source(object):
     try:
       table = parquet.read_row_group(group, columns=names, use_threads=False)
     except Exception as e:  # pylint: disable=broad-except
-      raise errors.DataError("%s: row group %d cannot be read: %s" % (path, group, e))
+      raise errors.DataError("%s: row group %d cannot be read: %s" %
+                             (path, group, arrow.cause(e)))
     first = sum(parquet.metadata.row_group(g).num_rows for g in range(group))
     columns = parquet_columns.Columns(path, table, first)
     sizes = self._data.slot_sizes

@@ -3,15 +3,16 @@
 """Columns of a Parquet file as NumPy arrays."""
 
 import numpy as np
-import pyarrow as pa
 
+from hugectr.data.arrow import pa
 from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import native
 
 
 def _is_list(kind):
-  return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+  return (pa.types.is_list(kind) or pa.types.is_large_list(kind) or
+          pa.types.is_fixed_size_list(kind))
 
 
 def _is_number(kind):
@@ -66,9 +67,14 @@ class Columns(object):
 
   def _flat(self, column, array):
     """Returns (values, offsets) of a list's array; offsets begin at 0."""
-    offsets = _numbers(array.offsets).astype(np.int64)
-    values = array.values.slice(offsets[0], offsets[-1] - offsets[0])
-    offsets -= offsets[0]
+    if pa.types.is_fixed_size_list(array.type):
+      # `flatten` leaves out what lies before the array's offset.
+      values = array.flatten()
+      offsets = np.arange(len(array) + 1, dtype=np.int64) * array.type.list_size
+    else:
+      offsets = _numbers(array.offsets).astype(np.int64)
+      values = array.values.slice(offsets[0], offsets[-1] - offsets[0])
+      offsets -= offsets[0]
     if values.null_count:
       at = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
       self._fail(column, int(np.searchsorted(offsets, at, "right")) - 1,

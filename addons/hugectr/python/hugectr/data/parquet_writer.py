@@ -5,8 +5,7 @@
 import json
 import os
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+from hugectr.data.arrow import pa, pq
 
 # Rows of a row group.
 _GROUP = 65536

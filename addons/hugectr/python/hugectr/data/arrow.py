@@ -1,0 +1,38 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The package's only import of pyarrow: `arrow.pa`, `arrow.csv`, `arrow.pq`.
+
+pyarrow below 14.0.1 unpickles the extension types that a file names, and so runs code
+that the file holds (CVE-2023-47248). pyarrow_hotfix turns that off. It is imported first.
+"""
+
+try:
+  import pyarrow_hotfix
+except ImportError as e:
+  raise ImportError(
+      "hugectr reads Parquet files with pyarrow, which runs code that a file holds unless "
+      "pyarrow-hotfix is installed, and it cannot be imported (%s). "
+      "Remedy: pip install pyarrow-hotfix" % e)
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+
+__all__ = ["cause", "csv", "pa", "pq"]
+
+# Its import does this too, unless a program has undone it.
+pyarrow_hotfix.install()
+
+# What pyarrow_hotfix says of a file that has such a type.
+_FORBIDDEN = "Disallowed deserialization of 'arrow.py_extension_type'"
+
+
+def cause(error):
+  """Returns one line that says why pyarrow refused a file.
+
+  Args:
+    error: Exception that pyarrow raised.
+  """
+  if _FORBIDDEN in str(error):
+    return ("a column has the extension type 'arrow.py_extension_type', whose description "
+            "is code that reading would run. Write the column again with a plain type")
+  return str(error)
