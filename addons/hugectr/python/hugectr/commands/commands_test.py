@@ -27,6 +27,7 @@ from hugectr.commands import progress
 from hugectr.config import model as models
 from hugectr.data import batches
 from hugectr.data import sources
+from hugectr.training import metrics
 
 _EXAMPLES = "addons/hugectr/example/"
 
@@ -312,6 +313,63 @@ class CommandsTest(parameterized.TestCase):
     self.assertEqual(status, 0)
     self.assertEndsWith(out, "metrics have reached their thresholds\n"
                         "trained 4 iterations\n")
+
+  def test_train_to_an_auc_threshold_and_export_predictions(self):
+    path, folder = self.configuration(max_iter=1000, eval_interval=4, auc_threshold=.01,
+                                      eval_metrics=["AverageLoss", "AUC"])
+    with open(path) as f:
+      found = json.load(f)
+    found["solver"]["export_predictions_prefix"] = folder + "/out/p"
+    with open(path, "w") as f:
+      json.dump(found, f)
+    _run("generate", path, "--samples", 250, "--eval_samples", 500)
+    for _ in range(2):
+      status, out, error = _run("train", path)
+      self.assertEqual(status, 0, error)
+      self.assertEndsWith(out, "metrics have reached their thresholds\n"
+                          "trained 4 iterations\n")
+      self.assertCountEqual(os.listdir(folder + "/out"), ["p_pred_4", "p_label_4"])
+      predictions, labels = (np.loadtxt(folder + "/out/p_%s_4" % what)
+                             for what in ("pred", "label"))
+      # Two batches of 200.
+      self.assertEqual((predictions.shape, labels.shape), ((400,), (400,)))
+      self.assertIn("AUC %.6f" % metrics.auc(labels, predictions), out)
+    found["solver"]["eval_metrics"] = ["AUC:0.7"]
+    with open(path, "w") as f:
+      json.dump(found, f)
+    status, _, error = _run("check", path)
+    self.assertEqual(status, 2)
+    self.assertIn("solver: expected either auc_threshold or 'AUC:0.7' in eval_metrics, got "
+                  "both", error)
+
+  @parameterized.parameters(1, 26)
+  def test_train_a_loss_over_the_slots_of_each_sample(self, labels):
+    path, folder = self.configuration(max_iter=4, eval_interval=4)
+    with open(path) as f:
+      found = json.load(f)
+    data, embedding = found["layers"][:2]
+    data["label"]["label_dim"] = labels
+    found["layers"] = [data, embedding] + [
+        {"name": "rows", "type": "Reshape", "bottom": embedding["top"], "top": "rows",
+         "leading_dim": embedding["sparse_embedding_hparam"]["embedding_vec_size"]},
+        {"name": "logit", "type": "InnerProduct", "bottom": "rows", "top": "logit",
+         "fc_param": {"num_output": 1}},
+        {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"],
+         "top": "loss"}]
+    found["solver"]["export_predictions_prefix"] = folder + "/p"
+    with open(path, "w") as f:
+      json.dump(found, f)
+    self.assertEqual(_run("generate", path, "--samples", 250, "--eval_samples", 40)[0], 0)
+    status, out, error = _run("train", path)
+    self.assertEqual(status, 0, error)
+    self.assertRegex(out, r"iter 4; evaluation: AUC 0\.\d+")
+    predictions, given = (np.loadtxt(folder + "/p_%s_4" % what, ndmin=2)
+                          for what in ("pred", "label"))
+    # Two batches of 200, which go through 40 samples again and again.
+    self.assertEqual(predictions.shape, (400 * 26, 1) if labels == 1 else (400, 26))
+    self.assertEqual(given.shape, predictions.shape)
+    if labels == 1:
+      self.assertEqual(given.reshape([400, 26]).std(axis=1).max(), 0)
 
   @parameterized.parameters(
       (["generate", "--samples", 0], "--samples must be at least 1, got 0"),

@@ -78,7 +78,10 @@ class _Run(object):
     for _ in range(batches):
       if not self._session.eval():
         break
-    values = self._session.get_eval_metrics()
+    prefix = self._solver.export_predictions_prefix
+    values = self._session.get_eval_metrics(
+        *["%s_%s_%d" % (prefix, what, self._step) for what in ("pred", "label")]
+        if prefix else [])
     self._summaries.add(self._step, [("eval/" + name, v) for name, v in values])
     self._say("iter %d; evaluation: %s" % (self._step, ", ".join(
         "%s %.6f" % pair for pair in values) or "no samples"))

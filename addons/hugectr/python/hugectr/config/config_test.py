@@ -204,6 +204,59 @@ class ConfigTest(parameterized.TestCase):
                           "layers[1] ('embedding', LocalizedSlotSparseEmbeddingOneHot): "
                           "'slot_size_array' is missing")
 
+  @parameterized.parameters("Distributed", "Localized")
+  def test_keys_of_later_versions(self, kind):
+    data, embedding = self.dcn["layers"][:2]
+    data["sparse"] = [{"top": "keys", "nnz_per_slot": [1] * 25 + [4],
+                       "is_fixed_length": False, "slot_num": 26}]
+    embedding.update(type=kind + "SlotSparseEmbeddingHash", plan_file=["a.json", "b.json"],
+                     plan_file1="c.json")
+    embedding["sparse_embedding_hparam"]["workspace_size_per_gpu_in_mb"] = 25
+    self.dcn["solver"].update(auc_threshold=.8, export_predictions_prefix="p")
+    found, = model.parse(self.dcn).data.sparse
+    self.assertEqual(found, model.SparseInput("keys", kind == "Localized", 0, 26, 4, 29))
+    data["sparse"][0]["nnz_per_slot"] = 2
+    found, = model.parse(self.dcn).data.sparse
+    self.assertEqual((found.max_nnz, found.max_keys), (2, 52))
+
+  @parameterized.parameters(
+      ({}, ": expected nnz_per_slot or max_feature_num_per_sample"),
+      ({"nnz_per_slot": 1, "max_nnz": 1},
+       ": expected either nnz_per_slot or max_nnz, got both"),
+      ({"nnz_per_slot": 1, "max_feature_num_per_sample": 26},
+       ": expected either nnz_per_slot or max_feature_num_per_sample, got both"),
+      ({"nnz_per_slot": [1, 2]},
+       ".nnz_per_slot: expected 26 numbers, one per slot, got 2"),
+      ({"max_feature_num_per_sample": 26, "is_fixed_length": True},
+       ".is_fixed_length: expected nnz_per_slot beside it"))
+  def test_tells_what_is_wrong_with_keys_of_later_versions(self, keys, expected):
+    self.dcn["layers"][0]["sparse"] = [dict(keys, top="keys", slot_num=26)]
+    self.assertEqual(self.mistakes(self.dcn),
+                     ["layers[0] ('data', Data).sparse[0]" + expected])
+
+  def test_a_loss_over_several_rows_of_a_sample(self):
+    layers = [l for l in self.dcn["layers"] if l["name"] in ("data", "embedding", "flat",
+                                                             "logit", "loss")]
+    layers[2]["leading_dim"] = 16
+    layers[3]["bottom"] = "flat"
+    found = dict(self.dcn, layers=layers)
+    for labels in (1, 26):
+      layers[0]["label"]["label_dim"] = labels
+      self.assertEqual(str(model.parse(found).loss.in_shapes[0]), "[batch * 26, 1]")
+    layers[0]["label"]["label_dim"] = 2
+    self.assertEqual(self.mistakes(found), [
+        "layers[4] ('loss', BinaryCrossEntropyLoss): the label must be [batch, 1] or "
+        "[batch, 26], got [batch, 2]"])
+
+  def test_commas_after_the_last_item(self):
+    path = self.create_tempfile(
+        content='\ufeff{"a": [1, [2,] , ], "b,}": "c,]",\n}').full_path
+    self.assertEqual(loading.read_json(path), {"a": [1, [2]], "b,}": "c,]"})
+    for text in ("[,]", "{,}", "[1,,]", '{"a":,}', '{"a",}', "[1],", '["a,]'):
+      path = self.create_tempfile(content=text).full_path
+      with self.assertRaisesRegex(errors.ConfigError, "not JSON"):
+        loading.read_json(path)
+
   @parameterized.parameters(
       ("", "line 1, column 1: not JSON"), ("{\n \"a\": }", "line 2, column 7: not JSON"),
       ('{"a": 1, "a": 2}', "the key 'a' is there twice"), ("[NaN]", "NaN is not a number"),

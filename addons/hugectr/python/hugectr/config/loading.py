@@ -3,10 +3,20 @@
 """Reads a configuration file."""
 
 import json
+import re
 import unicodedata
 
 from hugectr.config import errors
 from hugectr.config import schema_check
+
+# A string, or white space and a comma between the last item of a list or object and its end.
+_STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\s,:\[{])(\s*),(?=\s*[\]}])', re.DOTALL)
+
+
+def _without_trailing_commas(text):
+  """Returns JSON with a blank for each comma after the last item of a list or object."""
+  return _STRING_OR_COMMA.sub(
+      lambda found: found.group(0) if found.group(1) is None else found.group(1) + " ", text)
 
 
 def _no_duplicates(pairs):
@@ -51,7 +61,10 @@ def _came(text, at):
 
 
 def read_json(path):
-  """Returns what a JSON file holds, in UTF-8 with or without a byte-order mark.
+  """Returns what a JSON file in UTF-8 holds.
+
+  A byte-order mark may come first, and a comma may follow the last item of a list or
+  object.
 
   Args:
     path: string.
@@ -71,7 +84,7 @@ def read_json(path):
         "%s: line %d: the byte \\x%02x is not UTF-8; save the file in the encoding UTF-8" %
         (path, e.object.count(b"\n", 0, e.start) + 1, e.object[e.start]))
   try:
-    found = json.loads(text, object_pairs_hook=_no_duplicates,
+    found = json.loads(_without_trailing_commas(text), object_pairs_hook=_no_duplicates,
                        parse_constant=_no_constant)
     _check_text(found, path)
     return found

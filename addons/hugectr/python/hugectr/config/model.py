@@ -13,7 +13,8 @@ EMBEDDINGS = ("DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddin
               "LocalizedSlotSparseEmbeddingOneHot")
 
 # top: tensor's name. is_localized: slot modulo ranks, else key modulo ranks. first_slot:
-# of the data's slots. slot_num: how many. max_nnz: None or int.
+# of the data's slots. slot_num: how many. max_nnz: keys of a slot of a sample at most, None
+# or int. max_keys: keys of a sample at most.
 SparseInput = collections.namedtuple(
     "SparseInput", ["top", "is_localized", "first_slot", "slot_num", "max_nnz",
                     "max_keys"])
@@ -125,9 +126,9 @@ class _Parser(object):
       if part["top"] in self._shapes or part["top"] in self._sparse:
         self._say("%s.sparse[%d]" % (path, k),
                   "a tensor '%s' is there already" % part["top"])
-      found = SparseInput(part["top"], part["type"] == "LocalizedSlot", slot,
-                          part["slot_num"], part.get("max_nnz"),
-                          part["max_feature_num_per_sample"])
+      max_nnz, max_keys = self._most_keys("%s.sparse[%d]" % (path, k), part)
+      found = SparseInput(part["top"], self._is_localized(part), slot, part["slot_num"],
+                          max_nnz, max_keys)
       inputs.append(found)
       self._sparse[found.top] = found
       slot += found.slot_num
@@ -144,6 +145,32 @@ class _Parser(object):
     return Data(clause["name"], kind, clause["source"], clause.get("eval_source"),
                 label["top"], label["label_dim"], dense["top"], dense["dense_dim"],
                 inputs, sizes, clause.get("num_workers", 12), clause)
+
+  def _is_localized(self, part):
+    """Returns whether a sparse input is spread slot by slot."""
+    if "type" in part:
+      return part["type"] == "LocalizedSlot"
+    return any(clause["type"] in EMBEDDINGS and clause["type"].startswith("Localized") and
+               part["top"] in _as_list(clause["bottom"]) for clause in self._layers)
+
+  def _most_keys(self, path, part):
+    """Returns (max_nnz, max_keys) of a sparse input, in the words of any version."""
+    if "nnz_per_slot" not in part:
+      if "max_feature_num_per_sample" not in part:
+        self._say(path, "expected nnz_per_slot or max_feature_num_per_sample")
+      if "is_fixed_length" in part:
+        self._say(path + ".is_fixed_length", "expected nnz_per_slot beside it")
+      return part.get("max_nnz"), part.get("max_feature_num_per_sample")
+    for key in ("max_feature_num_per_sample", "max_nnz"):
+      if key in part:
+        self._say(path, "expected either nnz_per_slot or %s, got both" % key)
+    each = part["nnz_per_slot"]
+    if not isinstance(each, list):
+      return each, each * part["slot_num"]
+    if len(each) != part["slot_num"]:
+      self._say(path + ".nnz_per_slot", "expected %d numbers, one per slot, got %d" %
+                (part["slot_num"], len(each)))
+    return max(each), sum(each)
 
   def _one_name(self, clause, key, path):
     names = _as_list(clause[key])

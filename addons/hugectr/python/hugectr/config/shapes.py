@@ -186,21 +186,29 @@ def _gather(shapes, params):
   return [Shape(shape.rows, shape.dims[:-1] + (len(params["indices"]),))]
 
 
+def labels_of_row(loss_type, logits):
+  """Returns how many labels a loss takes for one row of logits, a Shape."""
+  return logits.dims[0] if loss_type == "MultiCrossEntropyLoss" else 1
+
+
 def _loss(width):
-  """Returns the function of a loss whose logits have `width` columns (None: any)."""
+  """Returns the function of a loss whose logits have `width` columns (None: any).
+
+  A Reshape may give a sample several rows of logits. Its labels are then those of all
+  rows side by side, or those of one row, which count for each row.
+  """
 
   def infer(shapes, params):
     _need(len(shapes) == 2, "expected 2 bottoms, logits and label, got %d", len(shapes))
     logits, label = shapes
     _rank(logits, 2, "the first bottom")
-    _need(logits.rows == 1, "the first bottom must have one row per sample, got %s",
-          logits)
-    expected = {1: 1, 2: 1}.get(width, logits.dims[0])
     if width is not None:
       _need(logits.dims[0] == width, "the first bottom must be [batch, %d], got %s",
             width, logits)
-    _need(label.dims == (expected,), "the label must be [batch, %d], got %s", expected,
-          label)
+    expected = labels_of_row(params["type"], logits)
+    fitting = sorted({expected, expected * logits.rows})
+    _need(label.dims[0] in fitting, "the label must be %s, got %s",
+          " or ".join("[batch, %d]" % n for n in fitting), label)
     weights = params.get("target_weight")
     _need(weights is None or len(weights) == expected,
           "target_weight must have %d numbers, got %d", expected, len(weights or ()))

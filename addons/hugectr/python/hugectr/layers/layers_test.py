@@ -223,6 +223,34 @@ class LayersTest(parameterized.TestCase):
       right = oracle.sigmoid({}, [logits], [])
     np.testing.assert_allclose(predictions, right, rtol=1e-5)
 
+  @parameterized.product(case=_LOSSES, has_own=[False, True])
+  def test_loss_over_several_rows_of_a_sample(self, case, has_own):
+    kind, width, clause, expected = case
+    rows, each = 3, 1 if width == 2 else width
+    bottoms = [shapes.Shape(rows, (width,)),
+               shapes.flat(rows * each if has_own else each)]
+    clause = dict(clause, type=kind)
+    layer = models.Layer("a layer", kind, [], [], bottoms,
+                         shapes.OF_TYPE[kind](bottoms, clause), clause)
+    random = np.random.RandomState(width)
+    logits = random.randn(rows * _BATCH, width).astype(np.float32).astype(np.float64)
+    label = random.randint(0, 2, [_BATCH, bottoms[1].width]).astype(np.float32)
+    of_rows = (label.reshape([-1, each]) if has_own else np.repeat(label, rows, axis=0))
+    with self.graph.as_default():
+      given = tf.constant(logits, tf.float32)
+      loss = losses.of(layer, given, tf.constant(label))
+      mean = tf.reduce_mean(loss.per_sample)
+      sizes, found, slope, predictions = self.session.run(
+          [tf.shape(loss.per_sample), mean, tf.gradients(mean, given)[0], loss.predictions])
+    self.assertEqual(sizes.tolist(), [_BATCH])
+    np.testing.assert_allclose(found, expected(layer.params, logits, of_rows), rtol=1e-5)
+    right, = oracle.gradients(lambda: expected(layer.params, logits, of_rows), [logits])
+    np.testing.assert_allclose(slope, right, rtol=1e-3, atol=1e-5)
+    right = (np.exp(logits[:, 1:]) / np.exp(logits).sum(1, keepdims=True) if width == 2 else
+             oracle.sigmoid({}, [logits], []))
+    np.testing.assert_allclose(
+        predictions, right.reshape(label.shape) if has_own else right, rtol=1e-5)
+
   def test_extreme_logits_give_finite_losses(self):
     layer = _layer("BinaryCrossEntropyLoss", [[1], [1]], {})
     with self.graph.as_default():

@@ -6,8 +6,11 @@ import collections
 
 import tensorflow as tf
 
+from hugectr.config import shapes
+
 # per_sample: float32 [batch]: what the mean over the batch is the loss of.
-# predictions: float32 [batch, labels], probabilities.
+# predictions: float32 [batch, labels], probabilities; [batch * rows, labels] where a label
+# of a sample counts for each of its rows.
 Loss = collections.namedtuple("Loss", ["per_sample", "predictions"])
 
 
@@ -47,6 +50,27 @@ OF_TYPE = {
     "CrossEntropyLoss": cross_entropy,
     "MultiCrossEntropyLoss": multi_cross_entropy,
 }
+
+
+def of(layer, logits, label):
+  """Returns the Loss of a layer.
+
+  Args:
+    layer: Layer, the loss.
+    logits: float32 `[batch * rows, columns]`, rows being those of layer.in_shapes[0].
+    label: float32 `[batch, labels]`: the labels of all rows side by side, or those of one
+      row, which count for each row of the sample.
+  """
+  rows = layer.in_shapes[0].rows
+  if rows == 1:
+    return OF_TYPE[layer.type](layer, logits, label)
+  each = shapes.labels_of_row(layer.type, layer.in_shapes[0])
+  has_own = layer.in_shapes[1].width == rows * each
+  if not has_own:
+    label = tf.tile(label[:, tf.newaxis, :], [1, rows, 1])
+  loss = OF_TYPE[layer.type](layer, logits, tf.reshape(label, [-1, each]))
+  return Loss(tf.reduce_mean(tf.reshape(loss.per_sample, [-1, rows]), axis=1),
+              tf.reshape(loss.predictions, [-1, rows * each if has_own else each]))
 
 
 def regularization(layer, weights, batch):

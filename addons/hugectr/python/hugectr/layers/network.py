@@ -76,4 +76,4 @@ def build(model, tensors, parameters, is_training, has_float16=False,
     tensors.update(zip(layer.tops, tops if isinstance(tops, list) else [tops]))
   context.begin(model.loss.type)
   logits, label = (bottom(name) for name in model.loss.bottoms)
-  return losses.OF_TYPE[model.loss.type](model.loss, logits, label), context.updates
+  return losses.of(model.loss, logits, label), context.updates

@@ -158,7 +158,16 @@ class Accumulator(object):
     self._labels, self._predictions, self._losses = [], [], []
 
   def add(self, labels, predictions, loss):
-    """Adds a batch: floats `[N, labels]` twice, and its mean loss (over ranks a part)."""
+    """Adds a batch.
+
+    Args:
+      labels: floats `[N, labels]`.
+      predictions: floats `[N, labels]`, or `[N * rows, labels]`: the labels of a sample
+        then count for each of its rows.
+      loss: float, the batch's mean loss (over ranks a part).
+    """
+    if len(predictions) != len(labels):
+      labels = np.repeat(labels, len(predictions) // len(labels), axis=0)
     self._labels.append(labels)
     self._predictions.append(predictions)
     self._losses.append(float(loss))

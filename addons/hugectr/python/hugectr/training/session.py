@@ -26,6 +26,13 @@ def _share(loss, batch):
   return float(loss) * batch.size / batch.global_size if batch.size else 0.0
 
 
+def _check_both(method, predictions_path, labels_path):
+  """Raises ValueError if one of two files to export to is given alone."""
+  if bool(predictions_path) != bool(labels_path):
+    raise ValueError("hugectr.Session.%s: give both export_predictions_out_file and "
+                     "export_labels_out_file, or neither" % method)
+
+
 class Session(object):
   """Trains and evaluates one model.
 
@@ -218,18 +225,42 @@ class Session(object):
     labels, predictions = rank_jobs.gathered(self._ranks, [labels, predictions])
     return labels, predictions, rank_jobs.summed(self._ranks, losses)
 
-  def get_eval_metrics(self):
+  def _export(self, mode, predictions_path, predictions, labels_path, labels):
+    """Writes predictions and labels as text, one sample a line; rank 0 alone does."""
+    if self._ranks.rank == 0:
+      for path, rows in ((predictions_path, predictions), (labels_path, labels)):
+        folder = os.path.dirname(path)
+        if folder:
+          os.makedirs(folder, exist_ok=True)
+        with open(path, mode) as f:
+          np.savetxt(f, rows, fmt="%.9g")
+
+  def get_eval_metrics(self, export_predictions_out_file="", export_labels_out_file=""):
     """Returns [(name, value)] over what was evaluated since the last call.
 
     AUC is exact, over all samples of all ranks. AverageLoss is the mean of batches' mean
     losses.
 
+    Args:
+      export_predictions_out_file: path of a file to which rank 0 writes the predictions,
+        one sample a line, in place of what the file held; "": none.
+      export_labels_out_file: the same of the labels. Both or neither.
+
     Returns:
-      A list; empty if nothing was evaluated.
+      A list; empty if nothing was evaluated. No file is written then.
+
+    Raises:
+      ValueError: one of the two files alone.
+      OSError: a file cannot be written.
     """
+    _check_both("get_eval_metrics", export_predictions_out_file, export_labels_out_file)
     if not self._accumulated.batches:
       return []
-    return metrics.values(self._metrics, *self._take_evaluated())
+    labels, predictions, losses = self._take_evaluated()
+    if export_labels_out_file:
+      self._export("wb", export_predictions_out_file, predictions, export_labels_out_file,
+                   labels)
+    return metrics.values(self._metrics, labels, predictions, losses)
 
   def evaluation(self, export_predictions_out_file="", export_labels_out_file=""):
     """Evaluates one batch; at the end of the data its first one.
@@ -248,10 +279,7 @@ class Session(object):
       ValueError: one of the two files alone, or evaluation data without samples.
       DataError: the data cannot be read.
     """
-    if bool(export_predictions_out_file) != bool(export_labels_out_file):
-      raise ValueError("hugectr.Session.evaluation: give both "
-                       "export_predictions_out_file and export_labels_out_file, or "
-                       "neither")
+    _check_both("evaluation", export_predictions_out_file, export_labels_out_file)
     if not self._eval_reader.has_source:
       return []
     self._accumulated = metrics.Accumulator()
@@ -260,11 +288,9 @@ class Session(object):
       if not self.eval():
         raise ValueError("hugectr.Session.evaluation: the evaluation data has no samples")
     labels, predictions, losses = self._take_evaluated()
-    if export_labels_out_file and self._ranks.rank == 0:
-      for path, rows in ((export_predictions_out_file, predictions),
-                         (export_labels_out_file, labels)):
-        with open(path, "ab") as f:
-          np.savetxt(f, rows, fmt="%.9g")
+    if export_labels_out_file:
+      self._export("ab", export_predictions_out_file, predictions, export_labels_out_file,
+                   labels)
     return metrics.values(self._metrics, labels, predictions, losses)
 
   def get_current_loss(self):

@@ -25,7 +25,7 @@ class SolverParser(object):
     use_mixed_precision: bool. scaler: float. i64_input_key: bool. use_algorithm_search,
       use_cuda_graph, enable_tf32_compute: bools without effect. repeat_dataset: bool.
     max_iter, num_epochs, display, snapshot, eval_interval: ints; 0 means none.
-    snapshot_prefix: string. eval_metrics: list of strings.
+    snapshot_prefix, export_predictions_prefix: strings. eval_metrics: list of strings.
     use_model_oversubscriber: bool. temp_embedding_dir, oversubscription_storage: strings.
   """
 
@@ -102,7 +102,8 @@ def _values(seed, max_eval_batches, batchsize_eval, batchsize, model_file,
             use_cuda_graph, enable_tf32_compute, repeat_dataset, max_iter, num_epochs,
             display, snapshot, eval_interval, use_model_oversubscriber,
             temp_embedding_dir, eval_metrics=("AUC",), snapshot_prefix="",
-            max_eval_samples=None, oversubscription_storage=_STORAGES[0]):
+            max_eval_samples=None, oversubscription_storage=_STORAGES[0],
+            export_predictions_prefix=""):
   """Returns the checked values of a SolverParser; raises ValueError."""
   vvgpu = check_devices(vvgpu)
   devices = sum(len(node) for node in vvgpu)
@@ -143,7 +144,8 @@ def _values(seed, max_eval_batches, batchsize_eval, batchsize, model_file,
       eval_metrics=_metric_names(eval_metrics), snapshot_prefix=snapshot_prefix,
       use_model_oversubscriber=bool(use_model_oversubscriber),
       temp_embedding_dir=temp_embedding_dir,
-      oversubscription_storage=oversubscription_storage)
+      oversubscription_storage=oversubscription_storage,
+      export_predictions_prefix=export_predictions_prefix)
 
 
 def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchsize=16384,
@@ -206,6 +208,23 @@ def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchs
       oversubscription_storage=oversubscription_storage))
 
 
+def _with_auc_threshold(names, threshold):
+  """Returns a clause's eval_metrics, with auc_threshold as the threshold of AUC.
+
+  Raises:
+    ValueError: AUC has a threshold of its own.
+  """
+  if threshold is None:
+    return names
+  with_their_own = [n for n in names if n.startswith("AUC:")]
+  if with_their_own:
+    raise ValueError("expected either auc_threshold or '%s' in eval_metrics, got both" %
+                     with_their_own[0])
+  wanted = "AUC:%.17g" % threshold
+  return [wanted if n == "AUC" else n for n in names] + (
+      [] if "AUC" in names else [wanted])
+
+
 def _of_clause(path):
   """Returns the values of a configuration's solver clause; raises ConfigError."""
   configuration = loading.read_json(path)
@@ -240,8 +259,10 @@ def _of_clause(path):
         clause.get("max_iter", 0), clause.get("num_epochs", 0),
         clause.get("display", 200), clause.get("snapshot", 10000),
         clause.get("eval_interval", 1000), False, "./",
-        clause.get("eval_metrics", ["AUC"]), clause.get("snapshot_prefix", ""),
-        clause.get("max_eval_samples"))
+        _with_auc_threshold(clause.get("eval_metrics", ["AUC"]),
+                            clause.get("auc_threshold")),
+        clause.get("snapshot_prefix", ""), clause.get("max_eval_samples"),
+        export_predictions_prefix=clause.get("export_predictions_prefix", ""))
   except ValueError as e:
     raise errors.ConfigError("%s: solver: %s" %
                              (path, str(e).replace("solver_parser_helper: ", "")))
