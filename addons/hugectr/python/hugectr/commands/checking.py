@@ -45,7 +45,7 @@ def check(path, plot, out):
   Raises:
     ConfigError: one line per mistake.
     OSError: the picture cannot be written.
-    RuntimeError: it is a PNG, and matplotlib is not installed.
+    RuntimeError: it is a PNG and matplotlib is not installed, or Graphviz fails.
   """
   configuration = loading.read_json(path)
   model = models.parse(configuration, path)

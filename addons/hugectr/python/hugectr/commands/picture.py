@@ -1,76 +1,112 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the layers of a model, SVG or PNG, from the data at the top to the loss."""
+"""Draws the layers of a model, SVG or PNG, from the data at the top to the loss.
+
+A box names the tensors that it gives. Edges have no text.
+"""
 
 import collections
+import unicodedata
 import warnings
 import xml.sax.saxutils
 
-_BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _EDGE = 210, 46, 24, 44, 20
+from hugectr.commands import graphviz
+from hugectr.commands import layout
 
 _COLOURS = {"data": "#e8eef7", "embedding": "#e6f4ea", "layer": "#ffffff",
             "loss": "#fdecea"}
 
+# Characters of a text that are shown; an SVG has the others too, as a tooltip.
+_MOST = 40
+
+# Widths of a character in bold, normal and small letters, and the room around a text.
+_BOLD, _NORMAL, _SMALL, _ROOM = 8.2, 7.2, 6.2, 16
+
+# From the top of a box: its two lines, the line above its tensors, those.
+_TITLE_Y, _TYPE_Y, _RULE_Y, _TENSOR_Y = 17, 34, 44, 59
+
+# kind: of _COLOURS. bottoms: names of tensors. tops: list of (tensor's name, text).
+_Box = collections.namedtuple("_Box", ["kind", "name", "type", "bottoms", "tops"])
+
+# A text, centred at (x, y). weight: "bold" or "normal".
+_Text = collections.namedtuple("_Text", ["x", "y", "text", "weight", "is_small"])
+
+# placed: layout.Placed. boxes: list of _Box. widths: floats. edges: list of layout.Edge.
+# texts: list of _Text. rules: list of (x1, y1, x2, y2), lines within boxes.
+_Drawing = collections.namedtuple("_Drawing", ["placed", "boxes", "widths", "edges", "texts",
+                                               "rules"])
+
+
+def shown(text):
+  """Returns a text as a picture has it: cut if it is too long."""
+  text = str(text)
+  return text if len(text) <= _MOST else text[:_MOST - 1] + "\u2026"
+
+
+def _width(text, character):
+  """Returns the width of a text; characters of East Asian scripts are twice as wide."""
+  return character * sum(2 if unicodedata.east_asian_width(c) in "WF" else 1
+                         for c in shown(text))
+
 
 def _boxes(model):
-  """Returns [(kind, name, type, bottoms, {top: shape as text})]."""
+  """Returns the _Box of the data, of each embedding and layer, and of the loss."""
   data = model.data
-  tops = {data.label_top: "[batch, %d]" % data.label_dim,
-          data.dense_top: "[batch, %d]" % data.dense_dim}
-  tops.update((s.top, "%d slots" % s.slot_num) for s in data.sparse)
-  found = [("data", data.name, data.format, [], tops)]
+  tops = [(data.label_top, "%s [batch, %d]" % (data.label_top, data.label_dim)),
+          (data.dense_top, "%s [batch, %d]" % (data.dense_top, data.dense_dim))]
+  tops += [(s.top, "%s, %d slots" % (s.top, s.slot_num)) for s in data.sparse]
+  found = [_Box("data", data.name, data.format, [], tops)]
   for e in model.embeddings:
-    shape = "[batch, %d, %d]" % (e.bottom.slot_num, e.vec_size)
-    found.append(("embedding", e.name, e.type, [e.bottom.top], {e.top: shape}))
+    found.append(_Box("embedding", e.name, e.type, [e.bottom.top], [
+        (e.top, "%s [batch, %d, %d]" % (e.top, e.bottom.slot_num, e.vec_size))]))
   for layer in model.layers:
-    found.append(("layer", layer.name, layer.type, layer.bottoms,
-                  dict(zip(layer.tops, map(str, layer.out_shapes)))))
+    found.append(_Box("layer", layer.name, layer.type, layer.bottoms, [
+        (top, "%s %s" % pair) for top, pair in zip(
+            layer.tops, zip(layer.tops, layer.out_shapes))]))
   loss = model.loss
-  found.append(("loss", loss.name, loss.type, loss.bottoms, {}))
+  found.append(_Box("loss", loss.name, loss.type, loss.bottoms,
+                    [(loss.tops[0], loss.tops[0])]))
   return found
 
 
-def _places(boxes):
-  """Returns [(column, row)]: a box stands below all that it takes tensors from."""
-  maker, rows, counts, places = {}, [], {}, []
-  for k, (_, _, _, bottoms, tops) in enumerate(boxes):
-    row = 1 + max([rows[maker[b]] for b in bottoms] or [-1])
-    rows.append(row)
-    places.append((counts.get(row, 0), row))
-    counts[row] = counts.get(row, 0) + 1
-    maker.update((top, k) for top in tops)
-  widest = max(counts.values())
-  # Rows are centred.
-  return [(column + (widest - counts[row]) / 2.0, row) for column, row in places], maker
-
-
-# Points are (x, y), y downwards. boxes: list of (corner, kind, name, type). arrows: list of
-# four points of a curve. labels: list of (point, text).
-_Drawing = collections.namedtuple("Drawing", ["width", "height", "boxes", "arrows", "labels"])
-
-
 def _drawing(model):
+  """Returns the _Drawing of a model: a box names what it gives, edges have no text."""
   boxes = _boxes(model)
-  places, maker = _places(boxes)
+  cells = [max(_width(text, _SMALL) for _, text in b.tops) + _ROOM for b in boxes]
+  widths = [max(_width(b.name, _BOLD) + _ROOM, _width(b.type, _NORMAL) + _ROOM,
+                cell * len(b.tops)) for b, cell in zip(boxes, cells)]
+  maker = {top: (k, cell) for k, b in enumerate(boxes)
+           for cell, (top, _) in enumerate(b.tops)}
+  edges = [layout.Edge(maker[bottom][0], maker[bottom][1], k)
+           for k, b in enumerate(boxes) for bottom in b.bottoms]
+  sizes = [layout.Box(width, len(b.tops)) for b, width in zip(boxes, widths)]
+  dot = graphviz.program()
+  placed = graphviz.place(dot, sizes, edges) if dot else layout.place(sizes, edges)
+  texts, rules = [], []
+  for b, width, (x, y) in zip(boxes, widths, placed.corners):
+    texts.append(_Text(x + width / 2., y + _TITLE_Y, b.name, "bold", False))
+    texts.append(_Text(x + width / 2., y + _TYPE_Y, b.type, "normal", False))
+    rules.append((x, y + _RULE_Y, x + width, y + _RULE_Y))
+    for k, (_, text) in enumerate(b.tops):
+      left = x + width * k / len(b.tops)
+      texts.append(_Text(left + width / len(b.tops) / 2., y + _TENSOR_Y, text, "normal",
+                         True))
+      if k:
+        rules.append((left, y + _RULE_Y, left, y + layout.HEIGHT))
+  return _Drawing(placed, boxes, widths, edges, texts, rules)
 
-  def corner(k):
-    column, row = places[k]
-    return (_EDGE + column * (_BOX_WIDTH + _GAP_X), _EDGE + row * (_BOX_HEIGHT + _GAP_Y))
 
-  drawn, arrows, labels = [], [], []
-  for k, (kind, name, type_name, bottoms, _) in enumerate(boxes):
-    x, y = corner(k)
-    drawn.append(((x, y), kind, name, type_name))
-    for bottom in bottoms:
-      from_x, from_y = corner(maker[bottom])
-      x1, y1 = from_x + _BOX_WIDTH / 2, from_y + _BOX_HEIGHT
-      x2 = x + _BOX_WIDTH / 2
-      arrows.append([(x1, y1), (x1, y1 + _GAP_Y / 2), (x2, y - _GAP_Y / 2), (x2, y)])
-      labels.append(((x1 + (x2 - x1) * .3, y1 + 15),
-                     "%s %s" % (bottom, boxes[maker[bottom]][4][bottom])))
-  width = 2 * _EDGE + max(c + 1 for c, _ in places) * (_BOX_WIDTH + _GAP_X)
-  height = 2 * _EDGE + (1 + max(r for _, r in places)) * (_BOX_HEIGHT + _GAP_Y)
-  return _Drawing(width, height, drawn, arrows, labels)
+def _svg_text(text):
+  """Returns the SVG element of a _Text."""
+
+  def escaped(value):
+    return xml.sax.saxutils.escape(str(value))
+
+  short = shown(text.text)
+  tooltip = "" if short == text.text else "<title>%s</title>" % escaped(text.text)
+  return ('<text x="%.0f" y="%.0f" text-anchor="middle" font-weight="%s" font-size="%d">%s%s'
+          "</text>" % (text.x, text.y, text.weight, 10 if text.is_small else 12, tooltip,
+                       escaped(short)))
 
 
 def svg(model):
@@ -78,37 +114,41 @@ def svg(model):
 
   Args:
     model: config's Model.
+
+  Raises:
+    RuntimeError: Graphviz is installed and fails.
   """
   drawing = _drawing(model)
-
-  def escaped(text):
-    return xml.sax.saxutils.escape(str(text))
-
-  boxes, lines, labels = [], [], []
-  for (x, y), kind, name, type_name in drawing.boxes:
-    boxes.append('<rect x="%.0f" y="%.0f" width="%d" height="%d" rx="6" fill="%s" '
-                 'stroke="#555"/>' % (x, y, _BOX_WIDTH, _BOX_HEIGHT, _COLOURS[kind]))
-    for text, dy, weight in ((name, 19, "bold"), (type_name, 36, "normal")):
-      boxes.append('<text x="%.0f" y="%.0f" text-anchor="middle" font-weight="%s">%s'
-                   "</text>" % (x + _BOX_WIDTH / 2, y + dy, weight, escaped(text)))
-  for points in drawing.arrows:
-    lines.append('<path d="M%.0f %.0f C%.0f %.0f %.0f %.0f %.0f %.0f" fill="none" '
-                 'stroke="#888" marker-end="url(#arrow)"/>' %
-                 tuple(number for point in points for number in point))
-  for (x, y), text in drawing.labels:
-    labels.append('<text x="%.0f" y="%.0f" fill="#555" font-size="10" '
-                  'text-anchor="middle">%s</text>' % (x, y, escaped(text)))
+  boxes, lines = [], []
+  for b, width, (x, y) in zip(drawing.boxes, drawing.widths, drawing.placed.corners):
+    boxes.append('<rect x="%.0f" y="%.0f" width="%.0f" height="%d" rx="6" fill="%s" '
+                 'stroke="#555"/>' % (x, y, width, layout.HEIGHT, _COLOURS[b.kind]))
+  for rule in drawing.rules:
+    boxes.append('<line x1="%.0f" y1="%.0f" x2="%.0f" y2="%.0f" stroke="#bbb"/>' % rule)
+  for points in drawing.placed.curves:
+    numbers = ["%.1f %.1f" % point for point in points]
+    lines.append('<path d="M%s C%s" fill="none" stroke="#777" marker-end="url(#arrow)"/>' %
+                 (numbers[0], " ".join(numbers[1:])))
   head = ('<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" '
           'font-family="sans-serif" font-size="12">\n<defs><marker id="arrow" '
           'viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
-          'orient="auto"><path d="M0 0 L10 5 L0 10 z" fill="#888"/></marker></defs>\n'
+          'orient="auto"><path d="M0 0 L10 5 L0 10 z" fill="#777"/></marker></defs>\n'
           '<rect width="100%%" height="100%%" fill="white"/>' %
-          (drawing.width, drawing.height))
-  return "\n".join([head] + lines + boxes + labels + ["</svg>\n"])
+          (drawing.placed.width, drawing.placed.height))
+  return "\n".join([head] + lines + boxes + [_svg_text(t) for t in drawing.texts] +
+                   ["</svg>\n"])
 
 
 # Dots of an SVG's unit, and of an inch.
 _DOTS_PER_UNIT, _DOTS_PER_INCH = 1.5, 108
+
+
+def font_size(text):
+  """Returns the size of a _Text's letters in a PNG, in units of a picture.
+
+  They are smaller than the SVG's: matplotlib's font is wider than most.
+  """
+  return 8.5 if text.is_small else 9.8
 
 
 def write_png(model, path):
@@ -119,7 +159,7 @@ def write_png(model, path):
     path: string.
 
   Raises:
-    RuntimeError: matplotlib is not installed.
+    RuntimeError: matplotlib is not installed, or Graphviz is and fails.
     OSError: the file cannot be written.
   """
   try:
@@ -131,31 +171,31 @@ def write_png(model, path):
                        "or give --plot a path that ends with .svg")
   drawing = _drawing(model)
   scale = _DOTS_PER_UNIT / _DOTS_PER_INCH
-  figure = figures.Figure(figsize=(drawing.width * scale, drawing.height * scale),
-                          dpi=_DOTS_PER_INCH, facecolor="white")
+  width, height = drawing.placed.width, drawing.placed.height
+  figure = figures.Figure(figsize=(width * scale, height * scale), dpi=_DOTS_PER_INCH,
+                          facecolor="white")
   backend_agg.FigureCanvasAgg(figure)
   axes = figure.add_axes([0, 0, 1, 1])
-  axes.set_xlim(0, drawing.width)
-  axes.set_ylim(drawing.height, 0)
+  axes.set_xlim(0, width)
+  axes.set_ylim(height, 0)
   axes.set_axis_off()
-  for points in drawing.arrows:
-    curve = paths.Path(points, [paths.Path.MOVETO] + [paths.Path.CURVE4] * 3)
+  for points in drawing.placed.curves:
+    curve = paths.Path(points, [paths.Path.MOVETO] + [paths.Path.CURVE4] * (len(points) - 1))
     axes.add_patch(patches.FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=8,
-                                           color="#888"))
-  # Points of 1/72 inch. Letters are smaller than the SVG's: this font is wider.
+                                           color="#777", facecolor="none"))
+  # Points of 1/72 inch.
   unit = scale * 72
-  for (x, y), kind, name, type_name in drawing.boxes:
+  for b, box_width, (x, y) in zip(drawing.boxes, drawing.widths, drawing.placed.corners):
     axes.add_patch(patches.FancyBboxPatch(
-        (x + 6, y + 6), _BOX_WIDTH - 12, _BOX_HEIGHT - 12,
-        boxstyle="round,pad=6,rounding_size=6", facecolor=_COLOURS[kind],
+        (x + 6, y + 6), box_width - 12, layout.HEIGHT - 12,
+        boxstyle="round,pad=6,rounding_size=6", facecolor=_COLOURS[b.kind],
         edgecolor="#555"))
+  for x1, y1, x2, y2 in drawing.rules:
+    axes.plot([x1, x2], [y1, y2], color="#bbb", linewidth=.8)
+  for text in drawing.texts:
     # A name may have a dollar sign, which would begin a formula.
-    for text, dy, weight in ((name, 19, "bold"), (type_name, 36, "normal")):
-      axes.text(x + _BOX_WIDTH / 2, y + dy, text.replace("$", r"\$"), ha="center",
-                fontweight=weight, fontsize=9.5 * unit)
-  for (x, y), text in drawing.labels:
-    axes.text(x, y, text.replace("$", r"\$"), ha="center", color="#555",
-              fontsize=8.5 * unit)
+    axes.text(text.x, text.y, shown(text.text).replace("$", r"\$"), ha="center",
+              fontweight=text.weight, fontsize=font_size(text) * unit)
   with warnings.catch_warnings():
     # A letter that the font lacks is a box.
     warnings.simplefilter("ignore", UserWarning)
