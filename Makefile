@@ -13,12 +13,12 @@ export HOME ?= $(CURDIR)/.build/home
 unexport PYTHONPATH
 unexport PYTHONHOME
 
-.PHONY: help setup wheel demo test check bench lint format sanitize clean distclean
+.PHONY: help setup wheel wheels demo test check bench lint format sanitize clean distclean
 
 help:
 	@echo 'make demo      trains a CTR model: the way to see what this is'
 	@echo 'make test      every test, and the installed wheel; make check: the fast part'
-	@echo 'make wheel     leaves the wheel in dist/'
+	@echo 'make wheel     leaves the wheel in dist/; make wheels: the addons'"'"' wheels too'
 	@echo 'make bench     measures against stock TensorFlow, into benchmarks/results/'
 	@echo 'make lint      format and style; make format: mends the C++ format'
 	@echo 'make sanitize  the engine under AddressSanitizer and ThreadSanitizer'
@@ -28,10 +28,13 @@ setup:
 	@$(STEP) setup tools/setup/setup.sh
 
 wheel: setup
-	@$(STEP) wheel bash -c 'bazel build //tools/pip_package:build_sok && rm -f dist/sparse_operation_kit-*.whl && bazel-bin/tools/pip_package/build_sok dist'
+	@$(STEP) wheel bash -c 'bazel build //tools/pip_package:build_sok && rm -f dist/sok_stock_tf-*.whl && bazel-bin/tools/pip_package/build_sok dist'
+
+wheels: setup
+	@$(STEP) wheels bash -c 'bazel build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f dist/*.whl && for w in sok hps hugectr; do bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
 
 demo: wheel
-	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/sparse_operation_kit-*.whl
+	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/sok_stock_tf-*.whl
 	@$(STEP) demo $(PY) examples/train_ctr.py --demo
 
 test: setup
@@ -44,7 +47,7 @@ sanitize: setup
 	@$(PY) tools/testing/run_tests.py sanitize
 
 bench: wheel
-	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/sparse_operation_kit-*.whl
+	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/sok_stock_tf-*.whl
 	@$(STEP) bench $(PY) benchmarks/run.py
 
 lint: setup

@@ -12,6 +12,12 @@ appear on `tf`, and stock lookups, optimizers, savers and feature columns work o
   rows = tf.nn.embedding_lookup(table, ids)
 """
 
+from embedding_variable import distribution as _distribution
+
+# Before another distribution's files are imported.
+_distribution.check_alone()
+
+# pylint: disable=wrong-import-position
 from embedding_variable._lib import library_path
 from embedding_variable.checkpoint.export_since import apply_export
 from embedding_variable.checkpoint.export_since import export_since
@@ -33,5 +39,7 @@ from embedding_variable.variables.options import GlobalStepEvict
 from embedding_variable.variables.options import InitializerOption
 from embedding_variable.variables.options import L2WeightEvict
 from embedding_variable.variables.options import StorageOption
+
+__version__ = _distribution.version()
 
 install()

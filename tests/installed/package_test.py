@@ -9,7 +9,20 @@ import sys
 from absl.testing import absltest
 import pkg_resources
 
-_DISTRIBUTION = "sparse-operation-kit"
+_DISTRIBUTION = "sok-stock-tf"
+
+_PACKAGES = {
+    _DISTRIBUTION: ["embedding_variable", "sparse_operation_kit"],
+    "sok-stock-tf-hps": ["hierarchical_parameter_server"],
+    "sok-stock-tf-hugectr": ["hugectr"],
+}
+
+_TOOLS = [
+    (_DISTRIBUTION, "embedding_variable"),
+    (_DISTRIBUTION, "embedding_variable.gpu"),
+    ("sok-stock-tf-hps", "hierarchical_parameter_server"),
+    ("sok-stock-tf-hugectr", "hugectr"),
+]
 
 
 def _python(code):
@@ -43,6 +56,23 @@ class PackageTest(absltest.TestCase):
     self.assertNotIn("horovod", {r.key for r in requirements})
     extra = pkg_resources.get_distribution(_DISTRIBUTION).requires(["horovod"])
     self.assertIn("horovod", {r.key for r in extra})
+
+  def test_every_package_and_tool_says_the_version_of_its_distribution(self):
+    for distribution, packages in _PACKAGES.items():
+      version = pkg_resources.get_distribution(distribution).version
+      for package in packages:
+        self.assertEqual(_python("import %s as p; print(p.__version__)" % package), version)
+    for distribution, tool in _TOOLS:
+      version = pkg_resources.get_distribution(distribution).version
+      printed = subprocess.check_output(
+          [sys.executable, "-I", "-W", "ignore", "-m", tool, "--version"],
+          stderr=subprocess.DEVNULL, universal_newlines=True)
+      self.assertEqual(printed, "%s %s\n" % (tool.split(".")[0], version))
+
+  def test_the_addon_requires_this_distribution_as_it_is_installed(self):
+    pkg_resources.require("sok-stock-tf-hugectr")
+    requirements = pkg_resources.get_distribution("sok-stock-tf-hugectr").requires()
+    self.assertIn(_DISTRIBUTION, {r.key for r in requirements})
 
   def test_no_test_is_shipped(self):
     import embedding_variable  # pylint: disable=g-import-not-at-top

@@ -27,6 +27,7 @@ _RUN_BY = {
     "make demo": "//examples:train_ctr_test runs its program, .ci/run builds the wheel",
     "make check": "a part of make test",
     "make wheel": ".ci/run, as the wheel's step",
+    "make wheels": ".ci/run builds the same wheels by the same programs",
     "make lint": "nothing: its tools are tested in //tools/lint",
     "make format": "nothing: it writes into the source tree",
     "make bench": "nothing: it takes an hour; //benchmarks:report_test on no sizes",
@@ -40,9 +41,8 @@ _RUN_BY = {
     "pip install .": "//tools/pip_package:pip_backend_test; .ci/run runs pip wheel",
     "pip wheel .": _CI + ", as the wheel's step",
     "python setup.py bdist_wheel": "//tools/pip_package:pip_backend_test",
-    "pip install dist/sparse_operation_kit-*.whl": _CI + " installs the wheel",
-    "pip install dist/sparse_operation_kit_hps-*.whl": _CI + " installs the wheel",
-    "bazel-bin/tools/pip_package/build_hps": "//tools/pip_package:build_hps_test",
+    "pip install dist/*.whl": _CI + " installs the wheels",
+    "pip install dist/sok_stock_tf_hps-*.whl": _CI + " installs the wheel",
     "pip install 'tensorflow>=1.15,<1.16'": _CI + " installs 1.15.5 and 1.15.0",
     "bazel run //addons/hierarchical_parameter_server/database/redis:redis_benchmark":
         "nothing: it measures; its parts are tested by the room's tests",
@@ -50,9 +50,6 @@ _RUN_BY = {
         "nothing: likewise",
     "bazel run //tools/docs:hugectr_grammar":
         "//tests/repo_rules:hugectr_grammar_test compares the page with what it writes",
-    "bazel build //tools/pip_package:build_hugectr …":
-        "//tools/pip_package:build_hugectr_test",
-    "bazel build //tools/pip_package:build_hps …": "//tools/pip_package:build_hps_test",
     "python -m hierarchical_parameter_server …":
         "//addons/hierarchical_parameter_server/python/hierarchical_parameter_server/"
         "commands:commands_test",

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves sparse_operation_kit_hps-<version>-<tag>.whl in a folder.
+"""Leaves sok_stock_tf_hps-<version>-<tag>.whl in a folder.
 
   bazel build //tools/pip_package:build_hps
   bazel-bin/tools/pip_package/build_hps [OUT_DIR]        # default: dist
@@ -9,12 +9,12 @@
 import argparse
 import os
 
+import distributions
 import platform_tag
 import wheel_contents
 import wheel_file
 
-# The package is called as upstream's is; the distribution says whose it is.
-_NAME = "sparse-operation-kit-hps"
+_NAME = distributions.HPS
 
 _SUMMARY = "Embedding tables served inside a TensorFlow 1.15 graph"
 
@@ -53,7 +53,7 @@ def main():
   out_dir = parser.parse_args().out_dir
   root = wheel_contents.runfiles(__file__)
   version = wheel_contents.version(root)
-  description = wheel_contents.read(os.path.join(root, _ADDON, "README.md"))
+  description = wheel_contents.description(root, _ADDON + "/README.md")
   files = wheel_contents.collect(
       "build_hps", root, {_PACKAGE: _ADDON + "/python/" + _PACKAGE}, (".py",))
   library = wheel_contents.read(os.path.join(root, _ADDON, "tf", _LIBRARY))
@@ -65,7 +65,7 @@ def main():
   # Another run may be installing the old one: it is replaced in one step.
   wheel_file.write(
       path + ".part", _NAME, version, tag, files,
-      wheel_file.metadata_text(fields(version), description.decode("utf-8")),
+      wheel_file.metadata_text(fields(version), description),
       wheel_contents.read(os.path.join(root, "LICENSE")))
   os.replace(path + ".part", path)
   print(path)

@@ -40,7 +40,7 @@ class BuildHpsTest(absltest.TestCase):
     tag = "manylinux2014" if platform.machine() == "x86_64" else "linux"
     self.assertRegex(
         os.path.basename(self.path),
-        r"^sparse_operation_kit_hps-\d+\.\d+\.\d+-py3-none-%s_%s\.whl$" %
+        r"^sok_stock_tf_hps-\d+\.\d+\.\d+-py3-none-%s_%s\.whl$" %
         (tag, platform.machine()))
 
   def test_auditwheel_says_the_same(self):
@@ -80,7 +80,7 @@ class BuildHpsTest(absltest.TestCase):
     metadata, = [text.decode() for name, text in self.files.items()
                  if name.endswith("/METADATA")]
     version = os.path.basename(self.path).split("-")[1]
-    for line in ("Name: sparse-operation-kit-hps", "Version: " + version,
+    for line in ("Name: sok-stock-tf-hps", "Version: " + version,
                  "Requires-Dist: tensorflow<1.16,>=1.15", "Requires-Dist: numpy",
                  "Requires-Python: >=3.7,<3.8"):
       self.assertIn("\n%s\n" % line, "\n" + metadata)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves sparse_operation_kit_hugectr-<version>-<tag>.whl in a folder.
+"""Leaves sok_stock_tf_hugectr-<version>-<tag>.whl in a folder.
 
   bazel build //tools/pip_package:build_hugectr
   bazel-bin/tools/pip_package/build_hugectr [OUT_DIR]        # default: dist
@@ -9,12 +9,12 @@
 import argparse
 import os
 
+import distributions
 import platform_tag
 import wheel_contents
 import wheel_file
 
-# The package is called hugectr as upstream's is; the distribution says whose it is.
-_NAME = "sparse-operation-kit-hugectr"
+_NAME = distributions.HUGECTR
 
 _SUMMARY = "HugeCTR's Session over a JSON configuration, on stock TensorFlow 1.15"
 
@@ -46,10 +46,10 @@ def fields(version):
       ("Requires-Dist", "pyarrow<=12.0.1,>=6"),
       # Below 14.0.1 pyarrow runs code that a file holds.
       ("Requires-Dist", "pyarrow-hotfix>=0.7"),
-      # What it calls is of the same version.
-      ("Requires-Dist", "sparse-operation-kit==%s" % version),
+      # It calls modules of that distribution that another minor version may change.
+      ("Requires-Dist", distributions.SOK + distributions.compatible(version)),
       ("Provides-Extra", "horovod"),
-      ("Requires-Dist", "sparse-operation-kit[horovod]; extra == 'horovod'"),
+      ("Requires-Dist", distributions.SOK + "[horovod]; extra == 'horovod'"),
       ("Description-Content-Type", "text/markdown"),
   ]
 
@@ -60,7 +60,7 @@ def main():
   out_dir = parser.parse_args().out_dir
   root = wheel_contents.runfiles(__file__)
   version = wheel_contents.version(root)
-  description = wheel_contents.read(os.path.join(root, "addons/hugectr/README.md"))
+  description = wheel_contents.description(root, "addons/hugectr/README.md")
   files = wheel_contents.collect("build_hugectr", root, _PACKAGES, _SHIPPED)
   files[_LIBRARY] = wheel_contents.read(os.path.join(root, _BUILT))
   # No Python symbol is used by the library.
@@ -70,7 +70,7 @@ def main():
   # Another run may be installing the old one: it is replaced in one step.
   wheel_file.write(
       path + ".part", _NAME, version, tag, files,
-      wheel_file.metadata_text(fields(version), description.decode("utf-8")),
+      wheel_file.metadata_text(fields(version), description),
       wheel_contents.read(os.path.join(root, "LICENSE")))
   os.replace(path + ".part", path)
   print(path)

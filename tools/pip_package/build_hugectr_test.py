@@ -42,7 +42,7 @@ class BuildHugectrTest(absltest.TestCase):
     tag = "manylinux2014" if platform.machine() == "x86_64" else "linux"
     self.assertRegex(
         os.path.basename(self.path),
-        r"^sparse_operation_kit_hugectr-\d+\.\d+\.\d+-py3-none-%s_%s\.whl$" %
+        r"^sok_stock_tf_hugectr-\d+\.\d+\.\d+-py3-none-%s_%s\.whl$" %
         (tag, platform.machine()))
 
   def test_auditwheel_says_the_same(self):
@@ -92,8 +92,8 @@ class BuildHugectrTest(absltest.TestCase):
     metadata, = [text.decode() for name, text in self.files.items()
                  if name.endswith("/METADATA")]
     version = os.path.basename(self.path).split("-")[1]
-    for line in ("Name: sparse-operation-kit-hugectr", "Version: " + version,
-                 "Requires-Dist: sparse-operation-kit==" + version,
+    for line in ("Name: sok-stock-tf-hugectr", "Version: " + version,
+                 "Requires-Dist: sok-stock-tf<0.2,>=0.1",
                  "Requires-Dist: numpy", "Requires-Dist: pyarrow<=12.0.1,>=6",
                  "Requires-Dist: pyarrow-hotfix>=0.7",
                  "Requires-Python: >=3.7,<3.8"):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves sparse_operation_kit-<version>-<tag>.whl in a folder.
+"""Leaves sok_stock_tf-<version>-<tag>.whl in a folder.
 
   bazel build //tools/pip_package:build_sok
   bazel-bin/tools/pip_package/build_sok [OUT_DIR]        # default: dist
@@ -9,11 +9,12 @@
 import argparse
 import os
 
+import distributions
 import platform_tag
 import wheel_contents
 import wheel_file
 
-_NAME = "sparse-operation-kit"
+_NAME = distributions.SOK
 
 _SUMMARY = ("Embedding variables and SparseOperationKit's pooled lookup for stock "
             "TensorFlow 1.15")
@@ -90,7 +91,7 @@ def main():
   root = wheel_contents.runfiles(__file__)
   version = wheel_contents.version(root)
   fields = [(k, version if k == "Version" else v) for k, v in _FIELDS]
-  description = wheel_contents.read(os.path.join(root, "README.md")).decode("utf-8")
+  description = wheel_contents.description(root, "README.md")
   os.makedirs(out_dir, exist_ok=True)
   files = collect(root)
   path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag(files)))

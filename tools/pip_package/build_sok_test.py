@@ -72,7 +72,7 @@ class BuildSokTest(absltest.TestCase):
     self.assertEqual(os.listdir(self.folder), [os.path.basename(self.path)])
     self.assertRegex(
         os.path.basename(self.path),
-        r"^sparse_operation_kit-\d+\.\d+\.\d+-py3-none-\w+linux\w+\.whl$")
+        r"^sok_stock_tf-\d+\.\d+\.\d+-py3-none-\w+linux\w+\.whl$")
 
   def test_every_module_but_tests_is_shipped(self):
     for package, source in _SOURCES.items():
@@ -96,12 +96,12 @@ class BuildSokTest(absltest.TestCase):
       self.assertRegex(
           name,
           r"^(embedding_variable|sparse_operation_kit)/.*\.py$|^%s$|"
-          r"^sparse_operation_kit-[^/]+\.dist-info/(LICENSE|METADATA|WHEEL|RECORD)$" %
+          r"^sok_stock_tf-[^/]+\.dist-info/(LICENSE|METADATA|WHEEL|RECORD)$" %
           "|".join(map(re.escape, [_LIBRARY] + _OTHER_LIBRARIES)))
 
   def test_metadata(self):
     metadata = self.dist_info("METADATA")
-    for line in ("Name: sparse-operation-kit", "License: Apache-2.0",
+    for line in ("Name: sok-stock-tf", "License: Apache-2.0",
                  "Requires-Dist: tensorflow<1.16,>=1.15", "Requires-Dist: protobuf<3.21",
                  "Requires-Dist: numpy", "Requires-Dist: absl-py",
                  "Provides-Extra: horovod", "Requires-Python: >=3.7,<3.8"):
@@ -109,6 +109,11 @@ class BuildSokTest(absltest.TestCase):
     required = [l for l in metadata.splitlines()
                 if l.startswith("Requires-Dist: horovod")]
     self.assertEqual(required, ["Requires-Dist: horovod>=0.28.1; extra == 'horovod'"])
+
+  def test_description_has_no_link_into_the_source_tree(self):
+    metadata = self.dist_info("METADATA")
+    self.assertNotRegex(metadata, r"\]\((?!\w+:)")
+    self.assertIn("| CPU memory | the default", metadata)
 
   def test_licence_is_apache(self):
     licence = self.dist_info("LICENSE")

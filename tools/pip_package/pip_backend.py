@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import distributions
+
 _ROOT = os.path.dirname(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -25,7 +27,7 @@ _TENSORFLOW = ["tensorflow>=1.15,<1.16", "protobuf<3.21"]
 
 
 def _fail(sentence):
-  sys.exit("sparse-operation-kit cannot be built: " + sentence)
+  sys.exit("%s cannot be built: %s" % (distributions.SOK, sentence))
 
 
 def _configured():

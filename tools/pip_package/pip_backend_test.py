@@ -15,7 +15,8 @@ from absl.testing import absltest
 
 _RUNFILES = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
 
-_FILES = ("setup.py", "pyproject.toml", "tools/pip_package/pip_backend.py",
+_FILES = ("setup.py", "pyproject.toml", "tools/pip_package/distributions.py",
+          "tools/pip_package/pip_backend.py",
           "tools/setup/configure.py")
 
 # Leaves the program that writes the wheel, as the build does.

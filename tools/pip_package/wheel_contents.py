@@ -3,7 +3,15 @@
 """What a packager finds in its own runfiles."""
 
 import os
+import re
 import sys
+
+# Code, which is skipped, or a link to something other than a URL: its text, then the path.
+_CODE_OR_LINK = re.compile(
+    r"^```.*?^```|`[^`]*`|\[((?:[^\[\]`]|`[^`]*`)+)\]\((?!\w+:)([^()\s#]*)[^()\s]*\)",
+    re.DOTALL | re.MULTILINE)
+
+_NOTE = "\n\nPaths on this page are those of files in the source tree.\n"
 
 
 def runfiles(program):
@@ -42,6 +50,34 @@ def collect(program, root, packages, endings):
       sys.exit("%s: no %s/__init__.py in the runfiles: run this program through "
                "bazel-bin." % (program, place))
   return files
+
+
+def plain_links(text, folder):
+  """Returns a page of the source tree as a page that stands alone.
+
+  Links to files become their text and the file's path: a wheel has no source tree beside
+  it, and the tree has no public address that a link could lead to.
+
+  Args:
+    text: Markdown.
+    folder: the folder of the page in the source tree, "" for its root.
+  """
+
+  def plain(match):
+    label, target = match.groups()
+    if label is None:
+      return match.group()
+    path = os.path.normpath(os.path.join(folder, target)) if target else ""
+    return label if path in ("", label) else "%s (%s)" % (label, path)
+
+  changed = _CODE_OR_LINK.sub(plain, text)
+  return text if changed == text else changed.rstrip("\n") + _NOTE
+
+
+def description(root, page):
+  """Returns the long description of a wheel, made from a page of the tree."""
+  text = read(os.path.join(root, page)).decode("utf-8")
+  return plain_links(text, os.path.dirname(page))
 
 
 def version(root):

@@ -67,8 +67,11 @@ def environment(build_dir, tensorflow):
 
 def install(python, wheels):
   """Installs the wheels with what they require; returns an error or None."""
-  _pip(python, "uninstall", "-y", "sparse-operation-kit",
-       "sparse-operation-kit-hugectr", "sparse-operation-kit-hps")
+  # The environment is kept: it may hold the wheels of an older checkout, whose names were
+  # others, and which the wheels refuse to be beside.
+  names = [os.path.basename(wheel).split("-")[0] for wheel in wheels]
+  _pip(python, "uninstall", "-y", "sparse-operation-kit", "sparse-operation-kit-hugectr",
+       "sparse-operation-kit-hps", *names)
   code, output = _pip(python, "install", *wheels)
   return None if code == 0 else _last_error(output)
 

@@ -66,7 +66,7 @@ def _bazel_test(name, targets, flags):
 
 def build_wheels():
   """Returns the paths of fresh wheels, ours and the addons', or None."""
-  for old in glob.glob(os.path.join(_WHEEL_DIR, "sparse_operation_kit*.whl")):
+  for old in glob.glob(os.path.join(_WHEEL_DIR, "*.whl")):
     os.remove(old)
   # As a user does. It has Bazel build; nothing is downloaded.
   if steps.run([sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel",
@@ -77,7 +77,7 @@ def build_wheels():
     if (steps.run(["bazel", "build", "//tools/pip_package:" + builder]) != 0 or
         steps.run(["bazel-bin/tools/pip_package/" + builder, _WHEEL_DIR]) != 0):
       return None
-  wheels = sorted(glob.glob(os.path.join(_WHEEL_DIR, "sparse_operation_kit*.whl")))
+  wheels = sorted(glob.glob(os.path.join(_WHEEL_DIR, "*.whl")))
   return wheels if len(wheels) == 3 else None
 
 

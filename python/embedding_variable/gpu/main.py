@@ -9,6 +9,7 @@ import os
 import shlex
 import sys
 
+from embedding_variable import distribution
 from embedding_variable.gpu import checking
 from embedding_variable.gpu import compiling
 from embedding_variable.gpu import cuda_libraries
@@ -131,6 +132,8 @@ def _parser():
       description="Makes TensorFlow 1.15.0's GPU build, which is for CUDA 10.0, work on "
       "current cards. DIR keeps what that needs; default: $TF_EV_GPU_DIR, or a folder in "
       "~/.cache.")
+  parser.add_argument("--version", action="version",
+                      version="embedding_variable " + distribution.version())
   commands = parser.add_subparsers(dest="name", metavar="COMMAND")
   commands.required = True
 

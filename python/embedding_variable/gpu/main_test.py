@@ -67,6 +67,13 @@ class MainTest(absltest.TestCase):
     self.assertEqual(status, 0, err)
     return out
 
+  def test_version(self):
+    with self.assertRaises(SystemExit) as ended, contextlib.redirect_stdout(
+        io.StringIO()) as out:
+      main.main(["--version"])
+    self.assertEqual(ended.exception.code, 0)
+    self.assertRegex(out.getvalue(), r"^embedding_variable \d+\.\d+\.\d+\n$")
+
   def test_setup(self):
     out = self.setup_well("--jobs", "5")
     for line in ("TensorFlow 1.15.0 for CUDA 10.0 in %s/tf" % self.top,

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from embedding_variable import distribution
 from embedding_variable.tools import checkpoint_tables
 from embedding_variable.tools import diffing
 from embedding_variable.tools import errors
@@ -77,6 +78,8 @@ def _parser():
       prog="python -m embedding_variable",
       description="Looks into checkpoints that hold embedding variables. CKPT is a "
       "checkpoint's prefix, or a directory, whose newest checkpoint is taken.")
+  parser.add_argument("--version", action="version",
+                      version="embedding_variable " + distribution.version())
   commands = parser.add_subparsers(dest="command", metavar="COMMAND")
   commands.required = True
 

@@ -75,6 +75,13 @@ class ToolsTest(parameterized.TestCase):
 
   # inspect
 
+  def test_version(self):
+    with self.assertRaises(SystemExit) as ended, contextlib.redirect_stdout(
+        io.StringIO()) as out:
+      main.main(["--version"])
+    self.assertEqual(ended.exception.code, 0)
+    self.assertRegex(out.getvalue(), r"^embedding_variable \d+\.\d+\.\d+\n$")
+
   @parameterized.parameters((_tensors, 1), (_in_parts, 2))
   def test_inspect_shows_each_table(self, make, parts):
     testing.write(self.prefix, make())

@@ -7,12 +7,12 @@ import re
 
 _FILE = os.path.join("tools", "pip_package", "version.txt")
 
-# What an installed wheel is called, beside the package.
-_INSTALLED = re.compile(r"sparse_operation_kit_hps-(.+)\.dist-info$")
+# The folder beside the package that pip makes for an installed wheel.
+_INSTALLED = re.compile(r"sok_stock_tf_hps-(.+)\.dist-info$")
 
 
 def version():
-  """Returns the version, "0.1.0"; "unknown" where Python runs in a bare source tree."""
+  """Returns the version, "0.1.0"; "unknown" if Python runs in a bare source tree."""
   package = os.path.dirname(os.path.abspath(__file__))
   for name in os.listdir(os.path.dirname(package)):
     found = _INSTALLED.match(name)

@@ -10,6 +10,10 @@ A name is imported when it is first asked for: TensorFlow takes seconds to impor
 
 import importlib
 
+from hugectr import version as _version
+
+__version__ = _version.version()
+
 # Which module has each name.
 _HOMES = {
     "ConfigError": "hugectr.config.errors",

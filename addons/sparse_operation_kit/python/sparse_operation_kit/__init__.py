@@ -44,7 +44,7 @@ from sparse_operation_kit.variables import filter_variables
 embedding_variable.install()
 checkpoint_job.register()
 
-__version__ = version.version()
+__version__ = embedding_variable.__version__
 tf_version = version.tf_version()
 
 # Scripts written when this interface was new import it from `experiment`.

@@ -55,6 +55,13 @@ class CommandsTest(absltest.TestCase):
     with open(config, "w") as f:
       json.dump(read, f)
 
+  def test_version(self):
+    with self.assertRaises(SystemExit) as ended, contextlib.redirect_stdout(
+        io.StringIO()) as out:
+      main.main(["--version"])
+    self.assertEqual(ended.exception.code, 0)
+    self.assertRegex(out.getvalue(), r"^hierarchical_parameter_server \d+\.\d+\.\d+\n$")
+
   def test_check(self):
     code, out, _ = run("check", self.config(hit_rate_threshold=0.9))
     self.assertEqual(code, 0)

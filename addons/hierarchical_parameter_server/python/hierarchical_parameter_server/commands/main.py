@@ -17,6 +17,7 @@ from hierarchical_parameter_server.commands import converting
 from hierarchical_parameter_server.commands import loading
 from hierarchical_parameter_server.commands import looking_up
 from hierarchical_parameter_server.commands import profiling
+from hierarchical_parameter_server import version
 
 # Exit codes: what was asked was found wanting; it could not be done.
 _FOUND, _TROUBLE = 1, 2
@@ -26,6 +27,8 @@ def _parser():
   parser = argparse.ArgumentParser(
       prog="python -m hierarchical_parameter_server",
       description="Works with configurations and tables of the parameter server.")
+  parser.add_argument("--version", action="version",
+                      version="hierarchical_parameter_server " + version.version())
   commands = parser.add_subparsers(dest="command", metavar="COMMAND")
   commands.required = True
 

@@ -67,6 +67,13 @@ class CommandsTest(parameterized.TestCase):
       json.dump(found, f)
     return path, folder
 
+  def test_version(self):
+    with self.assertRaises(SystemExit) as ended, contextlib.redirect_stdout(
+        io.StringIO()) as out:
+      main.main(["--version"])
+    self.assertEqual(ended.exception.code, 0)
+    self.assertRegex(out.getvalue(), r"^hugectr \d+\.\d+\.\d+\n$")
+
   @parameterized.parameters("criteo_parquet", "dcn", "deepfm", "dlrm", "wdl")
   def test_check_prints_and_draws_the_layers(self, name):
     path = _EXAMPLES + name + ".json"

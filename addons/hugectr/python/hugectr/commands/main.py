@@ -11,6 +11,7 @@ from hugectr.commands import converting
 from hugectr.commands import generating
 from hugectr.config import errors as config_errors
 from hugectr.data import errors as data_errors
+from hugectr import version
 
 _GOOD, _TROUBLE = 0, 2
 
@@ -38,6 +39,8 @@ def _train(args):
 def _parser():
   parser = argparse.ArgumentParser(
       prog="python -m hugectr", description="Works with HugeCTR's JSON configurations.")
+  parser.add_argument("--version", action="version",
+                      version="hugectr " + version.version())
   commands = parser.add_subparsers(dest="command", metavar="COMMAND")
   commands.required = True
 

@@ -1,0 +1,38 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of wheel_contents and distributions: the text and the names of the wheels."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+
+import distributions
+import wheel_contents
+
+
+class PlainLinksTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ("see [a guide](docs/a.md#heading), or", "", "see a guide (docs/a.md), or"),
+      ("| [`HBM`](docs/gpu.md) |", "", "| `HBM` (docs/gpu.md) |"),
+      ("[two\nlines](../../docs/a.md)", "addons/x", "two\nlines (docs/a.md)"),
+      ("[docs/a.md](../docs/a.md)", "addons", "docs/a.md"),
+      ("[`a[0]`, `b`](x.md) and [c](#c)", "d", "`a[0]`, `b` (d/x.md) and c"))
+  def test_a_link_into_the_tree_becomes_text_and_path(self, text, folder, expected):
+    self.assertStartsWith(wheel_contents.plain_links(text, folder), expected + "\n\nPaths")
+
+  @parameterized.parameters(
+      "[Horovod](https://github.com/horovod/horovod)", "`rows[0](ids)`x", "table[i] (x)",
+      "```python\nrows = tables[0](ids)\n```")
+  def test_other_text_stays(self, text):
+    self.assertEqual(wheel_contents.plain_links(text + "\n", "docs"), text + "\n")
+
+
+class CompatibleTest(absltest.TestCase):
+
+  def test_one_minor_version(self):
+    self.assertEqual(distributions.compatible("0.1.0"), "<0.2,>=0.1")
+    self.assertEqual(distributions.compatible("2.9.11"), "<2.10,>=2.9")
+
+
+if __name__ == "__main__":
+  absltest.main()
