@@ -23,6 +23,7 @@ from absl.testing import flagsaver
 import numpy as np
 import tensorflow as tf
 
+import ctr_data
 import models
 import train_ctr
 
@@ -109,7 +110,7 @@ def main(argv):
   with tempfile.TemporaryDirectory() as folder:
     samples = FLAGS.steps * FLAGS.batch_size
     print("generating %d samples in Criteo's format ..." % samples, flush=True)
-    data = train_ctr.generate_data(folder, samples, FLAGS.eval_samples, FLAGS.seed)
+    data = ctr_data.generate(folder, samples, FLAGS.eval_samples, FLAGS.seed)
     rows = [train(model, data) for model in FLAGS.models]
   return report(rows, FLAGS.devices, FLAGS.bound, data.best_auc)
 

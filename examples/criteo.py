@@ -65,6 +65,10 @@ def token(feature, index):
   return b"%08x" % (x ^ (x >> 16))
 
 
+class DataError(Exception):
+  """A file cannot be read, or is no such data. The message names the file."""
+
+
 class PlantedModel(object):
   """A logistic model of clicks, drawn from a seed.
 

@@ -1,12 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""tf.data pipeline over lines in Criteo's format, parsed a batch at a time."""
+"""tf.data pipeline over Criteo's text or Parquet, parsed a batch at a time."""
 
 import collections
 
 import tensorflow as tf
 
 import criteo
+import criteo_parquet
 
 # numeric: float32 [B, 13], log(1 + max(x, 0)), 0 where empty.
 # ids: list of 26 int64 [B], a hash of each category's text; an empty field is a
@@ -19,6 +20,24 @@ Batch = collections.namedtuple("Batch", ["numeric", "ids", "label"])
 _HASH_BUCKETS = 2 ** 63 - 1
 
 
+def features(numbers, categories):
+  """Returns what a model takes.
+
+  Args:
+    numbers: float32 [B, 13].
+    categories: [B, 26]: strings, which are hashed, or int64 ids.
+
+  Returns:
+    (numeric float32 [B, 13], ids int64 [26, B]).
+  """
+  numeric = tf.math.log1p(tf.maximum(numbers, 0.0))
+  ids = categories
+  if categories.dtype == tf.string:
+    ids = tf.strings.to_hash_bucket_fast(categories, _HASH_BUCKETS)
+  # Feature by feature, so that each feature's ids lie together.
+  return numeric, tf.transpose(ids)
+
+
 def _parse(lines):
   """Vectorised over a batch: a handful of ops whatever the number of columns."""
   fields = tf.strings.split(lines, sep="\t", result_type="RaggedTensor")
@@ -29,40 +48,64 @@ def _parse(lines):
   with tf.control_dependencies([complete]):
     fields = tf.reshape(fields.flat_values, [-1, criteo.NUM_FIELDS])
   label = tf.strings.to_number(fields[:, 0])
-  numeric = fields[:, 1:1 + criteo.NUM_NUMERIC]
-  empty = tf.equal(numeric, "")
-  numeric = tf.where(empty, tf.fill(tf.shape(numeric), "0"), numeric)
-  numeric = tf.math.log1p(tf.maximum(tf.strings.to_number(numeric), 0.0))
-  ids = tf.strings.to_hash_bucket_fast(
-      fields[:, 1 + criteo.NUM_NUMERIC:], _HASH_BUCKETS)
-  # Feature by feature, so that each feature's ids lie together.
-  return numeric, tf.transpose(ids), label
+  numbers = fields[:, 1:1 + criteo.NUM_NUMERIC]
+  empty = tf.equal(numbers, "")
+  numbers = tf.where(empty, tf.fill(tf.shape(numbers), "0"), numbers)
+  numeric, ids = features(
+      tf.strings.to_number(numbers), fields[:, 1 + criteo.NUM_NUMERIC:])
+  return numeric, ids, label
+
+
+def categories_type(path):
+  """Returns the dtype of the categories in the data of a path: tf.string or tf.int64."""
+  if criteo_parquet.is_parquet(path) and criteo_parquet.check(path).ids:
+    return tf.int64
+  return tf.string
+
+
+def _parquet_rows(path):
+  """Returns the dataset of (label, numbers [13], categories [26]), row by row."""
+  chunks = tf.data.Dataset.from_generator(
+      lambda: criteo_parquet.chunks(path),
+      (tf.float32, tf.float32, categories_type(path)),
+      ([None], [None, criteo.NUM_NUMERIC], [None, criteo.NUM_CATEGORICAL]))
+  return chunks.flat_map(
+      lambda *columns: tf.data.Dataset.from_tensor_slices(columns))
+
+
+def _parquet_features(label, numbers, categories):
+  numeric, ids = features(numbers, categories)
+  return numeric, ids, label
 
 
 def dataset(path, batch_size, take=None, skip=0, repeat=False):
-  """Batches of parsed lines.
+  """Batches of parsed samples.
 
   Args:
-    path: a file, or a list of files.
+    path: a text file in Criteo's format, a Parquet file with its columns, or a folder of
+      such Parquet files.
     batch_size: int. The last batch of a dataset that does not repeat may be
       smaller.
-    take: number of lines to use, None: all.
-    skip: number of lines to leave out first.
+    take: number of samples to use, None: all.
+    skip: number of samples to leave out first.
     repeat: whether to start over at the end.
 
   Returns:
     tf.data.Dataset of (numeric, ids int64 [26, B], label); see `unpack`. A line
     with another number of fields ends the iteration with InvalidArgumentError.
   """
-  lines = tf.data.TextLineDataset(path, buffer_size=1 << 20)
+  if criteo_parquet.is_parquet(path):
+    rows, parse = _parquet_rows(path), _parquet_features
+  else:
+    rows, parse = tf.data.TextLineDataset(path, buffer_size=1 << 20), _parse
   if skip:
-    lines = lines.skip(skip)
+    rows = rows.skip(skip)
   if take is not None:
-    lines = lines.take(take)
+    rows = rows.take(take)
   if repeat:
-    lines = lines.repeat()
-  batches = lines.batch(batch_size)
-  return batches.map(_parse, num_parallel_calls=2).prefetch(2)
+    rows = rows.repeat()
+  batches = rows.batch(batch_size)
+  return batches.map(parse, num_parallel_calls=2).prefetch(2)
 
 
 def unpack(element):

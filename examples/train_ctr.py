@@ -5,6 +5,7 @@
   python examples/train_ctr.py --demo                      # generated data
   python examples/train_ctr.py --demo --model=dcnv2
   python examples/train_ctr.py --data=train.txt            # Criteo's Kaggle data
+  python examples/train_ctr.py --data=parquet/             # the same columns in Parquet
   python examples/train_ctr.py --demo --device=gpu         # all but the input there
 
 Each of the 26 categories has an embedding variable of its own (two in models
@@ -34,7 +35,9 @@ import tensorflow as tf  # pylint: disable=g-import-not-at-top
 import auc as auc_lib
 import criteo
 import criteo_input
+import ctr_data
 import embeddings
+import exporting
 import models
 import progress
 from models import dcnv2
@@ -42,16 +45,19 @@ from models import dcnv2
 FLAGS = flags.FLAGS
 
 flags.DEFINE_bool("demo", False, "Generate the data.")
-flags.DEFINE_string("data", "", "A train.txt in Criteo's format.")
 flags.DEFINE_string(
-    "eval_data", "", "Lines to evaluate on. Without it the first eval_samples "
-    "lines of --data are kept out of training for that.")
+    "data", "", "A train.txt in Criteo's format; or a Parquet file, or a folder of *.parquet, "
+    "with the columns label, I1 to I13 and C1 to C26. Categories in Parquet are text, or "
+    "integers, which are taken as ids.")
+flags.DEFINE_string(
+    "eval_data", "", "Data to evaluate on. Without it the first eval_samples "
+    "samples of --data are kept out of training for that.")
 flags.DEFINE_enum("model", "dlrm", sorted(models.MODELS), "The model.")
 flags.DEFINE_integer(
     "steps", None, "Training steps. Unless given: 600 of --demo, and once through "
     "--data.")
 flags.DEFINE_integer("batch_size", 2048, "Samples per step.", lower_bound=1)
-flags.DEFINE_integer("eval_samples", 100000, "Lines to evaluate on.",
+flags.DEFINE_integer("eval_samples", 100000, "Samples to evaluate on.",
                      lower_bound=1)
 flags.DEFINE_integer("dim", 16, "Floats per embedding row.", lower_bound=1)
 flags.DEFINE_enum(
@@ -83,55 +89,20 @@ flags.DEFINE_integer("seed", 1, "Of the generated data and of the weights.")
 flags.DEFINE_string(
     "work_dir", "", "Where generated data and checkpoints go; unless given, a "
     "temporary folder that is removed at the end.")
+flags.DEFINE_string(
+    "summaries", "", "A folder for TensorBoard: loss, samples per second, AUC, and size and "
+    "growth of the tables.")
+flags.DEFINE_integer("summary_steps", 100, "Steps between summaries.", lower_bound=1)
+flags.DEFINE_string(
+    "export", "", "A folder that does not exist: the trained model as a SavedModel.")
 
 _DEMO_STEPS = 600
 _EVAL_BATCH = 8192
 
-# train, evaluation: criteo_input datasets' arguments. best_auc: float or None.
-Data = collections.namedtuple(
-    "Data", ["train", "evaluation", "train_samples", "best_auc"])
-
+# summary: string tensor, or None without --summaries.
 Graph = collections.namedtuple(
     "Graph", ["source", "train_batches", "eval_batches", "train_op", "loss",
-              "probability", "label", "saver"])
-
-
-def generate_data(folder, train_samples, eval_samples, seed):
-  """Writes train.txt and eval.txt from a planted model. Returns Data."""
-  model = criteo.PlantedModel(seed)
-  train_path = os.path.join(folder, "train.txt")
-  eval_path = os.path.join(folder, "eval.txt")
-  criteo.write(train_path, train_samples, model, seed=2 * seed)
-  probability, label = criteo.write(
-      eval_path, eval_samples, model, seed=2 * seed + 1)
-  return Data(
-      train={"path": train_path},
-      evaluation={"path": eval_path},
-      train_samples=train_samples,
-      best_auc=auc_lib.auc(label, probability))
-
-
-def estimate_lines(path):
-  """Number of lines of a file, from its size and its first lines."""
-  with open(path, "rb") as f:
-    head = f.read(1 << 20)
-  if not head:
-    raise ValueError("%s is empty" % path)
-  return max(1, os.path.getsize(path) * max(1, head.count(b"\n")) // len(head))
-
-
-def file_data(path, eval_path, eval_samples):
-  """Data of files that exist."""
-  lines = estimate_lines(path)
-  if eval_path:
-    return Data({"path": path}, {"path": eval_path, "take": eval_samples}, lines,
-                None)
-  if lines <= eval_samples:
-    raise ValueError(
-        "%s has about %d lines, and the first --eval_samples=%d are kept for "
-        "evaluation: nothing is left to train on" % (path, lines, eval_samples))
-  return Data({"path": path, "skip": eval_samples},
-              {"path": path, "take": eval_samples}, lines - eval_samples, None)
+              "probability", "label", "saver", "summary"])
 
 
 def make_optimizer(name, learning_rate):
@@ -193,6 +164,38 @@ def storage():
   return FLAGS.storage or ("hbm" if FLAGS.device == "gpu" else "dram")
 
 
+def model_logits(numeric, ids, rows, ids_on=None):
+  """Builds tables and model. Returns logits float32 [B].
+
+  Args:
+    numeric: float32 [B, 13].
+    ids: list of 26 int64 [B].
+    rows: one of embeddings.STORAGES.
+    ids_on: device of the ops that prepare the ids, None: the caller's.
+  """
+  model = models.MODELS[FLAGS.model]
+  looked_up = embeddings.lookup(
+      ids, model.tables(FLAGS.dim), FLAGS.lookup, FLAGS.dense_rows, rows, ids_on=ids_on)
+  options = {}
+  if model is dcnv2:
+    options = dict(cross_layers=FLAGS.cross_layers, cross_rank=FLAGS.cross_rank)
+  return model.logits(numeric, looked_up, **options)
+
+
+def served_probability(numeric, ids):
+  """Builds what --export writes, for CPUs: no device, and rows in CPU memory."""
+  return tf.sigmoid(model_logits(numeric, ids, "dram"))
+
+
+def add_summaries(loss):
+  """Returns the merged summaries of the loss and of the tables."""
+  # With --lookup=dense nothing else imports it.
+  import embedding_variable  # pylint: disable=g-import-not-at-top
+  with tf.device("/cpu:0"):
+    return tf.compat.v1.summary.merge(
+        [tf.compat.v1.summary.scalar("loss", loss)] + embedding_variable.summaries())
+
+
 def build(data):
   """Builds input, model, update and saver in the default graph."""
   tf.compat.v1.set_random_seed(FLAGS.seed)
@@ -211,25 +214,33 @@ def build(data):
             tf.compat.v1.data.get_output_shapes(train)).get_next())
 
   with device():
-    model = models.MODELS[FLAGS.model]
-    looked_up = embeddings.lookup(
-        batch.ids, model.tables(FLAGS.dim), FLAGS.lookup, FLAGS.dense_rows, storage(),
-        ids_on="/cpu:0" if FLAGS.device else None)
-    options = {}
-    if model is dcnv2:
-      options = dict(cross_layers=FLAGS.cross_layers, cross_rank=FLAGS.cross_rank)
-    logits = model.logits(batch.numeric, looked_up, **options)
+    logits = model_logits(batch.numeric, batch.ids, storage(),
+                          ids_on="/cpu:0" if FLAGS.device else None)
     probability = tf.sigmoid(logits)
     loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
         labels=batch.label, logits=logits))
     train_op = make_optimizer(FLAGS.optimizer, FLAGS.learning_rate).minimize(
         loss, global_step=step)
   return Graph(source, train_batches, eval_batches, train_op, loss, probability,
-               batch.label, tf.compat.v1.train.Saver())
+               batch.label, tf.compat.v1.train.Saver(),
+               add_summaries(loss) if FLAGS.summaries else None)
 
 
-def train(session, graph, data):
-  """Trains. Returns (mean losses of the first and the last tenth, samples/s)."""
+def scalar(tag, value):
+  """Returns a summary of one number."""
+  return tf.compat.v1.Summary(
+      value=[tf.compat.v1.Summary.Value(tag=tag, simple_value=value)])
+
+
+def train(session, graph, data, writer=None):
+  """Trains. Returns (mean losses of the first and the last tenth, samples/s).
+
+  Args:
+    session: a session.
+    graph: Graph.
+    data: Data.
+    writer: FileWriter of --summaries, or None.
+  """
   steps = FLAGS.steps or -(-data.train_samples // FLAGS.batch_size)
   feed = {graph.source: session.run(graph.train_batches.string_handle())}
   losses = []
@@ -237,8 +248,12 @@ def train(session, graph, data):
   start = None
   with progress.ProgressBar(steps, "training") as bar:
     while not FLAGS.steps or len(losses) < steps:
+      fetches = [graph.train_op, graph.loss]
+      summarized = writer and len(losses) % FLAGS.summary_steps == 0
+      if summarized:
+        fetches.append(graph.summary)
       try:
-        _, loss = session.run([graph.train_op, graph.loss], feed)
+        _, loss, *summary = session.run(fetches, feed)
       except tf.errors.OutOfRangeError:
         break
       losses.append(loss)
@@ -246,6 +261,10 @@ def train(session, graph, data):
         start = time.time()
       rate = ((len(losses) - 1) * FLAGS.batch_size /
               max(time.time() - start, 1e-9))
+      if summarized:
+        writer.add_summary(summary[0], len(losses))
+        if len(losses) > 1:
+          writer.add_summary(scalar("samples_per_second", rate), len(losses))
       # Without --steps the number of steps is an estimate.
       bar.update(min(len(losses), steps), "loss %.4f  %d samples/s" %
                  (np.mean(losses[-20:]), rate))
@@ -272,15 +291,25 @@ Result = collections.namedtuple(
                "restored_auc", "same_bits", "best_auc", "checkpoint"])
 
 
+def summary_writer():
+  """Returns the context of the FileWriter of --summaries, or of None."""
+  if not FLAGS.summaries:
+    return contextlib.nullcontext()
+  return tf.compat.v1.summary.FileWriter(FLAGS.summaries)
+
+
 def run(data, folder):
-  """Trains, evaluates, saves, restores into a fresh graph. Returns Result."""
+  """Trains, evaluates, saves, restores into a fresh graph, exports. Returns Result."""
   with tf.Graph().as_default():
     graph = build(data)
-    with make_session() as session:
+    with make_session() as session, summary_writer() as writer:
       session.run(tf.compat.v1.global_variables_initializer())
-      first_loss, last_loss, rate = train(session, graph, data)
+      first_loss, last_loss, rate = train(session, graph, data, writer)
       labels, trained = evaluate(session, graph)
       auc = auc_lib.auc(labels, trained)
+      if writer:
+        step = session.run(tf.compat.v1.train.get_global_step())
+        writer.add_summary(scalar("evaluation/auc", auc), step)
       print("evaluation AUC %.6f on %d samples" % (auc, len(labels)))
       checkpoint = graph.saver.save(
           session, os.path.join(folder, "model.ckpt"),
@@ -292,6 +321,11 @@ def run(data, folder):
       graph.saver.restore(session, checkpoint)
       labels, restored = evaluate(session, graph)
   restored_auc = auc_lib.auc(labels, restored)
+  if FLAGS.export:
+    exporting.export(
+        FLAGS.export, checkpoint, criteo_input.categories_type(data.train["path"]),
+        served_probability, make_session)
+    print("SavedModel %s" % FLAGS.export)
   return Result(first_loss, last_loss, rate, auc, restored_auc,
                 trained.tobytes() == restored.tobytes(), data.best_auc,
                 checkpoint)
@@ -305,7 +339,9 @@ What to try next:
                                any stock optimizer works on embedding variables
   --data=PATH/train.txt        the real Criteo data, once through
   --work_dir=DIR               keep the data and the checkpoint, then look inside:
-                               tf.train.list_variables("DIR/model.ckpt-...")
+                               python -m embedding_variable inspect DIR
+  --summaries=DIR              curves: tensorboard --logdir=DIR
+  --export=DIR                 a SavedModel, which docs/serving.md loads
 """
 
 
@@ -336,11 +372,14 @@ def check_device():
 
 def main(argv):
   if len(argv) > 1:
-    raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
+    raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]), exitcode=2)
   if FLAGS.demo == bool(FLAGS.data):
     raise app.UsageError(
-        "give --data=PATH to a train.txt in Criteo's format, or --demo to train "
-        "on generated data")
+        "give --data=PATH to a train.txt in Criteo's format or to Parquet, or --demo to "
+        "train on generated data", exitcode=2)
+  if FLAGS.export and os.path.exists(FLAGS.export):
+    raise app.UsageError("--export=%s: it exists; a SavedModel is written into a new folder" %
+                         FLAGS.export, exitcode=2)
   if FLAGS.demo and FLAGS.steps is None:
     FLAGS.steps = _DEMO_STEPS
   tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
@@ -349,16 +388,36 @@ def main(argv):
   except NoGpu as e:
     print("error: %s" % e, file=sys.stderr)
     return 1
+  try:
+    return train_and_report()
+  except criteo.DataError as e:
+    print("error: %s" % e, file=sys.stderr)
+    return 2
+
+
+def train_and_report():
+  """Does what the flags say. Returns the exit status.
+
+  Raises:
+    criteo.DataError: a file of --data or --eval_data cannot be read or is no such data.
+  """
   with tempfile.TemporaryDirectory() as temporary:
     folder = FLAGS.work_dir or temporary
     os.makedirs(folder, exist_ok=True)
     if FLAGS.demo:
       samples = FLAGS.steps * FLAGS.batch_size
       print("generating %d samples in Criteo's format ..." % samples)
-      data = generate_data(folder, samples, FLAGS.eval_samples, FLAGS.seed)
+      data = ctr_data.generate(folder, samples, FLAGS.eval_samples, FLAGS.seed)
     else:
-      data = file_data(FLAGS.data, FLAGS.eval_data, FLAGS.eval_samples)
-    return report(run(data, folder))
+      data = ctr_data.of_files(FLAGS.data, FLAGS.eval_data, FLAGS.eval_samples)
+    try:
+      result = run(data, folder)
+    except (tf.errors.InvalidArgumentError, tf.errors.UnknownError):
+      # TensorFlow's message names ops, and no line of a file: look for it.
+      for part in (data.train, data.evaluation):
+        ctr_data.check(part["path"])
+      raise
+    return report(result)
 
 
 if __name__ == "__main__":

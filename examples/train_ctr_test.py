@@ -3,7 +3,10 @@
 """Trains every model for a few steps on data with a signal that is quick to learn."""
 
 import io
+import json
 import os
+import subprocess
+import sys
 import tempfile
 from unittest import mock
 
@@ -11,12 +14,29 @@ from absl import app
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
+import numpy as np
 import tensorflow as tf
 
+import embedding_variable
 import criteo
+import ctr_data
 import embeddings
 import models
 import train_ctr
+
+# What serves a SavedModel, without this project's Python.
+_SERVE = """
+import json, sys
+import tensorflow as tf
+tf.load_op_library(sys.argv[1])
+numbers, categories = json.load(sys.stdin)
+with tf.compat.v1.Session(graph=tf.Graph()) as session:
+  model = tf.compat.v1.saved_model.load(session, ["serve"], sys.argv[2])
+  signature = model.signature_def["serving_default"]
+  print(session.run(signature.outputs["probability"].name, {
+      signature.inputs["numbers"].name: numbers,
+      signature.inputs["categories"].name: categories}).tolist())
+"""
 
 _STEPS = 60
 _BATCH = 256
@@ -34,7 +54,7 @@ class TrainCtrTest(parameterized.TestCase):
         criteo.PlantedModel, "__init__", autospec=True,
         side_effect=lambda self, seed, init=criteo.PlantedModel.__init__: init(
             self, seed, _CARDINALITIES)):
-      cls.data = train_ctr.generate_data(
+      cls.data = ctr_data.generate(
           cls.folder, _STEPS * _BATCH, _EVAL, seed=3)
 
   def _run(self, **flags):
@@ -116,7 +136,7 @@ class TrainCtrTest(parameterized.TestCase):
 
   def test_once_through_a_file_with_held_out_lines(self):
     path = os.path.join(self.folder, "eval.txt")
-    data = train_ctr.file_data(path, "", 1000)
+    data = ctr_data.of_files(path, "", 1000)
     self.assertEqual(data.train, {"path": path, "skip": 1000})
     with flagsaver.flagsaver(batch_size=_BATCH, steps=0, dim=4):
       result = train_ctr.run(data, tempfile.mkdtemp())
@@ -138,17 +158,73 @@ class TrainCtrTest(parameterized.TestCase):
 
   def test_estimate_lines(self):
     path = os.path.join(self.folder, "eval.txt")
-    self.assertAlmostEqual(train_ctr.estimate_lines(path), _EVAL, delta=10)
+    self.assertAlmostEqual(ctr_data.estimate_lines(path), _EVAL, delta=10)
 
   def test_too_few_lines_to_hold_out(self):
-    with self.assertRaisesRegex(ValueError, "nothing is left to train on"):
-      train_ctr.file_data(os.path.join(self.folder, "eval.txt"), "", 10 * _EVAL)
+    with self.assertRaisesRegex(criteo.DataError, "nothing is left to train on"):
+      ctr_data.of_files(os.path.join(self.folder, "eval.txt"), "", 10 * _EVAL)
 
   def test_neither_or_both_sources(self):
     for flags in ({}, {"demo": True, "data": "train.txt"}):
       with flagsaver.flagsaver(**flags):
         with self.assertRaisesRegex(app.UsageError, "--data=PATH.*--demo"):
           train_ctr.main(["train_ctr"])
+
+  def errors(self, **flags):
+    """Returns the standard error of a run that must end with status 2."""
+    with flagsaver.flagsaver(steps=3, batch_size=64, **flags):
+      with mock.patch("sys.stderr", new_callable=io.StringIO) as err:
+        self.assertEqual(train_ctr.main(["train_ctr"]), 2)
+    self.assertLen(err.getvalue().splitlines(), 1)
+    return err.getvalue()
+
+  def test_data_that_cannot_be_read_is_an_error_of_one_line(self):
+    self.assertEqual(self.errors(data="/no/such/train.txt"),
+                     "error: /no/such/train.txt: No such file or directory\n")
+    # Beyond the lines that are checked before training.
+    path = os.path.join(tempfile.mkdtemp(), "train.txt")
+    with open(os.path.join(self.folder, "eval.txt")) as f:
+      lines = f.readlines()
+    lines[1500] = "1\t2\n"
+    with open(path, "w") as f:
+      f.writelines(lines)
+    self.assertStartsWith(self.errors(data=path, eval_samples=1450),
+                          "error: %s: line 1501: expected 40 fields" % path)
+
+  def test_an_export_into_an_existing_folder_is_refused(self):
+    with flagsaver.flagsaver(demo=True, export=self.folder):
+      with self.assertRaisesRegex(app.UsageError, "--export=%s: it exists" % self.folder):
+        train_ctr.main(["train_ctr"])
+
+  def test_summaries_and_a_saved_model(self):
+    folder = tempfile.mkdtemp()
+    logs, export = os.path.join(folder, "logs"), os.path.join(folder, "export")
+    result = self._run(summaries=logs, summary_steps=20, export=export, model="wdl")
+    events, = tf.io.gfile.glob(os.path.join(logs, "events*"))
+    steps = {}
+    for event in tf.compat.v1.train.summary_iterator(events):
+      for value in event.summary.value:
+        steps.setdefault(value.tag, []).append(event.step)
+    self.assertEqual(steps["loss"], [1, 21, 41])
+    self.assertEqual(steps["samples_per_second"], [21, 41])
+    self.assertEqual(steps["evaluation/auc"], [_STEPS])
+    self.assertTrue([tag for tag in steps if tag.endswith("rows")])
+    # A process that has the op library alone serves the same probabilities.
+    batch = 50
+    with open(os.path.join(self.folder, "eval.txt")) as f:
+      fields = [f.readline().rstrip("\n").split("\t") for _ in range(batch)]
+    done = subprocess.run(
+        [sys.executable, "-c", _SERVE, embedding_variable.library_path(), export],
+        input=json.dumps([[[float(x or 0) for x in line[1:14]] for line in fields],
+                          [line[14:] for line in fields]]),
+        stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    with tf.Graph().as_default():
+      with flagsaver.flagsaver(model="wdl", dim=4):
+        graph = train_ctr.build(self.data)
+      with train_ctr.make_session() as session:
+        graph.saver.restore(session, result.checkpoint)
+        _, trained = train_ctr.evaluate(session, graph)
+    np.testing.assert_allclose(json.loads(done.stdout), trained[:batch], rtol=1e-5)
 
   def test_demo_is_one_command(self):
     with flagsaver.flagsaver(demo=True, steps=3, batch_size=64, eval_samples=500,

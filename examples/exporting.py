@@ -1,0 +1,36 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Exports a trained model as a SavedModel, whose graph has no optimizer and no input files."""
+
+import tensorflow as tf
+
+import criteo
+import criteo_input
+
+
+def export(directory, checkpoint, categories_type, probability, make_session):
+  """Writes a SavedModel with the signature `serving_default`.
+
+  Inputs: `numbers` float32 [B, 13], as data files have them, 0 where empty; `categories`
+  [B, 26], strings or int64 as in the data that the model was trained on. Output:
+  `probability` float32 [B]. Ids are hashed in the graph, which needs the op library alone.
+
+  Args:
+    directory: string; must not exist.
+    checkpoint: prefix of the checkpoint with the model's variables.
+    categories_type: tf.string or tf.int64.
+    probability: function of (numeric, list of 26 ids) that builds the model.
+    make_session: function that returns a session of the default graph.
+  """
+  with tf.Graph().as_default():
+    numbers = tf.compat.v1.placeholder(tf.float32, [None, criteo.NUM_NUMERIC], "numbers")
+    categories = tf.compat.v1.placeholder(
+        categories_type, [None, criteo.NUM_CATEGORICAL], "categories")
+    numeric, ids = criteo_input.features(numbers, categories)
+    output = probability(numeric, tf.unstack(ids, criteo.NUM_CATEGORICAL))
+    saver = tf.compat.v1.train.Saver()
+    with make_session() as session:
+      saver.restore(session, checkpoint)
+      tf.compat.v1.saved_model.simple_save(
+          session, directory, {"numbers": numbers, "categories": categories},
+          {"probability": output})
