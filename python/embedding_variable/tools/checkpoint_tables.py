@@ -17,6 +17,7 @@ from embedding_variable.checkpoint import bundle_sizes
 from embedding_variable.checkpoint import durable
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tools import errors
+from embedding_variable.tools import names
 
 
 class Piece(object):
@@ -222,17 +223,24 @@ class Checkpoint(object):
                              (self.prefix, tensor, e.message))
 
   def table(self, name):
-    """Returns the table of that name.
+    """Returns the table of that name, or the only one that `names.matching` finds.
 
     Raises:
-      ToolError: there is none; names those that there are.
+      ToolError: there is none, or there are several; names some.
     """
-    if name not in self.tables:
+    found = names.matching(name, self.tables)
+    if len(found) > 1:
+      raise errors.ToolError("%s: '%s' may be any of %d embedding variables: %s" %
+                             (self.prefix, name, len(found), names.listed(found)))
+    if not found:
+      near = names.close(name, self.tables)
       raise errors.ToolError(
-          "%s has no embedding variable '%s'; it has %s" %
+          "%s has no embedding variable '%s'; %s" %
           (self.prefix, name,
-           ", ".join("'%s'" % t for t in self.tables) or "none at all"))
-    return self.tables[name]
+           "did you mean %s?" % names.listed(near) if near else
+           "it has %s" % (names.listed(sorted(self.tables, key=names.natural)) or
+                          "none at all")))
+    return self.tables[found[0]]
 
   def global_step(self):
     """Returns the global step as an int, or None when the file has none."""

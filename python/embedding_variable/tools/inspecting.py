@@ -1,11 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`inspect`: what a checkpoint's embedding variables hold, as text and as a chart."""
+"""`inspect`: what a checkpoint's embedding variables hold, as text."""
 
 import collections
 
 from embedding_variable.checkpoint import tensor_names
-from embedding_variable.tools import errors
 from embedding_variable.tools import histogram
 
 _HEADINGS = ("variable", "parts", "rows", "filtered", "dim", "keys", "slots", "bytes",
@@ -26,7 +25,7 @@ def of_table(table):
                None if versions is None else histogram.of_versions(versions))
 
 
-def _bytes(number):
+def size(number):
   """Returns a number of bytes for people."""
   for unit in ("B", "KiB", "MiB", "GiB"):
     if number < 1024:
@@ -51,8 +50,17 @@ def _row(facts):
   table = facts.table
   return (table.name, str(len(table.pieces)), "{:,}".format(table.rows),
           "{:,}".format(table.filtered), str(table.dim), table.key_dtype.name,
-          ",".join(table.slots) or "-", _bytes(table.nbytes),
+          ",".join(table.slots) or "-", size(table.nbytes),
           _range(facts.frequencies), _range(facts.versions))
+
+
+def _total(all_facts):
+  """Returns the last line of the report's table."""
+  tables = [facts.table for facts in all_facts]
+  return ("%d variables" % len(tables), str(sum(len(t.pieces) for t in tables)),
+          "{:,}".format(sum(t.rows for t in tables)),
+          "{:,}".format(sum(t.filtered for t in tables)), "", "", "",
+          size(sum(t.nbytes for t in tables)), "", "")
 
 
 def text(checkpoint, all_facts):
@@ -66,6 +74,8 @@ def text(checkpoint, all_facts):
   lines = ["%s, global step %s" % (checkpoint.prefix, "unknown" if step is None else step)]
   if all_facts:
     rows = [_HEADINGS] + [_row(f) for f in all_facts]
+    if len(all_facts) > 1:
+      rows.append(_total(all_facts))
     widths = [max(len(r[i]) for r in rows) for i in range(len(_HEADINGS))]
     lines.append("")
     for row in rows:
@@ -78,7 +88,7 @@ def text(checkpoint, all_facts):
     lines.append("no embedding variables")
   others = sum(checkpoint.nbytes(t) for t in checkpoint.others)
   lines.append("")
-  lines.append("other tensors: %d, %s" % (len(checkpoint.others), _bytes(others)))
+  lines.append("other tensors: %d, %s" % (len(checkpoint.others), size(others)))
   for facts in all_facts:
     for what, bins in (("rows by frequency", facts.frequencies),
                        ("rows by version (global step of the last update)",
@@ -88,45 +98,3 @@ def text(checkpoint, all_facts):
         lines.append("%s: %s" % (facts.table.name, what))
         lines.extend(histogram.lines(bins))
   return "\n".join(lines) + "\n"
-
-
-def plot(all_facts, path):
-  """Draws rows, and the histograms, of each table into a PNG.
-
-  Args:
-    all_facts: list of `Facts`, not empty.
-    path: file to write.
-
-  Raises:
-    ToolError: matplotlib is not installed, or there is nothing to draw.
-  """
-  if not all_facts:
-    raise errors.ToolError("there is no embedding variable to plot")
-  try:
-    import matplotlib  # pylint: disable=g-import-not-at-top
-  except ImportError as e:
-    raise errors.ToolError("--plot needs matplotlib, which cannot be imported (%s). "
-                           "Remedy: pip install matplotlib" % e)
-  matplotlib.use("Agg")
-  from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
-  figure, axes = pyplot.subplots(
-      len(all_facts), 2, squeeze=False, figsize=(11, 2.6 * len(all_facts)))
-  for (left, right), facts in zip(axes, all_facts):
-    for axis, what, bins in ((left, "frequency", facts.frequencies),
-                             (right, "version", facts.versions)):
-      axis.set_title("%s: %s rows by %s" %
-                     (facts.table.name, "{:,}".format(facts.table.rows), what),
-                     fontsize=9)
-      if not bins:
-        axis.text(0.5, 0.5, "not recorded" if bins is None else "no rows",
-                  ha="center", va="center")
-        axis.set_axis_off()
-        continue
-      axis.bar(range(len(bins)), [b.count for b in bins])
-      axis.set_xticks(range(len(bins)))
-      axis.set_xticklabels([b.label for b in bins], rotation=45, ha="right",
-                           fontsize=7)
-      axis.tick_params(axis="y", labelsize=7)
-  figure.tight_layout()
-  figure.savefig(path, dpi=120, format="png")
-  pyplot.close(figure)

@@ -13,6 +13,8 @@ from embedding_variable.tools import errors
 from embedding_variable.tools import exporting
 from embedding_variable.tools import inspecting
 from embedding_variable.tools import looking_up
+from embedding_variable.tools import names
+from embedding_variable.tools import plotting
 from embedding_variable.tools import progress
 from embedding_variable.tools import shrinking
 
@@ -22,8 +24,9 @@ _SAME, _DIFFERENT, _TROUBLE = 0, 1, 2
 
 def _inspect(args):
   checkpoint = checkpoint_tables.Checkpoint(args.checkpoint)
-  tables = [checkpoint.table(n) for n in args.variable] or list(
-      checkpoint.tables.values())
+  tables = [checkpoint.table(n) for n in args.variable] or [
+      checkpoint.tables[n] for n in sorted(checkpoint.tables, key=names.natural)
+  ]
   facts = []
   with progress.Progress("inspect", len(tables)) as bar:
     for table in tables:
@@ -31,7 +34,7 @@ def _inspect(args):
       bar.add(1, table.name)
   sys.stdout.write(inspecting.text(checkpoint, facts))
   if args.plot:
-    inspecting.plot(facts, args.plot)
+    plotting.plot(checkpoint, facts, args.plot)
     sys.stdout.write("\nwrote %s\n" % args.plot)
   return _SAME
 
@@ -93,7 +96,8 @@ def _parser():
   sub = command("inspect", _inspect,
                 "List variables: rows, dim, slots, bytes, frequencies, versions.")
   sub.add_argument("--variable", action="append", default=[], metavar="VAR",
-                   help="only this one; may be repeated")
+                   help="only this one; may be repeated. VAR may be a part of a name's "
+                   "path that no other name has, or a feature column")
   sub.add_argument("--plot", metavar="PNG", help="also draw the histograms")
 
   sub = command("lookup", _lookup, "Print the rows of some keys.")

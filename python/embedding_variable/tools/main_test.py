@@ -126,6 +126,23 @@ class ToolsTest(parameterized.TestCase):
     self.assertRegex(text, r"\na/v/w +1 +1 +0 +3 +int64 +- ")
     self.assertRegex(text, r"\na/v +.* Ada/m,Adagrad ")
 
+  def test_tables_of_feature_columns(self):
+    tensors = {}
+    for i in (10, 1, 2):
+      tensors.update(testing.table("input/C%d_embedding/weights" % i, range(i), np.ones([i, 2])))
+    testing.write(self.prefix, tensors)
+    lines = self.run_tool("inspect", self.prefix).splitlines()
+    self.assertEqual([line.split()[0].split("/")[1] for line in lines if "input/" in line],
+                     ["C1_embedding", "C2_embedding", "C10_embedding"])
+    self.assertRegex("\n".join(lines), r"\n3 variables +3 +13 +0 +[\d.]+ KiB\n")
+    self.assertIn("input/C1_embedding/weights[0]:",
+                  self.run_tool("lookup", self.prefix, "C1", "0"))
+    text = self.run_tool("inspect", self.prefix, "--variable", "weights", status=2)
+    self.assertIn("'weights' may be any of 3 embedding variables: 'input/C1_embedding", text)
+    text = self.run_tool("inspect", self.prefix, "--variable", "c10", status=2)
+    self.assertIn("no embedding variable 'c10'; did you mean 'input/C10_embedding/weights'?",
+                  text)
+
   def test_plot_is_a_png(self):
     testing.write(self.prefix, _tensors())
     png = self.path("plot.png")
