@@ -202,6 +202,11 @@ class IncrementalTest(parameterized.TestCase):
     off = lambda: tf.train.Saver(incremental_save_restore=False)
     self.assertEqual(self._restored(first, saver=tf.train.Saver).state(), at_delta)
     self.assertEqual(self._restored(first, saver=off).state(), at_first)
+    with tf.Graph().as_default(), self.assertLogs("tensorflow", "WARNING") as logs:
+      tf.get_embedding_variable("a", _DIM)
+      tf.train.init_from_checkpoint(self._dir, {"a": "a"})
+    self.assertIn("reads %s without its 1 incremental checkpoints" % first,
+                  "".join(logs.output))
     model.run(1, seed=2)
     second = self._full(model)
     # An older checkpoint is what it says, unless deltas are asked for.

@@ -71,13 +71,15 @@ def info(full, previous, sequence, global_step):
   }, sort_keys=True)
 
 
-def find(full_prefix):
+def find(full_prefix, may_write=True):
   """Returns the `Link`s of a full checkpoint's deltas, in order, after checking them.
 
   Every tensor of every delta is read and its checksum compared.
 
   Args:
     full_prefix: string, of a checkpoint that exists.
+    may_write: bool; False: a replacement that was interrupted is not finished, but read
+      through links (`durable.readable`).
 
   Raises:
     tf.errors.DataLossError: one is missing or damaged; named.
@@ -92,7 +94,7 @@ def find(full_prefix):
       raise _lost(full, prefix, sequence, "is missing, but %s continues it" %
                   delta_prefix(full, max(found)))
     try:
-      readable = durable.finished(prefix)
+      readable = (durable.finished if may_write else durable.readable)(prefix)
       _check(readable, json.loads(info(full, previous, sequence, None)))
       links.append(Link(readable, identity(prefix)))
     except errors.OpError as e:
@@ -100,6 +102,11 @@ def find(full_prefix):
     except ValueError as e:
       raise _lost(full, prefix, sequence, str(e))
   return links
+
+
+def count(full_prefix):
+  """Returns how many deltas of a full checkpoint there are, without reading them."""
+  return len(_sequences(Link(full_prefix, identity(full_prefix))))
 
 
 def _sequences(full):

@@ -11,11 +11,16 @@ interrupted.
 import types
 
 from tensorflow.python.framework import constant_op
+from tensorflow.python.lib.io import file_io
+from tensorflow.python.platform import tf_logging as logging
+from tensorflow.python.training import checkpoint_management
 from tensorflow.python.training import checkpoint_utils
 from tensorflow.python.training import warm_starting_util
 from tensorflow.python.util import compat
 
+from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint import incremental
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.integration import patching
@@ -117,9 +122,25 @@ def _init_from_checkpoint(stock):
         checkpoint_utils.load_checkpoint(path))
     with_tables = types.FunctionType(stock.__code__, names, stock.__name__,
                                      stock.__defaults__, stock.__closure__)
+    _warn_of_deltas(ckpt_dir_or_file)
     return with_tables(ckpt_dir_or_file, assignment_map)
 
   return init_from_checkpoint
+
+
+def _warn_of_deltas(ckpt_dir_or_file):
+  """Warns if a restore of the checkpoint would apply incremental checkpoints too."""
+  path = compat.as_str(ckpt_dir_or_file)
+  if file_io.is_directory(path):
+    path = checkpoint_management.latest_checkpoint(path)
+  if not path or not file_io.file_exists(durable.index_of(path)) or (
+      not incremental.is_newest(path)):
+    return
+  deltas = delta_chain.count(path)
+  if deltas:
+    logging.warning(
+        "init_from_checkpoint reads %s without its %d incremental checkpoints; "
+        "tf.train.Saver().restore applies them", path, deltas)
 
 
 def _set_checkpoint_initializer(stock):

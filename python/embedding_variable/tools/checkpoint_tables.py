@@ -6,39 +6,22 @@ A table is recognised by the names of its tensors alone (checkpoint/tensor_names
 """
 
 import collections
+import json
 import os
 
 import numpy as np
 from tensorflow.python.framework import errors as tf_errors
 from tensorflow.python.training import checkpoint_management
-from tensorflow.python.training import checkpoint_utils
 
-from embedding_variable.checkpoint import bundle_sizes
+from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint import incremental
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.tools import bundle_reader
 from embedding_variable.tools import errors
+from embedding_variable.tools import merged_deltas
 from embedding_variable.tools import names
-
-
-class Piece(object):
-  """One `-keys` with its columns: a whole table, or one part of one.
-
-  Attributes:
-    prefix: string, what its tensors' names start with.
-    slots: ordered dict: slot name -> what the slot's tensors' names start with.
-  """
-
-  def __init__(self, prefix):
-    self.prefix = prefix
-    self.slots = collections.OrderedDict()
-
-  def tensor(self, column):
-    """Returns the name of one of its own tensors, not a slot's."""
-    return tensor_names.tensor(self.prefix, column)
-
-  def prefixes(self):
-    """Returns the prefix and those of the slots."""
-    return [self.prefix] + list(self.slots.values())
+from embedding_variable.tools import table_piece
 
 
 class Table(object):
@@ -48,37 +31,54 @@ class Table(object):
     name: string, the variable's name.
     pieces: list of `Piece`, in order of their parts.
     slots: list of slot names, the same for all pieces unless the file is damaged.
-    rows, filtered: number of keys, and of keys that were not admitted yet.
     dim: length of a row.
-    nbytes: int, bytes of all its tensors.
+    nbytes: int, bytes of all its tensors, those in deltas included.
+    tensors: list of names of its tensors in the full checkpoint.
   """
 
-  def __init__(self, checkpoint, name, pieces):
-    self._checkpoint = checkpoint
+  def __init__(self, full, deltas, name, pieces):
+    self._full = full
+    self._deltas = deltas
+    self._is_merged = not deltas
     self.name = name
-    self.pieces = pieces
+    self._pieces = pieces
     self.slots = sorted({slot for piece in pieces for slot in piece.slots})
-    shapes = checkpoint.shapes
-    self.rows = sum(shapes[p.tensor(tensor_names.KEYS)][0] for p in pieces)
-    self.filtered = sum(
-        shapes.get(p.tensor(tensor_names.KEYS_FILTERED), [0])[0] for p in pieces)
-    dims = {shapes[p.tensor(tensor_names.VALUES)][1] for p in pieces}
+    dims = {full.shapes[p.tensor(tensor_names.VALUES)][1] for p in pieces}
     if len(dims) > 1:
       raise errors.ToolError("variable '%s': its parts have rows of different "
                              "lengths: %s" % (name, sorted(dims)))
     self.dim, = dims
     columns = [c.name for c in tensor_names.COLUMNS] + [tensor_names.DEFAULT_ROWS]
-    possible = [
-        tensor_names.tensor(prefix, column) for piece in pieces
-        for prefix in piece.prefixes() for column in columns
-    ]
-    self.tensors = [t for t in possible if t in shapes]
-    self.nbytes = sum(checkpoint.nbytes(t) for t in self.tensors)
+    prefixes = [prefix for piece in pieces for prefix in piece.prefixes()]
+    self.tensors = _existing(full, prefixes, columns)
+    self.nbytes = sum(full.nbytes(t) for t in self.tensors) + sum(
+        delta.nbytes(t) for delta in deltas
+        for t in _existing(delta, prefixes, tensor_names.DELTA_COLUMNS))
+
+  @property
+  def pieces(self):
+    if not self._is_merged:
+      prefixes = [piece.prefix for piece in self._pieces]
+      kept, later = merged_deltas.merge(self.name, prefixes, self.dim, self._deltas)
+      for piece, its in zip(self._pieces, kept):
+        piece.merge(its, later)
+      self._is_merged = True
+    return self._pieces
+
+  @property
+  def rows(self):
+    """Number of keys."""
+    return sum(piece.count(tensor_names.KEYS) for piece in self.pieces)
+
+  @property
+  def filtered(self):
+    """Number of keys that were not admitted yet."""
+    return sum(piece.count(tensor_names.KEYS_FILTERED) for piece in self.pieces)
 
   @property
   def key_dtype(self):
     """NumPy's dtype of the keys."""
-    return self._checkpoint.dtype(self.pieces[0].tensor(tensor_names.KEYS))
+    return self._full.dtype(self._pieces[0].tensor(tensor_names.KEYS))
 
   def column(self, column, slot=None):
     """Reads a column of all pieces, one after the other.
@@ -91,17 +91,13 @@ class Table(object):
       `[rows]` or `[rows, dim]`; None when it was not recorded (no tensor, or an empty
       one beside keys).
     """
-    own_keys = (tensor_names.KEYS_FILTERED if column in tensor_names.FILTERED else
-                tensor_names.KEYS)
     found = []
     for piece in self.pieces:
-      prefix = piece.prefix if slot is None else piece.slots.get(slot)
-      tensor = tensor_names.tensor(prefix, column)
-      keys = tensor_names.tensor(prefix, own_keys)
-      shapes = self._checkpoint.shapes
-      if tensor not in shapes or shapes[tensor][0] < shapes[keys][0]:
+      if slot is not None and slot not in piece.slots:
         return None
-      found.append(self._checkpoint.read(tensor))
+      found.append(piece.read(piece.prefix if slot is None else piece.slots[slot], column))
+      if found[-1] is None:
+        return None
     return np.concatenate(found)
 
   def slot_values(self, slot, keys):
@@ -137,11 +133,16 @@ class Table(object):
     # As a partitioner deals keys out. Ranks deal otherwise, but all have the same rows.
     at = key % 1000 % len(self.pieces)
     for piece in self.pieces[at:] + self.pieces[:at]:
-      tensor = piece.tensor(tensor_names.DEFAULT_ROWS)
-      if self._checkpoint.shapes.get(tensor, [0])[0]:
-        rows = self._checkpoint.read(tensor)
+      rows = piece.default_rows()
+      if rows is not None:
         return key % len(rows), rows[key % len(rows)]
     return None
+
+
+def _existing(bundle, prefixes, columns):
+  """Returns the names of those tensors that a `BundleReader` has."""
+  possible = [tensor_names.tensor(p, c) for p in prefixes for c in columns]
+  return [t for t in possible if t in bundle.shapes]
 
 
 def positions_of(wanted, keys):
@@ -164,63 +165,62 @@ def positions_of(wanted, keys):
 
 
 class Checkpoint(object):
-  """A stock V2 checkpoint.
+  """A stock V2 checkpoint and the incremental checkpoints that a restore adds to it.
 
   Attributes:
     prefix: string.
-    shapes: dict: tensor name -> list of ints.
+    name: string, the prefix and which deltas are read: "m.ckpt-9 and its deltas to 12".
+    num_deltas: int, how many are read.
     tables: ordered dict: variable name -> `Table`, by name.
     others: list of names of the tensors that belong to no table.
   """
 
-  def __init__(self, path):
+  def __init__(self, path, full_only=False):
     """Opens it.
 
     Args:
       path: a checkpoint's prefix, its `.index` file, or a directory, whose newest
         checkpoint is taken.
+      full_only: bool. False: with the deltas that a `tf.train.Saver()` restores with
+        it, which are those of the newest full checkpoint of a directory; every delta is
+        read and checked. True: without deltas.
 
     Raises:
-      ToolError: there is none, or it cannot be read.
+      ToolError: there is none, or it or a delta cannot be read, or a delta is missing or
+        continues something else.
     """
     self.prefix = _prefix_of(path)
-    try:
-      readable = durable.readable(self.prefix)
-      self._reader = checkpoint_utils.load_checkpoint(readable)
-      bundle_sizes.check(readable, self._reader)
-    except (tf_errors.OpError, ValueError) as e:
-      raise errors.ToolError("%s cannot be read: %s" %
-                             (self.prefix, getattr(e, "message", e)))
-    self.shapes = self._reader.get_variable_to_shape_map()
-    self._dtypes = self._reader.get_variable_to_dtype_map()
+    self._full = bundle_reader.BundleReader(self.prefix, durable.readable(self.prefix))
+    deltas = [] if full_only else _deltas_of(self.prefix)
+    self.num_deltas = len(deltas)
+    self.name = self.prefix + _text_of(deltas)
     self.tables = collections.OrderedDict(
-        (name, Table(self, name, pieces))
-        for name, pieces in sorted(_pieces(self.shapes).items()))
+        (name, Table(self._full, deltas, name, pieces))
+        for name, pieces in sorted(_pieces(self._full).items()))
     known = {t for table in self.tables.values() for t in table.tensors}
-    self.others = sorted(set(self.shapes) - known)
+    self.others = sorted(set(self._full.shapes) - known)
+    # Every delta has all other variables; a restore takes those of the last.
+    self._last = deltas[-1] if deltas else self._full
 
-  def dtype(self, tensor):
-    """Returns NumPy's dtype of a tensor."""
-    return np.dtype(self._dtypes[tensor].as_numpy_dtype)
+  def _bundle_of(self, other):
+    """Returns the `BundleReader` that one of `others` is read from."""
+    return self._last if other in self._last.shapes else self._full
 
-  def nbytes(self, tensor):
-    """Returns the bytes of a tensor (0 for strings, whose length is not listed)."""
-    dtype = self.dtype(tensor)
-    if dtype == object:
-      return 0
-    return int(np.prod(self.shapes[tensor], dtype=np.int64)) * dtype.itemsize
+  def shape(self, other):
+    """Returns the shape of one of `others`, a list of ints."""
+    return self._bundle_of(other).shapes[other]
 
-  def read(self, tensor):
-    """Reads a tensor as a NumPy array.
+  def dtype(self, other):
+    """Returns NumPy's dtype of one of `others`."""
+    return self._bundle_of(other).dtype(other)
 
-    Raises:
-      ToolError: the file is damaged; names the tensor.
-    """
-    try:
-      return self._reader.get_tensor(tensor)
-    except tf_errors.OpError as e:
-      raise errors.ToolError("%s: tensor '%s' cannot be read: %s" %
-                             (self.prefix, tensor, e.message))
+  def nbytes(self, other):
+    """Returns the bytes of one of `others` (0 for strings)."""
+    return self._bundle_of(other).nbytes(other)
+
+  def read(self, other):
+    """Reads one of `others` as a NumPy array; ToolError: the file is damaged."""
+    return self._bundle_of(other).read(other)
 
   def table(self, name):
     """Returns the table of that name, or the only one that `names.matching` finds.
@@ -244,9 +244,29 @@ class Checkpoint(object):
 
   def global_step(self):
     """Returns the global step as an int, or None when the file has none."""
-    if self.shapes.get("global_step") != []:
+    if "global_step" not in self.others or self.shape("global_step") != []:
       return None
     return int(self.read("global_step"))
+
+
+def _deltas_of(prefix):
+  """Returns a `BundleReader` for each delta that a restore of a checkpoint applies."""
+  try:
+    if not incremental.is_newest(prefix):
+      return []
+    links = delta_chain.find(prefix, may_write=False)
+  except tf_errors.OpError as e:
+    raise errors.ToolError("%s (--full-only reads the full checkpoint alone)" % e.message)
+  return [bundle_reader.BundleReader(link.prefix, link.prefix) for link in links]
+
+
+def _text_of(deltas):
+  """Returns what a message adds to a checkpoint's name about its deltas."""
+  if not deltas:
+    return ""
+  step = json.loads(deltas[-1].read(delta_chain.INFO).decode())["global_step"]
+  return (" and its deltas to %d" % step if step is not None else
+          " and its %d deltas" % len(deltas))
 
 
 def _prefix_of(path):
@@ -269,8 +289,13 @@ def _prefix_of(path):
   return path
 
 
-def _pieces(shapes):
-  """Returns a dict: variable name -> list of `Piece`."""
+def _pieces(full):
+  """Returns a dict: variable name -> list of `Piece`.
+
+  Args:
+    full: `BundleReader`.
+  """
+  shapes = full.shapes
   prefixes = set()
   for name in shapes:
     prefix = tensor_names.without_column(name, tensor_names.KEYS)
@@ -281,12 +306,9 @@ def _pieces(shapes):
       prefixes.add(prefix)
   found = {}
   for prefix in sorted(prefixes):  # A table comes before what is under its name.
-    # A table under another table's name has default rows of its own, a slot has none.
-    owner = None
-    if tensor_names.tensor(prefix, tensor_names.DEFAULT_ROWS) not in shapes:
-      owner = next((a for a in _ancestors(prefix) if a in found), None)
-    if owner is None:
-      found[prefix] = Piece(prefix)
+    owner = next((a for a in _ancestors(prefix) if a in found), None)
+    if owner is None or _is_table(prefix, owner, prefixes, shapes):
+      found[prefix] = table_piece.Piece(full, prefix)
     else:
       found[owner].slots[prefix[len(owner) + 1:]] = prefix
   tables = {}
@@ -297,6 +319,24 @@ def _pieces(shapes):
       name: [piece for _, piece in sorted(parts, key=lambda p: p[0])]
       for name, parts in tables.items()
   }
+
+
+def _is_table(prefix, owner, prefixes, shapes):
+  """Returns whether a name under a table's name is a table, not a slot.
+
+  Args:
+    prefix: string, the name.
+    owner: string, the table's name.
+    prefixes: set of all names of tables and slots.
+    shapes: dict: tensor name -> shape.
+  """
+  has_rows = [tensor_names.tensor(p, tensor_names.DEFAULT_ROWS) in shapes
+              for p in (prefix, owner)]
+  if any(has_rows):
+    # A table has default rows of its own, a slot has none.
+    return has_rows[0]
+  # DeepRec's file, without default rows: slots have no slots.
+  return any(p.startswith(prefix + "/") for p in prefixes)
 
 
 def _ancestors(name):

@@ -107,13 +107,12 @@ def _filtered(table):
 def _diff_tensors(first, second, name):
   """Yields a line when an ordinary tensor differs."""
   for other, which in ((second, "first"), (first, "second")):
-    if name not in other.shapes:
+    if name not in other.others:
       yield "%s: only in the %s" % (name, which)
       return
-  if first.shapes[name] != second.shapes[name] or (first.dtype(name) !=
-                                                   second.dtype(name)):
-    yield "%s: %s %s and %s %s" % (name, first.dtype(name).name, first.shapes[name],
-                                   second.dtype(name).name, second.shapes[name])
+  kinds = [(c.dtype(name).name, c.shape(name)) for c in (first, second)]
+  if kinds[0] != kinds[1]:
+    yield "%s: %s %s and %s %s" % ((name,) + kinds[0] + kinds[1])
     return
   a, b = first.read(name), second.read(name)
   if isinstance(a, (bytes, str)) or a.dtype == object:

@@ -71,7 +71,7 @@ def text(checkpoint, all_facts):
     all_facts: list of `Facts`.
   """
   step = checkpoint.global_step()
-  lines = ["%s, global step %s" % (checkpoint.prefix, "unknown" if step is None else step)]
+  lines = ["%s, global step %s" % (checkpoint.name, "unknown" if step is None else step)]
   if all_facts:
     rows = [_HEADINGS] + [_row(f) for f in all_facts]
     if len(all_facts) > 1:

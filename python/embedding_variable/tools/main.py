@@ -22,8 +22,16 @@ from embedding_variable.tools import shrinking
 _SAME, _DIFFERENT, _TROUBLE = 0, 1, 2
 
 
+def _open(path, args):
+  """Opens a checkpoint; says on standard error which deltas are read with it."""
+  checkpoint = checkpoint_tables.Checkpoint(path, full_only=args.full_only)
+  if checkpoint.num_deltas:
+    sys.stderr.write("reading %s\n" % checkpoint.name)
+  return checkpoint
+
+
 def _inspect(args):
-  checkpoint = checkpoint_tables.Checkpoint(args.checkpoint)
+  checkpoint = _open(args.checkpoint, args)
   tables = [checkpoint.table(n) for n in args.variable] or [
       checkpoint.tables[n] for n in sorted(checkpoint.tables, key=names.natural)
   ]
@@ -40,13 +48,13 @@ def _inspect(args):
 
 
 def _lookup(args):
-  checkpoint = checkpoint_tables.Checkpoint(args.checkpoint)
+  checkpoint = _open(args.checkpoint, args)
   sys.stdout.write(looking_up.text(checkpoint.table(args.variable), args.keys))
   return _SAME
 
 
 def _export(args):
-  table = checkpoint_tables.Checkpoint(args.checkpoint).table(args.variable)
+  table = _open(args.checkpoint, args).table(args.variable)
   path = args.out or "%s.%s" % (args.variable.replace("/", "_"), args.to)
   exporting.export(table, args.to, path, with_slots=args.slots, overwrite=args.force)
   sys.stdout.write("wrote {:,} rows to {}\n".format(table.rows, path))
@@ -54,15 +62,13 @@ def _export(args):
 
 
 def _diff(args):
-  found = diffing.text(
-      checkpoint_tables.Checkpoint(args.first),
-      checkpoint_tables.Checkpoint(args.second))
+  found = diffing.text(_open(args.first, args), _open(args.second, args))
   sys.stdout.write(found)
   return _DIFFERENT if found else _SAME
 
 
 def _shrink(args):
-  checkpoint = checkpoint_tables.Checkpoint(args.checkpoint)
+  checkpoint = _open(args.checkpoint, args)
   out = args.out or checkpoint.prefix + "-shrunk"
   for result in shrinking.shrink(
       checkpoint, out, steps=args.evict_older_than, drop_filtered=args.drop_filtered,
@@ -80,7 +86,8 @@ def _parser():
   parser = argparse.ArgumentParser(
       prog="python -m embedding_variable",
       description="Looks into checkpoints that hold embedding variables. CKPT is a "
-      "checkpoint's prefix, or a directory, whose newest checkpoint is taken.")
+      "checkpoint's prefix, or a directory, whose newest checkpoint is taken. It is read "
+      "with its incremental checkpoints if tf.train.Saver().restore would apply them.")
   parser.add_argument("--version", action="version",
                       version="embedding_variable " + distribution.version())
   commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -91,6 +98,8 @@ def _parser():
     sub.set_defaults(function=function)
     for checkpoint in checkpoints:
       sub.add_argument(checkpoint, metavar="CKPT")
+    sub.add_argument("--full-only", action="store_true",
+                     help="leave out the incremental checkpoints that continue CKPT")
     return sub
 
   sub = command("inspect", _inspect,

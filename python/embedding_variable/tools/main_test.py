@@ -143,6 +143,15 @@ class ToolsTest(parameterized.TestCase):
     self.assertIn("no embedding variable 'c10'; did you mean 'input/C10_embedding/weights'?",
                   text)
 
+  def test_a_table_under_another_tables_name_in_deeprecs_file(self):
+    # No default rows: only a table has slots, so what has some is no slot.
+    tensors = _tensors(defaults=None)
+    tensors.update(testing.table("a/v/w", [1], [[1., 2.]], slots={"Adagrad": [[1., 2.]]}))
+    testing.write(self.prefix, tensors)
+    text = self.run_tool("inspect", self.prefix)
+    self.assertRegex(text, r"\na/v/w +1 +1 +0 +2 +int64 +Adagrad ")
+    self.assertRegex(text, r"\na/v +1 +4 +.* int64 +Adagrad ")
+
   def test_plot_is_a_png(self):
     testing.write(self.prefix, _tensors())
     png = self.path("plot.png")

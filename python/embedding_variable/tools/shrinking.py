@@ -21,7 +21,9 @@ Result = collections.namedtuple(
 
 
 def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=None):
-  """Writes a new checkpoint with fewer rows; everything else is copied.
+  """Writes a new full checkpoint with fewer rows; everything else is copied.
+
+  Deltas of the checkpoint that were read are merged into the new one, which has none.
 
   A row goes, with its slots, when `step - version > steps`, the rule of
   `GlobalStepEvict`. One that was never updated (version -1) stays.
@@ -65,21 +67,22 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
         "no versions were recorded for %s, so no row's age is known (TF_RECORD_VERSION=1 "
         "or GlobalStepEvict when the variable is made records them)" % ", ".join(
             "'%s'" % t.name for t in tables if t not in judged))
-  total = sum(checkpoint.nbytes(t) for t in checkpoint.shapes)
+  total = sum(t.nbytes for t in checkpoint.tables.values())
+  total += sum(checkpoint.nbytes(t) for t in checkpoint.others)
   with progress.Progress("shrink", total) as bar, \
       bundle_writer.BundleWriter(out) as writer:
 
     def put(tensor, array):
       writer.add(tensor, array)
-      bar.add(checkpoint.nbytes(tensor), tensor)
+      bar.add(getattr(array, "nbytes", 0), tensor)
 
     for tensor in checkpoint.others:
       put(tensor, checkpoint.read(tensor))
     results = []
     for table in checkpoint.tables.values():
       wanted = table in tables
-      result = _copy(checkpoint, table, put,
-                     oldest if table in judged else None, drop_filtered and wanted)
+      result = _copy(table, put, oldest if table in judged else None,
+                     drop_filtered and wanted)
       if wanted:
         results.append(result._replace(versions=oldest is None or table in judged))
   if os.path.exists(checkpoint.prefix + ".meta"):
@@ -87,41 +90,52 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
   return results
 
 
-def _copy(checkpoint, table, put, oldest, drop_filtered):
+def _copy(table, put, oldest, drop_filtered):
   """Copies a table, less what goes; returns a `Result`."""
   after, filtered = 0, 0
   for piece in table.pieces:
-    keys = checkpoint.read(piece.tensor(tensor_names.KEYS))
+    keys = piece.read(piece.prefix, tensor_names.KEYS)
     gone = keys[:0]
     if oldest is not None and len(keys):
-      versions = checkpoint.read(piece.tensor(tensor_names.VERSIONS))
+      versions = piece.read(piece.prefix, tensor_names.VERSIONS)
       gone = keys[(versions >= 0) & (versions < oldest)]
     after += len(keys) - len(gone)
+    filtered += piece.count(tensor_names.KEYS_FILTERED) if drop_filtered else 0
     for prefix in piece.prefixes():
-      own = checkpoint.read(tensor_names.tensor(prefix, tensor_names.KEYS))
       # A slot's copy of the keys may be in another order.
-      keep = ~checkpoint_tables.positions_of(own, gone)[1]
-      filtered_keep = slice(0, 0) if drop_filtered else slice(None)
+      keep = ~checkpoint_tables.positions_of(piece.read(prefix, tensor_names.KEYS), gone)[1]
       for column, _ in tensor_names.COLUMNS:
         tensor = tensor_names.tensor(prefix, column)
-        if tensor not in checkpoint.shapes:
+        if tensor not in table.tensors:
           continue
-        array = checkpoint.read(tensor)
-        if column == tensor_names.OFFSETS:
+        array = piece.read(prefix, column)
+        if array is None:
+          array = _not_recorded(table, tensor, column)
+        elif column == tensor_names.OFFSETS:
           array = _kept_before(keep)[array].astype(array.dtype)
         elif column == tensor_names.OFFSETS_FILTERED:
           array = np.zeros_like(array) if drop_filtered else array
         elif column in tensor_names.FILTERED:
-          filtered += len(array) if drop_filtered and tensor == piece.tensor(
-              tensor_names.KEYS_FILTERED) else 0
-          array = array[filtered_keep]
-        elif len(array) == len(keep):
-          array = array if keep.all() else array[keep]
+          array = array[:0] if drop_filtered else array
+        elif not keep.all():
+          array = array[keep]
         put(tensor, array)
-    defaults = piece.tensor(tensor_names.DEFAULT_ROWS)
-    if defaults in checkpoint.shapes:
-      put(defaults, checkpoint.read(defaults))
+    defaults = piece.default_rows()
+    if piece.tensor(tensor_names.DEFAULT_ROWS) in table.tensors:
+      put(piece.tensor(tensor_names.DEFAULT_ROWS),
+          np.zeros([0, table.dim], np.float32) if defaults is None else defaults)
   return Result(table.name, table.rows, after, filtered, True)
+
+
+def _not_recorded(table, tensor, column):
+  """Returns the empty tensor that stands for numbers that were not recorded."""
+  numbers = (tensor_names.VERSIONS, tensor_names.FREQS, tensor_names.VERSIONS_FILTERED,
+             tensor_names.FREQS_FILTERED)
+  if column not in numbers:
+    raise errors.ToolError(
+        "variable '%s': tensor '%s' of the full checkpoint is not in all of its incremental "
+        "checkpoints" % (table.name, tensor))
+  return np.zeros([0], np.int64)
 
 
 def _kept_before(keep):

@@ -9,6 +9,7 @@ import struct
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import tensor_names
 
 _BUCKETS = 1000
@@ -66,6 +67,69 @@ def table(prefix, keys, values, versions=None, freqs=None, filtered=(), slots=No
     name = tensor_names.tensor(prefix, tensor_names.DEFAULT_ROWS)
     tensors[name] = np.array(defaults, np.float32)
   return tensors
+
+
+def write_chain(prefix, name, parts, placement):
+  """Writes what ranks save together: a full checkpoint of a table, and its deltas.
+
+  Args:
+    prefix: string.
+    name: string, the table's.
+    parts: for the full checkpoint, and then for each delta, a list of dicts, one a rank:
+      arguments of `table`, of `delta` for deltas.
+    placement: list of ranks; key k is on rank placement[k % len(placement)].
+  """
+  dim = len(parts[0][0]["values"][0])
+  tensors = {}
+  for rank, part in enumerate(parts[0]):
+    tensors.update(table(tensor_names.part(name, rank), defaults=[[9.] * dim], **part))
+  write(prefix, tensors)
+  full = delta_chain.Link(prefix, delta_chain.identity(prefix))
+  previous = None
+  for sequence, ranks in enumerate(parts[1:], 1):
+    tensors = {
+        tensor_names.tensor(name, tensor_names.DELTA_PLACEMENT):
+            np.array(placement, np.int64),
+        delta_chain.INFO: np.array(
+            delta_chain.info(full, previous, sequence, sequence).encode()),
+    }
+    for rank, part in enumerate(ranks):
+      tensors.update(delta(tensor_names.part(name, rank), dim=dim, **part))
+    path = delta_chain.delta_prefix(full, sequence)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    write(path, tensors)
+    previous = delta_chain.Link(path, delta_chain.identity(path))
+
+
+def delta(prefix, keys, values, dim, erased=(), replaces=False, filtered=(),
+          defaults=None):
+  """Returns the tensors that an incremental checkpoint has of a table or part.
+
+  Args:
+    prefix: string.
+    keys, values: as of `table`, the rows that changed.
+    dim: length of a row.
+    erased: list of keys.
+    replaces: bool.
+    filtered: as of `table`.
+    defaults: list of rows, or None.
+  """
+  keys, count = np.array(keys, np.int64), len(filtered)
+  columns = [
+      (tensor_names.DELTA_KEYS, keys),
+      (tensor_names.DELTA_VALUES, np.array(values, np.float32).reshape([-1, dim])),
+      (tensor_names.DELTA_VERSIONS, np.zeros([0], np.int64)),
+      (tensor_names.DELTA_FREQS, np.zeros([0], np.int64)),
+      (tensor_names.DELTA_ERASED_KEYS, np.array(erased, np.int64)),
+      (tensor_names.DELTA_REPLACES, np.array([replaces], np.int64)),
+      (tensor_names.DELTA_DEFAULT_ROWS,
+       np.array([] if defaults is None else defaults, np.float32).reshape([-1, dim])),
+  ]
+  columns += [(c, np.array([f[i] for f in filtered], np.int64).reshape([count]))
+              for i, c in enumerate((tensor_names.DELTA_KEYS_FILTERED,
+                                     tensor_names.DELTA_VERSIONS_FILTERED,
+                                     tensor_names.DELTA_FREQS_FILTERED))]
+  return {tensor_names.tensor(prefix, column): array for column, array in columns}
 
 
 def write_claiming(prefix, tensors, claims):

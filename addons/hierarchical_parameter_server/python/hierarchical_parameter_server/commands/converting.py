@@ -3,18 +3,20 @@
 """convert: table directories of a trained model."""
 
 from hierarchical_parameter_server import convert as conversions
+from hierarchical_parameter_server.convert import checkpoints
 
 
 def convert(args, out, err):
-  """Writes the tables; prints a line for each."""
-  del err
-  if args.kind != "checkpoint" and args.dense:
-    raise ValueError("--dense: is of checkpoints")
+  """Writes the tables; prints the checkpoint that is read, and a line for each table."""
+  if args.kind != "checkpoint" and (args.dense or args.full_only):
+    raise ValueError("--dense and --full-only are for checkpoints")
   if args.kind == "checkpoint":
+    checkpoint = checkpoints.Checkpoint(args.source, args.full_only)
+    print("reading %s" % checkpoint.name, file=err)
     tables = args.tables
-    if tables is None and args.dense and not conversions.checkpoint_tables(args.source):
+    if tables is None and args.dense and not checkpoint.tables:
       tables = []
-    written = conversions.from_checkpoint(args.source, args.out, tables, args.dense)
+    written = checkpoints.write(checkpoint, args.out, tables, args.dense)
   elif args.kind == "sok-dump":
     written = conversions.from_sok_dump(args.source, args.out, args.tables)
   else:

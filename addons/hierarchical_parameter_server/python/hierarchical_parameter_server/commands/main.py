@@ -66,6 +66,8 @@ def _parser():
   sub.add_argument("--tables", nargs="+", metavar="NAME", help="these tables; default: all")
   sub.add_argument("--dense", nargs="+", metavar="NAME", default=[],
                    help="dense variables of a checkpoint; their row numbers are the keys")
+  sub.add_argument("--full-only", action="store_true",
+                   help="leave out the incremental checkpoints that continue a checkpoint")
   sub.add_argument("--key_dtype", choices=["int64", "uint32"], default="int64",
                    help="of legacy files")
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a trained model to served rows."""
 
+import contextlib
+import io
 import os
 
 from absl.testing import absltest
@@ -12,7 +14,10 @@ import tensorflow as tf
 import hierarchical_parameter_server as hps
 from hierarchical_parameter_server import convert
 from hierarchical_parameter_server import testing
-import embedding_variable  # pylint: disable=unused-import
+from hierarchical_parameter_server.commands import main
+import embedding_variable
+from embedding_variable.checkpoint import delta_chain
+from embedding_variable.tools import testing as stored
 import sparse_operation_kit as sok
 
 _DIM = 4
@@ -99,6 +104,37 @@ class ConvertTest(parameterized.TestCase):
     found = np.fromfile(os.path.join(self.folder, "users", "emb_vector"), np.float32)
     np.testing.assert_array_equal(found.reshape([100, 2])[np.argsort(keys)], expected)
 
+  def test_a_table_under_another_tables_name_is_no_slot(self):
+    with tf.Graph().as_default(), tf.Session() as session:
+      users = tf.get_embedding_variable("user", embedding_dim=2)
+      hist = tf.get_embedding_variable("user/hist", embedding_dim=3)
+      parts = tf.get_embedding_variable("user/hist/parts", embedding_dim=2,
+                                        partitioner=tf.fixed_size_partitioner(2))
+      loss = sum(tf.reduce_sum(tf.nn.embedding_lookup(v, tf.constant(ids, tf.int64))**2)
+                 for v, ids in ((users, [1, 2]), (hist, [1, 2, 3]), (parts, [4, 5])))
+      step = tf.train.AdamOptimizer(0.1).minimize(loss)
+      session.run(tf.global_variables_initializer())
+      session.run(step)
+      prefix = tf.train.Saver().save(session, os.path.join(self.folder, "model"))
+    sizes = {"user": (2, 2), "user/hist": (3, 3), "user/hist/parts": (2, 2)}
+    self.assertEqual(convert.checkpoint_tables(prefix), sizes)
+    self.assertEqual(convert.from_checkpoint(prefix, self.folder), sizes)
+    # DeepRec's files have no default rows: a slot has nothing below it.
+    theirs = {n: t for n, t in stored.read(prefix).items() if "default_rows" not in n}
+    stored.write(os.path.join(self.folder, "theirs"), theirs)
+    self.assertEqual(convert.checkpoint_tables(os.path.join(self.folder, "theirs")), sizes)
+    # Where they have no slots either, the names are a question, and it is asked aloud.
+    bare = {n: t for n, t in theirs.items() if "Adam" not in n and "parts" not in n}
+    stored.write(os.path.join(self.folder, "bare"), bare)
+    with self.assertLogs("tensorflow", "WARNING") as logs:
+      written = convert.from_checkpoint(os.path.join(self.folder, "bare"), self.folder)
+    self.assertEqual(written, {"user": (2, 2)})
+    self.assertIn("user/hist is taken for an optimizer's slot", logs.output[0])
+    self.assertEqual(
+        convert.from_checkpoint(os.path.join(self.folder, "bare"), self.folder,
+                                ["user", "user/hist"]),
+        {"user": (2, 2), "user/hist": (3, 3)})
+
   def test_legacy_files(self):
     np.arange(5, dtype=np.int64).tofile(os.path.join(self.folder, "v_keys.file"))
     rows = np.arange(15, dtype=np.float32)
@@ -129,6 +165,124 @@ class ConvertTest(parameterized.TestCase):
   def test_what_is_wrong_is_named(self, call, message):
     with self.assertRaisesRegex(ValueError, message):
       call(self.folder)
+
+
+class DeltasTest(parameterized.TestCase):
+  """Incremental checkpoints are converted as a restore applies them."""
+
+  def setUp(self):
+    super().setUp()
+    self.folder = self.create_tempdir().full_path
+    self.prefix = os.path.join(self.folder, "model")
+
+  def written(self, table="users", **kwargs):
+    """Converts; returns {key: row} of a table."""
+    sizes = convert.from_checkpoint(self.prefix, self.folder + "/out", **kwargs)
+    folder = os.path.join(self.folder, "out", table)
+    keys = np.fromfile(os.path.join(folder, "key"), np.int64).tolist()
+    rows = np.fromfile(os.path.join(folder, "emb_vector"), np.float32)
+    rows = rows.reshape([len(keys), -1]).tolist()
+    self.assertLen(set(keys), len(keys))
+    self.assertEqual(sizes[table], (len(keys), len(rows[0])))
+    self.assertEqual(
+        convert.checkpoint_tables(self.prefix, kwargs.get("full_only", False))
+        .get(table, sizes[table]), sizes[table])
+    return dict(zip(keys, rows))
+
+  def trained(self, parts=None, counter=None):
+    """Saves a full checkpoint and two deltas; returns what a restore leaves."""
+    with tf.Graph().as_default(), tf.Session() as session:
+      users = tf.get_embedding_variable(
+          "users", embedding_dim=2, partitioner=parts and tf.fixed_size_partitioner(parts),
+          ev_option=embedding_variable.EmbeddingVariableOption(
+              filter_option=counter and embedding_variable.CounterFilter(counter)))
+      items = tf.get_variable("items", [3, 2])
+      ids = tf.placeholder(tf.int64, [None])
+      loss = tf.reduce_sum(tf.nn.embedding_lookup(users, ids)**2)
+      step = tf.train.AdamOptimizer(0.1).minimize(loss + tf.reduce_sum(items**2))
+      pieces = list(users) if parts else [users]
+      erase = [p.erase(ids) for p in pieces]
+      saver = tf.train.Saver(incremental_save_restore=True)
+      session.run(tf.global_variables_initializer())
+      for batch in ([1, 2, 3], [1, 2, -1001]):
+        session.run(step, {ids: batch})
+      saver.save(session, self.prefix)
+      for end, gone in ((7, 2), (140, 3)):
+        session.run(step, {ids: [1, end, end]})
+        session.run(erase, {ids: [gone]})
+        embedding_variable.save_incremental(saver, session, self.folder, end)
+      session.run(tf.global_variables_initializer())
+      saver.restore(session, self.prefix)
+      exported = [session.run(p.export()[:2]) for p in pieces]
+      rows = {}
+      for keys, values in exported:
+        rows.update(zip(keys.tolist(), values.tolist()))
+      return rows, session.run(items)
+
+  @parameterized.parameters({}, {"parts": 3}, {"counter": 2})
+  def test_rows_are_those_of_a_restore(self, **kwargs):
+    expected, items = self.trained(**kwargs)
+    self.assertContainsSubset([1, 7, 140], expected)
+    self.assertNoCommonElements([2, 3], expected)
+    self.assertEqual(self.written(), expected)
+    self.assertEqual(list(self.written("items", dense=["items"]).values()), items.tolist())
+    full = self.written(full_only=True)
+    self.assertIn(2, full)
+    self.assertNotIn(140, full)
+    out, err = io.StringIO(), io.StringIO()
+    for source, flags, end in ((self.folder, [], " and its deltas to 140\n"),
+                               (self.prefix, ["--full-only"], "\n")):
+      with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        self.assertEqual(
+            main.main(["convert", "checkpoint", source, self.folder + "/o"] + flags), 0)
+      self.assertEndsWith(err.getvalue(), "reading %s%s" % (self.prefix, end))
+
+  @parameterized.parameters(False, True)
+  def test_ranks_parts(self, replaces):
+    row = lambda *numbers: [[float(x)] * 2 for x in numbers]
+    # Key k is on rank [0, 1, 1][k % 3]; rank 1 also holds a stale row of key 6.
+    stored.write_chain(self.prefix, "users", [
+        [dict(keys=[0, 3, 6], values=row(0, 3, 6)),
+         dict(keys=[1, 2, 1001], values=row(1, 2, 1001))],
+        [dict(keys=[3, 9], values=row(33, 9), erased=[0]),
+         dict(keys=[2, 6], values=row(22, 66), erased=[9], replaces=replaces)],
+        [dict(keys=[0], values=row(100)), dict(keys=[], values=[], erased=[2])],
+    ], [0, 1, 1])
+    expected = {0: 100., 3: 33., 6: 6., 9: 9.}
+    if not replaces:
+      expected.update({1: 1., 1001: 1001.})
+    self.assertEqual(self.written(), {k: [x] * 2 for k, x in expected.items()})
+
+  def test_what_is_damaged_is_refused_as_by_a_restore(self):
+    self.trained()
+    first = delta_chain.find(self.prefix)[0].prefix
+
+    def refused(message):
+      with self.assertRaisesRegex(tf.errors.DataLossError, message):
+        delta_chain.find(self.prefix)
+      with self.assertRaisesRegex(ValueError, first + ".*" + message):
+        convert.from_checkpoint(self.prefix, self.folder + "/out")
+      self.assertIn(2, self.written(full_only=True))
+
+    with open(first + ".index", "rb") as f:
+      index = f.read()
+    os.rename(first + ".index", first + ".away")
+    refused("is missing")
+    with open(first + ".index", "wb") as f:
+      f.write(index[:-5] + b"12345")
+    refused("cannot be read")
+    for path in (".index", ".data-00000-of-00001"):
+      os.replace(first[:-1] + "2" + path, first + path)
+    refused("continues something else")
+    with open(first + ".index", "wb") as f:
+      f.write(index)
+    refused("cannot be read")
+
+  def test_an_older_checkpoint_is_converted_as_it_was_saved(self):
+    self.trained()
+    full = self.written(full_only=True)
+    tf.train.update_checkpoint_state(self.folder, os.path.join(self.folder, "newer"))
+    self.assertEqual(self.written(), full)
 
 
 if __name__ == "__main__":

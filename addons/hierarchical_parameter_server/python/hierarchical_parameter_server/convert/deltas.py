@@ -1,0 +1,116 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Incremental checkpoints ("deltas") that continue a full checkpoint.
+
+Beside a full checkpoint `dir/m` its deltas are `dir/.incremental_checkpoint/m-<id>-00001`,
+`-00002` and so on, stock V2 checkpoints. <id> begins the SHA-256 of the full checkpoint's
+index file. A string tensor `incremental_checkpoint` (JSON) holds that SHA-256, the one of
+the previous delta, and the delta's number. This module accepts and refuses the same
+chains as `tf.train.Saver.restore` of the training side does.
+"""
+
+import collections
+import hashlib
+import json
+import os
+import re
+
+import tensorflow as tf
+
+from hierarchical_parameter_server.convert import bundles
+
+_FOLDER = ".incremental_checkpoint"
+_INFO = "incremental_checkpoint"
+
+# prefix: string. reader: of TensorFlow. info: dict, what `_INFO` holds.
+Delta = collections.namedtuple("Delta", ["prefix", "reader", "info"])
+
+
+def of_checkpoint(prefix):
+  """Returns the `Delta`s that a restore of a checkpoint applies, in order.
+
+  None if the folder's file `checkpoint` names another checkpoint as the newest one: an
+  older one is restored as it was saved. Every tensor of every delta is read, which
+  compares its checksum.
+
+  Args:
+    prefix: string, of a full checkpoint.
+
+  Raises:
+    ValueError: a delta is missing or damaged, or continues something else; names it.
+  """
+  folder, name = os.path.split(prefix)
+  newest = _newest(folder)
+  if newest is not None and newest != name:
+    return []
+  identity = _identity(prefix)
+  stem = "%s-%s-" % (name, identity[:8])
+  numbers = _numbers(os.path.join(folder, _FOLDER), stem)
+  found, previous = [], ""
+  for number in range(1, max(numbers) + 1 if numbers else 1):
+    path = os.path.join(folder, _FOLDER, "%s%05d" % (stem, number))
+    wanted = {"full_sha256": identity, "previous_sha256": previous, "sequence": number}
+    try:
+      if number not in numbers:
+        raise ValueError("is missing, but number %d continues it" % max(numbers))
+      found.append(_checked(path, wanted))
+    except tf.errors.OpError as e:
+      raise ValueError(_refused(prefix, path, number, "cannot be read: %s" % e.message))
+    except ValueError as e:
+      raise ValueError(_refused(prefix, path, number, str(e)))
+    previous = _identity(path)
+  return found
+
+
+def end_of(deltas):
+  """Returns the step, or the number, of the last delta as text."""
+  step = deltas[-1].info.get("global_step")
+  return "its deltas to %d" % step if step is not None else "its %d deltas" % len(deltas)
+
+
+def _newest(folder):
+  """Returns the name of a folder's newest checkpoint; None if no file says it."""
+  try:
+    state = tf.train.get_checkpoint_state(folder)
+  except UnicodeDecodeError:
+    state = None
+  return state and os.path.basename(state.model_checkpoint_path)
+
+
+def _identity(prefix):
+  with tf.io.gfile.GFile(prefix + ".index", "rb") as f:
+    return hashlib.sha256(f.read()).hexdigest()
+
+
+def _numbers(folder, stem):
+  """Returns the set of the numbers of the deltas in a folder."""
+  if not tf.io.gfile.isdir(folder):
+    return set()
+  pattern = re.compile(re.escape(stem) + r"(\d{5})\.index$")
+  matches = [pattern.match(f) for f in tf.io.gfile.listdir(folder)]
+  return {int(m.group(1)) for m in matches if m}
+
+
+def _checked(path, wanted):
+  """Returns a `Delta` after reading all of it; ValueError, OpError: it does not fit."""
+  reader = bundles.open_bundle(path)
+  names = reader.get_variable_to_shape_map()
+  if _INFO not in names:
+    raise ValueError("has no tensor %s" % _INFO)
+  info = json.loads(reader.get_tensor(_INFO).decode())
+  for key, value in sorted(wanted.items()):
+    if info.get(key) != value:
+      raise ValueError("continues something else: %s is %s, expected %s" %
+                       (key, info.get(key), value))
+  for name in sorted(names):
+    reader.get_tensor(name)
+  return Delta(path, reader, info)
+
+
+def _refused(prefix, path, number, why):
+  before = "the full checkpoint %s" % prefix
+  if number > 1:
+    before += " and its first %d incremental checkpoints" % (number - 1)
+  return ("incremental checkpoint %s %s. Remove it and those that continue it to convert "
+          "%s, or convert the full checkpoint alone (full_only=True, --full-only)" %
+          (path, why, before))

@@ -1,0 +1,134 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""One `-keys` with its columns: a whole table of a checkpoint, or one part of one."""
+
+import collections
+
+import numpy as np
+
+from embedding_variable.checkpoint import tensor_names
+from embedding_variable.tools import errors
+from embedding_variable.tools import merged_deltas
+
+_OFFSETS = (tensor_names.OFFSETS, tensor_names.OFFSETS_FILTERED)
+
+
+class Piece(object):
+  """Columns of a full checkpoint, or of it and its deltas.
+
+  Attributes:
+    prefix: string, what its tensors' names start with.
+    slots: ordered dict: slot name -> what the slot's tensors' names start with.
+  """
+
+  def __init__(self, full, prefix):
+    """Args: full, `BundleReader` of the full checkpoint; prefix, string."""
+    self.prefix = prefix
+    self.slots = collections.OrderedDict()
+    self._full = full
+    self._kept, self._later = [], None
+    self._layout = (None, None, None)  # The last one that was needed.
+
+  def merge(self, kept, later):
+    """Makes the piece what deltas leave of it.
+
+    Args:
+      kept: list of `merged_deltas.Kept`, in the order of the chain.
+      later: `merged_deltas.Later` of the whole chain.
+    """
+    self._kept, self._later = kept, later
+
+  def tensor(self, column):
+    """Returns the name of one of its own tensors, not a slot's."""
+    return tensor_names.tensor(self.prefix, column)
+
+  def prefixes(self):
+    """Returns the prefix and those of the slots."""
+    return [self.prefix] + list(self.slots.values())
+
+  def read(self, prefix, column):
+    """Reads a column.
+
+    Rows are in the order of the full checkpoint. With deltas they are in the order that
+    a full checkpoint has by design, of (floormod(key, 1000), key).
+
+    Args:
+      prefix: string, one of `prefixes()`.
+      column: name of one of `tensor_names.COLUMNS`.
+
+    Returns:
+      NumPy array; None when it was not recorded (no tensor, or an empty one beside keys).
+
+    Raises:
+      ToolError: a file is damaged, or rows of a slot have different lengths.
+    """
+    if self._later is None or tensor_names.tensor(prefix, column) not in self._full.shapes:
+      return self._read_full(prefix, column)
+    if column in _OFFSETS:
+      return merged_deltas.offsets(self._read_merged(prefix, _keys_of(column)))
+    return self._read_merged(prefix, column)
+
+  def default_rows(self):
+    """Returns what new keys start with, `[R, dim]`; None when the files have none."""
+    for kept in reversed(self._kept):
+      tensor = merged_deltas.column_of(self.prefix, tensor_names.DEFAULT_ROWS)
+      if kept.replaces and kept.delta.shapes[tensor][0]:
+        return kept.delta.read(tensor)
+    tensor = self.tensor(tensor_names.DEFAULT_ROWS)
+    return self._full.read(tensor) if self._full.shapes.get(tensor, [0])[0] else None
+
+  def count(self, keys):
+    """Returns the number of keys; `keys` is `tensor_names.KEYS` or `KEYS_FILTERED`."""
+    if self._later is None:
+      return self._full.shapes.get(self.tensor(keys), [0])[0]
+    found = self.read(self.prefix, keys)
+    return 0 if found is None else len(found)
+
+  def _read_full(self, prefix, column):
+    tensor, shapes = tensor_names.tensor(prefix, column), self._full.shapes
+    if tensor not in shapes:
+      return None
+    if column not in _OFFSETS and (
+        shapes[tensor][0] < shapes[tensor_names.tensor(prefix, _keys_of(column))][0]):
+      return None
+    return self._full.read(tensor)
+
+  def _read_merged(self, prefix, column):
+    is_filtered = column in tensor_names.FILTERED
+    if is_filtered:
+      # Deltas store filtered keys once: a slot has those of its table.
+      prefix = self.prefix
+    stay, order = self._layout_of(prefix, _keys_of(column))
+    rows = [self._read_full(prefix, column)]
+    tensor = merged_deltas.column_of(prefix, column)
+    for kept in self._kept:
+      stored = len(kept.filtered if is_filtered else kept.rows)
+      is_recorded = kept.delta.shapes.get(tensor, [-1])[0] == stored
+      rows.append(kept.delta.read(tensor) if is_recorded else None)
+    if any(r is None for r in rows):
+      return None
+    if len({r.shape[1:] for r in rows}) > 1:
+      raise errors.ToolError(
+          "'%s' has rows of different lengths in %s and its incremental checkpoints: %s" %
+          (tensor_names.tensor(prefix, column), self._full.prefix,
+           [list(r.shape[1:]) for r in rows]))
+    return np.concatenate([r[s] for r, s in zip(rows, stay)])[order]
+
+  def _layout_of(self, prefix, keys_column):
+    """Returns (which rows of the full checkpoint and of each delta stay, their order)."""
+    if self._layout[0] != (prefix, keys_column):
+      keys = [self._read_full(prefix, keys_column)]
+      stay = [self._later.stay(keys[0])]
+      for kept in self._kept:
+        keys.append(kept.delta.read(merged_deltas.column_of(self.prefix, keys_column)))
+        stay.append(kept.filtered if keys_column == tensor_names.KEYS_FILTERED else
+                    kept.rows)
+      order = merged_deltas.order(np.concatenate([k[s] for k, s in zip(keys, stay)]))
+      self._layout = (prefix, keys_column), stay, order
+    return self._layout[1:]
+
+
+def _keys_of(column):
+  """Returns the column that has the key of each row of a column."""
+  is_filtered = column in tensor_names.FILTERED or column == tensor_names.OFFSETS_FILTERED
+  return tensor_names.KEYS_FILTERED if is_filtered else tensor_names.KEYS
