@@ -310,6 +310,14 @@ class FeatureColumnsTest(parameterized.TestCase):
                                    **kwargs)]), kind)[1]
           for kwargs in ({}, {"do_fusion": True})]
       np.testing.assert_array_equal(plain, fused)
+      plain, fused = [
+          _run(lambda kind, kwargs=kwargs: _fc.linear_model(
+              _features(), [_column(kind)], **kwargs), kind)[1]
+          for kwargs in ({}, {"do_fusion": True})]
+      np.testing.assert_array_equal(plain, fused)
+    with tf.Graph().as_default():
+      shared = _fc.shared_embedding_columns([_column("dense")], _DIM, do_fusion=True)
+      self.assertLen(shared, 1)
 
   @parameterized.parameters(
       ("add", 2, (2, 2)), ("mul", (2, 2), (2, 2)), ("concat", (2, 3), (2, 3)))
@@ -340,17 +348,46 @@ class FeatureColumnsTest(parameterized.TestCase):
   def test_multihash_of_strings_and_of_shapes(self):
     with tf.Graph().as_default(), pairs.session() as session:
       column = _fc.embedding_column(
-          _fc.categorical_column_with_multihash("words", [[4, 2], [4, 2]]), 2)
+          _fc.categorical_column_with_multihash("words", [[4, 2], [4, 2]], "Q-R", "add",
+                                                tf.string), 2)
       output = _fc.input_layer(_features(), [column])
       session.run(tf.global_variables_initializer())
       got, key, q, r = session.run(
           [output, tf.strings.to_hash_bucket_fast("a", 16)] + tf.trainable_variables())
       np.testing.assert_allclose(got[0], q[key // 4] + r[key % 4], rtol=1e-6)
 
+  @parameterized.parameters("input_layer", "dense_features")
+  def test_multihash_by_default_and_in_parts(self, layer):
+    # Integers, and a row of Q before a row of R.
+    got = []
+    for parts in (None, 2):
+      with tf.Graph().as_default(), pairs.session() as session:
+        column = _fc.embedding_column(
+            _fc.categorical_column_with_multihash("ids", (4, 5), partition_num=parts), 3,
+            initializer=tf.ones_initializer())
+        if layer == "input_layer":
+          output = _fc.input_layer(_features(), [column])
+        else:
+          output = tf.keras.layers.DenseFeatures([column])(_features())
+        self.assertEqual(output.shape.as_list()[1], 6)
+        self.assertLen(tf.trainable_variables(), 2 * (parts or 1))
+        session.run(tf.global_variables_initializer())
+        number = 0
+        for v in tf.trainable_variables():
+          rows, length = v.shape.as_list()
+          session.run(v.assign(np.arange(number, number + rows * length).reshape(
+              [rows, length])))
+          number += rows * length
+        got.append(session.run(output))
+    np.testing.assert_array_equal(got[0], got[1])
+
   @parameterized.parameters(
       (dict(dims=3), 2, "dims must be 2"),
+      (dict(dims=(3, 3), complementary_strategy=2), 2, "must be 'Q-R', got 2"),
+      (dict(dims=(3, 3), operation="sub"), 2, "one of add, mul, mult, concat, got 'sub'"),
+      (dict(dims=(3, 3), partition_num=0), 2, "partition_num must be .* got 0"),
       (dict(dims=(3, 0)), 2, "two numbers of rows"),
-      (dict(dims=(3, 3)), (2, 3), "one length, got 2 and 3"),
+      (dict(dims=(3, 3), operation="add"), (2, 3), "one length, got 2 and 3"),
       (dict(dims=(3, 3)), (2, 2, 2), "one length of rows or two"),
       (dict(dims=[[3, 2], [3, 2]]), 4, r"lengths \(2, 2\), and dimension says 4"))
   def test_multihash_refuses(self, arguments, dimension, message):

@@ -347,6 +347,43 @@ class IncrementalTest(parameterized.TestCase):
       deltas.incremental_restore(other.session, full, self._path + "-9")
     self.assertEqual(other.state(), found[0][1])
 
+  def test_deeprecs_incremental_saver_of_its_own(self):
+    from tensorflow.python.training import incremental_saver  # pylint: disable=g-import-not-at-top
+    model = _Model(saver=tf.train.Saver)
+    with model.graph.as_default():
+      deltas = incremental_saver.IncrementalSaver(
+          sharded=True, saver_def=model.saver.saver_def, defer_build=True, allow_empty=True)
+      deltas.build(model.saver._builder.filename_tensor)
+      same = incremental_saver.IncrementalSaver(saver_def=model.saver.saver_def)
+      self.assertIs(same._saver, model.saver)
+      self.assertIs(incremental_saver.IncrementalSaver()._saver, model.saver)
+      another = tf.train.Saver()
+      with self.assertRaisesRegex(ValueError, "the graph has 2 savers that are built: name"):
+        incremental_saver.IncrementalSaver()
+      del another
+    full = self._full(model.start())
+    states = [(full, model.state())]
+    folder = os.path.join(self.create_tempdir().full_path, "deltas")
+    for step in (7, 9):
+      model.run(2, seed=step)
+      delta = deltas.incremental_save(model.session, os.path.join(folder, "incr"), step)
+      self.assertEqual(delta, os.path.join(folder, "incr-%d" % step))
+      states.append((delta, model.state()))
+    other = _Model()
+    restoring = incremental_saver.IncrementalSaver(other.saver)
+    for delta, state in states[1:]:
+      restoring.incremental_restore(other.session, full, delta)
+      self.assertEqual(other.state(), state)
+    # The full checkpoint alone, then what continues it.
+    off = _Model(saver=lambda: tf.train.Saver(incremental_save_restore=False))
+    off.saver.restore(off.session, full)
+    self.assertEqual(off.state(), states[0][1])
+    incremental_saver.IncrementalSaver(off.saver).recover_incr_checkpoints(off.session,
+                                                                           self._dir)
+    self.assertEqual(off.state(), states[-1][1])
+    with self.assertRaisesRegex(ValueError, "graph has 0 savers that are built with this"):
+      incremental_saver.IncrementalSaver(saver_def=model.saver.saver_def)
+
   def test_an_export_takes_deltas(self):
     from tensorflow.python.training import incremental_saver  # pylint: disable=g-import-not-at-top
     model = _Model().start()

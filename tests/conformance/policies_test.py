@@ -63,6 +63,7 @@ class _Model(object):
       self.version = [p.get_version(self.ids) for p in parts]
       self.counts = [p.policy_stats() for p in parts]
       self.count = [p.total_count()[0] for p in parts]
+      self.shape = parts[0].get_dynamic_shape()
       self.evicted = [p.evicted_count() for p in parts]
       self.saver = tf.train.Saver() if saver else None
       self.init = tf.global_variables_initializer()
@@ -107,6 +108,8 @@ class FilterTest(parameterized.TestCase):
     # Step 1 reads nothing yet; keys 1 and 2 are trained in it all the same.
     self.assertEqual(model.look(batch), [no] * len(batch))
     model.step_on(batch)
+    # Keys 3 and 4 are counted, and have no row.
+    self.assertEqual(model.session.run(model.shape).tolist(), [2, _DIM])
     self.assertEqual(model.look(keys), [1 - 4, 1 - 3, no, no])
     self.assertEqual(model.sum_of(model.frequency, keys), [4, 3, 2, 1])
     model.step_on(batch)

@@ -13,7 +13,9 @@ part of them, and all go on to the next link together or not at all (together.py
 """
 
 import os
+import weakref
 
+from tensorflow.python.framework import ops
 from tensorflow.python.lib.io import file_io
 from tensorflow.python.platform import tf_logging as logging
 from tensorflow.python.training import checkpoint_management
@@ -27,6 +29,12 @@ from embedding_variable.checkpoint import saving
 from embedding_variable.checkpoint import together
 
 _CHAINS = "_embedding_variable_chains"
+
+# Where a saver keeps the folder that its last full checkpoint lies in.
+_LAST = "_embedding_variable_last_chain"
+
+# Where a graph keeps its savers.
+_SAVERS = "_embedding_variable_savers"
 
 # Where a saver keeps whether its restores take deltas: None: those of the newest.
 WANTED = "_ev_incremental"
@@ -85,7 +93,50 @@ def begin_chain(saver, sess, full_prefix, cuts):
   is_together = saving.is_together(sess.graph, saver.saver_def)
   identity = together.on_rank_0(begin) if is_together else begin()
   full = delta_chain.Link(full_prefix, identity)
-  _chains(saver)[_key(os.path.dirname(full_prefix))] = _Chain(full, cuts)
+  directory = _key(os.path.dirname(full_prefix))
+  _chains(saver)[directory] = _Chain(full, cuts)
+  setattr(saver, _LAST, directory)
+
+
+def directory_of_chain(saver, directory):
+  """Returns the folder of the full checkpoint that a delta continues.
+
+  Args:
+    saver: `tf.train.Saver`.
+    directory: string, a folder that deltas are wanted in.
+
+  Returns:
+    `directory` if the saver's full checkpoints lie in it or it has saved none; else the
+    folder of its last full checkpoint.
+  """
+  if _key(directory) in _chains(saver):
+    return directory
+  return getattr(saver, _LAST, directory)
+
+
+def remember(saver):
+  """Makes a saver one that `saver_of` finds."""
+  ops.get_default_graph().__dict__.setdefault(_SAVERS, weakref.WeakSet()).add(saver)
+
+
+def saver_of(saver_def):
+  """Returns the `tf.train.Saver` of the default graph that has a `SaverDef`.
+
+  Args:
+    saver_def: `SaverDef`, or None: of the graph's only saver.
+
+  Raises:
+    ValueError: there is none, or there are several.
+  """
+  savers = [s for s in ops.get_default_graph().__dict__.get(_SAVERS, ())
+            if s.saver_def is not None and
+            (saver_def is None or s.saver_def.restore_op_name == saver_def.restore_op_name)]
+  if len(savers) != 1:
+    raise ValueError(
+        "an IncrementalSaver saves deltas of what one tf.train.Saver has saved, and the "
+        "graph has %d savers that are built%s: name one by IncrementalSaver(saver_def=)" %
+        (len(savers), "" if saver_def is None else " with this saver_def"))
+  return savers[0]
 
 
 def save_incremental(saver, sess, checkpoint_dir, global_step=None):

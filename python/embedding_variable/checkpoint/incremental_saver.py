@@ -4,7 +4,7 @@
 
   incremental = incremental_saver._get_incremental_saver(True, saver)
   path = saver.save(sess, "model/ckpt", 100)
-  delta = incremental.incremental_save(sess, "model/incr", 120)
+  delta = incremental.incremental_save(sess, "deltas/incr", 120)
   ...
   incremental.incremental_restore(sess, path, delta)
 
@@ -16,6 +16,7 @@ import os
 
 from tensorflow.python.framework import errors
 from tensorflow.python.lib.io import file_io
+from tensorflow.python.training import checkpoint_management
 from tensorflow.python.util import compat
 
 from embedding_variable.checkpoint import delta_chain
@@ -26,17 +27,46 @@ from embedding_variable.checkpoint import together
 
 
 class IncrementalSaver(object):
-  """Saves and restores deltas with the ops of a `tf.train.Saver`.
+  """Saves and restores deltas with the ops of a `tf.train.Saver`."""
 
-  Args:
-    saver: `tf.train.Saver`, of a graph with embedding variables.
-  """
+  def __init__(self, saver=None, sharded=False, saver_def=None, defer_build=False,
+               allow_empty=False):
+    """Finds the saver, and builds unless that is deferred.
 
-  def __init__(self, saver):
-    self._saver = saver
+    Args:
+      saver: `tf.train.Saver`, of a graph with embedding variables; for it `build` is
+        always deferred. None: the one of `saver_def`.
+      sharded: accepted for compatibility; deltas are sharded if the saver is.
+      saver_def: `saver_def` of a `tf.train.Saver` of the default graph. None: of the only
+        one that the graph has.
+      defer_build: bool; True: the caller calls `build` before the graph is final.
+      allow_empty: accepted for compatibility.
 
-  def build(self):
-    """Adds the ops that save deltas, unless the saver has them."""
+    Raises:
+      ValueError: no such saver, or several; not when `defer_build` is true.
+    """
+    del sharded, allow_empty
+    self._own_saver = saver
+    self._saver_def = saver_def
+    if saver is None and not defer_build:
+      self.build()
+
+  @property
+  def _saver(self):
+    if self._own_saver is None:
+      self._own_saver = incremental.saver_of(self._saver_def)
+    return self._own_saver
+
+  def build(self, filename_tensor=None):
+    """Adds the ops that save deltas, unless the saver has them.
+
+    Args:
+      filename_tensor: accepted for compatibility: deltas have a prefix of their own.
+
+    Raises:
+      ValueError: no such saver, or several.
+    """
+    del filename_tensor
     delta_graph.ensure_save(self._saver)
 
   def incremental_save(self, sess, save_path, global_step=None, latest_filename=None,
@@ -46,8 +76,10 @@ class IncrementalSaver(object):
 
     Args:
       sess: the session.
-      save_path: string, prefix of the copy; `-<global_step>` is put behind it. It lies in
-        the folder of the last full checkpoint, or in that's `.incremental_checkpoint`.
+      save_path: string, prefix of the copy; `-<global_step>` is put behind it. It may lie
+        in any folder. In the folder of one of the saver's full checkpoints, or in the
+        `.incremental_checkpoint` of that folder, the delta continues the last one of that
+        folder; in another folder the last full checkpoint that the saver has saved.
       global_step: int, tensor or None.
       latest_filename: accepted for compatibility, as are the others: deltas have the
         graph and the state file of their full checkpoint.
@@ -68,6 +100,7 @@ class IncrementalSaver(object):
     directory = os.path.dirname(save_path)
     if os.path.basename(directory) == delta_chain.DIRECTORY:
       directory = os.path.dirname(directory)
+    directory = incremental.directory_of_chain(self._saver, directory)
     delta = incremental.save_incremental(self._saver, sess, directory, global_step)
     if saving.is_together(sess.graph, self._saver.saver_def):
       together.on_rank_0(lambda: _copy(delta, save_path))
@@ -99,6 +132,25 @@ class IncrementalSaver(object):
           "full checkpoint %s" % (incr_save_path, len(links), save_path))
     incremental.restore_exactly(saver, sess, save_path)
     incremental.restore_deltas(saver, sess, links[:places[0] + 1])
+
+
+  def recover_incr_checkpoints(self, sess, checkpoint_dir):
+    """Applies the deltas of a folder's newest full checkpoint, which was restored before.
+
+    `tf.train.Saver.restore` has usually applied them, which changes nothing.
+
+    Args:
+      sess: the session.
+      checkpoint_dir: string, the folder of the full checkpoint.
+
+    Raises:
+      tf.errors.DataLossError: a delta is missing or damaged.
+    """
+    full = checkpoint_management.latest_checkpoint(checkpoint_dir)
+    if full is not None:
+      incremental.restore_deltas(
+          self._saver, sess,
+          incremental.deltas_of(self._saver, sess.graph, full, wanted=True))
 
 
 def _copy(prefix, to):

@@ -9,8 +9,11 @@ from tensorflow.python.feature_column import feature_column as fc_v1
 from tensorflow.python.feature_column import feature_column_v2 as fc
 from tensorflow.python.feature_column import utils as fc_utils
 from tensorflow.python.framework import dtypes
+from tensorflow.python.ops import partitioned_variables
 
 from embedding_variable.feature_column import categorical
+from embedding_variable.variables import multihash
+from embedding_variable.variables import number_checks
 
 
 class MultihashSize(int):
@@ -26,9 +29,9 @@ class MultihashSize(int):
     return self
 
 
-def categorical_column_with_multihash(key, dims, num_of_partitions=2,
-                                      complementary_strategy="Q-R", operation="add",
-                                      dtype=dtypes.string):
+def categorical_column_with_multihash(key, dims, complementary_strategy="Q-R",
+                                      operation="concat", dtype=dtypes.int64,
+                                      partition_num=None, num_of_partitions=2):
   """Creates a categorical column whose rows are put together from two small tables.
 
   An `embedding_column` of it has a `tf.get_multihash_variable`.
@@ -37,24 +40,37 @@ def categorical_column_with_multihash(key, dims, num_of_partitions=2,
     key: string, name of the feature.
     dims: two ints, rows of Q and of R; or two shapes `[rows, dim]`. Ids go from 0 to
       `rows(Q)^2 - 1`.
-    num_of_partitions: must be 2.
     complementary_strategy: must be "Q-R".
-    operation: "add", "mul" or "concat", see `tf.get_multihash_variable`.
-    dtype: `tf.string` (hashed by `tf.strings.to_hash_bucket_fast`) or an integer type
-      (ids as they are; those below 0 count as missing).
+    operation: "concat", "add" or "mul", see `tf.get_multihash_variable`. With "concat" the
+      column's output is as long as a row of Q and a row of R together.
+    dtype: an integer type (ids as they are; those below 0 count as missing) or `tf.string`
+      (hashed by `tf.strings.to_hash_bucket_fast`).
+    partition_num: int, number of parts of Q and of R; None: what the variable scope's
+      partitioner says.
+    num_of_partitions: must be 2.
 
   Returns:
     A categorical column. `embedding_column(column, dimension)` takes the length of both
     tables' rows, or a pair of them.
 
   Raises:
-    ValueError: another `dtype`, or `dims` that are not two.
+    ValueError: another `dtype`, `complementary_strategy` or `operation`, `dims` that are
+      not two, or a `partition_num` below 1.
   """
   dtype = dtypes.as_dtype(dtype)
   fc_utils.assert_string_or_int(dtype, prefix="column_name: {}".format(key))
   dims = tuple(dims) if isinstance(dims, (list, tuple)) else (dims,)
   if len(dims) != 2 or num_of_partitions != 2:
     raise ValueError("column '%s': dims must be 2, of Q and R, got %r" % (key, dims))
+  if complementary_strategy != "Q-R":
+    raise ValueError("column '%s': complementary_strategy must be 'Q-R', got %r" %
+                     (key, complementary_strategy))
+  if operation not in multihash.OPERATIONS:
+    raise ValueError("column '%s': operation must be one of %s, got %r" %
+                     (key, ", ".join(multihash.OPERATIONS), operation))
+  if partition_num is not None and not number_checks.is_int(partition_num, 1):
+    raise ValueError("column '%s': partition_num must be an integer of at least 1, got %r" %
+                     (key, partition_num))
   lengths = None
   if all(isinstance(d, (list, tuple)) and len(d) == 2 for d in dims):
     dims, lengths = tuple(d[0] for d in dims), tuple(int(d[1]) for d in dims)
@@ -62,7 +78,7 @@ def categorical_column_with_multihash(key, dims, num_of_partitions=2,
     raise ValueError("column '%s': dims must be two numbers of rows or two shapes [rows, "
                      "dim], got %r" % (key, dims))
   return MultihashCategoricalColumn(key, dtype, tuple(int(d) for d in dims), lengths,
-                                    complementary_strategy, operation)
+                                    complementary_strategy, operation, partition_num)
 
 
 def find(column):
@@ -111,8 +127,15 @@ class MultihashCategoricalColumn(
     fc_v1._CategoricalColumn,  # pylint: disable=protected-access
     collections.namedtuple("MultihashCategoricalColumn",
                            ("key", "dtype", "rows", "lengths",
-                            "complementary_strategy", "operation"))):
+                            "complementary_strategy", "operation", "partition_num"))):
   """See `categorical_column_with_multihash`."""
+
+  @property
+  def partitioner(self):
+    """What deals out Q and R; None: the variable scope's partitioner."""
+    if self.partition_num is None:
+      return None
+    return partitioned_variables.fixed_size_partitioner(self.partition_num)
 
   @property
   def num_buckets(self):

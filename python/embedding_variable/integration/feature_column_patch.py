@@ -35,11 +35,13 @@ _calls = threading.local()
 
 
 def install():
-  """Replaces the methods that create embedding weights, and `input_layer`."""
-  stock, replacement = patching.wrap(fc_v1, "input_layer", _input_layer)
-  patching.replace_exports(stock, replacement)
-  stock, replacement = patching.wrap(fc, "embedding_column", _embedding_column)
-  patching.replace_exports(stock, replacement)
+  """Replaces the methods that create embedding weights, and functions with them."""
+  for module, name, wrapper in (
+      (fc_v1, "input_layer", _input_layer), (fc, "embedding_column", _embedding_column),
+      (fc_v1, "linear_model", _without_fusion),
+      (fc, "shared_embedding_columns", _without_fusion)):
+    stock, replacement = patching.wrap(module, name, wrapper)
+    patching.replace_exports(stock, replacement)
   patching.wrap(fc.EmbeddingColumn, "_old_get_dense_tensor_internal",
                 _under_getter)
   patching.wrap(fc.IndicatorColumn, "_transform_id_weight_pair", _transform_indicator)
@@ -139,6 +141,16 @@ def _embedding_column(stock):
   return embedding_column
 
 
+def _without_fusion(stock):
+  """Functions of `tf.feature_column` take DeepRec's `do_fusion`, which changes speed only."""
+
+  def function(*args, do_fusion=None, **kwargs):
+    del do_fusion
+    return stock(*args, **kwargs)
+
+  return function
+
+
 def init_from_checkpoint(column, weights):
   """Initializes an embedding column's table from the checkpoint that it names, if any."""
   if column.ckpt_to_load_from is not None:
@@ -185,7 +197,8 @@ def _multihash_weights(self, weight_collections, trainable):
   return multihash.get_multihash_variable(
       "embedding_weights", column.shapes, column.complementary_strategy,
       column.operation, initializer=self.initializer,
-      trainable=self.trainable and trainable, collections=weight_collections)
+      trainable=self.trainable and trainable, collections=weight_collections,
+      partitioner=column.partitioner)
 
 
 def _adaptive_tensor(self, column, sparse_tensors, weight_collections, trainable):
@@ -261,12 +274,21 @@ def _is_of_multihash(feature_column, rows):
 
 def _create_multihash(stock, self, feature_column, name, column, *args, **kwargs):
   """Both variables of a multihash column, by what creates one for its layer."""
-  pair = [
-      stock(self, feature_column, "%s/multhash_%s" % (name, letter), shape, *args,
-            **kwargs) for letter, shape in zip("QR", column.shapes)
-  ]
-  variable = multihash.MultiHashVariable(pair[0].op.name.rsplit("/", 1)[0], pair[0],
-                                         pair[1], column.shapes, column.operation)
+  scope = variable_scope.get_variable_scope()
+  with variable_scope.variable_scope(scope, auxiliary_name_scope=False,
+                                     partitioner=column.partitioner or scope.partitioner):
+    pair = [
+        stock(self, feature_column, "%s/multhash_%s" % (name, letter), shape, *args,
+              **kwargs) for letter, shape in zip("QR", column.shapes)
+    ]
+  if (column.partition_num or 1) > 1 and not isinstance(pair[0],
+                                                        variables.PartitionedVariable):
+    raise ValueError("column '%s': this layer makes variables without parts, and "
+                     "partition_num is %d" % (column.key, column.partition_num))
+  # A variable in parts has no op of its own.
+  full_name = getattr(pair[0], "op", pair[0]).name.rsplit("/", 1)[0]
+  variable = multihash.MultiHashVariable(full_name, pair[0], pair[1], column.shapes,
+                                         column.operation)
   self._cols_to_vars_map[feature_column][name] = variable
   return variable
 

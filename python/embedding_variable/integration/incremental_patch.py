@@ -77,6 +77,9 @@ def _build_internal(stock):
     finally:
       self._ev_collected = None
     saveable_lib.check_part_names(saveables)
+    # DeepRec's scripts give it to `IncrementalSaver.build`.
+    self.filename_tensor = ops.get_default_graph().get_tensor_by_name(
+        saver_def.filename_tensor_name)
     if saving.spread_tables(saveables):
       saving.mark_as_together(ops.get_default_graph(), saver_def)
     if any(isinstance(s, saveable_lib.EmbeddingVariableSaveable) for s in saveables):
@@ -149,6 +152,8 @@ def _init_with_incremental(stock):
     if incremental_save_restore and not context.executing_eagerly():
       delta_graph.request(ops.get_default_graph())
     stock(self, *args, **kwargs)
+    if isinstance(self, saver_lib.Saver) and not context.executing_eagerly():
+      incremental.remember(self)
 
   return init
 

@@ -17,7 +17,8 @@ from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import variable_scope
 from tensorflow.python.ops import variables
 
-_OPERATIONS = ("add", "mul", "mult", "concat")
+# How a row of Q and a row of R become one.
+OPERATIONS = ("add", "mul", "mult", "concat")
 
 
 def get_multihash_variable(name,
@@ -80,9 +81,9 @@ def get_multihash_variable(name,
   if complementary_strategy != "Q-R":
     raise ValueError("multihash variable '%s': complementary_strategy must be 'Q-R', "
                      "got %r" % (name, complementary_strategy))
-  if operation not in _OPERATIONS:
+  if operation not in OPERATIONS:
     raise ValueError("multihash variable '%s': operation must be one of %s, got %r" %
-                     (name, ", ".join(_OPERATIONS), operation))
+                     (name, ", ".join(OPERATIONS), operation))
   if operation != "concat" and shapes[0][1] != shapes[1][1]:
     raise ValueError("multihash variable '%s': rows to %s must have one length, got "
                      "%d and %d" % (name, operation, shapes[0][1], shapes[1][1]))

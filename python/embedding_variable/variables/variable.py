@@ -309,12 +309,18 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     return self._no_dense_value()
 
   def total_count(self):
-    """Returns int64 `[2]`: the number of keys, and dim."""
+    """Returns int64 `[2]`: the number of keys that have a row, and dim.
+
+    Keys that a filter counts and has not admitted have no row and do not count.
+    """
     with ops.device(self._handle.device):
       return handle_ops.shape(self._handle)
 
   def get_dynamic_shape(self):
-    """Returns int64 `[2]`: the number of keys, and dim."""
+    """Returns int64 `[2]`: the number of keys that have a row, and dim.
+
+    Keys that a filter counts and has not admitted have no row and do not count.
+    """
     return self.total_count()
 
   def stats(self):
