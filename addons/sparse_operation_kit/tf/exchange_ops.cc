@@ -503,6 +503,61 @@ exchange has failed.
 seconds: So long at most.
 )doc");
 
+REGISTER_OP("SokSendParts")
+    .Input("parts: double")
+    .Output("message: int64")
+    .Output("splits: int32")
+    .Output("wait: variant")
+    .Attr("num_ranks: int >= 1")
+    .Attr("fingerprint: int")
+    .Attr("call: string")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_ranks;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_ranks", &num_ranks));
+      ShapeHandle parts;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 0, 1, "parts", &parts));
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      c->set_output(1, c->Vector(num_ranks));
+      c->set_output(2, c->Scalar());
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Writes this rank's parts of K sums over ranks as a message to every rank.
+
+parts: [K], this rank's.
+message: The same 1 + K numbers for rank 0, 1, ..., end to end.
+splits: [W], each 1 + K.
+wait: For SokSumParts: this process waits for the other ranks until it runs.
+num_ranks: W.
+fingerprint: Of the sums; the same on all ranks.
+call: The name of the sums.
+)doc");
+
+REGISTER_OP("SokSumParts")
+    .Input("message: int64")
+    .Input("splits: int32")
+    .Input("wait: variant")
+    .Output("sums: double")
+    .Attr("fingerprint: int")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle message, splits, wait;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 0, 1, "message", &message));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "splits", &splits));
+      TF_RETURN_IF_ERROR(InputOfRank(c, 2, 0, "wait", &wait));
+      c->set_output(0, c->Vector(c->UnknownDim()));
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Adds the parts of all ranks in the order of ranks: the same bits on every rank.
+
+message, splits: What came from rank 0, 1, ... by SokSendParts.
+wait: As SokSendParts made it.
+sums: [K].
+fingerprint: As of SokSendParts.
+)doc");
+
 REGISTER_OP("SokLongestWait")
     .Output("seconds: double")
     .Output("what: string")

@@ -7,6 +7,7 @@ import threading
 from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.integration import checkpoint_utils_patch
+from embedding_variable.integration import clip_patch
 from embedding_variable.integration import contrib_layers_patch
 from embedding_variable.integration import control_flow_patch
 from embedding_variable.integration import device_setter_patch
@@ -56,7 +57,7 @@ def install():
                   device_setter_patch, feature_column_patch, group_columns_patch,
                   contrib_layers_patch, estimator_patch, horovod_patch,
                   monitored_session_patch, session_patch, sync_replicas_patch,
-                  graph_util_patch, numerics_patch):
+                  graph_util_patch, numerics_patch, clip_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

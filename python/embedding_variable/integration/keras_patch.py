@@ -15,6 +15,7 @@ from tensorflow.python.keras import initializers
 from tensorflow.python.keras.optimizer_v2 import optimizer_v2
 
 from embedding_variable.integration import patching
+from embedding_variable.ops import spread_gradients
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import generic
@@ -94,6 +95,8 @@ def _distributed_apply(stock):
       return generic.update(self, slices, var, run)
 
     with apply_scope.enter(self, grads_and_vars), _own_method(self, method):
-      return stock(self, distribution, grads_and_vars, *args, **kwargs)
+      train = stock(self, distribution, grads_and_vars, *args, **kwargs)
+    spread_gradients.train_by(train, [g for g, _ in grads_and_vars])
+    return train
 
   return distributed_apply

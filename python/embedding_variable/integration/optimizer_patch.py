@@ -18,6 +18,7 @@ from tensorflow.python.ops import array_ops
 from tensorflow.python.training import optimizer as optimizer_lib
 
 from embedding_variable.integration import patching
+from embedding_variable.ops import spread_gradients
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import generic
@@ -120,6 +121,8 @@ def _apply_gradients(stock):
       if ev.is_embedding_variable(var):
         generic.check(self, var)
     with apply_scope.enter(self, grads_and_vars), _own_create_slots(self):
-      return stock(self, grads_and_vars, *args, **kwargs)
+      train = stock(self, grads_and_vars, *args, **kwargs)
+    spread_gradients.train_by(train, [g for g, _ in grads_and_vars])
+    return train
 
   return apply_gradients

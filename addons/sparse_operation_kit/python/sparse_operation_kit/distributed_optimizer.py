@@ -18,6 +18,9 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
   the scale of one process on the merged batch under a mean loss. With `op=hvd.Sum`
   neither is divided, which is the scale under a sum.
 
+  Clip what `compute_gradients` returns: `tf.clip_by_global_norm` and `tf.clip_by_norm`
+  count the rows of a table on all ranks.
+
   It is `hvd.DistributedOptimizer`, which does the same when it is called directly; this
   one also works in a single process, with or without Horovod, and refuses what Horovod
   does not do right with tables.

@@ -32,6 +32,7 @@ from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import pooled
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import lookup_sparse_ops
+from embedding_variable.ops import spread_gradients
 from embedding_variable.variables import number_checks
 
 from sparse_operation_kit import communication
@@ -146,6 +147,23 @@ def alltoall(tensor, splits, name, nan_if_lost=False):
   handle_ops.name_in_errors(
       received.op, received.op.name + ": the exchange between ranks failed")
   return received, received_splits
+
+
+def _sum_over_ranks(what, parts, sources):
+  """Adds a float64 vector over ranks, for `spread_gradients.register`."""
+  num_ranks = communication.num_ranks()
+  calls = [op.name.rpartition("/")[0] for op in sources]
+  fingerprint = fingerprint_of("float32", what, num_ranks, calls)
+  # At the top of the graph: the name must be the same on all ranks, and unique.
+  with ops.name_scope(None), ops.name_scope(watch.SUMS) as scope, \
+      ops.colocate_with(None, ignore_existing=True), ops.device(None), \
+      ops.device(_DEVICE):
+    message, splits, wait = _gen.sok_send_parts(
+        parts, num_ranks=num_ranks, fingerprint=fingerprint, call=scope[:-1],
+        name="send")
+    received, received_splits = alltoall(message, splits, "parts")
+    return _gen.sok_sum_parts(received, received_splits, wait, fingerprint=fingerprint,
+                              name="sum")
 
 
 def lookup_sparse(params, sp_ids, sp_weights, combiners):
@@ -403,8 +421,9 @@ def _apply_served(op, rule, resources, hyper, step, slot_names, slot_inits, plan
 
 
 handle_ops.add_exchange_op("SokServe")
+spread_gradients.register("SokServeGrad", _sum_over_ranks)
 lookup_sparse_ops.add_plan_grad_op("SokServeGrad", beside=("SokPoolWeightGrad",),
                                    update=_apply_served)
 for _op_type in ("SokApplyServed", "SokCarry", "SokRoute", "SokServe", "SokPoolGrad",
-                 "SokPoolWeightGrad", "SokServeGrad"):
+                 "SokPoolWeightGrad", "SokSendParts", "SokServeGrad", "SokSumParts"):
   ops.NotDifferentiable(_op_type)

@@ -34,6 +34,9 @@ _DRAIN_SECONDS_AFTER_ERROR = 2
 # What the names of calls begin with that sum dense gradients.
 GRADIENTS = "sok_gradients"
 
+# The same of calls that add numbers of all ranks, for the norm of gradients.
+SUMS = "sok_sum_over_ranks"
+
 _lock = threading.Lock()
 _thread = None
 _pid = None
@@ -93,7 +96,7 @@ def message(what, seconds):
       "is shut down now, so that every rank fails instead of waiting for ever. (The "
       "limit is SOK_EXCHANGE_TIMEOUT_SECONDS, or sok.init(exchange_timeout=...).)" %
       (communication.rank(), seconds,
-       what if what.startswith(GRADIENTS) else "lookup " + what))
+       what if what.startswith((GRADIENTS, SUMS)) else "lookup " + what))
 
 
 def _watch():

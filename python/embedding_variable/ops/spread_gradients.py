@@ -1,0 +1,197 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Sums over the gradients of tables that are spread over ranks.
+
+A rank has the gradient rows of the keys that it owns and no others. What is computed from
+all rows of such a gradient, its norm above all, is a sum over ranks. A package that
+spreads tables registers the op that makes these gradients and the collective that adds.
+
+The collective must run on all ranks or on none, and a script may fetch a norm on one rank
+only, for a summary. So whatever op trains by the same gradients gets a control input that
+makes the collective run in each of its steps.
+"""
+
+import collections
+import contextlib
+
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import control_flow_util
+
+# Types of ops whose outputs are rows that this rank owns -> the function that adds.
+_gradient_ops = {}
+
+# Where a graph keeps its `_Sums`.
+_SUMS = "_embedding_variable_spread_sums"
+
+# Ops that leave each row where it is, or move whole rows: their outputs are rows of this
+# rank if one of their inputs is. No op that reduces, multiplies matrices or exchanges.
+_ROWWISE = frozenset((
+    "Abs", "Add", "AddN", "AddV2", "Cast", "CheckNumerics", "ClipByValue", "Concat",
+    "ConcatV2", "DebugGradientIdentity", "DebugIdentity", "DebugIdentityV2",
+    "DebugNanCount", "DebugNumericSummary", "Div", "DivNoNan", "EnsureShape", "Enter",
+    "Exit", "ExpandDims", "Gather", "GatherV2", "Identity", "IdentityN", "Maximum",
+    "Merge", "Minimum", "Mul", "MulNoNan", "Neg", "NextIteration",
+    "PlaceholderWithDefault", "Pow", "PreventGradient", "Print", "RealDiv", "RefSwitch",
+    "Reshape", "Select", "SelectV2", "Sign", "Snapshot", "SquaredDifference", "Square",
+    "Squeeze", "StopGradient", "Sub", "Switch", "Tanh", "Transpose", "Unique",
+    "UniqueV2", "UnsortedSegmentSum"))
+
+# A sum over ranks, or what a step of training runs: an op, and the set of ops that made
+# the gradients.
+_Sum = collections.namedtuple("_Sum", ["op", "sources"])
+_Training = collections.namedtuple("_Training", ["op", "sources"])
+
+
+class _Sums(object):
+  """What a graph has of sums over ranks and of ops that train by the same gradients."""
+
+  def __init__(self):
+    self.made = {}  # (what, context, names of values) -> tensor
+    self.sums = []  # list of _Sum
+    self.trainings = []  # list of _Training
+
+
+def _of_graph(graph):
+  return graph.__dict__.setdefault(_SUMS, _Sums())
+
+
+def register(op_type, sum_over_ranks):
+  """Makes the gradients recognised that ops of a type make.
+
+  Args:
+    op_type: string. All outputs of the op are keys and gradient rows that this rank
+      owns.
+    sum_over_ranks: function (what, parts, sources) -> float64 `[K]`: adds the float64
+      vector `parts` of all ranks, to the same bits on all. `what` and `sources`, a list
+      of ops of that type in the order of their names, are the same on all ranks.
+  """
+  _gradient_ops[op_type] = sum_over_ranks
+
+
+def sources(gradient):
+  """Returns the set of registered ops that made a gradient's rows.
+
+  Empty if this rank has the whole gradient. The rows may have been scaled, clipped,
+  concatenated or passed through a condition on their way.
+
+  Args:
+    gradient: an IndexedSlices, a tensor or None.
+  """
+  if not _gradient_ops or gradient is None:
+    return set()
+  if isinstance(gradient, ops.IndexedSlices):
+    # Indices mostly come as they were made; values may come out of anything.
+    return _sources_of(gradient.indices) or _sources_of(gradient.values)
+  return _sources_of(gradient) if isinstance(gradient, ops.Tensor) else set()
+
+
+def _sources_of(tensor):
+  found, seen, left = set(), set(), [tensor.op]
+  while left:
+    op = left.pop()
+    if op in seen:
+      continue
+    seen.add(op)
+    if op.type in _gradient_ops:
+      found.add(op)
+    elif op.type in _ROWWISE:
+      left.extend(x.op for x in op.inputs)
+  return found
+
+
+def values_of(gradient):
+  """Returns the rows of a gradient, an IndexedSlices or a tensor."""
+  return gradient.values if isinstance(gradient, ops.IndexedSlices) else gradient
+
+
+def total(what, gradients, parts):
+  """Returns the sum over ranks of numbers that each rank computes from its rows.
+
+  The same bits on all ranks. It is computed wherever the gradients are, also when it is
+  asked for in a branch of a `tf.cond`, which not all ranks may take. Asking for it again
+  gives the same tensor.
+
+  Args:
+    what: string, names the function `parts`.
+    gradients: non-empty list of gradients that have `sources`, the same on all ranks.
+    parts: function of the list of the gradients' values: returns float64 `[K]`, the same
+      K on all ranks.
+
+  Returns:
+    float64 `[K]`.
+  """
+  values = [values_of(g) for g in gradients]
+  found = set().union(*(sources(g) for g in gradients))
+  with _beside(values):
+    sums = _of_graph(ops.get_default_graph())
+    key = (what, ops.get_default_graph()._get_control_flow_context(),  # pylint: disable=protected-access
+           tuple(v.name for v in values))
+    if key not in sums.made:
+      add = _gradient_ops[next(iter(found)).type]
+      made = add(what, parts(values), sorted(found, key=lambda op: op.name))
+      sums.made[key] = made
+      for training in sums.trainings:
+        _run_with(training, _Sum(made.op, found))
+      sums.sums.append(_Sum(made.op, found))
+  return sums.made[key]
+
+
+@contextlib.contextmanager
+def _beside(values):
+  """Ops are made outside of conditions and other scopes, if the values are."""
+  graphs = {v.graph for v in values}
+  contexts = {v.op._get_control_flow_context() for v in values}  # pylint: disable=protected-access
+  if len(graphs) > 1 or contexts != {None}:
+    yield
+    return
+  with graphs.pop().as_default(), ops.control_dependencies(None), \
+      ops.name_scope(None), ops.name_scope("sum_over_ranks"), \
+      ops.colocate_with(None, ignore_existing=True), ops.device(None):
+    yield
+
+
+def train_by(op, gradients):
+  """Makes the sums over ranks of these gradients, also later ones, run with an op.
+
+  Args:
+    op: what a step of training runs: an operation, a tensor, or anything else, which is
+      ignored.
+    gradients: list of gradients; those without `sources` do not matter.
+  """
+  op = getattr(op, "op", op)
+  found = set().union(*(sources(g) for g in gradients)) if gradients else set()
+  if not found or not isinstance(op, ops.Operation):
+    return
+  sums = _of_graph(op.graph)
+  training = _Training(op, found)
+  for one in sums.sums:
+    _run_with(training, one)
+  sums.trainings.append(training)
+
+
+def _run_with(training, one):
+  """Adds a sum to what an op waits for, if they have gradients in common."""
+  # pylint: disable=protected-access
+  context = one.op._get_control_flow_context()
+  if (not training.sources & one.sources or one.op.graph is not training.op.graph or
+      (context is not None and
+       context is not training.op._get_control_flow_context()) or
+      control_flow_util.IsInWhileLoop(training.op) or
+      _waits_for(one.op, training.op)):
+    return
+  training.op._add_control_input(one.op)
+
+
+def _waits_for(later, earlier):
+  """Returns whether `later` depends on `earlier`."""
+  seen, left = set(), [later]
+  while left:
+    op = left.pop()
+    if op is earlier:
+      return True
+    # Ops depend on older ones.
+    if op not in seen and op._id > earlier._id:  # pylint: disable=protected-access
+      seen.add(op)
+      left.extend(op.control_inputs)
+      left.extend(x.op for x in op.inputs)
+  return False
