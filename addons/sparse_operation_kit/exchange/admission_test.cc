@@ -57,9 +57,9 @@ class AdmitTest : public ::testing::Test {
   // Two ranks ask for keys of two tables.
   void SetUp() override {
     const MessageFormat format = {2, false, 5};
-    message_ = {5, 3, 1, 10, 11, 12, 10,  // rank 0: table 0, table 1
-                5, 2, 0, 12, 10};         // rank 1
-    const std::vector<int32_t> splits = {7, 5};
+    message_ = {5, 3, 1, 0, 10, 11, 12, 10,  // rank 0: table 0, table 1
+                5, 2, 0, 0, 12, 10};         // rank 1
+    const std::vector<int32_t> splits = {8, 6};
     ASSERT_TRUE(MessageLayout::Parse(format, message_, splits, &layout_).ok());
   }
 

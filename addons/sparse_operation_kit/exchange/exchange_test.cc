@@ -432,8 +432,8 @@ TEST(ExchangeVolume, DedupSendsEachKeyOnce) {
     LoopbackJob job(options, {{"t", 4, Combiner::kSum, {0, 1}}}, {0.0f});
     std::vector<PerRank<float>> outputs;
     ASSERT_TRUE(job.Forward({{bag}, {bag}}, &outputs).ok());
-    // Two messages of two numbers and the keys, from each of two ranks.
-    EXPECT_EQ(job.sent_numbers(), 2 * (2 * 2 + (dedup ? 2 : 5)));
+    // Two messages of three numbers and the keys, from each of two ranks.
+    EXPECT_EQ(job.sent_numbers(), 2 * (2 * 3 + (dedup ? 2 : 5)));
     EXPECT_EQ(job.num_floats(0), 4 * (dedup ? 2 : 5));
   }
 }
@@ -551,8 +551,8 @@ class MessageErrors : public ::testing::Test {
         << status.message();
   }
   // Rank 0: keys 5 of table 0; rank 1: keys 6, 7 of table 1.
-  std::vector<int64_t> message_ = {9, 1, 0, 5, 9, 0, 2, 6, 7};
-  std::vector<int32_t> splits_ = {4, 5};
+  std::vector<int64_t> message_ = {9, 1, 0, 0, 5, 9, 0, 2, 0, 6, 7};
+  std::vector<int32_t> splits_ = {5, 6};
 };
 
 TEST_F(MessageErrors, GoodMessagePasses) {
@@ -566,19 +566,19 @@ TEST_F(MessageErrors, GoodMessagePasses) {
   EXPECT_EQ(layout.num_keys(0), 1);
 }
 TEST_F(MessageErrors, AnotherLookup) {
-  message_[4] += 64;
+  message_[5] += 64;
   ExpectRefused("rank 1 sent the keys of another lookup");
 }
 TEST_F(MessageErrors, TooShort) {
-  splits_ = {2, 7};
-  ExpectRefused("rank 0 sent a message of 2 numbers");
+  splits_ = {3, 8};
+  ExpectRefused("rank 0 sent a message of 3 numbers");
 }
 TEST_F(MessageErrors, MoreKeysThanSent) {
-  message_[6] = 3;
+  message_[7] = 3;
   ExpectRefused("announces 3 keys of table 1");
 }
 TEST_F(MessageErrors, NegativeCount) {
-  message_[5] = -1;
+  message_[6] = -1;
   ExpectRefused("announces -1 keys");
 }
 TEST_F(MessageErrors, FewerKeysThanSent) {
@@ -586,12 +586,18 @@ TEST_F(MessageErrors, FewerKeysThanSent) {
   ExpectRefused("of no table");
 }
 TEST_F(MessageErrors, SplitsBeyondTheMessage) {
-  splits_ = {4, 6};
-  ExpectRefused("rank 1 sent a message of 6");
+  splits_ = {5, 7};
+  ExpectRefused("rank 1 sent a message of 7");
 }
 TEST_F(MessageErrors, SplitsThatEndEarly) {
   message_.push_back(0);
-  ExpectRefused("was split into 9");
+  ExpectRefused("was split into 11");
+}
+TEST_F(MessageErrors, MoreTraitsThanSent) {
+  message_[8] = 17;
+  ExpectRefused("rank 1 sent a message of 6 numbers that announces 17 bytes");
+  message_[8] = -1;
+  ExpectRefused("announces -1 bytes");
 }
 
 TEST(ExchangeErrors, TableThatIsNotInitialized) {
@@ -601,8 +607,8 @@ TEST(ExchangeErrors, TableThatIsNotInitialized) {
   auto table = std::make_shared<ev::EmbeddingTable>(options);
   MessageFormat format;
   format.num_tables = 1;
-  const std::vector<int64_t> message = {0, 1, 77};
-  const std::vector<int32_t> splits = {3};
+  const std::vector<int64_t> message = {0, 1, 0, 77};
+  const std::vector<int32_t> splits = {4};
   MessageLayout layout;
   ASSERT_TRUE(MessageLayout::Parse(format, message, splits, &layout).ok());
   float rows[2];

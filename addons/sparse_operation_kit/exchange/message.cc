@@ -31,14 +31,15 @@ ev::Status MessageLayout::Parse(const MessageFormat& format,
   layout->num_ranks_ = num_ranks;
   layout->num_keys_.assign(cells, 0);
   layout->key_starts_.assign(cells, 0);
+  layout->traits_starts_.assign(num_ranks, 0);
   const int64_t size = static_cast<int64_t>(message.size());
   int64_t begin = 0;
   for (int r = 0; r < num_ranks; ++r) {
     const int64_t length = splits[r];
-    if (length < format.header() || length > size - begin) {
+    if (length < format.header(0) || length > size - begin) {
       return Bad(r, "a message of " + std::to_string(length) +
                         " numbers, expected at least " +
-                        std::to_string(format.header()) + " for " +
+                        std::to_string(format.header(0)) + " for " +
                         std::to_string(format.num_tables) +
                         " tables. All ranks must build the same graph and run "
                         "the same lookups");
@@ -58,7 +59,15 @@ ev::Status MessageLayout::Parse(const MessageFormat& format,
           "placements or options differ from this rank's. All ranks must "
           "build the same graph and run the same lookups");
     }
-    int64_t at = begin + format.header();
+    const int64_t traits_start = begin + 1 + format.num_tables;
+    const int64_t traits_bytes = message[traits_start];
+    if (traits_bytes < 0 || traits_bytes > 8 * (length - format.header(0))) {
+      return Bad(r, "a message of " + std::to_string(length) +
+                        " numbers that announces " +
+                        std::to_string(traits_bytes) + " bytes of traits");
+    }
+    layout->traits_starts_[r] = traits_start;
+    int64_t at = begin + format.header(static_cast<size_t>(traits_bytes));
     const int64_t end = begin + length;
     for (int t = 0; t < format.num_tables; ++t) {
       const int64_t n = message[begin + 1 + t];

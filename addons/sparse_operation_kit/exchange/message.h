@@ -4,19 +4,21 @@
 // The message of keys that a rank sends to another, all int64:
 //
 //   [fingerprint][keys of table 0: n_0] ... [n_T-1]
+//   [bytes of the traits][traits, padded to whole numbers]
 //   [n_0 keys][n_0 occurrences, if wanted][n_1 keys] ...
 //
-// So sizes need no exchange of their own, and an empty batch still sends T + 1
+// So sizes need no exchange of their own, and an empty batch still sends T + 2
 // numbers: every rank takes part in every exchange. The fingerprint stands for
 // the lookup as the graph describes it. Two ranks that differ in it would read
 // each other's keys as another table's; they get an error instead. Its two
 // lowest bits say how rows travel, so that the error can say when that is what
-// differs.
+// differs. The traits (traits.h) are compared by the op that serves the keys.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "kernels/engine/base/span.h"
@@ -36,8 +38,13 @@ struct MessageFormat {
   int num_tables = 0;
   bool with_occurrences = false;
   int64_t fingerprint = 0;
+  std::string traits;  // what the writer sends; a reader takes any
 
-  int64_t header() const { return 1 + num_tables; }
+  // Numbers before the keys.
+  int64_t header() const { return header(traits.size()); }
+  int64_t header(size_t traits_bytes) const {
+    return 2 + num_tables + static_cast<int64_t>((traits_bytes + 7) / 8);
+  }
   int64_t per_key() const { return with_occurrences ? 2 : 1; }
 };
 
@@ -59,6 +66,12 @@ class MessageLayout {
   int64_t num_keys(int r, int t) const { return num_keys_[Index(r, t)]; }
   int64_t key_start(int r, int t) const { return key_starts_[Index(r, t)]; }
   int64_t num_keys(int t) const;  // from all ranks
+  // The traits that rank r has sent in the message that was parsed.
+  std::string traits(int r, const int64_t* message) const {
+    return std::string(
+        reinterpret_cast<const char*>(message + traits_starts_[r] + 1),
+        static_cast<size_t>(message[traits_starts_[r]]));
+  }
 
  private:
   size_t Index(int r, int t) const {
@@ -68,6 +81,7 @@ class MessageLayout {
   MessageFormat format_;
   int num_ranks_ = 0;
   std::vector<int64_t> num_keys_, key_starts_;  // [W * T]
+  std::vector<int64_t> traits_starts_;          // [W], where their sizes are
 };
 
 }  // namespace sok

@@ -4,6 +4,7 @@
 #include "addons/sparse_operation_kit/exchange/route.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -480,11 +481,16 @@ void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
     int64_t* header = message + at;
     *header++ = format.fingerprint;
     at += format.header();
+    const int64_t keys = at;
     for (int t = 0; t < num_tables; ++t) {
       *header++ = plan.num_keys(r, t);
       begins.push_back(at);
       at += plan.num_keys(r, t) * format.per_key();
     }
+    *header++ = static_cast<int64_t>(format.traits.size());
+    // The last number may have bytes behind the text.
+    if (!format.traits.empty()) message[keys - 1] = 0;
+    std::memcpy(header, format.traits.data(), format.traits.size());
   }
   ev::RunTasks(parallel, plan.num_ranks() * num_tables, [&](int64_t task) {
     const RoutedTable& table = plan.routed(task % num_tables);

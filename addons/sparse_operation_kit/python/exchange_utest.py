@@ -13,6 +13,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable.variables import variable as embedding_variable
 from sparse_operation_kit import experiment as sok
 
 
@@ -23,6 +24,17 @@ def ids_of(*keys):
 
 def types_of(graph):
   return {op.type for op in graph.get_operations()}
+
+
+class _Keras(object):
+  """A Keras optimizer with the method of tf.train's."""
+
+  def __init__(self, optimizer):
+    self._optimizer = optimizer
+
+  def minimize(self, loss):
+    tables = embedding_variable.all_in_graph()
+    return self._optimizer.apply_gradients(zip(tf.gradients(loss, tables), tables))
 
 
 class ExchangeUtest(absltest.TestCase):
@@ -49,6 +61,55 @@ class ExchangeUtest(absltest.TestCase):
       sok.init(exchange="memory" if hvd.rank() == 0 else "auto")
     with self.assertRaisesRegex(ValueError, "must be one of .*'memory'.*, got 'pigeon'"):
       sok.init(exchange="pigeon")
+
+  def _check_difference(self, words, combiner="sum", ids_type=tf.int64,
+                        key_dtype=tf.int64,
+                        optimizer=tf.train.GradientDescentOptimizer, lookups=1):
+    """The first rank looks up and trains as said, the others as the defaults say."""
+    if hvd.rank() != 0:
+      combiner, ids_type, key_dtype = "sum", tf.int64, tf.int64
+      optimizer = tf.train.GradientDescentOptimizer
+    with tf.Graph().as_default():
+      table = tf.get_embedding_variable("users", embedding_dim=1, key_dtype=key_dtype)
+      ids = tf.SparseTensor([[0, 0]], tf.constant([1], ids_type), [1, 1])
+      # Training is asked of what is there first; the second lookup is not trained.
+      out = sok.lookup_sparse(table, ids, combiners=combiner)
+      train = optimizer(.1).minimize(tf.reduce_sum(out))
+      evaluated = sok.lookup_sparse(table, ids, combiners=combiner)
+      with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        if words is None:
+          session.run(train)
+          session.run(evaluated)
+          return
+        mine, other = words if hvd.rank() == 0 else words[::-1]
+        with self.assertRaisesRegex(
+            tf.errors.InvalidArgumentError,
+            "rank %s .*'users' .*%s, and this rank .*'users' .*%s" %
+            ("[12]" if hvd.rank() == 0 else "0", other, mine)):
+          session.run(train)
+
+  def _check_differences(self):
+    if hvd.size() > 2:
+      return  # A rank that fails late would meet the next case's names.
+    self._check_difference(None)
+    self._check_difference(("combiner 'mean'", "combiner 'sum'"), combiner="mean")
+    self._check_difference(("ids of type int32", "ids of type int64"), ids_type=tf.int32)
+    self._check_difference(("keys of type int32", "keys of type int64"),
+                           key_dtype=tf.int32)
+    self._check_difference(
+        ("by AdagradOptimizer/Adagrad", "by GradientDescentOptimizer/SGD"),
+        optimizer=tf.train.AdagradOptimizer)
+    self._check_difference(
+        ("by SGD/SGD", "by GradientDescentOptimizer/SGD"),
+        optimizer=lambda rate: _Keras(tf.keras.optimizers.SGD(rate)))
+
+  def test_1_what_differs_is_named(self):
+    self._check_differences()
+
+  def test_3_what_differs_is_named(self):
+    sok.init(exchange="memory")
+    self._check_differences()
 
   def test_2_lookups_go_by_it(self):
     sok.init(exchange="memory")

@@ -64,6 +64,9 @@ REGISTER_OP("SokRoute")
     .Attr("fingerprint: int")
     .Attr("call: string")
     .Attr("on_device: bool = false")
+    .Attr("ids_types: list(string) = []")
+    .Attr("key_types: list(string) = []")
+    .Attr("optimizers: list(string) = []")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_tables, num_weights, num_ranks;
@@ -121,6 +124,9 @@ with_occurrences: Whether the message says how often each key occurs.
 dedup: False sends every id, for measurements.
 fingerprint: Of the lookup; the same on all ranks.
 call: The lookup's name.
+ids_types, key_types, optimizers: Nothing, or for each table the type of the batch's
+  ids, that of the table's keys, and what trains it, if that is known. SokServe
+  compares them, and the combiners, with those of the other ranks.
 on_device: Whether rows come to the device, which is then told of the route.
 )doc");
 
@@ -136,6 +142,10 @@ REGISTER_OP("SokServe")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .Attr("with_occurrences: bool = false")
     .Attr("fingerprint: int")
+    .Attr("combiners: list(string) = []")
+    .Attr("ids_types: list(string) = []")
+    .Attr("key_types: list(string) = []")
+    .Attr("optimizers: list(string) = []")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_tables;
@@ -159,6 +169,7 @@ rows: The rows by rank, table, key, flat. As bfloat16 they travel in a tensor of
   the memory of the device that has the tables.
 row_splits: [W], how many numbers go to each rank.
 plan: For SokServeGrad and EvApply: each key is found once.
+combiners, ids_types, key_types, optimizers: As of SokRoute.
 )doc");
 
 REGISTER_OP("SokAdmit")

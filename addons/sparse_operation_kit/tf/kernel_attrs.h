@@ -7,8 +7,10 @@
 #define ADDONS_SPARSE_OPERATION_KIT_TF_KERNEL_ATTRS_H_
 
 #include <string>
+#include <vector>
 
 #include "addons/sparse_operation_kit/exchange/message.h"
+#include "addons/sparse_operation_kit/exchange/traits.h"
 #include "addons/sparse_operation_kit/exchange/wire_type.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
@@ -50,6 +52,37 @@ inline tensorflow::Status GetFormat(tensorflow::OpKernelConstruction* context,
   tensorflow::int64 fingerprint;
   TF_RETURN_IF_ERROR(context->GetAttr("fingerprint", &fingerprint));
   format->fingerprint = fingerprint;
+  return tensorflow::Status::OK();
+}
+
+// The text of the attributes that ranks compare; empty if the op has none.
+inline tensorflow::Status GetTraits(tensorflow::OpKernelConstruction* context,
+                                    std::string* text) {
+  int num_tables;
+  TF_RETURN_IF_ERROR(context->GetAttr("num_tables", &num_tables));
+  const size_t n = num_tables;
+  std::vector<std::string> ids_types, key_types, optimizers, combiners;
+  TF_RETURN_IF_ERROR(context->GetAttr("ids_types", &ids_types));
+  TF_RETURN_IF_ERROR(context->GetAttr("key_types", &key_types));
+  TF_RETURN_IF_ERROR(context->GetAttr("optimizers", &optimizers));
+  TF_RETURN_IF_ERROR(context->GetAttr("combiners", &combiners));
+  if (ids_types.empty()) return tensorflow::Status::OK();
+  optimizers.resize(optimizers.empty() ? n : optimizers.size());
+  if (ids_types.size() != n || key_types.size() != n ||
+      optimizers.size() != n || combiners.size() != n) {
+    return tensorflow::errors::InvalidArgument(
+        "a lookup of ", n, " tables got ", ids_types.size(), " types of ids, ",
+        key_types.size(), " of keys, ", optimizers.size(), " optimizers and ",
+        combiners.size(), " combiners");
+  }
+  std::vector<sok::TableTraits> tables(n);
+  for (size_t t = 0; t < n; ++t) {
+    tables[t].combiner = combiners[t];
+    tables[t].ids = ids_types[t];
+    tables[t].keys = key_types[t];
+    tables[t].optimizer = optimizers[t];
+  }
+  *text = sok::WriteTraits(tables);
   return tensorflow::Status::OK();
 }
 

@@ -49,6 +49,7 @@ class RouteOp : public OpKernel {
     // Where it is on a GPU so are, as a rule, outputs and their gradients.
     options_.brings_inverse = !on_gpu_;
     OP_REQUIRES_OK(context, GetFormat(context, &options_.format));
+    OP_REQUIRES_OK(context, GetTraits(context, &options_.format.traits));
     OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &options_.num_ranks));
     OP_REQUIRES_OK(context, context->GetAttr("dedup", &options_.dedup));
     OP_REQUIRES_OK(context, context->GetAttr("on_device", &on_device_));

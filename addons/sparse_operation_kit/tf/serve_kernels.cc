@@ -47,6 +47,7 @@ class ServeOp : public OpKernel {
  public:
   explicit ServeOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, GetFormat(context, &format_));
+    OP_REQUIRES_OK(context, GetTraits(context, &traits_));
     OP_REQUIRES_OK(context, GetWire(context, &wire_));
     OP_REQUIRES_OK(context, context->GetAttr("Twire", &type_));
   }
@@ -65,6 +66,12 @@ class ServeOp : public OpKernel {
     }
     sok::MessageLayout layout;
     OP_REQUIRES_OK(context, ParseMessage(context, n, format_, &layout));
+    const int64_t* const message =
+        embedding_variable::Data<int64_t>(context->input(n));
+    OP_REQUIRES_OK(context,
+                   ToTf(sok::CheckTraits(layout, message, traits_, [&](int t) {
+                     return tables[t]->options().name;
+                   })));
     Tensor* splits = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
                                 1, TensorShape({layout.num_ranks()}), &splits));
@@ -80,8 +87,6 @@ class ServeOp : public OpKernel {
     }
     PoolParallel parallel(context);
     std::shared_ptr<const ev::LookupPlan> plan;
-    const int64_t* const message =
-        embedding_variable::Data<int64_t>(context->input(n));
     if (IsWireVariant(type_)) {
       sok::ExchangeDevice* device = nullptr;
       OP_REQUIRES_OK(context, GetExchangeDevice(&device));
@@ -103,6 +108,7 @@ class ServeOp : public OpKernel {
 
  private:
   sok::MessageFormat format_;
+  std::string traits_;
   sok::WireType wire_;
   tensorflow::DataType type_;
 };

@@ -15,6 +15,7 @@ from tensorflow.python.keras import initializers
 from tensorflow.python.keras.optimizer_v2 import optimizer_v2
 
 from embedding_variable.integration import patching
+from embedding_variable.ops import handle_ops
 from embedding_variable.ops import spread_gradients
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import fused
@@ -97,6 +98,8 @@ def _distributed_apply(stock):
     with apply_scope.enter(self, grads_and_vars), _own_method(self, method):
       train = stock(self, distribution, grads_and_vars, *args, **kwargs)
     spread_gradients.train_by(train, [g for g, _ in grads_and_vars])
+    for var in with_rows:
+      handle_ops.set_optimizer(var.handle, registry.describe(self))
     return train
 
   return distributed_apply

@@ -18,6 +18,7 @@ from tensorflow.python.ops import array_ops
 from tensorflow.python.training import optimizer as optimizer_lib
 
 from embedding_variable.integration import patching
+from embedding_variable.ops import handle_ops
 from embedding_variable.ops import spread_gradients
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import fused
@@ -123,6 +124,9 @@ def _apply_gradients(stock):
     with apply_scope.enter(self, grads_and_vars), _own_create_slots(self):
       train = stock(self, grads_and_vars, *args, **kwargs)
     spread_gradients.train_by(train, [g for g, _ in grads_and_vars])
+    for grad, var in grads_and_vars:
+      if grad is not None and ev.is_embedding_variable(var):
+        handle_ops.set_optimizer(var.handle, registry.describe(self))
     return train
 
   return apply_gradients

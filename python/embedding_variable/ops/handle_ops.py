@@ -178,13 +178,33 @@ for _op_type in ("EvHandle", "EvInitialize", "EvIsInitialized", "EvShape",
   ops.NotDifferentiable(_op_type)
 
 
-# Op types that exchange rows of a table with other ranks; their inputs are handles.
-_exchange_ops = set()
+# Op types that exchange rows of a table with other ranks; their first inputs are
+# handles. The value is a function that takes what trains a table.
+_exchange_ops = {}
 
 
-def add_exchange_op(op_type):
-  """Makes `is_spread_over_ranks` recognise an op by which ranks exchange rows."""
-  _exchange_ops.add(op_type)
+def add_exchange_op(op_type, set_optimizer):
+  """Makes `is_spread_over_ranks` recognise an op by which ranks exchange rows.
+
+  Args:
+    op_type: string.
+    set_optimizer: function (op, number of the table among its inputs, string): called
+      when the graph gets something that trains the table.
+  """
+  _exchange_ops[op_type] = set_optimizer
+
+
+def set_optimizer(resource, optimizer):
+  """Tells the lookups by which ranks exchange a table's rows what trains it.
+
+  Args:
+    resource: resource scalar.
+    optimizer: string, the same on all ranks.
+  """
+  for op in resource.consumers():
+    if op.type in _exchange_ops:
+      table = [x.name for x in op.inputs].index(resource.name)
+      _exchange_ops[op.type](op, table, optimizer)
 
 
 def is_spread_over_ranks(resource):

@@ -66,3 +66,14 @@ def find(optimizer):
         return None
     return rule if rule.rule_of(optimizer) else None
   return None
+
+
+def describe(optimizer):
+  """Returns a string that differs where two optimizers update rows differently.
+
+  The class and the fused rule, "RMSPropOptimizer/rmsprop_centered"; not the
+  hyperparameters, which may be tensors.
+  """
+  rule = find(optimizer)
+  own = rule.rule_of(optimizer) if rule is not None else None
+  return type(optimizer).__name__ + ("/" + own if own else "")

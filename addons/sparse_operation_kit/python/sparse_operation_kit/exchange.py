@@ -20,12 +20,14 @@ decided when the ops run, on each rank by itself.
 import collections
 import hashlib
 
+from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.framework import device as device_lib
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.platform import test
+from tensorflow.python.util import compat
 
 from embedding_variable import _lib
 from embedding_variable.lookup import combiners as combiners_lib
@@ -270,6 +272,11 @@ def _lookup(requests, call, on_device, device):
     ]
   ids, rows, batch_sizes = pooled.op_inputs(requests, ids, device, ids_on_gpu)
   handles = [t.handle for t in tables]
+  # What ranks compare with an error that names both.
+  traits = dict(combiners=[r.combiner for r in requests],
+                ids_types=[r.ids.dtype.base_dtype.name for r in requests],
+                key_types=[t.key_dtype.name for t in tables],
+                optimizers=[""] * len(tables))
   labels = {"SokRoute": lookup_sparse_ops.IDS_ON_GPU} if ids_on_gpu else {}
   with ops.device(device), ops.get_default_graph()._kernel_label_map(labels):  # pylint: disable=protected-access
     message, splits, route = _gen.sok_route(
@@ -278,7 +285,6 @@ def _lookup(requests, call, on_device, device):
         batch_sizes,
         weights,
         names=names,
-        combiners=[r.combiner for r in requests],
         dims=dims,
         placements=[r for ranks in placements for r in ranks],
         placement_sizes=[len(ranks) for ranks in placements],
@@ -288,12 +294,13 @@ def _lookup(requests, call, on_device, device):
         fingerprint=fingerprint,
         call=call,
         on_device=on_device,
-        name="route")
+        name="route",
+        **traits)
     keys, key_splits = alltoall(message, splits, "keys")
     to_send, row_splits, served = _gen.sok_serve(
         handles, keys, key_splits,
         Twire=wire_type, wire=wire, with_occurrences=with_occurrences,
-        fingerprint=fingerprint, name="serve")
+        fingerprint=fingerprint, name="serve", **traits)
     received, _ = alltoall(to_send, row_splits, "rows", nan_if_lost=True)
     outputs = _gen.sok_pool(
         handles, weights, route, received, served, keys, key_splits,
@@ -420,7 +427,29 @@ def _apply_served(op, rule, resources, hyper, step, slot_names, slot_inits, plan
         divisor=op.get_attr("divisor"))
 
 
-handle_ops.add_exchange_op("SokServe")
+def _set_optimizer(serve, table, optimizer):
+  """Makes a lookup send and compare what trains one of its tables.
+
+  Optimizers come after lookups, so this changes ops that are there.
+
+  Args:
+    serve: a SokServe op.
+    table: int, number of the table.
+    optimizer: string.
+  """
+  route = serve.graph.get_operation_by_name(serve.name.rpartition("/")[0] + "/route")
+  names = [compat.as_str(n) for n in route.get_attr("optimizers")]
+  if not names:
+    return  # An imported graph of a version that compared none.
+  # Several may train one table.
+  names[table] = "+".join(sorted(set(names[table].split("+")) - {""} | {optimizer}))
+  value = attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(
+      s=[compat.as_bytes(n) for n in names]))
+  for op in (route, serve):
+    op._set_attr("optimizers", value)  # pylint: disable=protected-access
+
+
+handle_ops.add_exchange_op("SokServe", set_optimizer=_set_optimizer)
 spread_gradients.register("SokServeGrad", _sum_over_ranks)
 lookup_sparse_ops.add_plan_grad_op("SokServeGrad", beside=("SokPoolWeightGrad",),
                                    update=_apply_served)
