@@ -4,7 +4,9 @@
 
 Why: Horovod says that it was shut down, and not what that ended; TensorFlow names the op
 at the end of the message, behind everything else. The code that makes an op says under which
-name its error is to begin (`handle_ops.name_in_errors`), as those of our own ops do.
+name its error is to begin (`handle_ops.name_in_errors`), as those of our own ops do. The
+same fault has the same form and type whatever carries the exchange: an InternalError, since
+TensorFlow's sessions try again after an AbortedError or UnavailableError, in vain.
 """
 
 from tensorflow.python.client import session
@@ -28,7 +30,10 @@ def _do_call(stock):
       start = handle_ops.start_of_errors(e.op)
       if start is None:
         raise
-      error = type(e)(e.node_def, e.op, "%s: %s" % (start, e.message))
+      lost = isinstance(e, (errors.UnknownError, errors.AbortedError))
+      error = (errors.InternalError if lost else type(e))(
+          e.node_def, e.op, "%s: %s" % (
+              start, handle_ops.reason_of_lost_rank(e.message) if lost else e.message))
     raise error
 
   return do_call

@@ -212,8 +212,26 @@ def is_spread_over_ranks(resource):
   return any(op.type in _exchange_ops for op in resource.consumers())
 
 
+# What a lost rank is called in errors: a function of the carrier's message.
+_reason = str
+
+
+def add_reason_of_lost_rank(reason):
+  """Sets the function of a carrier's message that returns why an exchange failed."""
+  global _reason
+  _reason = reason
+
+
+def reason_of_lost_rank(message):
+  """Returns why an exchange failed of which a carrier of ranks says `message`."""
+  return _reason(message)
+
+
 def name_in_errors(op, start):
-  """Makes errors of an op that is not ours begin with `start`."""
+  """Makes errors of an op that is not ours begin with `start`.
+
+  An exchange with ranks that are gone is an InternalError then, whatever the op gave.
+  """
   op._set_attr(  # pylint: disable=protected-access
       _START_OF_ERRORS, attr_value_pb2.AttrValue(s=compat.as_bytes(start)))
 

@@ -76,7 +76,8 @@ constexpr int kMostLeavers = 256;
 
 struct alignas(64) Header {
   std::atomic<uint32_t> attached;  // ranks that have opened it
-  std::atomic<uint32_t> failed;    // 1 + the rank that failed first
+  // 1 + the rank that failed first, and kGone if another one found it gone.
+  std::atomic<uint32_t> failed;
   // 0: the rank has not left; 1 + its calls.
   std::atomic<uint64_t> left[kMostLeavers];
 };
@@ -332,7 +333,7 @@ class MemoryCarrier : public Carrier {
 
   ev::Status CheckRanks(int64_t call) override {
     const uint32_t failed = header()->failed.load();
-    if (failed != 0) return Ended(static_cast<int>(failed) - 1);
+    if (failed != 0) return Ended(failed);
     for (int other = 0; other < num_ranks_; ++other) {
       if (other == rank_ || CallsOf(other) > call) continue;
       EV_RETURN_IF_ERROR(CheckRank(other));
@@ -349,12 +350,16 @@ class MemoryCarrier : public Carrier {
     }
   }
 
-  void Abort() override {
-    uint32_t none = 0;
-    header()->failed.compare_exchange_strong(none, 1 + rank_);
-  }
+  void Abort() override { Fail(1 + rank_); }
 
  private:
+  static constexpr uint32_t kGone = uint32_t{1} << 31;
+
+  // The first failure is the one that all ranks report.
+  void Fail(uint32_t failed) {
+    uint32_t none = 0;
+    header()->failed.compare_exchange_strong(none, failed);
+  }
   // What is left of the bytes of a lane from one rank to another, one of which
   // is this; or both, then they go to 'to_self'.
   struct Stream {
@@ -439,8 +444,10 @@ class MemoryCarrier : public Carrier {
     return ev::Status::OK();
   }
 
-  static ev::Status Ended(int rank) {
-    return ev::Internal("rank " + std::to_string(rank) + " ended the exchange");
+  static ev::Status Ended(uint32_t failed) {
+    return ev::Internal("rank " + std::to_string((failed & ~kGone) - 1) +
+                        ((failed & kGone) != 0 ? " is gone"
+                                               : " ended the exchange"));
   }
 
   class Patience {
@@ -454,7 +461,7 @@ class MemoryCarrier : public Carrier {
     ev::Status Lose(const std::vector<Stream>& streams) {
       if (++looks_ < kLooksAtOnce) return ev::Status::OK();
       const uint32_t failed = carrier_->header()->failed.load();
-      if (failed != 0) return Ended(static_cast<int>(failed) - 1);
+      if (failed != 0) return Ended(failed);
       const auto now = std::chrono::steady_clock::now();
       if (now - looked_for_the_dead_ > kLookForTheDead) {
         looked_for_the_dead_ = now;
@@ -494,7 +501,7 @@ class MemoryCarrier : public Carrier {
   // left: then it sends nothing any more.
   ev::Status CheckRank(int other) {
     if (CallsOf(other) < 0 && !IsGone(other)) return ev::Status::OK();
-    Abort();
+    Fail((1 + other) | kGone);
     return ev::Internal("rank " + std::to_string(other) + " is gone");
   }
 

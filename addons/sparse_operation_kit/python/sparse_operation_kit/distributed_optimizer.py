@@ -4,6 +4,8 @@
 
 import tensorflow as tf
 
+from embedding_variable.ops import handle_ops
+
 from sparse_operation_kit import communication
 from sparse_operation_kit import dense_gradients
 from sparse_operation_kit import exchange
@@ -64,12 +66,34 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
     raise ValueError("sok.DistributedOptimizer: op must be hvd.Average or hvd.Sum; "
                      "Adasum has no meaning for the rows of a table")
   wrapped = hvd.DistributedOptimizer(optimizer, **kwargs)
+  _name_in_errors(wrapped)
   if dense_gradients.takes(kwargs):
     average = kwargs.get("op") != hvd.Sum
     dense_gradients.install(wrapped, average)
     if average and kwargs.get("scale_local_gradients", True):
       _divide_where_they_are(wrapped)
   return wrapped
+
+
+def _name_in_errors(wrapped):
+  """Has errors of sums over ranks by Horovod say what was summed, as those by NCCL do."""
+  stock = wrapped._allreduce_grads  # pylint: disable=protected-access
+
+  def allreduce(grads, variables=None, **kwargs):
+    if variables is None or tf.executing_eagerly():
+      return stock(grads, variables, **kwargs)
+    known = set(tf.compat.v1.get_default_graph().get_operations())
+    sums = stock(grads, variables, **kwargs)
+    names = ["'%s'" % v.op.name for v in variables]
+    what = ", ".join(names[:3]) + (
+        " and %d more" % (len(names) - 3) if len(names) > 3 else "")
+    for op in tf.compat.v1.get_default_graph().get_operations():
+      if op.type.startswith("Horovod") and op not in known:
+        handle_ops.name_in_errors(
+            op, "%s: summing the gradients of %s over ranks failed" % (op.name, what))
+    return sums
+
+  wrapped._allreduce_grads = allreduce  # pylint: disable=protected-access
 
 
 def _divide_where_they_are(wrapped):

@@ -449,6 +449,7 @@ def _set_optimizer(serve, table, optimizer):
     op._set_attr("optimizers", value)  # pylint: disable=protected-access
 
 
+handle_ops.add_reason_of_lost_rank(watch.reason_of_lost_rank)
 handle_ops.add_exchange_op("SokServe", set_optimizer=_set_optimizer)
 spread_gradients.register("SokServeGrad", _sum_over_ranks)
 lookup_sparse_ops.add_plan_grad_op("SokServeGrad", beside=("SokPoolWeightGrad",),

@@ -37,6 +37,9 @@ GRADIENTS = "sok_gradients"
 # The same of calls that add numbers of all ranks, for the norm of gradients.
 SUMS = "sok_sum_over_ranks"
 
+# Why exchanges fail once a wait was too long.
+WAITED_TOO_LONG = "a rank has waited too long for the others; the log says for what"
+
 _lock = threading.Lock()
 _thread = None
 _pid = None
@@ -99,6 +102,18 @@ def message(what, seconds):
        what if what.startswith((GRADIENTS, SUMS)) else "lookup " + what))
 
 
+def reason_of_lost_rank(message):
+  """Returns why an exchange by Horovod has failed, in the words of other carriers.
+
+  Horovod does not say which rank it has lost.
+
+  Args:
+    message: string, Horovod's.
+  """
+  return (WAITED_TOO_LONG if _ends_horovod.is_set() else
+          "a rank is gone, or has ended before the others. Horovod says: " + message)
+
+
 def _watch():
   began = time.monotonic()
   # Nothing has waited for longer than this thread has. Until then the session is not
@@ -112,8 +127,7 @@ def _watch():
   gen = _lib.load()
   session, (longest, stop) = sessions.on_cpu(lambda: (
       gen.sok_longest_wait(),
-      gen.sok_stop_carrier(
-          why="a rank has waited too long for the others; the log says for what")))
+      gen.sok_stop_carrier(why=WAITED_TOO_LONG)))
   with session:
     while not _stop.is_set():
       limit = settings.exchange_timeout()
