@@ -152,6 +152,10 @@ class SokVariablesTest(parameterized.TestCase):
       # Reading does not wait for the other ranks' assignment.
       np.testing.assert_array_equal(rows[keys], -mine)
       np.testing.assert_array_equal(np.abs(rows), value)
+      np.testing.assert_array_equal(session.run(spread.assign_add(3. * mine)), 2. * mine)
+      session.run(local.assign_sub(tf.ones(local.shape)))
+      np.testing.assert_array_equal(session.run([2. * spread, spread.read_value()]),
+                                    [4. * mine, 2. * mine])
 
   def test_all2all_dense_embedding_trains(self):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:

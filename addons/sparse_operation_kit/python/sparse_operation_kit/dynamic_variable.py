@@ -14,6 +14,7 @@ from sparse_operation_kit import communication
 from sparse_operation_kit import dynamic_config
 from sparse_operation_kit import modes
 from sparse_operation_kit import rows
+from sparse_operation_kit import table_files
 
 # Default rows that an initializer object draws.
 _DEFAULT_ROWS = 4096
@@ -146,6 +147,11 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
   def mode(self):
     """None, "distributed" or "localized:<k>", as it was given."""
     return self._mode
+
+  @property
+  def m_var_name(self):
+    """string, what the names of `sok.Saver`'s files begin with."""
+    return table_files.saver_name(self)
 
   @property
   def num_gpus(self):

@@ -101,13 +101,17 @@ class _Embedding(tf.keras.layers.Layer):
                         ("slot_num", slot_num)):
       _check_size("sok." + what, name, value)
     key_dtype = tf.as_dtype(tf.int64 if key_dtype is None else key_dtype)
-    if key_dtype not in (tf.int64, tf.int32):
-      raise ValueError("sok.%s: key_dtype must be int64 or int32, got %s" %
+    if key_dtype not in (tf.int64, tf.int32, tf.uint32):
+      raise ValueError("sok.%s: key_dtype must be int64, int32 or uint32, got %s" %
                        (what, key_dtype.name))
     self._slot_num = slot_num
     self._vec_size = embedding_vec_size
-    self._variable = self._make(max_vocabulary_size_per_gpu, use_hashtable, key_dtype,
+    # Every uint32 is an int64.
+    self._variable = self._make(max_vocabulary_size_per_gpu, use_hashtable,
+                                tf.int64 if key_dtype == tf.uint32 else key_dtype,
                                 embedding_initializer)
+    # sok.Saver writes them as uint32.
+    self._variable.has_uint32_keys = key_dtype == tf.uint32
 
   def _make(self, rows_per_gpu, use_hashtable, key_dtype, initializer):
     initializer = tf.keras.initializers.get(initializer)
@@ -120,6 +124,20 @@ class _Embedding(tf.keras.layers.Layer):
     return static_variable.Variable(
         shape=[rows_per_gpu * communication.num_ranks(), self._vec_size],
         initializer=initializer, name=name)
+
+  def _with_signed_ids(self, inputs):
+    """Returns a tensor, SparseTensor or RaggedTensor of ids without uint32."""
+    ids = inputs if isinstance(inputs, tf.Tensor) else inputs.values
+    if ids.dtype != tf.uint32:
+      return inputs
+    # Stock has the cast on the CPU alone.
+    with tf.device("/cpu:0"):
+      ids = tf.cast(ids, tf.int64)
+    if isinstance(inputs, tf.Tensor):
+      return ids
+    if isinstance(inputs, tf.RaggedTensor):
+      return inputs.with_values(ids)
+    return tf.SparseTensor(inputs.indices, ids, inputs.dense_shape)
 
   @property
   def embedding_variable(self):
@@ -144,7 +162,7 @@ class DistributedEmbedding(_Embedding):
     max_nnz: int; accepted, samples may have any number of ids.
     max_feature_num: accepted, as max_nnz.
     use_hashtable: bool.
-    key_dtype: `tf.int64` or `tf.int32`; None: int64.
+    key_dtype: `tf.int64`, `tf.int32` or `tf.uint32`; None: int64.
     embedding_initializer: initializer or its name; None: uniform in [-0.05, 0.05).
     **kwargs: of `tf.keras.layers.Layer`.
 
@@ -176,7 +194,8 @@ class DistributedEmbedding(_Embedding):
       float32 `[batch, slot_num, embedding_vec_size]`.
     """
     del training
-    pooled = lookup.lookup_sparse(self._variable, inputs, combiners=self._combiner)
+    pooled = lookup.lookup_sparse(self._variable, self._with_signed_ids(inputs),
+                                  combiners=self._combiner)
     return tf.reshape(pooled, [-1, self._slot_num, self._vec_size])
 
 
@@ -195,7 +214,7 @@ class All2AllDenseEmbedding(_Embedding):
     nnz_per_slot: int.
     dynamic_input: bool: ids are `[n]`, any number, and the result `[n, dim]`.
     use_hashtable: bool.
-    key_dtype: `tf.int64` or `tf.int32`; None: int64.
+    key_dtype: `tf.int64`, `tf.int32` or `tf.uint32`; None: int64.
     embedding_initializer: initializer or its name; None: uniform in [-0.05, 0.05).
     **kwargs: of `tf.keras.layers.Layer`.
 
@@ -217,7 +236,7 @@ class All2AllDenseEmbedding(_Embedding):
     """Looks up.
 
     Args:
-      inputs: int64 or int32, `[batch, slot_num, nnz_per_slot]` or any shape of as many
+      inputs: integers, `[batch, slot_num, nnz_per_slot]` or any shape of as many
         numbers per sample; with dynamic_input `[n]`.
       training: accepted; a lookup inserts nothing.
 
@@ -225,8 +244,8 @@ class All2AllDenseEmbedding(_Embedding):
       float32 `[batch, slot_num, nnz_per_slot, dim]`, or `[n, dim]`.
     """
     del training
-    rows = dense_lookup.all2all_dense_embedding(self._variable,
-                                                tf.reshape(inputs, [-1]))
+    ids = self._with_signed_ids(tf.convert_to_tensor(inputs))
+    rows = dense_lookup.all2all_dense_embedding(self._variable, tf.reshape(ids, [-1]))
     if self._dynamic_input:
       return rows
     return tf.reshape(rows, [-1, self._slot_num, self._nnz_per_slot, self._vec_size])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.Saver: tables in the files of SOK before 2.0.
 
-`<variable>_keys.file` holds the keys (int64, or uint32 for int32 keys) and
+`<variable>_keys.file` holds the keys (int64, or uint32 for int32 and uint32 keys) and
 `<variable>_values.file` the rows (float32, row-major), both raw, without a header. Ours
 alone is `<variable>_sums.file`, what is in them (replaced_together.py).
 """
@@ -54,9 +54,7 @@ class Saver(object):
       try:
         if communication.rank() == 0:
           os.makedirs(filepath, exist_ok=True)
-          if all_keys.dtype == np.int32:
-            all_keys = all_keys.view(np.uint32)
-          _write(filepath, var, all_keys, all_values)
+          _write(filepath, var, _keys_in_file(var, all_keys), all_values)
       except Exception as e:  # pylint: disable=broad-except
         error = e
       channel.check(error)
@@ -128,6 +126,19 @@ def _table(variable):
   return parts[0]
 
 
+def _keys_in_file(var, keys):
+  """Returns keys in the type of the file: int64, or uint32 for int32 and uint32 keys."""
+  if keys.dtype == np.int32:
+    return keys.view(np.uint32)
+  if not getattr(var, "has_uint32_keys", False):
+    return keys
+  wrong = keys[(keys < 0) | (keys > np.iinfo(np.uint32).max)]
+  if wrong.size:
+    raise ValueError("sok.Saver: key %d of '%s' does not fit into uint32, its key_dtype; "
+                     "create the layer with key_dtype=tf.int64" % (wrong[0], var.op.name))
+  return keys.astype(np.uint32)
+
+
 def _write(folder, var, keys, values):
   """Writes both files whole, or leaves those that are there as they are."""
   sums = _path(folder, var, "sums")
@@ -146,7 +157,7 @@ def _write(folder, var, keys, values):
 
 
 def _path(folder, var, what):
-  return os.path.join(folder, "%s_%s.file" % (var.op.name.replace("/", "_"), what))
+  return os.path.join(folder, "%s_%s.file" % (table_files.saver_name(var), what))
 
 
 def _read(folder, var):
@@ -171,8 +182,10 @@ def _read(folder, var):
                      "float32 of '%s'" % (keys_path, size, values_path,
                                           os.path.getsize(values_path), var.dim,
                                           var.op.name))
-  # Keys of 4 bytes are those of an int32 table.
-  dtype = np.int64 if size == 8 * count else np.int32
+  dtype = np.int64
+  if size != 8 * count:
+    # Keys of 4 bytes are those of an int32 table, unless this one is of uint32.
+    dtype = np.uint32 if getattr(var, "has_uint32_keys", False) else np.int32
   keys = np.fromfile(keys_path, dtype).astype(np.int64)
   if hasattr(var, "global_shape"):
     num_rows = var.global_shape.as_list()[0]

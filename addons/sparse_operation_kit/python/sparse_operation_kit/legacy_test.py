@@ -124,6 +124,39 @@ class SaverTest(_GraphTest):
     super(SaverTest, self).setUp()
     self._folder = self.create_tempdir().full_path + "/saved"
 
+  @parameterized.parameters("uint32", tf.uint32)
+  def test_uint32_keys(self, key_dtype):
+    pooled = sok.DistributedEmbedding("sum", 8, 2, slot_num=1, max_nnz=2,
+                                      key_dtype=key_dtype)
+    each = sok.All2AllDenseEmbedding(8, 2, slot_num=1, nnz_per_slot=2,
+                                     key_dtype=key_dtype)
+    largest = 2**32 - 1
+    ids = tf.constant(np.array([[7, largest]], np.uint32))
+    sparse = tf.SparseTensor([[0, 0], [0, 1]], ids[0], [1, 2])
+    outputs = [pooled(sparse), pooled(tf.RaggedTensor.from_tensor(ids)), each(ids)]
+    v = pooled.embedding_variable
+    self.assertEqual(v.m_var_name, v.op.name.replace("/", "_"))
+    saver = sok.Saver()
+    session = self._session()
+    for layer in (pooled, each):
+      session.run(sok.assign(layer.embedding_variable, [7, largest],
+                             [[1., 2.], [10., 20.]]))
+    for output, expected in zip(session.run(outputs), (
+        [[[11, 22]]], [[[11, 22]]], [[[[1, 2], [10, 20]]]])):
+      np.testing.assert_array_equal(output, expected)
+    session.run(saver.dump_to_file(v, self._folder))
+    keys = np.fromfile("%s/%s_keys.file" % (self._folder, v.m_var_name), np.uint32)
+    np.testing.assert_array_equal(keys, [7, largest])
+    session.run(sok.assign(v, [7, 8], [[0., 0.], [0., 0.]]))
+    session.run(saver.restore_from_file(v, self._folder))
+    found = session.run(sok.export(v))
+    np.testing.assert_array_equal(found[0], [7, largest])
+    np.testing.assert_array_equal(found[1], [[1, 2], [10, 20]])
+    session.run(sok.assign(v, [-1], [[0., 0.]]))
+    with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
+                                "key -1 of .* does not fit into uint32"):
+      session.run(saver.dump_to_file(v, self._folder))
+
   @parameterized.parameters((tf.int64, np.int64), (tf.int32, np.uint32))
   def test_round_trip(self, key_type, file_type):
     v = sok.DynamicVariable(2, "1", var_type="auto", key_type=key_type, name="scope/v")

@@ -29,6 +29,7 @@ from sparse_operation_kit import communication
 from sparse_operation_kit import dynamic_config
 from sparse_operation_kit import modes
 from sparse_operation_kit import rows
+from sparse_operation_kit import table_files
 
 
 class _StaticVariable(embedding_variable.EmbeddingVariable):
@@ -168,6 +169,28 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
       return op
     with ops.control_dependencies([op]):
       return self.value()
+
+  def assign_add(self, delta, use_locking=None, name=None, read_value=True):
+    """Returns the op that adds to this rank's rows; the rest is as of `assign`."""
+    return self._assign_sum(delta, 1., name or "AssignAdd", read_value)
+
+  def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
+    """Returns the op that subtracts from this rank's rows; as `assign_add`."""
+    return self._assign_sum(delta, -1., name or "AssignSub", read_value)
+
+  def _assign_sum(self, delta, sign, name, read_value):
+    delta = ops.convert_to_tensor(delta, dtype=dtypes.float32)
+    delta.shape.assert_is_compatible_with(self.shape)
+    op = rows.subtract(self, self._local_keys(), -sign * delta, name)
+    if not read_value:
+      return op
+    with ops.control_dependencies([op]):
+      return self.value()
+
+  @property
+  def m_var_name(self):
+    """string, what the names of `sok.Saver`'s files begin with."""
+    return table_files.saver_name(self)
 
   def convert_ids(self, ids):
     """Returns `ids` as integers in [0, R); an id beyond is an error when it runs."""

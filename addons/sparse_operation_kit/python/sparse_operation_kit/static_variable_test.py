@@ -133,8 +133,15 @@ class StaticVariableTest(parameterized.TestCase):
     np.testing.assert_array_equal(keys, np.arange(15))
     np.testing.assert_array_equal(rows[3], [0, 0, 0, 1])
     np.testing.assert_array_equal(rows[4], -_VALUE[4])
-    with self.assertRaises(ValueError):
-      v.assign(_VALUE[1:])
+    session.run(v.assign(_VALUE))
+    np.testing.assert_array_equal(session.run(v.assign_add(_VALUE)), 2. * _VALUE)
+    np.testing.assert_array_equal(session.run(v.assign_sub(3. * _VALUE)), -_VALUE)
+    session.run(v.assign_add(np.ones([15, 4]), read_value=False))
+    np.testing.assert_array_equal(session.run(v), 1. - _VALUE)
+    self.assertEqual(v.m_var_name, "sok_static_Variable_0")
+    for assign in (v.assign, v.assign_add, v.assign_sub):
+      with self.assertRaises(ValueError):
+        assign(_VALUE[1:])
     with self.assertRaisesRegex(NotImplementedError, "cannot be erased"):
       v.erase([1])
     with self.assertRaisesRegex(NotImplementedError, "ev_init_value"):

@@ -25,6 +25,11 @@ Contents = collections.namedtuple(
     "Contents", ["keys", "values", "slots", "versions", "default_rows"])
 
 
+def saver_name(variable):
+  """Returns what the names of `sok.Saver`'s files of a table begin with."""
+  return variable.op.name.replace("/", "_")
+
+
 class Access(object):
   """Reads and writes one table with some of its slots.
 
