@@ -1,6 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Size and growth of embedding variables for TensorBoard."""
+"""Size, growth and counters of embedding variables for TensorBoard."""
+
+import collections as collections_lib
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -10,16 +12,125 @@ from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops import state_ops
 from tensorflow.python.summary import summary
+from tensorflow.python.util import compat
 
+from embedding_variable.checkpoint import tensor_names
+from embedding_variable.tools import names as names_lib
 from embedding_variable.variables import variable as ev
+
+# Storages with two places for rows -> what their charts are called.
+_PLACES = {
+    "dram_ssd": ("rows_in_memory", "rows_on_ssd"),
+    "hbm_dram": ("rows_in_gpu_memory", "rows_in_cpu_memory"),
+}
+
+# Storages whose tables count which way was taken to a row.
+_COUNTS_HITS = ("hbm",) + tuple(_PLACES)
+
+
+def _attr(var, name):
+  """Returns an attribute of the op that makes a variable's table."""
+  value = var.handle.op.get_attr(name)
+  return compat.as_str(value) if isinstance(value, bytes) else value
+
+
+def _sum(parts, stats):
+  """Returns the sum of a vector of counts over the parts of a table, as a list."""
+  total = math_ops.add_n([getattr(part, stats)() for part in parts])
+  return array_ops.unstack(total, int(total.shape[0]))
+
+
+def _since_last(counts):
+  """Returns int64 counters less their values when they were evaluated last.
+
+  Args:
+    counts: list of int64 scalars that only grow.
+  """
+  now = array_ops.stack(counts)
+  # In no collection: no checkpoint has it, and no initializer need be run.
+  before = resource_variable_ops.ResourceVariable(
+      initial_value=lambda: array_ops.zeros([len(counts)], dtypes.int64), trainable=False,
+      collections=[], name="last", dtype=dtypes.int64)
+  last = control_flow_ops.cond(
+      before.is_initialized(), before.read_value,
+      lambda: array_ops.zeros([len(counts)], dtypes.int64))
+  new = now - last
+  with ops.control_dependencies([new]):
+    kept = state_ops.assign(before, now)
+  with ops.control_dependencies([kept]):
+    return array_ops.unstack(array_ops.identity(new), len(counts))
+
+
+def _values(parts):
+  """Returns an ordered dict: name of a chart -> scalar, of the parts of a table."""
+  var = parts[0]
+  rows, index_bytes, row_bytes, inserted = _sum(parts, "stats")
+  values = collections_lib.OrderedDict([("rows", rows), ("bytes", index_bytes + row_bytes)])
+  growing = collections_lib.OrderedDict([("new_rows", inserted)])
+  has_filter = _attr(var, "filter") != "none"
+  evicts = (_attr(var, "steps_to_live") or _attr(var, "l2_weight_threshold") > 0 or
+            _attr(var, "max_rows") or _attr(var, "max_bytes"))
+  if has_filter or evicts:
+    filtered, filter_bytes, evicted = _sum(parts, "policy_stats")
+  if has_filter:
+    values["admitted"] = inserted
+    values["filter_bytes"] = filter_bytes
+    # A Bloom filter does not know which keys it has counted.
+    if _attr(var, "filter") == "counter":
+      values["filtered"] = filtered
+  if evicts:
+    growing["evicted"] = evicted
+  storage = _attr(var, "storage")
+  if storage in _COUNTS_HITS:
+    front, behind, _, hits, misses, _ = _sum(parts, "tier_stats")
+    growing["hits"] = hits
+    growing["misses"] = misses
+    if storage in _PLACES:
+      values.update(zip(_PLACES[storage], (front, behind)))
+  values.update(zip(growing, _since_last(list(growing.values()))))
+  return values
+
+
+def _tables(variables):
+  """Returns an ordered dict: name of a table -> list of its parts."""
+  tables = collections_lib.OrderedDict()
+  for var in variables:
+    name, _ = tensor_names.split_part(var.op.name)
+    tables.setdefault(name, []).append(var)
+  return tables
+
+
+def _groups(tables):
+  """Returns a dict: name of a table -> its group in TensorBoard, a name without "/"."""
+  short, _ = names_lib.shorten(list(tables))
+  groups = [name.replace("/", ".") for name in short]
+  if len(set(groups)) < len(groups):
+    groups = [name.replace("/", ".") for name in tables]
+  return dict(zip(tables, groups))
 
 
 def summaries(variables=None, collections=None):
   """Adds scalars about embedding variables to the default graph.
 
-  For each variable `v`: `embedding_variable/v/rows`, `.../bytes` (index and rows), and
-  `.../new_rows`, the rows that were inserted since the summaries were evaluated before
-  (with one evaluation each step: new rows per step).
+  A table's charts are a group in TensorBoard: `GROUP/rows`, `GROUP/bytes` and so on. The
+  group is the variable's name less the parts of paths that all embedding variables of
+  the graph share: `C1` for `input_layer/C1_embedding/embedding_weights`. The parts of a
+  partitioned variable are one table.
+
+  | chart | of which tables | value |
+  | --- | --- | --- |
+  | `rows`, `bytes` | all | number of rows; bytes of index and rows |
+  | `new_rows` | all | rows inserted since the last evaluation |
+  | `admitted` | with a filter | rows that the filter has admitted in this session |
+  | `filtered` | with a `CounterFilter` | keys that are counted and not admitted |
+  | `filter_bytes` | with a filter | bytes of the filter |
+  | `evicted` | with eviction or a capacity | rows evicted since the last evaluation |
+  | `hits`, `misses` | on a GPU or an SSD | rows used since the last evaluation that were |
+  | | | found in the faster place, and that were not (`handle_ops.tier_stats`) |
+  | `rows_in_memory`, `rows_on_ssd` | `DRAM_SSDHASH` | rows in each place |
+  | `rows_in_gpu_memory`, `rows_in_cpu_memory` | `HBM_DRAM` | rows in each place |
+
+  With one evaluation each step, "since the last evaluation" is per step.
 
   Args:
     variables: list of embedding variables, or None for all of the graph.
@@ -29,29 +140,14 @@ def summaries(variables=None, collections=None):
   Returns:
     A list of string tensors, the summaries.
   """
-  if variables is None:
-    variables = ev.all_in_graph()
+  everything = ev.all_in_graph()
+  groups = _groups(_tables(everything))
   result = []
-  for var in variables:
-    name = var.op.name
+  for name, parts in _tables(everything if variables is None else variables).items():
     with ops.name_scope("embedding_variable/%s/" % name):
-      rows, index_bytes, row_bytes, inserted = array_ops.unstack(
-          math_ops.cast(var.stats(), dtypes.int64), 4)
-      # In no collection: no checkpoint wants it, and no initializer need be run.
-      before = resource_variable_ops.ResourceVariable(
-          initial_value=lambda: array_ops.zeros([], dtypes.int64), trainable=False,
-          collections=[], name="inserted_before", dtype=dtypes.int64)
-      last = control_flow_ops.cond(before.is_initialized(), before.read_value,
-                                   lambda: array_ops.zeros([], dtypes.int64))
-      new_rows = inserted - last
-      with ops.control_dependencies([new_rows]):
-        kept = state_ops.assign(before, inserted)
-      with ops.control_dependencies([kept]):
-        new_rows = array_ops.identity(new_rows)
-    for what, value in (("rows", rows), ("bytes", index_bytes + row_bytes),
-                        ("new_rows", new_rows)):
+      values = _values(parts)
+    for what, value in values.items():
       # TensorBoard's tag is the summary's name, which a name scope would number.
-      result.append(
-          summary.scalar("embedding_variable/%s/%s" % (name, what), value,
-                         collections=collections))
+      result.append(summary.scalar("%s/%s" % (groups[name], what), value,
+                                   collections=collections))
   return result

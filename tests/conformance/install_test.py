@@ -12,6 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
+# The package puts this module into TensorFlow.
+from tensorflow.core.framework.embedding import config_pb2
 from embedding_variable.integration import patching
 import pairs
 
@@ -202,6 +204,12 @@ class HorovodTest(absltest.TestCase):
       self.assertEqual(session.run(v)[0], 2)
 
 
+def _evaluated(session, merged):
+  """Returns {tag: value} of a merged summary."""
+  found = tf.Summary.FromString(session.run(merged))
+  return {value.tag: value.simple_value for value in found.value}
+
+
 class SummariesTest(absltest.TestCase):
 
   def test_rows_bytes_and_new_rows(self):
@@ -216,26 +224,89 @@ class SummariesTest(absltest.TestCase):
       merged = tf.summary.merge_all()
       # No initializer besides the variables' own.
       session.run(tf.global_variables_initializer())
-
-      def evaluate():
-        summary = tf.Summary.FromString(session.run(merged))
-        return {value.tag: value.simple_value for value in summary.value}
-
-      found = evaluate()
+      found = _evaluated(session, merged)
       self.assertCountEqual(found, [
-          "embedding_variable/%s/%s" % (name, what) for name in ("scope/v", "w")
+          "%s/%s" % (name, what) for name in ("scope.v", "w")
           for what in ("rows", "bytes", "new_rows")])
-      self.assertEqual(found["embedding_variable/scope/v/rows"], 0)
+      self.assertEqual(found["scope.v/rows"], 0)
       rows, new_rows = [], []
       for batch in ([1, 2, 1], [2, 3], [2, 3], [4, 5, 6]):
         session.run(train, {ids: batch})
-        found = evaluate()
-        rows.append(found["embedding_variable/scope/v/rows"])
-        new_rows.append(found["embedding_variable/scope/v/new_rows"])
+        found = _evaluated(session, merged)
+        rows.append(found["scope.v/rows"])
+        new_rows.append(found["scope.v/new_rows"])
       self.assertEqual(rows, [2, 3, 3, 6])
       self.assertEqual(new_rows, [2, 1, 0, 3])
-      self.assertGreater(found["embedding_variable/scope/v/bytes"], 0)
-      self.assertEqual(found["embedding_variable/w/new_rows"], 0)
+      self.assertGreater(found["scope.v/bytes"], 0)
+      self.assertEqual(found["w/new_rows"], 0)
+
+  def test_a_table_is_a_group_with_a_short_name(self):
+    with tf.Graph().as_default():
+      for i in (1, 2):
+        with tf.variable_scope("input_layer/C%d_embedding" % i):
+          tf.get_embedding_variable("embedding_weights", 3,
+                                    partitioner=tf.fixed_size_partitioner(2))
+      tags = [s.op.inputs[0].op.get_attr("value").string_val[0].decode()
+              for s in ev.summaries()]
+    # The parts of a table are one.
+    self.assertEqual(tags, ["C1/rows", "C1/bytes", "C1/new_rows",
+                            "C2/rows", "C2/bytes", "C2/new_rows"])
+
+  def test_parts_are_added_up(self):
+    with tf.Graph().as_default(), pairs.session() as session:
+      v = tf.get_embedding_variable("v", 3, partitioner=tf.fixed_size_partitioner(2))
+      train = tf.train.AdagradOptimizer(.1).minimize(
+          tf.reduce_sum(tf.nn.embedding_lookup(v, tf.range(7, dtype=tf.int64))))
+      ev.summaries()
+      merged = tf.summary.merge_all()
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      found = _evaluated(session, merged)
+    self.assertEqual((found["v/rows"], found["v/new_rows"]), (7, 7))
+
+  def test_counters_of_a_filter_and_of_a_capacity(self):
+    with tf.Graph().as_default(), pairs.session() as session:
+      v = tf.get_embedding_variable(
+          "v", 3, ev_option=tf.EmbeddingVariableOption(
+              filter_option=tf.CounterFilter(filter_freq=2)))
+      small = tf.get_embedding_variable("small", 3, ev_option=tf.EmbeddingVariableOption(
+              storage_option=tf.StorageOption(max_capacity=4)))
+      ids = tf.placeholder(tf.int64, [None])
+      train = tf.train.AdagradOptimizer(.1).minimize(tf.reduce_sum(
+          tf.nn.embedding_lookup(v, ids) + tf.nn.embedding_lookup(small, ids)))
+      ev.summaries()
+      merged = tf.summary.merge_all()
+      session.run(tf.global_variables_initializer())
+      for batch in ([1, 2, 1], [3, 4], [5, 6, 7, 8]):
+        session.run(train, {ids: batch})
+      found = _evaluated(session, merged)
+      self.assertEqual((found["v/admitted"], found["v/filtered"]), (1, 7))
+      self.assertGreater(found["v/filter_bytes"], 0)
+      self.assertNotIn("v/evicted", found)
+      self.assertEqual(found["small/evicted"],
+                       found["small/new_rows"] - found["small/rows"])
+      self.assertGreater(found["small/evicted"], 0)
+      self.assertNotIn("small/filtered", found)
+      # Since the last evaluation.
+      self.assertEqual(_evaluated(session, merged)["small/evicted"], 0)
+
+  def test_hits_of_a_table_with_rows_on_an_ssd(self):
+    with tf.Graph().as_default(), pairs.session() as session:
+      v = tf.get_embedding_variable(
+          "v", 3, ev_option=tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
+              storage_type=config_pb2.StorageType.DRAM_SSDHASH,
+              storage_path=self.create_tempdir().full_path)))
+      rows = tf.nn.embedding_lookup(v, tf.constant([1, 2, 3], tf.int64))
+      train = tf.train.AdagradOptimizer(.1).minimize(tf.reduce_sum(rows))
+      ev.summaries()
+      merged = tf.summary.merge_all()
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      _evaluated(session, merged)
+      session.run(rows)
+      found = _evaluated(session, merged)
+    self.assertEqual((found["v/rows_in_memory"], found["v/rows_on_ssd"]), (3, 0))
+    self.assertEqual((found["v/hits"], found["v/misses"]), (3, 0))
 
   def test_chosen_variables_and_collections(self):
     with tf.Graph().as_default():
