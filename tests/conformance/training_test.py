@@ -385,6 +385,60 @@ class SessionsTest(parameterized.TestCase):
             TypeError, "'v': its gradient must be an IndexedSlices"):
           optimizer.apply_gradients([(tf.zeros([_DIM]), v)])
 
+  @parameterized.parameters(
+      (tf.convert_to_tensor,), (tf.identity,), (tf.stop_gradient,),
+      (lambda g: tf.check_numerics(g, "g"),),
+      (lambda g: tf.debugging.assert_all_finite(g, "g"),),
+      (tf.math.is_finite,), (tf.reduce_sum,), (lambda g: tf.constant(2.) * g,),
+      # Averages over towers.
+      (lambda g: tf.expand_dims(g, 0),), (lambda g: tf.stack([g, g]),),
+      (lambda g: tf.concat([g, g], 0),), (lambda g: tf.add_n([g, g]),),
+      # A gradient that came through other ops.
+      (lambda g: tf.identity(tf.clip_by_norm(g, 1.)),),
+      (lambda g: tf.identity(tf.IndexedSlices(g.values, tf.unique(g.indices)[0])),),
+      (lambda g: tf.identity(tf.cond(tf.constant(True), lambda: g, lambda: g)),))
+  def test_a_gradient_does_not_become_dense(self, use):
+    with tf.Graph().as_default():
+      v = tf.get_embedding_variable("scope/v", _DIM)
+      ragged = tf.RaggedTensor.from_row_splits(tf.constant([1, 2], tf.int64), [0, 2])
+      for loss in (tf.nn.embedding_lookup(v, [1, 2]),
+                   ev.lookup_sparse([v], [ragged], combiners=["sum"])[0],
+                   # Two lookups of one variable; one in a loop.
+                   tf.nn.embedding_lookup(v, [1]) + tf.nn.embedding_lookup(v, [2]),
+                   tf.map_fn(lambda i: tf.nn.embedding_lookup(v, i), tf.range(3),
+                             dtype=tf.float32)):
+        with self.assertRaisesRegex(
+            NotImplementedError,
+            r"^embedding variable 'scope/v': its gradient g has no dense value.*Work on "
+            r"g\.values"):
+          use(tf.gradients(loss, v)[0])
+
+  def test_slices_of_the_script_become_dense(self):
+    with tf.Graph().as_default(), tf.Session() as session:
+      v = tf.get_embedding_variable("v", _DIM)
+      gradient, = tf.gradients(tf.nn.embedding_lookup(v, [1]), v)
+      session.run(v.initializer)
+      slices = tf.IndexedSlices(gradient.values, gradient.indices, [3, _DIM])
+      np.testing.assert_array_equal(session.run(tf.convert_to_tensor(slices)),
+                                    np.outer([0, 1, 0], np.ones(_DIM)))
+      with self.assertRaisesRegex(ValueError, "without dense_shape"):
+        tf.convert_to_tensor(tf.IndexedSlices(tf.ones([1, _DIM]), [1]))
+
+  def test_gradient_noise(self):
+    with tf.Graph().as_default():
+      v = tf.get_embedding_variable("v", _DIM)
+      w = tf.get_variable("w", [_DIM])
+      loss = tf.reduce_sum(tf.nn.embedding_lookup(v, [1]) * w)
+
+      def optimize(**kwargs):
+        return tf.contrib.layers.optimize_loss(
+            loss, tf.train.get_or_create_global_step(), .1, "Adagrad", **kwargs)
+
+      with self.assertRaisesRegex(
+          NotImplementedError, "'v': its gradient.* gradient_noise_scale cannot"):
+        optimize(gradient_noise_scale=.1)
+      self.assertIsNotNone(optimize(gradient_noise_scale=.1, variables=[w]))
+
   def test_random_slots(self):
     class Noisy(tf.train.GradientDescentOptimizer):
 
@@ -400,6 +454,120 @@ class SessionsTest(parameterized.TestCase):
           ValueError, "'v': the initial value of optimizer slot 'Noise' must be a "
           "constant"):
         Noisy(.1).minimize(tf.reduce_sum(tf.nn.embedding_lookup(v, [1])))
+
+
+def _graph_rewrite(optimizer):
+  return tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer)
+
+
+def _keras_dynamic(optimizer):
+  return tf.keras.mixed_precision.experimental.LossScaleOptimizer(optimizer, "dynamic")
+
+
+def _contrib_dynamic(optimizer):
+  mixed_precision = tf.contrib.mixed_precision
+  return mixed_precision.LossScaleOptimizer(
+      optimizer, mixed_precision.ExponentialUpdateLossScaleManager(
+          2.**10, 1000, decr_every_n_nan_or_inf=1, decr_ratio=.5))
+
+
+def _keras_fixed(optimizer):
+  return tf.keras.mixed_precision.experimental.LossScaleOptimizer(optimizer, 8.)
+
+
+def _contrib_fixed(optimizer):
+  mixed_precision = tf.contrib.mixed_precision
+  return mixed_precision.LossScaleOptimizer(
+      optimizer, mixed_precision.FixedLossScaleManager(8.))
+
+
+class LossScaleTest(parameterized.TestCase):
+
+  def tearDown(self):
+    super(LossScaleTest, self).tearDown()
+    tf.train.experimental.disable_mixed_precision_graph_rewrite()
+
+  def _train(self, kind, scaled, optimizer, pooled, factors):
+    """Trains a step with each factor of the loss. Returns rows, tables' sizes, steps."""
+    with tf.Graph().as_default(), pairs.session() as session:
+      v = pairs.make(kind, "v", pairs.rows(_ROWS, _DIM))
+      w = tf.get_variable("w", initializer=np.ones(_DIM, np.float32), use_resource=True)
+      factor = tf.placeholder(tf.float32, [])
+      if pooled:
+        ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]],
+                              tf.constant([1, 2, 1], tf.int64), [2, 2])
+        rows = tf.nn.embedding_lookup_sparse(v, ids, None, combiner="sum")
+      else:
+        rows = tf.nn.embedding_lookup(v, [1, 2, 1])
+      # What a script casts by hand, or the graph rewrite does on a GPU.
+      rows = tf.cast(tf.cast(rows, tf.float16), tf.float32)
+      loss = factor * tf.reduce_sum(tf.square(rows * w))
+      made = scaled(optimizer())
+      step = tf.train.get_or_create_global_step()
+      if isinstance(made, tf.keras.optimizers.Optimizer):
+        gradients = made.get_gradients(loss, [v, w])
+        train = made.apply_gradients(zip(gradients, [v, w]))
+        step = made.iterations
+      else:
+        train = made.minimize(loss, step)
+      size = v.total_count()[0] if kind == "table" else tf.constant(0)
+      session.run(tf.global_variables_initializer())
+      sizes = []
+      for number in factors:
+        session.run(train, {factor: number})
+        sizes.append(session.run(size))
+      return session.run([pairs.read_all(v, _ROWS), w]), sizes, session.run(step)
+
+  @parameterized.parameters(
+      *[(scaled, optimizer, pooled)
+        for scaled, optimizers in [
+            (_graph_rewrite, (lambda: tf.train.AdagradOptimizer(.1),
+                              tf.train.AdamOptimizer,
+                              lambda: tf.train.ProximalAdagradOptimizer(.1))),
+            (_graph_rewrite, (lambda: tf.keras.optimizers.Adagrad(.1),)),
+            (_contrib_dynamic, (lambda: tf.train.AdagradOptimizer(.1),)),
+            (_keras_dynamic, (lambda: tf.keras.optimizers.Adagrad(.1),
+                              lambda: tf.keras.optimizers.Adamax(.1))),
+        ] for optimizer in optimizers for pooled in (False, True)])
+  def test_dynamic(self, scaled, optimizer, pooled):
+    inf, nan = np.inf, np.nan
+    factors = [inf, 1, 1, nan, 1]
+    found, sizes, steps = self._train("table", scaled, optimizer, pooled, factors)
+    # A skipped step inserts no rows and counts no step.
+    self.assertEqual(sizes, [0, 2, 2, 2, 2])
+    self.assertEqual(steps, 3)
+    # The same as without the skipped steps and without a loss scale, which is a power
+    # of two.
+    expected, _, _ = self._train("table", lambda x: x, optimizer, pooled, [1, 1, 1])
+    for a, b in zip(found, expected):
+      np.testing.assert_array_equal(a, b)
+    if optimizer is not tf.train.AdamOptimizer:  # Its other rows decay in a dense one.
+      dense, _, _ = self._train("resource", scaled, optimizer, pooled, factors)
+      for a, b in zip(found, dense):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+  @parameterized.parameters(
+      (_keras_fixed, lambda: tf.keras.optimizers.Adagrad(.1)),
+      (_contrib_fixed, lambda: tf.train.AdagradOptimizer(.1)))
+  def test_fixed(self, scaled, optimizer):
+    found, _, _ = self._train("table", scaled, optimizer, True, [1, 1])
+    expected, _, _ = self._train("table", lambda x: x, optimizer, True, [1, 1])
+    for a, b in zip(found, expected):
+      np.testing.assert_array_equal(a, b)
+
+  def test_a_skipped_step_counts_nothing(self):
+    with tf.Graph().as_default(), tf.Session() as session:
+      option = ev.EmbeddingVariableOption(
+          filter_option=ev.CounterFilter(filter_freq=2))
+      v = tf.get_embedding_variable("v", _DIM, ev_option=option)
+      factor = tf.placeholder(tf.float32, [])
+      loss = factor * tf.reduce_sum(tf.nn.embedding_lookup(v, [7]))
+      train = _graph_rewrite(tf.train.AdagradOptimizer(.1)).minimize(loss)
+      counted = v.get_frequency([7])
+      session.run(tf.global_variables_initializer())
+      for number, expected in [(1, 1), (np.inf, 1), (1, 2)]:
+        session.run(train, {factor: number})
+        self.assertEqual(session.run(counted), [expected])
 
 
 class DeterminismTest(parameterized.TestCase):

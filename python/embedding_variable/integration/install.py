@@ -10,6 +10,7 @@ from embedding_variable.integration import checkpoint_utils_patch
 from embedding_variable.integration import clip_patch
 from embedding_variable.integration import contrib_layers_patch
 from embedding_variable.integration import control_flow_patch
+from embedding_variable.integration import dense_gradients_patch
 from embedding_variable.integration import device_setter_patch
 from embedding_variable.integration import embedding_ops_patch
 from embedding_variable.integration import estimator_patch
@@ -20,6 +21,7 @@ from embedding_variable.integration import horovod_patch
 from embedding_variable.integration import incremental_patch
 from embedding_variable.integration import keras_patch
 from embedding_variable.integration import keras_saving_patch
+from embedding_variable.integration import loss_scale_patch
 from embedding_variable.integration import meta_graph_patch
 from embedding_variable.integration import monitored_session_patch
 from embedding_variable.integration import namespace_patch
@@ -57,7 +59,8 @@ def install():
                   device_setter_patch, feature_column_patch, group_columns_patch,
                   contrib_layers_patch, estimator_patch, horovod_patch,
                   monitored_session_patch, session_patch, sync_replicas_patch,
-                  graph_util_patch, numerics_patch, clip_patch):
+                  graph_util_patch, numerics_patch, clip_patch, dense_gradients_patch,
+                  loss_scale_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

@@ -9,6 +9,7 @@ from tensorflow.python.ops import math_ops
 
 from embedding_variable import _lib
 from embedding_variable.ops import handle_ops
+from embedding_variable.ops import table_gradients
 
 _gen = _lib.load()
 
@@ -91,7 +92,8 @@ def _ev_gather_grad(op, grad):
   counts = op.graph.__dict__.get(_COUNTS, {})
   if op.name in counts:
     counts[ids.name] = counts[op.name]
-  return ops.IndexedSlices(values, math_ops.cast(ids, dtypes.int64)), None
+  slices = ops.IndexedSlices(values, math_ops.cast(ids, dtypes.int64))
+  return table_gradients.record(slices, op.inputs[0]), None
 
 
 ops.NotDifferentiable("EvGetMeta")

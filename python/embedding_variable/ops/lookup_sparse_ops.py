@@ -11,6 +11,7 @@ from tensorflow.python.ops import math_ops
 
 from embedding_variable import _lib
 from embedding_variable.ops import handle_ops
+from embedding_variable.ops import table_gradients
 
 _gen = _lib.load()
 
@@ -246,7 +247,8 @@ def _ev_lookup_sparse_grad(op, *grads):
     keys, values = _gen.ev_lookup_sparse_grad(
         plan, dense, tables=tables, dims=[dims[t] for t in tables])
   for k, t in enumerate(tables):
-    result[t] = ops.IndexedSlices(values[k], keys[k])
+    result[t] = table_gradients.record(
+        ops.IndexedSlices(values[k], keys[k]), op.inputs[t])
   if op.get_attr("num_weights"):
     for k, t in enumerate(tables):
       output = op.outputs[t]

@@ -8,6 +8,7 @@ from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 
 from embedding_variable import _lib
+from embedding_variable.ops import table_gradients
 
 _gen = _lib.load()
 
@@ -132,7 +133,8 @@ def _ev_read_and_evict_grad(op, grad, *unused_grads):
   wait_for = [op] if op.graph is ops.get_default_graph() else []
   with ops.control_dependencies(wait_for):
     values = array_ops.identity(ops.convert_to_tensor(grad))
-  return ops.IndexedSlices(values, op.inputs[1]), None, None
+  slices = ops.IndexedSlices(values, op.inputs[1])
+  return table_gradients.record(slices, op.inputs[0]), None, None
 
 
 for _op_type in ("EvUnique", "EvAdmit", "EvReadRows", "EvWriteRows", "EvErase"):

@@ -35,6 +35,7 @@ from embedding_variable.lookup import pooled
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.ops import spread_gradients
+from embedding_variable.ops import table_gradients
 from embedding_variable.variables import number_checks
 
 from sparse_operation_kit import communication
@@ -351,7 +352,7 @@ def _sok_pool_grad(op, *grads):
         fingerprint=op.get_attr("fingerprint"),
         name="serve_grad")
     for k, t in enumerate(tables):
-      result[t] = ops.IndexedSlices(values[k], unique[k])
+      result[t] = _gradient_of(op.inputs[t], values[k], unique[k])
       if num_weights:
         result[num_tables + t] = _gen.sok_pool_weight_grad(
             route, rows, dense[k], op.outputs[t], table=t, wire=wire,
@@ -360,6 +361,10 @@ def _sok_pool_grad(op, *grads):
     if exchange.name == call:
       exchange.grad_splits.append(splits)
   return result
+
+
+def _gradient_of(handle, values, keys):
+  return table_gradients.record(ops.IndexedSlices(values, keys), handle)
 
 
 def divided(gradients, divisor):
@@ -396,7 +401,9 @@ def divided(gradients, divisor):
                for name in ("num_grads", "num_tables", "tables", "dims", "wire",
                             "with_occurrences", "fingerprint")})
     unique, values = made[op]
-    result.append(ops.IndexedSlices(values[k], unique[k], gradient.dense_shape))
+    serve = op.inputs[0].op
+    handle = serve.inputs[op.get_attr("tables")[k]]
+    result.append(_gradient_of(handle, values[k], unique[k]))
   return result
 
 

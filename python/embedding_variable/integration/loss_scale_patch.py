@@ -1,0 +1,116 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Patch: loss scaling of tables' gradients.
+
+Why: stock loss scale optimizers, and the dynamic loss scale, multiply gradients and check
+them for NaN and Inf as dense tensors, which a table's gradient cannot become. Both are
+done on the gradient's values instead. There are three such optimizers: the one of
+`tf.train.experimental.enable_mixed_precision_graph_rewrite`, Keras's, and contrib's.
+"""
+
+from tensorflow.python.framework import ops
+from tensorflow.python.keras.mixed_precision.experimental import loss_scale_optimizer
+from tensorflow.python.training.experimental import loss_scale
+
+from embedding_variable.integration import patching
+from embedding_variable.ops import table_gradients
+
+# pylint: disable=protected-access
+
+
+def install():
+  """Replaces the functions that scale gradients, and those that check them."""
+  patching.wrap(loss_scale, "_is_all_finite", _is_all_finite)
+  patching.wrap(loss_scale_optimizer.LossScaleOptimizer, "get_unscaled_gradients",
+                _get_unscaled_gradients)
+  patching.after_import("tensorflow.contrib.mixed_precision", _patch_contrib)
+
+
+def _patch_contrib(module):
+  optimizer = module.LossScaleOptimizer
+  patching.wrap(optimizer, "_down_scale", _down_scale)
+  patching.wrap(optimizer, "apply_gradients", _apply_gradients)
+
+
+def _values(grad):
+  """Returns the values of a gradient that has no dense value; others as they are."""
+  return grad.values if table_gradients.has_no_dense_value(grad) else grad
+
+
+def _with_values(grad, values):
+  """Returns the gradient whose `_values` are these."""
+  if not table_gradients.has_no_dense_value(grad):
+    return values
+  return ops.IndexedSlices(values, grad.indices)
+
+
+def _values_to_check(grad):
+  """Returns what is checked for NaN and Inf in place of a gradient.
+
+  Raises:
+    NotImplementedError: other ranks hold rows of it. Each rank would check its own, and
+      some would skip a step that others apply.
+  """
+  if (table_gradients.has_no_dense_value(grad) and
+      table_gradients.is_spread_over_ranks(grad)):
+    raise NotImplementedError(
+        "embedding variable '%s' is spread over ranks, and its gradients cannot be "
+        "checked for NaN and Inf on all ranks. Use a fixed loss scale of "
+        "tf.train.experimental or Keras, such as loss_scale=1024., in place of "
+        "'dynamic' or of tf.contrib.mixed_precision" % table_gradients.table_of(grad))
+  return _values(grad)
+
+
+def _is_all_finite(stock):
+
+  def is_all_finite(grads):
+    return stock([_values_to_check(g) for g in grads])
+
+  return is_all_finite
+
+
+def _get_unscaled_gradients(stock):
+
+  def get_unscaled_gradients(self, grads):
+    grads = list(grads)
+    unscaled = stock(self, [_values(g) for g in grads])
+    return [_with_values(g, values) for g, values in zip(grads, unscaled)]
+
+  return get_unscaled_gradients
+
+
+def _down_scale(stock):
+
+  def down_scale(self, grads_vars, scale):
+    grads_vars = list(grads_vars)
+    scaled = stock(self, [(_values(g), v) for g, v in grads_vars], scale)
+    return [(_with_values(g, values), v)
+            for (g, v), (values, _) in zip(grads_vars, scaled)]
+
+  return down_scale
+
+
+class _Applies(object):
+  """Stands for an optimizer that was given values in place of gradients."""
+
+  def __init__(self, optimizer, grads_and_vars):
+    self._optimizer = optimizer
+    self._grads_and_vars = grads_and_vars
+
+  def apply_gradients(self, unused_values_and_vars, *args, **kwargs):
+    return self._optimizer.apply_gradients(self._grads_and_vars, *args, **kwargs)
+
+
+def _apply_gradients(stock):
+
+  def apply_gradients(self, grads_and_vars, *args, **kwargs):
+    grads_and_vars = list(grads_and_vars)
+    optimizer = self._opt
+    self._opt = _Applies(optimizer, grads_and_vars)
+    try:
+      values = [(_values_to_check(g), v) for g, v in grads_and_vars]
+      return stock(self, values, *args, **kwargs)
+    finally:
+      self._opt = optimizer
+
+  return apply_gradients

@@ -1,0 +1,94 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Which table a gradient belongs to.
+
+The gradient of a table is an IndexedSlices without a dense shape. Its tensors do not lead
+back to the table's handle, so each gradient function records the handle's name.
+"""
+
+from tensorflow.python.framework import ops
+
+from embedding_variable.ops import handle_ops
+
+# Where a graph keeps the names: name of a gradient's indices -> name of the table.
+_TABLES = "_embedding_variable_tables_of_indices"
+
+
+def record(slices, resource):
+  """Records that a gradient is one of a table. Returns the gradient.
+
+  Args:
+    slices: IndexedSlices, new.
+    resource: resource scalar, the table's handle, or what passes it on.
+  """
+  tables = slices.indices.graph.__dict__.setdefault(_TABLES, {})
+  tables[slices.indices.name] = _name_of(resource)
+  return slices
+
+
+def table_of(slices):
+  """Returns the name of the table that a gradient belongs to, or None.
+
+  Gradients that were scaled, clipped, concatenated or passed through a condition or a
+  loop are recognised by their indices.
+
+  Args:
+    slices: IndexedSlices.
+  """
+  # A script's own slices may be arrays, or of eager mode.
+  graph = getattr(slices.indices, "graph", None)
+  tables = getattr(graph, _TABLES, None)
+  if not tables:
+    return None
+  seen, left = set(), [slices.indices]
+  while left:
+    tensor = left.pop()
+    if tensor.name in tables:
+      return tables[tensor.name]
+    if tensor.op not in seen:
+      seen.add(tensor.op)
+      left.extend(tensor.op.inputs)
+  return None
+
+
+def is_spread_over_ranks(slices):
+  """True for a gradient of which other ranks hold rows.
+
+  Args:
+    slices: IndexedSlices.
+  """
+  table = table_of(slices)
+  if table is None:
+    return False
+  handle = slices.indices.graph.get_operation_by_name(table).outputs[0]
+  return handle_ops.is_spread_over_ranks(handle)
+
+
+def has_no_dense_value(slices):
+  """True for an IndexedSlices that stock TensorFlow cannot make dense.
+
+  Args:
+    slices: anything.
+  """
+  return isinstance(slices, ops.IndexedSlices) and slices.dense_shape is None
+
+
+def refuse_dense(table, what="it cannot be converted to a tensor"):
+  """Raises NotImplementedError: a gradient of a table was to be made dense.
+
+  Args:
+    table: string, name of the table.
+    what: string, what cannot be done with the gradient.
+  """
+  raise NotImplementedError(
+      "embedding variable '%s': its gradient g has no dense value, because a hash table "
+      "has no last row: %s. Work on g.values and build "
+      "tf.IndexedSlices(new_values, g.indices) from the result. tf.clip_by_norm, "
+      "tf.clip_by_value and tf.clip_by_global_norm accept g itself" % (table, what))
+
+
+def _name_of(resource):
+  """Returns the name of the op that a handle comes from, through conditions and loops."""
+  while resource.op.inputs and resource.op.inputs[0].dtype == resource.dtype:
+    resource = resource.op.inputs[0]
+  return resource.op.name
