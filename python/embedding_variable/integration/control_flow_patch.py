@@ -7,45 +7,37 @@ shape, which a table does not have, and for unused outputs of a fused lookup zer
 would insert their keys. For a loop it starts the accumulated gradient with
 one row of zeros for index 0, harmless for a dense variable, but here the key 0 that
 the script did not look up.
+
+In control flow v2 the gradient of a conditional or a loop is a function, which returns
+those dense zeros too. Here they stay, and are an error when the gradient is built.
 """
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import cond_v2
 from tensorflow.python.ops import control_flow_ops
 from tensorflow.python.ops import control_flow_state
+from tensorflow.python.ops import while_v2
 
 from embedding_variable.integration import patching
-from embedding_variable.variables import variable as ev
-
-# Ops that hand a resource on.
-_PASSING = ("Switch", "RefSwitch", "Identity", "Enter", "RefEnter", "Exit", "Merge",
-            "NextIteration")
-
+from embedding_variable.ops import handle_ops
+from embedding_variable.ops import table_gradients
 
 def install():
-  """Replaces `ZerosLikeOutsideLoop` and the loop's accumulator of sparse gradients."""
+  """Replaces what makes zeros, the loop's accumulator, and gradients of v2's functions."""
   patching.wrap(control_flow_state, "ZerosLikeOutsideLoop",
                 _zeros_like_outside_loop)
   patching.wrap(control_flow_state._ControlFlowState, "ZerosLike",
                 _zeros_like_in_loop)
   patching.wrap(control_flow_ops.WhileContext,
                 "AddBackpropIndexedSlicesAccumulator", _accumulator)
+  patching.wrap(cond_v2, "_make_output_composite_tensors_match", _branches_match)
+  patching.wrap(while_v2, "_create_grad_func", _gradient_of_loop)
 
 
 # Its gradient function takes None for an output that does not lead to the loss.
 _TAKES_NONE = "EvLookupSparse"
-
-
-def handle_op_of(tensor):
-  """Returns the EvHandle op that a resource tensor leads back to, or None."""
-  while tensor.dtype == dtypes.resource:
-    if tensor.op.type == ev.HANDLE_OP:
-      return tensor.op
-    if tensor.op.type not in _PASSING:
-      return None
-    tensor = tensor.op.inputs[0]
-  return None
 
 
 def _zeros_like_outside_loop(stock):
@@ -53,7 +45,7 @@ def _zeros_like_outside_loop(stock):
   def zeros_like_outside_loop(op, index):
     if op.type == _TAKES_NONE:
       return None
-    handle_op = handle_op_of(op.outputs[index])
+    handle_op = handle_ops.handle_op_of(op.outputs[index])
     if handle_op is None:
       return stock(op, index)
     dim = handle_op.get_attr("shape").dim[-1].size
@@ -86,7 +78,7 @@ def _accumulator(stock):
 
   def add_backprop_indexed_slices_accumulator(self, op, grad):
     result = stock(self, op, grad)
-    if handle_op_of(op.inputs[0]) is None:
+    if handle_ops.handle_op_of(op.inputs[0]) is None:
       return result
     # The loop's context has been left by now; the first row is the start value.
     self.Exit()
@@ -96,3 +88,43 @@ def _accumulator(stock):
     return result
 
   return add_backprop_indexed_slices_accumulator
+
+
+def _branches_match(stock):
+  """Wraps what makes the gradients of all branches of a conditional of the same type."""
+
+  def make_output_composite_tensors_match(op_type, branch_graphs):
+    forward = branch_graphs[0]._forward_graph  # pylint: disable=protected-access
+    results = zip(*[g.structured_outputs for g in branch_graphs])
+    for resource, gradients in zip(forward.inputs, results):
+      handle_op = handle_ops.handle_op_of(resource)
+      if handle_op is not None and not all(
+          table_gradients.has_no_dense_value(g) for g in gradients):
+        _refuse_v2(handle_op, "a lookup in a branch of tf.cond, tf.case or "
+                   "tf.switch_case", ", unless every branch looks up the variable")
+    return stock(op_type, branch_graphs)
+
+  return make_output_composite_tensors_match
+
+
+def _gradient_of_loop(stock):
+  """Wraps what makes the gradient of a loop."""
+
+  def create_grad_func(ys, xs, grads, cond_graph, body_graph, name, while_op,
+                       maximum_iterations):
+    for resource in while_op.inputs:
+      handle_op = handle_ops.handle_op_of(resource)
+      if handle_op is not None:
+        _refuse_v2(handle_op, "a lookup in a tf.while_loop or tf.map_fn")
+    return stock(ys, xs, grads, cond_graph, body_graph, name, while_op,
+                 maximum_iterations)
+
+  return create_grad_func
+
+
+def _refuse_v2(handle_op, where, when=""):
+  raise NotImplementedError(
+      "embedding variable '%s': control flow v2 has no gradient of %s%s. Look the rows "
+      "up before it and use them inside, or call tf.compat.v1.disable_control_flow_v2() "
+      "and build it outside of a tf.function (tf.switch_case is always v2: use tf.case)" %
+      (handle_op.name, where, when))

@@ -22,6 +22,7 @@ from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import generic
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import slot_view
+from embedding_variable.variables import strategies
 from embedding_variable.variables import variable as ev
 
 _METHOD = "_resource_apply_sparse_duplicate_indices"
@@ -74,6 +75,8 @@ def _distributed_apply(stock):
     with_rows = [v for _, v in grads_and_vars if ev.is_embedding_variable(v)]
     if not with_rows:
       return stock(self, distribution, grads_and_vars, *args, **kwargs)
+    for var in with_rows:
+      strategies.check_update(var)
     for grad, var in grads_and_vars:
       if ev.is_embedding_variable(var) and not isinstance(grad, ops.IndexedSlices):
         raise TypeError(

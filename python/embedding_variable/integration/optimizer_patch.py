@@ -25,6 +25,7 @@ from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import generic
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import slot_view
+from embedding_variable.variables import strategies
 from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
@@ -120,6 +121,7 @@ def _apply_gradients(stock):
       return stock(self, grads_and_vars, *args, **kwargs)
     for _, var in grads_and_vars:
       if ev.is_embedding_variable(var):
+        strategies.check_update(var)
         generic.check(self, var)
     with apply_scope.enter(self, grads_and_vars), _own_create_slots(self):
       train = stock(self, grads_and_vars, *args, **kwargs)

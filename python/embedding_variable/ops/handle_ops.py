@@ -178,6 +178,38 @@ for _op_type in ("EvHandle", "EvInitialize", "EvIsInitialized", "EvShape",
   ops.NotDifferentiable(_op_type)
 
 
+HANDLE_OP = "EvHandle"
+
+# Ops that hand a resource on.
+_PASSING = ("Switch", "RefSwitch", "Identity", "Enter", "RefEnter", "Exit", "Merge",
+            "NextIteration")
+
+def handle_op_of(tensor):
+  """Returns the EvHandle op that a resource tensor leads back to, or None.
+
+  Args:
+    tensor: any tensor; a resource may come through conditions, loops and functions.
+  """
+  while tensor is not None and tensor.dtype == dtypes.resource:
+    if tensor.op.type == HANDLE_OP:
+      return tensor.op
+    if tensor.op.type == "Placeholder":
+      tensor = _captured_as(tensor)
+    elif tensor.op.type in _PASSING:
+      tensor = tensor.op.inputs[0]
+    else:
+      return None
+  return None
+
+
+def _captured_as(placeholder):
+  """Returns the tensor outside of a function that is this input of it, or None."""
+  for outside, inside in getattr(placeholder.graph, "captures", ()):
+    if inside is placeholder:
+      return outside
+  return None
+
+
 # Op types that exchange rows of a table with other ranks; their first inputs are
 # handles. The value is a function that takes what trains a table.
 _exchange_ops = {}

@@ -22,7 +22,9 @@ def record(slices, resource):
     resource: resource scalar, the table's handle, or what passes it on.
   """
   tables = slices.indices.graph.__dict__.setdefault(_TABLES, {})
-  tables[slices.indices.name] = _name_of(resource)
+  handle_op = handle_ops.handle_op_of(resource)
+  if handle_op is not None:
+    tables[slices.indices.name] = handle_op.name
   return slices
 
 
@@ -60,8 +62,8 @@ def is_spread_over_ranks(slices):
   table = table_of(slices)
   if table is None:
     return False
-  handle = slices.indices.graph.get_operation_by_name(table).outputs[0]
-  return handle_ops.is_spread_over_ranks(handle)
+  handle_op = slices.indices.graph.get_operation_by_name(table)
+  return handle_ops.is_spread_over_ranks(handle_op.outputs[0])
 
 
 def has_no_dense_value(slices):
@@ -86,9 +88,3 @@ def refuse_dense(table, what="it cannot be converted to a tensor"):
       "tf.IndexedSlices(new_values, g.indices) from the result. tf.clip_by_norm, "
       "tf.clip_by_value and tf.clip_by_global_norm accept g itself" % (table, what))
 
-
-def _name_of(resource):
-  """Returns the name of the op that a handle comes from, through conditions and loops."""
-  while resource.op.inputs and resource.op.inputs[0].dtype == resource.dtype:
-    resource = resource.op.inputs[0]
-  return resource.op.name

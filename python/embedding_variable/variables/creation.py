@@ -88,12 +88,15 @@ def get_embedding_variable(name,
   Raises:
     ValueError: wrong dim or key type, eager mode, an argument that has no meaning,
       or what `tf.get_variable` raises for names and reuse.
-    NotImplementedError: a feature that this version does not have.
+    NotImplementedError: a feature that this version does not have, or the scope of a
+      `tf.distribute` strategy that mirrors variables.
   """
   del validate_shape
   if context.executing_eagerly():
-    raise ValueError("embedding variable '%s': tf.get_embedding_variable works in "
-                     "graph mode only" % name)
+    raise ValueError(
+        "embedding variable '%s': tf.get_embedding_variable works in graph mode only. "
+        "Call tf.compat.v1.disable_eager_execution() when the program starts, or create "
+        "the variable in `with tf.Graph().as_default()`" % name)
   scope = variable_scope.get_variable_scope()
   full_name = scope.name + "/" + name if scope.name else name
   dim = _check_dim(full_name, embedding_dim)

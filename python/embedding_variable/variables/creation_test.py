@@ -219,8 +219,17 @@ class CreationTest(parameterized.TestCase):
 
   def test_eager_mode(self):
     with context.eager_mode():
-      with self.assertRaisesRegex(ValueError, "'v'.*graph mode only"):
+      with self.assertRaisesRegex(
+          ValueError, "'v'.*graph mode only.*disable_eager_execution"):
         tf.get_embedding_variable("v", 3)
+
+      @tf.function
+      def function():
+        return tf.nn.embedding_lookup(tf.get_embedding_variable("v", 3), [1])
+
+      with self.assertRaisesRegex(
+          ValueError, "'v'.*graph mode only.*disable_eager_execution"):
+        function()
 
   def test_two_graphs(self):
     v = tf.get_embedding_variable("v", 3)
@@ -239,6 +248,81 @@ class CreationTest(parameterized.TestCase):
         values.append(self._run(tf.nn.embedding_lookup(v, [1, 5000])))
     np.testing.assert_array_equal(values[0], values[1])
     self.assertFalse((values[0] == values[2]).any())
+
+
+def _central(*devices):
+  return tf.distribute.experimental.CentralStorageStrategy(list(devices), "/cpu:0")
+
+
+class StrategiesTest(parameterized.TestCase):
+  """Variables in the scope of strategies of tf.distribute."""
+
+  @parameterized.parameters(
+      (lambda: tf.distribute.MirroredStrategy(["/cpu:0"]), "MirroredStrategy"),
+      (lambda: tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]), "MirroredStrategy"),
+      (tf.distribute.experimental.MultiWorkerMirroredStrategy, "CollectiveAllReduce"),
+      (lambda: tf.contrib.distribute.MirroredStrategy(num_gpus=0), "MirroredStrategy"))
+  def test_mirrored_variables_are_refused(self, make, name):
+    message = "^embedding variable 'v': tf.distribute's %s.*cannot be copied" % name
+    with tf.Graph().as_default():
+      with make().scope(), self.assertRaisesRegex(NotImplementedError, message):
+        tf.get_embedding_variable("v", 3)
+      self.assertEmpty(tf.global_variables())
+      # Made outside of the scope, trained in it.
+      v = tf.get_embedding_variable("v", 3)
+      for optimizer in (tf.train.AdagradOptimizer(.1), tf.keras.optimizers.Adagrad(.1)):
+        with self.assertRaisesRegex(NotImplementedError, message):
+          self._train(make(), optimizer, lambda: v)
+
+  def _train(self, strategy, optimizer, variable):
+    """Returns the loss of each replica, which waits for the update."""
+
+    def step():
+      v = variable()
+      loss = tf.reduce_sum(tf.nn.embedding_lookup(v, [1, 2]))
+      gradients = tf.gradients(loss, [v])
+      with tf.control_dependencies([optimizer.apply_gradients(zip(gradients, [v]))]):
+        return tf.identity(loss)
+
+    with strategy.scope():
+      return strategy.experimental_local_results(strategy.experimental_run_v2(step))
+
+  @parameterized.parameters(
+      *[(strategy, optimizer)
+        for strategy in (lambda: tf.distribute.OneDeviceStrategy("/cpu:0"),
+                         lambda: _central("/cpu:0"),
+                         tf.distribute.experimental.ParameterServerStrategy)
+        for optimizer in (tf.train.AdagradOptimizer, tf.keras.optimizers.Adagrad)])
+  def test_one_replica_trains(self, strategy, optimizer):
+    with tf.Graph().as_default(), tf.Session() as session:
+      results = self._train(strategy(), optimizer(.1),
+                            lambda: tf.get_embedding_variable("v", 3))
+      session.run(tf.global_variables_initializer())
+      session.run(results)
+      v, = tf.get_collection(tf.GraphKeys.EMBEDDING_VARIABLES)
+      self.assertEqual(session.run(v.total_count()).tolist(), [2, 3])
+
+  @parameterized.parameters(
+      (lambda: _central("/cpu:0"), "CentralStorageStrategy"),
+      (tf.distribute.experimental.ParameterServerStrategy, "ParameterServerStrategy"))
+  def test_no_device(self, make, name):
+    for optimizer in (tf.train.AdagradOptimizer(.1), tf.keras.optimizers.Adagrad(.1)):
+      with tf.Graph().as_default():
+        strategy = make()
+        with strategy.scope():
+          v = tf.get_embedding_variable("v", 3)
+          with tf.device("/cpu:0"):
+            w = tf.get_embedding_variable("w", 3)
+        with self.assertRaisesRegex(ValueError, "'v' has no device, .*'s %s" % name):
+          self._train(strategy, optimizer, lambda: v)
+        self.assertLen(self._train(strategy, optimizer, lambda: w), 1)
+
+  def test_several_replicas_are_refused(self):
+    with tf.Graph().as_default():
+      with self.assertRaisesRegex(
+          NotImplementedError, "'v': tf.distribute's CentralStorageStrategy with several"):
+        self._train(_central("/cpu:0", "/cpu:1"), tf.train.AdagradOptimizer(.1),
+                    lambda: tf.get_embedding_variable("v", 3))
 
 
 if __name__ == "__main__":

@@ -30,11 +30,12 @@ from embedding_variable.ops import row_ops
 from embedding_variable.variables import cache_strategies
 from embedding_variable.variables import default_seed
 from embedding_variable.variables import storages
+from embedding_variable.variables import strategies
 
 # Collection of every embedding variable of a graph.
 EMBEDDING_VARIABLES = "embedding_variables"
 
-HANDLE_OP = "EvHandle"
+HANDLE_OP = handle_ops.HANDLE_OP
 
 _ID_DTYPES = (dtypes.int32, dtypes.int64)
 
@@ -131,7 +132,10 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
     Raises:
       ValueError: in eager mode.
+      NotImplementedError: in the scope of a `tf.distribute` strategy that mirrors
+        variables.
     """
+    strategies.check(name)
     if collections is None:
       collections = [ops.GraphKeys.GLOBAL_VARIABLES]
     collections = list(collections)
@@ -149,7 +153,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       if context.executing_eagerly():
         raise ValueError(
             "embedding variable '%s': embedding variables work in graph mode "
-            "only" % name)
+            "only. Call tf.compat.v1.disable_eager_execution() when the program "
+            "starts, or create the variable in `with tf.Graph().as_default()`" % name)
       with ops.name_scope(name) as scope:
         handle_name = ops.name_from_scope_name(scope)
         # The initial value is colocated with a handle that does not exist yet,
@@ -194,7 +199,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     resource_variable_ops.BaseResourceVariable.__init__(
         self, shape=[dim], dtype=dtypes.float32, handle=handle,
         name=handle.op.name, unique_id=handle.op.name,
-        handle_name=handle.op.name, **kwargs)
+        handle_name=handle.op.name, distribute_strategy=strategies.current(), **kwargs)
     self._shape_tensor = shape_tensor
     self._dim = dim
     self._key_dtype = dtypes.as_dtype(handle.op.get_attr("key_dtype"))
