@@ -5,6 +5,7 @@
 import glob
 import os
 import resource
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -15,6 +16,7 @@ from tensorflow.python.lib.io import file_io
 from tensorflow.python.training import saver as saver_lib
 
 import embedding_variable  # pylint: disable=unused-import
+from embedding_variable.checkpoint import left_out_slots
 
 import saved_model
 
@@ -124,6 +126,56 @@ class CheckpointTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         tf.train.load_variable(self._path, "v/Adagrad-values"),
         np.full([len(one.contents()), _DIM], .1, np.float32))
+
+  @parameterized.parameters((None, False), (2, False), (None, True))
+  def test_warnings_about_slots_that_are_left_out(self, parts, sharded):
+    """A Saver that was made before the optimizer, and what it saved."""
+
+    def warnings(run):
+      with mock.patch.object(left_out_slots.logging, "warning") as warning:
+        run()
+      return [args[0][0] % args[0][1:] for args in warning.call_args_list
+              if "slots" in args[0][0] % args[0][1:]]
+
+    def model():
+      v = tf.get_embedding_variable(
+          "v", _DIM, partitioner=parts and tf.fixed_size_partitioner(parts))
+      u = tf.get_embedding_variable("untrained", _DIM)
+      del u
+      early = tf.train.Saver(sharded=sharded)
+      loss = tf.reduce_sum(tf.nn.embedding_lookup(v, [1, 2, 3, 4]))
+      train = tf.train.AdamOptimizer().minimize(loss)
+      dense = [x for x in tf.global_variables() if "beta" in x.name]
+      return early, tf.train.Saver(sharded=sharded), train, dense
+
+    names = ["v"] if parts is None else ["v/part_0", "v/part_1"]
+    with tf.Graph().as_default(), tf.Session() as session:
+      early, late, train, dense = model()
+      session.run(tf.global_variables_initializer())
+      session.run(train)
+      self.assertEmpty(warnings(lambda: late.save(session, self._path + "-late")))
+      found = warnings(lambda: early.save(session, self._path))
+      self.assertLen(found, len(names))
+      for name, message in zip(names, found):
+        self.assertRegex(
+            message, "^embedding variable '%s': the Saver was made before the optimizer "
+            "and does not save its slots Adam, Adam_1" % name)
+      # Once.
+      self.assertEmpty(warnings(lambda: early.save(session, self._path)))
+    with tf.Graph().as_default(), tf.Session() as session:
+      early, late, train, dense = model()
+      del train
+      self.assertEmpty(warnings(lambda: late.restore(session, self._path + "-late")))
+      found = warnings(lambda: early.restore(session, self._path + "-late"))
+      self.assertLen(found, len(names))
+      self.assertIn("does not restore its slots Adam, Adam_1", found[0])
+      tables = tf.train.Saver([v for v in tf.global_variables() if v not in dense],
+                              sharded=sharded)
+      found = warnings(lambda: tables.restore(session, self._path))
+      self.assertLen(found, len(names))
+      for name, message in zip(names, found):
+        self.assertRegex(message, "^embedding variable '%s': checkpoint .*model.ckpt has "
+                         "no slots Adam, Adam_1" % name)
 
   def test_into_a_graph_without_the_optimizer(self):
     one = saved_model.Model().start()

@@ -10,10 +10,9 @@ What a Saver has is read from the attributes of its ops, so it is also known of 
 graph.
 """
 
+from tensorflow.python import pywrap_tensorflow
 from tensorflow.python.framework import errors
 from tensorflow.python.platform import tf_logging as logging
-from tensorflow.python.training import checkpoint_management
-from tensorflow.python.training import py_checkpoint_reader
 
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.ops import handle_ops
@@ -95,10 +94,8 @@ def _has(stored, table, slot):
 
 def _tensors_of(prefix):
   """Returns the names of a checkpoint's tensors; None if it cannot be read as V2."""
-  if not checkpoint_management.checkpoint_exists(prefix):
-    return None
   try:
-    return py_checkpoint_reader.NewCheckpointReader(prefix).get_variable_to_shape_map()
+    return pywrap_tensorflow.NewCheckpointReader(prefix).get_variable_to_shape_map()
   except (errors.OpError, RuntimeError):
     return None  # The restore itself reports it.
 

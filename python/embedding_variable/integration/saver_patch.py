@@ -24,6 +24,7 @@ from tensorflow.python.training.saving import functional_saver
 from tensorflow.python.training.saving import saveable_object_util
 
 from embedding_variable.checkpoint import delta_graph
+from embedding_variable.checkpoint import left_out_slots
 from embedding_variable.checkpoint import leftovers
 from embedding_variable.checkpoint import numbers_saveable
 from embedding_variable.checkpoint import saveable
@@ -211,6 +212,8 @@ def _save(stock):
       return stock(self, sess, save_path, global_step, *args, **kwargs)
     saveable.check_spread_is_known(tables)
     delta_graph.check_built_here(sess.graph, self.saver_def, tables)
+    if self.saver_def is not None:
+      left_out_slots.warn_of_save(sess.graph, self.saver_def, tables)
     _make_folder_of(save_path)
     if not saving.is_together(sess.graph, self.saver_def):
       with leftovers.removed(save_path):
@@ -239,6 +242,8 @@ def _restore(stock):
     if tables:
       saveable.check_spread_is_known(tables)
       delta_graph.check_built_here(sess.graph, self.saver_def, tables)
+      if save_path and self.saver_def is not None:
+        left_out_slots.warn_of_restore(sess.graph, self.saver_def, tables, save_path)
     return stock(self, sess, save_path)
 
   return restore

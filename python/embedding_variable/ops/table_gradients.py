@@ -87,4 +87,3 @@ def refuse_dense(table, what="it cannot be converted to a tensor"):
       "has no last row: %s. Work on g.values and build "
       "tf.IndexedSlices(new_values, g.indices) from the result. tf.clip_by_norm, "
       "tf.clip_by_value and tf.clip_by_global_norm accept g itself" % (table, what))
-
