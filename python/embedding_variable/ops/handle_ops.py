@@ -184,6 +184,7 @@ HANDLE_OP = "EvHandle"
 _PASSING = ("Switch", "RefSwitch", "Identity", "Enter", "RefEnter", "Exit", "Merge",
             "NextIteration")
 
+
 def handle_op_of(tensor):
   """Returns the EvHandle op that a resource tensor leads back to, or None.
 
