@@ -60,6 +60,8 @@ _RUN_BY = {
     "python -m embedding_variable …": "//python/embedding_variable/tools:main_test",
     "python -m embedding_variable.gpu …": "//python/embedding_variable/gpu:main_test",
     "horovodrun -np 4 python train.py": "//tests/distributed, by its module",
+    "TF_RECORD_VERSION=1 SOK_EXCHANGE=memory horovodrun -np 4 python train.py":
+        "//tests/distributed, by its module",
     "horovodrun -np 4 -H HOST1:2,HOST2:2 python train.py": "two nodes",
     'python -c "import embedding_variable; …': "//tests/docs:documents_test",
 }
