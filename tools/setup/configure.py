@@ -124,7 +124,8 @@ def main():
   facts.append(("SOK_NVCC", nvcc or ""))
 
   lines = [_HEADER]
-  lines += ["build --repo_env=%s=%s\n" % fact for fact in facts]
+  # common: bazel query, fetch and the like load the same repositories as build.
+  lines += ["common --repo_env=%s=%s\n" % fact for fact in facts]
   text = "".join(lines)
   try:
     with open(output) as f:
