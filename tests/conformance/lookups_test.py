@@ -209,6 +209,43 @@ class LookupsTest(parameterized.TestCase):
 
     self._check(use)
 
+  @parameterized.parameters(
+      (tf.gather,), (tf.compat.v2.gather,),
+      (lambda v, ids: tf.gather(v, ids, axis=0, batch_dims=0, name="rows"),),
+      (lambda v, ids: tf.gather(params=v, indices=ids, validate_indices=True),))
+  def test_gather_of_ragged_ids(self, gather):
+    for ids in (tf.ragged.constant_value([[1, 2, 1], [], [4, 5]], dtype=np.int64),
+                tf.ragged.constant_value([[[1, 2], []], [[1, 4, 5]]], dtype=np.int32)):
+
+      def use(v):
+        ragged = tf.RaggedTensor.from_nested_row_splits(
+            tf.constant(ids.flat_values), ids.nested_row_splits)  # pylint: disable=cell-var-from-loop
+        rows = gather(v, ragged)
+        self.assertIsInstance(rows, tf.RaggedTensor)
+        self.assertEqual([x.name for x in rows.nested_row_splits],
+                         [x.name for x in ragged.nested_row_splits])
+        return rows.flat_values
+
+      self._check(use)
+
+  @parameterized.parameters((None,), (3,))
+  def test_lookup_of_other_ids_says_what_to_call(self, parts):
+    with tf.Graph().as_default(), pairs.session() as session:
+      values = pairs.rows(_ROWS, _DIM)
+      v = pairs.table("v", values, partitioner=parts and tf.fixed_size_partitioner(parts))
+      ids = tf.ragged.constant([[1, 2, 1], [], [4, 5]], dtype=tf.int64)
+      with self.assertRaisesRegex(
+          TypeError, r"^embedding variable 'v.*': ids must be .* got a RaggedTensor. .* "
+          r"tf.ragged.map_flat_values\(tf.nn.embedding_lookup, v, ids\);.*lookup_sparse"):
+        tf.nn.embedding_lookup(v, ids)
+      with self.assertRaisesRegex(
+          TypeError, r"^embedding variable 'v.*': ids must be .* got a SparseTensor. .* "
+          r"tf.nn.embedding_lookup\(v, ids.values\);.*lookup_sparse"):
+        tf.nn.embedding_lookup(v, ids.to_sparse())
+      rows = tf.ragged.map_flat_values(tf.nn.embedding_lookup, v, ids)
+      session.run(tf.global_variables_initializer())
+      np.testing.assert_array_equal(session.run(rows.values), values[[1, 2, 1, 4, 5]])
+
   @parameterized.parameters((True,), (False,))
   def test_cond(self, taken):
     ids, _ = _sparse(6, 5, 3)

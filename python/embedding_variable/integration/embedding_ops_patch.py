@@ -5,9 +5,14 @@
 Why: a single embedding variable comes through stock `embedding_lookup` unpatched, but for
 several parts stock code divides the ids by the number of parts, which merges keys; and
 the sparse variants would read, copy and pool in five ops what one does.
+
+`tf.gather` with ragged ids would read the whole variable.
 """
 
+from tensorflow.python.framework import ops
 from tensorflow.python.ops import embedding_ops
+from tensorflow.python.ops.ragged import ragged_gather_ops
+from tensorflow.python.ops.ragged import ragged_tensor
 
 from embedding_variable.integration import patching
 from embedding_variable.lookup import composed
@@ -26,6 +31,7 @@ def install():
                       _safe_embedding_lookup_sparse)):
     stock, replacement = patching.wrap(embedding_ops, name, make)
     patching.replace_exports(stock, replacement)
+  patching.wrap(ragged_gather_ops, "gather", _ragged_gather)
 
 
 def _parts_of(params):
@@ -115,3 +121,16 @@ def _safe_embedding_lookup_sparse(stock):
                                               name)
 
   return safe_embedding_lookup_sparse
+
+
+def _ragged_gather(stock):
+  """What `tf.gather` calls when the ids are no tensor."""
+
+  def gather(params, indices, validate_indices=None, axis=0, batch_dims=0, name=None):
+    parts = _parts_of(params)
+    if parts is None or not ragged_tensor.is_ragged(indices) or axis or batch_dims:
+      return stock(params, indices, validate_indices, axis, batch_dims, name)
+    with ops.name_scope(name, "RaggedGather"):
+      return indices.with_flat_values(row_lookup.lookup(parts, indices.flat_values))
+
+  return gather

@@ -14,11 +14,13 @@ from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
+from tensorflow.python.framework import sparse_tensor
 from tensorflow.python.ops import gen_logging_ops
 from tensorflow.python.ops import gen_resource_variable_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops import variables
+from tensorflow.python.ops.ragged import ragged_tensor
 from tensorflow.python.training import training_util
 from tensorflow.python.util import compat
 
@@ -42,6 +44,10 @@ _ID_DTYPES = (dtypes.int32, dtypes.int64)
 # Where a graph keeps its embedding variables by handle name: one object for each,
 # however many collections of an imported meta graph mention it.
 _REGISTRY = "_embedding_variables_by_handle"
+
+
+# What `EmbeddingVariable.export` returns, with DeepRec's names.
+Exported = collections.namedtuple("Exported", ["keys", "values", "versions", "freqs"])
 
 
 def is_embedding_variable(value):
@@ -351,7 +357,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     return gather_ops.get_meta(self._handle, self.convert_ids(ids))[1]
 
   def export(self):
-    """Returns (keys, values, versions, freqs) of one frozen moment.
+    """Returns an `Exported` of one frozen moment: (keys, values, versions, freqs).
 
     Keys `[N]` of `key_dtype` in ascending order of (floormod(key, 1000), key),
     values float32 `[N, dim]`, versions and freqs int64 `[N]` (`[0]` when not
@@ -360,7 +366,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     with ops.device(self._handle.device):
       table = checkpoint_ops.export_table(self._handle)
       keys = math_ops.cast(table.keys, self._key_dtype)
-    return keys, table.values, table.versions, table.frequencies
+    return Exported(keys, table.values, table.versions, table.frequencies)
 
   def version_of_update(self, step):
     """Returns int64 scalar: the version of the rows that an update changes now.
@@ -461,6 +467,15 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     Raises:
       TypeError: ids of another type, named with the variable.
     """
+    if isinstance(ids, (ragged_tensor.RaggedTensor, sparse_tensor.SparseTensor)):
+      ragged = isinstance(ids, ragged_tensor.RaggedTensor)
+      raise TypeError(
+          "embedding variable '%s': ids must be a tensor of int32 or int64, got a %s. "
+          "For a row per id call %s; for pooled rows call "
+          "embedding_variable.lookup_sparse([v], [ids], combiners=['sum'])" %
+          (self.op.name, type(ids).__name__,
+           "tf.ragged.map_flat_values(tf.nn.embedding_lookup, v, ids)" if ragged else
+           "tf.nn.embedding_lookup(v, ids.values)"))
     if not isinstance(ids, ops.Tensor):
       dtype = getattr(ids, "dtype", None)
       try:

@@ -179,7 +179,12 @@ class VariableTest(parameterized.TestCase):
           [v.get_frequency([1, 2, 3, 4]), v.get_version([[1], [4]])])
       self.assertEqual(frequency.tolist(), [6, 4, 2, 0])
       self.assertEqual(version.tolist(), [[1], [-1]])
-      keys, _, versions, freqs = session.run(v.export())
+      exported = session.run(v.export())
+      keys, _, versions, freqs = exported
+      self.assertIs(exported.keys, keys)
+      self.assertEqual(exported.values.tolist(), exported[1].tolist())
+      self.assertEqual(exported.versions.tolist(), versions.tolist())
+      self.assertEqual(exported.freqs.tolist(), freqs.tolist())
       self.assertEqual(keys.tolist(), [1, 2, 3])
       self.assertEqual(versions.tolist(), [1, 1, 1])
       self.assertEqual(freqs.tolist(), [6, 4, 2])
