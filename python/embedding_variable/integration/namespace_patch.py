@@ -36,8 +36,9 @@ from embedding_variable.variables import config_pb2
 from embedding_variable.variables import creation
 from embedding_variable.variables import dynamic_dimension
 from embedding_variable.variables import multihash
-from embedding_variable.variables import variable as ev
 from embedding_variable.variables import options
+from embedding_variable.variables import scope_method
+from embedding_variable.variables import variable as ev
 
 _OPTIONS = (
     options.EmbeddingVariableOption, options.InitializerOption,
@@ -92,6 +93,9 @@ def install():
     _set(variable_scope, function.__name__, function)
   for cls in _OPTIONS:
     _set(variables, cls.__name__, cls)
+  _set(variables, "EmbeddingVariableConfig", scope_method.EmbeddingVariableConfig)
+  _set(variable_scope.VariableScope, "get_embedding_variable",
+       scope_method.get_embedding_variable)
   for function in _FEATURE_COLUMNS[:-1]:
     for module in (feature_column_v2, feature_column_lib):
       _set(module, function.__name__, function)

@@ -9,6 +9,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager import context
+from tensorflow.python.ops import variable_scope
 from tensorflow.python.ops import variables
 
 import embedding_variable as ev
@@ -230,6 +231,41 @@ class CreationTest(parameterized.TestCase):
       with self.assertRaisesRegex(
           ValueError, "'v'.*graph mode only.*disable_eager_execution"):
         function()
+
+  def test_method_of_a_scope(self):
+    """DeepRec's `VariableScope.get_embedding_variable` with `EmbeddingVariableConfig`."""
+    store = variable_scope._get_default_variable_store()  # pylint: disable=protected-access
+    config = variables.EmbeddingVariableConfig(
+        steps_to_live=7, filter_strategy=ev.CounterFilter(3), default_value_dim=5,
+        handle_name="v", default_value_no_permission=.5)
+    with tf.variable_scope("outer") as scope:
+      pass
+    v = scope.get_embedding_variable(store, "v", shape=[4], evconfig=config,
+                                     initializer=tf.ones_initializer())
+    self.assertEqual((v.op.name, v.dim, v.key_dtype), ("outer/v", 4, tf.int64))
+    self.assertEqual((v.steps_to_live, v.policy.filter_freq), (7, 3))
+    self.assertEqual(v.policy.no_permission, .5)
+    self.assertIs(scope.get_embedding_variable(store, "v", 4, reuse=True,
+                                               evconfig=config), v)
+    w = tf.get_variable_scope().get_embedding_variable(
+        store, "w", 2, invalid_key=-1, partitioner=tf.fixed_size_partitioner(2))
+    self.assertEqual([x.op.name for x in w], ["w/part_0", "w/part_1"])
+    self.assertEqual(list(w)[0].key_dtype, tf.int32)
+    l2 = variables.EmbeddingVariableConfig(l2_weight_threshold=.1)
+    x = scope.get_embedding_variable(store, "x", 2, evconfig=l2)
+    self.assertAlmostEqual(x.policy.l2_weight_threshold, .1)
+    for kwargs, error, message in [
+        (dict(l2reg_theta=.1), NotImplementedError, "'y'.* l2reg_theta"),
+        (dict(init_data_source="x"), NotImplementedError, "'outer/y'.*init_data_source"),
+        (dict(ckpt_to_load_from="x"), NotImplementedError, "'outer/y'"),
+        (dict(steps_to_live=1, l2_weight_threshold=.1), ValueError, "'y'.*exclude")]:
+      with self.assertRaisesRegex(error, message):
+        scope.get_embedding_variable(
+            store, "y", 2, evconfig=variables.EmbeddingVariableConfig(**kwargs))
+    with self.assertRaisesRegex(ValueError, "'y': invalid_key"):
+      scope.get_embedding_variable(store, "y", 2, invalid_key=3)
+    with self.assertRaisesRegex(ValueError, "'y': var_store"):
+      scope.get_embedding_variable(None, "y", 2)
 
   def test_two_graphs(self):
     v = tf.get_embedding_variable("v", 3)
