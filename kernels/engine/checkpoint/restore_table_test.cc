@@ -167,6 +167,20 @@ TEST_F(RestoreTableTest, ASlotMayHaveItsKeysInAnotherOrder) {
   EXPECT_EQ(found.slots[0], Floats({10, 11, 0.5f, 0.5f, 30, 31}));
 }
 
+TEST_F(RestoreTableTest, ASlotMayHaveFewerOrMoreKeys) {
+  Store("user", {1, 2, 3});
+  checkpoint_.Put<int64_t>("user/m-keys", {2}, {1, 2});
+  checkpoint_.Put<float>("user/m-values", {2, 2}, {10, 11, 20, 21});
+  ASSERT_OK(Restore());
+  EXPECT_EQ(Exported().slots[0], Floats({10, 11, 20, 21, 0.5f, 0.5f}));
+  checkpoint_.Put<int64_t>("user/m-keys", {4}, {1, 2, 3, 4});
+  checkpoint_.Put<float>("user/m-values", {4, 2},
+                         {10, 11, 20, 21, 30, 31, 40, 41});
+  ASSERT_OK(Restore());
+  EXPECT_EQ(RestoredKeys(), Ints({1, 2, 3}));
+  EXPECT_EQ(Exported().slots[0], Floats({10, 11, 20, 21, 30, 31}));
+}
+
 TEST_F(RestoreTableTest, RowsOfAnotherLengthAreCutOrCompleted) {
   Store("user", {1});
   checkpoint_.Put<float>("user-values", {1, 3}, {5, 6, 7});

@@ -219,6 +219,16 @@ TEST(CapacityTest, LfuKeepsWhatOccursOften) {
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 5, 6}));
 }
 
+TEST(CapacityTest, LfuFrequenciesAreExported) {
+  // MakeTable does not set record_frequency.
+  const auto table = MakeTable(Rows(3, CacheStrategy::kLfu));
+  Train(table.get(), {1, 1, 1, 2}, 0);
+  TableSnapshot snapshot;
+  ASSERT_OK(table->Export({}, &snapshot));
+  EXPECT_EQ(snapshot.keys, (Keys{1, 2}));
+  EXPECT_EQ(snapshot.frequencies, (Keys{3, 1}));
+}
+
 TEST(CapacityTest, FifoKeepsWhatCameLast) {
   const auto table = MakeTable(Rows(3, CacheStrategy::kFifo));
   Train(table.get(), {1}, 0);

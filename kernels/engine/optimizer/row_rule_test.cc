@@ -6,6 +6,10 @@
 
 #include "kernels/engine/optimizer/row_rule.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -435,6 +439,32 @@ TEST(RowRuleErrorTest, HyperparametersOutOfRange) {
     EXPECT_EQ(StatusCode::kInvalidArgument, status.code()) << c.first;
     EXPECT_NE(std::string::npos, status.message().find(c.first));
   }
+}
+
+// The block's addresses end where readable memory ends.
+TEST(RowBlockTest, NoAddressBeyondTheBlockIsRead) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const mapped = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(MAP_FAILED, mapped);
+  char* const end = static_cast<char*>(mapped) + page;
+  ASSERT_EQ(0, mprotect(end, page, PROT_NONE));
+  for (const int64_t dim : {1, 16, 200}) {
+    for (const int64_t n : {1, 2, 100}) {
+      std::vector<float> row(dim, 0.0f);
+      const std::vector<float> grads(n * dim, 1.0f);
+      float** const rows = reinterpret_cast<float**>(end) - n;
+      std::fill_n(rows, n, row.data());
+      RowBlock block;
+      block.rows = rows;
+      block.grads = grads.data();
+      block.num_rows = n;
+      block.dim = dim;
+      Make("SGD", {1.0f})->Apply(block);
+      EXPECT_EQ(std::vector<float>(dim, -n), row);
+    }
+  }
+  munmap(mapped, 2 * page);
 }
 
 // Many rows in one block, so that prefetching ahead meets the block's end.

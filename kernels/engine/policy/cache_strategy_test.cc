@@ -117,6 +117,12 @@ TEST(CacheStrategyTest, AStrategyIsFoundByItsName) {
   EXPECT_STREQ(CacheStrategyName(CacheStrategy::kFifo), "FIFO");
 }
 
+TEST(CacheStrategyTest, OnlyLfuNeedsFrequencies) {
+  EXPECT_TRUE(NeedsFrequency(CacheStrategy::kLfu));
+  EXPECT_FALSE(NeedsFrequency(CacheStrategy::kLru));
+  EXPECT_FALSE(NeedsFrequency(CacheStrategy::kFifo));
+}
+
 TEST(CacheStrategyTest, ARowKeepsTheCallThatUpdatedItLast) {
   for (const CacheStrategy strategy :
        {CacheStrategy::kLru, CacheStrategy::kLfu}) {

@@ -115,6 +115,15 @@ TEST(CountingBloomFilterTest, ClearForgets) {
   for (int64_t key = 0; key < 300; ++key) EXPECT_EQ(filter->Count(key), 0);
 }
 
+TEST(CountingBloomFilterTest, ClearNeedsNoMemory) {
+  const auto filter = Make(100, 0.1, 8);
+  for (int64_t key = 0; key < 300; ++key) filter->Add(key, 1);
+  SetAllocationHookForTesting([](size_t) { return false; });
+  filter->Clear();
+  SetAllocationHookForTesting(nullptr);
+  for (int64_t key = 0; key < 300; ++key) EXPECT_EQ(filter->Count(key), 0);
+}
+
 TEST(CountingBloomFilterTest, ThreadsGiveTheSameCountsAsOne) {
   const auto together = Make(200, 0.05, 16);
   const auto alone = Make(200, 0.05, 16);

@@ -5,11 +5,13 @@
 
 #include "kernels/engine/rows/make_row_home.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 
 namespace ev {
 namespace {
@@ -42,6 +44,25 @@ TEST(MakeRowHomeTest, AutoIsCpuMemoryAndSaysWhy) {
   ASSERT_TRUE(table.Gather(std::vector<int64_t>{5}, row, nullptr).ok());
   EXPECT_EQ(2.0f, row[1]);
   EXPECT_FALSE(table.pools_on_device());
+}
+
+TEST(MakeRowHomeTest, AutoIsCpuMemoryOnlyWhereThereIsNoGpu) {
+  // A GPU that has no memory left.
+  RegisterGpuRowHome(
+      [](const GpuRowHomeOptions&, std::unique_ptr<GpuRowHome>*) {
+        return ResourceExhausted("the GPU is full");
+      });
+  const std::vector<float> default_row = {1, 2};
+  RowHomeOptions options;
+  options.dim = 2;
+  options.default_rows = default_row;
+  options.storage = RowStorage::kAuto;
+  TableRows rows;
+  const Status status = MakeRowHome(options, &rows);
+  RegisterGpuRowHome(nullptr);
+  EXPECT_EQ(StatusCode::kResourceExhausted, status.code());
+  EXPECT_EQ("the GPU is full", status.message());
+  EXPECT_EQ(nullptr, rows.home);
 }
 
 TEST(RowStorageTest, NamesAreThoseOfOps) {

@@ -169,6 +169,27 @@ TEST_F(DeviceCacheTest, MoreDistinctRowsThanPlaces) {
   }
 }
 
+TEST_F(DeviceCacheTest, AHandleWithoutARowIsAnError) {
+  const auto rows = MakeRows(kPlaces);
+  MakeNew(rows.get(), Range(0, 5));
+  const std::vector<RowHandle> handles = {0, 1, 7, 2};
+  std::vector<float> values(handles.size() * kDim);
+  for (const Status& status : {rows->Read(handles, 0, values.data()),
+                               ReadOnce(rows.get(), handles, values.data()),
+                               rows->tiers()->Prefetch(handles),
+                               rows->Write(handles, 0, values.data())}) {
+    EXPECT_EQ(status.code(), StatusCode::kInternal);
+    EXPECT_EQ(status.message(), "handle 7 names no row");
+  }
+  std::vector<double> squares(handles.size());
+  EXPECT_EQ(rows->SquaredNorms(handles, squares.data()).message(),
+            "handle 7 names no row");
+  // No row is held any more: all of them may go.
+  ASSERT_OK(rows->Relayout(std::vector<float>{0.5f}));
+  ASSERT_OK(rows->Read(Range(0, 5), 1, values.data()));
+  EXPECT_EQ(values[0], 0.5f);
+}
+
 TEST_F(DeviceCacheTest, RowsThatNobodyTrainsTakeNoMemory) {
   const auto rows = MakeRows(kPlaces);
   const int64_t before = testing::LiveHostDeviceRows();

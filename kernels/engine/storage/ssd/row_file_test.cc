@@ -223,6 +223,33 @@ TEST_P(RowFileTest, DeadSegmentsAreUsedAgain) {
   }
 }
 
+TEST_P(RowFileTest, DeadSegmentsAreGivenBackToTheDisk) {
+  ASSERT_TRUE(file_->SetFloats(16).ok());
+  constexpr int64_t kSegments = 100;
+  const int64_t bytes = file_->segment_bytes();
+  const int64_t count =
+      kSegments * RecordFormat::Of(16, file_->segment_bytes()).records;
+  std::vector<RecordNumber> records;
+  for (RowHandle h = 0; h < count; ++h) records.push_back(Append(h, 16));
+  ASSERT_TRUE(file_->Sync().ok());
+  ASSERT_EQ(file_->file_bytes(), kSegments * bytes);
+  struct stat about;
+  ASSERT_EQ(stat(file_->name().c_str(), &about), 0);
+  const int64_t before = about.st_blocks * 512;
+  if (before < kSegments * bytes) GTEST_SKIP() << "blocks are not counted";
+  file_->Drop(records);
+  ASSERT_EQ(stat(file_->name().c_str(), &about), 0);
+  const int64_t given_back = before - about.st_blocks * 512;
+  if (given_back == 0) GTEST_SKIP() << "no holes in files";
+  // A quarter stays for the next rows.
+  EXPECT_EQ(file_->file_bytes(), (kSegments / 4 + 1) * bytes);
+  EXPECT_EQ(given_back, kSegments * bytes - file_->file_bytes());
+  // They are counted again when they are used again.
+  records.clear();
+  for (RowHandle h = 0; h < count; ++h) records.push_back(Append(h, 16));
+  EXPECT_EQ(file_->file_bytes(), kSegments * bytes);
+}
+
 TEST_P(RowFileTest, ChangedBytesAreAnErrorThatNamesThePlace) {
   ASSERT_TRUE(file_->SetFloats(16).ok());
   std::vector<RecordNumber> records;

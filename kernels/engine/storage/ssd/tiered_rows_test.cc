@@ -192,6 +192,21 @@ TEST_P(TieredRowsTest, RowsThatAreNotMadeTakeNothing) {
   EXPECT_FALSE(rows_->IsStored(7));
 }
 
+TEST_P(TieredRowsTest, AHandleWithoutARowIsAnError) {
+  for (RowHandle h = 0; h < 5; ++h) ASSERT_TRUE(rows_->NewRow(h, 0).ok());
+  const std::vector<RowHandle> handles = {0, 1, 7, 2};
+  Status status = With(handles, true, [](size_t, float*) {});
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_EQ(status.message(), "handle 7 names no row");
+  std::vector<float> values(handles.size());
+  status = rows_->Copy(handles, 0, 1, values.data());
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_EQ(status.message(), "handle 7 names no row");
+  // No row is held any more: all of them may go to the file.
+  ASSERT_TRUE(rows_->Flush().ok());
+  EXPECT_EQ(rows_->stats().memory_rows, 0);
+}
+
 TEST_P(TieredRowsTest, TheFileStaysWithinBounds) {
   const int64_t count = 20000;
   std::vector<RowHandle> handles;

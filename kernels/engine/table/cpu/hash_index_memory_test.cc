@@ -1,0 +1,89 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// HashIndex when the heap has no memory for what a segment needs to split.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/table/cpu/hash_index.h"
+#include "kernels/engine/testing/counting_row_source.h"
+
+namespace {
+
+// Allocations of this thread until one fails. Negative: none does.
+thread_local int64_t allocations_left = -1;
+
+void* Allocate(size_t bytes, size_t alignment) {
+  if (allocations_left == 0) {
+    allocations_left = -1;
+    throw std::bad_alloc();
+  }
+  if (allocations_left > 0) --allocations_left;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, bytes) != 0) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  return Allocate(bytes, alignof(std::max_align_t));
+}
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  return Allocate(bytes, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace ev {
+namespace testing {
+namespace {
+
+TEST(HashIndexMemoryTest, ASplitWithoutMemoryChangesNothing) {
+  constexpr int64_t kBatch = 2048;
+  // Its one segment is near the size at which it splits.
+  int64_t size = 600000;
+  HashIndex index;
+  CountingRowSource source;
+  std::vector<int64_t> keys(size);
+  for (int64_t key = 0; key < size; ++key) keys[key] = key;
+  std::vector<RowHandle> rows(size);
+  ASSERT_TRUE(index.FindOrInsert(keys, &source, rows.data(), nullptr).ok());
+  // The split is tried until all that it allocates is there.
+  int64_t failures = 0;
+  bool has_split = false;
+  while (!has_split) {
+    for (int64_t i = 0; i < kBatch; ++i) keys.push_back(size + i);
+    rows.resize(size + kBatch);
+    allocations_left = failures;
+    const Status status =
+        index.FindOrInsert(Span<const int64_t>(keys.data() + size, kBatch),
+                           &source, rows.data() + size, nullptr);
+    has_split = allocations_left >= 0 && allocations_left < failures;
+    if (allocations_left < 0) ++failures;
+    allocations_left = -1;
+    ASSERT_TRUE(status.ok()) << status.message();
+    size += kBatch;
+  }
+  // A segment, and a directory of three pieces.
+  EXPECT_GE(failures, 4);
+  EXPECT_EQ(index.size(), size);
+  std::vector<RowHandle> found(size);
+  index.Find(keys, found.data());
+  EXPECT_EQ(found, rows);
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace ev
