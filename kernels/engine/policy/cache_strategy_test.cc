@@ -117,6 +117,13 @@ TEST(CacheStrategyTest, AStrategyIsFoundByItsName) {
   EXPECT_STREQ(CacheStrategyName(CacheStrategy::kFifo), "FIFO");
 }
 
+TEST(CacheStrategyTest, ARowWithoutHistoryGoesFirst) {
+  for (const CacheStrategy strategy : kCacheStrategies) {
+    EXPECT_LT(RankOf(strategy, RowHistory(), Call(100, 9), 5),
+              RankOf(strategy, RowHistory{-1, 0, 1}, Call(100, 9), 1));
+  }
+}
+
 TEST(CacheStrategyTest, OnlyLfuNeedsFrequencies) {
   EXPECT_TRUE(NeedsFrequency(CacheStrategy::kLfu));
   EXPECT_FALSE(NeedsFrequency(CacheStrategy::kLru));

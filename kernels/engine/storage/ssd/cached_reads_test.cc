@@ -140,6 +140,20 @@ TEST_F(CachedReadsTest, AsksAgainWhenItHadToWait) {
   GTEST_SKIP() << "pages stay in the page cache";
 }
 
+// Pieces beyond the end are in no page cache either.
+TEST_F(CachedReadsTest, AsksAsLongAsManyAreAbsent) {
+  Fill(0, 4096);
+  const auto read_many = [&](int64_t offset) {
+    for (int i = 0; i < 70; ++i) Read(std::vector<int64_t>(1000, offset), 8);
+  };
+  read_many(1 << 20);
+  EXPECT_EQ(Read({1 << 20}, 8)[0], Found::kAbsent);
+  // The first of these still count some of those.
+  read_many(100);
+  read_many(100);
+  EXPECT_EQ(Read({1 << 20}, 8)[0], Found::kUnknown);
+}
+
 TEST_F(CachedReadsTest, WithoutAddressSpaceNothingIsRead) {
   Fill(0, 65536);
   struct rlimit before;

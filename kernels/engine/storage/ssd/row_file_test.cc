@@ -223,6 +223,27 @@ TEST_P(RowFileTest, DeadSegmentsAreUsedAgain) {
   }
 }
 
+TEST_P(RowFileTest, AFullSegmentIsWrittenAtOnce) {
+  ASSERT_TRUE(file_->SetFloats(16).ok());
+  const std::vector<float> row = RowOf(3, 16);
+  for (int segment = 0; segment < 20; ++segment) {
+    std::vector<RecordWrite> writes(
+        RecordFormat::Of(16, file_->segment_bytes()).records);
+    for (RecordWrite& write : writes) write.row = row.data();
+    size_t done = 0;
+    ASSERT_TRUE(file_
+                    ->Append(Span<RecordWrite>(writes.data(), writes.size()),
+                             false, &done)
+                    .ok());
+    // By the thread, though nothing follows that would wake it.
+    for (int tries = 0; tries < 1000; ++tries) {
+      if (file_->IsStored(writes[0].record)) break;
+      usleep(5000);
+    }
+    ASSERT_TRUE(file_->IsStored(writes[0].record)) << "segment " << segment;
+  }
+}
+
 TEST_P(RowFileTest, DeadSegmentsAreGivenBackToTheDisk) {
   ASSERT_TRUE(file_->SetFloats(16).ok());
   constexpr int64_t kSegments = 100;
