@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/combine/pooling_gradient.h"
+#include "kernels/engine/testing/guarded_array.h"
 
 namespace ev {
 namespace {
@@ -129,7 +130,7 @@ struct PoolCase {
   bool weighted;
 };
 
-class PoolingTest : public testing::TestWithParam<PoolCase> {
+class PoolingTest : public ::testing::TestWithParam<PoolCase> {
  protected:
   RandomBatch Make(int64_t dim, unsigned seed) const {
     return RandomBatch(dim, 60, 25, GetParam().combiner, GetParam().weighted,
@@ -263,19 +264,19 @@ TEST_P(PoolingTest, SpreadGradientsAreTheSumsOfSingleOccurrences) {
   }
 }
 
-std::string CaseName(const testing::TestParamInfo<PoolCase>& info) {
+std::string CaseName(const ::testing::TestParamInfo<PoolCase>& info) {
   const char* const names[] = {"Sum", "Mean", "SqrtN"};
   return std::string(names[static_cast<int>(info.param.combiner)]) +
          (info.param.weighted ? "Weighted" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PoolingTest,
-                         testing::Values(PoolCase{Combiner::kSum, false},
-                                         PoolCase{Combiner::kSum, true},
-                                         PoolCase{Combiner::kMean, false},
-                                         PoolCase{Combiner::kMean, true},
-                                         PoolCase{Combiner::kSqrtN, false},
-                                         PoolCase{Combiner::kSqrtN, true}),
+                         ::testing::Values(PoolCase{Combiner::kSum, false},
+                                           PoolCase{Combiner::kSum, true},
+                                           PoolCase{Combiner::kMean, false},
+                                           PoolCase{Combiner::kMean, true},
+                                           PoolCase{Combiner::kSqrtN, false},
+                                           PoolCase{Combiner::kSqrtN, true}),
                          CaseName);
 
 TEST(PoolingEdgeTest, SumsInTheOrderOfTheIds) {
@@ -344,6 +345,50 @@ TEST(PoolingEdgeTest, EmptyBatchWritesNothing) {
   float out = 7.0f;
   PoolSamples(batch, 0, 0, &out);
   EXPECT_EQ(7.0f, out);
+}
+
+// Rows are asked for ahead of their use, up to the last one.
+TEST(PoolingEdgeTest, NothingBeyondTheBatchIsRead) {
+  using testing::GuardedArray;
+  for (const int64_t dim : {5, 8, 16, 32, 64, 100}) {
+    // Samples of 1, 0, 3 and 2 ids; the keys occur 2, 1 and 3 times.
+    const std::vector<float> ones(dim, 1.0f);
+    const GuardedArray<const float*> rows(
+        {ones.data(), ones.data(), ones.data()});
+    const GuardedArray<int32_t> inverse({0, 2, 1, 2, 0, 2});
+    const GuardedArray<int32_t> offsets({0, 1, 1, 4, 6});
+    const GuardedArray<float> weights(std::vector<float>(6, 1.0f));
+    const GuardedArray<int32_t> ends({2, 3, 6});
+    const GuardedArray<int32_t> samples({0, 3, 2, 2, 2, 3});
+    const GuardedArray<float> grads(std::vector<float>(4 * dim, 1.0f));
+    const GuardedArray<float> factors(std::vector<float>(4, 1.0f));
+    for (const bool weighted : {false, true}) {
+      PoolingBatch batch;
+      batch.rows = rows.data();
+      batch.inverse = inverse.data();
+      batch.offsets = offsets.data();
+      batch.weights = weighted ? weights.data() : nullptr;
+      batch.dim = dim;
+      batch.combiner = Combiner::kSum;
+      GuardedArray<float> out(std::vector<float>(4 * dim, -1.0f));
+      PoolSamples(batch, 0, 4, out.data());
+      EXPECT_EQ(out.data()[0], 1.0f);
+      EXPECT_EQ(out.data()[dim], 0.0f);
+      EXPECT_EQ(out.data()[4 * dim - 1], 2.0f);
+      Occurrences occurrences;
+      occurrences.ends = ends.data();
+      occurrences.samples = samples.data();
+      occurrences.weights = batch.weights;
+      GuardedArray<float> sums(std::vector<float>(3 * dim, -1.0f));
+      SumOccurrences(occurrences, weighted ? nullptr : factors.data(),
+                     grads.data(), dim, 0, 3, sums.data());
+      EXPECT_EQ(sums.data()[0], 2.0f);
+      EXPECT_EQ(sums.data()[3 * dim - 1], 3.0f);
+    }
+    GuardedArray<float> copies(std::vector<float>(3 * dim));
+    CopyRows(rows.data(), 0, 3, dim, copies.data());
+    EXPECT_EQ(copies.ToVector(), std::vector<float>(3 * dim, 1.0f));
+  }
 }
 
 TEST(CopyRowsTest, CopiesARange) {

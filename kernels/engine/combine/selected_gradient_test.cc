@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/testing/guarded_array.h"
 
 namespace ev {
 namespace {
@@ -180,6 +181,32 @@ TEST(SelectedGradientTest, WhatIsNotANumberStaysInItsElementAndTrainsNoRow) {
       }
     }
   }
+}
+
+TEST(SelectedGradientTest, NothingBeyondTheBatchIsRead) {
+  using testing::GuardedArray;
+  const std::vector<float> values = {1, 2};
+  const GuardedArray<const float*> rows({&values[0], &values[1]});
+  const GuardedArray<int32_t> inverse({0, 1, 1});
+  const GuardedArray<int32_t> offsets({0, 2, 3});
+  const GuardedArray<float> grads({5, 7});
+  PoolingBatch batch;
+  batch.rows = rows.data();
+  batch.inverse = inverse.data();
+  batch.offsets = offsets.data();
+  batch.dim = 1;
+  batch.combiner = Combiner::kMax;
+  SelectedShares selected;
+  selected.Reserve(2, 1);
+  ShareGradients(batch, grads.data(), 0, 2, &selected);
+  const GuardedArray<int32_t> ends({1, 3});
+  const GuardedArray<int32_t> samples({0, 0, 1});
+  Occurrences occurrences;
+  occurrences.ends = ends.data();
+  occurrences.samples = samples.data();
+  GuardedArray<float> out({-1, -1});
+  SumShares(occurrences, rows.data(), selected, 1, 0, 2, out.data());
+  EXPECT_EQ(out.ToVector(), (std::vector<float>{0, 12}));
 }
 
 }  // namespace

@@ -237,6 +237,25 @@ TEST_F(BatchIdsTest, WithoutDeduplication) {
   }
 }
 
+TEST_F(BatchIdsTest, TheSamplesOfASmallTableAreKnownBeforeItsKeys) {
+  for (Parallel* parallel :
+       {static_cast<Parallel*>(nullptr), static_cast<Parallel*>(&pool_)}) {
+    const Tables tables = MakeTables();
+    std::vector<std::atomic<bool>> known(tables.size());
+    PlanIdsOptions options;
+    options.samples_known = [&](int t) {
+      known[t] = true;
+      return Status::OK();
+    };
+    options.keys_known = [&](int t, Parallel*) {
+      const bool is_small = tables[t]->in.num_ids <= 900;
+      EXPECT_TRUE(known[t] || !is_small) << tables[t]->name;
+      return Status::OK();
+    };
+    ASSERT_TRUE(Plan(tables, options, parallel).ok());
+  }
+}
+
 TEST_F(BatchIdsTest, ErrorsNameTheTable) {
   for (int64_t size : {10, 30000, 200000}) {
     Tables tables;
@@ -381,6 +400,40 @@ TEST_F(BatchIdsTest, ErrorsOfADeviceNameTheTable) {
     Status status = Plan(tables, PlanIdsOptions(), &pool_, &queue);
     if (status.ok()) status = queue.Finish(&pool_);
     EXPECT_EQ("a bad " + step + ", table 't'", status.message());
+  }
+}
+
+// A device that reads the ids where they are.
+class ReadingDistinct : public FailingDistinct {
+ public:
+  explicit ReadingDistinct(const IdsInput& in) : FailingDistinct(in, "put") {}
+  bool needs_put() const override { return false; }
+  Status Start(Span<const int32_t>) override {
+    ++starts;
+    return Status::OK();
+  }
+  bool IsDone() const override { return true; }
+  Status Wait() override { return Status::OK(); }
+
+  std::atomic<int> starts{0};
+};
+
+TEST_F(BatchIdsTest, IdsThatADeviceReadsAreNotPut) {
+  for (const int64_t size : {1, 3000, 200000}) {
+    Tables tables;
+    tables.emplace_back(new Table("t", size, 7));
+    TableIds* const plan = &tables[0]->plan;
+    auto* distinct = new ReadingDistinct(tables[0]->in);
+    plan->distinct.reset(distinct);
+    int taken = 0;
+    DistinctQueue queue({plan}, [&](int) {
+      ++taken;
+      return Status::OK();
+    });
+    ASSERT_TRUE(Plan(tables, PlanIdsOptions(), &pool_, &queue).ok());
+    ASSERT_TRUE(queue.Finish(&pool_).ok());
+    EXPECT_EQ(1, distinct->starts);
+    EXPECT_EQ(1, taken);
   }
 }
 

@@ -6,10 +6,6 @@
 
 #include "kernels/engine/optimizer/row_rule.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -19,6 +15,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/testing/guarded_array.h"
 
 namespace ev {
 namespace {
@@ -243,7 +240,7 @@ std::vector<RuleCase> Cases() {
   };
 }
 
-class RowRuleTest : public testing::TestWithParam<RuleCase> {};
+class RowRuleTest : public ::testing::TestWithParam<RuleCase> {};
 
 TEST_P(RowRuleTest, FollowsTheFormula) {
   const RuleCase& c = GetParam();
@@ -326,11 +323,11 @@ TEST_P(RowRuleTest, RejectsAWrongNumberOfHyperparameters) {
       << status.message();
 }
 
-std::string CaseName(const testing::TestParamInfo<RuleCase>& info) {
+std::string CaseName(const ::testing::TestParamInfo<RuleCase>& info) {
   return info.param.name + "_" + std::to_string(info.index);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RowRuleTest, testing::ValuesIn(Cases()),
+INSTANTIATE_TEST_SUITE_P(All, RowRuleTest, ::testing::ValuesIn(Cases()),
                          CaseName);
 
 TEST(RowRuleByHandTest, Adagrad) {
@@ -421,42 +418,57 @@ TEST(RowRuleErrorTest, UnknownRule) {
 }
 
 TEST(RowRuleErrorTest, HyperparametersOutOfRange) {
-  const std::vector<std::pair<std::string, std::vector<float>>> bad = {
-      {"Momentum", {0.1f, 0.9f, 0.5f}},
-      {"AdagradDecay", {0.1f, 0.0f, 0.9f, 0.1f, 0.0f}},
-      {"AdagradDecay", {0.1f, 10.0f, 1.5f, 0.1f, 0.0f}},
-      {"AdagradDecay", {0.1f, 10.0f, 0.9f, 0.1f, -1.0f}},
-      {"Ftrl", {0.0f, 0.0f, 0.0f, 0.0f, -0.5f}},
-      {"Ftrl", {0.1f, -1.0f, 0.0f, 0.0f, -0.5f}},
-      {"Ftrl", {0.1f, 0.0f, -1.0f, 0.0f, -0.5f}},
-      {"Ftrl", {0.1f, 0.0f, 0.0f, -1.0f, -0.5f}},
-      {"Ftrl", {0.1f, 0.0f, 0.0f, 0.0f, 0.5f}},
-      {"AdamAsync", {0.1f, 0.9f, 0.99f, 1e-3f, 0.9f, 0.99f, 2.0f}},
+  const struct {
+    std::string name;
+    std::vector<float> hyper;
+    std::string message;
+  } bad[] = {
+      {"Momentum", {0.1f, 0.9f, 0.5f}, "nesterov must be 0 or 1"},
+      {"AdagradDecay",
+       {0.1f, 0.0f, 0.9f, 0.1f, 0.0f},
+       "decay_step must be at least 1"},
+      {"AdagradDecay",
+       {0.1f, 10.0f, 0.0f, 0.1f, 0.0f},
+       "decay_rate must be in (0, 1]"},
+      {"AdagradDecay",
+       {0.1f, 10.0f, 1.5f, 0.1f, 0.0f},
+       "decay_rate must be in (0, 1]"},
+      {"AdagradDecay",
+       {0.1f, 10.0f, 0.9f, 0.1f, -1.0f},
+       "global_step must not be negative"},
+      {"Ftrl",
+       {0.0f, 0.0f, 0.0f, 0.0f, -0.5f},
+       "learning_rate must be positive"},
+      {"Ftrl", {0.1f, -1.0f, 0.0f, 0.0f, -0.5f}, "l1 must not be negative"},
+      {"Ftrl", {0.1f, 0.0f, -1.0f, 0.0f, -0.5f}, "l2 must not be negative"},
+      {"Ftrl",
+       {0.1f, 0.0f, 0.0f, -1.0f, -0.5f},
+       "l2_shrinkage must not be negative"},
+      {"Ftrl", {0.1f, 0.0f, 0.0f, 0.0f, 0.5f}, "lr_power must not be positive"},
+      {"AdamAsync",
+       {0.1f, 0.9f, 0.99f, 1e-3f, 0.9f, 0.99f, 2.0f},
+       "sparse_rmsprop must be 0 or 1"},
   };
   for (const auto& c : bad) {
     std::unique_ptr<const RowRule> rule;
-    const Status status = MakeRowRule(c.first, c.second, &rule);
-    EXPECT_EQ(StatusCode::kInvalidArgument, status.code()) << c.first;
-    EXPECT_NE(std::string::npos, status.message().find(c.first));
+    const Status status = MakeRowRule(c.name, c.hyper, &rule);
+    EXPECT_EQ(StatusCode::kInvalidArgument, status.code()) << c.name;
+    EXPECT_EQ(0, status.message().find("rule " + c.name + ": " + c.message +
+                                       ", got hyperparameters ("))
+        << status.message();
   }
 }
 
-// The block's addresses end where readable memory ends.
 TEST(RowBlockTest, NoAddressBeyondTheBlockIsRead) {
-  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  void* const mapped = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(MAP_FAILED, mapped);
-  char* const end = static_cast<char*>(mapped) + page;
-  ASSERT_EQ(0, mprotect(end, page, PROT_NONE));
   for (const int64_t dim : {1, 16, 200}) {
     for (const int64_t n : {1, 2, 100}) {
       std::vector<float> row(dim, 0.0f);
-      const std::vector<float> grads(n * dim, 1.0f);
-      float** const rows = reinterpret_cast<float**>(end) - n;
-      std::fill_n(rows, n, row.data());
+      const testing::GuardedArray<float*> rows(
+          std::vector<float*>(n, row.data()));
+      const testing::GuardedArray<float> grads(
+          std::vector<float>(n * dim, 1.0f));
       RowBlock block;
-      block.rows = rows;
+      block.rows = rows.data();
       block.grads = grads.data();
       block.num_rows = n;
       block.dim = dim;
@@ -464,7 +476,6 @@ TEST(RowBlockTest, NoAddressBeyondTheBlockIsRead) {
       EXPECT_EQ(std::vector<float>(dim, -n), row);
     }
   }
-  munmap(mapped, 2 * page);
 }
 
 // Many rows in one block, so that prefetching ahead meets the block's end.

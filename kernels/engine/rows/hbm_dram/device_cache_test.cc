@@ -186,8 +186,14 @@ TEST_F(DeviceCacheTest, AHandleWithoutARowIsAnError) {
             "handle 7 names no row");
   // No row is held any more: all of them may go.
   ASSERT_OK(rows->Relayout(std::vector<float>{0.5f}));
-  ASSERT_OK(rows->Read(Range(0, 5), 1, values.data()));
+  ASSERT_OK(rows->Read(Range(0, 4), 1, values.data()));
   EXPECT_EQ(values[0], 0.5f);
+  // A forgotten row was in CPU memory, or on the device.
+  rows->Forget(Range(3, 5));
+  for (const RowHandle gone : {3, 4}) {
+    EXPECT_EQ(rows->Read(Range(gone, gone + 1), 0, values.data()).message(),
+              "handle " + std::to_string(gone) + " names no row");
+  }
 }
 
 TEST_F(DeviceCacheTest, RowsThatNobodyTrainsTakeNoMemory) {

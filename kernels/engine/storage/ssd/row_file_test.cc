@@ -343,6 +343,16 @@ TEST_P(RowFileTest, ReservedRoomIsThereWhenTheDiskIsFull) {
   file_->Unreserve(60);
 }
 
+TEST_P(RowFileTest, AReservationThatFailsKeepsNoRoom) {
+  ASSERT_TRUE(file_->SetFloats(16).ok());
+  const int64_t room = 2 * RecordFormat::Of(16, file_->segment_bytes()).records;
+  space_left = 2 * file_->segment_bytes();
+  RowFile::SetSpaceHookForTesting(&TakeSpace);
+  EXPECT_EQ(file_->Reserve(room + 1).code(), StatusCode::kResourceExhausted);
+  for (RowHandle h = 0; h < room; ++h) Append(h, 16);
+  EXPECT_EQ(file_->live_records(), room);
+}
+
 TEST_P(RowFileTest, ALimitOfTheSystemIsTheSame) {
   ASSERT_TRUE(file_->SetFloats(16).ok());
   std::signal(SIGXFSZ, SIG_IGN);
@@ -404,6 +414,22 @@ TEST_P(RowFileTest, VisitsTheEmptiestSegment) {
     ASSERT_TRUE(ReadOne(records[h], h, &row).ok());
     ASSERT_EQ(row, RowOf(h, 16));
   }
+}
+
+TEST_P(RowFileTest, ASegmentThatIsCutCannotBeVisited) {
+  ASSERT_TRUE(file_->SetFloats(16).ok());
+  std::vector<RecordNumber> records;
+  for (RowHandle h = 0; h < 200; ++h) records.push_back(Append(h, 16));
+  ASSERT_TRUE(file_->Sync().ok());
+  file_->Drop({records.data(), 40});
+  ASSERT_EQ(truncate(file_->name().c_str(), 0), 0);
+  bool found = false;
+  const Status status =
+      file_->Visit([](const RowFile::Record&) { return Status::OK(); }, &found);
+  EXPECT_TRUE(found);
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_NE(status.message().find("the file is shorter"), std::string::npos)
+      << status.message();
 }
 
 TEST_P(RowFileTest, TheFileGoesWithTheObject) {

@@ -205,6 +205,14 @@ TEST_P(TieredRowsTest, AHandleWithoutARowIsAnError) {
   // No row is held any more: all of them may go to the file.
   ASSERT_TRUE(rows_->Flush().ok());
   EXPECT_EQ(rows_->stats().memory_rows, 0);
+  // A forgotten row was in the file, or in memory.
+  rows_->Forget(std::vector<RowHandle>{1});
+  ASSERT_TRUE(With({2, 3}, true, [](size_t, float*) {}).ok());
+  rows_->Forget(std::vector<RowHandle>{2});
+  for (const RowHandle gone : {1, 2}) {
+    EXPECT_EQ(With({gone}, true, [](size_t, float*) {}).message(),
+              "handle " + std::to_string(gone) + " names no row");
+  }
 }
 
 TEST_P(TieredRowsTest, TheFileStaysWithinBounds) {

@@ -15,6 +15,7 @@
 #include "kernels/engine/base/hash.h"
 #include "kernels/engine/base/pages.h"
 #include "kernels/engine/testing/counting_row_source.h"
+#include "kernels/engine/testing/guarded_array.h"
 #include "kernels/engine/testing/made_keys.h"
 #include "kernels/engine/testing/table_contract.h"
 
@@ -317,6 +318,20 @@ TEST(HashIndexTest, FindWithReportsGroupsInOrderAndComplete) {
     next = end;
   });
   EXPECT_EQ(next, keys.size());
+}
+
+TEST(HashIndexTest, NoKeyBeyondTheGivenOnesIsRead) {
+  HashIndex index;
+  CountingRowSource source;
+  for (const int64_t size : {1, 31, 32, 33, 255, 257, 1000}) {
+    const GuardedArray<int64_t> keys(Range(0, size));
+    const Span<const int64_t> all(keys.data(), size);
+    std::vector<RowHandle> rows(size), found(size);
+    ASSERT_TRUE(index.FindOrInsert(all, &source, rows.data(), nullptr).ok());
+    index.Find(all, found.data());
+    EXPECT_EQ(found, rows);
+    EXPECT_EQ(index.Erase(all, nullptr), size);
+  }
 }
 
 TEST(HashIndexTest, VisitorsMayChangeTheIndex) {
