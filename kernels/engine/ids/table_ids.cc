@@ -3,7 +3,7 @@
 
 #include "kernels/engine/ids/table_ids.h"
 
-#include <limits>
+#include "kernels/engine/base/batch_limits.h"
 
 namespace ev {
 
@@ -11,12 +11,11 @@ Status CheckIds(const IdsInput& in, const std::string& table) {
   const auto bad = [&](const std::string& what) {
     return InvalidArgument(what + ", table '" + table + "'");
   };
-  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
-  if (in.batch_size < 0 || in.batch_size >= kMax) {
+  if (!IsBatchSize(in.batch_size)) {
     return bad("the batch size must be in [0, 2^31 - 1), got " +
                std::to_string(in.batch_size));
   }
-  if (in.num_ids < 0 || in.num_ids >= kMax) {
+  if (!IsBatchSize(in.num_ids)) {
     return bad("the number of ids must be in [0, 2^31 - 1), got " +
                std::to_string(in.num_ids));
   }

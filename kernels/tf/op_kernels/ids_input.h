@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "kernels/engine/base/batch_limits.h"
 #include "kernels/engine/ids/table_ids.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
@@ -33,7 +34,11 @@ inline tensorflow::Status GetIds(tensorflow::OpKernelContext* context,
                     batch.shape().DebugString());
   }
   in->batch_size = batch.scalar<tensorflow::int64>()();
-  return tensorflow::Status::OK();
+  if (ev::IsBatchSize(in->batch_size)) return tensorflow::Status::OK();
+  return BadInput(variable, "a batch of ", in->batch_size,
+                  " samples, which is the first number of the dense_shape of "
+                  "the ids; it must be from 0 to ",
+                  ev::kMaxBatch);
 }
 
 // After GetIds. Input `rows`: the samples' row splits [B + 1], or the ids'

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "kernels/engine/base/batch_limits.h"
 #include "kernels/engine/combine/combiner_names.h"
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
@@ -32,6 +33,11 @@ Status StaticBatchSize(InferenceContext* c, int table, int rows_input,
                            c->DebugString(c->input(batch_size_input)));
   }
   TF_RETURN_IF_ERROR(c->MakeDimForScalarInput(batch_size_input, batch_size));
+  if (c->ValueKnown(*batch_size) && !ev::IsBatchSize(c->Value(*batch_size))) {
+    return InvalidArgument("table ", table, " has a batch of ",
+                           c->Value(*batch_size), " samples; at most ",
+                           ev::kMaxBatch, " are possible");
+  }
   const ShapeHandle rows = c->input(rows_input);
   if (!c->RankKnown(rows)) return Status::OK();
   if (c->Rank(rows) == 1) {

@@ -110,7 +110,7 @@ def safe_adaptive_embedding_lookup_sparse(
     if default_id is not None:
       # The mask goes the same way as the ids: what is filled in has its own row.
       masks = sparse_tensor.SparseTensor(sparse_ids.indices, mask, sparse_ids.dense_shape)
-      mask = sparse_ops.sparse_fill_empty_rows(masks, 1)[0].values
+      mask = stock_semantics.fill_empty_rows(masks, 1).values
       sparse_ids, sparse_weights = stock_semantics.fill_empty_samples(
           sparse_ids, sparse_weights, default_id)
     return adaptive_embedding_lookup_sparse(

@@ -177,7 +177,8 @@ def _to_sequence(rows, ids):
     return ragged_tensor.RaggedTensor.from_row_splits(
         rows, ids.row_splits, validate=False).to_tensor()
   dim = rows.shape[-1].value
-  shape = array_ops.concat([ids.dense_shape, [dim]], 0)
+  batch_size = pooled.checked_batch(ids, "group_embedding_lookup_sparse")
+  shape = array_ops.concat([[batch_size], ids.dense_shape[1:], [dim]], 0)
   result = array_ops.scatter_nd(ids.indices, rows, shape)
   if ids.shape.ndims is not None:
     result.set_shape(ids.shape.concatenate([dim]))

@@ -8,6 +8,7 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.framework import sparse_tensor
 from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import control_flow_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import variables
 from tensorflow.python.ops.ragged import ragged_tensor
@@ -19,6 +20,10 @@ from embedding_variable.lookup import partition
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.ops import pack_ops
 from embedding_variable.variables import variable as ev
+
+
+# The most samples of one batch (kernels/engine/base/batch_limits.h).
+MAX_SAMPLES = 2 ** 31 - 2
 
 
 class Request(object):
@@ -58,7 +63,7 @@ class Request(object):
       if rank is not None and rank > 2:
         # As stock does it: everything under one first index is one sample.
         rows = rows[:, :2]
-      static = sp_ids.shape[0].value if sp_ids.shape.ndims else None
+      static = static_batch(sp_ids, "lookup_sparse of '%s'" % self.name)
       self.dense_shape = sp_ids.dense_shape
       return ids, rows, sp_ids.dense_shape[0], static
     if isinstance(sp_ids, ragged_tensor.RaggedTensor):
@@ -168,6 +173,54 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
       for i, output in zip(indices, pooled):
         outputs[i] = output
   return outputs
+
+
+def static_batch(sp_ids, what):
+  """Returns the number of samples of a SparseTensor, or None if the graph has it not.
+
+  Raises:
+    ValueError: more than a batch can have; the error begins with `what`. TensorFlow ends
+      the process when it makes such a shape.
+  """
+  size = sp_ids.shape[0].value if sp_ids.shape.ndims else None
+  if size is not None and size > MAX_SAMPLES:
+    raise ValueError("%s: the dense_shape of the ids says %d samples, at most %d are "
+                     "possible" % (what, size, MAX_SAMPLES))
+  return size
+
+
+def checked_batch(sp_ids, what):
+  """Returns `dense_shape[0]` as int64, checked before an op of stock's takes it.
+
+  Those end the process when they make a shape of a number that is too large. The fused
+  op checks by itself.
+
+  Args:
+    sp_ids: SparseTensor.
+    what: string that the error begins with.
+
+  Raises:
+    ValueError: as `static_batch`; when that is known only as the op runs,
+      InvalidArgumentError.
+  """
+  size = static_batch(sp_ids, what)
+  with ops.device("/device:CPU:0"):
+    if size is not None:
+      return constant_op.constant(size, dtypes.int64)
+    return checked_size(math_ops.cast(sp_ids.dense_shape, dtypes.int64)[0], what)
+
+
+def checked_size(size, what):
+  """Returns an int64 scalar, a number of samples, that is an error out of range."""
+  with ops.device("/device:CPU:0"):
+    is_possible = math_ops.logical_and(size >= 0, size <= MAX_SAMPLES)
+    check = control_flow_ops.Assert(is_possible, [
+        "%s: the dense_shape of the ids must have a first number from 0 to %d, got" %
+        (what, MAX_SAMPLES), size
+    ])
+    with ops.control_dependencies([check]):
+      # TensorFlow's optimizer of graphs may run what takes the size before the check.
+      return array_ops.where(is_possible, size, array_ops.zeros_like(size))
 
 
 def check_lengths(function, params, sp_ids, combiners, sp_weights):
@@ -286,6 +339,10 @@ def _lookup_parts(request):
   ids, num_parts = request.ids, len(request.parts)
   samples = sample_of_ids(request.rows)
   weights = request.weights
+  if request.dense_shape is not None:
+    request.batch_size = checked_size(
+        math_ops.cast(request.batch_size, dtypes.int64), "lookup_sparse of '%s'" %
+        request.name)
   assignment = partition.part_of(ids, num_parts)
   outputs, samples_of_parts = [], []
   for p, part in enumerate(request.parts):

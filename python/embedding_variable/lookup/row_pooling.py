@@ -15,6 +15,9 @@ from embedding_variable.lookup import combiners
 from embedding_variable.lookup import pooled
 from embedding_variable.ops import row_ops
 
+# What errors begin with.
+_WHAT = "a pooled lookup"
+
 
 def pool(read, sp_ids, sp_weights, combiner):
   """Pools the rows of each sample; a sample without ids gives zeros.
@@ -38,8 +41,8 @@ def pool_rows(rows, sp_ids, sp_weights, combiner):
     samples, batch_size, static = sp_ids.value_rowids(), sp_ids.nrows(), None
   else:
     samples = pooled.sample_of_ids(sp_ids.indices)
-    batch_size = sp_ids.dense_shape[0]
-    static = sp_ids.shape[0].value if sp_ids.shape.ndims else None
+    static = pooled.static_batch(sp_ids, _WHAT)
+    batch_size = pooled.checked_batch(sp_ids, _WHAT)
   weights = None
   if sp_weights is not None:
     weights = math_ops.cast(sp_weights.values, dtypes.float32)

@@ -121,12 +121,20 @@ def fill_empty_samples(sparse_ids, sparse_weights, default_id):
     sparse_weights: None, or a SparseTensor of the same indices.
     default_id: int, the id that is filled in.
   """
-  sparse_ids, _ = sparse_ops.sparse_fill_empty_rows(
-      sparse_ids, math_ops.cast(default_id, sparse_ids.dtype))
+  sparse_ids = fill_empty_rows(sparse_ids, default_id)
   if sparse_weights is not None:
-    sparse_weights, _ = sparse_ops.sparse_fill_empty_rows(
-        sparse_weights, math_ops.cast(1.0, sparse_weights.dtype))
+    sparse_weights = fill_empty_rows(sparse_weights, 1.0)
   return sparse_ids, sparse_weights
+
+
+def fill_empty_rows(sparse, value):
+  """`tf.sparse.fill_empty_rows`, with an error for more rows than a batch can have."""
+  batch_size = pooled.checked_batch(sparse, "safe_embedding_lookup_sparse")
+  sparse = sparse_tensor.SparseTensor(
+      sparse.indices, sparse.values,
+      array_ops.concat([[batch_size], sparse.dense_shape[1:]], 0))
+  return sparse_ops.sparse_fill_empty_rows(
+      sparse, math_ops.cast(value, sparse.dtype))[0]
 
 
 def check_sparse(variable, sparse_ids):

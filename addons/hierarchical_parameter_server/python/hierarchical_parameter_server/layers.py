@@ -7,6 +7,7 @@ import tensorflow as tf
 from hierarchical_parameter_server import _lib
 from hierarchical_parameter_server import initialization
 
+_MAX_SAMPLES = 2 ** 31 - 2
 _COMBINERS = ("sum", "mean", "sqrtn")
 _ID_TYPES = (tf.int32, tf.int64)
 
@@ -257,7 +258,13 @@ class SparseLookupLayer(_TableLayer):
     """Adds the samples without ids at the end, which segment ops do not see."""
     found = tf.shape(pooled)[0]
     with tf.device("/cpu:0"):  # Sizes are the host's.
-      batch = tf.cast(sp_ids.dense_shape[0], tf.int32)
+      batch = sp_ids.dense_shape[0]
+      # Beyond it the cast would wrap to another size.
+      fits = tf.debugging.assert_less_equal(
+          batch, tf.constant(_MAX_SAMPLES, tf.int64),
+          message="sp_ids: want a dense_shape of at most %d samples" % _MAX_SAMPLES)
+      with tf.control_dependencies([fits]):
+        batch = tf.cast(batch, tf.int32)
       padding = tf.convert_to_tensor([[0, batch - found], [0, 0]])
     padded = tf.pad(pooled, padding)
     static = tf.compat.dimension_value(sp_ids.shape[0]) if sp_ids.shape.ndims else None

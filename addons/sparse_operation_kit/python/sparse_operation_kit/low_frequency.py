@@ -131,6 +131,10 @@ def _masks(params, requests, call):
 
 def _left(request, mask):
   """Returns (ids, weights, divisor) of one table without the ids that are refused."""
+  if request.dense_shape is not None:
+    request.batch_size = pooled.checked_size(
+        math_ops.cast(request.batch_size, dtypes.int64), "lookup_sparse of '%s'" %
+        request.name)
   samples = pooled.sample_of_ids(request.rows)
   divisor = combiners_lib.divisor(
       request.combiner, samples, request.weights, request.batch_size)
