@@ -31,6 +31,13 @@ def _sparse(seed, batch, max_ids, empty=True, dtype=np.int64, low=0):
           tf.SparseTensorValue(indices, weights, shape))
 
 
+def _weightless():
+  """Returns SparseTensors of ids and weights; those of samples 0, 1 and 3 sum to 0."""
+  indices = [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [3, 0], [3, 1], [4, 0]]
+  return (tf.SparseTensor(indices, tf.constant([3, 5, 2, 2, 8, 1, 1, 9], tf.int64), [5, 2]),
+          tf.SparseTensor(indices, [1., -1., .5, -.5, .5, 0., -0., .5], [5, 2]))
+
+
 def _both(use, make_inputs=lambda: ()):
   """Runs `use(variable, *inputs)` on both kinds and trains one step of SGD on it.
 
@@ -121,6 +128,74 @@ class LookupsTest(parameterized.TestCase):
           session.run(tf.global_variables_initializer())
           np.testing.assert_allclose(
               session.run(result), [np.zeros(_DIM), values[1]], rtol=1e-6)
+
+  @parameterized.product(combiner=("mean", "sqrtn"), max_norm=(None, 100.),
+                         parts=(1, 3))
+  def test_weights_that_sum_to_zero(self, combiner, max_norm, parts):
+    # What stock gives, NaN or infinity, in the samples and rows that stock gives it.
+    def use(v):
+      return tf.nn.embedding_lookup_sparse(
+          v, *_weightless(), combiner=combiner, max_norm=max_norm)
+
+    self._check_weightless(use, use, parts)
+
+  @parameterized.parameters(
+      lambda v, *s: tf.nn.fused_embedding_lookup_sparse(v, *s, combiner="mean"),
+      lambda v, *s: tf.nn.group_embedding_lookup_sparse(
+          [v], [s[0]], ["mean"], sp_weights=[s[1]])[0],
+      lambda v, *s: ev.lookup_sparse([v], [s[0]], [s[1]], ["mean"])[0])
+  def test_weights_that_sum_to_zero_in_other_lookups(self, use):
+    for parts in (1, 3):
+      self._check_weightless(
+          lambda v: use(v, *_weightless()),
+          lambda v: tf.nn.embedding_lookup_sparse(v, *_weightless(), combiner="mean"),
+          parts)
+
+  def _check_weightless(self, use, stock, parts):
+    values = pairs.rows(_ROWS, _DIM)
+    found = []
+    for make, look_up in (
+        (lambda: pairs.table("v", values, partitioner=None if parts == 1 else
+                             tf.fixed_size_partitioner(parts)), use),
+        (lambda: pairs.dense("v", values), stock)):
+      with tf.Graph().as_default():
+        variable = make()
+        result = look_up(variable)
+        train = tf.train.GradientDescentOptimizer(.01).minimize(tf.reduce_sum(result))
+        with pairs.session() as session:
+          session.run(tf.global_variables_initializer())
+          first, _ = session.run([result, train])
+          found.append([first, session.run(pairs.read_all(variable, _ROWS))])
+    for table, dense in zip(*found):
+      np.testing.assert_allclose(table, dense, rtol=1e-5, atol=1e-6)
+      self.assertFalse(np.isfinite(dense).all())
+
+  @parameterized.product(combiner=("mean", "sqrtn"), parts=(1, 3))
+  def test_no_nan(self, combiner, parts):
+    values = pairs.rows(_ROWS, _DIM)
+    with tf.Graph().as_default():
+      v = pairs.table("v", values, partitioner=None if parts == 1 else
+                      tf.fixed_size_partitioner(parts))
+      ids, weights = _weightless()
+      w = tf.identity(weights.values)
+      weights = tf.SparseTensor(weights.indices, w, weights.dense_shape)
+      result, = ev.lookup_sparse([v], [ids], [weights], [combiner], no_nan=True)
+      train = tf.train.GradientDescentOptimizer(.01).minimize(tf.reduce_sum(result))
+      of_weights, = tf.gradients(tf.reduce_sum(result), [w])
+      with pairs.session() as session:
+        session.run(tf.global_variables_initializer())
+        found, of_weights, _ = session.run([result, of_weights, train])
+        after = session.run(pairs.read_all(v, _ROWS))
+    if combiner == "mean":
+      # Samples 0, 1 and 3, with ids 0, 1, 2, 5, 6, 7 of them alone.
+      np.testing.assert_array_equal(found[[0, 1, 3]], np.zeros([3, _DIM]))
+      np.testing.assert_array_equal(of_weights[[0, 1, 2, 3, 5, 6]], np.zeros(6))
+      np.testing.assert_array_equal(after[[3, 5, 2, 1]], values[[3, 5, 2, 1]])
+    np.testing.assert_array_equal(found[3], np.zeros(_DIM))
+    self.assertEqual(of_weights[5], 0)
+    np.testing.assert_allclose(found[[2, 4]], values[[8, 9]] * .5 / .5, rtol=1e-6)
+    self.assertTrue((after[[8, 9]] != values[[8, 9]]).all())
+    self.assertTrue(np.isfinite(after).all() and np.isfinite(of_weights).all())
 
   def test_safe_lookup_of_rank_3(self):
     ids = tf.SparseTensorValue(

@@ -183,6 +183,7 @@ void RouteBuilder::Prepare(int t) {
   RoutedTable* const table = plan_->mutable_routed(t);
   table->Begin(in, in.name);
   table->combiner = in.combiner;
+  table->no_nan = true;
   table->dim = in.dim;
   table->Reserve();
   unsorted_.push_back(UnsortedPool().Acquire());
@@ -196,7 +197,7 @@ void RouteBuilder::FindFactors(int t) {
   RoutedTable* const table = plan_->mutable_routed(t);
   table->has_factors =
       ev::SampleFactors(table->combiner, table->offsets, ev::WeightsOf(*table),
-                        0, table->batch_size, table->factors);
+                        table->no_nan, 0, table->batch_size, table->factors);
 }
 
 void RouteBuilder::SortByOwner(int t, const int64_t* keys,

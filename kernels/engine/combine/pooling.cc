@@ -20,6 +20,12 @@ inline float Divisor(const float* weights, int64_t begin, int64_t end) {
   return C::Divisor(total);
 }
 
+// Whether a sample with ids gives zeros because its weights come to 0.
+template <typename C, bool kWeighted>
+inline bool GivesZeros(const PoolingBatch& batch, float divisor) {
+  return kWeighted && C::kDivides && batch.no_nan && divisor == 0.0f;
+}
+
 // The prefetch of the row some ids ahead of id i, not beyond id 'last'.
 EV_READS_LIVE_ROWS_INLINE void PrefetchAhead(const PoolingBatch& batch,
                                              int64_t i, int64_t last,
@@ -80,6 +86,10 @@ EV_READS_LIVE_ROWS void PoolFixed(const PoolingBatch& batch_in, int64_t begin,
     PrefetchAhead(batch, i + ahead, last, dim);
     const float divisor =
         Divisor<C>(kWeighted ? batch.weights : nullptr, i, i_end);
+    if (GivesZeros<C, kWeighted>(batch, divisor)) {
+      for (int k = 0; k < kVectors; ++k) Store8(out_row + 8 * k, F8{});
+      continue;
+    }
     JoinColumns<C, kVectors, kWeighted, true>(batch, i, i_end, 0, divisor,
                                               ahead, last, out_row);
   }
@@ -105,6 +115,10 @@ EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
     }
     const float divisor =
         Divisor<C>(kWeighted ? batch.weights : nullptr, i, i_end);
+    if (GivesZeros<C, kWeighted>(batch, divisor)) {
+      for (int64_t c = 0; c < dim; ++c) out_row[c] = 0.0f;
+      continue;
+    }
     int64_t c = 0;
     for (; c + 64 <= dim; c += 64) {
       JoinColumns<C, 8, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,

@@ -33,6 +33,10 @@ struct PoolingBatch {
   const float* weights = nullptr;      // [N], or null: all ones
   int64_t dim = 0;
   Combiner combiner = Combiner::kSum;
+  // Matters only with weights and a combiner that divides, for a sample whose
+  // divisor is 0. True: the sample gives zeros, and so are the gradients of its
+  // rows and weights. False: as TensorFlow's division, NaN or infinity.
+  bool no_nan = false;
 };
 
 // out[s] for s in [begin, end); out points to sample 0's row. A sample without
@@ -41,7 +45,8 @@ void PoolSamples(const PoolingBatch& batch, int64_t begin, int64_t end,
                  float* out);
 
 // What divides the joined rows of the sample with ids [begin, end)
-// (combiner.h); 1 when the sample is empty. weights: [N], or null.
+// (combiner.h); 1 when the sample is empty. weights: [N], or null. The terms of
+// the weights are added in the order of the ids.
 float SampleDivisor(Combiner combiner, const float* weights, int64_t begin,
                     int64_t end);
 

@@ -130,8 +130,8 @@ EV_READS_LIVE_ROWS_INLINE float Dot(const float* a, const float* b,
 }  // namespace
 
 bool SampleFactors(Combiner combiner, const int32_t* offsets,
-                   const float* weights, int64_t begin, int64_t end,
-                   float* factors) {
+                   const float* weights, bool no_nan, int64_t begin,
+                   int64_t end, float* factors) {
   if (!Divides(combiner)) return false;
   bool any = false;
   for (int64_t s = begin; s < end; ++s) {
@@ -139,7 +139,7 @@ bool SampleFactors(Combiner combiner, const int32_t* offsets,
         SampleDivisor(combiner, weights, offsets[s], offsets[s + 1]);
     factors[s] = 1.0f;
     if (divisor == 1.0f) continue;  // all samples of a batch with one id each
-    factors[s] = 1.0f / divisor;
+    factors[s] = no_nan && divisor == 0.0f ? 0.0f : 1.0f / divisor;
     any = true;
   }
   return any;
@@ -236,6 +236,10 @@ EV_READS_LIVE_ROWS void WeightGradientsOf(const PoolingBatch& batch,
     const float* grad = grads + s * dim;
     const float divisor =
         SampleDivisor(batch.combiner, batch.weights, i, i_end);
+    if (batch.no_nan && divisor == 0.0f) {
+      std::fill(weight_grad + i, weight_grad + i_end, 0.0f);
+      continue;
+    }
     const float grad_out =
         C::kDivides ? Dot(grad, outputs + s * dim, dim) : 0.0f;
     for (int64_t j = i; j < i_end; ++j) {

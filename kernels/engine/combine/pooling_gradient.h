@@ -27,10 +27,10 @@ namespace ev {
 
 // factors[s] = 1 / divisor of sample s, the factor of its gradient, for s in
 // [begin, end). Returns whether any is not 1; if none is, factors need not be
-// read.
+// read. no_nan: as in PoolingBatch; the factor is then 0 where the divisor is.
 bool SampleFactors(Combiner combiner, const int32_t* offsets,
-                   const float* weights, int64_t begin, int64_t end,
-                   float* factors);
+                   const float* weights, bool no_nan, int64_t begin,
+                   int64_t end, float* factors);
 
 // Occurrences of each distinct row, in order: those of row u are
 // [ends[u - 1], ends[u]), from 0 for the first.

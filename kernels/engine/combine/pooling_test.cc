@@ -94,8 +94,8 @@ class RandomBatch {
   std::vector<float> RowGradients(const std::vector<float>& grads) const {
     std::vector<float> factors(num_samples());
     const float* weights = weights_.empty() ? nullptr : weights_.data();
-    const bool any = SampleFactors(combiner_, offsets_.data(), weights, 0,
-                                   num_samples(), factors.data());
+    const bool any = SampleFactors(combiner_, offsets_.data(), weights, false,
+                                   0, num_samples(), factors.data());
     const float* factors_or_null = any ? factors.data() : nullptr;
     std::vector<int32_t> ends(num_rows()), samples(num_ids());
     std::vector<float> grouped(num_ids());
@@ -245,8 +245,8 @@ TEST_P(PoolingTest, SpreadGradientsAreTheSumsOfSingleOccurrences) {
     }
     for (size_t i = 0; i < grads.size(); ++i) grads[i] = std::sin(1.0f * i);
     const float* w = GetParam().weighted ? weights.data() : nullptr;
-    const bool any = SampleFactors(GetParam().combiner, offsets.data(), w, 0, b,
-                                   factors.data());
+    const bool any = SampleFactors(GetParam().combiner, offsets.data(), w,
+                                   false, 0, b, factors.data());
     const float* f = any ? factors.data() : nullptr;
     GroupOccurrences(inverse.data(), counts.data(), n, offsets.data(), b, w, f,
                      ends.data(), samples.data(), grouped.data());

@@ -57,6 +57,7 @@ class LookupSparseOp : public OpKernel {
     OP_REQUIRES_OK(context, context->GetAttr("num_tables", &num_tables_));
     OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
     OP_REQUIRES_OK(context, context->GetAttr("dims", &dims_));
+    OP_REQUIRES_OK(context, context->GetAttr("no_nan", &no_nan_));
     std::vector<std::string> combiners;
     OP_REQUIRES_OK(context, context->GetAttr("combiners", &combiners));
     OP_REQUIRES(context,
@@ -170,6 +171,7 @@ class LookupSparseOp : public OpKernel {
     }
     in->table = resource.table().get();
     in->combiner = combiners_[t];
+    in->no_nan = no_nan_;
 
     TF_RETURN_IF_ERROR(
         GetIds(context, name, num_tables_ + t, 3 * num_tables_ + t, in));
@@ -190,6 +192,7 @@ class LookupSparseOp : public OpKernel {
   const bool on_gpu_;
   int num_tables_ = 0;
   int num_weights_ = 0;
+  bool no_nan_ = false;
   std::vector<tensorflow::int32> dims_;
   std::vector<ev::Combiner> combiners_;
 };

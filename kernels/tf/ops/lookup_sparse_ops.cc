@@ -121,6 +121,7 @@ REGISTER_OP("EvLookupSparse")
     .Attr("Tids: {int64, int32}")
     .Attr(ev::CombinersAttr())
     .Attr("dims: list(int)")
+    .Attr("no_nan: bool = false")
     .SetIsStateful()
     .SetShapeFn(LookupSparseShape)
     .Doc(R"doc(
@@ -141,6 +142,8 @@ num_tables: T.
 num_weights: 0 or T.
 combiners: T names of combiners.
 dims: T row lengths.
+no_nan: What a sample gives whose weights make the divisor of its combiner 0. True:
+  zeros, and so are its gradients. False: as TensorFlow's division, NaN or infinity.
 )doc");
 
 REGISTER_OP("EvLookupSparseGrad")

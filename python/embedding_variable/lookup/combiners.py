@@ -13,6 +13,7 @@ Letters of shapes: N ids, B samples, dim floats in a row.
 import collections
 
 from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
 
@@ -30,8 +31,9 @@ DEFAULT = "mean"
 #     one pooled row per sample, not yet divided.
 #   pool: function (rows, float32 [N, dim], each times its weight; samples, int64 [N];
 #     B) -> float32 [B, dim], zeros for a sample without ids, not yet divided.
-#   divisor: function (samples, int64 [N]; weights, float32 [N], or None for ones; B)
-#     -> float32 [B]: what each pooled row is divided by; or None: it is not divided.
+#   divisor: function (samples, int64 [N]; weights, float32 [N], or None for ones; B;
+#     no_nan, bool: the gradient of a divisor that is 0 is 0) -> float32 [B]: what each
+#     pooled row is divided by; or None: it is not divided.
 #   selects: bool, whether an element of the pooled row is the element of one of the rows,
 #     not a sum (kSelects of kernels/engine/combine/combiner.h). Such a combiner takes no
 #     weights, and SOK has it without its filter of rare keys: a row of zeros counts.
@@ -51,13 +53,21 @@ def _add_parts(outputs, unused_samples, unused_batch_size):
   return math_ops.add_n(outputs)
 
 
-def _sum_of_weights(samples, weights, batch_size):
+def _sum_of_weights(samples, weights, batch_size, no_nan):
+  del no_nan  # the gradient of a sum is finite
   return math_ops.unsorted_segment_sum(_or_ones(weights, samples), samples, batch_size)
 
 
-def _norm_of_weights(samples, weights, batch_size):
+def _norm_of_weights(samples, weights, batch_size, no_nan):
   squares = math_ops.square(_or_ones(weights, samples))
-  return math_ops.sqrt(math_ops.unsorted_segment_sum(squares, samples, batch_size))
+  total = math_ops.unsorted_segment_sum(squares, samples, batch_size)
+  if weights is None or not no_nan:
+    return math_ops.sqrt(total)
+  # The gradient of a root at 0 is infinite, and 0 times that NaN.
+  is_zero = math_ops.equal(total, 0)
+  ones = array_ops.ones_like(total)
+  return array_ops.where(is_zero, total, math_ops.sqrt(
+      array_ops.where(is_zero, ones, total)))
 
 
 def _or_ones(weights, samples):
@@ -175,21 +185,51 @@ def needs_positive_weights(name):
   return name not in NAMES or _TABLE[name].needs_positive_weights
 
 
-def divisor(name, samples, weights, batch_size):
+def divisor(name, samples, weights, batch_size, no_nan=True):
   """Returns what pooled rows are divided by, float32 `[B]`, or None.
+
+  Weights are added on the CPU, in the order of the ids, as the fused op adds them: a
+  sum that is exactly 0 is so on every path.
 
   Args:
     name: string, a combiner.
     samples: int64 `[N]`, the sample of each id.
     weights: float32 `[N]`, or None for ones.
     batch_size: int64 scalar, B.
+    no_nan: bool: gradients of a divisor that is 0 are zeros.
   """
   of_samples = _TABLE[name].divisor
-  return None if of_samples is None else of_samples(samples, weights, batch_size)
+  if of_samples is None:
+    return None
+  if weights is None:
+    return of_samples(samples, weights, batch_size, no_nan)
+  with ops.device("/device:CPU:0"):
+    return of_samples(samples, weights, batch_size, no_nan)
 
 
-def divide(pooled, divisors):
-  """Returns pooled rows `[B, dim]` divided by `[B]`, where 0 / 0 is 0; None: as is."""
+def divide_no_nan(pooled, divisors):
+  """Returns pooled rows `[B, dim]` divided by `[B]`, zeros where that is 0; None: as is."""
   if divisors is None:
     return pooled
   return math_ops.div_no_nan(pooled, array_ops.expand_dims(divisors, 1))
+
+
+def finish(pooled, name, samples, weights, batch_size, no_nan):
+  """Returns pooled rows divided as their combiner says.
+
+  Args:
+    pooled: float32 `[B, dim]`, zeros for a sample without ids.
+    name: string, a combiner.
+    samples: int64 `[N]`, the sample of each id.
+    weights: float32 `[N]`, or None for ones.
+    batch_size: int64 scalar, B.
+    no_nan: bool, what a sample with ids gives whose divisor is 0. True: zeros, and its
+      gradients are zeros. False: NaN or infinity, as stock's division.
+  """
+  divisors = divisor(name, samples, weights, batch_size, no_nan)
+  if divisors is None:
+    return pooled
+  if no_nan or weights is None:
+    return divide_no_nan(pooled, divisors)
+  divisors = _where_ids(samples, batch_size, divisors, array_ops.ones_like(divisors))
+  return pooled / array_ops.expand_dims(divisors, 1)

@@ -118,7 +118,8 @@ def _parts(params):
   return parts
 
 
-def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
+def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None,
+                  no_nan=False):
   """Looks up and pools the ids of T tables: one op forward, one backward; of many
   tables a few of both, eight at most (op_parts.py).
 
@@ -135,6 +136,9 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
       may be None for weights of 1.
     combiners: list of T names of combiners (combiners.py); None: all "mean".
     name: name of the op.
+    no_nan: bool. What a sample with ids gives whose weights sum to 0 (mean), or whose
+      squared weights do (sqrtn). True: zeros, and the gradients of its rows and weights
+      are zeros. False: NaN or infinity, as `tf.nn.embedding_lookup_sparse`.
 
   Returns:
     A list of T float32 tensors `[B_t, dim_t]`, B_t being the dense shape's first
@@ -160,7 +164,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
     by_device = {}
     for i, request in enumerate(requests):
       if len(request.parts) > 1:
-        outputs[i] = _lookup_parts(request)
+        outputs[i] = _lookup_parts(request, no_nan)
       else:
         # Tables of one device go into one op, or a few.
         key = request.parts[0].device, ids_are_on_gpu(request)
@@ -169,7 +173,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None):
       indices = by_device[device, ids_on_gpu]
       pooled = []
       for part in op_parts.cut([requests[i] for i in indices]):
-        pooled.extend(_lookup(part, device, ids_on_gpu))
+        pooled.extend(_lookup(part, device, ids_on_gpu, no_nan))
       for i, output in zip(indices, pooled):
         outputs[i] = output
   return outputs
@@ -308,7 +312,7 @@ def op_inputs(requests, ids, device, ids_on_gpu):
   return there[:n], there[n:2 * n], there[2 * n:]
 
 
-def _lookup(requests, device, ids_on_gpu=False):
+def _lookup(requests, device, ids_on_gpu=False, no_nan=False):
   """One op for requests of whole tables on one device."""
   weights = None
   if any(r.weights is not None for r in requests):
@@ -327,13 +331,14 @@ def _lookup(requests, device, ids_on_gpu=False):
         [r.combiner for r in requests],
         [r.dim for r in requests],
         weights=weights,
-        ids_on_gpu=ids_on_gpu)
+        ids_on_gpu=ids_on_gpu,
+        no_nan=no_nan)
   for request, output in zip(requests, outputs):
     output.set_shape([request.static_batch, request.dim])
   return outputs
 
 
-def _lookup_parts(request):
+def _lookup_parts(request, no_nan):
   """Pools the ids of each part of a partitioned table, and puts the parts together."""
   combiner = combiners_lib.get(request.combiner)
   ids, num_parts = request.ids, len(request.parts)
@@ -353,8 +358,8 @@ def _lookup_parts(request):
                       None if weights is None else array_ops.gather(weights, mine))
     outputs.extend(_lookup([sub], part.device))
   total = combiner.merge(outputs, samples_of_parts, request.batch_size)
-  return combiners_lib.divide(total, combiners_lib.divisor(
-      request.combiner, samples, weights, request.batch_size))
+  return combiners_lib.finish(total, request.combiner, samples, weights,
+                              request.batch_size, no_nan)
 
 
 class _SubRequest(object):

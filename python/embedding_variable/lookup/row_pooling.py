@@ -22,6 +22,8 @@ _WHAT = "a pooled lookup"
 def pool(read, sp_ids, sp_weights, combiner):
   """Pools the rows of each sample; a sample without ids gives zeros.
 
+  One whose weights make the divisor 0 gives NaN or infinity, as stock's functions do.
+
   Args:
     read: function of distinct ids, int64 `[U]`, that returns their rows `[U, dim]`.
     sp_ids: SparseTensor `[B, ...]` or RaggedTensor of rank 2 of integers.
@@ -49,5 +51,4 @@ def pool_rows(rows, sp_ids, sp_weights, combiner):
     rows *= array_ops.expand_dims(weights, 1)
   total = combiners.get(combiner).pool(rows, samples, batch_size)
   total.set_shape([static, rows.shape[-1].value])
-  return combiners.divide(
-      total, combiners.divisor(combiner, samples, weights, batch_size))
+  return combiners.finish(total, combiner, samples, weights, batch_size, no_nan=False)

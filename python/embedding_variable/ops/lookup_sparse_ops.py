@@ -37,6 +37,7 @@ def lookup_sparse(resources,
                   dims,
                   weights=None,
                   ids_on_gpu=False,
+                  no_nan=False,
                   name=None):
   """Looks up and pools the ids of T tables in one op.
 
@@ -57,6 +58,9 @@ def lookup_sparse(resources,
     ids_on_gpu: bool. Where the op runs on a GPU of TensorFlow's, ids and rows are taken
       from its memory. Costs nothing more where they are made there; else TensorFlow
       copies them there first.
+    no_nan: bool. What a sample gives whose weights sum to 0 (mean), or whose squared
+      weights do (sqrtn). True: zeros, and its gradients are zeros. False: the sum of
+      its rows divided by 0.
     name: name of the op.
 
   Returns:
@@ -79,7 +83,7 @@ def lookup_sparse(resources,
   with ops.get_default_graph()._kernel_label_map(labels):  # pylint: disable=protected-access
     outputs, plan = _gen.ev_lookup_sparse(
         resources, ids, rows, batch_sizes, weights, combiners=combiners, dims=dims,
-        name=name)
+        no_nan=no_nan, name=name)
   return list(outputs), plan
 
 

@@ -236,11 +236,16 @@ class SparseLookupLayer(_TableLayer):
       weights = tf.expand_dims(tf.cast(sp_weights.values, tf.float32), 1)
     # As stock lookups form them, to the last bit.
     total = tf.math.segment_sum(tf.gather(rows, which) * weights, samples)
-    if combiner == "mean":
-      total = tf.math.divide_no_nan(total, tf.math.segment_sum(weights, samples))
-    elif combiner == "sqrtn":
-      squares = tf.math.segment_sum(tf.pow(weights, 2), samples)
-      total = tf.math.divide_no_nan(total, tf.sqrt(squares))
+    if combiner == "sum":
+      return self._whole_batch(total, sp_ids)
+    # In the order of the ids, which a GPU would not keep: a sum that is exactly 0 is so
+    # on every device.
+    with tf.device("/cpu:0"):
+      if combiner == "mean":
+        divisor = tf.math.segment_sum(weights, samples)
+      else:
+        divisor = tf.sqrt(tf.math.segment_sum(tf.pow(weights, 2), samples))
+    total = tf.math.divide_no_nan(total, divisor)
     return self._whole_batch(total, sp_ids)
 
   @staticmethod

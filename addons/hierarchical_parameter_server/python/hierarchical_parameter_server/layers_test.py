@@ -146,6 +146,36 @@ class LayersTest(parameterized.TestCase):
       with self.assertRaisesRegex(TypeError, "multiple values for argument 'sp_ids'"):
         layer(one, sp_ids=one)
 
+  @parameterized.parameters("mean", "sqrtn")
+  def test_weights_that_sum_to_zero_give_zeros(self, combiner):
+    layer = self.layer(hps.SparseLookupLayer)
+    ids, weights = self.sparse([[3, 5], [7], [8, 8]])
+    weights = weights._replace(values=np.array([1, -1, 0, .5, .5], np.float32))
+    found = self.run_graph(lambda: (layer(
+        tf.SparseTensor.from_value(ids), sp_weights=tf.SparseTensor.from_value(weights),
+        combiner=combiner), None))
+    if combiner == "mean":
+      np.testing.assert_array_equal(found[0], np.zeros(_DIM))
+    np.testing.assert_array_equal(found[1], np.zeros(_DIM))
+    np.testing.assert_allclose(
+        found[2], self.rows[8] * (1 if combiner == "mean" else 2 ** .5), rtol=1e-6)
+
+  @parameterized.parameters(2 ** 62, 2 ** 32 + 2)
+  def test_more_samples_than_a_batch_can_have(self, size):
+    layer = self.layer(hps.SparseLookupLayer)
+    ids, _ = self.sparse([[3, 5], [7]])
+    fed = tf.SparseTensorValue(ids.indices, ids.values, [size, 2])
+
+    def build():
+      placeholder = tf.sparse_placeholder(tf.int64)
+      return layer(placeholder, sp_weights=None, combiner="sum"), {placeholder: fed}
+
+    with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "at most 2147483646"):
+      self.run_graph(build)
+    with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "at most 2147483646"):
+      self.run_graph(lambda: (layer(tf.SparseTensor.from_value(fed), sp_weights=None,
+                                    combiner="sum"), None))
+
   def test_acceptance_03_unknown_and_extreme_keys(self):
     limits = np.iinfo(np.int64)
     keys = np.array([limits.max, limits.min, -1, 0], np.int64)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.lookup_sparse: pooled lookups of many embedding variables as one op."""
 
+import functools
+
 import tensorflow as tf
 
 import embedding_variable
@@ -41,9 +43,12 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
   the same order and run each as often as the others; batch sizes may differ from
   rank to rank, and be 0. The gradient of a row is the sum over all ranks.
 
-  A sample without ids gives zeros. An id that has no row yet reads the row it
-  would start with, and gets a row of its own when its first gradient is applied.
-  Ids may repeat; any int64 or int32 is legal.
+  A sample without ids gives zeros. So does one whose weights sum to 0 with "mean", and
+  it trains nothing: the gradients of its rows and weights are zeros. (Weights are added
+  as float32 in the order of the ids, in one process and over ranks alike.)
+
+  An id that has no row yet reads the row it would start with, and gets a row of its own
+  when its first gradient is applied. Ids may repeat; any int64 or int32 is legal.
 
   Example:
 
@@ -85,7 +90,7 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
   lookups = arguments.read(params, sp_ids, sp_weights, combiners, hotness, indices)
   for param in lookups.params:
     _check_param(param)
-  build = embedding_variable.lookup_sparse
+  build = functools.partial(embedding_variable.lookup_sparse, no_nan=True)
   if communication.num_ranks() > 1:
     build = exchange.lookup_sparse
   if use_low_frequency_filter:

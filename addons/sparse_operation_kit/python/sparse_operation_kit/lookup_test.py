@@ -69,6 +69,29 @@ class LookupSparseTest(parameterized.TestCase):
     np.testing.assert_array_equal(total[:, 0], [12, 0, 8])
     np.testing.assert_array_equal(mean[:, 0], [2, 0, 2])
 
+  @parameterized.parameters((1, False), (1, True), (2, False))
+  def test_weights_that_sum_to_zero_give_zeros_and_train_nothing(self, parts, filtered):
+    if filtered:
+      variable = sok.DynamicVariable(2, "1", filter_ratio=1.)
+    else:
+      variable = self._variable(partitioner=None if parts == 1 else
+                                tf.compat.v1.fixed_size_partitioner(parts))
+    w = tf.constant([1., .25, -1.25, 4.])
+    weights = tf.SparseTensor(_sparse().indices, w, [3, 3])
+    out = sok.lookup_sparse(variable, _sparse(), weights, "mean",
+                            use_low_frequency_filter=filtered)
+    loss = tf.reduce_sum(tf.square(out + 1.))
+    gradient, = tf.gradients(loss, [w])
+    train = tf.compat.v1.train.GradientDescentOptimizer(.25).minimize(loss)
+    rows = tf.nn.embedding_lookup(variable, tf.constant([5, -3, 7], tf.int64))
+    with tf.compat.v1.Session() as session:
+      session.run(tf.compat.v1.global_variables_initializer())
+      found, gradient, _ = session.run([out, gradient, train])
+      after = session.run(rows)
+    np.testing.assert_array_equal(found, [[0, 0], [0, 0], [1, 1]])
+    np.testing.assert_array_equal(gradient, np.zeros(4))
+    np.testing.assert_array_equal(after, [[1, 1], [1, 1], [0, 0]])
+
   def test_one_op_for_all_tables_and_one_for_their_gradients(self):
     variables = [self._variable("v%d" % i, dim=i + 1) for i in range(5)]
     out = sok.lookup_sparse(variables, [_sparse()] * 5, combiners=["sum"] * 5)

@@ -85,7 +85,7 @@ def filter_ids(params, sp_ids, sp_weights, combiners):
 
 def finish(outputs, divisors):
   """Returns the pooled outputs of what `filter_ids` left, divided where they must be."""
-  return [combiners_lib.divide(*pair) for pair in zip(outputs, divisors)]
+  return [combiners_lib.divide_no_nan(*pair) for pair in zip(outputs, divisors)]
 
 
 def _masks(params, requests, call):

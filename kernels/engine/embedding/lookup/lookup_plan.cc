@@ -65,8 +65,9 @@ Status LookupPlan::Fetch(int t) const {
     planned->has_offsets = true;
   }
   if (planned->distinct->step() != nullptr &&
-      SampleFactors(planned->combiner, planned->offsets, nullptr, 0,
-                    planned->batch_size, planned->factors)) {
+      SampleFactors(planned->combiner, planned->offsets, nullptr,
+                    planned->no_nan, 0, planned->batch_size,
+                    planned->factors)) {
     planned->has_factors.store(true, std::memory_order_relaxed);
   }
   planned->TakeFetched();

@@ -56,6 +56,7 @@ Status Prepare(const PooledInput& in, int t, const DeviceLookup* devices,
   planned->Begin(in, table.options.name);
   planned->table = in.table;
   planned->combiner = in.combiner;
+  planned->no_nan = in.no_nan;
   planned->dim = table.dim();
   planned->num_absent = 0;
   planned->generation = table.generation;

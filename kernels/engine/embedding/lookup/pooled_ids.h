@@ -16,6 +16,7 @@ namespace ev {
 
 struct PooledIds : TableIds {
   Combiner combiner = Combiner::kSum;
+  bool no_nan = false;  // as PoolingBatch::no_nan
   int64_t dim = 0;
 
   // rows: [U] addresses.
@@ -27,6 +28,7 @@ struct PooledIds : TableIds {
     batch.weights = has_weights ? weights : nullptr;
     batch.dim = dim;
     batch.combiner = combiner;
+    batch.no_nan = no_nan;
     return batch;
   }
 };

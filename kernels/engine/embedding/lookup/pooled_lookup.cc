@@ -81,9 +81,8 @@ class TablePooling {
 
 // What divides samples [begin, end): their gradient needs that.
 void FindFactors(int64_t begin, int64_t end, PlannedTable* planned) {
-  if (SampleFactors(planned->combiner, planned->offsets,
-                    planned->has_weights ? planned->weights : nullptr, begin,
-                    end, planned->factors)) {
+  if (SampleFactors(planned->combiner, planned->offsets, WeightsOf(*planned),
+                    planned->no_nan, begin, end, planned->factors)) {
     planned->has_factors.store(true, std::memory_order_relaxed);
   }
 }

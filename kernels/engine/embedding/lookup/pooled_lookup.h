@@ -32,6 +32,7 @@ namespace ev {
 struct PooledInput : IdsInput {
   EmbeddingTable* table = nullptr;
   Combiner combiner = Combiner::kMean;
+  bool no_nan = false;  // as PoolingBatch::no_nan (combine/pooling.h)
   // [N] how many occurrences each id stands for; null: 1 each. Samples are one
   // id each then (row_lookup.h).
   const int64_t* occurrences = nullptr;
