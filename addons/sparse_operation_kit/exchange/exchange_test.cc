@@ -438,6 +438,50 @@ TEST(ExchangeVolume, DedupSendsEachKeyOnce) {
   }
 }
 
+TEST_P(ExchangeTest, GivenRowsAreTheTransposeOfTheGradient) {
+  std::vector<TableSpec> specs = MixedTables(num_ranks());
+  specs.push_back({"m", 4, Combiner::kMax, AllRanks(num_ranks())});
+  LoopbackJob::Options options = TestOptions();
+  options.num_ranks = num_ranks();
+  options.dedup = dedup();
+  LoopbackJob job(options, specs, kDefaults);
+  auto bags = MixedBags(num_ranks(), 3);
+  std::mt19937 rng(4);
+  for (auto& of_rank : bags) {
+    of_rank.push_back(RandomBag(&rng, of_rank[0].batch_size(), 4, 30, false));
+  }
+  std::vector<PerRank<float>> outputs;
+  ASSERT_TRUE(job.Forward(bags, &outputs).ok());
+  const std::vector<int> tables = {4, 0, 5, 1, 2};
+  const auto all_grads = RandomGrads(outputs, 5);
+  std::vector<PerRank<float>> grads(num_ranks()), sums(num_ranks()), pooled;
+  for (int r = 0; r < num_ranks(); ++r) {
+    for (int t : tables) grads[r].push_back(all_grads[r][t]);
+  }
+  ASSERT_TRUE(job.Backward(tables, grads).ok());
+  for (int r = 0; r < num_ranks(); ++r) {
+    for (size_t k = 0; k < tables.size(); ++k) {
+      sums[r].push_back(job.unique_grads(r, k));
+    }
+  }
+  const auto given = RandomGrads(sums, 6);
+  const ev::Status status = job.PoolGiven(given, &pooled);
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (size_t k = 0; k < tables.size(); ++k) {
+    double expected = 0, found = 0;
+    for (int r = 0; r < num_ranks(); ++r) {
+      for (size_t i = 0; i < sums[r][k].size(); ++i) {
+        expected += static_cast<double>(sums[r][k][i]) * given[r][k][i];
+      }
+      for (size_t i = 0; i < pooled[r][k].size(); ++i) {
+        found += static_cast<double>(pooled[r][k][i]) * grads[r][k][i];
+      }
+    }
+    EXPECT_NE(0.0, expected);
+    EXPECT_NEAR(expected, found, 1e-4 * (1 + std::abs(expected))) << tables[k];
+  }
+}
+
 TEST(ExchangeWeights, GradientIsThatOfOneTable) {
   LoopbackJob::Options options = TestOptions();
   const std::vector<TableSpec> specs = {{"t", 3, Combiner::kMean, {0, 1}}};
@@ -452,8 +496,10 @@ TEST(ExchangeWeights, GradientIsThatOfOneTable) {
   for (int r = 0; r < 2; ++r) {
     const Bag& bag = bags[r][0];
     std::vector<float> mine(bag.ids.size()), one(bag.ids.size());
-    ASSERT_TRUE(PoolWeightGradient(job.route(r), 0, job.received_rows(r),
-                                   job.num_floats(r), WireType::kFloat32,
+    ReceivedRows rows;
+    rows.data = job.received_rows(r);
+    rows.num_floats = job.num_floats(r);
+    ASSERT_TRUE(PoolWeightGradient(job.route(r), 0, rows, WireType::kFloat32,
                                    grads[r][0].data(), outputs[r][0].data(),
                                    mine.data(), nullptr)
                     .ok());

@@ -48,22 +48,30 @@ int64_t IdsPerSample(const RoutedTable& table) {
       1, table.num_ids / std::max<int64_t>(1, table.batch_size));
 }
 
-// The addresses of table t's rows. As float32 they are used where they lie,
-// else converted into *floats.
-const float* const* RowAddresses(const RoutePlan& plan, int t,
+template <typename Body>
+void ForSamples(const RoutedTable& table, ev::Parallel* parallel,
+                const Body& body) {
+  ev::ForRanges(parallel, table.batch_size,
+                std::max<int64_t>(1, kIdsPerTask / IdsPerSample(table)), body);
+}
+
+// The addresses of table t's rows, which are chunk k of those of each rank. As
+// float32 they are used where they lie, else converted into *floats.
+const float* const* RowAddresses(const RoutePlan& plan, int t, int64_t k,
                                  const std::vector<int64_t>& starts,
                                  const void* rows, WireType wire,
                                  LineBuffer* addresses, LineBuffer* floats) {
   const RoutedTable& table = plan.routed(t);
   const int64_t n = table.num_unique;
   const float** out = addresses->ReserveOf<const float*>(n);
+  const int64_t chunks_per_rank = (starts.size() - 1) / plan.num_ranks();
   float* converted = nullptr;
   if (wire != WireType::kFloat32) {
     converted = floats->ReserveOf<float>(n * table.dim);
   }
   for (int r = 0; r < plan.num_ranks(); ++r) {
     const int64_t begin = table.starts[r], end = table.starts[r + 1];
-    const int64_t start = starts[r * plan.num_tables() + t];
+    const int64_t start = starts[r * chunks_per_rank + k];
     const float* chunk;
     if (wire == WireType::kFloat32) {
       chunk = static_cast<const float*>(rows) + start;
@@ -154,7 +162,7 @@ Status ShareKeys(const RoutePlan& plan, Span<const int> tables,
       EV_RETURN_IF_ERROR(ChunkStartsOf(plan, rows.num_floats, &starts));
     }
     selected[k]->rows =
-        RowAddresses(plan, tables[k], starts, rows.data, wire,
+        RowAddresses(plan, tables[k], tables[k], starts, rows.data, wire,
                      &selected[k]->addresses, &selected[k]->floats);
     selected[k]->shares.Reserve(table.batch_size, table.dim);
     share.Add(static_cast<int>(k), table.batch_size, IdsPerSample(table));
@@ -193,6 +201,25 @@ void CutKeys(int item, const RoutedTable& table, const Grouped& grouped,
                  (rows_before(low) - rows_before(begin)) * table.dim);
     begin = low;
   }
+}
+
+// InvalidArgument unless there are as many of 'what' as tables, and these are
+// the plan's.
+Status CheckTables(const RoutePlan& plan, Span<const int> tables, size_t count,
+                   const std::string& what) {
+  if (count != tables.size()) {
+    return ev::InvalidArgument(std::to_string(count) + " " + what +
+                               " came for " + std::to_string(tables.size()) +
+                               " tables");
+  }
+  for (int t : tables) {
+    if (t < 0 || t >= plan.num_tables()) {
+      return ev::InvalidArgument("table " + std::to_string(t) +
+                                 " of a lookup of " +
+                                 std::to_string(plan.num_tables()));
+    }
+  }
+  return Status::OK();
 }
 
 }  // namespace
@@ -238,7 +265,7 @@ Status PoolReceived(const RoutePlan& plan, const void* rows, int64_t num_floats,
           find.ForEachPiece(task, [&](const ev::Piece& piece) {
             const int t = piece.item;
             const RoutedTable& table = plan.routed(t);
-            found[t] = RowAddresses(plan, t, starts, rows, wire,
+            found[t] = RowAddresses(plan, t, t, starts, rows, wire,
                                     &addresses[t]->line, &floats[t]->line);
             if (PoolWeight(table) <= kIdsPerTask) {
               ev::PoolSamples(table.batch(found[t]), 0, table.batch_size,
@@ -277,18 +304,7 @@ Status PoolGradient(const RoutePlan& plan, const RouteOccurrences* occurrences,
                     WireType wire, void* message, ev::Parallel* parallel,
                     const ReceivedRows& rows) {
   const int num_grads = static_cast<int>(tables.size());
-  if (grads.size() != tables.size()) {
-    return ev::InvalidArgument(std::to_string(grads.size()) +
-                               " gradients came for " +
-                               std::to_string(num_grads) + " tables");
-  }
-  for (int k = 0; k < num_grads; ++k) {
-    if (tables[k] < 0 || tables[k] >= plan.num_tables()) {
-      return ev::InvalidArgument("table " + std::to_string(tables[k]) +
-                                 " of a lookup of " +
-                                 std::to_string(plan.num_tables()));
-    }
-  }
+  EV_RETURN_IF_ERROR(CheckTables(plan, tables, grads.size(), "gradients"));
   return ev::CatchBadAlloc([&] {
     const std::vector<int64_t> starts = ChunkStarts(plan, tables);
     std::vector<Recycler<Grouped>::Handle> own;
@@ -335,15 +351,47 @@ Status PoolGradient(const RoutePlan& plan, const RouteOccurrences* occurrences,
   });
 }
 
-Status PoolWeightGradient(const RoutePlan& plan, int t, const void* rows,
-                          int64_t num_floats, WireType wire, const float* grad,
-                          const float* output, float* weight_grad,
-                          ev::Parallel* parallel) {
-  if (t < 0 || t >= plan.num_tables()) {
-    return ev::InvalidArgument("table " + std::to_string(t) +
-                               " of a lookup of " +
-                               std::to_string(plan.num_tables()));
-  }
+Status PoolGivenRows(const RoutePlan& plan, Span<const int> tables,
+                     const ReceivedRows& given, WireType wire,
+                     Span<float* const> outputs, ev::Parallel* parallel,
+                     const ReceivedRows& rows) {
+  EV_RETURN_IF_ERROR(CheckTables(plan, tables, outputs.size(), "outputs"));
+  return ev::CatchBadAlloc([&] {
+    std::vector<int64_t> starts, row_starts;
+    EV_RETURN_IF_ERROR(ChunkStartsOf(plan, tables, given.num_floats, &starts));
+    EV_RETURN_IF_ERROR(FetchInverse(plan, tables, parallel));
+    for (size_t k = 0; k < tables.size(); ++k) {
+      const RoutedTable& table = plan.routed(tables[k]);
+      const bool selects = ev::Selects(table.combiner);
+      LineBuffer addresses, floats, own_addresses, own_floats;
+      const float* const* const given_rows = RowAddresses(
+          plan, tables[k], k, starts, given.data, wire, &addresses, &floats);
+      const float* const* own_rows = nullptr;
+      if (selects) {
+        EV_RETURN_IF_ERROR(ChunkStartsOf(plan, rows.num_floats, &row_starts));
+        own_rows = RowAddresses(plan, tables[k], tables[k], row_starts,
+                                rows.data, wire, &own_addresses, &own_floats);
+      }
+      ForSamples(table, parallel, [&](int64_t begin, int64_t end) {
+        if (selects) {
+          ev::PoolSelected(table.batch(own_rows), given_rows, begin, end,
+                           outputs[k]);
+        } else {
+          ev::PoolSamples(table.batch(given_rows), begin, end, outputs[k]);
+        }
+      });
+    }
+    return Status::OK();
+  });
+}
+
+Status PoolWeightGradient(const RoutePlan& plan, int t,
+                          const ReceivedRows& rows, WireType wire,
+                          const float* grad, const float* output,
+                          float* weight_grad, ev::Parallel* parallel,
+                          Span<const int> tables) {
+  EV_RETURN_IF_ERROR(CheckTables(plan, Span<const int>(&t, 1), 1, "weights"));
+  EV_RETURN_IF_ERROR(CheckTables(plan, tables, tables.size(), "rows"));
   const RoutedTable& table = plan.routed(t);
   if (table.num_ids == 0) return Status::OK();
   if (ev::Selects(table.combiner)) {
@@ -358,16 +406,23 @@ Status PoolWeightGradient(const RoutePlan& plan, int t, const void* rows,
   }
   return ev::CatchBadAlloc([&] {
     std::vector<int64_t> starts;
-    EV_RETURN_IF_ERROR(ChunkStartsOf(plan, num_floats, &starts));
+    int64_t k = t;
+    if (tables.empty()) {
+      EV_RETURN_IF_ERROR(ChunkStartsOf(plan, rows.num_floats, &starts));
+    } else {
+      EV_RETURN_IF_ERROR(ChunkStartsOf(plan, tables, rows.num_floats, &starts));
+      k = std::find(tables.begin(), tables.end(), t) - tables.begin();
+      if (k == static_cast<int64_t>(tables.size())) {
+        return ev::InvalidArgument("no rows came for table '" + table.name +
+                                   "'");
+      }
+    }
     LineBuffer addresses, floats;
     const ev::PoolingBatch batch = table.batch(
-        RowAddresses(plan, t, starts, rows, wire, &addresses, &floats));
-    ev::ForRanges(parallel, table.batch_size,
-                  std::max<int64_t>(1, kIdsPerTask / IdsPerSample(table)),
-                  [&](int64_t begin, int64_t end) {
-                    ev::WeightGradients(batch, grad, output, begin, end,
-                                        weight_grad);
-                  });
+        RowAddresses(plan, t, k, starts, rows.data, wire, &addresses, &floats));
+    ForSamples(table, parallel, [&](int64_t begin, int64_t end) {
+      ev::WeightGradients(batch, grad, output, begin, end, weight_grad);
+    });
     return Status::OK();
   });
 }

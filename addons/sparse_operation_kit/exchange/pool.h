@@ -52,13 +52,24 @@ ev::Status PoolGradient(const RoutePlan& plan,
                         void* message, ev::Parallel* parallel,
                         const ReceivedRows& rows = ReceivedRows());
 
-// d loss / d weights of table t, [N]. rows, num_floats: as PoolReceived got
-// them; output: its result. Zeros when the combiner selects, which takes no
-// weights. InvalidArgument: the table was looked up without weights otherwise.
-ev::Status PoolWeightGradient(const RoutePlan& plan, int t, const void* rows,
-                              int64_t num_floats, WireType wire,
-                              const float* grad, const float* output,
-                              float* weight_grad, ev::Parallel* parallel);
+// Pools given rows in place of the tables': the transpose of PoolGradient, for
+// gradients of gradients (ev::PoolGivenRows). given: rows of the keys of
+// 'tables' (each once), by rank, then by table in the order of 'tables'.
+// outputs[k]: [B, dim], overwritten. rows: as for PoolGradient.
+// InvalidArgument: the given rows are not as many as these tables' keys.
+ev::Status PoolGivenRows(const RoutePlan& plan, ev::Span<const int> tables,
+                         const ReceivedRows& given, WireType wire,
+                         ev::Span<float* const> outputs, ev::Parallel* parallel,
+                         const ReceivedRows& rows = ReceivedRows());
+
+// d loss / d weights of table t, [N]. rows: as PoolReceived got them; output:
+// its result. Or, with 'tables' not empty, the given rows and an output of
+// PoolGivenRows. Zeros when the combiner selects, which takes no weights.
+// InvalidArgument: the table was looked up without weights otherwise.
+ev::Status PoolWeightGradient(
+    const RoutePlan& plan, int t, const ReceivedRows& rows, WireType wire,
+    const float* grad, const float* output, float* weight_grad,
+    ev::Parallel* parallel, ev::Span<const int> tables = ev::Span<const int>());
 
 }  // namespace sok
 

@@ -29,13 +29,11 @@ inline std::vector<int64_t> ChunkStarts(const RoutePlan& plan,
   return starts;
 }
 
-// The same of all tables, into *starts. InvalidArgument: num_floats is not
-// their total.
-inline ev::Status ChunkStartsOf(const RoutePlan& plan, int64_t num_floats,
+// The same, into *starts. InvalidArgument: num_floats is not their total.
+inline ev::Status ChunkStartsOf(const RoutePlan& plan,
+                                ev::Span<const int> tables, int64_t num_floats,
                                 std::vector<int64_t>* starts) {
-  std::vector<int> all(plan.num_tables());
-  for (int t = 0; t < plan.num_tables(); ++t) all[t] = t;
-  *starts = ChunkStarts(plan, all);
+  *starts = ChunkStarts(plan, tables);
   if (num_floats == starts->back()) return ev::Status::OK();
   return ev::InvalidArgument(
       "lookup over ranks: " + std::to_string(num_floats) +
@@ -43,6 +41,14 @@ inline ev::Status ChunkStartsOf(const RoutePlan& plan, int64_t num_floats,
       " in all; the first variable is '" +
       (plan.num_tables() > 0 ? plan.name(0) : std::string()) +
       "'. All ranks must build the same graph");
+}
+
+// The same of all tables.
+inline ev::Status ChunkStartsOf(const RoutePlan& plan, int64_t num_floats,
+                                std::vector<int64_t>* starts) {
+  std::vector<int> all(plan.num_tables());
+  for (int t = 0; t < plan.num_tables(); ++t) all[t] = t;
+  return ChunkStartsOf(plan, all, num_floats, starts);
 }
 
 }  // namespace sok

@@ -10,6 +10,7 @@
 #include "kernels/engine/base/scratch.h"
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling.h"
+#include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/lookup/row_lookup.h"
 
 namespace sok {
@@ -127,6 +128,42 @@ Status ServeGradient(const MessageLayout& layout, const ev::LookupPlan& plan,
                         sums[i] = sums[i] / static_cast<float>(divisor);
                       }
                     });
+    }
+    return Status::OK();
+  });
+}
+
+Status ServeGivenRows(const MessageLayout& layout, const ev::LookupPlan& plan,
+                      Span<const int> tables, Span<const float* const> given,
+                      int64_t num_floats, WireType wire, void* values,
+                      ev::Parallel* parallel, int divisor) {
+  if (given.size() != tables.size()) {
+    return ev::InvalidArgument("rows of " + std::to_string(given.size()) +
+                               " tables came for " +
+                               std::to_string(tables.size()));
+  }
+  return ev::CatchBadAlloc([&] {
+    std::vector<ServedTable> served;
+    EV_RETURN_IF_ERROR(
+        LayOutGradients(layout, plan, tables, num_floats, &served));
+    auto buffer = Buffers().Acquire();
+    for (size_t k = 0; k < tables.size(); ++k) {
+      const ServedTable& table = served[tables[k]];
+      const int64_t num_keys = table.first_key[layout.num_ranks()];
+      // Each key is a sample of one id in this plan, so pooling copies rows.
+      float* const rows = buffer->line.ReserveOf<float>(num_keys * table.dim);
+      EV_RETURN_IF_ERROR(
+          ev::PoolGivenRows(plan, tables[k], given[k], rows, parallel));
+      if (divisor != 1) {
+        for (int64_t i = 0; i < num_keys * table.dim; ++i) {
+          rows[i] = rows[i] / static_cast<float>(divisor);
+        }
+      }
+      for (int r = 0; r < layout.num_ranks(); ++r) {
+        ToWire(rows + table.first_key[r] * table.dim,
+               (table.first_key[r + 1] - table.first_key[r]) * table.dim, wire,
+               static_cast<char*>(values) + table.chunk[r] * WireBytes(wire));
+      }
     }
     return Status::OK();
   });

@@ -49,6 +49,17 @@ ev::Status ServeGradient(const MessageLayout& layout,
                          WireType wire, ev::Span<float* const> unique_grads,
                          ev::Parallel* parallel, int divisor = 1);
 
+// The transpose of ServeGradient, for gradients of gradients. given[k]: [U,
+// dim] beside plan.unique_keys(tables[k]). values: num_floats numbers of type
+// 'wire', the row of each key of tables[0], tables[1], ... by rank, table, key,
+// divided by 'divisor'. InvalidArgument: as ServeGradient.
+ev::Status ServeGivenRows(const MessageLayout& layout,
+                          const ev::LookupPlan& plan,
+                          ev::Span<const int> tables,
+                          ev::Span<const float* const> given,
+                          int64_t num_floats, WireType wire, void* values,
+                          ev::Parallel* parallel, int divisor = 1);
+
 }  // namespace sok
 
 #endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_SERVE_H_

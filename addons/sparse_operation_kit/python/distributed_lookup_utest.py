@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from sparse_operation_kit import experiment as sok
 from sparse_operation_kit import exchange
+from sparse_operation_kit import settings
 
 import distributed_model as model
 
@@ -73,6 +74,85 @@ class DistributedLookupTest(model.DistributedTestCase):
         sok.lookup_sparse(table, ids, weights, "max")
       with self.assertRaisesRegex(ValueError, "filter.*'max', of 'rare'"):
         sok.lookup_sparse(table, ids, combiners="max", use_low_frequency_filter=True)
+
+  @parameterized.parameters(2, 3)
+  def test_a_penalty_on_gradients(self, order):
+    if settings.exchange_on_device():
+      self.skipTest("gradients of gradients are not exchanged by NCCL")
+
+    def with_penalty(made):
+      # Of tables, those of other dims too; each rank has the rows that it owns.
+      loss = made.loss
+      for _ in range(order - 1):
+        gradients = tf.gradients(loss, [v for i, v in enumerate(made.variables) if i != 3])
+        loss += .01 * tf.add_n([tf.reduce_sum(g.values ** 2) for g in gradients])
+      return loss
+
+    tables = model.mixed_tables(hvd.size())
+    tables.append(model.Table(5, "max", model.SPARSE, False, -1, 4))
+    self.train(tables, _sgd, seed=14, loss_of=with_penalty, rtol=2e-4, atol=2e-5)
+
+  def test_a_penalty_trains_weights(self):
+    if settings.exchange_on_device():
+      self.skipTest("gradients of gradients are not exchanged by NCCL")
+    table = model.Table(4, "mean", model.RAGGED, True, -1, 4)
+    rng = np.random.RandomState(15)
+    initial = model.initial_rows(rng, [table])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      found = []
+      made = [model.Model("s", [table], sok.lookup_sparse, initial),
+              model.Model("w", [table], model.local_lookup, initial)]
+      for m in made:
+        g, = tf.gradients(m.loss, m.variables)
+        found += tf.gradients(tf.reduce_sum(g.values ** 2), [m.weights[0].values])
+      session.run(tf.compat.v1.global_variables_initializer())
+      batches = model.draw(rng, [table], [4 + r for r in range(hvd.size())])
+      merged = model.Batch.merge([b[0] for b in batches])
+      mine, everything = session.run(found, model.merge(
+          made[0].feed(batches[hvd.rank()]), made[1].feed([merged])))
+    begin = sum(len(b[0].weights) for b in batches[:hvd.rank()])
+    np.testing.assert_allclose(mine, everything[begin:begin + len(mine)], rtol=1e-4,
+                               atol=1e-6)
+
+  def test_the_gradient_of_weights_has_none(self):
+    with tf.Graph().as_default():
+      made = model.Model("s", [model.Table(4, "mean", model.RAGGED, True, -1, 4)],
+                         sok.lookup_sparse, [np.zeros([model.ROWS, 4], np.float32)])
+      of_weights, = tf.gradients(made.loss, [made.weights[0].values])
+      with self.assertRaisesRegex(NotImplementedError, "gradient of the weights"):
+        tf.gradients(tf.reduce_sum(of_weights ** 2), made.variables)
+
+  def test_weights_that_sum_to_zero_give_zeros_and_train_nothing(self):
+    rank, last = hvd.rank(), hvd.size() - 1
+    rows = np.arange(1, 1 + model.ROWS * 2, dtype=np.float32).reshape([model.ROWS, 2])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      variables = []
+      for i, target in enumerate((-1, last)):
+        variables.append(tf.get_embedding_variable(
+            "v%d" % i, embedding_dim=2, ev_option=tf.EmbeddingVariableOption(
+                init_option=tf.InitializerOption(
+                    initializer=lambda shape, dtype: tf.constant(rows),
+                    default_value_dim=model.ROWS),
+                storage_option=tf.StorageOption(storage_type=model.storage_of(i)))))
+        variables[-1].target_gpu = target
+      # Each rank has keys of its own: the first sample's weights sum to 0.
+      keys = tf.constant([3, 4, 5, 6], tf.int64) + 4 * rank % model.ROWS
+      ids = tf.RaggedTensor.from_row_splits(keys, [0, 3, 4])
+      w = tf.constant([1., .25, -1.25, 4.])
+      weights = tf.RaggedTensor.from_row_splits(w, [0, 3, 4])
+      outputs = sok.lookup_sparse(variables, [ids] * 2, [weights] * 2, ["mean"] * 2)
+      loss = tf.add_n([tf.reduce_sum(tf.square(o)) for o in outputs])
+      gradients = tf.gradients(loss, [w] + variables)
+      session.run(tf.compat.v1.global_variables_initializer())
+      found, gradients = session.run([outputs, gradients])
+      mine = (6 + 4 * rank) % model.ROWS
+      for output in found:
+        np.testing.assert_array_equal(output, [[0, 0], rows[mine]])
+      np.testing.assert_allclose(gradients[0], np.zeros(4), atol=1e-5)
+      for slices in gradients[1:]:
+        for key, row in zip(slices.indices, slices.values):
+          is_trained = key in [6 + 4 * r % model.ROWS for r in range(hvd.size())]
+          self.assertEqual((row != 0).all(), is_trained, (key, row))
 
   def test_int32_keys(self):
     self.train(model.mixed_tables(hvd.size()), _adagrad, seed=3, key_dtype=tf.int32)

@@ -298,8 +298,12 @@ class DistributedTestCase(parameterized.TestCase):
         self.skipTest(why)
 
   def train(self, tables, make_optimizer, seed, steps=STEPS, all_rows=False,
-            reference="table", key_dtype=tf.int64, rtol=RTOL, atol=ATOL):
+            reference="table", key_dtype=tf.int64, rtol=RTOL, atol=ATOL,
+            loss_of=lambda model: model.loss):
     """Trains both models; compares outputs at every step, contents at the end.
+
+    Args:
+      loss_of: function of a `Model` that returns what is minimized.
 
     Returns:
       The trained contents of this rank.
@@ -315,8 +319,8 @@ class DistributedTestCase(parameterized.TestCase):
       else:
         lookup = local_lookup
       whole = Model("whole", tables, lookup, initial, key_dtype)
-      trains = [minimize(make_optimizer(), sharded.loss, sharded.variables),
-                minimize(make_optimizer(), whole.loss, dense or whole.variables)]
+      trains = [minimize(make_optimizer(), loss_of(sharded), sharded.variables),
+                minimize(make_optimizer(), loss_of(whole), dense or whole.variables)]
       session.run(tf.compat.v1.global_variables_initializer())
       seen = [set() for _ in tables]
       for step in range(steps):

@@ -257,9 +257,11 @@ REGISTER_OP("SokPoolGrad")
     .Input("plan: variant")
     .Input("grads: num_grads * float")
     .Input("rows: Rows")
+    .Input("weights: num_weights * float")
     .Output("message: Twire")
     .Output("splits: int32")
     .Attr("num_grads: int >= 1")
+    .Attr("num_weights: int >= 0 = 0")
     .Attr("tables: list(int)")
     .Attr("Rows: list({float, half}) >= 0 = []")
     .Attr("Twire: {float, half, variant}")
@@ -288,6 +290,8 @@ The gradients of the distinct keys of this rank's batch, for their owners.
 plan: Of SokRoute.
 grads: K gradients of outputs [B, D].
 rows: As SokPool got them, where the combiner of one of the tables selects.
+weights: The weights of the K tables, or nothing. Not read, as the plan has them: a
+  gradient of this op goes to them.
 message: For each rank the sums over the occurrences of its keys, by table, key.
 splits: [W].
 tables: The K tables' numbers in the lookup.
@@ -301,6 +305,7 @@ REGISTER_OP("SokPoolWeightGrad")
     .Input("output: float")
     .Output("weight_grad: float")
     .Attr("table: int >= 0")
+    .Attr("tables: list(int) = []")
     .Attr("Twire: {float, half}")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .SetIsStateful()
@@ -315,11 +320,93 @@ REGISTER_OP("SokPoolWeightGrad")
     .Doc(R"doc(
 The gradient of one table's weights.
 
-plan, rows: As SokPool got them.
+plan, rows: As SokPool got them; with 'tables', as SokPoolGivenRows did.
 grad: The gradient of the table's output [B, D].
 output: That output.
 weight_grad: [N].
 table: The table's number in the lookup.
+tables: Empty, or the tables that the rows are of.
+)doc");
+
+REGISTER_OP("SokServeGivenRows")
+    .Input("plan: variant")
+    .Input("message: int64")
+    .Input("splits: int32")
+    .Input("route: variant")
+    .Input("rows: num_rows * float")
+    .Output("values: Twire")
+    .Output("value_splits: int32")
+    .Attr("num_rows: int >= 1")
+    .Attr("num_tables: int >= 1")
+    .Attr("tables: list(int)")
+    .Attr("Twire: {float, half}")
+    .Attr("wire: {'float32', 'float16', 'bfloat16'}")
+    .Attr("with_occurrences: bool = false")
+    .Attr("fingerprint: int")
+    .Attr("divisor: int >= 1 = 1")
+    .Attr("call: string")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_rows;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_rows", &num_rows));
+      std::vector<int32> tables;
+      TF_RETURN_IF_ERROR(GetInts(c, "tables", num_rows, &tables));
+      ShapeHandle splits;
+      TF_RETURN_IF_ERROR(InputOfRank(c, 2, 1, "splits", &splits));
+      TF_RETURN_IF_ERROR(SetWireShape(c, 0, "Twire"));
+      c->set_output(1, splits);
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Gives each rank the given rows of the keys that it asked for: the gradient of
+SokServeGrad by its gradients.
+
+plan, message, splits, route: As of SokServeGrad.
+rows: K matrices [U, D], beside the keys of SokServeGrad.
+values: The rows by rank, table, key, flat, divided by 'divisor'.
+value_splits: [W], how many numbers go to each rank.
+num_tables: T of the lookup.
+tables: The K tables' numbers in it.
+divisor: Of SokServeGrad.
+call: The lookup's name.
+)doc");
+
+REGISTER_OP("SokPoolGivenRows")
+    .Input("plan: variant")
+    .Input("values: Twire")
+    .Input("received: Received")
+    .Input("weights: num_weights * float")
+    .Output("outputs: num_rows * float")
+    .Attr("num_rows: int >= 1")
+    .Attr("num_weights: int >= 0 = 0")
+    .Attr("tables: list(int)")
+    .Attr("dims: list(int)")
+    .Attr("Received: list({float, half}) >= 0 = []")
+    .Attr("Twire: {float, half}")
+    .Attr("wire: {'float32', 'float16', 'bfloat16'}")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_rows;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_rows", &num_rows));
+      std::vector<int32> tables, dims;
+      TF_RETURN_IF_ERROR(GetInts(c, "tables", num_rows, &tables));
+      TF_RETURN_IF_ERROR(GetInts(c, "dims", num_rows, &dims));
+      for (int k = 0; k < num_rows; ++k) {
+        c->set_output(k, c->Matrix(c->UnknownDim(), dims[k]));
+      }
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Pools given rows for this rank's batch: the gradient of SokPoolGrad by its gradients.
+
+plan: Of SokRoute.
+values: What came from rank 0, 1, ... of SokServeGivenRows.
+received: The rows as SokPool got them, where the combiner of one of the tables
+  selects.
+weights: As of SokPoolGrad.
+outputs: K matrices [B, D].
+tables: The K tables' numbers in the lookup.
+dims: K row lengths.
 )doc");
 
 REGISTER_OP("SokServeGrad")

@@ -319,6 +319,7 @@ class PoolWeightGradOp : public OpKernel {
   explicit PoolWeightGradOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, GetWire(context, &wire_));
     OP_REQUIRES_OK(context, context->GetAttr("table", &table_));
+    OP_REQUIRES_OK(context, context->GetAttr("tables", &tables_));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -328,7 +329,9 @@ class PoolWeightGradOp : public OpKernel {
     OP_REQUIRES(context, table_ < plan->num_tables(),
                 InvalidArgument("table ", table_, " of a lookup of ",
                                 plan->num_tables()));
-    const Tensor& rows = context->input(1);
+    sok::ReceivedRows rows;
+    rows.data = WireData(context->input(1));
+    rows.num_floats = context->input(1).NumElements();
     const Tensor& grad = context->input(2);
     const Tensor& output = context->input(3);
     const int64_t batch_size = plan->batch_size(table_);
@@ -343,23 +346,24 @@ class PoolWeightGradOp : public OpKernel {
                    context->allocate_output(
                        0, TensorShape({plan->num_ids(table_)}), &weight_grad));
     PoolParallel parallel(context);
-    OP_REQUIRES_OK(context,
-                   ToTf(sok::PoolWeightGradient(
-                       *plan, table_, WireData(rows), rows.NumElements(), wire_,
-                       Data<float>(grad), Data<float>(output),
-                       MutableData<float>(weight_grad), &parallel)));
+    OP_REQUIRES_OK(
+        context,
+        ToTf(sok::PoolWeightGradient(
+            *plan, table_, rows, wire_, Data<float>(grad), Data<float>(output),
+            MutableData<float>(weight_grad), &parallel, tables_)));
   }
 
  private:
   sok::WireType wire_;
   int table_ = 0;
+  std::vector<int32> tables_;
 };
 
 const embedding_variable::RegisterKernel<PoolOp> kPool(
     "SokPool",
     {"resources", "weights", "plan", "rows", "served", "message", "splits"});
 const embedding_variable::RegisterKernel<PoolGradOp> kPoolGrad(
-    "SokPoolGrad", {"plan", "rows", "message", "splits"});
+    "SokPoolGrad", {"plan", "rows", "weights", "message", "splits"});
 const embedding_variable::RegisterKernel<PoolWeightGradOp> kPoolWeightGrad(
     "SokPoolWeightGrad", {"plan", "rows", "grad", "output", "weight_grad"});
 

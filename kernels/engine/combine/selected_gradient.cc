@@ -4,6 +4,7 @@
 #include "kernels/engine/combine/selected_gradient.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace ev {
 
@@ -48,6 +49,30 @@ void SumShares(const Occurrences& occurrences, const float* const* rows,
       for (int64_t c = 0; c < dim; ++c) {
         sum[c] += row[c] == pooled[c] ? share[c] : 0.0f;
       }
+    }
+  }
+}
+
+void PoolSelected(const PoolingBatch& batch, const float* const* given,
+                  int64_t begin, int64_t end, float* out) {
+  const int64_t dim = batch.dim;
+  PoolSamples(batch, begin, end, out);
+  std::vector<float> sum(dim), count(dim);
+  for (int64_t s = begin; s < end; ++s) {
+    float* const pooled = out + s * dim;
+    std::fill(sum.begin(), sum.end(), 0.0f);
+    std::fill(count.begin(), count.end(), 0.0f);
+    for (int64_t i = batch.offsets[s]; i < batch.offsets[s + 1]; ++i) {
+      const float* const row = batch.rows[batch.inverse[i]];
+      const float* const added = given[batch.inverse[i]];
+      for (int64_t c = 0; c < dim; ++c) {
+        const bool is_selected = row[c] == pooled[c];
+        sum[c] += is_selected ? added[c] : 0.0f;
+        count[c] += is_selected ? 1.0f : 0.0f;
+      }
+    }
+    for (int64_t c = 0; c < dim; ++c) {
+      pooled[c] = count[c] == 0.0f ? 0.0f : sum[c] / count[c];
     }
   }
 }

@@ -45,6 +45,13 @@ void SumShares(const Occurrences& occurrences, const float* const* rows,
                const SelectedShares& selected, int64_t dim, int64_t begin,
                int64_t end, float* out);
 
+// The transpose of the two above, for the gradient of the gradient. out[s], for
+// s in [begin, end): each element is the mean of that element of given[u] over
+// the sample's ids whose row u has the pooled element; 0 where none has it.
+// given: [U], as PoolingBatch::rows. out points to sample 0's row.
+void PoolSelected(const PoolingBatch& batch, const float* const* given,
+                  int64_t begin, int64_t end, float* out);
+
 }  // namespace ev
 
 #endif  // KERNELS_ENGINE_COMBINE_SELECTED_GRADIENT_H_

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvLookupSparse, EvLookupSparseGrad, EvLookupSparseWeightGrad.
+// EvLookupSparse, EvLookupSparseGrad, EvLookupSparseWeightGrad,
+// EvPoolGivenRows, EvPlanCounts.
 
 #include <algorithm>
 #include <memory>
@@ -257,6 +258,13 @@ class LookupSparseWeightGradOp : public OpKernel {
   explicit LookupSparseWeightGradOp(OpKernelConstruction* context)
       : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("table", &table_));
+    int num_rows;
+    OP_REQUIRES_OK(context, context->GetAttr("num_rows", &num_rows));
+    OP_REQUIRES(context, num_rows <= 1,
+                tensorflow::errors::InvalidArgument(
+                    "the gradient of one table's weights got rows of ",
+                    num_rows, " tables"));
+    has_rows_ = num_rows == 1;
   }
 
   void Compute(OpKernelContext* context) override {
@@ -275,6 +283,14 @@ class LookupSparseWeightGradOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    CheckMatrix(output, batch_size, options.dim, options.name,
                                "the output of the lookup"));
+    const float* rows = nullptr;
+    if (has_rows_) {
+      OP_REQUIRES_OK(context, ToTf(plan->Fetch(table_)));
+      OP_REQUIRES_OK(context,
+                     CheckMatrix(context->input(3), plan->num_unique(table_),
+                                 options.dim, options.name, "the given rows"));
+      rows = Data<float>(context->input(3));
+    }
     Tensor* weight_grad = nullptr;
     const TensorShape shape({plan->num_ids(table_)});
     OP_REQUIRES_OK(context, context->allocate_output(0, shape, &weight_grad));
@@ -282,11 +298,54 @@ class LookupSparseWeightGradOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    ToTf(ev::PooledWeightGrad(
                        *plan, table_, Data<float>(grad), Data<float>(output),
-                       MutableData<float>(weight_grad), &parallel)));
+                       MutableData<float>(weight_grad), &parallel, rows)));
   }
 
  private:
   int table_ = 0;
+  bool has_rows_ = false;
+};
+
+class PoolGivenRowsOp : public OpKernel {
+ public:
+  explicit PoolGivenRowsOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("tables", &tables_));
+    int num_rows;
+    OP_REQUIRES_OK(context, context->GetAttr("num_rows", &num_rows));
+    OP_REQUIRES(context, tables_.size() == num_rows,
+                tensorflow::errors::InvalidArgument("rows of ", num_rows,
+                                                    " tables came with ",
+                                                    tables_.size(), " tables"));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const ev::LookupPlan* plan = nullptr;
+    OP_REQUIRES_OK(context, GetPlan(context, 0, &plan));
+    PoolParallel parallel(context);
+    for (int k = 0; k < static_cast<int>(tables_.size()); ++k) {
+      const int t = tables_[k];
+      OP_REQUIRES(context, t >= 0 && t < plan->num_tables(),
+                  tensorflow::errors::InvalidArgument(
+                      "table ", t, " of a lookup of ", plan->num_tables()));
+      const ev::TableOptions& options = plan->table(t)->options();
+      OP_REQUIRES_OK(context, ToTf(plan->Fetch(t)));
+      const Tensor& rows = context->input(1 + k);
+      OP_REQUIRES_OK(context,
+                     CheckMatrix(rows, plan->num_unique(t), options.dim,
+                                 options.name, "the given rows"));
+      TensorShape shape;
+      OP_REQUIRES_OK(context, MatrixShape(plan->batch_size(t), options.dim,
+                                          options.name, &shape));
+      Tensor* output = nullptr;
+      OP_REQUIRES_OK(context, context->allocate_output(k, shape, &output));
+      OP_REQUIRES_OK(context, ToTf(ev::PoolGivenRows(
+                                  *plan, t, Data<float>(rows),
+                                  MutableData<float>(output), &parallel)));
+    }
+  }
+
+ private:
+  std::vector<tensorflow::int32> tables_;
 };
 
 class PlanCountsOp : public OpKernel {
@@ -325,9 +384,13 @@ const RegisterKernel<LookupSparseOp<true>> kLookupSparseOfIdsOnGpu(
     "EvLookupSparse", {"resources", "batch_sizes", "weights", "plan"},
     "ids_on_gpu");
 const RegisterKernel<LookupSparseGradOp> kLookupSparseGrad(
-    "EvLookupSparseGrad", {"plan", "grads", "keys", "unique_grads"});
+    "EvLookupSparseGrad", {"plan", "grads", "weights", "keys", "unique_grads"});
 const RegisterKernel<LookupSparseWeightGradOp> kLookupSparseWeightGrad(
-    "EvLookupSparseWeightGrad", {"plan", "grad", "output", "weight_grad"});
+    "EvLookupSparseWeightGrad",
+    {"plan", "grad", "output", "rows", "weight_grad"});
+const RegisterKernel<PoolGivenRowsOp> kPoolGivenRows("EvPoolGivenRows",
+                                                     {"plan", "rows", "weights",
+                                                      "outputs"});
 
 }  // namespace
 }  // namespace embedding_variable

@@ -149,9 +149,11 @@ no_nan: What a sample gives whose weights make the divisor of its combiner 0. Tr
 REGISTER_OP("EvLookupSparseGrad")
     .Input("plan: variant")
     .Input("grads: num_grads * float")
+    .Input("weights: num_weights * float")
     .Output("keys: num_grads * int64")
     .Output("unique_grads: num_grads * float")
     .Attr("num_grads: int >= 1")
+    .Attr("num_weights: int >= 0 = 0")
     .Attr("tables: list(int)")
     .Attr("dims: list(int)")
     .SetIsStateful()
@@ -185,9 +187,59 @@ over its occurrences, in the order of occurrence.
 
 plan: The lookup's plan.
 grads: K gradients of the outputs [B, D].
+weights: K vectors, the tables' weights, or nothing. Not read, as the plan has them: a
+  gradient of this op goes to them.
 keys: K vectors of distinct keys [U].
 unique_grads: K matrices [U, D].
 num_grads: K.
+num_weights: 0 or K.
+tables: The K tables' numbers in the lookup.
+dims: K row lengths.
+)doc");
+
+REGISTER_OP("EvPoolGivenRows")
+    .Input("plan: variant")
+    .Input("rows: num_rows * float")
+    .Input("weights: num_weights * float")
+    .Output("outputs: num_rows * float")
+    .Attr("num_rows: int >= 1")
+    .Attr("num_weights: int >= 0 = 0")
+    .Attr("tables: list(int)")
+    .Attr("dims: list(int)")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      int num_rows;
+      TF_RETURN_IF_ERROR(c->GetAttr("num_rows", &num_rows));
+      std::vector<tensorflow::int32> tables, dims;
+      TF_RETURN_IF_ERROR(c->GetAttr("tables", &tables));
+      TF_RETURN_IF_ERROR(c->GetAttr("dims", &dims));
+      if (tables.size() != num_rows || dims.size() != num_rows) {
+        return InvalidArgument("rows of ", num_rows, " tables came with ",
+                               tables.size(), " tables and ", dims.size(),
+                               " dims");
+      }
+      for (int k = 0; k < num_rows; ++k) {
+        if (tables[k] < 0 || dims[k] < 1) {
+          return InvalidArgument("table ", tables[k], " of length ", dims[k]);
+        }
+        TF_RETURN_IF_ERROR(InputMatrix(c, 1 + k, c->UnknownDim(),
+                                       c->MakeDim(dims[k]),
+                                       StrCat("rows of table ", tables[k])));
+        c->set_output(k, c->Matrix(c->UnknownDim(), dims[k]));
+      }
+      return Status::OK();
+    })
+    .Doc(R"doc(
+Pools given rows by the plan of a lookup, for K of its tables: what EvLookupSparse
+would give if each distinct key had the row that is given here. It is the gradient of
+EvLookupSparseGrad by its gradients, and the reverse.
+
+plan: The lookup's plan.
+rows: K matrices [U, D], in the order of the keys that EvLookupSparseGrad gives.
+weights: As of EvLookupSparseGrad.
+outputs: K matrices [B, D].
+num_rows: K.
+num_weights: 0 or K.
 tables: The K tables' numbers in the lookup.
 dims: K row lengths.
 )doc");
@@ -196,8 +248,10 @@ REGISTER_OP("EvLookupSparseWeightGrad")
     .Input("plan: variant")
     .Input("grad: float")
     .Input("output: float")
+    .Input("rows: num_rows * float")
     .Output("weight_grad: float")
     .Attr("table: int >= 0")
+    .Attr("num_rows: int >= 0 = 0")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle grad, output;
@@ -213,8 +267,11 @@ The gradient of EvLookupSparse for the weights of one table.
 plan: The lookup's plan.
 grad: The gradient of the table's output [B, D].
 output: That output.
+rows: Nothing: the gradient of EvLookupSparse. Or a matrix [U, D]: the gradient of
+  EvPoolGivenRows with these rows, whose output 'output' is.
 weight_grad: [N].
 table: The table's number in the lookup.
+num_rows: 0 or 1.
 )doc");
 
 REGISTER_OP("EvPlanCounts")

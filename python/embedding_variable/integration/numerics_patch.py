@@ -21,7 +21,7 @@ _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
 
 # Our ops that belong to every step; the others are left alone.
 _STEP_OPS = ("EvGather", "EvLookupSparse", "EvLookupSparseGrad",
-             "EvLookupSparseWeightGrad")
+             "EvLookupSparseWeightGrad", "EvPoolGivenRows")
 
 
 def install():

@@ -247,9 +247,12 @@ def _ev_lookup_sparse_grad(op, *grads):
   for t in tables:
     handle_ops.check_not_spread(op.inputs[t], "the pooled lookup of one process")
   dense = [ops.convert_to_tensor(grads[t]) for t in tables]
+  weights = []
+  if op.get_attr("num_weights"):
+    weights = [op.inputs[4 * num_tables + t] for t in tables]
   with _beside(op):
     keys, values = _gen.ev_lookup_sparse_grad(
-        plan, dense, tables=tables, dims=[dims[t] for t in tables])
+        plan, dense, weights, tables=tables, dims=[dims[t] for t in tables])
   for k, t in enumerate(tables):
     result[t] = table_gradients.record(
         ops.IndexedSlices(values[k], keys[k]), op.inputs[t])
@@ -258,10 +261,80 @@ def _ev_lookup_sparse_grad(op, *grads):
       output = op.outputs[t]
       with _beside(op):
         result[4 * num_tables + t] = _gen.ev_lookup_sparse_weight_grad(
-            plan, dense[k], output, table=t)
+            plan, dense[k], output, [], table=t)
   return result
 
 
-ops.NotDifferentiable(_GRAD_OP)
-ops.NotDifferentiable("EvLookupSparseWeightGrad")
+@ops.RegisterGradient(_GRAD_OP)
+def _ev_lookup_sparse_grad_grad(op, *grads):
+  """Pools the gradients of the unique gradients, by the plan.
+
+  The op is linear in its gradients: it sums them by key, as the lookup sums rows by
+  sample. So its gradient is the lookup of these rows, and the gradient of that is this
+  op again: gradients of any order are made of the two.
+  """
+  num_tables = op.get_attr("num_grads")
+  numbers = [k for k in range(num_tables)
+             if not is_unconnected(op, num_tables + k, grads[num_tables + k])]
+  result = [None] * len(op.inputs)
+  if not numbers:
+    return result
+  tables, dims, weights = _plan_attributes(op, num_tables, numbers)
+  rows = [ops.convert_to_tensor(grads[num_tables + k]) for k in numbers]
+  with _beside(op):
+    pooled = _gen.ev_pool_given_rows(op.inputs[0], rows, weights, tables=tables, dims=dims)
+    for i, k in enumerate(numbers):
+      result[1 + k] = pooled[i]
+      if weights:
+        result[1 + num_tables + k] = _gen.ev_lookup_sparse_weight_grad(
+            op.inputs[0], op.inputs[1 + k], pooled[i], [rows[i]], table=tables[i])
+  return result
+
+
+@ops.RegisterGradient("EvPoolGivenRows")
+def _ev_pool_given_rows_grad(op, *grads):
+  """Sums the gradients by key, as the gradient of the lookup does."""
+  num_tables = op.get_attr("num_rows")
+  numbers = [k for k in range(num_tables) if not is_unconnected(op, k, grads[k])]
+  result = [None] * len(op.inputs)
+  if not numbers:
+    return result
+  tables, dims, weights = _plan_attributes(op, num_tables, numbers)
+  dense = [ops.convert_to_tensor(grads[k]) for k in numbers]
+  with _beside(op):
+    _, values = _gen.ev_lookup_sparse_grad(
+        op.inputs[0], dense, weights, tables=tables, dims=dims)
+    for i, k in enumerate(numbers):
+      result[1 + k] = values[i]
+      if weights:
+        result[1 + num_tables + k] = _gen.ev_lookup_sparse_weight_grad(
+            op.inputs[0], dense[i], op.outputs[k], [op.inputs[1 + k]], table=tables[i])
+  return result
+
+
+def _plan_attributes(op, num_tables, numbers):
+  """Returns (tables, dims, weights) of some of the tables of an op with a plan.
+
+  Args:
+    op: an operation whose inputs are a plan, `num_tables` tensors and their weights.
+    num_tables: int.
+    numbers: list of ints: which of them.
+  """
+  weights = op.inputs[1 + num_tables:]
+  return ([op.get_attr("tables")[k] for k in numbers],
+          [op.get_attr("dims")[k] for k in numbers],
+          [weights[k] for k in numbers] if len(weights) else [])
+
+
+@ops.RegisterGradient("EvLookupSparseWeightGrad")
+def _ev_lookup_sparse_weight_grad_grad(op, grad):
+  """Raises: what a gradient of the weights depends on is not all known to its op."""
+  del grad
+  raise NotImplementedError(
+      "the gradient of the weights of a pooled lookup, '%s', has no gradient. Look the "
+      "rows up with tf.nn.embedding_lookup, and multiply and sum them with TensorFlow's "
+      "ops: gradients of any order go through those. Lookup: %s" %
+      (op.name, op.inputs[0].op.name))
+
+
 ops.NotDifferentiable("EvPlanCounts")

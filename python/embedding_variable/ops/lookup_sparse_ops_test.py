@@ -448,7 +448,7 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
         element_shape=tf.constant([], tf.int32),
         max_num_elements=tf.constant(0), element_dtype=tf.float32)
     gen = lookup_sparse_ops._gen
-    keys, _ = gen.ev_lookup_sparse_grad(other, [[[1.0, 2.0]]], tables=[0],
+    keys, _ = gen.ev_lookup_sparse_grad(other, [[[1.0, 2.0]]], [], tables=[0],
                                         dims=[2])
     with testing.session() as sess:
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
@@ -459,12 +459,12 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
     table = testing.Table("user", 2)
     _, plan = _lookup([table], [[1]], [[0, 1]], [1], ["sum"])
     gen = lookup_sparse_ops._gen
-    keys, _ = gen.ev_lookup_sparse_grad(plan, [[[1.0, 2.0]]], tables=[1],
+    keys, _ = gen.ev_lookup_sparse_grad(plan, [[[1.0, 2.0]]], [], tables=[1],
                                         dims=[2])
-    twice, _ = gen.ev_lookup_sparse_grad(plan, [[[1.0, 2.0]]] * 2,
+    twice, _ = gen.ev_lookup_sparse_grad(plan, [[[1.0, 2.0]]] * 2, [],
                                          tables=[0, 0], dims=[2, 2])
     weight_grad = gen.ev_lookup_sparse_weight_grad(plan, [[1.0, 2.0]],
-                                                   [[1.0, 2.0]], table=1)
+                                                   [[1.0, 2.0]], [], table=1)
     with testing.session() as sess:
       _init(sess, [table])
       for wrong in (keys, weight_grad):

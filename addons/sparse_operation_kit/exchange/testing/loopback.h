@@ -231,6 +231,47 @@ class LoopbackJob {
     return ev::Status::OK();
   }
 
+  // After Backward, its transpose: given[r][k] beside plan(r).unique_keys of
+  // the k-th table of Backward; pooled[r][k]: [B, dim].
+  ev::Status PoolGiven(const std::vector<PerRank<float>>& given,
+                       std::vector<PerRank<float>>* pooled) {
+    const int num_ranks = options_.num_ranks;
+    PerRank<char> values(num_ranks), received;
+    PerRank<int32_t> splits(num_ranks);
+    std::vector<int64_t> dims;
+    for (const TableSpec& spec : specs_) dims.push_back(spec.dim);
+    for (int r = 0; r < num_ranks; ++r) {
+      int64_t floats = 0;
+      for (int q = 0; q < num_ranks; ++q) {
+        const int64_t to_q = RowFloats(layouts_[r], q, grad_tables_, dims);
+        splits[r].push_back(
+            static_cast<int32_t>(to_q * WireBytes(options_.wire)));
+        floats += to_q;
+      }
+      values[r].resize(floats * WireBytes(options_.wire));
+      std::vector<const float*> in;
+      for (const auto& rows : given[r]) in.push_back(rows.data());
+      EV_RETURN_IF_ERROR(ServeGivenRows(layouts_[r], *plans_[r], grad_tables_,
+                                        in, floats, options_.wire,
+                                        values[r].data(), options_.parallel));
+    }
+    AllToAll(values, splits, &received);
+    pooled->assign(num_ranks, PerRank<float>(grad_tables_.size()));
+    for (int r = 0; r < num_ranks; ++r) {
+      std::vector<float*> out;
+      for (size_t k = 0; k < grad_tables_.size(); ++k) {
+        const int t = grad_tables_[k];
+        (*pooled)[r][k].resize(routes_[r]->batch_size(t) * specs_[t].dim);
+        out.push_back((*pooled)[r][k].data());
+      }
+      const int64_t count = received[r].size() / WireBytes(options_.wire);
+      EV_RETURN_IF_ERROR(PoolGivenRows(
+          *routes_[r], grad_tables_, {received[r].data(), count}, options_.wire,
+          out, options_.parallel, {received_rows_[r].data(), num_floats(r)}));
+    }
+    return ev::Status::OK();
+  }
+
   // Updates every rank's rows with what Backward left.
   ev::Status Apply(const std::string& rule, const std::vector<float>& hyper,
                    const std::vector<ev::SlotSpec>& slots, int64_t step) {

@@ -119,4 +119,10 @@ def _allreduce(grads, variables, average):
   return list(sums)
 
 
-ops.NotDifferentiable("SokAllReduce")
+@ops.RegisterGradient("SokAllReduce")
+def _sok_all_reduce_grad(op, *unused_grads):
+  """Raises: what depends on a sum over ranks would lose that part of its gradient."""
+  raise NotImplementedError(
+      "the sum over ranks by NCCL of the gradients of %s has no gradient. Call sok.init "
+      "with exchange='horovod' or 'memory'" %
+      ", ".join("'%s'" % name.decode("utf-8") for name in op.get_attr("names")))

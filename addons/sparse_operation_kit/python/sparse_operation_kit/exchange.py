@@ -18,6 +18,7 @@ decided when the ops run, on each rank by itself.
 """
 
 import collections
+import contextlib
 import hashlib
 
 from tensorflow.core.framework import attr_value_pb2
@@ -338,6 +339,7 @@ def _sok_pool_grad(op, *grads):
       ops.device(None), ops.device(op.device or _DEVICE):
     message, splits = _gen.sok_pool_grad(
         route, dense, [rows] if op.get_attr("gradient_needs_rows") else [],
+        [op.inputs[num_tables + t] for t in tables] if num_weights else [],
         tables=tables, num_ranks=op.get_attr("num_ranks"),
         Twire=rows.dtype, wire=wire, call=call, name="pool_grad")
     received, _ = alltoall(message, splits, "gradients")
@@ -456,11 +458,122 @@ def _set_optimizer(serve, table, optimizer):
     op._set_attr("optimizers", value)  # pylint: disable=protected-access
 
 
+@ops.RegisterGradient("SokCarry")
+def _sok_carry_grad(op, grad, _):
+  """Sends back what belongs to the numbers that came. Horovod's alltoall does so, too."""
+  with _beside(op):
+    back, _ = alltoall(grad, op.outputs[1], "back")
+  return back, None
+
+
+# The gradient of a gradient goes the way of the lookup: the owners of keys send the rows
+# of what it is by, and those who asked for the keys pool them. Each op's gradient is its
+# transpose, so there are gradients of any order.
+
+
+@ops.RegisterGradient("SokServeGrad")
+def _sok_serve_grad_grad(op, *grads):
+  """Sends each rank the rows of the keys that it asked for."""
+  served, keys, key_splits, received, route = op.inputs
+  num_grads = op.get_attr("num_grads")
+  if received.dtype == dtypes.variant:
+    raise NotImplementedError(
+        "sok.lookup_sparse: the gradient of a gradient is not exchanged by NCCL, as that "
+        "of '%s' would be. Call sok.init with exchange='horovod' or 'memory'" % op.name)
+  with _beside(op):
+    # Each table's rows have their place in the message, also where they are zeros.
+    rows = [array_ops.zeros_like(op.outputs[num_grads + k]) if g is None else
+            ops.convert_to_tensor(g) for k, g in enumerate(grads[num_grads:])]
+    values, _ = _gen.sok_serve_given_rows(
+        served, keys, key_splits, route, rows,
+        num_tables=op.get_attr("num_tables"), Twire=received.dtype,
+        call=op.name.rpartition("/")[0], divisor=op.get_attr("divisor"),
+        **_attributes(op, "tables", "wire", "with_occurrences", "fingerprint"))
+  return None, None, None, values, None
+
+
+@ops.RegisterGradient("SokServeGivenRows")
+def _sok_serve_given_rows_grad(op, grad, _):
+  """Sums over ranks, as the gradient of the lookup does."""
+  served, keys, key_splits, route = op.inputs[:4]
+  num_rows = op.get_attr("num_rows")
+  with _beside(op):
+    _, sums = _gen.sok_serve_grad(
+        served, keys, key_splits, grad, route, num_grads=num_rows,
+        dims=[x.shape[1].value for x in op.inputs[4:]],
+        **_attributes(op, "num_tables", "tables", "wire", "with_occurrences",
+                      "fingerprint", "divisor"))
+  return [None] * 4 + list(sums)
+
+
+@ops.RegisterGradient("SokPoolGrad")
+def _sok_pool_grad_grad(op, grad, _):
+  """Pools the rows that came from the keys' owners."""
+  num_grads, num_weights = op.get_attr("num_grads"), op.get_attr("num_weights")
+  tables = op.get_attr("tables")
+  route, dense = op.inputs[0], op.inputs[1:1 + num_grads]
+  received = list(op.inputs[1 + num_grads:len(op.inputs) - num_weights])
+  weights = list(op.inputs[len(op.inputs) - num_weights:]) if num_weights else []
+  with _beside(op):
+    pooled = _gen.sok_pool_given_rows(
+        route, grad, received, weights, num_rows=num_grads, tables=tables,
+        dims=[d.shape[1].value for d in dense], wire=op.get_attr("wire"))
+    of_weights = [
+        _gen.sok_pool_weight_grad(route, grad, d, p, table=t, tables=tables,
+                                  wire=op.get_attr("wire"))
+        for d, p, t, _ in zip(dense, pooled, tables, weights)
+    ]
+  return [None] + list(pooled) + [None] * len(received) + of_weights
+
+
+@ops.RegisterGradient("SokPoolGivenRows")
+def _sok_pool_given_rows_grad(op, *grads):
+  """Sums by key, as the gradient of the lookup does."""
+  num_weights, tables = op.get_attr("num_weights"), op.get_attr("tables")
+  route, values = op.inputs[:2]
+  received = list(op.inputs[2:len(op.inputs) - num_weights])
+  weights = list(op.inputs[len(op.inputs) - num_weights:]) if num_weights else []
+  call = op.name.rpartition("/")[0]
+  with _beside(op):
+    dense = [array_ops.zeros_like(output) if grad is None else ops.convert_to_tensor(grad)
+             for output, grad in zip(op.outputs, grads)]
+    message, _ = _gen.sok_pool_grad(
+        route, dense, received, weights, tables=tables,
+        num_ranks=communication.num_ranks(), Twire=values.dtype, call=call,
+        wire=op.get_attr("wire"))
+    of_weights = [
+        _gen.sok_pool_weight_grad(route, values, d, output, table=t, tables=tables,
+                                  wire=op.get_attr("wire"))
+        for d, output, t, _ in zip(dense, op.outputs, tables, weights)
+    ]
+  return [None, message] + [None] * len(received) + of_weights
+
+
+def _attributes(op, *names):
+  return {name: op.get_attr(name) for name in names}
+
+
+@contextlib.contextmanager
+def _beside(op):
+  """Ops made in it have the scope of the call that `op` is of, and its device."""
+  with ops.name_scope(None), ops.name_scope(op.name.rpartition("/")[0] + "/"), \
+      ops.colocate_with(None, ignore_existing=True), \
+      ops.device(None), ops.device(op.device or _DEVICE):
+    yield
+
+
+@ops.RegisterGradient("SokPoolWeightGrad")
+def _sok_pool_weight_grad_grad(op, grad):
+  """Raises: what a gradient of the weights depends on is not all known to its op."""
+  del grad
+  raise NotImplementedError(
+      "sok.lookup_sparse: the gradient of the weights, '%s', has no gradient" % op.name)
+
+
 handle_ops.add_reason_of_lost_rank(watch.reason_of_lost_rank)
 handle_ops.add_exchange_op("SokServe", set_optimizer=_set_optimizer)
 spread_gradients.register("SokServeGrad", _sum_over_ranks)
 lookup_sparse_ops.add_plan_grad_op("SokServeGrad", beside=("SokPoolWeightGrad",),
                                    update=_apply_served)
-for _op_type in ("SokApplyServed", "SokCarry", "SokRoute", "SokServe", "SokPoolGrad",
-                 "SokPoolWeightGrad", "SokSendParts", "SokServeGrad", "SokSumParts"):
+for _op_type in ("SokApplyServed", "SokRoute", "SokSendParts", "SokServe", "SokSumParts"):
   ops.NotDifferentiable(_op_type)

@@ -6,6 +6,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable import _lib
 import sparse_operation_kit as sok
 
 _IDS = [[5, -3, 5], [], [7]]
@@ -143,6 +144,12 @@ class LookupSparseTest(parameterized.TestCase):
     dense = tf.compat.v1.get_variable("dense", [10, 2])
     with self.assertRaisesRegex(TypeError, "must be embedding variables.*'dense"):
       sok.lookup_sparse([dense], [_sparse()])
+
+  def test_a_sum_over_ranks_by_nccl_has_no_gradient(self):
+    x = tf.constant([1.])
+    total, = _lib.load().sok_all_reduce([x], names=["dense"], exchange_name="sum")
+    with self.assertRaisesRegex(NotImplementedError, "of 'dense' has no gradient"):
+      tf.gradients(total ** 2, [x])
 
   def test_low_frequency_filter_is_refused(self):
     with self.assertRaisesRegex(TypeError, "use_low_frequency_filter needs"):

@@ -45,6 +45,47 @@ void SumRows(const PlannedTable& planned, const Grouped& grouped,
                  begin, end, out + begin * planned.dim);
 }
 
+Status CheckTable(const LookupPlan& plan, int t) {
+  if (t >= 0 && t < plan.num_tables()) return Status::OK();
+  return InvalidArgument("table " + std::to_string(t) + " of a lookup of " +
+                         std::to_string(plan.num_tables()));
+}
+
+// The batch of one table of a plan with other rows than the table's.
+class GivenRows {
+ public:
+  // given: [U, dim]. Throws std::bad_alloc.
+  Status Take(const LookupPlan& plan, int t, const float* given) {
+    EV_RETURN_IF_ERROR(plan.Fetch(t));
+    const PlannedTable& planned = plan.planned(t);
+    rows_.resize(planned.num_unique);
+    for (size_t u = 0; u < rows_.size(); ++u) {
+      rows_[u] = given + static_cast<int64_t>(u) * planned.dim;
+    }
+    batch_ = planned.PooledIds::batch(rows_.data());
+    if (planned.distinct == nullptr) return Status::OK();
+    inverse_.resize(planned.num_ids);
+    batch_.inverse = inverse_.data();
+    return planned.table->impl()->WithName(
+        planned.distinct->Inverse(inverse_.data(), nullptr));
+  }
+  const PoolingBatch& batch() const { return batch_; }
+
+ private:
+  std::vector<const float*> rows_;
+  std::vector<int32_t> inverse_;
+  PoolingBatch batch_;
+};
+
+template <typename Body>
+void ForSamples(const PlannedTable& planned, Parallel* parallel,
+                const Body& body) {
+  ForRanges(
+      parallel, planned.batch_size,
+      std::max<int64_t>(1, kIdsPerTask / IdsPer(planned, planned.batch_size)),
+      body);
+}
+
 }  // namespace
 
 Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
@@ -146,11 +187,8 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
 
 Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,
                         const float* output, float* weight_grad,
-                        Parallel* parallel) {
-  if (t < 0 || t >= plan.num_tables()) {
-    return InvalidArgument("table " + std::to_string(t) + " of a lookup of " +
-                           std::to_string(plan.num_tables()));
-  }
+                        Parallel* parallel, const float* given) {
+  EV_RETURN_IF_ERROR(CheckTable(plan, t));
   const PlannedTable& planned = plan.planned(t);
   if (planned.num_ids == 0) return Status::OK();
   if (Selects(planned.combiner)) {
@@ -162,14 +200,34 @@ Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,
         "the gradient of weights was asked for, but the lookup had none, " +
         planned.table->impl()->QuotedName());
   }
-  const PoolingBatch batch = planned.batch();
-  ForRanges(
-      parallel, planned.batch_size,
-      std::max<int64_t>(1, kIdsPerTask / IdsPer(planned, planned.batch_size)),
-      [&](int64_t begin, int64_t end) {
-        WeightGradients(batch, grad, output, begin, end, weight_grad);
-      });
-  return Status::OK();
+  return NoThrow("the gradient of a lookup's weights", [&] {
+    GivenRows rows;
+    if (given != nullptr) EV_RETURN_IF_ERROR(rows.Take(plan, t, given));
+    const PoolingBatch batch =
+        given != nullptr ? rows.batch() : planned.batch();
+    ForSamples(planned, parallel, [&](int64_t begin, int64_t end) {
+      WeightGradients(batch, grad, output, begin, end, weight_grad);
+    });
+    return Status::OK();
+  });
+}
+
+Status PoolGivenRows(const LookupPlan& plan, int t, const float* given,
+                     float* output, Parallel* parallel) {
+  EV_RETURN_IF_ERROR(CheckTable(plan, t));
+  const PlannedTable& planned = plan.planned(t);
+  return NoThrow("the gradient of a lookup's gradient", [&] {
+    GivenRows rows;
+    EV_RETURN_IF_ERROR(rows.Take(plan, t, given));
+    ForSamples(planned, parallel, [&](int64_t begin, int64_t end) {
+      if (Selects(planned.combiner)) {
+        PoolSelected(planned.batch(), rows.batch().rows, begin, end, output);
+      } else {
+        PoolSamples(rows.batch(), begin, end, output);
+      }
+    });
+    return Status::OK();
+  });
 }
 
 }  // namespace ev

@@ -71,12 +71,24 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
                       Span<float* const> unique_grads, Parallel* parallel);
 
 // d loss / d weights of table t, [N_t]; outputs[t] is the forward's result. The
-// rows are those that the forward read, whatever was updated since.
-// Zeros when the combiner selects, which takes no weights. InvalidArgument when
-// the table was looked up without weights otherwise.
+// rows are those that the forward read, whatever was updated since; or given
+// [U_t, dim_t], in which case 'output' is the result of PoolGivenRows. Zeros
+// when the combiner selects, which takes no weights. InvalidArgument when the
+// table was looked up without weights otherwise.
 Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,
                         const float* output, float* weight_grad,
-                        Parallel* parallel);
+                        Parallel* parallel, const float* given = nullptr);
+
+// Pools given rows in place of the table's: output [B_t, dim_t] is what the
+// forward would write if unique key u of table t had row u of given [U_t,
+// dim_t]. A combiner that selects takes the elements from the given rows of the
+// ids that the forward selected, and their mean where several tie.
+//
+// This is the transpose of PooledBackward: the gradient of its unique_grads by
+// its grads is PoolGivenRows, and the gradient of PoolGivenRows by the rows is
+// PooledBackward.
+Status PoolGivenRows(const LookupPlan& plan, int t, const float* given,
+                     float* output, Parallel* parallel);
 
 }  // namespace ev
 
