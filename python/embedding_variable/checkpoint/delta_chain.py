@@ -136,7 +136,7 @@ def _check(prefix, expected):
   names = reader.get_variable_to_shape_map()
   if INFO not in names:
     raise ValueError("has no tensor %s" % INFO)
-  got = json.loads(reader.get_tensor(INFO).decode())
+  got = read_info(reader)
   for key in ("full_sha256", "previous_sha256", "sequence"):
     if got.get(key) != expected[key]:
       raise ValueError(
@@ -144,6 +144,21 @@ def _check(prefix, expected):
           (key, got.get(key), expected[key], expected["previous"] or expected["full"]))
   for name in sorted(names):
     reader.get_tensor(name)
+
+
+def read_info(reader):
+  """Returns what a delta's `incremental_checkpoint` holds, a dict; see `info`.
+
+  Args:
+    reader: TensorFlow's checkpoint reader of the delta.
+
+  Raises:
+    ValueError: it is no JSON object.
+  """
+  got = json.loads(reader.get_tensor(INFO).decode())
+  if not isinstance(got, dict):
+    raise ValueError("tensor %s holds no JSON object" % INFO)
+  return got
 
 
 def remove(full_prefix):

@@ -264,9 +264,9 @@ def _text_of(deltas):
   """Returns what a message adds to a checkpoint's name about its deltas."""
   if not deltas:
     return ""
-  step = json.loads(deltas[-1].read(delta_chain.INFO).decode())["global_step"]
-  return (" and its deltas to %d" % step if step is not None else
-          " and its %d deltas" % len(deltas))
+  step = json.loads(deltas[-1].read(delta_chain.INFO).decode()).get("global_step")
+  return (" and its %d deltas" % len(deltas) if step is None else
+          " and its deltas to %s" % step)
 
 
 def _prefix_of(path):

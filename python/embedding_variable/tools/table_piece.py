@@ -79,10 +79,10 @@ class Piece(object):
 
   def count(self, keys):
     """Returns the number of keys; `keys` is `tensor_names.KEYS` or `KEYS_FILTERED`."""
-    if self._later is None:
+    if self._later is None or self.tensor(keys) not in self._full.shapes:
       return self._full.shapes.get(self.tensor(keys), [0])[0]
-    found = self.read(self.prefix, keys)
-    return 0 if found is None else len(found)
+    stay, _ = self._layout_of(self.prefix, keys)
+    return int(sum(np.count_nonzero(s) for s in stay))
 
   def _read_full(self, prefix, column):
     tensor, shapes = tensor_names.tensor(prefix, column), self._full.shapes

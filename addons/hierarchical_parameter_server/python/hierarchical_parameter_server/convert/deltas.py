@@ -29,8 +29,8 @@ Delta = collections.namedtuple("Delta", ["prefix", "reader", "info"])
 def of_checkpoint(prefix):
   """Returns the `Delta`s that a restore of a checkpoint applies, in order.
 
-  None if the folder's file `checkpoint` names another checkpoint as the newest one: an
-  older one is restored as it was saved. Every tensor of every delta is read, which
+  There are none if the folder's file `checkpoint` names another checkpoint as the newest:
+  an older one is restored as it was saved. Every tensor of every delta is read, which
   compares its checksum.
 
   Args:
@@ -65,7 +65,7 @@ def of_checkpoint(prefix):
 def end_of(deltas):
   """Returns the step, or the number, of the last delta as text."""
   step = deltas[-1].info.get("global_step")
-  return "its deltas to %d" % step if step is not None else "its %d deltas" % len(deltas)
+  return "its %d deltas" % len(deltas) if step is None else "its deltas to %s" % step
 
 
 def _newest(folder):
@@ -98,6 +98,8 @@ def _checked(path, wanted):
   if _INFO not in names:
     raise ValueError("has no tensor %s" % _INFO)
   info = json.loads(reader.get_tensor(_INFO).decode())
+  if not isinstance(info, dict):
+    raise ValueError("tensor %s holds no JSON object" % _INFO)
   for key, value in sorted(wanted.items()):
     if info.get(key) != value:
       raise ValueError("continues something else: %s is %s, expected %s" %
