@@ -38,8 +38,8 @@ _Drawing = collections.namedtuple("_Drawing", ["placed", "boxes", "widths", "edg
 
 
 def shown(text):
-  """Returns a text as a picture has it: cut if it is too long."""
-  text = str(text)
+  """Returns a text as a picture has it: on one line, cut if it is too long."""
+  text = str(text).replace("\n", r"\n")
   return text if len(text) <= _MOST else text[:_MOST - 1] + "\u2026"
 
 
@@ -182,7 +182,7 @@ def write_png(model, path):
   for points in drawing.placed.curves:
     curve = paths.Path(points, [paths.Path.MOVETO] + [paths.Path.CURVE4] * (len(points) - 1))
     axes.add_patch(patches.FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=8,
-                                           color="#777", facecolor="none"))
+                                           color="#777"))
   # Points of 1/72 inch.
   unit = scale * 72
   for b, box_width, (x, y) in zip(drawing.boxes, drawing.widths, drawing.placed.corners):
