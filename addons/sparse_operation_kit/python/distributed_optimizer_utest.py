@@ -207,32 +207,6 @@ class DistributedOptimizerTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, "mixed.*spread over ranks"):
         tf.gradients(loss, [table])
 
-  @parameterized.parameters("rewrite", "keras", "contrib")
-  def test_dynamic_loss_scale_of_a_spread_table_is_refused(self, kind):
-    if hvd.size() == 1:
-      self.skipTest("needs several ranks")
-    with tf.Graph().as_default():
-      table = _variable("scaled")
-      ids = tf.SparseTensor([[0, 0]], tf.constant([1], tf.int64), [1, 1])
-      loss = tf.reduce_sum(sok.lookup_sparse([table], [ids])[0])
-      optimizer = sok.DistributedOptimizer(
-          tf.keras.optimizers.SGD() if kind == "keras" else _OPTIMIZERS["sgd"]())
-      if kind == "contrib":
-        from tensorflow.contrib import mixed_precision  # pylint: disable=g-import-not-at-top
-        optimizer = mixed_precision.LossScaleOptimizer(
-            optimizer, mixed_precision.ExponentialUpdateLossScaleManager(8., 10))
-        gradients = [g for g, _ in optimizer.compute_gradients(loss, [table])]
-      elif kind == "keras":
-        optimizer = tf.keras.mixed_precision.experimental.LossScaleOptimizer(
-            optimizer, "dynamic")
-        gradients = optimizer.get_gradients(loss, [table])
-      else:
-        optimizer = _train.experimental.enable_mixed_precision_graph_rewrite(optimizer)
-        gradients = [g for g, _ in optimizer.compute_gradients(loss, [table])]
-      with self.assertRaisesRegex(
-          NotImplementedError, "'scaled' is spread over ranks.*fixed loss scale"):
-        optimizer.apply_gradients(zip(gradients, [table]))
-
   def test_wrong_arguments(self):
     with self.assertRaisesRegex(TypeError, "expected a tf.train or tf.keras"):
       sok.DistributedOptimizer("adagrad")

@@ -1,6 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Norms of the gradients of tables that are spread over ranks, and what clips by them.
+"""Norms of the gradients of tables that are spread over ranks, and what depends on them.
+
+Clipping, and loss scaling, which skips a step whose gradients are not finite.
 
   horovodrun -np 2 -H localhost:2 python gradient_norms_utest.py
 
@@ -148,6 +150,16 @@ def _clipping(optimizer):
   return tf.contrib.estimator.clip_gradients_by_norm(optimizer, _CLIP)
 
 
+def _rewrite(optimizer):
+  return _train.experimental.enable_mixed_precision_graph_rewrite(optimizer)
+
+
+def _contrib_loss_scale(optimizer):
+  from tensorflow.contrib import mixed_precision  # pylint: disable=g-import-not-at-top
+  return mixed_precision.LossScaleOptimizer(
+      optimizer, mixed_precision.ExponentialUpdateLossScaleManager(8., 10))
+
+
 def _minimize(optimizer, net):
   return optimizer.minimize(net.loss, var_list=net.variables)
 
@@ -159,7 +171,7 @@ class GradientNormsUtest(parameterized.TestCase):
     return session.run(hvd.allgather(tf.constant(np.asarray(value)[None])))
 
   def _compare(self, train, whole_train=None, wrap=sok.DistributedOptimizer,
-               inner=lambda o: o, outer=lambda o: o, target_gpu=-1):
+               inner=lambda o: o, outer=lambda o: o, target_gpu=-1, step_of_nan=None):
     rng = np.random.RandomState(3)
     size, rank = hvd.size(), hvd.rank()
     make = lambda: _train.AdagradOptimizer(.2)
@@ -170,9 +182,11 @@ class GradientNormsUtest(parameterized.TestCase):
       step_whole = (whole_train or train)(outer(inner(make())), whole)
       session.run(tf.compat.v1.global_variables_initializer())
       start = session.run(whole.dense)
-      for _ in range(_STEPS):
+      for k in range(_STEPS):
         ids = rng.randint(-30, 30, [size * _BATCH, 2])
-        labels = rng.randint(0, 2, size * _BATCH)
+        labels = rng.randint(0, 2, size * _BATCH).astype(np.float32)
+        if k == step_of_nan:
+          labels[-1] = np.nan
         mine = slice(rank * _BATCH, (rank + 1) * _BATCH)
         session.run([step, step_whole], {
             sharded.ids: ids[mine], sharded.labels: labels[mine],
@@ -206,6 +220,12 @@ class GradientNormsUtest(parameterized.TestCase):
   @parameterized.parameters("clip_by_global_norm", "clip_by_norm")
   def test_tables_on_one_rank(self, way):
     self._compare(_WAYS[way], target_gpu=hvd.size() - 1)
+
+  @parameterized.parameters(_rewrite, _contrib_loss_scale)
+  def test_dynamic_loss_scale(self, scaled):
+    self._compare(_minimize, outer=scaled)
+    # The last rank has the sample; no rank may train by this step.
+    self._compare(_minimize, outer=scaled, step_of_nan=1)
 
   def test_own_allreduce(self):
 

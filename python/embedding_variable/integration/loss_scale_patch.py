@@ -6,13 +6,20 @@ Why: stock loss scale optimizers, and the dynamic loss scale, multiply gradients
 them for NaN and Inf as dense tensors, which a table's gradient cannot become. Both are
 done on the gradient's values instead. There are three such optimizers: the one of
 `tf.train.experimental.enable_mixed_precision_graph_rewrite`, Keras's, and contrib's.
+
+A rank has only the rows that it owns of the gradient of a table that is spread over ranks.
+All ranks must skip a step or none, so values that are not finite are counted over ranks.
 """
 
+from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
 from tensorflow.python.keras.mixed_precision.experimental import loss_scale_optimizer
+from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import math_ops
 from tensorflow.python.training.experimental import loss_scale
 
 from embedding_variable.integration import patching
+from embedding_variable.ops import spread_gradients
 from embedding_variable.ops import table_gradients
 
 # pylint: disable=protected-access
@@ -44,27 +51,31 @@ def _with_values(grad, values):
   return ops.IndexedSlices(values, grad.indices)
 
 
-def _values_to_check(grad):
-  """Returns what is checked for NaN and Inf in place of a gradient.
+def _values_to_check(grads):
+  """Returns the tensors that are checked for NaN and Inf in place of gradients.
 
-  Raises:
-    NotImplementedError: other ranks hold rows of it. Each rank would check its own, and
-      some would skip a step that others apply.
+  For all gradients of which other ranks hold rows that is one number, the same on all
+  ranks: 0, or NaN if a value of any rank is not finite.
   """
-  if (table_gradients.has_no_dense_value(grad) and
-      table_gradients.is_spread_over_ranks(grad)):
-    raise NotImplementedError(
-        "embedding variable '%s' is spread over ranks, and its gradients cannot be "
-        "checked for NaN and Inf on all ranks. Use a fixed loss scale of "
-        "tf.train.experimental or Keras, such as loss_scale=1024., in place of "
-        "'dynamic' or of tf.contrib.mixed_precision" % table_gradients.table_of(grad))
-  return _values(grad)
+  spread = [g for g in grads if spread_gradients.sources(g)]
+  values = [_values(g) for g in grads if not spread_gradients.sources(g)]
+  if spread:
+    count = spread_gradients.total("values that are not finite", spread, _not_finite)
+    values.append(array_ops.where(count > 0., float("nan") * count, count))
+  return values
+
+
+def _not_finite(values):
+  """Returns float64 [1]: how many numbers of a list of tensors are NaN or infinite."""
+  counts = [math_ops.reduce_sum(math_ops.cast(
+      math_ops.logical_not(math_ops.is_finite(v)), dtypes.float64)) for v in values]
+  return array_ops.reshape(math_ops.add_n(counts), [1])
 
 
 def _is_all_finite(stock):
 
   def is_all_finite(grads):
-    return stock([_values_to_check(g) for g in grads])
+    return stock(_values_to_check([g for g in grads if g is not None]))
 
   return is_all_finite
 
@@ -108,8 +119,8 @@ def _apply_gradients(stock):
     optimizer = self._opt
     self._opt = _Applies(optimizer, grads_and_vars)
     try:
-      values = [(_values_to_check(g), v) for g, v in grads_and_vars]
-      return stock(self, values, *args, **kwargs)
+      values = _values_to_check([g for g, _ in grads_and_vars if g is not None])
+      return stock(self, [(v, None) for v in values], *args, **kwargs)
     finally:
       self._opt = optimizer
 

@@ -53,19 +53,6 @@ def table_of(slices):
   return None
 
 
-def is_spread_over_ranks(slices):
-  """True for a gradient of which other ranks hold rows.
-
-  Args:
-    slices: IndexedSlices.
-  """
-  table = table_of(slices)
-  if table is None:
-    return False
-  handle_op = slices.indices.graph.get_operation_by_name(table)
-  return handle_ops.is_spread_over_ranks(handle_op.outputs[0])
-
-
 def has_no_dense_value(slices):
   """True for an IndexedSlices that stock TensorFlow cannot make dense.
 

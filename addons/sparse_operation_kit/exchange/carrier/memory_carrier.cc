@@ -445,9 +445,9 @@ class MemoryCarrier : public Carrier {
   }
 
   static ev::Status Ended(uint32_t failed) {
-    return ev::Internal("rank " + std::to_string((failed & ~kGone) - 1) +
-                        ((failed & kGone) != 0 ? " is gone"
-                                               : " ended the exchange"));
+    return ev::Internal(
+        "rank " + std::to_string((failed & ~kGone) - 1) +
+        ((failed & kGone) != 0 ? " is gone" : " ended the exchange"));
   }
 
   class Patience {
