@@ -135,7 +135,7 @@ class ToolsTest(parameterized.TestCase):
     self.assertEqual([line.split()[0].split("/")[1] for line in lines if "input/" in line],
                      ["C1_embedding", "C2_embedding", "C10_embedding"])
     self.assertRegex("\n".join(lines), r"\n3 variables +3 +13 +0 +[\d.]+ KiB\n")
-    self.assertIn("input/C1_embedding/weights[0]:",
+    self.assertIn("input/C1_embedding/weights[0]\n",
                   self.run_tool("lookup", self.prefix, "C1", "0"))
     text = self.run_tool("inspect", self.prefix, "--variable", "weights", status=2)
     self.assertIn("'weights' may be any of 3 embedding variables: 'input/C1_embedding", text)
