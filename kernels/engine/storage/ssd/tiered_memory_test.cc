@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TieredRows when memory is short: an allocation that fails in the middle of a
-// call leaves no row held, on its way, or without a place.
+// TieredRows and RowFile when memory is short: an allocation that fails in the
+// middle of a call leaves no row held, on its way, or without a place, and no
+// room reserved.
 
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/storage/ssd/row_file.h"
 #include "kernels/engine/storage/ssd/tiered_rows.h"
 
 namespace {
@@ -161,6 +163,38 @@ TEST_F(TieredMemoryTest, NorOneThatIsKept) {
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(failures, 5);
+}
+
+bool NoSpace(int64_t) { return false; }
+
+TEST(RowFileMemoryTest, AReservationWithoutMemoryKeepsNoRoom) {
+  const std::string path =
+      ::testing::TempDir() + "/file-memory-" + std::to_string(getpid());
+  RowFileOptions options;
+  ASSERT_TRUE(RowDirectory::Open(path, "v", &options.directory).ok());
+  std::unique_ptr<RowFile> file;
+  ASSERT_TRUE(RowFile::Create(options, &file).ok());
+  ASSERT_TRUE(file->SetFloats(kDim).ok());
+  const int64_t records = RecordFormat::Of(kDim, file->segment_bytes()).records;
+  int failures = 0;
+  for (int64_t at = 0;; ++at) {
+    allocations_left = at;
+    const Status status = file->Reserve(5 * records);
+    allocations_left = -1;
+    if (status.ok()) break;
+    EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+    ++failures;
+  }
+  EXPECT_GT(failures, 3);
+  file->Unreserve(5 * records);
+  // All that was taken can be used without a reservation.
+  RowFile::SetSpaceHookForTesting(&NoSpace);
+  const std::vector<float> row(kDim, 0.5f);
+  for (int64_t i = 0; i < 5 * records; ++i) {
+    RecordNumber record;
+    ASSERT_TRUE(file->Append(0, 0, row.data(), false, &record).ok()) << i;
+  }
+  RowFile::SetSpaceHookForTesting(nullptr);
 }
 
 }  // namespace
