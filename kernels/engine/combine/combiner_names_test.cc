@@ -38,5 +38,13 @@ TEST(CombinerNamesTest, TheAttributeListsAll) {
             CombinersAttr());
 }
 
+TEST(CombinerTest, OnlyMaxSelectsAndMeansDivide) {
+  for (const Combiner combiner : kCombiners) {
+    EXPECT_EQ(combiner == Combiner::kMax, Selects(combiner));
+    EXPECT_EQ(combiner == Combiner::kMean || combiner == Combiner::kSqrtN,
+              Divides(combiner));
+  }
+}
+
 }  // namespace
 }  // namespace ev
