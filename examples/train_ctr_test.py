@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from unittest import mock
 
 from absl import app
@@ -172,7 +173,8 @@ class TrainCtrTest(parameterized.TestCase):
 
   def errors(self, **flags):
     """Returns the standard error of a run that must end with status 2."""
-    with flagsaver.flagsaver(steps=3, batch_size=64, **flags):
+    with flagsaver.flagsaver(steps=3, batch_size=64, **flags), warnings.catch_warnings():
+      warnings.simplefilter("ignore")  # TensorFlow's own, of modules it imports late.
       with mock.patch("sys.stderr", new_callable=io.StringIO) as err:
         self.assertEqual(train_ctr.main(["train_ctr"]), 2)
     self.assertLen(err.getvalue().splitlines(), 1)

@@ -354,64 +354,6 @@ class LookupsTest(parameterized.TestCase):
         self.assertEqual(
             session.run(v.export()[0]).tolist(), sorted(set(ids.values)))
 
-  def _control_flow_v2(self):
-    tf.enable_control_flow_v2()
-    self.addCleanup(tf.disable_control_flow_v2)
-
-  @parameterized.parameters(
-      ("tf.cond", lambda rows: tf.cond(
-          tf.placeholder_with_default(True, []), rows, lambda: 0.)),
-      ("tf.case", lambda rows: tf.case(
-          [(tf.placeholder_with_default(True, []), rows)], default=lambda: 0.)),
-      ("tf.switch_case", lambda rows: tf.switch_case(
-          tf.placeholder_with_default(0, []), [rows, lambda: 0., lambda: 0.])),
-      ("tf.while_loop", lambda rows: tf.while_loop(
-          lambda i, _: i < 1, lambda i, total: (i + 1, total + rows()), [0, 0.])[1]),
-      ("tf.map_fn", lambda rows: tf.reduce_sum(tf.map_fn(
-          lambda _: rows(), tf.zeros([1])))),
-      # One in the other, and a cond of a function, which is always v2.
-      ("tf.while_loop", lambda rows: tf.cond(
-          tf.placeholder_with_default(True, []), lambda: tf.while_loop(
-              lambda i, _: i < 1, lambda i, total: (i + 1, total + rows()), [0, 0.])[1],
-          lambda: 0.)),
-      ("tf.cond", lambda rows: tf.function(lambda: tf.cond(
-          tf.placeholder_with_default(True, []), rows, lambda: 0.))()))
-  def test_gradients_of_control_flow_v2_are_refused(self, what, use):
-    ids, _ = _sparse(6, 5, 3)
-    for lookup in (
-        lambda v: tf.nn.embedding_lookup(v, [1, 2]),
-        lambda v: tf.nn.embedding_lookup_sparse(
-            v, tf.SparseTensor.from_value(ids), None, combiner="sum")):
-      with tf.Graph().as_default(), pairs.session() as session:
-        self._control_flow_v2()
-        v = pairs.table("scope/v", np.ones([_ROWS, _DIM], np.float32))
-        w = tf.get_variable("w", [], use_resource=True)
-        loss = w * use(lambda: tf.reduce_sum(lookup(v)))  # pylint: disable=cell-var-from-loop
-        # Looking up works.
-        session.run(tf.global_variables_initializer())
-        self.assertNotEqual(session.run(loss), 0)
-        with self.assertRaisesRegex(
-            NotImplementedError, "^embedding variable 'scope/v': control flow v2 has no "
-            "gradient of a lookup in .*%s.*disable_control_flow_v2" % what):
-          tf.train.AdagradOptimizer(.1).minimize(loss)
-        # What the error says to do.
-        rows = lookup(v)
-        loss = w * use(lambda: tf.reduce_sum(rows))  # pylint: disable=cell-var-from-loop
-        train = tf.train.AdagradOptimizer(.1).minimize(loss)
-        session.run(tf.global_variables_initializer())
-        session.run(train)
-        self.assertGreater(session.run(v.total_count())[0], 0)
-
-  def test_every_branch_of_control_flow_v2_looks_up(self):
-    self._control_flow_v2()
-
-    def use(v):
-      return tf.cond(tf.placeholder_with_default(False, []),
-                     lambda: tf.nn.embedding_lookup(v, [1, 2, 1, 4, 5]),
-                     lambda: tf.nn.embedding_lookup(v, [3, 3, 6, 7, 0]))
-
-    self._check(use)
-
   @parameterized.parameters(("rows",), ("pooled",))
   def test_while_loop(self, lookup):
     def use(v):

@@ -17,11 +17,11 @@ _BOTH = ("hbm", "hbm_dram")
 SUITES = tuple(
     (folder + stem + "_test.py", storages) for folder, storages, stems in (
         (_CONFORMANCE, _BOTH, (
-            "adaptive_lookups", "checkpoint", "composed_variables", "feature_columns",
-            "golden", "group_lookups", "incremental", "install", "lookups",
-            "max_combiner", "modelzoo_wdl", "optimizers", "policies", "semantics",
-            "save_while_training", "serving", "ssd", "training", "user_optimizers",
-            "warm_start")),
+            "adaptive_lookups", "checkpoint", "composed_variables", "control_flow_v2",
+            "feature_columns", "golden", "group_lookups", "incremental", "install",
+            "lookups", "max_combiner", "modelzoo_wdl", "optimizers", "policies",
+            "save_while_training", "second_order", "semantics", "serving", "ssd",
+            "training", "user_optimizers", "warm_start")),
         # These compare storages with each other.
         (_CONFORMANCE, ("asked",), ("gpu",)),
         ("tests/on_gpu/", ("asked",), ("moves",)),

@@ -14,6 +14,7 @@
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
 #include "addons/sparse_operation_kit/tf/wire_variant.h"
 #include "kernels/tf/bridge/register_kernel.h"
+#include "kernels/tf/bridge/shared_variant.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -272,6 +273,7 @@ const embedding_variable::RegisterKernel<StopCarrierOp> kStopCarrier(
     "SokStopCarrier", {});
 const embedding_variable::RegisterKernel<DrainCarrierOp> kDrainCarrier(
     "SokDrainCarrier", {});
+const embedding_variable::SharedVariantCopies<WireVariant> kWireCopies;
 
 }  // namespace
 }  // namespace sparse_operation_kit

@@ -17,6 +17,7 @@
 #include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
+#include "kernels/tf/bridge/shared_variant.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
 #include "kernels/tf/op_kernels/ids_brought_here.h"
 #include "kernels/tf/op_kernels/ids_input.h"
@@ -190,6 +191,7 @@ const embedding_variable::RegisterKernel<RouteOp<false>> kRoute(
 const embedding_variable::RegisterKernel<RouteOp<true>> kRouteOfIdsOnGpu(
     "SokRoute", {"batch_sizes", "weights", "message", "splits", "plan"},
     "ids_on_gpu");
+const embedding_variable::SharedVariantCopies<RouteVariant> kRouteCopies;
 
 }  // namespace
 }  // namespace sparse_operation_kit

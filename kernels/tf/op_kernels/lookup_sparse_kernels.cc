@@ -15,6 +15,7 @@
 #include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
+#include "kernels/tf/bridge/shared_variant.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
@@ -391,6 +392,7 @@ const RegisterKernel<LookupSparseWeightGradOp> kLookupSparseWeightGrad(
 const RegisterKernel<PoolGivenRowsOp> kPoolGivenRows("EvPoolGivenRows",
                                                      {"plan", "rows", "weights",
                                                       "outputs"});
+const SharedVariantCopies<PlanVariant> kPlanCopies;
 
 }  // namespace
 }  // namespace embedding_variable

@@ -1,0 +1,51 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lets TensorFlow copy a variant that shares an object in host memory between
+// devices.
+
+#ifndef KERNELS_TF_BRIDGE_SHARED_VARIANT_H_
+#define KERNELS_TF_BRIDGE_SHARED_VARIANT_H_
+
+#include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_op_registry.h"
+
+namespace embedding_variable {
+
+// Registers copies of variants of type T in all directions. T's copy
+// constructor shares the object, so a copy moves no data. Our kernels keep such
+// variants in host memory, but a stock Switch or Merge on a GPU has its inputs
+// in device memory, and TensorFlow then copies the variant there and back.
+//
+// Make one static object for each T. Does nothing where a library that was
+// loaded before has registered T, since TensorFlow ends the process at a second
+// registration.
+template <typename T>
+class SharedVariantCopies {
+ public:
+  SharedVariantCopies() {
+    using tensorflow::VariantDeviceCopyDirection;
+    for (VariantDeviceCopyDirection direction :
+         {VariantDeviceCopyDirection::HOST_TO_DEVICE,
+          VariantDeviceCopyDirection::DEVICE_TO_HOST,
+          VariantDeviceCopyDirection::DEVICE_TO_DEVICE}) {
+      const tensorflow::TypeIndex type = tensorflow::MakeTypeIndex<T>();
+      auto* const registry = tensorflow::UnaryVariantOpRegistry::Global();
+      if (registry->GetDeviceCopyFn(direction, type) != nullptr) continue;
+      tensorflow::variant_op_registry_fn_registration::
+          UnaryVariantDeviceCopyRegistration<T>(direction, type, Share);
+    }
+  }
+
+ private:
+  static tensorflow::Status Share(
+      const T& from, T* to,
+      tensorflow::UnaryVariantOpRegistry::AsyncTensorDeviceCopyFn) {
+    *to = from;
+    return tensorflow::Status::OK();
+  }
+};
+
+}  // namespace embedding_variable
+
+#endif  // KERNELS_TF_BRIDGE_SHARED_VARIANT_H_
