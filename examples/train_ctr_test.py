@@ -25,7 +25,7 @@ import embeddings
 import models
 import train_ctr
 
-# What serves a SavedModel, without this project's Python.
+# A program that serves a SavedModel without this project's Python.
 _SERVE = """
 import json, sys
 import tensorflow as tf

@@ -75,7 +75,7 @@ def _values(parts):
   if has_filter:
     values["admitted"] = inserted
     values["filter_bytes"] = filter_bytes
-    # A Bloom filter does not know which keys it has counted.
+    # A Bloom filter cannot list the keys that it has counted.
     if _attr(var, "filter") == "counter":
       values["filtered"] = filtered
   if evicts:

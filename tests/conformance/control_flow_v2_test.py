@@ -59,7 +59,7 @@ class ControlFlowV2Test(parameterized.TestCase):
             NotImplementedError, "^embedding variable 'scope/v': control flow v2 has no "
             "gradient of a lookup in .*%s.*disable_control_flow_v2" % what):
           tf.train.AdagradOptimizer(.1).minimize(loss)
-        # What the error says to do.
+        # The remedy that the error names works.
         rows = lookup(v)
         loss = w * use(lambda: tf.reduce_sum(rows))  # pylint: disable=cell-var-from-loop
         train = tf.train.AdagradOptimizer(.1).minimize(loss)

@@ -499,7 +499,7 @@ class LossScaleTest(parameterized.TestCase):
         rows = tf.nn.embedding_lookup_sparse(v, ids, None, combiner="sum")
       else:
         rows = tf.nn.embedding_lookup(v, [1, 2, 1])
-      # What a script casts by hand, or the graph rewrite does on a GPU.
+      # The casts of a script, or of the graph rewrite on a GPU.
       rows = tf.cast(tf.cast(rows, tf.float16), tf.float32)
       loss = factor * tf.reduce_sum(tf.square(rows * w))
       made = scaled(optimizer())

@@ -35,7 +35,7 @@ _SHELL_READ = re.compile(r"\$[({]([A-Z][A-Z0-9_]*)\b")
 _ROW = re.compile(r"^\| (`[^|]*`) \|", re.MULTILINE)
 _NAME = re.compile(r"`([A-Z][A-Z0-9_]*)`")
 
-# What is on no page, and why.
+# Variables that are on no page, each with the reason.
 _NOT_LISTED = {
     "PATH": "the system's",
     "HOME": "the system's",

@@ -25,7 +25,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostKeys = int64_t{1} << 31;
 constexpr double kMostSeconds = 1e8;  // three years
 constexpr int64_t kMostMs = 3600000;  // an hour
-// Of a lookup in Redis: a server that is killed must not hold up a service.
+// Default limit of a lookup in Redis. A dead server must not hold up a service.
 constexpr int64_t kLookupTimeoutMs = 500;
 
 bool IsName(const std::string& name) {

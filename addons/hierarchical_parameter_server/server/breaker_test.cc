@@ -26,7 +26,7 @@ class BreakerTest : public ::testing::Test {
     config_.breaker_failures = 3;
     config_.breaker_pause_ms = 1000;
   }
-  // What a lookup at that time gets: "asked" or "skipped".
+  // The outcome of a lookup at that time: "asked" or "skipped".
   std::string Look(int64_t ms, const ev::Status& answer) {
     const Breaker::Clock::time_point now = begin_ + milliseconds(ms);
     const ev::Status status = breaker_.Begin(now);

@@ -181,7 +181,7 @@ TEST_F(TiersTest, RedisAboveRocksDbMayLoseItsRows) {
   EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
 }
 
-// Two lookups find out that Redis is gone; later ones do not ask it.
+// Two lookups fail because Redis is gone; later ones skip it.
 TEST_F(TiersTest, ATierThatIsAwayIsAnErrorAtOnce) {
   const std::string reason = NoRedisReason();
   if (!reason.empty()) GTEST_SKIP() << reason;

@@ -48,7 +48,7 @@ TEST(MessageTest, AnotherExchangeTypeIsNamed) {
 const TableTraits kUsers = {"sum", "int64", "int32", "Adagrad"};
 const TableTraits kItems = {"mean", "int64", "int32", "Adagrad"};
 
-// What this rank, 0, finds in the traits of rank 1.
+// The error that rank 0 reports for the traits of rank 1.
 std::string DifferenceBetween(const std::string& mine,
                               const std::string& theirs) {
   MessageFormat format;

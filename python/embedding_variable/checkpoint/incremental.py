@@ -30,10 +30,10 @@ from embedding_variable.checkpoint import together
 
 _CHAINS = "_embedding_variable_chains"
 
-# Where a saver keeps the folder that its last full checkpoint lies in.
+# Attribute of a saver: the folder of its last full checkpoint.
 _LAST = "_embedding_variable_last_chain"
 
-# Where a graph keeps its savers.
+# Key of a graph's savers.
 _SAVERS = "_embedding_variable_savers"
 
 # Where a saver keeps whether its restores take deltas: None: those of the newest.

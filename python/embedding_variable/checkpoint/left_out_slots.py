@@ -17,7 +17,7 @@ from tensorflow.python.platform import tf_logging as logging
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.ops import handle_ops
 
-# Where a graph keeps the warnings that were given.
+# Key of the warnings that a graph has logged.
 _WARNED = "_embedding_variables_left_out_warned"
 
 

@@ -81,7 +81,7 @@ DELTA_VERSIONS_FILTERED = "sparse_incr_versions_filtered"
 DELTA_FREQS_FILTERED = "sparse_incr_freqs_filtered"
 DELTA_PLACEMENT = "sparse_incr_placement"
 
-# What a delta has of a table; a slot has the first five.
+# A table's columns in a delta; a slot has the first five.
 DELTA_COLUMNS = (DELTA_KEYS, DELTA_VALUES, DELTA_VERSIONS, DELTA_FREQS, DELTA_OFFSETS,
                  DELTA_ERASED_KEYS, DELTA_REPLACES, DELTA_DEFAULT_ROWS,
                  DELTA_KEYS_FILTERED, DELTA_VERSIONS_FILTERED, DELTA_FREQS_FILTERED)

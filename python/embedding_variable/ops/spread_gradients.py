@@ -20,7 +20,7 @@ from tensorflow.python.ops import control_flow_util
 # Types of ops whose outputs are rows that this rank owns -> the function that adds.
 _gradient_ops = {}
 
-# Where a graph keeps its `_Sums`.
+# Key of a graph's `_Sums`.
 _SUMS = "_embedding_variable_spread_sums"
 
 # Ops that leave each row where it is, or move whole rows: their outputs are rows of this

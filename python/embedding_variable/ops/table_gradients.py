@@ -10,7 +10,7 @@ from tensorflow.python.framework import ops
 
 from embedding_variable.ops import handle_ops
 
-# Where a graph keeps the names: name of a gradient's indices -> name of the table.
+# Key of a graph's dict: name of a gradient's indices -> name of the table.
 _TABLES = "_embedding_variable_tables_of_indices"
 
 

@@ -28,7 +28,7 @@ _COLUMNS = {
     tensor_names.DEFAULT_ROWS: tensor_names.DELTA_DEFAULT_ROWS,
 }
 
-# What a delta contributes to one piece of a table.
+# The rows of one piece of a table in a delta.
 #   rows, filtered: bool arrays, which of its keys and filtered keys stay.
 #   replaces: whether it replaces all rows that the piece had.
 Kept = collections.namedtuple("Kept", ["delta", "rows", "filtered", "replaces"])

@@ -5,7 +5,7 @@
 import difflib
 import re
 
-# What feature columns add to the name of a column.
+# Suffixes that feature columns add to the name of a column.
 _COLUMN_ENDING = "_embedding"
 
 # Names that an error lists.

@@ -46,7 +46,7 @@ _ID_DTYPES = (dtypes.int32, dtypes.int64)
 _REGISTRY = "_embedding_variables_by_handle"
 
 
-# What `EmbeddingVariable.export` returns, with DeepRec's names.
+# The result of `EmbeddingVariable.export`; the names are DeepRec's.
 Exported = collections.namedtuple("Exported", ["keys", "values", "versions", "freqs"])
 
 

@@ -20,7 +20,7 @@ class Deadline {
   Deadline OrEarlier(const Deadline& other) const {
     return at_ <= other.at_ ? *this : other;
   }
-  // What it was made with, for messages.
+  // The argument of the constructor, for messages.
   int64_t limit_ms() const { return limit_ms_; }
   // Milliseconds until then, rounded up; 0 when the moment has come.
   int64_t LeftMs() const {

@@ -274,7 +274,7 @@ def _lookup(requests, call, on_device, device):
     ]
   ids, rows, batch_sizes = pooled.op_inputs(requests, ids, device, ids_on_gpu)
   handles = [t.handle for t in tables]
-  # What ranks compare with an error that names both.
+  # Ranks compare these; the error names both values.
   traits = dict(combiners=[r.combiner for r in requests],
                 ids_types=[r.ids.dtype.base_dtype.name for r in requests],
                 key_types=[t.key_dtype.name for t in tables],

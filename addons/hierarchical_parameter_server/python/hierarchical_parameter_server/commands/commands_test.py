@@ -278,7 +278,7 @@ class CommandsTest(absltest.TestCase):
     code, out, _ = run("check", config)
     self.assertEqual(code, 1)
     self.assertIn("t\\xff/", out)
-    # Of a terminal that does not know the character.
+    # The terminal's encoding lacks the character.
     ascii_out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     with contextlib.redirect_stdout(ascii_out):
       self.assertEqual(main.main(["check", os.path.join(self.folder, "\uff0c")]), 1)

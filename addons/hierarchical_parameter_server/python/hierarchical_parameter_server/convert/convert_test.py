@@ -123,7 +123,7 @@ class ConvertTest(parameterized.TestCase):
     theirs = {n: t for n, t in stored.read(prefix).items() if "default_rows" not in n}
     stored.write(os.path.join(self.folder, "theirs"), theirs)
     self.assertEqual(convert.checkpoint_tables(os.path.join(self.folder, "theirs")), sizes)
-    # Where they have no slots either, the names are a question, and it is asked aloud.
+    # If no table has slots either, the names are ambiguous: log a warning.
     bare = {n: t for n, t in theirs.items() if "Adam" not in n and "parts" not in n}
     stored.write(os.path.join(self.folder, "bare"), bare)
     with self.assertLogs("tensorflow", "WARNING") as logs:

@@ -155,7 +155,7 @@ class PictureTest(parameterized.TestCase):
 
   def test_dot_is_asked_and_its_answer_read(self):
     asked = self.create_tempdir().full_path + "/asked"
-    # What Graphviz 2.43 answers, but for the labels; edges come in an order of its own.
+    # Graphviz 2.43's answer, without labels. Edges are in Graphviz's order.
     dot = self.program("""cat > %s
 cat <<'END'
 graph 1 2 2.5

@@ -22,7 +22,7 @@ __all__ = ["cause", "csv", "pa", "pq"]
 # Its import does this too, unless a program has undone it.
 pyarrow_hotfix.install()
 
-# What pyarrow_hotfix says of a file that has such a type.
+# pyarrow_hotfix's error for a file that has such a type.
 _FORBIDDEN = "Disallowed deserialization of 'arrow.py_extension_type'"
 
 
