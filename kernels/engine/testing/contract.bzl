@@ -7,7 +7,7 @@ new kind of home is a line in _HOMES here, and what storage_under_test.cc makes.
 """
 
 load("//tools/build_defs:cuda.bzl", "gpu_test", "if_cuda")
-load("//tools/build_defs:defs.bzl", "engine_library", "engine_test")
+load("//tools/build_defs:defs.bzl", "TEST_COPTS", "engine_library", "engine_test")
 
 _TESTING = "//kernels/engine/testing:"
 
@@ -43,6 +43,7 @@ def _cases(name, srcs, deps):
         name = name + "_cases",
         testonly = True,
         srcs = srcs,
+        copts = TEST_COPTS,
         alwayslink = True,
         deps = deps + [
             _TESTING + "erased",
