@@ -1,9 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sources and pages keep the rules of wording that //tools/lint:word_rules has."""
+"""Sources, pages and commits keep the rules of wording in //tools/lint."""
 
 from absl.testing import absltest
 
+import commit_rules
+import prose_rules
 import tree
 import word_rules
 
@@ -16,6 +18,11 @@ class WordsTest(absltest.TestCase):
       text = tree.read(path)
       if text is not None:
         found += word_rules.violations(path, text)
+        found += prose_rules.violations(path, text)
+    self.assertEmpty(found, "\n" + "\n".join(found))
+
+  def test_new_commits_obey(self):
+    found = commit_rules.violations(tree.root())
     self.assertEmpty(found, "\n" + "\n".join(found))
 
 

@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 
+import commit_rules
+import prose_rules
 import text_rules
 import word_rules
 
@@ -92,10 +94,12 @@ def main():
         with open(path, "w", newline="") as f:
           f.write(mended)
         content = mended
-    found += text_rules.violations(path, content) + word_rules.violations(path, content)
+    for rules in (text_rules, word_rules, prose_rules):
+      found += rules.violations(path, content)
   found += _clang_format(cpp, arguments.fix)
   found += _pyflakes(python)
   found += _shell([f for f in files if f.endswith(_SHELL)])
+  found += commit_rules.violations()
   for line in found:
     print(line)
   print("lint: %d files, %d findings" % (len(set(text)), len(found)))

@@ -1,0 +1,192 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of plain English for comments, docstrings, pages and names.
+
+A comment starts with its subject, code does not talk, a sentence has at most 40
+words, and no name ends in a place that only its author could see.
+
+  tools/lint/prose_rules.py FILE ...    # every finding, also in folders of NOT_YET
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+
+# Folders whose comments were written before these rules. The list only shrinks.
+NOT_YET = ("addons/", "benchmarks/", "docs/", "examples/", "kernels/", "python/", "tests/",
+           "tools/")
+
+_CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
+_MAX_WORDS = 40
+
+# This file and its test quote what they forbid.
+_QUOTING = ("tools/lint/prose_rules.py", "tools/lint/prose_rules_test.py")
+
+_HEADLESS = re.compile(r"No:|(Of|As|What|Where|Behind|But|That|Which|So|Whose)\b")
+_TALKING = re.compile(
+    r"\b(says|said|tells|told|knows|knew|hears|heard|asks|asked|wants|wanted|learnt)\b",
+    re.IGNORECASE)
+_IDIOM = re.compile(
+    r"\b(but for|through with|of before|as many as are too many|there is none of|one's)\b",
+    re.IGNORECASE)
+_PLACE = re.compile(r"\b[A-Za-z_]*[a-z](There|Here|Told|Begun)(?=[A-Z_]|\b)"
+                    r"|\b[a-z_]+_(there|here|told|begun)\b")
+
+_SENTENCE_END = re.compile(r"[.:;?!](?=\s|$)")
+_LICENCE = re.compile(r"Copyright|SPDX-License-Identifier")
+
+
+class Block:
+  """A comment, a docstring or a paragraph: its first line and its text."""
+
+  def __init__(self, line, text, is_opening=True):
+    self.line = line
+    self.text = text
+    # False for a comment behind code on its line, which may be a noun alone.
+    self.is_opening = is_opening
+
+
+def _joined(lines):
+  """Returns Blocks of (number, text) comment lines that follow each other."""
+  blocks = []
+  last = None
+  for number, text in lines:
+    if not text.strip() or _LICENCE.search(text):
+      last = None
+      continue
+    if last == number - 1:
+      blocks[-1].text += " " + text.strip()
+    else:
+      blocks.append(Block(number, text.strip()))
+    last = number
+  return blocks
+
+
+def _cpp_blocks(text):
+  own, trailing = [], []
+  for number, line in enumerate(text.splitlines(), 1):
+    place = line.find("//")
+    if place < 0 or line[:place].count('"') % 2 or line[:place].endswith(":"):
+      continue
+    comment = line[place + 2:]
+    if line[:place].strip():
+      trailing.append(Block(number, comment.strip(), is_opening=False))
+    else:
+      own.append((number, comment))
+  return _joined(own) + trailing
+
+
+def _python_blocks(text):
+  own, blocks = [], []
+  try:
+    tree = ast.parse(text)
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+  except (SyntaxError, tokenize.TokenError):
+    return []
+  lines = text.splitlines()
+  for token in tokens:
+    if token.type == tokenize.COMMENT:
+      number, column = token.start
+      comment = token.string[1:]
+      if lines[number - 1][:column].strip():
+        blocks.append(Block(number, comment.strip(), is_opening=False))
+      else:
+        own.append((number, comment))
+  for node in ast.walk(tree):
+    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+      doc = ast.get_docstring(node, clean=True)
+      if doc:
+        end = node.body[0].value.lineno  # Python 3.7: the docstring's last line.
+        start = end - len(node.body[0].value.s.splitlines()) + 1
+        blocks += _paragraphs(doc, max(start, 1))
+  return _joined(own) + blocks
+
+
+def _paragraphs(text, first=1):
+  """Returns Blocks of prose: no code, tables or headings; each list item is one."""
+  blocks = []
+  is_code = False
+  last = None
+  for number, line in enumerate(text.splitlines(), first):
+    if line.strip().startswith("```"):
+      is_code = not is_code
+      last = None
+      continue
+    if is_code or not line.strip() or line.startswith(("|", "#", "    ", "<")):
+      last = None
+      continue
+    item = re.match(r"\s*([-*]|\d+\.)\s|\s{2,}\w+: ", line)
+    if last == number - 1 and not item:
+      blocks[-1].text += " " + line.strip()
+    else:
+      blocks.append(Block(number, line.strip()))
+    last = number
+  return blocks
+
+
+def blocks_of(path, text):
+  """Returns the Blocks of one file."""
+  if path.endswith(_CPP):
+    return _cpp_blocks(text)
+  if path.endswith(".py"):
+    return _python_blocks(text)
+  if path.endswith(".md"):
+    return _paragraphs(text)
+  return []
+
+
+def _longest_sentence(text):
+  text = re.sub(r"\([^()]*\)|`[^`]*`|\[[^\]]*\]", "x", text)
+  return max(len(s.split()) for s in _SENTENCE_END.split(text))
+
+
+def findings(path, text):
+  """Returns a line for each breach of the rules, in any folder."""
+  if path.endswith(_QUOTING):
+    return []
+  found = []
+
+  def add(number, what):
+    found.append("%s:%d: %s" % (path, number, what))
+
+  is_code = not path.endswith(".md")
+  for block in blocks_of(path, text):
+    if is_code and block.is_opening and _HEADLESS.match(block.text):
+      add(block.line, "a comment starts with its subject, not with '%s'" %
+          block.text.split()[0])
+    if is_code:
+      for word in _TALKING.findall(block.text):
+        add(block.line, "'%s': code returns, stores, records, reads or checks" % word)
+    for words in _IDIOM.findall(block.text):
+      add(block.line, "'%s': write except, finished with, per-call, the previous" % words)
+    count = _longest_sentence(block.text)
+    if count > _MAX_WORDS:
+      add(block.line, "a sentence of %d words, at most %d" % (count, _MAX_WORDS))
+  if path.endswith(_CPP + (".py",)):
+    for number, line in enumerate(text.splitlines(), 1):
+      if line.lstrip().startswith(("//", "#")):
+        continue
+      for match in _PLACE.finditer(line):
+        add(number, "'%s': name the memory or the rank that is meant" % match.group(0))
+  return found
+
+
+def violations(path, text):
+  """Returns the findings in folders that the rules hold for."""
+  return [] if path.startswith(NOT_YET) else findings(path, text)
+
+
+def main():
+  count = 0
+  for path in sys.argv[1:]:
+    with open(path) as f:
+      for line in findings(path, f.read()):
+        print(line)
+        count += 1
+  print("%d findings" % count)
+
+
+if __name__ == "__main__":
+  main()
