@@ -10,9 +10,8 @@
 //   group  a counting sort of the occurrences by row, with the counts of the
 //          lookup. A row's sample numbers, and weights if there are any, become
 //          adjacent. Writes 4 bytes per id at random, within the L2 cache.
-//   sum    adds the gradients of a row's samples in registers and writes the
-//   sum
-//          once. Rows are independent, so this pass can be split anywhere.
+//   sum    adds the gradients of a row's samples in registers and writes each
+//          sum once. Rows are independent, so this pass can be split anywhere.
 //
 // If no row occurs twice, nothing is grouped: the sum of a row is a scaled copy
 // of its one sample's gradient.
