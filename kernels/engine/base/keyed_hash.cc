@@ -17,8 +17,8 @@ namespace {
 
 std::atomic<const KeyedHash*> hash_for_testing{nullptr};
 
-// The system call itself: its name in the C library is younger than some that
-// TensorFlow runs with.
+// Makes the system call directly: the C library's getrandom is newer than some
+// C libraries that TensorFlow runs with.
 bool AskKernel(void* to, size_t bytes) {
 #if defined(SYS_getrandom)
   return syscall(SYS_getrandom, to, bytes, 0) == static_cast<long>(bytes);
@@ -75,7 +75,8 @@ KeyedHash KeyedHash::FromSeed(uint64_t seed) {
 
 int64_t KeyedHash::KeyOf(uint64_t hash) const {
   const auto inverse = [](uint64_t odd) {
-    uint64_t result = odd;  // right in 3 bits, then in twice as many each time
+    // correct in 3 bits, then in twice as many each time
+    uint64_t result = odd;
     for (int i = 0; i < 5; ++i) result *= 2 - odd * result;
     return result;
   };

@@ -15,8 +15,8 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// The driver's functions that the runtime has no name for. They come from the
-// driver that the runtime loaded, so that nothing links against one.
+// Driver functions that the runtime does not wrap. They are looked up in the
+// driver that the runtime loaded, so that nothing links against a driver.
 struct Driver {
   PFN_cuDeviceGet_v2000 device_get = nullptr;
   PFN_cuDeviceGetAttribute_v2000 device_get_attribute = nullptr;
@@ -64,7 +64,7 @@ Status LoadDriver(Driver* d) {
   return Look("cuMemSetAccess", 10020, &d->set_access);
 }
 
-// Null, with *status, where there is none.
+// Returns null, and the reason in *status, if the driver lacks a function.
 const Driver* GetDriver(Status* status) {
   struct Loaded {
     Driver driver;
@@ -76,7 +76,7 @@ const Driver* GetDriver(Status* status) {
   return loaded.status.ok() ? &loaded.driver : nullptr;
 }
 
-// The driver's errors have the runtime's numbers.
+// Driver and runtime use the same error numbers.
 cudaError_t AsRuntime(CUresult result) {
   return static_cast<cudaError_t>(result);
 }
@@ -95,14 +95,14 @@ size_t RoundUp(size_t n, size_t granularity) {
   return (n + granularity - 1) / granularity * granularity;
 }
 
-// Puts size bytes of memory behind the addresses from p on.
+// Maps size bytes of memory to the addresses from p on.
 cudaError_t Back(const Driver& driver, char* p, size_t size, int device) {
   const CUmemAllocationProp prop = OnDevice(device);
   CUmemGenericAllocationHandle memory = 0;
   CUresult result = driver.create(&memory, size, &prop, 0);
   if (result != CUDA_SUCCESS) return AsRuntime(result);
   result = driver.map(Address(p), size, 0, memory, 0);
-  // The mapping keeps the memory, if there is one.
+  // The mapping, if it succeeded, keeps the memory alive.
   EV_CUDA_LOG_IF_ERROR(AsRuntime(driver.release(memory)));
   if (result != CUDA_SUCCESS) return AsRuntime(result);
   CUmemAccessDesc access = {};

@@ -22,7 +22,7 @@ void* Take(size_t bytes) {
   void* block = nullptr;
   if (cudaSetDevice(pinning_device) != cudaSuccess ||
       cudaHostAlloc(&block, bytes, cudaHostAllocPortable) != cudaSuccess) {
-    cudaGetLastError();  // ordinary memory does as well
+    cudaGetLastError();  // The caller uses ordinary memory instead.
     return nullptr;
   }
   return block;

@@ -14,7 +14,8 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// This process's number among those of its host, as launchers tell it.
+// Number of this process among those of its host, from the launcher's
+// environment variables; 0 without one.
 int LocalRank() {
   for (const char* name :
        {"HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"}) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much memory lanes under way may have.
+// Limits the memory of lanes in flight.
 
 #include <atomic>
 #include <chrono>
@@ -25,8 +25,8 @@ class WorkLaneTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
-  // Idle lanes of such sizes, so that nothing is allocated or freed while
-  // others are held: the driver would wait for those.
+  // Creates idle lanes of these sizes, so that nothing is allocated or freed
+  // while others are held: the driver would wait for those.
   static void Make(const std::vector<size_t>& sizes) {
     std::vector<LaneUnderTest> lanes(sizes.size());
     for (size_t i = 0; i < sizes.size(); ++i) {
@@ -35,7 +35,8 @@ class WorkLaneTest : public ::testing::Test {
     for (LaneUnderTest& lane : lanes) lane.Release();
   }
 
-  // A lane with memory for 'bytes' is under way until the flag is set.
+  // Starts work on a lane with memory for 'bytes'; it runs until the flag is
+  // set.
   const void* Begin(size_t bytes, const std::atomic<bool>* flag) {
     LaneUnderTest lane;
     EXPECT_TRUE(lane.Acquire(bytes).ok());
@@ -55,7 +56,7 @@ TEST_F(WorkLaneTest, ACallWaitsForAnOlderOneBeforeThereAreTooMany) {
   const void* const first = Begin(bytes, &first_ends);
   const void* const second = Begin(bytes, &second_ends);
   EXPECT_NE(first, second);
-  // What is small goes on.
+  // A small call does not wait.
   LaneUnderTest small;
   ASSERT_TRUE(small.Acquire(1024).ok());
   small.Release();
@@ -81,7 +82,7 @@ TEST_F(WorkLaneTest, UpToThatACallTakesALaneOfItsOwn) {
   Make({bytes, bytes});
   const void* const first = Begin(bytes, &ends);
   LaneUnderTest second;
-  ASSERT_TRUE(second.Acquire(bytes).ok());  // or it waits for ever
+  ASSERT_TRUE(second.Acquire(bytes).ok());  // must not wait
   EXPECT_NE(second.memory(), first);
   ends = true;
   second.Release();
