@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handles of rows whose floats are elsewhere; those of a RowStore are tested
-// with it.
+// Handles of rows whose floats are stored elsewhere. row_store_test.cc tests
+// those of a RowStore.
 
 #include "kernels/engine/storage/dram/row_handles.h"
 
@@ -65,8 +65,7 @@ TEST(RowHandlesTest, MetaOfHandlesThatAreFreeGoesBack) {
   handles.Free(given);
   EXPECT_LE(handles.bytes() - before, kRows * 4);
   EXPECT_EQ(handles.Meta(last)->frequency, 5u);
-  // Handles beside a row that lives on come again before those of a slab that
-  // went.
+  // Handles of slabs with live rows are reused before those of a dropped slab.
   EXPECT_GT(Allocate(&handles, 1)[0], last - (RowHandle{1} << 17));
 }
 
@@ -78,7 +77,7 @@ TEST(RowHandlesTest, ClearForgetsAll) {
   EXPECT_EQ(Allocate(&handles, 1)[0], 0u);
 }
 
-// A store that has memory for so many slabs.
+// A store with memory for a limited number of slabs.
 class FewSlabs : public RowHandles {
  public:
   explicit FewSlabs(int most)

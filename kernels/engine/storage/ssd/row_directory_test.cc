@@ -109,7 +109,7 @@ TEST_F(RowDirectoryTest, AnotherProcessIsNamed) {
   ExpectHas(status, "'items' of process " + std::to_string(getpid()));
   ASSERT_EQ(write(leave[1], &c, 1), 1);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  // It ended without a word, and holds nothing.
+  // The process ended without cleaning up, and holds no lock.
   EXPECT_TRUE(RowDirectory::Open(path_, "items", &directory_).ok());
 }
 
@@ -138,7 +138,7 @@ TEST_F(RowDirectoryTest, APathThatCannotBeUsedIsNamed) {
 }
 
 TEST_F(RowDirectoryTest, AReadOnlyDirectoryIsAnError) {
-  // No user, not even root, makes a file there.
+  // Not even root can create a file in it.
   const Status status = RowDirectory::Open("/sys/kernel", "v", &directory_);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   ExpectHas(status, "/sys/kernel");

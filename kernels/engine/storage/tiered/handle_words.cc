@@ -29,9 +29,9 @@ void HandleWords::DropUnused(Span<const RowHandle> handles) {
     const size_t slab = handle >> kSlabLog2;
     if (!words_->has_slab(slab)) continue;
     const RowHandle first = static_cast<RowHandle>(slab << kSlabLog2);
-    // From the word that said something the last time, and once around: so a
-    // slab is not read from its beginning for every handle that leaves it. What
-    // was never touched is zero.
+    // Searches from the word that was not zero the last time, and once around.
+    // So a slab is not read from its beginning for every handle that leaves it.
+    // Words that were never touched are zero.
     uint32_t looked_at = 0;
     uint32_t i = in_use_[slab];
     while (looked_at < kSlabWords && at(first + i)->load() == 0) {

@@ -55,7 +55,7 @@ TEST(HandleWordsTest, MemoryGoesWhenNoWordOfItSaysAnything) {
   EXPECT_GT(full, before + (1 << 18));
   words.at(1 << 20)->store(0);
   words.DropUnused(std::vector<RowHandle>{1 << 20});
-  EXPECT_EQ(words.bytes(), full);  // its neighbour is there
+  EXPECT_EQ(words.bytes(), full);  // a neighbour is still in use
   words.at((1 << 20) + 70000)->store(0);
   words.DropUnused(std::vector<RowHandle>{(1 << 20) + 70000, 9999999});
   EXPECT_LT(words.bytes(), full);
@@ -68,7 +68,7 @@ TEST(HandleWordsTest, MemoryGoesWhenNoWordOfItSaysAnything) {
   EXPECT_FALSE(words.Has(3));
 }
 
-// Would take minutes if each handle that goes looked through its slab.
+// This would take minutes if each freed handle searched its whole slab.
 TEST(HandleWordsTest, ManyHandlesGoAtOnceAndTheLastTakesTheMemoryAlong) {
   constexpr RowHandle kMany = 400000;
   HandleWords words;

@@ -40,11 +40,12 @@ class VictimHandTest : public ::testing::Test {
 
 TEST_F(VictimHandTest, OfTwiceAsManyTheLeastWorthGo) {
   for (const uint32_t place : {1, 0, 2, 3, 5, 4}) Use(place);
-  // Once round all were used; the second time the first that is met goes.
+  // In the first round all rows were used; in the second the first one visited
+  // goes.
   EXPECT_EQ(Choose(1), Places{0});
-  EXPECT_EQ(Choose(1), Places{1});  // of 1 and 2
-  EXPECT_EQ(Choose(1), Places{3});  // of 3 and 4
-  EXPECT_EQ(Choose(1), Places{0});  // of 5 and 0
+  EXPECT_EQ(Choose(1), Places{1});  // candidates 1 and 2
+  EXPECT_EQ(Choose(1), Places{3});  // candidates 3 and 4
+  EXPECT_EQ(Choose(1), Places{0});  // candidates 5 and 0
   hand_.Reset();
   EXPECT_EQ(Choose(1), Places{1});
 }
