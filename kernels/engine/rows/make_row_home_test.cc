@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program into which no GPU code was linked.
+// Creating homes in a program without GPU code.
 
 #include "kernels/engine/rows/make_row_home.h"
 
@@ -47,7 +47,7 @@ TEST(MakeRowHomeTest, AutoIsCpuMemoryAndSaysWhy) {
 }
 
 TEST(MakeRowHomeTest, AutoIsCpuMemoryOnlyWhereThereIsNoGpu) {
-  // A GPU that has no memory left.
+  // A GPU without free memory.
   RegisterGpuRowHome(
       [](const GpuRowHomeOptions&, std::unique_ptr<GpuRowHome>*) {
         return ResourceExhausted("the GPU is full");

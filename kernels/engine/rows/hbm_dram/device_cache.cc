@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that are used: what is held, and what comes to the device for it.
+// Holding rows, and copying rows to the device.
 
 #include "kernels/engine/rows/hbm_dram/device_cache.h"
 
@@ -17,10 +17,10 @@ namespace ev {
 namespace {
 
 constexpr size_t kVisitedAtOnce = 4096;
-// Rows that are compared for each that goes.
+// Candidates to compare per evicted row.
 constexpr size_t kCandidatesEach = 4;
 constexpr size_t kRowsAhead = 16;
-// Rows that are asked for before they are copied.
+// Bytes to prefetch ahead of a copy.
 constexpr size_t kBytesAhead = 4096;
 
 }  // namespace
@@ -83,7 +83,7 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
                          size_t* held) {
   EV_RETURN_IF_ERROR(broken_);
   *held = 0;
-  // More than there are places would push each other out for nothing.
+  // More rows than places would evict each other for nothing.
   size_t size = std::min<size_t>(handles.size(), capacity());
   std::vector<size_t> pending;
   ranks_.Advance();
@@ -115,7 +115,7 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
     while (status.ok() && !pending.empty()) {
       const size_t before = pending.size();
       status = Round(handles, use, &pending, places, &end);
-      // What another moves needs nothing of this call to arrive.
+      // Rows that another thread is moving arrive without this call's help.
       if (pending.size() == before) sched_yield();
     }
     if (!status.ok()) {
@@ -127,7 +127,7 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
       *held = end;
       break;
     }
-    // Others hold all there is. One row alone must have a place some time.
+    // Other calls hold all places. A single row must get a place eventually.
     size = std::max<size_t>(1, size / 2);
     sched_yield();
   }
@@ -180,7 +180,7 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
     if (!word(load.handle)
              ->compare_exchange_strong(seen, kHere | load.place,
                                        std::memory_order_acq_rel)) {
-      busy.push_back(load.i);  // another has moved it meanwhile
+      busy.push_back(load.i);  // another thread has moved it meanwhile
       continue;
     }
     Entry* const in = entry(load.place);
@@ -220,8 +220,8 @@ Status DeviceCache::LoadAll(const std::vector<Load>& loads) {
   return status;
 }
 
-// Rows of CPU memory, while the device takes the ones before them; what is not
-// made yet, the device makes.
+// Copies rows from CPU memory while the device receives the previous ones. The
+// device itself creates fresh rows.
 Status DeviceCache::CopyUp(const std::vector<Load>& loads) {
   std::vector<Place> places;
   std::vector<const float*> rows;
@@ -233,7 +233,8 @@ Status DeviceCache::CopyUp(const std::vector<Load>& loads) {
       rows.push_back(host_.floats(load.from - 1));
     }
   }
-  // Even if nothing follows: a row is renewed once at a time.
+  // Flush even if no row follows: a row must not be renewed twice before a
+  // Flush.
   if (places.size() < loads.size()) EV_RETURN_IF_ERROR(device_->Flush());
   if (places.empty()) return Status::OK();
   const int64_t width = floats();
@@ -278,8 +279,8 @@ Status DeviceCache::Visit(Span<const RowHandle> handles,
     places.clear();
     Status status;
     {
-      // A row of CPU memory is not written to before this is over, even if its
-      // owner leaves.
+      // While this lock is held, no row in CPU memory is written to, even if
+      // its owner frees it.
       std::shared_lock<std::shared_mutex> lock(host_mu_);
       for (const size_t i : left) {
         Place place;
