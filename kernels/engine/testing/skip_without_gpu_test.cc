@@ -17,7 +17,7 @@ void SetUpFor(const Status& status, bool* goes_on) {
   *goes_on = true;
 }
 
-// What gtest would be told by a SetUp.
+// The results that a SetUp would report to GoogleTest.
 struct Told {
   explicit Told(const Status& status) {
     ::testing::ScopedFakeTestPartResultReporter reporter(
