@@ -25,7 +25,8 @@ using tensorflow::strings::StrCat;
 
 namespace {
 
-// What TensorFlow's writer puts into the header, and its readers ask for.
+// The version that TensorFlow's writer puts into the header and its readers
+// check.
 constexpr int kBundleVersion = 1;
 
 Status OfFile(const std::string& file, const Status& status) {
@@ -158,7 +159,7 @@ Status CheckpointWriter::WriteIndex() {
   header.set_num_shards(static_cast<int>(streams_.size()));
   header.set_endianness(BundleHeaderProto::LITTLE);
   header.mutable_version()->set_producer(kBundleVersion);
-  // Under the empty name, before all others.
+  // The header has the empty name, which sorts before all others.
   builder.Add("", header.SerializeAsString());
   for (const auto& entry : entries_) {
     builder.Add(entry.first, entry.second.SerializeAsString());

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// TensorFlow's headers show a GPU's stream to code that says this; they need
-// none of CUDA's for it.
+// TensorFlow's headers declare a GPU's stream only if this is defined. It needs
+// no CUDA header.
 #define GOOGLE_CUDA 1
 
 #include "kernels/tf/bridge/gpu_tensors.h"
@@ -25,7 +25,7 @@ using tensorflow::Tensor;
 using Copies = std::vector<std::pair<const Tensor*, Tensor*>>;
 using Done = std::function<void(const Status&)>;
 
-// start(from, to, done) begins a copy.
+// Runs all copies and waits for them. start(from, to, done) starts one.
 Status CopyAll(const Copies& copies,
                const std::function<void(const Tensor*, Tensor*, Done)>& start) {
   std::vector<Status> statuses(copies.size());

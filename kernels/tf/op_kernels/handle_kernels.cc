@@ -70,7 +70,7 @@ class HandleOp : public OpKernel {
   void Compute(OpKernelContext* context) override {
     tensorflow::mutex_lock lock(mutex_);
     if (!has_handle_) OP_REQUIRES_OK(context, MakeHandle(context));
-    // Every run, since tf.Session.reset() takes containers away.
+    // On every run, since tf.Session.reset() removes containers.
     EvResource* found = nullptr;
     OP_REQUIRES_OK(context,
                    context->resource_manager()->LookupOrCreate<EvResource>(
@@ -104,7 +104,7 @@ class HandleOp : public OpKernel {
     context->set_output(0, handle_);
   }
 
-  // A hash look-up: not worth a thread of its own.
+  // A hash lookup, not worth a separate thread.
   bool IsExpensive() override { return false; }
 
  private:

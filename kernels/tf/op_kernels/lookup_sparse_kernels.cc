@@ -35,8 +35,8 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Float output of that shape; of a table whose samples a device pools, in
-// memory that the device reaches by itself.
+// Allocates a float output of that shape. If a device pools the table's
+// samples, the output is in transfer memory.
 Status AllocateRows(OpKernelContext* context, int output,
                     const TensorShape& shape, const ev::EmbeddingTable& table,
                     float** data) {
@@ -49,7 +49,7 @@ Status AllocateRows(OpKernelContext* context, int output,
   return Status::OK();
 }
 
-// kIdsOnGpu: ids and rows are inputs in the memory of the device that runs the
+// kIdsOnGpu: the inputs ids and rows are in the memory of the GPU that runs the
 // op.
 template <bool kIdsOnGpu>
 class LookupSparseOp : public OpKernel {
@@ -126,8 +126,8 @@ class LookupSparseOp : public OpKernel {
   }
 
  private:
-  // Outputs in a GPU's memory. The device that has the rows writes them there
-  // itself; what is pooled in CPU memory is copied afterwards.
+  // Outputs in GPU memory. The device that holds the rows writes them directly.
+  // Outputs pooled in CPU memory are copied to the GPU afterwards.
   class GpuOutputs {
    public:
     explicit GpuOutputs(int num_tables) : staged_(num_tables) {}
@@ -139,7 +139,8 @@ class LookupSparseOp : public OpKernel {
       TF_RETURN_IF_ERROR(context->allocate_output(t, shape, &output));
       if (in->weights == nullptr && !ev::Selects(in->combiner) &&
           table.takes_device_tensors()) {
-        // After the allocation: the memory may still be in use before.
+        // After the allocation: earlier work on the stream may still use the
+        // memory.
         TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream_));
         in->stream = &stream_;
         *data = MutableData<float>(output);
@@ -182,7 +183,8 @@ class LookupSparseOp : public OpKernel {
     TF_RETURN_IF_ERROR(GetSamples(context, name, 2 * num_tables_ + t,
                                   num_weights_ > 0 ? 4 * num_tables_ + t : -1,
                                   in));
-    // Those of a combiner that selects are ones, beside another's table.
+    // A combiner that selects ignores weights. They may be present because
+    // another table of the op has weights.
     if (ev::Selects(in->combiner)) in->weights = nullptr;
     if (on_gpu_ && !kIdsOnGpu) {
       in->ids_owner =
@@ -380,7 +382,7 @@ const RegisterKernel<PlanCountsOp> kPlanCounts("EvPlanCounts",
 const RegisterKernel<LookupSparseOp<false>> kLookupSparse(
     "EvLookupSparse",
     {"resources", "ids", "rows", "batch_sizes", "weights", "plan"});
-// Python's lookup_sparse_ops.py asks for it.
+// Selected by Python's lookup_sparse_ops.py.
 const RegisterKernel<LookupSparseOp<true>> kLookupSparseOfIdsOnGpu(
     "EvLookupSparse", {"resources", "batch_sizes", "weights", "plan"},
     "ids_on_gpu");

@@ -22,7 +22,7 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::errors::InvalidArgument;
 
-// It never leaves the process, so it has no serialized form.
+// Never leaves the process, so it has no serialized form.
 class PackVariant {
  public:
   PackVariant() {}

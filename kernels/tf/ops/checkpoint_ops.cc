@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole table out and in.
+// Ops that export and import whole tables.
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What changed in a table, out and in; and how files become a checkpoint.
+// Ops of incremental checkpoints, and EvPublishCheckpoint.
 
 #include <vector>
 
@@ -18,8 +18,8 @@ using tensorflow::shape_inference::DimensionHandle;
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 
-// Shapes of keys, values, versions, frequencies: outputs 0 to 3; and of slots,
-// which come last.
+// Sets the shapes of outputs 0 to 3 (keys, values, versions, frequencies) and
+// of the slots, which are the last outputs.
 Status SetRowShapes(InferenceContext* c) {
   int num_slots;
   TF_RETURN_IF_ERROR(c->GetAttr("num_slots", &num_slots));

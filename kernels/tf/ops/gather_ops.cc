@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading rows and their meta data by key.
+// Ops that read rows and their metadata by key.
 
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"

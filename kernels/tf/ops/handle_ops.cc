@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table itself: handle, initialisation, size. Stock TensorFlow reads the
-// attributes `dtype` and `shape` of EvHandle (control flow, meta graph import),
-// so their names are not ours to choose.
+// Ops of the table itself: handle, initialisation, size, eviction. Stock
+// TensorFlow reads the attributes `dtype` and `shape` of EvHandle (control
+// flow, meta graph import), so these names are fixed.
 
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"

@@ -17,7 +17,7 @@ using tensorflow::shape_inference::DimensionHandle;
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 
-// The shape that the first num_vectors inputs have in common.
+// Returns the common shape of the first num_vectors inputs.
 Status ShapeOfVectors(InferenceContext* c, int num_vectors, ShapeHandle* all) {
   TF_RETURN_IF_ERROR(InputOfRank(c, 0, 2, "vector 0", all));
   for (int v = 1; v < num_vectors; ++v) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fused lookup of T tables and its gradients. The inputs come in groups of
-// T: resources, ids, rows, batch sizes, then weights, when there are any.
+// The fused lookup of T tables and its gradients. Inputs come in groups of T:
+// resources, ids, rows, batch sizes and, optionally, weights.
 
 #include <vector>
 
@@ -22,7 +22,7 @@ using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 using tensorflow::strings::StrCat;
 
-// The batch size as the graph knows it: from row splits, else from a constant.
+// Returns the static batch size: from row splits, else from a constant.
 Status StaticBatchSize(InferenceContext* c, int table, int rows_input,
                        int batch_size_input, DimensionHandle num_ids,
                        DimensionHandle* batch_size) {
@@ -43,7 +43,7 @@ Status StaticBatchSize(InferenceContext* c, int table, int rows_input,
   if (c->Rank(rows) == 1) {
     DimensionHandle from_splits;
     TF_RETURN_IF_ERROR(c->Subtract(c->Dim(rows, 0), 1, &from_splits));
-    // A merge that fails need not leave what it was given behind.
+    // A failed merge may change its result argument, so use a separate one.
     DimensionHandle merged;
     if (!c->Merge(*batch_size, from_splits, &merged).ok()) {
       return InvalidArgument("table ", table, ": ",

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which keys have a row, and rows of a caller's choice for those that have
-// none.
+// Ops about the presence of rows: their tier, prefetching, and inserting absent
+// keys.
 
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole rows by key: what the generic optimizer path reads and writes.
+// Ops on whole rows by key, used by the generic optimizer path.
 
 #include <vector>
 
