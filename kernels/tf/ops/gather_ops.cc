@@ -29,7 +29,7 @@ REGISTER_OP("EvGather")
       return Status::OK();
     })
     .Doc(R"doc(
-Reads the rows of ids; an absent key reads its default row. Inserts nothing.
+Reads the rows of ids; for an absent key, its default row. Inserts nothing.
 
 resource: The handle.
 ids: Keys, of any shape and with any duplicates.
@@ -49,12 +49,12 @@ REGISTER_OP("EvGetMeta")
       return Status::OK();
     })
     .Doc(R"doc(
-Reads what the rows of ids count about themselves. Inserts nothing.
+Reads the frequencies and versions of ids. Inserts nothing.
 
 resource: The handle.
 ids: Keys, of any shape.
-frequencies: Occurrences in training so far; 0 when absent or not recorded.
-versions: Global step of the last update; -1 when absent or not recorded.
+frequencies: Occurrences in training so far; 0 if absent or not recorded.
+versions: Global step of the last update; -1 if absent or not recorded.
 )doc");
 
 }  // namespace

@@ -125,25 +125,25 @@ REGISTER_OP("EvLookupSparse")
     .SetIsStateful()
     .SetShapeFn(LookupSparseShape)
     .Doc(R"doc(
-Looks up and pools the ids of T tables. Inserts nothing; an absent key reads its
-default row. kernels/engine/combine/combiner.h says what each combiner makes of a
-sample's rows; a sample without ids gives zeros.
+Looks up and pools the ids of T tables. Inserts nothing; an absent key has its
+default row. kernels/engine/combine/combiner.h defines the combiners; a sample
+without ids gives zeros.
 
 resources: T handles.
 ids: T vectors of keys [N].
 rows: T times either the indices [N, 2] of a SparseTensor, sorted by their first
   column, or the row splits [B + 1] of a RaggedTensor.
 batch_sizes: T scalars B.
-weights: T vectors [N], or nothing: all ones. Not read where a combiner takes
-  none.
+weights: T vectors [N], or nothing: all ones. Ignored by combiners that take no
+  weights.
 outputs: T matrices [B, D].
-plan: What the lookup found, for EvLookupSparseGrad and EvApply.
+plan: The lookup's plan (keys, handles, counts), for EvLookupSparseGrad and EvApply.
 num_tables: T.
 num_weights: 0 or T.
 combiners: T names of combiners.
 dims: T row lengths.
-no_nan: What a sample gives whose weights make the divisor of its combiner 0. True:
-  zeros, and so are its gradients. False: as TensorFlow's division, NaN or infinity.
+no_nan: The output of a sample whose weights make its combiner divide by 0. True:
+  zeros, also for its gradients. False: NaN or infinity, like TensorFlow's division.
 )doc");
 
 REGISTER_OP("EvLookupSparseGrad")
@@ -182,13 +182,13 @@ REGISTER_OP("EvLookupSparseGrad")
       return Status::OK();
     })
     .Doc(R"doc(
-The gradient of EvLookupSparse for K of its tables: for each distinct key the sum
-over its occurrences, in the order of occurrence.
+Computes the gradient of EvLookupSparse for K of its tables: for each distinct key
+the sum over its occurrences, in the order of occurrence.
 
 plan: The lookup's plan.
 grads: K gradients of the outputs [B, D].
-weights: K vectors, the tables' weights, or nothing. Not read, as the plan has them: a
-  gradient of this op goes to them.
+weights: K vectors, the tables' weights, or nothing. Not read, since the plan has them;
+  they are inputs so that a gradient of this op can flow to them.
 keys: K vectors of distinct keys [U].
 unique_grads: K matrices [U, D].
 num_grads: K.
@@ -230,13 +230,13 @@ REGISTER_OP("EvPoolGivenRows")
       return Status::OK();
     })
     .Doc(R"doc(
-Pools given rows by the plan of a lookup, for K of its tables: what EvLookupSparse
-would give if each distinct key had the row that is given here. It is the gradient of
-EvLookupSparseGrad by its gradients, and the reverse.
+Pools given rows by the plan of a lookup, for K of its tables: the outputs of
+EvLookupSparse if each distinct key had the given row. It is the gradient of
+EvLookupSparseGrad with respect to its gradients, and the reverse.
 
 plan: The lookup's plan.
-rows: K matrices [U, D], in the order of the keys that EvLookupSparseGrad gives.
-weights: As of EvLookupSparseGrad.
+rows: K matrices [U, D], in the order of the keys that EvLookupSparseGrad returns.
+weights: Like those of EvLookupSparseGrad.
 outputs: K matrices [B, D].
 num_rows: K.
 num_weights: 0 or K.
@@ -262,13 +262,13 @@ REGISTER_OP("EvLookupSparseWeightGrad")
       return Status::OK();
     })
     .Doc(R"doc(
-The gradient of EvLookupSparse for the weights of one table.
+Computes the gradient of EvLookupSparse with respect to the weights of one table.
 
 plan: The lookup's plan.
 grad: The gradient of the table's output [B, D].
 output: That output.
-rows: Nothing: the gradient of EvLookupSparse. Or a matrix [U, D]: the gradient of
-  EvPoolGivenRows with these rows, whose output 'output' is.
+rows: Nothing, for the gradient of EvLookupSparse; or a matrix [U, D], for the gradient
+  of EvPoolGivenRows with these rows and this output.
 weight_grad: [N].
 table: The table's number in the lookup.
 num_rows: 0 or 1.
@@ -284,10 +284,10 @@ REGISTER_OP("EvPlanCounts")
       return Status::OK();
     })
     .Doc(R"doc(
-How often each of a plan's distinct keys occurred in the batch.
+Returns how often each of a plan's distinct keys occurred in the batch.
 
 plan: The plan of a lookup.
-counts: [U], in the order of the keys that EvLookupSparseGrad gives.
+counts: [U], in the order of the keys that EvLookupSparseGrad returns.
 table: Number of the table in the plan.
 )doc");
 
