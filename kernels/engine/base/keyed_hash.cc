@@ -41,9 +41,9 @@ KeyedHash KeyedHash::Draw() {
   uint64_t words[4];
   if (!AskKernel(words, sizeof(words)) && !ReadDevice(words, sizeof(words))) {
     throw std::runtime_error(
-        "the system gives no random bytes, neither by getrandom nor by "
-        "/dev/urandom; tables need a secret against ids that are made to "
-        "collide");
+        "cannot read random bytes from getrandom or from /dev/urandom; tables "
+        "need them for the secret of their hash, which protects against ids "
+        "chosen to collide");
   }
   KeyedHash hash;
   hash.mask0_ = words[0];

@@ -73,8 +73,9 @@ class TableSaver {
     for (const int64_t key : keys) {
       narrow_.push_back(static_cast<int32_t>(key));
       if (narrow_.back() != key) {
-        return InvalidArgument("keys are stored as int32, and key " +
-                               std::to_string(key) + " is none");
+        return InvalidArgument("key " + std::to_string(key) +
+                               " does not fit into int32, the type of the "
+                               "stored keys");
       }
     }
     return Append<int32_t>(kMainStream, narrow_);

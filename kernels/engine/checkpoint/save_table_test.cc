@@ -161,8 +161,9 @@ TEST(SaveTableTest, KeysMayBeInt32) {
   MemoryCheckpoint second;
   const Status status = SaveTable(options, &table, &second);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(),
-            "keys are stored as int32, and key 2147483648 is none");
+  EXPECT_EQ(
+      status.message(),
+      "key 2147483648 does not fit into int32, the type of the stored keys");
 }
 
 TEST(SaveTableTest, AFullDiskIsTheAnswer) {

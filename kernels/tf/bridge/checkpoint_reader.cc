@@ -42,8 +42,8 @@ Status CheckSize(const std::string& name, const BundleEntryProto& entry,
   const tensorflow::int64 each = tensorflow::DataTypeSize(entry.dtype());
   if (entry.size() % each != 0 || entry.size() / each != shape.num_elements()) {
     return DataLoss("tensor ", name, " of ", file_name, " has ", entry.size(),
-                    " bytes, which is not what its shape ", shape.DebugString(),
-                    " needs");
+                    " bytes, which do not match its shape ",
+                    shape.DebugString());
   }
   tensorflow::uint64 file_size;
   TF_RETURN_IF_ERROR(
@@ -70,7 +70,7 @@ TensorStream::TensorStream(const std::string& name,
 Status TensorStream::Read(size_t num_bytes, void* data) {
   if (bytes_read_ + num_bytes > entry_.size()) {
     return DataLoss("tensor ", name_, " of ", file_name_, " has ",
-                    entry_.size(), " bytes, which is less than its shape ",
+                    entry_.size(), " bytes, fewer than its shape ",
                     shape_.DebugString(), " needs");
   }
   if (num_bytes > 0) {
@@ -181,7 +181,7 @@ Status CheckpointReader::Open(const std::string& name,
         entry.slices_size() > 0 ? "saved in slices" : "of type ",
         entry.slices_size() > 0 ? ""
                                 : tensorflow::DataTypeString(entry.dtype()),
-        ", which a table does not have");
+        ", which no tensor of a table is");
   }
   std::unique_ptr<RandomAccessFile> file;
   const std::string file_name =

@@ -120,7 +120,7 @@ Status CheckpointWriter::Append(int number, const void* data,
   if (stream->current == nullptr ||
       num_bytes > stream->current_end - stream->offset) {
     return Note(tensorflow::errors::Internal(
-        "more bytes than the tensor has for ", stream->file_name));
+        "more bytes than the tensor has were appended to ", stream->file_name));
   }
   const StringPiece bytes(static_cast<const char*>(data), num_bytes);
   TF_RETURN_IF_ERROR(
@@ -137,7 +137,7 @@ Status CheckpointWriter::SameAs(const std::string& name,
   const auto found = entries_.find(other);
   if (found == entries_.end()) {
     return Note(InvalidArgument(name, " cannot be the same as ", other,
-                                ", which is not there"));
+                                ", which does not exist"));
   }
   Stream* const stream = &streams_[found->second.shard_id()];
   if (stream->current == &found->second) {

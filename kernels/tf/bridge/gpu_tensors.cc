@@ -51,7 +51,7 @@ Status GetDeviceContext(OpKernelContext* context, DeviceContext** found) {
   if (*found != nullptr) return Status::OK();
   return tensorflow::errors::Internal(
       "TensorFlow runs op '", context->op_kernel().name(), "' on ",
-      context->device()->name(), " and gives it no device context");
+      context->device()->name(), " without a device context");
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ Status GetDeviceStream(OpKernelContext* context, ev::DeviceStream* stream) {
   if (native == nullptr) {
     return tensorflow::errors::Internal(
         "TensorFlow runs op '", context->op_kernel().name(), "' on ",
-        context->device()->name(), " and gives it no stream");
+        context->device()->name(), " without a stream");
   }
   stream->native = *native;
   return Status::OK();

@@ -35,7 +35,7 @@ tensorflow::Status CatchExceptions(const Who& who, const Body& body) {
     return tensorflow::errors::ResourceExhausted(who(), ": out of memory");
   } catch (const std::length_error& error) {
     return tensorflow::errors::ResourceExhausted(
-        who(), ": more than any memory holds: ", error.what());
+        who(), ": larger than memory: ", error.what());
   } catch (const std::exception& error) {
     return tensorflow::errors::Internal(who(), ": ", error.what());
   }

@@ -41,7 +41,7 @@ class HandleOp : public OpKernel {
     OP_REQUIRES_OK(context, context->GetAttr("storage", &storage));
     OP_REQUIRES(context, ev::FindRowStorage(storage, &options_.storage),
                 tensorflow::errors::InvalidArgument(
-                    "op '", name(), "': there is no storage '", storage, "'"));
+                    "op '", name(), "': unknown storage '", storage, "'"));
     tensorflow::int64 memory_bytes;
     OP_REQUIRES_OK(context,
                    context->GetAttr("storage_path", &options_.ssd.path));
@@ -137,7 +137,7 @@ class HandleOp : public OpKernel {
     options_.capacity.max_bytes = max_bytes;
     if (!ev::FindCacheStrategy(strategy, &options_.capacity.strategy)) {
       return tensorflow::errors::InvalidArgument(
-          "embedding variable: there is no cache_strategy '", strategy, "'");
+          "embedding variable: unknown cache_strategy '", strategy, "'");
     }
     return Status::OK();
   }

@@ -37,9 +37,9 @@ inline tensorflow::Status GetIds(tensorflow::OpKernelContext* context,
   in->batch_size = batch.scalar<tensorflow::int64>()();
   if (ev::IsBatchSize(in->batch_size)) return tensorflow::Status::OK();
   return BadInput(variable, "a batch of ", in->batch_size,
-                  " samples, which is the first number of the dense_shape of "
-                  "the ids; it must be from 0 to ",
-                  ev::kMaxBatch);
+                  " samples; the batch size, which is the first element of the "
+                  "ids' dense_shape, must be in [0, ",
+                  ev::kMaxBatch, "]");
 }
 
 // Reads input `rows`, the samples' row splits [B + 1] or the ids' indices [N,

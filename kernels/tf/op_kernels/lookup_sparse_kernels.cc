@@ -227,7 +227,7 @@ class LookupSparseGradOp : public OpKernel {
                       "table ", t, " of a lookup of ", plan->num_tables()));
       const ev::TableOptions& options = plan->table(t)->options();
       OP_REQUIRES(context, grads[t] == nullptr,
-                  BadInput(options.name, "is named twice by the gradient"));
+                  BadInput(options.name, "occurs twice in the gradient"));
       const Tensor& grad = context->input(1 + k);
       OP_REQUIRES_OK(context,
                      CheckMatrix(grad, plan->batch_size(t), options.dim,

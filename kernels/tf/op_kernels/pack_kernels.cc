@@ -73,7 +73,7 @@ class UnpackOp : public OpKernel {
             ? packed.scalar<tensorflow::Variant>()().get<PackVariant>()
             : nullptr;
     OP_REQUIRES(context, variant != nullptr && variant->tensors() != nullptr,
-                InvalidArgument("expected what EvPack makes, got ",
+                InvalidArgument("expected an output of EvPack, got ",
                                 packed.DebugString()));
     const std::vector<Tensor>& tensors = *variant->tensors();
     OP_REQUIRES(context,

@@ -132,7 +132,7 @@ class PublishCheckpointOp : public OpKernel {
         context,
         DirectoryOf(paths[0]) == DirectoryOf(paths[1]) && paths[0] != paths[1],
         tensorflow::errors::InvalidArgument(
-            "a checkpoint is written beside the place it is to have, "
+            "a checkpoint must be staged in the directory of its final prefix, "
             "got ",
             paths[0], " for ", paths[1]));
     OP_REQUIRES_OK(context, Publish(paths[0], paths[1]));

@@ -80,7 +80,7 @@ Status LookupSparseShape(InferenceContext* c) {
     if (dims[t] < 1 ||
         !c->Merge(c->MakeDim(dims[t]), RowDim(c, t), &dim).ok()) {
       return InvalidArgument("table ", t, " has rows of length ",
-                             c->DebugString(RowDim(c, t)), ", dims says ",
+                             c->DebugString(RowDim(c, t)), ", got dim ",
                              dims[t]);
     }
     ShapeHandle ids;
@@ -170,7 +170,9 @@ REGISTER_OP("EvLookupSparseGrad")
       }
       for (int k = 0; k < num_grads; ++k) {
         if (tables[k] < 0 || dims[k] < 1) {
-          return InvalidArgument("table ", tables[k], " of length ", dims[k]);
+          return InvalidArgument(
+              "tables must be >= 0 and dims >= 1, got table ", tables[k],
+              " with dim ", dims[k]);
         }
         TF_RETURN_IF_ERROR(InputMatrix(c, 1 + k, c->UnknownDim(),
                                        c->MakeDim(dims[k]),
@@ -220,7 +222,9 @@ REGISTER_OP("EvPoolGivenRows")
       }
       for (int k = 0; k < num_rows; ++k) {
         if (tables[k] < 0 || dims[k] < 1) {
-          return InvalidArgument("table ", tables[k], " of length ", dims[k]);
+          return InvalidArgument(
+              "tables must be >= 0 and dims >= 1, got table ", tables[k],
+              " with dim ", dims[k]);
         }
         TF_RETURN_IF_ERROR(InputMatrix(c, 1 + k, c->UnknownDim(),
                                        c->MakeDim(dims[k]),

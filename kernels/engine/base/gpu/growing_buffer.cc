@@ -43,7 +43,9 @@ Status Look(const char* name, unsigned version, Function* function) {
 #endif
   if (result != cudaDriverEntryPointSuccess || found == nullptr) {
     return FailedPrecondition(
-        std::string("growing memory needs a driver that has ") + name);
+        std::string("growing GPU memory needs an NVIDIA driver with the "
+                    "function ") +
+        name + "; update the driver");
   }
   *function = reinterpret_cast<Function>(found);
   return Status::OK();
@@ -162,8 +164,8 @@ Status GrowingBuffer::Allocate(size_t size_bytes, size_t max_bytes,
   const CUresult result = driver->reserve(&address, reserved, 0, 0, 0);
   if (AsRuntime(result) == cudaErrorMemoryAllocation) {
     return ResourceExhausted(what + " needs " + std::to_string(reserved) +
-                             " device addresses to grow in, which are not "
-                             "free; give it a smaller maximum");
+                             " free device addresses to grow in; give it a "
+                             "smaller maximum");
   }
   EV_CUDA_RETURN_IF_ERROR(AsRuntime(result));
   data_ = reinterpret_cast<char*>(address);
@@ -178,8 +180,9 @@ Status GrowingBuffer::GrowTo(size_t size_bytes, const std::string& what) {
   const size_t now = this->size_bytes();
   if (size_bytes <= now) return Status::OK();
   if (size_bytes > max_bytes_) {
-    return InvalidArgument(what + " may grow to " + std::to_string(max_bytes_) +
-                           " bytes, asked for " + std::to_string(size_bytes));
+    return InvalidArgument(what + " can grow to at most " +
+                           std::to_string(max_bytes_) + " bytes, got " +
+                           std::to_string(size_bytes));
   }
   Status status;
   const Driver* const driver = GetDriver(&status);
@@ -190,7 +193,7 @@ Status GrowingBuffer::GrowTo(size_t size_bytes, const std::string& what) {
     size_t free_bytes = 0, total_bytes = 0;
     EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
     return ResourceExhausted(what + " needs " + std::to_string(piece) +
-                             " bytes of device memory beside its " +
+                             " bytes of device memory in addition to its " +
                              std::to_string(now) + ", " +
                              std::to_string(free_bytes) + " of " +
                              std::to_string(total_bytes) + " are free");

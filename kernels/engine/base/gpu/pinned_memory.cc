@@ -53,7 +53,8 @@ Status CheckIsOn(int device, const void* memory, const char* what) {
            ? "in the memory of GPU " + std::to_string(attributes.device)
            : std::string("not in GPU memory")) +
       ", the rows are in that of GPU " + std::to_string(device) +
-      ", the one that this process keeps rows on");
+      ", the GPU of this process; give each process one GPU by "
+      "CUDA_VISIBLE_DEVICES");
 }
 
 void OfferPinnedMemory(int device) {

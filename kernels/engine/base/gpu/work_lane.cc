@@ -163,7 +163,7 @@ Status WorkLane::Reserve(size_t host_bytes, size_t device_bytes) {
   }
   if (device_bytes > memory_.size_bytes()) {
     EV_RETURN_IF_ERROR(
-        memory_.Allocate(WithRoom(device_bytes), "a batch under way"));
+        memory_.Allocate(WithRoom(device_bytes), "the work of a batch"));
   }
   return Status::OK();
 }

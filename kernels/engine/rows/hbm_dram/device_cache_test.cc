@@ -180,11 +180,11 @@ TEST_F(DeviceCacheTest, AHandleWithoutARowIsAnError) {
                                rows->tiers()->Prefetch(handles),
                                rows->Write(handles, 0, values.data())}) {
     EXPECT_EQ(status.code(), StatusCode::kInternal);
-    EXPECT_EQ(status.message(), "handle 7 names no row");
+    EXPECT_EQ(status.message(), "handle 7 has no row");
   }
   std::vector<double> squares(handles.size());
   EXPECT_EQ(rows->SquaredNorms(handles, squares.data()).message(),
-            "handle 7 names no row");
+            "handle 7 has no row");
   // No row is held any more: all of them can be evicted.
   ASSERT_OK(rows->Relayout(std::vector<float>{0.5f}));
   ASSERT_OK(rows->Read(Range(0, 4), 1, values.data()));
@@ -193,7 +193,7 @@ TEST_F(DeviceCacheTest, AHandleWithoutARowIsAnError) {
   rows->Forget(Range(3, 5));
   for (const RowHandle gone : {3, 4}) {
     EXPECT_EQ(rows->Read(Range(gone, gone + 1), 0, values.data()).message(),
-              "handle " + std::to_string(gone) + " names no row");
+              "handle " + std::to_string(gone) + " has no row");
   }
 }
 

@@ -351,7 +351,7 @@ Status MakeHbmDramRows(const HbmDramRowsOptions& options,
   const size_t num_defaults = options.default_rows.size() / options.dim;
   if (num_defaults >= kMaxDefaultRows) {
     return InvalidArgument(
-        "rows in GPU and CPU memory have fewer than 2^30 default rows, got " +
+        "rows in GPU and CPU memory need fewer than 2^30 default rows, got " +
         std::to_string(num_defaults));
   }
   const int64_t least =

@@ -258,7 +258,7 @@ Status MakeSsdRows(const SsdRowsOptions& options,
   constexpr size_t kMaxDefaultRows = size_t{1} << 30;
   if (options.default_rows.size() / options.dim >= kMaxDefaultRows) {
     return InvalidArgument(
-        "rows on an SSD have fewer than 2^30 default rows, got " +
+        "rows on an SSD need fewer than 2^30 default rows, got " +
         std::to_string(options.default_rows.size() / options.dim));
   }
   TieredRowsOptions tiers;

@@ -66,9 +66,9 @@ Status RowHandles::Refill(Stripe* stripe) {
   }
   if (count == 0) {
     if (next_ == end_ && !NextRange()) {
-      return ResourceExhausted(
-          "no memory for " + AnotherRow() + " beyond the " +
-          std::to_string(in_stripes_or_live_) + " there are");
+      return ResourceExhausted("no memory for " + AnotherRow() +
+                               " in addition to " +
+                               std::to_string(in_stripes_or_live_) + " rows");
     }
     while (count < chunk && next_ < end_) {
       taken[count++] = static_cast<RowHandle>(next_++);

@@ -102,7 +102,7 @@ TEST(RowHandlesTest, WithoutMemoryForRowsThereIsNoHandle) {
     const Status status = handles.Allocate(&handle);
     EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
     EXPECT_EQ(status.message(),
-              "no memory for another row of stone beyond the 32 there are");
+              "no memory for another row of stone in addition to 32 rows");
     EXPECT_EQ(handle, 77u);
   }
   handles.Free(given);

@@ -53,14 +53,14 @@ Status MakeDirectories(const std::string& path) {
     const int error = errno;
     struct stat there;
     if (stat(part.c_str(), &there) == 0) continue;  // EROFS, although it exists
-    return Unusable(path, ("making '" + part + "'").c_str(), error);
+    return Unusable(path, ("creating '" + part + "'").c_str(), error);
   }
   struct stat made;
   if (stat(path.c_str(), &made) != 0) {
-    return Unusable(path, "looking at it", errno);
+    return Unusable(path, "reading its file status", errno);
   }
   if (!S_ISDIR(made.st_mode)) {
-    return Unusable(path, "taking it for a directory", ENOTDIR);
+    return Unusable(path, "opening it as a directory", ENOTDIR);
   }
   return Status::OK();
 }
@@ -88,7 +88,7 @@ Status InUse(const std::string& path, const std::string& holder,
              const std::string& owner) {
   return FailedPrecondition("storage_path '" + path + "' is in use by " +
                             holder + ": '" + owner + "' of " + ThisProcess() +
-                            " needs a directory of its own");
+                            " needs a separate directory");
 }
 
 }  // namespace
@@ -136,10 +136,11 @@ Status RowDirectory::Open(const std::string& path, const std::string& owner,
   }
   EV_RETURN_IF_ERROR(opened->DeleteStaleFiles());
   if (opened->stale_files_ > 0) {
-    std::fprintf(stderr,
-                 "storage_path '%s': deleted %lld files of rows that a process "
-                 "that has ended left there\n",
-                 path.c_str(), static_cast<long long>(opened->stale_files_));
+    std::fprintf(
+        stderr,
+        "storage_path '%s': deleted %lld row files of a process that has "
+        "ended\n",
+        path.c_str(), static_cast<long long>(opened->stale_files_));
   }
   known = opened;
   *directory = std::move(opened);

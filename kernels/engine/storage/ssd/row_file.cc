@@ -57,7 +57,7 @@ Status RowFile::Create(const RowFileOptions& options,
   if (made->fd_ < 0) {
     const int error = errno;
     unlink(made->name_.c_str());
-    return FailedPrecondition("'" + made->name_ + "' cannot be made" +
+    return FailedPrecondition("'" + made->name_ + "' cannot be created" +
                               (options.direct ? " for direct access" : "") +
                               ": " + std::strerror(error));
   }
@@ -157,7 +157,7 @@ Status RowFile::TakeSegment() {
   if (is_new) {
     if ((uint64_t{number} + 1) << place_bits_ >= kNoRecord) {
       return ResourceExhausted("'" + name_ + "' has " + std::to_string(number) +
-                               " segments, as many as it can have");
+                               " segments, its maximum");
     }
     ready_.reserve(number + 1);
     bare_.reserve(number + 1);
@@ -270,7 +270,7 @@ Status RowFile::Append(Span<RecordWrite> writes, bool is_reserved,
     }
     return Status::OK();
   } catch (const std::exception&) {  // no memory or no thread
-    return ResourceExhausted("no memory for what '" + name_ + "' is to hold");
+    return ResourceExhausted("no memory or thread to write to '" + name_ + "'");
   }
 }
 
@@ -312,7 +312,7 @@ Status RowFile::Reserve(int64_t rows) {
   } catch (const std::bad_alloc&) {
     std::lock_guard<std::mutex> lock(mu_);
     reserved_ -= rows;
-    return ResourceExhausted("no memory for what '" + name_ + "' is to hold");
+    return ResourceExhausted("no memory to reserve room in '" + name_ + "'");
   }
 }
 

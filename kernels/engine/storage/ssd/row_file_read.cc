@@ -25,8 +25,8 @@ Status RowFile::Check(const RecordHeader& header, const char* floats,
       header.checksum != RecordChecksum(read->record, header, floats)) {
     return Status(StatusCode::kDataLoss,
                   At(read->record) +
-                      " is damaged: what is there is not the row that was "
-                      "written. Restore the last checkpoint");
+                      " is damaged: it does not hold the row that was written; "
+                      "restore the last checkpoint");
   }
   read->floats = format.floats;
   read->rank = header.rank;

@@ -105,7 +105,7 @@ Status TieredRows::Flush() {
 // modified.
 Status TieredRows::MoveRecord(const RowFile::Record& record) {
   if (compactor_.stopping()) {
-    return FailedPrecondition("the table goes");
+    return FailedPrecondition("the table is being destroyed");
   }
   if (!words_.Has(record.handle)) return Status::OK();
   std::atomic<uint32_t>* const where = word(record.handle);

@@ -197,11 +197,11 @@ TEST_P(TieredRowsTest, AHandleWithoutARowIsAnError) {
   const std::vector<RowHandle> handles = {0, 1, 7, 2};
   Status status = With(handles, true, [](size_t, float*) {});
   EXPECT_EQ(status.code(), StatusCode::kInternal);
-  EXPECT_EQ(status.message(), "handle 7 names no row");
+  EXPECT_EQ(status.message(), "handle 7 has no row");
   std::vector<float> values(handles.size());
   status = rows_->Copy(handles, 0, 1, values.data());
   EXPECT_EQ(status.code(), StatusCode::kInternal);
-  EXPECT_EQ(status.message(), "handle 7 names no row");
+  EXPECT_EQ(status.message(), "handle 7 has no row");
   // No row is held any more: all of them may go to the file.
   ASSERT_TRUE(rows_->Flush().ok());
   EXPECT_EQ(rows_->stats().memory_rows, 0);
@@ -211,7 +211,7 @@ TEST_P(TieredRowsTest, AHandleWithoutARowIsAnError) {
   rows_->Forget(std::vector<RowHandle>{2});
   for (const RowHandle gone : {1, 2}) {
     EXPECT_EQ(With({gone}, true, [](size_t, float*) {}).message(),
-              "handle " + std::to_string(gone) + " names no row");
+              "handle " + std::to_string(gone) + " has no row");
   }
 }
 

@@ -11,7 +11,7 @@ Status HandleWords::Make(RowHandle handle, int64_t default_row) {
     std::lock_guard<std::mutex> lock(mu_);
     const size_t slab = handle >> kSlabLog2;
     if (!words_->has_slab(slab) && !words_->AddSlab(slab)) {
-      return ResourceExhausted("no memory to remember another row");
+      return ResourceExhausted("no memory for the state of another row");
     }
     words_->Use(slab, ((group + 1) << kGroupLog2) - (slab << kSlabLog2));
     bytes_.store(static_cast<int64_t>(kGroups + words_->bytes()));

@@ -45,7 +45,7 @@ inline bool IsFresh(uint32_t word) {
 
 // Returns the error for a handle that should have a row and has none.
 inline Status NamesNoRow(RowHandle handle) {
-  return Internal("handle " + std::to_string(handle) + " names no row");
+  return Internal("handle " + std::to_string(handle) + " has no row");
 }
 
 // Thread-safe except for DropUnused and Clear.

@@ -414,10 +414,9 @@ Status TableSet::PlanGrowth(int table, int64_t max_new_slots,
   const int64_t now = num_slots(table);
   const int64_t room = impl.max_slots[table] - now;
   if (room == 0) {
-    return FailedPrecondition(
-        "a table with room to grow was expected, got one with all " +
-        std::to_string(now) + " slots that its max_capacity gives it, table '" +
-        name + "'");
+    return FailedPrecondition("table '" + name + "' cannot grow: it has all " +
+                              std::to_string(now) +
+                              " slots that its max_capacity allows");
   }
   const int64_t doubled =
       static_cast<int64_t>(DoublingPairs(view) - view.split) * kPairSlots;
