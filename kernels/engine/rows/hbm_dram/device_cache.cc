@@ -65,7 +65,7 @@ DeviceCache::Pin DeviceCache::TryPin(RowHandle handle, bool counts,
   for (;;) {
     *seen = where->load(std::memory_order_acquire);
     if (*seen == 0) return Pin::kNoRow;
-    if (!IsHere(*seen)) return Pin::kAway;
+    if (!InFastTier(*seen)) return Pin::kAway;
     Entry* const in = entry(*seen & kPayload);
     const uint32_t before = in->state.fetch_add(1, std::memory_order_acquire);
     const bool still = where->load(std::memory_order_acquire) == *seen;
@@ -97,7 +97,7 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
       if (n + 8 < size && handles[n + 8] < kFirstReservedHandle) {
         const uint32_t ahead =
             word(handles[n + 8])->load(std::memory_order_acquire);
-        if (IsHere(ahead)) PrefetchLine(entry(ahead & kPayload));
+        if (InFastTier(ahead)) PrefetchLine(entry(ahead & kPayload));
       }
       places[n] = handles[n];
       if (handles[n] >= kFirstReservedHandle) continue;
@@ -166,7 +166,7 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
     Load& load = loads[k];
     if (k + kRowsAhead < loads.size()) {
       const uint32_t ahead = loads[k + kRowsAhead].from;
-      if (IsAway(ahead)) host_.PrefetchRank(ahead - 1);
+      if (InSlowTier(ahead)) host_.PrefetchRank(ahead - 1);
     }
     if (used + kRowsAhead < taken.size()) {
       PrefetchLine(entry(taken[used + kRowsAhead]));
@@ -178,7 +178,7 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
     load.place = taken[used];
     uint32_t seen = load.from;
     if (!word(load.handle)
-             ->compare_exchange_strong(seen, kHere | load.place,
+             ->compare_exchange_strong(seen, kInFastTier | load.place,
                                        std::memory_order_acq_rel)) {
       busy.push_back(load.i);  // another thread has moved it meanwhile
       continue;
@@ -186,7 +186,7 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
     Entry* const in = entry(load.place);
     in->handle = load.handle;
     in->home.store(load.from, std::memory_order_relaxed);
-    in->rank.store(IsAway(load.from) ? host_.rank(load.from - 1) : 0,
+    in->rank.store(InSlowTier(load.from) ? host_.rank(load.from - 1) : 0,
                    std::memory_order_relaxed);
     mine.push_back(load);
     ++used;
@@ -256,7 +256,7 @@ void DeviceCache::Wrote(Span<const Place> places) {
     std::atomic<uint32_t>& home = entry(place)->home;
     if (home.load(std::memory_order_relaxed) == 0) continue;
     const uint32_t old = home.exchange(0);
-    if (IsAway(old)) stale.push_back(old - 1);
+    if (InSlowTier(old)) stale.push_back(old - 1);
   }
   if (!stale.empty()) host_.Free(stale);
 }
@@ -308,7 +308,7 @@ Status DeviceCache::Visit(Span<const RowHandle> handles,
 }
 
 bool DeviceCache::IsOnHost(RowHandle handle) const {
-  return IsAway(word(handle)->load(std::memory_order_acquire));
+  return InSlowTier(word(handle)->load(std::memory_order_acquire));
 }
 
 TierStats DeviceCache::stats() const {

@@ -99,13 +99,13 @@ void DeviceCache::Forget(Span<const RowHandle> handles) {
   for (const RowHandle handle : handles) {
     const uint32_t seen = word(handle)->exchange(0);
     uint32_t elsewhere = seen;
-    if (IsHere(seen)) {
+    if (InFastTier(seen)) {
       const Place place = seen & kPayload;
       elsewhere = entry(place)->home.load();
       entry(place)->state.fetch_add(kBusy, std::memory_order_acq_rel);
       places.push_back(place);
     }
-    if (IsAway(elsewhere)) rows.push_back(elsewhere - 1);
+    if (InSlowTier(elsewhere)) rows.push_back(elsewhere - 1);
   }
   GiveBack(places);
   host_.Return(rows);

@@ -165,7 +165,7 @@ Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
     Entry* const out = entry(place);
     const uint32_t home = out->home.load(std::memory_order_relaxed);
     if (home != 0) {
-      if (IsAway(home)) {
+      if (InSlowTier(home)) {
         host_.set_rank(home - 1, UseRanks::Kept(out->rank));
       }
       word(out->handle)->store(home, std::memory_order_release);

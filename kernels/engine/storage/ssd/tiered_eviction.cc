@@ -116,7 +116,7 @@ size_t TieredRows::Claim(Span<Place> victims) {
     // the hand went round and chose a place twice, it is skipped the second
     // time.
     const RowHandle h = handle(victims[k]);
-    uint32_t seen = kHere | victims[k];
+    uint32_t seen = kInFastTier | victims[k];
     if (h == kNoRow || !word(h)->compare_exchange_strong(
                            seen, kMoving, std::memory_order_seq_cst)) {
       continue;
@@ -129,7 +129,8 @@ size_t TieredRows::Claim(Span<Place> victims) {
   for (size_t k = 0; k < moving; ++k) {
     const Place place = victims[k];
     if (MayBeHeld(*entry(place))) {
-      word(handle(place))->store(kHere | place, std::memory_order_release);
+      word(handle(place))
+          ->store(kInFastTier | place, std::memory_order_release);
     } else {
       victims[claimed++] = place;
     }
@@ -171,7 +172,7 @@ size_t TieredRows::WriteOut(Span<Place> places, bool is_reserved,
   }
   for (size_t i = clean + written; i < places.size(); ++i) {
     word(handle(places[i]))
-        ->store(kHere | places[i], std::memory_order_release);
+        ->store(kInFastTier | places[i], std::memory_order_release);
   }
   evicted_.fetch_add(clean + written, std::memory_order_relaxed);
   return clean + written;

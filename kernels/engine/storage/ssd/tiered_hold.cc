@@ -133,16 +133,16 @@ void TieredRows::Find(Span<const RowHandle> handles, const Holding& holding,
         PrefetchLine(word(handles[i + kWordAhead]));
       }
       const uint32_t for_entry = ahead(i + kEntryAhead);
-      if (IsHere(for_entry)) PrefetchLine(entry(for_entry & kPayload));
+      if (InFastTier(for_entry)) PrefetchLine(entry(for_entry & kPayload));
       if (touches_rows) {
         const uint32_t for_row = ahead(i + kRowAhead);
-        if (IsHere(for_row)) PrefetchBytes(row(for_row & kPayload), bytes);
+        if (InFastTier(for_row)) PrefetchBytes(row(for_row & kPayload), bytes);
       }
       places[i] = kNoPlace;
       rows[i] = nullptr;
       if (handles[i] >= kFirstReservedHandle) continue;
       const uint32_t seen = word(handles[i])->load(std::memory_order_acquire);
-      if (!IsHere(seen)) continue;
+      if (!InFastTier(seen)) continue;
       places[i] = seen & kPayload;
       Stamp(holding, places[i]);
     }
@@ -150,14 +150,14 @@ void TieredRows::Find(Span<const RowHandle> handles, const Holding& holding,
     for (size_t i = begin; i < end; ++i) {
       if (handles[i] >= kFirstReservedHandle) continue;
       const uint32_t seen = word(handles[i])->load(std::memory_order_seq_cst);
-      if (places[i] != kNoPlace && seen == (kHere | places[i])) {
+      if (places[i] != kNoPlace && seen == (kInFastTier | places[i])) {
         ranks_.Use(&entry(places[i])->rank);
         rows[i] = row(places[i]);
         ++hits;
         continue;
       }
       places[i] = kNoPlace;
-      if (IsHere(seen) || seen == kMoving) {
+      if (InFastTier(seen) || seen == kMoving) {
         busy->push_back(i);
       } else {
         absent->push_back(Absent{i, seen});
@@ -172,7 +172,7 @@ TieredRows::Got TieredRows::TryHold(RowHandle handle, const Holding& holding,
   for (;;) {
     const uint32_t seen = word(handle)->load(std::memory_order_acquire);
     if (seen == kMoving) return Got::kBusy;
-    if (!IsHere(seen)) return Got::kElsewhere;
+    if (!InFastTier(seen)) return Got::kElsewhere;
     *place = seen & kPayload;
     Stamp(holding, *place);
     holding.numbers_->Publish();
@@ -196,7 +196,7 @@ bool TieredRows::MoveIn(RowHandle handle, const Absent& absent,
   const Place place = incoming->TakeSpare();
   Entry* const in = entry(place);
   handle_of(place)->store(handle, std::memory_order_release);
-  if (IsAway(seen)) {
+  if (InSlowTier(seen)) {
     in->record.store(seen - 1);
     incoming->Load(absent.i, handle, seen - 1, place);
     return true;
@@ -205,7 +205,7 @@ bool TieredRows::MoveIn(RowHandle handle, const Absent& absent,
   fresh_.Fill(seen & kPayload, row(place));
   ranks_.Arrive(&in->rank, 0);
   Stamp(holding, place);
-  word(handle)->store(kHere | place, std::memory_order_release);
+  word(handle)->store(kInFastTier | place, std::memory_order_release);
   rows[absent.i] = row(place);
   places[absent.i] = place;
   return true;
@@ -229,7 +229,7 @@ Status TieredRows::LoadAll(const Holding& holding, Incoming* incoming,
     Complete(read.floats, read.row);
     ranks_.Arrive(&in->rank, read.rank);
     Stamp(holding, place);
-    word(read.handle)->store(kHere | place, std::memory_order_release);
+    word(read.handle)->store(kInFastTier | place, std::memory_order_release);
     rows[incoming->i()] = read.row;
     places[incoming->i()] = place;
     incoming->Arrived();

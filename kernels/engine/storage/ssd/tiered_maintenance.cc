@@ -67,10 +67,10 @@ void TieredRows::Forget(Span<const RowHandle> handles) {
   std::lock_guard<std::mutex> lock(places_mu_);
   for (const RowHandle handle : handles) {
     const uint32_t seen = word(handle)->exchange(0);
-    if (IsAway(seen)) {
+    if (InSlowTier(seen)) {
       const RecordNumber record = seen - 1;
       file_->Drop({&record, 1});
-    } else if (IsHere(seen)) {
+    } else if (InFastTier(seen)) {
       const Place place = seen & kPayload;
       Wrote({&place, 1});
       handle_of(place)->store(kNoRow);
@@ -141,7 +141,7 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
       sched_yield();
       continue;
     }
-    if (!IsHere(seen)) return Status::OK();
+    if (!InFastTier(seen)) return Status::OK();
     // The row is in memory. Its record is current unless the row was modified
     // after it was read. A call that holds the row is not affected by the word
     // being kMoving meanwhile.
@@ -155,7 +155,7 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
       continue;
     }
     if (entry(place)->record.load() == record.number) Wrote({&place, 1});
-    where->store(kHere | place, std::memory_order_release);
+    where->store(kInFastTier | place, std::memory_order_release);
     return Status::OK();
   }
 }

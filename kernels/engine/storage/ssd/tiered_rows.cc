@@ -107,17 +107,17 @@ Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
     for (size_t k = 0; k < left.size(); ++k) {
       const uint32_t seen =
           word(handles[left[k]])->load(std::memory_order_acquire);
-      places[k] = IsHere(seen) ? seen & kPayload : kNoPlace;
-      if (IsHere(seen)) Stamp(holding, places[k]);
+      places[k] = InFastTier(seen) ? seen & kPayload : kNoPlace;
+      if (InFastTier(seen)) Stamp(holding, places[k]);
     }
     holding.numbers_->Publish();
     for (size_t k = 0; k < left.size(); ++k) {
       const size_t i = left[k];
       float* const to = out + i * count;
       const uint32_t seen = word(handles[i])->load(std::memory_order_seq_cst);
-      if (places[k] != kNoPlace && seen == (kHere | places[k])) {
+      if (places[k] != kNoPlace && seen == (kInFastTier | places[k])) {
         std::copy_n(row(places[k]) + offset, count, to);
-      } else if (IsHere(seen) || seen == kMoving) {
+      } else if (InFastTier(seen) || seen == kMoving) {
         again->push_back(i);
       } else if (IsFresh(seen)) {
         fresh_.Fill(seen & kPayload, fresh.data());
@@ -158,7 +158,7 @@ Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
 
 bool TieredRows::IsStored(RowHandle handle) const {
   const uint32_t seen = word(handle)->load(std::memory_order_acquire);
-  return IsAway(seen) && file_->IsStored(seen - 1);
+  return InSlowTier(seen) && file_->IsStored(seen - 1);
 }
 
 int64_t TieredRows::memory_bytes() const {

@@ -28,17 +28,19 @@
 
 namespace ev {
 
-// Encoding. 0: no row. Below kHere: position in the slower memory + 1. From
-// kHere: a place of the faster memory. From kFresh: the default row of a fresh
-// row. kMoving: being moved.
-constexpr uint32_t kHere = 0x80000000u;
+// Encoding. 0: no row. Below kInFastTier: position in the slower memory + 1.
+// From kInFastTier: a place of the faster memory. From kFresh: the default row
+// of a fresh row. kMoving: being moved.
+constexpr uint32_t kInFastTier = 0x80000000u;
 constexpr uint32_t kFresh = 0xC0000000u;
 constexpr uint32_t kKind = 0xC0000000u;
 constexpr uint32_t kPayload = 0x3FFFFFFFu;  // must not be all ones with kFresh
 constexpr uint32_t kMoving = 0xFFFFFFFFu;
 
-inline bool IsAway(uint32_t word) { return word != 0 && word < kHere; }
-inline bool IsHere(uint32_t word) { return (word & kKind) == kHere; }
+inline bool InSlowTier(uint32_t word) {
+  return word != 0 && word < kInFastTier;
+}
+inline bool InFastTier(uint32_t word) { return (word & kKind) == kInFastTier; }
 inline bool IsFresh(uint32_t word) {
   return (word & kKind) == kFresh && word != kMoving;
 }

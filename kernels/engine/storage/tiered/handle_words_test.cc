@@ -12,9 +12,10 @@ namespace ev {
 namespace {
 
 TEST(HandleWordsTest, EachKindOfWordIsOne) {
-  for (const uint32_t word : {0u, 1u, kHere - 1, kHere, kHere | kPayload,
-                              kFresh, kFresh | (kPayload - 1), kMoving}) {
-    const int kinds = (word == 0) + IsAway(word) + IsHere(word) +
+  for (const uint32_t word :
+       {0u, 1u, kInFastTier - 1, kInFastTier, kInFastTier | kPayload, kFresh,
+        kFresh | (kPayload - 1), kMoving}) {
+    const int kinds = (word == 0) + InSlowTier(word) + InFastTier(word) +
                       IsFresh(word) + (word == kMoving);
     EXPECT_EQ(kinds, 1) << word;
   }
