@@ -19,7 +19,7 @@ std::atomic<const KeyedHash*> hash_for_testing{nullptr};
 
 // Makes the system call directly: the C library's getrandom is newer than some
 // C libraries that TensorFlow runs with.
-bool AskKernel(void* to, size_t bytes) {
+bool GetRandom(void* to, size_t bytes) {
 #if defined(SYS_getrandom)
   return syscall(SYS_getrandom, to, bytes, 0) == static_cast<long>(bytes);
 #else
@@ -39,7 +39,7 @@ bool ReadDevice(void* to, size_t bytes) {
 
 KeyedHash KeyedHash::Draw() {
   uint64_t words[4];
-  if (!AskKernel(words, sizeof(words)) && !ReadDevice(words, sizeof(words))) {
+  if (!GetRandom(words, sizeof(words)) && !ReadDevice(words, sizeof(words))) {
     throw std::runtime_error(
         "cannot read random bytes from getrandom or from /dev/urandom; tables "
         "need them for the secret of their hash, which protects against ids "

@@ -63,7 +63,7 @@ class GatherOp : public OpKernel {
     OP_REQUIRES_OK(context, KeysOf(context, ids, &wide, &keys));
     PoolParallel parallel(context);
     if (on_gpu_) {
-      OP_REQUIRES_OK(context, GatherThere(context, *resource->table(), keys,
+      OP_REQUIRES_OK(context, GatherToGpu(context, *resource->table(), keys,
                                           rows, &parallel));
       return;
     }
@@ -74,7 +74,7 @@ class GatherOp : public OpKernel {
  private:
   // Writes rows to GPU memory: directly if the device holds the rows, else by a
   // copy.
-  static Status GatherThere(OpKernelContext* context,
+  static Status GatherToGpu(OpKernelContext* context,
                             const ev::EmbeddingTable& table,
                             ev::Span<const int64_t> keys, Tensor* rows,
                             ev::Parallel* parallel) {

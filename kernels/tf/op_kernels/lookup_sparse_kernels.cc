@@ -19,7 +19,7 @@
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
-#include "kernels/tf/op_kernels/ids_brought_here.h"
+#include "kernels/tf/op_kernels/ids_in_cpu_memory.h"
 #include "kernels/tf/op_kernels/ids_input.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
@@ -91,7 +91,7 @@ class LookupSparseOp : public OpKernel {
     }
     std::vector<float*> outputs(n);
     GpuOutputs on_gpu(n);
-    IdsBroughtHere here;
+    IdsInCpuMemory cpu_ids;
     for (int t = 0; t < n; ++t) {
       OP_REQUIRES_OK(
           context, on_gpu_ ? on_gpu.Allocate(context, t, shapes[t], *tables[t],
@@ -101,9 +101,9 @@ class LookupSparseOp : public OpKernel {
     }
     PoolParallel parallel(context);
     std::shared_ptr<const ev::LookupPlan> plan;
-    const bool ids_there = kIdsOnGpu && on_gpu_;
+    const bool ids_on_gpu = kIdsOnGpu && on_gpu_;
     bool is_done = false;
-    if (ids_there && on_gpu.copies().empty()) {
+    if (ids_on_gpu && on_gpu.copies().empty()) {
       for (ev::PooledInput& in : inputs) in.on_device = true;
       const ev::Status status =
           ev::PooledForward(inputs, tables, outputs, &parallel, &plan);
@@ -111,12 +111,12 @@ class LookupSparseOp : public OpKernel {
       if (is_done) OP_REQUIRES_OK(context, ToTf(status));
     }
     if (!is_done) {
-      if (ids_there) {
+      if (ids_on_gpu) {
         for (int t = 0; t < n; ++t) {
-          here.Add(context->input(n + t), context->input(2 * n + t),
-                   &inputs[t]);
+          cpu_ids.Add(context->input(n + t), context->input(2 * n + t),
+                      &inputs[t]);
         }
-        OP_REQUIRES_OK(context, here.Bring(context));
+        OP_REQUIRES_OK(context, cpu_ids.CopyAll(context));
       }
       OP_REQUIRES_OK(context, ToTf(ev::PooledForward(inputs, tables, outputs,
                                                      &parallel, &plan)));

@@ -24,7 +24,7 @@ class LaneUnderTest {
 
   // Limit on the device memory of lanes in flight (work_lane.h).
   // FailedPrecondition without a GPU.
-  static Status MostUnderWay(size_t* bytes);
+  static Status MaxBytesInFlight(size_t* bytes);
   // Waits for all work on the device.
   static void WaitForAll();
 

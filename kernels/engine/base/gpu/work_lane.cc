@@ -27,7 +27,7 @@ struct Idle {
   std::mutex mu;
   // in the order they were released
   std::vector<std::unique_ptr<WorkLane>> lanes;
-  std::map<int, size_t> most_under_way;  // bytes, by device
+  std::map<int, size_t> max_bytes_in_flight;  // bytes, by device
 };
 
 // Never destroyed: at process exit the driver may be gone already.
@@ -40,12 +40,12 @@ Idle* IdleLanes() {
 // does not wait for the GPU at the end of its steps (TF_SYNC_ON_FINISH=false)
 // would create lanes for as many steps as the driver queues, which is dozens.
 // REQUIRES: the device is current, and 'mu' held.
-Status MostUnderWay(int device, Idle* idle, size_t* bytes) {
-  size_t& most = idle->most_under_way[device];
+Status MaxBytesInFlight(int device, Idle* idle, size_t* bytes) {
+  size_t& most = idle->max_bytes_in_flight[device];
   if (most == 0) {
     size_t free = 0, total = 0;
     EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free, &total));
-    most = std::max<size_t>(total / WorkLane::kShareUnderWay, 1);
+    most = std::max<size_t>(total / WorkLane::kInFlightShare, 1);
   }
   *bytes = most;
   return Status::OK();
@@ -85,7 +85,7 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
     std::lock_guard<std::mutex> lock(idle->mu);
     size_t best = idle->lanes.size();
     // The oldest lane in flight whose memory fits this call.
-    size_t like = best, bytes_under_way = 0;
+    size_t like = best, bytes_in_flight = 0;
     const auto fits = [&](const WorkLane& it) {
       return it.host_bytes_ >= host_bytes &&
              it.memory_.size_bytes() >= device_bytes;
@@ -95,7 +95,7 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
       if (it.device_number_ != device) continue;
       if (it.may_be_busy_) {
         if (cudaStreamQuery(it.stream_) == cudaErrorNotReady) {
-          bytes_under_way += it.memory_.size_bytes();
+          bytes_in_flight += it.memory_.size_bytes();
           if (like == idle->lanes.size() && fits(it) &&
               it.memory_.size_bytes() / 2 <= device_bytes) {
             like = i;
@@ -118,8 +118,8 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
     if (like < idle->lanes.size() &&
         (best == idle->lanes.size() || !fits(*idle->lanes[best]))) {
       size_t most = 0;
-      EV_RETURN_IF_ERROR(MostUnderWay(device, idle, &most));
-      must_wait = bytes_under_way + device_bytes > most;
+      EV_RETURN_IF_ERROR(MaxBytesInFlight(device, idle, &most));
+      must_wait = bytes_in_flight + device_bytes > most;
       if (must_wait) best = like;
     }
     if (best < idle->lanes.size()) {

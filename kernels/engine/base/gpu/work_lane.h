@@ -28,13 +28,13 @@ class WorkLane {
   WorkLane(const WorkLane&) = delete;
   WorkLane& operator=(const WorkLane&) = delete;
 
-  static constexpr size_t kShareUnderWay = 32;
+  static constexpr size_t kInFlightShare = 32;
 
   // Returns a lane of the current device with at least that much memory,
   // aligned to 256 bytes. Takes the smallest idle lane that fits, else grows
   // the largest idle one, else creates one.
   //
-  // Limit: lanes that were released busy may hold 1/kShareUnderWay of the
+  // Limit: lanes that were released busy may hold 1/kInFlightShare of the
   // device's memory together with this request. Beyond that, and if no idle
   // lane fits, Acquire waits for the oldest busy lane that has device_bytes to
   // twice as much, if there is one. ResourceExhausted.

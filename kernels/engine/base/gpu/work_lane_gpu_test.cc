@@ -18,7 +18,7 @@ namespace {
 class WorkLaneTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const Status status = LaneUnderTest::MostUnderWay(&most_);
+    const Status status = LaneUnderTest::MaxBytesInFlight(&most_);
     if (status.code() == StatusCode::kFailedPrecondition) {
       GTEST_SKIP() << status.message();
     }
@@ -49,7 +49,7 @@ class WorkLaneTest : public ::testing::Test {
   size_t most_ = 0;
 };
 
-TEST_F(WorkLaneTest, ACallWaitsForAnOlderOneBeforeThereAreTooMany) {
+TEST_F(WorkLaneTest, AtTheLimitACallWaitsForTheOldestOne) {
   std::atomic<bool> first_ends{false}, second_ends{false};
   const size_t bytes = most_ * 2 / 5;  // a lane takes a quarter more
   Make({1024, bytes, bytes});
@@ -76,7 +76,7 @@ TEST_F(WorkLaneTest, ACallWaitsForAnOlderOneBeforeThereAreTooMany) {
   LaneUnderTest::WaitForAll();
 }
 
-TEST_F(WorkLaneTest, UpToThatACallTakesALaneOfItsOwn) {
+TEST_F(WorkLaneTest, BelowTheLimitACallGetsItsOwnLane) {
   std::atomic<bool> ends{false};
   const size_t bytes = most_ / 8;
   Make({bytes, bytes});

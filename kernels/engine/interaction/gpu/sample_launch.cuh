@@ -15,7 +15,7 @@ namespace ev {
 namespace gpu {
 
 // Shared memory that a block may have without a function attribute.
-constexpr size_t kBytesWithoutAsking = 48 * 1024;
+constexpr size_t kBytesWithoutAttribute = 48 * 1024;
 
 inline bool IsAligned(const float* p) {
   return reinterpret_cast<uintptr_t>(p) % 16 == 0;
@@ -42,7 +42,7 @@ inline SampleBatch MakeSampleBatch(const VectorBatch& batch,
 // Allows a kernel that much shared memory on the current device.
 template <typename Kernel>
 Status AllowShared(Kernel* kernel, size_t bytes) {
-  if (bytes <= kBytesWithoutAsking) return Status::OK();
+  if (bytes <= kBytesWithoutAttribute) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            static_cast<int>(bytes)));

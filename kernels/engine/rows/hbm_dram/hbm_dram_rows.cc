@@ -162,7 +162,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
       }
       if (held->size() < size) {
         held->Release();
-        return PoolHere(pooling, out);
+        return PoolOnCpu(pooling, out);
       }
       DevicePooling there = pooling;
       there.rows = held->places();
@@ -303,7 +303,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   }
 
   // Pools on the CPU. Sums have the same order and therefore the same bits.
-  Status PoolHere(const DevicePooling& pooling, float* out) {
+  Status PoolOnCpu(const DevicePooling& pooling, float* out) {
     std::vector<float> copies(pooling.rows.size() * dim_);
     EV_RETURN_IF_ERROR(Read(pooling.rows, 0, copies.data()));
     std::vector<const float*> rows(pooling.rows.size());

@@ -29,7 +29,7 @@ constexpr size_t kBufferBytes = 256 << 10;
 constexpr size_t kPiecesAtOnce = 64;
 
 // Waiting for one piece costs as much as querying this many.
-constexpr int64_t kWorthAsking = 256;
+constexpr int64_t kQueriesPerWait = 256;
 
 // A memory file and its mapping.
 struct Buffer {
@@ -150,8 +150,8 @@ void CachedReads::Read(
   std::unique_ptr<Buffer> buffer = TheBuffers().Take();
   if (buffer == nullptr) return;
 
-  const bool asks = to_ask_.load(std::memory_order_relaxed) > 0;
-  const int64_t waits = asks ? 0 : Waits();
+  const bool queries = to_query_.load(std::memory_order_relaxed) > 0;
+  const int64_t waits = queries ? 0 : Waits();
   int64_t absent = 0;
   Batch batches[2];
   size_t next = 0;
@@ -160,7 +160,7 @@ void CachedReads::Read(
     for (; next < size && batch->count < at_once; ++next) {
       const char* const piece = AddressOf(offsets[next], bytes);
       if (piece == nullptr) continue;
-      if (asks && !IsCached(piece, bytes)) {
+      if (queries && !IsCached(piece, bytes)) {
         found[next] = Found::kAbsent;
         ++absent;
         continue;
@@ -188,14 +188,15 @@ void CachedReads::Read(
   TheBuffers().GiveBack(std::move(buffer));
 
   const int64_t count = static_cast<int64_t>(size);
-  if (!asks) {
-    if ((Waits() - waits) * kWorthAsking > count) to_ask_.store(kAsked);
+  if (!queries) {
+    if ((Waits() - waits) * kQueriesPerWait > count) to_query_.store(kQueries);
     return;
   }
   absent_.fetch_add(absent, std::memory_order_relaxed);
-  const int64_t before = to_ask_.fetch_sub(count, std::memory_order_relaxed);
+  const int64_t before = to_query_.fetch_sub(count, std::memory_order_relaxed);
   if (before <= 0 || before > count) return;
-  if (absent_.exchange(0) * 2 * kWorthAsking > kAsked) to_ask_.store(kAsked);
+  if (absent_.exchange(0) * 2 * kQueriesPerWait > kQueries)
+    to_query_.store(kQueries);
 }
 
 }  // namespace ev

@@ -51,7 +51,7 @@ class CachedReads {
             const std::function<void(size_t i, const char* data)>& use);
 
  private:
-  static constexpr int64_t kAsked = 65536;
+  static constexpr int64_t kQueries = 65536;
 
   const char* AddressOf(int64_t offset, size_t bytes);
 
@@ -59,7 +59,7 @@ class CachedReads {
   std::mutex mu_;  // to map
   std::unique_ptr<std::atomic<char*>[]> windows_;
   // Pieces still to be queried, and how many of them were absent.
-  std::atomic<int64_t> to_ask_{kAsked}, absent_{0};
+  std::atomic<int64_t> to_query_{kQueries}, absent_{0};
 };
 
 }  // namespace ev

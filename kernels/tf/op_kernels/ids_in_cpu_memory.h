@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef KERNELS_TF_OP_KERNELS_IDS_BROUGHT_HERE_H_
-#define KERNELS_TF_OP_KERNELS_IDS_BROUGHT_HERE_H_
+#ifndef KERNELS_TF_OP_KERNELS_IDS_IN_CPU_MEMORY_H_
+#define KERNELS_TF_OP_KERNELS_IDS_IN_CPU_MEMORY_H_
 
 #include <cstddef>
 #include <utility>
@@ -18,7 +18,7 @@ namespace embedding_variable {
 
 // Copies ids and rows from GPU memory to CPU memory; the copies live as long as
 // this object. Tensors that several tables share are copied once.
-class IdsBroughtHere {
+class IdsInCpuMemory {
  public:
   // Adds an input whose ids and rows these tensors are. All three must outlive
   // the copying.
@@ -30,7 +30,7 @@ class IdsBroughtHere {
 
   // Copies the tensors and sets the pointers of all added inputs to the copies.
   // Call it once.
-  tensorflow::Status Bring(tensorflow::OpKernelContext* context) {
+  tensorflow::Status CopyAll(tensorflow::OpKernelContext* context) {
     if (tables_.empty()) return tensorflow::Status::OK();
     std::vector<std::pair<const tensorflow::Tensor*, tensorflow::Tensor*>>
         copies;
@@ -83,4 +83,4 @@ class IdsBroughtHere {
 
 }  // namespace embedding_variable
 
-#endif  // KERNELS_TF_OP_KERNELS_IDS_BROUGHT_HERE_H_
+#endif  // KERNELS_TF_OP_KERNELS_IDS_IN_CPU_MEMORY_H_
