@@ -151,7 +151,7 @@ TEST_F(ApplyDeltaTest, OfOtherPartsAKeyIsTakenWhereItBelongs) {
   EXPECT_EQ(Exported().values, Floats({1, 1, 1, 1, 2, 1, 2}));
 }
 
-TEST_F(ApplyDeltaTest, APlacementSaysWhoseRowCounts) {
+TEST_F(ApplyDeltaTest, APlacementDecidesWhichRowIsUsed) {
   // Rank 1 has a row of key 2 that lookups do not find on it.
   Put("user/part_0", {2});
   Put("user/part_1", {2, 3});

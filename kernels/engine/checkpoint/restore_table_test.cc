@@ -137,7 +137,7 @@ TEST_F(RestoreTableTest, PartsAndAWholeTableAreTheSame) {
   }
 }
 
-TEST_F(RestoreTableTest, ARankTakesTheKeysThatArePlacedThere) {
+TEST_F(RestoreTableTest, ARankTakesTheKeysPlacedOnIt) {
   Store("user", {0, 1, 2, 3, -1});
   RestoreOptions options;
   options.keys.placement = {0, 2};
@@ -253,7 +253,7 @@ TEST_F(RestoreTableTest, WhatDoesNotFitIsRefusedBeforeTheTableChanges) {
   refused("checkpoint memory has no tensor user-values");
 }
 
-TEST_F(RestoreTableTest, DamageIsTheAnswer) {
+TEST_F(RestoreTableTest, DamageIsReported) {
   Store("user", {1, 2});
   for (const char* name :
        {"user-keys", "user-values", "user-versions", "user-freqs",

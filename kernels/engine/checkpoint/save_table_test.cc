@@ -122,7 +122,7 @@ TEST(SaveTableTest, AnEmptyTableHasAllTensors) {
   EXPECT_EQ(checkpoint.tensors().size(), 10u);
 }
 
-TEST(SaveTableTest, CountedKeysAreStoredUnlessTheyAreNotWanted) {
+TEST(SaveTableTest, CountedKeysAreStoredUnlessDisabled) {
   TableOptions options = Options();
   options.admission.filter = AdmissionOptions::Filter::kCounter;
   options.admission.threshold = 10;
@@ -166,7 +166,7 @@ TEST(SaveTableTest, KeysMayBeInt32) {
       "key 2147483648 does not fit into int32, the type of the stored keys");
 }
 
-TEST(SaveTableTest, AFullDiskIsTheAnswer) {
+TEST(SaveTableTest, AFullDiskIsReported) {
   EmbeddingTable table(Options());
   Fill(&table);
   MemoryCheckpoint whole;

@@ -16,7 +16,7 @@
 namespace ev {
 namespace {
 
-TEST(MakeRowHomeTest, ATableSaysThatGpuCodeIsMissing) {
+TEST(MakeRowHomeTest, ATableReportsMissingGpuCode) {
   TableOptions options;
   options.name = "user";
   options.dim = 2;
@@ -29,7 +29,7 @@ TEST(MakeRowHomeTest, ATableSaysThatGpuCodeIsMissing) {
   EXPECT_FALSE(table.initialized());
 }
 
-TEST(MakeRowHomeTest, AutoIsCpuMemoryAndSaysWhy) {
+TEST(MakeRowHomeTest, AutoIsCpuMemoryAndReturnsTheReason) {
   TableOptions options;
   options.name = "user";
   options.dim = 2;
@@ -46,7 +46,7 @@ TEST(MakeRowHomeTest, AutoIsCpuMemoryAndSaysWhy) {
   EXPECT_FALSE(table.pools_on_device());
 }
 
-TEST(MakeRowHomeTest, AutoIsCpuMemoryOnlyWhereThereIsNoGpu) {
+TEST(MakeRowHomeTest, AutoIsCpuMemoryOnlyWithoutAGpu) {
   // A GPU without free memory.
   RegisterGpuRowHome(
       [](const GpuRowHomeOptions&, std::unique_ptr<GpuRowHome>*) {

@@ -289,7 +289,7 @@ TEST_F(RowHomeTest, AClearedHomeIsEmptyAndKeepsItsSlots) {
   ExpectAll("after Clear");
 }
 
-TEST_F(RowHomeTest, OnlyHomesWithTwoTiersTellThemApart) {
+TEST_F(RowHomeTest, OnlyHomesWithTwoTiersHaveTiers) {
   ASSERT_NO_FATAL_FAILURE(MakeRows(8));
   RowTiers* const tiers = home()->tiers();
   const bool has_two = rows_.storage == RowStorage::kDramSsd ||
@@ -302,7 +302,7 @@ TEST_F(RowHomeTest, OnlyHomesWithTwoTiersTellThemApart) {
   EXPECT_EQ(tiers->tier_stats().memory_rows, 8);
 }
 
-TEST_F(RowHomeTest, SaysHowMuchWorkItWantsAtOnce) {
+TEST_F(RowHomeTest, CostsFitTheHome) {
   const RowHomeCosts& costs = home()->costs();
   EXPECT_GT(costs.rows_per_copy, 0);
   EXPECT_GT(costs.rows_per_hold, 0);

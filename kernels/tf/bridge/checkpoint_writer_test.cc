@@ -129,7 +129,7 @@ TEST_F(CheckpointWriterTest, LeavesNothingUnlessFinished) {
   EXPECT_FALSE(Exists(".index"));
 }
 
-TEST_F(CheckpointWriterTest, SaysWhatIsWrong) {
+TEST_F(CheckpointWriterTest, ReportsErrors) {
   CheckpointWriter twice(Prefix(), 1);
   ASSERT_OK(twice.Open());
   ASSERT_OK(twice.Begin(0, "x", DT_FLOAT, TensorShape({0})));
@@ -148,7 +148,7 @@ TEST_F(CheckpointWriterTest, SaysWhatIsWrong) {
       << status;
 }
 
-TEST_F(CheckpointWriterTest, SaysThatTheDiskIsFull) {
+TEST_F(CheckpointWriterTest, ReportsAFullDisk) {
   if (!Env::Default()->FileExists("/dev/full").ok()) GTEST_SKIP();
   ASSERT_OK(Env::Default()->RecursivelyCreateDir(Prefix()));
   const std::string prefix = Prefix() + "/full";

@@ -62,7 +62,7 @@ TEST_P(PoolParallelTest, ThrowsWhatItsFirstTaskThrewWhenAllAreDone) {
   EXPECT_EQ(100, ran);
 }
 
-TEST_P(PoolParallelTest, UsesNoMoreThreadsThanItSays) {
+TEST_P(PoolParallelTest, UsesAtMostNumThreads) {
   PoolParallel parallel(workers_);
   std::mutex mutex;
   std::set<std::thread::id> threads;

@@ -112,7 +112,7 @@ TEST_F(DeviceCacheTest, WhileAllPlacesAreHeldReadsGoOn) {
   EXPECT_EQ(rows->tiers()->tier_stats().memory_rows, kPlaces);
 }
 
-TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilSomeoneIsDone) {
+TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilRowsAreReleased) {
   const auto rows = MakeRows(kPlaces);
   MakeNew(rows.get(), Range(0, 200));
   Pooling holder(Range(0, kPlaces));
@@ -197,7 +197,7 @@ TEST_F(DeviceCacheTest, AHandleWithoutARowIsAnError) {
   }
 }
 
-TEST_F(DeviceCacheTest, RowsThatNobodyTrainsTakeNoMemory) {
+TEST_F(DeviceCacheTest, RowsThatAreNotTrainedTakeNoMemory) {
   const auto rows = MakeRows(kPlaces);
   const int64_t before = testing::LiveHostDeviceRows();
   MakeNew(rows.get(), Range(0, 5000));
@@ -251,7 +251,7 @@ Status Train(EmbeddingTable* table, int64_t begin, int64_t end) {
                    std::vector<std::vector<SlotSpec>>(1), 0, nullptr);
 }
 
-TEST_F(DeviceCacheTest, ADeviceThatHasNotWhatTheBudgetPromisesIsAnError) {
+TEST_F(DeviceCacheTest, ADeviceWithLessMemoryThanTheBudgetIsAnError) {
   EmbeddingTable table(Options());
   ASSERT_OK(table.Initialize(std::vector<float>{5, 5}, 1));
   ASSERT_OK(Train(&table, 0, 80));

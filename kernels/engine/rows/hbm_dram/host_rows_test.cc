@@ -34,7 +34,7 @@ TEST(HostRowsTest, RowsThatAreFreedAreGivenOutAgain) {
   EXPECT_EQ(rows.rank(second[0]), 9u);
 }
 
-TEST(HostRowsTest, WhatIsReservedIsLeftToWhoReservedIt) {
+TEST(HostRowsTest, ReservedRowsAreKeptForTheReservation) {
   HostRows rows(3);
   ASSERT_TRUE(rows.Reserve(4, 100).ok());
   const int64_t bytes = rows.bytes();

@@ -269,7 +269,7 @@ TEST_F(SsdRowsTest, CompactionByTheCallerTrainsToTheSameBits) {
   EXPECT_LT(on_ssd->tier_stats().stored_bytes, 3 * 80 * on_ssd->size() + 65536);
 }
 
-TEST_F(SsdRowsTest, AsFewRowsAreInMemoryAsIsAskedFor) {
+TEST_F(SsdRowsTest, MemoryHoldsAtMostTheConfiguredRows) {
   const Rule rule = Rules()[2];
   const int64_t row_bytes = 2 * kDim * sizeof(float) + 20;
   for (const int64_t rows : {0, 1, 2, 5}) {
@@ -300,7 +300,7 @@ TEST_F(SsdRowsTest, AsFewRowsAreInMemoryAsIsAskedFor) {
   }
 }
 
-TEST_F(SsdRowsTest, TellsWhereARowIs) {
+TEST_F(SsdRowsTest, ReturnsTheTierOfARow) {
   const auto table = MakeTable(Options("v", FreshPath()));
   std::vector<int64_t> keys;
   for (int64_t key = 0; key < 5000; ++key) keys.push_back(key);
@@ -347,7 +347,7 @@ TEST_F(SsdRowsTest, PrefetchedRowsAreInMemory) {
   EXPECT_TRUE(Prefetch(MakeTable(options).get(), some).ok());
 }
 
-TEST_F(SsdRowsTest, AFullDiskChangesNothingAndIsGotOver) {
+TEST_F(SsdRowsTest, AFullDiskChangesNothingAndIsNotPermanent) {
   TableOptions options = Options("clicks", FreshPath());
   const auto table = MakeTable(options);
   options.storage = RowStorage::kDram;
@@ -380,7 +380,7 @@ TEST_F(SsdRowsTest, AFullDiskChangesNothingAndIsGotOver) {
   ExpectSame(*table, *in_memory, rule.slots);
 }
 
-TEST_F(SsdRowsTest, AnInitializerThatCannotHaveItsDirectorySaysSo) {
+TEST_F(SsdRowsTest, AnUnusableDirectoryIsAnErrorOfTheInitializer) {
   const std::string path = FreshPath();
   const auto users = MakeTable(Options("users", path));
   EmbeddingTable items(Options("items", path));

@@ -27,7 +27,7 @@ TEST(RowHandlesTest, HandlesAreDenseAndAscending) {
   EXPECT_EQ(handles.live_rows(), 1000);
 }
 
-TEST(RowHandlesTest, AHandleThatComesAgainHasCountedNothing) {
+TEST(RowHandlesTest, AReusedHandleHasZeroMeta) {
   RowHandles handles(/*with_meta=*/true);
   std::vector<RowHandle> given = Allocate(&handles, 300);
   for (RowHandle handle : given) {
@@ -94,7 +94,7 @@ class FewSlabs : public RowHandles {
   int left_;
 };
 
-TEST(RowHandlesTest, WithoutMemoryForRowsThereIsNoHandle) {
+TEST(RowHandlesTest, WithoutMemoryForRowsAllocateFails) {
   FewSlabs handles(2);
   const std::vector<RowHandle> given = Allocate(&handles, 32);
   RowHandle handle = 77;

@@ -91,7 +91,7 @@ TEST_F(CachedReadsTest, SeesWhatIsWrittenLater) {
 }
 
 // If the processor read the mapping itself, it would get a SIGBUS.
-TEST_F(CachedReadsTest, APieceBeyondTheEndIsAnAnswer) {
+TEST_F(CachedReadsTest, APieceBeyondTheEndIsNotRead) {
   Fill(0, 65536);
   EXPECT_EQ(Read({60000}, 528)[0], Found::kRead);
   ASSERT_EQ(ftruncate(fd_, 4096), 0);
@@ -105,7 +105,7 @@ TEST_F(CachedReadsTest, APieceBeyondTheEndIsAnAnswer) {
   }
 }
 
-TEST_F(CachedReadsTest, SaysWhatIsAbsent) {
+TEST_F(CachedReadsTest, ReportsAbsentPieces) {
   Fill(0, 1 << 20);
   ASSERT_EQ(fsync(fd_), 0);
   ASSERT_EQ(posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED), 0);
@@ -119,7 +119,7 @@ TEST_F(CachedReadsTest, SaysWhatIsAbsent) {
 
 // An absent piece that was not queried is waited for; after that pieces are
 // queried again.
-TEST_F(CachedReadsTest, AsksAgainWhenItHadToWait) {
+TEST_F(CachedReadsTest, QueriesAgainAfterAWait) {
   Fill(0, 8 << 20);
   for (int i = 0; i < 70; ++i) Read(std::vector<int64_t>(1000, 100), 528);
   ASSERT_EQ(fsync(fd_), 0);
@@ -143,7 +143,7 @@ TEST_F(CachedReadsTest, AsksAgainWhenItHadToWait) {
 }
 
 // Pieces beyond the end are never in the page cache.
-TEST_F(CachedReadsTest, AsksAsLongAsManyAreAbsent) {
+TEST_F(CachedReadsTest, QueriesWhileManyAreAbsent) {
   Fill(0, 4096);
   const auto read_many = [&](int64_t offset) {
     for (int i = 0; i < 70; ++i) Read(std::vector<int64_t>(1000, offset), 8);

@@ -67,7 +67,7 @@ TEST_F(RowDirectoryTest, OneTableOfTwoSessionsSharesIt) {
   EXPECT_EQ(other, directory_);
 }
 
-TEST_F(RowDirectoryTest, WhatALinkLeadsToIsLeftAlone) {
+TEST_F(RowDirectoryTest, TheTargetOfALinkIsNotChanged) {
   ASSERT_EQ(mkdir(path_.c_str(), 0777), 0);
   Write("precious");
   const std::string lock = path_ + "/LOCK", target = path_ + "/precious";
@@ -82,7 +82,7 @@ TEST_F(RowDirectoryTest, WhatALinkLeadsToIsLeftAlone) {
   EXPECT_TRUE(RowDirectory::Open(path_, "users", &directory_).ok());
 }
 
-TEST_F(RowDirectoryTest, TheLockIsOfItsOwnerOnly) {
+TEST_F(RowDirectoryTest, OnlyItsOwnerMayReadTheLock) {
   ASSERT_TRUE(RowDirectory::Open(path_, "users", &directory_).ok());
   struct stat about;
   ASSERT_EQ(stat((path_ + "/LOCK").c_str(), &about), 0);

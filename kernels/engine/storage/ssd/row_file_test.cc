@@ -81,13 +81,13 @@ class RowFileTest : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Cached, RowFileTest, ::testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Direct, RowFileTest, ::testing::Values(true));
 
-TEST_P(RowFileTest, IsOfItsOwnerOnly) {
+TEST_P(RowFileTest, OnlyItsOwnerMayReadIt) {
   struct stat about;
   ASSERT_EQ(stat(file_->name().c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600u);
 }
 
-TEST_P(RowFileTest, GivesBackWhatItGot) {
+TEST_P(RowFileTest, ReadsWhatWasAppended) {
   // Records that fit into a page, that do not, and that need several.
   for (const int64_t floats : {1, 5, 16, 60}) {
     ASSERT_TRUE(file_->SetFloats(floats).ok());
@@ -297,7 +297,7 @@ TEST_P(RowFileTest, ChangedBytesAreAnErrorThatNamesThePlace) {
   EXPECT_NE(cut.message().find("shorter"), std::string::npos) << cut.message();
 }
 
-TEST_P(RowFileTest, AFullDiskIsToldBeforeRowsAreTaken) {
+TEST_P(RowFileTest, AFullDiskIsReportedBeforeRowsAreTaken) {
   ASSERT_TRUE(file_->SetFloats(16).ok());
   space_left = 3 * file_->segment_bytes();
   RowFile::SetSpaceHookForTesting(&TakeSpace);
@@ -328,7 +328,7 @@ TEST_P(RowFileTest, AFullDiskIsToldBeforeRowsAreTaken) {
   Append(1, 16);
 }
 
-TEST_P(RowFileTest, ReservedRoomIsThereWhenTheDiskIsFull) {
+TEST_P(RowFileTest, ReservedRoomIsUsableWhenTheDiskIsFull) {
   ASSERT_TRUE(file_->SetFloats(16).ok());
   space_left = 4 * file_->segment_bytes();
   RowFile::SetSpaceHookForTesting(&TakeSpace);
@@ -432,7 +432,7 @@ TEST_P(RowFileTest, ASegmentThatIsCutCannotBeVisited) {
       << status.message();
 }
 
-TEST_P(RowFileTest, TheFileGoesWithTheObject) {
+TEST_P(RowFileTest, TheFileIsDeletedWithTheObject) {
   const std::string name = file_->name();
   EXPECT_EQ(access(name.c_str(), F_OK), 0);
   file_.reset();

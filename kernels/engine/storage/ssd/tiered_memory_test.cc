@@ -134,7 +134,7 @@ TEST_F(TieredMemoryTest, AnAllocationThatFailsLeavesNoRowHeld) {
   EXPECT_GT(failures, 10);
 }
 
-TEST_F(TieredMemoryTest, NorOneThatIsKept) {
+TEST_F(TieredMemoryTest, AnAllocationThatFailsLeavesNoRowKept) {
   ASSERT_TRUE(Add(all_).ok());
   const size_t half = rows_->capacity() / 2;
   int failures = 0;

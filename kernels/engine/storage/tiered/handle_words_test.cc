@@ -21,7 +21,7 @@ TEST(HandleWordsTest, EachKindOfWordIsOne) {
   }
 }
 
-TEST(HandleWordsTest, AWordIsThereFromWhenItIsMade) {
+TEST(HandleWordsTest, AWordExistsOnceItIsMade) {
   HandleWords words;
   const std::vector<RowHandle> handles = {0, 65536, 600000,
                                           kFirstReservedHandle - 1};
@@ -46,7 +46,7 @@ TEST(HandleWordsTest, AWordIsThereFromWhenItIsMade) {
   }
 }
 
-TEST(HandleWordsTest, MemoryGoesWhenNoWordOfItSaysAnything) {
+TEST(HandleWordsTest, MemoryIsFreedWhenAllItsWordsAreZero) {
   HandleWords words;
   const int64_t before = words.bytes();
   for (const RowHandle handle : {3u, 4u, 1u << 20, (1u << 20) + 70000}) {

@@ -17,7 +17,7 @@ namespace {
 
 using Number = HoldNumbers::Number;
 
-TEST(HoldNumbersTest, NothingIsHeldByNobody) {
+TEST(HoldNumbersTest, NothingIsHeldWithoutCalls) {
   HoldNumbers numbers;
   EXPECT_FALSE(numbers.MayBeHeld(HoldNumbers::kNever));
   const Number number = numbers.Enter();
@@ -81,7 +81,7 @@ TEST(HoldNumbersTest, ThingsAreCountedWhileTheyMayBeHeld) {
 
 // Objects in cells are held and taken as the header describes. A call detects
 // if an object that it holds is taken, and so does ThreadSanitizer.
-TEST(HoldNumbersTest, NoThingIsTakenFromWhoHoldsIt) {
+TEST(HoldNumbersTest, AHeldThingIsNeverTaken) {
   constexpr int kThings = 8, kHolders = 3, kTakers = 2;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   constexpr int kRounds = 3000;

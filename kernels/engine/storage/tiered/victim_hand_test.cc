@@ -38,7 +38,7 @@ class VictimHandTest : public ::testing::Test {
   TierRank rank_[kPlaces];
 };
 
-TEST_F(VictimHandTest, OfTwiceAsManyTheLeastWorthGo) {
+TEST_F(VictimHandTest, OfTwiceAsManyThoseWorthLeastGo) {
   for (const uint32_t place : {1, 0, 2, 3, 5, 4}) Use(place);
   // In the first round all rows were used; in the second the first one visited
   // goes.
@@ -65,7 +65,7 @@ TEST_F(VictimHandTest, ARowThatWasUsedIsPassedOverWhileOthersWereNot) {
   EXPECT_EQ(Choose(1), Places{2});
 }
 
-TEST_F(VictimHandTest, NoMoreThanThereAre) {
+TEST_F(VictimHandTest, ChoosesAtMostAllPlaces) {
   for (uint32_t place = 0; place < kPlaces; ++place) Use(place);
   Choose(3);
   EXPECT_EQ(Choose(6).size(), 6u);

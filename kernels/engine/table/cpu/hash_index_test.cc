@@ -189,7 +189,7 @@ bool TakeMemory(size_t bytes) {
          static_cast<int64_t>(bytes);
 }
 
-TEST(HashIndexTest, WithoutMemoryItFillsFurtherAndThenSaysSo) {
+TEST(HashIndexTest, WithoutMemoryItFillsFurtherThenFails) {
   const int64_t kKeys = 100000 * kScale;  // needs 2 MB * kScale
   for (int64_t budget : {int64_t{0}, int64_t{10000}, 1500000 * kScale}) {
     HashIndex index;

@@ -65,7 +65,7 @@ TEST(ChainTest, EachBucketStaysOrMovesToItsOtherHalf) {
   }
 }
 
-TEST(ChainTest, NoPairTwiceWhereThereAreEnough) {
+TEST(ChainTest, PairsAreDistinctIfTheTableHasEnough) {
   std::mt19937_64 random(2);
   TableView view = {nullptr, nullptr, 17, 0, 0, kMaxProbeLimit};
   for (int growth = 0; growth < 4; ++growth) {

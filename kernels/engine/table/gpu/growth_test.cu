@@ -280,7 +280,7 @@ void GrowsBeyond31Bits() {
   EXPECT(f.FindOrInsert(keys).slots == after);
 }
 
-void SaysWhatIsWrong() {
+void ReportsErrors() {
   std::unique_ptr<TableSet> set;
   TableSetOptions options;
   options.tables.push_back({"user", 1000, 500});
@@ -316,7 +316,7 @@ void SaysWhatIsWrong() {
 }
 
 const Test kTests[] = {
-    TEST(SaysWhatIsWrong),
+    TEST(ReportsErrors),
     TEST(MovesOnlyToNewSlots),
     TEST(ManySmallGrowthsAreOneLargeOne),
     TEST(TakesTheKeysThatItRefusedBefore),

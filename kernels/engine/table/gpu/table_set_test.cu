@@ -512,7 +512,7 @@ void CallsCanBeCaptured() {
   }
 }
 
-void SaysWhatIsWrong() {
+void ReportsErrors() {
   std::unique_ptr<TableSet> set;
   TableSetOptions options;
   EXPECT(TableSet::Create(options, StreamView(), &set).code() ==
@@ -571,7 +571,7 @@ const Test kTests[] = {
     TEST(ExportsRangesOnce),
     TEST(SlotsGoBeyond31Bits),
     TEST(CallsCanBeCaptured),
-    TEST(SaysWhatIsWrong),
+    TEST(ReportsErrors),
 };
 
 int Main(int argc, char** argv) {
