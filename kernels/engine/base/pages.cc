@@ -11,7 +11,7 @@
 #include <cstring>
 
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25  // Linux 6.1; older ones answer EINVAL, which is fine
+#define MADV_COLLAPSE 25  // Linux 6.1; older kernels return EINVAL
 #endif
 
 namespace ev {

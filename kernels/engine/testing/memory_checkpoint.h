@@ -54,7 +54,7 @@ class MemoryCheckpoint : public TensorReader, public TensorWriter {
 
   // After that many bytes the disk is full.
   void set_capacity(size_t bytes) { capacity_ = bytes; }
-  // Reads of this tensor fail after its first byte.
+  // Reads of elements of this tensor fail.
   void set_damaged(const std::string& name) { damaged_ = name; }
   // Returns whether elements of the tensor were ever read.
   bool WasRead(const std::string& name) const {

@@ -290,7 +290,7 @@ TEST_P(RowFileTest, ChangedBytesAreAnErrorThatNamesThePlace) {
   }
   // An intact record of another row.
   EXPECT_EQ(ReadOne(records[1], 2, &row).code(), StatusCode::kDataLoss);
-  // A file that has lost its end.
+  // A truncated file.
   ASSERT_EQ(truncate(file_->name().c_str(), 100), 0);
   const Status cut = ReadOne(records[150], 150, &row);
   EXPECT_EQ(cut.code(), StatusCode::kDataLoss);
