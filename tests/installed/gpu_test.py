@@ -61,7 +61,7 @@ print(error, framework.cudaGetErrorString(error).decode())
         env=dict(os.environ, LD_LIBRARY_PATH=folder), stderr=subprocess.DEVNULL,
         universal_newlines=True)
     self.assertEqual(said.strip(),
-                     "35 no NVIDIA driver, or it does not fit its library libcuda.so.1")
+                     "35 no NVIDIA driver, or it does not match its library libcuda.so.1")
 
   def test_is_a_program(self):
     if _has_driver():

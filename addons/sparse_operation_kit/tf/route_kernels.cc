@@ -19,7 +19,7 @@
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/shared_variant.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
-#include "kernels/tf/op_kernels/ids_brought_here.h"
+#include "kernels/tf/op_kernels/ids_in_cpu_memory.h"
 #include "kernels/tf/op_kernels/ids_input.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 
@@ -27,7 +27,7 @@ namespace sparse_operation_kit {
 namespace {
 
 using embedding_variable::BadInput;
-using embedding_variable::IdsBroughtHere;
+using embedding_variable::IdsInCpuMemory;
 using embedding_variable::MutableData;
 using embedding_variable::PoolParallel;
 using embedding_variable::ToTf;
@@ -98,7 +98,7 @@ class RouteOp : public OpKernel {
     options.device = device;
     std::shared_ptr<const sok::RoutePlan> plan;
     // Copies of ids and rows, which inputs point to until the route is made.
-    IdsBroughtHere not_for_device, rest;
+    IdsInCpuMemory not_for_device, rest;
     ev::DeviceStream stream;
     if (kIdsOnGpu && on_gpu_) {
       OP_REQUIRES_OK(context,
@@ -112,14 +112,14 @@ class RouteOp : public OpKernel {
           AddTo(&not_for_device, context, t, &inputs[t]);
         }
       }
-      OP_REQUIRES_OK(context, not_for_device.Bring(context));
+      OP_REQUIRES_OK(context, not_for_device.CopyAll(context));
     }
     ev::Status status = sok::Route(inputs, options, &parallel, &plan);
     if (status.code() == ev::StatusCode::kUnimplemented) {
       for (int t = 0; t < num_tables(); ++t) {
         if (inputs[t].on_device) AddTo(&rest, context, t, &inputs[t]);
       }
-      OP_REQUIRES_OK(context, rest.Bring(context));
+      OP_REQUIRES_OK(context, rest.CopyAll(context));
       status = sok::Route(inputs, options, &parallel, &plan);
     }
     OP_REQUIRES_OK(context, ToTf(status));
@@ -150,7 +150,7 @@ class RouteOp : public OpKernel {
  private:
   int num_tables() const { return options_.format.num_tables; }
 
-  void AddTo(IdsBroughtHere* here, OpKernelContext* context, int t,
+  void AddTo(IdsInCpuMemory* here, OpKernelContext* context, int t,
              sok::RouteInput* in) const {
     here->Add(context->input(t), context->input(num_tables() + t), in);
   }

@@ -16,14 +16,14 @@ constexpr size_t kPage = 4096;
 struct Block {
   void* data;
   size_t bytes;
-  void (*free)(void*);  // of the source that it is from
+  void (*free)(void*);  // from the source that allocated it
 };
 
 struct Pool {
   std::mutex mu;
   TransferMemorySource source;
   std::unordered_map<void*, Block> live;
-  std::deque<Block> idle;  // given back first comes first
+  std::deque<Block> idle;  // idle blocks, in the order they were freed
   size_t live_bytes = 0, idle_bytes = 0;
 };
 
@@ -75,7 +75,7 @@ void* AllocateTransferMemory(size_t bytes) {
       return block.data;
     }
   }
-  void* const data = source.allocate(wanted);  // slow: not under the lock
+  void* const data = source.allocate(wanted);  // slow, so not under the lock
   if (data == nullptr) return nullptr;
   std::lock_guard<std::mutex> lock(pool->mu);
   pool->live[data] = Block{data, wanted, source.free};
@@ -94,7 +94,7 @@ void FreeTransferMemory(void* data) {
     pool->live.erase(found);
     pool->live_bytes -= block.bytes;
     if (block.free != pool->source.free) {
-      surplus.push_back(block);  // of a source that was replaced
+      surplus.push_back(block);  // its source was replaced
     } else {
       pool->idle.push_back(block);
       pool->idle_bytes += block.bytes;

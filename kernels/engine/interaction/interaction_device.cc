@@ -24,8 +24,9 @@ Status InteractionDevice::Get(InteractionDevice** device) {
   *device = TheDevice();
   if (*device != nullptr) return Status::OK();
   return FailedPrecondition(
-      "dot products of vectors in a GPU's memory need a library with GPU code "
-      "in it, and this one was built without nvcc");
+      "dot products of vectors in GPU memory need a library with GPU code: "
+      "this "
+      "one was built without nvcc");
 }
 
 }  // namespace ev
