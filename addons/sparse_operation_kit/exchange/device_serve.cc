@@ -15,8 +15,8 @@ namespace {
 using ev::Span;
 using ev::Status;
 
-// Behind what the device's stream has, until when it keeps the buffer's memory;
-// which is there then.
+// Sets buffer->there to a mark after the device stream's work so far, and keeps
+// the buffer's memory until then.
 Status MarkAndKeep(ExchangeDevice* device, WireBuffer* buffer) {
   EV_RETURN_IF_ERROR(device->Mark(device->stream(), &buffer->there));
   device->KeepUntil(buffer->there, buffer->memory);
@@ -49,7 +49,7 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
     }
     ServedKeys keys;
     EV_RETURN_IF_ERROR(keys.Read(layout, message, tables, parallel));
-    // Gathered as float32; what travels may be narrower.
+    // Gathered as float32; the message may be narrower.
     WireBuffer floats;
     EV_RETURN_IF_ERROR(WireBuffer::OnDevice(device, WireType::kFloat32,
                                             keys.num_floats(), &floats));
@@ -63,7 +63,7 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
     }
     const Status gathered = ev::GatherRows(keys.inputs(), tables, places,
                                            device->stream(), parallel, plan);
-    // Also after an error: some rows may be under way.
+    // Also after an error: reads of some rows may be in flight.
     const Status kept = MarkAndKeep(device, &floats);
     EV_RETURN_IF_ERROR(gathered);
     EV_RETURN_IF_ERROR(kept);
@@ -108,7 +108,7 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
                                : GroupRoute(plan, parallel, occurrences);
     if (stream == nullptr) {
       EV_RETURN_IF_ERROR(route->Wait());
-      // Whether they were what other ranks sent.
+      // Return the error if the rows' transfer failed.
       if (rows.there != nullptr) EV_RETURN_IF_ERROR(rows.there->Wait());
     }
     return grouped;

@@ -28,10 +28,10 @@ using ev::Span;
 using ev::Status;
 
 constexpr int64_t kIdsPerTask = 8192;
-// A quarter of a MiB, some 30 us of a core.
+// 256 KiB of ids, some 30 us of one core.
 constexpr int64_t kIdsPerPut = 32768;
 
-// What one table's distinct keys need until they are sorted by owner.
+// One table's distinct keys before they are sorted by owner.
 struct Unsorted {
   LineBuffer arrays;
   int64_t* keys = nullptr;    // [N]
@@ -74,7 +74,7 @@ Status CheckInput(const RouteInput& in, int num_ranks) {
   return Status::OK();
 }
 
-// What a device has in its memory and cannot deduplicate.
+// The error for ids in device memory that the device cannot deduplicate.
 Status NotThere(const RouteInput& in, const std::string& why) {
   return NamedAfter(in.name, Status(ev::StatusCode::kUnimplemented, why));
 }
@@ -94,8 +94,8 @@ ev::DistinctRequest RequestOf(const RouteInput& in,
     request.there.stream = *in.stream;
   }
   request.brings_inverse = options.brings_inverse && !in.on_device;
-  // Where inverses are read in CPU memory the keys' places would have to come
-  // down for them, so the processors sort.
+  // If inverses are read on the host, they need the keys' places, and fetching
+  // those costs more than sorting on the CPU.
   if (!request.brings_inverse && options.num_ranks <= ev::kMaxKeyOwners) {
     request.owners = in.placement->ranks();
     request.num_owners = options.num_ranks;
@@ -103,7 +103,7 @@ ev::DistinctRequest RequestOf(const RouteInput& in,
   return request;
 }
 
-// Samples that a device has made the offsets of come here.
+// Fetches the sample offsets to host memory if only the device has them.
 Status FetchOffsets(const RoutedTable& table) {
   if (table.has_offsets) return Status::OK();
   EV_RETURN_IF_ERROR(
@@ -112,7 +112,7 @@ Status FetchOffsets(const RoutedTable& table) {
   return Status::OK();
 }
 
-// The planning of all tables' ids, and the sorting of their keys by owner.
+// Plans the ids of all tables and sorts their keys by owner.
 class RouteBuilder {
  public:
   RouteBuilder(Span<const RouteInput> inputs, const RouteOptions& options,
@@ -124,21 +124,22 @@ class RouteBuilder {
 
  private:
   int num_tables() const { return static_cast<int>(inputs_.size()); }
-  // Which tables a device deduplicates: their 'distinct' is set. Without memory
-  // there the processors do it.
+  // Sets 'distinct' of the tables that a device deduplicates. If device memory
+  // is short, sets none, and the CPU deduplicates.
   Status StartDistincts();
   void Prepare(int t);
   void FindFactors(int t);
   void SortByOwner(int t, const int64_t* keys, const int32_t* counts,
                    int32_t* places, ev::Parallel* parallel);
-  // What the table's plan calls its distinct keys and counts: the arrays that
-  // it keeps, or those of unsorted_[t].
+  // Swaps the table's arrays of distinct keys and counts with those of
+  // unsorted_[t].
   void SwapKeys(int t);
-  // Of a table that the processors have deduplicated, and of a device's.
+  // SortKeys is for tables that the CPU has deduplicated, TakeKeys for those of
+  // a device.
   void SortKeys(int t, ev::Parallel* parallel);
   Status TakeKeys(int t);
-  Status TakeSorted(int t);  // of a device that has sorted them
-  // Ids [begin, end) name their keys in send order.
+  Status TakeSorted(int t);  // of a device that has sorted its keys
+  // Makes inverse[begin, end) refer to keys in send order.
   void RouteIds(int t, int64_t begin, int64_t end);
 
   const Span<const RouteInput> inputs_;
@@ -289,8 +290,8 @@ Status RouteBuilder::Build() {
   }
   ev::DistinctQueue devices(tables, [&](int t) { return TakeKeys(t); });
   ev::PlanIdsOptions plan_ids;
-  // Of a batch of any length, so that the owner of a key sees the same order
-  // whether the processors deduplicate or a device.
+  // First occurrence for batches of any length: the owner then sees keys in the
+  // same order whether the CPU or a device deduplicates.
   plan_ids.order = ev::DistinctOrder::kFirstOccurrence;
   plan_ids.dedup = options_.dedup;
   plan_ids.ids_per_task = kIdsPerTask;
@@ -401,7 +402,7 @@ std::vector<bool> AreForDevice(Span<const RouteInput> inputs,
              in.num_ids > 0 && in.num_ids <= ev::kMaxDistinctIds;
     if (are[t]) together += in.num_ids;
   }
-  // A table's inverse that comes down has to be worth it by itself.
+  // Copying an inverse to the host must pay off for each table alone.
   const int64_t least = options.device->min_ids_to_deduplicate();
   const int64_t of_a_table =
       options.brings_inverse ? least : least / ev::kDistinctShares;
@@ -474,7 +475,7 @@ void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
                   int64_t* message) {
   const MessageFormat& format = plan.options().format;
   const int num_tables = format.num_tables;
-  // Where the keys of (rank r, table t) go: [r * T + t].
+  // Start of the keys of (rank r, table t) at [r * T + t].
   std::vector<int64_t> begins;
   begins.reserve(plan.num_ranks() * num_tables);
   int64_t at = 0;
@@ -489,7 +490,7 @@ void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
       at += plan.num_keys(r, t) * format.per_key();
     }
     *header++ = static_cast<int64_t>(format.traits.size());
-    // The last number may have bytes behind the text.
+    // The last number may extend beyond the text: zero the rest.
     if (!format.traits.empty()) message[keys - 1] = 0;
     std::memcpy(header, format.traits.data(), format.traits.size());
   }

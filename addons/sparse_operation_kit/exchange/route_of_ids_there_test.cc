@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routes of ids and samples that are in a device's memory, beside those of the
-// same in CPU memory: the same messages, the same plan.
+// Compares routes of ids and samples in device memory with routes of the same
+// batch in host memory: same messages, same plan.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ using ev::testing::Reach;
 constexpr int64_t kMinIds = 100;
 constexpr int kNumRanks = 3;
 
-// As the class it is made of, and counts what comes to CPU memory.
+// HostDeviceDistinct that counts copies to host memory.
 class TestDistinct : public HostDeviceDistinct {
  public:
   using HostDeviceDistinct::HostDeviceDistinct;
@@ -79,7 +79,7 @@ class TestDevice : public DistinctDevice {
   int num_put = 0, num_there = 0;
 };
 
-// A framework's tensors on the device, written when its stream gets to it.
+// A framework's tensors in device memory, written by its stream.
 class Tensors {
  public:
   ~Tensors() {
@@ -101,7 +101,7 @@ class Tensors {
   std::vector<void*> blocks_;
 };
 
-// One table's batch, in CPU memory.
+// One table's batch in host memory.
 struct Batch {
   std::string name;
   int64_t dim;
@@ -111,8 +111,8 @@ struct Batch {
   std::vector<int64_t> ids, splits, indices;
   std::vector<int32_t> narrow;
 
-  // Samples of at most so many ids, of 'vocabulary' keys around 0; exactly one
-  // when most is 1.
+  // Draws samples of up to 'most' ids of 'vocabulary' keys around 0. If most is
+  // 1, every sample has exactly one id.
   void Draw(std::mt19937* rng, int64_t batch_size, int64_t most,
             int64_t vocabulary) {
     splits.push_back(0);
@@ -204,7 +204,7 @@ class RouteOfIdsThere : public ::testing::TestWithParam<bool> {
   void SetTables(const std::vector<Batch>& batches) {
     options_.format.num_tables = static_cast<int>(batches.size());
   }
-  // Of tables that are for the device the inputs are there.
+  // The inputs of tables for which the device is used are in device memory.
   std::vector<RouteInput> Inputs(const std::vector<Batch>& batches) {
     options_.device = &device_;
     std::vector<RouteInput> sizes, inputs;
@@ -258,9 +258,10 @@ TEST_P(RouteOfIdsThere, SameMessagesAndPlan) {
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(device_.num_there, 4);
     EXPECT_EQ(device_.num_put, 0);
-    // Where samples are divided; of the sum none have come.
+    // Only combiners that divide need offsets on the host; the sum fetches
+    // none.
     EXPECT_EQ(TestDistinct::num_samples_fetched, 3);
-    // Messages that say how often keys occur want them in their places.
+    // Messages with occurrence counts need the places.
     EXPECT_EQ(TestDistinct::num_places_fetched, GetParam() ? 4 : 0);
     std::vector<int64_t> other(plan->message_size());
     WriteMessage(*plan, parallel, other.data());
@@ -297,7 +298,7 @@ TEST_P(RouteOfIdsThere, SameMessagesAndPlan) {
   }
 }
 
-// As many owners as a device sorts by, and one more.
+// The largest number of owners that a device sorts by, and one more.
 TEST_P(RouteOfIdsThere, ManyRanks) {
   for (int num_ranks : {1, ev::kMaxKeyOwners, ev::kMaxKeyOwners + 1}) {
     std::vector<int32_t> ranks;
@@ -336,7 +337,7 @@ class RouteOfIdsThereErrors : public RouteOfIdsThere {
   Batch batch_;
 };
 
-// The caller brings them to CPU memory, where the error is made.
+// The caller then copies the inputs to host memory, where the error is made.
 TEST_F(RouteOfIdsThereErrors, SamplesOutOfOrder) {
   Batch splits = batch_;
   splits.splits[7] = -1;
@@ -389,7 +390,7 @@ TEST_F(RouteOfIdsThereErrors, WhatIsNotForADevice) {
   EXPECT_EQ(status.message(), "a bad begin");
 }
 
-// Some ids are there, those of others are put.
+// Some tables have ids in device memory; the ids of others are uploaded by Put.
 TEST_P(RouteOfIdsThere, BesideOthersThatArePut) {
   const std::vector<Batch> batches = Batches(5);
   SetTables(batches);

@@ -17,7 +17,7 @@ ev::Status WireBuffer::OnHost(WireType wire, int64_t count,
     buffer->wire = wire;
     buffer->count = count;
     buffer->on_device = false;
-    // An empty buffer has an address, too.
+    // An empty buffer has an address too.
     char* const data = static_cast<char*>(
         scratch->Reserve(std::max<int64_t>(1, buffer->bytes())));
     buffer->memory = std::shared_ptr<char>(scratch, data);

@@ -15,19 +15,19 @@
 namespace sok {
 namespace {
 
-// Between two looks at what a device has to do before a transfer is ready.
+// Poll interval while the device has not finished a transfer's input.
 constexpr auto kLook = std::chrono::microseconds(20);
-// Between two at what was started: the time limit hangs on it, and memory that
-// goes back.
+// Poll interval for started transfers. It delays the time limit and the release
+// of memory.
 constexpr auto kLookAtStarted = std::chrono::microseconds(200);
-// And so many looks between two at whether all ranks live, some 50 ms.
+// Polls between two checks that all ranks are alive, some 50 ms.
 constexpr int kLooksForTheDead = 200;
 
 bool IsReached(const std::shared_ptr<StreamMark>& mark) {
   return mark == nullptr || mark->IsReached();
 }
 
-// FNV-1a: the same in every process, which std::hash need not be.
+// FNV-1a, which is the same in every process; std::hash need not be.
 uint64_t HashOf(const std::string& name) {
   uint64_t hash = 14695981039346656037ull;
   for (const unsigned char c : name) hash = (hash ^ c) * 1099511628211ull;
@@ -114,7 +114,7 @@ void CarrierQueue::End(Pending pending, const ev::Status& status,
       started_.push_back(Started{pending.wait, num_transfers_ - 1, there});
       has_started_ = true;
     } catch (const std::bad_alloc&) {
-      // There is no room to remember it.
+      // No memory to record it.
       static_cast<void>(there->Wait());
       WaitRegistry::Global().End(pending.wait);
     }
@@ -138,8 +138,8 @@ ev::Status CarrierQueue::Drain(std::chrono::milliseconds limit) {
     if (std::chrono::steady_clock::now() > last) return ev::Status::OK();
     std::this_thread::sleep_for(kLookAtStarted);
   }
-  // What this rank has sent may be under way on another, whose GPU is behind.
-  // One that never started anything waits for all that it sends.
+  // Another rank's GPU may be behind and still receive what this rank has sent.
+  // A rank that never started a transfer has waited for all that it sent.
   carrier_->Leave(calls,
                   has_started
                       ? std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -158,8 +158,8 @@ void CarrierQueue::Watch() {
       if (started_.empty()) return;
       first = started_.front();
     }
-    // Before the mark: a call that looks at a device may be kept waiting by
-    // what the missing rank keeps waiting.
+    // Check ranks before the mark: a query of the device may block on work that
+    // waits for the missing rank.
     if (looks % kLooksForTheDead == 0) {
       const ev::Status alive = carrier_->CheckRanks(first.number);
       if (!alive.ok()) Fail(alive);
@@ -170,7 +170,7 @@ void CarrierQueue::Watch() {
     }
     WaitRegistry::Global().End(first.wait);
     std::lock_guard<std::mutex> lock(mu_);
-    started_.pop_front();  // only now: Drain looks at it
+    started_.pop_front();  // only now: Drain reads the queue
   }
 }
 
@@ -217,7 +217,7 @@ ev::Status CarrierQueue::Next(Pending* pending) {
 uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
   struct Candidate {
     uint64_t name_hash;
-    std::shared_ptr<StreamMark> after;  // null: it is ready
+    std::shared_ptr<StreamMark> after;  // null: ready
   };
   std::vector<Candidate> candidates;
   for (;;) {
@@ -233,14 +233,14 @@ uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
       }
       candidates.push_back(std::move(candidate));
     }
-    // Without the lock: Fail has to get through whatever keeps a device's
-    // answer waiting.
+    // Unlock while querying the device, which may block: Fail must be able to
+    // end what it waits for.
     lock->unlock();
     const auto ready =
         std::find_if(candidates.begin(), candidates.end(),
                      [](const Candidate& c) { return IsReached(c.after); });
-    // Not wait_for: its pthread_cond_clockwait came with glibc 2.30, and the
-    // wheel is to run with 2.17.
+    // wait_for would need pthread_cond_clockwait of glibc 2.30; the wheel must
+    // run on 2.17.
     if (ready == candidates.end()) std::this_thread::sleep_for(kLook);
     lock->lock();
     if (!failed_.ok()) return 0;
@@ -294,12 +294,12 @@ void CarrierQueue::Run() {
       status =
           ev::CatchBadAlloc([&] { return Carry(pending.transfer, &there); });
       if (!status.ok()) {
-        // The others wait for what this rank does not take part in any more.
+        // The other ranks wait for this rank, which will not answer.
         Fail(status);
-        // Nothing may be under way on memory that done gives back.
+        // Stop work on memory that 'done' releases.
         carrier_->End();
-        // If this rank was told to end, that is why, and not what the carrier
-        // says about it.
+        // If the queue was failed on purpose, report that reason, not the
+        // carrier's resulting error.
         std::lock_guard<std::mutex> lock(mu_);
         status = failed_;
         there.reset();

@@ -13,10 +13,10 @@
 namespace sok {
 namespace {
 
-// What tells the id, which is the path of a file.
+// Bytes of a carrier id, which is a file path.
 constexpr int64_t kIdBytes = 256;
-// A rank that waits for what another will do next looks more often than one
-// that waits for megabytes.
+// Control messages are urgent, so a waiting rank polls more often than for
+// megabytes.
 constexpr int kLongestNapUs = 20;
 
 }  // namespace
@@ -30,7 +30,7 @@ ev::Status MakeControlCarrier(Carrier* carrier, bool is_wanted,
     unlink(id.c_str());
     id.clear();
   }
-  // Empty: rank 0 has none.
+  // An empty id means that rank 0 has none.
   std::string told(n * kIdBytes, '\0'), heard(kIdBytes, '\0');
   for (int r = 0; r < n; ++r) {
     std::copy(id.begin(), id.end(), told.begin() + r * kIdBytes);
@@ -54,7 +54,7 @@ ev::Status MakeControlCarrier(Carrier* carrier, bool is_wanted,
   if (status.ok()) status = carrier->AllToAll(mine.data(), one, &all[0], one);
   const bool all_have = std::find(all.begin(), all.end(), 0) == all.end();
   if (!status.ok() || !all_have) {
-    // The last rank to open the file would have removed its name.
+    // The file still has its name, since not all ranks opened it.
     if (!id.empty()) unlink(id.c_str());
     return status;
   }

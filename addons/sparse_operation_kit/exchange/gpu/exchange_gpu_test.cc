@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPU does for a lookup over ranks, beside what the processors do: the
-// same messages, the same bits.
+// Compares the GPU's part of a lookup over ranks with the CPU's: same messages,
+// same bits.
 
 #include <algorithm>
 #include <cstring>
@@ -27,7 +27,7 @@
 #include "kernels/engine/testing/stream_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
-// As in <cuda_runtime_api.h>; kind 1: to the device.
+// Declared as in <cuda_runtime_api.h>; kind 1: to the device.
 extern "C" int cudaMemcpy(void* to, const void* from, size_t bytes, int kind);
 extern "C" int cudaMemGetInfo(size_t* free_bytes, size_t* all_bytes);
 
@@ -54,8 +54,8 @@ struct Table {
   bool is_narrow;  // int32 ids
 };
 
-// Long and short ones, of aligned and other rows, with a key in a tenth of all
-// places.
+// Long and short tables, with aligned and unaligned rows; one key fills a tenth
+// of all positions.
 std::vector<Table> Tables() {
   return {
       {"one", 16, Combiner::kSum, Placement({0, 1, 2}), 80000, 1, 9000, false},
@@ -67,7 +67,7 @@ std::vector<Table> Tables() {
   };
 }
 
-// One rank's batch of these tables, and the options of a route of them.
+// One rank's batch of these tables and the options of its route.
 class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
  protected:
   void SetUp() override {
@@ -111,7 +111,8 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
     options_.format.with_occurrences = true;
   }
 
-  // By the processors, by the device, or by the device of ids in its memory.
+  // Deduplicated by the CPU, by the device after an upload, or by the device
+  // with ids in its memory.
   enum Way { kHere, kPut, kThere };
   std::shared_ptr<const RoutePlan> MakeRoute(Way way,
                                              bool brings_inverse = true) {
@@ -135,8 +136,8 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
     return reinterpret_cast<const T*>(there_.back().get());
   }
 
-  // Long tables' ids and samples are in the device's memory; samples of more
-  // than five ids come as indices.
+  // Ids and samples of long tables are in device memory; those with more than
+  // five ids per sample use indices.
   std::vector<RouteInput> InputsThere() {
     stream_ = device_->stream();
     std::vector<RouteInput> inputs = inputs_;
@@ -170,7 +171,7 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
     return inputs;
   }
 
-  // Random rows of all keys, in pinned memory, which the GPU reads too.
+  // Random rows of all keys in pinned memory, which the GPU can read.
   int64_t MakeRows(const RoutePlan& plan, ev::TransferScratch* rows) {
     int64_t count = 0;
     for (int t = 0; t < plan.num_tables(); ++t) {
@@ -225,7 +226,7 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
                          addresses, &pool_));
   std::vector<int64_t> message(expected->message_size());
   WriteMessage(*expected, &pool_, message.data());
-  // Memory that is used again, too.
+  // Later rounds reuse memory.
   for (int round = 0; round < 3; ++round) {
     for (Way way : {kHere, kPut, kThere}) {
       const std::shared_ptr<const RoutePlan> plan = MakeRoute(way);
@@ -251,7 +252,7 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
       for (size_t t = 0; t < pooled.size(); ++t) {
         EXPECT_TRUE(SameBits(outputs[t], pooled[t])) << tables_[t].name;
       }
-      // What the processors need comes down.
+      // Copies to the host what the CPU needs.
       std::vector<float*> here;
       const std::vector<std::vector<float>> again = MakeOutputs(&here);
       ASSERT_OK(PoolReceived(*plan, rows.ReserveOf<char>(1), count, GetParam(),
@@ -263,7 +264,7 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
   }
 }
 
-// Outputs are written, and gradients read, where a framework has its tensors.
+// Outputs and gradients are in the framework's device memory.
 TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
   const std::shared_ptr<const RoutePlan> expected = MakeRoute(kHere);
   ev::TransferScratch rows;
@@ -338,7 +339,7 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
 
 TEST_P(ExchangeGpuTest, SortsKeysByOwner) {
   for (int num_ranks : {1, 2, 7, ev::kMaxKeyOwners, ev::kMaxKeyOwners + 1}) {
-    // All, one, and a list in which ranks come more than once.
+    // Placements on all ranks, on one, and by a list that repeats ranks.
     std::vector<int32_t> all, some;
     for (int r = 0; r < num_ranks; ++r) all.push_back(num_ranks - 1 - r);
     for (int k = 0; k < 100; ++k) some.push_back(k * k % num_ranks);
@@ -415,7 +416,7 @@ TEST_P(ExchangeGpuTest, ManyTablesInOneRoute) {
   }
 }
 
-// One table's batch for the device alone, and what is to come of it.
+// One table's batch for the device, and its expected result.
 struct GroupedBatch {
   std::vector<int64_t> ids, splits, indices;
   std::vector<int32_t> narrow, offsets, owners;
@@ -473,8 +474,8 @@ struct GroupedBatch {
   }
 };
 
-// One id beside many, int32 beside int64, put beside there, sorted beside not:
-// each table has its own result.
+// One id beside many, int32 beside int64, uploaded beside device memory, sorted
+// beside unsorted: each table has its own result.
 TEST_P(ExchangeGpuTest, TablesThatComeTogether) {
   const int64_t sizes[] = {1,    300001, 2,    1024, 40000, 33,
                            1025, 5000,   1023, 1,    2049};
@@ -511,7 +512,7 @@ TEST_P(ExchangeGpuTest, TablesThatComeTogether) {
         request.there.coo_indices = CopyThere(batch.indices);
       }
     }
-    // Memory that is used again, too; and tables that are never started.
+    // Later rounds reuse memory. 'dropped' is never started.
     for (int round = 0; round < 3; ++round) {
       std::vector<std::unique_ptr<ev::DeviceDistinct>> distincts, dropped;
       ASSERT_OK(device_->StartDistincts(requests, &dropped));
@@ -611,7 +612,7 @@ TEST_P(ExchangeGpuTest, SamplesThatAreThereAndOutOfOrder) {
     EXPECT_EQ(Route(inputs, options, &pool_, &plan).code(),
               ev::StatusCode::kUnimplemented);
   }
-  // Another call is as before.
+  // A later call works as before.
   EXPECT_EQ(MakeRoute(kThere)->message_size(),
             MakeRoute(kHere)->message_size());
 }
@@ -641,7 +642,7 @@ TEST_P(ExchangeGpuTest, SamplesOfOneIdThatAreThere) {
   EXPECT_EQ(plan->routed(0).num_unique, 777);
 }
 
-// Two such blocks do not fit; the first is kept by work that is late.
+// Two such blocks do not fit; late work keeps the first one.
 TEST_P(ExchangeGpuTest, MemoryThatIsKeptIsWaitedFor) {
   size_t free_bytes = 0, all_bytes = 0;
   ASSERT_EQ(0, cudaMemGetInfo(&free_bytes, &all_bytes));

@@ -27,7 +27,7 @@ using ev::gpu::GpuDistinct;
 using ev::gpu::Parts;
 using ev::gpu::WorkLane;
 
-// Ids that are grouped by one sort, unless one table has more.
+// Ids per sort, unless one table has more.
 constexpr int64_t kMostIds = int64_t{1} << 29;
 
 bool IsByFours(const float* memory) {
@@ -39,15 +39,14 @@ bool IsByFours(const float* memory) {
 GpuRoute::~GpuRoute() {
   if (lane_ == nullptr) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // One that failed is destroyed instead.
+  // A lane that failed is destroyed.
   if (lane_->Wait().ok()) WorkLane::Release(std::move(lane_));
 }
 
 Status GpuRoute::Start() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const int num_tables = plan_->num_tables();
-  // What StartPool sends up comes first, as it lies in the lane's pinned
-  // memory.
+  // StartPool uploads the first part from the lane's pinned memory.
   tables_at_ = parts_.AddBytes(num_tables * sizeof(PooledTable));
   numbers_at_ = parts_.AddBytes(NumbersBytes());
   const size_t host_bytes = parts_.bytes();
@@ -219,7 +218,7 @@ Status GpuRoute::SumGradients(Span<const int> tables,
     const Status begun = SumSome(tables, grads, stream, chunk_starts, wire,
                                  begin, end, message, done);
     if (!begun.ok()) {
-      // The caller keeps nothing then.
+      // On error the caller keeps nothing alive.
       if (*done != nullptr) static_cast<void>((*done)->Wait());
       return begun;
     }
@@ -234,7 +233,8 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
                          size_t begin, size_t end, char* message,
                          std::shared_ptr<StreamMark>* done) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  // Before TensorFlow gives its stream more, which gradients do not need.
+  // Record now: TensorFlow may enqueue more work on its stream, which the
+  // gradients do not need.
   std::shared_ptr<DeviceEvent> made;
   EV_RETURN_IF_ERROR(
       DeviceEvent::Record(static_cast<cudaStream_t>(stream.native), &made));
@@ -328,11 +328,12 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
   scratch.sort = device + sort_at;
   int32_t* const ends = reinterpret_cast<int32_t*>(device + ends_at);
   int32_t* const samples = reinterpret_cast<int32_t*>(device + samples_at);
-  // The route's samples may be on their way.
+  // The copy of the route's samples may be in flight.
   EV_RETURN_IF_ERROR(lane->Follow(ev::DeviceStream{lane_->stream()}));
   EV_RETURN_IF_ERROR(
       LaunchGroupRoute(all, scratch, ends, samples, lane->stream()));
-  // Only now: all before goes on beside what makes the gradients.
+  // Wait for the gradients only here, so that grouping overlaps with their
+  // computation.
   EV_RETURN_IF_ERROR(made->Before(lane->stream()));
   EV_RETURN_IF_ERROR(
       LaunchSumRoute(all, ends, samples, wire, message, lane->stream()));

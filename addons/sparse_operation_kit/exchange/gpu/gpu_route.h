@@ -2,6 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A route's copy in GPU memory.
+//
+// Offsets and inverse are copied from pinned memory as soon as the route
+// exists, in parallel with the exchange of its keys. If the GPU has
+// deduplicated, it has them already, and only the keys' positions in the
+// message (places) are copied; if it has also sorted the keys, nothing is.
+//
+// When the rows arrive, one kernel pools all tables into the outputs. When the
+// outputs' gradients exist, they are grouped and summed by key, in message
+// order.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_ROUTE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_ROUTE_H_

@@ -1,33 +1,34 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The carrier "nccl": ranks with a GPU each. What a rank sends goes by NCCL
-// from its GPU to the others'. What is in the GPU's memory is sent from there,
-// and received there. Other memory goes up before and comes down after: pinned
-// memory (base/transfer_memory.h) is read and written by the GPU itself, and
-// ordinary memory goes through pinned memory of the carrier's, a piece at a
-// time, so that the processor's copy and the link work beside each other.
+// The carrier "nccl": connects ranks with a GPU each by NCCL. Buffers in GPU
+// memory are sent and received in place. Host buffers are copied to the GPU
+// first and from it afterwards. The GPU accesses pinned memory
+// (base/transfer_memory.h) directly; other memory is staged through the
+// carrier's pinned memory in parts, so that CPU copies overlap with the link.
 //
-// What ranks of one host tell each other goes through memory that they share
-// (control_carrier.h).
+// Names and sizes of transfers between ranks of one host go through shared
+// memory (control_carrier.h).
 //
-// Gradients to be summed are copied into one block, whatever their number,
-// which NCCL sums in one call: two launches beside NCCL's.
+// Gradients to be summed are packed into one block, which NCCL sums in one
+// call. That takes two launches beside NCCL's, whatever the number of
+// gradients.
 //
-// NCCL's own words on order: all ranks must call in the same order, which
-// CarrierQueue sees to; there is one communicator and one stream for its calls.
+// NCCL requires all ranks to make their calls in the same order; CarrierQueue
+// ensures that. All calls use one communicator and one stream.
 //
-// What stays on the GPU from end to end is started: the processor waits neither
-// for what it is made of nor for its end. All is in one stream, in the order in
-// which all ranks make the calls, so what a kernel of NCCL's waits for is what
-// the other rank has started, or will, whatever waits for this rank's device.
+// Transfers from GPU memory to GPU memory are started: the CPU waits neither
+// for their inputs nor for their end. They are all in one stream, in an order
+// that all ranks share. So an NCCL kernel only waits for kernels that the other
+// rank has started or will start, even if something else waits for this rank's
+// device.
 //
-// ENDINGS. A rank that dies leaves the others' kernels waiting. They are looked
-// at, not waited for, so that End can end them. Ranks of one host notice a
-// death by the memory that they share; else the time limit of the exchange
-// calls Abort, or the launcher ends all ranks. What kernels that were ended
-// have left is not taken for what ranks sent: a flag, which is set before, has
-// it overwritten.
+// ENDINGS. If a rank dies, the kernels of the others wait forever. The carrier
+// therefore polls them instead of blocking, so that End can abort them. Ranks
+// of one host detect a death through the shared memory; otherwise the time
+// limit of the exchange calls Abort, or the launcher ends all ranks. Aborted
+// kernels leave undefined bytes. A flag, set before the abort, makes a later
+// kernel overwrite them.
 
 #include <cuda_runtime_api.h>
 
@@ -59,16 +60,17 @@ namespace {
 
 using gpu::GpuMark;
 
-// Looks at a stream before the thread begins to nap.
+// Polls of a stream before the thread starts to sleep.
 constexpr int kLooksAtOnce = 20000;
 constexpr auto kNap = std::chrono::microseconds(20);
-// Naps, some 50 to 100 ms, after which it looks whether all ranks live.
+// Sleeps, some 50 to 100 ms in all, between checks that all ranks are alive.
 constexpr int kLooksForTheDead = 1000;
 constexpr auto kLastWords = std::chrono::milliseconds(50);
-// For the ranks of a host to notice that one has failed: they look every 50 ms.
+// Time for the other ranks of the host to see a failure: they check every 50
+// ms.
 constexpr auto kUntilAllKnow = std::chrono::milliseconds(200);
 
-// What the processor copies at a time, beside the link.
+// Bytes that the CPU copies at a time while the link is busy.
 constexpr int64_t kPieceBytes = 2 << 20;
 
 int64_t TotalOf(ev::Span<const int64_t> sizes) {
@@ -98,15 +100,15 @@ ev::Status MakeId(int num_ranks, std::string* id) {
 
 ev::Status Ended() { return ev::Internal("the exchange by NCCL was ended"); }
 
-// Such an answer may stay the thread's last error, for which a later launch
-// would be blamed.
+// Clears cudaErrorNotReady, which could otherwise be reported as the error of a
+// later launch.
 bool IsNotReady(cudaError_t error) {
   if (error != cudaErrorNotReady) return false;
   cudaGetLastError();
   return true;
 }
 
-// Reached when what a carrier has started is through.
+// A mark for a started transfer; Wait returns an error after Abort.
 class StartedMark : public StreamMark {
  public:
   StartedMark(int device, std::shared_ptr<ev::gpu::DeviceEvent> event,
@@ -138,7 +140,8 @@ int NcclTypeOf(ReducedType type) {
   return NcclLibrary::kFloat32;
 }
 
-// What stays as it is until the GPU has read it.
+// A list of pieces, in pinned and in GPU memory, unchanged until the GPU has
+// used it.
 struct ToldPieces {
   char* here = nullptr;  // pinned
   int64_t bytes = 0;
@@ -210,8 +213,8 @@ class NcclCarrier : public Carrier {
   int rank() const override { return rank_; }
   int num_ranks() const override { return num_ranks_; }
   void Abort() override {
-    // What is behind NCCL's kernels looks at the one, readers of marks at the
-    // other. No call of CUDA's: some wait for the device.
+    // Kernels after NCCL's read is_ended_, and readers of marks read aborted_.
+    // No CUDA call here: some wait for the device.
     if (is_ended_ != nullptr) *static_cast<volatile int32_t*>(is_ended_) = 1;
     aborted_->store(true);
     if (control_ != nullptr) control_->Abort();
@@ -219,7 +222,7 @@ class NcclCarrier : public Carrier {
   bool TellWaitsForStarted() const override { return control_ == nullptr; }
   ev::Status CheckRanks(int64_t call) override {
     if (control_ != nullptr) EV_RETURN_IF_ERROR(control_->CheckRanks(call));
-    // Not End's, which may be under way, and then there is nothing to say.
+    // try_lock: if End holds the lock there is nothing to report.
     std::unique_lock<std::mutex> lock(communicator_mu_, std::try_to_lock);
     if (!lock.owns_lock() || communicator_ == nullptr) return ev::Status::OK();
     int result = NcclLibrary::kSuccess;
@@ -247,7 +250,7 @@ class NcclCarrier : public Carrier {
                       char* out,
                       ev::Span<const int64_t> received_bytes) override {
     const ev::Status status = Carry(send, send_bytes, out, received_bytes);
-    // Nothing may be under way on memory that the caller takes back.
+    // Stop work on memory that the caller takes back.
     if (!status.ok()) End();
     return status;
   }
@@ -278,13 +281,13 @@ class NcclCarrier : public Carrier {
                          mark);
   }
 
-  // Ends NCCL's kernels and waits for them.
+  // Aborts NCCL's kernels and waits for them.
   void End() override {
     std::lock_guard<std::mutex> lock(communicator_mu_);
     if (communicator_ == nullptr) return;
-    // A kernel that is ended may let another rank's go on with what it has not
-    // sent: so all ranks of the host are told, and have the time to set their
-    // flags, before the first one is ended.
+    // Aborting a kernel may let another rank's kernel finish with bytes that
+    // were never sent. So all ranks of the host get the failure, and time to
+    // set their flags, before the first abort.
     Abort();
     std::this_thread::sleep_for(kUntilAllKnow);
     nccl_->comm_abort(communicator_);
@@ -295,7 +298,7 @@ class NcclCarrier : public Carrier {
   }
 
  private:
-  // Pinned memory for callers that have none.
+  // Pinned staging memory for callers without any.
   struct Staging {
     char* data = nullptr;
     int64_t bytes = 0;
@@ -311,12 +314,12 @@ class NcclCarrier : public Carrier {
     }
   };
 
-  // Batches differ a little from step to step.
+  // Spare room, since batch sizes vary a little between steps.
   static int64_t WithRoom(int64_t bytes) { return bytes + bytes / 4 + 4096; }
 
-  // What has become too small stays with the carrier, which has at most four
-  // times as much of it as it uses: CUDA frees memory when the device is
-  // through with all it has, which may be a call that this thread has to end.
+  // Outgrown buffers stay until the carrier ends; together they are at most
+  // four times what it uses. CUDA would free them only when the device is idle,
+  // and the device may wait for a call that this thread has to end.
   ev::Status Reserve(int64_t bytes, Staging* staging) {
     if (bytes <= staging->bytes) return ev::Status::OK();
     Staging made;
@@ -374,7 +377,7 @@ class NcclCarrier : public Carrier {
     return stays ? Wait() : BringDown(out, down);
   }
 
-  // What stays on the GPU from end to end is not waited for.
+  // Returns without waiting if both buffers are in GPU memory.
   ev::Status Start(const char* send, ev::Span<const int64_t> send_bytes,
                    const std::shared_ptr<StreamMark>& after, char* out,
                    ev::Span<const int64_t> received_bytes, int when_failed,
@@ -393,8 +396,8 @@ class NcclCarrier : public Carrier {
     return MarkStarted(there);
   }
 
-  // Whether NCCL's kernels were ended is copied when they are through: 1 us in
-  // a trace, where a kernel that reads the processor's memory itself takes 18.
+  // Copies the flag after NCCL's kernels: 1 us in a trace. A kernel that reads
+  // host memory itself takes 18 us.
   ev::Status FillIfEnded(char* to, int64_t bytes, int byte) {
     if (bytes == 0) return ev::Status::OK();
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(is_ended_there_.data(), is_ended_,
@@ -454,8 +457,8 @@ class NcclCarrier : public Carrier {
     return own_.Join(stream_);
   }
 
-  // What this rank sends to itself is copied beside NCCL, whose few blocks have
-  // the others' bytes to move.
+  // Copies what this rank sends to itself beside NCCL, whose few blocks move
+  // the bytes of the other ranks.
   ev::Status CopyOwn(const char* from, ev::Span<const int64_t> send_bytes,
                      char* to, ev::Span<const int64_t> received_bytes) {
     if (send_bytes[rank_] != received_bytes[rank_]) {
@@ -480,7 +483,7 @@ class NcclCarrier : public Carrier {
       return Wait();
     }
     EV_RETURN_IF_ERROR(Reserve(bytes, &down_));
-    // The copy to the caller's memory follows the link by one piece.
+    // The copy to the caller's memory is one part behind the link.
     int64_t copied = 0;
     for (int64_t at = 0; at < bytes; at += kPieceBytes) {
       const int64_t n = std::min(kPieceBytes, bytes - at);
@@ -522,7 +525,7 @@ class NcclCarrier : public Carrier {
     block.num_pieces = pieces.size();
     if (is_here) {
       EV_RETURN_IF_ERROR(BringPiecesUp(pieces, bytes));
-      // The sums are scaled where they lie.
+      // The sums are scaled in place.
       pieces.assign(1, FusedPiece{nullptr, sums_->as<char>(), 0, bytes});
       block.num_pieces = 1;
       block.most = bytes;
@@ -559,7 +562,7 @@ class NcclCarrier : public Carrier {
     return ev::Status::OK();
   }
 
-  // Out of CPU memory, through up_.
+  // Copies pieces from host memory to the GPU through up_.
   ev::Status BringPiecesUp(const std::vector<FusedPiece>& pieces,
                            int64_t bytes) {
     EV_RETURN_IF_ERROR(Reserve(bytes, &up_));
@@ -571,7 +574,7 @@ class NcclCarrier : public Carrier {
     return ev::Status::OK();
   }
 
-  // The list of pieces, for kernels; *told is used again when told->read has
+  // Uploads the list of pieces for kernels. *told is reused when told->read has
   // passed.
   ev::Status TellPieces(const std::vector<FusedPiece>& pieces,
                         ToldPieces** told) {
@@ -614,10 +617,11 @@ class NcclCarrier : public Carrier {
       if (*aborted_) return Ended();
       if (looks < kLooksAtOnce) continue;
       if (control_ != nullptr && looks % kLooksForTheDead == 0) {
-        // Of what all have begun none that has left is missed.
+        // All ranks have started this call, so a rank that has left is not an
+        // error.
         const ev::Status alive = control_->CheckRanks(/*call=*/-1);
         if (!alive.ok()) {
-          // A rank may have done its part, and ended, just now.
+          // The rank may have completed its part just before it ended.
           std::this_thread::sleep_for(kLastWords);
           return query() == cudaSuccess ? ev::Status::OK() : alive;
         }
@@ -633,19 +637,19 @@ class NcclCarrier : public Carrier {
 
   const NcclLibrary* const nccl_;
   const int device_, rank_, num_ranks_;
-  // Marks that are handed out may outlive the carrier.
+  // Shared with marks, which may outlive the carrier.
   const std::shared_ptr<std::atomic<bool>> aborted_ =
       std::make_shared<std::atomic<bool>>(false);
-  // A number that is not 0 once NCCL's kernels may have been ended; pinned, and
-  // what the GPU saw of it last.
+  // Not 0 once NCCL's kernels may have been aborted. In pinned memory, and as a
+  // copy in GPU memory.
   int32_t* is_ended_ = nullptr;
   ev::gpu::DeviceBuffer is_ended_there_;
   cudaStream_t stream_ = nullptr;
-  ev::gpu::SideStream own_;  // of what a rank sends to itself
+  ev::gpu::SideStream own_;  // for what a rank sends to itself
   cudaEvent_t came_[2] = {nullptr, nullptr};
-  std::mutex communicator_mu_;  // of End beside CheckRanks
+  std::mutex communicator_mu_;  // held by End; CheckRanks tries it
   NcclLibrary::Communicator* communicator_ = nullptr;
-  std::unique_ptr<Carrier> control_;  // or null
+  std::unique_ptr<Carrier> control_;  // may be null
   std::unique_ptr<ev::gpu::DeviceBuffer> sent_, received_, sums_;
   Staging up_, down_;
   std::vector<std::unique_ptr<ev::gpu::DeviceBuffer>> outgrown_;

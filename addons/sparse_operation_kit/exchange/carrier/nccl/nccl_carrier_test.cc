@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The carrier "nccl" between the GPUs of this host, a process for each.
+// Tests the carrier "nccl" between the GPUs of this host, with one process per
+// GPU.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,9 +30,10 @@
 #include "kernels/engine/testing/skip_without_gpu.h"
 #include "kernels/engine/testing/stream_under_test.h"
 
-// As in <cuda_runtime_api.h>, whose result is an enumeration: 0 is success.
+// Declared as in <cuda_runtime_api.h>, where the result is an enumeration: 0 is
+// success.
 extern "C" int cudaGetDeviceCount(int* count);
-// kind: 1, to the device; 2, from it.
+// kind: 1 to the device, 2 from it.
 extern "C" int cudaMemcpy(void* to, const void* from, size_t bytes, int kind);
 extern "C" int cudaMemcpyAsync(void* to, const void* from, size_t bytes,
                                int kind, void* stream);
@@ -39,8 +41,8 @@ extern "C" int cudaMemcpyAsync(void* to, const void* from, size_t bytes,
 namespace sok {
 namespace {
 
-// How many GPUs a process here sees; errors as of CheckCarrier. Asked in
-// another process: one that has called CUDA must not fork.
+// Counts the GPUs in a child process, since a process that has called CUDA must
+// not fork. Errors as in CheckCarrier.
 ev::Status CountGpus(int* gpus) {
   struct Answer {
     ev::StatusCode code;
@@ -62,7 +64,7 @@ ev::Status CountGpus(int* gpus) {
         write(pipe_ends[1], &answer, sizeof(answer)) == sizeof(answer);
     _exit(told ? 0 : 1);
   }
-  // Else a child that dies would be waited for.
+  // Otherwise the read would not end if the child dies.
   close(pipe_ends[1]);
   Answer answer = {};
   const bool told =
@@ -88,7 +90,7 @@ class NcclCarrierTest : public ::testing::Test {
   int num_ranks_ = 0;
 };
 
-// More than its buffers hold at first.
+// More than the carrier's buffers hold at first.
 constexpr int64_t kMost = (9 << 20) + 5;
 
 bool ExchangesOnce(Carrier* carrier, int round) {
@@ -108,7 +110,7 @@ TEST_F(NcclCarrierTest, CarriesBytesOfAnySizeBetweenAllRanks) {
       }));
 }
 
-// Bytes to the other ranks' GPUs, and from there back.
+// Sends bytes to the other ranks' GPUs, and from there back.
 bool ComesBack(Carrier* carrier, ExchangeDevice* device, int round) {
   const int rank = carrier->rank(), n = carrier->num_ranks();
   std::vector<int64_t> to(n), from(n);
@@ -148,8 +150,8 @@ TEST_F(NcclCarrierTest, CarriesBetweenMemoryOfGpusAndOther) {
 using Arrival =
     std::function<bool(int round, const std::atomic<bool>* aborted)>;
 
-// Whether something arrives while all ranks are there, and not when rank 1 is
-// gone and the carrier is aborted meanwhile, nor ever after. *aborted is true
+// Returns whether data arrives while all ranks run, and does not arrive once
+// rank 1 is gone and the carrier is aborted, nor in later calls. Sets *aborted
 // then.
 bool EndsWhenAborted(Carrier* carrier, const Arrival& arrives) {
   if (!arrives(0, nullptr)) return false;
@@ -179,7 +181,7 @@ TEST_F(NcclCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
   EXPECT_TRUE(
       OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
         if (!ExchangesOnce(carrier.get(), 0)) return false;
-        // Without its destructors: as a process that is killed.
+        // Skips destructors, like a killed process.
         if (carrier->rank() == 1) _exit(0);
         return !ExchangesOnce(carrier.get(), 1);
       }));
@@ -227,8 +229,8 @@ TEST_F(NcclCarrierTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
       }));
 }
 
-// Looks until a mark is reached; where the carrier is aborted meanwhile, it is
-// ended. Returns whether the mark says that all has come.
+// Polls until a mark is reached, and calls End if the carrier is aborted
+// meanwhile. Returns whether the mark reports success.
 bool Arrives(Carrier* carrier, StreamMark* there,
              const std::atomic<bool>* aborted) {
   while (!there->IsReached()) {
@@ -238,8 +240,8 @@ bool Arrives(Carrier* carrier, StreamMark* there,
   return there->Wait().ok();
 }
 
-// Bytes from GPU to GPU, which the processor does not wait for, behind what it
-// has not waited for either. Of a failure all are 'when_failed'.
+// Sends bytes from GPU to GPU without waiting on the CPU, neither for the input
+// nor for the result. After a failure all bytes must be 'when_failed'.
 bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
                         const std::atomic<bool>* aborted = nullptr) {
   constexpr int kWhenFailed = 0xff;
@@ -281,7 +283,7 @@ bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
   return false;
 }
 
-// Sums tensors of these sizes, where they are in one memory or the other.
+// Sums tensors of these sizes in host or device memory.
 bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
                 int round, const std::atomic<bool>* aborted = nullptr) {
   const int rank = carrier->rank(), n = carrier->num_ranks();
