@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokApplyServed.
+// Kernel of SokApplyServed.
 
 #include <algorithm>
 #include <memory>
@@ -75,8 +75,8 @@ class ApplyServedOp : public embedding_variable::RuleOp {
 
     std::vector<EvResourcePtr> resources(n);
     std::vector<ev::UpdateInput> inputs(n);
-    // Gradients are divided there before they are summed, and here after: the
-    // same bits for a power of two.
+    // The device divides gradients before summing, the CPU divides the sums.
+    // The bits are equal only if the divisor is a power of two.
     bool on_device = gradients.on_device && (divisor_ & (divisor_ - 1)) == 0;
     for (int k = 0; k < n; ++k) {
       OP_REQUIRES_OK(context, GetTable(context, k, inputs, &resources[k]));
@@ -100,8 +100,8 @@ class ApplyServedOp : public embedding_variable::RuleOp {
   }
 
  private:
-  // Gradients are summed where the rows are; keys come here where they are
-  // wanted.
+  // Sums gradients on the device that holds the rows; fetches keys to the host
+  // only if the update needs them.
   ev::Status ApplyThere(const sok::MessageLayout& layout,
                         const ev::LookupPlan& plan,
                         const sok::WireBuffer& gradients,
@@ -120,7 +120,7 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     }
     const ev::Status applied =
         ev::ApplyRule(rule_, hyper, *inputs, slots_, step, parallel);
-    // Also after an error: some tables' updates may have begun.
+    // Also after an error: updates of some tables may be in flight.
     std::shared_ptr<sok::StreamMark> done;
     EV_RETURN_IF_ERROR(device->Mark(stream, &done));
     device->KeepUntil(done, served.memory);
@@ -167,7 +167,7 @@ class ApplyServedOp : public embedding_variable::RuleOp {
   sok::MessageFormat format_;
   int divisor_ = 1;
   std::vector<int32> tables_;
-  std::vector<size_t> numbers_;  // of the tables to update in 'tables'
+  std::vector<size_t> numbers_;  // entries of 'tables' that are updated
 };
 
 const embedding_variable::RegisterKernel<ApplyServedOp> kApplyServed(

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokCarry, SokCarrierId, SokStartCarrier, SokStopCarrier.
+// Kernels of SokCarry, SokCarrierId, SokStartCarrier, SokStopCarrier and
+// SokDrainCarrier.
 
 #include <chrono>
 #include <limits>
@@ -64,8 +65,8 @@ class CarryOp : public AsyncOpKernel {
     sok::Transfer transfer;
     transfer.name = name_;
     int64_t size, count;
-    // What a device is sent, and gets, is kept while it is under way; of other
-    // values the input's tensor keeps what it holds.
+    // Keeps WireVariant buffers alive while a transfer is in flight. Other
+    // values are kept by the input tensor.
     struct Ends {
       sok::WireBuffer sent, received;
     };
@@ -77,7 +78,7 @@ class CarryOp : public AsyncOpKernel {
       count = sent.count;
       transfer.send = sent.data();
       transfer.after = sent.there;
-      // As floats of any width these bytes are NaN.
+      // These bytes are NaN in float types of any width.
       transfer.when_failed = nan_if_lost_ ? 0xff : 0;
     } else {
       transfer.in_cpu_memory = values.dtype() == tensorflow::DT_INT64;
@@ -132,7 +133,8 @@ class CarryOp : public AsyncOpKernel {
                        : ev::ResourceExhausted(status.error_message());
   }
 
-  // The output that says how many values of 'size' bytes come from each rank.
+  // Allocates the output with the number of values, of 'size' bytes each, from
+  // each rank.
   static ev::Status AllocateSplits(OpKernelContext* context, int64_t size,
                                    ev::Span<const int64_t> received,
                                    int64_t* total) {
@@ -163,7 +165,7 @@ class CarryOp : public AsyncOpKernel {
     return ev::Status::OK();
   }
 
-  // On the device, wherever it was sent from.
+  // Received in device memory, wherever it was sent from.
   static ev::Status AllocateWire(sok::WireType wire, int64_t total,
                                  sok::WireBuffer* received, char** out) {
     sok::ExchangeDevice* device = nullptr;

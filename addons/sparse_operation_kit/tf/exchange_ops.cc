@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of a lookup over ranks. Between them the caller's collectives carry
-// what the ops write; docs/design/0004-exchange.md draws the way.
+// The ops of a lookup over ranks. The caller's collectives exchange their
+// outputs between them; docs/design/0004-exchange.md shows the sequence.
 
 #include <vector>
 
@@ -32,7 +32,7 @@ Status GetInts(InferenceContext* c, const char* name, size_t size,
                          size);
 }
 
-// Rows or gradients on their way: a vector, or a scalar variant.
+// Shape of rows or gradients on the wire: a vector, or a scalar variant.
 Status SetWireShape(InferenceContext* c, int output, const char* type_name) {
   tensorflow::DataType type;
   TF_RETURN_IF_ERROR(c->GetAttr(type_name, &type));

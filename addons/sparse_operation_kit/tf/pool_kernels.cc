@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokPool, SokPoolGrad, SokPoolWeightGrad.
+// Kernels of SokPool, SokPoolGrad and SokPoolWeightGrad.
 
 #include <memory>
 #include <mutex>
@@ -40,8 +40,8 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::errors::InvalidArgument;
 
-// Names of lookups that something was trained by in this process: what their
-// gradients need is made ahead, while there is nothing else to do.
+// Names of the lookups that this process has trained. Their gradients' grouping
+// is computed early, while the CPU would otherwise wait.
 class CallsWithGradients {
  public:
   static CallsWithGradients& Global() {
@@ -62,7 +62,7 @@ class CallsWithGradients {
   std::set<std::string> calls_;
 };
 
-// Copies in CPU memory of what is on the GPU of a kernel's.
+// Host copies of tensors in GPU memory, for kernels on a GPU.
 class HostCopies {
  public:
   explicit HostCopies(int count) : staged_(count) {}
@@ -109,7 +109,7 @@ class PoolOp : public OpKernel {
     if (IsWireVariant(rows.dtype())) {
       OP_REQUIRES_OK(context, GetWireInput(context, plan_input + 1, &buffer));
     }
-    // Otherwise outputs in the GPU's memory are pooled here, and copied.
+    // False: outputs in GPU memory are pooled on the host and copied.
     const bool there = on_gpu_ && buffer.on_device;
     std::vector<float*> outputs(num_tables_);
     HostCopies staged(num_tables_);
@@ -142,13 +142,13 @@ class PoolOp : public OpKernel {
       OP_REQUIRES_OK(context, embedding_variable::CopyToGpu(context, copies));
       return;
     }
-    // After the allocations: the memory may still be in use before.
+    // After the allocations: previous work may still use their memory.
     ev::DeviceStream stream;
     if (there) {
       OP_REQUIRES_OK(context,
                      embedding_variable::GetDeviceStream(context, &stream));
     }
-    // Gradients in the GPU's memory are grouped there.
+    // Gradients in GPU memory are grouped on the GPU.
     const bool groups = !on_gpu_ && is_trained;
     std::shared_ptr<const sok::RouteOccurrences> occurrences;
     std::shared_ptr<sok::StreamMark> done;
@@ -223,7 +223,7 @@ class PoolGradOp : public OpKernel {
                                 1, TensorShape({num_ranks_}), &splits));
     int64_t total = 0;
     for (int r = 0; r < num_ranks_; ++r) {
-      // The route saw to it that this fits.
+      // Fits: checked when the route was made.
       const int64_t floats = plan->row_floats(r, tables_);
       splits->vec<int32>()(r) = static_cast<int32>(floats);
       total += floats;
@@ -269,14 +269,15 @@ class PoolGradOp : public OpKernel {
   }
 
  private:
-  // Gradients are summed where they are, and sent from there.
+  // Sums the gradients in GPU memory, from where they are sent.
   tensorflow::Status SumThere(OpKernelContext* context, RouteState* route,
                               const std::vector<const float*>& grads) {
     ev::DeviceStream stream;
     TF_RETURN_IF_ERROR(embedding_variable::GetDeviceStream(context, &stream));
     sok::ExchangeDevice* device = nullptr;
     TF_RETURN_IF_ERROR(GetExchangeDevice(&device));
-    // Made first: when something is under way it must not fail.
+    // Allocate before work is enqueued, so that nothing fails while it is in
+    // flight.
     const auto inputs = std::make_shared<std::vector<Tensor>>();
     for (size_t k = 0; k < tables_.size(); ++k) {
       inputs->push_back(context->input(1 + k));
@@ -290,7 +291,7 @@ class PoolGradOp : public OpKernel {
     return SetWireOutput(context, 0, std::move(message));
   }
 
-  // Those in a GPU's memory as copies in CPU memory.
+  // Replaces gradients in GPU memory by host copies.
   tensorflow::Status BringHere(OpKernelContext* context, HostCopies* staged,
                                std::vector<const float*>* grads) const {
     if (!on_gpu_) return tensorflow::Status::OK();

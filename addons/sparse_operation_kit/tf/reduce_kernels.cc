@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokAllReduce.
+// Kernel of SokAllReduce.
 
 #include <algorithm>
 #include <memory>
@@ -26,7 +26,7 @@ using tensorflow::Tensor;
 using tensorflow::errors::FailedPrecondition;
 using tensorflow::errors::InvalidArgument;
 
-// So many of the names that an error says.
+// Names listed in an error.
 constexpr size_t kMostNames = 3;
 
 class AllReduceOp : public AsyncOpKernel {
@@ -83,7 +83,7 @@ class AllReduceOp : public AsyncOpKernel {
     }
     ev::DeviceStream stream;
     if (on_gpu_) {
-      // After the allocations: the memory may still be in use before.
+      // After the allocations: previous work may still use their memory.
       OP_REQUIRES_OK_ASYNC(
           context, embedding_variable::GetDeviceStream(context, &stream), done);
       OP_REQUIRES_OK_ASYNC(
@@ -92,8 +92,8 @@ class AllReduceOp : public AsyncOpKernel {
     transfer.done = [context, done, stream, this](
                         const ev::Status& ended,
                         const std::shared_ptr<sok::StreamMark>& there) {
-      // TensorFlow's stream has the sums before what it is given from now on,
-      // and with it what uses the gradients' memory again.
+      // TensorFlow's stream waits for the sums before later work, including
+      // work that reuses the gradients' memory.
       const ev::Status status =
           ended.ok() && there != nullptr ? there->Before(stream) : ended;
       if (!status.ok()) {
@@ -113,8 +113,9 @@ class AllReduceOp : public AsyncOpKernel {
   double scale_ = 1.0;
 };
 
-// Unlike what takes a handle, it runs where its gradients are: TensorFlow takes
-// a GPU, where there is one, for what no device was named for.
+// SokAllReduce takes no handle, so it also has a kernel on the GPU: without a
+// named device, TensorFlow places it on a GPU if there is one, beside its
+// gradients.
 REGISTER_KERNEL_BUILDER(Name("SokAllReduce").Device(tensorflow::DEVICE_CPU),
                         embedding_variable::GuardedKernel<AllReduceOp>);
 REGISTER_KERNEL_BUILDER(Name("SokAllReduce").Device(tensorflow::DEVICE_GPU),
