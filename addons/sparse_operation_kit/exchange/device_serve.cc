@@ -88,7 +88,8 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
   if (!rows.on_device) {
     if (stream != nullptr) {
       return ev::InvalidArgument(
-          "lookup over ranks: rows in CPU memory are not pooled on a device");
+          "lookup over ranks: rows in host memory cannot be pooled on a "
+          "device");
     }
     return PoolReceived(plan, rows.data(), rows.count, rows.wire, outputs,
                         parallel);
@@ -98,8 +99,8 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
     EV_RETURN_IF_ERROR(ChunkStartsOf(plan, rows.count, &starts));
     if (route == nullptr) {
       return ev::InvalidArgument(
-          "lookup over ranks: rows came to a device that knows no route of "
-          "them");
+          "lookup over ranks: rows are in device memory, but the route was "
+          "made without a device");
     }
     EV_RETURN_IF_ERROR(route->StartPool(rows.data(), rows.wire, rows.there,
                                         starts, outputs, stream, done));

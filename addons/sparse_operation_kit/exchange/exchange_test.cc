@@ -629,7 +629,7 @@ TEST_F(MessageErrors, NegativeCount) {
 }
 TEST_F(MessageErrors, FewerKeysThanSent) {
   message_[1] = 0;
-  ExpectRefused("of no table");
+  ExpectRefused("belong to no table");
 }
 TEST_F(MessageErrors, SplitsBeyondTheMessage) {
   splits_ = {5, 7};

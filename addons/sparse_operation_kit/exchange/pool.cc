@@ -400,8 +400,7 @@ Status PoolWeightGradient(const RoutePlan& plan, int t,
   }
   if (!table.has_weights) {
     return ev::InvalidArgument(
-        "the gradient of weights was asked for, but the lookup had none, table "
-        "'" +
+        "there is no gradient of weights: the lookup had none, table '" +
         table.name + "'");
   }
   return ev::CatchBadAlloc([&] {
@@ -413,8 +412,8 @@ Status PoolWeightGradient(const RoutePlan& plan, int t,
       EV_RETURN_IF_ERROR(ChunkStartsOf(plan, tables, rows.num_floats, &starts));
       k = std::find(tables.begin(), tables.end(), t) - tables.begin();
       if (k == static_cast<int64_t>(tables.size())) {
-        return ev::InvalidArgument("no rows came for table '" + table.name +
-                                   "'");
+        return ev::InvalidArgument("no rows were given for table '" +
+                                   table.name + "'");
       }
     }
     LineBuffer addresses, floats;

@@ -63,7 +63,7 @@ Status CheckInput(const RouteInput& in, int num_ranks) {
   if (in.dim < 1) return Bad(in, "the dim must be at least 1");
   EV_RETURN_IF_ERROR(ev::CheckIds(in, in.name));
   if (in.placement == nullptr || in.placement->ranks().empty()) {
-    return Bad(in, "no rank holds it");
+    return Bad(in, "its placement names no rank");
   }
   for (int32_t rank : in.placement->ranks()) {
     if (rank < 0 || rank >= num_ranks) {
@@ -158,7 +158,8 @@ Status RouteBuilder::StartDistincts() {
     const RouteInput& in = inputs_[t];
     plan_->mutable_routed(t)->distinct.reset();
     if (in.on_device && !are_for_device[t]) {
-      return NotThere(in, "these ids are not for the device that has them");
+      return NotThere(
+          in, "the device that holds these ids does not deduplicate them");
     }
     if (!are_for_device[t]) continue;
     if (in.on_device && first_there == nullptr) first_there = &in;
@@ -237,7 +238,7 @@ Status RouteBuilder::TakeKeys(int t) {
     return NamedAfter(
         table->name,
         ev::Internal(
-            "a device without rows knows " +
+            "a device without rows found " +
             std::to_string(table->num_unique - distinct.num_unknown()) +
             " of " + std::to_string(table->num_unique) + " keys"));
   }

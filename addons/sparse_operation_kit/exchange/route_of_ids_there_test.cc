@@ -374,12 +374,12 @@ TEST_F(RouteOfIdsThereErrors, WhatIsNotForADevice) {
   Batch few = Table("few", Combiner::kSum, false, false);
   std::mt19937 rng(3);
   few.Draw(&rng, kMinIds - 1, 1, 40);
-  ExpectUnimplemented(few, "not for the device");
+  ExpectUnimplemented(few, "does not deduplicate");
   Batch most = batch_;
   most.combiner = Combiner::kMax;
-  ExpectUnimplemented(most, "not for the device");
+  ExpectUnimplemented(most, "does not deduplicate");
   options_.dedup = false;
-  ExpectUnimplemented(batch_, "not for the device");
+  ExpectUnimplemented(batch_, "does not deduplicate");
   options_.dedup = true;
   device_.fails = "begin";
   SetTables({batch_});

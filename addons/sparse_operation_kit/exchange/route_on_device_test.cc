@@ -458,7 +458,7 @@ TEST_F(RouteOnDeviceErrors, BadSplitsBesideGoodIds) {
 
 TEST_F(RouteOnDeviceErrors, KeysOfADeviceWithoutRows) {
   device_.known->Put(3, 0);
-  ExpectFails("knows 1 of 7 keys");
+  ExpectFails("found 1 of 7 keys");
 }
 
 TEST_F(RouteOnDeviceErrors, InverseThatDoesNotCome) {

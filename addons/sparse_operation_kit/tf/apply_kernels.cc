@@ -46,7 +46,7 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     for (const int32 t : plan_tables_) {
       const auto found = std::find(tables_.begin(), tables_.end(), t);
       OP_REQUIRES(context, found != tables_.end(),
-                  InvalidArgument("there is no gradient of table ", t));
+                  InvalidArgument("there is no gradient for table ", t));
       numbers_.push_back(found - tables_.begin());
     }
     OP_REQUIRES(context, numbers_.size() == num_tables_,

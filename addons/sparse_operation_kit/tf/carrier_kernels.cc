@@ -47,8 +47,8 @@ class CarryOp : public AsyncOpKernel {
     OP_REQUIRES_ASYNC(
         context, queue != nullptr,
         FailedPrecondition(name_,
-                           ": sok.init has made no exchange of this kind "
-                           "in this process"),
+                           ": sok.init has not started an exchange of this "
+                           "kind in this process"),
         done);
     const Tensor& values = context->input(0);
     const Tensor& splits = context->input(1);
@@ -147,7 +147,7 @@ class CarryOp : public AsyncOpKernel {
           n > std::numeric_limits<int32>::max()) {
         return ev::Internal("rank " + std::to_string(r) + " sends " +
                             std::to_string(received[r]) +
-                            " bytes, not a number of values of " +
+                            " bytes, not a multiple of the value size " +
                             std::to_string(size));
       }
       splits->vec<int32>()(r) = static_cast<int32>(n);

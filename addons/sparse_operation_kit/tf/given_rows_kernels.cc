@@ -130,10 +130,11 @@ class PoolGivenRowsOp : public OpKernel {
     tensorflow::DataTypeVector received;
     OP_REQUIRES_OK(context, context->GetAttr("Received", &received));
     has_received_ = !received.empty();
-    OP_REQUIRES(context,
-                received.size() <= 1 && (!has_received_ || received[0] == type),
-                InvalidArgument("rows that were received came ",
-                                received.size(), " times, of another type"));
+    OP_REQUIRES(
+        context,
+        received.size() <= 1 && (!has_received_ || received[0] == type),
+        InvalidArgument("expected received rows at most once and of type ",
+                        DataTypeString(type), ", got ", received.size()));
   }
 
   void Compute(OpKernelContext* context) override {

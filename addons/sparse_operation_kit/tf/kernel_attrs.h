@@ -40,7 +40,8 @@ inline tensorflow::Status GetWire(tensorflow::OpKernelConstruction* context,
   if (type != tensorflow::DT_VARIANT &&
       wide != (type == tensorflow::DT_FLOAT)) {
     return tensorflow::errors::InvalidArgument(
-        name, " does not travel as ", tensorflow::DataTypeString(type));
+        "rows of wire type ", name, " cannot be tensors of type ",
+        tensorflow::DataTypeString(type));
   }
   return tensorflow::Status::OK();
 }

@@ -193,8 +193,10 @@ class PoolGradOp : public OpKernel {
     num_rows_ = static_cast<int>(rows.size());
     OP_REQUIRES(context,
                 num_rows_ <= 1 && (num_rows_ == 0 || !IsWireVariant(type_)),
-                InvalidArgument("rows for a gradient came ", num_rows_,
-                                " times, of type ", DataTypeString(type_)));
+                InvalidArgument(
+                    "a gradient takes rows once at most, and none as variants, "
+                    "got ",
+                    num_rows_, " of type ", DataTypeString(type_)));
     CallsWithGradients::Global().Add(call_);
   }
 

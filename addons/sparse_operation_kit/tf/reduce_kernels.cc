@@ -61,7 +61,8 @@ class AllReduceOp : public AsyncOpKernel {
     OP_REQUIRES_ASYNC(
         context, queue != nullptr,
         FailedPrecondition(name_, ", ", what_,
-                           ": sok.init has made no exchange in this process"),
+                           ": sok.init has not started an exchange in this "
+                           "process"),
         done);
     sok::Transfer transfer;
     transfer.name = name_;

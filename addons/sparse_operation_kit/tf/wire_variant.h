@@ -32,7 +32,7 @@ class WireVariant {
   std::string TypeName() const { return "sparse_operation_kit::WireVariant"; }
   std::string DebugString() const {
     return tensorflow::strings::StrCat(
-        buffer_.count, " numbers on their way between ranks",
+        buffer_.count, " numbers of an exchange between ranks",
         buffer_.on_device ? ", on a device" : "");
   }
   void Encode(tensorflow::VariantTensorData* data) const {
@@ -67,7 +67,7 @@ inline tensorflow::Status GetWireInput(tensorflow::OpKernelContext* context,
           : nullptr;
   if (variant == nullptr || variant->buffer().memory == nullptr) {
     return tensorflow::errors::InvalidArgument(
-        "input ", input, " must be numbers on their way between ranks, got ",
+        "input ", input, " must be rows or gradients of an exchange, got ",
         tensor.DebugString());
   }
   *buffer = variant->buffer();

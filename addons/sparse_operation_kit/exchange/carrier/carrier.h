@@ -81,7 +81,7 @@ class Carrier {
                                std::shared_ptr<StreamMark>* there) {
     (void)reduction;
     (void)there;
-    return ev::Unimplemented("this exchange sums no gradients");
+    return ev::Unimplemented("this kind of exchange cannot sum gradients");
   }
   // Whether Tell has to wait for started transfers.
   virtual bool TellWaitsForStarted() const { return false; }

@@ -258,10 +258,10 @@ ev::Status CarrierQueue::Reduce(const Reduction& reduction,
       carrier_->Tell(Bytes(mine.data()), bytes, Bytes(all.data()), bytes));
   for (int r = 0; r < num_ranks; ++r) {
     if (all[r] == mine[r]) continue;
-    return ev::InvalidArgument(
-        "rank " + std::to_string(r) + " sums other gradients than rank " +
-        std::to_string(carrier_->rank()) +
-        ": another number of them, other shapes, another type or scale");
+    return ev::InvalidArgument("rank " + std::to_string(r) +
+                               " sums different gradients than rank " +
+                               std::to_string(carrier_->rank()) +
+                               ": their number, shapes, type or scale differ");
   }
   return carrier_->AllReduce(reduction, there);
 }

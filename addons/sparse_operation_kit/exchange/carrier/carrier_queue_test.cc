@@ -438,7 +438,7 @@ TEST(CarrierQueueTest, OtherSumsAreAnErrorOnEveryRank) {
           << sent.status.message();
       if (sent.status.code() == ev::StatusCode::kInvalidArgument) {
         EXPECT_NE(std::string::npos,
-                  sent.status.message().find("sums other gradients"));
+                  sent.status.message().find("sums different gradients"));
       }
     });
   }

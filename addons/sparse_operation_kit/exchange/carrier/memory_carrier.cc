@@ -273,10 +273,11 @@ class MemoryCarrier : public Carrier {
     }
     const int64_t bytes = FileBytes(options.num_ranks);
     if (about.st_size != bytes) {
-      return ev::FailedPrecondition(
-          options.id + " has " + std::to_string(about.st_size) +
-          " bytes, an exchange between " + std::to_string(options.num_ranks) +
-          " ranks " + std::to_string(bytes));
+      return ev::FailedPrecondition(options.id + " has " +
+                                    std::to_string(about.st_size) +
+                                    " bytes, but an exchange between " +
+                                    std::to_string(options.num_ranks) +
+                                    " ranks needs " + std::to_string(bytes));
     }
     // On systems without such locks only the time limit detects a death.
     struct flock lock = LockOf(options.rank, 1);
