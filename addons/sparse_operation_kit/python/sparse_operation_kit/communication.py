@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Number of processes that train this model, and this one's rank, from Horovod."""
+"""Number of processes that train this model, and the rank of this process."""
 
 import os
 import sys

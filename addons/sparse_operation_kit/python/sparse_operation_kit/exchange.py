@@ -464,9 +464,7 @@ def _set_optimizer(serve, table, optimizer):
 
 @ops.RegisterGradient("SokCarry")
 def _sok_carry_grad(op, grad, _):
-  """Sends back the gradients of the received numbers, like the gradient of Horovod's
-  alltoall.
-  """
+  """Sends back the gradients of the received numbers, as Horovod's alltoall does."""
   with _beside(op):
     back, _ = alltoall(grad, op.outputs[1], "back")
   return back, None
