@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""SOK's files byte by byte."""
+"""Tests SOK's file format byte by byte."""
 
 import os
 

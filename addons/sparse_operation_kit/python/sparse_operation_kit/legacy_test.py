@@ -185,7 +185,7 @@ class SaverTest(_GraphTest):
     session.run(sok.assign(v, [5], [[1., 2.]]))
     session.run(dump)
     session.run(sok.assign(v, [5, 6], [[8., 8.], [9., 9.]]))
-    # The file beside the rows' cannot be made.
+    # Creating the file of rows fails.
     os.mkdir(self._folder + "/v_values.file.part")
     with self.assertRaisesRegex(tf.errors.UnknownError, "v_values.file.part"):
       session.run(dump)
