@@ -126,7 +126,7 @@ class DumpLoadTest(absltest.TestCase):
           dump_format.open_array(path + "-weight", dump_format.ROWS).reshape(-1, 3),
           rows[i][places])
 
-  def test_keys_that_are_not_there_read_the_same_rows_on_all_ranks(self):
+  def test_keys_without_a_row_read_the_same_rows_on_all_ranks(self):
     channel = collectives.channel("test")
 
     def rows_of(seed):

@@ -211,7 +211,7 @@ class SokVariablesTest(parameterized.TestCase):
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "user"):
         session.run(rows)
 
-  def test_a_rank_that_is_not_there(self):
+  def test_a_rank_outside_the_job(self):
     with tf.Graph().as_default():
       mode = "localized:%d" % hvd.size()
       with self.assertRaisesRegex(RuntimeError, "names rank"):

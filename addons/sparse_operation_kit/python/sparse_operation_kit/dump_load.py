@@ -256,7 +256,7 @@ def _dump_table(path, table, session, channel, writers):
   error = _attempt(begin)
   channel.check(error)
   found = contents[0]
-  mine = table_files.placed_here(variable, found.keys)
+  mine = table_files.owned_mask(variable, found.keys)
   arrays = [found.keys[mine].astype(table.key_dtype), found.values[mine]]
   arrays += [s[mine] for s in found.slots]
   step = max(1, _PIECE_BYTES // (4 * variable.dim))
@@ -383,7 +383,7 @@ def _load_table(table, keys, arrays, default_rows, session):
   access.ensure_initialized(session, default_rows)
   mine = np.arange(len(keys))
   if table_files.is_spread(variable):
-    mine = mine[table_files.placed_here(variable, keys)]
+    mine = mine[table_files.owned_mask(variable, keys)]
   step = max(1, _PIECE_BYTES // (4 * variable.dim))
   # At least once, to empty the table.
   for begin in range(0, max(1, len(mine)), step):

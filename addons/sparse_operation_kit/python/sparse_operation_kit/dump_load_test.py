@@ -108,7 +108,7 @@ class DumpLoadTest(parameterized.TestCase):
     with open(self._folder + "/scope_dynamic_0-weight", "rb") as f:
       self.assertEqual(f.read(), dump_format.header(1, np.float32) + values.tobytes())
 
-  def test_keys_that_are_not_there_read_the_same_rows(self):
+  def test_keys_without_a_row_read_the_same_rows(self):
     # Without a seed, each table draws its own rows.
     def table(initializer="random"):
       v = sok.DynamicVariable(3, initializer, name="v")
@@ -314,7 +314,7 @@ class DumpLoadTest(parameterized.TestCase):
         fill(1)
         sok.dump(self._folder, tables, session=session)
         fill(2)
-        with testing.Killed(step) as killed_here:
+        with testing.Killed(step) as killed:
           sok.dump(self._folder, tables, session=session)
         seen.append(loaded())
         # A dump of one table, while files of the other table may still be named
@@ -323,7 +323,7 @@ class DumpLoadTest(parameterized.TestCase):
         with testing.Killed(1):
           sok.dump(self._folder, tables[0], session=session)
         self.assertEqual(loaded(), seen[-1])
-        if not killed_here.happened:
+        if not killed.happened:
           break
       self.assertEqual(seen, sorted(seen))
       self.assertEqual({1, 2}, set(seen))

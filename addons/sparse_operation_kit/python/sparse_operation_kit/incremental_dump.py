@@ -70,7 +70,7 @@ def incremental_model_dump(sok_vars, time_threshold, sess=None):
     except Exception as e:  # pylint: disable=broad-except
       error = e
     channel.check(error)
-    mine = (contents.versions >= limit) & table_files.placed_here(var, contents.keys)
+    mine = (contents.versions >= limit) & table_files.owned_mask(var, contents.keys)
     keys = np.concatenate(channel.gather(contents.keys[mine]))
     values = np.concatenate(channel.gather(contents.values[mine]))
     order = np.argsort(keys, kind="stable")

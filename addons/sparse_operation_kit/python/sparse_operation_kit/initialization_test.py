@@ -65,7 +65,7 @@ class InitTest(parameterized.TestCase):
       sok.init()
       self.assertEqual(info.call_args[0][1:], (0, 2, "horovod"))
 
-  def test_the_exchange_is_what_the_environment_says_unless_told(self):
+  def test_exchange_from_the_environment_unless_given(self):
     self.assertEqual(settings.wanted_exchange(None, carriers.KINDS), "horovod")
     with mock.patch.dict(os.environ, SOK_EXCHANGE="memory"):
       self.assertEqual(settings.wanted_exchange(None, carriers.KINDS), "memory")
@@ -76,7 +76,7 @@ class InitTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "^sok.init: exchange must be one of .*'mpi'"):
       sok.init(exchange="mpi")
 
-  def test_the_exchange_timeout_is_what_the_environment_says_unless_told(self):
+  def test_exchange_timeout_from_the_environment_unless_given(self):
     self.addCleanup(settings.set_exchange_timeout, None)
     sok.init()
     self.assertEqual(settings.exchange_timeout(), 600)

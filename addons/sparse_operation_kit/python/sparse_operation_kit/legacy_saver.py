@@ -50,7 +50,7 @@ class Saver(object):
 
     def write(found, vectors):
       error = None
-      mine = table_files.placed_here(var, found)
+      mine = table_files.owned_mask(var, found)
       all_keys = np.concatenate(channel.gather(found[mine]))
       all_values = np.concatenate(channel.gather(vectors[mine]))
       try:
@@ -84,7 +84,7 @@ class Saver(object):
       keys, values = _read(filepath, var)
       mine = np.ones(len(keys), bool)
       if table_files.is_spread(var):
-        mine = table_files.placed_here(var, keys)
+        mine = table_files.owned_mask(var, keys)
       return keys[mine], values[mine]
 
     keys, values = tf.compat.v1.py_func(read, [], [tf.int64, tf.float32], stateful=True,
@@ -114,7 +114,7 @@ class Saver(object):
                        % (var.op.name, var.dim, values.shape))
     keys = tf.range(tf.shape(values, out_type=tf.int64)[0])
     if table_files.is_spread(var):
-      mine = tf.compat.v1.py_func(lambda k: table_files.placed_here(var, k), [keys],
+      mine = tf.compat.v1.py_func(lambda k: table_files.owned_mask(var, k), [keys],
                                   tf.bool, stateful=False)
       mine.set_shape([None])
       keys, values = tf.boolean_mask(keys, mine), tf.boolean_mask(values, mine)

@@ -210,13 +210,13 @@ class SaverTest(_GraphTest):
     for step in itertools.count():
       session.run(assign)
       session.run(dump)
-      with testing.Killed(step) as killed_here:
+      with testing.Killed(step) as killed:
         writing(self._folder, v, np.array([2]), np.array([[2.]], np.float32))
       session.run(restore)
       keys, values = session.run(export)
       self.assertEqual(keys.tolist(), values.ravel().tolist())
       seen.append(keys.tolist())
-      if not killed_here.happened:
+      if not killed.happened:
         break
       session.run(v.initializer)
     self.assertEqual([k for i, k in enumerate(seen) if i == 0 or seen[i - 1] != k],

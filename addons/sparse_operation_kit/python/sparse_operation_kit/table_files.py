@@ -127,7 +127,7 @@ def access(variable, columns=()):
   return cache[key]
 
 
-def placed_here(variable, keys):
+def owned_mask(variable, keys):
   """Returns bool `[N]`: which keys this rank owns by the variable's placement."""
   ranks = exchange.ranks_of(variable, communication.num_ranks())
   return np.array(ranks)[np.mod(keys, len(ranks))] == communication.rank()
