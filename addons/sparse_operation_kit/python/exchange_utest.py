@@ -131,7 +131,7 @@ class ExchangeUtest(absltest.TestCase):
   def test_3_there_is_one(self):
     for other in ("nccl", "horovod"):
       with self.assertRaisesRegex(RuntimeError,
-                                  "is '%s' and this process has 'memory'" % other):
+                                  "='%s', but this process already uses 'memory'" % other):
         sok.init(exchange=other)
 
   def test_3_lookups_in_another_order_on_each_rank(self):

@@ -77,8 +77,8 @@ def start(kind):
     if kind in (_started, _AUTO):
       return _started
     raise RuntimeError(
-        "sok.init: exchange is %r and this process has %r already; there is one for the "
-        "life of a process" % (kind, _started))
+        "sok.init: exchange=%r, but this process already uses %r, which it cannot change" %
+        (kind, _started))
   _see_what_others_ask_for(kind)
   channel = collectives.channel("init")
   channel.check_equal("exchange", kind)

@@ -174,7 +174,7 @@ def _tables(vars_, optimizer, what):
   without = [t.name for t in tables if not t.slots]
   if with_slots and without:
     raise ValueError("%s: the optimizer has slots of %s, but not of %s; write them in "
-                     "calls of their own" %
+                     "separate calls" %
                      (what, ", ".join(with_slots), ", ".join(without)))
   return tables
 

@@ -101,7 +101,7 @@ def check_keywords(name, backend, keywords):
   """
   for key in sorted(keywords):
     if key not in _KEYWORDS:
-      raise TypeError("sok.DynamicVariable '%s': unknown argument %s; there are %s" %
+      raise TypeError("sok.DynamicVariable '%s': unknown argument %s; valid ones: %s" %
                       (name, key, ", ".join(sorted(_KEYWORDS))))
     check, value = _KEYWORDS[key], keywords[key]
     if not check.accepts(value):
@@ -118,15 +118,15 @@ def check_keywords(name, backend, keywords):
                      "max_capacity %d" % (name, keywords["init_capacity"], most))
   if most is None and "evict_strategy" in keywords and not keywords.get(
       "max_hbm_for_vectors"):
-    logging.info("sok.DynamicVariable '%s': evict_strategy has no meaning without "
-                 "max_capacity or max_hbm_for_vectors: no row makes way", name)
+    logging.info("sok.DynamicVariable '%s': evict_strategy has no effect without "
+                 "max_capacity or max_hbm_for_vectors: no row is evicted", name)
   idle = set(_LAYOUT.intersection(keywords))
   if backend != HYBRID and "max_hbm_for_vectors" in keywords:
     idle.add("max_hbm_for_vectors")
   idle = sorted(idle)
   if idle:
-    logging.info("sok.DynamicVariable '%s': %s describe a table of another layout and "
-                 "change nothing", name, ", ".join(idle))
+    logging.info("sok.DynamicVariable '%s': %s have no effect: they are for "
+                 "upstream's table layout", name, ", ".join(idle))
 
 
 def storage_of(backend, keywords):

@@ -482,8 +482,8 @@ def _sok_serve_grad_grad(op, *grads):
   num_grads = op.get_attr("num_grads")
   if received.dtype == dtypes.variant:
     raise NotImplementedError(
-        "sok.lookup_sparse: the gradient of a gradient is not exchanged by NCCL, as that "
-        "of '%s' would be. Call sok.init with exchange='horovod' or 'memory'" % op.name)
+        "sok.lookup_sparse: gradients of gradients cannot be exchanged by NCCL, as that "
+        "of '%s' would have to be. Call sok.init with exchange='horovod' or 'memory'" % op.name)
   with _beside(op):
     # Every table has its rows in the message, even if they are zeros.
     rows = [array_ops.zeros_like(op.outputs[num_grads + k]) if g is None else

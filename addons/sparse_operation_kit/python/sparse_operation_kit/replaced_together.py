@@ -142,8 +142,8 @@ def current(path, choices):
     if known:
       file = _fitting(file, listed[os.path.basename(file)], path)
     elif sums and os.path.exists(file):
-      raise ValueError("%s was not written together with the table's other files, as %s "
-                       "says. If they belong together all the same, remove %s" %
+      raise ValueError("%s was not written together with the table's other files, "
+                       "according to %s. If they do belong together, remove %s" %
                        (file, path, path))
     found.append(file)
   return found
@@ -157,8 +157,8 @@ def _fitting(file, sums, path):
   found = [_sums_of(f) for f in there]
   if sums not in found:
     raise ValueError(
-        "%s has %d bytes with the CRC-32 %08x, expected %d bytes with %08x, as %s says: "
-        "it is damaged, or another program wrote it. If that did, remove %s" %
+        "%s has %d bytes with the CRC-32 %08x, expected %d bytes with %08x, according to "
+        "%s: it is damaged, or another program wrote it. In the second case, remove %s" %
         (there[0], found[0]["bytes"], found[0]["crc32"], sums["bytes"], sums["crc32"],
          path, path))
   return there[found.index(sums)]

@@ -223,7 +223,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
       float32 `indices.shape + [D]`.
     """
     if ev_init_value is not None:
-      self._unsupported("its rows are all there; ev_init_value has no meaning")
+      self._unsupported("every row exists, so ev_init_value is not supported")
     with ops.name_scope(name, "Gather"):
       resource_variable_ops.variable_accessed(self)
       ids = super(_StaticVariable, self).convert_ids(indices)

@@ -119,8 +119,8 @@ def access(variable, columns=()):
   if key not in cache:
     if variable.graph.finalized:
       raise RuntimeError(
-          "sok: the graph of '%s' is finalized, and nothing can be added that reads or "
-          "writes the table. Call sok.dump, sok.load or sok.incremental_model_dump once "
+          "sok: the graph of '%s' is finalized, so the ops that read or write the "
+          "table cannot be added. Call sok.dump, sok.load or sok.incremental_model_dump once "
           "before, or pass a session of a graph that is not finalized" %
           variable.op.name)
     cache[key] = Access(variable, columns)

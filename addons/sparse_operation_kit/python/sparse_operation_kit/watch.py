@@ -37,7 +37,7 @@ GRADIENTS = "sok_gradients"
 SUMS = "sok_sum_over_ranks"
 
 # Reason in the errors of exchanges after a wait that was too long.
-WAITED_TOO_LONG = "a rank has waited too long for the others; the log says for what"
+WAITED_TOO_LONG = "a rank has waited too long for the others; the log names the lookup"
 
 _lock = threading.Lock()
 _thread = None
