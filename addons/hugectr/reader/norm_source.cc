@@ -12,17 +12,18 @@
 namespace hugectr {
 namespace {
 
-// After as many batches with records of another shape, shapes are not tried.
+// After this many batches with records of another shape, the fast path is no
+// longer tried.
 constexpr int kMisses = 4;
 
-// More records than any disk holds; numbers of several files can be added.
+// More records than any disk holds; sums over several files do not overflow.
 constexpr int64_t kCountable = int64_t{1} << 40;
 
-// Tiles of more records than this have a multiple of it: the filler's loops
-// take as many at a time.
+// Larger tiles have a multiple of this many records, since the filler's loops
+// take that many at a time.
 constexpr int64_t kRound = 64;
 
-// Bytes of a file's first record that are looked at for its shape.
+// Bytes of the first record that are read to find its shape.
 constexpr int64_t kLook = 1 << 16;
 
 }  // namespace
@@ -52,7 +53,7 @@ class NormWorker : public Worker {
     return Place{place.file + 1 == files ? 0 : place.file + 1, 0, kNormHeader};
   }
   ev::Status Open(int64_t file);
-  // Checks that nothing follows a file's last record.
+  // Checks that the file ends after its last record.
   ev::Status CheckFileEnd(const Place& place);
   bool ReadUniform(const Place& place, const Span& span, Batch* batch);
 
