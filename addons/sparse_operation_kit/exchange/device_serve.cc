@@ -18,8 +18,8 @@ using ev::Status;
 // Sets buffer->there to a mark after the device stream's work so far, and keeps
 // the buffer's memory until then.
 Status MarkAndKeep(ExchangeDevice* device, WireBuffer* buffer) {
-  EV_RETURN_IF_ERROR(device->Mark(device->stream(), &buffer->there));
-  device->KeepUntil(buffer->there, buffer->memory);
+  EV_RETURN_IF_ERROR(device->Mark(device->stream(), &buffer->ready));
+  device->KeepUntil(buffer->ready, buffer->memory);
   return Status::OK();
 }
 
@@ -75,7 +75,7 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
         WireBuffer::OnDevice(device, wire, keys.num_floats(), rows));
     const Status begun = device->ToWire(base, floats.count, wire, rows->data());
     EV_RETURN_IF_ERROR(MarkAndKeep(device, rows));
-    device->KeepUntil(rows->there, floats.memory);
+    device->KeepUntil(rows->ready, floats.memory);
     return begun;
   });
 }
@@ -102,7 +102,7 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
           "lookup over ranks: rows are in device memory, but the route was "
           "made without a device");
     }
-    EV_RETURN_IF_ERROR(route->StartPool(rows.data(), rows.wire, rows.there,
+    EV_RETURN_IF_ERROR(route->StartPool(rows.data(), rows.wire, rows.ready,
                                         starts, outputs, stream, done));
     const Status grouped = occurrences == nullptr
                                ? Status::OK()
@@ -110,16 +110,17 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
     if (stream == nullptr) {
       EV_RETURN_IF_ERROR(route->Wait());
       // Return the error if the rows' transfer failed.
-      if (rows.there != nullptr) EV_RETURN_IF_ERROR(rows.there->Wait());
+      if (rows.ready != nullptr) EV_RETURN_IF_ERROR(rows.ready->Wait());
     }
     return grouped;
   });
 }
 
-Status PoolGradientThere(const RoutePlan& plan, DeviceRoute* route,
-                         Span<const int> tables, Span<const float* const> grads,
-                         const ev::DeviceStream& stream, WireType wire,
-                         ExchangeDevice* device, WireBuffer* message) {
+Status PoolGradientOnDevice(const RoutePlan& plan, DeviceRoute* route,
+                            Span<const int> tables,
+                            Span<const float* const> grads,
+                            const ev::DeviceStream& stream, WireType wire,
+                            ExchangeDevice* device, WireBuffer* message) {
   if (grads.size() != tables.size()) {
     return ev::InvalidArgument(std::to_string(grads.size()) +
                                " gradients came for " +
@@ -130,8 +131,8 @@ Status PoolGradientThere(const RoutePlan& plan, DeviceRoute* route,
     EV_RETURN_IF_ERROR(
         WireBuffer::OnDevice(device, wire, starts.back(), message));
     EV_RETURN_IF_ERROR(route->SumGradients(tables, grads, stream, starts, wire,
-                                           message->data(), &message->there));
-    device->KeepUntil(message->there, message->memory);
+                                           message->data(), &message->ready));
+    device->KeepUntil(message->ready, message->memory);
     return Status::OK();
   });
 }
@@ -162,7 +163,7 @@ Status SpreadGradients(const MessageLayout& layout, const ev::LookupPlan& plan,
       }
     }
     const Status begun = device->FromWire(gradients.data(), gradients.wire,
-                                          gradients.there, chunks, scale, base);
+                                          gradients.ready, chunks, scale, base);
     std::shared_ptr<StreamMark> done;
     EV_RETURN_IF_ERROR(device->Mark(device->stream(), &done));
     device->KeepUntil(done, gradients.memory);

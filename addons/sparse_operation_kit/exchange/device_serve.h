@@ -4,7 +4,7 @@
 // The functions of serve.h and pool.h with rows and gradients in device memory;
 // results have the same bits. Whether rows are in host or device memory is
 // decided per rank and per call, and ranks need not agree. The host does not
-// wait for data in device memory: each buffer holds a mark (WireBuffer::there)
+// wait for data in device memory: each buffer holds a mark (WireBuffer::ready)
 // for its readers.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_DEVICE_SERVE_H_
@@ -53,12 +53,12 @@ ev::Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
 // PoolGradient (pool.h) for gradients in device memory, ordered after the
 // stream's work so far. *message is in device memory too. route: that of
 // 'plan', already pooled. The route and the gradients must stay until
-// message->there is reached.
-ev::Status PoolGradientThere(const RoutePlan& plan, DeviceRoute* route,
-                             ev::Span<const int> tables,
-                             ev::Span<const float* const> grads,
-                             const ev::DeviceStream& stream, WireType wire,
-                             ExchangeDevice* device, WireBuffer* message);
+// message->ready is reached.
+ev::Status PoolGradientOnDevice(const RoutePlan& plan, DeviceRoute* route,
+                                ev::Span<const int> tables,
+                                ev::Span<const float* const> grads,
+                                const ev::DeviceStream& stream, WireType wire,
+                                ExchangeDevice* device, WireBuffer* message);
 
 // Gradients of served keys as float32, table by table, on the device.
 struct ServedGradients {

@@ -38,7 +38,7 @@ class DeviceRoute {
   // that is enqueued on the stream later.
   // Rows, outputs and the route must stay until *done is reached.
   virtual ev::Status StartPool(const char* rows, WireType wire,
-                               const std::shared_ptr<StreamMark>& there,
+                               const std::shared_ptr<StreamMark>& ready,
                                ev::Span<const int64_t> chunk_starts,
                                ev::Span<float* const> outputs,
                                const ev::DeviceStream* stream,
@@ -88,12 +88,12 @@ class ExchangeDevice : public DistinctDevice {
   virtual ev::Status CopyDown(const char* from, int64_t bytes, char* to) = 0;
 
   // ToWire and FromWire of wire_type.h with both ends in device memory, in the
-  // order of stream(). FromWire reads 'from' when 'there' (may be null) is
+  // order of stream(). FromWire reads 'from' when 'ready' (may be null) is
   // reached and multiplies its result by 'scale'.
   virtual ev::Status ToWire(const float* from, int64_t count, WireType wire,
                             char* to) = 0;
   virtual ev::Status FromWire(const char* from, WireType wire,
-                              const std::shared_ptr<StreamMark>& there,
+                              const std::shared_ptr<StreamMark>& ready,
                               ev::Span<const WireChunk> chunks, float scale,
                               float* to) = 0;
 

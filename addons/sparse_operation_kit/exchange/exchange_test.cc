@@ -574,7 +574,7 @@ TEST_F(RouteErrors, NegativeBatch) {
   in_.batch_size = -1;
   ExpectRefused(in_, "batch size");
 }
-TEST_F(RouteErrors, RankThatIsNotThere) {
+TEST_F(RouteErrors, RankOutsideTheJob) {
   placement_ = Placement({0, 2});
   ExpectRefused(in_, "rank 2 of 2");
 }

@@ -75,7 +75,7 @@ Status CheckInput(const RouteInput& in, int num_ranks) {
 }
 
 // The error for ids in device memory that the device cannot deduplicate.
-Status NotThere(const RouteInput& in, const std::string& why) {
+Status NotForDevice(const RouteInput& in, const std::string& why) {
   return NamedAfter(in.name, Status(ev::StatusCode::kUnimplemented, why));
 }
 
@@ -152,17 +152,17 @@ class RouteBuilder {
 Status RouteBuilder::StartDistincts() {
   std::vector<ev::DistinctRequest> requests;
   std::vector<int> tables;
-  const RouteInput* first_there = nullptr;
+  const RouteInput* first_on_device = nullptr;
   const std::vector<bool> are_for_device = AreForDevice(inputs_, options_);
   for (int t = 0; t < num_tables(); ++t) {
     const RouteInput& in = inputs_[t];
     plan_->mutable_routed(t)->distinct.reset();
     if (in.on_device && !are_for_device[t]) {
-      return NotThere(
+      return NotForDevice(
           in, "the device that holds these ids does not deduplicate them");
     }
     if (!are_for_device[t]) continue;
-    if (in.on_device && first_there == nullptr) first_there = &in;
+    if (in.on_device && first_on_device == nullptr) first_on_device = &in;
     requests.push_back(RequestOf(in, options_));
     tables.push_back(t);
   }
@@ -170,8 +170,9 @@ Status RouteBuilder::StartDistincts() {
   std::vector<std::unique_ptr<ev::DeviceDistinct>> distincts;
   const Status status = options_.device->StartDistincts(requests, &distincts);
   if (status.code() == ev::StatusCode::kResourceExhausted) {
-    return first_there == nullptr ? Status::OK()
-                                  : NotThere(*first_there, status.message());
+    return first_on_device == nullptr
+               ? Status::OK()
+               : NotForDevice(*first_on_device, status.message());
   }
   EV_RETURN_IF_ERROR(status);
   for (size_t k = 0; k < tables.size(); ++k) {
@@ -261,7 +262,7 @@ Status RouteBuilder::TakeSorted(int t) {
   RoutedTable* const table = plan_->mutable_routed(t);
   const ev::DeviceDistinct& distinct = *table->distinct;
   const int64_t n = table->num_unique;
-  table->is_sorted_there = true;
+  table->is_sorted_on_device = true;
   table->starts.assign(distinct.owner_starts(),
                        distinct.owner_starts() + options_.num_ranks + 1);
   std::copy_n(distinct.unknown_keys(), n, table->unique);
@@ -437,17 +438,17 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
 
 Status FetchInverse(const RoutePlan& plan, Span<const int> tables,
                     ev::Parallel* parallel) {
-  std::vector<int> there;
+  std::vector<int> on_device;
   for (int t : tables) {
-    if (plan.routed(t).distinct != nullptr) there.push_back(t);
+    if (plan.routed(t).distinct != nullptr) on_device.push_back(t);
   }
   return ev::RunTasksWithStatus(
-      parallel, static_cast<int64_t>(there.size()), [&](int64_t i) {
-        const RoutedTable& table = plan.routed(there[i]);
+      parallel, static_cast<int64_t>(on_device.size()), [&](int64_t i) {
+        const RoutedTable& table = plan.routed(on_device[i]);
         std::lock_guard<std::mutex> lock(table.fetch);
         if (table.is_fetched) return Status::OK();
         EV_RETURN_IF_ERROR(FetchOffsets(table));
-        if (table.is_sorted_there) {
+        if (table.is_sorted_on_device) {
           EV_RETURN_IF_ERROR(
               NamedAfter(table.name, table.distinct->Places(table.places)));
         }

@@ -196,7 +196,7 @@ TEST_P(RouteOnDeviceTest, SameRouteAndBits) {
         const RoutedTable& one = by_processors.route(r).routed(t);
         const RoutedTable& other = plan.routed(t);
         EXPECT_EQ(r != 1 && t != 1 && t != 3, other.distinct != nullptr);
-        EXPECT_FALSE(other.is_sorted_there);
+        EXPECT_FALSE(other.is_sorted_on_device);
         EXPECT_EQ(one.starts, other.starts);
         ASSERT_EQ(one.num_unique, other.num_unique);
         for (int64_t u = 0; u < one.num_unique; ++u) {
@@ -223,11 +223,11 @@ TEST_P(RouteOnDeviceTest, SameMessages) {
   std::vector<int64_t> messages[2];
   // Both plans stay alive, so that neither reuses the other's memory.
   std::shared_ptr<const RoutePlan> plans[2];
-  for (int there = 0; there < 2; ++there) {
-    options.device = there == 0 ? nullptr : &device_;
-    ASSERT_TRUE(Route(inputs, options, nullptr, &plans[there]).ok());
-    messages[there].resize(plans[there]->message_size());
-    WriteMessage(*plans[there], nullptr, messages[there].data());
+  for (int on_device = 0; on_device < 2; ++on_device) {
+    options.device = on_device == 0 ? nullptr : &device_;
+    ASSERT_TRUE(Route(inputs, options, nullptr, &plans[on_device]).ok());
+    messages[on_device].resize(plans[on_device]->message_size());
+    WriteMessage(*plans[on_device], nullptr, messages[on_device].data());
   }
   EXPECT_EQ(device_.num_started, 3);
   EXPECT_TRUE(messages[0] == messages[1]);
@@ -285,7 +285,7 @@ std::vector<OfTable> ManyTables(int num_tables, int num_ranks) {
   return tables;
 }
 
-TEST_P(RouteOnDeviceTest, ManyTablesSortedThere) {
+TEST_P(RouteOnDeviceTest, ManyTablesSortedOnDevice) {
   ev::testing::ThreadPool pool(4);
   const int num_tables = 40, num_ranks = 3;
   const std::vector<OfTable> tables = ManyTables(num_tables, num_ranks);
@@ -317,7 +317,7 @@ TEST_P(RouteOnDeviceTest, ManyTablesSortedThere) {
     EXPECT_TRUE(message == other);
     // A pooling device needs nothing more from the host.
     for (int t = 0; t < num_tables; ++t) {
-      EXPECT_TRUE(plan->routed(t).is_sorted_there);
+      EXPECT_TRUE(plan->routed(t).is_sorted_on_device);
       EXPECT_EQ(plan->routed(t).for_pooling_bytes(), 0u);
     }
     ASSERT_TRUE(FetchInverse(*plan, all, parallel).ok());
@@ -349,14 +349,14 @@ TEST_P(RouteOnDeviceTest, ManyRanks) {
     std::shared_ptr<const RoutePlan> plans[2];
     // The stand-in expects owners for every request without an inverse.
     options.brings_inverse = num_ranks > ev::kMaxKeyOwners;
-    for (int there = 0; there < 2; ++there) {
-      options.device = there == 0 ? nullptr : &device_;
-      ASSERT_TRUE(Route(inputs, options, nullptr, &plans[there]).ok());
-      messages[there].resize(plans[there]->message_size());
-      WriteMessage(*plans[there], nullptr, messages[there].data());
+    for (int on_device = 0; on_device < 2; ++on_device) {
+      options.device = on_device == 0 ? nullptr : &device_;
+      ASSERT_TRUE(Route(inputs, options, nullptr, &plans[on_device]).ok());
+      messages[on_device].resize(plans[on_device]->message_size());
+      WriteMessage(*plans[on_device], nullptr, messages[on_device].data());
     }
     EXPECT_TRUE(messages[0] == messages[1]) << num_ranks;
-    EXPECT_EQ(plans[1]->routed(0).is_sorted_there,
+    EXPECT_EQ(plans[1]->routed(0).is_sorted_on_device,
               num_ranks <= ev::kMaxKeyOwners);
   }
 }
@@ -438,7 +438,7 @@ TEST_F(RouteOnDeviceErrors, EveryCallForOneOfManyTables) {
   }
 }
 
-TEST_F(RouteOnDeviceErrors, WithoutMemoryForOneThereIsNoneForAll) {
+TEST_F(RouteOnDeviceErrors, NoTableIsOnDeviceIfMemoryIsShortForOne) {
   const std::vector<OfTable> tables = ManyTables(9, 2);
   std::vector<RouteInput> inputs;
   for (const OfTable& table : tables) inputs.push_back(table.input);

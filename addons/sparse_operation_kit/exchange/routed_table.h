@@ -28,7 +28,7 @@ namespace sok {
 struct RoutedTable : ev::PooledIds {
   std::vector<int32_t> starts;  // [W + 1]: rank r's keys begin at starts[r]
   int32_t* places = nullptr;    // [U], with 'distinct'
-  bool is_sorted_there = false;
+  bool is_sorted_on_device = false;
 
   // Allocates the arrays for the sizes set by Begin. Throws std::bad_alloc.
   void Reserve() {
@@ -37,7 +37,7 @@ struct RoutedTable : ev::PooledIds {
     PointInto(static_cast<char*>(arrays.Reserve(layout.bytes())), at);
     samples_bytes = at.end_of_inverse;
     places = nullptr;
-    is_sorted_there = false;
+    is_sorted_on_device = false;
     if (distinct != nullptr) std::swap(inverse, places);
   }
 
@@ -50,7 +50,7 @@ struct RoutedTable : ev::PooledIds {
   }
   size_t for_pooling_bytes() const {
     if (distinct == nullptr) return samples_bytes;
-    return is_sorted_there ? 0 : num_unique * sizeof(int32_t);
+    return is_sorted_on_device ? 0 : num_unique * sizeof(int32_t);
   }
   size_t samples_bytes = 0;  // of offsets and inverse
   ev::TransferScratch arrays;

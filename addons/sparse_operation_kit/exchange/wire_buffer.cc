@@ -43,7 +43,7 @@ ev::Status WireBuffer::ToHost(ExchangeDevice* device, WireBuffer* copy) const {
     return ev::Status::OK();
   }
   EV_RETURN_IF_ERROR(OnHost(wire, count, copy));
-  if (there != nullptr) EV_RETURN_IF_ERROR(there->Wait());
+  if (ready != nullptr) EV_RETURN_IF_ERROR(ready->Wait());
   return device->CopyDown(data(), bytes(), copy->data());
 }
 

@@ -22,7 +22,7 @@ struct WireBuffer {
   int64_t count = 0;  // numbers of type 'wire'
   bool on_device = false;
   std::shared_ptr<char> memory;
-  std::shared_ptr<StreamMark> there;  // when they are valid; null: now
+  std::shared_ptr<StreamMark> ready;  // when they are valid; null: now
 
   int64_t bytes() const { return count * WireBytes(wire); }
   char* data() const { return memory.get(); }

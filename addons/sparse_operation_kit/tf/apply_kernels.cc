@@ -93,22 +93,23 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     }
     PoolParallel parallel(context);
     OP_REQUIRES_OK(
-        context, ToTf(on_device ? ApplyThere(layout, *plan, gradients, device,
-                                             hyper, step, &inputs, &parallel)
-                                : ApplyHere(layout, *plan, gradients, device,
-                                            hyper, step, &inputs, &parallel)));
+        context,
+        ToTf(on_device ? ApplyOnDevice(layout, *plan, gradients, device, hyper,
+                                       step, &inputs, &parallel)
+                       : ApplyOnHost(layout, *plan, gradients, device, hyper,
+                                     step, &inputs, &parallel)));
   }
 
  private:
   // Sums gradients on the device that holds the rows; fetches keys to the host
   // only if the update needs them.
-  ev::Status ApplyThere(const sok::MessageLayout& layout,
-                        const ev::LookupPlan& plan,
-                        const sok::WireBuffer& gradients,
-                        sok::ExchangeDevice* device,
-                        const std::vector<float>& hyper, int64_t step,
-                        std::vector<ev::UpdateInput>* inputs,
-                        ev::Parallel* parallel) const {
+  ev::Status ApplyOnDevice(const sok::MessageLayout& layout,
+                           const ev::LookupPlan& plan,
+                           const sok::WireBuffer& gradients,
+                           sok::ExchangeDevice* device,
+                           const std::vector<float>& hyper, int64_t step,
+                           std::vector<ev::UpdateInput>* inputs,
+                           ev::Parallel* parallel) const {
     sok::ServedGradients served;
     EV_RETURN_IF_ERROR(SpreadGradients(layout, plan, tables_, gradients,
                                        1.0f / static_cast<float>(divisor_),
@@ -127,15 +128,15 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     return applied;
   }
 
-  ev::Status ApplyHere(const sok::MessageLayout& layout,
-                       const ev::LookupPlan& plan,
-                       const sok::WireBuffer& gradients,
-                       sok::ExchangeDevice* device,
-                       const std::vector<float>& hyper, int64_t step,
-                       std::vector<ev::UpdateInput>* inputs,
-                       ev::Parallel* parallel) const {
-    sok::WireBuffer here;
-    EV_RETURN_IF_ERROR(gradients.ToHost(device, &here));
+  ev::Status ApplyOnHost(const sok::MessageLayout& layout,
+                         const ev::LookupPlan& plan,
+                         const sok::WireBuffer& gradients,
+                         sok::ExchangeDevice* device,
+                         const std::vector<float>& hyper, int64_t step,
+                         std::vector<ev::UpdateInput>* inputs,
+                         ev::Parallel* parallel) const {
+    sok::WireBuffer on_host;
+    EV_RETURN_IF_ERROR(gradients.ToHost(device, &on_host));
     std::vector<ev::TransferScratch> memory(tables_.size());
     std::vector<float*> sums(tables_.size());
     try {
@@ -152,9 +153,9 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     } catch (const std::bad_alloc&) {
       return ev::ResourceExhausted("lookup over ranks: out of memory");
     }
-    EV_RETURN_IF_ERROR(sok::ServeGradient(layout, plan, tables_, here.data(),
-                                          here.count, here.wire, sums, parallel,
-                                          divisor_));
+    EV_RETURN_IF_ERROR(sok::ServeGradient(layout, plan, tables_, on_host.data(),
+                                          on_host.count, on_host.wire, sums,
+                                          parallel, divisor_));
     for (int k = 0; k < num_tables_; ++k) {
       const int t = plan_tables_[k];
       EV_RETURN_IF_ERROR(plan.Fetch(t));

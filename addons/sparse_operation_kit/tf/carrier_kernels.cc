@@ -77,7 +77,7 @@ class CarryOp : public AsyncOpKernel {
       size = sok::WireBytes(sent.wire);
       count = sent.count;
       transfer.send = sent.data();
-      transfer.after = sent.there;
+      transfer.after = sent.ready;
       // These bytes are NaN in float types of any width.
       transfer.when_failed = nan_if_lost_ ? 0xff : 0;
     } else {
@@ -109,16 +109,16 @@ class CarryOp : public AsyncOpKernel {
     };
     transfer.done = [context, done, is_wire, ends, this](
                         const ev::Status& status,
-                        const std::shared_ptr<sok::StreamMark>& there) {
+                        const std::shared_ptr<sok::StreamMark>& ready) {
       if (!status.ok()) {
         context->SetStatus(tensorflow::errors::Internal(
             name_, ": the exchange between ranks failed: ", status.message()));
       } else if (is_wire) {
         sok::WireBuffer received = ends->received;
-        received.there = there;
+        received.ready = ready;
         sok::ExchangeDevice* device = nullptr;
-        if (there != nullptr && sok::ExchangeDevice::Get(&device).ok()) {
-          device->KeepUntil(there, ends);
+        if (ready != nullptr && sok::ExchangeDevice::Get(&device).ok()) {
+          device->KeepUntil(ready, ends);
         }
         context->SetStatus(SetWireOutput(context, 0, std::move(received)));
       }

@@ -110,7 +110,7 @@ class PoolOp : public OpKernel {
       OP_REQUIRES_OK(context, GetWireInput(context, plan_input + 1, &buffer));
     }
     // False: outputs in GPU memory are pooled on the host and copied.
-    const bool there = on_gpu_ && buffer.on_device;
+    const bool pools_on_device = on_gpu_ && buffer.on_device;
     std::vector<float*> outputs(num_tables_);
     HostCopies staged(num_tables_);
     std::vector<std::pair<const Tensor*, Tensor*>> copies;
@@ -125,7 +125,7 @@ class PoolOp : public OpKernel {
       }
       Tensor* output = nullptr;
       OP_REQUIRES_OK(context, context->allocate_output(t, shape, &output));
-      if (there) {
+      if (pools_on_device) {
         outputs[t] = MutableData<float>(output);
         continue;
       }
@@ -144,7 +144,7 @@ class PoolOp : public OpKernel {
     }
     // After the allocations: previous work may still use their memory.
     ev::DeviceStream stream;
-    if (there) {
+    if (pools_on_device) {
       OP_REQUIRES_OK(context,
                      embedding_variable::GetDeviceStream(context, &stream));
     }
@@ -152,10 +152,11 @@ class PoolOp : public OpKernel {
     const bool groups = !on_gpu_ && is_trained;
     std::shared_ptr<const sok::RouteOccurrences> occurrences;
     std::shared_ptr<sok::StreamMark> done;
-    OP_REQUIRES_OK(context, ToTf(sok::PoolRows(
-                                *plan, route->on_device().get(), buffer,
-                                outputs, there ? &stream : nullptr, &parallel,
-                                groups ? &occurrences : nullptr, &done)));
+    OP_REQUIRES_OK(
+        context,
+        ToTf(sok::PoolRows(*plan, route->on_device().get(), buffer, outputs,
+                           pools_on_device ? &stream : nullptr, &parallel,
+                           groups ? &occurrences : nullptr, &done)));
     if (done != nullptr) {
       sok::ExchangeDevice* device = nullptr;
       OP_REQUIRES_OK(context, GetExchangeDevice(&device));
@@ -241,12 +242,12 @@ class PoolGradOp : public OpKernel {
       rows.num_floats = received.NumElements();
     }
     if (on_gpu_ && IsWireVariant(type_) && route->on_device() != nullptr) {
-      OP_REQUIRES_OK(context, SumThere(context, route, grads));
+      OP_REQUIRES_OK(context, SumOnDevice(context, route, grads));
       route->BeginWait(call_ + ", gradients");
       return;
     }
     HostCopies staged(static_cast<int>(tables_.size()));
-    OP_REQUIRES_OK(context, BringHere(context, &staged, &grads));
+    OP_REQUIRES_OK(context, CopyToHost(context, &staged, &grads));
     PoolParallel parallel(context);
     const std::shared_ptr<const sok::RouteOccurrences> occurrences =
         route->occurrences();
@@ -272,8 +273,8 @@ class PoolGradOp : public OpKernel {
 
  private:
   // Sums the gradients in GPU memory, from where they are sent.
-  tensorflow::Status SumThere(OpKernelContext* context, RouteState* route,
-                              const std::vector<const float*>& grads) {
+  tensorflow::Status SumOnDevice(OpKernelContext* context, RouteState* route,
+                                 const std::vector<const float*>& grads) {
     ev::DeviceStream stream;
     TF_RETURN_IF_ERROR(embedding_variable::GetDeviceStream(context, &stream));
     sok::ExchangeDevice* device = nullptr;
@@ -285,17 +286,17 @@ class PoolGradOp : public OpKernel {
       inputs->push_back(context->input(1 + k));
     }
     sok::WireBuffer message;
-    TF_RETURN_IF_ERROR(ToTf(
-        sok::PoolGradientThere(route->plan(), route->on_device().get(), tables_,
-                               grads, stream, wire_, device, &message)));
-    device->KeepUntil(message.there, inputs);
-    device->KeepUntil(message.there, route->on_device());
+    TF_RETURN_IF_ERROR(ToTf(sok::PoolGradientOnDevice(
+        route->plan(), route->on_device().get(), tables_, grads, stream, wire_,
+        device, &message)));
+    device->KeepUntil(message.ready, inputs);
+    device->KeepUntil(message.ready, route->on_device());
     return SetWireOutput(context, 0, std::move(message));
   }
 
   // Replaces gradients in GPU memory by host copies.
-  tensorflow::Status BringHere(OpKernelContext* context, HostCopies* staged,
-                               std::vector<const float*>* grads) const {
+  tensorflow::Status CopyToHost(OpKernelContext* context, HostCopies* staged,
+                                std::vector<const float*>* grads) const {
     if (!on_gpu_) return tensorflow::Status::OK();
     std::vector<std::pair<const Tensor*, Tensor*>> copies;
     for (size_t k = 0; k < grads->size(); ++k) {

@@ -92,11 +92,11 @@ class AllReduceOp : public AsyncOpKernel {
     }
     transfer.done = [context, done, stream, this](
                         const ev::Status& ended,
-                        const std::shared_ptr<sok::StreamMark>& there) {
+                        const std::shared_ptr<sok::StreamMark>& ready) {
       // TensorFlow's stream waits for the sums before later work, including
       // work that reuses the gradients' memory.
       const ev::Status status =
-          ended.ok() && there != nullptr ? there->Before(stream) : ended;
+          ended.ok() && ready != nullptr ? ready->Before(stream) : ended;
       if (!status.ok()) {
         context->SetStatus(tensorflow::errors::Internal(
             name_, ": summing ", what_,

@@ -124,9 +124,9 @@ class RouteOp : public OpKernel {
       status = sok::Route(inputs, options, &parallel, &plan);
     }
     OP_REQUIRES_OK(context, ToTf(status));
-    std::unique_ptr<sok::DeviceRoute> there;
+    std::unique_ptr<sok::DeviceRoute> device_route;
     if (on_device_) {
-      OP_REQUIRES_OK(context, ToTf(device->StartRoute(plan, &there)));
+      OP_REQUIRES_OK(context, ToTf(device->StartRoute(plan, &device_route)));
     }
     Tensor message;
     const TensorShape message_shape({plan->message_size()});
@@ -143,7 +143,7 @@ class RouteOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    context->allocate_output(2, TensorShape({}), &route));
     const auto state = std::make_shared<RouteState>(std::move(plan));
-    state->set_on_device(std::move(there));
+    state->set_on_device(std::move(device_route));
     state->BeginWait(call_ + ", keys and rows");
     route->scalar<tensorflow::Variant>()() = RouteVariant(state);
   }
@@ -151,9 +151,9 @@ class RouteOp : public OpKernel {
  private:
   int num_tables() const { return options_.format.num_tables; }
 
-  void AddTo(IdsBroughtHere* here, OpKernelContext* context, int t,
+  void AddTo(IdsBroughtHere* copies, OpKernelContext* context, int t,
              sok::RouteInput* in) const {
-    here->Add(context->input(t), context->input(num_tables() + t), in);
+    copies->Add(context->input(t), context->input(num_tables() + t), in);
   }
 
   Status MakeInput(OpKernelContext* context, int t, sok::RouteInput* in) const {

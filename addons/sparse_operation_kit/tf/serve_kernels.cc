@@ -171,11 +171,11 @@ class ServeGradOp : public OpKernel {
                                   sok::WireBuffer* gradients) const {
     const Tensor& tensor = context->input(3);
     if (IsWireVariant(tensor.dtype())) {
-      sok::WireBuffer there;
-      TF_RETURN_IF_ERROR(GetWireInput(context, 3, &there));
+      sok::WireBuffer received;
+      TF_RETURN_IF_ERROR(GetWireInput(context, 3, &received));
       sok::ExchangeDevice* device = nullptr;
       TF_RETURN_IF_ERROR(GetExchangeDevice(&device));
-      return ToTf(there.ToHost(device, gradients));
+      return ToTf(received.ToHost(device, gradients));
     }
     if (tensor.dims() != 1) {
       return InvalidArgument(

@@ -48,43 +48,45 @@ class Carrier {
                               ev::Span<const int64_t> received_bytes) = 0;
 
   // AllToAll for buffers in device memory, where 'send' is valid when 'after'
-  // is reached. May return while the transfer is in flight. *there is reached
+  // is reached. May return while the transfer is in flight. *ready is reached
   // when all bytes have arrived and all of this rank's are sent; until then
   // both buffers must stay. If the implementation has to wait, it does AllToAll
-  // and sets *there to null. After Abort, 'out' is filled with the byte
-  // 'when_failed' before *there is reached.
+  // and sets *ready to null. After Abort, 'out' is filled with the byte
+  // 'when_failed' before *ready is reached.
   virtual ev::Status StartAllToAll(const char* send,
                                    ev::Span<const int64_t> send_bytes,
                                    const std::shared_ptr<StreamMark>& after,
                                    char* out,
                                    ev::Span<const int64_t> received_bytes,
                                    int when_failed,
-                                   std::shared_ptr<StreamMark>* there) {
+                                   std::shared_ptr<StreamMark>* ready) {
     (void)when_failed;
-    there->reset();
+    ready->reset();
     if (after != nullptr) EV_RETURN_IF_ERROR(after->Wait());
     return AllToAll(send, send_bytes, out, received_bytes);
   }
 
   // AllToAll for host memory that is not ordered after started transfers.
-  virtual ev::Status Tell(const char* send, ev::Span<const int64_t> send_bytes,
-                          char* out, ev::Span<const int64_t> received_bytes) {
+  virtual ev::Status AllToAllOnHost(const char* send,
+                                    ev::Span<const int64_t> send_bytes,
+                                    char* out,
+                                    ev::Span<const int64_t> received_bytes) {
     return AllToAll(send, send_bytes, out, received_bytes);
   }
 
   // Starts summing numbers over all ranks; all ranks get the same bits. The
-  // sums are valid when *there is reached; null: when the call returns.
+  // sums are valid when *ready is reached; null: when the call returns.
   // Collective and one call at a time, like AllToAll; every rank passes pieces
   // of the same number, sizes, type and scale. Unimplemented if this kind of
   // carrier cannot sum. After Abort, sums in flight are set to zero.
   virtual ev::Status AllReduce(const Reduction& reduction,
-                               std::shared_ptr<StreamMark>* there) {
+                               std::shared_ptr<StreamMark>* ready) {
     (void)reduction;
-    (void)there;
+    (void)ready;
     return ev::Unimplemented("this kind of exchange cannot sum gradients");
   }
-  // Whether Tell has to wait for started transfers.
-  virtual bool TellWaitsForStarted() const { return false; }
+  // Whether AllToAllOnHost has to wait for started transfers.
+  virtual bool HostWaitsForStarted() const { return false; }
   // Returns a mark for the work enqueued so far on a stream of the rank's
   // device. From any thread.
   virtual ev::Status Mark(const ev::DeviceStream& stream,

@@ -105,22 +105,22 @@ void CarrierQueue::Fail(const ev::Status& status) {
 }
 
 void CarrierQueue::End(Pending pending, const ev::Status& status,
-                       std::shared_ptr<StreamMark> there) {
-  if (there == nullptr) {
+                       std::shared_ptr<StreamMark> ready) {
+  if (ready == nullptr) {
     WaitRegistry::Global().End(pending.wait);
   } else {
     try {
       std::lock_guard<std::mutex> lock(mu_);
-      started_.push_back(Started{pending.wait, num_transfers_ - 1, there});
+      started_.push_back(Started{pending.wait, num_transfers_ - 1, ready});
       has_started_ = true;
     } catch (const std::bad_alloc&) {
       // No memory to record it.
-      static_cast<void>(there->Wait());
+      static_cast<void>(ready->Wait());
       WaitRegistry::Global().End(pending.wait);
     }
     wake_.notify_all();
   }
-  pending.transfer.done(status, there);
+  pending.transfer.done(status, ready);
 }
 
 ev::Status CarrierQueue::Drain(std::chrono::milliseconds limit) {
@@ -164,7 +164,7 @@ void CarrierQueue::Watch() {
       const ev::Status alive = carrier_->CheckRanks(first.number);
       if (!alive.ok()) Fail(alive);
     }
-    if (!first.there->IsReached()) {
+    if (!first.ready->IsReached()) {
       std::this_thread::sleep_for(kLookAtStarted);
       continue;
     }
@@ -194,7 +194,7 @@ ev::Status CarrierQueue::Next(Pending* pending) {
   } else {
     from[0] = sizeof(chosen);
   }
-  EV_RETURN_IF_ERROR(carrier_->Tell(
+  EV_RETURN_IF_ERROR(carrier_->AllToAllOnHost(
       Bytes(names.data()) + (carrier_->rank() == 0 ? sizeof(chosen) : 0), to,
       Bytes(&chosen), from));
 
@@ -227,7 +227,7 @@ uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
       const bool is_sum = transfer.reduction != nullptr;
       Candidate candidate;
       candidate.name_hash = pending.name_hash;
-      if (carrier_->TellWaitsForStarted() ||
+      if (carrier_->HostWaitsForStarted() ||
           (is_sum && ExpectedGradient::IsAny())) {
         candidate.after = is_sum ? transfer.reduction->after : transfer.after;
       }
@@ -249,13 +249,13 @@ uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
 }
 
 ev::Status CarrierQueue::Reduce(const Reduction& reduction,
-                                std::shared_ptr<StreamMark>* there) {
+                                std::shared_ptr<StreamMark>* ready) {
   const int num_ranks = carrier_->num_ranks();
   const std::vector<int64_t> mine(num_ranks, SignatureOf(reduction));
   const std::vector<int64_t> bytes(num_ranks, sizeof(int64_t));
   std::vector<int64_t> all(num_ranks);
-  EV_RETURN_IF_ERROR(
-      carrier_->Tell(Bytes(mine.data()), bytes, Bytes(all.data()), bytes));
+  EV_RETURN_IF_ERROR(carrier_->AllToAllOnHost(Bytes(mine.data()), bytes,
+                                              Bytes(all.data()), bytes));
   for (int r = 0; r < num_ranks; ++r) {
     if (all[r] == mine[r]) continue;
     return ev::InvalidArgument("rank " + std::to_string(r) +
@@ -263,26 +263,27 @@ ev::Status CarrierQueue::Reduce(const Reduction& reduction,
                                std::to_string(carrier_->rank()) +
                                ": their number, shapes, type or scale differ");
   }
-  return carrier_->AllReduce(reduction, there);
+  return carrier_->AllReduce(reduction, ready);
 }
 
 ev::Status CarrierQueue::Carry(const Transfer& transfer,
-                               std::shared_ptr<StreamMark>* there) {
-  if (transfer.reduction != nullptr) return Reduce(*transfer.reduction, there);
+                               std::shared_ptr<StreamMark>* ready) {
+  if (transfer.reduction != nullptr) return Reduce(*transfer.reduction, ready);
   const int num_ranks = carrier_->num_ranks();
   std::vector<int64_t> received(num_ranks);
   const std::vector<int64_t> size_bytes(num_ranks, sizeof(int64_t));
-  EV_RETURN_IF_ERROR(carrier_->Tell(Bytes(transfer.send_bytes.data()),
-                                    size_bytes, Bytes(received.data()),
-                                    size_bytes));
+  EV_RETURN_IF_ERROR(
+      carrier_->AllToAllOnHost(Bytes(transfer.send_bytes.data()), size_bytes,
+                               Bytes(received.data()), size_bytes));
   char* out = nullptr;
   EV_RETURN_IF_ERROR(transfer.allocate(received, &out));
   if (transfer.in_cpu_memory) {
-    return carrier_->Tell(transfer.send, transfer.send_bytes, out, received);
+    return carrier_->AllToAllOnHost(transfer.send, transfer.send_bytes, out,
+                                    received);
   }
   return carrier_->StartAllToAll(transfer.send, transfer.send_bytes,
                                  transfer.after, out, received,
-                                 transfer.when_failed, there);
+                                 transfer.when_failed, ready);
 }
 
 void CarrierQueue::Run() {
@@ -290,9 +291,9 @@ void CarrierQueue::Run() {
     Pending pending;
     ev::Status status = ev::CatchBadAlloc([&] { return Next(&pending); });
     if (status.ok()) {
-      std::shared_ptr<StreamMark> there;
+      std::shared_ptr<StreamMark> ready;
       status =
-          ev::CatchBadAlloc([&] { return Carry(pending.transfer, &there); });
+          ev::CatchBadAlloc([&] { return Carry(pending.transfer, &ready); });
       if (!status.ok()) {
         // The other ranks wait for this rank, which will not answer.
         Fail(status);
@@ -302,9 +303,9 @@ void CarrierQueue::Run() {
         // carrier's resulting error.
         std::lock_guard<std::mutex> lock(mu_);
         status = failed_;
-        there.reset();
+        ready.reset();
       }
-      End(std::move(pending), status, std::move(there));
+      End(std::move(pending), status, std::move(ready));
       std::lock_guard<std::mutex> lock(mu_);
       is_carrying_ = false;
       continue;

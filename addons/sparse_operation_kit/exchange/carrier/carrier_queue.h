@@ -53,9 +53,9 @@ struct Transfer {
   // Called with the received size per rank; sets *out to where the data goes.
   std::function<ev::Status(ev::Span<const int64_t> received, char** out)>
       allocate;
-  // there: reached when the data has arrived; null if it has, or on error.
+  // ready: reached when the data has arrived; null if it has, or on error.
   std::function<void(const ev::Status&,
-                     const std::shared_ptr<StreamMark>& there)>
+                     const std::shared_ptr<StreamMark>& ready)>
       done;
   // Whether both ends are in host memory on all ranks. Then, between ranks of
   // one host, it does not wait for started transfers.
@@ -130,7 +130,7 @@ class CarrierQueue {
   struct Started {
     uint64_t wait;
     int64_t number;  // count of transfers before it
-    std::shared_ptr<StreamMark> there;
+    std::shared_ptr<StreamMark> ready;
   };
 
   void Run();
@@ -142,11 +142,11 @@ class CarrierQueue {
   // ready. REQUIRES that 'lock' holds mu_ and that pending_ is not empty.
   uint64_t Choose(std::unique_lock<std::mutex>* lock);
   ev::Status Carry(const Transfer& transfer,
-                   std::shared_ptr<StreamMark>* there);
+                   std::shared_ptr<StreamMark>* ready);
   ev::Status Reduce(const Reduction& reduction,
-                    std::shared_ptr<StreamMark>* there);
+                    std::shared_ptr<StreamMark>* ready);
   void End(Pending pending, const ev::Status& status,
-           std::shared_ptr<StreamMark> there);
+           std::shared_ptr<StreamMark> ready);
 
   const std::unique_ptr<Carrier> carrier_;
   std::mutex mu_;

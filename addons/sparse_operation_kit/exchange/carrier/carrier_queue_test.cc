@@ -69,7 +69,7 @@ struct Sent {
   std::string send, out;
   std::vector<int64_t> received;
   ev::Status status;
-  std::shared_ptr<StreamMark> there;
+  std::shared_ptr<StreamMark> ready;
 };
 
 // Sends 'what' to each rank; *sent must stay until it is done.
@@ -90,8 +90,8 @@ void AddTo(CarrierQueue* queue, const std::string& name, char what, Sent* sent,
     return ev::Status::OK();
   };
   transfer.done = [sent, count](const ev::Status& status,
-                                const std::shared_ptr<StreamMark>& there) {
-    sent->there = there;
+                                const std::shared_ptr<StreamMark>& ready) {
+    sent->ready = ready;
     sent->status = status;
     count->Add();
   };
@@ -325,8 +325,8 @@ class StartingCarrier : public CarrierOver {
   ev::Status StartAllToAll(const char* send, ev::Span<const int64_t> send_bytes,
                            const std::shared_ptr<StreamMark>&, char* out,
                            ev::Span<const int64_t> received_bytes, int,
-                           std::shared_ptr<StreamMark>* there) override {
-    *there = mark;
+                           std::shared_ptr<StreamMark>* ready) override {
+    *ready = mark;
     return AllToAll(send, send_bytes, out, received_bytes);
   }
   ev::Status CheckRanks(int64_t) override {
@@ -352,7 +352,7 @@ TEST(CarrierQueueTest, LooksAfterWhatWasStarted) {
     AddTo(&queue, "bytes", 'b', &sent, &count);
     count.WaitFor(1);
     ASSERT_OK(sent.status);
-    EXPECT_EQ(carrier->mark, sent.there);
+    EXPECT_EQ(carrier->mark, sent.ready);
     std::string what;
     WaitRegistry::Global().Longest(&what);
     EXPECT_EQ("bytes", what);
@@ -396,7 +396,7 @@ TEST(CarrierQueueTest, ARankThatGoesWhileSomethingIsStartedEndsAll) {
     count.WaitFor(1);
     ASSERT_OK(sent.status);
     carrier->one_is_gone = true;
-    ASSERT_OK(sent.there->Wait());  // the carrier was ended
+    ASSERT_OK(sent.ready->Wait());  // the carrier was ended
     AddTo(&queue, "next", 'n', &next, &count);
     count.WaitFor(2);
     EXPECT_EQ("rank 7 is gone", next.status.message());

@@ -212,8 +212,8 @@ TEST(MemoryCarrierTest, WhatRanksLeftThatDiedTooEarlyIsRemoved) {
         return false;
       }
       id.resize(64);
-      const bool told = write(ends[1], id.data(), id.size()) == 64;
-      _exit(told ? 0 : 1);  // no destructor runs
+      const bool is_written = write(ends[1], id.data(), id.size()) == 64;
+      _exit(is_written ? 0 : 1);  // no destructor runs
     });
     char id[64] = {0};
     ASSERT_EQ(read(ends[0], id, sizeof(id)), 64);

@@ -31,15 +31,15 @@ ev::Status MakeControlCarrier(Carrier* carrier, bool is_wanted,
     id.clear();
   }
   // An empty id means that rank 0 has none.
-  std::string told(n * kIdBytes, '\0'), heard(kIdBytes, '\0');
+  std::string ids(n * kIdBytes, '\0'), received_id(kIdBytes, '\0');
   for (int r = 0; r < n; ++r) {
-    std::copy(id.begin(), id.end(), told.begin() + r * kIdBytes);
+    std::copy(id.begin(), id.end(), ids.begin() + r * kIdBytes);
   }
   std::vector<int64_t> to(n, rank == 0 ? kIdBytes : 0), from(n, 0);
   from[0] = kIdBytes;
-  ev::Status status = carrier->AllToAll(told.data(), to, &heard[0], from);
+  ev::Status status = carrier->AllToAll(ids.data(), to, &received_id[0], from);
   CarrierOptions options;
-  options.id = heard.c_str();
+  options.id = received_id.c_str();
   options.rank = rank;
   options.num_ranks = n;
   options.longest_nap_us = kLongestNapUs;

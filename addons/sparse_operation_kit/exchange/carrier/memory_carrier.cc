@@ -415,11 +415,11 @@ class MemoryCarrier : public Carrier {
     for (std::thread& thread : threads) thread.join();
     // Threads that only read the header's failure return a less specific status
     // than the one that detected it.
-    const ev::Status told = Ended(rank_);
+    const ev::Status reported = Ended(rank_);
     ev::Status worst;
     for (const ev::Status& status : statuses) {
       if (status.ok()) continue;
-      if (worst.ok() || worst.message() == told.message()) worst = status;
+      if (worst.ok() || worst.message() == reported.message()) worst = status;
     }
     return worst;
   }

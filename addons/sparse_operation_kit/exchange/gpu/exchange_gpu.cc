@@ -209,7 +209,7 @@ class ExchangeGpu : public ExchangeDevice {
   }
 
   Status FromWire(const char* from, WireType wire,
-                  const std::shared_ptr<StreamMark>& there,
+                  const std::shared_ptr<StreamMark>& ready,
                   Span<const WireChunk> chunks, float scale,
                   float* to) override {
     if (chunks.empty()) return Status::OK();
@@ -222,8 +222,8 @@ class ExchangeGpu : public ExchangeDevice {
                                               bytes, cudaMemcpyHostToDevice,
                                               lane->stream()));
       EV_RETURN_IF_ERROR(lane->Follow(stream()));
-      if (there != nullptr) {
-        EV_RETURN_IF_ERROR(there->Before(ev::DeviceStream{lane->stream()}));
+      if (ready != nullptr) {
+        EV_RETURN_IF_ERROR(ready->Before(ev::DeviceStream{lane->stream()}));
       }
       const int64_t n = chunks.size();
       for (int64_t c = 0; c < n; c += kMostOfOneLaunch) {

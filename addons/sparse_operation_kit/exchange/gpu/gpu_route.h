@@ -39,7 +39,7 @@ class GpuRoute : public DeviceRoute {
 
   ev::Status Start();
   ev::Status StartPool(const char* rows, WireType wire,
-                       const std::shared_ptr<StreamMark>& there,
+                       const std::shared_ptr<StreamMark>& ready,
                        ev::Span<const int64_t> chunk_starts,
                        ev::Span<float* const> outputs,
                        const ev::DeviceStream* stream,

@@ -44,17 +44,19 @@ inline bool OnRankProcesses(
     options.rank = rank;
     options.num_ranks = num_ranks;
     ev::Status status;
-    char told[kMostIdBytes] = {0};
+    char id_bytes[kMostIdBytes] = {0};
     if (rank == 0) {
       status = MakeCarrierId(kind, num_ranks, &options.id);
-      options.id.copy(told, kMostIdBytes);
+      options.id.copy(id_bytes, kMostIdBytes);
       for (int r = 1; r < num_ranks; ++r) {
-        if (write(pipe_ends[1], told, kMostIdBytes) != kMostIdBytes) _exit(2);
+        if (write(pipe_ends[1], id_bytes, kMostIdBytes) != kMostIdBytes)
+          _exit(2);
       }
     } else {
-      if (read(pipe_ends[0], told, kMostIdBytes) != kMostIdBytes) _exit(2);
+      if (read(pipe_ends[0], id_bytes, kMostIdBytes) != kMostIdBytes) _exit(2);
       // NCCL ids are 128 bytes; the others are text.
-      options.id = kind == "nccl" ? std::string(told, 128) : std::string(told);
+      options.id =
+          kind == "nccl" ? std::string(id_bytes, 128) : std::string(id_bytes);
     }
     std::unique_ptr<Carrier> carrier;
     if (status.ok()) status = MakeCarrier(kind, options, &carrier);

@@ -142,13 +142,13 @@ int NcclTypeOf(ReducedType type) {
 
 // A list of pieces, in pinned and in GPU memory, unchanged until the GPU has
 // used it.
-struct ToldPieces {
-  char* here = nullptr;  // pinned
+struct PieceList {
+  char* host = nullptr;  // pinned
   int64_t bytes = 0;
-  ev::gpu::DeviceBuffer there;
+  ev::gpu::DeviceBuffer device;
   std::shared_ptr<ev::gpu::DeviceEvent> read;  // null: never used
-  ~ToldPieces() {
-    if (here != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(here));
+  ~PieceList() {
+    if (host != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(host));
   }
 };
 
@@ -194,8 +194,8 @@ class NcclCarrier : public Carrier {
     EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&flag, sizeof(int32_t)));
     made->is_ended_ = static_cast<int32_t*>(flag);
     *made->is_ended_ = 0;
-    EV_RETURN_IF_ERROR(
-        made->is_ended_there_.Allocate(sizeof(int32_t), "an exchange by NCCL"));
+    EV_RETURN_IF_ERROR(made->is_ended_on_device_.Allocate(
+        sizeof(int32_t), "an exchange by NCCL"));
     for (cudaEvent_t& event : made->came_) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -219,7 +219,7 @@ class NcclCarrier : public Carrier {
     aborted_->store(true);
     if (control_ != nullptr) control_->Abort();
   }
-  bool TellWaitsForStarted() const override { return control_ == nullptr; }
+  bool HostWaitsForStarted() const override { return control_ == nullptr; }
   ev::Status CheckRanks(int64_t call) override {
     if (control_ != nullptr) EV_RETURN_IF_ERROR(control_->CheckRanks(call));
     // try_lock: if End holds the lock there is nothing to report.
@@ -237,8 +237,9 @@ class NcclCarrier : public Carrier {
     if (control_ != nullptr) control_->Leave(calls, limit);
   }
 
-  ev::Status Tell(const char* send, ev::Span<const int64_t> send_bytes,
-                  char* out, ev::Span<const int64_t> received_bytes) override {
+  ev::Status AllToAllOnHost(const char* send,
+                            ev::Span<const int64_t> send_bytes, char* out,
+                            ev::Span<const int64_t> received_bytes) override {
     if (control_ == nullptr) {
       return AllToAll(send, send_bytes, out, received_bytes);
     }
@@ -259,18 +260,18 @@ class NcclCarrier : public Carrier {
                            const std::shared_ptr<StreamMark>& after, char* out,
                            ev::Span<const int64_t> received_bytes,
                            int when_failed,
-                           std::shared_ptr<StreamMark>* there) override {
-    there->reset();
+                           std::shared_ptr<StreamMark>* ready) override {
+    ready->reset();
     const ev::Status status =
-        Start(send, send_bytes, after, out, received_bytes, when_failed, there);
+        Start(send, send_bytes, after, out, received_bytes, when_failed, ready);
     if (!status.ok()) End();
     return status;
   }
 
   ev::Status AllReduce(const Reduction& reduction,
-                       std::shared_ptr<StreamMark>* there) override {
-    there->reset();
-    const ev::Status status = Sum(reduction, there);
+                       std::shared_ptr<StreamMark>* ready) override {
+    ready->reset();
+    const ev::Status status = Sum(reduction, ready);
     if (!status.ok()) End();
     return status;
   }
@@ -381,7 +382,7 @@ class NcclCarrier : public Carrier {
   ev::Status Start(const char* send, ev::Span<const int64_t> send_bytes,
                    const std::shared_ptr<StreamMark>& after, char* out,
                    ev::Span<const int64_t> received_bytes, int when_failed,
-                   std::shared_ptr<StreamMark>* there) {
+                   std::shared_ptr<StreamMark>* ready) {
     if (communicator_ == nullptr || *aborted_) return Ended();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     if (after != nullptr) {
@@ -393,24 +394,24 @@ class NcclCarrier : public Carrier {
     }
     EV_RETURN_IF_ERROR(Exchange(send, send_bytes, out, received_bytes));
     EV_RETURN_IF_ERROR(FillIfEnded(out, down, when_failed));
-    return MarkStarted(there);
+    return MarkStarted(ready);
   }
 
   // Copies the flag after NCCL's kernels: 1 us in a trace. A kernel that reads
   // host memory itself takes 18 us.
   ev::Status FillIfEnded(char* to, int64_t bytes, int byte) {
     if (bytes == 0) return ev::Status::OK();
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(is_ended_there_.data(), is_ended_,
-                                            sizeof(int32_t),
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(is_ended_on_device_.data(),
+                                            is_ended_, sizeof(int32_t),
                                             cudaMemcpyHostToDevice, stream_));
-    return LaunchFillIf(is_ended_there_.as<int32_t>(), to, bytes, byte,
+    return LaunchFillIf(is_ended_on_device_.as<int32_t>(), to, bytes, byte,
                         stream_);
   }
 
-  ev::Status MarkStarted(std::shared_ptr<StreamMark>* there) {
+  ev::Status MarkStarted(std::shared_ptr<StreamMark>* ready) {
     std::shared_ptr<ev::gpu::DeviceEvent> event;
     EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &event));
-    *there = std::make_shared<StartedMark>(device_, std::move(event), aborted_);
+    *ready = std::make_shared<StartedMark>(device_, std::move(event), aborted_);
     return ev::Status::OK();
   }
 
@@ -504,7 +505,7 @@ class NcclCarrier : public Carrier {
   }
 
   ev::Status Sum(const Reduction& reduction,
-                 std::shared_ptr<StreamMark>* there) {
+                 std::shared_ptr<StreamMark>* ready) {
     if (communicator_ == nullptr || *aborted_) return Ended();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     const int64_t size = ReducedBytes(reduction.type);
@@ -519,11 +520,11 @@ class NcclCarrier : public Carrier {
     }
     if (bytes == 0) return ev::Status::OK();
     EV_RETURN_IF_ERROR(Reserve(bytes, &sums_));
-    const bool is_here = reduction.after == nullptr;
+    const bool in_host_memory = reduction.after == nullptr;
     FusedBlock block;
     block.most = most;
     block.num_pieces = pieces.size();
-    if (is_here) {
+    if (in_host_memory) {
       EV_RETURN_IF_ERROR(BringPiecesUp(pieces, bytes));
       // The sums are scaled in place.
       pieces.assign(1, FusedPiece{nullptr, sums_->as<char>(), 0, bytes});
@@ -532,10 +533,10 @@ class NcclCarrier : public Carrier {
     } else {
       EV_RETURN_IF_ERROR(reduction.after->Before(ev::DeviceStream{stream_}));
     }
-    ToldPieces* told = nullptr;
-    EV_RETURN_IF_ERROR(TellPieces(pieces, &told));
-    block.pieces = told->there.as<FusedPiece>();
-    if (!is_here) {
+    PieceList* list = nullptr;
+    EV_RETURN_IF_ERROR(UploadPieces(pieces, &list));
+    block.pieces = list->device.as<FusedPiece>();
+    if (!in_host_memory) {
       EV_RETURN_IF_ERROR(LaunchFuse(block, sums_->as<char>(), stream_));
     }
     EV_RETURN_IF_ERROR(nccl_->Check(
@@ -544,12 +545,12 @@ class NcclCarrier : public Carrier {
                           communicator_, stream_),
         "ncclAllReduce"));
     EV_RETURN_IF_ERROR(FillIfEnded(sums_->as<char>(), bytes, 0));
-    if (!is_here || reduction.scale != 1.0) {
+    if (!in_host_memory || reduction.scale != 1.0) {
       EV_RETURN_IF_ERROR(LaunchSpread(block, sums_->as<char>(), reduction.type,
                                       reduction.scale, stream_));
     }
-    EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &told->read));
-    if (!is_here) return MarkStarted(there);
+    EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &list->read));
+    if (!in_host_memory) return MarkStarted(ready);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(up_.data, sums_->data(), bytes,
                                             cudaMemcpyDeviceToHost, stream_));
     EV_RETURN_IF_ERROR(Wait());
@@ -574,32 +575,32 @@ class NcclCarrier : public Carrier {
     return ev::Status::OK();
   }
 
-  // Uploads the list of pieces for kernels. *told is reused when told->read has
+  // Uploads the list of pieces for kernels. *list is reused when list->read has
   // passed.
-  ev::Status TellPieces(const std::vector<FusedPiece>& pieces,
-                        ToldPieces** told) {
+  ev::Status UploadPieces(const std::vector<FusedPiece>& pieces,
+                          PieceList** list) {
     const int64_t bytes = pieces.size() * sizeof(FusedPiece);
-    *told = nullptr;
-    for (const auto& one : told_) {
+    *list = nullptr;
+    for (const auto& one : piece_lists_) {
       if (one->bytes >= bytes && one->read != nullptr &&
           one->read->IsThroughOrFailed()) {
-        *told = one.get();
+        *list = one.get();
       }
     }
-    if (*told == nullptr) {
-      std::unique_ptr<ToldPieces> made(new ToldPieces);
-      void* here = nullptr;
-      EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&here, WithRoom(bytes)));
-      made->here = static_cast<char*>(here);
+    if (*list == nullptr) {
+      std::unique_ptr<PieceList> made(new PieceList);
+      void* host = nullptr;
+      EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&host, WithRoom(bytes)));
+      made->host = static_cast<char*>(host);
       made->bytes = WithRoom(bytes);
       EV_RETURN_IF_ERROR(
-          made->there.Allocate(WithRoom(bytes), "an exchange by NCCL"));
-      told_.push_back(std::move(made));
-      *told = told_.back().get();
+          made->device.Allocate(WithRoom(bytes), "an exchange by NCCL"));
+      piece_lists_.push_back(std::move(made));
+      *list = piece_lists_.back().get();
     }
-    std::memcpy((*told)->here, pieces.data(), bytes);
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync((*told)->there.data(),
-                                            (*told)->here, bytes,
+    std::memcpy((*list)->host, pieces.data(), bytes);
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync((*list)->device.data(),
+                                            (*list)->host, bytes,
                                             cudaMemcpyHostToDevice, stream_));
     return ev::Status::OK();
   }
@@ -643,7 +644,7 @@ class NcclCarrier : public Carrier {
   // Not 0 once NCCL's kernels may have been aborted. In pinned memory, and as a
   // copy in GPU memory.
   int32_t* is_ended_ = nullptr;
-  ev::gpu::DeviceBuffer is_ended_there_;
+  ev::gpu::DeviceBuffer is_ended_on_device_;
   cudaStream_t stream_ = nullptr;
   ev::gpu::SideStream own_;  // for what a rank sends to itself
   cudaEvent_t came_[2] = {nullptr, nullptr};
@@ -654,7 +655,7 @@ class NcclCarrier : public Carrier {
   Staging up_, down_;
   std::vector<std::unique_ptr<ev::gpu::DeviceBuffer>> outgrown_;
   std::vector<Staging> outgrown_here_;
-  std::vector<std::unique_ptr<ToldPieces>> told_;
+  std::vector<std::unique_ptr<PieceList>> piece_lists_;
 };
 
 const bool kRegistered =

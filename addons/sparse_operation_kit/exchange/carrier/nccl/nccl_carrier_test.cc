@@ -60,18 +60,20 @@ ev::Status CountGpus(int* gpus) {
     }
     answer.code = status.code();
     status.message().copy(answer.message, sizeof(answer.message) - 1);
-    const bool told =
+    const bool is_complete =
         write(pipe_ends[1], &answer, sizeof(answer)) == sizeof(answer);
-    _exit(told ? 0 : 1);
+    _exit(is_complete ? 0 : 1);
   }
   // Otherwise the read would not end if the child dies.
   close(pipe_ends[1]);
   Answer answer = {};
-  const bool told =
+  const bool is_complete =
       read(pipe_ends[0], &answer, sizeof(answer)) == sizeof(answer);
   close(pipe_ends[0]);
   waitpid(child, nullptr, 0);
-  if (!told) return ev::Internal("the process that counts GPUs ended early");
+  if (!is_complete) {
+    return ev::Internal("the process that counts GPUs ended early");
+  }
   *gpus = answer.gpus;
   return ev::Status(answer.code, answer.message);
 }
@@ -115,21 +117,21 @@ bool ComesBack(Carrier* carrier, ExchangeDevice* device, int round) {
   const int rank = carrier->rank(), n = carrier->num_ranks();
   std::vector<int64_t> to(n), from(n);
   std::string sent;
-  int64_t there_bytes = 0;
+  int64_t received_bytes = 0;
   for (int r = 0; r < n; ++r) {
     to[r] = SizeOf(round, rank, r, kMost);
     from[r] = SizeOf(round, r, rank, kMost);
-    there_bytes += from[r];
+    received_bytes += from[r];
     for (int64_t i = 0; i < to[r]; ++i) sent += ByteOf(round, rank, r, i);
   }
   std::string back(sent.size(), ' ');
-  std::shared_ptr<char> there;
-  ev::Status status = device->Allocate(there_bytes, &there);
+  std::shared_ptr<char> device_memory;
+  ev::Status status = device->Allocate(received_bytes, &device_memory);
   if (status.ok()) {
-    status = carrier->AllToAll(sent.data(), to, there.get(), from);
+    status = carrier->AllToAll(sent.data(), to, device_memory.get(), from);
   }
   if (status.ok()) {
-    status = carrier->AllToAll(there.get(), from, &back[0], to);
+    status = carrier->AllToAll(device_memory.get(), from, &back[0], to);
   }
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
   return status.ok() && sent == back;
@@ -231,13 +233,13 @@ TEST_F(NcclCarrierTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
 
 // Polls until a mark is reached, and calls End if the carrier is aborted
 // meanwhile. Returns whether the mark reports success.
-bool Arrives(Carrier* carrier, StreamMark* there,
+bool Arrives(Carrier* carrier, StreamMark* ready,
              const std::atomic<bool>* aborted) {
-  while (!there->IsReached()) {
+  while (!ready->IsReached()) {
     if (aborted != nullptr && *aborted) carrier->End();
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-  return there->Wait().ok();
+  return ready->Wait().ok();
 }
 
 // Sends bytes from GPU to GPU without waiting on the CPU, neither for the input
@@ -258,7 +260,7 @@ bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
   }
   std::shared_ptr<char> source, target;
   std::string got(expected.size(), ' ');
-  std::shared_ptr<StreamMark> after, there;
+  std::shared_ptr<StreamMark> after, ready;
   if (!device->Allocate(sent.size() + 1, &source).ok() ||
       !device->Allocate(got.size() + 1, &target).ok()) {
     return false;
@@ -270,9 +272,9 @@ bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
     return false;
   }
   const ev::Status started = carrier->StartAllToAll(
-      source.get(), to, after, target.get(), from, kWhenFailed, &there);
-  if (!started.ok() || there == nullptr) return false;
-  const bool all = Arrives(carrier, there.get(), aborted);
+      source.get(), to, after, target.get(), from, kWhenFailed, &ready);
+  if (!started.ok() || ready == nullptr) return false;
+  const bool all = Arrives(carrier, ready.get(), aborted);
   if (!device->CopyDown(target.get(), got.size(), &got[0]).ok()) return false;
   if (all) return got == expected;
   const std::string failed(got.size(), static_cast<char>(kWhenFailed));
@@ -291,7 +293,7 @@ bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
   Reduction reduction;
   reduction.scale = 1.0 / 8;
   std::vector<std::vector<float>> numbers;
-  std::vector<std::shared_ptr<char>> there;
+  std::vector<std::shared_ptr<char>> device_memory;
   std::vector<float*> places;
   for (size_t k = 0; k < counts.size(); ++k) {
     numbers.emplace_back(counts[k]);
@@ -300,13 +302,14 @@ bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
     }
     float* place = numbers[k].data();
     if (on_device) {
-      there.emplace_back();
-      if (!device->Allocate(counts[k] * sizeof(float) + 1, &there[k]).ok() ||
-          cudaMemcpy(there[k].get(), numbers[k].data(),
+      device_memory.emplace_back();
+      if (!device->Allocate(counts[k] * sizeof(float) + 1, &device_memory[k])
+               .ok() ||
+          cudaMemcpy(device_memory[k].get(), numbers[k].data(),
                      counts[k] * sizeof(float), 1) != 0) {
         return false;
       }
-      place = reinterpret_cast<float*>(there[k].get());
+      place = reinterpret_cast<float*>(device_memory[k].get());
     }
     places.push_back(place);
     char* const data = reinterpret_cast<char*>(place);
