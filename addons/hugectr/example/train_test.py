@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the script with its paths and sizes changed, and nothing else."""
+"""Runs the script with only its paths and sizes changed."""
 
 import json
 import os

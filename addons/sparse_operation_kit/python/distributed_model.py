@@ -42,9 +42,7 @@ Table = collections.namedtuple(
 
 
 def mixed_tables(num_ranks):
-  """Returns tables of mixed dims, combiners, forms and placements; the fourth is
-  unused.
-  """
+  """Returns tables of mixed dims, combiners, forms and placements; the fourth is unused."""
   last = num_ranks - 1
   return [
       Table(3, "sum", SPARSE, False, -1, 4),
@@ -56,8 +54,7 @@ def mixed_tables(num_ranks):
 
 
 def key_of(row):
-  """Returns the key with default row `row`; keys are far apart, and some are negative.
-  """
+  """Returns the key with default row `row`; keys are far apart, and some are negative."""
   return row + ROWS * ((row * 7919 - 60000) * 10 ** 12)
 
 

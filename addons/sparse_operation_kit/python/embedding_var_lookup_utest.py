@@ -58,8 +58,7 @@ _NEEDS_ALL_ROWS = ("adam",)
 
 
 def key_of(row):
-  """Returns a key for a row of the dense table; keys are far apart, and some are
-  negative.
+  """Returns a key for a row of the dense table; keys are far apart, and some are negative.
 
   Key k starts as default row floormod(k, R), so key_of(r) starts as row r of the dense
   table.

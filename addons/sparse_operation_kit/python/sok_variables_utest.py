@@ -1,7 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that sok.Variable and sok.DynamicVariable over ranks train like dense
-variables.
+"""Tests that sok.Variable and sok.DynamicVariable over ranks train like dense variables.
 
   horovodrun -np 2 -H localhost:2 python sok_variables_utest.py
 """

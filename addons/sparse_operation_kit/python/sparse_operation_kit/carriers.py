@@ -138,9 +138,7 @@ def _see_what_others_ask_for(kind):
 
 
 def _make(channel, kind):
-  """Returns the reasons why the carrier was not made, equal on all ranks; empty on
-  success.
-  """
+  """Returns the reasons why the carrier was not made, equal on all ranks; empty on success."""
   made = {}
 
   def prepare():

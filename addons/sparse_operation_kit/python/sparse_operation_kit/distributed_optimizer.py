@@ -1,8 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""sok.DistributedOptimizer: averages dense gradients over ranks and divides those of
-tables.
-"""
+"""sok.DistributedOptimizer: averages dense gradients over ranks and divides those of tables."""
 
 import tensorflow as tf
 

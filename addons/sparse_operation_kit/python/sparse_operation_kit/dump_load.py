@@ -180,8 +180,7 @@ def _tables(vars_, optimizer, what):
 
 
 def _slots(var, optimizer, what):
-  """Returns a list of (optimizer name, slot name, column); creates slots if necessary.
-  """
+  """Returns a list of (optimizer name, slot name, column); creates slots if necessary."""
   if optimizer is None:
     return []
   if what == "sok.load" and not _existing_slots(var, optimizer):
@@ -348,8 +347,7 @@ def _open_floats(path, kind):
 
 
 def _open_default_rows(rows_path, table):
-  """Returns float32 `[R, D]`; None if there is no such file, as in upstream's folders.
-  """
+  """Returns float32 `[R, D]`; None if there is no such file, as in upstream's folders."""
   if not os.path.exists(rows_path):
     return None
   rows = _open_floats(rows_path, dump_format.ROWS)

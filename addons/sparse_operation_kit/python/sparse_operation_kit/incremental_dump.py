@@ -14,8 +14,7 @@ from sparse_operation_kit import table_files
 
 
 def incremental_model_dump(sok_vars, time_threshold, sess=None):
-  """Returns the rows of all ranks that were trained, assigned or loaded after a given
-  time.
+  """Returns the rows of all ranks that were trained, assigned or loaded after a given time.
 
   Every rank calls it with the same arguments and gets the same result. Row timestamps
   are whole seconds: rows that changed in the same second as `time_threshold` are

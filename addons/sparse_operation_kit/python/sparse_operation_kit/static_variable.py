@@ -135,8 +135,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     return self.value()
 
   def element_of_slot(self, column, initial):
-    """Returns float32 `[rows on this rank, D]`: the value that `session.run` fetches
-    for a slot.
+    """Returns float32 `[rows on this rank, D]`: a slot's value in `session.run`.
 
     Args:
       column: string, the slot's column.

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the command line: `python -m hugectr COMMAND ...`."""
+"""The command line: `python -m hugectr COMMAND ...`."""
 
 import argparse
 import os
@@ -31,7 +31,8 @@ def _generate(args):
 
 
 def _train(args):
-  # TensorFlow takes seconds to import, and the others do without.
+  # Imported here, since TensorFlow takes seconds to import and other commands do not
+  # need it.
   from hugectr.commands import training  # pylint: disable=g-import-not-at-top
   return training.train(args.config, args.summaries, sys.stdout, sys.stderr)
 
@@ -92,18 +93,18 @@ def main(argv=None):
     argv: list of strings; None: the process's arguments.
 
   Returns:
-    Exit status: 0; 2 for trouble, which is explained on standard error.
+    Exit status: 0; 2 after an error, which is printed to standard error.
   """
   args = _parser().parse_args(argv)
   try:
     args.function(args)
     return _GOOD
   except BrokenPipeError:
-    # The reader of the output, such as head, has seen enough.
+    # The reader of the output, such as head, has closed it.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _GOOD
   except config_errors.ConfigError as e:
-    # A name may have line breaks: a mistake stays one line.
+    # Keep each mistake on one line: names may contain line breaks.
     sys.stderr.write("".join("error: %s\n" % line.replace("\n", r"\n")
                              for line in e.mistakes))
   except (data_errors.DataError, NotImplementedError, OSError, RuntimeError,

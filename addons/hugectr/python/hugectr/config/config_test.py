@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations: the examples hold, each mistake is told with its path."""
+"""Tests configurations: the examples are valid, and each mistake is reported with its path."""
 
 import copy
 import glob

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Batches and Parquet files against plain loops over samples."""
+"""Compares batches and Parquet files with plain loops over samples."""
 
 import importlib
 import json
@@ -162,7 +162,7 @@ class DataTest(parameterized.TestCase):
     random = np.random.RandomState(1)
     chunks = []
     for count in counts:
-      # Views of something larger, and columns of a table.
+      # Views of larger arrays, and columns of a table.
       floats, keys = random.randn(count + 2, 3), random.randint(0, 1 << 60, [5, count + 2])
       chunks.append(batches.part(batches.Chunk(
           floats[:, :1].astype(np.float32), floats[:, 1:].astype(np.float32),
@@ -242,7 +242,8 @@ class DataTest(parameterized.TestCase):
       columns["I1"] = pa.array([[float(k)] for k in range(5)], pa.list_(pa.float32(), 1))
       columns["C2"] = pa.array([[k, 2 * k] for k in range(5)], pa.list_(pa.int64(), 2))
 
-    # Row groups of 3 rows: the second one's arrays do not begin at the first element.
+    # Row groups of 3 rows: the arrays of the second do not start at their first
+    # element.
     chunks = list(self.files(sizes=(1, 5), change=change).source().chunks())[1:]
     self.assertLen(chunks, 2)
     self.assertEqual([x for c in chunks for x in c.dense[:, 0].tolist()],
