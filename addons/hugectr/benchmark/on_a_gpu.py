@@ -97,9 +97,7 @@ def _train(path, **env):
 
 
 def _sized(folder, name, **solver):
-  """Writes a sample configuration with this program's sizes; returns (path, its data's
-  folder).
-  """
+  """Writes a sample configuration with our sizes; returns (path, folder of its data)."""
   with open(_SAMPLES % name) as f:
     configuration = json.load(f)
   data = configuration["layers"][0]

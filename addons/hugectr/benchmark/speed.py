@@ -121,9 +121,7 @@ def _read_once(data, layouts):
 
 
 def _copies(paths):
-  """Returns functions that copy the bytes of files by memcpy and by read(), and the
-  number of bytes.
-  """
+  """Returns functions that copy files' bytes by memcpy and by read(), and their size."""
   sizes = [os.path.getsize(p) for p in paths]
   target = np.ones([max(sizes)], np.uint8)
   mapped = []

@@ -1,8 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The five sample models, reduced in size, and the same models written directly in
-TensorFlow.
-"""
+"""The five sample models, reduced in size, and the same written directly in TensorFlow."""
 
 import collections
 import json

@@ -52,9 +52,7 @@ def _drawn(model):
 class PictureTest(parameterized.TestCase):
 
   def check(self, boxes, edges, placed, slack=0.):
-    """Fails unless boxes do not overlap and edges lead from cell to box without
-    touching others.
-    """
+    """Checks that boxes do not overlap and edges touch only the boxes they connect."""
     places = [(x, y, x + box.width, y + layout.HEIGHT)
               for box, (x, y) in zip(boxes, placed.corners)]
     for a, b in itertools.combinations(places, 2):
