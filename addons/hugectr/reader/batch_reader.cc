@@ -170,7 +170,7 @@ void BatchReader::ReadOne(std::unique_lock<std::mutex>* lock, Worker* worker,
   work_.notify_all();
   lock->unlock();
 
-  const Place told = end;
+  const Place published = end;
   const auto read = [&] {
     if (is_end) return worker->CheckEnd(place);
     if (batch == nullptr) batch = pool_->Take(span.size(), span.count);
@@ -198,7 +198,7 @@ void BatchReader::ReadOne(std::unique_lock<std::mutex>* lock, Worker* worker,
     guarded(read);
     lock->lock();
   }
-  if (!(end == told)) is_lost_ = true;
+  if (!(end == published)) is_lost_ = true;
   Accept(number, std::move(status), std::move(batch), end);
 }
 

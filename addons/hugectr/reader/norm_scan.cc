@@ -134,9 +134,9 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
       EV_RETURN_IF_ERROR(need(end + kSumBytes));
       if (!there) return too_short();
       const uint8_t found = ByteSum(piece.data() + begin, length);
-      const uint8_t told = static_cast<uint8_t>(piece.data()[end]);
-      if (found != told) {
-        return error(begin, "the checksum is " + std::to_string(told) +
+      const uint8_t expected = static_cast<uint8_t>(piece.data()[end]);
+      if (found != expected) {
+        return error(begin, "the checksum is " + std::to_string(expected) +
                                 ", and the record's bytes sum up to " +
                                 std::to_string(found));
       }

@@ -153,7 +153,7 @@ ev::Status NormWorker::Scan(const Place& place, const Span& span, Place* end) {
     EV_RETURN_IF_ERROR(Open(at.file));
     const int64_t count = std::min(left, Of(at).records - at.record);
     EV_RETURN_IF_ERROR(
-        scan_.Add(file_, at.record, Of(at).told, count, &at.byte));
+        scan_.Add(file_, at.record, Of(at).header_records, count, &at.byte));
     at.record += count;
     left -= count;
   }
@@ -170,9 +170,9 @@ ev::Status NormWorker::CheckFileEnd(const Place& place) {
   if (more < 0) {
     return ev::InvalidArgument(where + "the file has become shorter");
   }
-  return ev::InvalidArgument(where + std::to_string(more) +
-                             " bytes follow the " +
-                             std::to_string(Of(place).told) + " records");
+  return ev::InvalidArgument(
+      where + std::to_string(more) + " bytes follow the " +
+      std::to_string(Of(place).header_records) + " records");
 }
 
 ev::Status NormWorker::CheckEnd(const Place& place) {
@@ -227,13 +227,13 @@ ev::Status NormSource::AddFile(const std::string& path) {
   Listed listed;
   listed.path = path;
   listed.size = file.size();
-  listed.told = header[1];
-  if (listed.told < 0) {
+  listed.header_records = header[1];
+  if (listed.header_records < 0) {
     return ev::InvalidArgument(path +
                                ": byte 8 of the header: number_of_records is " +
-                               std::to_string(listed.told));
+                               std::to_string(listed.header_records));
   }
-  listed.records = std::min(listed.told, kCountable);
+  listed.records = std::min(listed.header_records, kCountable);
   if (listed.records > 0 && samples_ == 0) {
     std::vector<char> look(std::min(kLook, listed.size - kNormHeader));
     EV_RETURN_IF_ERROR(file.Read(kNormHeader, look.size(), look.data(), &got));

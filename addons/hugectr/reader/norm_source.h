@@ -43,7 +43,7 @@ class NormSource : public Source {
     int64_t size = 0;
     // Number of records in the header, and that number limited to what can be
     // added.
-    int64_t told = 0;
+    int64_t header_records = 0;
     int64_t records = 0;
   };
 

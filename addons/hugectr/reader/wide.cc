@@ -289,16 +289,16 @@ HUGECTR_WIDE bool WideSumsAreRight(const char* records, int64_t stride,
     // Sums of 8 records, in 8 parts each; those beyond the last record are 0.
     const int left = count - r < 8 ? static_cast<int>(count - r) : 8;
     __m512i sums[8];
-    alignas(64) uint64_t told[8] = {};
+    alignas(64) uint64_t expected[8] = {};
     for (int i = 0; i < 8; ++i) {
       sums[i] = _mm512_setzero_si512();
       if (i >= left) continue;
       const char* record = records + (r + i) * stride;
       sums[i] = SumParts(record, bytes);
-      told[i] = static_cast<uint8_t>(record[bytes]);
+      expected[i] = static_cast<uint8_t>(record[bytes]);
     }
     const __m512i wrong =
-        _mm512_sub_epi64(AddedParts(sums), _mm512_load_si512(told));
+        _mm512_sub_epi64(AddedParts(sums), _mm512_load_si512(expected));
     is_right &= _mm512_test_epi64_mask(wrong, _mm512_set1_epi64(0xff)) == 0;
   }
   return is_right;
