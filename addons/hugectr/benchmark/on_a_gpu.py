@@ -35,16 +35,17 @@ from absl import flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_enum("part", "models", ["models", "example", "oversubscription"],
-                  "What is measured.")
+                  "The measurement to run.")
 flags.DEFINE_list("models", ["wdl", "dcn", "deepfm", "dlrm", "criteo_parquet"],
                   "Configurations of addons/hugectr/example.")
 flags.DEFINE_integer("steps", 200, "Training steps of each run.", lower_bound=4)
-flags.DEFINE_integer("batch_size", 4096, "Samples of a step.", lower_bound=1)
-flags.DEFINE_integer("eval_samples", 200000, "Samples to evaluate on.", lower_bound=1)
-flags.DEFINE_integer("dim", 128, "Floats of a row, of part example.", lower_bound=1)
-flags.DEFINE_integer("keys", 200000, "Keys of a slot, of part example.", lower_bound=2)
-flags.DEFINE_enum("example_device", "gpu", ["cpu", "gpu"], "Of part example's train_ctr.py.")
-flags.DEFINE_string("folder", "", "Where data goes; unless given, a temporary folder.")
+flags.DEFINE_integer("batch_size", 4096, "Samples per step.", lower_bound=1)
+flags.DEFINE_integer("eval_samples", 200000, "Evaluation samples.", lower_bound=1)
+flags.DEFINE_integer("dim", 128, "Floats per row, in part example.", lower_bound=1)
+flags.DEFINE_integer("keys", 200000, "Keys per slot, in part example.", lower_bound=2)
+flags.DEFINE_enum("example_device", "gpu", ["cpu", "gpu"],
+                  "Device of train_ctr.py in part example.")
+flags.DEFINE_string("folder", "", "Folder for data; default: a temporary folder.")
 
 # Writes the initial dense parameters of a configuration (first argument) on the CPU,
 # since a GPU draws other values.

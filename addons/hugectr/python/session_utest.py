@@ -178,7 +178,7 @@ class SessionUtest(parameterized.TestCase):
     self.assertBetween(value, 0, 1)
 
   def test_devices_are_as_many_as_ranks(self):
-    with self.assertRaisesRegex(RuntimeError, "vvgpu names 1 device and %d processes are "
+    with self.assertRaisesRegex(RuntimeError, "vvgpu names 1 device, but %d processes are "
                                 "running.*horovodrun -np 1 python" % hvd.size()):
       self.session(model.configuration(self.folder), vvgpu=[[0]])
 

@@ -95,15 +95,13 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
                                std::to_string(*byte + where) + ": " + sentence);
   };
   const auto too_short = [&] {
-    return error(at,
-                 "the file ends within the record, and its header says that "
-                 "there are " +
-                     std::to_string(records));
+    return error(at, "the file ends within the record, but its header counts " +
+                         std::to_string(records) + " records");
   };
   const auto bad_count = [&](int64_t slot, int64_t where) {
     return error(where, "slot " + std::to_string(slot) + " has " +
                             std::to_string(counts[slot]) +
-                            " keys, which the record has no room for");
+                            " keys, which do not fit into the record");
   };
 
   for (int64_t n = 0; n < count; ++n, ++record) {
@@ -137,7 +135,7 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
       const uint8_t expected = static_cast<uint8_t>(piece.data()[end]);
       if (found != expected) {
         return error(begin, "the checksum is " + std::to_string(expected) +
-                                ", and the record's bytes sum up to " +
+                                ", but the record's bytes sum to " +
                                 std::to_string(found));
       }
       if (length < fixed + slots * kWord) {

@@ -218,23 +218,23 @@ TEST(NormSourceTest, AnErrorNamesFileRecordAndByte) {
     EXPECT_THAT(
         ErrorOf(format, good.substr(0, good.size() - 1), threads, &read),
         testing::EndsWith("/f: record 9, byte 784: the file ends within "
-                          "the record, and its header says that there "
-                          "are 10"));
+                          "the record, but its header counts 10 "
+                          "records"));
     EXPECT_EQ(read, 8);
     EXPECT_THAT(
         ErrorOf(format, good + "abc", threads),
         testing::EndsWith("/f: byte 864: 3 bytes follow the 10 records"));
     EXPECT_THAT(ErrorOf(format, with(at(5) + 20 + 12, -1), threads, &read),
                 testing::EndsWith("/f: record 5, byte 496: slot 1 has -1 keys, "
-                                  "which the record has no room for"));
+                                  "which do not fit into the record"));
     EXPECT_EQ(read, 4);
     EXPECT_THAT(
         ErrorOf(format, with(at(5) + 20, 0x7fffffff), threads),
         testing::EndsWith("/f: record 5, byte 464: the file ends within "
-                          "the record, and its header says that there "
-                          "are 10"));
+                          "the record, but its header counts 10 "
+                          "records"));
     EXPECT_THAT(ErrorOf(format, with(12, 0x7fffffff), threads),
-                testing::EndsWith("there are 9223372032559808522"));
+                testing::EndsWith("counts 9223372032559808522 records"));
   }
 }
 

@@ -23,8 +23,8 @@ from sparse_operation_kit import experiment as sok
 FLAGS = flags.FLAGS
 flags.DEFINE_enum(
     "storage", "dram", ["dram", "hbm", "mixed"],
-    "Where the tables under test have their rows: CPU memory, GPU memory, or in turn "
-    "one and the other, beginning with another one on each rank.")
+    "Memory of the rows of the tables under test: host, GPU, or alternating between both, "
+    "in a different order on each rank.")
 
 ROWS = 19
 STEPS = 3

@@ -457,7 +457,7 @@ class SessionTest(parameterized.TestCase):
     self.assertGreater(in_files, 10)
     with open(keyset, "ab") as f:
       f.write(b"x")
-    with self.assertRaisesRegex(ValueError, "93 bytes are no whole number of keys of 4"):
+    with self.assertRaisesRegex(ValueError, "93 bytes are not a whole number of keys of 4"):
       session.get_model_oversubscriber().update(keyset)
     with self.assertRaises(OSError):
       session.get_model_oversubscriber().update(folder + "/no")
@@ -553,7 +553,7 @@ class SessionTest(parameterized.TestCase):
       good = f.read()
     with open(folder + "/val/_file_list.txt", "w") as f:
       f.write("2\n0.parquet\n")
-    with self.assertRaisesRegex(hugectr.DataError, "line 1 says 2 files"):
+    with self.assertRaisesRegex(hugectr.DataError, "line 1 gives 2 files"):
       session.start_data_reading()
     with self.assertRaisesRegex(RuntimeError, "no data is being read"):
       session.train()
@@ -574,7 +574,7 @@ class SessionTest(parameterized.TestCase):
     for vvgpu, command in (([[0, 1, 2, 3]], "-np 4 python"),
                            ([[0, 1], [5, 6]], "-np 4 -H HOST1:2,HOST2:2 python")):
       with self.assertRaisesRegex(
-          RuntimeError, "vvgpu names 4 devices and 1 process is running.*horovodrun " +
+          RuntimeError, "vvgpu names 4 devices, but 1 process is running.*horovodrun " +
           command):
         self.session(vvgpu=vvgpu)
 

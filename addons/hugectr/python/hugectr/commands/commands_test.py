@@ -247,7 +247,7 @@ class CommandsTest(parameterized.TestCase):
     status, _, error = _run("convert", path, places[0][1], places[0][1], "--from",
                             "parquet", "--to", "norm")
     self.assertEqual(status, 2)
-    self.assertIn("source and target must not be one", error)
+    self.assertIn("source and target must be different", error)
 
   @parameterized.parameters("convert", "train")
   def test_a_parquet_file_cannot_run_code(self, command):

@@ -88,8 +88,7 @@ _WAYS = {"missing": _missing, "misspelt": _misspelt, "wrong_value": _wrong_value
          "unknown_bottom": _unknown_bottom}
 
 # Ways that make every configuration wrong, and a part of the error.
-_ALWAYS_WRONG = {"cycle": "a layer stands after those that it takes tensors from, and there "
-                          "are no cycles",
+_ALWAYS_WRONG = {"cycle": "a layer must follow those whose tensors it takes, without cycles",
                  "unknown_bottom": "there is no tensor 'no_such_tensor'"}
 
 

@@ -24,7 +24,7 @@ def _no_duplicates(pairs):
   found = {}
   for key, value in pairs:
     if key in found:
-      raise ValueError("the key '%s' is there twice in one object" % key)
+      raise ValueError("the key '%s' occurs twice in one object" % key)
     found[key] = value
   return found
 

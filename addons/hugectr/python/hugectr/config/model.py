@@ -114,7 +114,7 @@ class _Parser(object):
 
   def _add_top(self, path, name, shape):
     if name in self._shapes or name in self._sparse or name in self._taken:
-      self._say(path, "a tensor '%s' is there already" % name)
+      self._say(path, "there is already a tensor '%s'" % name)
     else:
       self._shapes[name] = shape
 
@@ -127,7 +127,7 @@ class _Parser(object):
     for k, part in enumerate(clause["sparse"]):
       if part["top"] in self._shapes or part["top"] in self._sparse:
         self._say("%s.sparse[%d]" % (path, k),
-                  "a tensor '%s' is there already" % part["top"])
+                  "there is already a tensor '%s'" % part["top"])
       max_nnz, max_keys = self._most_keys("%s.sparse[%d]" % (path, k), part)
       found = SparseInput(part["top"], self._is_localized(part), slot, part["slot_num"],
                           max_nnz, max_keys)
@@ -204,7 +204,7 @@ class _Parser(object):
     sizes = self._slot_sizes(path, clause, bottom, data)
     if clause["type"].endswith("OneHot"):
       if sizes is None:
-        self._say(path, "'slot_size_array' is missing, here or in the layer of the data")
+        self._say(path, "'slot_size_array' is missing, in this layer or in the data layer")
       if (bottom.max_nnz or 1) != 1:
         self._say(path + ".bottom", "max_nnz of '%s' must be 1, got %d" %
                   (name, bottom.max_nnz))
@@ -239,8 +239,8 @@ class _Parser(object):
       return self._shapes[name]
     for later, clause in enumerate(self._layers[k:], k):
       if name in _as_list(clause.get("top", [])):
-        self._say(path, "'%s' is the top of %s: a layer stands after those that it takes "
-                  "tensors from, and there are no cycles" % (name, self._path(later)))
+        self._say(path, "'%s' is the top of %s: a layer must follow those whose tensors "
+                  "it takes, without cycles" % (name, self._path(later)))
         return None
     if name in self._sparse or name in self._taken:
       self._say(path, "'%s' is a sparse input: only an embedding takes it" % name)

@@ -105,7 +105,7 @@ class _Check(object):
         if key not in properties:
           self.say(_join(path, key), "no such key%s" % (
               suggestion(key, [k for k in properties if k not in value]) or
-              "; there are %s" % ", ".join(sorted(properties))))
+              "; valid keys: %s" % ", ".join(sorted(properties))))
     for key in schema.get("required", ()):
       if key not in value:
         self.say(path, "'%s' is missing" % key)

@@ -267,14 +267,14 @@ class DataTest(parameterized.TestCase):
     files = self.files()
     meta = files.metadata
     for change, expected in (
-        (lambda: meta["cats"].pop(), "1 columns of cats, and the sparse inputs have 2"),
+        (lambda: meta["cats"].pop(), "1 columns of cats, but the sparse inputs have 2"),
         (lambda: meta["cats"][1].update(col_name="C3"),
-         "there is no column 'C3', which _metadata.json has among cats"),
+         "there is no column 'C3', which _metadata.json lists in cats"),
         (lambda: meta["cats"][1].update(col_name="C2", index=1),
-         "column 'C2' has index 4, and 1 in _metadata.json"),
+         "column 'C2' has index 4, but 1 in _metadata.json"),
         (lambda: meta["cats"][1].update(col_name="C1", index=3),
          "_metadata.json names a column twice"),
-        (lambda: meta["file_stats"][1].update(num_rows=4), "5 rows, and 4 in"),
+        (lambda: meta["file_stats"][1].update(num_rows=4), "5 rows, but 4 in"),
         (lambda: meta["labels"].clear(), "labels and cats must each name a column"),
         (lambda: meta.update(cats=3), "_metadata.json: expected {\"file_stats\"")):
       files = self.files()
@@ -296,7 +296,7 @@ class DataTest(parameterized.TestCase):
       ("", "line 1: expected the number of files"),
       ("x\na", "line 1: expected the number of files, at least 1, got 'x'"),
       ("0\n", "line 1: expected the number of files"),
-      ("2\na\n", "line 1 says 2 files, and 1 follow"),
+      ("2\na\n", "line 1 gives 2 files, but 1 follow"),
       ("1\nno.parquet", "line 2: there is no file 'no.parquet'"))
   def test_file_lists(self, text, expected):
     path = self.create_tempfile(content=text).full_path

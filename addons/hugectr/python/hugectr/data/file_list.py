@@ -34,7 +34,7 @@ def read(path):
         (path, lines[0] if lines else ""))
   names = lines[1:]
   if len(names) != int(lines[0]):
-    raise errors.DataError("file list %s: line 1 says %s files, and %d follow" %
+    raise errors.DataError("file list %s: line 1 gives %s files, but %d follow" %
                            (path, lines[0], len(names)))
   found = []
   for number, name in enumerate(names, 2):

@@ -142,11 +142,11 @@ class NormTest(parameterized.TestCase):
     samples = [(0., [1., 2.], [[5], [6]]) for _ in range(3)]
     good = _norm_bytes(samples, False, "I")
     # Records have 28 bytes: the second starts at 92, its first slot at 104.
-    self.broken(good[:-1], "record 2, byte 120: the file ends within the record, and its "
-                "header says that there are 3")
+    self.broken(good[:-1], "record 2, byte 120: the file ends within the record, but its "
+                "header counts 3 records")
     self.broken(good + b"abc", "byte 148: 3 bytes follow the 3 records")
     wrong = good[:104] + struct.pack("<i", -1) + good[108:]
-    self.broken(wrong, "record 1, byte 104: slot 0 has -1 keys, which the record has no room")
+    self.broken(wrong, "record 1, byte 104: slot 0 has -1 keys, which do not fit")
     wrong = good[:104] + struct.pack("<i", 99) + good[108:]
     self.broken(wrong, "record 1, byte 92: the file ends within the record")
     wrong = good[:8] + struct.pack("<q", 4) + good[16:]
@@ -155,7 +155,7 @@ class NormTest(parameterized.TestCase):
     # Records now have 33 bytes: the second starts at 97, its first slot at 113, its
     # checksum at 129.
     wrong = with_sums[:129] + bytes([with_sums[129] ^ 1]) + with_sums[130:]
-    self.broken(wrong, r"record 1, byte 101: the checksum is \d+, and the record's bytes sum",
+    self.broken(wrong, r"record 1, byte 101: the checksum is \d+, but the record's bytes sum",
                 True)
     wrong = with_sums[:97] + struct.pack("<i", 27) + with_sums[101:]
     self.broken(wrong, "record 1, byte 97: the record's length is 27", True)
@@ -288,7 +288,7 @@ class RawTest(parameterized.TestCase):
     ones = np.ones([2], np.int64)
     for keys, dense, expected in (
         (batches.Slot(ones, np.array([0, 0, 2])), 0., "one key per slot"),
-        (batches.Slot(-ones, None), 0., r"keys in \[0, 2147483648\), and there are -1"),
+        (batches.Slot(-ones, None), 0., r"keys in \[0, 2147483648\), got -1"),
         (batches.Slot(ones, None), .3, "must be integers, unless float_label_dense")):
       with self.assertRaisesRegex(errors.DataError, expected):
         writer.add(batches.Chunk(np.zeros([2, 1]), np.full([2, 2], dense), [keys]))

@@ -89,7 +89,7 @@ class Source(object):
     slots = sum(s.slot_num for s in data.sparse)
     if len(self._metadata.cats) != slots:
       raise errors.DataError(
-          "%s: %d columns of cats, and the sparse inputs have %d slots" %
+          "%s: %d columns of cats, but the sparse inputs have %d slots" %
           (os.path.join(os.path.dirname(path), "_metadata.json"),
            len(self._metadata.cats), slots))
     self._offsets = [0] * slots
@@ -113,18 +113,18 @@ class Source(object):
     for kind in ("labels", "conts", "cats"):
       for name, index in getattr(self._metadata, kind):
         if name not in schema.names:
-          raise errors.DataError("%s: there is no column '%s', which _metadata.json has "
-                                 "among %s" % (path, name, kind))
+          raise errors.DataError("%s: there is no column '%s', which _metadata.json lists "
+                                 "in %s" % (path, name, kind))
         if index is not None and schema.names.index(name) != index:
           raise errors.DataError(
-              "%s: column '%s' has index %d, and %s in _metadata.json" %
+              "%s: column '%s' has index %d, but %s in _metadata.json" %
               (path, name, schema.names.index(name), index))
         found.append(name)
     if len(set(found)) != len(found):
       raise errors.DataError("%s: _metadata.json names a column twice" % path)
     expected = self._metadata.rows.get(os.path.basename(path))
     if expected is not None and expected != parquet.metadata.num_rows:
-      raise errors.DataError("%s: %d rows, and %d in _metadata.json" %
+      raise errors.DataError("%s: %d rows, but %d in _metadata.json" %
                              (path, parquet.metadata.num_rows, expected))
 
   def _open(self, path):

@@ -92,12 +92,12 @@ class Writer(object):
   def add(self, chunk):
     """Appends samples; raises DataError for values that a Raw file cannot hold."""
     if any(s.offsets is not None for s in chunk.slots):
-      raise errors.DataError("%s: a Raw file holds one key per slot, and there are lists of "
+      raise errors.DataError("%s: a Raw file holds one key per slot, got lists of "
                              "keys" % self._path)
     keys = np.stack([s.keys for s in chunk.slots], axis=1)
     if keys.size and not 0 <= keys.min() <= keys.max() < 1 << 31:
-      raise errors.DataError("%s: a Raw file holds keys in [0, 2147483648), and there are "
-                             "%d to %d" % (self._path, keys.min(), keys.max()))
+      raise errors.DataError("%s: a Raw file holds keys in [0, 2147483648), got %d to "
+                             "%d" % (self._path, keys.min(), keys.max()))
     floats = [chunk.labels, chunk.dense]
     if self._is_float:
       parts = [np.ascontiguousarray(f, "<f4").view("<i4") for f in floats]

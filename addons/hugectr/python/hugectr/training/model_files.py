@@ -39,7 +39,7 @@ def _read_floats(path, variables, times=1):
   expected = 4 * times * sum(v.shape.num_elements() for v in variables)
   size = os.path.getsize(path)
   if size != expected:
-    raise ValueError("%s: %d bytes, and the model's dense parameters have %d" %
+    raise ValueError("%s: %d bytes, but the model's dense parameters have %d" %
                      (path, size, expected))
   data, at, found = np.fromfile(path, "<f4"), 0, []
   for variable in list(variables) * times:
@@ -214,7 +214,7 @@ class ModelFiles(object):
     rows = sparse_files.read(path, self._key_bytes, has_slots, embedding.vec_size, names)
     if has_slots and len(rows.slots) and not (
         0 <= rows.slots.min() and rows.slots.max() < len(layer.tables)):
-      raise ValueError("%s: slot ids %d to %d, and embedding '%s' has %d slots" %
+      raise ValueError("%s: slot ids %d to %d, but embedding '%s' has %d slots" %
                        (path, rows.slots.min(), rows.slots.max(), embedding.name,
                         len(layer.tables)))
     found = []

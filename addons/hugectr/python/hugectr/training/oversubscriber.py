@@ -47,7 +47,7 @@ class ModelOversubscriber(object):
   def _read(self, path):
     size = os.path.getsize(path)
     if size % self._key_type.itemsize:
-      raise ValueError("keyset %s: %d bytes are no whole number of keys of %d" %
+      raise ValueError("keyset %s: %d bytes are not a whole number of keys of %d" %
                        (path, size, self._key_type.itemsize))
     return np.fromfile(path, self._key_type).astype(np.int64)
 

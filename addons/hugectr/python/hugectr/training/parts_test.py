@@ -272,7 +272,7 @@ class SparseFilesTest(parameterized.TestCase):
 
   def test_files_of_another_size(self):
     path = self.create_tempfile(content=b"x" * 15, mode="wb").full_path
-    with self.assertRaisesRegex(ValueError, "15 bytes are no whole number of records of "
+    with self.assertRaisesRegex(ValueError, "15 bytes are not a whole number of records of "
                                 "12: a key of 4, 1 x 2 floats"):
       sparse_files.read(path, 4, False, 2, ["emb_vector"])
     folder = self.create_tempdir().full_path + "/f"

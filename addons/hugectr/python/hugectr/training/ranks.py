@@ -84,7 +84,7 @@ def start(vvgpu):
   count = hvd.size() if hvd is not None and hvd.is_initialized() else 1
   if count != devices:
     raise RuntimeError(
-        "hugectr.Session: vvgpu names %d device%s and %d process%s running: one process "
+        "hugectr.Session: vvgpu names %d device%s, but %d process%s running: one process "
         "trains on one device. Start it with: horovodrun -np %d%s python %s" %
         (devices, "" if devices == 1 else "s", count, " is" if count == 1 else "es are",
          devices, _hosts(vvgpu), _command()))
@@ -115,11 +115,11 @@ def say_devices(session, solver):
   """
   found = has_gpu(session)
   if not found:
-    say_once("cpu", "hugectr.Session: TensorFlow has no GPU here: layers run on the CPU, "
-             "for vvgpu=%r" % (solver.vvgpu,))
+    say_once("cpu", "hugectr.Session: TensorFlow has no GPU in this process, so layers run on "
+             "the CPU, although vvgpu=%r" % (solver.vvgpu,))
     if solver.use_mixed_precision:
       say_once("float16", "hugectr.Session: use_mixed_precision: layers run in float32, "
-               "since float16 needs a GPU of TensorFlow's")
+               "since float16 needs a GPU in TensorFlow")
   return found
 
 

@@ -95,7 +95,7 @@ def write_folder(path, rows, names):
 def _read_array(path, dtype):
   size = os.path.getsize(path)
   if size % np.dtype(dtype).itemsize:
-    raise ValueError("%s: %d bytes are no whole number of %s" %
+    raise ValueError("%s: %d bytes are not a whole number of %s" %
                      (path, size, np.dtype(dtype).name))
   return np.fromfile(path, dtype)
 
@@ -134,7 +134,7 @@ def read(path, key_bytes, has_slots, floats, names):
   kind = record_type(key_bytes, has_slots, floats, len(names))
   size = os.path.getsize(path)
   if size % kind.itemsize:
-    raise ValueError("%s: %d bytes are no whole number of records of %d: a key of %d, %s"
+    raise ValueError("%s: %d bytes are not a whole number of records of %d: a key of %d, %s"
                      "%d x %d floats" % (path, size, kind.itemsize, key_bytes,
                                          "a slot id of 8, " if has_slots else "",
                                          len(names), floats))
