@@ -181,7 +181,7 @@ class FaultsTest(absltest.TestCase):
     job = self._start_gradients("other_shape", 2)
     for rank in range(2):
       self._ends_with_an_error(job, rank, timeout=150, words="gradients of 'layer'")
-    self.assertRegex(job.output(0) + job.output(1), "rank [01] sums other gradients")
+    self.assertRegex(job.output(0) + job.output(1), "rank [01] sums different gradients")
 
   def test_nothing_wrong(self):
     job = self._start("none", 2, _LIMIT)

@@ -8,7 +8,7 @@
 namespace sok {
 namespace {
 
-// Filled before main.
+// Filled by static initializers.
 std::map<std::string, CarrierKind>& Kinds() {
   static auto* const kinds = new std::map<std::string, CarrierKind>;
   return *kinds;
