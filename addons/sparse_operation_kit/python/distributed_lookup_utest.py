@@ -51,12 +51,9 @@ class DistributedLookupTest(model.DistributedTestCase):
     self.train(model.mixed_tables(hvd.size()), optimizer, seed=2, all_rows=all_rows,
                reference="dense")
 
-  @parameterized.product(weighted=(False, True), reference=("dense", "table"),
-                         dedup=(True, False))
-  def test_max(self, weighted, reference, dedup):
+  @parameterized.product(weighted=(False, True), reference=("dense", "table"))
+  def test_max(self, weighted, reference):
     # Mixed with tables of other combiners, with weights and without.
-    sok.init(exchange_dedup=dedup)
-    self.addCleanup(sok.init)
     last = hvd.size() - 1
     tables = [
         model.Table(5, "max", model.SPARSE, False, -1, 6),

@@ -32,8 +32,6 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
       their gradients in messages between ranks; None: float32. Sums are always computed
       in float32. float16 cannot hold values beyond 65504 or below about 6e-8: prefer
       bfloat16 for gradients that may be large or small.
-    exchange_dedup: False sends every id in place of every distinct id; for
-      measurements.
     exchange_timeout: seconds that a lookup may wait for other ranks before it fails on
       all of them; 0: forever. None: the environment variable
       SOK_EXCHANGE_TIMEOUT_SECONDS, or 600 if it is not set. Choose more than the

@@ -26,13 +26,12 @@ _exchange_timeout = None
 _intra_op_threads = 0
 
 
-def set_exchange(dtype=None, dedup=True):
+def set_exchange(dtype=None):
   """Sets how lookups built from now on send rows and gradients between ranks.
 
   Args:
     dtype: `tf.float32`, `tf.float16`, `tf.bfloat16` or one of their names; None:
       float32.
-    dedup: bool; False sends every id in place of every distinct id, for measurements.
 
   Raises:
     ValueError: another dtype.
@@ -89,11 +88,6 @@ def exchange_on_device():
 def exchange_dtype():
   """Returns "float32", "float16" or "bfloat16"."""
   return _exchange_dtype
-
-
-def exchange_dedup():
-  """Returns whether each distinct key of a batch is sent only once."""
-  return _exchange_dedup
 
 
 def set_exchange_timeout(seconds):
