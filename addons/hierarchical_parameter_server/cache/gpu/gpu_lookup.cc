@@ -20,7 +20,7 @@ using ev::gpu::WorkLane;
 namespace {
 
 constexpr size_t kPartsUnderWay = 2;
-// Rows that one task copies to their places.
+// Bytes of rows that one task copies.
 constexpr int64_t kTaskBytes = 128 << 10;
 
 template <typename T>
@@ -59,7 +59,7 @@ GpuLookup::Staged::Staged(int64_t count, int width)
 GpuLookup::~GpuLookup() {
   if (staging_ == nullptr && busy_.empty()) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(table_->device()));
-  // Nothing is under way on the lane that was only staged; others are waited
+  // A lane that was only staged has no work in flight. The others are waited
   // for, since they write into the caller's memory.
   for (auto& lane : busy_) {
     if (lane->Wait().ok()) WorkLane::Release(std::move(lane));
@@ -263,7 +263,7 @@ ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
   EV_RETURN_IF_ERROR(
       table_->Store(keys, unknown, seen_, there, at.store, lane));
   if (batch_.rows_on_device) return ev::Status::OK();
-  // While the rows go up.
+  // Overlaps with the copy to the device.
   const int64_t rows_of_task =
       std::max<int64_t>(1, kTaskBytes / (width * sizeof(float)));
   parallel->For((count + rows_of_task - 1) / rows_of_task, [&](int64_t task) {

@@ -21,8 +21,8 @@ using ev::gpu::WorkLane;
 namespace {
 
 constexpr int64_t kKeysAtOnce = 65536;
-// Numbers of what reviews note, 1 MB: so many that keys seldom share one while
-// a part of a walk is read below.
+// Size of a review's change record: 2^17 numbers, 1 MB. Keys then seldom share
+// a number while the tiers are read.
 constexpr int kReviewBits = 17;
 
 template <typename T>
@@ -97,7 +97,7 @@ bool GpuTable::CountWithoutRows(ev::Span<const int64_t> keys) {
 
 void GpuTable::Free(std::unique_ptr<Storage> storage) {
   if (storage == nullptr) return;
-  // Where waiting fails the device is lost, and its memory with it.
+  // If waiting fails, the device is lost, and its memory with it.
   storage->order.Wait();
 }
 
@@ -114,7 +114,7 @@ void GpuTable::Drop() {
 
 template <typename Work>
 ev::Status GpuTable::Write(WorkLane* lane, const Work& work) {
-  std::unique_ptr<Storage> broken;  // Freed without the lock.
+  std::unique_ptr<Storage> broken;  // freed without the lock
   ev::Status status;
   {
     std::lock_guard<std::mutex> lock(mu_);
@@ -149,7 +149,7 @@ ev::Status GpuTable::Find(const int64_t* keys, int64_t count, float* out,
     ev::Status status =
         storage.set->FindAndCopy(batch, nullptr, out, slots, stream);
     if (status.ok()) status = storage.set->Touch(batch, slots, stream);
-    // Also after an error: the first may run.
+    // Also after an error: FindAndCopy may have been enqueued.
     const ev::Status end = storage.order.EndRead(stream);
     EV_RETURN_IF_ERROR(status);
     EV_RETURN_IF_ERROR(end);
@@ -254,8 +254,8 @@ ev::Status GpuTable::Insert(ev::Span<const int64_t> keys, const float* rows,
     EV_RETURN_IF_ERROR(Store(keys.subspan(begin, count), {}, seen,
                              At<float>(lane->device(), staged), parts,
                              lane.get()));
-    // A whole table must not fill the lanes' memory before the device has
-    // taken it.
+    // An insert of a whole table must not fill the lanes' memory faster than
+    // the device empties it.
     EV_RETURN_IF_ERROR(lane->Wait());
     WorkLane::Release(std::move(lane));
   }
@@ -450,7 +450,8 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
                                           cudaMemcpyHostToDevice, stream));
   EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
     if (storage == nullptr) return ev::Status::OK();
-    // Rows to renew from the front, keys to erase from the back.
+    // Rows to renew fill the buffer from the front, keys to erase from the
+    // back.
     int64_t* const part = At<int64_t>(lane->host(), host_keys);
     int32_t* const numbers = At<int32_t>(lane->host(), host_sources);
     int64_t renewed = 0, kept = all;
@@ -488,7 +489,7 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
     EV_RETURN_IF_ERROR(storage->set->Erase(batch, found, stream));
     return CountErased(found, all - kept, counters, stream);
   }));
-  // One part at a time: a walk must not fill the lanes' memory.
+  // Waits for each part: a walk must not fill the lanes' memory.
   EV_RETURN_IF_ERROR(lane->Wait());
   WorkLane::Release(std::move(lane));
   return ev::Status::OK();
