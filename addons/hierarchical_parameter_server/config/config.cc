@@ -25,7 +25,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostKeys = int64_t{1} << 31;
 constexpr double kMostSeconds = 1e8;  // three years
 constexpr int64_t kMostMs = 3600000;  // an hour
-// Default limit of a lookup in Redis. A dead server must not hold up a service.
+// Default limit of a lookup in Redis. A dead server must not block a service.
 constexpr int64_t kLookupTimeoutMs = 500;
 
 bool IsName(const std::string& name) {
@@ -49,7 +49,7 @@ std::string Resolved(const std::string& path, const std::string& folder) {
   return IsFolder(beside) ? beside : path;
 }
 
-// A list of a model must have an item for each table.
+// Checks that a model's list has one item for each table.
 template <typename T>
 bool HasOneForEach(const std::vector<T>& list, size_t tables, const char* key,
                    ObjectReader* reader) {
@@ -271,7 +271,8 @@ void ReadModel(const Json& json, const std::string& path,
   reader.Finish();
 }
 
-// Without an entry below, each table is looked up by itself: the same rows.
+// Notes that `fuse` makes no difference: each table is looked up by itself,
+// with the same rows.
 void NoteFusion(const Config& config, Findings* findings) {
   for (size_t m = 0; m < config.models.size(); ++m) {
     if (!config.models[m].fuse) continue;
@@ -289,8 +290,8 @@ void CheckFilters(const std::vector<std::string>& filters,
   }
 }
 
-// Keys of a tier that may be away; others of these types have no effect.
-// *outage: lookup_timeout_ms is the default.
+// Reads the keys for tiers that may be unavailable. For other tiers they have
+// no effect. *outage: lookup_timeout_ms holds its default.
 void ReadOutage(bool may_be_away, const std::string& type, ObjectReader* reader,
                 OutageConfig* outage) {
   reader->Integer("lookup_timeout_ms", 0, kMostMs, &outage->lookup_timeout_ms);
@@ -326,7 +327,8 @@ void ReadVolatile(const Json& json, Findings* findings,
                 "it is \"parallel_hash_map\"");
   }
   const bool redis = config->type == "redis_cluster" || config->type == "redis";
-  // Where a key is in Redis depends on it: the same on every machine.
+  // The key's place in Redis depends on the number, so all machines need the
+  // same.
   if (redis) config->num_partitions = 8;
   reader.Integer("num_partitions", 1, 1024, &config->num_partitions);
   reader.Integer("max_batch_size", 1, 1 << 20, &config->max_batch_size);
@@ -472,8 +474,8 @@ void ReadUpdateSource(const Json& json, Findings* findings,
   reader.Finish();
 }
 
-// Whether updates of a model reach a tier. A filter that is no expression is
-// told when the source is opened.
+// Returns whether updates of a model pass a tier's filters. A filter that is no
+// valid expression is reported when the source is opened.
 bool MatchesAny(const std::vector<std::string>& filters,
                 const std::vector<ModelConfig>& models) {
   for (const std::string& filter : filters) {
@@ -507,7 +509,7 @@ void NoteFilters(const Config& config, Findings* findings) {
        config.persistent_db.update_filters);
 }
 
-// Keys that are right by themselves and wrong together.
+// Finds keys that are valid alone and wrong together.
 void CheckTogether(const Config& config, Findings* findings) {
   std::set<std::string> seen;
   for (size_t m = 0; m < config.models.size(); ++m) {

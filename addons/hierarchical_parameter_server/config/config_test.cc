@@ -223,7 +223,8 @@ TEST(ConfigTest, ARefreshIsOfACacheAndHasAnInterval) {
   EXPECT_EQ(config.models[0].refresh_interval, 2.5);
   EXPECT_EQ(config.models[0].refresh_delay, 10);
   EXPECT_TRUE(config.notes.empty());
-  // It does not ask for a cache: files of today have it without one.
+  // The key alone does not enable the cache: existing files have it without
+  // one.
   config = parse(", \"refresh_interval\": 1");
   EXPECT_FALSE(config.models[0].gpucache);
   ASSERT_EQ(config.notes.size(), 1u);
@@ -294,7 +295,8 @@ TEST(ConfigTest, EveryKeyOfUpstreamIsKnown) {
   }
 }
 
-// Acceptance test 8, of what stands in the file: key, limit and value.
+// Acceptance test 8, for the file's content: the error names key, limit and
+// value.
 TEST(ConfigTest, Acceptance08EveryWrongKeyIsNamed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"[]", "want an object"},
@@ -407,7 +409,7 @@ TEST(ConfigTest, ListsOfTablesMustAgree) {
     EXPECT_NE(status.message().find(one[2]), std::string::npos)
         << one[2] << "\ngot: " << status.message();
   }
-  // Short lists of default values are filled up, as upstream does.
+  // Short lists of default values are padded, as in upstream.
   ASSERT_TRUE(Parse(Replaced(good, "[0.5, 1]", "[0.5]"), &config).ok());
   EXPECT_EQ(config.models[0].tables[1].default_value, 0.0f);
   ASSERT_EQ(config.notes.size(), 1u);
@@ -444,7 +446,7 @@ TEST(ConfigTest, FiltersThatMatchNoModelAreNoted) {
   EXPECT_NE(found[0].find("volatile_db.update_filters: no model of this file"),
             std::string::npos)
       << found[0];
-  // Without a source they have nothing to do.
+  // Without a source the filters have no effect.
   EXPECT_TRUE(notes(upstreams).empty());
   for (const std::string filter : {".+", "m", "x|m", "^m$", "("}) {
     const std::string memory =
@@ -463,7 +465,7 @@ TEST(ConfigTest, AllErrorsAreInOneMessage) {
   EXPECT_NE(status.message().find("max_batch_size"), std::string::npos);
 }
 
-// Texts that are nearly right end in an answer, whatever it is.
+// Parsing a damaged text ends, with an error or not.
 TEST(ConfigTest, DamagedTextsAreErrorsOrRight) {
   const std::string good = WithTop(
       "\"supportlonglong\": true, // x\n\"volatile_db\": {\"type\": \"hash\", "

@@ -18,8 +18,8 @@ namespace {
 constexpr int kMaxDepth = 64;
 constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
 
-// Characters that stand where JSON's punctuation or a blank was meant. An
-// invisible one is not shown.
+// Characters that resemble JSON's punctuation or a blank. Invisible ones are
+// not printed.
 struct Lookalike {
   uint32_t code;
   bool is_visible;
@@ -51,7 +51,7 @@ constexpr Lookalike kLookalikes[] = {
     {0xFF5D, true, "a full-width brace"},
 };
 
-// "'x'", "'\uFF0C' (U+FF0C, a full-width comma)".
+// Returns, for example, "'\uFF0C' (U+FF0C, a full-width comma)" or "'x'".
 std::string CharacterAt(const std::string& text, size_t at) {
   uint32_t code = 0;
   const size_t length = ev::Utf8CharacterAt(text, at, &code);
@@ -94,7 +94,7 @@ class Reader {
       if (text_[i] == '\n') {
         ++line;
         column = 1;
-      } else if ((text_[i] & 0xC0) != 0x80) {  // The first byte of a character.
+      } else if ((text_[i] & 0xC0) != 0x80) {  // first byte of a character
         ++column;
       }
     }
@@ -114,7 +114,7 @@ class Reader {
     return true;
   }
 
-  // Blanks, line ends and comments.
+  // Skips blanks, line ends and comments.
   ev::Status Space() {
     for (;;) {
       while (More() && (Here() == ' ' || Here() == '\t' || Here() == '\n' ||
@@ -186,7 +186,8 @@ class Reader {
     const std::string digits_text = text_.substr(begin, at_ - begin);
     json->kind = Json::Kind::kNumber;
     json->text = digits_text;
-    // A stream of the classic locale: the process's own may write a comma.
+    // Uses the classic locale: in the process's locale the decimal point may be
+    // a comma.
     std::istringstream stream(digits_text);
     stream.imbue(std::locale::classic());
     stream >> json->number;
@@ -236,7 +237,7 @@ class Reader {
   }
 
   ev::Status String(std::string* text) {
-    ++at_;  // The quote.
+    ++at_;  // opening quote
     for (;;) {
       if (!More()) return Wrong("a string without an end");
       const char c = Here();
@@ -316,7 +317,7 @@ class Reader {
 
   const std::string& text_;
   const std::string& where_;
-  size_t begin_ = 0;  // behind a byte-order mark
+  size_t begin_ = 0;  // after a byte-order mark
   size_t at_ = 0;
 };
 
