@@ -24,7 +24,7 @@ OpenedLibrary::OpenedLibrary(std::string user, std::string package,
       return;
     }
     const char* why = dlerror();
-    // The first and the last are enough to see where was looked.
+    // The first and the last error are enough to show the search.
     if (&name == &names.front() || &name == &names.back()) {
       tried += "; " + (why == nullptr ? name : std::string(why));
     }

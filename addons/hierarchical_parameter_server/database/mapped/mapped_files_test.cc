@@ -53,7 +53,7 @@ class MappedFilesTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(note, "");
   }
-  // versions[i] < 0: keys[i] is to be missing.
+  // versions[i] < 0: keys[i] must be missing.
   void Expect(const std::vector<int64_t>& keys,
               const std::vector<int>& versions, ev::Parallel* parallel) {
     std::vector<float> rows(keys.size() * kWidth, -7.0f), expected;
@@ -128,7 +128,7 @@ TEST_F(MappedFilesTest, WhatIsStoredOrRemovedGoesBeforeTheFiles) {
                   })
                   .ok());
   EXPECT_EQ(seen, (std::set<int64_t>{1, 2, 4, 9}));
-  // New files take the place of all that there was.
+  // New files replace all rows.
   Attach(WriteTable({3}, 7, kWidth));
   Expect({1, 2, 3, 9}, {-1, -1, 7, -1}, &serial_);
   EXPECT_EQ(Count(), 1);

@@ -9,7 +9,7 @@ namespace hps {
 namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
-// What a server may ask this process to believe.
+// Limits on the sizes that a server may announce.
 constexpr int64_t kMostBytes = int64_t{512} << 20;
 constexpr int64_t kMostElements = int64_t{1} << 24;
 constexpr int kMostDepth = 8;
@@ -38,8 +38,8 @@ bool ParseInteger(const char* begin, const char* end, int64_t* number) {
 }  // namespace
 
 void RespWriter::Number(char mark, int64_t number) {
-  // Numbers of words and bytes are not negative. printf would cost as much as
-  // a short row.
+  // Counts of words and bytes are not negative. printf would cost as much as a
+  // short row.
   char line[32];
   char* begin = line + sizeof(line);
   *--begin = '\n';

@@ -13,7 +13,7 @@
 namespace hps {
 namespace {
 
-// Gives a text in pieces of at most `piece` bytes, and then its end.
+// Returns a text in pieces of at most `piece` bytes, then the end.
 class TextStream : public ByteStream {
  public:
   TextStream(std::string text, size_t piece)

@@ -16,8 +16,8 @@ struct Loaded {
   RocksDbLibrary library;
 };
 
-// Without the development package there is a name with a version alone, and
-// Debian's has the minor one too.
+// Without the development package only versioned names exist; Debian's have a
+// minor version too.
 std::vector<std::string> Names() {
   std::vector<std::string> names = {"librocksdb.so"};
   for (int major = 11; major >= 6; --major) {

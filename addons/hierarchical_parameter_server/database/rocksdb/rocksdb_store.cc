@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kDefault[] = "default";
 constexpr char kWidths[] = "hps_width/";
-constexpr double kFilterBits = 10;  // one absent key in a hundred is looked for
+constexpr double kFilterBits = 10;  // one absent key in a hundred is searched
 constexpr int kNoCompression = 0;   // floats hardly shrink
 constexpr char kTimedOut[] = "Operation timed out";
 
@@ -44,7 +44,7 @@ ev::Status RocksDbStore::Reach(const std::string& path, bool read_only) {
   EV_RETURN_IF_ERROR(RocksDbLibrary::Get(&r));
   if (access((path + "/CURRENT").c_str(), F_OK) != 0) {
     if (read_only) return NoStore(path);
-    // RocksDB makes the last folder of the path.
+    // RocksDB creates only the last folder of the path.
     const size_t slash = path.find_last_of('/');
     const std::string above = slash == std::string::npos ? "."
                               : slash == 0               ? "/"

@@ -18,8 +18,8 @@ namespace {
 constexpr size_t kKeyBytes = sizeof(int64_t);
 constexpr int64_t kRowsOfAVisit = 4096;
 
-// Keys of one call of the library, at least: it sorts them, and reads each of
-// its blocks once for all that are in it.
+// Minimum number of keys per library call: the library sorts them and reads
+// each block once for all its keys.
 constexpr int64_t kKeysOfAFetch = 2048;
 
 const char* BytesOf(const int64_t& key) {
@@ -67,7 +67,7 @@ ev::Status RocksDbTable::CheckWritable(const char* what) const {
                                       " of a database that is read_only"));
 }
 
-// Reads the wanted positions with the numbers [begin, end).
+// Fetches the positions with indices [begin, end).
 ev::Status RocksDbTable::FetchPart(const RocksDbLibrary::ReadOptions* reads,
                                    ev::Span<const int64_t> keys,
                                    Positions wanted, int64_t begin, int64_t end,
@@ -223,7 +223,7 @@ ev::Status RocksDbTable::Remove(ev::Span<const int64_t> keys,
   return Named(store_->Sync());
 }
 
-// Every row, as it was when the walk began.
+// Visits every row as it was when the walk began.
 ev::Status RocksDbTable::Walk(
     const std::function<ev::Status(int64_t key, const char* row)>& one) const {
   EV_RETURN_IF_ERROR(CheckThere());
