@@ -12,7 +12,7 @@ namespace hps {
 namespace {
 
 constexpr char kMagic[] = {'H', 'C', 'T', 'R'};
-// The same as a number of a little-endian machine.
+// Written by a sender that stores the magic as a little-endian number.
 constexpr char kMagicReversed[] = {'R', 'T', 'C', 'H'};
 constexpr size_t kHeadBytes = 8;
 

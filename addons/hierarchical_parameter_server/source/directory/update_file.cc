@@ -182,7 +182,8 @@ ev::Status ReadWholeFile(const std::string& path, std::string* bytes) {
 
 ev::Status WriteWholeFile(const std::string& folder, const std::string& name,
                           const std::string& bytes) {
-  // Of this process and thread alone; a reader looks at no name with a point.
+  // Unique to this process and thread; readers ignore names that start with a
+  // dot.
   static std::atomic<int64_t> count{0};
   const std::string made = folder + "/.writing." + std::to_string(getpid()) +
                            "." + std::to_string(count++);

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long one wait for room or for a topic's parts may be.
+// Longest single wait for queue space or for a topic's partitions.
 constexpr int kPieceMs = 100;
 constexpr char kMostMessages[] = "1024";
 
@@ -33,7 +33,7 @@ ev::Status KafkaProducer::Open(const KafkaProducerOptions& options,
   std::unique_ptr<KafkaProducer> made(new KafkaProducer(library, options));
   std::string brokers = options.brokers;
   std::replace(brokers.begin(), brokers.end(), ';', ',');
-  // The largest message is a buffer and one row more.
+  // The largest message is a full buffer plus one row.
   const int64_t most_bytes =
       std::max<int64_t>(1000000, options.send_buffer_size * 2 + (1 << 20));
   KafkaLibrary::Callbacks callbacks;
@@ -92,7 +92,7 @@ ev::Status KafkaProducer::FindTopic(const std::string& tag,
   const Clock::time_point end =
       Clock::now() + std::chrono::milliseconds(options_.timeout_ms);
   int error = KafkaLibrary::kUnknownTopicOrPartition;
-  // A broker that makes the topic when it is asked for needs a moment.
+  // A broker that creates topics on demand needs a moment.
   while (topic.num_partitions == 0 && LeftMs(end) > 0) {
     const KafkaLibrary::Metadata* metadata = nullptr;
     error = library_->metadata(
