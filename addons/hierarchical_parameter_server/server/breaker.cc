@@ -26,7 +26,8 @@ ev::Status Breaker::Begin(Clock::time_point now) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!counts_.is_away) return ev::Status::OK();
   if (now >= next_try_) {
-    // This lookup tries it. If it ends without a word, another one does later.
+    // This lookup tries the tier. If it never calls End, another one tries
+    // later.
     next_try_ = now + std::chrono::milliseconds(config_.breaker_pause_ms);
     return ev::Status::OK();
   }
@@ -57,8 +58,8 @@ void Breaker::End(const ev::Status& status, Clock::time_point now) {
   is_troubled_.store(true, std::memory_order_relaxed);
   ++counts_.failures;
   ++in_a_row_;
-  // By characters: strings of this library's ABI share their text, and would
-  // share it between threads.
+  // Copies the characters: in this library's ABI, copies of a string share
+  // their text, which would then be shared between threads.
   counts_.last_error.assign(status.message().data(), status.message().size());
   if (in_a_row_ < config_.breaker_failures) return;
   if (!counts_.is_away) {

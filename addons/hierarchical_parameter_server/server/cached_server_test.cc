@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server above a cache, which is the tests' stand-in for a GPU's.
+// Tests the server with a cache, the stand-in for a GPU's.
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -69,7 +69,7 @@ class CachedServerTest : public ::testing::Test {
     std::ofstream(path, std::ios::binary)
         .write(static_cast<const char*>(data), bytes);
   }
-  // Model m with the tables a and b.
+  // Serves model m with the tables a and b.
   ev::Status TryServe(const std::string& of_model, const std::string& more = "",
                       bool long_keys = true) {
     Config config;
@@ -114,7 +114,7 @@ class CachedServerTest : public ::testing::Test {
     }
     return rows;
   }
-  // Small numbers more often than large ones, and some that no tier has.
+  // Draws small keys more often than large ones, and some that no tier has.
   template <typename Id = int64_t>
   static std::vector<Id> Skewed(std::mt19937* random, int count) {
     std::vector<Id> keys;
@@ -210,7 +210,7 @@ TEST_F(CachedServerTest, ThePolicyIsTheModels) {
               std::string::npos);
     server_.reset();
   }
-  // A cache that evicts nothing has none.
+  // A cache without eviction has no policy.
   Serve(", \"use_static_table\": true");
   std::vector<std::string> problems;
   EXPECT_NE(
@@ -241,7 +241,7 @@ TEST_F(CachedServerTest, UpdatesWriteThrough) {
     EXPECT_EQ(StatisticsOf(Table(0).get()).refreshed, 2);
     EXPECT_EQ(Lookup(Table(0).get(), keys), Rows(keys, 9)) << tiers;
     EXPECT_EQ(Lookup(Table(1).get(), keys), Expected(keys, 2)) << tiers;
-    // A key that no tier had shows at once.
+    // A key that no tier had is visible at once.
     const std::vector<int64_t> fresh = {1000000};
     EXPECT_EQ(Lookup(Table(0).get(), fresh), Expected(fresh, 1));
     status = server_->Update("hps_et.m.sparse_embedding1", kWidth, fresh,
@@ -252,8 +252,8 @@ TEST_F(CachedServerTest, UpdatesWriteThrough) {
   }
 }
 
-// Rows that go to the lower tier alone are hidden where the upper one has
-// others: the cache must not tell them before the tiers do.
+// An update of the lower tier alone is hidden where the upper tier has a row.
+// The cache must not show it before the tiers do.
 TEST_F(CachedServerTest, AnUpdateBelowShowsWhenTheTiersShowIt) {
   for (const bool cached : {true, false}) {
     Serve(std::string(", \"gpucache\": ") + (cached ? "true" : "false"),
@@ -300,7 +300,7 @@ TEST_F(CachedServerTest, AReloadWithoutRoomForTwoTakesTheOldOnes) {
   EXPECT_EQ(HostDeviceCacheBytes(), bytes);
   EXPECT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 6));
   EXPECT_EQ(Lookup(before.get(), keys), Expected(keys, 1));
-  // Nothing but the caches of the old model is lost when it fails.
+  // If the reload fails, the old model loses only its caches.
   SetHostDeviceCacheBytes(bytes / 2);
   const ev::Status status = server_->ReloadModel("m", &serial_);
   EXPECT_EQ(status.code(), ev::StatusCode::kResourceExhausted);
@@ -342,7 +342,7 @@ TEST_F(CachedServerTest, AFullDeviceIsAnErrorWhereACacheIsAskedFor) {
   EXPECT_EQ(status.code(), ev::StatusCode::kResourceExhausted);
   EXPECT_NE(status.message().find("gpucacheper"), std::string::npos);
   EXPECT_EQ(HostDeviceCacheBytes(), 0);
-  // No key speaks of a cache: none is made.
+  // Without a key that describes a cache, none is created.
   Serve("");
   EXPECT_EQ(AllNotes(), "");
   const std::vector<int64_t> keys = {5, 6, 7};
@@ -364,7 +364,7 @@ TEST_F(CachedServerTest, WithoutADeviceOneNoteTellsIt) {
   EXPECT_EQ(Table(0)->LookupOnDevice(batch, &serial_).code(),
             ev::StatusCode::kFailedPrecondition);
   server_.reset();
-  // Not where none is wanted.
+  // No note if the cache is disabled.
   Serve(", \"gpucache\": false");
   EXPECT_EQ(AllNotes(), "");
 }
@@ -397,7 +397,7 @@ TEST_F(CachedServerTest, BelowTheThresholdExactAboveItAtOnce) {
   const auto drain = [&] { server_->caches()->background()->Drain(); };
   std::vector<int64_t> keys;
   for (int64_t key = 0; key < 100; ++key) keys.push_back(key);
-  EXPECT_EQ(Lookup(table.get(), keys), Expected(keys, 1));  // Nothing hits.
+  EXPECT_EQ(Lookup(table.get(), keys), Expected(keys, 1));  // nothing hits
   for (int64_t key = 100; key < 150; ++key) keys.push_back(key);
   std::vector<float> want = Expected(keys, 1);
   std::fill(want.begin() + 100 * kWidth, want.end(), kDefault);
@@ -406,7 +406,7 @@ TEST_F(CachedServerTest, BelowTheThresholdExactAboveItAtOnce) {
   drain();
   EXPECT_EQ(Lookup(table.get(), keys), Expected(keys, 1));
   EXPECT_EQ(table->served().late, 50);
-  // What no tier has is not stored by it either.
+  // A key that no tier has is not cached either.
   keys.push_back(1000000);
   Lookup(table.get(), keys);
   drain();
@@ -469,7 +469,8 @@ TEST_F(CachedServerTest, TheDevicesBytesAreForetold) {
   }
 }
 
-// Rows beside updates: each as a whole, and never older than its update.
+// Lookups during updates: each row is whole and never older than its last
+// update.
 TEST_F(CachedServerTest, UpdatesBesideLookups) {
   Serve(", \"gpucacheper\": 0.02");
   const auto table = Table(0);

@@ -27,7 +27,7 @@ void MakeMapped(const std::string& type, bool persistent, MadeDatabase* made) {
   made->database = std::move(files);
 }
 
-// "a:1,b:2" or "a:1;b:2".
+// Splits "a:1,b:2" or "a:1;b:2".
 std::vector<std::string> AddressesOf(const std::string& list) {
   std::vector<std::string> addresses(1);
   for (const char c : list) {
@@ -65,7 +65,8 @@ ev::Status MakeRedis(const VolatileConfig& config, bool all_rows_are_below,
   if (redis.tls_client_certificate == defaults.tls_client_certificate &&
       redis.tls_client_key == defaults.tls_client_key &&
       !IsThere(redis.tls_client_certificate)) {
-    // Not asked for: the files that are looked for by default are not there.
+    // The default certificate files do not exist, so no client certificate is
+    // used.
     options.tls.client_certificate.clear();
     options.tls.client_key.clear();
   }
