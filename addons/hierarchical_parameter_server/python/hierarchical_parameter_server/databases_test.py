@@ -1,7 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Redis and RocksDB under a graph, in TensorFlow's own process: their libraries are opened
-beside TensorFlow's."""
+"""Tests Redis and RocksDB inside TensorFlow's process, where their libraries are loaded
+next to TensorFlow's.
+"""
 
 import os
 import shutil
@@ -78,7 +79,7 @@ class DatabasesTest(absltest.TestCase):
     self.assert_served()
 
   def redis(self):
-    """Starts a server; returns its part of a configuration."""
+    """Starts a server; returns its section of a configuration."""
     if shutil.which("redis-server") is None:
       self.skipTest("there is no redis-server (package redis-server)")
     with socket.socket() as probe:
@@ -124,7 +125,7 @@ class DatabasesTest(absltest.TestCase):
           })
 
   def http(self, path):
-    """Returns (code, text) of the server's metrics and health."""
+    """Returns (code, text) of the metrics or health page."""
     server = hps.serve_metrics(0)
     try:
       answer = urllib.request.urlopen("http://127.0.0.1:%d%s" % (server.server_port, path))

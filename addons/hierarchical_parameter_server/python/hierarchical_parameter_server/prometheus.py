@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The server's metrics as Prometheus reads them, and a server of them."""
+"""The server's metrics in Prometheus' format, and an HTTP server for them."""
 
 import http.server
 import socket
@@ -137,13 +137,13 @@ def text(metrics):
     head(name, kind, what)
     for reader in metrics["updates"]:
       value = (_pending_rows(reader) if field == "pending_rows" else reader[field])
-      if value >= 0:  # A source may not know how much waits.
+      if value >= 0:  # -1: the source does not know how much is waiting
         lines.append('%s{group="%s"} %d' % (name, _label(reader["group"]), value))
   return "\n".join(lines) + "\n"
 
 
 def health(tiers):
-  """Returns (is_healthy, text): whether lookups are answered, and a line for each problem.
+  """Returns (is_healthy, text): whether lookups are answered, and a line per problem.
 
   Args:
     tiers: serving.health().
@@ -160,9 +160,9 @@ def health(tiers):
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-  """Answers /metrics and /healthz."""
+  """Handles /metrics and /healthz."""
 
-  # Seconds that a client may take to send its request.
+  # Seconds allowed for a client to send its request.
   timeout = 10
 
   def do_GET(self):  # pylint: disable=invalid-name
@@ -192,7 +192,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 class _Server(http.server.ThreadingHTTPServer):
-  """A thread for each request: a slow client holds up no other one."""
+  """Uses a thread per request, so a slow client does not block others."""
 
   daemon_threads = True
 
@@ -205,21 +205,22 @@ class _Server(http.server.ThreadingHTTPServer):
 def serve_metrics(port, address="127.0.0.1"):
   """Serves metrics and health of this process's parameter server over HTTP.
 
-  /metrics (and /) is Prometheus' text. /healthz is 200 while lookups are answered, and 503
-  if no parameter server runs or a tier is away without which lookups fail
-  (`on_unavailable` "error"); its text says why, also where lookups go on without the tier.
-  There is no authentication: an address other than the default one is for a network whose
-  members may read this.
+  /metrics (and /) is Prometheus' text. /healthz is 200 while lookups are answered. It
+  is 503 if no parameter server runs, or if a tier is unavailable whose `on_unavailable`
+  is "error". Its text has the reason, also for an unavailable tier that lookups skip.
+  There is no authentication: use an address other than the default only in a network
+  whose members may read this.
 
   Args:
-    port: int; 0 takes one that is free.
-    address: string, the interface to listen on; "0.0.0.0" is all of IPv4, "::" all of IPv6.
+    port: int; 0 selects a free one.
+    address: string, the interface to listen on; "0.0.0.0" is all of IPv4, "::" all of
+      IPv6.
 
   Returns:
-    An http.server.HTTPServer: `server_port` is the port, `shutdown()` ends it.
+    An http.server.HTTPServer: `server_port` is the port, `shutdown()` stops it.
 
   Raises:
-    OSError: the port is taken, or the address is none of this machine's.
+    OSError: the port is in use, or the address is not one of this machine.
   """
   server = _Server(port, address)
   thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The table that a command names, and a callable that looks it up."""
+"""Finds the table that a command names, and makes a callable that looks it up."""
 
 import tensorflow as tf
 
@@ -16,7 +16,7 @@ def find(model, table):
     table: number, or name.
 
   Raises:
-    ValueError: it is not there; the message lists what is.
+    ValueError: it does not exist; the message lists the existing ones.
   """
   models = {m["model"]: m["tables"] for m in serving.metrics()["models"]}
   model = model or sorted(models)[0]
@@ -37,7 +37,7 @@ def find(model, table):
 
 
 def lookup_callable(session, model, number, width, dtype):
-  """Returns f(ids) that gives rows, in a session of the default graph."""
+  """Returns a function from ids to rows, in a session of the default graph."""
   ids = tf.compat.v1.placeholder(dtype, [None])
   rows = _lib.load().hps_lookup(
       ids=ids, init_status="", model_name=model, table_id=number, emb_vec_size=width)
