@@ -125,7 +125,7 @@ class Reader {
         while (More() && Here() != '\n') ++at_;
       } else if (text_.compare(at_, 2, "/*") == 0) {
         const size_t end = text_.find("*/", at_ + 2);
-        if (end == std::string::npos) return Wrong("a comment without an end");
+        if (end == std::string::npos) return Wrong("an unterminated comment");
         at_ = end + 2;
       } else {
         return ev::Status::OK();
@@ -239,7 +239,7 @@ class Reader {
   ev::Status String(std::string* text) {
     ++at_;  // opening quote
     for (;;) {
-      if (!More()) return Wrong("a string without an end");
+      if (!More()) return Wrong("an unterminated string");
       const char c = Here();
       if (static_cast<unsigned char>(c) < 0x20) {
         return Wrong("a string with a control character or line end");
@@ -259,14 +259,15 @@ class Reader {
         EV_RETURN_IF_ERROR(Hex(&code));
         if (code >= 0xD800 && code < 0xDC00) {
           unsigned low = 0;
-          if (!Take("\\u")) return Wrong("want the second half of a pair");
+          if (!Take("\\u"))
+            return Wrong("want the second half of a surrogate pair");
           EV_RETURN_IF_ERROR(Hex(&low));
           if (low < 0xDC00 || low > 0xDFFF) {
-            return Wrong("want the second half of a pair");
+            return Wrong("want the second half of a surrogate pair");
           }
           code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
         } else if (code >= 0xDC00 && code <= 0xDFFF) {
-          return Wrong("the second half of a pair without the first");
+          return Wrong("the second half of a surrogate pair without the first");
         }
         AppendUtf8(code, text);
       } else if (escaped != '\0' && known != std::string::npos) {
@@ -302,7 +303,7 @@ class Reader {
       std::string key;
       EV_RETURN_IF_ERROR(String(&key));
       if (json->Find(key) != nullptr) {
-        return Wrong("the key '" + key + "' stands twice");
+        return Wrong("the key '" + key + "' occurs twice");
       }
       EV_RETURN_IF_ERROR(Space());
       if (!Take(":")) return Wrong("want ':', got " + Shown());

@@ -33,10 +33,10 @@ ev::Status Breaker::Begin(Clock::time_point now) {
   }
   ++counts_.skipped;
   return ev::Unavailable(
-      tier_ + " is away: lookups skip it for another " +
+      tier_ + " is unavailable: lookups skip it for another " +
       std::to_string(MsBetween(now, next_try_) + 1) + " ms, after " +
       std::to_string(in_a_row_) +
-      " lookups in a row did not reach it; the last error: " +
+      " consecutive lookups did not reach it; the last error: " +
       counts_.last_error);
 }
 
@@ -46,7 +46,7 @@ void Breaker::End(const ev::Status& status, Clock::time_point now) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (is_reached) {
     if (counts_.is_away) {
-      Warn(tier_ + " is back after " +
+      Warn(tier_ + " is available again after " +
            std::to_string(MsBetween(away_since_, now)) + " ms; " +
            std::to_string(counts_.skipped) + " lookups have skipped it so far");
     }
@@ -65,10 +65,10 @@ void Breaker::End(const ev::Status& status, Clock::time_point now) {
   if (!counts_.is_away) {
     counts_.is_away = true;
     away_since_ = now;
-    Warn(tier_ + " is away: " + std::to_string(in_a_row_) +
-         " lookups in a row did not reach it. " +
-         (skips() ? "Lookups go on without it: what the other tiers lack is "
-                    "the default row, counted as `unavailable`. "
+    Warn(tier_ + " is unavailable: " + std::to_string(in_a_row_) +
+         " consecutive lookups did not reach it. " +
+         (skips() ? "Lookups skip it: keys that the other tiers lack get the "
+                    "default row and are counted as `unavailable`. "
                   : "Lookups fail with Unavailable. ") +
          "One lookup tries it every " +
          std::to_string(config_.breaker_pause_ms) +

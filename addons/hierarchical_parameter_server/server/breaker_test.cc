@@ -50,7 +50,7 @@ class BreakerTest : public ::testing::Test {
 TEST_F(BreakerTest, SkipsATierThatFailsAndTriesItAfterEachPause) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Look(i, away_), "asked");
   EXPECT_EQ(Look(10, ok_), "skipped");
-  EXPECT_NE(last_.find("volatile_db redis is away"), std::string::npos);
+  EXPECT_NE(last_.find("volatile_db redis is unavailable"), std::string::npos);
   EXPECT_NE(last_.find("another 993 ms"), std::string::npos) << last_;
   EXPECT_NE(last_.find("refused"), std::string::npos);
   EXPECT_TRUE(breaker_.Counts().is_away);
@@ -88,14 +88,16 @@ TEST_F(BreakerTest, LogsWhenATierGoesAndWhenItIsBack) {
   for (int i = 0; i < 9; ++i) Look(1000 * i, away_);
   std::vector<std::string> lines = TakeWarnings();
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find("volatile_db redis is away: 3 lookups"),
-            std::string::npos)
+  EXPECT_NE(
+      lines[0].find("volatile_db redis is unavailable: 3 consecutive lookups"),
+      std::string::npos)
       << lines[0];
   EXPECT_NE(lines[0].find("Lookups fail with Unavailable"), std::string::npos);
   Look(9000, ok_);
   lines = TakeWarnings();
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find("is back after 7000 ms"), std::string::npos)
+  EXPECT_NE(lines[0].find("is available again after 7000 ms"),
+            std::string::npos)
       << lines[0];
   EXPECT_TRUE(TakeWarnings().empty());
 }

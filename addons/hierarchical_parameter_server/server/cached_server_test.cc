@@ -307,7 +307,7 @@ TEST_F(CachedServerTest, AReloadWithoutRoomForTwoTakesTheOldOnes) {
   EXPECT_NE(status.message().find("table 'sparse_embedding"),
             std::string::npos);
   EXPECT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 6));
-  EXPECT_NE(AllNotes().find("goes on without its cache"), std::string::npos);
+  EXPECT_NE(AllNotes().find("has no cache any more"), std::string::npos);
 }
 
 TEST_F(CachedServerTest, ADroppedCacheIsAskedNoMoreAndUpdatesGoOn) {

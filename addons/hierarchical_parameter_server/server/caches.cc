@@ -115,8 +115,9 @@ ev::Status Caches::Attach(
       status = ev::Status(
           status.code(),
           Where(model, *table) + status.message() +
-              "; gpucacheper, or gpucache of some models, makes the caches "
-              "smaller (python -m hierarchical_parameter_server check)");
+              "; reduce gpucacheper, or disable gpucache of some models "
+              "(python -m hierarchical_parameter_server check shows the "
+              "sizes)");
       break;
     }
     table->SetCache(std::move(cache));

@@ -256,9 +256,9 @@ ev::Status ParameterServer::AttachCaches(const Model& model) {
         !others_change(model.memory)) {
       Note("model '" + model.config.name +
            "', refresh_interval: rows that other processes change in " +
-           model.below.database->name() + " stay as they are where " +
+           model.below.database->name() + " are not visible where " +
            model.memory.database->name() +
-           ", above it and this process's own, has them");
+           ", this process's own tier above it, has these rows");
     }
     return status;
   }
@@ -267,9 +267,9 @@ ev::Status ParameterServer::AttachCaches(const Model& model) {
       Note("model '" + model.config.name +
            "', gpucache: rows that other processes change in " +
            made->database->name() +
-           " stay as they are in this process's cache until they are pushed "
-           "here too, or the model is reloaded; refresh_interval reads them "
-           "again");
+           " stay stale in this process's cache until they are pushed to "
+           "this process too or the model is reloaded; set refresh_interval "
+           "to read them periodically");
     }
   }
   return status;
@@ -318,8 +318,8 @@ ev::Status ParameterServer::ReloadModel(const std::string& name,
     status = AttachCaches(*model);
     if (!status.ok()) {
       Note("model '" + name +
-           "': it goes on without its cache, which made room for a reload "
-           "that failed: " +
+           "': it has no cache any more, since its cache was freed for a "
+           "reload that failed: " +
            status.message());
     }
   }

@@ -298,8 +298,9 @@ TEST_F(RefresherTest, ASharedDatabaseIsNoted) {
   RedisServer redis;
   ASSERT_TRUE(redis.Start());
   server_ = Serve(", \"gpucacheper\": 0.5", RedisAt(redis, ""));
-  EXPECT_NE(AllNotes(*server_).find("refresh_interval reads them again"),
-            std::string::npos);
+  EXPECT_NE(
+      AllNotes(*server_).find("set refresh_interval to read them periodically"),
+      std::string::npos);
 }
 
 // Rows of the lower tier are returned meanwhile, but not cached, since the

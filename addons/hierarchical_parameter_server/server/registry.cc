@@ -107,10 +107,10 @@ ev::Status Start(const StartOptions& options, ev::Parallel* parallel,
     return ev::FailedPrecondition(
         "the parameter server of this process runs with the configuration '" +
         running_path + "', got " +
-        (RealPath(path) == running_path ? "the same file with another content"
+        (RealPath(path) == running_path ? "the same file with different content"
                                         : "'" + RealPath(path) + "'") +
-        "; put the models into one file, add them while it runs, or stop the "
-        "server before");
+        "; put the models into one file, add them while the server runs, or "
+        "stop it first");
   }
   EV_RETURN_IF_ERROR(CheckBatch(config, options));
   std::unique_ptr<ParameterServer> server;

@@ -200,7 +200,8 @@ TEST_F(TiersTest, ATierThatIsAwayIsAnErrorAtOnce) {
     message = status.message();
   }
   for (const std::string& word :
-       {std::string("volatile_db redis_cluster is away"), redis_->address()}) {
+       {std::string("volatile_db redis_cluster is unavailable"),
+        redis_->address()}) {
     EXPECT_NE(message.find(word), std::string::npos) << message;
   }
   EXPECT_EQ(TakeWarnings().size(), 1u);

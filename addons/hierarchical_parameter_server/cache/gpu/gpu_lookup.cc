@@ -215,8 +215,10 @@ void GpuLookup::Miss(const Part& part, const uint32_t* bits) {
 ev::Status GpuLookup::Stage(int64_t count, float** rows) {
   const int64_t left = static_cast<int64_t>(positions_.size()) - filled_;
   if (staging_ != nullptr || count < 1 || count > max_fill() || count > left) {
-    return ev::Internal("table " + table_->options().tag +
-                        ": a Stage out of turn, of " + std::to_string(count));
+    return ev::Internal("table " + table_->options().tag + ": Stage of " +
+                        std::to_string(count) + " rows: want 1 to " +
+                        std::to_string(std::min(left, max_fill())) +
+                        ", after the Fill of the previous Stage");
   }
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
   if (busy_.size() == kPartsUnderWay) {
@@ -234,8 +236,9 @@ ev::Status GpuLookup::Stage(int64_t count, float** rows) {
 ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
                            ev::Parallel* parallel) {
   if (staging_ == nullptr || count != staged_->count) {
-    return ev::Internal("table " + table_->options().tag +
-                        ": a Fill without its Stage");
+    return ev::Internal("table " + table_->options().tag + ": Fill of " +
+                        std::to_string(count) +
+                        " rows without a Stage of as many");
   }
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
   const int width = table_->options().width;

@@ -100,7 +100,7 @@ class Socket : public ByteStream {
       // or an error, which the next call reports
       if (ready > 0) return ev::Status::OK();
       if (ready < 0 && errno != EINTR) return Error("poll: " + WordsOf(errno));
-      if (left == 0) return Error(std::string(doing) + ": out of time");
+      if (left == 0) return Error(std::string(doing) + ": timed out");
     }
   }
 

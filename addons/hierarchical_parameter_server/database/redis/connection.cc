@@ -107,7 +107,7 @@ ev::Status ConnectionPool::Take(const Deadline& deadline,
       const int64_t left = deadline.LeftMs();
       if (left == 0) {
         return ev::Unavailable(
-            address_ + ": out of time while all " +
+            address_ + ": timed out while all " +
             std::to_string(options_->num_node_connections) +
             " connections (num_node_connections) are in use");
       }

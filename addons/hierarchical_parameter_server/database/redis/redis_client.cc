@@ -156,7 +156,7 @@ ev::Status RedisClient::Refresh(int64_t seen, const Deadline& deadline) {
     if (deadline.HasCome()) {
       return ev::Unavailable(
           options_.addresses[0] +
-          ": out of time while another call asks for the nodes");
+          ": timed out while another call queries the cluster's nodes");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(kRefreshPollMs));
     refresh.try_lock();

@@ -147,7 +147,7 @@ TEST_F(RedisFailureTest, AFetchMayEndSoonerThanOtherCalls) {
     EXPECT_LT(MsSince(start), 20000);
   };
   server.process()->Stop();
-  expect_late("out of time");
+  expect_late("timed out");
   server.process()->Continue();
   ExpectAll(Keys(0, 100), 1);
   server.Kill();
@@ -183,7 +183,7 @@ TEST_F(RedisFailureTest, AServerThatHangsIsAnErrorInTime) {
       int64_t num_missing = 0;
       const ev::Status status = Fetch(Keys(0, 100), 1, &num_missing);
       if (status.code() == ev::StatusCode::kUnavailable &&
-          status.message().find("out of time") != std::string::npos) {
+          status.message().find("timed out") != std::string::npos) {
         ++errors;
       }
     });

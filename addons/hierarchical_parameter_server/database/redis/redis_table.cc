@@ -142,7 +142,8 @@ ev::Status RedisTable::Open(bool is_new) {
   EV_RETURN_IF_ERROR(read(&num_there));
   return num_there == num_partitions
              ? ev::Status::OK()
-             : Named(DataLoss("partitions went away while they were made"));
+             : Named(DataLoss(
+                   "partitions disappeared while the table was created"));
 }
 
 void RedisTable::Sort(ev::Span<const int64_t> keys, Positions wanted,
@@ -181,13 +182,13 @@ ev::Status RedisTable::CheckChanges(Partition* partition, int64_t seen,
   }
   partition->known.Clear();
   if (client_->options().loss == RedisLoss::kIsAnError) {
-    return Named(DataLoss(
-        "the server has lost rows of partition " +
-        std::to_string(partition->number) + ", which has " +
-        (changes < 0 ? "no count of changes"
-                     : "the count of changes " + std::to_string(changes)) +
-        " after " + std::to_string(seen) +
-        ": drop the table and load it again"));
+    return Named(
+        DataLoss("the server has lost rows of partition " +
+                 std::to_string(partition->number) + ", which has " +
+                 (changes < 0 ? "no change count"
+                              : "change count " + std::to_string(changes)) +
+                 ", expected at least " + std::to_string(seen) +
+                 ": drop the table and load it again"));
   }
   *is_lost = true;
   if (changes >= 0 && Second(changes) > Second(seen)) {

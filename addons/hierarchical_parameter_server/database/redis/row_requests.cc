@@ -70,7 +70,7 @@ ev::Status FetchRows::Take(const RespHead& head, RespReader* reader) {
     if (value.number >= 0) EV_RETURN_IF_ERROR(reader->Skip(value.number));
     if (touched_[i]) {
       error_ = ev::Internal("the row of key " + std::to_string(keys_[p]) +
-                            " went away while it was read");
+                            " was removed while it was read");
     } else if (is_usable && value.number >= 0) {
       error_ =
           ev::Status(ev::StatusCode::kDataLoss,

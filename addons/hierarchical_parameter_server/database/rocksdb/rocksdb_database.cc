@@ -96,7 +96,7 @@ ev::Status RocksDbDatabase::OpenTable(const std::string& tag, int width,
   if (store_->options().read_only) {
     return Named(tag, ev::NotFound("there is no such table in " +
                                    store_->options().path +
-                                   ", and with read_only none is made"));
+                                   ", and read_only forbids creating it"));
   }
   // Writes the width first: a family without one would get that of its first
   // row.

@@ -22,8 +22,8 @@ constexpr int kNoCompression = 0;   // floats hardly shrink
 constexpr char kTimedOut[] = "Operation timed out";
 
 ev::Status NoStore(const std::string& path) {
-  return ev::NotFound(path +
-                      ": there is no RocksDB, and with read_only none is made");
+  return ev::NotFound(
+      path + ": there is no RocksDB store, and read_only forbids creating one");
 }
 
 }  // namespace

@@ -152,12 +152,12 @@ class DatabasesTest(absltest.TestCase):
       self.lookup()
     begin = time.time()
     for _ in range(3):
-      with self.assertRaisesRegex(tf.errors.UnavailableError, "redis_cluster is away"):
+      with self.assertRaisesRegex(tf.errors.UnavailableError, "redis_cluster is unavailable"):
         self.lookup()
     self.assertLess(time.time() - begin, 20)
     code, text = self.http("/healthz")
     self.assertEqual(code, 503)
-    self.assertRegex(text, "the volatile tier, redis_cluster, is away, and lookups fail: ")
+    self.assertRegex(text, "the volatile tier, redis_cluster, is unavailable, and lookups fail: ")
     tier = hps.metrics()["tiers"]["volatile"]
     self.assertEqual((tier["away"], tier["failures"], tier["skipped"]), (True, 1, 3))
     self.assertIsNone(hps.metrics()["tiers"]["persistent"])
@@ -173,7 +173,7 @@ class DatabasesTest(absltest.TestCase):
       np.testing.assert_array_equal(self.lookup(), np.full([3, 8], -1.))
     code, text = self.http("/healthz")
     self.assertEqual(code, 200)
-    self.assertRegex(text, "is away, and lookups go on without it: ")
+    self.assertRegex(text, "is unavailable, and lookups skip it: ")
     self.assertIn('hps_unavailable_rows_total{model="m",table="table0"} 6',
                   self.http("/metrics")[1])
 

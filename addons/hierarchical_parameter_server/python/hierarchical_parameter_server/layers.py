@@ -92,7 +92,7 @@ class _TableLayer(tf.keras.layers.Layer):
   def get_config(self):
     """Returns the constructor's arguments, for from_config."""
     if isinstance(self.ps_config_file, tf.Tensor):
-      raise ValueError("ps_config_file is a tensor, which no configuration of a layer holds")
+      raise ValueError("ps_config_file is a tensor, which a layer's configuration cannot hold")
     config = super(_TableLayer, self).get_config()
     config.update(
         model_name=self.model_name, table_id=self.table_id,

@@ -136,9 +136,9 @@ ev::Status DirectorySource::CheckNumbers() const {
   return ev::FailedPrecondition(
       "update source directory " + options_.path + ": group " + options_.group +
       " has read up to file " + std::to_string(given_) +
-      ", and the next one will be " + std::to_string(next) +
-      ": the folder was made anew; remove " + PositionFile(options_.group) +
-      " to read it from its beginning");
+      ", but the next file will be " + std::to_string(next) +
+      ": the folder was recreated; remove " + PositionFile(options_.group) +
+      " to read it from the beginning");
 }
 
 ev::Status DirectorySource::Next(bool* is_one,

@@ -107,7 +107,7 @@ ev::Status KafkaProducer::FindTopic(const std::string& tag,
     if (topic.num_partitions == 0) library_->poll(client_, kPieceMs);
   }
   if (topic.num_partitions > 0) return ev::Status::OK();
-  return Error("topic " + tag + " has no parts after " +
+  return Error("topic " + tag + " has no partitions after " +
                std::to_string(options_.timeout_ms) +
                " ms: " + library_->words(error));
 }
@@ -181,7 +181,7 @@ ev::Status KafkaProducer::Flush(int64_t timeout_ms) {
   }
   const int num_left = library_->num_queued(client_);
   if (num_left == 0) return ev::Status::OK();
-  return Error(std::to_string(num_left) + " messages are on their way after " +
+  return Error(std::to_string(num_left) + " messages are not delivered after " +
                std::to_string(timeout_ms) + " ms");
 }
 

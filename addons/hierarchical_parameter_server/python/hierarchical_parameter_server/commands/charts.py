@@ -39,8 +39,8 @@ def check(path):
     try:
       importlib.import_module("matplotlib")
     except ImportError:
-      raise ValueError("--chart_file %s: a .png is drawn by matplotlib, which is not "
-                       "installed; a name that ends in .svg needs nothing" % path)
+      raise ValueError("--chart_file %s: a .png needs matplotlib, which is not "
+                       "installed; use a name that ends in .svg" % path)
   folder = os.path.dirname(path) or "."
   if not os.path.isdir(folder):
     raise ValueError("--chart_file: there is no folder %r" % folder)
@@ -104,7 +104,7 @@ def _svg(measured, title):
     line(_LEFT, y_of(share), _WIDTH - _RIGHT, y_of(share))
     label(_LEFT - 8, y_of(share) + 4, "end", "%d %%" % share)
   label((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 10, "middle",
-        "latency in microseconds: the share of lookups that took at most so long")
+        "share of lookups with at most this latency, in microseconds")
   for i, (stream, (us, shares)) in enumerate(drawn.items()):
     colour = _COLOURS[i % len(_COLOURS)]
     points = " ".join("%.1f,%.1f" % (x_of(u), y_of(s)) for u, s in zip(us, shares))
@@ -123,7 +123,7 @@ def _draw_png(path, measured, title):
   for stream, (us, shares) in curves(measured).items():
     axes.plot(us, shares, label=stream)
   axes.set_xlabel("latency in microseconds")
-  axes.set_ylabel("lookups that took at most so long, %")
+  axes.set_ylabel("lookups with at most this latency, %")
   axes.set_title(title)
   axes.grid(True)
   axes.legend()

@@ -22,7 +22,7 @@ def counted(number, what):
 def _reach(tiers, out):
   """Prints whether each tier was reached; returns the number that were not."""
   if not tiers:
-    print("no tier of this configuration is another program's", file=out)
+    print("this configuration has no tier in another program", file=out)
   for tier in tiers:
     if not tier["error"]:
       print("%s: %s was reached in %d ms" %

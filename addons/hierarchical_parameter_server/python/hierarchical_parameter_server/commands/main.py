@@ -38,7 +38,7 @@ def _parser():
     return sub
 
   sub = command("check", checking.check,
-                "Say which keys of a configuration are unknown, without effect or at odds "
+                "Report which keys of a configuration are unknown, without effect or at odds "
                 "with the files, and how much memory each table takes.")
   sub.add_argument("config", metavar="CONFIG")
   sub.add_argument("--connect", action="store_true",

@@ -137,7 +137,7 @@ def _report(stream, rows, measured, args, out):
   print("rows from  " + "  ".join("%s %.2f %%" % s for s in measured.shares()), file=out)
   unavailable = measured.gained("unavailable")
   if unavailable:
-    print("%d ids have the default row because a tier was away" % unavailable, file=out)
+    print("%d ids have the default row because a tier was unavailable" % unavailable, file=out)
 
 
 def _table(found, out):

@@ -21,7 +21,7 @@ def find(model, table):
   models = {m["model"]: m["tables"] for m in serving.metrics()["models"]}
   model = model or sorted(models)[0]
   if model not in models:
-    raise ValueError("there is no model '%s', but %s" %
+    raise ValueError("there is no model '%s'; the models are %s" %
                      (model, ", ".join(sorted(models))))
   names = [t["table"] for t in models[model]]
   number = names.index(table) if table in names else None
@@ -31,7 +31,7 @@ def find(model, table):
     except ValueError:
       number = -1
   if not 0 <= number < len(names):
-    raise ValueError("model '%s' has no table '%s', but %s" %
+    raise ValueError("model '%s' has no table '%s'; its tables are %s" %
                      (model, table, ", ".join(names)))
   return model, number, models[model][number]
 

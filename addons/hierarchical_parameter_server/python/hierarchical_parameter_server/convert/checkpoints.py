@@ -154,8 +154,8 @@ class Checkpoint(object):
     parts = self.parts_of(table)
     if self._deltas and table not in self.tables:
       raise ValueError(
-          "%s: '%s' is an optimizer's slot, which is read without incremental checkpoints "
-          "alone (full_only=True, --full-only)" % (self.prefix, table))
+          "%s: '%s' is an optimizer's slot, which can only be read without incremental "
+          "checkpoints (full_only=True, --full-only)" % (self.prefix, table))
     later, changed = _Later(), []
     for delta in reversed(self._deltas):
       changed = self._changed(table, parts, delta, later) + changed

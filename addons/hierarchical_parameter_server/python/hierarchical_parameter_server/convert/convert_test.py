@@ -144,7 +144,7 @@ class ConvertTest(parameterized.TestCase):
         np.fromfile(os.path.join(self.folder, "v", "emb_vector"), np.float32), rows)
     with open(os.path.join(self.folder, "v_values.file"), "ab") as f:
       f.write(b"1234")
-    with self.assertRaisesRegex(ValueError, "16 floats for 5 keys are no whole rows"):
+    with self.assertRaisesRegex(ValueError, "16 floats are not a whole number of rows for 5 keys"):
       convert.from_legacy(self.folder, self.folder)
     # The existing table is unchanged.
     self.assertEqual(os.path.getsize(os.path.join(self.folder, "v", "key")), 40)

@@ -51,7 +51,7 @@ def _dumped(path, ending):
 def _pieces(keys, rows, what):
   """Yields (keys, rows [n, width])."""
   if not len(keys) or len(rows) % len(keys) or not len(rows):
-    raise ValueError("%s: %d floats for %d keys are no whole rows" %
+    raise ValueError("%s: %d floats are not a whole number of rows for %d keys" %
                      (what, len(rows), len(keys)))
   rows = rows.reshape([len(keys), -1])
   for begin in range(0, len(keys), _PIECE):
