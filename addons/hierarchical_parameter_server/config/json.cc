@@ -103,7 +103,7 @@ class Reader {
                                what);
   }
   bool More() const { return at_ < text_.size(); }
-  char Here() const { return More() ? text_[at_] : '\0'; }
+  char Peek() const { return More() ? text_[at_] : '\0'; }
   std::string Shown() const {
     return More() ? CharacterAt(text_, at_) : "the end of the text";
   }
@@ -117,12 +117,12 @@ class Reader {
   // Skips blanks, line ends and comments.
   ev::Status Space() {
     for (;;) {
-      while (More() && (Here() == ' ' || Here() == '\t' || Here() == '\n' ||
-                        Here() == '\r')) {
+      while (More() && (Peek() == ' ' || Peek() == '\t' || Peek() == '\n' ||
+                        Peek() == '\r')) {
         ++at_;
       }
       if (Take("//")) {
-        while (More() && Here() != '\n') ++at_;
+        while (More() && Peek() != '\n') ++at_;
       } else if (text_.compare(at_, 2, "/*") == 0) {
         const size_t end = text_.find("*/", at_ + 2);
         if (end == std::string::npos) return Wrong("an unterminated comment");
@@ -136,9 +136,9 @@ class Reader {
   ev::Status Value(Json* json, int depth) {
     EV_RETURN_IF_ERROR(Space());
     if (depth > kMaxDepth) return Wrong("nested more than 64 deep");
-    if (Here() == '{') return Object(json, depth);
-    if (Here() == '[') return Array(json, depth);
-    if (Here() == '"') {
+    if (Peek() == '{') return Object(json, depth);
+    if (Peek() == '[') return Array(json, depth);
+    if (Peek() == '"') {
       json->kind = Json::Kind::kString;
       return String(&json->text);
     }
@@ -158,10 +158,10 @@ class Reader {
     const size_t begin = at_;
     const auto digits = [this] {
       const size_t from = at_;
-      while (Here() >= '0' && Here() <= '9') ++at_;
+      while (Peek() >= '0' && Peek() <= '9') ++at_;
       return at_ - from;
     };
-    if (Here() == '-') ++at_;
+    if (Peek() == '-') ++at_;
     const size_t first = at_;
     if (digits() == 0) {
       at_ = begin;
@@ -172,15 +172,15 @@ class Reader {
       return Wrong("a number that begins with 0");
     }
     bool integer = true;
-    if (Here() == '.') {
+    if (Peek() == '.') {
       integer = false;
       ++at_;
       if (digits() == 0) return Wrong("want digits after the point");
     }
-    if (Here() == 'e' || Here() == 'E') {
+    if (Peek() == 'e' || Peek() == 'E') {
       integer = false;
       ++at_;
-      if (Here() == '+' || Here() == '-') ++at_;
+      if (Peek() == '+' || Peek() == '-') ++at_;
       if (digits() == 0) return Wrong("want digits of the exponent");
     }
     const std::string digits_text = text_.substr(begin, at_ - begin);
@@ -202,7 +202,7 @@ class Reader {
   ev::Status Hex(unsigned* value) {
     *value = 0;
     for (int i = 0; i < 4; ++i, ++at_) {
-      const char c = Here();
+      const char c = Peek();
       unsigned digit = 0;
       if (c >= '0' && c <= '9') {
         digit = c - '0';
@@ -240,7 +240,7 @@ class Reader {
     ++at_;  // opening quote
     for (;;) {
       if (!More()) return Wrong("an unterminated string");
-      const char c = Here();
+      const char c = Peek();
       if (static_cast<unsigned char>(c) < 0x20) {
         return Wrong("a string with a control character or line end");
       }
@@ -250,7 +250,7 @@ class Reader {
         text->push_back(c);
         continue;
       }
-      const char escaped = Here();
+      const char escaped = Peek();
       ++at_;
       const std::string from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
       const size_t known = from.find(escaped);
@@ -299,7 +299,7 @@ class Reader {
     for (;;) {
       EV_RETURN_IF_ERROR(Space());
       if (Take("}")) return ev::Status::OK();
-      if (Here() != '"') return Wrong("want a key in quotes, got " + Shown());
+      if (Peek() != '"') return Wrong("want a key in quotes, got " + Shown());
       std::string key;
       EV_RETURN_IF_ERROR(String(&key));
       if (json->Find(key) != nullptr) {

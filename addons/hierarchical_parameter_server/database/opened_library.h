@@ -31,8 +31,8 @@ class OpenedLibrary {
 
   // Finds a function that older versions lack; null is not an error.
   template <typename F>
-  void FindIfThere(const char* name, F** function) {
-    *function = reinterpret_cast<F*>(SymbolIfThere(name));
+  void FindOptional(const char* name, F** function) {
+    *function = reinterpret_cast<F*>(OptionalSymbol(name));
   }
 
   // FailedPrecondition: the library or a required function was not found; the
@@ -41,7 +41,7 @@ class OpenedLibrary {
 
  private:
   void* Symbol(const char* name);
-  void* SymbolIfThere(const char* name);
+  void* OptionalSymbol(const char* name);
 
   const std::string user_;
   const std::string package_;

@@ -155,8 +155,8 @@ ev::Status GpuLookup::Send(Part* part, bool direct) {
                          : At<float>(lane->device(), part->rows);
   EV_RETURN_IF_ERROR(table_->Find(
       keys, count, out, At<int64_t>(lane->device(), part->slots),
-      At<uint32_t>(lane->device(), part->bits), lane, &part->is_here));
-  if (!part->is_here) return ev::Status::OK();
+      At<uint32_t>(lane->device(), part->bits), lane, &part->has_rows));
+  if (!part->has_rows) return ev::Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       lane->host() + part->host_bits, lane->device() + part->bits,
       BitBytes(count), cudaMemcpyDeviceToHost, stream));
@@ -176,7 +176,7 @@ ev::Status GpuLookup::Receive(Part* part, bool direct) {
   EV_RETURN_IF_ERROR(lane->Wait());
   const int64_t count = part->count;
   uint32_t* const bits = At<uint32_t>(lane->host(), part->host_bits);
-  if (!part->is_here) std::memset(bits, 0xff, BitBytes(count));
+  if (!part->has_rows) std::memset(bits, 0xff, BitBytes(count));
   const bool misses = std::any_of(bits, bits + (count + 31) / 32,
                                   [](uint32_t word) { return word != 0; });
   if (misses && batch_.ids_on_device) {
@@ -191,7 +191,7 @@ ev::Status GpuLookup::Receive(Part* part, bool direct) {
     EV_RETURN_IF_ERROR(lane->Wait());
   }
   if (misses) Miss(*part, bits);
-  if (part->is_here && !batch_.rows_on_device && !direct) {
+  if (part->has_rows && !batch_.rows_on_device && !direct) {
     const int64_t width = table_->options().width;
     std::memcpy(batch_.rows + part->begin * width,
                 lane->host() + part->host_rows, count * width * sizeof(float));

@@ -44,7 +44,7 @@ class GpuLookup : public CacheLookup {
     LaneParts host, device;
     size_t host_keys = 0, host_bits = 0, host_rows = 0;
     size_t ids = 0, keys = 0, slots = 0, bits = 0, rows = 0;
-    bool is_here = false;
+    bool has_rows = false;
     std::unique_ptr<ev::gpu::WorkLane> lane;
   };
   // Offsets, in its lane's memory, of one Stage's rows and positions.

@@ -71,7 +71,7 @@ class GpuTable : public CacheTable,
   // then.
   ev::Status Find(const int64_t* keys, int64_t count, float* out,
                   int64_t* slots, uint32_t* bits, ev::gpu::WorkLane* lane,
-                  bool* is_here);
+                  bool* has_rows);
 
   // Offsets of the buffers that Store needs on a lane with `count` staged rows.
   struct StoreParts {

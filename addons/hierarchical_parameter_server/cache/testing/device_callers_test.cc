@@ -79,18 +79,18 @@ TEST_F(DeviceTensorsTest, IdsAndRowsInEitherMemory) {
     Below below{{}, {}, width};
     const std::vector<int64_t> ids = Range(0, 555);
     Give(&below, Range(0, 500), 1);
-    for (const bool ids_there : {false, true}) {
-      for (const bool rows_there : {false, true}) {
+    for (const bool device_ids : {false, true}) {
+      for (const bool device_rows : {false, true}) {
         auto table = Open(width, 1000);
         for (const int64_t misses : {555, 55}) {
-          Check(table.get(), &below, ids, ids_there, rows_there, misses);
+          Check(table.get(), &below, ids, device_ids, device_rows, misses);
         }
-        Check(table.get(), &below, std::vector<int32_t>{3, -1, 499}, ids_there,
-              rows_there, 1);
-        Check(table.get(), &below, std::vector<int64_t>(), ids_there,
-              rows_there, 0);
+        Check(table.get(), &below, std::vector<int32_t>{3, -1, 499}, device_ids,
+              device_rows, 1);
+        Check(table.get(), &below, std::vector<int64_t>(), device_ids,
+              device_rows, 0);
         table->Drop();
-        Check(table.get(), &below, ids, ids_there, rows_there, 555);
+        Check(table.get(), &below, ids, device_ids, device_rows, 555);
       }
     }
   }

@@ -99,7 +99,7 @@ Deadline RedisTable::FetchDeadline() const {
 }
 
 ev::Status RedisTable::Open(bool is_new) {
-  const auto read = [this](int* num_there) {
+  const auto read = [this](int* num_found) {
     Requests requests;
     std::vector<RedisCall*> changes;
     for (const auto& partition : partitions_) {
@@ -107,25 +107,25 @@ ev::Status RedisTable::Open(bool is_new) {
           &requests, Words{"HGET", partition->values, kChangesField}));
     }
     EV_RETURN_IF_ERROR(RunAll(requests));
-    *num_there = 0;
+    *num_found = 0;
     for (size_t i = 0; i < partitions_.size(); ++i) {
       const int64_t n = IntegerOf(changes[i]->reply(), -1);
       // An n without a second means: the partition was lost, and a process
       // stored into it and ended before it could undo that.
       partitions_[i]->seen = Second(n) > 0 ? n : -1;
-      *num_there += Second(n) > 0;
+      *num_found += Second(n) > 0;
     }
     return ev::Status::OK();
   };
   const int num_partitions = static_cast<int>(partitions_.size());
-  int num_there = 0;
-  EV_RETURN_IF_ERROR(read(&num_there));
-  if (num_there == num_partitions) return ev::Status::OK();
+  int num_found = 0;
+  EV_RETURN_IF_ERROR(read(&num_found));
+  if (num_found == num_partitions) return ev::Status::OK();
   const bool is_cache =
       client_->options().loss == RedisLoss::kEmptiesThePartition;
-  if (!is_cache && (!is_new || num_there > 0)) {
+  if (!is_cache && (!is_new || num_found > 0)) {
     return Named(DataLoss("the server has lost " +
-                          std::to_string(num_partitions - num_there) + " of " +
+                          std::to_string(num_partitions - num_found) + " of " +
                           std::to_string(num_partitions) +
                           " partitions: drop the table and load it again"));
   }
@@ -139,8 +139,8 @@ ev::Status RedisTable::Open(bool is_new) {
                    Words{"HSETNX", partition->values, kChangesField, first});
   }
   EV_RETURN_IF_ERROR(RunAll(requests));
-  EV_RETURN_IF_ERROR(read(&num_there));
-  return num_there == num_partitions
+  EV_RETURN_IF_ERROR(read(&num_found));
+  return num_found == num_partitions
              ? ev::Status::OK()
              : Named(DataLoss(
                    "partitions disappeared while the table was created"));

@@ -110,7 +110,7 @@ class RocksDbTable : public Table {
   struct Part;
   ev::Status Named(const ev::Status& status) const;
   ev::Status CheckWritable(const char* what) const;
-  ev::Status CheckThere() const;
+  ev::Status CheckNotDropped() const;
   ev::Status FetchPart(const RocksDbLibrary::ReadOptions* reads,
                        ev::Span<const int64_t> keys, Positions wanted,
                        int64_t begin, int64_t end, float* rows,

@@ -199,18 +199,18 @@ ev::Status KafkaSource::Commit() {
   KafkaLibrary::Queue* const queue = library_->queue_new(client_);
   int error = library_->commit_queue(client_, list, queue, nullptr, nullptr);
   library_->list_destroy(list);
-  bool is_told = error != KafkaLibrary::kOk;
-  if (!is_told) {
+  bool has_answer = error != KafkaLibrary::kOk;
+  if (!has_answer) {
     KafkaLibrary::Event* const event = library_->queue_poll(
         queue, static_cast<int>(options_.commit_timeout_ms));
     if (event != nullptr) {
-      is_told = true;
+      has_answer = true;
       error = library_->event_error(event);
       library_->event_destroy(event);
     }
   }
   library_->queue_destroy(queue);
-  if (!is_told) {
+  if (!has_answer) {
     return Error("commit: no answer in " +
                  std::to_string(options_.commit_timeout_ms) + " ms");
   }
