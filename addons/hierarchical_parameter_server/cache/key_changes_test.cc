@@ -11,7 +11,7 @@
 namespace hps {
 namespace {
 
-TEST(KeyChangesTest, AChangeIsSeenByThoseThatReadBefore) {
+TEST(KeyChangesTest, AChangeIsSeenByEarlierReaders) {
   KeyChanges changes;
   const std::vector<int64_t> keys = {5, INT64_MIN, -1};
   EXPECT_EQ(changes.count(), 0);

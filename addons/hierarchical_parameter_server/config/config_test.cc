@@ -43,7 +43,7 @@ TEST(JsonTest, ReadsWhatUpstreamsSamplesHave) {
   EXPECT_EQ(json.Find("b")->text, "x\n\xC3\xA4\xF0\x9F\x98\x80");
 }
 
-TEST(JsonTest, SaysWhereTheTextIsWrong) {
+TEST(JsonTest, ReportsThePositionOfAnError) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "line 1, column 1: want a value"},
       {"{\"a\": }", "column 7: want a value"},
@@ -170,7 +170,7 @@ TEST(ConfigTest, TheDocumentedDefaults) {
   EXPECT_TRUE(config.notes.empty());
 }
 
-TEST(ConfigTest, AKeyThatDescribesTheCacheAsksForIt) {
+TEST(ConfigTest, AKeyThatDescribesTheCacheEnablesIt) {
   for (const std::string key :
        {"\"gpucacheper\": 0.1", "\"embedding_cache_type\": \"static\"",
         "\"use_static_table\": true", "\"embedding_cache_policy\": \"lfu\"",
@@ -185,7 +185,7 @@ TEST(ConfigTest, AKeyThatDescribesTheCacheAsksForIt) {
   }
 }
 
-TEST(ConfigTest, APolicyWithoutRowsThatGoIsNoted) {
+TEST(ConfigTest, APolicyWithoutEvictionIsNoted) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", ""},
       {", \"gpucache\": false", "gpucache is false"},
@@ -208,7 +208,7 @@ TEST(ConfigTest, APolicyWithoutRowsThatGoIsNoted) {
   }
 }
 
-TEST(ConfigTest, ARefreshIsOfACacheAndHasAnInterval) {
+TEST(ConfigTest, ARefreshNeedsACacheAndAnInterval) {
   const auto parse = [](const std::string& more) {
     Config config;
     const ev::Status status = Parse(WithModel(more), &config);
@@ -236,7 +236,7 @@ TEST(ConfigTest, ARefreshIsOfACacheAndHasAnInterval) {
   EXPECT_TRUE(config.notes.empty());
 }
 
-TEST(ConfigTest, EveryKeyOfUpstreamIsKnown) {
+TEST(ConfigTest, EveryKeyOfUpstreamIsAccepted) {
   Config config;
   const ev::Status status = Parse(
       std::string("{\"supportlonglong\": false, \"fuse_embedding_table\": true,"
@@ -503,7 +503,7 @@ TEST(ConfigTest, DamagedTextsAreErrorsOrRight) {
   EXPECT_GT(errors, 10000);
 }
 
-TEST(ConfigTest, AFileThatIsNotThere) {
+TEST(ConfigTest, AMissingFileIsAnError) {
   Config config;
   std::string text;
   EXPECT_EQ(ReadConfig("no/such/ps.json", &config, &text).code(),

@@ -288,7 +288,7 @@ TEST_F(CachedServerTest, ReloadAndRemoveEmptyTheCache) {
   ASSERT_TRUE(server_->RemoveModel("m").ok());
 }
 
-TEST_F(CachedServerTest, AReloadWithoutRoomForTwoTakesTheOldOnes) {
+TEST_F(CachedServerTest, AReloadWithoutRoomForTwoCachesFreesTheOldOnes) {
   Serve(", \"gpucache\": true, \"gpucacheper\": 0.2");
   const std::vector<int64_t> keys = {5, 6, 7};
   const std::shared_ptr<ServedTable> before = Table(0);
@@ -310,7 +310,7 @@ TEST_F(CachedServerTest, AReloadWithoutRoomForTwoTakesTheOldOnes) {
   EXPECT_NE(AllNotes().find("has no cache any more"), std::string::npos);
 }
 
-TEST_F(CachedServerTest, ADroppedCacheIsAskedNoMoreAndUpdatesGoOn) {
+TEST_F(CachedServerTest, ADroppedCacheIsUnusedAndUpdatesGoOn) {
   Serve(", \"gpucacheper\": 0.5");
   const std::shared_ptr<ServedTable> table = Table(0);
   const std::vector<int64_t> keys = {5, 6, 7};
@@ -326,7 +326,7 @@ TEST_F(CachedServerTest, ADroppedCacheIsAskedNoMoreAndUpdatesGoOn) {
   EXPECT_EQ(StatisticsOf(table.get()).misses, misses);
 }
 
-TEST_F(CachedServerTest, ANoteThatIsTrueAgainIsTakenOnce) {
+TEST_F(CachedServerTest, ARepeatedNoteIsStoredOnce) {
   SetHostDeviceCacheBytes(int64_t{1} << 30);
   Serve(", \"gpucacheper\": 0.5");
   SetHostDeviceCacheBytes(HostDeviceCacheBytes() / 4);
@@ -336,7 +336,7 @@ TEST_F(CachedServerTest, ANoteThatIsTrueAgainIsTakenOnce) {
   EXPECT_EQ(server_->notes().size(), 1u);
 }
 
-TEST_F(CachedServerTest, AFullDeviceIsAnErrorWhereACacheIsAskedFor) {
+TEST_F(CachedServerTest, AFullDeviceIsAnErrorIfACacheIsRequired) {
   SetHostDeviceCacheBytes(1000);
   const ev::Status status = TryServe(", \"gpucache\": true");
   EXPECT_EQ(status.code(), ev::StatusCode::kResourceExhausted);
@@ -350,7 +350,7 @@ TEST_F(CachedServerTest, AFullDeviceIsAnErrorWhereACacheIsAskedFor) {
   EXPECT_EQ(Table(0)->cache(), nullptr);
 }
 
-TEST_F(CachedServerTest, WithoutADeviceOneNoteTellsIt) {
+TEST_F(CachedServerTest, WithoutADeviceOneNoteIsStored) {
   SetHostDeviceIsGone(true);
   Serve(", \"gpucache\": true");
   ASSERT_TRUE(server_->ReloadModel("m", &serial_).ok());
@@ -369,7 +369,7 @@ TEST_F(CachedServerTest, WithoutADeviceOneNoteTellsIt) {
   EXPECT_EQ(AllNotes(), "");
 }
 
-TEST_F(CachedServerTest, WhatIsLoadedAtTheStart) {
+TEST_F(CachedServerTest, RowsAreCachedAtTheStart) {
   const auto rows = [&](const std::string& of_model) {
     Serve(of_model);
     const int64_t rows = StatisticsOf(Table(1).get()).rows;
@@ -391,7 +391,7 @@ TEST_F(CachedServerTest, WhatIsLoadedAtTheStart) {
             0);
 }
 
-TEST_F(CachedServerTest, BelowTheThresholdExactAboveItAtOnce) {
+TEST_F(CachedServerTest, ExactBelowTheHitRateThresholdImmediateAboveIt) {
   Serve(", \"gpucacheper\": 0.5, \"hit_rate_threshold\": 0.5");
   const auto table = Table(0);
   const auto drain = [&] { server_->caches()->background()->Drain(); };
@@ -453,7 +453,7 @@ TEST_F(CachedServerTest, IdsAndRowsOnTheDevice) {
   }
 }
 
-TEST_F(CachedServerTest, TheDevicesBytesAreForetold) {
+TEST_F(CachedServerTest, DeviceBytesArePredicted) {
   for (const char* share : {"0.01", "0.3", "1.0"}) {
     const std::string of_model = ", \"gpucacheper\": " + std::string(share);
     Serve(of_model);

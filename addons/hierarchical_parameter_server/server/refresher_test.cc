@@ -117,7 +117,7 @@ class RefresherTest : public ::testing::Test {
   std::unique_ptr<ParameterServer> server_;
 };
 
-TEST_F(RefresherTest, RowsThatChangeBelowShow) {
+TEST_F(RefresherTest, RowsChangedInATierBecomeVisible) {
   for (const char* of_model :
        {kOften,
         ", \"use_static_table\": true, \"refresh_interval\": 0.01, "
@@ -248,7 +248,7 @@ std::string RedisAt(const RedisServer& redis, const std::string& more) {
          redis.address() + "\", \"timeout_ms\": 500" + more + "}";
 }
 
-TEST_F(RefresherTest, WhatAnotherServerStoresInRedisShows) {
+TEST_F(RefresherTest, RowsStoredByAnotherServerBecomeVisible) {
   const std::string reason = NoRedisReason();
   if (!reason.empty()) GTEST_SKIP() << reason;
   RedisServer redis;

@@ -180,7 +180,7 @@ TEST_F(ServerTest, Acceptance03And05EveryTierGivesTheSameRows) {
   }
 }
 
-TEST_F(ServerTest, RowsThatAreFoundBelowGoUp) {
+TEST_F(ServerTest, RowsFoundInThePersistentTierAreElevated) {
   WriteModels(1);
   const auto server = Serve(
       ", \"volatile_db\": {\"initial_cache_rate\": 0, "
@@ -199,7 +199,7 @@ TEST_F(ServerTest, RowsThatAreFoundBelowGoUp) {
   EXPECT_EQ(table->served().from_persistent, 100);
 }
 
-TEST_F(ServerTest, WhatALayerNamesMustBeThere) {
+TEST_F(ServerTest, ALayersModelAndTableMustExist) {
   WriteModels(1);
   const auto server = Serve("");
   std::shared_ptr<ServedTable> table;
@@ -521,7 +521,7 @@ TEST_F(ServerTest, Acceptance11ThePlannerIsRightWithin5Percent) {
   }
 }
 
-TEST_F(ServerTest, TypesThatAreNotBuiltInAndFilesThatLackAreErrors) {
+TEST_F(ServerTest, MissingTypesAndFilesAreErrors) {
   Config config;
   std::unique_ptr<ParameterServer> server;
   ASSERT_TRUE(

@@ -68,7 +68,7 @@ TEST(UpdateMessageTest, AMessageIsByteForByteAsItIsWritten) {
   EXPECT_TRUE(ReadMessage(message.data(), message.size(), &batch).ok());
 }
 
-TEST(UpdateMessageTest, WhatIsNoMessageIsAnErrorAndChangesNothing) {
+TEST(UpdateMessageTest, InvalidMessagesAreErrorsAndChangeNothing) {
   std::string good;
   const float row[] = {1.0f, 2.0f};
   AppendToMessage(1, row, 2, &good);

@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
-TEST_F(DeviceCacheTest, WhatWasFilledIsHere) {
+TEST_F(DeviceCacheTest, FilledRowsAreCached) {
   for (const int width : {1, 2, 3, 4, 6, 16, 33, 128}) {
     Below below{{}, {}, width};
     auto table = Open(width, 1000);
@@ -180,7 +180,7 @@ TEST_F(DeviceCacheTest, ZipfThroughCachesOfAllSizes) {
   }
 }
 
-TEST_F(DeviceCacheTest, TheLongestUnusedGoes) {
+TEST_F(DeviceCacheTest, TheLeastRecentlyUsedIsEvicted) {
   Below below{{}, {}, 4};
   auto table = Open(4, 512);
   const std::vector<int64_t> hot = Range(0, 128);
@@ -391,7 +391,7 @@ TEST_F(DeviceCacheTest, WithoutCapacityNothingIsStored) {
   }
 }
 
-TEST_F(DeviceCacheTest, BytesAreThoseThatWereForetold) {
+TEST_F(DeviceCacheTest, BytesArePredicted) {
   for (const bool evicts : {true, false}) {
     for (const int width : {4, 128}) {
       for (const int64_t capacity : {100, 10000}) {

@@ -94,7 +94,7 @@ class Zipf {
 // The cache's buckets of 16 keep a little less than one bucket of all slots. By
 // the model of the engine's table 35.2 % of this stream hit, against the
 // oracle's 36.3 %; with LRU 25.5 %.
-TEST_F(DeviceCacheTest, ZipfHitsByFewestUsesAreTheOracles) {
+TEST_F(DeviceCacheTest, LfuHitsOfAZipfStreamMatchTheOracle) {
   constexpr int64_t kRows = 20000, kCapacity = 500;
   constexpr int kBatches = 600, kBegin = 100, kBatch = 100;
   Below below{{}, {}, 4};
@@ -130,7 +130,7 @@ TEST_F(DeviceCacheTest, ZipfHitsByFewestUsesAreTheOracles) {
 
 // With LFU, keys used often survive a stream of keys that are used once, even
 // if their last use is the oldest. With LRU they are evicted.
-TEST_F(DeviceCacheTest, TheLeastUsedGoes) {
+TEST_F(DeviceCacheTest, TheLeastFrequentlyUsedIsEvicted) {
   for (const CachePolicy policy : {CachePolicy::kLfu, CachePolicy::kLru}) {
     Below below{{}, {}, 4};
     auto table = Open(4, 512, true, "hps_et.m.t", policy);

@@ -55,7 +55,7 @@ class DeviceReviewTest : public DeviceCacheTest {
   }
 };
 
-TEST_F(DeviceReviewTest, RowsThatChangedBelowComeUp) {
+TEST_F(DeviceReviewTest, RowsChangedInTheTiersAreRefreshed) {
   for (const int width : {1, 3, 4, 33, 128}) {
     for (const bool evicts : {true, false}) {
       Below below{{}, {}, width};
@@ -77,7 +77,7 @@ TEST_F(DeviceReviewTest, RowsThatChangedBelowComeUp) {
   }
 }
 
-TEST_F(DeviceReviewTest, AWalkTellsEveryKeyOnce) {
+TEST_F(DeviceReviewTest, AWalkListsEveryKeyOnce) {
   Below below{{}, {}, 16};
   Give(&below, Range(0, 40000), 1);
   for (const CachePolicy policy : {CachePolicy::kLru, CachePolicy::kLfu}) {
@@ -102,7 +102,7 @@ TEST_F(DeviceReviewTest, AWalkTellsEveryKeyOnce) {
   EXPECT_TRUE(Walk(none.get(), &below).empty());
 }
 
-TEST_F(DeviceReviewTest, RowsThatAreGoneBelowGo) {
+TEST_F(DeviceReviewTest, RowsRemovedFromTheTiersAreErased) {
   Below below{{}, {}, 4};
   auto table = Open(4, 1000);
   const std::vector<int64_t> keys = Range(0, 300);
@@ -121,7 +121,7 @@ TEST_F(DeviceReviewTest, RowsThatAreGoneBelowGo) {
 
 // Rows stored or changed after the walk read the tiers may be newer than what
 // it read.
-TEST_F(DeviceReviewTest, WhatWasReadBeforeAChangeIsNotStored) {
+TEST_F(DeviceReviewTest, RowsReadBeforeAChangeAreNotStored) {
   Below below{{}, {}, 4};
   const std::vector<int64_t> keys = {1, 2, 3};
   const auto late = [&](const std::function<void(CacheTable*)>& change) {

@@ -107,7 +107,7 @@ TEST(HashMapTest, AgreesWithAMapThroughInsertsAndRemoves) {
   }
 }
 
-TEST(HashMapTest, ThreadsThatAreLentGiveTheSame) {
+TEST(HashMapTest, LentThreadsGiveTheSameRows) {
   ev::testing::ThreadPool pool(3);
   const auto database = MakeMap(HashMapOptions());
   const auto table = Open(database.get(), 16);
@@ -172,7 +172,7 @@ TEST(HashMapTest, ALimitIsKeptByEveryPolicy) {
   }
 }
 
-TEST(HashMapTest, ReadersGoOnWhileATableGrowsAndRowsGo) {
+TEST(HashMapTest, ReadersGoOnDuringGrowthAndEviction) {
   HashMapOptions options;
   options.num_partitions = 1;
   options.overflow_margin = 20000;
@@ -289,7 +289,7 @@ class CountingParallel : public ev::Parallel {
   int calls = 0;
 };
 
-TEST(HashMap, OtherThreadsAreAskedForLongFetchesAlone) {
+TEST(HashMap, OnlyLongFetchesUseOtherThreads) {
   const struct {
     int width, count, calls;
   } cases[] = {{128, 2048, 0}, {128, 4096, 1}, {16, 2048, 0}, {16, 4096, 1}};

@@ -103,7 +103,7 @@ TEST_F(MappedFilesTest, RowsOfTheFilesAreServed) {
   Expect(wanted, versions, &pool);
 }
 
-TEST_F(MappedFilesTest, WhatIsStoredOrRemovedGoesBeforeTheFiles) {
+TEST_F(MappedFilesTest, StoredAndRemovedRowsOverrideTheFiles) {
   Attach(WriteTable({1, 2, 3, 4}, 1, kWidth));
   const std::vector<int64_t> stored = {2, 9};
   const std::vector<float> rows = MadeRows(stored, 5, kWidth);
@@ -134,7 +134,7 @@ TEST_F(MappedFilesTest, WhatIsStoredOrRemovedGoesBeforeTheFiles) {
   EXPECT_EQ(Count(), 1);
 }
 
-TEST_F(MappedFilesTest, ARowOfTheFilesThatIsReplacedIsAlwaysThere) {
+TEST_F(MappedFilesTest, AReplacedRowOfTheFilesIsAlwaysFound) {
   std::vector<int64_t> keys;
   for (int64_t i = 0; i < 4000; ++i) keys.push_back(i);
   for (int round = 0; round < 5; ++round) {

@@ -314,7 +314,7 @@ TEST_F(RedisDatabaseTest, ARowOfAnotherSizeIsAnErrorAndNoRow) {
   ExpectRows(table.get(), {0, 1, 2, 4}, 1);
 }
 
-TEST_F(RedisDatabaseTest, AServerWithoutMemorySaysSo) {
+TEST_F(RedisDatabaseTest, AServerOutOfMemoryIsAnError) {
   Start({"--maxmemory", "4mb", "--maxmemory-policy", "noeviction"});
   Open();
   const std::shared_ptr<Table> table = OpenTable(64);

@@ -316,7 +316,7 @@ TEST_F(RedisFailureTest, OlderRowsByTheSameConnectionAreNoticedToo) {
   }
 }
 
-TEST_F(RedisFailureTest, AnInsertIntoACacheThatIsEmptiedStaysThere) {
+TEST_F(RedisFailureTest, AnInsertIntoAnEmptiedCacheIsKept) {
   RedisServer server;
   ASSERT_TRUE(server.Start());
   options_.loss = RedisLoss::kEmptiesThePartition;
@@ -327,7 +327,7 @@ TEST_F(RedisFailureTest, AnInsertIntoACacheThatIsEmptiedStaysThere) {
   ExpectAll(Keys(0, 100), 2);
 }
 
-TEST_F(RedisFailureTest, WhatAnEndedProcessStoredIntoALostPartitionIsNoTable) {
+TEST_F(RedisFailureTest, RowsStoredIntoALostPartitionAreNoTable) {
   RedisServer server;
   ASSERT_TRUE(server.Start());
   const std::string hash = PartitionHash("hps_et.m.t", 2, 'v');
@@ -355,7 +355,7 @@ TEST_F(RedisFailureTest, WhatAnEndedProcessStoredIntoALostPartitionIsNoTable) {
   }
 }
 
-TEST_F(RedisFailureTest, InsertsAskOnceForEachConnection) {
+TEST_F(RedisFailureTest, InsertsCheckEachConnectionOnce) {
   RedisServer server;
   ASSERT_TRUE(server.Start());
   Open({server.address()});
@@ -379,7 +379,7 @@ TEST_F(RedisFailureTest, InsertsAskOnceForEachConnection) {
   ExpectAll(Keys(0, 100), 10);
 }
 
-TEST_F(RedisFailureTest, ACacheThatLosesRowsIsEmptyThere) {
+TEST_F(RedisFailureTest, ACacheThatLosesRowsIsEmptied) {
   RedisServer server;
   ASSERT_TRUE(server.Start());
   options_.loss = RedisLoss::kEmptiesThePartition;
@@ -592,7 +592,7 @@ TEST_F(RedisTlsTest, RowsGoThroughTls) {
   ExpectAll(keys, 1);
 }
 
-TEST_F(RedisTlsTest, WhatIsNotTrustedIsAnError) {
+TEST_F(RedisTlsTest, AnUntrustedCertificateIsAnError) {
   options_.tls.server_name = "another.name";
   ev::Status status = TryOpen();
   EXPECT_EQ(status.code(), ev::StatusCode::kFailedPrecondition);

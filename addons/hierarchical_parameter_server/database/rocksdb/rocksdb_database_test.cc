@@ -85,7 +85,7 @@ class RocksDbDatabaseTest : public ::testing::Test {
   std::shared_ptr<Table> table_;
 };
 
-TEST_F(RocksDbDatabaseTest, RowsAreThereWhenItIsOpenedAgain) {
+TEST_F(RocksDbDatabaseTest, RowsSurviveReopening) {
   Open();
   ASSERT_TRUE(OpenTable(4).ok());
   ASSERT_TRUE(Insert({1, 2, kLargestKey, kSmallestKey}, 1).ok());

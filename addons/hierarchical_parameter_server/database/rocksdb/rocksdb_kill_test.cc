@@ -24,7 +24,7 @@ namespace {
 
 // A child process stores versions and reports each one stored. After a kill at
 // any moment the store has that version's rows or newer ones, whole.
-TEST(RocksDbKillTest, WhatWasStoredIsThereAfterAKill) {
+TEST(RocksDbKillTest, StoredRowsSurviveAKill) {
   {
     const RocksDbLibrary* library = nullptr;
     const ev::Status there = RocksDbLibrary::Get(&library);

@@ -157,7 +157,7 @@ class CachedLayersTest(parameterized.TestCase):
     self.assertIn('hps_cache_refresh_failures_total{model="m",table="table0"} 0\n', text)
     self.assertEqual(hps.notes(), [])
 
-  def test_prometheus_and_check_tell_the_cache(self):
+  def test_prometheus_and_check_report_the_cache(self):
     layer = self.layer(hps.LookupLayer, 0.1)
     with tf.Graph().as_default(), tf.Session() as session:
       session.run(layer(tf.constant([1, 2], tf.int64)))

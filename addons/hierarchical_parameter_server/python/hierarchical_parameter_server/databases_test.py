@@ -115,7 +115,7 @@ class DatabasesTest(absltest.TestCase):
     for _ in range(3):
       self.assert_served()
 
-  def test_a_server_that_is_not_there_is_named(self):
+  def test_a_missing_server_is_named(self):
     with self.assertRaisesRegex(tf.errors.UnavailableError, "127.0.0.1:1: connect"):
       self.start(
           volatile_db={

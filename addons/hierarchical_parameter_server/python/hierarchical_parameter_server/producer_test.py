@@ -110,7 +110,7 @@ class ProducerTest(absltest.TestCase):
     self.assertNotIn("hps_update_waiting{", text)
     self.assertIn('hps_update_pending_rows{group="a\\"b"} 11', text)
 
-  def test_what_is_wrong_is_named(self):
+  def test_errors_are_named(self):
     with self.assertRaisesRegex(ValueError, "'kafka_message_queue' or 'directory'"):
       hps.Producer(type="post")
     with self.assertRaisesRegex(ValueError, "expected path and no brokers"):
@@ -132,7 +132,7 @@ class ProducerTest(absltest.TestCase):
     with self.assertRaisesRegex(ValueError, "closed"):
       producer.flush()
 
-  def test_a_queue_that_is_not_there_is_an_error_in_time(self):
+  def test_a_missing_queue_is_an_error_in_time(self):
     try:
       producer = hps.Producer(brokers="127.0.0.1:1")
     except tf.errors.FailedPreconditionError as error:

@@ -153,19 +153,19 @@ class TrapsTest(parameterized.TestCase):
       f.write("// a server\n" + text.replace('"models":', '/* all */ "models": // one\n'))
     np.testing.assert_array_equal(self.lookup([1], path=path), self.rows[[1]])
 
-  def test_a_volatile_tier_without_a_type_is_there(self):
+  def test_a_volatile_tier_without_a_type_has_the_default_type(self):
     hps.start(self.config(volatile_db={"num_partitions": 2}))
     self.assertEqual(self.table()["volatile"]["rows"], _ROWS)
     self.assertIn("volatile_db.type: is not given", " ".join(hps.notes()))
 
-  def test_lookups_are_exact_unless_told(self):
+  def test_lookups_are_exact_by_default(self):
     hps.start(self.config())
     for _ in range(2):
       np.testing.assert_array_equal(self.lookup(np.arange(_ROWS)), self.rows)
     self.assertEqual(self.table()["defaults"], 0)
 
   @parameterized.parameters(0., .3, .8, 1.)
-  def test_so_much_is_loaded_as_initial_cache_rate_says(self, rate):
+  def test_initial_cache_rate_is_the_share_of_rows_loaded(self, rate):
     hps.start(self.config(
         volatile_db={"type": "hash_map", "initial_cache_rate": rate},
         persistent_db={"type": "mapped_files"}))
@@ -215,7 +215,7 @@ class TrapsTest(parameterized.TestCase):
 
   # Keys, defaults and batches.
 
-  def test_the_ends_of_the_type_are_keys_as_others(self):
+  def test_the_smallest_and_largest_int64_are_keys(self):
     ends = [_INT64.max, _INT64.min, -1, 0]
     path = self.config()
     np.testing.assert_array_equal(

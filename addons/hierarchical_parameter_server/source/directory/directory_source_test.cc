@@ -157,7 +157,7 @@ TEST_F(DirectorySourceTest, DamagedFilesAreCountedAndLeftOut) {
             std::string::npos);
 }
 
-TEST_F(DirectorySourceTest, FilesThatAreNotWholeOrNotOursAreNotLookedAt) {
+TEST_F(DirectorySourceTest, IncompleteAndForeignFilesAreIgnored) {
   Send(0, 10, 1);
   std::ofstream(path_ + "/.writing.1.1") << "half";
   std::ofstream(path_ + "/notes.txt") << "hello";

@@ -187,7 +187,7 @@ TEST_F(KafkaTest, BrokersThatGoAndComeBackAreWaitedFor) {
   wait_for(2);
 }
 
-TEST_F(KafkaTest, WhatIsLeftBehindThePositionIsCounted) {
+TEST_F(KafkaTest, MessagesAfterThePositionAreCounted) {
   mock_->CreateTopic(kTag, 1);
   const auto producer = Producer();
   for (int version = 1; version <= 3; ++version) {
@@ -232,7 +232,7 @@ TEST_F(KafkaTest, NoBrokerIsAnErrorInTime) {
   EXPECT_NE(message.find("127.0.0.1:1"), std::string::npos) << message;
 }
 
-TEST_F(KafkaTest, MessagesThatAreNoneAreCountedAndLeftOut) {
+TEST_F(KafkaTest, InvalidMessagesAreCountedAndSkipped) {
   mock_->CreateTopic(kTag, 1);
   const KafkaLibrary* library = nullptr;
   ASSERT_TRUE(KafkaLibrary::Get(&library).ok());

@@ -126,7 +126,7 @@ class CommandsTest(absltest.TestCase):
       self.assertGreaterEqual(p99, p50)
       self.assertEqual([float(v) for v in line.split()[4:]], [0, 100, 0, 0])
 
-  def test_profile_says_which_tier_had_the_rows(self):
+  def test_profile_reports_which_tier_had_the_rows(self):
     config = self.config()
     with open(config) as f:
       parts = json.load(f)
@@ -188,7 +188,7 @@ class CommandsTest(absltest.TestCase):
     self.assertEqual((code, out), (2, ""))
     self.assertIn("a.png: a .png is drawn by matplotlib, which is not installed", err)
 
-  def test_zipf_is_as_steep_as_it_says(self):
+  def test_zipf_has_the_given_exponent(self):
     drawn = profiling.zipf(np.random.RandomState(1), 10**6, 1.2, 200000)
     self.assertEqual(drawn.min(), 0)
     self.assertLess(drawn.max(), 10**6)

@@ -162,7 +162,7 @@ class ConvertTest(parameterized.TestCase):
       (lambda f: convert.write_table(f, np.array([2**63], np.uint64), [[1.]]),
        "above the largest int64"),
   )
-  def test_what_is_wrong_is_named(self, call, message):
+  def test_errors_are_named(self, call, message):
     with self.assertRaisesRegex(ValueError, message):
       call(self.folder)
 
@@ -253,7 +253,7 @@ class DeltasTest(parameterized.TestCase):
       expected.update({1: 1., 1001: 1001.})
     self.assertEqual(self.written(), {k: [x] * 2 for k, x in expected.items()})
 
-  def test_what_is_damaged_is_refused_as_by_a_restore(self):
+  def test_damaged_deltas_are_refused_as_by_a_restore(self):
     self.trained()
     first = delta_chain.find(self.prefix)[0].prefix
 
