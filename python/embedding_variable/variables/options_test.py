@@ -196,7 +196,7 @@ class OptionsTest(parameterized.TestCase):
             evict_option=options.L2WeightEvict(.5)),
        dict(filter="counter", filter_freq=2, max_rows=9,
             l2_weight_threshold=.5)),
-      # As DeepRec: without a size there is nothing but exact counting.
+      # Without a size keys are counted exactly, as in DeepRec.
       (dict(filter_option=options.CBFFilter(2)),
        dict(filter="counter", filter_freq=2)),
       (dict(evict_option=options.GlobalStepEvict(10)), dict(steps_to_live=10)),

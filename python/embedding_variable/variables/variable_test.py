@@ -168,7 +168,7 @@ class VariableTest(parameterized.TestCase):
     v = tf.get_embedding_variable("v", 3)
     step = tf.train.get_or_create_global_step()
     ids = tf.placeholder(tf.int64, [None])
-    # DeepRec's own case: two steps, keys 1 x 3, 2 x 2, 3 x 1.
+    # DeepRec's own test case: two steps, keys 1 x 3, 2 x 2, 3 x 1.
     loss = tf.reduce_sum(tf.nn.embedding_lookup(v, ids))
     train = tf.train.AdagradOptimizer(0.1).minimize(loss, global_step=step)
     with tf.Session() as session:
