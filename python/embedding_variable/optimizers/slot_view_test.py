@@ -67,7 +67,7 @@ class SlotViewTest(parameterized.TestCase):
     with slot_view.ordinary_slots():
       self.assertTrue(slot_view.wants_ordinary())
     self.assertFalse(slot_view.wants_ordinary())
-    # AdamAsync's powers are one number for the variable, whatever its dim.
+    # AdamAsync's powers are one number per variable, whatever its dim.
     narrow = tf.get_embedding_variable("narrow", 1)
     optimizer = tf.train.AdamAsyncOptimizer()
     optimizer.minimize(tf.reduce_sum(tf.nn.embedding_lookup(narrow, [1])))
