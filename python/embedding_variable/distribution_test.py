@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of distribution: the version, and refusing another distribution's files."""
+"""Tests the version, and the check for another distribution's files."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The loader: versions, and where the library lies."""
+"""Tests the version check and the search for the library."""
 
 import os
 
