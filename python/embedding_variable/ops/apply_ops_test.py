@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The fused update: duplicates, slots, plans, wrong input."""
+"""Tests the fused update: duplicates, slots, plans, wrong input."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -123,7 +123,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
     ]
     ids = [[1, 2, 1, -9], [2**40, 5, 5]]
     grads = self._lookup_and_grads(tables, ids)
-    # In another order than the lookup's.
+    # In a different order from the lookup's.
     update = self._apply_with_plan(tables[::-1], grads[::-1])
     rows = [gather_ops.gather(t.handle, i) for t, i in zip(tables, ids)]
     meta = [gather_ops.get_meta(t.handle, i) for t, i in zip(tables, ids)]
@@ -218,7 +218,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
             testing.rows_of([1, 2], table.defaults) - 1, row)
 
   def test_rows_erased_between_lookup_and_update(self):
-    # The plan's row handles are stale then: the update has to notice.
+    # The plan's row handles are stale then, which the update must detect.
     table = testing.Table("a", 2)
     first = _sgd(table, [1, 2, 3], np.ones([3, 2], np.float32))
     grads = self._lookup_and_grads([table], [[1, 2]])

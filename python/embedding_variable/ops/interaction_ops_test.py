@@ -15,7 +15,7 @@ _gen = _lib.load()
 
 
 def _plain(vectors):
-  """The same by TensorFlow's own ops."""
+  """Computes the same with TensorFlow's own ops."""
   return tf.stack([tf.reduce_sum(vectors[i] * vectors[j], axis=1)
                    for i in range(len(vectors)) for j in range(i)], axis=1)
 

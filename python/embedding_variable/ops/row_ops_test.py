@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Unique, whole rows and erase against NumPy and a dictionary."""
+"""Tests unique, whole rows and erase against NumPy and a dictionary."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
