@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: the error for code that makes a table's gradient dense.
 
-Why: stock TensorFlow reports "IndexedSlices without dense_shape", or "<NOT CONVERTIBLE TO
-TENSOR>" where an op takes a list, and names neither the variable nor a remedy. The error
-is a NotImplementedError because stock code replaces a ValueError by its own.
+Why: stock TensorFlow reports "IndexedSlices without dense_shape", or "<NOT CONVERTIBLE
+TO TENSOR>" for an op that takes a list, and names neither the variable nor a remedy.
+The error is a NotImplementedError, because stock code replaces a ValueError by its own.
 
-`tf.contrib.layers.optimize_loss(gradient_noise_scale=)` fails before that: it draws noise
-of the gradient's dense shape.
+`tf.contrib.layers.optimize_loss(gradient_noise_scale=)` fails before that: it draws
+noise of the gradient's dense shape.
 """
 
 from tensorflow.python.framework import ops
@@ -16,7 +16,7 @@ from embedding_variable.integration import patching
 from embedding_variable.ops import table_gradients
 from embedding_variable.variables import variable as ev
 
-# Stock's conversion of IndexedSlices has 100.
+# Priority; TensorFlow's conversion of IndexedSlices has 100.
 _BEFORE_STOCK = 90
 
 
