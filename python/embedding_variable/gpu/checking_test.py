@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The checks: on the processors, where all must pass; with programs that end badly."""
+"""Tests the checks: on the CPU, where all must pass, and with programs that crash."""
 
 import os
 import sys
@@ -44,7 +44,7 @@ class CheckProgramTest(absltest.TestCase):
             continue
           with self.subTest(name), self.assertRaises(AssertionError):
             function()
-    # These two train: another rate is another result.
+    # These two train: another learning rate must be detected.
     for function in (check_program._dense_training, check_program._embedding_variable):
       optimizer = tf.compat.v1.train.AdagradOptimizer
       with absltest.mock.patch.object(

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The reader of libraries and of their GPU code, against readelf and by hand."""
+"""Tests reading libraries and their GPU code, against readelf and by hand."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The driver's answers, what a set-up keeps of them, and when it no longer holds."""
+"""Tests the driver's answers, the stored state, and when it becomes invalid."""
 
 import os
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which TensorFlow is taken, and what is said of others."""
+"""Tests which TensorFlow is accepted, and the errors for others."""
 
 import os
 
