@@ -129,7 +129,7 @@ class IncrementalSaver(object):
     places = [i for i, link in enumerate(links) if link.identity == wanted]
     if not places:
       raise errors.DataLossError(
-          None, None, "the incremental checkpoint %s is none of the %d that continue the "
+          None, None, "the incremental checkpoint %s is not one of the %d that continue the "
           "full checkpoint %s" % (incr_save_path, len(links), save_path))
     incremental.restore_exactly(saver, sess, save_path)
     incremental.restore_deltas(saver, sess, links[:places[0] + 1])

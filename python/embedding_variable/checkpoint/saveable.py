@@ -215,7 +215,7 @@ def check_part_names(saveables):
         tables[follows].variable._get_save_slice_info() is None):  # pylint: disable=protected-access
       raise ValueError(
           "embedding variable '%s' has the name that part %d of '%s' would have in a "
-          "checkpoint, and would be restored as one: call it otherwise" %
+          "checkpoint, and would be restored as one: rename one of them" %
           (follows, count, name))
 
 

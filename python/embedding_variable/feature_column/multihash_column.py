@@ -112,8 +112,8 @@ def with_lengths(column, dimension):
     raise ValueError("column '%s': dimension must be one length of rows or two, got %r" %
                      (column.key, dimension))
   if column.lengths not in (None, lengths):
-    raise ValueError("column '%s': dims say that rows have the lengths %r, and dimension "
-                     "says %r" % (column.key, column.lengths, dimension))
+    raise ValueError("column '%s': dims give rows the lengths %r, but dimension "
+                     "is %r" % (column.key, column.lengths, dimension))
   if column.operation != "concat" and lengths[0] != lengths[1]:
     raise ValueError("column '%s': rows to %s must have one length, got %d and %d" %
                      ((column.key, column.operation) + lengths))

@@ -60,7 +60,7 @@ def _device():
   with tf.Graph().as_default(), _session() as session:
     names = [d.name for d in session.list_devices() if d.device_type == "GPU"]
   if not names:
-    raise AssertionError("TensorFlow has made no GPU device; its log says why")
+    raise AssertionError("TensorFlow has created no GPU device; see its log")
 
 
 def _elementwise():

@@ -17,7 +17,7 @@ import sys
 
 def _check(result, what):
   if result != 0:
-    sys.exit("%s: the NVIDIA driver says %d" % (what, result))
+    sys.exit("%s: the NVIDIA driver returned error %d" % (what, result))
 
 
 def main():

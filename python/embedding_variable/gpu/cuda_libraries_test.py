@@ -136,7 +136,7 @@ class CudaLibrariesTest(absltest.TestCase):
     cuda = self.cuda_with_dependencies()
     with open(cuda.paths["cufft"], "w") as f:
       f.write("INPUT(-lcufft)")
-    with self.assertRaisesRegex(errors.GpuError, "libcufft.so.12 is no 64-bit"):
+    with self.assertRaisesRegex(errors.GpuError, "libcufft.so.12 is not a 64-bit"):
       cuda_libraries.with_dependencies(cuda)
 
   def test_the_folder_has_cuda_10s_names(self):

@@ -63,7 +63,7 @@ def look(library="libcuda.so.1"):
   result = cuda.cuInit(0)
   if result not in (_SUCCESS, _NO_DEVICE):
     raise errors.GpuError(
-        "the NVIDIA driver does not start: cuInit says %d. Does nvidia-smi work here?" %
+        "the NVIDIA driver does not start: cuInit returned %d. Does nvidia-smi work here?" %
         result)
   number, count = ctypes.c_int(), ctypes.c_int()
   cuda.cuDriverGetVersion(ctypes.byref(number))
@@ -89,7 +89,7 @@ def _gpu(cuda, ordinal):
       cuda.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, device),
       cuda.cuDeviceTotalMem_v2(ctypes.byref(memory), device)):
     if result != _SUCCESS:
-      raise errors.GpuError("the NVIDIA driver says %d when asked about GPU %d" %
+      raise errors.GpuError("the NVIDIA driver returned error %d for GPU %d" %
                             (result, ordinal))
   return Gpu(ordinal, name.value.decode("utf-8", "replace"),
              10 * major.value + minor.value, memory.value)

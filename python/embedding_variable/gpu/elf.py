@@ -47,7 +47,7 @@ class Elf(object):
     self.search_path = []
     with open(path, "rb") as f:
       if f.read(len(_MAGIC)) != _MAGIC:
-        raise ValueError("%s is no 64-bit little-endian ELF file" % path)
+        raise ValueError("%s is not a 64-bit little-endian ELF file" % path)
       data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
     try:
       self._read(data)
@@ -96,5 +96,5 @@ class Elf(object):
 def _string(data, at):
   end = data.find(b"\0", at)
   if end < 0 or at >= len(data):
-    raise IndexError("a name without an end at byte %d" % at)
+    raise IndexError("an unterminated name at byte %d" % at)
   return data[at:end].decode("utf-8", "replace")

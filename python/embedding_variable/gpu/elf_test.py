@@ -122,7 +122,7 @@ class FatbinTest(absltest.TestCase):
 
   def test_refuses_a_module_that_leads_out(self):
     self.write(testing.module_bytes(ptx=[70])[:-8])
-    with self.assertRaisesRegex(ValueError, "leads out of its section"):
+    with self.assertRaisesRegex(ValueError, "extends beyond its section"):
       fatbin.modules(self.path)
 
 

@@ -58,7 +58,7 @@ def modules(path):
         at += _ALIGNMENT
         continue
       if at + header + payload > end:
-        raise ValueError("%s: a module of GPU code at byte %d leads out of its section" %
+        raise ValueError("%s: a module of GPU code at byte %d extends beyond its section" %
                          (path, at))
       found.append(_module(data, at, header, payload))
       at += header + payload

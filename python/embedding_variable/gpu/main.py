@@ -130,7 +130,7 @@ def _parser():
   parser = argparse.ArgumentParser(
       prog="python -m embedding_variable.gpu",
       description="Makes TensorFlow 1.15.0's GPU build, which is for CUDA 10.0, work on "
-      "current cards. DIR keeps what that needs; default: $TF_EV_GPU_DIR, or a folder in "
+      "current cards. DIR stores the files for this; default: $TF_EV_GPU_DIR, or a folder in "
       "~/.cache.")
   parser.add_argument("--version", action="version",
                       version="embedding_variable " + distribution.version())
@@ -149,7 +149,7 @@ def _parser():
                 "models need does not work.")
   sub.add_argument("--cuda", metavar="DIR", help="the CUDA toolkit to take")
   sub.add_argument("--cudart", metavar="FILE",
-                   help="a libcudart.so.10.0 to take in place of ours, for libraries of "
+                   help="a libcudart.so.10.0 to use instead of ours, for libraries of "
                    "kernels that were built for CUDA 10.0")
   sub.add_argument("--jobs", type=int, metavar="N",
                    help="processes that compile; default: one a core")
@@ -157,7 +157,7 @@ def _parser():
                 "run [DIR] -- python train.py")
   command("env", _env, "Print the variables that `run` sets, for a shell: "
           "eval \"$(python -m embedding_variable.gpu env)\"")
-  command("check", _check, "Say which ops work on this card. Exit status 1: one that "
+  command("check", _check, "Report which ops work on this card. Exit status 1: one that "
           "embedding models need does not.")
   return parser
 

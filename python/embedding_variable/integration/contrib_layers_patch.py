@@ -169,8 +169,8 @@ def _create_joint_embedding_lookup(stock):
     for arguments in embedding_lookup_arguments:
       if isinstance(arguments.vocab_size, categorical.TableSize):
         raise ValueError(
-            "column '%s': a column with an embedding variable has no number of rows "
-            "behind which those of other columns could begin; use "
+            "column '%s': a column with an embedding variable has no fixed number of "
+            "rows, so other columns' rows cannot follow in the same table; use "
             "weighted_sum_from_feature_columns" % arguments.vocab_size.column.name)
     return stock(columns_to_tensors, embedding_lookup_arguments, *args, **kwargs)
 

@@ -48,7 +48,7 @@ def _add_scaled_noise_to_gradients(stock):
       if ev.is_embedding_variable(var) and table_gradients.has_no_dense_value(grad):
         table_gradients.refuse_dense(
             var.op.name, "gradient_noise_scale cannot add noise to every row. Pass a "
-            "function as clip_gradients that adds noise to the gradients that shall "
+            "function as clip_gradients that adds noise to the gradients that should "
             "have it")
     return stock(grads_and_vars, gradient_noise_scale)
 

@@ -45,7 +45,7 @@ def _reject(params, parts, **arguments):
     if value is not None:
       variable = parts[0].op.name if parts else getattr(params, "name", params)
       raise ValueError(
-          "embedding lookup of '%s': %s has a meaning only for %s" %
+          "embedding lookup of '%s': %s applies only to %s" %
           (variable, name, "variables of dynamic dimension "
            "(tf.get_dynamic_dimension_embedding_variable)" if name == "blocknums" else
            "embedding variables (tf.get_embedding_variable)"))

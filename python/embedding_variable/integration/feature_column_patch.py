@@ -62,9 +62,9 @@ def _transform_indicator(stock):
     column = categorical.find(self.categorical_column)
     if column is not None:
       raise ValueError(
-          "indicator_column of '%s': its ids have no end, and so no number of columns "
-          "that say which of them occur. Use embedding_column, or a categorical column "
-          "with a number of buckets" % column.name)
+          "indicator_column of '%s': its ids are unbounded, so the indicator would have "
+          "no width. Use embedding_column, or a categorical column with a number of "
+          "buckets" % column.name)
     return stock(self, id_weight_pair)
 
   return transform_id_weight_pair

@@ -53,7 +53,7 @@ def lookup(params, ids, partition_strategy="mod", name=None, max_norm=None,
   """
   if _is_multihash(params):
     if blocknums is not None:
-      raise ValueError("embedding lookup of '%s': blocknums has a meaning only for "
+      raise ValueError("embedding lookup of '%s': blocknums applies only to "
                        "variables of dynamic dimension" % params.name)
     return params.lookup(ids, partition_strategy, max_norm, name)
   if blocknums is None:

@@ -49,7 +49,7 @@ def fused_embedding_lookup_sparse(params,
     ValueError: the combiner is unknown, or `blocknums` is given.
   """
   if blocknums is not None:
-    raise ValueError("fused_embedding_lookup_sparse: blocknums has a meaning only for "
+    raise ValueError("fused_embedding_lookup_sparse: blocknums applies only to "
                      "variables of dynamic dimension, whose lookup is not fused")
   if not isinstance(sp_ids, sparse_tensor.SparseTensor):
     raise TypeError("fused_embedding_lookup_sparse: sp_ids must be a SparseTensor, "

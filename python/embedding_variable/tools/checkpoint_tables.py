@@ -283,7 +283,7 @@ def _prefix_of(path):
                              % (path, e))
     if newest is None:
       raise errors.ToolError("the directory %s has no checkpoint (its file "
-                             "'checkpoint' names none that is there)" % path)
+                             "'checkpoint' names no existing one)" % path)
     return newest
   if not os.path.exists(path + ".index"):
     raise errors.ToolError("no checkpoint at %s (there is no %s.index)" %

@@ -19,7 +19,7 @@ def _check_keys(table, keys):
   info = np.iinfo(table.key_dtype)
   for key in keys:
     if not info.min <= key <= info.max:
-      raise errors.ToolError("variable '%s' has %s keys, and %d is none" %
+      raise errors.ToolError("variable '%s' has %s keys, which cannot hold %d" %
                              (table.name, table.key_dtype.name, key))
   return np.array(keys, table.key_dtype)
 

@@ -125,7 +125,7 @@ def _parser():
           ("first", "second"))
 
   sub = command("shrink", _shrink,
-                "Write a new checkpoint without rows that are out of use.")
+                "Write a new checkpoint without unused rows.")
   sub.add_argument("--evict-older-than", type=int, metavar="STEPS",
                    help="drop rows whose last update is longer ago")
   sub.add_argument("--drop-filtered", action="store_true",

@@ -50,7 +50,7 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
     raise errors.ToolError("--evict-older-than must be at least 0, got %d" % steps)
   out = os.path.abspath(out)
   if os.path.exists(out + ".index"):
-    raise errors.ToolError("%s exists; a checkpoint is never written over" % out)
+    raise errors.ToolError("%s exists; a checkpoint is never overwritten" % out)
   tables = [checkpoint.table(n) for n in names or checkpoint.tables]
   if not tables:
     raise errors.ToolError("%s has no embedding variable" % checkpoint.prefix)
@@ -58,7 +58,7 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
     step = checkpoint.global_step()
     if step is None:
       raise errors.ToolError(
-          "%s has no global_step; --global-step says what ages are counted from" %
+          "%s has no global_step; set --global-step to count ages from a step" %
           checkpoint.prefix)
   oldest = None if steps is None else step - steps
   judged = [t for t in tables if oldest is not None and

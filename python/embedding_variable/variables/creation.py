@@ -221,7 +221,7 @@ class _Table(object):
     extra = tensor_names.part(self._full_name, num_parts)
     if extra in store._vars:  # pylint: disable=protected-access
       raise ValueError(
-          "embedding variable '%s': %d parts were asked for, but it exists with "
+          "embedding variable '%s': %d parts were requested, but it exists with "
           "more (%s)" % (self._full_name, num_parts, extra))
     known = _partitioned_variables().get(self._full_name)
     if known is not None and list(known) == parts:
@@ -240,7 +240,7 @@ class _Table(object):
     with variable_scope.variable_creator_scope(self._create):
       variable = get(name)
     if not ev.is_embedding_variable(variable):
-      raise ValueError("'%s' is already the name of a variable that is no embedding "
+      raise ValueError("'%s' is already the name of a variable that is not an embedding "
                        "variable: %r" % (name, variable))
     if variable.key_dtype != self._key_dtype:
       raise ValueError(

@@ -197,7 +197,7 @@ class CreationTest(parameterized.TestCase):
           "v", 4, partitioner=tf.fixed_size_partitioner(2, axis=1))
     tf.get_embedding_variable("w", 4, partitioner=tf.fixed_size_partitioner(3))
     with tf.variable_scope("", reuse=True):
-      with self.assertRaisesRegex(ValueError, "2 parts were asked for"):
+      with self.assertRaisesRegex(ValueError, "2 parts were requested"):
         tf.get_embedding_variable(
             "w", 4, partitioner=tf.fixed_size_partitioner(2))
 

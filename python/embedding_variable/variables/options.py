@@ -60,7 +60,7 @@ class InitializerOption(object):
           (default_value_dim,))
     if default_value_dim < 1:
       logging.warning("InitializerOption: default_value_dim must be at least 1, got %d; "
-                      "%d is taken", default_value_dim, _DEFAULT_ROWS)
+                      "using %d", default_value_dim, _DEFAULT_ROWS)
       default_value_dim = _DEFAULT_ROWS
     self.initializer = initializer
     self.default_value_dim = default_value_dim
