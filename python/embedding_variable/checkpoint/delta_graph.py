@@ -90,7 +90,7 @@ def tables_of(graph, saver_def):
   return handles
 
 
-def check_built_here(graph, saver_def, variables):
+def check_built_by_this_rank(graph, saver_def, variables):
   """Raises if a saver of spread tables came with a graph built by another rank.
 
   Its ops read and write the part of that rank.

@@ -214,25 +214,25 @@ def is_newest(full_prefix):
                            os.path.basename(full_prefix))
 
 
-def deltas_of(saver, graph, full_prefix, wanted=None):
+def deltas_of(saver, graph, full_prefix, enabled=None):
   """Checks the deltas that follow a full checkpoint and returns their `Link`s.
 
   Args:
     saver: `tf.train.Saver`.
     graph: the session's graph.
     full_prefix: string.
-    wanted: bool; None: only if it is the newest full checkpoint of the folder.
+    enabled: bool; None: only if it is the newest full checkpoint of the folder.
 
   Raises:
     tf.errors.DataLossError: a delta is missing or damaged; the message names it.
   """
-  if wanted is False or saver.saver_def is None:
+  if enabled is False or saver.saver_def is None:
     return []
   if not delta_graph.has(graph, saver.saver_def, "restore_tables"):
     return []
   if not file_io.file_exists(full_prefix + ".index"):
     return []
-  if wanted is None and not is_newest(full_prefix):
+  if enabled is None and not is_newest(full_prefix):
     return []
   return delta_chain.find(full_prefix)
 

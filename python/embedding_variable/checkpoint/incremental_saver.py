@@ -125,7 +125,7 @@ class IncrementalSaver(object):
     """
     saver, save_path = self._saver, compat.as_str(save_path)
     wanted = delta_chain.identity(compat.as_str(incr_save_path))
-    links = incremental.deltas_of(saver, sess.graph, save_path, wanted=True)
+    links = incremental.deltas_of(saver, sess.graph, save_path, enabled=True)
     places = [i for i, link in enumerate(links) if link.identity == wanted]
     if not places:
       raise errors.DataLossError(
@@ -153,7 +153,7 @@ class IncrementalSaver(object):
     if full is not None:
       incremental.restore_deltas(
           self._saver, sess,
-          incremental.deltas_of(self._saver, sess.graph, full, wanted=True))
+          incremental.deltas_of(self._saver, sess.graph, full, enabled=True))
 
 
 def _copy(prefix, to):

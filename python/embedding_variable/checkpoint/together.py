@@ -36,13 +36,13 @@ def checkpoint_path(saver, session, save_path, global_step):
   return "%s-%d" % (save_path, global_step)
 
 
-def save(series, said, save_part, save_all):
+def save(series, path, save_part, save_all):
   """Saves with all ranks: first all except rank 0, then rank 0.
 
   Args:
     series: string, prefix of the files' names; rank 0 removes leftovers of failed saves
       under it (leftovers.py).
-    said: string that must be the same on all ranks: the checkpoint's path.
+    path: string that must be the same on all ranks: the checkpoint's path.
     save_part: function without arguments that writes this rank's part; called on all
       ranks except 0.
     save_all: the same for rank 0, which then also merges.
@@ -55,14 +55,14 @@ def save(series, said, save_part, save_all):
     Exception: the error of this rank, or the text of another rank's.
   """
   if job.current().rank():
-    return _save(said, save_part, save_all)
+    return _save(path, save_part, save_all)
   with leftovers.removed(series):
-    return _save(said, save_part, save_all)
+    return _save(path, save_part, save_all)
 
 
-def _save(said, save_part, save_all):
+def _save(path, save_part, save_all):
   channel = job.current().channel(_CHANNEL)
-  channel.check_equal("the path of a checkpoint", said)
+  channel.check_equal("the path of a checkpoint", path)
   error = result = None
   for is_mine, step in ((bool(job.current().rank()), save_part),
                         (not job.current().rank(), save_all)):

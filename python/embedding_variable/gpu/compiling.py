@@ -35,14 +35,14 @@ Result = collections.namedtuple(
     "Result", ["compiled", "refused", "without_code", "seconds", "processes"])
 
 
-def process_count(gpu, asked=None):
+def process_count(gpu, jobs=None):
   """Returns the number of compiling processes: one per core, limited by GPU memory.
 
   Args:
     gpu: driver.Gpu.
-    asked: a number to use instead of the cores', or None.
+    jobs: a number to use instead of the cores', or None.
   """
-  cores = asked or len(os.sched_getaffinity(0))
+  cores = jobs or len(os.sched_getaffinity(0))
   room = gpu.memory // 2 // _GPU_BYTES_PER_PROCESS
   return max(1, min(cores, room, _MOST_PROCESSES))
 

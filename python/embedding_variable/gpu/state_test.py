@@ -31,7 +31,7 @@ class DriverTest(absltest.TestCase):
 
   def test_without_a_driver(self):
     with self.assertRaisesRegex(errors.GpuError, "this machine has no NVIDIA driver"):
-      driver_lib.look("libcuda_that_is_not_there.so.1")
+      driver_lib.look("libcuda_missing.so.1")
 
   def test_reads_the_kernels_word_for_the_version(self):
     path = self.create_tempfile().full_path

@@ -213,7 +213,7 @@ def _save(stock):
     if not tables:
       return stock(self, sess, save_path, global_step, *args, **kwargs)
     saveable.check_spread_is_known(tables)
-    delta_graph.check_built_here(sess.graph, self.saver_def, tables)
+    delta_graph.check_built_by_this_rank(sess.graph, self.saver_def, tables)
     if self.saver_def is not None:
       left_out_slots.warn_of_save(sess.graph, self.saver_def, tables)
     _make_folder_of(save_path)
@@ -243,7 +243,7 @@ def _restore(stock):
     tables = _tables_of(sess)
     if tables:
       saveable.check_spread_is_known(tables)
-      delta_graph.check_built_here(sess.graph, self.saver_def, tables)
+      delta_graph.check_built_by_this_rank(sess.graph, self.saver_def, tables)
       if save_path and self.saver_def is not None:
         left_out_slots.warn_of_restore(sess.graph, self.saver_def, tables, save_path)
     return stock(self, sess, save_path)

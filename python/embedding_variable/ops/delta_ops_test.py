@@ -242,7 +242,7 @@ class DeltaOpsTest(tf.test.TestCase):
 
   def test_a_placement_on_ranks_that_are_not_there(self):
     table = self._table()
-    prefix = os.path.join(self.get_temp_dir(), "not_there")
+    prefix = os.path.join(self.get_temp_dir(), "missing_ranks")
     apply_delta = delta_ops.apply_delta(table.handle, prefix, "user", ["m"], [0.5])
     with testing.session() as sess:
       sess.run(table.init)

@@ -146,11 +146,11 @@ def _existing(bundle, prefixes, columns):
   return [t for t in possible if t in bundle.shapes]
 
 
-def positions_of(wanted, keys):
+def positions_of(some_keys, keys):
   """Finds keys among keys.
 
   Args:
-    wanted: `[M]` integers.
+    some_keys: `[M]` integers.
     keys: `[N]` integers, distinct.
 
   Returns:
@@ -158,11 +158,11 @@ def positions_of(wanted, keys):
       undefined if it was not.
   """
   if not len(keys):
-    return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
+    return np.zeros(len(some_keys), np.int64), np.zeros(len(some_keys), bool)
   order = np.argsort(keys, kind="stable")
-  at = np.searchsorted(keys, wanted, sorter=order)
+  at = np.searchsorted(keys, some_keys, sorter=order)
   positions = order[np.minimum(at, len(keys) - 1)]
-  return positions, keys[positions] == wanted
+  return positions, keys[positions] == some_keys
 
 
 class Checkpoint(object):

@@ -18,13 +18,13 @@ _Type = config_pb2.StorageType
 #   name: string, the attribute `storage` of `EvHandle`.
 #   reported: number of `config_pb2.StorageType`, or "auto": the value of
 #     `EmbeddingVariable.storage_type`.
-#   asked_by: tuple of the values of `StorageOption.storage_type` that select it.
+#   selected_by: tuple of the values of `StorageOption.storage_type` that select it.
 #   bounded_memory: string, name in errors of the memory for the most used rows, whose
 #     bytes are `storage_size[0]`; None: all rows are in one memory.
 #   has_files: bool, whether the other rows are in files below `storage_path`.
 #   may_use_gpu: bool, whether rows may be in GPU memory.
 Storage = collections.namedtuple("Storage", [
-    "name", "reported", "asked_by", "bounded_memory", "has_files", "may_use_gpu"
+    "name", "reported", "selected_by", "bounded_memory", "has_files", "may_use_gpu"
 ])
 
 # All rows in CPU memory.
@@ -57,10 +57,10 @@ TABLE = (DRAM, HBM, AUTO, DRAM_SSD, HBM_DRAM)
 # Storage types that need a `storage_path`. Includes DeepRec's types with LevelDB, which
 # are not supported: their missing path is reported first.
 NEED_PATH = frozenset(
-    [t for s in TABLE if s.has_files for t in s.asked_by] +
+    [t for s in TABLE if s.has_files for t in s.selected_by] +
     [_Type.LEVELDB, _Type.DRAM_LEVELDB])
 
-_BY_TYPE = {t: s for s in TABLE for t in s.asked_by}
+_BY_TYPE = {t: s for s in TABLE for t in s.selected_by}
 _BY_NAME = {s.name: s for s in TABLE}
 _BY_REPORTED = {s.reported: s for s in TABLE}
 
