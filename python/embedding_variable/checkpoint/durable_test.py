@@ -90,7 +90,7 @@ class DurableTest(absltest.TestCase):
     self.assertLen(moved, 4)
     self._assert_finished(prefix)
 
-  def test_a_file_that_nobody_has_is_an_error(self):
+  def test_a_missing_file_is_an_error(self):
     prefix = self._interrupted()
 
     def lose(path, new_path, overwrite=False):

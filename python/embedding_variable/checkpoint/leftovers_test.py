@@ -72,7 +72,7 @@ class LeftoversTest(absltest.TestCase):
     with leftovers.removed(self._path):
       self.assertEqual(self._files(), sorted(kept))
 
-  def test_not_those_of_a_save_that_is_under_way(self):
+  def test_not_those_of_a_running_save(self):
     with leftovers.removed(self._path):
       self._make(_OURS)
       with self.assertRaises(ValueError):
@@ -83,7 +83,7 @@ class LeftoversTest(absltest.TestCase):
       with leftovers.removed(os.path.join(self._folder, "other.ckpt")):
         self.assertEqual(self._files(), sorted(_OURS))
 
-  def test_a_folder_that_is_not_there_yet(self):
+  def test_a_folder_that_does_not_exist_yet(self):
     with leftovers.removed(os.path.join(self._folder, "new", "m.ckpt")):
       pass
 

@@ -142,7 +142,7 @@ class CudartTest(StandInTestCase):
         self.assertEqual(list(got) if isinstance(attribute, tuple) else [got], values, name)
         self.assertLen(values, getattr(kind, "_length_", 1), name)
 
-  def test_a_device_that_is_not_there(self):
+  def test_a_missing_device(self):
     if not self.child():
       return
     cuda = ctypes.CDLL("libcudart.so.10.0")
@@ -236,7 +236,7 @@ class CudartTest(StandInTestCase):
                         (2, b"out of memory"), (12345, b"unknown error")):
       self.assertEqual(cuda.cudaGetErrorString(error), text)
 
-  def test_without_a_driver_every_call_says_so(self):
+  def test_without_a_driver_every_call_returns_an_error(self):
     if not self.child(with_driver=False):
       return
     try:

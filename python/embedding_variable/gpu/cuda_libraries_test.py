@@ -99,7 +99,7 @@ class CudaLibrariesTest(absltest.TestCase):
       self.find(13, self.top)
     self.assertIn("no libcublas.so.13\n", str(e.exception))
 
-  def test_says_what_each_place_lacks_and_what_to_install(self):
+  def test_the_error_lists_missing_libraries_and_the_packages(self):
     testing.write_cuda(self.path("a/lib64"), 13, without=["cusparse", "cufft"])
     with self.assertRaises(errors.GpuError) as e:
       self.find(environ={"CUDA_HOME": self.path("a"), "CUDA_PATH": self.path("b")})

@@ -20,7 +20,7 @@ class ElfTest(absltest.TestCase):
     super().setUp()
     self.path = os.path.join(self.create_tempdir().full_path, "liba.so")
 
-  def test_says_what_readelf_says(self):
+  def test_agrees_with_readelf(self):
     for name in ("libev_cudart10.so", "libev_cublas10.so"):
       path = links.our_library(name)
       text = subprocess.check_output(["readelf", "--wide", "--dynamic", "--sections", path],

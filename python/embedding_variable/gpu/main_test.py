@@ -186,7 +186,7 @@ class MainTest(absltest.TestCase):
       self.assertIn("set up for NVIDIA H100, this machine has NVIDIA H200", err)
     execute.assert_not_called()
 
-  def test_a_command_that_is_not_there(self):
+  def test_a_missing_command(self):
     self.setup_well()
     status, _, err = self.run_main("run", self.directory, "--", "no-such-program")
     self.assertEqual(status, 2)

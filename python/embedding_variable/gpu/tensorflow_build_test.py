@@ -34,7 +34,7 @@ class TensorFlowBuildTest(parameterized.TestCase):
       ("1.15.5", {"cuda": "11.0"}, "is a build for CUDA 11.0: CUDA 10.0 is needed"),
       ("1.15.5", {"cuda": "10.1"}, "is a build for CUDA 10.1"),
   )
-  def test_refuses_others_and_says_what_to_install(self, version, parts, says):
+  def test_refuses_other_builds_and_names_the_package(self, version, parts, says):
     testing.write_tensorflow(self.folder, **dict({"modules": [self.module]}, **parts))
     with self.assertRaises(errors.GpuError) as e:
       tensorflow_build.examine(self.folder, version)

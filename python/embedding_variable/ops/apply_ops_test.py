@@ -191,7 +191,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
           sess.run(update)
         self.assertAllEqual([0, 2], sess.run(keys))
 
-  def test_keys_that_are_not_the_plans_are_found_anew(self):
+  def test_keys_from_outside_the_plan_are_looked_up_again(self):
     tables = [testing.Table("a", 2)]
     grads = self._lookup_and_grads(tables, [[1, 2]])
     update = self._apply_with_plan(
@@ -205,7 +205,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(want, sess.run(rows))
 
   @parameterized.parameters([[1, 0]], [[5, -1]])
-  def test_wrong_plan_tables_are_found_anew(self, plan_tables):
+  def test_keys_with_wrong_plan_tables_are_looked_up_again(self, plan_tables):
     tables = [testing.Table("a", 2), testing.Table("b", 2)]
     grads = self._lookup_and_grads(tables, [[1, 2], [1, 2]])
     update = self._apply_with_plan(tables, grads, plan_tables=plan_tables)

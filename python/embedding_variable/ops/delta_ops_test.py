@@ -240,7 +240,7 @@ class DeltaOpsTest(tf.test.TestCase):
       self._check_rows(sess, table, {6: 3., 8: 3.})
       self.assertAllEqual([[7, 7]], sess.run(defaults))
 
-  def test_a_placement_on_ranks_that_are_not_there(self):
+  def test_a_placement_on_missing_ranks(self):
     table = self._table()
     prefix = os.path.join(self.get_temp_dir(), "missing_ranks")
     apply_delta = delta_ops.apply_delta(table.handle, prefix, "user", ["m"], [0.5])

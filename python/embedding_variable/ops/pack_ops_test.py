@@ -24,7 +24,7 @@ class PackOpsTest(absltest.TestCase):
     return [op for op in tf.compat.v1.get_default_graph().get_operations()
             if op.type == op_type]
 
-  def test_what_was_packed_comes_out(self):
+  def test_unpacking_returns_the_packed_tensors(self):
     fed = [tf.compat.v1.placeholder(t, s) for t, s in
            [(tf.int64, [None]), (tf.int32, []), (tf.string, [2]), (tf.float32, [0, 3])]]
     out = _gen.ev_unpack(_gen.ev_pack(fed), T=[t.dtype for t in fed])

@@ -179,7 +179,7 @@ class DeltasTest(parameterized.TestCase):
     table = checkpoint_tables.Checkpoint(self.prefix).table("v")
     self.assertEqual(sorted(table.column("keys").tolist()), [1, 77])
 
-  def test_what_is_damaged_is_the_error_of_a_restore(self):
+  def test_damaged_deltas_are_the_error_of_a_restore(self):
     model, _ = self.trained()
     first = delta_chain.find(self.prefix)[0].prefix
 

@@ -165,7 +165,7 @@ class ToolsTest(parameterized.TestCase):
     with open(png, "rb") as f:
       self.assertEqual(f.read(8), b"\x89PNG\r\n\x1a\n")
 
-  def test_plot_without_matplotlib_says_what_to_install(self):
+  def test_plot_without_matplotlib_names_the_package(self):
     testing.write(self.prefix, _tensors())
     with absltest.mock.patch.dict(sys.modules, {"matplotlib": None}):
       text = self.run_tool("inspect", self.prefix, "--plot", self.path("p.png"), status=2)
@@ -200,7 +200,7 @@ a/v[9223372036854775807]: absent
     self.assertIn("int32", self.run_tool("lookup", self.prefix, "a/v", str(2**40),
                                          status=2))
 
-  def test_an_unknown_variable_is_answered_with_those_there_are(self):
+  def test_the_error_for_an_unknown_variable_lists_the_existing_ones(self):
     testing.write(self.prefix, _tensors())
     self.assertIn("no embedding variable 'b'; it has 'a/v'",
                   self.run_tool("lookup", self.prefix, "b", "1", status=2))
@@ -258,7 +258,7 @@ a/v[9223372036854775807]: absent
     self.assertRegex(text, "%s.*pip install pyarrow pyarrow-hotfix" % missing)
     self.assertFalse(os.path.exists(path))
 
-  def test_a_file_that_is_there_is_kept(self):
+  def test_an_existing_file_is_kept(self):
     testing.write(self.prefix, _tensors())
     path = self.path("v.csv")
     with open(path, "w") as f:
@@ -450,7 +450,7 @@ words: differs
 
   @parameterized.parameters(
       ["inspect"], ["lookup", "a/v", "1"], ["shrink", "--evict-older-than", "1"])
-  def test_an_index_that_claims_more_than_is_there_is_an_error(self, command, *args):
+  def test_an_index_that_claims_larger_tensors_is_an_error(self, command, *args):
     tensors = {n: np.asarray(t) for n, t in _tensors().items() if n != "words"}
     for name, shape in (("a/v-default_rows", [2**45, 2]), ("dense", [2**31, 2**31])):
       testing.write_claiming(self.prefix, tensors, {name: shape})

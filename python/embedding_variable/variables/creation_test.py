@@ -148,7 +148,7 @@ class CreationTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         self._run(tf.nn.embedding_lookup(v, [7, 8])), [[1, 2, 3]] * 2)
 
-  def test_which_initializer_wins(self):
+  def test_precedence_of_initializers(self):
     one, two = tf.constant_initializer(1.0), tf.constant_initializer(2.0)
     option = ev.EmbeddingVariableOption(init_option=ev.InitializerOption(two))
     with tf.variable_scope("s", initializer=tf.constant_initializer(3.0)):
