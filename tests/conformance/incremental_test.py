@@ -341,7 +341,7 @@ class IncrementalTest(parameterized.TestCase):
     # A stock restore takes the chain that the copies were made of.
     self.assertEqual(self._restored(full).state(), found[-1][1])
     second = self._full(model)
-    with self.assertRaisesRegex(tf.errors.DataLossError, "mine-77 is none of the 0 that"):
+    with self.assertRaisesRegex(tf.errors.DataLossError, "mine-77 is not one of the 0 that"):
       deltas.incremental_restore(other.session, second, found[1][0])
     with self.assertRaises(tf.errors.NotFoundError):
       deltas.incremental_restore(other.session, full, self._path + "-9")

@@ -8,7 +8,7 @@
 namespace hps {
 namespace {
 
-// Set before main: needs no initialiser that could come later.
+// Constant-initialized, so it is valid before any static initializer runs.
 std::atomic<DeviceCacheFactory> the_factory{nullptr};
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kind of cache a program has is decided when it is linked: gpu/ links a
-// GPU's, testing/ the stand-in in CPU memory. A library without either serves
+// Creates the device cache that is linked into the program: gpu/ links the
+// GPU's, testing/ the stand-in in CPU memory. A program with neither serves
 // from host memory.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_MAKE_DEVICE_CACHE_H_
@@ -15,12 +15,12 @@
 
 namespace hps {
 
-// FailedPrecondition: this machine has no GPU that can be used, or this library
-// was built without one; the message says which.
+// FailedPrecondition: this machine has no usable GPU, or the library was built
+// without GPU code; the message has the reason.
 ev::Status MakeDeviceCache(std::shared_ptr<DeviceCache>* cache);
 
 using DeviceCacheFactory = ev::Status (*)(std::shared_ptr<DeviceCache>* cache);
-// For static initialisers of what is linked in; one at most. Returns true.
+// For static initializers of the linked cache; one at most. Returns true.
 bool RegisterDeviceCache(DeviceCacheFactory factory);
 
 }  // namespace hps
