@@ -38,16 +38,14 @@ flags.DEFINE_string("out", os.path.join(_HERE, "results"), "Folder of the result
 # Label, and flags of the worker.
 _VARIANTS = [
     ("naive all-gather", ["--variant=naive"]),
-    ("float32, no dedup", ["--nodedup"]),
-    ("float16, no dedup", ["--nodedup", "--dtype=float16"]),
-    ("float32, dedup", []),
-    ("float16, dedup", ["--dtype=float16"]),
+    ("float32", []),
+    ("float16", ["--dtype=float16"]),
 ]
 
 
 def variants():
   """Returns (label, flags of the worker) of every line."""
-  ours = [("float32, dedup, by %s" % e, ["--exchange=" + e]) for e in FLAGS.exchanges]
+  ours = [("float32, by %s" % e, ["--exchange=" + e]) for e in FLAGS.exchanges]
   return _VARIANTS + ours
 
 

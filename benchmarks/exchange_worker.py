@@ -37,7 +37,6 @@ flags.DEFINE_string("dtype", "float32", "What rows travel as between ranks.")
 flags.DEFINE_string("exchange", "horovod", "What carries lookups between ranks.")
 flags.DEFINE_enum("storage", "dram", ["dram", "hbm"], "What holds the rows.")
 flags.DEFINE_integer("threads", 0, "That one op may use; 0: TensorFlow's default.")
-flags.DEFINE_bool("dedup", True, "Whether each distinct id of a batch is sent once.")
 flags.DEFINE_integer("hotness", 1, "Ids per sample and table.")
 flags.DEFINE_integer("dim", 16, "Floats per row.")
 flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
@@ -204,7 +203,7 @@ def main(argv):
   if len(argv) > 1:
     raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
   hvd.init()
-  sok.init(exchange=FLAGS.exchange, exchange_dtype=FLAGS.dtype, exchange_dedup=FLAGS.dedup,
+  sok.init(exchange=FLAGS.exchange, exchange_dtype=FLAGS.dtype,
            intra_op_parallelism_threads=FLAGS.threads or None)
   result = measure()
   if hvd.rank() == 0:

@@ -162,13 +162,6 @@ class DeviceExchangeTest(model.DistributedTestCase):
     self.addCleanup(sok.init, exchange="nccl")
     self.expect_counts(self.run_both([_HBM] * 5), gathers=True, spreads=4)
 
-  def test_without_dedup(self):
-    sok.init(exchange="nccl", exchange_dedup=False)
-    self.addCleanup(sok.init, exchange="nccl")
-    counts = self.run_both([_HBM] * 5)
-    if not _ON_GPU:
-      self.assertEqual(counts[6], 0)
-
   def test_call_in_parts(self):
     for _ in range(2):
       counts = self.run_both([_HBM] * 5, parts=2)

@@ -2,12 +2,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes sure of a compiler, Bazel and GoogleTest's sources, from Debian's
-# packages where something is missing. The server and the libraries that the
-# tests of databases and queues talk to are installed too where that is possible;
-# without them those tests skip themselves by name.
+# Makes sure of a compiler and Bazel, from Debian's packages where one is missing.
+# With the argument "all" also of GoogleTest's sources, and, where that is possible,
+# of the server and the libraries that the tests of databases and queues use.
+# Without these, such tests skip themselves by name. Args: "build" or "all".
 
 set -euo pipefail
+part="${1:-all}"
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 missing=()
@@ -15,7 +16,9 @@ command -v bazel >/dev/null || missing+=(bazel-bootstrap)
 command -v g++ >/dev/null || missing+=(g++)
 command -v make >/dev/null || missing+=(make)
 command -v git >/dev/null || missing+=(git)
-[[ -f /usr/src/googletest/googletest/src/gtest-all.cc ]] || missing+=(libgtest-dev)
+if [[ "${part}" == all ]]; then
+  [[ -f /usr/src/googletest/googletest/src/gtest-all.cc ]] || missing+=(libgtest-dev)
+fi
 # Without a Python 3.7, another one that can fetch it.
 here="$(dirname "${BASH_SOURCE[0]}")"
 if [[ ! -x .venv/bin/python ]] && ! "${here}/find_python.sh" >/dev/null 2>&1 &&
@@ -25,10 +28,12 @@ fi
 
 # Opened at run time and never linked, so the build needs none of them.
 optional=()
-command -v redis-server >/dev/null || optional+=(redis-server)
-[[ -f /usr/include/rocksdb/c.h ]] || optional+=(librocksdb-dev)
-[[ -f /usr/include/hiredis/hiredis.h ]] || optional+=(libhiredis-dev)
-[[ -f /usr/include/librdkafka/rdkafka.h ]] || optional+=(librdkafka-dev)
+if [[ "${part}" == all ]]; then
+  command -v redis-server >/dev/null || optional+=(redis-server)
+  [[ -f /usr/include/rocksdb/c.h ]] || optional+=(librocksdb-dev)
+  [[ -f /usr/include/hiredis/hiredis.h ]] || optional+=(libhiredis-dev)
+  [[ -f /usr/include/librdkafka/rdkafka.h ]] || optional+=(librdkafka-dev)
+fi
 [[ ${#missing[@]} -eq 0 && ${#optional[@]} -eq 0 ]] && exit 0
 
 as_root=()

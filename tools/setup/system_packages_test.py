@@ -54,10 +54,10 @@ class SystemPackagesTest(absltest.TestCase):
     except OSError:
       return []
 
-  def run_script(self):
+  def run_script(self, part="all"):
     """Returns (exit code, stderr)."""
     done = subprocess.run(
-        ["/bin/bash", _SCRIPT],
+        ["/bin/bash", _SCRIPT, part],
         cwd=self.folder,
         env={"PATH": self.bin},
         stdin=subprocess.DEVNULL,
@@ -94,6 +94,14 @@ class SystemPackagesTest(absltest.TestCase):
     self.assertEqual(code, 0, stderr)
     self.assertIn("not here and not installed: redis-server", stderr)
     self.assertEmpty(self.calls())
+
+  def test_the_build_needs_no_server(self):
+    os.unlink(os.path.join(self.bin, "redis-server"))
+    self.pretend("id", "echo 0")
+    self.pretend("apt-get", 'echo "$@" >>calls')
+    code, stderr = self.run_script("build")
+    self.assertEqual(code, 0, stderr)
+    self.assertEqual(self.calls(), [_INSTALL + "bazel-bootstrap"])
 
   def test_a_server_is_installed_after_what_the_build_needs(self):
     os.unlink(os.path.join(self.bin, "redis-server"))

@@ -2,13 +2,16 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes .venv with the pinned requirements. Args: a Python 3.7 to make it from.
+# Makes .venv with the pinned requirements. Args: a Python 3.7 to make it from, and
+# "build" (the packages that the product runs on) or "all" (those of tests and
+# lint, and Horovod, too).
 
 set -euo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"
 source "${here}/common.sh"
 
 python="$1"
+part="$2"
 wheels=.build/wheels
 network="is the network (or the package index) there?"
 mkdir -p .build "${wheels}"
@@ -25,8 +28,14 @@ pip() { .venv/bin/python -m pip --disable-pip-version-check --no-input "$@"; }
 say "installing the pinned packages into .venv (TensorFlow 1.15.5 and its company)"
 logged .build/pip.log "pip could not install its pinned self: ${network}" \
   pip install -r "${here}/requirements-bootstrap.txt"
+requirements=(-r "${here}/requirements.txt")
+[[ "${part}" == build ]] || requirements+=(-r "${here}/requirements-dev.txt")
 logged .build/pip.log "pip could not install TensorFlow and the other pinned packages: ${network}" \
-  pip install --no-deps -r "${here}/requirements.txt" -r "${here}/requirements-dev.txt"
+  pip install --no-deps "${requirements[@]}"
+if [[ "${part}" == build ]]; then
+  logged .build/pip.log "the packages in .venv do not fit together" pip check
+  exit 0
+fi
 
 # Its setup.py imports TensorFlow, so it is compiled in .venv; the wheel is kept
 # for the next .venv.

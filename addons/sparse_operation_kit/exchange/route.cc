@@ -292,7 +292,6 @@ Status RouteBuilder::Build() {
   // Of a batch of any length, so that the owner of a key sees the same order
   // whether the processors deduplicate or a device.
   plan_ids.order = ev::DistinctOrder::kFirstOccurrence;
-  plan_ids.dedup = options_.dedup;
   plan_ids.ids_per_task = kIdsPerTask;
   plan_ids.ids_per_put = kIdsPerPut;
   plan_ids.samples_known = [&](int t) {
@@ -393,7 +392,7 @@ std::shared_ptr<RoutePlan> RoutePlan::Make(const RouteOptions& options) {
 std::vector<bool> AreForDevice(Span<const RouteInput> inputs,
                                const RouteOptions& options) {
   std::vector<bool> are(inputs.size(), false);
-  if (options.device == nullptr || !options.dedup) return are;
+  if (options.device == nullptr) return are;
   int64_t together = 0;
   for (size_t t = 0; t < inputs.size(); ++t) {
     const RouteInput& in = inputs[t];

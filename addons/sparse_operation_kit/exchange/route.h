@@ -61,7 +61,6 @@ class DistinctDevice {
 struct RouteOptions {
   int num_ranks = 1;
   MessageFormat format;
-  bool dedup = true;  // false: every id is sent; for measurements
   // Null, or what deduplicates the ids of tables without weights that have many
   // (it outlives the plan). The same plan, but that which key an id is stays
   // there until FetchInverse.

@@ -377,9 +377,6 @@ TEST_F(RouteOfIdsThereErrors, WhatIsNotForADevice) {
   Batch most = batch_;
   most.combiner = Combiner::kMax;
   ExpectUnimplemented(most, "not for the device");
-  options_.dedup = false;
-  ExpectUnimplemented(batch_, "not for the device");
-  options_.dedup = true;
   device_.fails = "begin";
   SetTables({batch_});
   const RouteInput in = batch_.There(&tensors_, &stream_);

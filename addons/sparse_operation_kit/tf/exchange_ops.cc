@@ -60,7 +60,6 @@ REGISTER_OP("SokRoute")
     .Attr("placement_sizes: list(int)")
     .Attr("num_ranks: int >= 1")
     .Attr("with_occurrences: bool = false")
-    .Attr("dedup: bool = true")
     .Attr("fingerprint: int")
     .Attr("call: string")
     .Attr("on_device: bool = false")
@@ -121,7 +120,6 @@ placements: The ranks that hold table 0, 1, ...; key k is on entry
 placement_sizes: T lengths.
 num_ranks: W.
 with_occurrences: Whether the message says how often each key occurs.
-dedup: False sends every id, for measurements.
 fingerprint: Of the lookup; the same on all ranks.
 call: The lookup's name.
 ids_types, key_types, optimizers: Nothing, or for each table the type of the batch's

@@ -52,7 +52,6 @@ class RouteOp : public OpKernel {
     OP_REQUIRES_OK(context, GetFormat(context, &options_.format));
     OP_REQUIRES_OK(context, GetTraits(context, &options_.format.traits));
     OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &options_.num_ranks));
-    OP_REQUIRES_OK(context, context->GetAttr("dedup", &options_.dedup));
     OP_REQUIRES_OK(context, context->GetAttr("on_device", &on_device_));
     OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
     OP_REQUIRES_OK(context, context->GetAttr("call", &call_));

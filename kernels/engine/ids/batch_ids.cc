@@ -33,7 +33,7 @@ std::vector<bool> AreShared(Span<TableIds* const> tables,
   }
   std::vector<bool> shared;
   for (const TableIds* ids : tables) {
-    shared.push_back(options.dedup && ids->distinct == nullptr &&
+    shared.push_back(ids->distinct == nullptr &&
                      ids->num_ids > ShardedIds::kMaxWhole &&
                      (options.order == DistinctOrder::kShardByShard ||
                       ids->num_ids > kPriceOfSharing * all_ids / threads));
@@ -62,24 +62,15 @@ Status FindSamples(const IdsInput& in, Samples samples, TableIds* ids) {
 }
 
 template <typename Id>
-Status DeduplicateIds(Span<const Id> given, bool dedup, TableIds* ids) {
-  if (dedup) {
-    return UniquePool().Acquire()->Run(given, ids->unique, ids->inverse,
-                                       ids->counts, &ids->num_unique);
-  }
-  ids->num_unique = given.size();
-  std::copy(given.begin(), given.end(), ids->unique);
-  std::iota(ids->inverse, ids->inverse + given.size(), 0);
-  std::fill_n(ids->counts, given.size(), 1);
-  return Status::OK();
+Status DeduplicateIds(Span<const Id> given, TableIds* ids) {
+  return UniquePool().Acquire()->Run(given, ids->unique, ids->inverse,
+                                     ids->counts, &ids->num_unique);
 }
 
-Status Deduplicate(const IdsInput& in, bool dedup, TableIds* ids) {
+Status Deduplicate(const IdsInput& in, TableIds* ids) {
   return in.ids64 != nullptr
-             ? DeduplicateIds(Span<const int64_t>(in.ids64, in.num_ids), dedup,
-                              ids)
-             : DeduplicateIds(Span<const int32_t>(in.ids32, in.num_ids), dedup,
-                              ids);
+             ? DeduplicateIds(Span<const int64_t>(in.ids64, in.num_ids), ids)
+             : DeduplicateIds(Span<const int32_t>(in.ids32, in.num_ids), ids);
 }
 
 Status DeduplicateInShards(const IdsInput& in, DistinctOrder order,
@@ -216,7 +207,7 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
     return Status::OK();
   };
   const auto find_keys = [&](int t) {
-    EV_RETURN_IF_ERROR(Deduplicate(*inputs[t], options.dedup, tables[t]));
+    EV_RETURN_IF_ERROR(Deduplicate(*inputs[t], tables[t]));
     return keys_known(t, nullptr);
   };
   EV_RETURN_IF_ERROR(RunPieces(parallel, tasks, [&](const Piece& piece) {

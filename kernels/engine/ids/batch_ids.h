@@ -35,7 +35,6 @@ struct PlanIdsOptions {
   // Of tables beyond ShardedIds::kMaxWhole: kShardByShard leaves
   // TableIds::shards for the gradient. Others always have kFirstOccurrence.
   DistinctOrder order = DistinctOrder::kShardByShard;
-  bool dedup = true;  // false: each id is a key of its own
   int64_t ids_per_task = 2048;
   int64_t ids_per_put = 65536;  // copied for a device at a time; of a step
                                 // a quarter, as all its tables are waited for

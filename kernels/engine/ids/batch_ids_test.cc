@@ -221,22 +221,6 @@ TEST_F(BatchIdsTest, OneIdASample) {
   for (const auto& table : tables) table->ExpectPlanned(true);
 }
 
-TEST_F(BatchIdsTest, WithoutDeduplication) {
-  const Tables tables = MakeTables();
-  PlanIdsOptions options;
-  options.dedup = false;
-  ASSERT_TRUE(Plan(tables, options, &pool_).ok());
-  for (const auto& table : tables) {
-    ASSERT_EQ(table->plan.num_unique, table->in.num_ids);
-    ASSERT_FALSE(table->plan.is_sharded);
-    for (int64_t i = 0; i < table->in.num_ids; ++i) {
-      ASSERT_EQ(table->plan.unique[i], table->ids[i]);
-      ASSERT_EQ(table->plan.inverse[i], i);
-      ASSERT_EQ(table->plan.counts[i], 1);
-    }
-  }
-}
-
 TEST_F(BatchIdsTest, TheSamplesOfASmallTableAreKnownBeforeItsKeys) {
   for (Parallel* parallel :
        {static_cast<Parallel*>(nullptr), static_cast<Parallel*>(&pool_)}) {
