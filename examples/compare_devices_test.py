@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the CPU with itself, and judges made-up results."""
+"""Compares the CPU with itself, and checks reports of invented results."""
 
 from unittest import mock
 

@@ -6,12 +6,12 @@
   python examples/train_ctr.py --demo --model=dcnv2
   python examples/train_ctr.py --data=train.txt            # Criteo's Kaggle data
   python examples/train_ctr.py --data=parquet/             # the same columns in Parquet
-  python examples/train_ctr.py --demo --device=gpu         # all but the input there
+  python examples/train_ctr.py --demo --device=gpu         # all but the input on a GPU
 
 Each of the 26 categories has an embedding variable of its own (two in models
-with a linear part), all looked up by one sok.lookup_sparse. After training it
-evaluates, writes a checkpoint, restores that into a fresh graph and evaluates
-again: the AUC must be the same to the bit.
+with a linear part); one sok.lookup_sparse looks up all of them. After training
+the program evaluates, writes a checkpoint, restores it into a fresh graph and
+evaluates again: the AUC must be the same to the bit.
 """
 
 import collections
@@ -26,7 +26,7 @@ from absl import app
 from absl import flags
 import numpy as np
 
-# TensorFlow 1.15 says a lot about its own age.
+# TensorFlow 1.15 logs many deprecation warnings.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 warnings.simplefilter("ignore", FutureWarning)
 
@@ -106,10 +106,10 @@ Graph = collections.namedtuple(
 
 
 def make_optimizer(name, learning_rate):
-  """A stock optimizer."""
+  """Returns a stock optimizer."""
   if name in ("adagrad", "ftrl"):
-    # A sample is one of thousands in the mean that the loss is, so squared
-    # gradients of a row are tiny; under the default 0.1 rows would hardly move.
+    # The loss is a mean over thousands of samples, so squared gradients of a row
+    # are tiny; with the default 0.1 rows would hardly change.
     optimizer = {
         "adagrad": tf.compat.v1.train.AdagradOptimizer,
         "ftrl": tf.compat.v1.train.FtrlOptimizer,
@@ -122,21 +122,21 @@ def make_optimizer(name, learning_rate):
 
 
 class NoGpu(Exception):
-  """TensorFlow has no GPU device; the message says what to do."""
+  """TensorFlow has no GPU device. The message has the remedy."""
 
 
 def make_session():
-  """Returns a session in which --device is there.
+  """Returns a session that has --device.
 
   Raises:
-    NoGpu: it is a GPU, and TensorFlow has none.
+    NoGpu: --device is a GPU, and TensorFlow has none.
   """
   config = tf.compat.v1.ConfigProto()
   if FLAGS.device == "gpu":
-    # What TensorFlow does not take is left for rows.
+    # Leaves GPU memory for rows.
     config.gpu_options.allow_growth = True
-    # TensorFlow 1.15 has no kernels for GPUs of parts of stock lookups, and of FTRL for
-    # dense variables. Those run on the CPU.
+    # TensorFlow 1.15 has no GPU kernels for parts of stock lookups and for FTRL of dense
+    # variables. Those run on the CPU.
     config.allow_soft_placement = (FLAGS.lookup == embeddings.DENSE or
                                    FLAGS.optimizer == "ftrl")
   session = tf.compat.v1.Session(config=config)
@@ -154,13 +154,13 @@ def make_session():
 
 
 def device():
-  """Returns the context that puts lookups, model and optimizer on --device."""
+  """Returns the context that places lookups, model and optimizer on --device."""
   return (tf.device("/%s:0" % FLAGS.device) if FLAGS.device else
           contextlib.nullcontext())
 
 
 def storage():
-  """Returns which of embeddings.STORAGES the rows are in."""
+  """Returns the one of embeddings.STORAGES that holds the rows."""
   return FLAGS.storage or ("hbm" if FLAGS.device == "gpu" else "dram")
 
 
@@ -183,13 +183,13 @@ def model_logits(numeric, ids, rows, ids_on=None):
 
 
 def served_probability(numeric, ids):
-  """Builds what --export writes, for CPUs: no device, and rows in CPU memory."""
+  """Builds the model for --export: without a device, with rows in CPU memory."""
   return tf.sigmoid(model_logits(numeric, ids, "dram"))
 
 
 def add_summaries(loss):
   """Returns the merged summaries of the loss and of the tables."""
-  # With --lookup=dense nothing else imports it.
+  # --lookup=dense does not import it otherwise.
   import embedding_variable  # pylint: disable=g-import-not-at-top
   with tf.device("/cpu:0"):
     return tf.compat.v1.summary.merge(
@@ -244,7 +244,7 @@ def train(session, graph, data, writer=None):
   steps = FLAGS.steps or -(-data.train_samples // FLAGS.batch_size)
   feed = {graph.source: session.run(graph.train_batches.string_handle())}
   losses = []
-  # The first step also builds the input pipeline; it is not timed.
+  # The time starts after the first step, which also builds the input pipeline.
   start = None
   with progress.ProgressBar(steps, "training") as bar:
     while not FLAGS.steps or len(losses) < steps:
@@ -396,10 +396,10 @@ def main(argv):
 
 
 def train_and_report():
-  """Does what the flags say. Returns the exit status.
+  """Makes or reads the data, trains and reports. Returns the exit status.
 
   Raises:
-    criteo.DataError: a file of --data or --eval_data cannot be read or is no such data.
+    criteo.DataError: a file of --data or --eval_data cannot be read or has another format.
   """
   with tempfile.TemporaryDirectory() as temporary:
     folder = FLAGS.work_dir or temporary
@@ -413,7 +413,7 @@ def train_and_report():
     try:
       result = run(data, folder)
     except (tf.errors.InvalidArgumentError, tf.errors.UnknownError):
-      # TensorFlow's message names ops, and no line of a file: look for it.
+      # TensorFlow's message names ops. This search names the file and the line.
       for part in (data.train, data.evaluation):
         ctr_data.check(part["path"])
       raise
