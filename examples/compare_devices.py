@@ -30,10 +30,10 @@ import train_ctr
 FLAGS = flags.FLAGS
 
 flags.DEFINE_list("models", sorted(models.MODELS), "The models.")
-flags.DEFINE_list("devices", ["cpu", "gpu"], "The two to compare.")
+flags.DEFINE_list("devices", ["cpu", "gpu"], "The two devices to compare.")
 flags.DEFINE_integer("num_seeds", 3, "Trainings of each model on each device.",
                      lower_bound=2)
-flags.DEFINE_float("bound", 4.0, "Standard errors that a difference may have.")
+flags.DEFINE_float("bound", 4.0, "Largest difference, in its standard errors.")
 
 # aucs: {device: list of float, one for each seed}; rates: {device: the same, samples/s}.
 # same_bits: whether all models restored to the same bits.
@@ -101,7 +101,7 @@ def main(argv):
   if len(argv) > 1:
     raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
   if len(FLAGS.devices) != 2:
-    raise app.UsageError("--devices wants two, got %s" % ",".join(FLAGS.devices))
+    raise app.UsageError("--devices takes two, got %s" % ",".join(FLAGS.devices))
   FLAGS.steps = FLAGS.steps or 300
   tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
   for device in FLAGS.devices:

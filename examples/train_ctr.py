@@ -51,11 +51,11 @@ flags.DEFINE_string(
     "integers, which are taken as ids.")
 flags.DEFINE_string(
     "eval_data", "", "Data to evaluate on. Without it the first eval_samples "
-    "samples of --data are kept out of training for that.")
+    "samples of --data are evaluated on and not trained on.")
 flags.DEFINE_enum("model", "dlrm", sorted(models.MODELS), "The model.")
 flags.DEFINE_integer(
-    "steps", None, "Training steps. Unless given: 600 of --demo, and once through "
-    "--data.")
+    "steps", None, "Training steps. Default: 600 with --demo, one pass through the data "
+    "with --data.")
 flags.DEFINE_integer("batch_size", 2048, "Samples per step.", lower_bound=1)
 flags.DEFINE_integer("eval_samples", 100000, "Samples to evaluate on.",
                      lower_bound=1)
@@ -64,37 +64,37 @@ flags.DEFINE_enum(
     "lookup", embeddings.SOK, embeddings.LOOKUPS,
     "sok: embedding variables, one sok.lookup_sparse for all. tf: embedding "
     "variables, tf.nn.embedding_lookup_sparse for each. dense: stock variables of "
-    "--dense_rows rows, with the collisions that brings.")
+    "--dense_rows rows, in which ids collide.")
 flags.DEFINE_integer("dense_rows", 100000, "Rows per table of --lookup=dense.",
                      lower_bound=1)
 flags.DEFINE_enum(
     "device", None, ["cpu", "gpu"],
-    "Where lookups, model and optimizer run; the input is read by the CPU. Unless given, "
-    "where TensorFlow puts them. gpu wants a TensorFlow with GPU devices: "
+    "The device of lookups, model and optimizer; the CPU reads the input. Default: "
+    "TensorFlow's placement. gpu needs a TensorFlow with GPU devices: "
     "`python -m embedding_variable.gpu` sets one up.")
 flags.DEFINE_enum(
     "storage", None, embeddings.STORAGES,
-    "Where embedding variables have their rows: CPU memory, GPU memory, or GPU memory "
-    "if the process can use a GPU. Unless given, hbm with --device=gpu and else dram.")
-flags.DEFINE_integer("cross_layers", dcnv2.CROSS_LAYERS, "Of --model=dcnv2.",
+    "The memory of embedding variables' rows. dram: CPU memory. hbm: GPU memory. auto: GPU "
+    "memory if the process can use a GPU. Default: hbm with --device=gpu, else dram.")
+flags.DEFINE_integer("cross_layers", dcnv2.CROSS_LAYERS, "Cross layers of --model=dcnv2.",
                      lower_bound=1)
 flags.DEFINE_integer(
-    "cross_rank", dcnv2.CROSS_RANK, "Of the matrices of --model=dcnv2's cross layers; 0: "
-    "square matrices.", lower_bound=0)
+    "cross_rank", dcnv2.CROSS_RANK, "Rank of the matrices of --model=dcnv2's cross layers; "
+    "0: square matrices.", lower_bound=0)
 flags.DEFINE_enum("optimizer", "adam", ["adagrad", "adam", "ftrl", "sgd"],
                   "A stock optimizer.")
-flags.DEFINE_float("learning_rate", 0.004, "Learning rate; adagrad wants more, "
-                   "0.03 or so.")
-flags.DEFINE_integer("seed", 1, "Of the generated data and of the weights.")
+flags.DEFINE_float("learning_rate", 0.004, "Learning rate; adagrad needs more, "
+                   "about 0.03.")
+flags.DEFINE_integer("seed", 1, "Seed of the generated data and of the weights.")
 flags.DEFINE_string(
-    "work_dir", "", "Where generated data and checkpoints go; unless given, a "
+    "work_dir", "", "Folder for generated data and checkpoints. Default: a "
     "temporary folder that is removed at the end.")
 flags.DEFINE_string(
     "summaries", "", "A folder for TensorBoard: loss, samples per second, AUC, and size and "
     "growth of the tables.")
 flags.DEFINE_integer("summary_steps", 100, "Steps between summaries.", lower_bound=1)
 flags.DEFINE_string(
-    "export", "", "A folder that does not exist: the trained model as a SavedModel.")
+    "export", "", "A new folder, for the trained model as a SavedModel.")
 
 _DEMO_STEPS = 600
 _EVAL_BATCH = 8192
