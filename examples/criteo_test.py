@@ -41,7 +41,7 @@ class CriteoTest(absltest.TestCase):
     self.assertTrue(any("" in c for c in columns[14:]))
     self.assertLess(min(int(x) for x in columns[2] if x), 0)
 
-  def test_text_is_the_sampled_examples(self):
+  def test_text_equals_the_sampled_examples(self):
     (probability, labels), text = self._write(100)
     model = criteo.PlantedModel(seed=0)
     examples = model.sample(np.random.RandomState(1), 100)
