@@ -49,9 +49,11 @@ def _bazel_test(name, targets, flags):
   events = os.path.join(_BUILD_DIR, "%s_events.json" % name)
   if os.path.exists(events):
     os.remove(events)
+  profile = os.path.join(_BUILD_DIR, "%s_profile.gz" % name)
   terminal = sys.stdout.isatty()
   code = steps.run(
       ["bazel", "test", "--keep_going", "--build_event_json_file=" + events,
+       "--profile=" + profile,
        "--color=" + ("yes" if terminal else "no"),
        "--curses=" + ("yes" if terminal else "no"),
        "--show_progress_rate_limit=" + ("0.2" if terminal else "30")] +
