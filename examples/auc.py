@@ -6,10 +6,10 @@ import numpy as np
 
 
 def auc(labels, scores):
-  """Probability that a random positive scores above a random negative.
+  """Returns the probability that a random positive scores above a random negative.
 
-  Ties count one half. Not an approximation by thresholds: two sets of scores with
-  the same bits give the same bits.
+  Ties count one half. The result is exact, not an approximation by thresholds: the
+  same scores give the same bits.
 
   Args:
     labels: [n], 0 or 1.

@@ -3,8 +3,8 @@
 """Click logs in Parquet files with Criteo's columns, read a chunk at a time.
 
 Columns are found by name: `label`, `I1` to `I13`, `C1` to `C26`; others are ignored.
-Categories are text, which is hashed as that of Criteo's text files, or integers, which
-are the ids.
+Categories are text, which is hashed like that of Criteo's text files, or integers, which
+are the ids themselves.
 """
 
 import collections
@@ -48,7 +48,7 @@ def _files(path):
 
 def _arrow():
   """Returns pyarrow, made safe against files that hold code."""
-  # It imports TensorFlow, which a reader of text files need not wait for.
+  # Imported late: it imports TensorFlow, which text files do not need.
   from embedding_variable.tools import arrow  # pylint: disable=g-import-not-at-top
   try:
     return arrow.load()
@@ -101,10 +101,10 @@ def _opened(path):
 
 
 def check(path):
-  """Checks the columns of all files of a path, and reads no row.
+  """Checks the columns of all files of a path without reading rows.
 
   Args:
-    path: a Parquet file, or a folder that has some.
+    path: a Parquet file, or a folder of Parquet files.
 
   Returns:
     Facts.

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The data to train on: generated, or a user's files, which are checked first."""
+"""Training data: generated, or a user's files, which are checked first."""
 
 import collections
 import os
@@ -75,8 +75,8 @@ def check(path, lines=None):
 
   Args:
     path: a text file, a Parquet file, or a folder of Parquet files.
-    lines: number of lines of a text file to check, and no rows of a Parquet file. None:
-      all of both.
+    lines: number of lines of a text file to check; of a Parquet file only the columns are
+      checked then. None: all lines or rows.
   """
   try:
     if criteo_parquet.is_parquet(path):
@@ -100,14 +100,14 @@ def check(path, lines=None):
 
 
 def samples(path):
-  """Returns the number of samples: exact of Parquet files, estimated of text."""
+  """Returns the number of samples: exact for Parquet files, estimated for text."""
   if criteo_parquet.is_parquet(path):
     return criteo_parquet.check(path).rows
   return estimate_lines(path)
 
 
 def of_files(path, eval_path, eval_samples):
-  """Returns Data of files that exist.
+  """Returns the Data of a user's files.
 
   Args:
     path: data to train on, as in `check`.
@@ -115,7 +115,7 @@ def of_files(path, eval_path, eval_samples):
     eval_samples: number of samples to evaluate on.
 
   Raises:
-    DataError: a file cannot be read, is no such data, or has too few samples.
+    DataError: a file cannot be read, has another format, or has too few samples.
   """
   for each in filter(None, [path, eval_path]):
     check(each, _CHECKED_LINES)
@@ -123,7 +123,7 @@ def of_files(path, eval_path, eval_samples):
   if eval_path:
     kinds = [criteo_parquet.is_parquet(p) and criteo_parquet.check(p).ids
              for p in (path, eval_path)]
-    # Text and strings are hashed to the same ids.
+    # Text files and Parquet strings are hashed to the same ids.
     if kinds[0] != kinds[1]:
       raise criteo.DataError("%s and %s must both have categories of text, or both integers" %
                       (path, eval_path))

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Data of users: Parquet gives what text gives, and mistakes are named."""
+"""A user's data: Parquet and text give the same samples, and errors name mistakes."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ pa = arrow.load()
 
 
 def _columns(lines):
-  """Returns {name: list of texts} of lines of Criteo's text."""
+  """Returns {name: list of texts} for lines of Criteo's text."""
   fields = zip(*[line.rstrip("\n").split("\t") for line in lines])
   names = ["label"] + criteo_parquet.NUMERIC + criteo_parquet.CATEGORICAL
   return dict(zip(names, map(list, fields)))

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the grammar of HugeCTR's JSON into docs/hugectr.md, from the schema.
+"""Writes the grammar of HugeCTR's JSON into docs/hugectr_json.md, from the schema.
 
   bazel run //tools/docs:hugectr_grammar
 """
@@ -10,7 +10,7 @@ import os
 import sys
 import textwrap
 
-PAGE = "docs/hugectr.md"
+PAGE = "docs/hugectr_json.md"
 SCHEMA = "addons/hugectr/python/hugectr/config/schema.json"
 COMMAND = "bazel run //tools/docs:hugectr_grammar"
 
