@@ -69,7 +69,7 @@ class ReportTest(absltest.TestCase):
 
 
 class RunTest(absltest.TestCase):
-  """The whole of `make bench`, without what it measures."""
+  """Runs all of `make bench` with stubs for the measurements."""
 
   def test_writes_every_page(self):
     out, programs = self.create_tempdir().full_path, self.create_tempdir().full_path

@@ -4,13 +4,14 @@
 
   python -m embedding_variable.gpu run DIR -- python examples/compare_devices.py
 
-The same data, steps and seeds on both. The two do not draw the same initial rows, and
-add in other orders, so that their AUCs differ as those of two seeds do: each model is
-trained with several seeds on both, and the table has the mean AUC of each device, their
-difference, and the standard deviation of the AUC between seeds.
+Both devices use the same data, number of steps and seeds. They draw different initial
+rows and add in a different order, so their AUCs differ as much as the AUCs of two
+seeds. Each model is therefore trained with several seeds on both. The table has the
+mean AUC of each device, their difference, and the standard deviation of the AUC between
+seeds.
 
-The exit status is 1 if a difference is more than --bound standard errors of itself, or if
-a model did not restore to the same bits.
+The exit status is 1 if the AUC of a model differs by more than --bound standard errors,
+or if a restored model does not give the same bits.
 """
 
 import collections
@@ -35,8 +36,8 @@ flags.DEFINE_integer("num_seeds", 3, "Trainings of each model on each device.",
                      lower_bound=2)
 flags.DEFINE_float("bound", 4.0, "Standard errors that a difference may have.")
 
-# aucs: {device: list of float, one for each seed}; rates: {device: the same, samples/s}.
-# same_bits: whether all restored to the same bits.
+# aucs, rates: {device: list of float, one for each seed}; rates are samples/s.
+# same_bits: whether every restored model gave the same bits.
 Row = collections.namedtuple("Row", ["model", "aucs", "rates", "same_bits"])
 
 

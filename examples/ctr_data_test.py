@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Data of users: Parquet gives what text gives, and mistakes are named."""
+"""Parquet files give the same samples as text, and errors name the mistake."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ pa = arrow.load()
 
 
 def _columns(lines):
-  """Returns {name: list of texts} of lines of Criteo's text."""
+  """Returns {name: list of texts} of lines in Criteo's format."""
   fields = zip(*[line.rstrip("\n").split("\t") for line in lines])
   names = ["label"] + criteo_parquet.NUMERIC + criteo_parquet.CATEGORICAL
   return dict(zip(names, map(list, fields)))
@@ -43,7 +43,8 @@ class CtrDataTest(parameterized.TestCase):
     cls.columns = _columns(cls.lines)
 
   def arrays(self):
-    """Returns {name: pyarrow.Array} of the text's columns, nulls where it is empty."""
+    """Returns {name: pyarrow.Array} of the text's columns, with nulls for empty
+    fields."""
     found = {"label": pa.array([int(x) for x in self.columns["label"]])}
     for name in criteo_parquet.NUMERIC:
       found[name] = pa.array([int(x) if x else None for x in self.columns[name]])
@@ -60,7 +61,7 @@ class CtrDataTest(parameterized.TestCase):
     return self.create_tempdir().create_file("data.txt", text).full_path
 
   def read(self, path, **kwargs):
-    """Returns the samples of a path, all batches as one."""
+    """Returns all samples of a path as one batch."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       element = tf.compat.v1.data.make_one_shot_iterator(
           criteo_input.dataset(path, 16, **kwargs)).get_next()

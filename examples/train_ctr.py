@@ -6,12 +6,12 @@
   python examples/train_ctr.py --demo --model=dcnv2
   python examples/train_ctr.py --data=train.txt            # Criteo's Kaggle data
   python examples/train_ctr.py --data=parquet/             # the same columns in Parquet
-  python examples/train_ctr.py --demo --device=gpu         # all but the input there
+  python examples/train_ctr.py --demo --device=gpu         # everything except the input
 
-Each of the 26 categories has an embedding variable of its own (two in models
-with a linear part), all looked up by one sok.lookup_sparse. After training it
-evaluates, writes a checkpoint, restores that into a fresh graph and evaluates
-again: the AUC must be the same to the bit.
+Each of the 26 categories has its own embedding variable (two in models with a linear
+part). One sok.lookup_sparse looks up all of them. After training the program evaluates,
+writes a checkpoint, restores it into a fresh graph and evaluates again: the AUC must be
+the same to the bit.
 """
 
 import collections
@@ -26,7 +26,7 @@ from absl import app
 from absl import flags
 import numpy as np
 
-# TensorFlow 1.15 says a lot about its own age.
+# TensorFlow 1.15 logs many deprecation warnings.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 warnings.simplefilter("ignore", FutureWarning)
 
@@ -106,10 +106,10 @@ Graph = collections.namedtuple(
 
 
 def make_optimizer(name, learning_rate):
-  """A stock optimizer."""
+  """Returns a stock optimizer."""
   if name in ("adagrad", "ftrl"):
-    # A sample is one of thousands in the mean that the loss is, so squared
-    # gradients of a row are tiny; under the default 0.1 rows would hardly move.
+    # The loss is a mean over thousands of samples, so the squared gradients of a row
+    # are tiny. With Adagrad's default initial value of 0.1 rows would hardly move.
     optimizer = {
         "adagrad": tf.compat.v1.train.AdagradOptimizer,
         "ftrl": tf.compat.v1.train.FtrlOptimizer,
@@ -122,21 +122,21 @@ def make_optimizer(name, learning_rate):
 
 
 class NoGpu(Exception):
-  """TensorFlow has no GPU device; the message says what to do."""
+  """TensorFlow has no GPU device; the message suggests what to do."""
 
 
 def make_session():
-  """Returns a session in which --device is there.
+  """Returns a session that can use --device.
 
   Raises:
-    NoGpu: it is a GPU, and TensorFlow has none.
+    NoGpu: --device is a GPU, and TensorFlow has none.
   """
   config = tf.compat.v1.ConfigProto()
   if FLAGS.device == "gpu":
-    # What TensorFlow does not take is left for rows.
+    # Leaves the memory that TensorFlow does not need to the rows.
     config.gpu_options.allow_growth = True
-    # TensorFlow 1.15 has no kernels for GPUs of parts of stock lookups, and of FTRL for
-    # dense variables. Those run on the CPU.
+    # TensorFlow 1.15 lacks GPU kernels for parts of stock lookups and for FTRL on dense
+    # variables. These ops run on the CPU.
     config.allow_soft_placement = (FLAGS.lookup == embeddings.DENSE or
                                    FLAGS.optimizer == "ftrl")
   session = tf.compat.v1.Session(config=config)
@@ -160,7 +160,7 @@ def device():
 
 
 def storage():
-  """Returns which of embeddings.STORAGES the rows are in."""
+  """Returns the one of embeddings.STORAGES that holds the rows."""
   return FLAGS.storage or ("hbm" if FLAGS.device == "gpu" else "dram")
 
 
@@ -171,7 +171,7 @@ def model_logits(numeric, ids, rows, ids_on=None):
     numeric: float32 [B, 13].
     ids: list of 26 int64 [B].
     rows: one of embeddings.STORAGES.
-    ids_on: device of the ops that prepare the ids, None: the caller's.
+    ids_on: device of the ops that prepare the ids; None for the caller's device.
   """
   model = models.MODELS[FLAGS.model]
   looked_up = embeddings.lookup(
@@ -183,13 +183,13 @@ def model_logits(numeric, ids, rows, ids_on=None):
 
 
 def served_probability(numeric, ids):
-  """Builds what --export writes, for CPUs: no device, and rows in CPU memory."""
+  """Builds the model that --export writes: for CPUs, with rows in CPU memory."""
   return tf.sigmoid(model_logits(numeric, ids, "dram"))
 
 
 def add_summaries(loss):
   """Returns the merged summaries of the loss and of the tables."""
-  # With --lookup=dense nothing else imports it.
+  # Imported late because --lookup=dense does not need it.
   import embedding_variable  # pylint: disable=g-import-not-at-top
   with tf.device("/cpu:0"):
     return tf.compat.v1.summary.merge(
@@ -292,7 +292,7 @@ Result = collections.namedtuple(
 
 
 def summary_writer():
-  """Returns the context of the FileWriter of --summaries, or of None."""
+  """Returns the context manager of the FileWriter of --summaries, or of None."""
   if not FLAGS.summaries:
     return contextlib.nullcontext()
   return tf.compat.v1.summary.FileWriter(FLAGS.summaries)
@@ -346,7 +346,7 @@ What to try next:
 
 
 def report(result):
-  """Prints the outcome. Returns the exit status: 0, or 1 if bits differ."""
+  """Prints the outcome. Returns the exit status: 1 if the restored AUC differs."""
   print("samples per second  %d" % result.samples_per_second)
   print("training loss       %.4f at the start, %.4f at the end" %
         (result.first_loss, result.last_loss))
@@ -365,7 +365,7 @@ def report(result):
 
 
 def check_device():
-  """Raises NoGpu as `make_session` does, before data is made."""
+  """Raises NoGpu as `make_session` does; called before data is generated."""
   with tf.Graph().as_default():
     make_session().close()
 
@@ -396,10 +396,11 @@ def main(argv):
 
 
 def train_and_report():
-  """Does what the flags say. Returns the exit status.
+  """Trains, evaluates and reports. Returns the exit status.
 
   Raises:
-    criteo.DataError: a file of --data or --eval_data cannot be read or is no such data.
+    criteo.DataError: a file of --data or --eval_data cannot be read or has another
+      format.
   """
   with tempfile.TemporaryDirectory() as temporary:
     folder = FLAGS.work_dir or temporary
@@ -413,7 +414,7 @@ def train_and_report():
     try:
       result = run(data, folder)
     except (tf.errors.InvalidArgumentError, tf.errors.UnknownError):
-      # TensorFlow's message names ops, and no line of a file: look for it.
+      # TensorFlow's message names an op, not a line of a file, so search for the line.
       for part in (data.train, data.evaluation):
         ctr_data.check(part["path"])
       raise
