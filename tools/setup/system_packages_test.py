@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of system_packages.sh with tools that only pretend."""
+"""Tests of system_packages.sh with stubs for the tools that it calls."""
 
 import os
 import stat
@@ -12,11 +12,11 @@ _SCRIPT = os.path.join(
     os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"],
     "tools/setup/system_packages.sh")
 
-# What the script itself calls.
+# Tools that the script itself calls.
 _BASICS = ("bash", "cat", "dirname", "env", "head", "mkdir", "tail")
 _PRESENT = ("g++", "make", "git", "python3", "redis-server")
 
-# Asked for, and done without where they cannot be had.
+# Optional packages that this machine lacks.
 _OPTIONAL = [
     package for package, header in (
         ("librocksdb-dev", "rocksdb/c.h"),
@@ -66,7 +66,7 @@ class SystemPackagesTest(absltest.TestCase):
     return done.returncode, done.stderr
 
   def calls_for(self, *packages):
-    """Returns what apt-get is asked to install."""
+    """Returns the arguments of the expected apt-get calls."""
     asked = [_INSTALL + " ".join(packages)] if packages else []
     return asked + ([_INSTALL + " ".join(_OPTIONAL)] if _OPTIONAL else [])
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of installed: what is counted when something cannot run."""
+"""Tests of installed: the counts if something cannot run."""
 
 import os
 import sys

@@ -196,8 +196,8 @@ class TestLogTest(absltest.TestCase):
         ran("//c", "c", "TIMEOUT"), self.summary("//b", "PASSED"))
     with open(whole) as f:
       lines = f.read().splitlines(True)
-    # The summary of //b in half, gone at a line's end, and after a line that is cut.
-    # Bytes that are no text stand for a disk that has put a block of zeros there.
+    # The summary of //b is cut in half, missing, or missing after a truncated line. The
+    # bytes that are not text stand for a block of zeros, as a failing disk may leave it.
     for name, text, why in (
         ("half", "".join(lines[:8]) + lines[8][:30], "line 9 is no whole event"),
         ("end", "".join(lines[:8]), "the last of 9 events is not there"),
