@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What importing the package does to TensorFlow, and what it leaves alone."""
+"""The effects of importing the package on TensorFlow."""
 
 import importlib
 import subprocess
@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
-# The package puts this module into TensorFlow.
+# The package adds this module to TensorFlow.
 from tensorflow.core.framework.embedding import config_pb2
 from embedding_variable.integration import patching
 import pairs
@@ -222,7 +222,7 @@ class SummariesTest(absltest.TestCase):
           tf.reduce_sum(tf.nn.embedding_lookup(v, ids)))
       self.assertLen(ev.summaries(), 6)
       merged = tf.summary.merge_all()
-      # No initializer besides the variables' own.
+      # Running the variables' own initializers is enough.
       session.run(tf.global_variables_initializer())
       found = _evaluated(session, merged)
       self.assertCountEqual(found, [
@@ -248,7 +248,7 @@ class SummariesTest(absltest.TestCase):
                                     partitioner=tf.fixed_size_partitioner(2))
       tags = [s.op.inputs[0].op.get_attr("value").string_val[0].decode()
               for s in ev.summaries()]
-    # The parts of a table are one.
+    # The parts of a table are summed.
     self.assertEqual(tags, ["C1/rows", "C1/bytes", "C1/new_rows",
                             "C2/rows", "C2/bytes", "C2/new_rows"])
 
@@ -287,7 +287,7 @@ class SummariesTest(absltest.TestCase):
                        found["small/new_rows"] - found["small/rows"])
       self.assertGreater(found["small/evicted"], 0)
       self.assertNotIn("small/filtered", found)
-      # Since the last evaluation.
+      # Counts since the last evaluation.
       self.assertEqual(_evaluated(session, merged)["small/evicted"], 0)
 
   def test_hits_of_a_table_with_rows_on_an_ssd(self):

@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Variables placed on a GPU of TensorFlow's, which is a test device here.
+"""Variables placed on TensorFlow's GPU, for which a test device stands in.
 
-Each model is also run in a session without that device, and must give the same bits.
+Each model also runs in a session without that device and must give the same bits.
 """
 
 import os
@@ -21,7 +21,7 @@ def _load_with_gpu(path):
   return _load_op_library(os.path.join(_HERE, os.path.basename(path)))
 
 
-# Before the package loads its library.
+# Replaced before the package loads its library.
 tf.load_op_library = _load_with_gpu
 
 import embedding_variable as ev  # pylint: disable=wrong-import-position
@@ -51,7 +51,7 @@ def _variable(name, storage):
 
 
 class _Model(object):
-  """A graph whose variables, and the dense part, are on `device`."""
+  """A graph whose variables and dense layers are on `device`."""
 
   def __init__(self, device, storages, optimizer=None, weighted=False, change=None,
                rows=False, combiners=("mean", "sum", "sqrtn"), ids=None):
@@ -86,7 +86,7 @@ class _Model(object):
       self.copied = _test.test_floats_copied()
       self.integers_copied = _test.test_integers_copied()
       self.types = {op.type for op in graph.get_operations()}
-    # Soft: stock ops have no kernels for GPUs in this TensorFlow.
+    # Soft placement, because this TensorFlow has no GPU kernels of stock ops.
     self.session = tf.Session(graph=graph, config=tf.ConfigProto(
         device_count={"GPU": 1 if device else 0}, allow_soft_placement=True,
         intra_op_parallelism_threads=2, inter_op_parallelism_threads=2))
@@ -102,7 +102,7 @@ class _Model(object):
     return feed
 
   def run(self, steps, seed):
-    """Trains; returns what was looked up."""
+    """Trains; returns the lookups' results."""
     return [self.session.run([self.outputs, self.train], self.feed(seed + i))[0]
             for i in range(steps)]
 
@@ -123,7 +123,7 @@ class _Model(object):
 
 
 def _made_there(ids):
-  """A SparseTensor that is made on the device that a graph is being built for."""
+  """Returns a SparseTensor whose ids are computed on the graph's current device."""
   return tf.SparseTensor(_test.test_ids(x=ids.indices), _test.test_ids(x=ids.values),
                          ids.dense_shape)
 
@@ -182,13 +182,13 @@ class GpuDeviceTest(parameterized.TestCase):
     gpu.session.run(gpu.copied)
     gpu.session.run(gpu.train, gpu.feed(2))
     self.assertEqual(gpu.session.run(gpu.copied).tolist(), [0, 0])
-    gpu.session.run(gpu.outputs, gpu.feed(3))  # A fetch makes copies.
+    gpu.session.run(gpu.outputs, gpu.feed(3))  # fetching copies the outputs
     self.assertEqual(gpu.session.run(gpu.copied).tolist(),
                      [0, 3 * _SAMPLES * _DIM])
 
   @parameterized.parameters(None, _made_there, _ragged_and_made_there)
   def test_numbers_for_the_processors_are_made_there(self, ids):
-    # A GPU's constant would be brought down in every step.
+    # A constant on the GPU would be copied to the host in every step.
     with tf.Graph().as_default() as graph:
       step = tf.train.get_or_create_global_step()
       given = [tf.sparse_placeholder(tf.int64), tf.sparse_placeholder(tf.int64, [5, 9])]
@@ -270,7 +270,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self._check_training([storage, storage], weighted=True)
 
   def test_a_combiner_that_selects(self):
-    # Pooled, and its gradients summed, in CPU memory.
+    # Rows are pooled and their gradients summed in CPU memory.
     gpu, _ = self._check_training([_HBM, _HBM_DRAM, _HBM],
                                   combiners=("max", "max", "sum"))
     self.assertIn("EvApplyPooled", gpu.types)
@@ -308,7 +308,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self._check_same(gpu.tables(), cpu.tables())
 
   def test_versions_that_are_times(self):
-    # Stock has the clock on the CPU alone.
+    # TensorFlow has a Timestamp kernel for CPUs only.
     import sparse_operation_kit as sok  # pylint: disable=g-import-not-at-top
     with tf.Graph().as_default() as graph:
       with tf.device("/gpu:0"):
@@ -318,7 +318,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertEqual(clocks, ["/device:CPU:0"])
 
   def test_ids_of_a_variable_of_fixed_size_are_checked_on_the_cpu(self):
-    # Stock has no such reductions of int64 on GPUs.
+    # TensorFlow has no GPU kernels of these reductions for int64.
     import sparse_operation_kit as sok  # pylint: disable=g-import-not-at-top
     with tf.Graph().as_default() as graph:
       with tf.device("/gpu:0"):
@@ -338,7 +338,7 @@ class GpuDeviceTest(parameterized.TestCase):
       with tf.Graph().as_default():
         fed = [tf.placeholder(tf.float32, v.shape) for v in values + [factors]]
         with tf.device(device):
-          # Made there, later.
+          # Computed on the device, whose stream runs late.
           there = [_test.test_dense(x=x) for x in fed]
           dots = ev.dot_interaction(there[:-1])
           grads = tf.gradients(dots, there[:-1], there[-1])
@@ -375,7 +375,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertEqual(tf.DeviceSpec.from_string(constants[0].device).device_type, "CPU")
 
   def test_constants_are_fed_over(self):
-    # The script's own are not made anew for the processors.
+    # Constants of the script itself are not replaced by copies on the CPU.
     tables = []
     for device in "/gpu:0", "":
       with tf.Graph().as_default(), tf.device(device):
@@ -401,7 +401,8 @@ class GpuDeviceTest(parameterized.TestCase):
             tables.append(session.run(export))
     self._check_same(tables[:4], tables[4:])
     rows = [dict(zip(keys.tolist(), values)) for keys, values in [t[:2] for t in tables[:4]]]
-    # Adagrad of a key that came twice in each step: from .1 + 2 * 2 on.
+    # Adagrad's accumulator starts at .1 and grows by 2 * 2 per step, because the key
+    # occurs twice.
     np.testing.assert_allclose(rows[1][-4] - rows[0][-4],
                                np.full(_DIM, -.7 * 2 / np.sqrt(8.1)), rtol=1e-4)
     self.assertNotIn(7, rows[1])
@@ -439,11 +440,11 @@ class KernelsTest(absltest.TestCase):
                "SokPool": {"outputs"}, "SokPoolGrad": {"grads"},
                "EvDotInteraction": {"vectors", "dots"},
                "EvDotInteractionGrad": {"vectors", "slopes", "grads"}}
-    # What their kernels for ids in a GPU's memory have in CPU memory.
+    # Arguments in CPU memory of the kernels that take ids in GPU memory.
     ids_on_gpu = {
         "EvLookupSparse": {"resources", "batch_sizes", "weights", "plan"},
         "SokRoute": {"batch_sizes", "weights", "message", "splits", "plan"}}
-    # Without handles: TensorFlow prefers a GPU for them.
+    # TensorFlow prefers a GPU for ops without handles.
     no_handles = {"SokAllReduce", "EvDotInteraction", "EvDotInteractionGrad"}
     ours = [op for op in _test.OP_LIST.op if op.name.startswith(("Ev", "Sok"))]
     self.assertGreater(len(ours), 40)
