@@ -209,7 +209,7 @@ class IncrementalTest(parameterized.TestCase):
                   "".join(logs.output))
     model.run(1, seed=2)
     second = self._full(model)
-    # An older checkpoint is restored without its deltas unless the Saver asks for them.
+    # An older checkpoint is restored without its deltas, unless the Saver enables them.
     self.assertEqual(self._restored(first, saver=tf.train.Saver).state(), at_first)
     self.assertEqual(self._restored(first).state(), at_delta)
     self.assertEqual(self._restored(second).state(), model.state())

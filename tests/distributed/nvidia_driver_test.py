@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of when tests of several ranks are skipped for want of a GPU."""
+"""Tests when multi-rank tests are skipped because there is no GPU."""
 
 from unittest import mock
 
@@ -10,7 +10,7 @@ import nvidia_driver
 
 
 class _Driver(object):
-  """What ctypes gives for a driver."""
+  """Stands for the driver library that ctypes loads."""
 
   def __init__(self, started, counted=0, gpus=0):
     self._started, self._counted, self._gpus = started, counted, gpus

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One task of a job with parameter servers, as TF_CONFIG says: a canned Estimator.
+"""One task of a parameter server job, given by TF_CONFIG, with a canned Estimator.
 
   parameter_servers_job.py MODEL_DIR STEPS
 
-A worker that is not the chief leaves after a few steps, long before the others.
+A worker other than the chief stops after a few steps, long before the others.
 """
 
 import json
@@ -21,7 +21,7 @@ _fc = tf.feature_column
 
 
 def _input():
-  """Batches of three ids each, whose label is the first one's lowest bit."""
+  """Returns batches of three ids each; the label is the lowest bit of the first id."""
   ids = np.random.RandomState(0).randint(-40, 40, [256, 3]).astype(np.int64)
   data = tf.data.Dataset.from_tensor_slices(({"ids": ids}, ids[:, 0] % 2))
   return data.repeat().batch(16)
@@ -49,7 +49,7 @@ def main(model_dir, steps):
         open(worker_is_there, "w").close()
 
     def after_run(self, run_context, run_values):
-      # A worker begins some seconds later, and not at all when all is trained.
+      # The worker starts some seconds later, and not at all if the training is complete.
       until = time.time() + 60
       while task == "chief" and not os.path.exists(worker_is_there):
         if time.time() > until:

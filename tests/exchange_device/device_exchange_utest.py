@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lookups whose rows stay on the ranks' devices give the bits of those through Horovod.
+"""Lookups whose rows stay on devices give the same bits as lookups through Horovod.
 
-Every rank runs the same cases in the same order; any number of ranks will do. With
-SOK_UTEST_ON_GPU=1 the ranks' devices are GPUs; what stays there is then not counted.
+Every rank runs the same cases in the same order, with any number of ranks. With
+SOK_UTEST_ON_GPU=1 the devices are GPUs, which have no counters to check.
 """
 
 import os
@@ -14,7 +14,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-# These small models ask a rank for few keys; most calls have at least four.
+# These small models ask a rank for few keys, but most calls have at least four.
 os.environ.setdefault("TF_EV_GPU_DEDUP_MIN_IDS", "4")
 _ON_GPU = bool(os.environ.get("SOK_UTEST_ON_GPU"))
 if not _ON_GPU:
@@ -37,18 +37,19 @@ _ADAGRAD = lambda: _train.AdagradOptimizer(.1)
 _OPTIMIZERS = {
     "adagrad": _ADAGRAD,
     "adam": lambda: _train.AdamOptimizer(.01),
-    # One op for each variable.
+    # Takes one op for each variable.
     "adam_async": lambda: _train.AdamAsyncOptimizer(.01),
     "ftrl": lambda: _train.FtrlOptimizer(.1),
-    # Keras has a look at gradients before it applies them.
+    # Keras transforms gradients before it applies them.
     "keras_adagrad": lambda: tf.keras.optimizers.Adagrad(.1),
-    # Its own code, which wants the sums as tensors.
+    # Has its own code, which needs the sums as tensors.
     "proximal_adagrad": lambda: _train.ProximalAdagradOptimizer(.1),
 }
 
 
 def _tables():
-  """Lookups of mixed dims, combiners, forms and placements, without weights; one not used."""
+  """Returns tables of mixed dims, combiners, input types and placements; one has no
+  ids."""
   last = hvd.size() - 1
   return [
       model.Table(4, "sum", model.SPARSE, False, -1, 4),
@@ -60,9 +61,7 @@ def _tables():
 
 
 def _counts():
-  """Exchanges out of its memory, routes pooled, gradients spread, live
-  blocks, batches deduplicated by the device of the rows and, of these, fetched, tables
-  deduplicated in routes; of this process.
+  """Returns the stand-in's counters of this process, as TestExchangeCounts lists them.
 
   None with GPUs.
   """
@@ -79,17 +78,17 @@ class DeviceExchangeTest(model.DistributedTestCase):
     self.assertEqual(settings.exchange_carrier(), "nccl")
 
   def run_both(self, storages, make_optimizer=_ADAGRAD, clip=None, steps=4, parts=1):
-    """Trains a model by devices and one through Horovod; expects the same bits.
+    """Trains a model on devices and one through Horovod; expects the same bits.
 
     Args:
-      storages: of the first model's tables; the other's are in CPU memory.
+      storages: of the first model's tables; the second model's are in CPU memory.
       make_optimizer: callable.
       clip: None, or a function of a gradient's values.
       steps: int.
-      parts: int, that the call between devices has; each has as many tables.
+      parts: int, number of parts of the call between devices; each has as many tables.
 
     Returns:
-      What the device did meanwhile, as `_counts`.
+      The increase of the counters of `_counts`.
     """
     tables = _tables() * parts
     storages = storages * parts
@@ -132,7 +131,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
     if _ON_GPU:
       return None
     counts = _counts()
-    self.assertEqual(counts[3], 0)  # All memory has come back.
+    self.assertEqual(counts[3], 0)  # all memory has been freed
     self.assertEqual(counts[1] - before[1], steps * parts)
     return counts - before
 
@@ -141,19 +140,19 @@ class DeviceExchangeTest(model.DistributedTestCase):
       return
     self.assertEqual(counts[0], 4 if gathers else 0)
     self.assertEqual(counts[2], spreads)
-    # Those with many ids, if there was memory.
+    # Tables with many ids, if there was memory.
     self.assertGreater(counts[6], 0)
 
   @parameterized.parameters(*sorted(_OPTIMIZERS))
   def test_same_bits(self, name):
     counts = self.run_both([_HBM] * 5, _OPTIMIZERS[name])
-    # Summed there, or the sums are tensors.
+    # Gradients are summed on the device, or the sums are tensors.
     stays = name in ("adagrad", "adam", "ftrl")
     self.expect_counts(counts, gathers=True, spreads=4 if stays else 0)
-    # The first rank has keys of most tables; not all ranks are asked for any.
+    # Rank 0 owns keys of most tables; other ranks may own none of a batch.
     if not _ON_GPU and hvd.rank() == 0:
       self.assertGreater(counts[13], 0)
-      # Keys come here for sums that are tensors only.
+      # Keys are fetched only for sums that are tensors.
       self.assertEqual(counts[5] > 0, not stays)
 
   @parameterized.parameters("float16", "bfloat16")
@@ -169,7 +168,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
         self.assertEqual(list(counts[:3]), [8, 8, 8])
 
   def test_tables_in_several_memories(self):
-    # Rows come from CPU memory then, and are pooled on the device all the same.
+    # Rows come from CPU memory and are still pooled on the device.
     counts = self.run_both([_HBM, _DRAM, _HBM, _HBM, _DRAM])
     self.expect_counts(counts, gathers=False, spreads=0)
 
@@ -187,7 +186,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
     self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
     counts = self.run_both([_HBM] * 5)
     if not _ON_GPU:
-      # Keys stand for several occurrences: only a step takes such.
+      # A key stands for several occurrences, which only a GPU step supports.
       self.assertEqual(counts[4], 0)
       self.assertEqual(counts[5], 0)
       self.assertGreater(sum(self.gather(counts[13])), 0)
@@ -209,5 +208,5 @@ class DeviceExchangeTest(model.DistributedTestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # A rank that continued after a failure would wait for the others.
   absltest.main(failfast=True)

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks whose models are on GPUs of TensorFlow's train as those through CPU memory do.
+"""Ranks with models on TensorFlow's GPUs train like ranks with models in CPU memory.
 
-Every rank runs the same cases in the same order; any number of ranks will do. With
-SOK_UTEST_ON_GPU=1 TensorFlow's own GPUs are used, a GPU for each rank; what is done there
-is then not counted. On a machine with one card, ranks share it by CUDA_VISIBLE_DEVICES=0 and
-SOK_NCCL_LIBRARY=bazel-bin/tests/exchange_device/libnccl_one_gpu.so, which stands in for NCCL.
+Every rank runs the same cases in the same order, with any number of ranks. With
+SOK_UTEST_ON_GPU=1 the ranks use real GPUs, one each, which have no counters to check. On
+a machine with one GPU, ranks share it with CUDA_VISIBLE_DEVICES=0 and
+SOK_NCCL_LIBRARY=bazel-bin/tests/exchange_device/libnccl_one_gpu.so, which replaces NCCL.
 """
 
 import os
@@ -16,11 +16,11 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-# These small models have few ids; most lookups have at least four.
+# These small models have few ids, but most lookups have at least four.
 os.environ.setdefault("TF_EV_GPU_DEDUP_MIN_IDS", "4")
 _ON_GPU = bool(os.environ.get("SOK_UTEST_ON_GPU"))
 if _ON_GPU:
-  # One for each process, before TensorFlow looks for them.
+  # One GPU per process, set before TensorFlow looks for GPUs.
   os.environ.setdefault("CUDA_VISIBLE_DEVICES", os.environ.get("HOROVOD_LOCAL_RANK", "0"))
 else:
   import test_gpu  # pylint: disable=unused-import,g-import-not-at-top
@@ -42,14 +42,14 @@ _HBM = config_pb2.StorageType.HBM
 
 
 def _session(graph=None):
-  # Soft: stock ops have no kernels for the stand-in.
+  # Soft placement, because stock ops have no kernels for the stand-in.
   return tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(
       allow_soft_placement=True,
       gpu_options=tf.compat.v1.GPUOptions(allow_growth=True)))
 
 
 def _counts():
-  """What the stand-in did so far, as TestExchangeCounts says it; zeros with GPUs."""
+  """Returns the stand-in's counters (see TestExchangeCounts); zeros with GPUs."""
   if _ON_GPU:
     return np.zeros(14, np.int64)
   with tf.Graph().as_default(), _session() as session:
@@ -58,7 +58,8 @@ def _counts():
 
 
 def _sums():
-  """Calls that summed gradients so far in the device's memory, and in the CPU's."""
+  """Returns the number of calls that summed gradients in device memory and in CPU
+  memory."""
   return _counts()[7:9]
 
 
@@ -121,7 +122,7 @@ class DenseGradientsTest(parameterized.TestCase):
       there, here = session.run(models)
     for a, b in zip(there, here):
       if hvd.size() == 2 and not _ON_GPU and kind != "float16":
-        # a + b = b + a: the same bits, however they are summed.
+        # Addition is commutative, so two ranks get the same bits by any method.
         self.assertEqual(a.tobytes(), b.tobytes())
       rtol = 1e-2 if kind == "float16" else 1e-5
       np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol / 10)
@@ -143,7 +144,7 @@ class DenseGradientsTest(parameterized.TestCase):
       self.assertEqual(flat.tobytes(), other.tobytes())
 
   def test_gradients_that_the_device_is_late_with(self):
-    # What makes them is on the device, which has not done it when the op is run.
+    # The gradients are computed on the device, which is not finished when the op runs.
     if _ON_GPU:
       self.skipTest("needs the op of the stand-in")
     with tf.Graph().as_default(), _session() as session:
@@ -166,7 +167,7 @@ class DenseGradientsTest(parameterized.TestCase):
           np.testing.assert_array_equal(g, np.full(v.shape, 2. * (total - 1.)))
 
   def test_gradients_in_cpu_memory(self):
-    # TensorFlow may run the op on the CPU, on one rank and not on another.
+    # TensorFlow may run the op on the CPU on some ranks and on the GPU on others.
     before = _sums()
     with tf.Graph().as_default(), _session() as session:
       x = tf.compat.v1.placeholder(tf.float32, [3])
@@ -237,13 +238,14 @@ class DenseGradientsTest(parameterized.TestCase):
 _OPTIMIZERS = {
     "adagrad": lambda: _train.AdagradOptimizer(.1),
     "adam": lambda: _train.AdamOptimizer(.01),
-    # Its own code, which wants the sums as tensors.
+    # Has its own code, which needs the sums as tensors.
     "proximal_adagrad": lambda: _train.ProximalAdagradOptimizer(.1),
 }
 
 
 def _tables(num=1):
-  """Lookups of mixed dims, combiners, forms and placements; one is not used."""
+  """Returns tables of mixed dims, combiners, input types and placements; one has no
+  ids."""
   last = hvd.size() - 1
   return [
       model.Table(4, "sum", model.SPARSE, False, -1, 4),
@@ -255,13 +257,13 @@ def _tables(num=1):
 
 
 def _made_there(x):
-  """Returns x, made by an op on the GPU."""
+  """Returns x as the output of an op on the GPU."""
   with tf.device(_GPU):
     return tf.identity(x) if _ON_GPU else _lib.load().test_ids(x=x)
 
 
 def _lookup_of_ids_there(params, ids, weights, combiners):
-  """`sok.lookup_sparse` of ids and samples that are made on the GPU."""
+  """Calls `sok.lookup_sparse` with ids and samples that are computed on the GPU."""
   made = []
   for x in ids:
     if isinstance(x, tf.SparseTensor):
@@ -274,7 +276,7 @@ def _lookup_of_ids_there(params, ids, weights, combiners):
 
 
 def _labels():
-  """Returns the set of labels of the graph's routes, None for one without."""
+  """Returns the kernel labels of the graph's SokRoute ops; None stands for no label."""
   ops = tf.compat.v1.get_default_graph().get_operations()
   return {op.node_def.attr["_kernel"].s.decode() or None
           for op in ops if op.type == "SokRoute"}
@@ -288,7 +290,7 @@ class LookupsTest(model.DistributedTestCase):
 
   def _check_same(self, a, b):
     if _ON_GPU:
-      # The losses' gradients are a GPU's here, and a processor's there.
+      # The first model computes the loss gradients on a GPU, the second on a CPU.
       np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
     else:
       self.assertEqual(a.tobytes(), b.tobytes())
@@ -298,13 +300,12 @@ class LookupsTest(model.DistributedTestCase):
                 options=None):
     """Trains a model on a GPU and one through Horovod on the CPU: the same bits.
 
-    other_way: lookups whose gradients need rows in CPU memory; None: all stay on the
-      GPU.
+    other_way: tables whose gradients need rows in CPU memory; None: all stay on the GPU.
     lookup: of the model on the GPU.
     options: as of model.Model.
 
     Returns:
-      What the device did meanwhile, as `_counts`.
+      The increase of the counters of `_counts`.
     """
     tables = other_way or _tables(parts)
     storages = (storages * len(tables))[:len(tables)]
@@ -312,7 +313,7 @@ class LookupsTest(model.DistributedTestCase):
     initial = model.initial_rows(rng, tables)
     before = _counts()
     with tf.Graph().as_default(), _session() as session:
-      # Of both models, so it goes on when both are through.
+      # Both models share the step, so it is incremented after both have finished.
       next_step = tf.compat.v1.assign_add(_train.create_global_step(), 1)
       models, trains = [], []
       for carrier, device in (("nccl", _GPU), ("horovod", "/cpu:0")):
@@ -358,7 +359,7 @@ class LookupsTest(model.DistributedTestCase):
         for a, b in zip(there, here):
           np.testing.assert_array_equal(a, b)
     counts = _counts()
-    self.assertEqual(counts[3], 0)  # All memory has come back.
+    self.assertEqual(counts[3], 0)  # all memory has been freed
     return counts - before
 
   def _expect(self, counts, pooled, summed, spread):
@@ -368,8 +369,8 @@ class LookupsTest(model.DistributedTestCase):
   @parameterized.parameters(*sorted(_OPTIMIZERS))
   def test_same_bits(self, name):
     counts = self._run_both([_HBM], _OPTIMIZERS[name])
-    # TensorFlow puts what the other optimizers add where a table is, and the tables'
-    # ops with it. That has no kernels for the stand-in, so all are on the CPU.
+    # TensorFlow places the other optimizers' ops with the table, and the table's ops with
+    # them. The stand-in has no kernels for them, so all these ops run on the CPU.
     self._expect(counts, 4 if name == "adagrad" else 0, 4,
                  0 if name == "proximal_adagrad" else 4)
 
@@ -382,7 +383,7 @@ class LookupsTest(model.DistributedTestCase):
       self.assertGreater(counts[11], 0)
 
   def test_ids_that_are_there_on_some_ranks(self):
-    # Ranks that take ids from either memory understand each other.
+    # Ranks with ids in GPU memory and ranks with ids in CPU memory work together.
     def lookup(params, ids, weights, combiners):
       if hvd.rank() % 2:
         return _lookup_of_ids_there(params, ids, weights, combiners)
@@ -424,18 +425,18 @@ class LookupsTest(model.DistributedTestCase):
             filter_freq=3, max_element_size=1000, false_positive_probability=.01)},
         "evict": {"evict_option": tf.GlobalStepEvict(steps_to_live=1000)},
     }
-    # Of all kinds, each on a table with ids: the fourth has none.
+    # One table of each kind; the fourth table has no ids and is plain.
     options = [kinds[k] for k in (
         [kind] * 5 if kind in kinds else ["counter", "plain", "bloom", "plain", "evict"])]
     if kind == "frequency":
       os.environ["TF_RECORD_FREQ"] = "1"
       self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
-    # Enough for keys to be new, to be counted, and to be admitted.
+    # Enough steps for keys to be new, to be counted, and to be admitted.
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], steps=7, options=options)
     self._expect(counts, 7, 7, 7)
     if not _ON_GPU:
-      # Most calls have enough keys for a step on some rank; one may own no key. No keys
-      # were fetched.
+      # Most calls have enough keys for a GPU step on some rank; a rank may own no key. No
+      # keys were fetched.
       self.assertGreater(max(self.gather(counts[13])), 4)
       self.assertEqual(sum(self.gather(counts[5])), 0)
 
@@ -485,7 +486,7 @@ class LookupsTest(model.DistributedTestCase):
       batches = model.draw(np.random.RandomState(2), tables, [16] * hvd.size(),
                            )[hvd.rank()]
       for batch in batches:
-        # Ids enough for the device, and room for them.
+        # Enough ids for the device, and enough memory for them.
         batch.splits = np.arange(17, dtype=np.int64)
         batch.rows = np.arange(16) % 7
       session.run(train, made.feed(batches))
@@ -494,21 +495,21 @@ class LookupsTest(model.DistributedTestCase):
       session.run(train, made.feed(batches))
       self.assertEqual(session.run(copied)[1], 0)
       self.assertEqual((_counts() - before)[11], len(tables))
-      # Without memory for all tables together the ids of all come down, for which the
-      # device is asked again.
+      # Without memory for all tables, the ids of all tables are copied to the host, and
+      # the device is tried again for them.
       batches[0].splits = np.minimum(np.arange(17, dtype=np.int64), 13)
       batches[0].rows = np.arange(13) % 7
       before = _counts()
       session.run(train, made.feed(batches))
       self.assertEqual(list((_counts() - before)[11:13]), [0, 2])
       self.assertGreater(session.run(copied)[1], 13)
-      # A table with few ids counts with the others.
+      # A table with few ids is handled together with the others.
       batches[0].splits = np.minimum(np.arange(17, dtype=np.int64), 1)
       batches[0].rows = np.arange(1)
       session.run(copied)
       session.run(train, made.feed(batches))
       self.assertEqual(session.run(copied)[1], 0)
-      # One without any comes down alone.
+      # Only the table without ids is handled on the host.
       batches[0].splits = np.zeros(17, np.int64)
       batches[0].rows = np.arange(0)
       before = _counts()
@@ -532,7 +533,7 @@ class LookupsTest(model.DistributedTestCase):
           feed = made.feed(good)
           value = feed[made.ids[2]]
           feed[made.ids[2]] = value._replace(indices=value.indices + [[wrong, 0]])
-          # On all ranks, so none waits for another.
+          # The error occurs on all ranks, so none waits for another.
           with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message) as caught:
             session.run(made.outputs, feed)
           said.append(caught.exception.message.partition(", table")[0].rpartition(
@@ -563,7 +564,7 @@ class LookupsTest(model.DistributedTestCase):
     self._run_both([_HBM], _OPTIMIZERS["proximal_adagrad"], sok.DistributedOptimizer)
 
   def test_tables_in_several_memories(self):
-    # Rows come from CPU memory then, and are pooled on the device all the same.
+    # Rows come from CPU memory and are still pooled on the device.
     counts = self._run_both([_HBM, _DRAM, _HBM, _HBM, _DRAM], _OPTIMIZERS["adagrad"],
                             sok.DistributedOptimizer)
     self._expect(counts, 4, 4, 0)
@@ -590,7 +591,7 @@ class LookupsTest(model.DistributedTestCase):
 
   @parameterized.parameters("adagrad", "adam")
   def test_ranks_train_as_one_process(self, name):
-    """Tables and a dense layer, all on the GPU: as one process on the merged batch."""
+    """Tables and a dense layer on the GPU train as in one process on the merged batch."""
     tables = _tables()
     rng = np.random.RandomState(23)
     initial = model.initial_rows(rng, tables)
@@ -658,5 +659,5 @@ class LookupsTest(model.DistributedTestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # A rank that continued after a failure would wait for the others.
   absltest.main(failfast=True)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The launcher: what it runs, what it counts and how it ends. Needs no GPU."""
+"""Tests which programs run.py runs, what it counts and how it exits. Needs no GPU."""
 
 import os
 from unittest import mock

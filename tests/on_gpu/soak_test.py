@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The soak for some seconds, and what it must find. Needs no GPU."""
+"""Runs the soak test for some seconds, and tests that it finds errors. Needs no GPU."""
 
 import os
 from unittest import mock

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""docs/hugectr.md shows the schema as it is."""
+"""docs/hugectr.md has the current schema."""
 
 import json
 

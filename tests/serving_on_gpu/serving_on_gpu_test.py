@@ -1,10 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers placed on a GPU of TensorFlow's, which is a test device here.
+"""Layers placed on TensorFlow's GPU, for which a test device stands in.
 
-Each lookup is also run on the CPU, and must give the same bits. The test device has none of
-stock TensorFlow's kernels, which the CPU's wheel does not contain: where stock ops come in
-between, they are placed softly.
+Each lookup also runs on the CPU and must give the same bits. TensorFlow's CPU wheel has
+no GPU kernels of stock ops, so stock ops between lookups use soft placement.
 """
 
 import os
@@ -30,7 +29,7 @@ def _load_with_gpu(path):
   return _loaded[0]
 
 
-# Before the package loads its library.
+# Replaced before the package loads its library.
 tf.load_op_library = _load_with_gpu
 
 import hierarchical_parameter_server as hps  # pylint: disable=wrong-import-position
@@ -38,8 +37,9 @@ from hierarchical_parameter_server import testing  # pylint: disable=wrong-impor
 
 _ROWS, _DIM = 300, 12
 
-# What stock TensorFlow 1.15 has kernels for on GPUs, of the types that the layers give them.
-# The CPU's wheel has none of them and cannot be asked; lookup_speed.py --device=gpu asks.
+# Stock ops with GPU kernels in TensorFlow 1.15, for the layers' types. The CPU wheel does
+# not have these kernels, so this list cannot be checked with it; lookup_speed.py
+# --device=gpu checks it.
 _STOCK_ON_GPUS = frozenset([
     "Cast", "Const", "DivNoNan", "ExpandDims", "Fill", "GatherV2", "Greater", "Identity",
     "Maximum", "Mul", "Pad", "Pow", "RealDiv", "SegmentSum", "Select", "Shape", "Sqrt",
@@ -74,7 +74,7 @@ class ServingOnGpuTest(parameterized.TestCase):
         config=tf.compat.v1.ConfigProto(allow_soft_placement=soft))
 
   def devices(self, session, fetched, feed):
-    """Returns {op type: "CPU" or "GPU"} of what ran."""
+    """Returns {op type: "CPU" or "GPU"} of the ops that ran."""
     metadata = tf.compat.v1.RunMetadata()
     session.run(fetched, feed, tf.compat.v1.RunOptions(
         trace_level=tf.compat.v1.RunOptions.FULL_TRACE, output_partition_graphs=True),
@@ -125,11 +125,11 @@ class ServingOnGpuTest(parameterized.TestCase):
         session.run(result, {fed: [1, 2, 3, 4, 1000]})
         floats, integers_copied = session.run(copied)
         if _WITHOUT_CUDA:
-          # Looked up in host memory; the ids come back for it.
+          # The rows are in host memory, so the ids are copied to the host.
           self.assertEqual(floats.tolist(), [5 * _DIM, 0])
           self.assertEqual(integers_copied.tolist(), [integers[0], integers[0]])
         else:
-          # The cache is in the GPU's memory, and takes the ids there.
+          # The cache is in GPU memory and reads the ids from GPU memory.
           self.assertEqual(floats.tolist(), [0, 0])
           self.assertEqual(integers_copied.tolist(), integers)
     table = hps.metrics()["models"][0]["tables"][0]
@@ -170,11 +170,11 @@ class ServingOnGpuTest(parameterized.TestCase):
       self.assertEqual(self.devices(session, there, feed)["HpsLookup"], "GPU")
     self.assertEqual(found.shape, (len(lists), _DIM))
     if weighted and combiner == "sqrtn" or max_norm is not None:
-      # TensorFlow's optimizer turns a division by a root into a product, or does not.
+      # TensorFlow's optimizer may turn a division by a root into a product.
       np.testing.assert_allclose(found, expected, rtol=3e-7, atol=1e-8)
     else:
       np.testing.assert_array_equal(found, expected)
-    # Without soft placement a GPU has to have them all.
+    # Without soft placement all of these ops need GPU kernels.
     on_gpu = {op.type for op in made if "GPU" in op.device}
     self.assertContainsSubset({"HpsLookup", "SegmentSum", "GatherV2"}, on_gpu)
     self.assertEmpty(on_gpu - _STOCK_ON_GPUS - {"HpsLookup"})
