@@ -42,7 +42,7 @@ class DlrmRanksTest(absltest.TestCase):
     self.assertRegex(page, r"\| 32 \| 2 \| horovod \| [\d.]+ \| [\d.]+ \| \d+ % \|")
     self.assertEmpty(dlrm_ranks_table.losses(lines))
 
-  def test_where_ids_are(self):
+  def test_memory_of_ids(self):
     lines = sum([self._run(2, "--graphs=sparse", "--ids=" + ids)
                  for ids in ("here", "fetched", "there")], [])
     self.assertEqual([json.loads(line)["ids"] for line in lines],

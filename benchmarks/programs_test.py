@@ -92,7 +92,7 @@ class ProgramsTest(parameterized.TestCase):
     self.assertRegex(text, r"steps/s before, \d+ steps meanwhile")
 
   @parameterized.parameters(*_ON_GPUS)
-  def test_runs_on_a_gpu_or_says_that_there_is_none(self, program, flags):
+  def test_runs_on_a_gpu_or_reports_its_absence(self, program, flags):
     code, text = _run([_path(program)] + flags)
     if _has_gpu() and _built_with_cuda():
       self.assertEqual(code, 0, text)
@@ -101,7 +101,7 @@ class ProgramsTest(parameterized.TestCase):
       self.assertRegex(text, _NO_GPU)
 
   @parameterized.parameters(*_GPU_PROGRAMS)
-  def test_gpu_program_says_that_there_is_no_gpu(self, program):
+  def test_gpu_program_reports_a_missing_gpu(self, program):
     if not _built_with_cuda():
       self.skipTest("built without nvcc")
     if _has_gpu():
@@ -111,7 +111,7 @@ class ProgramsTest(parameterized.TestCase):
     self.assertRegex(text, _NO_GPU)
 
   @parameterized.parameters(*_GPU_PROGRAMS)
-  def test_gpu_program_can_be_carried(self, program):
+  def test_gpu_program_needs_system_libraries_only(self, program):
     if not _built_with_cuda():
       self.skipTest("built without nvcc")
     code, text = _run(["readelf", "-dW", _path("//benchmarks/gpu:" + program)])

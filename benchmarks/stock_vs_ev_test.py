@@ -55,7 +55,7 @@ class StockVsEvTest(parameterized.TestCase):
       with self.assertRaisesRegex(app.UsageError, "storage_path"):
         self._measure(defaults.EV_SOK, "zipf")
 
-  def test_policies_note_rows_and_change_no_loss(self):
+  def test_policies_change_no_loss(self):
     plain = self._measure(defaults.EV_SOK, "zipf")
     with flagsaver.flagsaver(policy="step_evict"):
       versions = self._measure(defaults.EV_SOK, "zipf")

@@ -79,14 +79,14 @@ class TrainCtrTest(parameterized.TestCase):
   def test_other_lookups(self, lookup):
     self._check(self._run(lookup=lookup, dense_rows=1000))
 
-  def test_rows_where_there_is_room_for_them(self):
+  def test_storage_auto(self):
     self._check(self._run(storage="auto"))
 
-  def test_on_the_cpu_as_asked(self):
+  def test_device_cpu(self):
     self._check(self._run(device="cpu"))
 
   @parameterized.parameters(*sorted(models.MODELS))
-  def test_what_is_on_the_gpu(self, model):
+  def test_ops_on_the_gpu(self, model):
     with tf.Graph().as_default() as graph:
       with flagsaver.flagsaver(model=model, device="gpu", dim=4):
         train_ctr.build(self.data)

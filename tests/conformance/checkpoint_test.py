@@ -38,7 +38,7 @@ class CheckpointTest(parameterized.TestCase):
       (tf.train.AdamAsyncOptimizer, 3),
       # Takes the generic path.
       (tf.train.ProximalAdagradOptimizer, None))
-  def test_going_on_equals_never_having_stopped(self, optimizer, parts):
+  def test_resumed_training_equals_uninterrupted_training(self, optimizer, parts):
     one = saved_model.Model(optimizer, parts).start()
     one.run(5, seed=1)
     path = self._save(one)
@@ -177,7 +177,7 @@ class CheckpointTest(parameterized.TestCase):
         self.assertRegex(message, "^embedding variable '%s': checkpoint .*model.ckpt has "
                          "no slots Adam, Adam_1" % name)
 
-  def test_into_a_graph_without_the_optimizer(self):
+  def test_restore_into_a_graph_without_the_optimizer(self):
     one = saved_model.Model().start()
     one.run(3, seed=1)
     path = self._save(one)
@@ -270,7 +270,7 @@ class CheckpointTest(parameterized.TestCase):
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), one.contents())
 
-  def test_a_name_that_a_part_of_another_table_has(self):
+  def test_table_named_like_a_part_of_another_table(self):
     for first in (True, False):
       with tf.Graph().as_default():
         names = [("v", tf.fixed_size_partitioner(2)), ("v/part_3", None)]
@@ -284,7 +284,7 @@ class CheckpointTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, "'v/part_2' has the name that part 2 of 'v'"):
         tf.train.Saver()
 
-  def test_a_folder_that_is_not_there(self):
+  def test_missing_folders_are_created(self):
     model = saved_model.Model(saver=lambda: tf.train.Saver(sharded=True)).start()
     for i in range(5):
       path = os.path.join(os.path.dirname(self._path), "a%d" % i, "b", "c", "model.ckpt")
@@ -307,7 +307,7 @@ class CheckpointTest(parameterized.TestCase):
     tf.train.update_checkpoint_state(os.path.dirname(self._path), self._path)
     return model
 
-  def test_reading_what_was_interrupted_writes_nothing(self):
+  def test_reading_an_interrupted_save_writes_nothing(self):
     one = self._interrupted()
     before = self._files()
 
@@ -524,7 +524,7 @@ class CheckpointTest(parameterized.TestCase):
         model.session, self._path, global_step=2))
     self.assertEqual(two.contents(), model.contents())
 
-  def test_tables_are_written_in_pieces(self):
+  def test_tables_are_written_in_chunks(self):
     for saver in (tf.train.Saver, lambda: tf.train.Saver(sharded=True)):
       model = saved_model.Model(saver=saver)
       saved = [op for op in model.graph.get_operations() if op.type == "SaveV2"]
@@ -538,7 +538,7 @@ class CheckpointTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "'v' can be saved .* V2 only"):
       saved_model.Model(saver=lambda: tf.train.Saver(write_version=tf.train.SaverDef.V1))
 
-  def test_a_savers_builder_of_ones_own(self):
+  def test_user_defined_saver_builder(self):
 
     class Builder(saver_lib.BulkSaverBuilder):
       """Writes all tensors itself."""
@@ -557,7 +557,7 @@ class CheckpointTest(parameterized.TestCase):
     self.assertEqual(two.contents(), one.contents())
     self.assertEqual([n for n, _ in tf.train.list_variables(self._save(two))], names)
 
-  def test_value_and_slot_belong_together_while_others_train(self):
+  def test_value_and_slot_are_consistent_during_training(self):
     # With rate 1, momentum 1 and gradient -1, n updates leave m = -n and
     # w = n (n + 1) / 2, whatever their order.
     with tf.Graph().as_default(), tf.Session() as session:
@@ -590,7 +590,7 @@ class CheckpointTest(parameterized.TestCase):
         coordinator.join(threads)
       self.assertGreater(n.max(), 3)
 
-  def test_a_saver_saves_while_others_train(self):
+  def test_saver_saves_during_training(self):
     # Keys and slots are of the same moment: all tensors have the same rows.
     model = saved_model.Model().start()
     coordinator = tf.train.Coordinator()

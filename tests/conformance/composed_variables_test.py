@@ -35,7 +35,7 @@ class MultiHashTest(parameterized.TestCase):
       ("add", lambda q, r: q + r), ("mul", lambda q, r: q * r),
       ("mult", lambda q, r: q * r),
       ("concat", lambda q, r: np.concatenate([q, r], -1)))
-  def test_rows_are_put_together(self, operation, together):
+  def test_rows_are_combined(self, operation, together):
     variable = tf.get_multihash_variable("m", [[3, 2], [4, 2]], operation=operation)
     ids = np.arange(9).reshape(3, 3)
     rows = tf.nn.embedding_lookup(variable, tf.constant(ids, tf.int64))
@@ -44,7 +44,7 @@ class MultiHashTest(parameterized.TestCase):
     self.assertEqual((q.shape, r.shape), ((3, 2), (4, 2)))
     np.testing.assert_array_equal(got, together(q[ids // 3], r[ids % 4]))
 
-  def test_every_id_has_a_row_of_its_own_if_r_is_as_large_as_q(self):
+  def test_ids_have_distinct_rows_if_r_is_as_large_as_q(self):
     for q_rows, r_rows in ((3, 4), (4, 4), (5, 4)):
       tf.reset_default_graph()
       variable = tf.get_multihash_variable(
@@ -77,7 +77,7 @@ class MultiHashTest(parameterized.TestCase):
         got, [first / divisors[0], [0, 0], 2 * rows[2] / divisors[1]], rtol=1e-5)
 
   @parameterized.parameters("sum", "mean", "sqrtn")
-  def test_safe_lookup_is_that_of_the_rows(self, combiner):
+  def test_safe_lookup_equals_that_of_dense_rows(self, combiner):
     variable = tf.get_multihash_variable("m", [[4, 2], [4, 2]])
     # Three samples of two entries each: [{1}, {5, -7}], [{}, {}], [{11, 3}, {2}]; id 3
     # has weight 0.

@@ -99,7 +99,7 @@ class DamageTest(absltest.TestCase):
       self.assertTrue(self._is_noticed(self._data))
       self._mend()
 
-  def test_files_that_end_early(self):
+  def test_truncated_files(self):
     for path in [self._index] + self._datas:
       size = os.path.getsize(path)
       for length in (0, 1, 20, size // 2, size - 50, size - 1):
@@ -107,7 +107,7 @@ class DamageTest(absltest.TestCase):
         self.assertTrue(self._is_noticed(path), (path, length))
         self._mend()
 
-  def test_an_index_that_claims_more_than_is_there(self):
+  def test_index_with_too_large_shapes(self):
     tensors = testing.read(self._whole)
     data = self._path + ".data-00000-of-00001"
     for name in ("v-default_rows", "v-values", "v-versions", "v-keys_filtered"):
@@ -120,7 +120,7 @@ class DamageTest(absltest.TestCase):
     testing.write_claiming(self._path, tensors, {})
     self.assertFalse(self._is_noticed(data))
 
-  def test_files_that_are_not_there(self):
+  def test_missing_files(self):
     for data in self._datas:
       os.remove(data)
       self.assertTrue(self._is_noticed(data))
@@ -128,7 +128,7 @@ class DamageTest(absltest.TestCase):
     os.remove(self._index)
     self.assertTrue(self._is_noticed(self._path))
 
-  def test_it_can_be_restored_again_afterwards(self):
+  def test_restore_after_a_failed_restore(self):
     os.truncate(self._data, 100)
     self.assertTrue(self._is_noticed(self._data))
     self._mend()

@@ -150,7 +150,7 @@ class GpuStorageTest(parameterized.TestCase):
           ("lfu", dict(capacity=dict(max_capacity=90))),
           ("bytes", dict(capacity=dict(max_capacity_bytes=9000))),
       ) for where, storage in (("", _HBM), ("_two_memories", _HBM_DRAM)))
-  def test_policies_are_those_of_cpu_memory(self, options, storage):
+  def test_policies_equal_those_in_cpu_memory(self, options, storage):
     optimizer = dict(_OPTIMIZERS)["adagrad"]
     cpu = _Model(_DRAM, optimizer, **options).start()
     gpu = _Model(storage, optimizer, **options).start()
@@ -188,7 +188,7 @@ class GpuStorageTest(parameterized.TestCase):
     np.testing.assert_array_equal(one.run(3, seed=2), other.run(3, seed=2))
     self._same(one, other)
 
-  def test_where_rows_are(self):
+  def test_memory_of_rows(self):
     model = _Model(_HBM_DRAM, dict(_OPTIMIZERS)["adagrad"]).start()
     model.run(12, seed=1)
     ids = np.arange(-250, 250)
@@ -207,7 +207,7 @@ class GpuStorageTest(parameterized.TestCase):
     model.session.run(model.prefetch, feed)
     np.testing.assert_array_equal(model.session.run(model.tier, feed), np.zeros(20))
 
-  def test_which_way_was_taken(self):
+  def test_lookup_statistics(self):
     model = _Model(_HBM, dict(_OPTIMIZERS)["adagrad"]).start()
     model.run(3, seed=1)
     rows, _, _, by_gpu, by_cpu, _ = stats = model.session.run(model.stats)
@@ -217,7 +217,7 @@ class GpuStorageTest(parameterized.TestCase):
     self.assertEqual(by_gpu, 0)
     self.assertGreaterEqual(by_cpu, 3 * 60)
 
-  def test_a_budget_of_nothing(self):
+  def test_too_small_budget(self):
     with tf.Graph().as_default(), tf.Session() as session:
       option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(
           storage_type=_HBM_DRAM, storage_size=[100]))
@@ -267,11 +267,11 @@ class UpdateBySamplesTest(parameterized.TestCase):
       return session.run(exports), {op.type for op in graph.get_operations()}
 
   @parameterized.parameters("sum", "mean", "sqrtn", "max")
-  def test_they_give_the_bits_of_updates_by_sums(self, combiner):
+  def test_same_bits_as_updates_by_sums(self, combiner):
     self._check_bits("auto", combiner)
 
   @parameterized.parameters("sum", "mean", "sqrtn", "max")
-  def test_so_do_rows_in_two_memories(self, combiner):
+  def test_same_bits_with_rows_in_two_memories(self, combiner):
     if _why_no_gpu() is not None:
       self.skipTest(_why_no_gpu())
     self._check_bits(_HBM_DRAM, combiner)
@@ -287,14 +287,14 @@ class UpdateBySamplesTest(parameterized.TestCase):
       for a, b in zip(one, other):
         np.testing.assert_array_equal(a, b)
 
-  def test_who_waits_for_something_still_does(self):
+  def test_gradients_with_control_dependencies_keep_them(self):
     def check(g):
       with tf.control_dependencies([tf.check_numerics(g.values, "no number")]):
         return tf.IndexedSlices(tf.identity(g.values), g.indices, g.dense_shape)
 
     self.assertNotIn("EvApplyPooled", self._train("auto", "sum", check)[1])
 
-  def test_gradients_that_were_changed_are_applied_as_they_are(self):
+  def test_changed_gradients_are_applied(self):
     def half(g):
       return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)
 

@@ -142,7 +142,7 @@ class IncrementalTest(parameterized.TestCase):
     self._delta(one)
     self.assertEqual(self._restored(**kwargs).state(), one.state())
 
-  def test_a_delta_holds_what_changed_and_what_it_continues(self):
+  def test_a_delta_has_its_changes_and_its_predecessor(self):
     model = _Model().start()
     model.run(5, seed=1)
     full = self._full(model)
@@ -228,7 +228,7 @@ class IncrementalTest(parameterized.TestCase):
     self._delta(model)
     self.assertEqual(self._restored().state(), model.state())
 
-  def test_a_chain_with_a_hole_or_damage_is_named(self):
+  def test_error_names_the_missing_or_damaged_delta(self):
     model = _Model().start()
     self._full(model)
     deltas = []
@@ -347,7 +347,7 @@ class IncrementalTest(parameterized.TestCase):
       deltas.incremental_restore(other.session, full, self._path + "-9")
     self.assertEqual(other.state(), found[0][1])
 
-  def test_deeprecs_incremental_saver_of_its_own(self):
+  def test_deeprecs_incremental_saver(self):
     from tensorflow.python.training import incremental_saver  # pylint: disable=g-import-not-at-top
     model = _Model(saver=tf.train.Saver)
     with model.graph.as_default():
@@ -498,14 +498,14 @@ class IncrementalTest(parameterized.TestCase):
         tf.train.SingularMonitoredSession(hooks=[hook])
     self.assertEmpty(glob.glob(os.path.join(self._dir, "*.index")))
 
-  def test_a_state_file_that_is_no_text(self):
+  def test_state_file_that_is_not_text(self):
     model = _Model().start()
     path = self._full(model)
     with open(os.path.join(self._dir, "checkpoint"), "wb") as f:
       f.write(b"\xff\xfe")
     self.assertEqual(self._restored(path).state(), model.state())
 
-  def test_arguments_that_make_no_sense(self):
+  def test_invalid_arguments(self):
     with tf.Graph().as_default():
       with self.assertRaisesRegex(ValueError, "checkpoint_dir"):
         tf.train.MonitoredTrainingSession(save_incremental_checkpoint_secs=1)

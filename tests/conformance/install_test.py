@@ -84,12 +84,12 @@ class InstallTest(parameterized.TestCase):
         importlib.import_module("ev_broken")
       self.assertLen(seen, 2)
 
-  def test_contrib_is_not_imported_for_nothing(self):
+  def test_contrib_is_not_imported_needlessly(self):
     waiting = [getattr(f, "waits_for", None) for f in sys.meta_path]
     for name in ("tensorflow.contrib.layers", "tensorflow.contrib.framework"):
       self.assertTrue(name in waiting or name in sys.modules)
 
-  def test_again(self):
+  def test_installing_twice(self):
     before = tf.nn.embedding_lookup_sparse, tf.train.Optimizer.apply_gradients
     ev.install()
     self.assertEqual(
@@ -113,7 +113,7 @@ assert tf.compat.v1.get_embedding_variable is not mine
     self.assertIn("patched tensorflow.python.training.optimizer._get_processor",
                   output.replace("tensorflow_core.", "tensorflow."))
 
-  def test_stock_names_still_say_what_they_are(self):
+  def test_patched_functions_keep_names_and_docstrings(self):
     self.assertEqual(tf.nn.embedding_lookup_sparse.__name__,
                      "embedding_lookup_sparse")
     self.assertIn("Computes embeddings", tf.nn.embedding_lookup_sparse.__doc__)
@@ -131,7 +131,7 @@ assert tf.compat.v1.get_embedding_variable is not mine
                if op.type == "EvLookupSparse"]
       self.assertLen(fused, 6)
 
-  def test_dense_variables_take_the_stock_way(self):
+  def test_dense_variables_take_the_stock_path(self):
     values = pairs.rows(9, 3)
     with tf.Graph().as_default(), pairs.session() as session:
       parts = tf.get_variable(

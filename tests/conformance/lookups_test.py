@@ -306,7 +306,7 @@ class LookupsTest(parameterized.TestCase):
       self._check(use)
 
   @parameterized.parameters((None,), (3,))
-  def test_lookup_of_other_ids_says_what_to_call(self, parts):
+  def test_error_for_other_ids_names_the_function_to_call(self, parts):
     with tf.Graph().as_default(), pairs.session() as session:
       values = pairs.rows(_ROWS, _DIM)
       v = pairs.table("v", values, partitioner=parts and tf.fixed_size_partitioner(parts))
@@ -569,7 +569,7 @@ class LookupSparseTest(parameterized.TestCase):
         alone, = session.run(ev.lookup_sparse([variables[i]], [ragged]))
         np.testing.assert_array_equal(got[i], alone)
 
-  def test_a_table_that_comes_twice_is_in_one_op(self):
+  def test_a_table_used_twice_is_in_one_op(self):
     # If the batch size is not in the graph, twelve distinct tables take three ops.
     splits = tf.placeholder_with_default(np.arange(65, dtype=np.int64), [None])
     ragged = tf.RaggedTensor.from_row_splits(np.arange(64, dtype=np.int64), splits)

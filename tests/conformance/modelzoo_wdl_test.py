@@ -183,7 +183,7 @@ class ModelzooTest(parameterized.TestCase):
   @parameterized.parameters(
       dict(ps_num=2, ev_filter="counter", ev_elimination="gstep"),
       dict(ev_filter="cbf", ev_elimination="l2", optimizer="adagraddecay"))
-  def test_trains_and_goes_on(self, **options):
+  def test_trains_and_resumes(self, **options):
     directory = self.create_tempdir().full_path
     data, model = os.path.join(directory, "train.csv"), os.path.join(directory, "model")
     _write_data(data)

@@ -97,7 +97,7 @@ class FilterTest(parameterized.TestCase):
 
   @parameterized.product(strategy=(_counter, _bloom),
                          way=("fused", "gathered", "generic"))
-  def test_timing_is_deeprecs(self, strategy, way):
+  def test_admission_timing_equals_deeprecs(self, strategy, way):
     model = _Model(
         _filtered(strategy(3)), fused=way == "fused",
         optimizer=_OwnOptimizer if way == "generic" else
@@ -176,7 +176,7 @@ class FilterCheckpointTest(parameterized.TestCase):
     return os.path.join(self.create_tempdir().full_path, "m")
 
   @parameterized.parameters((None, None), (None, 2), (2, None), (2, 3))
-  def test_going_on_equals_never_having_stopped(self, parts, other_parts):
+  def test_resumed_training_equals_uninterrupted_training(self, parts, other_parts):
     option = lambda: _filtered(_counter(3))
     model = _Model(option(), parts=parts).start()
     random = np.random.RandomState(0)
@@ -197,7 +197,7 @@ class FilterCheckpointTest(parameterized.TestCase):
                      model.sum_of(model.frequency, keys))
     self.assertEqual(other.sum_of(other.counts)[0], model.sum_of(model.counts)[0])
 
-  def test_tensors_are_deeprecs(self):
+  def test_tensors_equal_deeprecs(self):
     os.environ["TF_RECORD_VERSION"] = "1"
     try:
       model = _Model(_filtered(_counter(3))).start()
@@ -276,7 +276,7 @@ class EvictionTest(parameterized.TestCase):
     return os.path.join(self.create_tempdir().full_path, "m")
 
   @parameterized.parameters(None, 2)
-  def test_a_full_save_evicts_what_is_old(self, parts):
+  def test_full_save_evicts_old_rows(self, parts):
     option = ev.EmbeddingVariableOption(evict_option=ev.GlobalStepEvict(2))
     model = _Model(option, parts=parts).start()
     model.step_on([1, 2])  # version 0
@@ -329,7 +329,7 @@ class EvictionTest(parameterized.TestCase):
     self.assertEqual(model.sum_of(model.count), 0)
     self.assertEqual(model.sum_of(model.evicted), 3)
 
-  def test_what_cannot_be_evicted_is_an_error(self):
+  def test_invalid_evictions(self):
     with tf.Graph().as_default():
       v = tf.get_embedding_variable("v", _DIM)
       with self.assertRaisesRegex(ValueError, "'v': evict.. needs steps_to_live"):
@@ -386,7 +386,7 @@ class CapacityTest(parameterized.TestCase):
     self.assertEqual(model.sum_of(model.evicted), 1)
 
   @parameterized.parameters("generic", "fused")
-  def test_memory_stays(self, way):
+  def test_memory_is_bounded(self, way):
     optimizer = _OwnOptimizer if way == "generic" else (
         lambda rate: tf.train.AdamOptimizer(rate))
     model = _Model(self._option(0, max_capacity_bytes=4 << 20),
@@ -423,7 +423,7 @@ class CapacityTest(parameterized.TestCase):
     self.assertEqual(found[0], found[1])
     self.assertLen(found[0][0], 5000)
 
-  def test_restoring_more_than_there_is_room_for(self):
+  def test_restore_beyond_the_capacity(self):
     model = _Model(ev.EmbeddingVariableOption(
         evict_option=ev.GlobalStepEvict(1000))).start()
     for key in range(20):

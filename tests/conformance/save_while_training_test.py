@@ -73,7 +73,7 @@ class SaveWhileTrainingTest(parameterized.TestCase):
     np.testing.assert_array_equal(np.sort(reader.get_tensor("v-keys")), range(num_keys))
     return steps
 
-  def test_steps_while_the_disk_takes_nothing(self):
+  def test_training_continues_while_the_disk_blocks(self):
     """The file of values is a pipe, which is read only after some steps."""
     model = _Model()
     for _ in range(3):
@@ -104,7 +104,7 @@ class SaveWhileTrainingTest(parameterized.TestCase):
     slot = tf.train.load_checkpoint(path).get_tensor("v/Adagrad-values")
     self.assertEqual(sorted(set(slot[:, 0])), [2 + _START, 8 + _START])
 
-  def test_saves_of_a_loop_that_trains(self):
+  def test_saves_during_a_training_loop(self):
     model = _Model()
     model.step()
     folder = self.create_tempdir().full_path

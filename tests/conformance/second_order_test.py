@@ -92,7 +92,7 @@ class SecondOrderTest(parameterized.TestCase):
                 with_weights=True)
 
   @parameterized.parameters("sum", "mean", "sqrtn")
-  def test_as_stock(self, combiner):
+  def test_equals_stock(self, combiner):
     # Only weighted stock lookups have second-order gradients with every combiner.
     ids = tf.SparseTensorValue(np.array(_INDICES[:3] + [[1, 0]] + _INDICES[3:]),
                                np.array([3, 5, 3, 7, 1, 5, 8]), [4, 3])

@@ -186,7 +186,7 @@ class SemanticsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ("fused", tf.train.AdagradOptimizer), ("generic", _OwnAdagrad))
-  def test_any_sequence_leaves_what_the_model_says(self, unused_way, optimizer):
+  def test_any_sequence_equals_the_model(self, unused_way, optimizer):
     tables = {name: _Table(option(), optimizer)
               for name, option in sorted(_OPTIONS.items())}
     directory = self.create_tempdir().full_path

@@ -135,7 +135,7 @@ class SimpleSaveTest(absltest.TestCase):
     self.assertTrue(seen["installed"])
     self.check(seen)
 
-  def test_a_process_without_the_library_says_what_is_missing(self):
+  def test_error_without_the_library(self):
     self.assertIn("Op type not registered 'Ev",
                   serve("", self.moved, self.feeds, check=False))
 

@@ -165,7 +165,7 @@ class SsdStorageTest(parameterized.TestCase):
       ("lfu", dict(storage=dict(max_capacity=500))),
       ("fifo", dict(storage=dict(max_capacity=500, cache_strategy=_FIFO))),
   )
-  def test_policies_are_those_of_memory(self, options):
+  def test_policies_equal_those_in_memory(self, options):
     memory = _Model(None, _ADAGRAD, **options).start()
     ssd = _Model(self.path, _ADAGRAD, **options).start()
     np.testing.assert_array_equal(memory.run(8, seed=1), ssd.run(8, seed=1))
@@ -229,7 +229,7 @@ class SsdStorageTest(parameterized.TestCase):
     third.run(3, seed=1)
     self._same(one, third)
 
-  def test_initialising_again_empties(self):
+  def test_initializing_again_empties_the_table(self):
     model = _Model(self.path, _ADAGRAD).start()
     model.run(3, seed=1)
     model.start()
@@ -237,7 +237,7 @@ class SsdStorageTest(parameterized.TestCase):
     model.run(3, seed=1)
     self.assertLen([f for f in os.listdir(self.path) if f.endswith(".evrows")], 1)
 
-  def test_what_a_dead_process_left_goes(self):
+  def test_files_of_a_dead_process_are_removed(self):
     os.makedirs(self.path)
     stale = os.path.join(self.path, "rows-1-0.evrows")
     with open(stale, "w") as f:

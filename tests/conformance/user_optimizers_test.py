@@ -155,7 +155,7 @@ class UserOptimizersTest(parameterized.TestCase):
     self.assertTrue((table != pairs.rows(_ROWS, _DIM)).any())
 
   @parameterized.parameters((RenamedAdagrad,), (OwnApply, .1))
-  def test_fused_where_the_update_is_stock(self, make, *args):
+  def test_fused_if_the_update_is_stock(self, make, *args):
     np.testing.assert_allclose(
         _train("table", lambda: make(*args)),
         _train("resource", lambda: make(*args)), rtol=0, atol=1e-6)
@@ -164,7 +164,7 @@ class UserOptimizersTest(parameterized.TestCase):
   @parameterized.parameters((ScaledAdagrad, .1), (WithSlots,), (OnlyReference,),
                             (SharedAdam,), (ScatteringKeras,),
                             (tf.contrib.opt.NadamOptimizer,))
-  def test_generic_where_it_is_not(self, make, *args):
+  def test_generic_if_the_update_is_not_stock(self, make, *args):
     self.assertIsNone(registry.find(make(*args)))
 
   @parameterized.parameters((False, 1), (True, 1), (True, 0))
@@ -197,7 +197,7 @@ class UserOptimizersTest(parameterized.TestCase):
       self.assertEqual(graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES), [variable])
       self.assertEmpty(variable.slot_columns)
 
-  def test_a_method_of_the_object_itself_counts(self):
+  def test_method_replaced_on_the_object(self):
     optimizer = tf.train.AdagradOptimizer(.1)
     self.assertIsNotNone(registry.find(optimizer))
     optimizer._resource_apply_sparse = lambda *args: None  # pylint: disable=protected-access
@@ -231,7 +231,7 @@ class UserOptimizersTest(parameterized.TestCase):
     np.testing.assert_allclose(
         _train("table", make), _train("resource", make), rtol=0, atol=1e-6)
 
-  def test_a_failing_update_leaves_the_lock(self):
+  def test_failed_update_releases_the_lock(self):
     class Failing(tf.train.GradientDescentOptimizer):
 
       def _resource_apply_sparse_duplicate_indices(self, grad, handle, indices):

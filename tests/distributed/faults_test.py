@@ -73,13 +73,13 @@ class FaultsTest(absltest.TestCase):
     job.signal(1, signal.SIGSTOP)
     self._ends_with_an_error(job, 0, words="a rank has waited too long")
 
-  def test_waits_elsewhere_with_an_exchange_through_memory(self):
+  def test_waits_outside_of_an_exchange_through_memory(self):
     job = self._start("extra_and_wait", 2, _LIMIT, SOK_EXCHANGE="memory")
     self._ends_with_an_error(job, 1, words="Not all ranks take part in it")
     self.assertIn("a rank has waited too long", job.output(1))
     self.assertNotIn("got more than all others", job.output(1))
 
-  def test_one_lookup_more_with_an_exchange_through_memory(self):
+  def test_extra_lookup_with_an_exchange_through_memory(self):
     job = self._start("extra", 2, SOK_EXCHANGE="memory")
     self._ends_with_an_error(job, 1, words="rank 0 is gone")
     self.assertEqual(job.wait(0, _SOON), 0, job.output(0))
@@ -94,12 +94,12 @@ class FaultsTest(absltest.TestCase):
     job.signal(1, signal.SIGSTOP)
     self._ends_with_an_error(job, 0, words=_GONE)
 
-  def test_one_lookup_more_while_the_others_end(self):
+  def test_extra_lookup_while_the_others_end(self):
     job = self._start("extra", 2)
     self._ends_with_an_error(job, 1, words=_GONE)
     self.assertEqual(job.wait(0, _SOON), 0, job.output(0))
 
-  def test_one_lookup_more_while_the_others_wait_elsewhere(self):
+  def test_extra_lookup_while_the_others_wait_outside_of_it(self):
     job = self._start("extra_and_wait", 2, _LIMIT)
     begin = time.time()
     self._ends_with_an_error(job, 1, words="Not all ranks take part in it")
@@ -169,7 +169,7 @@ class FaultsTest(absltest.TestCase):
     self._ends_with_an_error(job, 1, words="a bug in this rank's input")
     self.assertLess(time.time() - begin, 15.)
 
-  def test_waits_elsewhere_while_gradients_are_summed_by_nccl(self):
+  def test_waits_outside_while_gradients_are_summed_by_nccl(self):
     job = self._start_gradients("less", 2, str(_LIMIT))
     self.assertTrue(job.wait_for(0, "trained", 150), job.output(0))
     self._ends_with_an_error(job, 0, words="a rank has waited too long")

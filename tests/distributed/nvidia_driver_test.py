@@ -30,15 +30,15 @@ def _why(**library):
 
 class NvidiaDriverTest(absltest.TestCase):
 
-  def test_a_machine_without_a_gpu_says_so(self):
+  def test_machine_without_a_gpu(self):
     self.assertRegex(_why(side_effect=OSError()), "no NVIDIA driver")
     self.assertRegex(_why(return_value=_Driver(100)), "sees no GPU")
     self.assertRegex(_why(return_value=_Driver(0)), "sees no GPU")
 
-  def test_one_with_a_gpu_has_no_reason(self):
+  def test_machine_with_a_gpu(self):
     self.assertIsNone(_why(return_value=_Driver(0, gpus=2)))
 
-  def test_one_that_is_broken_is_an_error(self):
+  def test_broken_driver_is_an_error(self):
     for driver in (_Driver(999), _Driver(0, counted=802)):
       with self.assertRaisesRegex(RuntimeError, "does not start: CUDA error (999|802)"):
         _why(return_value=driver)

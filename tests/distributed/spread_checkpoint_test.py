@@ -92,7 +92,7 @@ class SpreadCheckpointTest(absltest.TestCase):
     with tf.Graph().as_default():
       spread_checkpoint_job.restore(folder or self._folder, 0)
 
-  def test_a_job_goes_on_at_other_numbers_of_ranks(self):
+  def test_a_job_resumes_with_other_numbers_of_ranks(self):
     alone = self.create_tempdir().full_path
     with tf.Graph().as_default():
       spread_checkpoint_job.train(alone, 14)
@@ -171,7 +171,7 @@ class SpreadCheckpointTest(absltest.TestCase):
                 {"RANK_1": "killed"}, num_ranks=3, gone=[1])
     self._check_only_the_first_is_there()
 
-  def test_a_rank_that_saves_elsewhere(self):
+  def test_a_rank_that_saves_to_another_path(self):
     self._fails("saver", r"FAILED after .*ValueError: checkpoint/save: the path of a "
                 r"checkpoint must be the same on all ranks, got rank 0: .*model.ckpt-4; "
                 r"rank 1: .*model.ckpt_of_mine-4", {"RANK_1": "another path"})

@@ -156,7 +156,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
       self.assertEqual(counts[5] > 0, not stays)
 
   @parameterized.parameters("float16", "bfloat16")
-  def test_same_bits_of_narrow_numbers(self, dtype):
+  def test_same_bits_with_narrow_types(self, dtype):
     sok.init(exchange="nccl", exchange_dtype=dtype)
     self.addCleanup(sok.init, exchange="nccl")
     self.expect_counts(self.run_both([_HBM] * 5), gathers=True, spreads=4)
@@ -177,7 +177,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
     self.expect_counts(counts, gathers=hvd.rank() == 0,
                        spreads=4 if hvd.rank() == 0 else 0)
 
-  def test_gradients_that_someone_changed(self):
+  def test_changed_gradients(self):
     counts = self.run_both([_HBM] * 5, clip=lambda g: tf.clip_by_norm(g, .5, axes=[1]))
     self.expect_counts(counts, gathers=True, spreads=0)
 
@@ -191,7 +191,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
       self.assertEqual(counts[5], 0)
       self.assertGreater(sum(self.gather(counts[13])), 0)
 
-  def test_weights_take_the_other_way(self):
+  def test_weights_take_the_host_path(self):
     tables = model.mixed_tables(hvd.size())
     initial = model.initial_rows(np.random.RandomState(1), tables)
     before = _counts()

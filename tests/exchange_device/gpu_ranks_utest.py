@@ -143,7 +143,7 @@ class DenseGradientsTest(parameterized.TestCase):
     for other in everything:
       self.assertEqual(flat.tobytes(), other.tobytes())
 
-  def test_gradients_that_the_device_is_late_with(self):
+  def test_gradients_of_a_late_device(self):
     # The gradients are computed on the device, which is not finished when the op runs.
     if _ON_GPU:
       self.skipTest("needs the op of the stand-in")
@@ -182,7 +182,7 @@ class DenseGradientsTest(parameterized.TestCase):
     self.assertLen(got[1], 0)
     _expect_sums(self, before, int(hvd.rank() == 0), int(hvd.rank() != 0))
 
-  def test_what_goes_which_way(self):
+  def test_path_of_each_gradient(self):
     with tf.Graph().as_default() as graph:
       there = self._variables("there", _GPU)
       here = self._variables("here", "/cpu:0")
@@ -201,7 +201,7 @@ class DenseGradientsTest(parameterized.TestCase):
     self.assertRegex(names, "HorovodAllreduce")
     self.assertRegex(names, "HorovodAllgather")
 
-  def test_long_lists_are_cut(self):
+  def test_long_lists_are_split(self):
     self.addCleanup(setattr, dense_gradients, "_BYTES_PER_CALL",
                     dense_gradients._BYTES_PER_CALL)  # pylint: disable=protected-access
     dense_gradients._BYTES_PER_CALL = 4 * (21 + 3)
@@ -213,7 +213,7 @@ class DenseGradientsTest(parameterized.TestCase):
     self.assertEqual([len(op.inputs) for op in sums], [2, 2])
 
   @parameterized.parameters("compression", "process_set", "groups")
-  def test_what_only_horovod_does_is_left_to_it(self, argument):
+  def test_options_of_horovod_use_horovod(self, argument):
     value = {"compression": hvd.Compression.fp16, "groups": 1,
              "process_set": hvd.global_process_set}[argument]
     with tf.Graph().as_default() as graph:
@@ -224,7 +224,7 @@ class DenseGradientsTest(parameterized.TestCase):
       types = {op.type for op in graph.get_operations()}
     self.assertNotIn("SokAllReduce", types)
 
-  def test_another_exchange_leaves_all_to_horovod(self):
+  def test_exchange_through_horovod_sums_by_horovod(self):
     settings.set_exchange_carrier("horovod")
     self.addCleanup(settings.set_exchange_carrier, "nccl")
     with tf.Graph().as_default() as graph:
@@ -375,14 +375,14 @@ class LookupsTest(model.DistributedTestCase):
                  0 if name == "proximal_adagrad" else 4)
 
   @parameterized.parameters(*sorted(_OPTIMIZERS))
-  def test_ids_that_are_there(self, name):
+  def test_ids_on_the_gpu(self, name):
     counts = self._run_both([_HBM], _OPTIMIZERS[name], lookup=_lookup_of_ids_there)
     self._expect(counts, 4 if name == "adagrad" else 0, 4,
                  0 if name == "proximal_adagrad" else 4)
     if not _ON_GPU and name == "adagrad":
       self.assertGreater(counts[11], 0)
 
-  def test_ids_that_are_there_on_some_ranks(self):
+  def test_ids_on_the_gpu_on_some_ranks(self):
     # Ranks with ids in GPU memory and ranks with ids in CPU memory work together.
     def lookup(params, ids, weights, combiners):
       if hvd.rank() % 2:
@@ -399,7 +399,7 @@ class LookupsTest(model.DistributedTestCase):
       self.assertEqual(counts[11] > 0, bool(hvd.rank() % 2))
 
   @parameterized.parameters("parts", "memories", "counts", "narrow")
-  def test_ids_that_are_there_and_other_ways(self, kind):
+  def test_ids_on_the_gpu_with_options(self, kind):
     storages, options = [_HBM], {}
     if kind == "parts":
       options["parts"] = 2
@@ -416,7 +416,7 @@ class LookupsTest(model.DistributedTestCase):
       self.assertGreater(counts[11], 0)
 
   @parameterized.parameters("frequency", "counter", "bloom", "evict", "of_all_kinds")
-  def test_tables_that_note_something_of_rows_take_steps(self, kind):
+  def test_tables_with_row_metadata_take_gpu_steps(self, kind):
     kinds = {
         "plain": {},
         "frequency": {},
@@ -440,14 +440,14 @@ class LookupsTest(model.DistributedTestCase):
       self.assertGreater(max(self.gather(counts[13])), 4)
       self.assertEqual(sum(self.gather(counts[5])), 0)
 
-  def test_ids_that_are_there_with_weights_come_down(self):
+  def test_weighted_ids_on_the_gpu_are_copied_to_the_host(self):
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
                             other_way=model.mixed_tables(hvd.size()),
                             lookup=_lookup_of_ids_there)
     self._expect(counts, 0, 0, 0)
     self.assertEqual(counts[11], 0)
 
-  def test_which_routes_take_ids_there(self):
+  def test_routes_that_take_ids_on_the_gpu(self):
     tables = _tables()
     initial = model.initial_rows(np.random.RandomState(1), tables)
 
@@ -468,7 +468,7 @@ class LookupsTest(model.DistributedTestCase):
         model.Model("m", tables, lookup, initial, storages=[_HBM] * len(tables))
         self.assertEqual(_labels(), {label})
 
-  def test_a_step_brings_no_ids_down(self):
+  def test_a_step_copies_no_ids_to_the_host(self):
     if _ON_GPU:
       self.skipTest("needs the ops of the stand-in")
     tables = [t._replace(max_hotness=2) for t in _tables()]
@@ -516,7 +516,7 @@ class LookupsTest(model.DistributedTestCase):
       session.run(train, made.feed(batches))
       self.assertEqual((_counts() - before)[11], len(tables) - 1)
 
-  def test_errors_of_ids_that_are_there_are_those_of_ids_here(self):
+  def test_errors_of_ids_on_the_gpu_equal_those_on_the_cpu(self):
     tables = _tables()
     initial = model.initial_rows(np.random.RandomState(1), tables)
     with tf.Graph().as_default(), _session() as session:
@@ -544,7 +544,7 @@ class LookupsTest(model.DistributedTestCase):
         session.run(made.outputs, made.feed(good))
 
   @parameterized.parameters("float16", "bfloat16")
-  def test_same_bits_of_narrow_numbers(self, dtype):
+  def test_same_bits_with_narrow_types(self, dtype):
     sok.init(exchange="nccl", exchange_dtype=dtype)
     self.addCleanup(sok.init, exchange="nccl")
     self._expect(self._run_both([_HBM], _OPTIMIZERS["adagrad"]), 4, 4, 4)
@@ -574,17 +574,17 @@ class LookupsTest(model.DistributedTestCase):
                             _OPTIMIZERS["adagrad"])
     self._expect(counts, 4, 4, 4 if hvd.rank() == 0 else 0)
 
-  def test_gradients_that_were_changed(self):
+  def test_changed_gradients(self):
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
                             clip=lambda g: tf.clip_by_norm(g, .5, axes=[1]))
     self._expect(counts, 4, 4, 0)
 
-  def test_weights_take_the_other_way(self):
+  def test_weights_take_the_host_path(self):
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
                             other_way=model.mixed_tables(hvd.size()))
     self._expect(counts, 0, 0, 0)
 
-  def test_a_combiner_that_selects_takes_the_other_way(self):
+  def test_a_combiner_that_selects_takes_the_host_path(self):
     tables = _tables() + [model.Table(8, "max", model.RAGGED, False, -1, 5)]
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], other_way=tables)
     self._expect(counts, 0, 0, 0)

@@ -126,7 +126,7 @@ class CrashImagesTest(parameterized.TestCase):
     return list(found.values())
 
   @parameterized.parameters("session", "estimator")
-  def test_what_saves_by_itself(self, kind):
+  def test_automatic_saves(self, kind):
 
     def model_fn(mode):
       step = tf.train.get_or_create_global_step()

@@ -68,7 +68,7 @@ def _train_and_save(model, directory, log, seed, with_step):
 class KillTest(parameterized.TestCase):
 
   @parameterized.parameters((True, False), (False, False), (True, True), (False, True))
-  def test_what_was_complete_restores(self, with_step, sharded):
+  def test_complete_saves_restore(self, with_step, sharded):
     model = trained_model.Model(sharded)
     directory = self.create_tempdir().full_path
     log_path = os.path.join(self.create_tempdir().full_path, "log")

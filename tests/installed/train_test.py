@@ -62,7 +62,7 @@ class TrainTest(absltest.TestCase):
           rtol=1e-6)
       self.assertEqual(self.rows_in(sess, var), 2)
 
-  def test_save_restore_and_go_on_equals_never_having_stopped(self):
+  def test_resumed_training_equals_uninterrupted_training(self):
     prefix = os.path.join(self.create_tempdir().full_path, "model")
     var, _, train = self.model()
     rows = tf.nn.embedding_lookup(var, tf.constant([7, -5], tf.int64))

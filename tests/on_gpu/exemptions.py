@@ -28,7 +28,7 @@ _TWO_DEVICES = ("a stock saver wants all tensors of a table on one device, and s
 LIST = [
     Exemption("composed_variables_test", "*.test_one_op_for_all_blocks*", _COUNTS),
     Exemption("group_lookups_test", "*.test_one_update_of_all_tables_*", _COUNTS),
-    Exemption("lookups_test", "*.test_a_table_that_comes_twice_is_in_one_op*", _COUNTS),
+    Exemption("lookups_test", "*.test_a_table_used_twice_is_in_one_op*", _COUNTS),
     Exemption("lookups_test", "*.test_many_tables_in_a_few_ops*", _COUNTS),
     Exemption("lookups_test", "*.test_one_update_for_all_tables*", _COUNTS),
     Exemption("gpu_test", "PartsTest.test_number_of_parts*", _CPU_DEVICE),
@@ -39,7 +39,7 @@ LIST = [
               "counts the charts of tables in CPU memory; those on a GPU have hits and "
               "misses besides"),
     Exemption("serving_test", "SimpleSaveTest.*", _TWO_DEVICES),
-    Exemption("policies_test", "CapacityTest.test_memory_stays*",
+    Exemption("policies_test", "CapacityTest.test_memory_is_bounded*",
               "bounds slabs of 2 MiB in CPU memory; a GPU's pieces have up to 8",
               storages=("hbm", "hbm_dram")),
     Exemption("optimizers_test", "*.test_rows_equal_those_of_a_dense_variable7*",

@@ -30,7 +30,7 @@ class PlacementTest(absltest.TestCase):
     graph.__enter__()
     self.addCleanup(graph.__exit__, None, None, None)
 
-  def test_a_table_is_on_the_device_in_the_storage_asked_for(self):
+  def test_a_table_is_on_the_device_in_the_requested_storage(self):
     before = placement.placed
     handle = _table("v").handle.op
     self.assertEqual(placement.placed, before + 1)

@@ -30,7 +30,7 @@ class RunTest(absltest.TestCase):
       status = run.main(_CPU + list(args))
     return status, "\n".join(str(call[0][0]) for call in out.call_args_list if call[0])
 
-  def test_suites_are_there(self):
+  def test_suites_exist(self):
     for path, storages in suites.SUITES:
       self.assertTrue(os.path.exists(os.path.join(run._ROOT, path)), path)
       self.assertContainsSubset(storages, placement.STORAGES)
@@ -57,7 +57,7 @@ class RunTest(absltest.TestCase):
     self.assertEqual(run.programs(["hbm"], ["conformance/gpu"]),
                      [("tests/conformance/gpu_test.py", "hbm")])
 
-  def test_runs_a_suite_where_it_is_told_to(self):
+  def test_runs_a_suite_on_the_given_device(self):
     status, text = self._main("presence_ops")
     self.assertEqual(status, 0, text)
     self.assertRegex(text, r"presence_ops_test.py \(asked\): 6 passed, 0 failed, "
@@ -80,7 +80,7 @@ class RunTest(absltest.TestCase):
     self.assertIn("  a_test.py X.y", text)
     self.assertEndsWith(text, "3 passed, 1 failed, 0 skipped")
 
-  def test_a_run_that_placed_nothing_shows_nothing(self):
+  def test_a_run_that_placed_no_table_fails(self):
     with mock.patch("builtins.print"):
       self.assertEqual(run.report([_outcome(2, placed=0)], 2), 1)
       self.assertEqual(run.report([_outcome(2, placed=1)], 2), 0)

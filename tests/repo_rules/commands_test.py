@@ -184,7 +184,7 @@ class CommandsTest(absltest.TestCase):
       found += violations(path, code(tree.read(path)), tree.read)
     self.assertEmpty(found, "\n" + "\n".join(found))
 
-  def test_scripts_call_what_is_there(self):
+  def test_scripts_call_existing_programs(self):
     found = []
     for path in tree.files(".sh"):
       if path.startswith(_SCRIPTS):
@@ -219,17 +219,17 @@ class CommandsTest(absltest.TestCase):
     unused = [k for k in _RUN_BY if not any(is_listed(c, [k]) for c in used)]
     self.assertEmpty(unused, "no page prints it")
 
-  def test_targets_that_run_them_are_there(self):
+  def test_targets_that_run_commands_exist(self):
     found = violations("_RUN_BY", "\n".join(_RUN_BY.values()), tree.read)
     self.assertEmpty(found, "\n".join(found))
 
-  def test_make_knows_its_targets(self):
+  def test_make_targets_exist(self):
     makefile = tree.read("Makefile")
     for path in ["README.md", "CONTRIBUTING.md"] + tree.files(".md"):
       for target in re.findall(r"`make ([a-z]+)", tree.read(path)):
         self.assertRegex(makefile, r"(?m)^%s:" % target, path)
 
-  def test_refuses_what_is_not_there(self):
+  def test_refuses_missing_programs_targets_and_flags(self):
     files = {
         "benchmarks/BUILD": 'name = "save",',
         "benchmarks/save.py": 'DEFINE_integer("rows", 1)',

@@ -63,7 +63,7 @@ class FilesTest(parameterized.TestCase):
         found += violations(path, text)
     self.assertEmpty(found, "\n" + "\n".join(found))
 
-  def test_the_licence_is_there(self):
+  def test_the_license_exists(self):
     self.assertIn("Apache License", tree.read("LICENSE"))
 
   @parameterized.parameters(

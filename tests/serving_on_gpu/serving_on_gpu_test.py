@@ -110,7 +110,7 @@ class ServingOnGpuTest(parameterized.TestCase):
       devices = self.devices(session, result, {fed: asked})
       self.assertEqual((devices["HpsLookup"], devices["HpsInit"]), ("GPU", "CPU"))
 
-  def test_what_is_copied(self):
+  def test_copies_between_memories(self):
     layer = self.layer(gpucacheper=1.)
     with tf.Graph().as_default(), self.session() as session:
       fed = tf.compat.v1.placeholder(tf.int64, [None])
@@ -135,7 +135,7 @@ class ServingOnGpuTest(parameterized.TestCase):
     table = hps.metrics()["models"][0]["tables"][0]
     self.assertEqual(table["from_cache"] > 0, not _WITHOUT_CUDA)
 
-  def test_a_layer_that_nobody_places_is_on_the_cpu(self):
+  def test_layer_without_a_device_is_on_the_cpu(self):
     layer = self.layer()
     with tf.Graph().as_default(), self.session() as session:
       fed = tf.compat.v1.placeholder(tf.int64, [None])

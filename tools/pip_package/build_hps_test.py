@@ -43,7 +43,7 @@ class BuildHpsTest(absltest.TestCase):
         r"^sok_stock_tf_hps-\d+\.\d+\.\d+-py3-none-%s_%s\.whl$" %
         (tag, platform.machine()))
 
-  def test_auditwheel_says_the_same(self):
+  def test_auditwheel_agrees(self):
     # Imported late; `make setup` installs it.
     from auditwheel import wheel_abi  # pylint: disable=g-import-not-at-top
     if platform.machine() != "x86_64":

@@ -45,7 +45,7 @@ class BuildHugectrTest(absltest.TestCase):
         r"^sok_stock_tf_hugectr-\d+\.\d+\.\d+-py3-none-%s_%s\.whl$" %
         (tag, platform.machine()))
 
-  def test_auditwheel_says_the_same(self):
+  def test_auditwheel_agrees(self):
     # Imported late; `make setup` installs it.
     from auditwheel import wheel_abi  # pylint: disable=g-import-not-at-top
     if platform.machine() != "x86_64":

@@ -129,7 +129,7 @@ class BuildSokTest(absltest.TestCase):
       self.skipTest("other machines' wheels are tagged linux")
     self.assertIn("-py3-none-manylinux2014_x86_64.whl", self.path)
 
-  def test_auditwheel_says_the_same(self):
+  def test_auditwheel_agrees(self):
     # Imported late; `make setup` installs it.
     from auditwheel import wheel_abi  # pylint: disable=g-import-not-at-top
     if platform.machine() != "x86_64":
@@ -154,7 +154,7 @@ class BuildSokTest(absltest.TestCase):
   def test_library_has_no_search_path(self):
     self.assertNotRegex(self.readelf("--dynamic"), r"\((RPATH|RUNPATH)\)")
 
-  def test_library_needs_only_what_is_there(self):
+  def test_library_needs_only_allowed_libraries(self):
     needed = set(
         re.findall(r"\(NEEDED\).*\[(.*)\]", self.readelf("--dynamic")))
     self.assertIn("libtensorflow_framework.so.1", needed)

@@ -93,7 +93,7 @@ class PipBackendTest(absltest.TestCase):
     self.assertIn("SOK_PYTHON=" + sys.executable, self.read("configuration"))
     self.assertFalse(os.path.exists(os.path.join(self.root, ".bazelrc.user")))
 
-  def test_without_tensorflow_pip_is_asked_for_it(self):
+  def test_without_tensorflow_pip_fetches_it(self):
     python = self.bare_python()
     code, out, err = self.hook("get_requires_for_build_wheel()", python=python)
     self.assertEqual(code, 0, err)

@@ -76,7 +76,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.pretend("bazel")
     self.assertEqual(self.run_script(), (0, ""))
 
-  def test_a_server_that_cannot_be_had_is_named_and_done_without(self):
+  def test_an_unavailable_server_is_named_and_left_out(self):
     self.pretend("bazel")
     os.unlink(os.path.join(self.bin, "redis-server"))
     self.pretend("id", "echo 0")
@@ -85,7 +85,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.assertEqual(code, 0, stderr)
     self.assertIn("not here and not installed: redis-server", stderr)
 
-  def test_a_server_is_not_asked_for_without_root(self):
+  def test_a_server_is_not_requested_without_root(self):
     self.pretend("bazel")
     os.unlink(os.path.join(self.bin, "redis-server"))
     self.pretend("id", "echo 1000")
@@ -114,7 +114,7 @@ class SystemPackagesTest(absltest.TestCase):
         _INSTALL + " ".join(["redis-server"] + _OPTIONAL)
     ])
 
-  def test_without_root_says_what_to_install(self):
+  def test_without_root_names_the_missing_packages(self):
     self.pretend("id", "echo 1000")
     self.pretend("apt-get", 'echo "$@" >>calls')
     code, stderr = self.run_script()
@@ -124,7 +124,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.assertIn("apt-get install bazel-bootstrap", stderr)
     self.assertEmpty(self.calls())
 
-  def test_without_apt_says_what_is_needed(self):
+  def test_without_apt_names_the_missing_tools(self):
     self.pretend("id", "echo 0")
     code, stderr = self.run_script()
     self.assertEqual(code, 1)
@@ -163,7 +163,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.assertEqual(code, 1)
     self.assertIn("is the network there?", stderr.splitlines()[-1])
 
-  def test_sudo_is_used_where_it_asks_no_password(self):
+  def test_sudo_is_used_if_it_needs_no_password(self):
     self.pretend("id", "echo 1000")
     self.pretend("apt-get", 'echo "$@" >>calls')
     self.pretend("sudo", 'shift\necho "sudo $1" >>calls\n"$@"')

@@ -187,7 +187,7 @@ class GpuDeviceTest(parameterized.TestCase):
                      [0, 3 * _SAMPLES * _DIM])
 
   @parameterized.parameters(None, _made_there, _ragged_and_made_there)
-  def test_numbers_for_the_processors_are_made_there(self, ids):
+  def test_scalars_for_the_host_are_computed_on_the_host(self, ids):
     # A constant on the GPU would be copied to the host in every step.
     with tf.Graph().as_default() as graph:
       step = tf.train.get_or_create_global_step()
@@ -212,12 +212,12 @@ class GpuDeviceTest(parameterized.TestCase):
 
   @parameterized.parameters(([_DRAM, _DRAM],), ([_HBM, _DRAM, _HBM],),
                             ([_HBM_DRAM, _HBM],), (["auto"],))
-  def test_rows_elsewhere(self, storages):
+  def test_rows_in_other_memories(self, storages):
     storages = [options.AUTO if s == "auto" else s for s in storages]
     gpu, _ = self._check_training(storages)
     self.assertEqual(gpu.devices(gpu.train, gpu.feed(1))["EvLookupSparse"], {"GPU"})
 
-  def test_rows_in_cpu_memory_cross_once(self):
+  def test_rows_in_cpu_memory_are_copied_once(self):
     gpu, _ = self._pair([_HBM_DRAM, _HBM])
     self.assertIn("EvApplyPooled", gpu.types)
     gpu.session.run(gpu.copied)
@@ -227,7 +227,7 @@ class GpuDeviceTest(parameterized.TestCase):
 
   @parameterized.parameters(_made_there, _narrow_and_made_there,
                             _ragged_and_made_there)
-  def test_ids_that_are_there_stay_there(self, ids):
+  def test_ids_on_the_gpu_are_not_copied_to_the_host(self, ids):
     gpu, cpu = self._check_training([_HBM, _HBM, _HBM], ids=ids)
     gpu.session.run(gpu.integers_copied)
     self._check_same(gpu.run(1, seed=9), cpu.run(1, seed=9))
@@ -236,23 +236,23 @@ class GpuDeviceTest(parameterized.TestCase):
 
   @parameterized.parameters(([_DRAM, _DRAM],), ([_HBM, _DRAM, _HBM],),
                             ([_HBM_DRAM, _HBM],))
-  def test_ids_that_are_there_of_rows_elsewhere(self, storages):
+  def test_ids_on_the_gpu_with_rows_in_other_memories(self, storages):
     gpu, _ = self._check_training(storages, ids=_made_there)
     gpu.session.run(gpu.integers_copied)
     gpu.run(1, seed=9)
     _, down = gpu.session.run(gpu.integers_copied)
     self.assertEqual(down, 3 * _IDS * len(storages))
 
-  def test_ids_that_are_there_and_weighted(self):
+  def test_weighted_ids_on_the_gpu(self):
     self._check_training([_HBM, _HBM], weighted=True, ids=_made_there)
 
-  def test_ids_that_are_there_and_gradients_that_were_changed(self):
+  def test_ids_on_the_gpu_with_changed_gradients(self):
     def half(g):
       return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)
 
     self._check_training([_HBM, _HBM], change=half, ids=_made_there)
 
-  def test_errors_of_ids_that_are_there_name_the_variable(self):
+  def test_errors_of_ids_on_the_gpu_name_the_variable(self):
     gpu = _Model("/gpu:0", [_HBM, _HBM], ids=_made_there)
     gpu.session.run(gpu.init)
     for wrong, message in ((_SAMPLES, "below the batch size.*'bb'"),
@@ -285,14 +285,14 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertEqual(up, 0 if storage == _HBM else _IDS * _DIM)
     self.assertEqual(down, _IDS * _DIM)
 
-  def test_gradients_that_were_changed(self):
+  def test_changed_gradients(self):
     def half(g):
       return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)
 
     gpu, _ = self._check_training([_HBM, _HBM], change=half)
     self.assertNotIn("EvApplyPooled", gpu.types)
 
-  def test_an_optimizer_that_is_not_fused(self):
+  def test_optimizer_without_fused_update(self):
     self._check_training([_HBM], lambda: tf.train.ProximalAdagradOptimizer(.1))
 
   def test_checkpoints_move_between_devices(self):
@@ -307,7 +307,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self._check_same(gpu.run(2, seed=4), cpu.run(2, seed=4))
     self._check_same(gpu.tables(), cpu.tables())
 
-  def test_versions_that_are_times(self):
+  def test_timestamps_as_versions(self):
     # TensorFlow has a Timestamp kernel for CPUs only.
     import sparse_operation_kit as sok  # pylint: disable=g-import-not-at-top
     with tf.Graph().as_default() as graph:
@@ -354,7 +354,7 @@ class GpuDeviceTest(parameterized.TestCase):
           self.assertEqual(ran[op], "GPU" if device else "CPU")
     self._check_same([results[0]], [results[1]])
 
-  def test_an_interaction_says_on_the_gpu_what_is_wrong(self):
+  def test_interaction_errors_on_the_gpu(self):
     with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
       fed = [tf.placeholder(tf.float32) for _ in range(2)]
       dots = ev.dot_interaction([_test.test_dense(x=x) for x in fed])
@@ -362,7 +362,7 @@ class GpuDeviceTest(parameterized.TestCase):
                                   r"vector 1 must have.*\[3,2\], got \[3,4\]"):
         session.run(dots, dict(zip(fed, [np.ones([3, 2]), np.ones([3, 4])])))
 
-  def test_numbers_of_keras_are_made_there(self):
+  def test_keras_hyperparameters_are_computed_on_the_host(self):
     with tf.Graph().as_default() as graph, tf.device("/gpu:0"):
       var = _variable("a", _HBM)
       outputs, = tf.nn.group_embedding_lookup_sparse(
@@ -374,7 +374,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertLen(constants, 1)
     self.assertEqual(tf.DeviceSpec.from_string(constants[0].device).device_type, "CPU")
 
-  def test_constants_are_fed_over(self):
+  def test_constants_can_be_replaced_by_feeds(self):
     # Constants of the script itself are not replaced by copies on the CPU.
     tables = []
     for device in "/gpu:0", "":
@@ -420,7 +420,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertEmpty(gpu.tables()[0][0])
     gpu.run(1, seed=1)
 
-  def test_a_variable_that_nobody_places_is_on_the_cpu(self):
+  def test_variable_without_a_device_is_on_the_cpu(self):
     cpu = _Model("", [_HBM, _DRAM])
     session = tf.Session(graph=cpu.variables[0].graph)
     self.assertIn("GPU", [d.device_type for d in session.list_devices()])
