@@ -37,7 +37,7 @@ def main(model_dir, steps):
       input_layer_partitioner=tf.fixed_size_partitioner(2),
       config=tf.estimator.RunConfig(model_dir, save_checkpoints_steps=steps // 2))
 
-  worker_is_there = os.path.join(model_dir, "worker_is_there")
+  worker_started = os.path.join(model_dir, "worker_started")
 
   class Report(tf.train.SessionRunHook):
 
@@ -46,12 +46,12 @@ def main(model_dir, steps):
                                   if ev.is_embedding_variable(v)}))
 
       if task == "worker":
-        open(worker_is_there, "w").close()
+        open(worker_started, "w").close()
 
     def after_run(self, run_context, run_values):
       # The worker starts some seconds later, and not at all if the training is complete.
       until = time.time() + 60
-      while task == "chief" and not os.path.exists(worker_is_there):
+      while task == "chief" and not os.path.exists(worker_started):
         if time.time() > until:
           raise RuntimeError("the worker did not begin within 60 s")
         time.sleep(.1)

@@ -169,20 +169,20 @@ class SpreadCheckpointTest(absltest.TestCase):
   def test_a_rank_that_is_killed_while_it_saves(self):
     self._fails("saver", r"FAILED after [0-9.]+ s: RankError: checkpoint/save: ",
                 {"RANK_1": "killed"}, num_ranks=3, gone=[1])
-    self._check_only_the_first_is_there()
+    self._check_only_the_first_is_left()
 
   def test_a_rank_that_saves_to_another_path(self):
     self._fails("saver", r"FAILED after .*ValueError: checkpoint/save: the path of a "
                 r"checkpoint must be the same on all ranks, got rank 0: .*model.ckpt-4; "
                 r"rank 1: .*model.ckpt_of_mine-4", {"RANK_1": "another path"})
-    self._check_only_the_first_is_there()
+    self._check_only_the_first_is_left()
 
   def test_a_rank_that_does_not_save(self):
     self._fails("saver", r"FAILED after [0-9.]+ s: ",
                 {"RANK_1": "goes on", "TIMEOUT": "5"})
-    self._check_only_the_first_is_there()
+    self._check_only_the_first_is_left()
 
-  def _check_only_the_first_is_there(self):
+  def _check_only_the_first_is_left(self):
     self.assertEqual(tf.train.latest_checkpoint(self._folder),
                      os.path.join(self._folder, "model.ckpt-3"))
     left = {n.split(".")[1] for n in os.listdir(self._folder) if n != "checkpoint"}

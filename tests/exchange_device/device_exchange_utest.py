@@ -98,7 +98,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       _train.create_global_step()
       models, trains = [], []
-      for carrier, prefix in (("nccl", "there"), ("horovod", "here")):
+      for carrier, prefix in (("nccl", "by_device"), ("horovod", "by_horovod")):
         settings.set_exchange_carrier(carrier)
         made = model.Model(prefix, tables, sok.lookup_sparse, initial,
                            storages=storages if carrier == "nccl" else None)
@@ -117,12 +117,12 @@ class DeviceExchangeTest(model.DistributedTestCase):
       for step in range(steps):
         batches = model.draw(rng, tables, model.sizes_of(step))[hvd.rank()]
         feed = model.merge(*[m.feed(batches) for m in models])
-        there, here, _ = session.run(
+        by_device, by_horovod, _ = session.run(
             [models[0].outputs, models[1].outputs, trains], feed)
-        for a, b in zip(there, here):
+        for a, b in zip(by_device, by_horovod):
           self.assertEqual(a.tobytes(), b.tobytes())
-      there, here = session.run([m.contents() for m in models])
-      for (keys, columns), (other_keys, other_columns) in zip(there, here):
+      by_device, by_horovod = session.run([m.contents() for m in models])
+      for (keys, columns), (other_keys, other_columns) in zip(by_device, by_horovod):
         order, other = np.argsort(keys), np.argsort(other_keys)
         np.testing.assert_array_equal(keys[order], other_keys[other])
         self.assertLen(columns, len(other_columns))

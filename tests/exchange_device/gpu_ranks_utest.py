@@ -63,9 +63,9 @@ def _sums():
   return _counts()[7:9]
 
 
-def _expect_sums(test, before, there, here):
+def _expect_sums(test, before, on_gpu, on_cpu):
   if not _ON_GPU:
-    test.assertEqual((_sums() - before).tolist(), [there, here])
+    test.assertEqual((_sums() - before).tolist(), [on_gpu, on_cpu])
 
 
 class DenseGradientsTest(parameterized.TestCase):
@@ -100,7 +100,7 @@ class DenseGradientsTest(parameterized.TestCase):
       tf.keras.backend.set_session(session)
       x = tf.compat.v1.placeholder(tf.float32, [None, 7])
       trains, models = [], []
-      for name, device in (("there", _GPU), ("here", "/cpu:0")):
+      for name, device in (("on_gpu", _GPU), ("on_cpu", "/cpu:0")):
         variables = self._variables(name, device, dtype)
         if kind == "keras":
           optimizer = sok.DistributedOptimizer(tf.keras.optimizers.SGD(.1), **options)
@@ -119,8 +119,8 @@ class DenseGradientsTest(parameterized.TestCase):
       session.run(tf.compat.v1.global_variables_initializer())
       for _ in range(steps):
         session.run(trains, {x: rng.normal(0, 1, [6 + hvd.rank(), 7])})
-      there, here = session.run(models)
-    for a, b in zip(there, here):
+      on_gpu, on_cpu = session.run(models)
+    for a, b in zip(on_gpu, on_cpu):
       if hvd.size() == 2 and not _ON_GPU and kind != "float16":
         # Addition is commutative, so two ranks get the same bits by any method.
         self.assertEqual(a.tobytes(), b.tobytes())
@@ -184,17 +184,17 @@ class DenseGradientsTest(parameterized.TestCase):
 
   def test_path_of_each_gradient(self):
     with tf.Graph().as_default() as graph:
-      there = self._variables("there", _GPU)
-      here = self._variables("here", "/cpu:0")
+      on_gpu = self._variables("on_gpu", _GPU)
+      on_cpu = self._variables("on_cpu", "/cpu:0")
       rows = tf.compat.v1.get_variable("rows", [9, 2], use_resource=True)
       x = tf.ones([2, 7])
-      loss = (self._loss(x, there) + self._loss(x, here) +
+      loss = (self._loss(x, on_gpu) + self._loss(x, on_cpu) +
               tf.reduce_sum(tf.nn.embedding_lookup(rows, [1, 2])))
       sok.DistributedOptimizer(_train.GradientDescentOptimizer(.1)).minimize(loss)
       sums = [op for op in graph.get_operations() if op.type == "SokAllReduce"]
       self.assertLen(sums, 1)
       self.assertEqual([n.decode() for n in sums[0].get_attr("names")],
-                       [v.op.name for v in there])
+                       [v.op.name for v in on_gpu])
       self.assertEqual(sums[0].get_attr("exchange_name"), b"sok_gradients")
       names = " ".join(op.name for op in graph.get_operations()
                        if op.type.startswith("Horovod"))
@@ -256,22 +256,22 @@ def _tables(num=1):
   ] * num
 
 
-def _made_there(x):
+def _on_gpu(x):
   """Returns x as the output of an op on the GPU."""
   with tf.device(_GPU):
     return tf.identity(x) if _ON_GPU else _lib.load().test_ids(x=x)
 
 
-def _lookup_of_ids_there(params, ids, weights, combiners):
+def _lookup_of_ids_on_gpu(params, ids, weights, combiners):
   """Calls `sok.lookup_sparse` with ids and samples that are computed on the GPU."""
   made = []
   for x in ids:
     if isinstance(x, tf.SparseTensor):
-      made.append(tf.SparseTensor(_made_there(x.indices), _made_there(x.values),
+      made.append(tf.SparseTensor(_on_gpu(x.indices), _on_gpu(x.values),
                                   x.dense_shape))
     else:
       made.append(tf.RaggedTensor.from_row_splits(
-          _made_there(x.values), _made_there(x.row_splits), validate=False))
+          _on_gpu(x.values), _on_gpu(x.row_splits), validate=False))
   return sok.lookup_sparse(params, made, weights, combiners)
 
 
@@ -344,19 +344,19 @@ class LookupsTest(model.DistributedTestCase):
       for step in range(steps):
         batches = model.draw(rng, tables, model.sizes_of(step))[hvd.rank()]
         feed = model.merge(*[m.feed(batches) for m in models])
-        there, here, _ = session.run(
+        on_gpu, on_cpu, _ = session.run(
             [models[0].outputs, models[1].outputs, trains], feed)
-        for a, b in zip(there, here):
+        for a, b in zip(on_gpu, on_cpu):
           self._check_same(a, b)
         session.run(next_step)
-      there, here = session.run([m.contents() for m in models])
-      for (keys, columns), (other_keys, other_columns) in zip(there, here):
+      on_gpu, on_cpu = session.run([m.contents() for m in models])
+      for (keys, columns), (other_keys, other_columns) in zip(on_gpu, on_cpu):
         order, other = np.argsort(keys), np.argsort(other_keys)
         np.testing.assert_array_equal(keys[order], other_keys[other])
         for a, b in zip(columns, other_columns):
           self._check_same(a[order], b[other])
-      for there, here in zip(*session.run([m.numbers() for m in models])):
-        for a, b in zip(there, here):
+      for on_gpu, on_cpu in zip(*session.run([m.numbers() for m in models])):
+        for a, b in zip(on_gpu, on_cpu):
           np.testing.assert_array_equal(a, b)
     counts = _counts()
     self.assertEqual(counts[3], 0)  # all memory has been freed
@@ -376,7 +376,7 @@ class LookupsTest(model.DistributedTestCase):
 
   @parameterized.parameters(*sorted(_OPTIMIZERS))
   def test_ids_on_the_gpu(self, name):
-    counts = self._run_both([_HBM], _OPTIMIZERS[name], lookup=_lookup_of_ids_there)
+    counts = self._run_both([_HBM], _OPTIMIZERS[name], lookup=_lookup_of_ids_on_gpu)
     self._expect(counts, 4 if name == "adagrad" else 0, 4,
                  0 if name == "proximal_adagrad" else 4)
     if not _ON_GPU and name == "adagrad":
@@ -386,12 +386,12 @@ class LookupsTest(model.DistributedTestCase):
     # Ranks with ids in GPU memory and ranks with ids in CPU memory work together.
     def lookup(params, ids, weights, combiners):
       if hvd.rank() % 2:
-        return _lookup_of_ids_there(params, ids, weights, combiners)
+        return _lookup_of_ids_on_gpu(params, ids, weights, combiners)
       with tf.device("/cpu:0"):
-        here = [tf.SparseTensor(x.indices, tf.identity(x.values), x.dense_shape)
+        on_cpu = [tf.SparseTensor(x.indices, tf.identity(x.values), x.dense_shape)
                 if isinstance(x, tf.SparseTensor) else
                 x.with_values(tf.identity(x.values)) for x in ids]
-      return sok.lookup_sparse(params, here, weights, combiners)
+      return sok.lookup_sparse(params, on_cpu, weights, combiners)
 
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], lookup=lookup)
     self._expect(counts, 4, 4, 4)
@@ -411,7 +411,7 @@ class LookupsTest(model.DistributedTestCase):
       os.environ["TF_RECORD_FREQ"] = "1"
       self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
     counts = self._run_both(storages, _OPTIMIZERS["adagrad"],
-                            lookup=_lookup_of_ids_there, **options)
+                            lookup=_lookup_of_ids_on_gpu, **options)
     if not _ON_GPU:
       self.assertGreater(counts[11], 0)
 
@@ -443,7 +443,7 @@ class LookupsTest(model.DistributedTestCase):
   def test_weighted_ids_on_the_gpu_are_copied_to_the_host(self):
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
                             other_way=model.mixed_tables(hvd.size()),
-                            lookup=_lookup_of_ids_there)
+                            lookup=_lookup_of_ids_on_gpu)
     self._expect(counts, 0, 0, 0)
     self.assertEqual(counts[11], 0)
 
@@ -451,17 +451,17 @@ class LookupsTest(model.DistributedTestCase):
     tables = _tables()
     initial = model.initial_rows(np.random.RandomState(1), tables)
 
-    def one_here(params, ids, weights, combiners):
+    def one_on_cpu(params, ids, weights, combiners):
       with tf.device("/cpu:0"):
         ids = [tf.SparseTensor(ids[0].indices, tf.identity(ids[0].values),
                                ids[0].dense_shape)] + ids[1:]
       return sok.lookup_sparse(params, ids, weights, combiners)
 
     for lookup, device, carrier, label in (
-        (_lookup_of_ids_there, _GPU, "nccl", "ids_on_gpu"),
-        (one_here, _GPU, "nccl", None),
-        (_lookup_of_ids_there, "/cpu:0", "nccl", None),
-        (_lookup_of_ids_there, _GPU, "horovod", None)):
+        (_lookup_of_ids_on_gpu, _GPU, "nccl", "ids_on_gpu"),
+        (one_on_cpu, _GPU, "nccl", None),
+        (_lookup_of_ids_on_gpu, "/cpu:0", "nccl", None),
+        (_lookup_of_ids_on_gpu, _GPU, "horovod", None)):
       settings.set_exchange_carrier(carrier)
       self.addCleanup(settings.set_exchange_carrier, "nccl")
       with tf.Graph().as_default(), tf.device(device):
@@ -475,7 +475,7 @@ class LookupsTest(model.DistributedTestCase):
     gen = _lib.load()
     with tf.Graph().as_default(), _session() as session:
       with tf.device(_GPU):
-        made = model.Model("there", tables, _lookup_of_ids_there,
+        made = model.Model("on_gpu", tables, _lookup_of_ids_on_gpu,
                            model.initial_rows(np.random.RandomState(1), tables),
                            storages=[_HBM] * len(tables))
         grads = [gen.test_dense(x=x) for x in made.outputs]
@@ -521,7 +521,7 @@ class LookupsTest(model.DistributedTestCase):
     initial = model.initial_rows(np.random.RandomState(1), tables)
     with tf.Graph().as_default(), _session() as session:
       models = []
-      for prefix, lookup in (("t", _lookup_of_ids_there), ("h", sok.lookup_sparse)):
+      for prefix, lookup in (("t", _lookup_of_ids_on_gpu), ("h", sok.lookup_sparse)):
         with tf.device(_GPU if prefix == "t" else "/cpu:0"):
           models.append(model.Model(prefix, tables, lookup, initial,
                                     storages=[_HBM] * len(tables)))
@@ -639,7 +639,7 @@ class LookupsTest(model.DistributedTestCase):
     gen = _lib.load()
     with tf.Graph().as_default(), _session() as session:
       with tf.device(_GPU):
-        made = model.Model("there", tables, sok.lookup_sparse,
+        made = model.Model("on_gpu", tables, sok.lookup_sparse,
                            model.initial_rows(np.random.RandomState(1), tables),
                            storages=[_HBM] * len(tables))
         grads = [gen.test_dense(x=x) for x in made.outputs]

@@ -31,9 +31,9 @@ DEVICE = "EV_TEST_DEVICE"        # "/gpu:0"
 STORAGE = "EV_TEST_STORAGE"      # one of STORAGES
 LIBRARY = "EV_TEST_LIBRARY"      # path of an op library to load instead of the package's
 
-# "asked": each table has the storage that the program gives it. "own": the same, and the
+# "per_table": each table has the storage that the program gives it. "own": the same, and the
 # program places everything itself.
-STORAGES = ("hbm", "hbm_dram", "asked", "own")
+STORAGES = ("hbm", "hbm_dram", "per_table", "own")
 
 # Rows of an "hbm_dram" table that fit in GPU memory, without slots. The number is small,
 # so that rows move between the memories in every suite.
@@ -69,7 +69,7 @@ def place(device, storage, soft=False):
                            device_index=device.device_index).to_string(),
              by_itself=storage == "own")
   _configure_sessions(soft)
-  if storage not in ("asked", "own"):
+  if storage not in ("per_table", "own"):
     _store_rows(storage)
 
 

@@ -13,7 +13,7 @@ Prints the failures with the last lines of each program's log, and `N passed, N 
 skipped` as the last line. The exit status is 1 if a case failed, if a program ran no
 case, or if no table of the whole run was on the device.
 
-It also runs without a GPU: `--device=/cpu:0` with `--storages=asked` runs the suites
+It also runs without a GPU: `--device=/cpu:0` with `--storages=per_table` runs the suites
 unchanged on the CPU. `--library` loads an op library with a test device.
 """
 

@@ -13,7 +13,7 @@ import run
 import suites
 import test_log
 
-_CPU = ["run", "--device=/cpu:0", "--storages=asked"]
+_CPU = ["run", "--device=/cpu:0", "--storages=per_table"]
 
 
 def _outcome(passed, failed=(), placed=1):
@@ -48,11 +48,11 @@ class RunTest(absltest.TestCase):
     case = "CapacityTest.test_memory_stays1"
     self.assertIsNotNone(exemptions.why("policies_test", case, "hbm_dram", False))
     self.assertIsNotNone(exemptions.why("policies_test", case, "hbm", False))
-    self.assertIsNone(exemptions.why("policies_test", case, "asked", False))
+    self.assertIsNone(exemptions.why("policies_test", case, "per_table", False))
 
   def test_storages_and_patterns(self):
     every = run.programs([], [])
-    self.assertIn(("tests/conformance/gpu_test.py", "asked"), every)
+    self.assertIn(("tests/conformance/gpu_test.py", "per_table"), every)
     self.assertIn(("tests/conformance/ssd_test.py", "hbm_dram"), every)
     self.assertEqual(run.programs(["hbm"], ["conformance/gpu"]),
                      [("tests/conformance/gpu_test.py", "hbm")])
@@ -60,7 +60,7 @@ class RunTest(absltest.TestCase):
   def test_runs_a_suite_on_the_given_device(self):
     status, text = self._main("presence_ops")
     self.assertEqual(status, 0, text)
-    self.assertRegex(text, r"presence_ops_test.py \(asked\): 6 passed, 0 failed, "
+    self.assertRegex(text, r"presence_ops_test.py \(per_table\): 6 passed, 0 failed, "
                      "0 skipped, 6 tables placed")
     self.assertEndsWith(text, "6 passed, 0 failed, 0 skipped")
 

@@ -23,8 +23,8 @@ SUITES = tuple(
             "save_while_training", "second_order", "semantics", "serving", "ssd",
             "training", "user_optimizers", "warm_start")),
         # These programs compare storages with each other.
-        (_CONFORMANCE, ("asked",), ("gpu",)),
-        ("tests/on_gpu/", ("asked",), ("moves",)),
+        (_CONFORMANCE, ("per_table",), ("gpu",)),
+        ("tests/on_gpu/", ("per_table",), ("moves",)),
         ("tests/on_gpu/", ("own",), ("whole_models",)),
         (_PACKAGE + "ops/", _BOTH, (
             "apply_ops", "checkpoint_ops", "delta_ops", "gather_ops", "handle_ops",

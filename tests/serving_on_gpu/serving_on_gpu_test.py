@@ -83,30 +83,30 @@ class ServingOnGpuTest(parameterized.TestCase):
             for graph in metadata.partition_graphs for node in graph.node}
 
   @parameterized.product(
-      dtype=[tf.int32, tf.int64], ids_there=[False, True],
+      dtype=[tf.int32, tf.int64], ids_on_gpu=[False, True],
       cache=[dict(gpucache=False), dict(gpucacheper=.1), dict(gpucacheper=1.)])
-  def test_rows_are_those_of_the_cpu(self, dtype, ids_there, cache):
+  def test_rows_are_those_of_the_cpu(self, dtype, ids_on_gpu, cache):
     layer = self.layer(long_keys=dtype == tf.int64, **cache)
     random = np.random.RandomState(5)
     with tf.Graph().as_default(), self.session() as session:
       fed = tf.compat.v1.placeholder(dtype, [None, None])
       on_cpu = layer(fed)
       with tf.device("/gpu:0"):
-        ids = self.test.test_ids(x=fed) if ids_there else fed
+        ids = self.test.test_ids(x=fed) if ids_on_gpu else fed
         rows = layer(ids)
         result = self.test.test_dense(x=rows)
       expected = self.test.test_dense(x=on_cpu)
       for shape in ([3, 7], [1, 1], [0, 4], [40, 50], [3, 7]):
         asked = random.randint(-5, _ROWS + 5, shape)
-        there, here, dense, dense_here = session.run([rows, on_cpu, result, expected],
-                                                     {fed: asked})
+        rows_on_gpu, rows_on_cpu, dense, dense_on_cpu = session.run(
+            [rows, on_cpu, result, expected], {fed: asked})
         known = (asked >= 0) & (asked < _ROWS)
         np.testing.assert_array_equal(
-            there,
+            rows_on_gpu,
             np.where(known[..., None], self.rows[np.clip(asked, 0, _ROWS - 1)],
                      np.float32(.25)))
-        np.testing.assert_array_equal(there, here)
-        np.testing.assert_array_equal(dense, dense_here)
+        np.testing.assert_array_equal(rows_on_gpu, rows_on_cpu)
+        np.testing.assert_array_equal(dense, dense_on_cpu)
       devices = self.devices(session, result, {fed: asked})
       self.assertEqual((devices["HpsLookup"], devices["HpsInit"]), ("GPU", "CPU"))
 
@@ -160,14 +160,14 @@ class ServingOnGpuTest(parameterized.TestCase):
       fed = tf.compat.v1.sparse_placeholder(tf.int64, [None, None])
       fed_weights = tf.compat.v1.sparse_placeholder(tf.float32, [None, None])
       given = fed_weights if weighted else None
-      here = layer(fed, given, combiner=combiner, max_norm=max_norm)
+      rows_on_cpu = layer(fed, given, combiner=combiner, max_norm=max_norm)
       before = set(graph.get_operations())
       with tf.device("/gpu:0"):
-        there = layer(fed, given, combiner=combiner, max_norm=max_norm)
+        rows_on_gpu = layer(fed, given, combiner=combiner, max_norm=max_norm)
       made = [op for op in graph.get_operations() if op not in before]
       feed = {fed: ids, fed_weights: weights}
-      found, expected = session.run([there, here], feed)
-      self.assertEqual(self.devices(session, there, feed)["HpsLookup"], "GPU")
+      found, expected = session.run([rows_on_gpu, rows_on_cpu], feed)
+      self.assertEqual(self.devices(session, rows_on_gpu, feed)["HpsLookup"], "GPU")
     self.assertEqual(found.shape, (len(lists), _DIM))
     if weighted and combiner == "sqrtn" or max_norm is not None:
       # TensorFlow's optimizer may turn a division by a root into a product.

@@ -122,19 +122,19 @@ class _Model(object):
     return devices
 
 
-def _made_there(ids):
+def _on_device(ids):
   """Returns a SparseTensor whose ids are computed on the graph's current device."""
   return tf.SparseTensor(_test.test_ids(x=ids.indices), _test.test_ids(x=ids.values),
                          ids.dense_shape)
 
 
-def _narrow_and_made_there(ids):
+def _narrow_on_device(ids):
   values = tf.cast(ids.values, tf.int32)
   return tf.SparseTensor(_test.test_ids(x=ids.indices), _test.test_ids(x=values),
                          ids.dense_shape)
 
 
-def _ragged_and_made_there(ids):
+def _ragged_on_device(ids):
   with tf.device("/cpu:0"):
     ragged = tf.RaggedTensor.from_value_rowids(
         ids.values, ids.indices[:, 0], nrows=ids.dense_shape[0])
@@ -186,7 +186,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertEqual(gpu.session.run(gpu.copied).tolist(),
                      [0, 3 * _SAMPLES * _DIM])
 
-  @parameterized.parameters(None, _made_there, _ragged_and_made_there)
+  @parameterized.parameters(None, _on_device, _ragged_on_device)
   def test_scalars_for_the_host_are_computed_on_the_host(self, ids):
     # A constant on the GPU would be copied to the host in every step.
     with tf.Graph().as_default() as graph:
@@ -225,8 +225,8 @@ class GpuDeviceTest(parameterized.TestCase):
     pooled = _SAMPLES * _DIM
     self.assertEqual(gpu.session.run(gpu.copied).tolist(), [pooled, pooled])
 
-  @parameterized.parameters(_made_there, _narrow_and_made_there,
-                            _ragged_and_made_there)
+  @parameterized.parameters(_on_device, _narrow_on_device,
+                            _ragged_on_device)
   def test_ids_on_the_gpu_are_not_copied_to_the_host(self, ids):
     gpu, cpu = self._check_training([_HBM, _HBM, _HBM], ids=ids)
     gpu.session.run(gpu.integers_copied)
@@ -237,23 +237,23 @@ class GpuDeviceTest(parameterized.TestCase):
   @parameterized.parameters(([_DRAM, _DRAM],), ([_HBM, _DRAM, _HBM],),
                             ([_HBM_DRAM, _HBM],))
   def test_ids_on_the_gpu_with_rows_in_other_memories(self, storages):
-    gpu, _ = self._check_training(storages, ids=_made_there)
+    gpu, _ = self._check_training(storages, ids=_on_device)
     gpu.session.run(gpu.integers_copied)
     gpu.run(1, seed=9)
     _, down = gpu.session.run(gpu.integers_copied)
     self.assertEqual(down, 3 * _IDS * len(storages))
 
   def test_weighted_ids_on_the_gpu(self):
-    self._check_training([_HBM, _HBM], weighted=True, ids=_made_there)
+    self._check_training([_HBM, _HBM], weighted=True, ids=_on_device)
 
   def test_ids_on_the_gpu_with_changed_gradients(self):
     def half(g):
       return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)
 
-    self._check_training([_HBM, _HBM], change=half, ids=_made_there)
+    self._check_training([_HBM, _HBM], change=half, ids=_on_device)
 
   def test_errors_of_ids_on_the_gpu_name_the_variable(self):
-    gpu = _Model("/gpu:0", [_HBM, _HBM], ids=_made_there)
+    gpu = _Model("/gpu:0", [_HBM, _HBM], ids=_on_device)
     gpu.session.run(gpu.init)
     for wrong, message in ((_SAMPLES, "below the batch size.*'bb'"),
                            (-_SAMPLES, "must not be negative.*'bb'")):
@@ -339,9 +339,9 @@ class GpuDeviceTest(parameterized.TestCase):
         fed = [tf.placeholder(tf.float32, v.shape) for v in values + [factors]]
         with tf.device(device):
           # Computed on the device, whose stream runs late.
-          there = [_test.test_dense(x=x) for x in fed]
-          dots = ev.dot_interaction(there[:-1])
-          grads = tf.gradients(dots, there[:-1], there[-1])
+          on_device = [_test.test_dense(x=x) for x in fed]
+          dots = ev.dot_interaction(on_device[:-1])
+          grads = tf.gradients(dots, on_device[:-1], on_device[-1])
         metadata = tf.RunMetadata()
         with tf.Session(config=tf.ConfigProto(
             device_count={"GPU": 1 if device else 0})) as session:
