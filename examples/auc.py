@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Area under the ROC curve, exact."""
+"""Exact area under the ROC curve."""
 
 import numpy as np
 

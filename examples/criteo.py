@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Click logs in the format of Criteo's Kaggle `train.txt`, and a generator of them.
 
-A line is: label (0 or 1), 13 integers, 26 categories of 8 hexadecimal digits,
-separated by tabs; any field but the label may be empty.
+A line is: label (0 or 1), 13 integers, 26 categories of 8 hexadecimal digits, separated
+by tabs. Any field except the label may be empty.
 
 The generator has a planted model: every category value has a weight, some pairs
 of features interact, and the integers have small weights. It draws each label
@@ -57,7 +57,7 @@ def token(feature, index):
   """Returns the text of a category: 8 hexadecimal digits, empty for MISSING."""
   if index == MISSING:
     return b""
-  # A bijection of 32-bit numbers (odd factors, shifts): no two indices collide.
+  # A bijection of 32-bit numbers (odd factors, shifts): distinct indices stay distinct.
   x = (index + feature * 0x01000193) & 0xFFFFFFFF
   x = ((x ^ (x >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
   x = ((x ^ (x >> 15)) * 0x846CA68B) & 0xFFFFFFFF
@@ -81,7 +81,7 @@ class PlantedModel(object):
                        (NUM_CATEGORICAL, len(cardinalities)))
     rng = np.random.RandomState(seed)
     self.cardinalities = tuple(cardinalities)
-    # One more weight at the end: index MISSING.
+    # The last weight is that of MISSING (index -1).
     self._weights = [
         rng.normal(0, _weight_scale(n), n + 1) for n in cardinalities]
     in_pairs = sorted({f for pair in INTERACTIONS for f in pair})
@@ -114,7 +114,7 @@ class PlantedModel(object):
     missing = missing < self._missing_rates
     numeric = np.exp(rng.normal(self._numeric_means, 1.2, [n, NUM_NUMERIC]))
     numeric = numeric.astype(np.int64)
-    # The real data's second integer goes below zero.
+    # The real data's second integer can be negative.
     numeric[:, 1] += _MIN_NUMERIC
     numeric = np.clip(numeric, _MIN_NUMERIC, _MAX_NUMERIC)
     numeric[missing[:, :NUM_NUMERIC]] = MISSING_NUMERIC
@@ -169,7 +169,7 @@ def write(path, num_rows, model, seed):
     path: file to write, replaced if it exists.
     num_rows: int, number of lines.
     model: PlantedModel.
-    seed: int, of the examples (the model has its own).
+    seed: int, seed of the examples (the model has its own seed).
 
   Returns:
     (probability float64 [num_rows], label int64 [num_rows]) of the lines.

@@ -86,13 +86,13 @@ def dataset(path, batch_size, take=None, skip=0, repeat=False):
       such Parquet files.
     batch_size: int. The last batch of a dataset that does not repeat may be
       smaller.
-    take: number of samples to use, None: all.
-    skip: number of samples to leave out first.
+    take: number of samples to use; None uses all.
+    skip: number of samples to skip first.
     repeat: whether to start over at the end.
 
   Returns:
-    tf.data.Dataset of (numeric, ids int64 [26, B], label); see `unpack`. A line
-    with another number of fields ends the iteration with InvalidArgumentError.
+    tf.data.Dataset of (numeric, ids int64 [26, B], label); see `unpack`. A line with a
+    wrong number of fields ends the iteration with InvalidArgumentError.
   """
   if criteo_parquet.is_parquet(path):
     rows, parse = _parquet_rows(path), _parquet_features

@@ -19,7 +19,7 @@ NUMERIC = ["I%d" % (i + 1) for i in range(criteo.NUM_NUMERIC)]
 CATEGORICAL = ["C%d" % (i + 1) for i in range(criteo.NUM_CATEGORICAL)]
 _NAMES = ["label"] + NUMERIC + CATEGORICAL
 
-# The id of a null among integers.
+# The id of a null in an integer column.
 NULL_ID = np.iinfo(np.int64).min
 
 _MAGIC = b"PAR1"
@@ -57,7 +57,7 @@ def _arrow():
 
 
 def _kind(pa, data_type):
-  """Returns "text", "integer", "number", or the type's name if it is another one."""
+  """Returns "text", "integer", "number", or the name of another type."""
   types = pa.types
   if types.is_dictionary(data_type):
     data_type = data_type.value_type
@@ -91,7 +91,7 @@ def _check_file(pa, path, schema):
 
 
 def _opened(path):
-  """Yields (file's path, pyarrow.parquet.ParquetFile) of each file of a path."""
+  """Yields (path, pyarrow.parquet.ParquetFile) of each file of a path."""
   pa = _arrow()
   for name in _files(path):
     try:
@@ -145,14 +145,14 @@ def _categories(pa, column, ids):
 
 
 def chunks(path):
-  """Yields the rows of all files, some thousands at a time.
+  """Yields the rows of all files in chunks of some thousands.
 
   Args:
     path: as in `check`.
 
   Yields:
-    (label float32 [N], numbers float32 [N, 13], categories [N, 26]): int64, or an object
-    array of texts.
+    (label float32 [N], numbers float32 [N, 13], categories [N, 26]). Categories are int64,
+    or an object array of texts.
 
   Raises:
     DataError: a file is damaged, or a label is null.

@@ -9,7 +9,7 @@ import auc as auc_lib
 import criteo
 import criteo_parquet
 
-# Lines of a text file that are checked before training starts.
+# Number of lines of a text file that are checked before training starts.
 _CHECKED_LINES = 1000
 
 _SHOWN = 60
@@ -20,7 +20,8 @@ Data = collections.namedtuple(
 
 
 def generate(folder, train_samples, eval_samples, seed):
-  """Writes train.txt and eval.txt from a planted model. Returns Data."""
+  """Writes train.txt and eval.txt with labels drawn from a planted model. Returns
+  Data."""
   model = criteo.PlantedModel(seed)
   train_path = os.path.join(folder, "train.txt")
   eval_path = os.path.join(folder, "eval.txt")
@@ -35,7 +36,7 @@ def generate(folder, train_samples, eval_samples, seed):
 
 
 def estimate_lines(path):
-  """Returns the number of lines of a file, from its size and its first lines."""
+  """Estimates the number of lines of a file from its size and its first lines."""
   with open(path, "rb") as f:
     head = f.read(1 << 20)
   return max(1, os.path.getsize(path) * max(1, head.count(b"\n")) // len(head))
@@ -111,7 +112,7 @@ def of_files(path, eval_path, eval_samples):
 
   Args:
     path: data to train on, as in `check`.
-    eval_path: data to evaluate on; "": the first samples of `path`.
+    eval_path: data to evaluate on; "" uses the first samples of `path`.
     eval_samples: number of samples to evaluate on.
 
   Raises:

@@ -38,11 +38,11 @@ def _embedding_variable(name, dim, initializer, storage):
 
 
 def lookup(ids, groups, how, dense_rows=100000, storage="dram", ids_on=None):
-  """Creates the tables and looks the ids up.
+  """Creates the tables and looks up the ids.
 
   Args:
     ids: list of int64 [B], one per feature.
-    groups: {name: row length}, as a model's `tables` gives it.
+    groups: {name: row length}, as returned by a model's `tables`.
     how: SOK, TF or DENSE.
     dense_rows: rows of each table when `how` is DENSE.
     storage: one of STORAGES, for the other values of `how`.

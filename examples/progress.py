@@ -13,7 +13,7 @@ _LOG_SECONDS = 10.0
 class ProgressBar(object):
   """Shows how much of the total is done, and a note.
 
-  Use as a context manager; the last state is always shown.
+  A context manager; the last state is shown on exit.
   """
 
   def __init__(self, total, title, stream=None, clock=time.time):

@@ -171,7 +171,7 @@ def model_logits(numeric, ids, rows, ids_on=None):
     numeric: float32 [B, 13].
     ids: list of 26 int64 [B].
     rows: one of embeddings.STORAGES.
-    ids_on: device of the ops that prepare the ids, None: the caller's.
+    ids_on: device of the ops that prepare the ids; None for the caller's device.
   """
   model = models.MODELS[FLAGS.model]
   looked_up = embeddings.lookup(
@@ -292,7 +292,7 @@ Result = collections.namedtuple(
 
 
 def summary_writer():
-  """Returns the context of the FileWriter of --summaries, or of None."""
+  """Returns the context manager of the FileWriter of --summaries, or of None."""
   if not FLAGS.summaries:
     return contextlib.nullcontext()
   return tf.compat.v1.summary.FileWriter(FLAGS.summaries)
@@ -346,7 +346,7 @@ What to try next:
 
 
 def report(result):
-  """Prints the outcome. Returns the exit status: 0, or 1 if bits differ."""
+  """Prints the outcome. Returns the exit status: 1 if the restored AUC differs."""
   print("samples per second  %d" % result.samples_per_second)
   print("training loss       %.4f at the start, %.4f at the end" %
         (result.first_loss, result.last_loss))
@@ -365,7 +365,7 @@ def report(result):
 
 
 def check_device():
-  """Raises NoGpu as `make_session` does, before data is made."""
+  """Raises NoGpu as `make_session` does; called before data is generated."""
   with tf.Graph().as_default():
     make_session().close()
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Trains every model for a few steps on data with a signal that is quick to learn."""
+"""Trains every model for a few steps on data that is quick to learn."""
 
 import io
 import json
@@ -25,7 +25,7 @@ import embeddings
 import models
 import train_ctr
 
-# A program that serves a SavedModel without this project's Python.
+# A program that serves a SavedModel without this project's Python code.
 _SERVE = """
 import json, sys
 import tensorflow as tf
@@ -174,7 +174,7 @@ class TrainCtrTest(parameterized.TestCase):
   def errors(self, **flags):
     """Returns the standard error of a run that must end with status 2."""
     with flagsaver.flagsaver(steps=3, batch_size=64, **flags), warnings.catch_warnings():
-      warnings.simplefilter("ignore")  # TensorFlow's own, of modules it imports late.
+      warnings.simplefilter("ignore")  # from TensorFlow modules that are imported late
       with mock.patch("sys.stderr", new_callable=io.StringIO) as err:
         self.assertEqual(train_ctr.main(["train_ctr"]), 2)
     self.assertLen(err.getvalue().splitlines(), 1)

@@ -6,7 +6,7 @@ load("//tools/build_defs:defs.bzl", "ev_py_test")
 
 _PROGRAMS = "addons/sparse_operation_kit/python"
 
-# What has stand-ins for GPU and NCCL.
+# Stand-ins for GPU and NCCL.
 _TEST_DEVICE = "//tests/exchange_device"
 
 def utest_on_ranks(

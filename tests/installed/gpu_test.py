@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The installed wheel's command for TensorFlow's GPU build, on a machine without a card."""
+"""The wheel's command for TensorFlow's GPU build, on a machine without a GPU."""
 
 import ctypes
 import os

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The installed wheel: what is there, and that it comes from there."""
+"""The installed wheel is complete, and imports come from it."""
 
 import os
 import subprocess

@@ -12,17 +12,18 @@ load("//tools/build_defs:defs.bzl", "check_engine_deps", "engine_test")
 
 _PRIVATE = ["//visibility:private"]
 
-# Machine code for these, and what later cards compile for themselves.
+# Machine code for these architectures, and PTX for the driver to compile on newer GPUs.
 _ARCHS = [
     "-gencode=arch=compute_80,code=sm_80",
     "-gencode=arch=compute_90,code=sm_90",
     "-gencode=arch=compute_90,code=compute_90",
 ]
 
-# The driver compiles a test program for the card it meets: less for the build to do.
+# Test programs contain only PTX, which the driver compiles for its GPU, to shorten the
+# build.
 _TEST_ARCHS = ["-gencode=arch=compute_80,code=compute_80"]
 
-# The rules round every operation (optimizer/rule.h).
+# No fused multiply-add: update rules round every operation (optimizer/rule.h).
 _NVCC_FLAGS = [
     "-std=c++17",
     "-O3",
@@ -103,7 +104,7 @@ def gpu_library(name, srcs = [], hdrs = [], deps = [], archs = _ARCHS, **kwargs)
     native.cc_library(
         name = name,
         srcs = objects,
-        # Not parsed by a C++ compiler: .cuh.
+        # A .cuh header cannot be parsed by a C++ compiler.
         textual_hdrs = hdrs,
         linkstatic = True,
         visibility = kwargs.pop("visibility", _PRIVATE),
@@ -211,7 +212,7 @@ def gpu_program_test(name, srcs, deps = [], **kwargs):
         deps,
         _TEST_ARCHS,
         True,
-        # benchmarks/ carries the program to machines with a GPU.
+        # Scripts in benchmarks/ copy the program to machines with a GPU.
         visibility = ["//benchmarks:__subpackages__"],
     )
     gpu_test(

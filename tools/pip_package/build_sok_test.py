@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Looks into the wheel that build_sok leaves."""
+"""Checks the contents of the wheel that build_sok builds."""
 
 import os
 import platform
@@ -18,8 +18,8 @@ _OTHER_LIBRARIES = [
     "embedding_variable/gpu/libev_nothing.so",
 ]
 
-# What the library may need at run time: TensorFlow's, found by its soname, and
-# what every Linux has.
+# Libraries that may be needed at run time: TensorFlow's, found by its soname, and those
+# that every Linux has.
 _ALLOWED_LIBRARIES = {
     "libtensorflow_framework.so.1", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1",
     "libc.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2",
@@ -129,17 +129,17 @@ class BuildSokTest(absltest.TestCase):
       self.skipTest("other machines' wheels are tagged linux")
     self.assertIn("-py3-none-manylinux2014_x86_64.whl", self.path)
 
-  def test_auditwheel_says_the_same(self):
-    # Set-up installs it.
+  def test_auditwheel_agrees(self):
+    # Imported late; `make setup` installs it.
     from auditwheel import wheel_abi  # pylint: disable=g-import-not-at-top
     if platform.machine() != "x86_64":
       self.skipTest("other machines' wheels are tagged linux")
     found = wheel_abi.analyze_wheel_abi(self.path)
-    # Its other name is manylinux2014.
+    # Another name of manylinux2014.
     tag = "manylinux_2_17_x86_64"
     self.assertEqual(found.sym_tag, tag)
     self.assertEqual(found.external_refs[tag]["blacklist"], {})
-    # TensorFlow loads its own library before ours; set-up puts cuBLAS beside ours.
+    # TensorFlow loads its own library before ours; the build puts cuBLAS beside ours.
     self.assertEqual(sorted(found.external_refs[tag]["libs"]),
                      ["libcublas_behind.so", "libtensorflow_framework.so.1"])
 
@@ -154,7 +154,7 @@ class BuildSokTest(absltest.TestCase):
   def test_library_has_no_search_path(self):
     self.assertNotRegex(self.readelf("--dynamic"), r"\((RPATH|RUNPATH)\)")
 
-  def test_library_needs_only_what_is_there(self):
+  def test_library_needs_only_allowed_libraries(self):
     needed = set(
         re.findall(r"\(NEEDED\).*\[(.*)\]", self.readelf("--dynamic")))
     self.assertIn("libtensorflow_framework.so.1", needed)
@@ -165,7 +165,7 @@ class BuildSokTest(absltest.TestCase):
       text = self.readelf("--dynamic", library=library)
       self.assertNotRegex(text, r"\((RPATH|RUNPATH)\)")
       needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
-      # What set-up puts beside the one that is named for it.
+      # The build puts this library beside the one that needs it.
       needed -= {"libcublas_behind.so"}
       self.assertEmpty(needed - _ALLOWED_LIBRARIES, library)
       self.assertNotIn("libtensorflow_framework.so.1", needed)

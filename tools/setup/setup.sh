@@ -2,8 +2,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Takes a fresh Debian to a configured build. Can be run again, and does nothing
-# when nothing is missing.
+# Sets up a fresh Debian up to a configured build. It can be run again and does only what
+# is missing.
 #
 #   setup.sh          all: what builds, tests and lints (make setup)
 #   setup.sh build    what builds the wheel and runs it in one process (make wheel)
@@ -15,12 +15,12 @@ source tools/setup/common.sh
 part="${1:-all}"
 mkdir -p .build
 exec 9>.build/setup.lock
-flock 9 2>/dev/null || true  # Two at a time would share .venv.
+flock 9 2>/dev/null || true  # Two processes must not write .venv at once.
 
 tools/setup/system_packages.sh "${part}"
 
-# The inputs of .venv and of the configuration. A stamp holds those that they were
-# last made from successfully.
+# Inputs of .venv and of the configuration. A stamp file stores the inputs of the last
+# successful run.
 inputs() { printf 'python=%s %s' "${PYTHON:-}" "$(cat tools/setup/venv.sh "$@" | sha256sum)"; }
 readonly req=tools/setup/requirements
 declare -A venv_from=(
@@ -38,7 +38,7 @@ if ! is_made "${part}"; then
   printf '%s\n' "${venv_from[build]}" >.build/venv_build.stamp
   [[ "${part}" != all ]] || printf '%s\n' "${venv_from[all]}" >.build/venv_all.stamp
 fi
-# The build is configured for all that .venv has, which may be more than this part.
+# Configures for the whole .venv, which may have more than this part needs.
 ! is_made all || part=all
 configured_from="nvcc=$(command -v nvcc) ${venv_from[${part}]} $(sha256sum <tools/setup/configure.py)"
 if ! matches .build/configure.stamp "${configured_from}" || [[ ! -f .bazelrc.user ]]; then

@@ -2,10 +2,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes sure of a compiler and Bazel, from Debian's packages where one is missing.
-# With the argument "all" also of GoogleTest's sources, and, where that is possible,
-# of the server and the libraries that the tests of databases and queues use.
-# Without these, such tests skip themselves by name. Args: "build" or "all".
+# Installs a compiler and Bazel from Debian's packages if they are missing. With "all" it
+# also installs GoogleTest's sources. The servers and libraries for tests of databases and
+# queues are optional: without one, its tests are skipped with its name. Args: "build" or
+# "all".
 
 set -euo pipefail
 part="${1:-all}"
@@ -19,14 +19,14 @@ command -v git >/dev/null || missing+=(git)
 if [[ "${part}" == all ]]; then
   [[ -f /usr/src/googletest/googletest/src/gtest-all.cc ]] || missing+=(libgtest-dev)
 fi
-# Without a Python 3.7, another one that can fetch it.
+# If there is no Python 3.7, another Python is needed to fetch it.
 here="$(dirname "${BASH_SOURCE[0]}")"
 if [[ ! -x .venv/bin/python ]] && ! "${here}/find_python.sh" >/dev/null 2>&1 &&
   ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then
   missing+=(python3-venv)
 fi
 
-# Opened at run time and never linked, so the build needs none of them.
+# Loaded at run time and never linked, so the build does not need them.
 optional=()
 if [[ "${part}" == all ]]; then
   command -v redis-server >/dev/null || optional+=(redis-server)
@@ -50,8 +50,8 @@ elif [[ "$(id -u)" != 0 ]]; then
   fi
 fi
 
-# Installs packages; the lists may be old or absent, and are refreshed only if
-# needed. Says nothing, and leaves logs in .build. Args: package...
+# Installs packages quietly, with logs in .build. Package lists are refreshed only if the
+# first try fails. Args: package...
 install() {
   local command=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
     apt-get install -y --no-install-recommends "$@")

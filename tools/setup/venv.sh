@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes .venv with the pinned requirements. Args: a Python 3.7 to make it from, and
-# "build" (the packages that the product runs on) or "all" (those of tests and
-# lint, and Horovod, too).
+# "build" (packages that the product needs) or "all" (also those of tests and lint, and
+# Horovod).
 
 set -euo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"
@@ -16,7 +16,7 @@ wheels=.build/wheels
 network="is the network (or the package index) there?"
 mkdir -p .build "${wheels}"
 
-# One that was interrupted, or whose interpreter went away, is made anew.
+# An incomplete .venv, or one whose interpreter is gone, is made again.
 if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
   rm -rf .venv
   "${python}" -m venv .venv || die "${python} cannot make a virtual environment:" \
@@ -37,8 +37,8 @@ if [[ "${part}" == build ]]; then
   exit 0
 fi
 
-# Its setup.py imports TensorFlow, so it is compiled in .venv; the wheel is kept
-# for the next .venv.
+# Horovod's setup.py imports TensorFlow, so it is compiled in .venv. The wheel is kept for
+# the next .venv.
 pin="$(grep '^horovod==' "${here}/requirements-horovod.txt")"
 logged .build/pip.log "pip could not install what Horovod needs: ${network}" \
   pip install --no-deps -r <(grep -v '^horovod==' "${here}/requirements-horovod.txt")
