@@ -65,8 +65,9 @@ struct WireChunk {
 
 class ExchangeDevice : public DistinctDevice {
  public:
-  // That of this process, made when it is first asked for and never destroyed.
-  // FailedPrecondition, with the reason, when there is none.
+  // That of this process, made at the first call and never destroyed. Loads the
+  // CUDA library if no factory is registered. FailedPrecondition, with the
+  // reason, when there is none; Internal: the CUDA library cannot be loaded.
   static ev::Status Get(ExchangeDevice** device);
 
   // Memory of the device, not initialised, aligned to 256 bytes; kept for the
@@ -106,9 +107,11 @@ class ExchangeDevice : public DistinctDevice {
 
 using ExchangeDeviceFactory = ev::Status (*)(ExchangeDevice** device);
 
-// Called by the static initializer of the library that is linked in. Returns
-// true.
+// Called by a static initializer of the GPU code that a program links, or with
+// the factory of a CUDA library that was loaded. Returns true.
 bool RegisterExchangeDevice(ExchangeDeviceFactory factory);
+// Null: none is registered. Loads no CUDA library.
+ExchangeDeviceFactory RegisteredExchangeDevice();
 
 }  // namespace sok
 

@@ -52,6 +52,10 @@ class KeyedHash {
   // parent's. Throws std::runtime_error when the system gives no random bytes.
   static KeyedHash OfProcess();
 
+  // Makes 'hash' that of this process, for a CUDA library, whose copy of this
+  // code would draw another. Call it before OfProcess.
+  static void SetOfProcess(const KeyedHash& hash);
+
   // A secret that is known to all, for tests.
   static KeyedHash FromSeed(uint64_t seed);
 

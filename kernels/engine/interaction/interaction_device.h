@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The seam between DLRM's interaction and a framework's device: pair_dots.h
-// where vectors, slopes and results are in the device's memory. A program that
-// links interaction/gpu:gpu_interaction has one.
+// where vectors, slopes and results are in the device's memory. A program has
+// one if it links interaction/gpu:gpu_interaction or loads a CUDA library.
 
 #ifndef KERNELS_ENGINE_INTERACTION_INTERACTION_DEVICE_H_
 #define KERNELS_ENGINE_INTERACTION_INTERACTION_DEVICE_H_
@@ -25,8 +25,9 @@ class InteractionDevice {
  public:
   virtual ~InteractionDevice() {}
 
-  // That of this program. FailedPrecondition, with the reason, when there is
-  // none.
+  // That of this program; loads the CUDA library if none is registered.
+  // FailedPrecondition, with the reason, when there is none; Internal: the CUDA
+  // library cannot be loaded.
   static Status Get(InteractionDevice** device);
 
   // Bytes of the device's memory, aligned to 8, that either call needs beside
@@ -42,9 +43,12 @@ class InteractionDevice {
                                const DeviceStream& stream) = 0;
 };
 
-// Called by the static initializer of the library that is linked in; the device
-// is never destroyed. Returns true.
+// Called by a static initializer of the GPU code that a program links, or with
+// the device of a CUDA library that was loaded; the device is never destroyed.
+// Returns true.
 bool RegisterInteractionDevice(InteractionDevice* device);
+// Null: none is registered. Loads no CUDA library.
+InteractionDevice* RegisteredInteractionDevice();
 
 }  // namespace ev
 

@@ -133,12 +133,16 @@ struct CarrierKind {
                      std::unique_ptr<Carrier>* carrier) = nullptr;
 };
 
-// Called by the static initializer of the library that is linked in. Returns
-// true.
+// Called by a static initializer of the code that a program links, or with what
+// a CUDA library has that was loaded. Thread-safe. Returns true.
 bool RegisterCarrier(const std::string& kind, const CarrierKind& how);
+// False: none of that kind is registered. Loads no CUDA library.
+bool RegisteredCarrier(const std::string& kind, CarrierKind* how);
 
+// Loads the CUDA library for a kind of carrier that it contains. Returns
 // FailedPrecondition, with the reason, when this process cannot have such a
-// carrier; InvalidArgument: there is no such kind.
+// carrier; Internal: the CUDA library cannot be loaded; InvalidArgument: there
+// is no such kind.
 ev::Status CheckCarrier(const std::string& kind);
 // Prepares a job of so many ranks and names it: any bytes, to be told to all of
 // them. Errors as of CheckCarrier; ResourceExhausted.
