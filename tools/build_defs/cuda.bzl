@@ -152,6 +152,23 @@ def cuda_library(name, deps, visibility = _PRIVATE):
         deps = deps + ["//tools/build_defs:old_system"],
     )
 
+def cuda_library_beside(name, library):
+    """Copy of a CUDA library for a test program that loads it from its own folder.
+
+    Args:
+      name: its file name.
+      library: the cuda_library.
+    """
+    if not HAVE_CUDA:
+        return
+    native.genrule(
+        name = name + "_copy",
+        testonly = True,
+        srcs = [library],
+        outs = [name],
+        cmd = "cp $< $@",
+    )
+
 def _border_build_id_impl(ctx):
     header = ctx.actions.declare_file("build_id.h")
     arguments = ctx.actions.args()
