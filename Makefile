@@ -37,8 +37,10 @@ wheel: setup-build
 wheels: setup-build
 	@$(STEP) wheels bash -c 'bazel build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f dist/*.whl && for w in sok hps hugectr; do bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
 
-demo: wheel
-	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/sok_stock_tf-*.whl
+# Its wheel may lack the CUDA library, so it is not left in dist/
+demo: setup-build
+	@$(STEP) wheel tools/pip_package/demo_wheel.sh .build/demo
+	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps .build/demo/sok_stock_tf-*.whl
 	@$(STEP) demo $(PY) examples/train_ctr.py --demo
 
 test: setup

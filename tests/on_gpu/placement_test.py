@@ -77,7 +77,8 @@ class PlacementTest(absltest.TestCase):
       self.assertTrue(session._config.allow_soft_placement)
 
   def test_an_unknown_storage(self):
-    with self.assertRaisesRegex(ValueError, "must be one of hbm, hbm_dram, per_table, own, got 'ssd'"):
+    with self.assertRaisesRegex(
+        ValueError, "must be one of hbm, hbm_dram, per_table, own, got 'ssd'"):
       placement.place("/gpu:0", "ssd")
 
 

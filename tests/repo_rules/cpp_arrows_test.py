@@ -68,6 +68,11 @@ MAY_USE = {
     "addons/sparse_operation_kit/exchange": [
         _ENGINE + room for room in _ENGINE_ROOMS
     ],
+    # What the op library and its CUDA library exchange.
+    "addons/sparse_operation_kit/cuda": [
+        "addons/sparse_operation_kit/exchange", _ENGINE + "base", _ENGINE + "interaction",
+        _ENGINE + "rows"
+    ],
     "addons/sparse_operation_kit/tf": [
         "tensorflow", "kernels/tf/bridge", "kernels/tf/ops", "kernels/tf/resources",
         "kernels/tf/op_kernels", "addons/sparse_operation_kit/exchange"
@@ -90,6 +95,8 @@ MAY_USE.update({
     _HPS + "cache/testing": [_HPS + "cache", _ENGINE + "testing"] + _HPS_ENGINE,
     # Rows on a device, above the databases, in the engine's GPU hash table.
     _HPS + "cache": [_ENGINE + "table/gpu"] + _HPS_ENGINE,
+    # What the op library and its CUDA library exchange.
+    _HPS + "cuda": [_HPS + "cache"] + _HPS_ENGINE,
     _HPS + "server": [
         _HPS + room for room in ("database", "files", "config", "source", "cache")
     ] + _HPS_ENGINE,
@@ -218,6 +225,10 @@ class ArrowsTest(parameterized.TestCase):
       (_HPS + "server/a.cc", "tensorflow/core/framework/op.h"),
       (_HPS + "server/a.cc", "kernels/engine/table/gpu/table_set.h"),
       (_HPS + "server/a.cc", _HPS + "cache/testing/host_device_cache.h"),
+      (_HPS + "cuda/a.cc", _HPS + "server/server.h"),
+      ("addons/sparse_operation_kit/cuda/a.cc", "tensorflow/core/framework/op.h"),
+      ("addons/sparse_operation_kit/exchange/a.cc",
+       "addons/sparse_operation_kit/cuda/cuda_library.h"),
       ("kernels/engine/base/a.cc", "kernels/cuda10/errors.h"),
   )
   def test_refuses(self, path, header):

@@ -65,6 +65,7 @@ _IMPORT_ROOTS = [
 # Packages with engine targets.
 _ENGINE = (
     "//kernels/engine/",
+    "//addons/sparse_operation_kit/cuda",
     "//addons/sparse_operation_kit/exchange",
     "//addons/hierarchical_parameter_server/",
     "//addons/hugectr/reader",

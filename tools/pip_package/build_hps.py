@@ -4,6 +4,8 @@
 
   bazel build //tools/pip_package:build_hps
   bazel-bin/tools/pip_package/build_hps [OUT_DIR]        # default: dist
+
+The CUDA library is in the wheel if ./configure found nvcc.
 """
 
 import argparse
@@ -23,6 +25,9 @@ _PACKAGE = "hierarchical_parameter_server"
 
 # In the same folder as the package.
 _LIBRARY = "libhierarchical_parameter_server.so"
+
+# Of builds with nvcc; the op library loads it for a cache in GPU memory.
+_CUDA_LIBRARY = "tf/libhierarchical_parameter_server_cuda.so"
 
 
 def fields(version):
@@ -59,8 +64,10 @@ def main():
       "build_hps", root, {_PACKAGE: _ADDON + "/python/" + _PACKAGE}, (".py",))
   library = wheel_contents.read(os.path.join(root, _ADDON, "tf", _LIBRARY))
   files["%s/%s" % (_PACKAGE, _LIBRARY)] = library
-  # The library uses no Python symbol.
-  tag = "py3-none-" + platform_tag.of_libraries([library])
+  cuda = wheel_contents.if_built(root, _PACKAGE, _ADDON + "/" + _CUDA_LIBRARY)
+  files.update(cuda)
+  # The libraries use no Python symbol.
+  tag = "py3-none-" + platform_tag.of_libraries([library] + list(cuda.values()))
   os.makedirs(out_dir, exist_ok=True)
   path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag))
   # Replaced atomically, because another process may be installing the old one.

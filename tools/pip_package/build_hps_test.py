@@ -14,9 +14,14 @@ from absl.testing import absltest
 _SOURCE = "addons/hierarchical_parameter_server/python/hierarchical_parameter_server"
 _LIBRARY = "hierarchical_parameter_server/libhierarchical_parameter_server.so"
 
+# In the wheel if the build has nvcc.
+_CUDA_LIBRARY = "hierarchical_parameter_server/libhierarchical_parameter_server_cuda.so"
+_HAVE_CUDA = os.environ["HAVE_CUDA"] == "1"
+
 # Libraries that every Linux has, and TensorFlow's own, which TensorFlow loads.
 _KNOWN = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "libpthread.so.0",
-          "libdl.so.2", "ld-linux-x86-64.so.2", "libtensorflow_framework.so.1"}
+          "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2",
+          "libtensorflow_framework.so.1"}
 
 
 class BuildHpsTest(absltest.TestCase):
@@ -54,19 +59,29 @@ class BuildHpsTest(absltest.TestCase):
     self.assertEqual(set(found.external_refs["manylinux_2_17_x86_64"]["libs"]) - _KNOWN,
                      set())
 
-  def test_the_library_needs_the_system_and_tensorflow_alone(self):
+  def needed(self, library):
+    """Returns the names of the libraries that one of the wheel's is linked to."""
     path = os.path.join(self.create_tempdir().full_path, "lib.so")
     with open(path, "wb") as f:
-      f.write(self.files[_LIBRARY])
+      f.write(self.files[library])
     dynamic = subprocess.check_output(["readelf", "-d", path], universal_newlines=True)
-    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+    self.assertNotRegex(dynamic, r"\((RPATH|RUNPATH)\)")
+    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+
+  def test_the_library_needs_the_system_and_tensorflow_alone(self):
+    needed = self.needed(_LIBRARY)
     self.assertContainsSubset(needed, _KNOWN)
     self.assertIn("libtensorflow_framework.so.1", needed)
-    self.assertNotRegex(dynamic, r"\((RPATH|RUNPATH)\)")
+
+  def test_the_cuda_library_needs_the_system_alone(self):
+    if not _HAVE_CUDA:
+      self.skipTest("built without nvcc")
+    self.assertContainsSubset(self.needed(_CUDA_LIBRARY),
+                              _KNOWN - {"libtensorflow_framework.so.1"})
 
   def test_every_module_but_tests_and_helpers_is_shipped_and_the_library(self):
     top = os.path.join(self.tree, _SOURCE)
-    expected = {_LIBRARY}
+    expected = {_LIBRARY} | ({_CUDA_LIBRARY} if _HAVE_CUDA else set())
     for folder, _, names in os.walk(top):
       relative = os.path.relpath(folder, top)
       expected.update(

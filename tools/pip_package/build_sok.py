@@ -4,6 +4,9 @@
 
   bazel build //tools/pip_package:build_sok
   bazel-bin/tools/pip_package/build_sok [OUT_DIR]        # default: dist
+
+The CUDA library is in the wheel if ./configure found nvcc. build_sok_without_cuda leaves
+a wheel without it.
 """
 
 import argparse
@@ -34,6 +37,9 @@ _LIBRARIES = {
         "kernels/cuda10/libev_nothing.so",
     ],
 }
+
+# Beside the op library, which loads it when a GPU is first used; of builds with nvcc.
+_CUDA_LIBRARY = "kernels/tf/libembedding_variable_cuda.so"
 
 _SHIPPED = (".py", ".so")
 
@@ -68,6 +74,7 @@ def collect(root):
     for library in libraries:
       path = "%s/%s" % (folder, os.path.basename(library))
       files[path] = wheel_contents.read(os.path.join(root, library))
+  files.update(wheel_contents.if_built(root, "embedding_variable", _CUDA_LIBRARY))
   return files
 
 

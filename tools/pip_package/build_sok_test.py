@@ -18,6 +18,12 @@ _OTHER_LIBRARIES = [
     "embedding_variable/gpu/libev_nothing.so",
 ]
 
+# In the wheel if the build has nvcc.
+_CUDA_LIBRARY = "embedding_variable/libembedding_variable_cuda.so"
+_HAVE_CUDA = os.environ["HAVE_CUDA"] == "1"
+if _HAVE_CUDA:
+  _OTHER_LIBRARIES.append(_CUDA_LIBRARY)
+
 # Libraries that may be needed at run time: TensorFlow's, found by its soname, and those
 # that every Linux has.
 _ALLOWED_LIBRARIES = {
@@ -170,15 +176,41 @@ class BuildSokTest(absltest.TestCase):
       self.assertEmpty(needed - _ALLOWED_LIBRARIES, library)
       self.assertNotIn("libtensorflow_framework.so.1", needed)
 
-  def test_library_exports_nothing(self):
-    exported = []
-    for line in self.readelf("--dyn-syms").splitlines():
+  def exported(self, library):
+    """Returns the names of the symbols that a library exports."""
+    names = []
+    for line in self.readelf("--dyn-syms", library=library).splitlines():
       fields = line.split()
       # Number, value, size, type, binding, visibility, section, name.
       if len(fields) >= 8 and fields[0].rstrip(":").isdigit() and fields[6] != "UND":
         if fields[4] != "LOCAL" and fields[5] != "HIDDEN":
-          exported.append(fields[7])
-    self.assertEmpty(exported)
+          names.append(fields[7])
+    return names
+
+  def test_library_exports_nothing(self):
+    self.assertEmpty(self.exported(_LIBRARY))
+
+  def test_the_cuda_library_exports_one_function(self):
+    self.assertEqual(_CUDA_LIBRARY in self.files, _HAVE_CUDA)
+    if not _HAVE_CUDA:
+      self.skipTest("built without nvcc")
+    self.assertEqual(self.exported(_CUDA_LIBRARY), ["ev_cuda_library"])
+
+  def test_both_libraries_are_of_one_build(self):
+    if not _HAVE_CUDA:
+      self.skipTest("built without nvcc")
+    ids = [set(re.findall(br"\d+\.\d+\.\d+-[0-9a-f]{16}-abi[01]", self.files[library]))
+           for library in (_LIBRARY, _CUDA_LIBRARY)]
+    self.assertLen(ids[0], 1)
+    self.assertEqual(ids[0], ids[1])
+
+  def test_the_wheel_without_cuda_lacks_that_library_alone(self):
+    path = subprocess.check_output(
+        [self.builder + "_without_cuda", self.create_tempdir().full_path],
+        universal_newlines=True).strip()
+    self.assertEqual(os.path.basename(path), os.path.basename(self.path))
+    with zipfile.ZipFile(path) as wheel:
+      self.assertEqual(set(wheel.namelist()), set(self.files) - {_CUDA_LIBRARY})
 
   def test_same_tree_gives_the_same_bytes(self):
     again = self.build(self.create_tempdir().full_path)

@@ -52,6 +52,20 @@ def collect(program, root, packages, endings):
   return files
 
 
+def if_built(root, package, library):
+  """Returns {path in the wheel: bytes} of a library if it is in the runfiles, or {}.
+
+  Args:
+    root: the runfiles' root.
+    package: the folder of the wheel that it goes into.
+    library: its path below the root.
+  """
+  path = os.path.join(root, library)
+  if not os.path.exists(path):
+    return {}
+  return {"%s/%s" % (package, os.path.basename(library)): read(path)}
+
+
 def plain_links(text, folder):
   """Returns a page of the source tree with its links to files replaced by text.
 

@@ -15,7 +15,8 @@
 namespace ev {
 namespace {
 
-std::atomic<const KeyedHash*> hash_for_testing{nullptr};
+// Replaces the drawn hash if not null.
+std::atomic<const KeyedHash*> given_hash{nullptr};
 
 // Makes the system call directly: the C library's getrandom is newer than some
 // C libraries that TensorFlow runs with.
@@ -54,11 +55,14 @@ KeyedHash KeyedHash::Draw() {
 }
 
 KeyedHash KeyedHash::OfProcess() {
-  const KeyedHash* const given =
-      hash_for_testing.load(std::memory_order_acquire);
+  const KeyedHash* const given = given_hash.load(std::memory_order_acquire);
   if (given != nullptr) return *given;
   static const KeyedHash drawn = Draw();
   return drawn;
+}
+
+void KeyedHash::SetOfProcess(const KeyedHash& hash) {
+  given_hash.store(new KeyedHash(hash), std::memory_order_release);
 }
 
 KeyedHash KeyedHash::FromSeed(uint64_t seed) {
@@ -86,10 +90,8 @@ int64_t KeyedHash::KeyOf(uint64_t hash) const {
 }
 
 ScopedHashForTesting::ScopedHashForTesting(KeyedHash hash)
-    : hash_(hash), before_(hash_for_testing.exchange(&hash_)) {}
+    : hash_(hash), before_(given_hash.exchange(&hash_)) {}
 
-ScopedHashForTesting::~ScopedHashForTesting() {
-  hash_for_testing.store(before_);
-}
+ScopedHashForTesting::~ScopedHashForTesting() { given_hash.store(before_); }
 
 }  // namespace ev

@@ -55,6 +55,10 @@ class KeyedHash {
   // random bytes.
   static KeyedHash OfProcess();
 
+  // Makes 'hash' the hash of this process. A CUDA library calls it before
+  // OfProcess, since its copy of this code would draw another secret.
+  static void SetOfProcess(const KeyedHash& hash);
+
   // Returns a hash with a fixed secret, for tests.
   static KeyedHash FromSeed(uint64_t seed);
 

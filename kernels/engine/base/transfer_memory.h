@@ -39,6 +39,14 @@ void FreeTransferMemory(void* block);
 
 constexpr size_t kMaxIdleTransferBytes = size_t{2} << 30;
 
+// The blocks and their source. Code that is linked twice in a process, into an
+// op library and into its CUDA library, shares the op library's pool.
+struct TransferMemoryPool;
+TransferMemoryPool* GetTransferMemoryPool();
+// From now on this copy of the code uses that pool. Call it before any other
+// function of this file.
+void UseTransferMemoryPool(TransferMemoryPool* pool);
+
 struct TransferMemoryStats {
   size_t live_bytes, idle_bytes;
 };

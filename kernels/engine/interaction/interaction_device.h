@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DLRM's interaction on a framework's device: pair_dots.h for vectors, slopes
-// and results in device memory. A program that links
-// interaction/gpu:gpu_interaction has such a device.
+// and results in device memory. A program has such a device if it links
+// interaction/gpu:gpu_interaction or loads a CUDA library.
 
 #ifndef KERNELS_ENGINE_INTERACTION_INTERACTION_DEVICE_H_
 #define KERNELS_ENGINE_INTERACTION_INTERACTION_DEVICE_H_
@@ -24,8 +24,9 @@ class InteractionDevice {
  public:
   virtual ~InteractionDevice() {}
 
-  // Returns the device of this program. FailedPrecondition, with the reason, if
-  // it has none.
+  // Returns the device of this program. Loads the CUDA library if none is
+  // registered. FailedPrecondition, with the reason, if there is no device;
+  // Internal if the CUDA library cannot be loaded.
   static Status Get(InteractionDevice** device);
 
   // Returns the bytes of device memory, aligned to 8, that either call needs in
@@ -41,9 +42,11 @@ class InteractionDevice {
                                const DeviceStream& stream) = 0;
 };
 
-// Called by the static initializer of the library with GPU code. The device is
-// never destroyed. Returns true.
+// Called by the static initializer of the library with GPU code, or with the
+// device of a loaded CUDA library. The device is never destroyed. Returns true.
 bool RegisterInteractionDevice(InteractionDevice* device);
+// Null: none is registered. Loads no CUDA library.
+InteractionDevice* RegisteredInteractionDevice();
 
 }  // namespace ev
 
