@@ -9,11 +9,13 @@ set -eu
 
 folder="$1"
 builder=build_sok
+flags=()
 # A GPU's device file, or that of a GPU under Windows.
 if [[ -z "$(compgen -G '/dev/nvidia[0-9]*')" && ! -e /dev/dxg ]]; then
   builder=build_sok_without_cuda
+  flags=(--without_cuda)
   echo 'no GPU on this machine: the CUDA library is not built; make wheel builds it' >&2
 fi
 bazel build "//tools/pip_package:${builder}"
 rm -f "${folder}"/sok_stock_tf-*.whl
-"bazel-bin/tools/pip_package/${builder}" "${folder}"
+"bazel-bin/tools/pip_package/${builder}" "${flags[@]}" "${folder}"
