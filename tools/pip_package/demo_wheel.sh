@@ -2,8 +2,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Leaves the wheel that this machine can use in a folder, which held none else: without
-# the CUDA library if there is no GPU, so that nothing waits for nvcc. Args: folder.
+# Leaves the wheel that this machine can use in a folder, and removes older ones. Without
+# a GPU it lacks the CUDA library, so that nothing waits for nvcc. Args: folder.
 
 set -eu
 
@@ -14,7 +14,9 @@ flags=()
 if [[ -z "$(compgen -G '/dev/nvidia[0-9]*')" && ! -e /dev/dxg ]]; then
   builder=build_sok_without_cuda
   flags=(--without_cuda)
-  echo 'no GPU on this machine: the CUDA library is not built; make wheel builds it' >&2
+  if grep -q 'SOK_NVCC=.' .bazelrc.user; then
+    echo 'no GPU on this machine: the CUDA library is not built; make wheel builds it' >&2
+  fi
 fi
 bazel build "//tools/pip_package:${builder}"
 rm -f "${folder}"/sok_stock_tf-*.whl
