@@ -18,6 +18,7 @@ _LABEL = re.compile(r'"(//[^"]*)"')
 _OUTSIDE = ("addons/hugectr/python", "benchmarks", "docs", "examples", "python", "tests",
             "tools")
 _ASSEMBLY = ("kernels/tf:__pkg__",
+             "addons/hierarchical_parameter_server/tf:__pkg__",
              "addons/hierarchical_parameter_server/python:__subpackages__")
 
 # Packages that every macro uses, and packages of others.

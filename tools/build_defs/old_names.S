@@ -33,7 +33,7 @@
 OLD_LIBC log, log2
 
 /* libdl, librt and libpthread until glibc 2.34. TensorFlow loads all three. */
-OLD_LIBC dlclose, dlerror, dlopen, dlsym, dlvsym
+OLD_LIBC dladdr, dlclose, dlerror, dlopen, dlsym, dlvsym
 OLD dlmopen, GLIBC_2.3.4
 OLD_LIBC shm_open, shm_unlink
 OLD_LIBC sem_destroy, sem_init, sem_post, sem_timedwait, sem_trywait, sem_wait

@@ -5,8 +5,8 @@
   bazel build //tools/pip_package:build_sok
   bazel-bin/tools/pip_package/build_sok [OUT_DIR]        # default: dist
 
-The CUDA library is in the wheel if ./configure found nvcc. build_sok_without_cuda leaves
-a wheel without it.
+The CUDA library is in the wheel if ./configure found nvcc, unless --without_cuda is given.
+The target build_sok_without_cuda is the same program and does not depend on that library.
 """
 
 import argparse
@@ -67,14 +67,15 @@ _FIELDS = [
 ]
 
 
-def collect(root):
+def collect(root, without_cuda=False):
   """Returns {path in the wheel: bytes} of both packages and the libraries."""
   files = wheel_contents.collect("build_sok", root, _PACKAGES, _SHIPPED)
   for folder, libraries in _LIBRARIES.items():
     for library in libraries:
       path = "%s/%s" % (folder, os.path.basename(library))
       files[path] = wheel_contents.read(os.path.join(root, library))
-  files.update(wheel_contents.if_built(root, "embedding_variable", _CUDA_LIBRARY))
+  if not without_cuda:
+    files.update(wheel_contents.if_built(root, "embedding_variable", _CUDA_LIBRARY))
   return files
 
 
@@ -94,13 +95,16 @@ def tag(files):
 def main():
   parser = argparse.ArgumentParser(prog="build_sok", description=__doc__)
   parser.add_argument("out_dir", nargs="?", default="dist")
-  out_dir = parser.parse_args().out_dir
+  parser.add_argument("--without_cuda", action="store_true",
+                      help="leave the CUDA library out")
+  arguments = parser.parse_args()
+  out_dir = arguments.out_dir
   root = wheel_contents.runfiles(__file__)
   version = wheel_contents.version(root)
   fields = [(k, version if k == "Version" else v) for k, v in _FIELDS]
   description = wheel_contents.description(root, "README.md")
   os.makedirs(out_dir, exist_ok=True)
-  files = collect(root)
+  files = collect(root, arguments.without_cuda)
   path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag(files)))
   # Replaced atomically, because another process may be installing the old one.
   wheel_file.write(

@@ -206,7 +206,7 @@ class BuildSokTest(absltest.TestCase):
 
   def test_the_wheel_without_cuda_lacks_that_library_alone(self):
     path = subprocess.check_output(
-        [self.builder + "_without_cuda", self.create_tempdir().full_path],
+        [self.builder + "_without_cuda", "--without_cuda", self.create_tempdir().full_path],
         universal_newlines=True).strip()
     self.assertEqual(os.path.basename(path), os.path.basename(self.path))
     with zipfile.ZipFile(path) as wheel:

@@ -19,8 +19,9 @@ namespace sok {
 
 // State that the process has once: the CUDA library's own copies stay unused.
 // Its other static objects are its own without harm: registries, which open
-// reads, and free lists of scratch memory (UniquePool of ids/unique_pool.h),
-// which serve only calls of the same library.
+// reads; values of environment variables; hooks of tests; free lists of scratch
+// memory (UniquePool of ids/unique_pool.h), which serve only calls of the same
+// library.
 struct ProcessState {
   // Pinned memory that the GPU code offers serves TensorFlow's tensors.
   ev::TransferMemoryPool* transfer_memory = nullptr;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "kernels/engine/base/printable.h"
 
@@ -49,7 +50,7 @@ std::string FileOf(const void* address) {
 }
 
 Status OpenGpuLibrary(const std::string& op_library, const std::string& name,
-                      const std::string& build_id, const GpuLibrary** library) {
+                      const char* build_id, const GpuLibrary** library) {
   const std::string path =
       op_library.substr(0, op_library.rfind('/') + 1) + name;
   if (IsAbsent(path)) return NotFound(PrintableUtf8(path));
@@ -62,7 +63,7 @@ Status OpenGpuLibrary(const std::string& op_library, const std::string& name,
       reinterpret_cast<GpuLibraryFunction>(dlsym(handle, kGpuLibraryFunction));
   if (function == nullptr) return CannotLoad(path, LoaderError());
   const GpuLibrary* const opened = function();
-  if (opened->build_id != build_id) {
+  if (std::strcmp(opened->build_id, build_id) != 0) {
     return Internal("the CUDA library '" + PrintableUtf8(path) +
                     "' is of build " + PrintableUtf8(opened->build_id) +
                     ", but '" + PrintableUtf8(op_library) + "' is of build " +

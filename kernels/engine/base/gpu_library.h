@@ -42,7 +42,7 @@ std::string FileOf(const void* address);
 // NotFound: there is no such file; the message is the path. Internal: it cannot
 // be loaded, or has another build id than 'build_id'.
 Status OpenGpuLibrary(const std::string& op_library, const std::string& name,
-                      const std::string& build_id, const GpuLibrary** library);
+                      const char* build_id, const GpuLibrary** library);
 
 // Opens the CUDA library and registers the factories that it contains. Errors
 // as of OpenGpuLibrary.

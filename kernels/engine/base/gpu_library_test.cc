@@ -34,8 +34,9 @@ std::string OpLibraryIn(const std::string& folder) {
 }
 
 std::string TestFolder() {
-  const char* const folder = std::getenv("TEST_TMPDIR");
-  return folder == nullptr ? "/tmp" : folder;
+  std::string folder = testing::TempDir();
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder;
 }
 
 bool Contains(const Status& status, const std::string& text) {

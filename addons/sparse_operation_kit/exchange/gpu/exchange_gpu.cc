@@ -5,6 +5,7 @@
 // its routes.
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -126,6 +127,15 @@ class ExchangeGpu : public ExchangeDevice {
     std::unique_ptr<ExchangeGpu> gpu(new ExchangeGpu(device));
     EV_CUDA_RETURN_IF_ERROR(
         cudaStreamCreateWithFlags(&gpu->idle_, cudaStreamNonBlocking));
+    // Not std::thread, whose functions are newer than manylinux2014. The object
+    // is never destroyed, and the thread never ends.
+    pthread_t keeper;
+    if (pthread_create(&keeper, nullptr, &ExchangeGpu::Keep, gpu.get()) != 0) {
+      return ev::ResourceExhausted(
+          "rows that stay on a GPU between ranks need a thread, and none could "
+          "be started");
+    }
+    pthread_detach(keeper);
     ev::gpu::OfferPinnedMemory(device);
     *made = gpu.release();
     return Status::OK();
@@ -248,9 +258,11 @@ class ExchangeGpu : public ExchangeDevice {
   }
 
  private:
-  explicit ExchangeGpu(int device) : device_(device) {
-    // The object and the thread are never destroyed.
-    std::thread(&ExchangeGpu::GiveUpKept, this).detach();
+  explicit ExchangeGpu(int device) : device_(device) {}
+
+  static void* Keep(void* gpu) {
+    static_cast<ExchangeGpu*>(gpu)->GiveUpKept();
+    return nullptr;
   }
 
   // Runs body(lane). The work that it enqueues may go on after return.
