@@ -109,7 +109,7 @@ TEST_F(EmbeddingTableTest, NewKeysStartFromTheirDefaultRowAndInitialSlots) {
   EXPECT_EQ(1, table_.size());
 }
 
-TEST_F(EmbeddingTableTest, SlotsWidenLiveRowsAndKeepWhatIsThere) {
+TEST_F(EmbeddingTableTest, SlotsWidenLiveRowsAndKeepTheirValues) {
   std::vector<int64_t> keys;
   std::vector<float> values;
   for (int64_t k = 0; k < 10000; ++k) {
@@ -213,7 +213,7 @@ TEST_F(EmbeddingTableTest, FrequenciesSaturateAndVersionsDoNot) {
   EXPECT_EQ(kMax, version);
 }
 
-TEST(EmbeddingTableMetaTest, WithoutRecordingThereIsNothingToTell) {
+TEST(EmbeddingTableMetaTest, WithoutRecordingNumbersHaveTheirDefaults) {
   EmbeddingTable table(Options(1, false));
   EXPECT_OK(table.Initialize(DefaultRows(1, 1), 1));
   const float value = 1;
@@ -276,7 +276,7 @@ TEST_F(EmbeddingTableTest, InitializeRejectsWhatDoesNotFitAndKeepsTheTable) {
               flat.Initialize(std::vector<float>{}, 1));
 }
 
-TEST(EmbeddingTableUninitializedTest, EveryCallSaysSo) {
+TEST(EmbeddingTableUninitializedTest, CallsFailUntilInitialize) {
   EmbeddingTable table(Options(2));
   EXPECT_FALSE(table.initialized());
   EXPECT_EQ(0, table.size());

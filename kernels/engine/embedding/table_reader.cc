@@ -193,7 +193,7 @@ const std::vector<int64_t>& TableReader::filtered_partition_begins() const {
   return filtered_ == nullptr ? NoBegins() : filtered_->begins();
 }
 
-Status TableReader::CheckFilterIsThere() const {
+Status TableReader::CheckFilterIsReadable() const {
   if (!read_) return Status::OK();
   return FailedPrecondition(
       "what a filter counts is read before the rows are, " +
@@ -201,7 +201,7 @@ Status TableReader::CheckFilterIsThere() const {
 }
 
 Status TableReader::FilteredKeys(const Visit<int64_t>& visit) {
-  EV_RETURN_IF_ERROR(CheckFilterIsThere());
+  EV_RETURN_IF_ERROR(CheckFilterIsReadable());
   if (filtered_ == nullptr) return Status::OK();
   return NoThrow(*table_, [&] {
     return filtered_->ForEachKey(
@@ -211,7 +211,7 @@ Status TableReader::FilteredKeys(const Visit<int64_t>& visit) {
 
 Status TableReader::FilteredNumbers(RowNumber number,
                                     const Visit<int64_t>& visit) {
-  EV_RETURN_IF_ERROR(CheckFilterIsThere());
+  EV_RETURN_IF_ERROR(CheckFilterIsReadable());
   if (filtered_ == nullptr) return Status::OK();
   return NoThrow(*table_, [&] {
     std::vector<int64_t> column;

@@ -56,7 +56,7 @@ class PresenceTest : public ::testing::Test {
   EmbeddingTable table_;
 };
 
-TEST_F(PresenceTest, TellsWhichKeysHaveARow) {
+TEST_F(PresenceTest, FindsWhichKeysHaveARow) {
   EXPECT_EQ(2, Insert({3, kMin}, {1, 2, 3, 4}));
   EXPECT_EQ((std::vector<int32_t>{0, -1, 0, 0, -1, -1}),
             Tiers({3, 4, kMin, 3, kMax, -1}));
@@ -74,7 +74,7 @@ TEST_F(PresenceTest, NewRowsStartWithTheGivenValues) {
   EXPECT_EQ(-1, version);
 }
 
-TEST_F(PresenceTest, RowsThatAreThereStay) {
+TEST_F(PresenceTest, ExistingRowsStay) {
   Insert({3}, {1, 2});
   EXPECT_EQ(1, Insert({3, 5}, {8, 9, 6, 7}));
   EXPECT_EQ((std::vector<float>{1, 2, 6, 7}), Read({3, 5}));

@@ -170,14 +170,14 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         }
         const SharedGates gates(impls, SharedGates::Purpose::kUpdating);
         // A slot is missing again if a table was initialized meanwhile.
-        bool all_there = true;
+        bool has_slots = true;
         std::vector<int> columns;
-        for (size_t i = 0; i < updates.size() && all_there; ++i) {
+        for (size_t i = 0; i < updates.size() && has_slots; ++i) {
           Update& update = updates[i];
-          all_there = update.table->FindSlots(slots[i], &columns);
+          has_slots = update.table->FindSlots(slots[i], &columns);
           update.slot_columns = columns;
         }
-        if (!all_there) continue;
+        if (!has_slots) continue;
         std::vector<std::unique_ptr<SumBuffer>> sums;
         EV_RETURN_IF_ERROR(SumPooled(inputs, &updates, &sums, parallel));
         EV_RETURN_IF_ERROR(FetchPlanned(*rule, inputs, &updates, parallel));
