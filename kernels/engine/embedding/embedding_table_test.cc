@@ -420,7 +420,7 @@ TEST_F(EmbeddingTableTest, ImportSlotGoesToKeysThatHaveARow) {
   EXPECT_EQ(snapshot.values, std::vector<float>(6, 1.0f));
 }
 
-TEST_F(EmbeddingTableTest, UninitializedAgain) {
+TEST_F(EmbeddingTableTest, UninitializeMakesCallsFail) {
   EXPECT_OK(table_.Import(std::vector<int64_t>{7}, std::vector<float>(2).data(),
                           {}, {}, {}, {}, 0, 1));
   table_.Uninitialize();
@@ -490,7 +490,7 @@ TEST_F(EmbeddingTableTest, ImportRejectsWhatDoesNotFitAndChangesNothing) {
   EXPECT_TRUE(table_.slots().empty());
 }
 
-TEST(Int32KeysTest, NoOtherKeyComesInAnyWay) {
+TEST(Int32KeysTest, EveryCallRejectsOtherKeys) {
   constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   TableOptions options = Options(1, true);

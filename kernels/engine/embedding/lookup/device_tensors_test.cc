@@ -175,7 +175,7 @@ TEST_F(DeviceTensorsTest, StepsGiveTheBitsOfThoseInCpuMemory) {
   ExpectSame(*cpu_table, *table_);
 }
 
-TEST_F(DeviceTensorsTest, RowsAreReadIntoItsMemory) {
+TEST_F(DeviceTensorsTest, RowsAreGatheredIntoDeviceMemory) {
   StepOnDevice(Batch(200, 3, 300, 5), Combiner::kSum, 0);
   // Some keys are absent, some occur twice.
   std::vector<int64_t> keys;
@@ -223,7 +223,7 @@ TEST_F(DeviceTensorsTest, RowsInCpuMemoryHaveNoDevice) {
   EXPECT_EQ(0, cpu_table->size());
 }
 
-TEST_F(DeviceTensorsTest, WhatCannotBeOnADeviceIsRefused) {
+TEST_F(DeviceTensorsTest, UnsupportedTensorsOnADeviceAreRefused) {
   const Batch batch(20, 2, 50, 1);
   const int64_t n = batch.grads.size();
   float* const memory = stream_->Allocate(n);

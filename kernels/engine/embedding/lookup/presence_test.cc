@@ -99,7 +99,7 @@ TEST_F(PresenceTest, SlotsStartAtTheirInitialValue) {
   EXPECT_EQ((std::vector<float>{0.25f, 0.25f}), slot);
 }
 
-TEST_F(PresenceTest, NothingOfATableThatIsNotInitialized) {
+TEST_F(PresenceTest, FailsIfTheTableIsNotInitialized) {
   EmbeddingTable table(Options());
   const std::vector<int64_t> keys = {1};
   const std::vector<float> values = {1, 2};

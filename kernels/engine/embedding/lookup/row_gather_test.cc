@@ -536,7 +536,7 @@ TEST_F(RowGatherTest, SumsAreFormedOnTheCpuToo) {
   ExpectSameTables();
 }
 
-TEST_F(RowGatherTest, NothingIsAsked) {
+TEST_F(RowGatherTest, TablesWithoutKeys) {
   std::vector<RowPlaces> places(device_tables_.size());
   for (RowPlaces& place : places) place.starts = {0};
   std::vector<RowsInput> inputs(device_tables_.size());

@@ -18,7 +18,7 @@ namespace ev {
 namespace {
 
 // The work goes on after the calls return: later calls must run after it.
-TEST_F(StepLookupTest, CallsThatFollowComeAfterWhatIsUnderWay) {
+TEST_F(StepLookupTest, LaterCallsRunAfterWorkInFlight) {
   Train(Adagrad(), 0);
   for (int round = 0; round < 3; ++round) {
     const std::vector<Batch> batches = Batches(20 + round);
@@ -57,7 +57,7 @@ TEST_F(StepLookupTest, CallsThatFollowComeAfterWhatIsUnderWay) {
   }
 }
 
-TEST_F(StepLookupTest, CallsMadeAtOnceDoNotMeet) {
+TEST_F(StepLookupTest, ConcurrentCallsDoNotInterfere) {
   Train(Adagrad(), 0);
   // Lookups of other threads run beside updates. Only batches without common
   // keys leave the same rows as one thread would, so only what does not change
@@ -140,7 +140,7 @@ TEST_F(StepLookupTest, SamplesOnTheDeviceThatAreNotInOrderAreNotTaken) {
   EXPECT_EQ(StatusCode::kUnimplemented, code_with(t, true, swapped));
 }
 
-TEST_F(StepLookupTest, IdsOnTheDeviceThatNoStepTakesAreSaid) {
+TEST_F(StepLookupTest, IdsOnTheDeviceThatNoStepTakesAreUnimplemented) {
   const std::vector<Batch> batches = Batches(3);
   std::vector<PooledInput> inputs = Inputs(batches, device_tables_, true);
   for (PooledInput& in : inputs) MoveToDevice(false, &in);

@@ -154,7 +154,7 @@ constexpr size_t StepNotesTest::kRecorded[];
 // The notes of each update are copied to the CPU for tables with a capacity,
 // for one by its options (3), and for one of which only changes are recorded
 // (8).
-TEST_F(StepNotesTest, OnlySomeNumbersAreNeededAtOnce) {
+TEST_F(StepNotesTest, OnlySomeTablesNeedTheNotesOfSteps) {
   ASSERT_NE(nullptr, device_tables_[0]->impl()->home->gpu_table());
   for (size_t t : {0, 1, 2, 6}) {
     EXPECT_TRUE(device_tables_[t]->impl()->keeps_tally()) << t;
