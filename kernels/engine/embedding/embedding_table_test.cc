@@ -510,7 +510,8 @@ TEST(Int32KeysTest, EveryCallRejectsOtherKeys) {
     std::vector<int32_t> admitted;
     const auto expect_refused = [&](const Status& status) {
       ExpectError(StatusCode::kInvalidArgument,
-                  "id " + std::to_string(bad) + " is no int32", status);
+                  "id " + std::to_string(bad) + " does not fit into int32",
+                  status);
       ExpectError(StatusCode::kInvalidArgument, "[-2147483648, 2147483647]",
                   status);
     };

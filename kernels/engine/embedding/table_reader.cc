@@ -140,7 +140,8 @@ Status TableReader::ReadRows(Span<const RowHandle> handles,
 Status TableReader::Rows(const std::function<Status(const RowPiece&)>& visit) {
   return NoThrow(*table_, [&] {
     if (read_) {
-      return FailedPrecondition("rows are read once, " + table_->QuotedName());
+      return FailedPrecondition("a reader's rows can be read only once, " +
+                                table_->QuotedName());
     }
     read_ = true;
     filtered_.reset();
@@ -196,7 +197,7 @@ const std::vector<int64_t>& TableReader::filtered_partition_begins() const {
 Status TableReader::CheckFilterIsReadable() const {
   if (!read_) return Status::OK();
   return FailedPrecondition(
-      "what a filter counts is read before the rows are, " +
+      "the filter's counts must be read before the rows, " +
       table_->QuotedName());
 }
 

@@ -37,14 +37,15 @@ Status CheckInput(const PooledInput& in) {
   }
   if (in.stream == nullptr) {
     return in.on_device
-               ? InvalidArgument("ids on a device came without its stream, " +
-                                 table.QuotedName())
+               ? InvalidArgument(
+                     "ids are in device memory, but no stream is given, " +
+                     table.QuotedName())
                : Status::OK();
   }
   if (in.weights != nullptr || Selects(in.combiner)) {
     return InvalidArgument(
-        "a lookup that is weighted, or whose combiner selects, cannot put its "
-        "output on a device, " +
+        "a lookup with weights, or with a combiner that selects, cannot write "
+        "its output to device memory, " +
         table.QuotedName());
   }
   return table.CheckTakesDeviceTensors("the output");
@@ -217,7 +218,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       if (inputs[t].table == nullptr ||
           (!owners.empty() && owners[t].get() != inputs[t].table)) {
         return InvalidArgument("lookup " + std::to_string(t) +
-                               " has no table, or another owner's");
+                               " has no table, or its owner is another table");
       }
       impls.push_back(inputs[t].table->impl());
     }
