@@ -365,7 +365,7 @@ class CheckpointTest(parameterized.TestCase):
     self.assertEqual(narrow.contents(), one.contents())
     one.session.run(one.train, {one.ids: [1, 2**40 + 1]})
     with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
-                                "'v': id 1099511627777 is no int32"):
+                                "'v': id 1099511627777 does not fit into int32"):
       narrow.saver.restore(narrow.session, self._save(one))
 
   def test_save_before_the_first_step(self):

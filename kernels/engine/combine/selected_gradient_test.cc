@@ -155,7 +155,7 @@ TEST(SelectedGradientTest, OneIdGetsTheGradientUnchanged) {
             batch.RowGradients({0.3f, -0.7f}, 1));
 }
 
-TEST(SelectedGradientTest, WhatIsNotANumberStaysInItsElementAndTrainsNoRow) {
+TEST(SelectedGradientTest, NaNStaysInItsElementAndTrainsNoRow) {
   // NaN in the first and in the second row, in the vector part (8 columns) and
   // in the remainder.
   for (const bool nan_first : {true, false}) {

@@ -170,7 +170,7 @@ TEST_P(AdmissionTest, LookupsNeitherInsertNorCount) {
   EXPECT_EQ(MetaOf(*table, {1, 2}).frequencies, (Keys{1, 0}));
 }
 
-TEST_P(AdmissionTest, WithoutAPlanTheSame) {
+TEST_P(AdmissionTest, WithoutAPlanTheResultIsTheSame) {
   const auto table = MakeTable(Options(GetParam(), 3));
   TrainPlain(table.get(), {7, 7}, 0);
   EXPECT_EQ(Look(*table, {7})[0], kNoPermission);
@@ -194,7 +194,7 @@ TEST_P(AdmissionTest, ATableThatComesTwiceIsCountedInOrder) {
   EXPECT_EQ(Look(*table, keys)[0], Default(5) - 1);
 }
 
-TEST_P(AdmissionTest, AdmitIsTheGenericPathsHalf) {
+TEST_P(AdmissionTest, AdmitServesTheGenericOptimizerPath) {
   const auto table = MakeTable(Options(GetParam(), 3));
   std::vector<int32_t> admitted;
   const Keys keys = {1, 2, 3};
@@ -330,7 +330,7 @@ TEST(CounterFilterTest, EveryKeyAgainstAModel) {
   }
 }
 
-TEST(CounterFilterTest, ExportAndImportGoOnAsIfNothingHadBeen) {
+TEST(CounterFilterTest, TrainingContinuesAfterExportAndImport) {
   const auto table = MakeTable(Options(Filter::kCounter, 3));
   Train(table, {1, 1, 1, -2, 3, 3}, 4);
   TableSnapshot snapshot;
@@ -470,7 +470,7 @@ TEST(CounterFilterTest, CountersOfAdmittedKeysAreUsedAgain) {
   EXPECT_LE(table->stats().filter_bytes, 2 * bytes);
 }
 
-TEST(AdmissionOptionsTest, NonsenseIsAnError) {
+TEST(AdmissionOptionsTest, InvalidOptionsAreErrors) {
   const auto initialize = [](const TableOptions& options) {
     EmbeddingTable table(options);
     return table.Initialize(std::vector<float>(2, 0.0f), 1);

@@ -180,7 +180,7 @@ class EmbeddingTable {
   Status Gather(Span<const int64_t> keys, float* out, Parallel* parallel) const;
 
   // Like Gather, into memory of the device that has the rows.
-  // FailedPrecondition unless takes_device_tensors(). Fewer than 2^31 keys.
+  // FailedPrecondition unless takes_device_tensors(). Fewer than 2^31 - 1 keys.
   // 'out' is written when the call returns.
   Status GatherOnDevice(Span<const int64_t> keys, const DeviceStream& stream,
                         float* out, Parallel* parallel) const;

@@ -109,7 +109,7 @@ TEST_F(EmbeddingTableTest, NewKeysStartFromTheirDefaultRowAndInitialSlots) {
   EXPECT_EQ(1, table_.size());
 }
 
-TEST_F(EmbeddingTableTest, SlotsWidenLiveRowsAndKeepWhatIsThere) {
+TEST_F(EmbeddingTableTest, SlotsWidenLiveRowsAndKeepTheirValues) {
   std::vector<int64_t> keys;
   std::vector<float> values;
   for (int64_t k = 0; k < 10000; ++k) {
@@ -213,7 +213,7 @@ TEST_F(EmbeddingTableTest, FrequenciesSaturateAndVersionsDoNot) {
   EXPECT_EQ(kMax, version);
 }
 
-TEST(EmbeddingTableMetaTest, WithoutRecordingThereIsNothingToTell) {
+TEST(EmbeddingTableMetaTest, WithoutRecordingNumbersHaveTheirDefaults) {
   EmbeddingTable table(Options(1, false));
   EXPECT_OK(table.Initialize(DefaultRows(1, 1), 1));
   const float value = 1;
@@ -276,7 +276,7 @@ TEST_F(EmbeddingTableTest, InitializeRejectsWhatDoesNotFitAndKeepsTheTable) {
               flat.Initialize(std::vector<float>{}, 1));
 }
 
-TEST(EmbeddingTableUninitializedTest, EveryCallSaysSo) {
+TEST(EmbeddingTableUninitializedTest, CallsFailUntilInitialize) {
   EmbeddingTable table(Options(2));
   EXPECT_FALSE(table.initialized());
   EXPECT_EQ(0, table.size());
@@ -420,7 +420,7 @@ TEST_F(EmbeddingTableTest, ImportSlotGoesToKeysThatHaveARow) {
   EXPECT_EQ(snapshot.values, std::vector<float>(6, 1.0f));
 }
 
-TEST_F(EmbeddingTableTest, UninitializedAgain) {
+TEST_F(EmbeddingTableTest, UninitializeMakesCallsFail) {
   EXPECT_OK(table_.Import(std::vector<int64_t>{7}, std::vector<float>(2).data(),
                           {}, {}, {}, {}, 0, 1));
   table_.Uninitialize();
@@ -490,7 +490,7 @@ TEST_F(EmbeddingTableTest, ImportRejectsWhatDoesNotFitAndChangesNothing) {
   EXPECT_TRUE(table_.slots().empty());
 }
 
-TEST(Int32KeysTest, NoOtherKeyComesInAnyWay) {
+TEST(Int32KeysTest, EveryCallRejectsOtherKeys) {
   constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   TableOptions options = Options(1, true);
@@ -510,7 +510,8 @@ TEST(Int32KeysTest, NoOtherKeyComesInAnyWay) {
     std::vector<int32_t> admitted;
     const auto expect_refused = [&](const Status& status) {
       ExpectError(StatusCode::kInvalidArgument,
-                  "id " + std::to_string(bad) + " is no int32", status);
+                  "id " + std::to_string(bad) + " does not fit into int32",
+                  status);
       ExpectError(StatusCode::kInvalidArgument, "[-2147483648, 2147483647]",
                   status);
     };

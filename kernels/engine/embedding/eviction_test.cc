@@ -71,7 +71,7 @@ std::set<int64_t> KeysOf(const EmbeddingTable& table) {
   return std::set<int64_t>(snapshot.keys.begin(), snapshot.keys.end());
 }
 
-TEST(EvictStaleTest, RowsThatNoStepTouchedGoWithTheirSlots) {
+TEST(EvictStaleTest, StaleRowsAreEvictedWithTheirSlots) {
   const auto table = MakeTable(CapacityOptions());
   Train(table.get(), {1, 2}, 10);
   Train(table.get(), {2, 3}, 14);
@@ -103,7 +103,7 @@ TEST(EvictStaleTest, ARowThatWasNeverUpdatedIsStamped) {
   EXPECT_EQ(evicted, 1);
 }
 
-TEST(EvictStaleTest, CountedKeysGoToo) {
+TEST(EvictStaleTest, CountedKeysAreEvictedToo) {
   TableOptions options;
   options.name = "t";
   options.dim = 1;
@@ -122,7 +122,7 @@ TEST(EvictStaleTest, CountedKeysGoToo) {
   EXPECT_EQ(table.stats().filtered_keys, 1);
 }
 
-TEST(EvictStaleTest, StepsMayBeTimes) {
+TEST(EvictStaleTest, VersionsMayBeTimestamps) {
   // In milliseconds, microseconds and nanoseconds since 1970.
   for (const int64_t now : {int64_t{1700000000000}, int64_t{1700000000000000},
                             int64_t{1700000000000000000}}) {
@@ -179,7 +179,7 @@ TEST(EvictStaleTest, NeedsVersions) {
             StatusCode::kInvalidArgument);
 }
 
-TEST(EvictWeakTest, RowsOfLittleWeightGo) {
+TEST(EvictWeakTest, RowsOfLittleWeightAreEvicted) {
   const auto table = MakeTable(CapacityOptions(), /*dim=*/2);
   ASSERT_OK(table->Import(Keys{1, 2, 3},
                           std::vector<float>{1, 1, 2, 0, 0, 0}.data(), {}, {},
@@ -301,7 +301,7 @@ class FifoModel {
   std::map<int64_t, Row> rows_;
 };
 
-TEST(CapacityTest, FifoIsWhatTheModelSays) {
+TEST(CapacityTest, FifoMatchesTheModel) {
   constexpr int64_t kMost = 200;
   auto table = MakeTable(Rows(kMost, CacheStrategy::kFifo));
   FifoModel model(kMost);
@@ -383,7 +383,7 @@ TEST(CapacityTest, ACallsOwnRowsStay) {
   }
 }
 
-TEST(CapacityTest, OfOneStepTheEarlierCallsRowsGo) {
+TEST(CapacityTest, WithinOneStepRowsOfEarlierCallsAreEvicted) {
   const auto table = MakeTable(Rows(3, CacheStrategy::kLru));
   for (const int64_t key : {11, 12, 13, 11, 14, 15}) {
     Train(table.get(), {key}, 0);
@@ -426,7 +426,7 @@ TEST(CapacityTest, WritesAndImportsRespectIt) {
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 4}));
 }
 
-TEST(ReadAndEvictTest, GivesWhatItPushesOut) {
+TEST(ReadAndEvictTest, ReturnsTheEvictedRows) {
   const auto table = MakeTable(Rows(3, CacheStrategy::kLru), /*dim=*/2);
   const Keys old = {1, 2, 3};
   const float values[] = {1, 10, 2, 20, 3, 30};
@@ -467,7 +467,7 @@ TEST(ReadAndEvictTest, MoreThanTheTableHolds) {
   EXPECT_EQ(table->size(), 2);
 }
 
-TEST(ReadAndEvictTest, WithoutCapacityNothingGoes) {
+TEST(ReadAndEvictTest, WithoutCapacityNothingIsEvicted) {
   const auto table = MakeTable(CapacityOptions());
   Keys gone = {1};
   std::vector<float> gone_values, out(2);

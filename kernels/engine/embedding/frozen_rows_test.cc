@@ -78,7 +78,7 @@ class FrozenRowsTest : public ::testing::Test {
   EmbeddingTable table_;
 };
 
-TEST_F(FrozenRowsTest, WhatCannotBeKeptIsTheReadersErrorAndNotTheUpdates) {
+TEST_F(FrozenRowsTest, AFailedCopyIsTheReadersErrorNotTheUpdates) {
   Write({1, 2, 3});
   std::unique_ptr<TableReader> reader;
   ASSERT_TRUE(TableReader::Open(table_, {}, &reader).ok());

@@ -164,7 +164,7 @@ void Train(Parallel* parallel, Record* record) {
   }
 }
 
-TEST(HashSecretTest, NothingOfItIsSeen) {
+TEST(HashSecretTest, ResultsDoNotDependOnTheSecret) {
   testing::ThreadPool pool(3);
   Record drawn;
   Train(nullptr, &drawn);

@@ -136,7 +136,7 @@ Status EmbeddingTable::ExportChanges(int64_t since,
     }
     if (since < 0 || since >= changes->epoch()) {
       return InvalidArgument(
-          "there was no cut " + std::to_string(since) + ", the last one was " +
+          "cut " + std::to_string(since) + " does not exist, the last one is " +
           std::to_string(changes->epoch() - 1) + ", " + impl_->QuotedName());
     }
     TableDelta out;
@@ -179,7 +179,7 @@ Status EmbeddingTable::ExportNewer(int64_t version,
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     if (!impl_->options.record_version) {
       return FailedPrecondition(
-          "rows are exported by version only where versions are recorded, " +
+          "cannot export rows by version: versions are not recorded, " +
           impl_->QuotedName());
     }
     EV_RETURN_IF_ERROR(impl_->TakeTally());

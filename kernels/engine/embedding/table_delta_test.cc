@@ -152,7 +152,7 @@ TEST(TableDeltaTest, OnlyWhatChangedIsExported) {
   EXPECT_TRUE(table.Since(delta.cut).changed.keys.empty());
 }
 
-TEST(TableDeltaTest, LookingTwiceGivesTheSame) {
+TEST(TableDeltaTest, ExportingTwiceGivesTheSame) {
   Table table(Options());
   table.Train({1, 2}, 0);
   const int64_t cut = table.Cut();

@@ -190,7 +190,7 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
   return NoThrow(*impl_, [&] {
     if (!impl_->options.record_version) {
       return FailedPrecondition(
-          "rows are evicted by global step only where versions are recorded, " +
+          "cannot evict rows by global step: versions are not recorded, " +
           impl_->QuotedName());
     }
     if (steps_to_live < 1) {

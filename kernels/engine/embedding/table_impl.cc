@@ -80,11 +80,11 @@ Status EmbeddingTable::Impl::CheckInt32Keys(Span<const int64_t> keys) const {
   const int64_t key = *std::find_if(keys.begin(), keys.end(), [](int64_t k) {
     return k < kLeast || k > kMost;
   });
-  return InvalidArgument("id " + std::to_string(key) +
-                         " is no int32, the type of the table's keys: ids lie "
-                         "in [" +
-                         std::to_string(kLeast) + ", " + std::to_string(kMost) +
-                         "], " + QuotedName());
+  return InvalidArgument(
+      "id " + std::to_string(key) +
+      " does not fit into int32, the table's key type; use ids in [" +
+      std::to_string(kLeast) + ", " + std::to_string(kMost) +
+      "], or create the variable with key_dtype=tf.int64, " + QuotedName());
 }
 
 UpdateCall EmbeddingTable::Impl::BeginCall(int64_t step) {
@@ -125,9 +125,9 @@ bool EmbeddingTable::Impl::FindSlots(Span<const SlotSpec> wanted,
 
 Status EmbeddingTable::Impl::CheckTakesDeviceTensors(const char* what) const {
   if (home->gpu_table() != nullptr) return Status::OK();
-  return FailedPrecondition(std::string(what) +
-                            " is in a device's memory, and the rows are not, " +
-                            QuotedName());
+  return FailedPrecondition(
+      std::string(what) +
+      " is in device memory, but the table's rows are not, " + QuotedName());
 }
 
 Status EmbeddingTable::Impl::FindAndHold(Span<const int64_t> keys,

@@ -156,7 +156,7 @@ class EmbeddingTable::Impl : public RowSource {
     return keeps_tally() && home->gpu_table()->has_tally();
   }
   // Whether the CPU needs the notes of an update in a step.
-  bool hears_of_updates() const { return notes_updates() && !keeps_tally(); }
+  bool needs_step_notes() const { return notes_updates() && !keeps_tally(); }
   // Counts ids that were looked up or updated, by the GPU that has the rows or
   // by the CPU. No-op if the rows are not on a GPU.
   void CountIds(int64_t ids, bool by_gpu) const {

@@ -140,7 +140,8 @@ Status TableReader::ReadRows(Span<const RowHandle> handles,
 Status TableReader::Rows(const std::function<Status(const RowPiece&)>& visit) {
   return NoThrow(*table_, [&] {
     if (read_) {
-      return FailedPrecondition("rows are read once, " + table_->QuotedName());
+      return FailedPrecondition("a reader's rows can be read only once, " +
+                                table_->QuotedName());
     }
     read_ = true;
     filtered_.reset();
@@ -193,15 +194,15 @@ const std::vector<int64_t>& TableReader::filtered_partition_begins() const {
   return filtered_ == nullptr ? NoBegins() : filtered_->begins();
 }
 
-Status TableReader::CheckFilterIsThere() const {
+Status TableReader::CheckFilterIsReadable() const {
   if (!read_) return Status::OK();
   return FailedPrecondition(
-      "what a filter counts is read before the rows are, " +
+      "the filter's counts must be read before the rows, " +
       table_->QuotedName());
 }
 
 Status TableReader::FilteredKeys(const Visit<int64_t>& visit) {
-  EV_RETURN_IF_ERROR(CheckFilterIsThere());
+  EV_RETURN_IF_ERROR(CheckFilterIsReadable());
   if (filtered_ == nullptr) return Status::OK();
   return NoThrow(*table_, [&] {
     return filtered_->ForEachKey(
@@ -211,7 +212,7 @@ Status TableReader::FilteredKeys(const Visit<int64_t>& visit) {
 
 Status TableReader::FilteredNumbers(RowNumber number,
                                     const Visit<int64_t>& visit) {
-  EV_RETURN_IF_ERROR(CheckFilterIsThere());
+  EV_RETURN_IF_ERROR(CheckFilterIsReadable());
   if (filtered_ == nullptr) return Status::OK();
   return NoThrow(*table_, [&] {
     std::vector<int64_t> column;

@@ -115,7 +115,7 @@ class TableReader {
   void LetUpdatesIn();
   Status ReadRows(Span<const RowHandle> handles, Span<float* const> out,
                   RowMeta* metas);
-  Status CheckFilterIsThere() const;
+  Status CheckFilterIsReadable() const;
 
   EmbeddingTable::Impl* const table_;
   const Limits limits_;

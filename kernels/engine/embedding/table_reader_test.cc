@@ -178,7 +178,7 @@ TEST_F(TableReaderTest, GivesEveryColumnInTheOrderOfTheKeys) {
             StatusCode::kFailedPrecondition);
 }
 
-TEST_F(TableReaderTest, OfAnEmptyTable) {
+TEST_F(TableReaderTest, ReadsAnEmptyTable) {
   std::unique_ptr<TableReader> reader;
   ASSERT_OK(TableReader::Open(table_, {}, &reader));
   int calls = 0;
@@ -214,7 +214,7 @@ TEST_F(TableReaderTest, ErrorsLeaveTheTableAsItWas) {
             "the disk is full");
 }
 
-TEST_F(TableReaderTest, LookupsAndUpdatesGoOnAndWhoRemovesRowsWaits) {
+TEST_F(TableReaderTest, LookupsAndUpdatesGoOnAndRemovalsWait) {
   ASSERT_OK(Write(&table_, {1, 2, 3}, 1));
   std::unique_ptr<TableReader> reader;
   ASSERT_OK(TableReader::Open(table_, std::vector<std::string>{"m"}, &reader));
@@ -383,7 +383,7 @@ TEST_F(TableReaderTest, UpdatesThatWaitGoOnWhenTheReaderIsGone) {
   EXPECT_EQ(Now().versions, Keys(100, 2));
 }
 
-TEST_F(TableReaderTest, TwoReadersAtOnceHaveEachItsMoment) {
+TEST_F(TableReaderTest, TwoReadersHaveTheirOwnMoments) {
   ASSERT_OK(Write(&table_, {1, 2, 3}, 1));
   std::unique_ptr<TableReader> one, two;
   Contents first, second;

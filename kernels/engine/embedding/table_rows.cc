@@ -134,7 +134,7 @@ Status EmbeddingTable::GatherOnDevice(Span<const int64_t> keys,
     EV_RETURN_IF_ERROR(impl_->CheckTakesDeviceTensors("the output"));
     const int64_t n = keys.size();
     if (n >= std::numeric_limits<int32_t>::max()) {
-      return InvalidArgument("fewer than 2^31 keys are read at once, got " +
+      return InvalidArgument("the number of keys must be below 2^31 - 1, got " +
                              std::to_string(n) + ", " + impl_->QuotedName());
     }
     // Each key is a sample of one id, so its sum is its row, bit for bit.
@@ -261,7 +261,7 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
       EV_RETURN_IF_ERROR(unique.Run(keys, distinct.data(), inverse.data(),
                                     nullptr, &num_distinct));
       if (num_distinct != static_cast<int64_t>(keys.size())) {
-        return InvalidArgument("rows are written once per key, got " +
+        return InvalidArgument("keys to write must be distinct, got " +
                                std::to_string(keys.size()) + " keys of which " +
                                std::to_string(num_distinct) +
                                " are distinct, " + impl_->QuotedName());

@@ -268,7 +268,7 @@ TEST_F(BatchIdsTest, ErrorsOfTheCaller) {
   }
 }
 
-TEST(CheckIdsTest, SaysWhatIsWrong) {
+TEST(CheckIdsTest, ReportsWhatIsWrong) {
   const int64_t some64[2] = {0, 0};
   const int32_t some32[1] = {0};
   IdsInput good;

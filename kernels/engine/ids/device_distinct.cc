@@ -9,11 +9,11 @@
 namespace ev {
 
 Status DeviceDistinct::Samples(int32_t* offsets) const {
-  return Internal("of ids that were put the samples are here");
+  return Internal("the caller has the samples of ids that were given by Put");
 }
 
 Status DeviceDistinct::Places(int32_t* places) const {
-  return Internal("these keys were not sorted by owner");
+  return Internal("keys are sorted by owner only if the request has owners");
 }
 
 int64_t MinIdsToDeduplicate(int64_t otherwise) {

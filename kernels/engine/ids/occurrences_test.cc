@@ -20,7 +20,7 @@ TEST(OccurrencesTest, StaysBetweenNoneAndTheMost) {
   EXPECT_EQ(INT32_MAX, ToOccurrences(INT64_MAX));
 }
 
-TEST(OccurrencesTest, SumsStayThereToo) {
+TEST(OccurrencesTest, SumsSaturateToo) {
   int32_t count = 3;
   AddOccurrences(4, &count);
   EXPECT_EQ(7, count);

@@ -68,7 +68,7 @@ double SecondsFor(const std::vector<int64_t>& ids) {
   return least / CLOCKS_PER_SEC;
 }
 
-TEST(UniqueTest, IdsThatWereMadeToCollideCostWhatOthersCost) {
+TEST(UniqueTest, CraftedIdsCostWhatOtherIdsCost) {
   std::mt19937_64 random(3);
   std::vector<int64_t> ids(60000), made, known;
   for (int64_t& id : ids) id = static_cast<int64_t>(random());
@@ -133,7 +133,7 @@ TEST(UniqueTest, SkewedIds) {
   }
 }
 
-TEST(UniqueTest, ScratchStays) {
+TEST(UniqueTest, ScratchIsReused) {
   Unique dedup;
   std::vector<int64_t> ids(50000);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(i);

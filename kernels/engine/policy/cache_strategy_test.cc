@@ -49,7 +49,7 @@ TEST(CacheStrategyTest, LfuRanksByFrequencyThenAgeAndSparesTheStepsOwnRows) {
   EXPECT_LT(rank(1, -1), rank(1, 0));
 }
 
-TEST(CacheStrategyTest, TimesAreNoSteps) {
+TEST(CacheStrategyTest, TimestampsAreNotSteps) {
   UpdateCall now = Call(100, 9);
   now.steps_are_times = true;
   const auto rank = [&](uint32_t frequency, uint32_t call) {
@@ -97,7 +97,7 @@ TEST(CacheStrategyTest, FifoRanksByTheFirstCallThenVersionThenHash) {
             RankOf(CacheStrategy::kFifo, RowHistory{8, 7, 2}, times, 0));
 }
 
-TEST(CacheStrategyTest, FifoKeepsTheCallThatGaveTheRow) {
+TEST(CacheStrategyTest, FifoKeepsTheCallThatInsertedTheRow) {
   EXPECT_EQ(CallToKeep(CacheStrategy::kFifo, /*kept=*/0, 7), 7u);
   EXPECT_EQ(CallToKeep(CacheStrategy::kFifo, /*kept=*/3, 7), 3u);
   EXPECT_EQ(CallToKeep(CacheStrategy::kFifo, /*kept=*/3, 0), 3u);

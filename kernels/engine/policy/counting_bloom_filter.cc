@@ -24,18 +24,19 @@ Status CountingBloomFilter::Make(int64_t max_keys, double false_positive,
                                  int counter_bits,
                                  std::unique_ptr<CountingBloomFilter>* filter) {
   if (max_keys < 1) {
-    return InvalidArgument("a Bloom filter is made for at least 1 key, got " +
-                           std::to_string(max_keys));
+    return InvalidArgument(
+        "max_keys of a Bloom filter must be at least 1, got " +
+        std::to_string(max_keys));
   }
   if (!(false_positive > 0.0 && false_positive < 1.0)) {
     return InvalidArgument(
-        "a Bloom filter's false positive probability lies in (0, 1), got " +
+        "a Bloom filter's false positive probability must be in (0, 1), got " +
         std::to_string(false_positive));
   }
   if (counter_bits != 8 && counter_bits != 16 && counter_bits != 32 &&
       counter_bits != 64) {
     return InvalidArgument(
-        "a Bloom filter's counters have 8, 16, 32 or 64 bits, got " +
+        "a Bloom filter's counters must have 8, 16, 32 or 64 bits, got " +
         std::to_string(counter_bits));
   }
   const double ln2 = std::log(2.0);

@@ -26,7 +26,7 @@ std::unique_ptr<CountingBloomFilter> Make(int64_t max_keys, double probability,
   return filter;
 }
 
-TEST(CountingBloomFilterTest, SizesAreTheTextbooks) {
+TEST(CountingBloomFilterTest, SizesFollowTheTextbook) {
   // k = ceil(6.64), m = ceil(9.585 * 1000).
   const auto filter = Make(1000, 0.01, 16);
   EXPECT_EQ(filter->num_hashes(), 7);
@@ -77,7 +77,7 @@ TEST(CountingBloomFilterTest, CountersSaturate) {
   EXPECT_EQ(filter->Count(7), largest);
 }
 
-TEST(CountingBloomFilterTest, WhatWasAddedGoesAgain) {
+TEST(CountingBloomFilterTest, RemoveUndoesAdd) {
   for (const int bits : {8, 16, 32, 64}) {
     const auto filter = Make(100, 0.01, bits);
     for (int64_t key = 0; key < 100; ++key) filter->Add(key, 1);
@@ -108,7 +108,7 @@ TEST(CountingBloomFilterTest, OneCounterStillCountsAKeyOncePerOccurrence) {
   EXPECT_EQ(filter->Count(42), 3);
 }
 
-TEST(CountingBloomFilterTest, ClearForgets) {
+TEST(CountingBloomFilterTest, ClearRemovesAllCounts) {
   const auto filter = Make(100, 0.1, 8);
   for (int64_t key = 0; key < 300; ++key) filter->Add(key, 1);
   filter->Clear();

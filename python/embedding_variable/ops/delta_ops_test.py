@@ -84,7 +84,7 @@ class DeltaOpsTest(tf.test.TestCase):
         sess.run(table.changes, {self._since: 0})
       cut = sess.run(table.cut)
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
-                                  "no cut 9.*table 'user'"):
+                                  "cut 9 does not exist.*table 'user'"):
         sess.run(table.changes, {self._since: 9})
       sess.run(table.write, {self._keys: [1], self._value: 1.0})
       self.assertAllEqual([1], sess.run(table.changes.keys, {self._since: cut}))

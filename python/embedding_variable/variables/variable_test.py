@@ -157,7 +157,7 @@ class VariableTest(parameterized.TestCase):
       for op in ops:
         for wide in (2**40 + 1, 2**31, -2**31 - 1):
           with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
-                                      r"id %d is no int32.*'v'" % wide):
+                                      r"id %d does not fit into int32.*'v'" % wide):
             session.run(op, {ids: [1, wide]})
       self.assertEqual(session.run(v.total_count()).tolist(), [2, 2])
 

@@ -297,7 +297,7 @@ class DynamicVariableTest(parameterized.TestCase):
     session = self._session()
     for op in ops:
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
-                                  r"id 1099511627776 is no int32.*'v'"):
+                                  r"id 1099511627776 does not fit into int32.*'v'"):
         session.run(op, {ids: [3, 2**40]})
       self.assertEqual(session.run(v.size)[0], 0)
     session.run(ops, {ids: [3, 2**31 - 1]})

@@ -99,8 +99,8 @@ class DeviceTensorsTest : public ::testing::Test {
 
   // Runs a step whose tensors are on the device, and returns the lookup's
   // output.
-  std::vector<float> StepThere(const Batch& batch, Combiner combiner,
-                               int64_t step) {
+  std::vector<float> StepOnDevice(const Batch& batch, Combiner combiner,
+                                  int64_t step) {
     const int64_t n = batch.grads.size();
     float* const out = stream_->Allocate(n);
     // A write by the framework, which used the memory before.
@@ -121,8 +121,8 @@ class DeviceTensorsTest : public ::testing::Test {
     return result;
   }
 
-  std::vector<float> StepHere(const Batch& batch, Combiner combiner,
-                              int64_t step, EmbeddingTable* table) {
+  std::vector<float> StepOnCpu(const Batch& batch, Combiner combiner,
+                               int64_t step, EmbeddingTable* table) {
     std::vector<float> out(batch.grads.size());
     std::shared_ptr<const LookupPlan> plan;
     Status status =
@@ -155,9 +155,9 @@ void ExpectSame(const EmbeddingTable& one, const EmbeddingTable& other) {
 TEST_F(DeviceTensorsTest, StepsGiveTheBitsOfThoseInCpuMemory) {
   ASSERT_TRUE(table_->takes_device_tensors());
   EXPECT_TRUE(table_->pools_on_device());
-  const Table here = MakeTable(RowStorage::kDram);
-  EXPECT_FALSE(here->takes_device_tensors());
-  EXPECT_FALSE(here->pools_on_device());
+  const Table cpu_table = MakeTable(RowStorage::kDram);
+  EXPECT_FALSE(cpu_table->takes_device_tensors());
+  EXPECT_FALSE(cpu_table->pools_on_device());
   const Combiner combiners[] = {Combiner::kSum, Combiner::kMean,
                                 Combiner::kSqrtN};
   // Few ids, many ids of few keys, one each, more than a device deduplicates.
@@ -167,29 +167,29 @@ TEST_F(DeviceTensorsTest, StepsGiveTheBitsOfThoseInCpuMemory) {
   for (const auto& shape : shapes) {
     for (Combiner combiner : combiners) {
       const Batch batch(shape[0], shape[1], shape[2], 7 + step);
-      EXPECT_EQ(StepHere(batch, combiner, step, here.get()),
-                StepThere(batch, combiner, step));
+      EXPECT_EQ(StepOnCpu(batch, combiner, step, cpu_table.get()),
+                StepOnDevice(batch, combiner, step));
       ++step;
     }
   }
-  ExpectSame(*here, *table_);
+  ExpectSame(*cpu_table, *table_);
 }
 
-TEST_F(DeviceTensorsTest, RowsAreReadIntoItsMemory) {
-  StepThere(Batch(200, 3, 300, 5), Combiner::kSum, 0);
+TEST_F(DeviceTensorsTest, RowsAreGatheredIntoDeviceMemory) {
+  StepOnDevice(Batch(200, 3, 300, 5), Combiner::kSum, 0);
   // Some keys are absent, some occur twice.
   std::vector<int64_t> keys;
   for (int64_t i = 0; i < 5000; ++i) keys.push_back(i * 7 % 600 - 100);
-  std::vector<float> here(keys.size() * kDim);
-  ASSERT_OK(table_->Gather(keys, here.data(), &pool_));
-  float* const there = stream_->Allocate(here.size());
-  stream_->Fill(std::vector<float>(here.size(), 77.0f), there);
-  ASSERT_OK(table_->GatherOnDevice(keys, on_, there, &pool_));
-  EXPECT_EQ(here, stream_->Peek(there, here.size()));
+  std::vector<float> cpu_rows(keys.size() * kDim);
+  ASSERT_OK(table_->Gather(keys, cpu_rows.data(), &pool_));
+  float* const device_rows = stream_->Allocate(cpu_rows.size());
+  stream_->Fill(std::vector<float>(cpu_rows.size(), 77.0f), device_rows);
+  ASSERT_OK(table_->GatherOnDevice(keys, on_, device_rows, &pool_));
+  EXPECT_EQ(cpu_rows, stream_->Peek(device_rows, cpu_rows.size()));
   ASSERT_OK(table_->GatherOnDevice({}, on_, nullptr, &pool_));
   EXPECT_EQ(StatusCode::kFailedPrecondition,
             MakeTable(RowStorage::kDram)
-                ->GatherOnDevice(keys, on_, there, &pool_)
+                ->GatherOnDevice(keys, on_, device_rows, &pool_)
                 .code());
 }
 
@@ -197,33 +197,33 @@ TEST_F(DeviceTensorsTest, SamplesWithoutIdsGiveZeros) {
   const Batch batch(5, 0, 1, 1);
   ASSERT_TRUE(batch.ids.empty());
   EXPECT_EQ(std::vector<float>(5 * kDim, 0.0f),
-            StepThere(batch, Combiner::kMean, 0));
+            StepOnDevice(batch, Combiner::kMean, 0));
 }
 
 TEST_F(DeviceTensorsTest, RowsInCpuMemoryHaveNoDevice) {
-  const Table here = MakeTable(RowStorage::kDram);
+  const Table cpu_table = MakeTable(RowStorage::kDram);
   const Batch batch(20, 2, 50, 1);
   float* const memory = stream_->Allocate(batch.grads.size());
-  PooledInput in = batch.Input(here.get(), Combiner::kSum);
+  PooledInput in = batch.Input(cpu_table.get(), Combiner::kSum);
   in.stream = &on_;
   std::shared_ptr<const LookupPlan> plan;
-  Status status = PooledForward(std::vector<PooledInput>{in}, {here},
+  Status status = PooledForward(std::vector<PooledInput>{in}, {cpu_table},
                                 std::vector<float*>{memory}, &pool_, &plan);
   EXPECT_EQ(StatusCode::kFailedPrecondition, status.code());
   EXPECT_NE(std::string::npos, status.message().find("'user'"));
   in.stream = nullptr;
   std::vector<float> out(batch.grads.size());
-  ASSERT_OK(PooledForward(std::vector<PooledInput>{in}, {here},
+  ASSERT_OK(PooledForward(std::vector<PooledInput>{in}, {cpu_table},
                           std::vector<float*>{out.data()}, &pool_, &plan));
-  UpdateInput update = UpdateOf(here.get(), *plan, memory);
+  UpdateInput update = UpdateOf(cpu_table.get(), *plan, memory);
   update.stream = &on_;
   status = Adagrad(update, 0, &pool_);
   EXPECT_EQ(StatusCode::kFailedPrecondition, status.code());
   EXPECT_NE(std::string::npos, status.message().find("'user'"));
-  EXPECT_EQ(0, here->size());
+  EXPECT_EQ(0, cpu_table->size());
 }
 
-TEST_F(DeviceTensorsTest, WhatCannotBeOnADeviceIsRefused) {
+TEST_F(DeviceTensorsTest, UnsupportedTensorsOnADeviceAreRefused) {
   const Batch batch(20, 2, 50, 1);
   const int64_t n = batch.grads.size();
   float* const memory = stream_->Allocate(n);

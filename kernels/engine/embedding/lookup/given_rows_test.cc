@@ -154,7 +154,7 @@ TEST_P(GivenRowsTest, WeightsHaveGradients) {
   }
 }
 
-TEST_P(GivenRowsTest, RefusesATableThatIsNotThere) {
+TEST_P(GivenRowsTest, RefusesATableThatThePlanLacks) {
   ASSERT_NO_FATAL_FAILURE(Run(false));
   float out = 0.0f;
   EXPECT_EQ(StatusCode::kInvalidArgument,

@@ -48,8 +48,9 @@ void SumRows(const PlannedTable& planned, const Grouped& grouped,
 
 Status CheckTable(const LookupPlan& plan, int t) {
   if (t >= 0 && t < plan.num_tables()) return Status::OK();
-  return InvalidArgument("table " + std::to_string(t) + " of a lookup of " +
-                         std::to_string(plan.num_tables()));
+  return InvalidArgument(
+      "table index must be in [0, " + std::to_string(plan.num_tables()) +
+      "), the tables of the lookup, got " + std::to_string(t));
 }
 
 // One table's batch of a plan, with given rows in place of the table's.
@@ -104,8 +105,9 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
       const PlannedTable& planned = plan.planned(t);
       if (unique_grads[t] != nullptr && planned.num_ids > 0 &&
           grads[t] == nullptr) {
-        return InvalidArgument("the gradient is missing, " +
-                               planned.table->impl()->QuotedName());
+        return InvalidArgument(
+            "the gradient of the lookup's output is missing, " +
+            planned.table->impl()->QuotedName());
       }
     }
     // Gradients of tables without repeated ids are copied. Other tables are
@@ -199,7 +201,7 @@ Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,
   }
   if (!planned.has_weights) {
     return InvalidArgument(
-        "the gradient of weights was asked for, but the lookup had none, " +
+        "cannot compute the gradient of weights: the lookup had none, " +
         planned.table->impl()->QuotedName());
   }
   return NoThrow("the gradient of a lookup's weights", [&] {

@@ -37,14 +37,15 @@ Status CheckInput(const PooledInput& in) {
   }
   if (in.stream == nullptr) {
     return in.on_device
-               ? InvalidArgument("ids on a device came without its stream, " +
-                                 table.QuotedName())
+               ? InvalidArgument(
+                     "ids are in device memory, but no stream is given, " +
+                     table.QuotedName())
                : Status::OK();
   }
   if (in.weights != nullptr || Selects(in.combiner)) {
     return InvalidArgument(
-        "a lookup that is weighted, or whose combiner selects, cannot put its "
-        "output on a device, " +
+        "a lookup with weights, or with a combiner that selects, cannot write "
+        "its output to device memory, " +
         table.QuotedName());
   }
   return table.CheckTakesDeviceTensors("the output");
@@ -88,10 +89,10 @@ void FindFactors(int64_t begin, int64_t end, PlannedTable* planned) {
 }
 
 // Pools on the CPU, which reads the rows in place or as copies.
-class RowsComeHere : public TablePooling {
+class PoolsOnCpu : public TablePooling {
  public:
-  RowsComeHere(PlannedTable* planned, const EmbeddingTable::Impl& table,
-               float* output, RowHolds* holds)
+  PoolsOnCpu(PlannedTable* planned, const EmbeddingTable::Impl& table,
+             float* output, RowHolds* holds)
       : planned_(planned), table_(table), output_(output), holds_(holds) {}
 
   int64_t keys_at_once() const override {
@@ -119,10 +120,10 @@ class RowsComeHere : public TablePooling {
 
 // Pools on the GPU that has the rows: all samples, as soon as the last key is
 // found, while keys of other tables are being found.
-class PoolingGoesThere : public TablePooling {
+class PoolsOnGpu : public TablePooling {
  public:
-  PoolingGoesThere(PlannedTable* planned, const EmbeddingTable::Impl& table,
-                   const DeviceStream* stream, float* output)
+  PoolsOnGpu(PlannedTable* planned, const EmbeddingTable::Impl& table,
+             const DeviceStream* stream, float* output)
       : planned_(planned), table_(table), stream_(stream), output_(output) {}
 
   int64_t keys_at_once() const override { return kIdsPerTask; }
@@ -217,7 +218,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       if (inputs[t].table == nullptr ||
           (!owners.empty() && owners[t].get() != inputs[t].table)) {
         return InvalidArgument("lookup " + std::to_string(t) +
-                               " has no table, or another owner's");
+                               " has no table, or its owner is another table");
       }
       impls.push_back(inputs[t].table->impl());
     }
@@ -232,7 +233,7 @@ Status PooledForward(Span<const PooledInput> inputs,
     // gates.
     RowHolds holds;
     std::vector<std::unique_ptr<TablePooling>> tables(num_tables);
-    std::vector<PoolingGoesThere*> there(num_tables, nullptr);
+    std::vector<PoolsOnGpu*> on_gpu(num_tables, nullptr);
     for (int t = 0; t < num_tables; ++t) {
       const PooledInput& in = inputs[t];
       PlannedTable* const planned = made->mutable_planned(t);
@@ -241,12 +242,10 @@ Status PooledForward(Span<const PooledInput> inputs,
       const bool keeps_rows =
           Selects(in.combiner) || (in.weights != nullptr && in.num_ids > 0);
       if (impls[t]->home->gpu() != nullptr && !keeps_rows) {
-        there[t] =
-            new PoolingGoesThere(planned, *impls[t], in.stream, outputs[t]);
-        tables[t].reset(there[t]);
+        on_gpu[t] = new PoolsOnGpu(planned, *impls[t], in.stream, outputs[t]);
+        tables[t].reset(on_gpu[t]);
       } else {
-        tables[t].reset(
-            new RowsComeHere(planned, *impls[t], outputs[t], &holds));
+        tables[t].reset(new PoolsOnCpu(planned, *impls[t], outputs[t], &holds));
       }
     }
     StepLookup step;
@@ -259,7 +258,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       }
     }
     DeviceLookup devices(made.get(), &step,
-                         [&](int t) { return there[t]->Start(); });
+                         [&](int t) { return on_gpu[t]->Start(); });
     std::unique_lock<std::mutex> turn(*TurnToPutIds(), std::defer_lock);
     for (const PooledInput& in : inputs) {
       if (!turn.owns_lock() && IsDeduplicatedByDevice(in)) turn.lock();
@@ -280,7 +279,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       if (IsSmall(planned)) continue;
       // If a GPU pools, only the factors of the samples are left to compute;
       // for a step, nothing is.
-      if (there[t] == nullptr || (Divides(planned.combiner) && !step.Has(t))) {
+      if (on_gpu[t] == nullptr || (Divides(planned.combiner) && !step.Has(t))) {
         pool.Add(t, planned.batch_size, tables[t]->sample_weight());
       }
       if (planned.distinct != nullptr) continue;

@@ -56,7 +56,7 @@ class PresenceTest : public ::testing::Test {
   EmbeddingTable table_;
 };
 
-TEST_F(PresenceTest, TellsWhichKeysHaveARow) {
+TEST_F(PresenceTest, FindsWhichKeysHaveARow) {
   EXPECT_EQ(2, Insert({3, kMin}, {1, 2, 3, 4}));
   EXPECT_EQ((std::vector<int32_t>{0, -1, 0, 0, -1, -1}),
             Tiers({3, 4, kMin, 3, kMax, -1}));
@@ -74,7 +74,7 @@ TEST_F(PresenceTest, NewRowsStartWithTheGivenValues) {
   EXPECT_EQ(-1, version);
 }
 
-TEST_F(PresenceTest, RowsThatAreThereStay) {
+TEST_F(PresenceTest, ExistingRowsStay) {
   Insert({3}, {1, 2});
   EXPECT_EQ(1, Insert({3, 5}, {8, 9, 6, 7}));
   EXPECT_EQ((std::vector<float>{1, 2, 6, 7}), Read({3, 5}));
@@ -99,7 +99,7 @@ TEST_F(PresenceTest, SlotsStartAtTheirInitialValue) {
   EXPECT_EQ((std::vector<float>{0.25f, 0.25f}), slot);
 }
 
-TEST_F(PresenceTest, NothingOfATableThatIsNotInitialized) {
+TEST_F(PresenceTest, FailsIfTheTableIsNotInitialized) {
   EmbeddingTable table(Options());
   const std::vector<int64_t> keys = {1};
   const std::vector<float> values = {1, 2};

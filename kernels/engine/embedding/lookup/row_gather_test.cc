@@ -42,7 +42,7 @@ using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
 enum class Notes { kNone, kFrequency, kOfAllKinds };
 
 // The table whose input has no occurrences.
-constexpr size_t kNotTold = 5;
+constexpr size_t kWithoutOccurrences = 5;
 
 void Choose(Notes notes, size_t t, TableOptions* options) {
   options->record_frequency = notes == Notes::kFrequency;
@@ -134,7 +134,7 @@ struct Batch {
     for (size_t t = 0; t < tables.size(); ++t) {
       inputs[t].table = tables[t].get();
       inputs[t].keys = keys[t];
-      if (counts && t != kNotTold)
+      if (counts && t != kWithoutOccurrences)
         inputs[t].occurrences = occurrences[t].data();
     }
     return inputs;
@@ -176,8 +176,8 @@ class RowGatherTest : public ::testing::Test {
   }
 
   void Renew(Notes notes) {
-    there_ = MakeTables(testing::StorageUnderTest(), dims_, notes);
-    here_ = MakeTables(RowStorage::kDram, dims_, notes);
+    device_tables_ = MakeTables(testing::StorageUnderTest(), dims_, notes);
+    cpu_tables_ = MakeTables(RowStorage::kDram, dims_, notes);
   }
 
   // Expects both tables to have the same keys, rows and slots, and the same
@@ -185,10 +185,10 @@ class RowGatherTest : public ::testing::Test {
   void ExpectSameTables() {
     std::vector<std::string> slots;
     for (const SlotSpec& slot : rule_.slots) slots.push_back(slot.name);
-    for (size_t t = 0; t < here_.size(); ++t) {
+    for (size_t t = 0; t < cpu_tables_.size(); ++t) {
       TableSnapshot a, b;
-      ASSERT_OK(here_[t]->Export(slots, &a));
-      ASSERT_OK(there_[t]->Export(slots, &b));
+      ASSERT_OK(cpu_tables_[t]->Export(slots, &a));
+      ASSERT_OK(device_tables_[t]->Export(slots, &b));
       ASSERT_GT(a.keys.size(), 0u);
       EXPECT_EQ(a.keys, b.keys);
       EXPECT_EQ(a.values, b.values);
@@ -205,17 +205,17 @@ class RowGatherTest : public ::testing::Test {
   // itself.
   int64_t IdsByDevice() const {
     int64_t ids = 0;
-    for (const auto& table : there_) ids += table->tier_stats().hits;
+    for (const auto& table : device_tables_) ids += table->tier_stats().hits;
     return ids;
   }
 
   // Runs a step of the tables in CPU memory. Returns all rows, and keeps
   // distinct keys and their gradients.
-  std::vector<float> StepHere(const Batch& batch, int64_t step,
-                              const std::function<void()>& between = nullptr) {
+  std::vector<float> StepOnCpu(const Batch& batch, int64_t step,
+                               const std::function<void()>& between = nullptr) {
     std::vector<std::vector<float>> rows;
     std::vector<RowGradients> grads;
-    for (size_t t = 0; t < here_.size(); ++t) {
+    for (size_t t = 0; t < cpu_tables_.size(); ++t) {
       rows.emplace_back(batch.grads[t].size());
       RowGradients grad;
       grad.starts = {0, static_cast<int64_t>(batch.keys[t].size())};
@@ -224,7 +224,7 @@ class RowGatherTest : public ::testing::Test {
     }
     std::shared_ptr<const LookupPlan> plan;
     Status status = LookupRows(
-        batch.Inputs(here_), here_,
+        batch.Inputs(cpu_tables_), cpu_tables_,
         [&](int t, int64_t begin, int64_t end, const float* const* found) {
           CopyRows(found, 0, end - begin, dims_[t],
                    rows[t].data() + begin * dims_[t]);
@@ -236,7 +236,7 @@ class RowGatherTest : public ::testing::Test {
     std::vector<float*> out;
     std::vector<const float*> in;
     std::vector<float> all;
-    for (size_t t = 0; t < here_.size(); ++t) {
+    for (size_t t = 0; t < cpu_tables_.size(); ++t) {
       const Span<const int64_t> keys = plan->unique_keys(static_cast<int>(t));
       unique_.emplace_back(keys.begin(), keys.end());
       sums_.emplace_back(keys.size() * dims_[t]);
@@ -247,19 +247,19 @@ class RowGatherTest : public ::testing::Test {
     status = SumRowGradients(*plan, grads, out, &pool_);
     EXPECT_TRUE(status.ok()) << status.message();
     if (between) between();
-    status = Apply(rule_, here_, *plan, in, nullptr, step, &pool_);
+    status = Apply(rule_, cpu_tables_, *plan, in, nullptr, step, &pool_);
     EXPECT_TRUE(status.ok()) << status.message();
     return all;
   }
 
   // Runs a step on the device, with each rank's rows in a piece of its own.
   // Calls 'between' between lookup and update.
-  std::vector<float> StepThere(
+  std::vector<float> StepOnDevice(
       const Batch& batch, int64_t step,
       const std::function<void(const LookupPlan&)>& between = nullptr) {
-    std::vector<RowPlaces> places(there_.size());
-    std::vector<std::vector<int64_t>> sizes(there_.size());
-    for (size_t t = 0; t < there_.size(); ++t) {
+    std::vector<RowPlaces> places(device_tables_.size());
+    std::vector<std::vector<int64_t>> sizes(device_tables_.size());
+    for (size_t t = 0; t < device_tables_.size(); ++t) {
       places[t].starts = batch.starts[t];
       for (size_t p = 1; p < batch.starts[t].size(); ++p) {
         const int64_t n =
@@ -273,13 +273,13 @@ class RowGatherTest : public ::testing::Test {
       }
     }
     std::shared_ptr<const LookupPlan> plan;
-    Status status =
-        GatherRows(batch.Inputs(there_), there_, places, on_, &pool_, &plan);
+    Status status = GatherRows(batch.Inputs(device_tables_), device_tables_,
+                               places, on_, &pool_, &plan);
     EXPECT_TRUE(status.ok()) << status.message();
     std::vector<float> all;
     std::vector<const float*> grads;
     stream_->Wait();
-    for (size_t t = 0; t < there_.size(); ++t) {
+    for (size_t t = 0; t < device_tables_.size(); ++t) {
       for (size_t p = 0; p < sizes[t].size(); ++p) {
         const std::vector<float> rows =
             stream_->Peek(places[t].pieces[p], sizes[t][p]);
@@ -290,7 +290,7 @@ class RowGatherTest : public ::testing::Test {
       grads.push_back(grad);
     }
     if (between) between(*plan);
-    status = Apply(rule_, there_, *plan, grads, &on_, step, &pool_);
+    status = Apply(rule_, device_tables_, *plan, grads, &on_, step, &pool_);
     EXPECT_TRUE(status.ok()) << status.message();
     return all;
   }
@@ -300,8 +300,8 @@ class RowGatherTest : public ::testing::Test {
     size_t num_keys = 0;
     for (const auto& keys : batch.keys) num_keys += keys.size();
     return IsWorthAStep(
-        there_.size(), num_keys,
-        there_[0]->impl()->home->gpu_table()->min_ids_to_deduplicate());
+        device_tables_.size(), num_keys,
+        device_tables_[0]->impl()->home->gpu_table()->min_ids_to_deduplicate());
   }
   static void ExpectAStep(const LookupPlan& plan) {
     const DeviceDistinct* const first = plan.planned(0).distinct.get();
@@ -314,7 +314,7 @@ class RowGatherTest : public ::testing::Test {
   }
 
   std::vector<int64_t> dims_ = {4, 3, 16, 1, 8, 5};
-  Tables there_, here_;
+  Tables device_tables_, cpu_tables_;
   Rule rule_ = {"Adagrad", {0.5f}, {{"Adagrad", 0.1f}}};
   std::vector<std::vector<int64_t>> unique_;
   std::vector<std::vector<float>> sums_;
@@ -332,9 +332,9 @@ TEST_F(RowGatherTest, StepsGiveTheBitsOfThoseInCpuMemory) {
     // deduplicates.
     for (int64_t most : {3, 40, 900, 60000}) {
       for (int ranks : {1, 2, 5}) {
-        const Batch batch(here_, most, ranks, 100 + step, counts);
-        const std::vector<float> here = StepHere(batch, step);
-        EXPECT_EQ(here, StepThere(batch, step)) << "step " << step;
+        const Batch batch(cpu_tables_, most, ranks, 100 + step, counts);
+        const std::vector<float> cpu_rows = StepOnCpu(batch, step);
+        EXPECT_EQ(cpu_rows, StepOnDevice(batch, step)) << "step " << step;
         ++step;
       }
     }
@@ -345,13 +345,14 @@ TEST_F(RowGatherTest, StepsGiveTheBitsOfThoseInCpuMemory) {
 TEST_F(RowGatherTest, TablesAreOneStepOfTheDevice) {
   for (Notes notes : {Notes::kNone, Notes::kOfAllKinds}) {
     Renew(notes);
-    const Batch batch(here_, 60000, 5, 31, notes != Notes::kNone);
+    const Batch batch(cpu_tables_, 60000, 5, 31, notes != Notes::kNone);
     int64_t num_keys = 0;
     for (const auto& keys : batch.keys) num_keys += keys.size();
     for (int64_t step = 0; step < 3; ++step) {
-      const std::vector<float> here = StepHere(batch, step);
+      const std::vector<float> cpu_rows = StepOnCpu(batch, step);
       int64_t before = 0;
-      EXPECT_EQ(here, StepThere(batch, step, [&](const LookupPlan& plan) {
+      EXPECT_EQ(cpu_rows,
+                StepOnDevice(batch, step, [&](const LookupPlan& plan) {
                   ExpectAStep(plan);
                   before = IdsByDevice();
                 }));
@@ -366,15 +367,15 @@ TEST_F(RowGatherTest, TablesAreOneStepOfTheDevice) {
 TEST_F(RowGatherTest, KeysOfManyRanksCountWhatTheyStandFor) {
   Renew(Notes::kOfAllKinds);
   for (int64_t step = 0; step < 4; ++step) {
-    Batch batch(here_, 3000, 20, 41, /*counts=*/true);
+    Batch batch(cpu_tables_, 3000, 20, 41, /*counts=*/true);
     for (auto& occurrences : batch.occurrences) {
       for (size_t i = 0; i < occurrences.size(); i += 97) occurrences[i] = -3;
       for (size_t i = 0; i < occurrences.size(); i += 101) {
         occurrences[i] = int64_t{1} << (i % 2 == 0 ? 40 : 30);
       }
     }
-    const std::vector<float> here = StepHere(batch, step);
-    EXPECT_EQ(here, StepThere(batch, step, ExpectAStep)) << step;
+    const std::vector<float> cpu_rows = StepOnCpu(batch, step);
+    EXPECT_EQ(cpu_rows, StepOnDevice(batch, step, ExpectAStep)) << step;
     ExpectSameTables();
   }
 }
@@ -384,13 +385,13 @@ TEST_F(RowGatherTest, KeysOfManyRanksCountWhatTheyStandFor) {
 TEST_F(RowGatherTest, KeysThatAreKnownCountWhatTheyStandFor) {
   for (Notes notes : {Notes::kFrequency, Notes::kOfAllKinds}) {
     Renew(notes);
-    const Batch known(here_, 900, 6, 47, /*counts=*/true);
-    const Batch other(here_, 1100, 6, 48, /*counts=*/true);
+    const Batch known(cpu_tables_, 900, 6, 47, /*counts=*/true);
+    const Batch other(cpu_tables_, 1100, 6, 48, /*counts=*/true);
     int64_t step = 0;
     for (const Batch* batch :
          {&known, &known, &known, &known, &other, &known, &other, &other}) {
-      const std::vector<float> here = StepHere(*batch, step);
-      EXPECT_EQ(here, StepThere(*batch, step)) << step;
+      const std::vector<float> cpu_rows = StepOnCpu(*batch, step);
+      EXPECT_EQ(cpu_rows, StepOnDevice(*batch, step)) << step;
       ExpectSameTables();
       ++step;
     }
@@ -401,24 +402,24 @@ TEST_F(RowGatherTest, KeysThatAreKnownCountWhatTheyStandFor) {
 TEST_F(RowGatherTest, TablesThatComeTwiceCountTheirKeysTwice) {
   for (Notes notes : {Notes::kNone, Notes::kOfAllKinds}) {
     Renew(notes);
-    for (Tables* tables : {&here_, &there_}) {
+    for (Tables* tables : {&cpu_tables_, &device_tables_}) {
       tables->push_back((*tables)[1]);
     }
     dims_.push_back(dims_[1]);
-    const Batch batch(here_, 900, 6, 53, notes != Notes::kNone);
+    const Batch batch(cpu_tables_, 900, 6, 53, notes != Notes::kNone);
     for (int64_t step = 0; step < 4; ++step) {
-      const std::vector<float> here = StepHere(batch, step);
-      EXPECT_EQ(here, StepThere(batch, step, [&](const LookupPlan& plan) {
-                  if (!AreEnough(batch)) return;
-                  const DeviceDistinct* const other =
-                      plan.planned(0).distinct.get();
-                  ASSERT_NE(nullptr, other);
-                  EXPECT_NE(nullptr, other->step());
-                  for (int t : {1, 6}) {
-                    const auto& twice = plan.planned(t).distinct;
-                    EXPECT_TRUE(twice == nullptr || twice->step() == nullptr);
-                  }
-                }));
+      const std::vector<float> cpu_rows = StepOnCpu(batch, step);
+      EXPECT_EQ(
+          cpu_rows, StepOnDevice(batch, step, [&](const LookupPlan& plan) {
+            if (!AreEnough(batch)) return;
+            const DeviceDistinct* const other = plan.planned(0).distinct.get();
+            ASSERT_NE(nullptr, other);
+            EXPECT_NE(nullptr, other->step());
+            for (int t : {1, 6}) {
+              const auto& twice = plan.planned(t).distinct;
+              EXPECT_TRUE(twice == nullptr || twice->step() == nullptr);
+            }
+          }));
     }
     ExpectSameTables();
     dims_.pop_back();
@@ -431,29 +432,29 @@ TEST_F(RowGatherTest, OtherRulesCountToo) {
   rule_ = {
       "Adadelta", {0.5f, 0.9f, 1e-6f}, {{"accum", 0.0f}, {"update", 0.0f}}};
   for (int64_t step = 0; step < 4; ++step) {
-    const Batch batch(here_, 900, 6, 59 + step / 2, /*counts=*/true);
-    const std::vector<float> here = StepHere(batch, step);
-    EXPECT_EQ(here, StepThere(batch, step)) << step;
+    const Batch batch(cpu_tables_, 900, 6, 59 + step / 2, /*counts=*/true);
+    const std::vector<float> cpu_rows = StepOnCpu(batch, step);
+    EXPECT_EQ(cpu_rows, StepOnDevice(batch, step)) << step;
   }
   ExpectSameTables();
 }
 
 // Optimizers outside the engine need distinct keys and their occurrences.
-TEST_F(RowGatherTest, CountsMayComeHere) {
+TEST_F(RowGatherTest, CountsMayBeInCpuMemory) {
   Renew(Notes::kOfAllKinds);
   for (int64_t step = 0; step < 3; ++step) {
-    const Batch batch(here_, 900, 6, 43, /*counts=*/true);
-    std::vector<std::map<int64_t, int64_t>> counts(here_.size());
-    for (size_t t = 0; t < here_.size(); ++t) {
+    const Batch batch(cpu_tables_, 900, 6, 43, /*counts=*/true);
+    std::vector<std::map<int64_t, int64_t>> counts(cpu_tables_.size());
+    for (size_t t = 0; t < cpu_tables_.size(); ++t) {
       for (size_t i = 0; i < batch.keys[t].size(); ++i) {
         counts[t][batch.keys[t][i]] +=
-            t == kNotTold ? 1 : batch.occurrences[t][i];
+            t == kWithoutOccurrences ? 1 : batch.occurrences[t][i];
       }
     }
-    const std::vector<float> here = StepHere(batch, step);
-    EXPECT_EQ(here, StepThere(batch, step, [&](const LookupPlan& plan) {
+    const std::vector<float> cpu_rows = StepOnCpu(batch, step);
+    EXPECT_EQ(cpu_rows, StepOnDevice(batch, step, [&](const LookupPlan& plan) {
                 if (AreEnough(batch)) ExpectAStep(plan);
-                for (size_t t = 0; t < there_.size(); ++t) {
+                for (size_t t = 0; t < device_tables_.size(); ++t) {
                   const int number = static_cast<int>(t);
                   const auto keys = plan.unique_keys(number);
                   std::map<int64_t, int64_t> found;
@@ -471,16 +472,16 @@ TEST_F(RowGatherTest, KeysThatComeWhileAStepIsUnderWayAreFound) {
   // A second lookup of the same keys, before and after the update of the first.
   for (Notes notes : {Notes::kNone, Notes::kFrequency}) {
     Renew(notes);
-    const Batch batch(here_, 900, 4, 37, notes != Notes::kNone);
-    const std::vector<float> here = StepHere(batch, 0);
+    const Batch batch(cpu_tables_, 900, 4, 37, notes != Notes::kNone);
+    const std::vector<float> cpu_rows = StepOnCpu(batch, 0);
     std::vector<float> between;
-    EXPECT_EQ(here, StepThere(batch, 0, [&](const LookupPlan&) {
-                between = StepThere(batch, 0);
+    EXPECT_EQ(cpu_rows, StepOnDevice(batch, 0, [&](const LookupPlan&) {
+                between = StepOnDevice(batch, 0);
               }));
-    EXPECT_EQ(here, between);
-    StepHere(batch, 0);  // as the first was applied after the second
+    EXPECT_EQ(cpu_rows, between);
+    StepOnCpu(batch, 0);  // as the first was applied after the second
     ExpectSameTables();
-    EXPECT_EQ(StepHere(batch, 1), StepThere(batch, 1));
+    EXPECT_EQ(StepOnCpu(batch, 1), StepOnDevice(batch, 1));
     ExpectSameTables();
   }
 }
@@ -489,32 +490,33 @@ TEST_F(RowGatherTest, KeysThatAreErasedBeforeTheUpdateGetRowsAgain) {
   for (Notes notes : {Notes::kNone, Notes::kFrequency, Notes::kOfAllKinds}) {
     Renew(notes);
     for (int64_t step = 0; step < 3; ++step) {
-      const Batch batch(here_, 900, 3, 17, notes != Notes::kNone);
+      const Batch batch(cpu_tables_, 900, 3, 17, notes != Notes::kNone);
       const auto erase = [&](const Tables& tables) {
         for (size_t t = 0; t < tables.size(); ++t) {
           const Span<const int64_t> keys(batch.keys[t]);
           tables[t]->Erase(keys.subspan(0, keys.size() / 3));
         }
       };
-      const std::vector<float> here =
-          StepHere(batch, step, [&] { erase(here_); });
-      EXPECT_EQ(here, StepThere(batch, step,
-                                [&](const LookupPlan&) { erase(there_); }));
+      const std::vector<float> cpu_rows =
+          StepOnCpu(batch, step, [&] { erase(cpu_tables_); });
+      EXPECT_EQ(cpu_rows, StepOnDevice(batch, step, [&](const LookupPlan&) {
+                  erase(device_tables_);
+                }));
     }
     ExpectSameTables();
   }
 }
 
-TEST_F(RowGatherTest, SumsAreFormedHereToo) {
-  const Batch batch(here_, 900, 3, 23);
-  StepHere(batch, 0);
+TEST_F(RowGatherTest, SumsAreFormedOnTheCpuToo) {
+  const Batch batch(cpu_tables_, 900, 3, 23);
+  StepOnCpu(batch, 0);
   const std::vector<std::vector<int64_t>> keys = unique_;
   const std::vector<std::vector<float>> sums = sums_;
-  StepThere(batch, 0, [&](const LookupPlan& plan) {
-    std::vector<RowGradients> grads(there_.size());
+  StepOnDevice(batch, 0, [&](const LookupPlan& plan) {
+    std::vector<RowGradients> grads(device_tables_.size());
     std::vector<std::vector<float>> formed;
     std::vector<float*> out;
-    for (size_t t = 0; t < there_.size(); ++t) {
+    for (size_t t = 0; t < device_tables_.size(); ++t) {
       const int number = static_cast<int>(t);
       EXPECT_EQ(static_cast<int64_t>(keys[t].size()), plan.num_unique(number));
       grads[t].starts = {0, static_cast<int64_t>(batch.keys[t].size())};
@@ -524,28 +526,31 @@ TEST_F(RowGatherTest, SumsAreFormedHereToo) {
     }
     ASSERT_OK(SumRowGradients(plan, grads, out, &pool_));
     EXPECT_EQ(sums, formed);
-    for (size_t t = 0; t < there_.size(); ++t) {
-      const Span<const int64_t> there = plan.unique_keys(static_cast<int>(t));
-      EXPECT_EQ(keys[t], std::vector<int64_t>(there.begin(), there.end()));
+    for (size_t t = 0; t < device_tables_.size(); ++t) {
+      const Span<const int64_t> device_keys =
+          plan.unique_keys(static_cast<int>(t));
+      EXPECT_EQ(keys[t],
+                std::vector<int64_t>(device_keys.begin(), device_keys.end()));
     }
   });
   ExpectSameTables();
 }
 
-TEST_F(RowGatherTest, NothingIsAsked) {
-  std::vector<RowPlaces> places(there_.size());
+TEST_F(RowGatherTest, TablesWithoutKeys) {
+  std::vector<RowPlaces> places(device_tables_.size());
   for (RowPlaces& place : places) place.starts = {0};
-  std::vector<RowsInput> inputs(there_.size());
-  for (size_t t = 0; t < inputs.size(); ++t) inputs[t].table = there_[t].get();
+  std::vector<RowsInput> inputs(device_tables_.size());
+  for (size_t t = 0; t < inputs.size(); ++t)
+    inputs[t].table = device_tables_[t].get();
   std::shared_ptr<const LookupPlan> plan;
-  ASSERT_OK(GatherRows(inputs, there_, places, on_, &pool_, &plan));
-  EXPECT_EQ(static_cast<int>(there_.size()), plan->num_tables());
+  ASSERT_OK(GatherRows(inputs, device_tables_, places, on_, &pool_, &plan));
+  EXPECT_EQ(static_cast<int>(device_tables_.size()), plan->num_tables());
 }
 
 TEST_F(RowGatherTest, BadPlacesAreRefused) {
   const std::vector<int64_t> keys = {5, 6, 7};
   RowsInput input;
-  input.table = there_[0].get();
+  input.table = device_tables_[0].get();
   input.keys = keys;
   RowPlaces places;
   places.pieces = {stream_->Allocate(12)};
@@ -564,7 +569,7 @@ TEST_F(RowGatherTest, BadPlacesAreRefused) {
       StatusCode::kInvalidArgument,
       GatherRows(std::vector<RowsInput>{input}, {}, {}, on_, &pool_, &plan)
           .code());
-  input.table = here_[0].get();
+  input.table = cpu_tables_[0].get();
   const Status status =
       GatherRows(std::vector<RowsInput>{input}, {},
                  std::vector<RowPlaces>{places}, on_, &pool_, &plan);

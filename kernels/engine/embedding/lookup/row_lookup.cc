@@ -142,7 +142,7 @@ bool AreOf(int64_t num_keys, const Pieces& pieces) {
 
 Status CheckPieces(const PlannedTable& planned, const RowGradients& grads) {
   if (AreOf(planned.num_ids, grads)) return Status::OK();
-  return InvalidArgument("the gradients' pieces are not those of " +
+  return InvalidArgument("the pieces of the gradients do not match the " +
                          std::to_string(planned.num_ids) + " keys, " +
                          planned.table->impl()->QuotedName());
 }
@@ -186,7 +186,7 @@ Status Lookup(Span<const RowsInput> inputs,
       if (inputs[t].table == nullptr ||
           (!owners.empty() && owners[t].get() != inputs[t].table)) {
         return InvalidArgument("lookup " + std::to_string(t) +
-                               " has no table, or another owner's");
+                               " has no table, or its owner is another table");
       }
       impls.push_back(inputs[t].table->impl());
     }
@@ -198,8 +198,9 @@ Status Lookup(Span<const RowsInput> inputs,
       EV_RETURN_IF_ERROR(steps.check(table));
       const int64_t n = inputs[t].keys.size();
       if (n >= std::numeric_limits<int32_t>::max()) {
-        return InvalidArgument("a lookup takes fewer than 2^31 - 1 keys, got " +
-                               std::to_string(n) + ", " + table.QuotedName());
+        return InvalidArgument(
+            "the number of keys must be below 2^31 - 1, got " +
+            std::to_string(n) + ", " + table.QuotedName());
       }
       lookups.push_back(AsPooled(inputs[t], steps.stream));
     }
@@ -350,17 +351,17 @@ Status GatherRows(Span<const RowsInput> inputs,
     const int64_t n = inputs[t].keys.size();
     begins[t + 1] = begins[t] + n;
     if (inputs[t].table != nullptr && !AreOf(n, places[t])) {
-      return InvalidArgument("the places are not those of " +
+      return InvalidArgument("the places do not match the " +
                              std::to_string(n) + " keys, " +
                              inputs[t].table->impl()->QuotedName());
     }
   }
-  return NoThrow("rows of a device", [&] {
+  return NoThrow("a lookup of rows on a device", [&] {
     TransferScratch scratch;
     RowHandle* const names = scratch.ReserveOf<RowHandle>(begins.back());
     Steps steps;
     steps.check = [](const EmbeddingTable::Impl& table) {
-      return table.CheckTakesDeviceTensors("what gets the rows");
+      return table.CheckTakesDeviceTensors("the output");
     };
     steps.visit = [&](const PlannedTable& planned, int t, int64_t begin,
                       int64_t end) {

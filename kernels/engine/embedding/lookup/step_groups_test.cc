@@ -39,22 +39,22 @@ TEST_F(StepGroupsTest, LookupsMayComeWithoutUpdates) {
   TrainTwice(others);
   TrainTwice(batches);
   for (int round = 0; round < 3; ++round) {
-    Plan plan_here, plan_there;
-    LookUpBoth(round == 1 ? others : batches, &plan_here, &plan_there);
+    Plan cpu_plan, device_plan;
+    LookUpBoth(round == 1 ? others : batches, &cpu_plan, &device_plan);
   }
   // The first of two lookups in flight is updated last.
   TrainTwice(batches);
-  Plan first_here, first_there, second_here, second_there;
-  LookUpBoth(batches, &first_here, &first_there);
-  LookUpBoth(others, &second_here, &second_there);
-  UpdateBoth(Adagrad(), others, *second_here, *second_there);
-  UpdateBoth(Adagrad(), batches, *first_here, *first_there);
+  Plan first_cpu, first_device, second_cpu, second_device;
+  LookUpBoth(batches, &first_cpu, &first_device);
+  LookUpBoth(others, &second_cpu, &second_device);
+  UpdateBoth(Adagrad(), others, *second_cpu, *second_device);
+  UpdateBoth(Adagrad(), batches, *first_cpu, *first_device);
   ExpectSameTables({"Adagrad"});
 }
 
 // Another thread groups, and is not waited for.
 TEST_F(StepGroupsTest, GroupingMayComeLateOrNever) {
-  if (!TakesIdsThere()) GTEST_SKIP() << "no step takes so few ids here";
+  if (!TakesIdsOnDevice()) GTEST_SKIP() << "no step takes so few ids here";
   const std::vector<Batch> batches = Batches(0);
   TrainTwice(batches);
   pool_.keeps = true;
@@ -69,12 +69,12 @@ TEST_F(StepGroupsTest, GroupingMayComeLateOrNever) {
   for (int round = 0; round < 5; ++round) {
     std::thread rest;
     {
-      Plan plan_here, plan_there;
-      LookUpBoth(batches, &plan_here, &plan_there);
+      Plan cpu_plan, device_plan;
+      LookUpBoth(batches, &cpu_plan, &device_plan);
       ASSERT_EQ(1u, pool_.kept.size());
       rest = std::thread(pool_.kept[0]);
       pool_.kept.clear();
-      if (round != 4) UpdateBoth(Adagrad(), batches, *plan_here, *plan_there);
+      if (round != 4) UpdateBoth(Adagrad(), batches, *cpu_plan, *device_plan);
     }
     rest.join();
   }
@@ -88,15 +88,16 @@ TEST_F(StepGroupsTest, OnlySomeTablesMayBeUpdated) {
   const int n = static_cast<int>(batches.size());
   for (int round = 0; round < 2; ++round) {
     TrainTwice(batches);
-    Plan plan_here, plan_there;
-    LookUpBoth(batches, &plan_here, &plan_there);
-    for (bool there : {false, true}) {
-      const std::vector<Table>& tables = there ? there_ : here_;
-      const LookupPlan& plan = there ? *plan_there : *plan_here;
-      ASSERT_OK(Update(Adagrad(), batches, tables, plan, there, n / 2, n));
+    Plan cpu_plan, device_plan;
+    LookUpBoth(batches, &cpu_plan, &device_plan);
+    for (bool on_device : {false, true}) {
+      const std::vector<Table>& tables =
+          on_device ? device_tables_ : cpu_tables_;
+      const LookupPlan& plan = on_device ? *device_plan : *cpu_plan;
+      ASSERT_OK(Update(Adagrad(), batches, tables, plan, on_device, n / 2, n));
       // The second time the other tables are not updated.
       if (round == 1) continue;
-      ASSERT_OK(Update(Adagrad(), batches, tables, plan, there, 0, n / 2));
+      ASSERT_OK(Update(Adagrad(), batches, tables, plan, on_device, 0, n / 2));
     }
     stream_->Wait();
   }

@@ -25,18 +25,18 @@ class StepIdsTest : public StepLookupTest,
   void SetUp() override {
     StepLookupTest::SetUp();
     const Ids ids = static_cast<Ids>(GetParam() % 3);
-    if (ids == Ids::kThere && !TakesIdsThere()) {
+    if (ids == Ids::kDevice && !TakesIdsOnDevice()) {
       GTEST_SKIP() << "no step takes so few ids here";
     }
     ids_ = ids;
     if (GetParam() < 3) return;
-    for (const Table& table : there_) {
+    for (const Table& table : device_tables_) {
       GpuTableCompute* const gpu = table->impl()->home->gpu_table();
       if (gpu != nullptr) gpu->MissKey();
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(HerePinnedThere, StepIdsTest, ::testing::Range(0, 6));
+INSTANTIATE_TEST_SUITE_P(CpuPinnedDevice, StepIdsTest, ::testing::Range(0, 6));
 
 TEST_P(StepIdsTest, StepsGiveTheBitsOfThoseInCpuMemory) {
   for (int step = 0; step < 5; ++step) Train(Adagrad(), step);
@@ -47,27 +47,28 @@ TEST_P(StepIdsTest, PartsOfACallAreUpdatedByRulesOfTheirOwn) {
   const int n = static_cast<int>(Shapes().size());
   for (int step = 0; step < 3; ++step) {
     const std::vector<Batch> batches = Batches(step);
-    Plan plan_here, plan_there;
-    std::vector<std::vector<float>> out_here;
-    std::vector<float*> out_there;
-    LookUpHere(batches, &plan_here, &out_here);
-    LookUpThere(batches, &plan_there, &out_there);
-    ExpectSameOutputs(out_here, out_there);
+    Plan cpu_plan, device_plan;
+    std::vector<std::vector<float>> cpu_out;
+    std::vector<float*> device_out;
+    LookUpOnCpu(batches, &cpu_plan, &cpu_out);
+    LookUpOnDevice(batches, &device_plan, &device_out);
+    ExpectSameOutputs(cpu_out, device_out);
     // The second half is updated twice: by Momentum, and then by Adagrad, whose
     // slot is then not the first column.
-    for (bool there : {false, true}) {
-      const std::vector<Table>& tables = there ? there_ : here_;
-      const LookupPlan& plan = there ? *plan_there : *plan_here;
-      ASSERT_OK(Update(Momentum(), batches, tables, plan, there, n / 2, n));
-      ASSERT_OK(Update(Adagrad(), batches, tables, plan, there, 0, n));
+    for (bool on_device : {false, true}) {
+      const std::vector<Table>& tables =
+          on_device ? device_tables_ : cpu_tables_;
+      const LookupPlan& plan = on_device ? *device_plan : *cpu_plan;
+      ASSERT_OK(Update(Momentum(), batches, tables, plan, on_device, n / 2, n));
+      ASSERT_OK(Update(Adagrad(), batches, tables, plan, on_device, 0, n));
     }
     stream_->Wait();
   }
   for (int t = 0; t < n; ++t) {
     TableSnapshot a, b;
     const std::vector<std::string> slots(1, t < n / 2 ? "Adagrad" : "Momentum");
-    ASSERT_OK(here_[t]->Export(slots, &a));
-    ASSERT_OK(there_[t]->Export(slots, &b));
+    ASSERT_OK(cpu_tables_[t]->Export(slots, &a));
+    ASSERT_OK(device_tables_[t]->Export(slots, &b));
     EXPECT_EQ(a.keys, b.keys) << t;
     EXPECT_EQ(a.values, b.values) << t;
     EXPECT_EQ(a.slots, b.slots) << t;
@@ -95,14 +96,14 @@ TEST_P(StepIdsTest, OneIdAmongManyMayBeWide) {
     // The first id of its table that does not fit into int32, and its neighbour
     // that does.
     if (step == 2) batches[2].ids[17] = INT32_MIN - int64_t{1};
-    Plan plan_here, plan_there;
-    LookUpBoth(batches, &plan_here, &plan_there);
+    Plan cpu_plan, device_plan;
+    LookUpBoth(batches, &cpu_plan, &device_plan);
     if (step == 1) {
       // Later use of the ids.
-      EXPECT_EQ(plan_here->unique_keys(5).size(),
-                plan_there->unique_keys(5).size());
+      EXPECT_EQ(cpu_plan->unique_keys(5).size(),
+                device_plan->unique_keys(5).size());
     }
-    UpdateBoth(Adagrad(), batches, *plan_here, *plan_there);
+    UpdateBoth(Adagrad(), batches, *cpu_plan, *device_plan);
   }
   ExpectSameTables({"Adagrad"});
 }
@@ -113,24 +114,25 @@ TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
     std::vector<Batch> batches = Batches(step);
     // Three tables have the same ids and samples.
     const Batch shared(Shape{1, Combiner::kSum, 700, 4, false}, 77 + step);
-    std::vector<PooledInput> here = Inputs(batches, here_, false);
-    std::vector<PooledInput> there = Inputs(batches, there_, true);
+    std::vector<PooledInput> cpu_inputs = Inputs(batches, cpu_tables_, false);
+    std::vector<PooledInput> device_inputs =
+        Inputs(batches, device_tables_, true);
     PooledInput first;
     for (size_t t : {size_t{1}, size_t{5}, size_t{7}}) {
       const Shape& shape = Shapes()[t];
       batches[t].grads.resize(700 * shape.dim, 0.5f);
-      here[t] = shared.Input(here_[t].get(), shape.combiner);
-      there[t] = shared.Input(there_[t].get(), shape.combiner);
-      there[t].stream = &on_;
-      if (ids_ != Ids::kThere) continue;
+      cpu_inputs[t] = shared.Input(cpu_tables_[t].get(), shape.combiner);
+      device_inputs[t] = shared.Input(device_tables_[t].get(), shape.combiner);
+      device_inputs[t].stream = &on_;
+      if (ids_ != Ids::kDevice) continue;
       if (first.table == nullptr) {
-        first = there[t];
-        MoveThere(step % 2 == 0, &first);
+        first = device_inputs[t];
+        MoveToDevice(step % 2 == 0, &first);
       }
-      there[t].ids64 = first.ids64;
-      there[t].row_splits = first.row_splits;
-      there[t].coo_indices = first.coo_indices;
-      there[t].on_device = true;
+      device_inputs[t].ids64 = first.ids64;
+      device_inputs[t].row_splits = first.row_splits;
+      device_inputs[t].coo_indices = first.coo_indices;
+      device_inputs[t].on_device = true;
     }
     // A table between them has the same number of ids and samples, but other
     // samples: their lengths are in reverse order.
@@ -139,26 +141,29 @@ TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
     for (int64_t& split : mirrored.splits) split = num_ids - split;
     std::reverse(mirrored.splits.begin(), mirrored.splits.end());
     ASSERT_NE(mirrored.splits, shared.splits);
-    here[3] = mirrored.Input(here_[3].get(), Shapes()[3].combiner);
-    there[3] = mirrored.Input(there_[3].get(), Shapes()[3].combiner);
-    there[3].stream = &on_;
-    if (ids_ == Ids::kThere) MoveThere(step % 2 == 0, &there[3]);
-    Plan plan_here, plan_there;
-    std::vector<std::vector<float>> out_here;
-    std::vector<float*> pointers, out_there;
+    cpu_inputs[3] = mirrored.Input(cpu_tables_[3].get(), Shapes()[3].combiner);
+    device_inputs[3] =
+        mirrored.Input(device_tables_[3].get(), Shapes()[3].combiner);
+    device_inputs[3].stream = &on_;
+    if (ids_ == Ids::kDevice) MoveToDevice(step % 2 == 0, &device_inputs[3]);
+    Plan cpu_plan, device_plan;
+    std::vector<std::vector<float>> cpu_out;
+    std::vector<float*> pointers, device_out;
     for (const Batch& batch : batches) {
-      out_here.emplace_back(batch.grads.size());
-      out_there.push_back(stream_->Allocate(batch.grads.size()));
+      cpu_out.emplace_back(batch.grads.size());
+      device_out.push_back(stream_->Allocate(batch.grads.size()));
     }
-    for (auto& output : out_here) pointers.push_back(output.data());
-    ASSERT_OK(PooledForward(here, here_, pointers, &pool_, &plan_here));
-    ASSERT_OK(PooledForward(there, there_, out_there, &pool_, &plan_there));
-    ExpectSameOutputs(out_here, out_there);
+    for (auto& output : cpu_out) pointers.push_back(output.data());
+    ASSERT_OK(
+        PooledForward(cpu_inputs, cpu_tables_, pointers, &pool_, &cpu_plan));
+    ASSERT_OK(PooledForward(device_inputs, device_tables_, device_out, &pool_,
+                            &device_plan));
+    ExpectSameOutputs(cpu_out, device_out);
     if (step == 1) {
-      EXPECT_EQ(plan_here->unique_keys(7).size(),
-                plan_there->unique_keys(7).size());
+      EXPECT_EQ(cpu_plan->unique_keys(7).size(),
+                device_plan->unique_keys(7).size());
     }
-    UpdateBoth(Adagrad(), batches, *plan_here, *plan_there);
+    UpdateBoth(Adagrad(), batches, *cpu_plan, *device_plan);
   }
   ExpectSameTables({"Adagrad"});
 }
@@ -166,33 +171,34 @@ TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
 // Ids found by the GPU and by the CPU are counted.
 TEST_P(StepIdsTest, IdsAreCountedByTheWayTheyTook) {
   std::vector<int64_t> counted;
-  for (const Table& table : there_) {
+  for (const Table& table : device_tables_) {
     const TierStats stats = table->tier_stats();
     counted.push_back(stats.hits + stats.misses);
   }
   Train(Adagrad(), 1);
   const std::vector<Batch> batches = Batches(1);
-  for (size_t t = 0; t < there_.size(); ++t) {
+  for (size_t t = 0; t < device_tables_.size(); ++t) {
     const int64_t ids = batches[t].ids.size();
-    const TierStats on_cpu = here_[t]->tier_stats();
+    const TierStats on_cpu = cpu_tables_[t]->tier_stats();
     EXPECT_EQ(0, on_cpu.memory_rows + on_cpu.hits + on_cpu.misses);
-    const TierStats before = there_[t]->tier_stats();
-    EXPECT_EQ(there_[t]->size(), before.memory_rows);
+    const TierStats before = device_tables_[t]->tier_stats();
+    EXPECT_EQ(device_tables_[t]->size(), before.memory_rows);
     EXPECT_EQ(counted[t] + 2 * ids, before.hits + before.misses) << t;
     std::vector<float> row(Shapes()[t].dim);
-    ASSERT_OK(there_[t]->Gather(std::vector<int64_t>{7}, row.data(), nullptr));
-    EXPECT_EQ(before.misses + 1, there_[t]->tier_stats().misses);
+    ASSERT_OK(device_tables_[t]->Gather(std::vector<int64_t>{7}, row.data(),
+                                        nullptr));
+    EXPECT_EQ(before.misses + 1, device_tables_[t]->tier_stats().misses);
   }
   // A step does not update a table by a rule without kernels, or if its keys
   // are needed in CPU memory.
   Plan plan;
   std::vector<float*> outputs;
-  LookUpThere(batches, &plan, &outputs);
-  const TierStats before = there_[1]->tier_stats();
+  LookUpOnDevice(batches, &plan, &outputs);
+  const TierStats before = device_tables_[1]->tier_stats();
   ASSERT_OK(plan->Fetch(1));
   const std::vector<float> grads(plan->num_unique(1) * Shapes()[1].dim);
   UpdateInput update;
-  update.table = there_[1].get();
+  update.table = device_tables_[1].get();
   update.plan = plan.get();
   update.plan_table = 1;
   update.keys = plan->unique_keys(1);
@@ -200,45 +206,46 @@ TEST_P(StepIdsTest, IdsAreCountedByTheWayTheyTook) {
   ASSERT_OK(ApplyRule("Adagrad", Adagrad().hyper, {&update, 1},
                       {&Adagrad().slots, 1}, 0, &pool_));
   EXPECT_EQ(before.misses + static_cast<int64_t>(batches[1].ids.size()),
-            there_[1]->tier_stats().misses);
+            device_tables_[1]->tier_stats().misses);
 }
 
 // Clipped gradients need distinct keys and their sums.
 TEST_P(StepIdsTest, KeysAreMadeDistinctWhenTheyAreAskedFor) {
   Train(Adagrad(), 1);
   const std::vector<Batch> batches = Batches(2);
-  Plan plan_here, plan_there;
-  std::vector<std::vector<float>> out_here;
-  std::vector<float*> out_there;
-  LookUpHere(batches, &plan_here, &out_here);
-  LookUpThere(batches, &plan_there, &out_there);
+  Plan cpu_plan, device_plan;
+  std::vector<std::vector<float>> cpu_out;
+  std::vector<float*> device_out;
+  LookUpOnCpu(batches, &cpu_plan, &cpu_out);
+  LookUpOnDevice(batches, &device_plan, &device_out);
   const size_t n = batches.size();
   std::vector<const float*> grads;
   for (const Batch& batch : batches) grads.push_back(batch.grads.data());
   std::vector<std::vector<float>> sums[2];
-  for (int there = 0; there < 2; ++there) {
-    const LookupPlan& plan = there ? *plan_there : *plan_here;
+  for (int on_device = 0; on_device < 2; ++on_device) {
+    const LookupPlan& plan = on_device ? *device_plan : *cpu_plan;
     std::vector<float*> pointers;
     for (size_t t = 0; t < n; ++t) {
-      sums[there].emplace_back(plan.num_unique(t) * Shapes()[t].dim);
+      sums[on_device].emplace_back(plan.num_unique(t) * Shapes()[t].dim);
     }
-    for (auto& sum : sums[there]) pointers.push_back(sum.data());
+    for (auto& sum : sums[on_device]) pointers.push_back(sum.data());
     ASSERT_OK(PooledBackward(plan, grads, pointers, &pool_));
   }
   for (size_t t = 0; t < n; ++t) {
-    const auto keys_here = plan_here->unique_keys(t);
-    const auto keys_there = plan_there->unique_keys(t);
-    ASSERT_EQ(std::vector<int64_t>(keys_here.begin(), keys_here.end()),
-              std::vector<int64_t>(keys_there.begin(), keys_there.end()));
-    const auto counts_here = plan_here->counts(t);
-    const auto counts_there = plan_there->counts(t);
-    EXPECT_EQ(std::vector<int32_t>(counts_here.begin(), counts_here.end()),
-              std::vector<int32_t>(counts_there.begin(), counts_there.end()));
+    const auto cpu_keys = cpu_plan->unique_keys(t);
+    const auto device_keys = device_plan->unique_keys(t);
+    ASSERT_EQ(std::vector<int64_t>(cpu_keys.begin(), cpu_keys.end()),
+              std::vector<int64_t>(device_keys.begin(), device_keys.end()));
+    const auto cpu_counts = cpu_plan->counts(t);
+    const auto device_counts = device_plan->counts(t);
+    EXPECT_EQ(std::vector<int32_t>(cpu_counts.begin(), cpu_counts.end()),
+              std::vector<int32_t>(device_counts.begin(), device_counts.end()));
     EXPECT_EQ(sums[0][t], sums[1][t]) << t;
   }
   // The update by samples' gradients still gives the same.
-  ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
-  ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
+  ASSERT_OK(Update(Adagrad(), batches, cpu_tables_, *cpu_plan, false, 0, n));
+  ASSERT_OK(
+      Update(Adagrad(), batches, device_tables_, *device_plan, true, 0, n));
   stream_->Wait();
   ExpectSameTables({"Adagrad"});
 }
@@ -247,20 +254,21 @@ TEST_P(StepIdsTest, KeysThatAreErasedInBetweenComeBack) {
   for (int step = 0; step < 3; ++step) {
     Train(Adagrad(), step);
     const std::vector<Batch> batches = Batches(step + 10);
-    Plan plan_here, plan_there;
-    std::vector<std::vector<float>> out_here;
-    std::vector<float*> out_there;
-    LookUpHere(batches, &plan_here, &out_here);
-    LookUpThere(batches, &plan_there, &out_there);
+    Plan cpu_plan, device_plan;
+    std::vector<std::vector<float>> cpu_out;
+    std::vector<float*> device_out;
+    LookUpOnCpu(batches, &cpu_plan, &cpu_out);
+    LookUpOnDevice(batches, &device_plan, &device_out);
     const int n = static_cast<int>(batches.size());
     for (int t = 0; t < n; ++t) {
       const std::vector<int64_t> gone(batches[t].ids.begin(),
                                       batches[t].ids.begin() + 20);
-      const int64_t erased = testing::Erased(here_[t].get(), gone);
-      EXPECT_EQ(erased, testing::Erased(there_[t].get(), gone));
+      const int64_t erased = testing::Erased(cpu_tables_[t].get(), gone);
+      EXPECT_EQ(erased, testing::Erased(device_tables_[t].get(), gone));
     }
-    ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
-    ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
+    ASSERT_OK(Update(Adagrad(), batches, cpu_tables_, *cpu_plan, false, 0, n));
+    ASSERT_OK(
+        Update(Adagrad(), batches, device_tables_, *device_plan, true, 0, n));
     stream_->Wait();
   }
   ExpectSameTables({"Adagrad"});

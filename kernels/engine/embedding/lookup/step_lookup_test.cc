@@ -18,45 +18,46 @@ namespace ev {
 namespace {
 
 // The work goes on after the calls return: later calls must run after it.
-TEST_F(StepLookupTest, CallsThatFollowComeAfterWhatIsUnderWay) {
+TEST_F(StepLookupTest, LaterCallsRunAfterWorkInFlight) {
   Train(Adagrad(), 0);
   for (int round = 0; round < 3; ++round) {
     const std::vector<Batch> batches = Batches(20 + round);
-    Plan plan_here, plan_there;
-    std::vector<std::vector<float>> out_here;
-    std::vector<float*> out_there;
-    LookUpHere(batches, &plan_here, &out_here);
-    LookUpThere(batches, &plan_there, &out_there);
+    Plan cpu_plan, device_plan;
+    std::vector<std::vector<float>> cpu_out;
+    std::vector<float*> device_out;
+    LookUpOnCpu(batches, &cpu_plan, &cpu_out);
+    LookUpOnDevice(batches, &device_plan, &device_out);
     const int n = static_cast<int>(batches.size());
-    ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
-    ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
-    plan_there.reset();
+    ASSERT_OK(Update(Adagrad(), batches, cpu_tables_, *cpu_plan, false, 0, n));
+    ASSERT_OK(
+        Update(Adagrad(), batches, device_tables_, *device_plan, true, 0, n));
+    device_plan.reset();
     // Concurrently rows are read, written and removed, and slots are added.
     for (int t = 0; t < n; ++t) {
       const int64_t dim = Shapes()[t].dim;
       const std::vector<int64_t> keys(batches[t].ids.begin(),
                                       batches[t].ids.begin() + 30);
       std::vector<float> a(keys.size() * dim), b(keys.size() * dim);
-      ASSERT_OK(here_[t]->Gather(keys, a.data(), &pool_));
-      ASSERT_OK(there_[t]->Gather(keys, b.data(), &pool_));
+      ASSERT_OK(cpu_tables_[t]->Gather(keys, a.data(), &pool_));
+      ASSERT_OK(device_tables_[t]->Gather(keys, b.data(), &pool_));
       EXPECT_EQ(a, b) << t;
       const std::vector<int64_t> gone(batches[t].ids.begin() + 30,
                                       batches[t].ids.begin() + 40);
-      const int64_t erased = testing::Erased(here_[t].get(), gone);
-      EXPECT_EQ(erased, testing::Erased(there_[t].get(), gone));
+      const int64_t erased = testing::Erased(cpu_tables_[t].get(), gone);
+      EXPECT_EQ(erased, testing::Erased(device_tables_[t].get(), gone));
     }
     if (round == 1) {
       for (int t = 0; t < n; ++t) {
         const std::vector<SlotSpec> slots{{"Adagrad", 0.1f}, {"More", 3.0f}};
-        ASSERT_OK(here_[t]->EnsureSlots(slots, nullptr));
-        ASSERT_OK(there_[t]->EnsureSlots(slots, nullptr));
+        ASSERT_OK(cpu_tables_[t]->EnsureSlots(slots, nullptr));
+        ASSERT_OK(device_tables_[t]->EnsureSlots(slots, nullptr));
       }
     }
     ExpectSameTables({"Adagrad"});
   }
 }
 
-TEST_F(StepLookupTest, CallsMadeAtOnceDoNotMeet) {
+TEST_F(StepLookupTest, ConcurrentCallsDoNotInterfere) {
   Train(Adagrad(), 0);
   // Lookups of other threads run beside updates. Only batches without common
   // keys leave the same rows as one thread would, so only what does not change
@@ -67,13 +68,13 @@ TEST_F(StepLookupTest, CallsMadeAtOnceDoNotMeet) {
       testing::ThreadPool pool(2);
       const auto stream = StreamUnderTest::Make();
       for (int step = 0; step < 4; ++step) {
-        TrainThere(Batches(50 + 10 * k + step), 0, stream.get(), &pool);
+        TrainOnDevice(Batches(50 + 10 * k + step), 0, stream.get(), &pool);
       }
       stream->Wait();
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const Table& table : there_) {
+  for (const Table& table : device_tables_) {
     TableSnapshot all;
     ASSERT_OK(table->Export(std::vector<std::string>{"Adagrad"}, &all));
     for (float value : all.values) ASSERT_TRUE(std::isfinite(value));
@@ -83,9 +84,9 @@ TEST_F(StepLookupTest, CallsMadeAtOnceDoNotMeet) {
 
 // The caller then copies the samples to CPU memory, where the error is found.
 TEST_F(StepLookupTest, SamplesOnTheDeviceThatAreNotInOrderAreNotTaken) {
-  if (!TakesIdsThere()) GTEST_SKIP() << "no step takes so few ids here";
+  if (!TakesIdsOnDevice()) GTEST_SKIP() << "no step takes so few ids here";
   const std::vector<Batch> batches = Batches(3);
-  const std::vector<PooledInput> good = Inputs(batches, there_, true);
+  const std::vector<PooledInput> good = Inputs(batches, device_tables_, true);
   std::vector<float*> outputs;
   for (const Batch& batch : batches) {
     outputs.push_back(stream_->Allocate(batch.grads.size()));
@@ -93,12 +94,13 @@ TEST_F(StepLookupTest, SamplesOnTheDeviceThatAreNotInOrderAreNotTaken) {
   const auto code_with = [&](size_t t, bool as_indices,
                              std::vector<int64_t> rows) {
     std::vector<PooledInput> inputs = good;
-    for (PooledInput& in : inputs) MoveThere(false, &in);
+    for (PooledInput& in : inputs) MoveToDevice(false, &in);
     inputs[t].row_splits = inputs[t].coo_indices = nullptr;
     (as_indices ? inputs[t].coo_indices : inputs[t].row_splits) =
         Put(rows.data(), rows.size());
     Plan plan;
-    const Status status = PooledForward(inputs, there_, outputs, &pool_, &plan);
+    const Status status =
+        PooledForward(inputs, device_tables_, outputs, &pool_, &plan);
     stream_->Wait();
     return status.code();
   };
@@ -138,13 +140,13 @@ TEST_F(StepLookupTest, SamplesOnTheDeviceThatAreNotInOrderAreNotTaken) {
   EXPECT_EQ(StatusCode::kUnimplemented, code_with(t, true, swapped));
 }
 
-TEST_F(StepLookupTest, IdsOnTheDeviceThatNoStepTakesAreSaid) {
+TEST_F(StepLookupTest, IdsOnTheDeviceThatNoStepTakesAreUnimplemented) {
   const std::vector<Batch> batches = Batches(3);
-  std::vector<PooledInput> inputs = Inputs(batches, there_, true);
-  for (PooledInput& in : inputs) MoveThere(false, &in);
+  std::vector<PooledInput> inputs = Inputs(batches, device_tables_, true);
+  for (PooledInput& in : inputs) MoveToDevice(false, &in);
   inputs.push_back(inputs[0]);  // a table occurs twice
-  std::vector<Table> owners = there_;
-  owners.push_back(there_[0]);
+  std::vector<Table> owners = device_tables_;
+  owners.push_back(device_tables_[0]);
   std::vector<float*> outputs;
   for (const PooledInput& in : inputs) {
     outputs.push_back(
@@ -163,21 +165,21 @@ TEST_F(StepLookupTest, ATableThatComesTwiceIsNoPartOfAStep) {
   Train(Adagrad(), 2);
   const std::vector<Batch> batches = Batches(3);
   Plan plan;
-  std::vector<PooledInput> inputs = Inputs(batches, there_, true);
+  std::vector<PooledInput> inputs = Inputs(batches, device_tables_, true);
   inputs.push_back(inputs[0]);
   std::vector<float*> outputs;
   for (const PooledInput& in : inputs) {
     outputs.push_back(
         stream_->Allocate(in.batch_size * in.table->options().dim));
   }
-  std::vector<Table> owners = there_;
-  owners.push_back(there_[0]);
+  std::vector<Table> owners = device_tables_;
+  owners.push_back(device_tables_[0]);
   ASSERT_OK(PooledForward(inputs, owners, outputs, &pool_, &plan));
   const int64_t n = batches[0].grads.size();
   EXPECT_EQ(stream_->Read(outputs[0], n), stream_->Read(outputs.back(), n));
-  Plan plan_here;
+  Plan cpu_plan;
   std::vector<std::vector<float>> expected;
-  LookUpHere(batches, &plan_here, &expected);
+  LookUpOnCpu(batches, &cpu_plan, &expected);
   outputs.pop_back();
   ExpectSameOutputs(expected, outputs);
 }

@@ -72,10 +72,10 @@ class StepNotesTest : public StepLookupTest {
 
   void Cut() {
     for (size_t t : kRecorded) {
-      int64_t cut_here = 0;
-      ASSERT_OK(here_[t]->CutChanges(&cut_here));
-      ASSERT_OK(there_[t]->CutChanges(&cuts_[t]));
-      ASSERT_EQ(cut_here, cuts_[t]);
+      int64_t cpu_cut = 0;
+      ASSERT_OK(cpu_tables_[t]->CutChanges(&cpu_cut));
+      ASSERT_OK(device_tables_[t]->CutChanges(&cuts_[t]));
+      ASSERT_EQ(cpu_cut, cuts_[t]);
     }
   }
 
@@ -97,10 +97,10 @@ class StepNotesTest : public StepLookupTest {
   }
 
   void ExpectSameNumbers() {
-    for (size_t t = 0; t < here_.size(); ++t) {
+    for (size_t t = 0; t < cpu_tables_.size(); ++t) {
       TableSnapshot a, b;
-      ASSERT_OK(here_[t]->Export(Slots(), &a));
-      ASSERT_OK(there_[t]->Export(Slots(), &b));
+      ASSERT_OK(cpu_tables_[t]->Export(Slots(), &a));
+      ASSERT_OK(device_tables_[t]->Export(Slots(), &b));
       ASSERT_GT(a.keys.size(), 0u);
       ExpectSame(a, b, t);
     }
@@ -110,8 +110,8 @@ class StepNotesTest : public StepLookupTest {
   void ExpectSameChanges() {
     for (size_t t : kRecorded) {
       TableDelta a, b;
-      ASSERT_OK(here_[t]->ExportChanges(cuts_[t], Slots(), &a));
-      ASSERT_OK(there_[t]->ExportChanges(cuts_[t], Slots(), &b));
+      ASSERT_OK(cpu_tables_[t]->ExportChanges(cuts_[t], Slots(), &a));
+      ASSERT_OK(device_tables_[t]->ExportChanges(cuts_[t], Slots(), &b));
       ASSERT_GT(a.changed.keys.size(), 0u);
       EXPECT_EQ(a.replaces, b.replaces) << t;
       EXPECT_EQ(a.erased, b.erased) << t;
@@ -125,17 +125,17 @@ class StepNotesTest : public StepLookupTest {
   // itself.
   int64_t IdsByDevice() const {
     int64_t ids = 0;
-    for (const Table& table : there_) ids += table->tier_stats().hits;
+    for (const Table& table : device_tables_) ids += table->tier_stats().hits;
     return ids;
   }
 
   // The same for table t alone.
-  std::vector<UpdateInput> UpdatesThere(const std::vector<Batch>& batches,
-                                        const LookupPlan& plan, int t) {
+  std::vector<UpdateInput> UpdatesOnDevice(const std::vector<Batch>& batches,
+                                           const LookupPlan& plan, int t) {
     float* const grads = stream_->Allocate(batches[t].grads.size());
     stream_->Fill(batches[t].grads, grads);
     UpdateInput update;
-    update.table = there_[t].get();
+    update.table = device_tables_[t].get();
     update.plan = &plan;
     update.plan_table = t;
     update.pooled_grads = grads;
@@ -154,18 +154,18 @@ constexpr size_t StepNotesTest::kRecorded[];
 // The notes of each update are copied to the CPU for tables with a capacity,
 // for one by its options (3), and for one of which only changes are recorded
 // (8).
-TEST_F(StepNotesTest, OnlySomeNumbersAreNeededAtOnce) {
-  ASSERT_NE(nullptr, there_[0]->impl()->home->gpu_table());
+TEST_F(StepNotesTest, OnlySomeTablesNeedTheNotesOfSteps) {
+  ASSERT_NE(nullptr, device_tables_[0]->impl()->home->gpu_table());
   for (size_t t : {0, 1, 2, 6}) {
-    EXPECT_TRUE(there_[t]->impl()->keeps_tally()) << t;
-    EXPECT_FALSE(there_[t]->impl()->hears_of_updates()) << t;
+    EXPECT_TRUE(device_tables_[t]->impl()->keeps_tally()) << t;
+    EXPECT_FALSE(device_tables_[t]->impl()->needs_step_notes()) << t;
   }
   for (size_t t : {3, 4, 5, 8}) {
-    EXPECT_FALSE(there_[t]->impl()->keeps_tally()) << t;
-    EXPECT_TRUE(there_[t]->impl()->hears_of_updates()) << t;
+    EXPECT_FALSE(device_tables_[t]->impl()->keeps_tally()) << t;
+    EXPECT_TRUE(device_tables_[t]->impl()->needs_step_notes()) << t;
   }
-  EXPECT_FALSE(there_[7]->impl()->keeps_tally());
-  EXPECT_FALSE(there_[7]->impl()->hears_of_updates());
+  EXPECT_FALSE(device_tables_[7]->impl()->keeps_tally());
+  EXPECT_FALSE(device_tables_[7]->impl()->needs_step_notes());
   // Its rows keep their first call, which a tally does not record.
   TableOptions options;
   options.dim = 4;
@@ -173,7 +173,7 @@ TEST_F(StepNotesTest, OnlySomeNumbersAreNeededAtOnce) {
   options.capacity.strategy = CacheStrategy::kFifo;
   const Table fifo = MakeTable(9, options, testing::StorageUnderTest());
   EXPECT_FALSE(fifo->impl()->keeps_tally());
-  EXPECT_TRUE(fifo->impl()->hears_of_updates());
+  EXPECT_TRUE(fifo->impl()->needs_step_notes());
 }
 
 TEST_F(StepNotesTest, RowsCountWhatTheyCountInCpuMemory) {
@@ -182,29 +182,29 @@ TEST_F(StepNotesTest, RowsCountWhatTheyCountInCpuMemory) {
     TrainStep(seed);
     ExpectSameNumbers();
   }
-  for (size_t t = 0; t < 4; ++t) EXPECT_GT(here_[t]->size(), 0) << t;
-  EXPECT_GT(here_[2]->stats().filtered_keys, 0);
-  EXPECT_GT(here_[4]->stats().evicted_rows, 0);
-  EXPECT_GT(here_[5]->stats().evicted_rows, 0);
+  for (size_t t = 0; t < 4; ++t) EXPECT_GT(cpu_tables_[t]->size(), 0) << t;
+  EXPECT_GT(cpu_tables_[2]->stats().filtered_keys, 0);
+  EXPECT_GT(cpu_tables_[4]->stats().evicted_rows, 0);
+  EXPECT_GT(cpu_tables_[5]->stats().evicted_rows, 0);
 }
 
 TEST_F(StepNotesTest, IdsOnTheDeviceCountAsMuch) {
-  if (!TakesIdsThere()) GTEST_SKIP() << "no step takes so few ids here";
-  ids_ = Ids::kThere;
+  if (!TakesIdsOnDevice()) GTEST_SKIP() << "no step takes so few ids here";
+  ids_ = Ids::kDevice;
   for (int seed : {0, 1, 1, 2}) TrainStep(seed);
   ExpectSameNumbers();
 }
 
 TEST_F(StepNotesTest, TheirUpdatesStayOnTheDevice) {
-  if (!TakesIdsThere()) GTEST_SKIP() << "no step takes so few ids here";
+  if (!TakesIdsOnDevice()) GTEST_SKIP() << "no step takes so few ids here";
   TrainStep(0);
   const std::vector<Batch> batches = Batches(1);
   int64_t num_ids = 0;
   for (const Batch& batch : batches) num_ids += batch.ids.size();
-  Plan plan_here, plan_there;
-  LookUpBoth(batches, &plan_here, &plan_there);
+  Plan cpu_plan, device_plan;
+  LookUpBoth(batches, &cpu_plan, &device_plan);
   const int64_t before = IdsByDevice();
-  UpdateBoth(Adagrad(), batches, *plan_here, *plan_there);
+  UpdateBoth(Adagrad(), batches, *cpu_plan, *device_plan);
   EXPECT_EQ(before + num_ids, IdsByDevice());
 }
 
@@ -213,16 +213,16 @@ TEST_F(StepNotesTest, TheirUpdatesStayOnTheDevice) {
 TEST_F(StepNotesTest, KeysMayBeErasedBeforeTheirUpdate) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const std::vector<Batch> batches = Batches(1);
-  Plan plan_here, plan_there;
-  LookUpBoth(batches, &plan_here, &plan_there);
+  Plan cpu_plan, device_plan;
+  LookUpBoth(batches, &cpu_plan, &device_plan);
   for (size_t t = 0; t < batches.size(); ++t) {
     const std::vector<int64_t> gone(batches[t].ids.begin(),
                                     batches[t].ids.begin() + 20);
-    EXPECT_EQ(testing::Erased(here_[t].get(), gone),
-              testing::Erased(there_[t].get(), gone))
+    EXPECT_EQ(testing::Erased(cpu_tables_[t].get(), gone),
+              testing::Erased(device_tables_[t].get(), gone))
         << t;
   }
-  UpdateBoth(Adagrad(), batches, *plan_here, *plan_there);
+  UpdateBoth(Adagrad(), batches, *cpu_plan, *device_plan);
   TrainStep(1);
   ExpectSameNumbers();
 }
@@ -230,28 +230,29 @@ TEST_F(StepNotesTest, KeysMayBeErasedBeforeTheirUpdate) {
 // While a snapshot is open, handles are fetched, and updates copy rows first.
 TEST_F(StepNotesTest, RowsCountOnWhileTablesAreSaved) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
-  std::vector<TableSnapshot> before(there_.size());
-  std::vector<std::unique_ptr<TableReader>> readers(there_.size());
+  std::vector<TableSnapshot> before(device_tables_.size());
+  std::vector<std::unique_ptr<TableReader>> readers(device_tables_.size());
   // The other tables evict, or have a filter, whose counts are read first:
   // their updates wait.
   for (size_t t : {0, 1, 7, 8}) {
-    ASSERT_OK(there_[t]->Export(Slots(), &before[t]));
-    ASSERT_OK(TableReader::Open(*there_[t], Slots(), &readers[t]));
+    ASSERT_OK(device_tables_[t]->Export(Slots(), &before[t]));
+    ASSERT_OK(TableReader::Open(*device_tables_[t], Slots(), &readers[t]));
   }
   // The thread of a reader makes no other call on the table.
   std::thread([this] {
     const std::vector<Batch> batches = Batches(1);
     step_ = 20;
-    Plan plan_here, plan_there;
-    LookUpBoth(batches, &plan_here, &plan_there);
+    Plan cpu_plan, device_plan;
+    LookUpBoth(batches, &cpu_plan, &device_plan);
     for (int t : {0, 1, 7, 8}) {
-      ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, t, t + 1));
       ASSERT_OK(
-          Update(Adagrad(), batches, there_, *plan_there, true, t, t + 1));
+          Update(Adagrad(), batches, cpu_tables_, *cpu_plan, false, t, t + 1));
+      ASSERT_OK(Update(Adagrad(), batches, device_tables_, *device_plan, true,
+                       t, t + 1));
     }
     stream_->Wait();
   }).join();
-  for (size_t t = 0; t < there_.size(); ++t) {
+  for (size_t t = 0; t < device_tables_.size(); ++t) {
     if (readers[t] == nullptr) continue;
     TableSnapshot read;
     ASSERT_OK(readers[t]->Rows([&read](const RowPiece& piece) {
@@ -276,10 +277,10 @@ TEST_F(StepNotesTest, RowsCountOnWhileTablesAreSaved) {
 TEST_F(StepNotesTest, RowsThatAreEvictedByWhatTheyCountAreTheSame) {
   for (int seed : {0, 1, 2, 3}) TrainStep(seed);
   for (size_t t : {1, 4, 6}) {  // with versions
-    int64_t here = 0, there = 0;
-    ASSERT_OK(here_[t]->EvictStale(14, 1, &here));
-    ASSERT_OK(there_[t]->EvictStale(14, 1, &there));
-    EXPECT_EQ(here, there) << t;
+    int64_t cpu_evicted = 0, device_evicted = 0;
+    ASSERT_OK(cpu_tables_[t]->EvictStale(14, 1, &cpu_evicted));
+    ASSERT_OK(device_tables_[t]->EvictStale(14, 1, &device_evicted));
+    EXPECT_EQ(cpu_evicted, device_evicted) << t;
   }
   TrainStep(1);
   ExpectSameNumbers();
@@ -300,7 +301,7 @@ TEST_F(StepNotesTest, OtherUpdatesCountBesideSteps) {
         }
       }
       const std::vector<float> values(keys.size() * Shapes()[t].dim, 0.5f);
-      for (const Table& table : {here_[t], there_[t]}) {
+      for (const Table& table : {cpu_tables_[t], device_tables_[t]}) {
         ASSERT_OK(table->WriteRows(keys, {}, values.data(), {}, nullptr, step,
                                    &pool_));
       }
@@ -317,13 +318,13 @@ TEST_F(StepNotesTest, NumbersOfAKeyAreReadWhileTheDeviceHasThem) {
   for (int seed : {0, 1, 1}) {
     TrainStep(seed);
     const std::vector<Batch> batches = Batches(1);
-    for (size_t t = 0; t < there_.size(); ++t) {
+    for (size_t t = 0; t < device_tables_.size(); ++t) {
       const std::vector<int64_t>& keys = batches[t].ids;
       const size_t n = keys.size();
-      std::vector<int64_t> of_here(2 * n), of_there(2 * n);
-      ASSERT_OK(here_[t]->GetMeta(keys, &of_here[0], &of_here[n]));
-      ASSERT_OK(there_[t]->GetMeta(keys, &of_there[0], &of_there[n]));
-      EXPECT_EQ(of_here, of_there) << t;
+      std::vector<int64_t> of_cpu(2 * n), of_device(2 * n);
+      ASSERT_OK(cpu_tables_[t]->GetMeta(keys, &of_cpu[0], &of_cpu[n]));
+      ASSERT_OK(device_tables_[t]->GetMeta(keys, &of_device[0], &of_device[n]));
+      EXPECT_EQ(of_cpu, of_device) << t;
     }
   }
 }
@@ -334,8 +335,8 @@ TEST_F(StepNotesTest, ARowIsCountedForItsOwnKey) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const std::vector<Batch> batches = Batches(1);
   for (size_t t = 0; t < batches.size(); ++t) {
-    EXPECT_EQ(testing::Erased(here_[t].get(), batches[t].ids),
-              testing::Erased(there_[t].get(), batches[t].ids))
+    EXPECT_EQ(testing::Erased(cpu_tables_[t].get(), batches[t].ids),
+              testing::Erased(device_tables_[t].get(), batches[t].ids))
         << t;
   }
   for (int seed : {5, 6, 6}) TrainStep(seed);
@@ -345,15 +346,15 @@ TEST_F(StepNotesTest, ARowIsCountedForItsOwnKey) {
 // Restored numbers replace those that were counted before.
 TEST_F(StepNotesTest, RestoredRowsBeginWithTheirNumbers) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
-  std::vector<TableSnapshot> saved(there_.size());
-  for (size_t t = 0; t < there_.size(); ++t) {
-    ASSERT_OK(here_[t]->Export(Slots(), &saved[t]));
+  std::vector<TableSnapshot> saved(device_tables_.size());
+  for (size_t t = 0; t < device_tables_.size(); ++t) {
+    ASSERT_OK(cpu_tables_[t]->Export(Slots(), &saved[t]));
   }
   TrainStep(1);
-  for (size_t t = 0; t < there_.size(); ++t) {
+  for (size_t t = 0; t < device_tables_.size(); ++t) {
     const TableSnapshot& from = saved[t];
     const std::vector<const float*> slots(1, from.slots[0].data());
-    for (const Table& table : {here_[t], there_[t]}) {
+    for (const Table& table : {cpu_tables_[t], device_tables_[t]}) {
       ASSERT_OK(table->Import(from.keys, from.values.data(), Adagrad().slots,
                               slots, from.versions, from.frequencies, 0, 1));
     }
@@ -370,12 +371,12 @@ TEST_F(StepNotesTest, ChangesAreOfTheTimeInWhichTheyWereMade) {
   ExpectSameChanges();
   TrainStep(1);
   for (size_t t : kRecorded) {
-    int64_t here = 0, there = 0;
-    ASSERT_OK(here_[t]->EvictWeak(1.5f, &here));
-    ASSERT_OK(there_[t]->EvictWeak(1.5f, &there));
-    EXPECT_EQ(here, there) << t;
+    int64_t cpu_evicted = 0, device_evicted = 0;
+    ASSERT_OK(cpu_tables_[t]->EvictWeak(1.5f, &cpu_evicted));
+    ASSERT_OK(device_tables_[t]->EvictWeak(1.5f, &device_evicted));
+    EXPECT_EQ(cpu_evicted, device_evicted) << t;
     if (t == 0) {
-      EXPECT_GT(here, 0);
+      EXPECT_GT(cpu_evicted, 0);
     }
   }
   TrainStep(3);
@@ -386,10 +387,10 @@ TEST_F(StepNotesTest, RowsAreExportedByTheirLastUpdate) {
   for (int seed : {0, 1, 2}) TrainStep(seed);
   for (size_t t : {1, 6}) {
     TableSnapshot a, b;
-    ASSERT_OK(here_[t]->ExportNewer(12, Slots(), &a));
-    ASSERT_OK(there_[t]->ExportNewer(12, Slots(), &b));
+    ASSERT_OK(cpu_tables_[t]->ExportNewer(12, Slots(), &a));
+    ASSERT_OK(device_tables_[t]->ExportNewer(12, Slots(), &b));
     ASSERT_GT(a.keys.size(), 0u);
-    EXPECT_LT(a.keys.size(), static_cast<size_t>(here_[t]->size()));
+    EXPECT_LT(a.keys.size(), static_cast<size_t>(cpu_tables_[t]->size()));
     ExpectSame(a, b, t);
   }
 }
@@ -398,24 +399,26 @@ TEST_F(StepNotesTest, RowsAreExportedByTheirLastUpdate) {
 TEST_F(StepNotesTest, RowsMayBecomeWider) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const SlotSpec more{"more", 1.0f};
-  for (size_t t = 0; t < there_.size(); ++t) {
-    ASSERT_OK(here_[t]->EnsureSlots(Span<const SlotSpec>(&more, 1), nullptr));
-    ASSERT_OK(there_[t]->EnsureSlots(Span<const SlotSpec>(&more, 1), nullptr));
+  for (size_t t = 0; t < device_tables_.size(); ++t) {
+    ASSERT_OK(
+        cpu_tables_[t]->EnsureSlots(Span<const SlotSpec>(&more, 1), nullptr));
+    ASSERT_OK(device_tables_[t]->EnsureSlots(Span<const SlotSpec>(&more, 1),
+                                             nullptr));
   }
   TrainStep(1);
   ExpectSameNumbers();
 }
 
-TEST_F(StepNotesTest, CallsAreToldByTheirOrderWhenTheirNumbersWrap) {
+TEST_F(StepNotesTest, CallsKeepTheirOrderWhenTheirNumbersWrap) {
   TrainStep(0);
-  EmbeddingTable::Impl* const table = there_[1]->impl();
+  EmbeddingTable::Impl* const table = device_tables_[1]->impl();
   ASSERT_OK(table->TakeTally());
   RowHandle row = 0;
   const std::vector<int64_t> key(1, Batches(0)[1].ids[0]);
   table->index.Find(key, &row);
   ASSERT_LT(row, kFirstReservedHandle);
   struct Case {
-    uint32_t here, tally, now;
+    uint32_t cpu, tally, now;
     bool is_last;
   };
   for (const Case& of :
@@ -427,13 +430,13 @@ TEST_F(StepNotesTest, CallsAreToldByTheirOrderWhenTheirNumbersWrap) {
                          {0x10, 0x80000020, 0x80000021, true},
                          {0x10, 0xF0000020, 0xF0000021, true}}) {
     RowMeta* const meta = table->rows->Meta(row);
-    *meta = RowMeta{100, 4, of.here};
+    *meta = RowMeta{100, 4, of.cpu};
     table->AddTally(row, RowMeta{50, 3, of.tally}, of.now);
     EXPECT_EQ(7u, meta->frequency);
     EXPECT_EQ(of.is_last ? 50u : 100u, meta->version_plus1)
-        << of.here << ' ' << of.tally;
-    EXPECT_EQ(of.is_last ? of.tally : of.here, meta->call)
-        << of.here << ' ' << of.tally;
+        << of.cpu << ' ' << of.tally;
+    EXPECT_EQ(of.is_last ? of.tally : of.cpu, meta->call)
+        << of.cpu << ' ' << of.tally;
   }
 }
 
@@ -441,19 +444,20 @@ TEST_F(StepNotesTest, CallsAreToldByTheirOrderWhenTheirNumbersWrap) {
 // another's, nor lost if another has none.
 TEST_F(StepNotesTest, UpdatesOfOnePlanMayBeMadeAtOnce) {
   TrainStep(0);
-  const int n = static_cast<int>(there_.size());
+  const int n = static_cast<int>(device_tables_.size());
   for (int seed : {1, 2, 3, 1, 2, 3}) {
     step_ = seed + 10;
     const std::vector<Batch> batches = Batches(seed);
-    Plan plan_here, plan_there;
-    LookUpBoth(batches, &plan_here, &plan_there);
+    Plan cpu_plan, device_plan;
+    LookUpBoth(batches, &cpu_plan, &device_plan);
     for (int t = 0; t < n; ++t) {
-      ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, t, t + 1));
+      ASSERT_OK(
+          Update(Adagrad(), batches, cpu_tables_, *cpu_plan, false, t, t + 1));
     }
     std::vector<std::thread> threads;
     for (int t = 0; t < n; ++t) {
       // Only one thread at a time may enqueue work in the stream.
-      updates_.push_back(UpdatesThere(batches, *plan_there, t));
+      updates_.push_back(UpdatesOnDevice(batches, *device_plan, t));
     }
     for (int t = 0; t < n; ++t) {
       threads.emplace_back([this, t] {
@@ -476,28 +480,28 @@ TEST_F(StepNotesTest, TablesMayBeUpdatedTwiceInOneCall) {
   for (int seed : {1, 3, 1}) {
     step_ = seed + 10;
     const std::vector<Batch> first = Batches(seed), second = Batches(seed + 1);
-    Plan first_here, first_there, second_here, second_there;
-    LookUpBoth(first, &first_here, &first_there);
-    LookUpBoth(second, &second_here, &second_there);
-    std::vector<UpdateInput> here, there;
+    Plan first_cpu, first_device, second_cpu, second_device;
+    LookUpBoth(first, &first_cpu, &first_device);
+    LookUpBoth(second, &second_cpu, &second_device);
+    std::vector<UpdateInput> cpu_updates, device_updates;
     for (const bool is_first : {true, false}) {
       const std::vector<Batch>& batches = is_first ? first : second;
-      for (int t = 0; t < static_cast<int>(there_.size()); ++t) {
-        there.push_back(UpdatesThere(
-            batches, is_first ? *first_there : *second_there, t)[0]);
-        here.push_back(there.back());
-        here.back().table = here_[t].get();
-        here.back().plan = is_first ? first_here.get() : second_here.get();
-        here.back().pooled_grads = batches[t].grads.data();
-        here.back().stream = nullptr;
+      for (int t = 0; t < static_cast<int>(device_tables_.size()); ++t) {
+        device_updates.push_back(UpdatesOnDevice(
+            batches, is_first ? *first_device : *second_device, t)[0]);
+        cpu_updates.push_back(device_updates.back());
+        cpu_updates.back().table = cpu_tables_[t].get();
+        cpu_updates.back().plan = is_first ? first_cpu.get() : second_cpu.get();
+        cpu_updates.back().pooled_grads = batches[t].grads.data();
+        cpu_updates.back().stream = nullptr;
       }
     }
-    const std::vector<std::vector<SlotSpec>> slots(here.size(),
+    const std::vector<std::vector<SlotSpec>> slots(cpu_updates.size(),
                                                    Adagrad().slots);
-    ASSERT_OK(
-        ApplyRule("Adagrad", Adagrad().hyper, here, slots, step_, &pool_));
-    ASSERT_OK(
-        ApplyRule("Adagrad", Adagrad().hyper, there, slots, step_, &pool_));
+    ASSERT_OK(ApplyRule("Adagrad", Adagrad().hyper, cpu_updates, slots, step_,
+                        &pool_));
+    ASSERT_OK(ApplyRule("Adagrad", Adagrad().hyper, device_updates, slots,
+                        step_, &pool_));
     stream_->Wait();
     ExpectSameNumbers();
   }
@@ -510,14 +514,14 @@ class StepNotesAtOnceTest : public StepNotesTest {
   // Reads the metadata of table 0 again and again.
   void Train(const std::function<void()>& read) {
     TableSnapshot before;
-    ASSERT_OK(there_[0]->Export(Slots(), &before));
+    ASSERT_OK(device_tables_[0]->Export(Slots(), &before));
     std::vector<std::thread> threads;
     for (int k = 0; k < kThreads; ++k) {
       threads.emplace_back([this] {
         testing::ThreadPool pool(2);
         const auto stream = StreamUnderTest::Make();
         for (int step = 0; step < kSteps; ++step) {
-          TrainThere(Batches(0), 50, stream.get(), &pool);  // keys have rows
+          TrainOnDevice(Batches(0), 50, stream.get(), &pool);  // keys have rows
         }
         stream->Wait();
       });
@@ -533,7 +537,7 @@ class StepNotesAtOnceTest : public StepNotesTest {
     is_through = true;
     reads.join();
     TableSnapshot after;
-    ASSERT_OK(there_[0]->Export(Slots(), &after));
+    ASSERT_OK(device_tables_[0]->Export(Slots(), &after));
     const auto sum = [](const std::vector<int64_t>& numbers) {
       return std::accumulate(numbers.begin(), numbers.end(), int64_t{0});
     };
@@ -548,19 +552,19 @@ constexpr int StepNotesAtOnceTest::kThreads, StepNotesAtOnceTest::kSteps;
 
 TEST_F(StepNotesAtOnceTest, ByKey) {
   TrainStep(0);
-  const int64_t ids = there_[0]->tier_stats().hits;
+  const int64_t ids = device_tables_[0]->tier_stats().hits;
   const std::vector<int64_t> keys(1, Batches(0)[0].ids[0]);
   int64_t last = 0;
   Train([&] {
     int64_t frequency = 0, version = 0;
-    ASSERT_OK(there_[0]->GetMeta(keys, &frequency, &version));
+    ASSERT_OK(device_tables_[0]->GetMeta(keys, &frequency, &version));
     EXPECT_LE(last, frequency);
     last = frequency;
   });
   // All were steps, in lookups and in updates.
   EXPECT_EQ(ids + 2 * kThreads * kSteps *
                       static_cast<int64_t>(Batches(0)[0].ids.size()),
-            there_[0]->tier_stats().hits);
+            device_tables_[0]->tier_stats().hits);
 }
 
 // While a table is read, its updates are counted in CPU memory.
@@ -568,7 +572,7 @@ TEST_F(StepNotesAtOnceTest, AllOfThem) {
   TrainStep(0);
   Train([&] {
     TableSnapshot between;
-    ASSERT_OK(there_[0]->Export(Slots(), &between));
+    ASSERT_OK(device_tables_[0]->Export(Slots(), &between));
   });
 }
 

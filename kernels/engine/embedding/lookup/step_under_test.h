@@ -168,8 +168,9 @@ class StepLookupTest : public ::testing::Test {
       TableOptions options;
       options.dim = Shapes()[t].dim;
       Choose(static_cast<int>(t), &options);
-      there_.push_back(MakeTable(t, options, testing::StorageUnderTest()));
-      here_.push_back(MakeTable(t, options, RowStorage::kDram));
+      device_tables_.push_back(
+          MakeTable(t, options, testing::StorageUnderTest()));
+      cpu_tables_.push_back(MakeTable(t, options, RowStorage::kDram));
     }
     stream_ = StreamUnderTest::Make();
     on_ = stream_->stream();
@@ -196,8 +197,8 @@ class StepLookupTest : public ::testing::Test {
     for (size_t t = 0; t < tables.size(); ++t) {
       inputs.push_back(batches[t].Input(tables[t].get(), Shapes()[t].combiner));
       if (on_device) inputs.back().stream = &on_;
-      if (on_device && ids_ == Ids::kThere) {
-        MoveThere(t % 2 == 0, &inputs.back());
+      if (on_device && ids_ == Ids::kDevice) {
+        MoveToDevice(t % 2 == 0, &inputs.back());
       }
       // Adjacent tables are of both kinds.
       if (on_device && ids_ == Ids::kPinned && t % 3 != 0) Pin(&inputs.back());
@@ -228,7 +229,7 @@ class StepLookupTest : public ::testing::Test {
   }
 
   // Moves ids and samples to the device's memory, late.
-  void MoveThere(bool as_indices, PooledInput* in) {
+  void MoveToDevice(bool as_indices, PooledInput* in) {
     if (in->ids64 != nullptr) {
       in->ids64 = Put(in->ids64, in->num_ids);
     } else {
@@ -253,24 +254,26 @@ class StepLookupTest : public ::testing::Test {
   // Whether a step takes as many ids as the tests have. Computed from the
   // device's limit, so that a step that is missing by mistake fails the test
   // instead of skipping it.
-  bool TakesIdsThere() const {
+  bool TakesIdsOnDevice() const {
     size_t num_ids = 0;
     for (const Batch& batch : Batches(99)) num_ids += batch.ids.size();
-    const GpuTableCompute* const rows = there_[0]->impl()->home->gpu_table();
-    return IsWorthAStep(there_.size(), num_ids, rows->min_ids_to_deduplicate());
+    const GpuTableCompute* const rows =
+        device_tables_[0]->impl()->home->gpu_table();
+    return IsWorthAStep(device_tables_.size(), num_ids,
+                        rows->min_ids_to_deduplicate());
   }
 
   template <typename T>
   const T* Put(const T* from, int64_t n) {
     sent_.emplace_back((n * sizeof(T) + sizeof(float) - 1) / sizeof(float));
     std::memcpy(sent_.back().data(), from, n * sizeof(T));
-    float* const there = stream_->Allocate(sent_.back().size());
-    stream_->Fill(sent_.back(), there);
-    return reinterpret_cast<const T*>(there);
+    float* const to = stream_->Allocate(sent_.back().size());
+    stream_->Fill(sent_.back(), to);
+    return reinterpret_cast<const T*>(to);
   }
 
-  void LookUpThere(const std::vector<Batch>& batches, Plan* plan,
-                   std::vector<float*>* outputs) {
+  void LookUpOnDevice(const std::vector<Batch>& batches, Plan* plan,
+                      std::vector<float*>* outputs) {
     outputs->clear();
     for (const Batch& batch : batches) {
       const int64_t n = batch.grads.size();
@@ -279,26 +282,28 @@ class StepLookupTest : public ::testing::Test {
       stream_->Fill(std::vector<float>(n, 77.0f), outputs->back());
     }
     stream_->Wait();
-    ASSERT_OK(PooledForward(Inputs(batches, there_, true), there_, *outputs,
-                            &pool_, plan));
+    ASSERT_OK(PooledForward(Inputs(batches, device_tables_, true),
+                            device_tables_, *outputs, &pool_, plan));
   }
 
-  void LookUpHere(const std::vector<Batch>& batches, Plan* plan,
-                  std::vector<std::vector<float>>* outputs) {
+  void LookUpOnCpu(const std::vector<Batch>& batches, Plan* plan,
+                   std::vector<std::vector<float>>* outputs) {
     std::vector<float*> pointers;
     outputs->clear();
     for (const Batch& batch : batches) {
       outputs->emplace_back(batch.grads.size());
     }
     for (auto& output : *outputs) pointers.push_back(output.data());
-    ASSERT_OK(PooledForward(Inputs(batches, here_, false), here_, pointers,
-                            &pool_, plan));
+    ASSERT_OK(PooledForward(Inputs(batches, cpu_tables_, false), cpu_tables_,
+                            pointers, &pool_, plan));
   }
 
-  void ExpectSameOutputs(const std::vector<std::vector<float>>& here,
-                         const std::vector<float*>& there) {
-    for (size_t t = 0; t < here.size(); ++t) {
-      EXPECT_EQ(here[t], stream_->Read(there[t], here[t].size())) << t;
+  void ExpectSameOutputs(const std::vector<std::vector<float>>& cpu_outputs,
+                         const std::vector<float*>& device_outputs) {
+    for (size_t t = 0; t < cpu_outputs.size(); ++t) {
+      EXPECT_EQ(cpu_outputs[t],
+                stream_->Read(device_outputs[t], cpu_outputs[t].size()))
+          << t;
     }
   }
 
@@ -329,49 +334,49 @@ class StepLookupTest : public ::testing::Test {
   }
 
   // Looks up in both memories, and expects the same outputs.
-  void LookUpBoth(const std::vector<Batch>& batches, Plan* plan_here,
-                  Plan* plan_there) {
-    std::vector<std::vector<float>> out_here;
-    std::vector<float*> out_there;
-    LookUpHere(batches, plan_here, &out_here);
-    LookUpThere(batches, plan_there, &out_there);
-    ExpectSameOutputs(out_here, out_there);
+  void LookUpBoth(const std::vector<Batch>& batches, Plan* cpu_plan,
+                  Plan* device_plan) {
+    std::vector<std::vector<float>> cpu_out;
+    std::vector<float*> device_out;
+    LookUpOnCpu(batches, cpu_plan, &cpu_out);
+    LookUpOnDevice(batches, device_plan, &device_out);
+    ExpectSameOutputs(cpu_out, device_out);
   }
 
   // Updates all tables in both memories.
   void UpdateBoth(const Rule& rule, const std::vector<Batch>& batches,
-                  const LookupPlan& plan_here, const LookupPlan& plan_there) {
+                  const LookupPlan& cpu_plan, const LookupPlan& device_plan) {
     const int n = static_cast<int>(batches.size());
-    ASSERT_OK(Update(rule, batches, here_, plan_here, false, 0, n));
-    ASSERT_OK(Update(rule, batches, there_, plan_there, true, 0, n));
+    ASSERT_OK(Update(rule, batches, cpu_tables_, cpu_plan, false, 0, n));
+    ASSERT_OK(Update(rule, batches, device_tables_, device_plan, true, 0, n));
     stream_->Wait();  // the gradients are read until then
   }
 
   void Train(const Rule& rule, const std::vector<Batch>& batches) {
-    Plan plan_here, plan_there;
-    LookUpBoth(batches, &plan_here, &plan_there);
-    UpdateBoth(rule, batches, *plan_here, *plan_there);
+    Plan cpu_plan, device_plan;
+    LookUpBoth(batches, &cpu_plan, &device_plan);
+    UpdateBoth(rule, batches, *cpu_plan, *device_plan);
   }
   void Train(const Rule& rule, int seed) { Train(rule, Batches(seed)); }
 
   // Runs one step of the tables on the device, with a stream and threads of its
   // own, so that several can run at once. Gradients are the looked-up outputs.
-  void TrainThere(const std::vector<Batch>& batches, int64_t step,
-                  StreamUnderTest* stream, Parallel* pool) {
+  void TrainOnDevice(const std::vector<Batch>& batches, int64_t step,
+                     StreamUnderTest* stream, Parallel* pool) {
     const DeviceStream on = stream->stream();
-    std::vector<PooledInput> inputs = Inputs(batches, there_, true);
+    std::vector<PooledInput> inputs = Inputs(batches, device_tables_, true);
     std::vector<float*> outputs;
     for (size_t t = 0; t < inputs.size(); ++t) {
       inputs[t].stream = &on;
       outputs.push_back(stream->Allocate(batches[t].grads.size()));
     }
     Plan plan;
-    ASSERT_OK(PooledForward(inputs, there_, outputs, pool, &plan));
+    ASSERT_OK(PooledForward(inputs, device_tables_, outputs, pool, &plan));
     std::vector<UpdateInput> updates(inputs.size());
     const std::vector<std::vector<SlotSpec>> slots(inputs.size(),
                                                    Adagrad().slots);
     for (size_t t = 0; t < inputs.size(); ++t) {
-      updates[t].table = there_[t].get();
+      updates[t].table = device_tables_[t].get();
       updates[t].plan = plan.get();
       updates[t].plan_table = static_cast<int>(t);
       updates[t].pooled_grads = outputs[t];
@@ -382,10 +387,10 @@ class StepLookupTest : public ::testing::Test {
   }
 
   void ExpectSameTables(const std::vector<std::string>& slots) {
-    for (size_t t = 0; t < here_.size(); ++t) {
+    for (size_t t = 0; t < cpu_tables_.size(); ++t) {
       TableSnapshot a, b;
-      ASSERT_OK(here_[t]->Export(slots, &a));
-      ASSERT_OK(there_[t]->Export(slots, &b));
+      ASSERT_OK(cpu_tables_[t]->Export(slots, &a));
+      ASSERT_OK(device_tables_[t]->Export(slots, &b));
       ASSERT_GT(a.keys.size(), 0u);
       EXPECT_EQ(a.keys, b.keys) << t;
       EXPECT_EQ(a.values, b.values) << t;
@@ -393,10 +398,10 @@ class StepLookupTest : public ::testing::Test {
     }
   }
 
-  std::vector<Table> there_, here_;
+  std::vector<Table> device_tables_, cpu_tables_;
   KeepingPool pool_;
-  enum class Ids { kHere, kPinned, kThere };
-  Ids ids_ = Ids::kHere;
+  enum class Ids { kCpu, kPinned, kDevice };
+  Ids ids_ = Ids::kCpu;
   std::vector<void*> pinned_;
   std::atomic<int> calls_{0};
   int64_t step_ = 0;                    // version of updates

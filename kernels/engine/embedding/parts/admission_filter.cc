@@ -27,17 +27,17 @@ Status AdmissionFilter::Make(const AdmissionOptions& options,
                              bool with_versions,
                              std::unique_ptr<AdmissionFilter>* filter) {
   if (options.threshold < 1 || options.threshold > kMaxCount) {
-    return InvalidArgument("a filter's threshold lies in [1, 2^32), got " +
+    return InvalidArgument("a filter's threshold must be in [1, 2^32), got " +
                            std::to_string(options.threshold));
   }
   std::unique_ptr<CountingBloomFilter> bloom;
   if (options.filter == AdmissionOptions::Filter::kBloom) {
     if (options.counter_bits < 64 &&
         options.threshold >= int64_t{1} << options.counter_bits) {
-      return InvalidArgument("counters of " +
-                             std::to_string(options.counter_bits) +
-                             " bits cannot reach the filter's threshold, " +
-                             std::to_string(options.threshold));
+      return InvalidArgument(
+          "counters of " + std::to_string(options.counter_bits) +
+          " bits cannot reach the filter's threshold, " +
+          std::to_string(options.threshold) + "; use wider counters");
     }
     EV_RETURN_IF_ERROR(CountingBloomFilter::Make(options.max_keys,
                                                  options.false_positive,

@@ -30,10 +30,10 @@ std::atomic<uint64_t>* HandleMarks::MakePiece(size_t index) {
   std::atomic<uint64_t>* const made =
       ZeroedArray<std::atomic<uint64_t>>(kPieceWords);
   if (made == nullptr) return nullptr;
-  std::atomic<uint64_t>* there = nullptr;
-  if (pieces_[index].compare_exchange_strong(there, made)) return made;
+  std::atomic<uint64_t>* existing = nullptr;
+  if (pieces_[index].compare_exchange_strong(existing, made)) return made;
   std::free(made);
-  return there;
+  return existing;
 }
 
 }  // namespace ev

@@ -11,7 +11,7 @@
 namespace ev {
 namespace {
 
-TEST(HandleMarksTest, EachHandleHasItsOwn) {
+TEST(HandleMarksTest, EachHandleHasItsOwnMarks) {
   HandleMarks marks;
   const std::vector<RowHandle> handles = {
       0, 1, 31, 32, (1u << 18) - 1, 1u << 18, kFirstReservedHandle - 1};
@@ -30,7 +30,7 @@ TEST(HandleMarksTest, EachHandleHasItsOwn) {
   EXPECT_EQ(marks.Get(0), 3u);
 }
 
-TEST(HandleMarksTest, ThreadsSetThoseOfOneWord) {
+TEST(HandleMarksTest, ThreadsSetMarksOfOneWord) {
   HandleMarks marks;
   std::vector<std::thread> threads;
   for (RowHandle t = 0; t < 4; ++t) {

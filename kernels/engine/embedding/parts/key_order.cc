@@ -56,9 +56,10 @@ Status KeyOrder::Collect(int segment) {
   });
   for (int64_t p = wanted.first_partition; p < wanted.end_partition; ++p) {
     if (next[p] != begins_[p + 1] || found != SizeOf(segment)) {
-      return Internal("keys came or went while their order was used: " +
-                      std::to_string(found) + " where " +
-                      std::to_string(SizeOf(segment)) + " were counted");
+      return Internal(
+          "keys were inserted or erased while they were read: found " +
+          std::to_string(found) + ", expected " +
+          std::to_string(SizeOf(segment)));
     }
     std::sort(entries_.begin() + (begins_[p] - first),
               entries_.begin() + (begins_[p + 1] - first),

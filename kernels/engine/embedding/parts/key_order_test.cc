@@ -111,7 +111,7 @@ class KeyOrderTest : public ::testing::Test {
   std::map<int64_t, RowHandle> model_;
 };
 
-TEST_F(KeyOrderTest, OfNoKeys) { Check(KeyOrder::Limits(), 10); }
+TEST_F(KeyOrderTest, NoKeys) { Check(KeyOrder::Limits(), 10); }
 
 TEST_F(KeyOrderTest, OneSegment) {
   InsertRandom(20000);
@@ -154,7 +154,7 @@ TEST_F(KeyOrderTest, AnErrorEndsItAndItCanBeDoneAgain) {
   EXPECT_EQ(List(&order, 100).keys.size(), model_.size());
 }
 
-TEST_F(KeyOrderTest, WhatIsMarkedIsPassedOver) {
+TEST_F(KeyOrderTest, MarkedHandlesAreSkipped) {
   Insert({3, 1003, -5});
   HandleMarks marks;
   for (const int64_t key : {int64_t{2003}, int64_t{7}}) {
@@ -179,7 +179,7 @@ TEST_F(KeyOrderTest, WhatIsMarkedIsPassedOver) {
   EXPECT_EQ(found, Expected());
 }
 
-TEST_F(KeyOrderTest, SaysThatKeysCame) {
+TEST_F(KeyOrderTest, ReportsInsertedKeys) {
   Insert({3, 1003});
   KeyOrder order(index_);
   Insert({2003});

@@ -34,13 +34,13 @@ std::atomic<uint32_t>* HandleEpochs::MakePiece(size_t index) {
   std::atomic<uint32_t>* made =
       ZeroedArray<std::atomic<uint32_t>>(kPieceMask + 1);
   if (made == nullptr) return nullptr;
-  std::atomic<uint32_t>* there = nullptr;
-  if (pieces_[index].compare_exchange_strong(there, made)) {
+  std::atomic<uint32_t>* existing = nullptr;
+  if (pieces_[index].compare_exchange_strong(existing, made)) {
     num_pieces_.fetch_add(1, std::memory_order_relaxed);
     return made;
   }
   std::free(made);
-  return there;
+  return existing;
 }
 
 void HandleEpochs::Clear() {

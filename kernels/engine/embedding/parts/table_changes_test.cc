@@ -46,7 +46,7 @@ TEST(TableChangesTest, ErasedKeysSinceACutComeOnce) {
   EXPECT_EQ((Keys{5, 9}), changes.ErasedSince(second));
 }
 
-TEST(TableChangesTest, WhatIsForgottenNeedsEverything) {
+TEST(TableChangesTest, ForgottenChangesNeedEverything) {
   TableChanges changes;
   const int64_t first = changes.Cut();
   changes.Erased(Keys{5}, 10);

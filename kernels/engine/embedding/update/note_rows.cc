@@ -22,7 +22,7 @@ constexpr int64_t kRowsPerTask = 2048;
 constexpr int64_t kAhead = 16;
 
 // Rows that a step has updated, and the updates that they belong to.
-struct ToldRows {
+struct StepRows {
   std::vector<const Update*> updates;  // by the table's number in the step
   GpuStepRows rows;
 };
@@ -34,7 +34,7 @@ std::vector<const Update*> UpdatesOf(const GpuStep* step,
   std::vector<const Update*> by_number;
   for (const Update& update : updates) {
     if (update.round != round || !update.keys_stay_on_device ||
-        !update.table->hears_of_updates()) {
+        !update.table->needs_step_notes()) {
       continue;
     }
     const DeviceDistinct& distinct = *update.planned->distinct;
@@ -47,12 +47,12 @@ std::vector<const Update*> UpdatesOf(const GpuStep* step,
 }
 
 // Records rows [begin, end) of a step.
-void NoteToldRows(const ToldRows& told, int64_t begin, int64_t end) {
-  const GpuStepRows& rows = told.rows;
+void NoteStepRows(const StepRows& step_rows, int64_t begin, int64_t end) {
+  const GpuStepRows& rows = step_rows.rows;
   while (begin < end) {
     // Rows of a table come in runs of some hundred.
     const int32_t number = rows.numbers[begin];
-    const Update& update = *told.updates[number];
+    const Update& update = *step_rows.updates[number];
     std::unique_lock<std::mutex> lock;
     if (!update.solo) {
       lock = std::unique_lock<std::mutex>(*update.table->update_lock.stripe(0));
@@ -81,15 +81,15 @@ void NoteRows(const Update& update, int64_t begin, int64_t end) {
 
 Status NotePooledRows(const std::vector<Update>& updates, int round,
                       Parallel* parallel) {
-  TaskList here(kRowsPerTask);
+  TaskList tasks(kRowsPerTask);
   for (size_t i = 0; i < updates.size(); ++i) {
     const Update& update = updates[i];
     if (update.round == round && update.pooled_grads != nullptr &&
         !update.keys_stay_on_device && update.table->notes_updates()) {
-      here.Add(static_cast<int>(i), update.keys.size(), 1);
+      tasks.Add(static_cast<int>(i), update.keys.size(), 1);
     }
   }
-  return RunPieces(parallel, here, [&](const Piece& piece) {
+  return RunPieces(parallel, tasks, [&](const Piece& piece) {
     const Update& update = updates[piece.item];
     std::unique_lock<std::mutex> lock;
     if (!update.solo) {
@@ -104,23 +104,23 @@ Status NoteRowsOfSteps(const std::vector<Update>& updates, int round,
                        const std::vector<StepNotes>& notes,
                        Parallel* parallel) {
   TaskList tasks(kRowsPerTask);
-  std::vector<ToldRows> all(notes.size());
+  std::vector<StepRows> all(notes.size());
   Status first_error;
   for (size_t k = 0; k < notes.size(); ++k) {
     if (notes[k].notes == nullptr) continue;  // its update failed
-    ToldRows& told = all[k];
-    told.updates = UpdatesOf(notes[k].step, updates, round);
+    StepRows& step_rows = all[k];
+    step_rows.updates = UpdatesOf(notes[k].step, updates, round);
     const Update* const one =
-        *std::find_if(told.updates.begin(), told.updates.end(),
+        *std::find_if(step_rows.updates.begin(), step_rows.updates.end(),
                       [](const Update* update) { return update != nullptr; });
     const Status status =
-        one->table->WithName(notes[k].notes->Wait(&told.rows));
+        one->table->WithName(notes[k].notes->Wait(&step_rows.rows));
     if (first_error.ok()) first_error = status;
     if (!status.ok()) continue;
-    tasks.Add(static_cast<int>(k), told.rows.rows.size(), 1);
+    tasks.Add(static_cast<int>(k), step_rows.rows.rows.size(), 1);
   }
   const Status status = RunPieces(parallel, tasks, [&](const Piece& piece) {
-    NoteToldRows(all[piece.item], piece.begin, piece.end);
+    NoteStepRows(all[piece.item], piece.begin, piece.end);
     return Status::OK();
   });
   return first_error.ok() ? status : first_error;

@@ -77,7 +77,7 @@ Status UpdateStep(const std::string& rule, Span<const float> hyper,
                                                   distinct.num_unknown());
     }
     one.grads = update->grads;
-    one.notes_rows = update->table->hears_of_updates();
+    one.notes_rows = update->table->needs_step_notes();
     if (update->table->keeps_tally()) {
       RowMeta* const tally = &tallies[to_do.size()];
       tally->version_plus1 = RowMeta::PlusOne(update->call.step);

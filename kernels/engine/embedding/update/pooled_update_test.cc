@@ -252,7 +252,7 @@ TEST_F(PooledUpdateTest, KeysThatAreKeptOutAreCountedAndDropped) {
 
 // Keys that are erased, and return with other rows, after a lookup that has
 // found them and before one.
-TEST_F(PooledUpdateTest, KeysThatGoBeforeTheUpdateOrTheNextLookup) {
+TEST_F(PooledUpdateTest, KeysErasedBeforeTheUpdateOrTheNextLookup) {
   for (const bool plain : {true, false}) {
     std::vector<Table> tables;
     for (RowStorage storage :

@@ -32,34 +32,36 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   }
   if (in.keys.size() >
       static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-    return InvalidArgument("fewer than 2^31 keys are updated at once, got " +
+    return InvalidArgument("the number of keys must be below 2^31, got " +
                            std::to_string(in.keys.size()) + ", " +
                            table.QuotedName());
   }
   if (in.pooled_grads != nullptr && in.plan == nullptr) {
-    return InvalidArgument("gradients of samples came without a plan, " +
+    return InvalidArgument("gradients of samples need a plan, " +
                            table.QuotedName());
   }
   if (!in.keys.empty() &&
       (in.keys.data() == nullptr ||
        (in.grads == nullptr) == (in.pooled_grads == nullptr))) {
-    return InvalidArgument("keys came without gradients, " +
-                           table.QuotedName());
+    return InvalidArgument(
+        "keys need either gradients or gradients of samples, " +
+        table.QuotedName());
   }
   if (in.stream != nullptr && in.pooled_grads == nullptr && !in.keys.empty()) {
-    return InvalidArgument("gradients on a device are not those of samples, " +
-                           table.QuotedName());
+    return InvalidArgument(
+        "gradients in device memory must be those of samples, " +
+        table.QuotedName());
   }
   if (in.plan == nullptr) return Status::OK();
   if (in.plan_table < 0 || in.plan_table >= in.plan->num_tables() ||
       in.plan->table(in.plan_table) != in.table) {
     return InvalidArgument("table " + std::to_string(in.plan_table) +
-                           " of the plan is not the one to update, " +
+                           " of the plan is not the table to update, " +
                            table.QuotedName());
   }
   if (in.stream != nullptr && in.plan->sums_on_cpu(in.plan_table)) {
     return InvalidArgument(
-        "gradients of samples whose combiner selects are not on a device, " +
+        "gradients of samples whose combiner selects must be in CPU memory, " +
         table.QuotedName());
   }
   if (in.pooled_grads != nullptr && in.keys.empty()) return Status::OK();
@@ -170,14 +172,14 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         }
         const SharedGates gates(impls, SharedGates::Purpose::kUpdating);
         // A slot is missing again if a table was initialized meanwhile.
-        bool all_there = true;
+        bool has_slots = true;
         std::vector<int> columns;
-        for (size_t i = 0; i < updates.size() && all_there; ++i) {
+        for (size_t i = 0; i < updates.size() && has_slots; ++i) {
           Update& update = updates[i];
-          all_there = update.table->FindSlots(slots[i], &columns);
+          has_slots = update.table->FindSlots(slots[i], &columns);
           update.slot_columns = columns;
         }
-        if (!all_there) continue;
+        if (!has_slots) continue;
         std::vector<std::unique_ptr<SumBuffer>> sums;
         EV_RETURN_IF_ERROR(SumPooled(inputs, &updates, &sums, parallel));
         EV_RETURN_IF_ERROR(FetchPlanned(*rule, inputs, &updates, parallel));

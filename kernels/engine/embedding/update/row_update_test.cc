@@ -487,7 +487,7 @@ TEST_F(RowUpdateErrorTest, OneBadTableStopsAll) {
       Adagrad({Input(table_.get(), keys, ones_), UpdateInput()}, &pool_));
   UpdateInput no_grads = Input(table_.get(), keys, ones_);
   no_grads.grads = nullptr;
-  ExpectError(StatusCode::kInvalidArgument, "keys came without gradients",
+  ExpectError(StatusCode::kInvalidArgument, "keys need either gradients or",
               Adagrad({no_grads}, &pool_));
 }
 
@@ -505,7 +505,7 @@ TEST_F(RowUpdateErrorTest, KeysThatAreNotThePlans) {
   ExpectError(invalid, "not those of the plan", Adagrad({in}, &pool_));
   in = Planned(*plan, ones_);
   in.table = other.get();
-  ExpectError(invalid, "not the one to update, table 'other'",
+  ExpectError(invalid, "not the table to update, table 'other'",
               Adagrad({in}, &pool_));
   in = Planned(*plan, ones_);
   in.plan_table = 1;
